@@ -1,0 +1,279 @@
+//! What stands in each packet: tags of the fields, and the fixed header of a chunk.
+//!
+//! Numbers are unsigned and little-endian, eight bytes unless said otherwise; text is
+//! UTF-8 where the system's was, else its bytes. Times are clock units of the recording
+//! unless named `_NS`.
+
+/// [`crate::packet::kind::START`].
+pub mod start {
+    /// Two u16: [`crate::packet::MAJOR`] and minor.
+    pub const VERSION: u16 = 1;
+    /// Text: what wrote the recording.
+    pub const WRITER: u16 = 2;
+    /// 1 tick, 2 cycle: [`crate::shared::ClockKind`].
+    pub const CLOCK: u16 = 3;
+    /// Clock units in a second.
+    pub const HZ: u16 = 4;
+    /// Clock units between two ticks on average, 0 for `cycle`.
+    pub const PERIOD: u16 = 5;
+    /// Text: why this clock was chosen.
+    pub const CLOCK_REASON: u16 = 6;
+    /// Clock value at the start of the recording.
+    pub const CLOCK_START: u16 = 7;
+    /// Nanoseconds since 1970 UTC at the same moment.
+    pub const WALL_NS: u16 = 8;
+    /// One field for each word of the command.
+    pub const ARGUMENT: u16 = 9;
+    /// Text: host name.
+    pub const HOST: u16 = 10;
+    /// Text: system and release.
+    pub const SYSTEM: u16 = 11;
+    /// Text: architecture as in `uname -m`.
+    pub const MACHINE: u16 = 12;
+    /// Text: processor's name.
+    pub const PROCESSOR: u16 = 13;
+    /// Number of processors the program could use.
+    pub const PROCESSORS: u16 = 14;
+    /// 1 wait, 2 drop, 3 stop.
+    pub const ON_FULL: u16 = 15;
+    /// Text: working directory.
+    pub const DIRECTORY: u16 = 16;
+    /// What the hooks cost, picoseconds, eight numbers: for caches and predictors hot, then
+    /// cold: the part of a call and of its return that falls to the caller, then to the
+    /// callee. So: [hot call caller, hot call callee, hot return callee, hot return caller],
+    /// then the same cold.
+    pub const HOOK_COST_PS: u16 = 17;
+}
+
+/// [`crate::packet::kind::PROCESS`].
+pub mod process {
+    /// Number of the process in this recording, from 1.
+    pub const ID: u16 = 1;
+    /// Process id as the recorder's system knows it.
+    pub const PID: u16 = 2;
+    /// Process id of the parent.
+    pub const PARENT_PID: u16 = 3;
+    /// Text: path of the executable.
+    pub const EXECUTABLE: u16 = 4;
+    /// One field for each word of the command line.
+    pub const ARGUMENT: u16 = 5;
+    /// Clock value when it attached.
+    pub const TIME: u16 = 6;
+    /// Number (ID) of the process this one took over from by `exec`, 0 if none.
+    pub const EXEC_OF: u16 = 7;
+}
+
+/// [`crate::packet::kind::PROCESS_END`].
+pub mod process_end {
+    /// [`super::process::ID`].
+    pub const ID: u16 = 1;
+    /// Clock value.
+    pub const TIME: u16 = 2;
+    /// Exit status where the recorder saw it.
+    pub const EXIT_STATUS: u16 = 3;
+    /// Signal that killed it, where the recorder saw it.
+    pub const SIGNAL: u16 = 4;
+}
+
+/// [`crate::packet::kind::THREAD`].
+pub mod thread {
+    /// [`super::process::ID`].
+    pub const PROCESS: u16 = 1;
+    /// [`crate::shared::chunk::SERIAL`].
+    pub const SERIAL: u16 = 2;
+    /// Thread id.
+    pub const TID: u16 = 3;
+    /// Text: name; the last packet counts.
+    pub const NAME: u16 = 4;
+}
+
+/// [`crate::packet::kind::NOTICE`].
+pub mod notice {
+    /// 0 information, 1 warning: the recording is not complete.
+    pub const LEVEL: u16 = 1;
+    /// Text.
+    pub const TEXT: u16 = 2;
+    /// [`super::process::ID`], where it is about one.
+    pub const PROCESS: u16 = 3;
+}
+
+/// [`crate::packet::kind::END`].
+pub mod end {
+    /// Clock value.
+    pub const TIME: u16 = 1;
+    /// Words in all chunk packets.
+    pub const WORDS: u16 = 2;
+    /// Exit status of the command, where it ended by itself.
+    pub const EXIT_STATUS: u16 = 3;
+    /// Signal that killed the command.
+    pub const SIGNAL: u16 = 4;
+    /// Text: why recording ended, when it was before the command's end.
+    pub const REASON: u16 = 5;
+    /// CPU time of the recorder, nanoseconds.
+    pub const RECORDER_CPU_NS: u16 = 6;
+}
+
+/// [`crate::packet::kind::CHUNK`]: a header of [`HEADER`] bytes, then the words.
+///
+/// ```text
+/// 0   4  process         number of the process in this recording
+/// 4   4  thread          serial of the thread in its process
+/// 8   4  tid             thread id
+/// 12  4  sequence        number of the chunk within its thread
+/// 16  4  first           index of the first word in the chunk: a chunk may come in pieces
+/// 20  4  count           words, at most MAX_WORDS
+/// 24  8  time            absolute time at this piece's start
+/// 32  8  cpu_ns          CPU time of the thread at the chunk's start; all ones: unknown
+/// 40  8  stack           id of the stack at the chunk's start
+/// 48  1  clock           1 tick, 2 cycle
+/// 49  1  encoding        0 plain words; 1 zstd; 2 cycle planes, zstd
+/// 50  2  flags           bit 0: the chunk ends here, whole; bit 1: its thread was cut off
+/// 52  4  words_bytes     encoding 2: bytes of the first plane once decompressed
+/// 56  …  data
+/// ```
+///
+/// Encoding 2 splits a chunk of the `cycle` clock: the first plane has all words but the
+/// time words; the second has for each time word the difference from the one before (the
+/// first of the packet from the low 32 bits of `time`), modulo 2^32, as unsigned LEB128. Both together
+/// are one zstd frame. A decompressed chunk is at most [`MAX_BYTES`] long.
+pub mod chunk {
+    /// Bytes before the data.
+    pub const HEADER: usize = 56;
+    /// Most words in one packet.
+    pub const MAX_WORDS: usize = crate::shared::segment::LARGE_CHUNK / 4;
+    /// Most bytes a chunk's data may decompress to: 16,384 words, or as many time words of
+    /// five bytes and event words.
+    pub const MAX_BYTES: usize = MAX_WORDS * 9;
+    /// Flag: the chunk is whole, the next piece of this thread is another chunk.
+    pub const WHOLE: u16 = 1;
+    /// Flag: the thread was killed, or the recording ended, while it wrote this chunk.
+    pub const CUT: u16 = 2;
+
+    /// Encoding of the data.
+    pub mod encoding {
+        /// Words as they are.
+        pub const PLAIN: u8 = 0;
+        /// Words as one zstd frame.
+        pub const ZSTD: u8 = 1;
+        /// Two planes as one zstd frame.
+        pub const CYCLE_ZSTD: u8 = 2;
+    }
+
+    /// The header.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Header {
+        /// See the table.
+        pub process: u32,
+        /// See the table.
+        pub thread: u32,
+        /// See the table.
+        pub tid: u32,
+        /// See the table.
+        pub sequence: u32,
+        /// See the table.
+        pub first: u32,
+        /// See the table.
+        pub count: u32,
+        /// See the table.
+        pub time: u64,
+        /// See the table.
+        pub cpu_ns: u64,
+        /// See the table.
+        pub stack: u64,
+        /// See the table.
+        pub clock: u8,
+        /// See the table.
+        pub encoding: u8,
+        /// See the table.
+        pub flags: u16,
+        /// See the table.
+        pub words_bytes: u32,
+    }
+
+    impl Header {
+        /// As bytes.
+        pub fn encode(&self) -> [u8; HEADER] {
+            let mut out = [0; HEADER];
+            let words =
+                [self.process, self.thread, self.tid, self.sequence, self.first, self.count];
+            for (at, word) in words.iter().enumerate() {
+                out[at * 4..at * 4 + 4].copy_from_slice(&word.to_le_bytes());
+            }
+            out[24..32].copy_from_slice(&self.time.to_le_bytes());
+            out[32..40].copy_from_slice(&self.cpu_ns.to_le_bytes());
+            out[40..48].copy_from_slice(&self.stack.to_le_bytes());
+            out[48] = self.clock;
+            out[49] = self.encoding;
+            out[50..52].copy_from_slice(&self.flags.to_le_bytes());
+            out[52..56].copy_from_slice(&self.words_bytes.to_le_bytes());
+            out
+        }
+
+        /// Header and data of a payload; nothing when it is too short or claims more words
+        /// than a chunk has.
+        pub fn decode(payload: &[u8]) -> Option<(Self, &[u8])> {
+            let (head, data) = payload.split_at_checked(HEADER)?;
+            let u32_at = |at: usize| {
+                u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]])
+            };
+            let u64_at = |at: usize| u32_at(at) as u64 | (u32_at(at + 4) as u64) << 32;
+            let header = Self {
+                process: u32_at(0),
+                thread: u32_at(4),
+                tid: u32_at(8),
+                sequence: u32_at(12),
+                first: u32_at(16),
+                count: u32_at(20),
+                time: u64_at(24),
+                cpu_ns: u64_at(32),
+                stack: u64_at(40),
+                clock: head[48],
+                encoding: head[49],
+                flags: u16::from_le_bytes([head[50], head[51]]),
+                words_bytes: u32_at(52),
+            };
+            (header.count as usize <= MAX_WORDS && header.first as usize <= MAX_WORDS)
+                .then_some((header, data))
+        }
+    }
+}
+
+/// [`crate::packet::kind::SYMBOLS`]: fields. A module with many symbols has many packets.
+pub mod symbols {
+    /// [`super::process::ID`] of the process whose window this is.
+    pub const PROCESS: u16 = 1;
+    /// First site of the module's window.
+    pub const FIRST_SITE: u16 = 2;
+    /// A symbol, as often as there are: site of its first byte in this window (u32), size in
+    /// bytes (u32), line (u32, 0 unknown), length of the name (u16), then the name as the
+    /// linker knows it (mangled), then the source file's path, which may be empty.
+    pub const SYMBOL: u16 = 3;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::chunk::{HEADER, Header, MAX_WORDS};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn chunk_header_comes_back(n: [u32; 5], count in 0u32..=16384, wide: [u64; 3], clock: u8, encoding: u8, flags: u16) {
+            let header = Header {
+                process: n[0], thread: n[1], tid: n[2], sequence: n[3], first: n[4] % 16385, count,
+                time: wide[0], cpu_ns: wide[1], stack: wide[2], clock, encoding, flags,
+                words_bytes: n[4],
+            };
+            let mut bytes = header.encode().to_vec();
+            bytes.push(9);
+            prop_assert_eq!(Header::decode(&bytes), Some((header, &[9u8][..])));
+        }
+
+        #[test]
+        fn chunk_header_takes_any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..99)) {
+            if let Some((header, data)) = Header::decode(&bytes) {
+                prop_assert!(header.count as usize <= MAX_WORDS);
+                prop_assert_eq!(data.len(), bytes.len() - HEADER);
+            }
+        }
+    }
+}

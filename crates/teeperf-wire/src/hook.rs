@@ -1,0 +1,67 @@
+//! Binary interface between the **stub**, a small object linked into every hooked module,
+//! and the **runtime**, of which one is active in a process. The two may come from different
+//! versions of teeperf: a program built long ago may meet today's preloaded runtime. So what
+//! stands here never changes under one [`VERSION`]; a runtime leaves a module that speaks
+//! another version switched off.
+//!
+//! All offsets are bytes. The **module block** lies in the module's zeroed data and says
+//! whether its hooks are on. Beside it are two pages. The **gate** is one that the runtime
+//! asks the kernel to wipe on fork: then no address has a site, so that after any kind of
+//! fork the first hook meets the runtime. The **clock** is one that the runtime replaces by the
+//! recorder's clock page ([`crate::shared::clock`]), so that a hook reads it without looking
+//! for it. The **thread block** lies in the thread-local storage of the runtime.
+
+/// Version of the interface.
+pub const VERSION: u32 = 1;
+
+/// The module block. The runtime writes it, [`module::MODE`] last.
+pub mod module {
+    /// i64: 0, hooks are off. Negative, the clock is `tick`, and this is [`TLS`]. Positive, it
+    /// is `cycle`.
+    pub const MODE: usize = 0;
+    /// i64: where the thread block lies relative to the thread pointer.
+    pub const TLS: usize = 8;
+    /// u64: lowest address that has a site.
+    pub const LOW: usize = 16;
+    /// u64: twice the site of the lowest address, which is its word.
+    pub const FIRST_WORD: usize = 24;
+    /// u32: [`super::VERSION`] of the stub.
+    pub const VERSION: usize = 32;
+    /// Address of the gate.
+    pub const GATE: usize = 40;
+    /// Address of the clock.
+    pub const CLOCK: usize = 48;
+    /// Address of the module's ELF header in memory, 0 when it is not loaded.
+    pub const HEADER: usize = 56;
+    /// Bytes, and alignment: one line of a cache.
+    pub const SIZE: usize = 64;
+}
+
+/// The gate.
+pub mod gate {
+    /// Size and alignment: one page.
+    pub const SIZE: usize = 4096;
+    /// u64: bytes from [`super::module::LOW`] on that have sites. 0 while the program has paused
+    /// recording.
+    pub const WINDOW: usize = 0;
+}
+
+/// The part of the thread block that hooks touch.
+pub mod thread {
+    /// u32: what the word that hooks watch was when this thread last looked:
+    /// [`crate::shared::clock::TICK`], or [`crate::shared::clock::GENERATION`].
+    pub const LAST: usize = 0;
+    /// u32: high half of the counter at this thread's last stamp (`cycle`).
+    pub const LAST_HIGH: usize = 4;
+    /// u64: address of the next word, shifted left by 16, with a count of words below it.
+    /// The count goes up with the address; from [`super::FULL`] on nothing is left. A hook
+    /// adds [`super::STEP`] for each word in one instruction; the value before tells it
+    /// where to write, and whether it may: no other look at the chunk is needed, so nothing
+    /// can change between the look and the write.
+    pub const CURSOR: usize = 8;
+}
+
+/// Count in the low 16 bits of a cursor from which on the chunk is full.
+pub const FULL: u64 = 0x8000;
+/// What one word adds to a cursor.
+pub const STEP: u64 = 4 << 16 | 1;

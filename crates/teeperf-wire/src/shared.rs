@@ -1,0 +1,227 @@
+//! Layout of the memory that the recorder and a traced process share. Both sides use
+//! these offsets; neither believes the other. All fields are little-endian and naturally
+//! aligned; times are in clock units (see [`crate::hello::Welcome::hz`]).
+//!
+//! Three kinds of memfd, each sealed against shrinking and growing before it is handed over:
+//!
+//! * the **clock page** ([`clock`]), written by the recorder alone and sealed against
+//!   future writes, so a program can map it for reading only;
+//! * **segments** ([`segment`]) of small and of large chunks, one set for each process.
+//!
+//! # Life of a chunk
+//!
+//! ```text
+//! FREE ──runtime, compare-exchange──► TAKEN ──runtime, release store──► FULL
+//!   ▲                                                                     │
+//!   └──────── recorder: copied out, words zeroed, release store ──────────┘
+//! ```
+//!
+//! Only its state tells whose a chunk is. A FREE chunk is all zero. While it is TAKEN, its
+//! thread alone writes it, and anybody may read the words up to the first 0. A FULL chunk
+//! with a 0 before its last word has a hole: a thread was interrupted between reserving
+//! and writing. It is not given out again until the hole is filled, or its thread is dead.
+
+/// First eight bytes of every shared page: "TEEPERF" and the layout's version.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"TEEPERF\x01");
+/// Page size the layout is made for; larger pages are multiples.
+pub const PAGE: usize = 4096;
+
+/// How time gets into a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum ClockKind {
+    /// A word that the recorder moves; time words are [`crate::word::code::TICK`] escapes.
+    Tick = 1,
+    /// A counter read at each event; each event word is followed by a time word.
+    Cycle = 2,
+}
+
+impl ClockKind {
+    /// The clock of this number, if there is one.
+    pub const fn from_u32(value: u32) -> Option<Self> {
+        match value {
+            1 => Some(Self::Tick),
+            2 => Some(Self::Cycle),
+            _ => None,
+        }
+    }
+}
+
+/// What a thread does when no chunk is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum OnFull {
+    /// Sleep until one is; after [`STALL_NS`] without progress of the drain, drop.
+    Wait = 1,
+    /// Leave events out, and say how many.
+    Drop = 2,
+    /// Stop recording in this process.
+    Stop = 3,
+}
+
+impl OnFull {
+    /// The policy of this number, if there is one.
+    pub const fn from_u32(value: u32) -> Option<Self> {
+        match value {
+            1 => Some(Self::Wait),
+            2 => Some(Self::Drop),
+            3 => Some(Self::Stop),
+            _ => None,
+        }
+    }
+}
+
+/// A waiting thread gives up when the drain made no progress for this long.
+pub const STALL_NS: u64 = 1_000_000_000;
+
+/// The clock page: byte offsets.
+pub mod clock {
+    /// Bytes of the memfd.
+    pub const SIZE: usize = super::PAGE;
+    /// u64, [`super::MAGIC`].
+    pub const MAGIC: usize = 0;
+    /// u32, one more whenever [`CONTROL`] changes. The word a `cycle` hook watches.
+    pub const GENERATION: usize = 128;
+    /// u32, bits of [`super::control`].
+    pub const CONTROL: usize = 132;
+    /// u32, one more for each chunk drained: a waiting thread looks whether it moves.
+    /// Threads with nothing to wait for never read this line.
+    pub const PROGRESS: usize = 256;
+    /// u32, low half of the time. The word a `tick` hook watches; alone on its line.
+    pub const TICK: usize = 384;
+    /// u32, high half of the time. The recorder writes high, then low, then high again
+    /// in [`TICK_HIGH_AGAIN`]; a reader that sees both highs alike around the low has a
+    /// whole time.
+    pub const TICK_HIGH: usize = 388;
+    /// u32, see [`TICK_HIGH`].
+    pub const TICK_HIGH_AGAIN: usize = 392;
+}
+
+/// Bits of the control word.
+pub mod control {
+    /// Nothing is recorded until the bit is taken back.
+    pub const PAUSED: u32 = 1;
+    /// Recording has ended: hooks switch themselves off and let go of the memory.
+    pub const STOPPED: u32 = 2;
+}
+
+/// A segment: byte offsets in its first page, and sizes.
+pub mod segment {
+    /// u64, [`super::MAGIC`].
+    pub const MAGIC: usize = 0;
+    /// u32, bytes of one chunk: [`SMALL_CHUNK`] or [`LARGE_CHUNK`].
+    pub const CHUNK_SIZE: usize = 8;
+    /// u32, number of chunks.
+    pub const CHUNKS: usize = 12;
+    /// u32, first segment of a process only: threads that found nothing free and wait or
+    /// drop. The recorder makes a further segment when it sees this move.
+    pub const WANTED: usize = 64;
+    /// u32, first segment only: futex that the recorder bumps and wakes when it has freed
+    /// chunks or made a segment.
+    pub const WAKE: usize = 68;
+    /// u32, first segment only: how many segments of this process can be asked for.
+    pub const SEGMENTS: usize = 72;
+    /// u32 for each chunk, [`super::state`].
+    pub const STATES: usize = 1024;
+    /// Where the first chunk begins.
+    pub const DATA: usize = super::PAGE;
+
+    /// Bytes of a small chunk, which is what a thread begins with.
+    pub const SMALL_CHUNK: usize = 4096;
+    /// Bytes of every later chunk.
+    pub const LARGE_CHUNK: usize = 65536;
+    /// Small chunks in a segment of them (1 MiB and a page).
+    pub const SMALL_CHUNKS: usize = 256;
+    /// Large chunks in a segment of them (4 MiB and a page).
+    pub const LARGE_CHUNKS: usize = 64;
+    /// Most segments of one process: 2 GiB of chunks, half a million threads that log a little.
+    pub const MAX_SEGMENTS: usize = 2048;
+    /// Most chunks a segment may have: the states fill the first page.
+    pub const MAX_CHUNKS: usize = (DATA - STATES) / 4;
+
+    /// Bytes of a segment of `chunks` chunks of `chunk_size` bytes, or nothing when that is
+    /// no segment: a size other than the two, no chunk, or too many.
+    pub const fn size(chunk_size: usize, chunks: usize) -> Option<usize> {
+        if (chunk_size == SMALL_CHUNK || chunk_size == LARGE_CHUNK)
+            && chunks > 0
+            && chunks <= MAX_CHUNKS
+        {
+            Some(DATA + chunk_size * chunks)
+        } else {
+            None
+        }
+    }
+}
+
+/// State of a chunk.
+pub mod state {
+    /// Zeroed, to be taken.
+    pub const FREE: u32 = 0;
+    /// A thread writes it.
+    pub const TAKEN: u32 = 1;
+    /// Handed over by its thread.
+    pub const FULL: u32 = 2;
+}
+
+/// First 64 bytes of a chunk, written by its thread before the first word.
+pub mod chunk {
+    /// u32, process id as the process knows it.
+    pub const PID: usize = 0;
+    /// u32, thread id as the process knows it.
+    pub const TID: usize = 4;
+    /// u32, number of the thread within its process, from 1, never used again.
+    pub const SERIAL: usize = 8;
+    /// u32, number of the chunk within its thread, from 1.
+    pub const SEQUENCE: usize = 12;
+    /// u64, absolute time at the chunk's start, clock units.
+    pub const TIME: usize = 16;
+    /// u64, CPU time of the thread at the chunk's start, nanoseconds; all ones: unknown.
+    pub const CPU_NS: usize = 24;
+    /// u64, id of the stack the thread is on, 0 its own.
+    pub const STACK: usize = 32;
+    /// u32, [`super::ClockKind`]. Written last: 0 says that the header is not there yet.
+    pub const CLOCK: usize = 40;
+    /// Where the words begin.
+    pub const WORDS: usize = 64;
+}
+
+/// A chunk's header as read once from shared memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChunkHeader {
+    /// [`chunk::PID`].
+    pub pid: u32,
+    /// [`chunk::TID`].
+    pub tid: u32,
+    /// [`chunk::SERIAL`].
+    pub serial: u32,
+    /// [`chunk::SEQUENCE`].
+    pub sequence: u32,
+    /// [`chunk::TIME`].
+    pub time: u64,
+    /// [`chunk::CPU_NS`].
+    pub cpu_ns: u64,
+    /// [`chunk::STACK`].
+    pub stack: u64,
+    /// [`chunk::CLOCK`].
+    pub clock: u32,
+}
+
+impl ChunkHeader {
+    /// Reads the header from a private copy of a chunk's first 64 bytes.
+    pub fn decode(bytes: &[u8; chunk::WORDS]) -> Self {
+        let u32_at = |at: usize| {
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        let u64_at = |at: usize| u32_at(at) as u64 | (u32_at(at + 4) as u64) << 32;
+        Self {
+            pid: u32_at(chunk::PID),
+            tid: u32_at(chunk::TID),
+            serial: u32_at(chunk::SERIAL),
+            sequence: u32_at(chunk::SEQUENCE),
+            time: u64_at(chunk::TIME),
+            cpu_ns: u64_at(chunk::CPU_NS),
+            stack: u64_at(chunk::STACK),
+            clock: u32_at(chunk::CLOCK),
+        }
+    }
+}

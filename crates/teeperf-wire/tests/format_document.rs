@@ -1,0 +1,199 @@
+//! docs/format.md says what this crate does: its examples are read with the decoders here, and
+//! the numbers in its tables are the constants here.
+
+use teeperf_wire::body::{chunk, end, notice, process, process_end, start, symbols, thread};
+use teeperf_wire::packet::{HEADER_SIZE, Header, MAJOR, MAX_PAYLOAD, MINOR, kind};
+use teeperf_wire::word::{self, Word, code, gap};
+use teeperf_wire::{fields, shared};
+
+const DOCUMENT: &str = include_str!("../../../docs/format.md");
+
+/// Bytes of the blocks of this name, one behind the other.
+fn example(name: &str) -> Vec<u8> {
+    let fence = format!("```hex {name}\n");
+    let blocks = DOCUMENT.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap());
+    let digits: String = blocks.collect();
+    assert!(!digits.is_empty(), "no example {name}");
+    digits.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
+}
+
+fn words(bytes: &[u8]) -> Vec<u32> {
+    bytes.chunks(4).map(|four| u32::from_le_bytes(four.try_into().unwrap())).collect()
+}
+
+/// Type and payload of each packet; every header and checksum must be right.
+fn packets(mut bytes: &[u8]) -> Vec<(u16, &[u8])> {
+    let mut packets = Vec::new();
+    while let Some((head, rest)) = bytes.split_first_chunk::<HEADER_SIZE>() {
+        let header = Header::decode(head).unwrap();
+        let (payload, rest) = rest.split_at(header.length as usize);
+        assert!(header.fits(payload), "checksum of packet {}", packets.len());
+        assert_eq!((header.sequence as usize, header.flags), (packets.len(), 0));
+        packets.push((header.kind, payload));
+        bytes = rest;
+    }
+    assert!(bytes.is_empty());
+    packets
+}
+
+fn number(payload: &[u8], tag: u16) -> Option<u64> {
+    fields::read(payload).map(Result::unwrap).find(|field| field.tag == tag)?.number()
+}
+
+#[test]
+fn the_whole_recording() {
+    let bytes = example("recording");
+    let packets = packets(&bytes);
+    let kinds: Vec<u16> = packets.iter().map(|&(kind, _)| kind).collect();
+    assert_eq!(kinds, [kind::START, kind::PROCESS, kind::CHUNK, kind::SYMBOLS, kind::END]);
+    let [begin, attached, piece, names, last] = [0, 1, 2, 3, 4].map(|n: usize| packets[n].1);
+    assert_eq!(number(begin, start::VERSION), Some(u64::from(MAJOR) | u64::from(MINOR) << 16));
+    assert_eq!(number(begin, start::CLOCK), Some(shared::ClockKind::Tick as u64));
+    assert_eq!(number(begin, start::HZ), Some(1_000_000));
+    assert_eq!(number(begin, start::CLOCK_START), Some(5000));
+    assert_eq!(number(attached, process::ID), Some(1));
+    assert_eq!(number(attached, process::PID), Some(77));
+    assert_eq!(number(names, symbols::FIRST_SITE), Some(0x1000));
+    assert_eq!(number(last, end::TIME), Some(5200));
+    assert_eq!(number(last, end::WORDS), Some(23));
+
+    let (header, data) = chunk::Header::decode(piece).unwrap();
+    assert_eq!((header.process, header.thread, header.tid, header.sequence), (1, 1, 78, 1));
+    assert_eq!((header.first, header.count, header.time), (0, 23, 5100));
+    assert_eq!((header.cpu_ns, header.stack, header.flags), (u64::MAX, 0, chunk::WHOLE));
+    let words = words(data);
+    assert_eq!(words.len(), 23);
+    assert_eq!(word::decode(words[0]), Word::Escape { code: code::MODULE, arg: 0 });
+    assert_eq!(word::payload_value(words[1]), Some(13));
+    assert_eq!(
+        words[2..5].iter().map(|&w| word::payload_value(w).unwrap()).collect::<Vec<_>>(),
+        [1, 0x1000, 0x3000]
+    );
+    assert_eq!(word::join(&words[5..8]), Some(0x5555_5555_4000));
+    assert_eq!(word::join(&words[8..11]), Some(0x5555_5555_4000));
+    assert_eq!(word::payload_value(words[11]), Some(2));
+    assert_eq!(words[12..15], [&b"\xAB\xCD"[..], b"/bi", b"n/a"].map(word::pack_bytes));
+    let tick = |units| word::escape(code::TICK, units);
+    let (outer, inner) = (0x2200, 0x2240);
+    let pad = word::escape(code::PAD, 0);
+    let events = [
+        word::call(outer),
+        tick(5),
+        word::call(inner),
+        tick(7),
+        word::ret(inner),
+        tick(3),
+        word::ret(outer),
+        pad,
+    ];
+    assert_eq!(words[15..], events);
+}
+
+#[test]
+fn headers_of_encoded_chunks() {
+    let bytes = example("chunk-zstd");
+    let (header, _) = chunk::Header::decode(&bytes).unwrap();
+    assert_eq!((header.sequence, header.count, header.time), (2, 4, 6000));
+    assert_eq!((header.clock, header.encoding), (1, chunk::encoding::ZSTD));
+    let bytes = example("chunk-cycle");
+    let (header, _) = chunk::Header::decode(&bytes).unwrap();
+    assert_eq!((header.thread, header.count, header.time), (2, 12, 0x1_FFFF_FF01));
+    assert_eq!((header.cpu_ns, header.words_bytes), (123_456, 32));
+    assert_eq!((header.clock, header.encoding), (2, chunk::encoding::CYCLE_ZSTD));
+    assert_eq!(words(&example("chunk-cycle-words")).len(), 12);
+}
+
+#[test]
+fn escapes_and_fields() {
+    let payload = |words: &[u32]| words.iter().map(|&word| word::payload(word)).collect::<Vec<_>>();
+    let [low, high] = word::split62(10);
+    let [units, units_high] = word::split62(1000);
+    let popped = [word::payload(1), word::payload(2)];
+    let expected = [
+        vec![word::escape(code::GAP, gap::PAUSED), word::payload(6), low, high],
+        popped.to_vec(),
+        vec![units, units_high],
+    ];
+    assert_eq!(words(&example("words-gap")), expected.concat());
+    let far = [
+        &[word::escape(code::FAR, 0), word::payload(3)][..],
+        &word::split64(0xFFFF_8000_1234_5678),
+    ];
+    assert_eq!(words(&example("words-far")), far.concat());
+    let name = [
+        word::escape(code::NAME, 0),
+        word::payload(2),
+        word::pack_bytes(b"mai"),
+        word::pack_bytes(b"n"),
+    ];
+    assert_eq!(words(&example("words-name")), name);
+    let switch = [
+        vec![word::escape(code::SWITCH, 0)],
+        payload(&[4, 0, 0]),
+        word::split62(0x7F00_0000_1000).to_vec(),
+    ];
+    assert_eq!(words(&example("words-switch")), switch.concat());
+    let bytes = example("fields");
+    let read: Vec<_> = fields::read(&bytes).map(Result::unwrap).collect();
+    assert_eq!((read[0].tag, read[0].value), (2, &b"a"[..]));
+    assert_eq!((read[1].tag, read[1].number()), (1, Some(300)));
+}
+
+/// The rows `| number | `NAME` |…` below the heading of a section, up to the next heading.
+fn rows(heading: &str) -> Vec<(u32, String)> {
+    let section = DOCUMENT.split_once(&format!("\n{heading}\n")).expect(heading).1;
+    let section = section.split("\n#").next().unwrap();
+    let row = |line: &str| {
+        let mut cells = line.strip_prefix("| ")?.split(" | ");
+        let number = cells.next()?.parse().ok()?;
+        Some((number, cells.next()?.trim_matches('`').to_owned()))
+    };
+    section.lines().filter_map(row).collect()
+}
+
+macro_rules! named {
+    ($module:ident: $($name:ident)*) => {
+        vec![$(($module::$name as u32, stringify!($name).to_owned())),*]
+    };
+}
+
+#[test]
+fn tables_have_the_numbers_of_the_code() {
+    let types = rows("## 4. Types of packets");
+    assert_eq!(types, named!(kind: START PROCESS CHUNK SYMBOLS THREAD PROCESS_END NOTICE END));
+    let tags = named!(start: VERSION WRITER CLOCK HZ PERIOD CLOCK_REASON CLOCK_START WALL_NS
+        ARGUMENT HOST SYSTEM MACHINE PROCESSOR PROCESSORS ON_FULL DIRECTORY HOOK_COST_PS);
+    assert_eq!(rows("### START"), tags);
+    let tags = named!(process: ID PID PARENT_PID EXECUTABLE ARGUMENT TIME EXEC_OF);
+    assert_eq!(rows("### PROCESS"), tags);
+    assert_eq!(rows("### PROCESS_END"), named!(process_end: ID TIME EXIT_STATUS SIGNAL));
+    assert_eq!(rows("### THREAD"), named!(thread: PROCESS SERIAL TID NAME));
+    assert_eq!(rows("### SYMBOLS"), named!(symbols: PROCESS FIRST_SITE SYMBOL));
+    assert_eq!(rows("### NOTICE"), named!(notice: LEVEL TEXT PROCESS));
+    let tags = named!(end: TIME WORDS EXIT_STATUS SIGNAL REASON RECORDER_CPU_NS);
+    assert_eq!(rows("### END"), tags);
+    let mut escapes = named!(code: TICK HOLE MARK JUMP VFORK_BEGIN VFORK_END PAD STAMP GAP
+        SWITCH STACK_NEW CATCH FAR MODULE NAME NOTE);
+    let reasons = named!(gap: PAUSED DROPPED NESTED WAITED STALLED FILTERED FORKED STOPPED);
+    escapes.extend(reasons.into_iter().map(|(number, name)| (number, name.to_lowercase())));
+    assert_eq!(rows("## 7. Escapes"), escapes);
+}
+
+#[test]
+fn limits_are_those_of_the_code() {
+    for (limit, value) in [
+        ("payload of a packet", MAX_PAYLOAD),
+        ("words in a chunk packet", chunk::MAX_WORDS),
+        ("bytes that a chunk's data decompresses to", chunk::MAX_BYTES),
+        ("payload words of an escape that a writer makes", word::MAX_PAYLOAD as usize),
+        ("build-id", word::module::MAX_BUILD_ID),
+        ("path of a module", word::module::MAX_PATH),
+    ] {
+        let row = format!("| {limit} | ");
+        let cell = DOCUMENT.split_once(&row).expect(limit).1.split(" |").next().unwrap();
+        let digits: String = cell.chars().filter(char::is_ascii_digit).collect();
+        assert_eq!(digits.parse(), Ok(value), "{limit}");
+    }
+    assert!(DOCUMENT.contains(&format!("| site | {:X} |", word::MAX_SITE)));
+    assert!(DOCUMENT.contains(&format!("{:X}", word::ABANDONED)));
+}
