@@ -1,0 +1,151 @@
+//! Builds what programs are linked with, from the sources of `teeperf-wire`, `teeperf-rt` and
+//! `teeperf-stub`, with nothing but the Rust compiler and the C toolchain it links with. Included by
+//! path from the build script of whatever embeds the runtime, and from the runtime's own tests.
+//!
+//! * `teeperf_stub.o`: into every hooked module;
+//! * `libteeperf_wrap.a`: likewise; a link takes the wrappers it needs from it;
+//! * `teeperf_rt.o`: into executables; every symbol local but `teeperf_rt_*`;
+//! * `libteeperf.so`: the same runtime, to be preloaded where the executable has none.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Symbols of the runtime that stubs and programs refer to weakly. An executable exports them
+/// to the shared libraries of its process.
+pub const EXPORTED: [&str; 14] = [
+    "teeperf_rt_register",
+    "teeperf_rt_unregister",
+    "teeperf_rt_event",
+    "teeperf_rt_leap",
+    "teeperf_rt_context",
+    "teeperf_rt_context_made",
+    "teeperf_rt_catch",
+    "teeperf_rt_pause",
+    "teeperf_rt_resume",
+    "teeperf_rt_recording",
+    "teeperf_rt_note",
+    "teeperf_rt_stack_switch",
+    "teeperf_rt_stack_new",
+    "teeperf_rt_version",
+];
+
+/// Functions whose wrappers (`-Wl,--wrap=`) are objects of the archive: features of `teeperf-stub`.
+pub const WRAPPED: [&str; 12] = [
+    "setjmp",
+    "_setjmp",
+    "__sigsetjmp",
+    "longjmp",
+    "_longjmp",
+    "siglongjmp",
+    "__longjmp_chk",
+    "vfork",
+    "getcontext",
+    "setcontext",
+    "swapcontext",
+    "makecontext",
+];
+
+/// Where the built files are.
+#[derive(Clone, Debug)]
+pub struct Outputs {
+    /// `teeperf_stub.o`.
+    pub stub: PathBuf,
+    /// `libteeperf_wrap.a`.
+    pub wrap: PathBuf,
+    /// `teeperf_rt.o`.
+    pub runtime: PathBuf,
+    /// `libteeperf.so`.
+    pub preload: PathBuf,
+}
+
+/// Builds everything into `out`. The folders are those of the three crates; `target` is a target
+/// triple, or nothing for the compiler's own. An error says which command failed, and how.
+pub fn build(
+    wire: &Path,
+    runtime: &Path,
+    stub: &Path,
+    out: &Path,
+    target: Option<&str>,
+) -> Result<Outputs, String> {
+    let build = Build { out, target };
+    let tool = |name: &str| std::env::var(name.to_uppercase()).unwrap_or_else(|_| name.into());
+    let wire_library = out.join("libteeperf_wire.rlib");
+    build.rustc("teeperf_wire", wire, &wire_library, &["--crate-type=rlib"])?;
+
+    let outputs = Outputs {
+        stub: out.join("teeperf_stub.o"),
+        wrap: out.join("libteeperf_wrap.a"),
+        runtime: out.join("teeperf_rt.o"),
+        preload: out.join("libteeperf.so"),
+    };
+    let object = ["--crate-type=lib", "--emit=obj"];
+    build.rustc(
+        "teeperf_stub",
+        stub,
+        &outputs.stub,
+        &[&object[..], &["--cfg=feature=\"hooks\""]].concat(),
+    )?;
+    let mut members = Vec::new();
+    for wrapper in WRAPPED {
+        let member = out.join(format!("teeperf_wrap_{wrapper}.o"));
+        let feature = format!("--cfg=feature=\"{wrapper}\"");
+        build.rustc("teeperf_stub", stub, &member, &[&object[..], &[&feature]].concat())?;
+        members.push(member);
+    }
+    let _ = std::fs::remove_file(&outputs.wrap);
+    run(Command::new(tool("ar")).arg("crs").arg(&outputs.wrap).args(&members))?;
+
+    // As a static library with link-time optimisation, so that what it uses of Rust's core library
+    // comes with it, and nothing else does.
+    let library = out.join("libteeperf_rt.a");
+    let whole = ["--crate-type=staticlib", "-Clto=fat", "--cfg=feature=\"object\""];
+    build.rustc("teeperf_rt", runtime, &library, &whole)?;
+    let linked = out.join("teeperf_rt_linked.o");
+    let mut link = Command::new(tool("ld"));
+    link.args(["-r", "--gc-sections", "-o"]).arg(&linked);
+    link.args(EXPORTED.map(|name| format!("--undefined={name}"))).arg(&library);
+    run(&mut link)?;
+    let mut localise = Command::new(tool("objcopy"));
+    localise.args(EXPORTED.map(|name| format!("--keep-global-symbol={name}")));
+    localise.args([
+        "--remove-section=.eh_frame",
+        "--remove-section=.rela.eh_frame",
+        "--remove-section=.comment",
+    ]);
+    run(localise.args(["--strip-debug"]).arg(&linked).arg(&outputs.runtime))?;
+    let mut preload = Command::new(tool("cc"));
+    preload.args(["-shared", "-nostdlib", "-Wl,-soname,libteeperf.so", "-Wl,-z,noexecstack", "-o"]);
+    run(preload.arg(&outputs.preload).arg(&outputs.runtime))?;
+    Ok(outputs)
+}
+
+struct Build<'a> {
+    out: &'a Path,
+    target: Option<&'a str>,
+}
+
+impl Build<'_> {
+    fn rustc(&self, name: &str, folder: &Path, output: &Path, more: &[&str]) -> Result<(), String> {
+        let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+        let mut command = Command::new(compiler);
+        command.arg(folder.join("src/lib.rs")).args(["--edition=2024", "--crate-name", name]);
+        command.args(["-Copt-level=3", "-Ccodegen-units=1", "-Cpanic=abort", "-Cdebuginfo=0"]);
+        command.args(["-Crelocation-model=pic", "-Cforce-unwind-tables=no", "--cap-lints=allow"]);
+        if name != "teeperf_wire" {
+            let library = self.out.join("libteeperf_wire.rlib");
+            command.arg("--extern").arg(format!("teeperf_wire={}", library.display()));
+        }
+        if let Some(target) = self.target {
+            command.args(["--target", target]);
+        }
+        run(command.args(more).arg("-o").arg(output))
+    }
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    let result = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    if result.status.success() {
+        return Ok(());
+    }
+    Err(format!("{command:?}: {}\n{}", result.status, String::from_utf8_lossy(&result.stderr)))
+}

@@ -1,0 +1,83 @@
+//! What the stub calls when a module comes and goes, and what `teeperf.h` promises programs.
+
+use crate::block::Block;
+use crate::event;
+use crate::leap;
+use crate::module;
+use crate::process::{self, Life};
+use crate::writer::{self, MAX_TEXT};
+use core::ffi::{CStr, c_char, c_int};
+use teeperf_wire::word::code;
+
+/// A module's constructor.
+///
+/// # Safety
+/// `block` is the block of a stub, in a module that stays loaded until it is unregistered.
+#[cfg_attr(feature = "object", unsafe(no_mangle))]
+pub unsafe extern "C" fn teeperf_rt_register(block: &'static Block) {
+    // SAFETY: the caller's promise.
+    unsafe { module::register(block) };
+}
+
+/// A module's destructor.
+///
+/// # Safety
+/// `block` is the block of a stub.
+#[cfg_attr(feature = "object", unsafe(no_mangle))]
+pub unsafe extern "C" fn teeperf_rt_unregister(block: &'static Block) {
+    module::unregister(block);
+}
+
+/// Stops recording in this process until [`teeperf_rt_resume`], in every thread from its next event
+/// on. Not for signal handlers.
+#[cfg_attr(feature = "object", unsafe(no_mangle))]
+pub extern "C" fn teeperf_rt_pause() {
+    process::set_paused(true);
+    module::look_again();
+}
+
+/// Goes on after [`teeperf_rt_pause`]. Not for signal handlers.
+#[cfg_attr(feature = "object", unsafe(no_mangle))]
+pub extern "C" fn teeperf_rt_resume() {
+    process::set_paused(false);
+    module::look_again();
+}
+
+/// 1 while events of the calling thread are recorded, else 0.
+#[cfg_attr(feature = "object", unsafe(no_mangle))]
+pub extern "C" fn teeperf_rt_recording() -> c_int {
+    c_int::from(process::life() == Life::On && !process::is_paused())
+}
+
+/// Puts a text on the time line.
+///
+/// # Safety
+/// `text` is a string of C.
+#[cfg_attr(feature = "object", unsafe(no_mangle))]
+pub unsafe extern "C" fn teeperf_rt_note(text: *const c_char) {
+    // SAFETY: the caller's promise.
+    let text = unsafe { CStr::from_ptr(text) }.to_bytes();
+    let text = &text[..text.len().min(MAX_TEXT)];
+    event::put(None, |thread| writer::text(thread, code::NOTE, text));
+}
+
+/// Another stack runs from here on: ids are any numbers that stand for stacks, 0 for the thread's
+/// own.
+#[cfg_attr(feature = "object", unsafe(no_mangle))]
+pub extern "C" fn teeperf_rt_stack_switch(left: u64, entered: u64) {
+    leap::switch(None, left, entered);
+}
+
+/// A stack begins anew and empty; it is entered by [`teeperf_rt_stack_switch`].
+#[cfg_attr(feature = "object", unsafe(no_mangle))]
+pub extern "C" fn teeperf_rt_stack_new(stack: u64) {
+    leap::begin_stack(None, stack);
+}
+
+/// The runtime's version: major and minor, sixteen bits each.
+#[cfg_attr(feature = "object", unsafe(no_mangle))]
+pub extern "C" fn teeperf_rt_version() -> u32 {
+    VERSION
+}
+
+const VERSION: u32 = 1;

@@ -1,0 +1,221 @@
+//! x86-64 with Linux's system calls and the ELF thread-local storage.
+
+#[cfg(feature = "object")]
+mod memory;
+
+use crate::thread::Thread;
+use core::arch::{asm, global_asm};
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use teeperf_wire::hook::FULL;
+
+// Two thread blocks ([`crate::thread::current`]), in the initial-exec model: their place relative
+// to the thread pointer is fixed when the program is loaded, and reading it calls nothing. The
+// cursors begin full, so a thread's first event takes the slow path.
+global_asm!(
+    "
+    .section .tdata.teeperf_thread, \"awT\", @progbits
+    .p2align 6
+    .globl  teeperf_thread
+    .hidden teeperf_thread
+    .type   teeperf_thread, @tls_object
+    .size   teeperf_thread, 2 * {size}
+teeperf_thread:
+    .rept   2
+    .zero   {cursor}
+    .quad   {full}
+    .zero   {size} - {cursor} - 8
+    .endr
+    .weak   environ
+    .weak   __ehdr_start
+    .hidden __ehdr_start
+    .text
+    ",
+    size = const size_of::<Thread>(),
+    cursor = const teeperf_wire::hook::thread::CURSOR,
+    full = const FULL,
+);
+
+/// Where the first thread block lies relative to the thread pointer: below it, so negative.
+pub(crate) fn thread_offset() -> i64 {
+    let offset: i64;
+    // SAFETY: reads one word that the linker or loader filled; touches nothing else.
+    unsafe {
+        asm!("mov {}, qword ptr [rip + teeperf_thread@gottpoff]", out(reg) offset,
+            options(pure, nomem, nostack, preserves_flags));
+    }
+    offset
+}
+
+/// The calling thread's blocks.
+pub(crate) fn thread() -> &'static [Thread; 2] {
+    let address: usize;
+    // SAFETY: the thread pointer's first word is its own address (System V ABI for
+    // thread-local storage), and the blocks lie there in every thread, zeroed but for their
+    // cursors, which is a valid `Thread`. They are shared only with signal handlers on this
+    // thread, and all fields are atomic. They live as long as the thread, and so does every
+    // use, since a hook ends before its thread.
+    unsafe {
+        asm!("mov {0}, qword ptr fs:[0]", "add {0}, qword ptr [rip + teeperf_thread@gottpoff]",
+            out(reg) address, options(pure, readonly, nostack));
+        &*(address as *const [Thread; 2])
+    }
+}
+
+/// The cycle counter.
+pub(crate) fn counter() -> u64 {
+    // SAFETY: every x86-64 processor has the instruction; the recorder chooses the `cycle`
+    // clock only where the system lets programs use it.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// An address within the caller's stack frame.
+#[inline(always)]
+pub(crate) fn stack_pointer() -> usize {
+    let address: usize;
+    // SAFETY: reads a register.
+    unsafe {
+        asm!("mov {}, rsp", out(reg) address, options(nomem, nostack, preserves_flags));
+    }
+    address
+}
+
+/// Address of the C library's `environ`, 0 where there is none.
+pub(crate) fn environ() -> *const *const *const u8 {
+    let address;
+    // SAFETY: reads an entry of the global offset table.
+    unsafe {
+        asm!("mov {}, qword ptr [rip + environ@GOTPCREL]", out(reg) address,
+            options(pure, nomem, nostack, preserves_flags));
+    }
+    address
+}
+
+/// Address of the ELF header of the module that the runtime is part of, 0 if not loaded.
+pub(crate) fn own_header() -> usize {
+    let address;
+    // SAFETY: reads an entry of the global offset table.
+    unsafe {
+        asm!("mov {}, qword ptr [rip + __ehdr_start@GOTPCREL]", out(reg) address,
+            options(pure, nomem, nostack, preserves_flags));
+    }
+    address
+}
+
+/// A system call with up to six arguments; negative results are error numbers.
+///
+/// # Safety
+/// As the call itself: pointers must be good for what the kernel does with them.
+pub(crate) unsafe fn syscall(number: usize, arguments: [usize; 6]) -> isize {
+    let result;
+    let [a, b, c, d, e, f] = arguments;
+    // SAFETY: the kernel keeps all registers but these; the caller answers for the rest.
+    unsafe {
+        asm!("syscall", inlateout("rax") number as isize => result,
+            in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
+            lateout("rcx") _, lateout("r11") _, options(nostack));
+    }
+    result
+}
+
+/// Ends the process at once.
+#[cfg(feature = "object")]
+pub(crate) fn trap() -> ! {
+    // SAFETY: an undefined instruction, which the kernel answers with SIGILL.
+    unsafe { asm!("ud2", options(noreturn, nomem, nostack)) }
+}
+
+/// Offsets in a `ucontext_t` of the C libraries for x86-64 Linux, in words of eight bytes.
+mod context {
+    pub(super) const LINK: usize = 1;
+    pub(super) const STACK_START: usize = 2;
+    pub(super) const STACK_SIZE: usize = 4;
+    pub(super) const RBX: usize = 16;
+    pub(super) const RSP: usize = 20;
+}
+
+/// The stack that a context runs on: its address, or 0 for one that the context did not bring.
+///
+/// # Safety
+/// `context` is the address of a `ucontext_t`.
+pub(crate) unsafe fn stack_of_context(context: usize) -> u64 {
+    // SAFETY: the caller's promise; all offsets lie within the structure.
+    let at = |offset: usize| unsafe { (context as *const u64).add(offset).read() };
+    let start = at(context::STACK_START);
+    let is_within = at(context::RSP).wrapping_sub(start) <= at(context::STACK_SIZE);
+    if is_within { start } else { 0 }
+}
+
+/// Where the C library goes on when a context's function has returned.
+static CONTEXT_ENDS: AtomicUsize = AtomicUsize::new(0);
+
+/// Has the runtime told when the function of a new context returns: its return address is the
+/// C library's own code, which takes the linked context from where rbx points. Where the
+/// context does not look so, nothing is done.
+///
+/// # Safety
+/// `context` is a `ucontext_t` that `makecontext` has just filled.
+pub(crate) unsafe fn watch_end_of_context(context: usize) {
+    // SAFETY: the label below; it is never called, its address is taken.
+    unsafe extern "C" {
+        fn teeperf_context_ends();
+    }
+    // SAFETY: the caller's promise; all offsets lie within the structure.
+    let at = |offset: usize| unsafe { (context as *const usize).add(offset).read() };
+    let (start, size) = (at(context::STACK_START), at(context::STACK_SIZE));
+    let is_within = |address: usize| address.wrapping_sub(start) <= size.saturating_sub(8);
+    let (top, link) = (at(context::RSP), at(context::RBX));
+    // SAFETY: both lie within the stack that the program gave to the context.
+    unsafe {
+        if is_within(top) && is_within(link) && *(link as *const usize) == at(context::LINK) {
+            CONTEXT_ENDS.store(*(top as *const usize), Relaxed);
+            *(top as *mut usize) = teeperf_context_ends as *const () as usize;
+        }
+    }
+}
+
+extern "C" fn end_of_context(link: *const usize) -> usize {
+    // SAFETY: rbx points to the linked context's address on the context's stack
+    // (`watch_end_of_context`), and functions leave it as it was.
+    crate::leap::context_ended(unsafe { *link });
+    CONTEXT_ENDS.load(Relaxed)
+}
+
+// The function returned to here: the stack is aligned as before a call.
+global_asm!(
+    "
+    .section .text.teeperf_context_ends, \"ax\", @progbits
+    .globl  teeperf_context_ends
+    .hidden teeperf_context_ends
+teeperf_context_ends:
+    mov     rdi, rbx
+    call    {end_of_context}
+    jmp     rax
+    .text
+    ",
+    end_of_context = sym end_of_context,
+);
+
+/// Numbers of the system calls that the runtime uses.
+pub(crate) mod number {
+    pub(crate) const READ: usize = 0;
+    pub(crate) const CLOSE: usize = 3;
+    pub(crate) const FSTAT: usize = 5;
+    pub(crate) const MMAP: usize = 9;
+    pub(crate) const MUNMAP: usize = 11;
+    pub(crate) const SCHED_YIELD: usize = 24;
+    pub(crate) const MREMAP: usize = 25;
+    pub(crate) const MADVISE: usize = 28;
+    pub(crate) const GETPID: usize = 39;
+    pub(crate) const SOCKET: usize = 41;
+    pub(crate) const CONNECT: usize = 42;
+    pub(crate) const SENDTO: usize = 44;
+    pub(crate) const RECVMSG: usize = 47;
+    pub(crate) const SETSOCKOPT: usize = 54;
+    pub(crate) const FCNTL: usize = 72;
+    pub(crate) const READLINK: usize = 89;
+    pub(crate) const SIGALTSTACK: usize = 131;
+    pub(crate) const GETTID: usize = 186;
+    pub(crate) const FUTEX: usize = 202;
+    pub(crate) const CLOCK_GETTIME: usize = 228;
+    pub(crate) const OPENAT: usize = 257;
+}

@@ -1,0 +1,85 @@
+//! The stub's side of a module: what the runtime writes there to switch its hooks on and off.
+
+use crate::clock;
+use crate::platform;
+use crate::process;
+use crate::thread;
+use core::sync::atomic::Ordering::{Relaxed, Release};
+use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+use teeperf_wire::hook;
+use teeperf_wire::shared::ClockKind;
+use teeperf_wire::word;
+
+/// The block of one module: [`hook::module`].
+#[repr(C, align(64))]
+pub struct Block {
+    mode: AtomicI64,
+    tls: AtomicI64,
+    low: AtomicU64,
+    first_word: AtomicU64,
+    version: AtomicU32,
+    rest: u32,
+    gate: AtomicPtr<AtomicU64>,
+    clock: AtomicUsize,
+    header: AtomicUsize,
+}
+
+const _: () = assert!(size_of::<Block>() == hook::module::SIZE);
+const _: () = assert!(core::mem::offset_of!(Block, tls) == hook::module::TLS);
+const _: () = assert!(core::mem::offset_of!(Block, low) == hook::module::LOW);
+const _: () = assert!(core::mem::offset_of!(Block, first_word) == hook::module::FIRST_WORD);
+const _: () = assert!(core::mem::offset_of!(Block, version) == hook::module::VERSION);
+const _: () = assert!(core::mem::offset_of!(Block, gate) == hook::module::GATE);
+const _: () = assert!(core::mem::offset_of!(Block, clock) == hook::module::CLOCK);
+const _: () = assert!(core::mem::offset_of!(Block, header) == hook::module::HEADER);
+
+impl Block {
+    /// Whether the stub speaks this runtime's language, and has all that a recording needs.
+    pub(crate) fn is_usable(&self) -> bool {
+        self.version.load(Relaxed) == hook::VERSION && self.header() != 0
+    }
+
+    /// Address of the module's ELF header.
+    pub(crate) fn header(&self) -> usize {
+        self.header.load(Relaxed)
+    }
+
+    /// Whether the module's hooks are on.
+    pub(crate) fn is_on(&self) -> bool {
+        self.mode.load(Relaxed) != 0
+    }
+
+    /// Has the kernel wipe the gate in every child of this process.
+    pub(crate) fn wipe_on_fork(&self) -> bool {
+        platform::wipe_on_fork(self.gate.load(Relaxed) as usize, hook::gate::SIZE)
+    }
+
+    /// Switches the module's hooks off.
+    pub(crate) fn switch_off(&self) {
+        self.mode.store(0, Release);
+    }
+
+    /// Switches them on, with sites from `first_site` on for `size` bytes from `low`; where the clock
+    /// page cannot be shown, off.
+    pub(crate) fn switch_on(&self, first_site: u32, low: u64, size: u64) {
+        if !clock::show_at(self.clock.load(Relaxed)) {
+            return self.switch_off();
+        }
+        let offset = thread::offset();
+        self.tls.store(offset, Relaxed);
+        self.low.store(low, Relaxed);
+        self.first_word.store(u64::from(word::call(first_site)), Relaxed);
+        self.open_window(size);
+        // The offset is negative: thread-local storage lies below the thread pointer.
+        let mode = if clock::kind() == ClockKind::Tick { offset } else { -offset };
+        self.mode.store(mode, Release);
+    }
+
+    /// Lets `size` bytes of the module's addresses have sites, or none while the program has paused
+    /// recording: then every hook takes the slow path.
+    pub(crate) fn open_window(&self, size: u64) {
+        let size = if process::is_paused_inside() { 0 } else { size };
+        // SAFETY: the gate is a page of the module, which is loaded as long as its block is used.
+        unsafe { &*self.gate.load(Relaxed) }.store(size, Release);
+    }
+}

@@ -1,0 +1,330 @@
+//! A thread's chunk: begun, handed over, waited for. All of it runs with the thread claimed
+//! ([`Thread::enter`]), so a signal handler's events in between are counted, not written.
+
+use crate::clock;
+use crate::cursor::{self, Cursor, Parked};
+use crate::module;
+use crate::platform;
+use crate::pool::{self, Taken};
+use crate::process::{self, Life};
+use crate::thread::{Losses, State, Thread};
+use crate::writer::{self, Places};
+use core::sync::atomic::Ordering::{Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64};
+use teeperf_wire::shared::{ClockKind, OnFull, STALL_NS, chunk, state};
+use teeperf_wire::word::{self, gap};
+
+/// Words at a chunk's end that hooks do not get: for the word that ends it, and for
+/// a last gap when recording stops.
+const TAIL: usize = 10;
+/// Longest sleep between two looks at the chunks.
+const SLICE_NS: u64 = 10_000_000;
+/// How often a thread without a chunk looks for one, beside each time the tick moved.
+const RETRY_EVENTS: u64 = 1024;
+
+/// Gives the thread its first chunk; says whether it has one.
+pub(crate) fn begin_thread(thread: &Thread) -> bool {
+    thread.serial.store(process::next_serial(), Relaxed);
+    thread.tid.store(platform::thread_id(), Relaxed);
+    match acquire(thread, false) {
+        Some(waited) => {
+            // The thread that forked is the child's first, whichever thread comes here first.
+            if process::is_forked() && thread.tid.load(Relaxed) == process::id() {
+                writer::gap(thread, gap::FORKED, Losses::default(), 0);
+            }
+            after_acquire(thread, waited);
+            true
+        }
+        None => false,
+    }
+}
+
+/// Hands the present chunk over and takes the next; says whether there is one. Where there is
+/// none, the thread's state says what becomes of its events.
+pub(crate) fn change(thread: &Thread) -> bool {
+    if let Some(taken) = pool::take(true, start_of_search(thread)) {
+        hand_over(thread, None);
+        begin(thread, taken);
+        after_acquire(thread, None);
+        return true;
+    }
+    let stops = process::on_full() == OnFull::Stop;
+    hand_over(thread, stops.then_some(gap::STOPPED));
+    match acquire(thread, true) {
+        Some(waited) => {
+            after_acquire(thread, waited);
+            true
+        }
+        None => false,
+    }
+}
+
+/// Looks for a chunk again, for a thread that has none; says whether there is one now. Looks
+/// each time the clock has moved, and now and then if it has not: it stands when the recorder is
+/// gone, which is found out here as well.
+pub(crate) fn retry(thread: &Thread) -> bool {
+    let watched = clock::watched().load(Relaxed);
+    let moved = watched != thread.last.load(Relaxed);
+    let is_turn = thread.losses().is_multiple_of(RETRY_EVENTS);
+    if !moved && !is_turn {
+        return false;
+    }
+    thread.last.store(watched, Relaxed);
+    if let Some(taken) = pool::take(true, start_of_search(thread)) {
+        begin(thread, taken);
+        return true;
+    }
+    if is_turn {
+        pool::want();
+        let now = platform::monotonic_ns();
+        if now.saturating_sub(thread.since.load(Relaxed)) >= STALL_NS {
+            thread.since.store(now, Relaxed);
+            process::stop_if_alone();
+        }
+    }
+    false
+}
+
+/// What stands at the start of a chunk that came late or after events were lost: time waited,
+/// and what is not there. Then modules that nobody has announced yet.
+pub(crate) fn after_acquire(thread: &Thread, waited: Option<u64>) {
+    if let Some(units) = waited {
+        writer::gap(thread, gap::WAITED, Losses::default(), units);
+    }
+    settle_losses(thread, gap::NESTED);
+    module::announce(thread);
+}
+
+/// Writes what was counted as lost; says whether there was room. The thread is claimed.
+pub(crate) fn settle_losses(thread: &Thread, reason: u32) -> bool {
+    match thread.take_losses() {
+        Some(losses) => writer::gap(thread, reason, losses, 0),
+        None => true,
+    }
+}
+
+/// A chunk, waited for where the policy says so. Gives the time waited.
+fn acquire(thread: &Thread, large: bool) -> Option<Option<u64>> {
+    if let Some(taken) = pool::take(large, start_of_search(thread)) {
+        begin(thread, taken);
+        return Some(None);
+    }
+    pool::want();
+    match process::on_full() {
+        OnFull::Wait => {
+            let from = clock::now();
+            if let Some(taken) = wait(thread, large) {
+                begin(thread, taken);
+                return Some(Some(thread.time.load(Relaxed).saturating_sub(from)));
+            }
+            if process::life() == Life::On {
+                thread.set_state(State::Stalled);
+                process::stop_if_alone();
+            }
+        }
+        OnFull::Drop => thread.set_state(State::Dropping),
+        OnFull::Stop => process::stop(),
+    }
+    thread.since.store(platform::monotonic_ns(), Relaxed);
+    None
+}
+
+/// Sleeps until a chunk is free. Gives up when recording ends, or the recorder drained nothing
+/// for [`STALL_NS`].
+fn wait(thread: &Thread, large: bool) -> Option<Taken> {
+    let mut progress = clock::progress();
+    let mut since = platform::monotonic_ns();
+    while !clock::is_stopped() && process::life() == Life::On {
+        let wake = pool::wake_word()?;
+        let before = wake.load(Relaxed);
+        if let Some(taken) = pool::take(large, start_of_search(thread)) {
+            return Some(taken);
+        }
+        let (progress_now, now) = (clock::progress(), platform::monotonic_ns());
+        if progress_now != progress {
+            (progress, since) = (progress_now, now);
+        } else if now.saturating_sub(since) >= STALL_NS {
+            return None;
+        }
+        platform::sleep_on(wake, before, SLICE_NS);
+    }
+    None
+}
+
+/// Threads begin their searches in different places, but each always in the same: the chunks in
+/// use stay few, and warm in the cache.
+fn start_of_search(thread: &Thread) -> usize {
+    (thread.serial.load(Relaxed) as usize).wrapping_mul(13)
+}
+
+/// Makes a taken chunk the thread's own: header, clock, cursor.
+fn begin(thread: &Thread, taken: Taken) {
+    // First whose it is, so that it is not forgotten should a signal handler jump out of here.
+    thread.chunk_size.store(taken.size as u32, Relaxed);
+    thread.chunk_state.store((&raw const *taken.state).cast_mut(), Relaxed);
+    thread.chunk.store(taken.start, Relaxed);
+    let watched = clock::watched().load(Relaxed);
+    let now = clock::now();
+    let sequence = thread.sequence.load(Relaxed) + 1;
+    narrow(taken.start, chunk::PID).store(process::id(), Relaxed);
+    narrow(taken.start, chunk::TID).store(thread.tid.load(Relaxed), Relaxed);
+    narrow(taken.start, chunk::SERIAL).store(thread.serial.load(Relaxed), Relaxed);
+    narrow(taken.start, chunk::SEQUENCE).store(sequence, Relaxed);
+    wide(taken.start, chunk::TIME).store(now, Relaxed);
+    wide(taken.start, chunk::CPU_NS).store(platform::thread_cpu_ns().unwrap_or(u64::MAX), Relaxed);
+    wide(taken.start, chunk::STACK).store(thread.stack.load(Relaxed), Relaxed);
+    // Written last, so that whoever sees it sees the rest.
+    narrow(taken.start, chunk::CLOCK).store(clock::kind() as u32, Release);
+    thread.sequence.store(sequence, Relaxed);
+
+    thread.time.store(now, Relaxed);
+    thread.last_high.store((now >> 32) as u32, Relaxed);
+    thread.last.store(
+        match clock::kind() {
+            ClockKind::Tick => now as u32,
+            ClockKind::Cycle => watched,
+        },
+        Relaxed,
+    );
+    thread.set_state(State::Running);
+    let words = (taken.size - chunk::WORDS) / 4 - TAIL;
+    thread.cursor.set(Cursor::at(taken.start as u64 + chunk::WORDS as u64, words as u64));
+}
+
+/// A field of the header of a chunk that this thread took.
+fn narrow(start: *mut u8, offset: usize) -> &'static AtomicU32 {
+    // SAFETY: within a taken chunk, in a segment that stays mapped; chunks are aligned to pages and
+    // the fields to their size. Other processes may look at it, so it is an atomic.
+    unsafe { &*start.add(offset).cast() }
+}
+
+/// As [`narrow`], for fields of eight bytes.
+fn wide(start: *mut u8, offset: usize) -> &'static AtomicU64 {
+    // SAFETY: as above.
+    unsafe { &*start.add(offset).cast() }
+}
+
+/// Gives the present chunk, if there is one, to the recorder. Behind its last reserved place comes
+/// a word that ends it: without that, a place that an interrupted hook has yet to fill could
+/// not be told from one that was never used.
+fn hand_over(thread: &Thread, last_gap: Option<u32>) {
+    let parked = thread.cursor.park();
+    let start = thread.chunk.swap(core::ptr::null_mut(), Relaxed);
+    if start.is_null() {
+        return;
+    }
+    let size = thread.chunk_size.load(Relaxed) as usize;
+    // SAFETY: the state of the chunk taken, in a segment that stays mapped.
+    let state = unsafe { &*thread.chunk_state.load(Relaxed) };
+    if parked == Parked::Before && narrow(start, chunk::CLOCK).load(Relaxed) == 0 {
+        // A handler jumped out of `begin`: the chunk goes back as it came, zeroed.
+        for offset in (0..chunk::WORDS).step_by(4) {
+            narrow(start, offset).store(0, Relaxed);
+        }
+        state.store(state::FREE, Release);
+        return;
+    }
+    let tail = start as usize + size - TAIL * 4;
+    let end = match parked {
+        Parked::Room(cursor) => cursor::address(cursor),
+        Parked::Full => tail,
+        Parked::Before => end_of_words(start, size),
+    };
+    // SAFETY: every reserved place lies below `end`, which leaves `TAIL` places to this thread.
+    let mut places = unsafe { Places::at(end as *mut u32, TAIL) };
+    if let Some(reason) = last_gap {
+        places.put_all(&writer::gap_words(reason, thread.take_losses().unwrap_or_default(), 0));
+    }
+    places.end();
+    if parked == Parked::Before {
+        thread.sequence.store(narrow(start, chunk::SEQUENCE).load(Relaxed), Relaxed);
+    }
+    state.store(state::FULL, Release);
+}
+
+/// Behind the last word of a chunk whose cursor is lost: a handler jumped out of the slow path.
+fn end_of_words(start: *mut u8, size: usize) -> usize {
+    let mut end = size - TAIL * 4;
+    while end > chunk::WORDS && narrow(start, end - 4).load(Relaxed) == 0 {
+        end -= 4;
+    }
+    let unit = if clock::kind() == ClockKind::Cycle { 8 } else { 4 };
+    start as usize + end.next_multiple_of(unit)
+}
+
+const _: () = assert!(word::MAX_PAYLOAD as usize + 64 < (4096 - chunk::WORDS) / 4);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use teeperf_wire::shared::segment::SMALL_CHUNK;
+    use teeperf_wire::word::{call, escape};
+
+    /// A chunk of this thread's with so many words in it, header and all; its state.
+    fn chunk_with(thread: &Thread, words: usize) -> (*mut u8, &'static AtomicU32) {
+        let memory = vec![0u64; SMALL_CHUNK / 8].leak();
+        let start = memory.as_mut_ptr().cast::<u8>();
+        let state: &AtomicU32 = Box::leak(Box::new(AtomicU32::new(state::TAKEN)));
+        narrow(start, chunk::SEQUENCE).store(7, Relaxed);
+        narrow(start, chunk::CLOCK).store(ClockKind::Tick as u32, Relaxed);
+        for at in 0..words {
+            narrow(start, chunk::WORDS + 4 * at).store(call(0x1000), Relaxed);
+        }
+        thread.chunk.store(start, Relaxed);
+        thread.chunk_size.store(SMALL_CHUNK as u32, Relaxed);
+        thread.chunk_state.store((&raw const *state).cast_mut(), Relaxed);
+        (start, state)
+    }
+
+    fn word_behind(start: *mut u8, words: usize) -> u32 {
+        narrow(start, chunk::WORDS + 4 * words).load(Relaxed)
+    }
+
+    const END: u32 = escape(word::code::PAD, 0);
+
+    #[test]
+    fn a_chunk_ends_behind_its_last_reserved_place() {
+        let thread = Thread::default();
+        let (start, state) = chunk_with(&thread, 5);
+        // Seven places are reserved, two of them not written yet.
+        thread.cursor.set(Cursor::at(start as u64 + chunk::WORDS as u64 + 4 * 7, 100));
+        hand_over(&thread, None);
+        assert_eq!(state.load(Relaxed), state::FULL);
+        assert_eq!((word_behind(start, 6), word_behind(start, 7)), (0, END));
+    }
+
+    /// A handler jumped out of a change of chunks: where the cursor was is not known any more.
+    #[test]
+    fn a_chunk_whose_cursor_is_lost_ends_behind_its_last_word() {
+        let thread = Thread::default();
+        let (start, state) = chunk_with(&thread, 5);
+        thread.cursor.park();
+        hand_over(&thread, None);
+        assert_eq!(state.load(Relaxed), state::FULL);
+        assert_eq!((word_behind(start, 5), word_behind(start, 6)), (END, 0));
+        assert_eq!(thread.sequence.load(Relaxed), 7);
+        assert!(thread.chunk.load(Relaxed).is_null());
+    }
+
+    #[test]
+    fn a_chunk_without_its_header_goes_back_zeroed() {
+        let thread = Thread::default();
+        let (start, state) = chunk_with(&thread, 0);
+        narrow(start, chunk::CLOCK).store(0, Relaxed);
+        thread.cursor.park();
+        hand_over(&thread, None);
+        assert_eq!(state.load(Relaxed), state::FREE);
+        assert_eq!(narrow(start, chunk::SEQUENCE).load(Relaxed), 0);
+    }
+
+    #[test]
+    fn a_last_gap_fits_behind_a_full_chunk() {
+        let thread = Thread::default();
+        let words = (SMALL_CHUNK - chunk::WORDS) / 4 - TAIL;
+        let (start, _) = chunk_with(&thread, words);
+        thread.cursor.set(Cursor::at(start as u64 + chunk::WORDS as u64 + 4 * words as u64, 0));
+        hand_over(&thread, Some(gap::STOPPED));
+        assert_eq!(word_behind(start, words), escape(word::code::GAP, gap::STOPPED));
+        assert_eq!(word_behind(start, words + 8), END);
+    }
+}

@@ -1,0 +1,283 @@
+//! An event the long way round: the clock moved, the address has no site in its own module, the
+//! chunk is full, the thread is new, recording is paused, the process forked, or recording is over.
+
+use crate::block::Block;
+use crate::chunk;
+use crate::clock;
+use crate::cursor::Parked;
+use crate::module;
+use crate::process::{self, Life};
+use crate::thread::{self, State, Thread};
+use crate::writer::{self, Places};
+use core::sync::atomic::Ordering::Relaxed;
+use teeperf_wire::shared::ClockKind;
+use teeperf_wire::word::{self, MAX_ARG, code, gap};
+
+/// What happened.
+#[derive(Clone, Copy)]
+struct Event {
+    address: u64,
+    is_return: bool,
+}
+
+/// Called by a hook with nothing done yet. `kind` is 0 for a call, 1 for a return.
+///
+/// # Safety
+/// `block` is the module block of the stub that calls.
+#[cfg_attr(feature = "object", unsafe(no_mangle))]
+pub unsafe extern "C" fn teeperf_rt_event(address: usize, kind: u32, block: &Block) {
+    let event = Event { address: address as u64, is_return: kind & 1 != 0 };
+    if !is_ready(Some(block)) || !record(thread::current(), event) {
+        thread::current().lose(event.is_return);
+    }
+}
+
+/// Writes what `write` writes, which is no event, in the next chunk where the present one has no
+/// room. While nothing is recorded, or in the midst of a change of chunks, it is left out.
+pub(crate) fn put(block: Option<&Block>, write: impl Fn(&Thread) -> bool) {
+    if !is_ready(block) {
+        return;
+    }
+    let thread = thread::current();
+    for _ in 0..2 {
+        if !is_running(thread) || write(thread) || !change_chunk(thread) {
+            return;
+        }
+    }
+}
+
+/// Whether the process is recorded, and the thread not in the midst of something. Switches the
+/// caller's module off where the process is not.
+fn is_ready(block: Option<&Block>) -> bool {
+    if process::life() != Life::On || clock::is_stopped() {
+        return wake_or_end(block);
+    }
+    !thread::current().is_busy()
+}
+
+#[cold]
+fn wake_or_end(block: Option<&Block>) -> bool {
+    match process::life() {
+        Life::Starting => return false,
+        Life::On => process::stop(),
+        Life::Unborn | Life::Off => {}
+    }
+    if process::is_on() {
+        return !thread::current().is_busy();
+    }
+    if let Some(block) = block {
+        block.switch_off();
+    }
+    false
+}
+
+/// Writes an event, in the chunk there is or in the next; says whether it is written.
+fn record(thread: &Thread, event: Event) -> bool {
+    for _ in 0..4 {
+        if !is_running(thread) {
+            return false;
+        }
+        if write(thread, event) {
+            return true;
+        }
+        if !change_chunk(thread) {
+            return false;
+        }
+    }
+    false
+}
+
+/// Goes on to the next chunk; says whether there is one.
+fn change_chunk(thread: &Thread) -> bool {
+    thread.enter();
+    let has_chunk = chunk::change(thread);
+    leave(thread);
+    has_chunk
+}
+
+/// Whether the thread has a chunk to write into; sees to it that it has, where that can be.
+fn is_running(thread: &Thread) -> bool {
+    if thread.epoch.load(Relaxed) != process::epoch() {
+        thread.reset(process::epoch());
+    }
+    let is_paused = process::is_paused();
+    match thread.state() {
+        State::Running if !is_paused => {
+            if module::is_pending() {
+                module::announce(thread);
+            }
+            true
+        }
+        State::Running => {
+            pause(thread);
+            false
+        }
+        _ if is_paused => false,
+        State::New => {
+            thread.enter();
+            let has_chunk = chunk::begin_thread(thread);
+            leave(thread);
+            has_chunk
+        }
+        State::Paused => resume(thread),
+        State::Dropping => come_back(thread, gap::DROPPED),
+        State::Stalled => come_back(thread, gap::STALLED),
+    }
+}
+
+/// Ends a claimed stretch. What signal handlers lost in it is written, or counted on.
+fn leave(thread: &Thread) {
+    thread.leave();
+    while thread.state() == State::Running && thread.has_losses() {
+        thread.enter();
+        let has_room = chunk::settle_losses(thread, gap::NESTED);
+        thread.leave();
+        if !has_room {
+            return;
+        }
+    }
+}
+
+fn pause(thread: &Thread) {
+    thread.enter();
+    if let Parked::Room(cursor) = thread.cursor.park() {
+        thread.kept.store(cursor, Relaxed);
+    } else {
+        thread.kept.store(crate::cursor::PARKED, Relaxed);
+    }
+    thread.since.store(clock::now(), Relaxed);
+    thread.set_state(State::Paused);
+    thread.leave();
+}
+
+fn resume(thread: &Thread) -> bool {
+    thread.enter();
+    let units = clock::now().saturating_sub(thread.since.load(Relaxed));
+    thread.cursor.set(thread.kept.load(Relaxed));
+    thread.set_state(State::Running);
+    move_time(thread);
+    let losses = thread.take_losses().unwrap_or_default();
+    let is_written = writer::gap(thread, gap::PAUSED, losses, units)
+        || (chunk::change(thread) && writer::gap(thread, gap::PAUSED, losses, units));
+    leave(thread);
+    is_written
+}
+
+fn come_back(thread: &Thread, reason: u32) -> bool {
+    thread.enter();
+    let has_chunk = chunk::retry(thread);
+    if has_chunk {
+        chunk::settle_losses(thread, reason);
+        chunk::after_acquire(thread, None);
+    }
+    leave(thread);
+    has_chunk
+}
+
+/// Brings the chunk's time up to now, where there is room.
+fn move_time(thread: &Thread) {
+    let now = clock::now();
+    if now > thread.time.swap(now, Relaxed) {
+        writer::escape(thread, code::STAMP, 0, &word::split62(now));
+    }
+}
+
+/// Writes the time where it moved, and the event, as one; says whether there was room.
+fn write(thread: &Thread, event: Event) -> bool {
+    match clock::kind() {
+        ClockKind::Tick => write_tick(thread, event),
+        ClockKind::Cycle => write_cycle(thread, event),
+    }
+}
+
+/// A signal handler may come in anywhere: it may write the same move of the clock, or change the
+/// chunk. So the thread's time is moved by compare-and-exchange, and where the chunk is not the
+/// one that the move was meant for, nothing is said of it: the new chunk began with the time.
+fn write_tick(thread: &Thread, event: Event) -> bool {
+    let sequence = thread.sequence.load(Relaxed);
+    let now = clock::now();
+    let last = thread.time.load(Relaxed);
+    let moved = now > last && thread.time.compare_exchange(last, now, Relaxed, Relaxed).is_ok();
+    thread.last.store(now as u32, Relaxed);
+    let mut words = Words::default();
+    match now.wrapping_sub(last) {
+        _ if !moved => {}
+        delta if delta <= u64::from(MAX_ARG) => {
+            words.push(word::escape(code::TICK, delta as u32));
+        }
+        _ => {
+            words.push(word::escape(code::STAMP, 0));
+            words.push(word::payload(2));
+            words.push_all(&word::split62(now));
+        }
+    }
+    let of_time = words.count;
+    match module::site_of(event.address) {
+        Some(site) => words.push(word::call(site) | u32::from(event.is_return)),
+        None => {
+            words.push(word::escape(code::FAR, u32::from(event.is_return)));
+            words.push(word::payload(3));
+            words.push_all(&word::split64(event.address));
+        }
+    }
+    let Some(mut places) = Places::reserve(thread, words.count) else { return false };
+    if thread.sequence.load(Relaxed) != sequence {
+        words.words[..of_time].fill(word::escape(code::PAD, 0));
+    }
+    places.put_all(words.used());
+    true
+}
+
+/// As for the tick; the counter's high half is stamped when it changed.
+fn write_cycle(thread: &Thread, event: Event) -> bool {
+    let generation = clock::watched().load(Relaxed);
+    let now = clock::now();
+    let high = (now >> 32) as u32;
+    let mut words = Words::default();
+    if thread.last_high.load(Relaxed) != high {
+        words.push(word::escape(code::STAMP, 0));
+        words.push(word::payload(2));
+        words.push_all(&word::split62(now));
+    }
+    match module::site_of(event.address) {
+        Some(site) => words.push(word::call(site) | u32::from(event.is_return)),
+        None => {
+            words.push(word::escape(code::FAR, u32::from(event.is_return)));
+            words.push(word::payload(4));
+            words.push_all(&word::split64(event.address));
+        }
+    }
+    words.push(now as u32 | 1);
+    let Some(mut places) = Places::reserve(thread, words.count) else { return false };
+    places.put_all(words.used());
+    thread.last.store(generation, Relaxed);
+    thread.last_high.store(high, Relaxed);
+    thread.time.store(now, Relaxed);
+    true
+}
+
+/// Words of one event, in the order they are written.
+#[derive(Default)]
+struct Words {
+    words: [u32; 12],
+    count: usize,
+}
+
+impl Words {
+    fn push(&mut self, word: u32) {
+        if let Some(place) = self.words.get_mut(self.count) {
+            *place = word;
+            self.count += 1;
+        }
+    }
+
+    fn push_all(&mut self, words: &[u32]) {
+        for &word in words {
+            self.push(word);
+        }
+    }
+
+    fn used(&self) -> &[u32] {
+        &self.words[..self.count.min(self.words.len())]
+    }
+}

@@ -1,0 +1,96 @@
+//! Ways out of a function that no hook sees, told by the stub's wrappers of C library functions:
+//! `setjmp` and `longjmp`, `vfork`, `ucontext`, caught exceptions. While nothing is recorded, or in the
+//! midst of a change of chunks, they are left out; a reader mends the frames at the next return.
+
+use crate::arch;
+use crate::block::Block;
+use crate::event;
+use crate::module;
+use crate::thread;
+use crate::writer;
+use core::sync::atomic::Ordering::Relaxed;
+use teeperf_wire::word::{self, code};
+
+/// A mark, jump, or begin or end of a `vfork`: `what` is its code, at `place` in memory.
+#[cfg_attr(feature = "object", unsafe(no_mangle))]
+pub extern "C" fn teeperf_rt_leap(what: u32, place: usize, _: usize, block: &Block) {
+    if matches!(what, code::MARK | code::JUMP | code::VFORK_BEGIN | code::VFORK_END) {
+        plain(block, what, place);
+    }
+}
+
+/// The context at `a` is about to run (`what` is [`code::JUMP`]), or that at `b`, with the present
+/// one kept at `a` ([`code::SWITCH`]). On the stack that runs already it is a jump to where
+/// the context was taken.
+///
+/// # Safety
+/// The addresses are those of contexts (`ucontext_t`).
+#[cfg_attr(feature = "object", unsafe(no_mangle))]
+pub unsafe extern "C" fn teeperf_rt_context(what: u32, a: usize, b: usize, block: &Block) {
+    let entered = if what == code::SWITCH { b } else { a };
+    // SAFETY: the caller's promise.
+    let stack = unsafe { arch::stack_of_context(entered) };
+    let left = thread::current().stack.load(Relaxed);
+    if what == code::SWITCH {
+        plain(block, code::MARK, a);
+    }
+    if stack == left {
+        plain(block, code::JUMP, entered);
+    } else {
+        switch(Some(block), left, stack);
+    }
+}
+
+/// A context was made, to begin with a function on a stack of its own.
+///
+/// # Safety
+/// `context` is that of the context.
+#[cfg_attr(feature = "object", unsafe(no_mangle))]
+pub unsafe extern "C" fn teeperf_rt_context_made(context: usize, block: &Block) {
+    // SAFETY: the caller's promise.
+    let stack = unsafe { arch::stack_of_context(context) };
+    if stack != 0 {
+        begin_stack(Some(block), stack);
+        // SAFETY: the caller's promise; the context has not run yet.
+        unsafe { arch::watch_end_of_context(context) };
+    }
+}
+
+/// A context's function has returned; the context it was linked to, if any, is about to run.
+pub(crate) fn context_ended(linked: usize) {
+    if linked != 0 {
+        // SAFETY: the C library is about to run the context there.
+        switch(None, word::ABANDONED, unsafe { arch::stack_of_context(linked) });
+    }
+}
+
+/// Another stack runs from here on.
+pub(crate) fn switch(block: Option<&Block>, left: u64, entered: u64) {
+    let [a, b] = word::split62(left);
+    let [c, d] = word::split62(entered);
+    event::put(block, |thread| writer::escape(thread, code::SWITCH, 0, &[a, b, c, d]));
+    thread::current().stack.store(entered, Relaxed);
+}
+
+/// A stack begins anew and empty.
+pub(crate) fn begin_stack(block: Option<&Block>, stack: u64) {
+    event::put(block, |thread| writer::escape(thread, code::STACK_NEW, 0, &word::split62(stack)));
+}
+
+/// The function at `address` caught an exception.
+#[cfg_attr(feature = "object", unsafe(no_mangle))]
+pub extern "C" fn teeperf_rt_catch(address: usize, block: &Block) {
+    if let Some(site) = module::site_of(address as u64) {
+        let payload = [word::payload(site)];
+        event::put(Some(block), |thread| writer::escape(thread, code::CATCH, 0, &payload));
+    }
+}
+
+fn plain(block: &Block, what: u32, place: usize) {
+    event::put(Some(block), |thread| writer::escape(thread, what, name_of(place), &[]));
+}
+
+/// 24 bits that stand for an address.
+fn name_of(place: usize) -> u32 {
+    ((place as u64 >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as u32
+}

@@ -1,0 +1,327 @@
+//! The modules of the process: which are hooked, and which stretch of the site space each
+//! has as its window.
+//!
+//! A module's constructor registers it, its destructor retires it. A file that is loaded again
+//! gets its window again, so a program that loads and unloads one library for ever does not
+//! use the space up. What a module is, is written as a word by the first thread that can
+//! ([`announce`]); until the recorder has the word, the recording has sites without a name, never
+//! wrong ones.
+//!
+//! The lock of the table is held by registration and retirement, which the dynamic loader calls
+//! outside of any hook, and by the first hook of a fork's child. Looking an address up needs none.
+
+use crate::arch;
+use crate::block::Block;
+use crate::elf;
+use crate::event;
+use crate::maps;
+use crate::platform;
+use crate::process;
+use crate::thread::Thread;
+use crate::writer::{self, Places};
+use core::cell::UnsafeCell;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+use teeperf_wire::word::{self, FIRST_SITE, MAX_SITE, code};
+
+/// Most different files in the life of one process; modules beyond them stay off.
+const MAX_MODULES: usize = 1024;
+/// Sites are given out in units of this many.
+const UNIT: u64 = 0x1000;
+
+/// One file, loaded now or before.
+struct Module {
+    /// Its block, null when it is not loaded.
+    block: AtomicPtr<Block>,
+    /// One of [`announcement`].
+    pending: AtomicU32,
+    low: AtomicU64,
+    size: AtomicU64,
+    first_site: AtomicU32,
+    /// Sites of its window, a multiple of [`UNIT`].
+    room: AtomicU64,
+    bias: AtomicU64,
+    /// Says whether a file is the same again.
+    identity: AtomicU64,
+    /// Behind the lock, and behind `pending`.
+    name: UnsafeCell<Name>,
+}
+
+impl Module {
+    fn switch_on(&self, block: &Block) {
+        let first_site = self.first_site.load(Relaxed);
+        block.switch_on(first_site, self.low.load(Relaxed), self.size.load(Relaxed));
+    }
+}
+
+struct Name {
+    build_id: [u8; word::module::MAX_BUILD_ID],
+    build_id_length: usize,
+    path: [u8; word::module::MAX_PATH],
+    path_length: usize,
+}
+
+/// How far a module's word has come.
+mod announcement {
+    pub(super) const NONE: u32 = 0;
+    pub(super) const OPENS: u32 = 1;
+    pub(super) const RETIRES: u32 = 2;
+    pub(super) const WRITING: u32 = 3;
+}
+
+// SAFETY: `name` is written under the table's lock while `pending` is `WRITING`, and read by the
+// thread that set it so; everything else is atomic.
+unsafe impl Sync for Module {}
+
+static MODULES: [Module; MAX_MODULES] = [const {
+    Module {
+        block: AtomicPtr::new(core::ptr::null_mut()),
+        pending: AtomicU32::new(0),
+        low: AtomicU64::new(0),
+        size: AtomicU64::new(0),
+        first_site: AtomicU32::new(0),
+        room: AtomicU64::new(0),
+        bias: AtomicU64::new(0),
+        identity: AtomicU64::new(0),
+        name: UnsafeCell::new(Name {
+            build_id: [0; word::module::MAX_BUILD_ID],
+            build_id_length: 0,
+            path: [0; word::module::MAX_PATH],
+            path_length: 0,
+        }),
+    }
+}; MAX_MODULES];
+/// Entries of the table that are in use.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+/// First site that no window has.
+static NEXT_SITE: AtomicU64 = AtomicU64::new(FIRST_SITE as u64);
+/// Modules whose word is still to be written.
+static PENDING: AtomicUsize = AtomicUsize::new(0);
+
+/// The lock of the table, held.
+struct Locked;
+
+impl Locked {
+    fn new() -> Self {
+        let lock = process::modules_locked();
+        while lock.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
+            platform::give_way();
+        }
+        Self
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        process::modules_locked().store(0, Release);
+    }
+}
+
+/// Takes a module into the recording and switches its hooks on, where all of it is as it
+/// should be; else it stays off.
+///
+/// # Safety
+/// `block` is the block of a stub, in a module that stays loaded until [`unregister`].
+pub(crate) unsafe fn register(block: &'static Block) {
+    if !block.is_usable() || block.is_on() || !process::is_on() || !block.wipe_on_fork() {
+        return;
+    }
+    // SAFETY: the stub found the header by its own module's symbol; the caller keeps it loaded.
+    let Some(image) = (unsafe { elf::image(block.header()) }) else { return };
+    let locked = Locked::new();
+    let Some(module) = enlist(&image) else {
+        drop(locked);
+        let text = b"a module has no hooks: too many modules, or too much code, in one process";
+        return event::put(None, |thread| writer::text(thread, code::NOTE, text));
+    };
+    module.low.store(image.low, Relaxed);
+    module.size.store(image.size, Relaxed);
+    module.bias.store(image.bias, Relaxed);
+    module.block.store((&raw const *block).cast_mut(), Release);
+    request(module, announcement::OPENS);
+    drop(locked);
+    // Its word comes before its events, wherever this thread can write at all.
+    event::put(None, announce);
+    module.switch_on(block);
+}
+
+/// Retires a module that is about to be unloaded. The program itself is never unloaded: its
+/// destructors run at the process's end, with more of its functions to come.
+pub(crate) fn unregister(block: &'static Block) {
+    if block.header() == arch::own_header() {
+        return;
+    }
+    let locked = Locked::new();
+    block.switch_off();
+    let own = |module: &&Module| core::ptr::eq(module.block.load(Relaxed), block);
+    if let Some(module) = used().iter().find(own) {
+        module.block.store(core::ptr::null_mut(), Release);
+        request(module, announcement::RETIRES);
+    }
+    drop(locked);
+    event::put(None, announce);
+}
+
+/// Puts the modules right after the process was attached: in the child of a fork their
+/// gates were wiped, and nobody has announced them there. Where it could not be attached, they
+/// are switched off.
+pub(crate) fn after_attach(is_on: bool) {
+    PENDING.store(0, Relaxed);
+    for module in used() {
+        module.pending.store(announcement::NONE, Relaxed);
+        // SAFETY: a registered module is loaded until it is unregistered, which takes the lock that
+        // only a child without other threads is here without, or nobody has registered yet.
+        let Some(block) = (unsafe { module.block.load(Acquire).as_ref() }) else { continue };
+        if is_on {
+            request(module, announcement::OPENS);
+            module.switch_on(block);
+        } else {
+            block.switch_off();
+        }
+    }
+}
+
+/// Has every thread see that the program has paused or resumed recording.
+pub(crate) fn look_again() {
+    let _locked = Locked::new();
+    for module in used() {
+        // SAFETY: registered modules stay loaded while the lock is held.
+        if let Some(block) = unsafe { module.block.load(Acquire).as_ref() } {
+            block.open_window(module.size.load(Relaxed));
+        }
+    }
+}
+
+/// The site of an address, in whichever module has it.
+pub(crate) fn site_of(address: u64) -> Option<u32> {
+    let has = |module: &&Module| {
+        !module.block.load(Acquire).is_null()
+            && address.wrapping_sub(module.low.load(Relaxed)) < module.size.load(Relaxed)
+    };
+    let module = used().iter().find(has)?;
+    let offset = address.wrapping_sub(module.low.load(Relaxed));
+    Some(module.first_site.load(Relaxed).wrapping_add(offset as u32).min(MAX_SITE))
+}
+
+/// Whether a module's word is still to be written.
+pub(crate) fn is_pending() -> bool {
+    PENDING.load(Relaxed) != 0
+}
+
+/// Writes the words of modules that nobody has announced into the calling thread's chunk; says whether
+/// there was room for all.
+pub(crate) fn announce(thread: &Thread) -> bool {
+    if !is_pending() {
+        return true;
+    }
+    let mut all = true;
+    for module in used() {
+        let what = module.pending.load(Relaxed);
+        if !matches!(what, announcement::OPENS | announcement::RETIRES)
+            || module
+                .pending
+                .compare_exchange(what, announcement::WRITING, AcqRel, Relaxed)
+                .is_err()
+        {
+            continue;
+        }
+        let written = write(thread, module, what == announcement::OPENS);
+        let next = if written { announcement::NONE } else { what };
+        if module.pending.compare_exchange(announcement::WRITING, next, AcqRel, Relaxed).is_ok()
+            && written
+        {
+            PENDING.fetch_sub(1, Relaxed);
+        }
+        all &= written;
+    }
+    all
+}
+
+fn used() -> &'static [Module] {
+    &MODULES[..COUNT.load(Acquire).min(MAX_MODULES)]
+}
+
+/// Asks for a module's word. A window that opened and was not announced is still to be announced when
+/// it is retired, because it may have been used.
+fn request(module: &Module, what: u32) {
+    let before = module.pending.load(Relaxed);
+    if before == announcement::OPENS && what == announcement::RETIRES {
+        return;
+    }
+    if module.pending.swap(what, AcqRel) == announcement::NONE {
+        PENDING.fetch_add(1, Relaxed);
+    }
+}
+
+/// The table's entry for a file, with a window of its own: the entry it had before, or a new one.
+/// Nothing when the table or the site space is used up.
+fn enlist(image: &elf::Image) -> Option<&'static Module> {
+    let room = image.size.checked_next_multiple_of(UNIT)?;
+    let build_id = image.build_id.get(..image.build_id_length).unwrap_or_default();
+    let mut path = [0; word::module::MAX_PATH];
+    let mut path_length = 0;
+    if build_id.is_empty() {
+        path_length = maps::path_at(image.low, &mut path);
+    }
+    let identity =
+        hash(&[build_id, path.get(..path_length).unwrap_or_default(), &image.size.to_le_bytes()]);
+    let again = |module: &&Module| {
+        module.identity.load(Relaxed) == identity
+            && module.room.load(Relaxed) == room
+            && module.block.load(Relaxed).is_null()
+    };
+    if let Some(module) = used().iter().find(again) {
+        return Some(module);
+    }
+    if !build_id.is_empty() {
+        path_length = maps::path_at(image.low, &mut path);
+    }
+    let index = COUNT.load(Relaxed);
+    let module = MODULES.get(index)?;
+    let first = NEXT_SITE.load(Relaxed);
+    let next = first.checked_add(room).filter(|&next| next <= u64::from(MAX_SITE))?;
+    NEXT_SITE.store(next, Relaxed);
+    module.first_site.store(first as u32, Relaxed);
+    module.room.store(room, Relaxed);
+    module.identity.store(identity, Relaxed);
+    // SAFETY: the entry is not in use yet, and the lock is held.
+    let name = unsafe { &mut *module.name.get() };
+    name.build_id = image.build_id;
+    name.build_id_length = image.build_id_length;
+    name.path = path;
+    name.path_length = path_length;
+    COUNT.store(index + 1, Release);
+    Some(module)
+}
+
+/// FNV-1a, 64 bits.
+fn hash(parts: &[&[u8]]) -> u64 {
+    let mut sum = 0xCBF2_9CE4_8422_2325_u64;
+    for part in parts {
+        for &byte in *part {
+            sum = (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3);
+        }
+    }
+    sum
+}
+
+fn write(thread: &Thread, module: &Module, opens: bool) -> bool {
+    // SAFETY: names are written once, before the entry counts as used.
+    let name = unsafe { &*module.name.get() };
+    let build_id = name.build_id.get(..name.build_id_length).unwrap_or_default();
+    let path = name.path.get(..name.path_length).unwrap_or_default();
+    let count = word::module::FIXED + build_id.len().div_ceil(3) + path.len().div_ceil(3);
+    let Some(mut places) = Places::reserve(thread, 2 + count) else { return false };
+    places.put(word::escape(code::MODULE, 0));
+    places.put(word::payload(count as u32));
+    places.put(word::payload(u32::from(opens)));
+    places.put(word::payload(module.first_site.load(Relaxed)));
+    places.put(word::payload(module.size.load(Relaxed) as u32));
+    places.put_all(&word::split64(module.low.load(Relaxed)));
+    places.put_all(&word::split64(module.bias.load(Relaxed)));
+    places.put(word::payload(build_id.len() as u32));
+    for bytes in build_id.chunks(3).chain(path.chunks(3)) {
+        places.put(word::pack_bytes(bytes));
+    }
+    true
+}

@@ -1,0 +1,194 @@
+//! Linux, by raw system calls. Structures are those of the kernel's ABI for 64-bit
+//! processors.
+
+use crate::arch::{number, syscall};
+use core::sync::atomic::AtomicU32;
+mod socket;
+pub(crate) use socket::{exchange, is_abandoned};
+
+const EINTR: isize = -4;
+const PROT_READ: usize = 1;
+const PROT_WRITE: usize = 2;
+const MAP_SHARED: usize = 1;
+const MAP_PRIVATE: usize = 2;
+const MAP_FIXED: usize = 0x10;
+const MAP_ANONYMOUS: usize = 0x20;
+const MADV_WIPEONFORK: usize = 18;
+const MADV_POPULATE_WRITE: usize = 23;
+const F_GET_SEALS: usize = 1034;
+const SEALED_SIZE: isize = 0x2 | 0x4;
+const CLOCK_MONOTONIC: usize = 1;
+const CLOCK_THREAD_CPUTIME_ID: usize = 3;
+const SS_ONSTACK: i32 = 1;
+
+/// A file descriptor that is closed when it goes.
+pub(crate) struct File(i32);
+
+impl Drop for File {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is ours; a number alone.
+        unsafe { syscall(number::CLOSE, [self.0 as usize, 0, 0, 0, 0, 0]) };
+    }
+}
+
+/// Repeats a call that a signal interrupted.
+fn patiently(mut call: impl FnMut() -> isize) -> isize {
+    loop {
+        match call() {
+            EINTR => {}
+            result => return result,
+        }
+    }
+}
+
+/// Process id as the process knows it.
+pub(crate) fn process_id() -> u32 {
+    // SAFETY: no pointers.
+    unsafe { syscall(number::GETPID, [0; 6]) as u32 }
+}
+
+/// Thread id as the process knows it.
+pub(crate) fn thread_id() -> u32 {
+    // SAFETY: no pointers.
+    unsafe { syscall(number::GETTID, [0; 6]) as u32 }
+}
+
+/// Gives the processor to another thread.
+pub(crate) fn give_way() {
+    // SAFETY: no pointers.
+    unsafe { syscall(number::SCHED_YIELD, [0; 6]) };
+}
+
+/// Nanoseconds of the monotonic clock.
+pub(crate) fn monotonic_ns() -> u64 {
+    clock_ns(CLOCK_MONOTONIC).unwrap_or(0)
+}
+
+/// CPU time of the calling thread in nanoseconds.
+pub(crate) fn thread_cpu_ns() -> Option<u64> {
+    clock_ns(CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn clock_ns(clock: usize) -> Option<u64> {
+    let mut time = [0u64; 2];
+    let place = &raw mut time as usize;
+    // SAFETY: the kernel writes one `struct timespec`, two words, there.
+    let result = unsafe { syscall(number::CLOCK_GETTIME, [clock, place, 0, 0, 0, 0]) };
+    (result == 0).then(|| time[0].wrapping_mul(1_000_000_000).wrapping_add(time[1]))
+}
+
+/// Whether the calling thread is on the stack that it gave to signal handlers.
+pub(crate) fn on_signal_stack() -> bool {
+    #[repr(C)]
+    #[derive(Default)]
+    struct StackT {
+        start: usize,
+        flags: i32,
+        size: usize,
+    }
+    let mut stack = StackT::default();
+    let place = &raw mut stack as usize;
+    // SAFETY: the kernel writes one `stack_t` there.
+    let result = unsafe { syscall(number::SIGALTSTACK, [0, place, 0, 0, 0, 0]) };
+    result == 0 && stack.flags & SS_ONSTACK != 0
+}
+
+/// Sleeps until the word changes from `value`, somebody wakes it, a signal comes, or
+/// `ns` nanoseconds (below a second) are over. The word may lie in shared memory.
+pub(crate) fn sleep_on(word: &AtomicU32, value: u32, ns: u64) {
+    let time = [0u64, ns];
+    let arguments = [word.as_ptr() as usize, 0, value as usize, &raw const time as usize, 0, 0];
+    // SAFETY: FUTEX_WAIT reads the word and the time, both alive here.
+    unsafe { syscall(number::FUTEX, arguments) };
+}
+
+/// Asks the kernel to zero a page in every child of this process.
+pub(crate) fn wipe_on_fork(page: usize, size: usize) -> bool {
+    // SAFETY: acts on children only; the page belongs to the caller.
+    unsafe { syscall(number::MADVISE, [page, size, MADV_WIPEONFORK, 0, 0, 0]) == 0 }
+}
+
+/// Has the pages of a mapping there before they are written to. Where the kernel cannot (before
+/// Linux 5.14), they come one by one.
+pub(crate) fn populate(start: usize, size: usize) {
+    // SAFETY: the range is a mapping of the runtime's own, and keeps its contents.
+    unsafe { syscall(number::MADVISE, [start, size, MADV_POPULATE_WRITE, 0, 0, 0]) };
+}
+
+/// Maps memory that the recorder handed over, when it is `size` bytes long and can neither
+/// shrink nor grow. Gives the address.
+pub(crate) fn map_shared(file: &File, size: usize, writable: bool) -> Option<usize> {
+    let descriptor = file.0 as usize;
+    // SAFETY: no pointers.
+    let seals = unsafe { syscall(number::FCNTL, [descriptor, F_GET_SEALS, 0, 0, 0, 0]) };
+    if seals < 0 || seals & SEALED_SIZE != SEALED_SIZE || file_size(file) != Some(size) {
+        return None;
+    }
+    let protection = if writable { PROT_READ | PROT_WRITE } else { PROT_READ };
+    // SAFETY: a new mapping where the kernel finds room.
+    let address =
+        unsafe { syscall(number::MMAP, [0, size, protection, MAP_SHARED, descriptor, 0]) };
+    (address > 0 && (address as usize) < 1 << 47).then_some(address as usize)
+}
+
+/// Maps shared memory that is mapped at `from` a second time, in place of what is at `to`.
+pub(crate) fn map_again(from: usize, to: usize, size: usize) -> bool {
+    const MREMAP_MAYMOVE_FIXED: usize = 1 | 2;
+    let arguments = [from, 0, size, MREMAP_MAYMOVE_FIXED, to, 0];
+    // SAFETY: an old size of 0 leaves the mapping at `from` as it is; what is at `to` belongs to
+    // the caller.
+    unsafe { syscall(number::MREMAP, arguments) == to as isize }
+}
+
+/// Puts private zeroed memory where a shared mapping was.
+pub(crate) fn cut_off(address: usize, size: usize) {
+    let flags = MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS;
+    let arguments = [address, size, PROT_READ | PROT_WRITE, flags, usize::MAX, 0];
+    // SAFETY: the range is a mapping of the runtime's own; what still writes to it finds
+    // memory there.
+    unsafe { syscall(number::MMAP, arguments) };
+}
+
+/// Takes a mapping back that nobody has seen yet.
+pub(crate) fn unmap(address: usize, size: usize) {
+    // SAFETY: the caller's own mapping, without users.
+    unsafe { syscall(number::MUNMAP, [address, size, 0, 0, 0, 0]) };
+}
+
+fn file_size(file: &File) -> Option<usize> {
+    // `struct stat` of x86-64 is 144 bytes with `st_size` at 48; the other 64-bit
+    // processors' is 128 bytes with the same offset.
+    let mut stat = [0u64; 18];
+    let place = &raw mut stat as usize;
+    // SAFETY: the kernel writes one `struct stat` there.
+    let result = unsafe { syscall(number::FSTAT, [file.0 as usize, place, 0, 0, 0, 0]) };
+    (result == 0).then_some(stat[6] as usize)
+}
+
+/// Opens a file for reading; the path ends in a 0 byte.
+pub(crate) fn open(path: &core::ffi::CStr) -> Option<File> {
+    const AT_FDCWD: usize = -100isize as usize;
+    const O_CLOEXEC: usize = 0o2_000_000;
+    let arguments = [AT_FDCWD, path.as_ptr() as usize, O_CLOEXEC, 0, 0, 0];
+    // SAFETY: the path is a string of C.
+    let result = patiently(|| unsafe { syscall(number::OPENAT, arguments) });
+    (result >= 0).then_some(File(result as i32))
+}
+
+impl File {
+    /// Reads up to as many bytes as there is room for; 0 at the end and after an error.
+    pub(crate) fn read(&self, room: &mut [u8]) -> usize {
+        let arguments = [self.0 as usize, room.as_mut_ptr() as usize, room.len(), 0, 0, 0];
+        // SAFETY: the kernel writes into `room` alone.
+        let result = patiently(|| unsafe { syscall(number::READ, arguments) });
+        usize::try_from(result).unwrap_or(0).min(room.len())
+    }
+}
+
+/// Reads a symbolic link into `room`; gives the length.
+pub(crate) fn read_link(path: &core::ffi::CStr, room: &mut [u8]) -> usize {
+    let arguments = [path.as_ptr() as usize, room.as_mut_ptr() as usize, room.len(), 0, 0, 0];
+    // SAFETY: the path is a string of C, and the kernel writes into `room` alone.
+    let result = unsafe { syscall(number::READLINK, arguments) };
+    usize::try_from(result).unwrap_or(0).min(room.len())
+}

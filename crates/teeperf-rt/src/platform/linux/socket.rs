@@ -1,0 +1,135 @@
+//! One message to the recorder and its answer, over a Unix socket that is closed at once.
+
+use super::{File, patiently};
+use crate::arch::{number, syscall};
+use teeperf_wire::hello::{HELLO_SIZE, MAX_SOCKET_NAME, WELCOME_SIZE};
+
+const ECONNREFUSED: isize = -111;
+const AF_UNIX: u16 = 1;
+const SOCK_SEQPACKET_CLOEXEC: usize = 5 | 0o2_000_000;
+const SOCK_NONBLOCK: usize = 0o4_000;
+const SOL_SOCKET: usize = 1;
+const SO_RCVTIMEO: usize = 20;
+const SO_SNDTIMEO: usize = 21;
+const SCM_RIGHTS: u32 = 1;
+const MSG_NOSIGNAL: usize = 0x4000;
+const MSG_CMSG_CLOEXEC: usize = 0x4000_0000;
+/// Longest time to wait for the recorder in one step of the exchange.
+const EXCHANGE_SECONDS: u64 = 2;
+
+/// The recorder's answer, and the files with it.
+pub(crate) type Answer = ([u8; WELCOME_SIZE], [Option<File>; 2]);
+
+#[repr(C)]
+struct Address {
+    family: u16,
+    path: [u8; 108],
+}
+
+impl Address {
+    /// A name in the abstract namespace, and the bytes that count.
+    fn of(name: &[u8]) -> (Self, usize) {
+        const { assert!(MAX_SOCKET_NAME < 108) };
+        let mut address = Self { family: AF_UNIX, path: [0; 108] };
+        for (to, from) in address.path[1..].iter_mut().zip(name) {
+            *to = *from;
+        }
+        (address, 2 + 1 + name.len().min(107))
+    }
+}
+
+/// Whether nobody listens under that name any more. Waits for nothing: who is too busy to take
+/// a connection, or stands still, is there.
+pub(crate) fn is_abandoned(name: &[u8]) -> bool {
+    let (address, length) = Address::of(name);
+    let kind = SOCK_SEQPACKET_CLOEXEC | SOCK_NONBLOCK;
+    // SAFETY: no pointers.
+    let socket = unsafe { syscall(number::SOCKET, [AF_UNIX as usize, kind, 0, 0, 0, 0]) };
+    if socket < 0 {
+        return false;
+    }
+    let socket = File(socket as i32);
+    let arguments = [socket.0 as usize, &raw const address as usize, length, 0, 0, 0];
+    // SAFETY: the kernel reads `length` bytes of the address.
+    patiently(|| unsafe { syscall(number::CONNECT, arguments) }) == ECONNREFUSED
+}
+
+/// Sends one message to a `SOCK_SEQPACKET` socket in the abstract namespace and takes one
+/// answer; nothing when it cannot be had. Each step ends within two seconds.
+pub(crate) fn exchange(name: &[u8], hello: &[u8; HELLO_SIZE]) -> Option<Answer> {
+    let (address, length) = Address::of(name);
+    // SAFETY: no pointers.
+    let socket =
+        unsafe { syscall(number::SOCKET, [AF_UNIX as usize, SOCK_SEQPACKET_CLOEXEC, 0, 0, 0, 0]) };
+    if socket < 0 {
+        return None;
+    }
+    let socket = File(socket as i32);
+    let descriptor = socket.0 as usize;
+    let limit = [EXCHANGE_SECONDS, 0u64];
+    for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+        let arguments = [descriptor, SOL_SOCKET, option, &raw const limit as usize, 16, 0];
+        // SAFETY: the kernel reads one `struct timeval`.
+        unsafe { syscall(number::SETSOCKOPT, arguments) };
+    }
+    let place = &raw const address as usize;
+    // SAFETY: the kernel reads `length` bytes of the address.
+    let connected =
+        patiently(|| unsafe { syscall(number::CONNECT, [descriptor, place, length, 0, 0, 0]) });
+    let arguments = [descriptor, hello.as_ptr() as usize, HELLO_SIZE, MSG_NOSIGNAL, 0, 0];
+    // SAFETY: the kernel reads the hello.
+    if connected < 0 || patiently(|| unsafe { syscall(number::SENDTO, arguments) }) < 0 {
+        return None;
+    }
+    receive(&socket)
+}
+
+fn receive(socket: &File) -> Option<Answer> {
+    /// `struct cmsghdr` and room for two descriptors and a few too many, which the
+    /// kernel then closes.
+    #[repr(C, align(8))]
+    struct Control {
+        length: usize,
+        level: u32,
+        kind: u32,
+        descriptors: [i32; 2],
+    }
+    #[repr(C)]
+    struct Message {
+        name: usize,
+        name_length: u32,
+        parts: usize,
+        part_count: usize,
+        control: usize,
+        control_length: usize,
+        flags: i32,
+    }
+    let mut bytes = [0u8; WELCOME_SIZE];
+    let part = [&raw mut bytes as usize, WELCOME_SIZE];
+    let mut control = Control { length: 0, level: 0, kind: 0, descriptors: [-1; 2] };
+    let mut message = Message {
+        name: 0,
+        name_length: 0,
+        parts: &raw const part as usize,
+        part_count: 1,
+        control: &raw mut control as usize,
+        control_length: size_of::<Control>(),
+        flags: 0,
+    };
+    let place = &raw mut message as usize;
+    let arguments = [socket.0 as usize, place, MSG_CMSG_CLOEXEC, 0, 0, 0];
+    // SAFETY: the kernel writes at most `WELCOME_SIZE` bytes and a control block, to memory
+    // that lives here.
+    let count = patiently(|| unsafe { syscall(number::RECVMSG, arguments) });
+    let mut files = [None, None];
+    if message.control_length >= 16
+        && control.level == SOL_SOCKET as u32
+        && control.kind == SCM_RIGHTS
+    {
+        let sent = control.length.saturating_sub(16) / 4;
+        for (file, descriptor) in files.iter_mut().zip(control.descriptors).take(sent) {
+            *file = Some(File(descriptor));
+        }
+    }
+    (count == WELCOME_SIZE as isize).then_some((bytes, files))
+}

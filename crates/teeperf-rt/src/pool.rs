@@ -1,0 +1,254 @@
+//! The segments of shared memory that chunks come from, and how a chunk is taken.
+//!
+//! Addresses and sizes are kept here, privately; of shared memory only the state of a
+//! chunk is believed, and only as far as to try to take it. Segments are mapped once and stay
+//! mapped as long as the process lives: a hook that was interrupted may still write there.
+
+use crate::platform;
+use crate::process;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
+use teeperf_wire::shared::{MAGIC, segment, state};
+
+/// Where the mapped segments are. A segment counts when its address is set, which is last.
+static SEGMENTS: [Segment; segment::MAX_SEGMENTS] =
+    [const { Segment::none() }; segment::MAX_SEGMENTS];
+/// Segments mapped.
+static MAPPED: AtomicUsize = AtomicUsize::new(0);
+/// Whether a thread is about to map the next one: 0 or 1.
+static MAPPING: AtomicU32 = AtomicU32::new(0);
+/// How many segments were announced when asking for the next one failed: it is not asked for
+/// again before that changes.
+static REFUSED: AtomicUsize = AtomicUsize::new(0);
+
+struct Segment {
+    address: AtomicUsize,
+    chunk_size: AtomicUsize,
+    chunks: AtomicUsize,
+    /// One bit for each of the first chunks that has been used: its pages are there.
+    used: AtomicU64,
+}
+
+impl Segment {
+    const fn none() -> Self {
+        Self {
+            address: AtomicUsize::new(0),
+            chunk_size: AtomicUsize::new(0),
+            chunks: AtomicUsize::new(0),
+            used: AtomicU64::new(0),
+        }
+    }
+}
+
+/// A chunk that the calling thread took.
+#[derive(Clone, Copy)]
+pub(crate) struct Taken {
+    /// First byte: [`teeperf_wire::shared::chunk`].
+    pub(crate) start: *mut u8,
+    /// Bytes.
+    pub(crate) size: usize,
+    /// Its state.
+    pub(crate) state: &'static AtomicU32,
+}
+
+/// Takes a mapped segment, checked to be of this size, into use. Nothing when the table is full
+/// or the memory says that it is something else.
+pub(crate) fn add(address: usize, chunk_size: usize, chunks: usize) -> Option<()> {
+    // SAFETY: a segment's first page is mapped there.
+    let magic = unsafe { (address as *const u64).read_volatile() };
+    let index = MAPPED.load(Relaxed);
+    let segment = SEGMENTS.get(index).filter(|_| magic == MAGIC)?;
+    segment.chunk_size.store(chunk_size, Relaxed);
+    segment.chunks.store(chunks, Relaxed);
+    segment.used.store(0, Relaxed);
+    segment.address.store(address, Release);
+    MAPPED.store(index + 1, Release);
+    Some(())
+}
+
+/// Forgets the segments of the parent, in the child of a fork; what is left of the parent's
+/// hooks writes into private memory from here on.
+pub(crate) fn forget() {
+    for segment in &SEGMENTS {
+        let address = segment.address.swap(0, Relaxed);
+        let size = segment::size(segment.chunk_size.load(Relaxed), segment.chunks.load(Relaxed));
+        if let (1.., Some(size)) = (address, size) {
+            platform::cut_off(address, size);
+        }
+    }
+    MAPPED.store(0, Relaxed);
+    MAPPING.store(0, Relaxed);
+    REFUSED.store(0, Relaxed);
+}
+
+/// A free chunk, if there is one: of this size, from a further segment if need be. A small one where
+/// there is none of the large ones at all; a large one in place of a small one at any time. A
+/// thread that waits for a large chunk is not given a small one, which would only have it wait
+/// again soon. `start` says where the search begins, so that threads do not all reach for the
+/// same chunk.
+pub(crate) fn take(large: bool, start: usize) -> Option<Taken> {
+    let size = if large { segment::LARGE_CHUNK } else { segment::SMALL_CHUNK };
+    loop {
+        if let Some(taken) = search(size, start) {
+            return Some(taken);
+        }
+        if !map_next() {
+            break;
+        }
+    }
+    let other = if large { segment::SMALL_CHUNK } else { segment::LARGE_CHUNK };
+    if large && segments().any(|(_, segment)| segment.chunk_size.load(Relaxed) == size) {
+        return None;
+    }
+    search(other, start)
+}
+
+/// Address of each mapped segment, and the segment.
+fn segments() -> impl Iterator<Item = (usize, &'static Segment)> {
+    let mapped = SEGMENTS.iter().take(MAPPED.load(Acquire));
+    mapped.map(|segment| (segment.address.load(Acquire), segment)).filter(|found| found.0 != 0)
+}
+
+fn search(size: usize, start: usize) -> Option<Taken> {
+    for (address, segment) in segments() {
+        if segment.chunk_size.load(Relaxed) != size {
+            continue;
+        }
+        let chunks = segment.chunks.load(Relaxed);
+        for at in 0..chunks {
+            let index = (start + at) % chunks;
+            // SAFETY: `chunks` is at most `MAX_CHUNKS`, so the state lies in the segment's first
+            // page, which stays mapped.
+            let state = unsafe { &*((address + segment::STATES + index * 4) as *const AtomicU32) };
+            if state.load(Relaxed) == state::FREE
+                && state.compare_exchange(state::FREE, state::TAKEN, AcqRel, Relaxed).is_ok()
+            {
+                let start = (address + segment::DATA + index * size) as *mut u8;
+                segment.prepare(index, start as usize, size);
+                return Some(Taken { start, size, state });
+            }
+        }
+    }
+    None
+}
+
+impl Segment {
+    /// Has the pages of a large chunk mapped at once before it is used for the first time: sixteen
+    /// page faults in the midst of a program's hooks cost more, and at a worse time.
+    fn prepare(&self, index: usize, start: usize, size: usize) {
+        let bit = 1u64.checked_shl(index as u32).unwrap_or(0);
+        if size == segment::LARGE_CHUNK && bit != 0 && self.used.fetch_or(bit, Relaxed) & bit == 0 {
+            platform::populate(start, size);
+        }
+    }
+}
+
+/// Maps the next segment that the recorder has announced; says whether there is a new one.
+/// One thread at a time; the others go on with what there is.
+fn map_next() -> bool {
+    let mapped = MAPPED.load(Acquire);
+    let announced = first_page(segment::SEGMENTS).map_or(0, |count| count.load(Acquire) as usize);
+    if mapped >= announced.min(segment::MAX_SEGMENTS)
+        || announced == REFUSED.load(Relaxed)
+        || MAPPING.compare_exchange(0, 1, Acquire, Relaxed).is_err()
+    {
+        return false;
+    }
+    let is_new =
+        MAPPED.load(Acquire) != mapped || process::ask_for_segment(mapped as u32).is_some();
+    if !is_new {
+        REFUSED.store(announced, Relaxed);
+    }
+    MAPPING.store(0, Release);
+    is_new
+}
+
+/// Tells the recorder that a thread found nothing free.
+pub(crate) fn want() {
+    if let Some(wanted) = first_page(segment::WANTED) {
+        wanted.fetch_add(1, Relaxed);
+    }
+}
+
+/// The word that moves, and is woken, when chunks were freed.
+pub(crate) fn wake_word() -> Option<&'static AtomicU32> {
+    first_page(segment::WAKE)
+}
+
+fn first_page(offset: usize) -> Option<&'static AtomicU32> {
+    let address = SEGMENTS[0].address.load(Acquire);
+    // SAFETY: the offset is one of a segment's first page, which stays mapped.
+    (address != 0).then(|| unsafe { &*((address + offset) as *const AtomicU32) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::sync::atomic::AtomicBool;
+    use teeperf_wire::shared::chunk;
+
+    /// Four threads take, write, check and hand over; a fifth checks, zeroes and frees. Whoever has a
+    /// chunk has it alone.
+    #[test]
+    fn a_chunk_has_one_owner_at_a_time() {
+        const CHUNKS: usize = 6;
+        let size = segment::size(segment::SMALL_CHUNK, CHUNKS).unwrap();
+        let memory = vec![0u64; size / 8 + segment::DATA / 8].leak();
+        let start = (memory.as_mut_ptr() as usize).next_multiple_of(segment::DATA);
+        // SAFETY: the first word of the memory above.
+        unsafe { (start as *mut u64).write(MAGIC) };
+        add(start, segment::SMALL_CHUNK, CHUNKS).unwrap();
+        let ended = AtomicBool::new(false);
+        let word = |chunk: *mut u8, at: usize| {
+            // SAFETY: within the memory above, which is never freed.
+            unsafe { &*chunk.add(chunk::WORDS + 4 * at).cast::<AtomicU32>() }
+        };
+        let mut drained = 0;
+        std::thread::scope(|scope| {
+            let writers: Vec<_> = (1..=4u32)
+                .map(|id| {
+                    scope.spawn(move || {
+                        let mut done = 0;
+                        while done < 3_000 {
+                            let Some(taken) = take(false, id as usize) else {
+                                std::thread::yield_now();
+                                continue;
+                            };
+                            for at in 0..8 {
+                                assert_eq!(word(taken.start, at).swap(id, Relaxed), 0);
+                            }
+                            taken.state.store(state::FULL, Release);
+                            done += 1;
+                        }
+                    })
+                })
+                .collect();
+            scope.spawn(|| {
+                while !ended.load(Acquire) {
+                    for index in 0..CHUNKS {
+                        let state = start + segment::STATES + 4 * index;
+                        // SAFETY: as above.
+                        let state = unsafe { &*(state as *const AtomicU32) };
+                        if state.load(Acquire) != state::FULL {
+                            continue;
+                        }
+                        let chunk =
+                            (start + segment::DATA + index * segment::SMALL_CHUNK) as *mut u8;
+                        let id = word(chunk, 0).load(Relaxed);
+                        for at in 0..8 {
+                            assert_eq!(word(chunk, at).swap(0, Relaxed), id);
+                        }
+                        state.store(state::FREE, Release);
+                        drained += 1;
+                    }
+                }
+            });
+            for writer in writers {
+                writer.join().unwrap();
+            }
+            while search(segment::SMALL_CHUNK, 0).is_some() {}
+            ended.store(true, Release);
+        });
+        assert!(drained >= 4 * 3_000 - CHUNKS, "{drained} chunks came through");
+    }
+}

@@ -1,0 +1,226 @@
+//! One process's attachment to the recorder: begun by its first module, begun anew in the
+//! child of a fork, ended for good when recording ends.
+//!
+//! Whether a process is attached stands in a page that the kernel wipes on fork: in a
+//! child it says [`Life::Unborn`], whichever way the child came about. A `vfork` child shares all
+//! memory with its waiting parent and is taken for it.
+
+use crate::arch;
+use crate::clock;
+use crate::module;
+use crate::platform::{self, File};
+use crate::pool;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
+use teeperf_wire::hello::{self, Hello, MAX_SOCKET_NAME, SOCKET_VARIABLE, Welcome, refusal};
+use teeperf_wire::shared::{ClockKind, OnFull, clock as clock_page, segment};
+
+/// How far a process has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Life {
+    /// Not attached yet, or the child of a fork of one that was.
+    Unborn = 0,
+    /// A thread is attaching it.
+    Starting = 1,
+    /// Attached.
+    On = 2,
+    /// Not recorded, for good.
+    Off = 3,
+}
+
+#[repr(C, align(4096))]
+struct WipedPage {
+    life: AtomicU32,
+    modules_locked: AtomicU32,
+    rest: [AtomicU32; 1022],
+}
+
+static WIPED: WipedPage = WipedPage {
+    life: AtomicU32::new(0),
+    modules_locked: AtomicU32::new(0),
+    rest: [const { AtomicU32::new(0) }; 1022],
+};
+/// How often this memory image was attached: a thread whose block has another number begins
+/// anew. Survives a fork.
+static EPOCH: AtomicU32 = AtomicU32::new(0);
+static PAUSED_INSIDE: AtomicBool = AtomicBool::new(false);
+static ON_FULL: AtomicU32 = AtomicU32::new(OnFull::Wait as u32);
+static TOKEN: AtomicU64 = AtomicU64::new(0);
+static PROCESS_ID: AtomicU32 = AtomicU32::new(0);
+static NEXT_SERIAL: AtomicU32 = AtomicU32::new(1);
+/// Socket name, kept from the first start on: the environment may be gone later.
+static NAME: [AtomicU8; MAX_SOCKET_NAME] = [const { AtomicU8::new(0) }; MAX_SOCKET_NAME];
+static NAME_LENGTH: AtomicU32 = AtomicU32::new(0);
+
+pub(crate) fn life() -> Life {
+    match WIPED.life.load(Acquire) {
+        0 => Life::Unborn,
+        1 => Life::Starting,
+        2 => Life::On,
+        _ => Life::Off,
+    }
+}
+
+/// The lock of the module table. In the wiped page, so that a child never finds it taken.
+pub(crate) fn modules_locked() -> &'static AtomicU32 {
+    &WIPED.modules_locked
+}
+
+/// See [`EPOCH`].
+pub(crate) fn epoch() -> u32 {
+    EPOCH.load(Relaxed)
+}
+
+/// Whether this attachment is of the child of a fork.
+pub(crate) fn is_forked() -> bool {
+    epoch() > 1
+}
+
+/// Process id as the process knows it, as of attaching.
+pub(crate) fn id() -> u32 {
+    PROCESS_ID.load(Relaxed)
+}
+
+/// A new thread's number.
+pub(crate) fn next_serial() -> u32 {
+    NEXT_SERIAL.fetch_add(1, Relaxed)
+}
+
+/// What to do when no chunk is free.
+pub(crate) fn on_full() -> OnFull {
+    OnFull::from_u32(ON_FULL.load(Relaxed)).unwrap_or(OnFull::Drop)
+}
+
+/// Whether nothing is to be recorded now.
+pub(crate) fn is_paused() -> bool {
+    is_paused_inside() || clock::is_paused()
+}
+
+/// Whether the program itself has paused recording.
+pub(crate) fn is_paused_inside() -> bool {
+    PAUSED_INSIDE.load(Relaxed)
+}
+
+/// Pauses or resumes from inside the program.
+pub(crate) fn set_paused(paused: bool) {
+    PAUSED_INSIDE.store(paused, Relaxed);
+}
+
+/// Whether this process is recorded; attaches it when it is new.
+pub(crate) fn is_on() -> bool {
+    let begun =
+        WIPED.life.compare_exchange(Life::Unborn as u32, Life::Starting as u32, Acquire, Acquire);
+    if begun.is_ok() {
+        let life = if attach().is_some() { Life::On } else { Life::Off };
+        WIPED.life.store(life as u32, Release);
+        module::after_attach(life == Life::On);
+    }
+    life() == Life::On
+}
+
+/// Ends recording in this process. Memory stays mapped: hooks of other threads may be about
+/// to write to it. Each module is switched off by the next of its hooks that comes by.
+pub(crate) fn stop() {
+    WIPED.life.store(Life::Off as u32, Release);
+}
+
+/// Ends recording when nobody answers to the recorder's name any more.
+pub(crate) fn stop_if_alone() {
+    if with_name(platform::is_abandoned) {
+        stop();
+    }
+}
+
+/// Asks for a further segment and maps it.
+pub(crate) fn ask_for_segment(segment: u32) -> Option<()> {
+    let ask = Hello { version: hello::VERSION, segment, token: token(), pid: id() };
+    let (welcome, [file, _]) = answer(&ask)?;
+    map_segment(&welcome, &file?)
+}
+
+fn token() -> u64 {
+    TOKEN.load(Relaxed)
+}
+
+fn attach() -> Option<()> {
+    if EPOCH.load(Relaxed) == 0 {
+        find_name()?;
+    } else {
+        pool::forget();
+    }
+    let page = &raw const WIPED as usize;
+    if NAME_LENGTH.load(Relaxed) == 0 || !platform::wipe_on_fork(page, size_of::<WipedPage>()) {
+        return None;
+    }
+    PROCESS_ID.store(platform::process_id(), Relaxed);
+    NEXT_SERIAL.store(1, Relaxed);
+    let ask = Hello { version: hello::VERSION, segment: 0, token: 0, pid: id() };
+    let (welcome, [clock_file, segment_file]) = answer(&ask)?;
+    let kind = ClockKind::from_u32(welcome.clock)?;
+    ON_FULL.store(OnFull::from_u32(welcome.on_full)? as u32, Relaxed);
+    TOKEN.store(welcome.token, Relaxed);
+    let clock = platform::map_shared(&clock_file?, clock_page::SIZE, false)?;
+    clock::set(clock, kind);
+    map_segment(&welcome, &segment_file?)?;
+    EPOCH.fetch_add(1, AcqRel);
+    Some(())
+}
+
+fn answer(ask: &Hello) -> Option<(Welcome, [Option<File>; 2])> {
+    let (bytes, files) = with_name(|name| platform::exchange(name, &ask.encode()))?;
+    let welcome = Welcome::decode(&bytes)?;
+    (welcome.version == hello::VERSION && welcome.refusal == refusal::NONE)
+        .then_some((welcome, files))
+}
+
+fn map_segment(welcome: &Welcome, file: &File) -> Option<()> {
+    let chunk_size = welcome.chunk_size as usize;
+    let chunks = welcome.chunks as usize;
+    let size = segment::size(chunk_size, chunks)?;
+    let address = platform::map_shared(file, size, true)?;
+    let added = pool::add(address, chunk_size, chunks);
+    if added.is_none() {
+        platform::unmap(address, size);
+    }
+    added
+}
+
+fn with_name<T>(with: impl FnOnce(&[u8]) -> T) -> T {
+    let mut name = [0; MAX_SOCKET_NAME];
+    for (to, from) in name.iter_mut().zip(&NAME) {
+        *to = from.load(Relaxed);
+    }
+    let length = (NAME_LENGTH.load(Relaxed) as usize).min(MAX_SOCKET_NAME);
+    with(&name[..length])
+}
+
+/// Looks for the socket's name in the environment and keeps it.
+fn find_name() -> Option<()> {
+    let environ = arch::environ();
+    // SAFETY: the C library's `environ` is null or an array of strings that ends in null. It is
+    // read in a constructor, before the program's own code can change it.
+    unsafe {
+        let mut entry = environ.as_ref().copied()?;
+        while let Some(&string) = entry.as_ref().filter(|string| !string.is_null()) {
+            let string = core::ffi::CStr::from_ptr(string.cast()).to_bytes();
+            let value = string
+                .strip_prefix(SOCKET_VARIABLE.as_bytes())
+                .and_then(|rest| rest.strip_prefix(b"="));
+            if let Some(name) = value {
+                return keep_name(name);
+            }
+            entry = entry.add(1);
+        }
+    }
+    None
+}
+
+fn keep_name(name: &[u8]) -> Option<()> {
+    (!name.is_empty() && name.len() <= MAX_SOCKET_NAME).then_some(())?;
+    for (to, &from) in NAME.iter().zip(name) {
+        to.store(from, Relaxed);
+    }
+    NAME_LENGTH.store(name.len() as u32, Relaxed);
+    Some(())
+}

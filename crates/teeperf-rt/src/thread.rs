@@ -1,0 +1,200 @@
+//! The block of one thread, in thread-local storage. Hooks know its first fields
+//! ([`teeperf_wire::hook::thread`]); everything else belongs to the slow path.
+//!
+//! No other thread ever touches it. Signal handlers on the same thread do, between any two
+//! instructions, so the fields are atomic, with plain loads and stores for the most part.
+
+use crate::arch;
+use crate::cursor::{Cursor, PARKED};
+use crate::platform;
+use crate::process;
+use core::sync::atomic::Ordering::SeqCst;
+use core::sync::atomic::{
+    AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed, compiler_fence,
+};
+use teeperf_wire::hook;
+
+/// See the module.
+#[repr(C, align(64))]
+#[cfg_attr(test, derive(Default))]
+pub(crate) struct Thread {
+    /// [`hook::thread::LAST`].
+    pub(crate) last: AtomicU32,
+    /// [`hook::thread::LAST_HIGH`].
+    pub(crate) last_high: AtomicU32,
+    /// [`hook::thread::CURSOR`].
+    pub(crate) cursor: Cursor,
+    /// Time up to which the chunk's words reach.
+    pub(crate) time: AtomicU64,
+    /// Stack pointer of the slow path under way that must not be entered again, 0: none.
+    busy: AtomicUsize,
+    /// [`State`] as a number.
+    state: AtomicU32,
+    /// [`crate::process::epoch`] that the rest of the block belongs to.
+    pub(crate) epoch: AtomicU32,
+    /// Number within the process, from 1; 0: none yet.
+    pub(crate) serial: AtomicU32,
+    /// Number of the present chunk, from 1.
+    pub(crate) sequence: AtomicU32,
+    /// Thread id.
+    pub(crate) tid: AtomicU32,
+    /// Frames of the time before a gap that were left in it.
+    popped: AtomicU32,
+    /// Frames entered in a gap and still open.
+    pushed: AtomicU32,
+    /// Bytes of the present chunk.
+    pub(crate) chunk_size: AtomicU32,
+    /// Present chunk, null: none.
+    pub(crate) chunk: AtomicPtr<u8>,
+    /// Its state, in the first page of its segment.
+    pub(crate) chunk_state: AtomicPtr<AtomicU32>,
+    /// Events that were not written.
+    lost: AtomicU64,
+    /// Cursor to go on with after a pause.
+    pub(crate) kept: AtomicU64,
+    /// When the present pause or loss began, or was last looked at: clock units or
+    /// nanoseconds, as the state has it.
+    pub(crate) since: AtomicU64,
+    /// Id of the stack the thread is on, 0 its own.
+    pub(crate) stack: AtomicU64,
+}
+
+const _: () = assert!(core::mem::offset_of!(Thread, last) == hook::thread::LAST);
+const _: () = assert!(core::mem::offset_of!(Thread, last_high) == hook::thread::LAST_HIGH);
+const _: () = assert!(core::mem::offset_of!(Thread, cursor) == hook::thread::CURSOR);
+
+/// The calling thread's block, as of the present attachment ([`process::epoch`]).
+///
+/// There are two, taken in turn: in the child of a fork, the thread that forked still has the
+/// parent's cursor in the one, and must not write through it if another thread of the child was
+/// the first to meet the runtime.
+pub(crate) fn current() -> &'static Thread {
+    &arch::thread()[turn()]
+}
+
+/// Where [`current`] lies relative to the thread pointer.
+pub(crate) fn offset() -> i64 {
+    arch::thread_offset() + (turn() * size_of::<Thread>()) as i64
+}
+
+fn turn() -> usize {
+    (process::epoch() % 2) as usize
+}
+
+/// What a thread is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum State {
+    /// Nothing written yet.
+    New = 0,
+    /// Writes into its chunk.
+    Running = 1,
+    /// Recording is paused; the chunk is kept.
+    Paused = 2,
+    /// No chunk; events are counted, because the policy says so.
+    Dropping = 3,
+    /// No chunk; events are counted, because waiting was in vain.
+    Stalled = 4,
+}
+
+/// What was not written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Losses {
+    pub(crate) events: u64,
+    pub(crate) popped: u32,
+    pub(crate) pushed: u32,
+}
+
+impl Thread {
+    pub(crate) fn state(&self) -> State {
+        match self.state.load(Relaxed) {
+            1 => State::Running,
+            2 => State::Paused,
+            3 => State::Dropping,
+            4 => State::Stalled,
+            _ => State::New,
+        }
+    }
+
+    pub(crate) fn set_state(&self, state: State) {
+        self.state.store(state as u32, Relaxed);
+    }
+
+    /// Begins anew: after a fork, or when recording took a new beginning. What was counted as
+    /// lost goes with the time before.
+    pub(crate) fn reset(&self, epoch: u32) {
+        for block in arch::thread() {
+            block.cursor.set(PARKED);
+        }
+        self.set_state(State::New);
+        self.chunk.store(core::ptr::null_mut(), Relaxed);
+        self.serial.store(0, Relaxed);
+        self.sequence.store(0, Relaxed);
+        self.take_losses();
+        self.busy.store(0, Relaxed);
+        self.epoch.store(epoch, Relaxed);
+    }
+
+    /// Claims the thread for a stretch that must not be entered again: events of signal
+    /// handlers in between are counted, not written.
+    pub(crate) fn enter(&self) {
+        self.busy.store(arch::stack_pointer(), Relaxed);
+        compiler_fence(SeqCst);
+    }
+
+    /// Ends [`Thread::enter`].
+    pub(crate) fn leave(&self) {
+        compiler_fence(SeqCst);
+        self.busy.store(0, Relaxed);
+        compiler_fence(SeqCst);
+    }
+
+    /// Whether a claimed stretch is under way below on the stack. One that was left by a jump
+    /// or an exception out of a signal handler is not: then the caller's frame lies above it.
+    /// A handler on a stack of its own also may, so the kernel is asked before a stretch is
+    /// taken for abandoned.
+    pub(crate) fn is_busy(&self) -> bool {
+        let owner = self.busy.load(Relaxed);
+        if owner == 0 {
+            return false;
+        }
+        if arch::stack_pointer() <= owner || platform::on_signal_stack() {
+            return true;
+        }
+        self.leave();
+        false
+    }
+
+    /// Counts an event that is not written.
+    pub(crate) fn lose(&self, is_return: bool) {
+        self.cursor.settle();
+        self.lost.fetch_add(1, Relaxed);
+        if !is_return {
+            self.pushed.fetch_add(1, Relaxed);
+        } else if self.pushed.load(Relaxed) > 0 {
+            self.pushed.fetch_sub(1, Relaxed);
+        } else {
+            self.popped.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// What was counted since the last time, or nothing.
+    pub(crate) fn take_losses(&self) -> Option<Losses> {
+        let losses = Losses {
+            events: self.lost.swap(0, Relaxed),
+            popped: self.popped.swap(0, Relaxed),
+            pushed: self.pushed.swap(0, Relaxed),
+        };
+        (losses != Losses::default()).then_some(losses)
+    }
+
+    /// Whether anything was counted.
+    pub(crate) fn has_losses(&self) -> bool {
+        self.lost.load(Relaxed) != 0
+    }
+
+    /// How many events were counted.
+    pub(crate) fn losses(&self) -> u64 {
+        self.lost.load(Relaxed)
+    }
+}

@@ -1,0 +1,48 @@
+/* A hooked handler runs every 50 us in the midst of hooks, so many times. Prints how often handler and
+ * worker ran. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+
+static volatile unsigned long handled, worked;
+
+__attribute__((noinline)) void inner(void)
+{
+	handled++;
+}
+
+void handler(int number)
+{
+	(void)number;
+	inner();
+}
+
+__attribute__((noinline)) void work(void)
+{
+	worked++;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long n = argc > 1 ? strtoul(argv[1], 0, 10) : 1000;
+	int use_stack = argc > 2;
+	struct sigaction action;
+	struct itimerval every = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+	memset(&action, 0, sizeof action);
+	action.sa_handler = handler;
+	action.sa_flags = SA_RESTART;
+	if (use_stack) {
+		stack_t stack = {.ss_sp = malloc(1 << 16), .ss_size = 1 << 16};
+		sigaltstack(&stack, 0);
+		action.sa_flags |= SA_ONSTACK;
+	}
+	sigaction(SIGALRM, &action, 0);
+	setitimer(ITIMER_REAL, &every, 0);
+	while (handled < n)
+		work();
+	setitimer(ITIMER_REAL, &never, 0);
+	printf("%lu %lu\n", handled, worked);
+	return 0;
+}

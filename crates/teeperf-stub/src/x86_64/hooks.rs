@@ -1,0 +1,110 @@
+//! The hooks: what a hooked program runs twice for each call. Every instruction counts.
+//!
+//! In order, when the clock is `tick`: is the module on; has the tick moved since this
+//! thread last looked; has the address a site; reserve a word; is it within the chunk;
+//! write it. Whatever is not so goes to the runtime, `teeperf_rt_event(address, kind,
+//! module)`, with nothing done yet.
+//!
+//! The reservation is one `xadd` without `lock`: whole for a signal handler on this
+//! thread, and no other thread touches the cursor. The value before it holds both the
+//! place and whether there was one ([`teeperf_wire::hook::thread::CURSOR`]), so a handler
+//! that runs next and changes the chunk cannot make the two disagree. Between
+//! reservation and store a handler may run too: its words come behind, and a reader sees
+//! a hole until the store.
+//!
+//! Thread-local storage is reached by an offset that the runtime left: no relocation that a
+//! `dlopen` could be unable to serve, and nothing is touched before the runtime switched the
+//! module on, which it does when the storage exists.
+//!
+//! Off is one load and two branches that are not taken. The `cycle` clock costs more than all
+//! else, so its path begins behind a branch.
+
+use core::arch::global_asm;
+use teeperf_wire::hook::{FULL, STEP, gate, module, thread};
+use teeperf_wire::shared::clock;
+
+global_asm!(
+    "
+    .macro  teeperf_hook name, kind
+    .section .text.teeperf_hooks, \"ax\", @progbits
+    .p2align 6
+    .globl  \\name
+    .hidden \\name
+    .type   \\name, @function
+\\name:
+    .cfi_startproc
+    mov     rax, qword ptr [rip + teeperf_module + {mode}]
+    test    rax, rax
+    js      1f
+    jnz     2f
+    ret
+
+    .p2align 4
+1:  mov     edx, dword ptr [rip + teeperf_clock + {tick}]
+    cmp     edx, dword ptr fs:[rax + {last}]
+    jne     9f
+    sub     rdi, qword ptr [rip + teeperf_module + {low}]
+    cmp     rdi, qword ptr [rip + teeperf_gate + {window}]
+    jae     8f
+    mov     edx, dword ptr [rip + teeperf_module + {first_word}]
+    mov     ecx, {step}
+    xadd    qword ptr fs:[rax + {cursor}], rcx
+    lea     edx, [rdx + 2 * rdi + \\kind]
+    test    cx, cx
+    js      8f
+    shr     rcx, 16
+    mov     dword ptr [rcx], edx
+    ret
+
+    .p2align 4
+2:  mov     r8, qword ptr [rip + teeperf_module + {tls}]
+    mov     edx, dword ptr [rip + teeperf_clock + {generation}]
+    cmp     edx, dword ptr fs:[r8 + {last}]
+    jne     9f
+    sub     rdi, qword ptr [rip + teeperf_module + {low}]
+    cmp     rdi, qword ptr [rip + teeperf_gate + {window}]
+    jae     8f
+    mov     esi, dword ptr [rip + teeperf_module + {first_word}]
+    lea     esi, [rsi + 2 * rdi + \\kind]
+    rdtsc
+    cmp     edx, dword ptr fs:[r8 + {last_high}]
+    jne     8f
+    mov     ecx, 2 * {step}
+    xadd    qword ptr fs:[r8 + {cursor}], rcx
+    test    cx, cx
+    js      8f
+    or      eax, 1
+    shl     rax, 32
+    or      rax, rsi
+    shr     rcx, 16
+    mov     qword ptr [rcx], rax
+    ret
+
+8:  add     rdi, qword ptr [rip + teeperf_module + {low}]
+9:  mov     esi, \\kind
+    lea     rdx, [rip + teeperf_module]
+    jmp     qword ptr [rip + teeperf_rt_event@GOTPCREL]
+    .cfi_endproc
+    .size   \\name, . - \\name
+    .endm
+
+    .weak   teeperf_rt_event
+    teeperf_hook __cyg_profile_func_enter, 0
+    teeperf_hook __cyg_profile_func_exit, 1
+    .text
+    ",
+    mode = const module::MODE,
+    tls = const module::TLS,
+    low = const module::LOW,
+    first_word = const module::FIRST_WORD,
+    window = const gate::WINDOW,
+    tick = const clock::TICK,
+    generation = const clock::GENERATION,
+    last = const thread::LAST,
+    last_high = const thread::LAST_HIGH,
+    cursor = const thread::CURSOR,
+    step = const STEP,
+);
+
+// The sign of the cursor's low half is the test for a full chunk.
+const _: () = assert!(FULL == 0x8000 && STEP < 1 << 31);

@@ -1,0 +1,92 @@
+//! The module's block, gate and clock, and the functions that announce and retire it.
+//!
+//! Gate and clock fill a page of zeroed data each, so that the kernel can be asked to wipe the one
+//! on fork, and to put another in the other's place. `.init_array.00000` runs before every other constructor of the module, its
+//! counterpart in `.fini_array` after every other destructor. The ELF header is found
+//! through the global offset table, because a linker that does not load the header leaves
+//! the symbol undefined, which is 0 there.
+
+use core::arch::global_asm;
+use teeperf_wire::hook::{VERSION, gate, module};
+use teeperf_wire::shared::clock;
+
+global_asm!(
+    "
+    .section .bss.teeperf_gate, \"aw\", @nobits
+    .p2align 12
+    .globl  teeperf_gate
+    .hidden teeperf_gate
+    .type   teeperf_gate, @object
+    .size   teeperf_gate, {gate_size}
+teeperf_gate:
+    .zero   {gate_size}
+
+    .globl  teeperf_clock
+    .hidden teeperf_clock
+    .type   teeperf_clock, @object
+    .size   teeperf_clock, {clock_size}
+teeperf_clock:
+    .zero   {clock_size}
+
+    .section .bss.teeperf_module, \"aw\", @nobits
+    .p2align 6
+    .globl  teeperf_module
+    .hidden teeperf_module
+    .type   teeperf_module, @object
+    .size   teeperf_module, {module_size}
+teeperf_module:
+    .zero   {module_size}
+
+    .section .text.teeperf_module, \"ax\", @progbits
+    .weak   teeperf_rt_register
+    .weak   teeperf_rt_unregister
+    .weak   __ehdr_start
+    .hidden __ehdr_start
+    .type   teeperf_announce, @function
+teeperf_announce:
+    .cfi_startproc
+    mov     rax, qword ptr [rip + teeperf_rt_register@GOTPCREL]
+    test    rax, rax
+    jz      1f
+    lea     rdi, [rip + teeperf_module]
+    mov     dword ptr [rdi + {version}], {our_version}
+    lea     rcx, [rip + teeperf_gate]
+    mov     qword ptr [rdi + {gate}], rcx
+    lea     rcx, [rip + teeperf_clock]
+    mov     qword ptr [rdi + {clock}], rcx
+    mov     rcx, qword ptr [rip + __ehdr_start@GOTPCREL]
+    mov     qword ptr [rdi + {header}], rcx
+    jmp     rax
+1:  ret
+    .cfi_endproc
+    .size   teeperf_announce, . - teeperf_announce
+
+    .type   teeperf_retire, @function
+teeperf_retire:
+    .cfi_startproc
+    mov     rax, qword ptr [rip + teeperf_rt_unregister@GOTPCREL]
+    test    rax, rax
+    jz      1f
+    lea     rdi, [rip + teeperf_module]
+    jmp     rax
+1:  ret
+    .cfi_endproc
+    .size   teeperf_retire, . - teeperf_retire
+
+    .section .init_array.00000, \"aw\", @init_array
+    .p2align 3
+    .quad   teeperf_announce
+    .section .fini_array.00000, \"aw\", @fini_array
+    .p2align 3
+    .quad   teeperf_retire
+    .text
+    ",
+    gate_size = const gate::SIZE,
+    clock_size = const clock::SIZE,
+    module_size = const module::SIZE,
+    version = const module::VERSION,
+    our_version = const VERSION,
+    gate = const module::GATE,
+    clock = const module::CLOCK,
+    header = const module::HEADER,
+);
