@@ -1,0 +1,53 @@
+//! Time of a recording: which clock, how fast it runs, and the page through which a
+//! traced process sees it and is told to pause or stop.
+
+mod counter;
+mod offer;
+mod page;
+mod ticker;
+
+pub use offer::{Choice, Period};
+
+pub(crate) use offer::{Chosen, choose};
+pub(crate) use page::ClockPage;
+pub(crate) use ticker::Ticker;
+
+use std::time::{Duration, Instant};
+use teeperf_wire::shared::ClockKind;
+
+/// The present moment in the recording's own units.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Time {
+    kind: ClockKind,
+    start: Instant,
+}
+
+/// Ticks in a second: the tick counts microseconds.
+pub(crate) const TICK_HZ: u64 = 1_000_000;
+/// First value of the tick. Not 0, which a thread that has seen no time yet may hold.
+const TICK_START: u64 = 1;
+
+impl Time {
+    /// Starts now.
+    pub(crate) fn start(kind: ClockKind) -> Self {
+        Self { kind, start: Instant::now() }
+    }
+
+    /// Clock units: microseconds since the start, or the machine's counter.
+    pub(crate) fn now(&self) -> u64 {
+        match self.kind {
+            ClockKind::Tick => self.ticks(),
+            ClockKind::Cycle => counter::read(),
+        }
+    }
+
+    /// Since the start.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    /// Microseconds since the start, whatever the clock.
+    fn ticks(&self) -> u64 {
+        TICK_START + self.start.elapsed().as_micros() as u64
+    }
+}

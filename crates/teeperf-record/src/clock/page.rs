@@ -1,0 +1,103 @@
+//! The clock page: the one page that every traced process maps, for reading only.
+
+use crate::memory::{SEAL_READ_ONLY, SharedMemory};
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use teeperf_wire::shared::{MAGIC, clock};
+
+/// The recorder's writable view. The ticker alone sets the time.
+#[derive(Debug)]
+pub(crate) struct ClockPage {
+    memory: SharedMemory,
+}
+
+impl ClockPage {
+    /// A new page with this time and control word.
+    pub(crate) fn create(time: u64, control: u32) -> io::Result<Self> {
+        let memory = SharedMemory::create(c"teeperf-clock", clock::SIZE, SEAL_READ_ONLY)?;
+        let page = Self { memory };
+        page.set_time(time);
+        page.memory.number(clock::CONTROL).store(control, Relaxed);
+        page.memory.number(clock::GENERATION).store(1, Relaxed);
+        page.memory.wide(clock::MAGIC).store(MAGIC, Release);
+        Ok(page)
+    }
+
+    /// To be sent to a process.
+    pub(crate) fn file(&self) -> BorrowedFd<'_> {
+        self.memory.file()
+    }
+
+    /// Moves the tick.
+    pub(crate) fn set_time(&self, time: u64) {
+        let high = (time >> 32) as u32;
+        let high_word = self.memory.number(clock::TICK_HIGH);
+        if high_word.load(Relaxed) == high {
+            // Both highs stay as they are, and only one line changes hands.
+            self.memory.number(clock::TICK).store(time as u32, Release);
+            return;
+        }
+        high_word.store(high, Release);
+        self.memory.number(clock::TICK).store(time as u32, Release);
+        self.memory.number(clock::TICK_HIGH_AGAIN).store(high, Release);
+    }
+
+    /// Sets and takes back bits of [`teeperf_wire::shared::control`].
+    pub(crate) fn control(&self, set: u32, take_back: u32) {
+        let control = self.memory.number(clock::CONTROL);
+        let changed = |bits| Some(bits & !take_back | set);
+        // Never an error: the closure always gives a value.
+        let _ = control.fetch_update(AcqRel, Acquire, changed);
+        self.memory.number(clock::GENERATION).fetch_add(1, AcqRel);
+    }
+
+    /// Says that a chunk was drained.
+    pub(crate) fn progress(&self) {
+        self.memory.number(clock::PROGRESS).fetch_add(1, Release);
+    }
+}
+
+#[cfg(test)]
+impl ClockPage {
+    /// As a process reads it.
+    pub(crate) fn time(&self) -> u64 {
+        let half = |at| self.memory.number(at).load(Acquire) as u64;
+        loop {
+            let (again, low, high) =
+                (half(clock::TICK_HIGH_AGAIN), half(clock::TICK), half(clock::TICK_HIGH));
+            if again == high {
+                return high << 32 | low;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(page: &ClockPage, at: usize) -> u32 {
+        page.memory.number(at).load(Acquire)
+    }
+
+    #[test]
+    fn the_highs_agree_with_the_low_when_it_wraps() {
+        let page = ClockPage::create(1, 0).unwrap();
+        for time in [5, u32::MAX as u64, 1 << 32, (1 << 32) + 9, 7 << 32] {
+            page.set_time(time);
+            assert_eq!(read(&page, clock::TICK), time as u32);
+            assert_eq!(read(&page, clock::TICK_HIGH), (time >> 32) as u32);
+            assert_eq!(read(&page, clock::TICK_HIGH_AGAIN), (time >> 32) as u32);
+        }
+    }
+
+    #[test]
+    fn a_change_of_control_is_a_new_generation() {
+        let page = ClockPage::create(1, 2).unwrap();
+        let before = read(&page, clock::GENERATION);
+        page.control(5, 2);
+        assert_eq!(read(&page, clock::CONTROL), 5);
+        assert_eq!(read(&page, clock::GENERATION), before + 1);
+    }
+}

@@ -1,0 +1,279 @@
+//! The thread that drains: from attached processes to the recording, until the command and
+//! all traced processes are gone, or recording is told to end.
+
+use crate::clock::Ticker;
+use crate::process::{Attached, Ending, LOOK_IN, Process};
+use crate::server::Server;
+use crate::sink::Sink;
+use crate::{Level, packets::Payload};
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+use teeperf_wire::body::end;
+use teeperf_wire::packet::kind;
+use teeperf_wire::shared::control;
+
+/// What others tell the drain.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// A process attached.
+    Attached(Attached),
+    /// The process of this number is gone; `replaced`: it runs another program.
+    Gone { id: u32, replaced: bool },
+    /// The command runs.
+    CommandStarted { pid: u32 },
+    /// The command has ended.
+    CommandEnded(Ending),
+    /// Recording is to end, for this reason.
+    Stop(String),
+    /// Payload of a symbol packet.
+    Symbols(Vec<u8>),
+    /// All symbols asked for were sent.
+    SymbolsDone,
+    /// Something the user should know; process 0: about none.
+    Notice { level: Level, text: String, process: u32 },
+}
+
+/// When recording ends by itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Limits {
+    pub(crate) bytes: Option<u64>,
+    pub(crate) time: Option<Duration>,
+}
+
+/// What a recording came to.
+#[derive(Debug)]
+pub(crate) struct Summary {
+    /// Why recording ended before the command, if it did.
+    pub(crate) reason: Option<String>,
+    /// The output's error, if that was why.
+    pub(crate) error: Option<io::Error>,
+    pub(crate) notices: Vec<String>,
+    /// Processes that attached.
+    pub(crate) processes: u64,
+}
+
+/// Threads that end with the recording.
+#[derive(Debug)]
+pub(crate) struct Companions {
+    pub(crate) server: Server,
+    pub(crate) ticker: Option<Ticker>,
+}
+
+/// See the module.
+pub(crate) struct Drain {
+    sink: Sink,
+    /// Until the end.
+    companions: Option<Companions>,
+    events: Receiver<Event>,
+    limits: Limits,
+    processes: Vec<Process>,
+    attached: u64,
+    command: Option<u32>,
+    ending: Option<Ending>,
+    stop: Option<String>,
+    symbols_done: bool,
+    /// Processes that are gone, but the command's ending is not known yet.
+    leaving: Vec<(u32, bool, Instant)>,
+    /// Since when no process has been attached.
+    alone_since: Instant,
+}
+
+/// Pause when nothing was found; half the time one thread needs to fill its chunks.
+const IDLE: Duration = Duration::from_micros(500);
+/// Pause when nothing was found for long.
+const LONG_IDLE: Duration = Duration::from_millis(1);
+/// Rounds without a find until then.
+const LONG: u32 = 100;
+/// First look into chunks that are not full; the next come later and later.
+const FIRST_LOOK: Duration = Duration::from_millis(100);
+/// A daemon leaves its parent: so long another process may still attach.
+const GRACE: Duration = Duration::from_millis(20);
+/// Longest wait for the command's ending to be known.
+const ENDING_KNOWN: Duration = Duration::from_millis(200);
+/// Threads that are recorded see within this time that recording has ended.
+const HEED: Duration = Duration::from_millis(2);
+/// Longest wait for symbols at the end.
+const SYMBOLS: Duration = Duration::from_secs(5);
+
+impl Drain {
+    pub(crate) fn new(
+        sink: Sink,
+        events: Receiver<Event>,
+        limits: Limits,
+        companions: Companions,
+    ) -> Self {
+        Self {
+            sink,
+            companions: Some(companions),
+            events,
+            limits,
+            processes: Vec::new(),
+            attached: 0,
+            command: None,
+            ending: None,
+            stop: None,
+            symbols_done: false,
+            leaving: Vec::new(),
+            alone_since: Instant::now(),
+        }
+    }
+
+    /// Drains until the end.
+    pub(crate) fn run(mut self) -> Summary {
+        let mut pause = Duration::ZERO;
+        let mut idle_rounds = 0;
+        let mut look_in = FIRST_LOOK;
+        let mut looked_in = Instant::now();
+        loop {
+            self.hear(pause);
+            let mut drained = 0;
+            for process in &mut self.processes {
+                drained += process.round(&mut self.sink);
+            }
+            self.see_off();
+            if looked_in.elapsed() >= look_in {
+                self.processes.iter_mut().for_each(|process| process.look_in(&mut self.sink));
+                looked_in = Instant::now();
+                look_in = (look_in * 2).min(LOOK_IN);
+            }
+            self.sink.flush_old();
+            if self.is_over() {
+                return self.end();
+            }
+            idle_rounds = if drained > 0 { 0 } else { idle_rounds + 1 };
+            pause = match idle_rounds {
+                0 => Duration::ZERO,
+                1..LONG => IDLE,
+                _ => LONG_IDLE,
+            };
+        }
+    }
+
+    /// Takes what others have said, and waits up to `pause` for the first of it.
+    fn hear(&mut self, pause: Duration) {
+        let mut next = if pause.is_zero() {
+            self.events.try_recv().ok()
+        } else {
+            match self.events.recv_timeout(pause) {
+                Ok(event) => Some(event),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => {
+                    // Everybody else is gone: there is nothing more to come.
+                    self.stop.get_or_insert_with(|| "the recorder was given up".into());
+                    None
+                }
+            }
+        };
+        while let Some(event) = next {
+            self.take(event);
+            next = self.events.try_recv().ok();
+        }
+    }
+
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Attached(attached) => {
+                self.attached += 1;
+                self.processes.push(Process::new(attached, &mut self.sink));
+                self.sink.stats.processes.set(self.processes.len() as u64);
+            }
+            Event::Gone { id, replaced } => self.leaving.push((id, replaced, Instant::now())),
+            Event::CommandStarted { pid } => self.command = Some(pid),
+            Event::CommandEnded(ending) => self.ending = Some(ending),
+            Event::Stop(reason) => _ = self.stop.get_or_insert(reason),
+            Event::Symbols(payload) => self.sink.packet(kind::SYMBOLS, &payload),
+            Event::SymbolsDone => self.symbols_done = true,
+            Event::Notice { level, text, process } => {
+                self.sink.notice(level, text, (process != 0).then_some(process));
+            }
+        }
+    }
+
+    /// Finishes with processes that are gone.
+    fn see_off(&mut self) {
+        let mut leaving = std::mem::take(&mut self.leaving);
+        leaving.retain(|&(id, replaced, since)| {
+            let Some(at) = self.processes.iter().position(|process| process.id == id) else {
+                return false;
+            };
+            let is_command = !replaced && Some(self.processes[at].pid) == self.command;
+            let ending = if is_command { self.ending } else { None };
+            if is_command && ending.is_none() && since.elapsed() < ENDING_KNOWN {
+                return true;
+            }
+            let mut process = self.processes.remove(at);
+            process.finish(Some(ending.unwrap_or_default()), &mut self.sink);
+            self.sink.symbols.forget(id);
+            self.sink.stats.processes.set(self.processes.len() as u64);
+            self.alone_since = Instant::now();
+            false
+        });
+        self.leaving = leaving;
+    }
+
+    fn is_over(&mut self) -> bool {
+        let reason = if let Some(error) = self.sink.error() {
+            Some(format!("the output failed: {error}"))
+        } else if self.limits.bytes.is_some_and(|limit| self.sink.bytes() >= limit) {
+            Some("the size limit was reached".into())
+        } else if self.limits.time.is_some_and(|limit| self.sink.time.elapsed() >= limit) {
+            Some("the time limit was reached".into())
+        } else {
+            None
+        };
+        if let Some(reason) = reason {
+            self.stop.get_or_insert(reason);
+        }
+        let grace = if self.attached == 0 { Duration::ZERO } else { GRACE };
+        let alone = self.processes.is_empty() && self.alone_since.elapsed() >= grace;
+        self.stop.is_some() || self.ending.is_some() && alone
+    }
+
+    fn end(mut self) -> Summary {
+        if let Some(Companions { server, ticker }) = self.companions.take() {
+            drop(server);
+            self.sink.page.control(control::STOPPED, 0);
+            drop(ticker);
+        }
+        if !self.processes.is_empty() {
+            std::thread::sleep(HEED);
+        }
+        for process in &mut self.processes {
+            process.finish(None, &mut self.sink);
+        }
+        self.sink.symbols.finish();
+        let asked = Instant::now();
+        while !self.symbols_done && self.sink.error().is_none() {
+            let Some(left) = SYMBOLS.checked_sub(asked.elapsed()).filter(|left| !left.is_zero())
+            else {
+                let text = "symbols took too long: some functions have no name".into();
+                self.sink.notice(Level::Warning, text, None);
+                break;
+            };
+            match self.events.recv_timeout(left) {
+                // Nothing is made of a process that comes now.
+                Ok(Event::Attached(_)) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(event) => self.take(event),
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        let ending = self.ending.unwrap_or_default();
+        let mut packet = Payload::default()
+            .number(end::TIME, self.sink.time.now())
+            .number(end::WORDS, self.sink.stats.snapshot().words)
+            .maybe(end::EXIT_STATUS, ending.exit_status)
+            .maybe(end::SIGNAL, ending.signal)
+            .number(end::RECORDER_CPU_NS, crate::machine::own_cpu_ns());
+        if let Some(reason) = &self.stop {
+            packet = packet.bytes(end::REASON, reason.as_bytes());
+        }
+        self.sink.packet(kind::END, &packet.finish());
+        self.sink.flush();
+        let (error, notices) = self.sink.close();
+        if let (Some(error), None) = (&error, &self.stop) {
+            self.stop = Some(format!("the output failed: {error}"));
+        }
+        Summary { reason: self.stop, error, notices, processes: self.attached }
+    }
+}

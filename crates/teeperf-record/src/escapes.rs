@@ -1,0 +1,146 @@
+//! Escapes that tell the recorder something: modules, thread names, gaps.
+
+use teeperf_wire::word::module::{FIXED, MAX_BUILD_ID, MAX_PATH};
+use teeperf_wire::word::{MAX_SITE, gap, join, payload_value, unpack_bytes};
+
+/// A window that was opened for a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Module {
+    /// First site of the window.
+    pub(crate) first_site: u32,
+    /// Number of sites, which are bytes of the process's memory.
+    pub(crate) sites: u32,
+    /// Address in the process of the window's first byte.
+    pub(crate) address: u64,
+    /// Address less the file's own virtual address.
+    pub(crate) bias: u64,
+    /// Build-id, empty when it has none.
+    pub(crate) build_id: Vec<u8>,
+    /// Path of the file as the process knows it.
+    pub(crate) path: Vec<u8>,
+}
+
+impl Module {
+    /// From the payload of [`teeperf_wire::word::code::MODULE`]. Nothing when it retires a
+    /// window, or makes no sense: a window without sites or beyond the last.
+    pub(crate) fn opened(payload: &[u32]) -> Option<Self> {
+        let (fixed, text) = payload.split_at_checked(FIXED)?;
+        let opens = payload_value(fixed[0])? == 1;
+        let first_site = payload_value(fixed[1])?;
+        let sites = payload_value(fixed[2])?;
+        let last = first_site.checked_add(sites.checked_sub(1)?)?;
+        let build_id_bytes = payload_value(fixed[9])? as usize;
+        let (build_id, path) = text.split_at_checked(build_id_bytes.div_ceil(3))?;
+        let possible = opens && last <= MAX_SITE && build_id_bytes <= MAX_BUILD_ID;
+        possible.then_some(())?;
+        let mut build_id = unpack(build_id);
+        build_id.truncate(build_id_bytes);
+        let mut path = unpack(path);
+        path.truncate(path.iter().position(|&byte| byte == 0).unwrap_or(path.len()));
+        path.truncate(MAX_PATH);
+        Some(Self {
+            first_site,
+            sites,
+            address: join(&fixed[3..6])?,
+            bias: join(&fixed[6..9])?,
+            build_id,
+            path,
+        })
+    }
+}
+
+/// Longest name of a thread that is kept, in bytes.
+const MAX_NAME: usize = 64;
+
+/// From the payload of [`teeperf_wire::word::code::NAME`].
+pub(crate) fn name(payload: &[u32]) -> Vec<u8> {
+    let mut name = unpack(&payload[..payload.len().min(MAX_NAME)]);
+    name.truncate(name.iter().position(|&byte| byte == 0).unwrap_or(name.len()));
+    name.truncate(MAX_NAME);
+    name
+}
+
+/// What a gap says of losses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Loss {
+    /// Events lost, of those that were not left out by wish.
+    pub(crate) events: u64,
+    /// Whether the thread waited for a free chunk.
+    pub(crate) waited: bool,
+}
+
+/// From argument and payload of [`teeperf_wire::word::code::GAP`].
+pub(crate) fn loss(reason: u32, payload: &[u32]) -> Loss {
+    let events = payload.get(..2).and_then(join).unwrap_or(0);
+    let by_accident = matches!(reason, gap::DROPPED | gap::NESTED | gap::STALLED);
+    Loss {
+        events: if by_accident { events } else { 0 },
+        waited: matches!(reason, gap::WAITED | gap::STALLED),
+    }
+}
+
+fn unpack(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|&word| unpack_bytes(word)).collect()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use teeperf_wire::word::{pack_bytes, payload, split62, split64};
+
+    /// Payload as a runtime makes it.
+    pub(crate) fn payload_of(module: &Module) -> Vec<u32> {
+        let mut words = vec![payload(1), payload(module.first_site), payload(module.sites)];
+        words.extend(split64(module.address));
+        words.extend(split64(module.bias));
+        words.push(payload(module.build_id.len() as u32));
+        words.extend(module.build_id.chunks(3).map(pack_bytes));
+        words.extend(module.path.chunks(3).map(pack_bytes));
+        words
+    }
+
+    proptest! {
+        #[test]
+        fn modules_come_back(
+            address: u64, bias: u64, build_id in proptest::collection::vec(any::<u8>(), 0..=MAX_BUILD_ID),
+            path in "[a-z/]{0,50}", first_site in 0x1000u32..0x1000_0000, sites in 1u32..0x1000_0000,
+        ) {
+            let module = Module { first_site, sites, address, bias, build_id, path: path.into() };
+            prop_assert_eq!(Module::opened(&payload_of(&module)), Some(module));
+        }
+
+        #[test]
+        fn any_words_are_a_module_within_bounds_or_none(words in proptest::collection::vec(prop_oneof![
+            any::<u32>(), (0u32..9).prop_map(payload),
+        ], 0..40)) {
+            if let Some(module) = Module::opened(&words) {
+                prop_assert!(module.first_site + (module.sites - 1) <= MAX_SITE);
+                prop_assert!(module.build_id.len() <= MAX_BUILD_ID && module.path.len() <= 90);
+            }
+            prop_assert!(name(&words).len() <= MAX_NAME);
+        }
+    }
+
+    #[test]
+    fn a_retired_window_opens_nothing() {
+        let mut words = payload_of(&Module {
+            first_site: 0x1000,
+            sites: 1,
+            address: 0,
+            bias: 0,
+            build_id: vec![],
+            path: vec![],
+        });
+        words[0] = payload(0);
+        assert_eq!(Module::opened(&words), None);
+    }
+
+    #[test]
+    fn losses_by_accident_count() {
+        let payload = split62(1 << 40);
+        assert_eq!(loss(gap::DROPPED, &payload), Loss { events: 1 << 40, waited: false });
+        assert_eq!(loss(gap::PAUSED, &payload), Loss::default());
+        assert_eq!(loss(gap::WAITED, &[]), Loss { events: 0, waited: true });
+    }
+}

@@ -1,0 +1,210 @@
+//! Starts the command as a shell would: found on the path, in the same process group, with
+//! the terminal, the signals and the limits that the recorder was started with.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use teeperf_wire::hello::SOCKET_VARIABLE;
+
+/// Why a command does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// No words at all.
+    #[error("no command was given")]
+    Empty,
+    /// No such file, or none of that name on the path.
+    #[error("{0}: command not found")]
+    NotFound(String),
+    /// There, but it cannot be executed.
+    #[error("{command}: {source}")]
+    NotExecutable {
+        /// As it was given.
+        command: String,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl LaunchError {
+    /// What a shell would end with.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Empty => 2,
+            Self::NotFound(_) => 127,
+            Self::NotExecutable { .. } => 126,
+        }
+    }
+}
+
+/// A command whose file was found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    path: PathBuf,
+    words: Vec<OsString>,
+}
+
+/// Finds the command's file, before anything else is done.
+pub(crate) fn find(words: &[OsString]) -> Result<Found, LaunchError> {
+    let name = words.first().filter(|name| !name.is_empty()).ok_or(LaunchError::Empty)?;
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+    let path = find_in(name, &path)?;
+    Ok(Found { path, words: words.to_vec() })
+}
+
+fn find_in(name: &OsStr, path: &OsStr) -> Result<PathBuf, LaunchError> {
+    let command = || name.to_string_lossy().into_owned();
+    let candidates: Vec<PathBuf> = if name.as_bytes().contains(&b'/') {
+        vec![name.into()]
+    } else {
+        std::env::split_paths(path).map(|folder| folder.join(name)).collect()
+    };
+    let mut refused = None;
+    for candidate in candidates {
+        match executable(&candidate) {
+            Ok(()) => return Ok(candidate),
+            Err(error) if is_absence(&error) => {}
+            Err(source) => {
+                refused = Some(LaunchError::NotExecutable { command: command(), source })
+            }
+        }
+    }
+    Err(refused.unwrap_or_else(|| LaunchError::NotFound(command())))
+}
+
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+fn executable(path: &Path) -> io::Result<()> {
+    if std::fs::metadata(path)?.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    let path = std::ffi::CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: the path is a C string.
+    crate::memory::checked(unsafe { libc::access(path.as_ptr(), libc::X_OK) }).map(drop)
+}
+
+/// What the command gets beside its words.
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    /// Name of the recorder's socket.
+    pub(crate) socket: String,
+    pub(crate) preload: Option<PathBuf>,
+    /// The recording goes to standard output, so the command's goes to standard error.
+    pub(crate) output_taken: bool,
+    /// The limit of open files before the recorder raised its own.
+    pub(crate) files: Option<libc::rlimit>,
+}
+
+impl Found {
+    /// Starts it.
+    pub(crate) fn start(&self, surroundings: &Surroundings) -> Result<Child, LaunchError> {
+        let failed = |source| LaunchError::NotExecutable {
+            command: self.words[0].to_string_lossy().into_owned(),
+            source,
+        };
+        let mut command = Command::new(&self.path);
+        command.arg0(&self.words[0]).args(&self.words[1..]);
+        command.env(SOCKET_VARIABLE, &surroundings.socket);
+        if let Some(preload) = &surroundings.preload {
+            command.env(PRELOAD, preloads(preload, std::env::var_os(PRELOAD)));
+            command.env(SANITIZER, sanitizer(std::env::var_os(SANITIZER)));
+        }
+        if surroundings.output_taken {
+            command.stdout(standard_error().map_err(failed)?);
+        }
+        let files = surroundings.files;
+        let restore = move || {
+            if let Some(files) = &files {
+                // SAFETY: the address is that of a value the closure owns.
+                unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, files) };
+            }
+            Ok(())
+        };
+        // SAFETY: the closure makes one system call, which is allowed between fork and exec,
+        // and touches nothing else.
+        unsafe { command.pre_exec(restore) };
+        command.spawn().map_err(failed)
+    }
+}
+
+const PRELOAD: &str = "LD_PRELOAD";
+
+const SANITIZER: &str = "ASAN_OPTIONS";
+
+/// AddressSanitizer refuses to start behind a preloaded library, lest that library's functions
+/// hide its own. Ours has none that could.
+fn sanitizer(before: Option<OsString>) -> OsString {
+    let mut all = before.filter(|before| !before.is_empty()).unwrap_or_default();
+    if !all.is_empty() {
+        all.push(":");
+    }
+    all.push("verify_asan_link_order=0");
+    all
+}
+
+/// The library before those that are there already: ld.so(8).
+fn preloads(library: &Path, before: Option<OsString>) -> OsString {
+    let mut all = library.as_os_str().to_owned();
+    if let Some(before) = before.filter(|before| !before.is_empty()) {
+        all.push(":");
+        all.push(before);
+    }
+    all
+}
+
+fn standard_error() -> io::Result<Stdio> {
+    let copy: OwnedFd = io::stderr().as_fd().try_clone_to_owned()?;
+    Ok(copy.into())
+}
+
+/// Lets this process open as many files as it may. Returns the limit before.
+pub(crate) fn raise_file_limit() -> Option<libc::rlimit> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the address is that of an rlimit.
+    crate::memory::checked(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) }).ok()?;
+    let raised = libc::rlimit { rlim_cur: limit.rlim_max, ..limit };
+    // SAFETY: as above. A refusal leaves the limit as it was.
+    unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raised) };
+    Some(limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_found_as_a_shell_finds_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let plain = folder.path().join("plain");
+        std::fs::write(&plain, "").unwrap();
+        let path: OsString = [folder.path().as_os_str(), OsStr::new("/bin")].join(OsStr::new(":"));
+        assert!(find_in(OsStr::new("sh"), &path).unwrap().ends_with("bin/sh"));
+        assert!(find_in(OsStr::new("/bin/sh"), OsStr::new("")).is_ok());
+        let code = |name: &OsStr| find_in(name, &path).unwrap_err().exit_code();
+        assert_eq!(code(OsStr::new("no such command")), 127);
+        assert_eq!(code(OsStr::new("/no/such/command")), 127);
+        assert_eq!(code(plain.as_os_str()), 126);
+        assert_eq!(code(OsStr::new("plain")), 126);
+        assert_eq!(code(folder.path().as_os_str()), 126);
+        assert_eq!(find(&[]).unwrap_err().exit_code(), 2);
+    }
+
+    #[test]
+    fn options_of_the_sanitizer_are_kept() {
+        assert_eq!(sanitizer(None), "verify_asan_link_order=0");
+        assert_eq!(sanitizer(Some("a=1".into())), "a=1:verify_asan_link_order=0");
+    }
+
+    #[test]
+    fn preloads_keep_those_before() {
+        let library = Path::new("/a.so");
+        assert_eq!(preloads(library, None), "/a.so");
+        assert_eq!(preloads(library, Some("".into())), "/a.so");
+        assert_eq!(preloads(library, Some("/b.so /c.so".into())), "/a.so:/b.so /c.so");
+    }
+}

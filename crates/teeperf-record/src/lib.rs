@@ -1,0 +1,56 @@
+//! The recorder: runs a program whose modules were built with hooks, gives it memory and a
+//! clock, drains that memory while the program runs, and writes one recording.
+//!
+//! ```text
+//!  program's threads          drain                          output
+//!   chunk FULL ──────► copy, zero, FREE ─► compress ─► packets ─► file
+//!                        │ sites seen                    ▲
+//!                        └──────► symbols (own thread) ──┘
+//!   hello ───► server (own thread): memory, and who is gone
+//!   tick  ◄─── ticker (own thread)
+//! ```
+//!
+//! [`Recorder::run`] is all of it. It trusts nothing that a traced process can write: a
+//! process that writes nonsense gets a nonsensical recording, and nothing else happens.
+//! The crate never reads a recording, and knows nothing of call trees.
+
+mod clock;
+pub mod control;
+mod drain;
+mod encode;
+mod escapes;
+mod launch;
+mod liveness;
+mod machine;
+mod memory;
+mod options;
+mod order;
+mod packets;
+mod process;
+mod recorder;
+mod registry;
+mod seen;
+mod segment;
+mod server;
+mod signals;
+mod sink;
+mod socket;
+mod start;
+mod stats;
+mod survey;
+mod symbols;
+mod verdict;
+mod walk;
+mod watch;
+mod writer;
+
+pub use clock::{Choice, Period};
+pub use launch::LaunchError;
+pub use options::{HookCost, Options};
+pub use recorder::{Outcome, RecordError, Recorder};
+pub use stats::{Snapshot, Stats};
+pub use teeperf_symbols::Search;
+pub use teeperf_wire::shared::OnFull;
+pub use writer::Output;
+
+use packets::Level;

@@ -1,0 +1,66 @@
+//! What is known of the machine and of this process, for the first and the last packet.
+
+use std::ffi::CStr;
+
+/// Names of system and machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Machine {
+    pub(crate) host: Vec<u8>,
+    /// System and release.
+    pub(crate) system: Vec<u8>,
+    /// As `uname -m` has it.
+    pub(crate) machine: Vec<u8>,
+    pub(crate) processor: String,
+    pub(crate) processors: u64,
+}
+
+impl Machine {
+    /// This one.
+    pub(crate) fn this() -> Self {
+        // SAFETY: a struct of bytes alone, for which zeros are a value.
+        let mut names: libc::utsname = unsafe { std::mem::zeroed() };
+        // SAFETY: the address is that of a utsname.
+        unsafe { libc::uname(&mut names) };
+        // SAFETY: the kernel ends each name with a 0, and where it failed all are 0.
+        let text =
+            |name: &[libc::c_char]| unsafe { CStr::from_ptr(name.as_ptr()) }.to_bytes().to_vec();
+        let (name, release) = (text(&names.sysname), text(&names.release));
+        Self {
+            host: text(&names.nodename),
+            system: [name, release].join(&b' '),
+            machine: text(&names.machine),
+            processor: processor(),
+            processors: std::thread::available_parallelism().map_or(1, |count| count.get() as u64),
+        }
+    }
+}
+
+/// The first processor's name; empty where the system does not tell.
+fn processor() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    name.map_or(String::new(), |(_, name)| name.trim().to_owned())
+}
+
+/// CPU time of this process, nanoseconds.
+pub(crate) fn own_cpu_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the address is that of a timespec.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_has_names_and_takes_time() {
+        let machine = Machine::this();
+        assert!(machine.system.starts_with(b"Linux "));
+        assert!(!machine.machine.is_empty() && machine.processors > 0);
+        let before = own_cpu_ns();
+        let sum: u64 = (0..100_000u64).map(std::hint::black_box).sum();
+        assert!(sum > 0 && own_cpu_ns() > before);
+    }
+}

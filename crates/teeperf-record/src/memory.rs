@@ -1,0 +1,148 @@
+//! Memory that is shared with a traced process: a memfd, mapped here before it is sealed.
+//!
+//! The only place that maps memory. What it gives out are atomics, because the other side
+//! may write at any time; whoever wants to look twice copies first.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+#[cfg(target_endian = "big")]
+compile_error!("shared memory is little-endian, and is read as the machine's own numbers");
+
+/// Seals of memory that both sides write: nobody can make it smaller and so kill the other.
+pub(crate) const SEAL_SIZE: libc::c_int =
+    libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+/// Seals of memory that only the mappings made before the seal can write.
+pub(crate) const SEAL_READ_ONLY: libc::c_int = SEAL_SIZE | libc::F_SEAL_FUTURE_WRITE;
+
+/// A sealed memfd and its writable mapping. All zero at first.
+#[derive(Debug)]
+pub(crate) struct SharedMemory {
+    base: NonNull<u8>,
+    length: usize,
+    file: OwnedFd,
+}
+
+// SAFETY: the mapping belongs to this value until it is dropped, and is only reached
+// through atomics, which any thread may use.
+unsafe impl Send for SharedMemory {}
+// SAFETY: as above.
+unsafe impl Sync for SharedMemory {}
+
+impl SharedMemory {
+    /// `length` bytes, mapped for writing, then sealed with `seals`.
+    pub(crate) fn create(name: &CStr, length: usize, seals: libc::c_int) -> io::Result<Self> {
+        // SAFETY: the name is a C string; the result is checked.
+        let fd = unsafe {
+            libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING)
+        };
+        checked(fd)?;
+        // SAFETY: the descriptor is new and nobody else's.
+        let file = unsafe { OwnedFd::from_raw_fd(fd) };
+        // SAFETY: no pointers are involved.
+        checked(unsafe { libc::ftruncate(fd, length as libc::off_t) })?;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice; the result is checked.
+        let base =
+            unsafe { libc::mmap(std::ptr::null_mut(), length, access, libc::MAP_SHARED, fd, 0) };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = NonNull::new(base.cast()).ok_or_else(io::Error::last_os_error)?;
+        let memory = Self { base, length, file };
+        // SAFETY: no pointers are involved.
+        checked(unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, seals) })?;
+        Ok(memory)
+    }
+
+    /// To be sent to the process.
+    pub(crate) fn file(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// The aligned number at this offset.
+    pub(crate) fn number(&self, offset: usize) -> &AtomicU32 {
+        assert!(offset.is_multiple_of(4) && offset + 4 <= self.length);
+        // SAFETY: within the mapping, which lives as long as self; aligned, as the mapping
+        // begins at a page; sealed, so that the pages cannot go away.
+        unsafe { &*self.base.as_ptr().add(offset).cast() }
+    }
+
+    /// The aligned number at this offset, eight bytes.
+    pub(crate) fn wide(&self, offset: usize) -> &AtomicU64 {
+        &self.wides(offset, 8)[0]
+    }
+
+    /// `bytes` bytes from this aligned offset on, eight at a time.
+    pub(crate) fn wides(&self, offset: usize, bytes: usize) -> &[AtomicU64] {
+        assert!(offset.is_multiple_of(8) && bytes.is_multiple_of(8));
+        assert!(offset.checked_add(bytes).is_some_and(|end| end <= self.length));
+        // SAFETY: within the mapping, which lives as long as self; aligned, as the mapping
+        // begins at a page; atomics, so that others may write meanwhile.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(offset).cast(), bytes / 8) }
+    }
+
+    /// `count` numbers from this aligned offset on.
+    pub(crate) fn numbers(&self, offset: usize, count: usize) -> &[AtomicU32] {
+        assert!(offset.is_multiple_of(4) && count <= self.length / 4);
+        assert!(offset.checked_add(count * 4).is_some_and(|end| end <= self.length));
+        // SAFETY: as in `wides`.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(offset).cast(), count) }
+    }
+}
+
+impl Drop for SharedMemory {
+    fn drop(&mut self) {
+        // SAFETY: the mapping that `create` made; no reference into it outlives self.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.length) };
+    }
+}
+
+/// Wakes every process and thread that sleeps on this number, which is in shared memory.
+pub(crate) fn wake_all(number: &AtomicU32) {
+    // SAFETY: the kernel only compares the address; waking touches no memory.
+    unsafe { libc::syscall(libc::SYS_futex, number.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+}
+
+/// Turns the -1 of a system call into its error.
+pub(crate) fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsRawFd;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    fn seals(memory: &SharedMemory) -> libc::c_int {
+        // SAFETY: no pointers are involved.
+        unsafe { libc::fcntl(memory.file().as_raw_fd(), libc::F_GET_SEALS) }
+    }
+
+    #[test]
+    fn it_is_zero_and_cannot_shrink() {
+        let memory = SharedMemory::create(c"test", 8192, SEAL_SIZE).unwrap();
+        assert!(memory.wides(0, 8192).iter().all(|wide| wide.load(Relaxed) == 0));
+        assert_eq!(seals(&memory), SEAL_SIZE);
+        // SAFETY: no pointers are involved.
+        assert_eq!(unsafe { libc::ftruncate(memory.file().as_raw_fd(), 0) }, -1);
+        memory.number(4).store(1, Relaxed);
+        assert_eq!(memory.wide(0).load(Relaxed), 1 << 32);
+    }
+
+    #[test]
+    fn a_read_only_one_refuses_further_writers() {
+        let memory = SharedMemory::create(c"test", 4096, SEAL_READ_ONLY).unwrap();
+        memory.number(0).store(7, Relaxed);
+        let write = libc::PROT_READ | libc::PROT_WRITE;
+        let fd = memory.file().as_raw_fd();
+        // SAFETY: a new mapping, which is expected to be refused.
+        let refused =
+            unsafe { libc::mmap(std::ptr::null_mut(), 4096, write, libc::MAP_SHARED, fd, 0) };
+        assert_eq!(refused, libc::MAP_FAILED);
+    }
+}

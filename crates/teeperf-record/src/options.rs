@@ -1,0 +1,81 @@
+//! What a recording is to be like.
+
+use crate::clock::{Choice, Period};
+use crate::stats::Stats;
+use crate::writer::Output;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use teeperf_symbols::Search;
+use teeperf_wire::shared::{ClockKind, OnFull};
+
+/// See the fields. [`Options::new`] has the usual values.
+#[derive(Debug)]
+pub struct Options {
+    /// Where the recording goes.
+    pub output: Output,
+    /// Which clock.
+    pub clock: Choice,
+    /// How the tick moves, where that is the clock.
+    pub period: Period,
+    /// What a thread does when the drain is behind.
+    pub on_full: OnFull,
+    /// The recording ends once it has so many bytes; the program goes on.
+    pub limit_size: Option<u64>,
+    /// The recording ends after so long; the program goes on.
+    pub limit_time: Option<Duration>,
+    /// Nothing is recorded until [`crate::control::Request::Resume`].
+    pub paused: bool,
+    /// A library to load into every program, before those that `LD_PRELOAD` names already.
+    pub preload: Option<PathBuf>,
+    /// What hooks cost, where it is known.
+    pub hook_cost: HookCost,
+    /// Name and version of the program that records.
+    pub writer: String,
+    /// Where to look for symbols of stripped files.
+    pub search: Search,
+    /// Whether signals to this process are taken care of, as a command line tool must. A
+    /// program with other things to do has its own way.
+    pub signals: bool,
+    /// Moved while recording.
+    pub stats: Arc<Stats>,
+}
+
+/// What hooks cost under each clock: [`teeperf_wire::body::start::HOOK_COST_PS`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HookCost {
+    /// Under the tick.
+    pub tick_ps: Option<[u64; 8]>,
+    /// Under the counter.
+    pub cycle_ps: Option<[u64; 8]>,
+}
+
+impl HookCost {
+    pub(crate) fn under(&self, clock: ClockKind) -> Option<[u64; 8]> {
+        match clock {
+            ClockKind::Tick => self.tick_ps,
+            ClockKind::Cycle => self.cycle_ps,
+        }
+    }
+}
+
+impl Options {
+    /// Clock as it suits the machine, threads wait when the drain is behind, no limits.
+    pub fn new(output: Output) -> Self {
+        Self {
+            output,
+            clock: Choice::default(),
+            period: Period::default(),
+            on_full: OnFull::Wait,
+            limit_size: None,
+            limit_time: None,
+            paused: false,
+            preload: None,
+            hook_cost: HookCost::default(),
+            writer: concat!("teeperf ", env!("CARGO_PKG_VERSION")).into(),
+            search: Search::default(),
+            signals: true,
+            stats: Arc::default(),
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! One traced process as the drain sees it: its chunks, from the moment their threads hand
+//! them over or die, to packets.
+
+mod chunks;
+mod names;
+mod pool;
+mod windows;
+mod words;
+
+use crate::liveness::Threads;
+use crate::order::Order;
+use crate::packets::Payload;
+use crate::seen::Seen;
+use crate::segment::Segment;
+use crate::sink::Sink;
+use crate::symbols::WindowId;
+use chunks::{Chunks, Place};
+use names::Names;
+use pool::Pool;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use teeperf_wire::body::{process, process_end};
+use teeperf_wire::packet::kind;
+use teeperf_wire::shared::{ChunkHeader, state};
+use windows::Windows;
+use words::Why;
+
+/// What server and drain share of a process.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// Made before they are announced, and never taken back.
+    pub(crate) segments: Mutex<Vec<Arc<Segment>>>,
+}
+
+/// A process that has attached.
+#[derive(Debug)]
+pub(crate) struct Attached {
+    /// Number in the recording, from 1.
+    pub(crate) id: u32,
+    /// As the recorder's system knows it.
+    pub(crate) pid: u32,
+    /// As it knows itself.
+    pub(crate) inner_pid: u32,
+    /// The one it took over from by `exec`, 0 if none.
+    pub(crate) exec_of: u32,
+    pub(crate) parent_pid: u32,
+    pub(crate) executable: Vec<u8>,
+    pub(crate) arguments: Vec<Vec<u8>>,
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// How a process ended, as far as the recorder saw it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ending {
+    pub(crate) exit_status: Option<u64>,
+    pub(crate) signal: Option<u64>,
+}
+
+/// See the module.
+pub(crate) struct Process {
+    pub(crate) id: u32,
+    pub(crate) pid: u32,
+    threads: Threads,
+    shared: Arc<Shared>,
+    segments: Vec<Chunks>,
+    order: Order,
+    seen: Seen,
+    windows: Windows,
+    names: Names,
+    pool: Pool,
+    /// Chunks found handed over in the present round, kept for its memory.
+    found: Vec<(u32, u32, Place)>,
+    /// Chunks thrown away because their headers make no sense.
+    refused: u64,
+}
+
+impl Process {
+    /// Writes the packet that introduces it.
+    pub(crate) fn new(attached: Attached, sink: &mut Sink) -> Self {
+        let packet = Payload::default()
+            .number(process::ID, attached.id as u64)
+            .number(process::PID, attached.pid as u64)
+            .number(process::PARENT_PID, attached.parent_pid as u64)
+            .bytes(process::EXECUTABLE, &attached.executable)
+            .number(process::TIME, sink.time.now())
+            .number(process::EXEC_OF, attached.exec_of as u64)
+            .list(process::ARGUMENT, &attached.arguments);
+        sink.packet(kind::PROCESS, &packet.finish());
+        let mut process = Self {
+            id: attached.id,
+            pid: attached.pid,
+            threads: Threads::new(attached.pid, attached.inner_pid),
+            shared: attached.shared,
+            segments: Vec::new(),
+            order: Order::default(),
+            seen: Seen::default(),
+            windows: Windows::default(),
+            names: Names::default(),
+            pool: Pool::default(),
+            found: Vec::new(),
+            refused: 0,
+        };
+        process.adopt_segments();
+        process
+    }
+
+    /// Drains what was handed over, makes room where threads want some. Returns how many
+    /// chunks were drained.
+    pub(crate) fn round(&mut self, sink: &mut Sink) -> usize {
+        self.scan();
+        let mut found = std::mem::take(&mut self.found);
+        found.sort_unstable();
+        let mut drained = 0;
+        for &(.., place) in &found {
+            drained += self.drain_full(place, Why::HandedOver, sink) as usize;
+        }
+        found.clear();
+        self.found = found;
+        drained + self.make_room(sink)
+    }
+
+    /// Once in a while: writes what live threads have written into chunks that are not full
+    /// yet, what was kept too long, and asks for the symbols of what was seen.
+    pub(crate) fn look_in(&mut self, sink: &mut Sink) {
+        for segment in 0..self.segments.len() {
+            for index in 0..self.segments[segment].tracks.len() {
+                self.drain_part(Place { segment, index }, sink);
+            }
+        }
+        let mut kept = Vec::new();
+        self.order.give_up_old(&mut kept);
+        sink.write_kept(&mut kept);
+        self.ask_for_symbols(sink);
+    }
+
+    /// Writes all that is left, whatever state it is in, and the packet that says the
+    /// process is gone, with `Some`; without, that recording ends before it.
+    pub(crate) fn finish(&mut self, ending: Option<Ending>, sink: &mut Sink) {
+        self.adopt_segments();
+        let mut left = Vec::new();
+        for (segment, chunks) in self.segments.iter().enumerate() {
+            for (index, state) in chunks.segment.states().enumerate() {
+                if matches!(state, state::TAKEN | state::FULL) && !chunks.tracks[index].retired {
+                    let header = chunks.segment.header(index);
+                    left.push((header.serial, header.sequence, Place { segment, index }, state));
+                }
+            }
+        }
+        left.sort_unstable();
+        for (.., place, state) in left {
+            match state {
+                state::FULL => _ = self.drain_full(place, Why::Ending, sink),
+                _ => self.drain_rest(place, Why::Ending, sink),
+            }
+        }
+        let mut kept = Vec::new();
+        self.order.give_up_all(&mut kept);
+        sink.write_kept(&mut kept);
+        self.ask_for_symbols(sink);
+        self.segments[0].segment.wake();
+        self.segments[0].segment.wake_sleepers();
+        if self.refused > 0 {
+            let text = format!("{} chunks of process {} made no sense", self.refused, self.pid);
+            sink.notice(crate::Level::Warning, text, Some(self.id));
+        }
+        let Some(ending) = ending else { return };
+        let packet = Payload::default()
+            .number(process_end::ID, self.id as u64)
+            .number(process_end::TIME, sink.time.now())
+            .maybe(process_end::EXIT_STATUS, ending.exit_status)
+            .maybe(process_end::SIGNAL, ending.signal);
+        sink.packet(kind::PROCESS_END, &packet.finish());
+    }
+
+    /// One pass over the states of all chunks.
+    fn scan(&mut self) {
+        self.pool.begin();
+        for (segment, chunks) in self.segments.iter().enumerate() {
+            for (index, state) in chunks.segment.states().enumerate() {
+                self.pool.count(chunks.segment.class(), state);
+                if state == state::FULL && !chunks.tracks[index].retired {
+                    let ChunkHeader { serial, sequence, .. } = chunks.segment.header(index);
+                    self.order.handed(serial, sequence);
+                    self.found.push((serial, sequence, Place { segment, index }));
+                }
+            }
+        }
+    }
+
+    /// Takes chunks back from threads that are gone, and makes a segment where the living
+    /// need one. Returns how many chunks were taken back.
+    fn make_room(&mut self, sink: &mut Sink) -> usize {
+        let now = Instant::now();
+        self.pool.note_wanted(self.segments[0].segment.wanted(), now);
+        let mut taken_back = 0;
+        if self.pool.wants_sweep(now) {
+            taken_back = self.sweep(sink);
+            self.pool.swept(now, now.elapsed());
+        }
+        if taken_back == 0
+            && let Some(class) = self.pool.wants_segment(self.segments.len(), now)
+        {
+            match Segment::create(class) {
+                Ok(segment) => self.add_segment(segment),
+                Err(error) => {
+                    let text = format!("process {} needs more memory: {error}", self.pid);
+                    sink.notice(crate::Level::Warning, text, Some(self.id));
+                    self.pool.give_up_growing();
+                }
+            }
+        }
+        taken_back
+    }
+
+    fn add_segment(&mut self, segment: Segment) {
+        // Nothing that can panic runs under this lock.
+        let mut shared = self.shared.segments.lock().unwrap_or_else(|lock| lock.into_inner());
+        shared.push(Arc::new(segment));
+        let count = shared.len();
+        drop(shared);
+        self.adopt_segments();
+        self.segments[0].segment.announce(count);
+        self.segments[0].segment.wake();
+        self.segments[0].segment.wake_sleepers();
+    }
+
+    fn adopt_segments(&mut self) {
+        let shared = self.shared.segments.lock().unwrap_or_else(|lock| lock.into_inner());
+        let known = self.segments.len();
+        self.segments
+            .extend(shared[known..].iter().map(|segment| Chunks::new(Arc::clone(segment))));
+    }
+
+    /// Chunks of threads that are gone, in the order of threads and chunks.
+    fn sweep(&mut self, sink: &mut Sink) -> usize {
+        let mut held = Vec::new();
+        for (segment, chunks) in self.segments.iter().enumerate() {
+            for (index, state) in chunks.segment.states().enumerate() {
+                let track = &chunks.tracks[index];
+                let waits = state == state::FULL && track.hole.is_some() && !track.retired;
+                if state == state::TAKEN || waits {
+                    let header = chunks.segment.header(index);
+                    // Without a header a thread has only just taken it. Of another process
+                    // that shares this one's memory nothing is known.
+                    if header.clock != 0 && self.threads.are_of(header.pid) {
+                        held.push((header, Place { segment, index }, state));
+                    }
+                }
+            }
+        }
+        let dead = chunks::of_the_dead(&mut held, &self.threads.census());
+        for &(header, place, state) in &dead {
+            match state {
+                state::FULL => _ = self.drain_full(place, Why::ThreadGone, sink),
+                _ => self.drain_rest(place, Why::ThreadGone, sink),
+            }
+            self.order.forget(header.serial);
+        }
+        dead.len()
+    }
+
+    fn ask_for_symbols(&mut self, sink: &mut Sink) {
+        for module in self.windows.iter() {
+            let window = WindowId { process: self.id, first_site: module.first_site };
+            sink.symbols.seen(window, self.seen.take_new(module));
+        }
+    }
+}
+
+/// How often [`Process::look_in`] is due.
+pub(crate) const LOOK_IN: Duration = Duration::from_secs(1);

@@ -1,0 +1,106 @@
+//! What the drain remembers of each chunk, and which chunks belong to the dead.
+
+use crate::liveness::Census;
+use crate::segment::Segment;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+use teeperf_wire::shared::ChunkHeader;
+
+/// A segment and its chunks.
+pub(crate) struct Chunks {
+    pub(crate) segment: Arc<Segment>,
+    pub(crate) tracks: Vec<Track>,
+}
+
+impl Chunks {
+    pub(crate) fn new(segment: Arc<Segment>) -> Self {
+        let tracks = vec![Track::default(); segment.chunks()];
+        Self { segment, tracks }
+    }
+}
+
+/// Where a chunk is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) segment: usize,
+    pub(crate) index: usize,
+}
+
+/// What is remembered of a chunk from one look to the next.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Track {
+    /// Thread and number of the chunk that the rest is about.
+    owner: (u32, u32),
+    /// Words that were written out already.
+    pub(crate) flushed: usize,
+    /// Absolute time behind them.
+    pub(crate) time: u64,
+    /// Handed over with a word missing.
+    pub(crate) hole: Option<Hole>,
+    /// Written out with a hole, and not to be given back.
+    pub(crate) retired: bool,
+}
+
+/// A word that is missing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hole {
+    pub(crate) at: usize,
+    pub(crate) since: Instant,
+}
+
+impl Track {
+    /// Forgets what was about another chunk at the same place.
+    pub(crate) fn is_about(&mut self, header: &ChunkHeader) {
+        let owner = (header.serial, header.sequence);
+        if self.owner != owner {
+            *self = Self { owner, time: header.time, ..Self::default() };
+        }
+    }
+}
+
+/// A chunk that a thread holds: header, place and state.
+pub(crate) type Held = (ChunkHeader, Place, u32);
+
+/// Those whose threads are gone, in the order of threads and chunks. A thread id with a
+/// newer thread in the same process is one whose older threads are gone.
+pub(crate) fn of_the_dead(held: &mut Vec<Held>, census: &Census) -> Vec<Held> {
+    held.sort_unstable_by_key(|(header, place, _)| (header.serial, header.sequence, *place));
+    let mut newest = HashMap::new();
+    for (header, ..) in held.iter() {
+        newest.insert(header.tid, header.serial);
+    }
+    newest.retain(|&tid, _| census.is_alive(tid));
+    held.retain(|(header, ..)| newest.get(&header.tid) != Some(&header.serial));
+    std::mem::take(held)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(tid: u32, serial: u32, sequence: u32, index: usize) -> Held {
+        let header = ChunkHeader { tid, serial, sequence, ..ChunkHeader::default() };
+        (header, Place { segment: 0, index }, 1)
+    }
+
+    #[test]
+    fn the_dead_are_those_not_living_and_those_replaced() {
+        let mut all = vec![held(7, 9, 1, 0), held(7, 3, 2, 1), held(7, 3, 1, 2), held(8, 4, 1, 3)];
+        let census = Census::Living([7].into());
+        let dead = of_the_dead(&mut all, &census);
+        let places: Vec<_> = dead.iter().map(|(_, place, _)| place.index).collect();
+        assert_eq!(places, [2, 1, 3]);
+    }
+
+    #[test]
+    fn a_track_is_about_one_chunk() {
+        let (mut track, first) = (Track::default(), held(1, 1, 1, 0).0);
+        track.is_about(&first);
+        track.flushed = 5;
+        track.is_about(&first);
+        assert_eq!(track.flushed, 5);
+        track.is_about(&ChunkHeader { sequence: 2, time: 9, ..first });
+        assert_eq!((track.flushed, track.time), (0, 9));
+    }
+}

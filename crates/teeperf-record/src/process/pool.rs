@@ -1,0 +1,201 @@
+//! When a process needs room: chunks of its dead threads back, or a further segment. Up to
+//! some megabytes the pool grows when the drain is behind, so that a drain that has to wait
+//! for a processor does not stop the program; beyond that it grows with the number of threads
+//! that hold a chunk, not with how fast they fill it.
+
+use crate::segment::Class;
+use std::time::{Duration, Instant};
+use teeperf_wire::shared::{segment, state};
+
+/// How many chunks of a class are in which state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Census {
+    all: usize,
+    free: usize,
+    taken: usize,
+}
+
+/// See the module. Does nothing itself.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    small: Census,
+    large: Census,
+    wanted: u32,
+    wanted_at: Option<Instant>,
+    swept_at: Option<Instant>,
+    sweep_took: Duration,
+    full_grown: bool,
+}
+
+/// Sweeps take at most one part in so many of the drain's time.
+const SWEEP_SHARE: u32 = 8;
+/// Longest time without a sweep.
+const SWEEP_AT_LEAST: Duration = Duration::from_millis(500);
+/// After a thread found nothing free, so long it may be asleep.
+const HUNGER: Duration = Duration::from_secs(2);
+/// Bytes of large chunks up to which being behind is enough: what a thread fills in ten
+/// milliseconds, some time slices of the system's scheduler.
+const SPARE: usize = 16 << 20;
+/// Most bytes of chunks of one process.
+const MAX_BYTES: usize = 2 << 30;
+
+impl Pool {
+    /// A new count begins.
+    pub(crate) fn begin(&mut self) {
+        self.small = Census::default();
+        self.large = Census::default();
+    }
+
+    /// A chunk, and its state.
+    pub(crate) fn count(&mut self, class: Class, state: u32) {
+        let census = match class {
+            Class::Small => &mut self.small,
+            Class::Large => &mut self.large,
+        };
+        census.all += 1;
+        census.free += (state == state::FREE) as usize;
+        census.taken += (state == state::TAKEN) as usize;
+    }
+
+    /// What the process's counter of hungry threads says.
+    pub(crate) fn note_wanted(&mut self, wanted: u32, now: Instant) {
+        // A thread says once that it is hungry, and may be for long where nothing is free.
+        let nothing = self.small.free + self.large.free == 0;
+        if wanted != self.wanted || nothing && self.wanted_at.is_some() {
+            self.wanted = wanted;
+            self.wanted_at = Some(now);
+        }
+    }
+
+    /// Whether a thread may be asleep until a chunk is free; `wanted` is the process's counter
+    /// as it stands behind the change that might wake one.
+    pub(crate) fn may_sleep(&self, wanted: u32) -> bool {
+        wanted != self.wanted || self.is_hungry(Instant::now())
+    }
+
+    fn is_hungry(&self, now: Instant) -> bool {
+        self.wanted_at.is_some_and(|at| now.saturating_duration_since(at) < HUNGER)
+    }
+
+    /// Whether to look for dead threads.
+    pub(crate) fn wants_sweep(&self, now: Instant) -> bool {
+        let Some(last) = self.swept_at else { return true };
+        let since = now.saturating_duration_since(last);
+        let due = self.small.is_low() || self.large.is_low();
+        since >= SWEEP_AT_LEAST || due && since >= self.sweep_took * SWEEP_SHARE
+    }
+
+    /// A sweep was made.
+    pub(crate) fn swept(&mut self, at: Instant, took: Duration) {
+        self.swept_at = Some(at);
+        self.sweep_took = took;
+    }
+
+    /// Which class needs a further segment, if the process may have one more than it has.
+    pub(crate) fn wants_segment(&self, segments: usize, now: Instant) -> Option<Class> {
+        let bytes = self.small.all * segment::SMALL_CHUNK + self.large.all * segment::LARGE_CHUNK;
+        let may = !self.full_grown && segments < segment::MAX_SEGMENTS && bytes < MAX_BYTES;
+        if may && self.large.free == 0 && self.large.all * segment::LARGE_CHUNK < SPARE {
+            return Some(Class::Large);
+        }
+        let class = if self.small.is_short() {
+            Class::Small
+        } else if self.large.is_short() {
+            Class::Large
+        } else {
+            return None;
+        };
+        (may && self.is_hungry(now)).then_some(class)
+    }
+
+    /// No further segment can be made.
+    pub(crate) fn give_up_growing(&mut self) {
+        self.full_grown = true;
+    }
+}
+
+impl Census {
+    /// Few are left: threads may have died with theirs.
+    fn is_low(&self) -> bool {
+        self.free * 4 < self.all
+    }
+
+    /// None is left, and that is not because the drain is behind: threads hold most.
+    fn is_short(&self) -> bool {
+        self.free == 0 && self.taken * 2 > self.all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pool(small: [usize; 3], large: [usize; 3]) -> Pool {
+        let mut pool = Pool::default();
+        pool.begin();
+        for (class, counts) in [(Class::Small, small), (Class::Large, large)] {
+            for (state, count) in [state::FREE, state::TAKEN, state::FULL].into_iter().zip(counts) {
+                (0..count).for_each(|_| pool.count(class, state));
+            }
+        }
+        pool.note_wanted(1, Instant::now());
+        pool
+    }
+
+    fn wanted(small: [usize; 3], large: [usize; 3], segments: usize) -> Option<Class> {
+        pool(small, large).wants_segment(segments, Instant::now())
+    }
+
+    #[test]
+    fn it_grows_where_threads_hold_the_chunks() {
+        assert_eq!(wanted([0, 256, 0], [64, 0, 0], 2), Some(Class::Small));
+        assert_eq!(wanted([9, 247, 0], [0, 40, 24], 2), Some(Class::Large));
+    }
+
+    #[test]
+    fn it_grows_a_little_because_the_drain_is_behind() {
+        assert_eq!(wanted([200, 1, 0], [0, 2, 62], 2), Some(Class::Large));
+        assert_eq!(wanted([200, 1, 0], [0, 2, 254], 5), None);
+        let mut pool = Pool::default();
+        (0..64).for_each(|_| pool.count(Class::Large, state::FULL));
+        assert_eq!(pool.wants_segment(2, Instant::now()), Some(Class::Large));
+    }
+
+    #[test]
+    fn it_does_not_grow_because_nobody_is_hungry() {
+        let mut pool = pool([0, 256, 0], [64, 0, 0]);
+        let later = Instant::now() + HUNGER * 2;
+        assert_eq!(pool.wants_segment(2, later), None);
+        assert!(pool.may_sleep(1) && pool.may_sleep(2));
+        assert!(!Pool::default().may_sleep(0));
+        pool.note_wanted(2, later);
+        assert_eq!(pool.wants_segment(2, later), Some(Class::Small));
+    }
+
+    #[test]
+    fn hunger_lasts_while_nothing_at_all_is_free() {
+        let mut pool = pool([0, 256, 0], [0, 256, 0]);
+        let mut now = Instant::now();
+        for _ in 0..5 {
+            now += HUNGER / 2;
+            pool.note_wanted(1, now);
+        }
+        assert_eq!(pool.wants_segment(2, now), Some(Class::Small));
+    }
+
+    #[test]
+    fn it_has_an_end() {
+        assert_eq!(wanted([0, 256, 0], [0; 3], segment::MAX_SEGMENTS), None);
+        assert_eq!(wanted([0; 3], [0, MAX_BYTES / segment::LARGE_CHUNK, 0], 9), None);
+    }
+
+    #[test]
+    fn sweeps_come_when_room_is_low_but_not_too_often() {
+        let mut pool = pool([9, 247, 0], [64, 0, 0]);
+        let now = Instant::now();
+        assert!(pool.wants_sweep(now));
+        pool.swept(now, Duration::from_millis(1));
+        assert!(!pool.wants_sweep(now + Duration::from_millis(7)));
+        assert!(pool.wants_sweep(now + Duration::from_millis(8)));
+    }
+}

@@ -1,0 +1,294 @@
+//! From a chunk in shared memory to packets.
+
+use super::windows::Opened;
+use super::{Place, Process};
+use crate::escapes::{self, Module};
+use crate::packets::{Level, Payload};
+use crate::process::chunks::Hole;
+use crate::sink::Sink;
+use crate::survey::Survey;
+use crate::symbols::WindowId;
+use crate::verdict::{Facts, Verdict};
+use crate::walk::{Item, Walk, fill_holes, time_after};
+use std::time::{Duration, Instant};
+use teeperf_wire::body::{chunk, thread};
+use teeperf_wire::packet::kind;
+use teeperf_wire::shared::{ChunkHeader, ClockKind};
+use teeperf_wire::word::code;
+
+/// Why a chunk is drained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    /// Its thread is done with it.
+    HandedOver,
+    /// Its thread is gone.
+    ThreadGone,
+    /// The process is gone, or recording ends: no chunk is needed any more.
+    Ending,
+}
+
+/// Words of a chunk on their way into a packet.
+struct Piece<'a> {
+    header: ChunkHeader,
+    /// Index of the first word in the chunk.
+    first: usize,
+    /// Absolute time there.
+    time: u64,
+    words: &'a [u32],
+    flags: u16,
+}
+
+impl Process {
+    /// A chunk that was handed over. False when it is left for later.
+    pub(super) fn drain_full(&mut self, place: Place, why: Why, sink: &mut Sink) -> bool {
+        let Some((header, first, time)) = self.look_at(place, why, sink) else { return true };
+        let chunks = &mut self.segments[place.segment];
+        let (segment, track) = (&chunks.segment, &mut chunks.tracks[place.index]);
+        let further = self.order.further(header.serial, header.sequence);
+        let facts = |hole: Option<Hole>| Facts {
+            holes: hole.is_some(),
+            further,
+            waited: hole.map_or(Duration::ZERO, |hole| hole.since.elapsed()),
+            dead: why != Why::HandedOver,
+        };
+        if let Some(hole) = track.hole
+            && segment.word(place.index, hole.at) == 0
+            && facts(track.hole).verdict() == Verdict::Leave
+        {
+            return false;
+        }
+        let Some(mut copy) = sink.copy.take() else { return false };
+        let words = segment.copy(place.index, first, &mut copy);
+        let survey = Survey::of(words);
+        let words = &mut words[..survey.used];
+        track.hole = match survey.holes {
+            0 => None,
+            _ => words.iter().position(|&word| word == 0).map(|at| {
+                let since = track.hole.map_or_else(Instant::now, |hole| hole.since);
+                Hole { at: first + at, since }
+            }),
+        };
+        let verdict = facts(track.hole).verdict();
+        match verdict {
+            Verdict::Leave => {
+                sink.copy = Some(copy);
+                return false;
+            }
+            Verdict::Take => {}
+            Verdict::Retire => track.retired = true,
+        }
+        if survey.holes > 0 {
+            fill_holes(words, sink.clock == ClockKind::Cycle);
+            sink.stats.lost.add(survey.holes as u64);
+        }
+        if verdict == Verdict::Take && why != Why::Ending {
+            self.give_back(place, first + survey.used, sink);
+        }
+        self.write(Piece { header, first, time, words, flags: chunk::WHOLE }, survey, sink);
+        sink.copy = Some(copy);
+        true
+    }
+
+    /// The rest of a chunk that its thread will not hand over any more.
+    pub(super) fn drain_rest(&mut self, place: Place, why: Why, sink: &mut Sink) {
+        let Some((header, first, time)) = self.look_at(place, why, sink) else { return };
+        let Some(mut copy) = sink.copy.take() else { return };
+        let cycle = sink.clock == ClockKind::Cycle;
+        let words = self.segments[place.segment].segment.copy(place.index, first, &mut copy);
+        let survey = Survey::of(words);
+        let words = &mut words[..survey.used];
+        if survey.holes > 0 {
+            fill_holes(words, cycle);
+            sink.stats.lost.add(survey.holes as u64);
+        }
+        if why != Why::Ending {
+            self.give_back(place, first + survey.used, sink);
+        }
+        // What its thread was writing when it died is no item.
+        let mut walk = Walk::new(words, cycle);
+        walk.by_ref().for_each(drop);
+        let words = &words[..walk.at()];
+        let flags = if why == Why::Ending { chunk::CUT } else { chunk::WHOLE };
+        self.write(Piece { header, first, time, words, flags }, survey, sink);
+        sink.copy = Some(copy);
+    }
+
+    /// What a live thread has written so far.
+    pub(super) fn drain_part(&mut self, place: Place, sink: &mut Sink) {
+        let segment = &self.segments[place.segment].segment;
+        if segment.states().nth(place.index) != Some(teeperf_wire::shared::state::TAKEN) {
+            return;
+        }
+        let header = segment.header(place.index);
+        if header.clock != sink.clock as u32 || !self.order.is_next(header.serial, header.sequence)
+        {
+            return;
+        }
+        let Some((header, first, time)) = self.look_at(place, Why::HandedOver, sink) else {
+            return;
+        };
+        if let Some(name) = self.names.news(header.serial, || self.threads.name(header.tid)) {
+            self.write_name(&name, &header, sink);
+        }
+        let segment = &self.segments[place.segment].segment;
+        if first >= segment.capacity() || segment.word(place.index, first) == 0 {
+            return;
+        }
+        let Some(mut copy) = sink.copy.take() else { return };
+        let words = segment.copy(place.index, first, &mut copy);
+        let mut walk = Walk::new(words, sink.clock == ClockKind::Cycle);
+        let mut time_behind = time;
+        for item in walk.by_ref() {
+            time_behind = time_after(time_behind, &item);
+        }
+        let words = &words[..walk.at()];
+        let track = &mut self.segments[place.segment].tracks[place.index];
+        track.flushed = first + words.len();
+        track.time = time_behind;
+        let survey = Survey::of(words);
+        if !words.is_empty() {
+            self.write(Piece { header, first, time, words, flags: 0 }, survey, sink);
+        }
+        sink.copy = Some(copy);
+    }
+
+    /// Header of a chunk, which word is the first not written out, and the time there. A
+    /// chunk whose header makes no sense goes back at once.
+    fn look_at(
+        &mut self,
+        place: Place,
+        why: Why,
+        sink: &mut Sink,
+    ) -> Option<(ChunkHeader, usize, u64)> {
+        let chunks = &mut self.segments[place.segment];
+        let header = chunks.segment.header(place.index);
+        if header.clock != sink.clock as u32 {
+            let capacity = chunks.segment.capacity();
+            if why != Why::Ending {
+                self.refused += 1;
+                self.give_back(place, capacity, sink);
+            }
+            return None;
+        }
+        let track = &mut chunks.tracks[place.index];
+        track.is_about(&header);
+        Some((header, track.flushed, track.time))
+    }
+
+    /// Gives a chunk back to the process, and wakes those who sleep for one.
+    fn give_back(&mut self, place: Place, words: usize, sink: &Sink) {
+        let chunks = &mut self.segments[place.segment];
+        chunks.tracks[place.index] = Default::default();
+        chunks.segment.give_back(place.index, words);
+        sink.page.progress();
+        let first = &self.segments[0].segment;
+        first.wake();
+        if self.pool.may_sleep(first.wanted()) {
+            first.wake_sleepers();
+        }
+    }
+
+    fn write(&mut self, piece: Piece<'_>, survey: Survey, sink: &mut Sink) {
+        let ChunkHeader { serial, sequence, .. } = piece.header;
+        let whole = piece.flags != 0;
+        let header = chunk::Header {
+            process: self.id,
+            thread: serial,
+            tid: piece.header.tid,
+            sequence,
+            first: piece.first as u32,
+            time: piece.time,
+            cpu_ns: piece.header.cpu_ns,
+            stack: piece.header.stack,
+            clock: sink.clock as u8,
+            flags: piece.flags,
+            ..chunk::Header::default()
+        };
+        let untimed = sink.encode(header, piece.words);
+        // Times look like anything, so with them taken out the survey is made anew.
+        let survey = untimed.map_or(survey, Survey::of);
+        let words = untimed.unwrap_or(piece.words);
+        self.seen.mark(words, survey.highest);
+        let told = if survey.telling { listen(words) } else { Vec::new() };
+        sink.stats.events.add(survey.events as u64);
+        sink.stats.threads.add((sequence == 1 && piece.first == 0) as u64);
+        for telling in told {
+            self.tell(telling, &piece.header, sink);
+        }
+        if self.order.is_next(serial, sequence) {
+            sink.write_encoded();
+            if whole {
+                let mut kept = Vec::new();
+                self.order.written(serial, sequence, &mut kept);
+                sink.write_kept(&mut kept);
+            }
+        } else {
+            let mut out = Vec::new();
+            self.order.keep(serial, sequence, sink.take_encoded(), &mut out);
+            sink.write_kept(&mut out);
+        }
+    }
+
+    fn tell(&mut self, telling: Telling, header: &ChunkHeader, sink: &mut Sink) {
+        match telling {
+            Telling::Module(module) => self.open_window(module, sink),
+            Telling::Name(name) => self.write_name(&name, header, sink),
+            Telling::Loss(loss) => {
+                sink.stats.lost.add(loss.events);
+                sink.stats.waits.add(loss.waited as u64);
+            }
+        }
+    }
+
+    fn write_name(&self, name: &[u8], header: &ChunkHeader, sink: &mut Sink) {
+        let packet = Payload::default()
+            .number(thread::PROCESS, self.id as u64)
+            .number(thread::SERIAL, header.serial as u64)
+            .number(thread::TID, header.tid as u64)
+            .bytes(thread::NAME, name);
+        sink.packet(kind::THREAD, &packet.finish());
+    }
+
+    fn open_window(&mut self, module: Module, sink: &mut Sink) {
+        let process = self.id;
+        let id = |module: &Module| WindowId { process, first_site: module.first_site };
+        match self.windows.open(&module) {
+            Opened::Known | Opened::StillTooMany => {}
+            Opened::New { replaced } => {
+                for old in &replaced {
+                    sink.symbols.seen(id(old), self.seen.take_new(old));
+                }
+                self.seen.open(&module);
+                sink.symbols.open(id(&module), self.pid, module);
+            }
+            Opened::TooMany => {
+                let text = format!("process {} has more modules than are followed", self.pid);
+                sink.notice(Level::Warning, text, Some(self.id));
+            }
+        }
+    }
+}
+
+/// What a thread tells the recorder.
+enum Telling {
+    Module(Module),
+    Name(Vec<u8>),
+    Loss(escapes::Loss),
+}
+
+/// Most things heard of one chunk: a chunk has room for a thousand modules at most.
+const MAX_TELLINGS: usize = 1024;
+
+/// Reads the escapes that the recorder wants to know. The words have no time words.
+fn listen(words: &[u32]) -> Vec<Telling> {
+    let tellings = Walk::new(words, false).filter_map(|item| {
+        let Item::Escape { code, arg, payload } = item else { return None };
+        match code {
+            code::MODULE => Module::opened(payload).map(Telling::Module),
+            code::NAME => Some(Telling::Name(escapes::name(payload))),
+            code::GAP => Some(Telling::Loss(escapes::loss(arg, payload))),
+            _ => None,
+        }
+    });
+    tellings.take(MAX_TELLINGS).collect()
+}

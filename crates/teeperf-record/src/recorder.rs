@@ -1,0 +1,172 @@
+//! Puts the parts together: clock, server, drain, and the command between them.
+
+use crate::clock::{self, ClockPage, Ticker, Time};
+use crate::control::socket_name;
+use crate::drain::{Companions, Drain, Event, Limits};
+use crate::launch::{self, LaunchError, Surroundings};
+use crate::options::Options;
+use crate::server::{Server, Terms, random};
+use crate::signals::Signals;
+use crate::sink::Sink;
+use crate::start;
+use crate::stats::Snapshot;
+use crate::symbols::Symbols;
+use crate::watch::{Watch, ending};
+use crate::writer::{Output, PacketWriter};
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use teeperf_wire::packet::kind;
+use teeperf_wire::shared::{ClockKind, control};
+
+/// Records a command.
+#[derive(Debug)]
+pub struct Recorder {
+    options: Options,
+}
+
+/// What became of the command and of the recording.
+#[derive(Debug)]
+pub struct Outcome {
+    /// How the command ended.
+    pub status: ExitStatus,
+    /// Why the recording ended before that, if it did: a limit, the user, the output.
+    pub reason: Option<String>,
+    /// The output's error, if it had one: the recording is not complete.
+    pub error: Option<io::Error>,
+    /// What else the user should know.
+    pub notices: Vec<String>,
+    /// Processes that attached. None: nothing in the command was built with hooks.
+    pub processes: u64,
+    /// What was recorded.
+    pub recorded: Snapshot,
+    /// Why this clock.
+    pub clock_reason: String,
+}
+
+impl Outcome {
+    /// The command's exit status, or 128 and the signal that ended it, as shells have it.
+    pub fn exit_code(&self) -> u8 {
+        let signal = self.status.signal().map(|signal| 128 + signal);
+        self.status.code().or(signal).unwrap_or(1) as u8
+    }
+}
+
+/// Why nothing was recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The command does not run.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// The output cannot be opened.
+    #[error("{path}: {source}")]
+    Output {
+        /// Where it was to go.
+        path: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The system refuses memory, threads or sockets.
+    #[error("recording cannot begin: {0}")]
+    System(#[from] io::Error),
+}
+
+impl Recorder {
+    /// To record as these options have it.
+    pub fn new(options: Options) -> Self {
+        Self { options }
+    }
+
+    /// Runs the command and records it, until it and all that it started with hooks have
+    /// ended, or the recording is told to end; then waits for the command alone.
+    ///
+    /// # Errors
+    ///
+    /// When the command or the recording cannot begin. What goes wrong later is in the
+    /// outcome.
+    pub fn run(self, words: &[OsString]) -> Result<Outcome, RecordError> {
+        let options = self.options;
+        let found = launch::find(words)?;
+        let chosen = clock::choose(options.clock, options.period);
+        let path = match &options.output {
+            Output::File(path) => Some(path.clone()),
+            Output::Stdout | Output::Writer(_) => None,
+        };
+        let output_taken = matches!(options.output, Output::Stdout);
+        let time = Time::start(chosen.kind);
+        let first = start::payload(&options, &chosen, &time, words);
+        let output_failed = |source| {
+            let path = path.as_ref().map_or("output".into(), |path| path.display().to_string());
+            RecordError::Output { path, source }
+        };
+        let writer = PacketWriter::open(options.output).map_err(output_failed)?;
+        let signals = if options.signals { Some(Signals::take()?) } else { None };
+        let files = launch::raise_file_limit();
+
+        let paused = if options.paused { control::PAUSED } else { 0 };
+        let page = Arc::new(ClockPage::create(time.now(), paused)?);
+        let (events, inbox) = channel();
+        let symbols = Symbols::start(options.search, events.clone())?;
+        let stats = Arc::clone(&options.stats);
+        let mut sink = Sink::new(writer, Arc::clone(&page), time, chosen.kind, stats, symbols)?;
+        sink.packet(kind::START, &first);
+        sink.flush();
+        if let Some(error) = sink.take_error() {
+            return Err(output_failed(error));
+        }
+        let ticker = match chosen.kind {
+            ClockKind::Tick => Some(Ticker::start(Arc::clone(&page), time, chosen.period)?),
+            ClockKind::Cycle => None,
+        };
+        let socket = socket_name(random()?);
+        let terms = Terms { page, clock: chosen.kind, hz: chosen.hz, on_full: options.on_full };
+        let server = Server::start(&socket, terms, events.clone())?;
+        let limits = Limits { bytes: options.limit_size, time: options.limit_time };
+        let (ended, end) = io::pipe()?;
+        let drain = Drain::new(sink, inbox, limits, Companions { server, ticker });
+        let drain = std::thread::Builder::new().name("teeperf-drain".into()).spawn(move || {
+            let summary = drain.run();
+            drop(end);
+            summary
+        })?;
+
+        let surroundings = Surroundings { socket, preload: options.preload, output_taken, files };
+        let launched = found.start(&surroundings);
+        let mut child = match launched {
+            Ok(child) => child,
+            Err(error) => {
+                tell(&events, Event::Stop(error.to_string()));
+                // Whatever it came to, the command has not run.
+                let _ = drain.join();
+                if let Some(path) = path {
+                    // A recording of nothing is in nobody's interest.
+                    let _ = std::fs::remove_file(path);
+                }
+                return Err(error.into());
+            }
+        };
+        tell(&events, Event::CommandStarted { pid: child.id() });
+        let watch = Watch { signals: signals.as_ref(), events: &events };
+        let status = watch.command(&mut child)?;
+        tell(&events, Event::CommandEnded(ending(status)));
+        watch.recording(&ended)?;
+        let summary = drain.join().map_err(|_| io::Error::other("the drain failed"))?;
+        Ok(Outcome {
+            status,
+            reason: summary.reason,
+            error: summary.error,
+            notices: summary.notices,
+            processes: summary.processes,
+            recorded: options.stats.snapshot(),
+            clock_reason: chosen.reason,
+        })
+    }
+}
+
+fn tell(events: &Sender<Event>, event: Event) {
+    // A drain that is gone needs no telling.
+    let _ = events.send(event);
+}

@@ -1,0 +1,171 @@
+//! Who has attached, and what a hello is answered with. Does no I/O.
+
+use crate::control::Request;
+use crate::process::Shared;
+use crate::segment::Segment;
+use crate::socket::Peer;
+use std::collections::HashMap;
+use std::sync::Arc;
+use teeperf_wire::hello::{Hello, VERSION, refusal};
+
+/// Most processes attached at once.
+pub(crate) const MAX_PROCESSES: usize = 4096;
+
+/// Processes that are attached.
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    by_pid: HashMap<u32, Known>,
+    last_id: u32,
+}
+
+#[derive(Debug)]
+struct Known {
+    id: u32,
+    token: u64,
+    shared: Arc<Shared>,
+}
+
+/// What to do with a message.
+#[derive(Debug)]
+pub(crate) enum Decision {
+    /// A new process, or a new program in a known one: whose number is the second, or 0.
+    Attach { id: u32, inner_pid: u32, exec_of: u32 },
+    /// A further segment of a process with this token.
+    Segment { segment: Arc<Segment>, token: u64 },
+    /// Asked from outside.
+    Control(Request),
+    /// One of [`refusal`].
+    Refuse(u32),
+    /// No message of ours, or from somebody else's process: no answer.
+    Ignore,
+}
+
+impl Registry {
+    /// What to answer. `own_uid` is the only user whose processes are served.
+    pub(crate) fn decide(&mut self, message: &[u8], peer: Peer, own_uid: u32) -> Decision {
+        if peer.uid != own_uid {
+            return Decision::Ignore;
+        }
+        if let Some(request) = Request::decode(message) {
+            return Decision::Control(request);
+        }
+        let Some(hello) = Hello::decode(message) else { return Decision::Ignore };
+        if hello.version != VERSION {
+            return Decision::Refuse(refusal::VERSION);
+        }
+        if hello.segment != 0 {
+            return self.segment(&hello).unwrap_or(Decision::Refuse(refusal::UNKNOWN));
+        }
+        let exec_of = self.by_pid.get(&peer.pid).map_or(0, |known| known.id);
+        if peer.pid == 0 || exec_of == 0 && self.by_pid.len() >= MAX_PROCESSES {
+            return Decision::Refuse(refusal::CLOSED);
+        }
+        self.last_id += 1;
+        Decision::Attach { id: self.last_id, inner_pid: hello.pid, exec_of }
+    }
+
+    /// The process was given its memory.
+    pub(crate) fn attached(&mut self, pid: u32, id: u32, token: u64, shared: Arc<Shared>) {
+        self.by_pid.insert(pid, Known { id, token, shared });
+    }
+
+    /// The process is gone: its number, if it is still the one known by that process id.
+    pub(crate) fn gone(&mut self, pid: u32, id: u32) {
+        if self.by_pid.get(&pid).is_some_and(|known| known.id == id) {
+            self.by_pid.remove(&pid);
+        }
+    }
+
+    /// The token alone says whose segment it is: a child of `vfork` writes and asks in its
+    /// parent's name.
+    fn segment(&self, hello: &Hello) -> Option<Decision> {
+        let known = self.by_pid.values().find(|known| known.token == hello.token)?;
+        let segments = known.shared.segments.lock().unwrap_or_else(|lock| lock.into_inner());
+        let segment = Arc::clone(segments.get(hello.segment as usize)?);
+        Some(Decision::Segment { segment, token: known.token })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::Class;
+    use std::sync::Mutex;
+
+    const OWN: u32 = 1000;
+
+    fn peer(pid: u32) -> Peer {
+        Peer { pid, uid: OWN }
+    }
+
+    fn hello(segment: u32, token: u64) -> [u8; teeperf_wire::hello::HELLO_SIZE] {
+        Hello { version: VERSION, segment, token, pid: 7 }.encode()
+    }
+
+    fn attach(registry: &mut Registry, pid: u32, token: u64) -> (u32, u32) {
+        let decision = registry.decide(&hello(0, 0), peer(pid), OWN);
+        let Decision::Attach { id, exec_of, .. } = decision else { panic!("{decision:?}") };
+        let segments = vec![Arc::new(Segment::create(Class::Small).unwrap())];
+        let shared = Arc::new(Shared { segments: Mutex::new(segments) });
+        registry.attached(pid, id, token, shared);
+        (id, exec_of)
+    }
+
+    #[test]
+    fn processes_are_numbered_and_exec_is_seen() {
+        let mut registry = Registry::default();
+        assert_eq!(attach(&mut registry, 50, 11), (1, 0));
+        assert_eq!(attach(&mut registry, 60, 12), (2, 0));
+        assert_eq!(attach(&mut registry, 50, 13), (3, 1));
+        registry.gone(50, 1);
+        assert_eq!(attach(&mut registry, 50, 14), (4, 3));
+        registry.gone(50, 4);
+        assert_eq!(attach(&mut registry, 50, 15), (5, 0));
+    }
+
+    #[test]
+    fn segments_are_for_those_with_a_token() {
+        let mut registry = Registry::default();
+        attach(&mut registry, 50, 11);
+        let mut ask = |segment, token, pid| registry.decide(&hello(segment, token), peer(pid), OWN);
+        assert!(matches!(ask(1, 11, 50), Decision::Refuse(refusal::UNKNOWN)));
+        assert!(matches!(ask(1, 12, 50), Decision::Refuse(refusal::UNKNOWN)));
+        let segments = &registry.by_pid[&50].shared.segments;
+        segments.lock().unwrap().push(Arc::new(Segment::create(Class::Large).unwrap()));
+        for pid in [50, 51] {
+            let decision = registry.decide(&hello(1, 11), peer(pid), OWN);
+            assert!(matches!(decision, Decision::Segment { token: 11, .. }), "{decision:?}");
+        }
+        registry.gone(50, 1);
+        let decision = registry.decide(&hello(1, 11), peer(50), OWN);
+        assert!(matches!(decision, Decision::Refuse(refusal::UNKNOWN)));
+    }
+
+    #[test]
+    fn strangers_are_not_answered() {
+        let mut registry = Registry::default();
+        let stranger = Peer { pid: 50, uid: OWN + 1 };
+        assert!(matches!(registry.decide(&hello(0, 0), stranger, OWN), Decision::Ignore));
+        let stop = Request::Stop.encode();
+        assert!(matches!(registry.decide(&stop, stranger, OWN), Decision::Ignore));
+        assert!(matches!(registry.decide(&stop, peer(50), OWN), Decision::Control(Request::Stop)));
+        assert!(matches!(registry.decide(b"what?", peer(50), OWN), Decision::Ignore));
+        let decision = registry.decide(&hello(0, 0), peer(0), OWN);
+        assert!(matches!(decision, Decision::Refuse(refusal::CLOSED)));
+        let old = Hello { version: VERSION + 1, segment: 0, token: 0, pid: 7 }.encode();
+        let decision = registry.decide(&old, peer(50), OWN);
+        assert!(matches!(decision, Decision::Refuse(refusal::VERSION)));
+    }
+
+    #[test]
+    fn there_is_an_end_to_processes() {
+        let mut registry = Registry::default();
+        for pid in 1..=MAX_PROCESSES as u32 {
+            registry.attached(pid, pid, 1, Arc::new(Shared { segments: Mutex::default() }));
+        }
+        let decision = registry.decide(&hello(0, 0), peer(1_000_000), OWN);
+        assert!(matches!(decision, Decision::Refuse(refusal::CLOSED)));
+        let decision = registry.decide(&hello(0, 0), peer(5), OWN);
+        assert!(matches!(decision, Decision::Attach { exec_of: 5, .. }));
+    }
+}

@@ -1,0 +1,199 @@
+//! A segment of chunks as the recorder sees it: states, headers and words, each read once.
+//!
+//! Says nothing about what the words mean, and believes nothing: every number that comes
+//! out of here was written by the traced process.
+
+use crate::memory::{SEAL_SIZE, SharedMemory, wake_all};
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::fence;
+use teeperf_wire::shared::{ChunkHeader, MAGIC, chunk, segment};
+
+/// Words of the largest chunk.
+pub(crate) const MAX_WORDS: usize = (segment::LARGE_CHUNK - chunk::WORDS) / 4;
+
+/// Which chunks a segment has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// A thread's first.
+    Small,
+    /// Every later one.
+    Large,
+}
+
+impl Class {
+    /// Bytes of a chunk, and chunks in a segment.
+    pub(crate) fn shape(self) -> (usize, usize) {
+        match self {
+            Self::Small => (segment::SMALL_CHUNK, segment::SMALL_CHUNKS),
+            Self::Large => (segment::LARGE_CHUNK, segment::LARGE_CHUNKS),
+        }
+    }
+}
+
+/// A segment in shared memory.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    memory: SharedMemory,
+    class: Class,
+}
+
+impl Segment {
+    /// A new one, all chunks free.
+    pub(crate) fn create(class: Class) -> io::Result<Self> {
+        let (chunk_size, chunks) = class.shape();
+        let length = segment::DATA + chunk_size * chunks;
+        let memory = SharedMemory::create(c"teeperf-segment", length, SEAL_SIZE)?;
+        memory.number(segment::CHUNK_SIZE).store(chunk_size as u32, Relaxed);
+        memory.number(segment::CHUNKS).store(chunks as u32, Relaxed);
+        memory.wide(segment::MAGIC).store(MAGIC, Release);
+        Ok(Self { memory, class })
+    }
+
+    /// To be sent to the process.
+    pub(crate) fn file(&self) -> BorrowedFd<'_> {
+        self.memory.file()
+    }
+
+    /// Small or large.
+    pub(crate) fn class(&self) -> Class {
+        self.class
+    }
+
+    /// Number of chunks.
+    pub(crate) fn chunks(&self) -> usize {
+        self.class.shape().1
+    }
+
+    /// Words that a chunk has room for.
+    pub(crate) fn capacity(&self) -> usize {
+        (self.class.shape().0 - chunk::WORDS) / 4
+    }
+
+    /// State of each chunk, [`teeperf_wire::shared::state`]; anything else is the process's fault.
+    pub(crate) fn states(&self) -> impl Iterator<Item = u32> + '_ {
+        let states = self.memory.numbers(segment::STATES, self.chunks());
+        states.iter().map(|state| state.load(Acquire))
+    }
+
+    /// Sets a chunk's state, after everything that was done to the chunk.
+    pub(crate) fn set_state(&self, index: usize, state: u32) {
+        self.memory.numbers(segment::STATES, self.chunks())[index].store(state, Release);
+    }
+
+    /// Header of a chunk, read once.
+    pub(crate) fn header(&self, index: usize) -> ChunkHeader {
+        let mut bytes = [0; chunk::WORDS];
+        let wides = self.memory.wides(self.start(index), chunk::WORDS);
+        for (out, wide) in bytes.chunks_exact_mut(8).zip(wides) {
+            out.copy_from_slice(&wide.load(Acquire).to_le_bytes());
+        }
+        ChunkHeader::decode(&bytes)
+    }
+
+    /// One word of a chunk; `at` is below [`Segment::capacity`].
+    pub(crate) fn word(&self, index: usize, at: usize) -> u32 {
+        self.memory.number(self.start(index) + chunk::WORDS + at * 4).load(Acquire)
+    }
+
+    /// Copies a chunk's words from `first` on. Returns them as they stood, each read once.
+    pub(crate) fn copy<'a>(&self, index: usize, first: usize, into: &'a mut Copy) -> &'a mut [u32] {
+        let even = first & !1;
+        let bytes = (self.capacity() - even) * 4;
+        let wides = self.memory.wides(self.start(index) + chunk::WORDS + even * 4, bytes);
+        for (out, wide) in into.wides.iter_mut().zip(wides) {
+            *out = wide.load(Relaxed);
+        }
+        &mut into.words()[first - even..bytes / 4]
+    }
+
+    /// Zeroes a chunk's header and its first `words` words, and gives it back to the process.
+    pub(crate) fn give_back(&self, index: usize, words: usize) {
+        let bytes = (chunk::WORDS + words * 4).next_multiple_of(8);
+        for wide in self.memory.wides(self.start(index), bytes) {
+            wide.store(0, Relaxed);
+        }
+        self.set_state(index, teeperf_wire::shared::state::FREE);
+    }
+
+    /// First segment only: moves when a thread found nothing free.
+    pub(crate) fn wanted(&self) -> u32 {
+        // Against a thread that counts itself, then looks for a free chunk, then sleeps:
+        // either it sees what was freed before this fence, or the count is seen here.
+        fence(SeqCst);
+        self.memory.number(segment::WANTED).load(SeqCst)
+    }
+
+    /// First segment only: says that chunks were freed or a segment was made.
+    pub(crate) fn wake(&self) {
+        self.memory.number(segment::WAKE).fetch_add(1, SeqCst);
+    }
+
+    /// First segment only: wakes those who sleep until that is said.
+    pub(crate) fn wake_sleepers(&self) {
+        wake_all(self.memory.number(segment::WAKE));
+    }
+
+    /// First segment only: how many segments can be asked for.
+    pub(crate) fn announce(&self, segments: usize) {
+        self.memory.number(segment::SEGMENTS).store(segments as u32, SeqCst);
+    }
+
+    fn start(&self, index: usize) -> usize {
+        segment::DATA + index * self.class.shape().0
+    }
+}
+
+/// Private memory for one chunk's words.
+pub(crate) struct Copy {
+    wides: Box<[u64]>,
+}
+
+impl Copy {
+    /// Room for the largest chunk.
+    pub(crate) fn new() -> Self {
+        Self { wides: vec![0; MAX_WORDS / 2].into() }
+    }
+
+    /// As words, in the order of memory.
+    fn words(&mut self) -> &mut [u32] {
+        let words = self.wides.len() * 2;
+        // SAFETY: eight bytes are two words of four, with less alignment; any bits are a
+        // number; lifetime and uniqueness are those of self.
+        unsafe { std::slice::from_raw_parts_mut(self.wides.as_mut_ptr().cast(), words) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use teeperf_wire::shared::state;
+
+    /// A second view of the segment, as the process has it.
+    fn process_writes(segment: &Segment, index: usize, at: usize, word: u32) {
+        segment.memory.number(segment.start(index) + chunk::WORDS + at * 4).store(word, Release);
+    }
+
+    #[test]
+    fn words_come_out_and_a_chunk_goes_back_zeroed() {
+        for class in [Class::Small, Class::Large] {
+            let segment = Segment::create(class).unwrap();
+            let last = segment.capacity() - 1;
+            for index in [0, segment.chunks() - 1] {
+                segment.set_state(index, state::FULL);
+                process_writes(&segment, index, 0, 5);
+                process_writes(&segment, index, 1, 6);
+                process_writes(&segment, index, last, 7);
+                let mut copy = Copy::new();
+                assert_eq!(segment.copy(index, 0, &mut copy)[..3], [5, 6, 0]);
+                assert_eq!(segment.copy(index, 1, &mut copy)[..2], [6, 0]);
+                assert_eq!(segment.copy(index, 1, &mut copy).len(), last);
+                assert_eq!(segment.copy(index, last, &mut copy), [7]);
+                segment.give_back(index, last + 1);
+                assert!(segment.copy(index, 0, &mut copy).iter().all(|&word| word == 0));
+                assert_eq!(segment.states().nth(index), Some(state::FREE));
+            }
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! The thread that processes attach to. Answers hellos, and sees processes end.
+
+use crate::clock::ClockPage;
+use crate::control::Request;
+use crate::drain::Event;
+use crate::packets::Level;
+use crate::process::{Attached, Shared};
+use crate::registry::{Decision, Registry};
+use crate::segment::{Class, Segment};
+use crate::socket::{Connection, Listener, Peer};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use teeperf_wire::hello::{HELLO_SIZE, VERSION, Welcome, refusal};
+use teeperf_wire::shared::{ClockKind, OnFull, control};
+
+/// What every process is told alike.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    pub(crate) page: Arc<ClockPage>,
+    pub(crate) clock: ClockKind,
+    pub(crate) hz: u64,
+    pub(crate) on_full: OnFull,
+}
+
+/// The running thread. Dropping it ends it: who comes later finds no recorder.
+#[derive(Debug)]
+pub(crate) struct Server {
+    thread: Option<JoinHandle<()>>,
+    /// Closed to end the thread.
+    stop: Option<io::PipeWriter>,
+}
+
+impl Server {
+    /// Listens, and starts the thread.
+    pub(crate) fn start(name: &str, terms: Terms, events: Sender<Event>) -> io::Result<Self> {
+        let listener = Listener::bind(name)?;
+        let (stopped, stop) = io::pipe()?;
+        // SAFETY: no pointers are involved.
+        let own_uid = unsafe { libc::getuid() };
+        let desk = Desk {
+            listener,
+            stopped,
+            terms,
+            events,
+            own_uid,
+            registry: Registry::default(),
+            waiting: Vec::new(),
+            processes: Vec::new(),
+        };
+        let thread = std::thread::Builder::new().name("teeperf-attach".into());
+        let thread = thread.spawn(|| desk.run())?;
+        Ok(Self { thread: Some(thread), stop: Some(stop) })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic in it was already reported by the thread itself.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Desk {
+    listener: Listener,
+    stopped: io::PipeReader,
+    terms: Terms,
+    events: Sender<Event>,
+    own_uid: u32,
+    registry: Registry,
+    /// Connected, and said nothing yet.
+    waiting: Vec<(Connection, Instant)>,
+    /// Attached, to see them end.
+    processes: Vec<Watched>,
+}
+
+struct Watched {
+    process: OwnedFd,
+    pid: u32,
+    id: u32,
+}
+
+/// Most connections that may be silent at once.
+const MAX_WAITING: usize = 64;
+/// Longest silence of a connection.
+const SILENCE: Duration = Duration::from_secs(2);
+
+impl Desk {
+    fn run(mut self) {
+        loop {
+            let ready = self.poll();
+            let [stopped, arrivals, ref rest @ ..] = ready[..] else { return };
+            if stopped {
+                return;
+            }
+            let (said, ended) = rest.split_at(self.waiting.len());
+            self.see_off(ended);
+            self.hear(said);
+            if arrivals {
+                self.accept();
+            }
+        }
+    }
+
+    /// Waits until something is to be done. Says which: the pipe that ends the thread, the
+    /// listener, the silent, the processes.
+    fn poll(&self) -> Vec<bool> {
+        let entry = |file: BorrowedFd<'_>, events| libc::pollfd {
+            fd: file.as_raw_fd(),
+            events,
+            revents: 0,
+        };
+        let crowded = self.waiting.len() >= MAX_WAITING;
+        let listen = if crowded { 0 } else { libc::POLLIN };
+        let mut all =
+            vec![entry(self.stopped.as_fd(), libc::POLLIN), entry(self.listener.as_fd(), listen)];
+        all.extend(self.waiting.iter().map(|(silent, _)| entry(silent.as_fd(), libc::POLLIN)));
+        all.extend(self.processes.iter().map(|one| entry(one.process.as_fd(), libc::POLLIN)));
+        let timeout = if self.waiting.is_empty() { -1 } else { SILENCE.as_millis() as libc::c_int };
+        // SAFETY: address and length are those of `all`. After an error nothing is ready.
+        unsafe { libc::poll(all.as_mut_ptr(), all.len() as libc::nfds_t, timeout) };
+        all.iter().map(|entry| entry.revents != 0).collect()
+    }
+
+    fn accept(&mut self) {
+        while self.waiting.len() < MAX_WAITING {
+            match self.listener.accept() {
+                Ok(connection) => self.waiting.push((connection, Instant::now())),
+                Err(error) => {
+                    if error.kind() != io::ErrorKind::WouldBlock {
+                        // Such as too many open files: those who wait are tried again soon.
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    fn hear(&mut self, said: &[bool]) {
+        let waiting = std::mem::take(&mut self.waiting);
+        for ((connection, since), &speaks) in waiting.into_iter().zip(said) {
+            if speaks {
+                self.answer(&connection);
+            } else if since.elapsed() < SILENCE {
+                self.waiting.push((connection, since));
+            }
+        }
+    }
+
+    /// Answers one message; the connection is closed behind it.
+    fn answer(&mut self, connection: &Connection) {
+        let mut message = [0; HELLO_SIZE * 2];
+        let Ok(peer) = connection.peer() else { return };
+        let Ok(length) = connection.receive(&mut message) else { return };
+        match self.registry.decide(&message[..length], peer, self.own_uid) {
+            Decision::Attach { id, inner_pid, exec_of } => {
+                if let Err(error) = self.attach(connection, peer, id, inner_pid, exec_of) {
+                    self.refuse(connection, refusal::CLOSED);
+                    self.notice(format!("process {} could not attach: {error}", peer.pid));
+                }
+            }
+            Decision::Segment { segment, token } => {
+                self.welcome(connection, &segment, token, &[segment.file()]);
+            }
+            Decision::Control(request) => {
+                self.control(request);
+                // Who asked may be gone.
+                let _ = connection.send(&request.encode(), &[]);
+            }
+            Decision::Refuse(why) => {
+                self.refuse(connection, why);
+                self.notice(match why {
+                    refusal::VERSION => {
+                        format!("process {} was built with another version of teeperf", peer.pid)
+                    }
+                    refusal::UNKNOWN => format!("process {} asked for what is not", peer.pid),
+                    _ => format!("process {} is one too many", peer.pid),
+                });
+            }
+            Decision::Ignore => {}
+        }
+    }
+
+    fn attach(
+        &mut self,
+        connection: &Connection,
+        peer: Peer,
+        id: u32,
+        inner_pid: u32,
+        exec_of: u32,
+    ) -> io::Result<()> {
+        let process = connection.peer_process(peer)?;
+        let first = Arc::new(Segment::create(Class::Small)?);
+        let second = Arc::new(Segment::create(Class::Large)?);
+        first.announce(2);
+        let token = random()? | 1;
+        let segments = Mutex::new(vec![Arc::clone(&first), second]);
+        let shared = Arc::new(Shared { segments });
+        if exec_of != 0 {
+            // The program before this one in the same process writes no more.
+            self.processes.retain(|watched| watched.id != exec_of);
+            self.tell(Event::Gone { id: exec_of, replaced: true });
+        }
+        self.registry.attached(peer.pid, id, token, Arc::clone(&shared));
+        self.processes.push(Watched { process, pid: peer.pid, id });
+        self.tell(Event::Attached(Attached {
+            id,
+            pid: peer.pid,
+            inner_pid,
+            exec_of,
+            parent_pid: parent_of(peer.pid).unwrap_or(0),
+            executable: executable_of(peer.pid),
+            arguments: arguments_of(peer.pid),
+            shared,
+        }));
+        let files = [self.terms.page.file(), first.file()];
+        self.welcome(connection, &first, token, &files);
+        Ok(())
+    }
+
+    fn welcome(
+        &self,
+        connection: &Connection,
+        segment: &Segment,
+        token: u64,
+        files: &[BorrowedFd<'_>],
+    ) {
+        let (chunk_size, chunks) = segment.class().shape();
+        let welcome = Welcome {
+            token,
+            chunk_size: chunk_size as u32,
+            chunks: chunks as u32,
+            ..self.blank(refusal::NONE)
+        };
+        // Who asked may be gone; its process's end is seen elsewhere.
+        let _ = connection.send(&welcome.encode(), files);
+    }
+
+    fn refuse(&self, connection: &Connection, why: u32) {
+        // As above.
+        let _ = connection.send(&self.blank(why).encode(), &[]);
+    }
+
+    fn blank(&self, refusal: u32) -> Welcome {
+        Welcome {
+            version: VERSION,
+            refusal,
+            clock: self.terms.clock as u32,
+            on_full: self.terms.on_full as u32,
+            token: 0,
+            hz: self.terms.hz,
+            chunk_size: 0,
+            chunks: 0,
+        }
+    }
+
+    fn control(&self, request: Request) {
+        match request {
+            Request::Pause => self.terms.page.control(control::PAUSED, 0),
+            Request::Resume => self.terms.page.control(0, control::PAUSED),
+            Request::Stop => self.tell(Event::Stop("it was asked to end".into())),
+        }
+    }
+
+    fn see_off(&mut self, ended: &[bool]) {
+        let mut ended = ended.iter();
+        let is_gone = |_: &mut Watched| ended.next().copied().unwrap_or(false);
+        let gone: Vec<_> = self.processes.extract_if(.., is_gone).collect();
+        for Watched { pid, id, .. } in gone {
+            self.registry.gone(pid, id);
+            self.tell(Event::Gone { id, replaced: false });
+        }
+    }
+
+    fn notice(&self, text: String) {
+        self.tell(Event::Notice { level: Level::Warning, text, process: 0 });
+    }
+
+    fn tell(&self, event: Event) {
+        // After the recording's end nobody listens.
+        let _ = self.events.send(event);
+    }
+}
+
+/// From the kernel's generator.
+pub(crate) fn random() -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    // SAFETY: address and length are those of `bytes`.
+    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    if got == 8 { Ok(u64::from_ne_bytes(bytes)) } else { Err(io::Error::last_os_error()) }
+}
+
+fn executable_of(pid: u32) -> Vec<u8> {
+    let link = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+    link.into_os_string().into_vec()
+}
+
+fn arguments_of(pid: u32) -> Vec<Vec<u8>> {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let line = line.strip_suffix(&[0]).unwrap_or(&line);
+    line.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect()
+}
+
+/// Fourth number of proc_pid_stat(5), behind a name that may contain anything.
+fn parent_of(pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_described() {
+        let own = std::process::id();
+        assert_eq!(
+            executable_of(own),
+            std::env::current_exe().unwrap().into_os_string().into_vec()
+        );
+        let arguments: Vec<_> = std::env::args_os().map(OsStringExt::into_vec).collect();
+        assert_eq!(arguments_of(own), arguments);
+        assert_eq!(parent_of(own), Some(std::os::unix::process::parent_id()));
+        assert_eq!(parent_of(u32::MAX), None);
+    }
+}

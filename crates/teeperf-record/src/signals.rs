@@ -1,0 +1,107 @@
+//! Signals to the recorder, taken as data. The recorder outlives what ends its command,
+//! because it has a recording to finish.
+
+use std::io::{self, PipeReader, PipeWriter, Read};
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
+
+/// A signal that came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Signal {
+    pub(crate) number: libc::c_int,
+    /// The terminal sent it, to the whole process group.
+    pub(crate) from_terminal: bool,
+}
+
+/// Those taken: whatever would end the recorder.
+const TAKEN: [libc::c_int; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
+
+/// Where the handler writes; -1: the signals are not taken.
+static TOLD: AtomicI32 = AtomicI32::new(-1);
+
+/// Takes the signals of the whole process while it lives. A program started meanwhile has
+/// them as they were: exec leaves no handler.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    heard: PipeReader,
+    before: Vec<(libc::c_int, libc::sigaction)>,
+    /// Kept open for the handler.
+    _told: PipeWriter,
+}
+
+impl Signals {
+    /// Takes them. Once at a time in a process.
+    pub(crate) fn take() -> io::Result<Self> {
+        let (heard, told) = io::pipe()?;
+        for end in [heard.as_raw_fd(), told.as_raw_fd()] {
+            // SAFETY: no pointers are involved.
+            crate::memory::checked(unsafe { libc::fcntl(end, libc::F_SETFL, libc::O_NONBLOCK) })?;
+        }
+        if TOLD.compare_exchange(-1, told.as_raw_fd(), SeqCst, SeqCst).is_err() {
+            return Err(io::Error::other("signals are taken by another recording"));
+        }
+        let mut signals = Self { heard, before: Vec::new(), _told: told };
+        for signal in TAKEN {
+            let before = action(signal, None)?;
+            // A signal that was ignored from the start, as nohup has it, stays so.
+            if before.sa_sigaction == libc::SIG_IGN {
+                continue;
+            }
+            // SAFETY: a struct of numbers and a function address, for which zeros are a value.
+            let mut ours: libc::sigaction = unsafe { std::mem::zeroed() };
+            let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = tell;
+            ours.sa_sigaction = handler as usize;
+            ours.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+            action(signal, Some(&ours))?;
+            signals.before.push((signal, before));
+        }
+        Ok(signals)
+    }
+
+    /// To be polled.
+    pub(crate) fn as_raw_fd(&self) -> RawFd {
+        self.heard.as_raw_fd()
+    }
+
+    /// The next signal, if one has come.
+    pub(crate) fn next(&self) -> Option<Signal> {
+        let mut said = [0; 2];
+        (&self.heard).read_exact(&mut said).ok()?;
+        let [number, from_terminal] = said;
+        Some(Signal { number: number.into(), from_terminal: from_terminal != 0 })
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        for (signal, before) in &self.before {
+            // What could be set can be set back.
+            let _ = action(*signal, Some(before));
+        }
+        TOLD.store(-1, SeqCst);
+    }
+}
+
+/// The handler: says which signal came, and whether the kernel sent it (sigaction(2)).
+extern "C" fn tell(number: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    const SI_KERNEL: libc::c_int = 0x80;
+    // SAFETY: the kernel gives a handler with SA_SIGINFO a valid address. errno is the
+    // interrupted thread's and is left as it was; write may be called here
+    // (signal-safety(7)). A full pipe loses a signal behind thousands that were not heard.
+    unsafe {
+        let said = [number as u8, ((*info).si_code == SI_KERNEL) as u8];
+        let error = *libc::__errno_location();
+        libc::write(TOLD.load(SeqCst), said.as_ptr().cast(), said.len());
+        *libc::__errno_location() = error;
+    }
+}
+
+/// Sets what a signal does, where something is given; returns what it did.
+fn action(signal: libc::c_int, new: Option<&libc::sigaction>) -> io::Result<libc::sigaction> {
+    // SAFETY: a struct of numbers and a function address, for which zeros are a value.
+    let mut before: libc::sigaction = unsafe { std::mem::zeroed() };
+    let new = new.map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: null asks for no change; the other address is that of a sigaction.
+    crate::memory::checked(unsafe { libc::sigaction(signal, new, &mut before) })?;
+    Ok(before)
+}

@@ -1,0 +1,130 @@
+//! What every part of the drain writes to: packets, counters, and the lines to the ticker's
+//! page and the symbols' thread.
+
+use crate::clock::{ClockPage, Time};
+use crate::encode::Encoder;
+use crate::packets::{self, Level};
+use crate::segment::Copy;
+use crate::stats::Stats;
+use crate::symbols::Symbols;
+use crate::writer::PacketWriter;
+use std::io;
+use std::sync::Arc;
+use teeperf_wire::body::chunk;
+use teeperf_wire::packet::kind;
+use teeperf_wire::shared::ClockKind;
+
+/// The recording under way. After an output error everything goes on, into nothing.
+pub(crate) struct Sink {
+    writer: PacketWriter,
+    encoder: Encoder,
+    /// The first error of the output.
+    error: Option<io::Error>,
+    /// Private memory for one chunk, lent to whoever reads one.
+    pub(crate) copy: Option<Copy>,
+    pub(crate) page: Arc<ClockPage>,
+    pub(crate) time: Time,
+    pub(crate) clock: ClockKind,
+    pub(crate) stats: Arc<Stats>,
+    pub(crate) symbols: Symbols,
+    /// For the user, besides the recording.
+    notices: Vec<String>,
+}
+
+/// Most notices kept for the user; all are in the recording.
+const MAX_NOTICES: usize = 100;
+
+impl Sink {
+    pub(crate) fn new(
+        writer: PacketWriter,
+        page: Arc<ClockPage>,
+        time: Time,
+        clock: ClockKind,
+        stats: Arc<Stats>,
+        symbols: Symbols,
+    ) -> io::Result<Self> {
+        let encoder = Encoder::new()?;
+        let copy = Some(Copy::new());
+        let (error, notices) = (None, Vec::new());
+        Ok(Self { writer, encoder, error, copy, page, time, clock, stats, symbols, notices })
+    }
+
+    /// Writes a packet.
+    pub(crate) fn packet(&mut self, kind: u16, payload: &[u8]) {
+        let result = self.writer.packet(kind, payload);
+        self.note(result);
+    }
+
+    /// Encodes a chunk, to be written now or later. Returns what [`Encoder::chunk`] does.
+    pub(crate) fn encode(&mut self, header: chunk::Header, words: &[u32]) -> Option<&[u32]> {
+        self.stats.words.add(words.len() as u64);
+        self.encoder.chunk(header, words)
+    }
+
+    /// Writes the chunk that was encoded last.
+    pub(crate) fn write_encoded(&mut self) {
+        let result = self.writer.packet(kind::CHUNK, self.encoder.payload());
+        self.stats.chunks.add(1);
+        self.note(result);
+    }
+
+    /// The chunk that was encoded last, to be kept.
+    pub(crate) fn take_encoded(&self) -> Vec<u8> {
+        self.encoder.payload().to_vec()
+    }
+
+    /// Writes chunks that were kept.
+    pub(crate) fn write_kept(&mut self, kept: &mut Vec<Vec<u8>>) {
+        for payload in kept.drain(..) {
+            self.stats.chunks.add(1);
+            self.packet(kind::CHUNK, &payload);
+        }
+    }
+
+    /// Tells the user something: in the recording, and where that is not complete afterwards.
+    pub(crate) fn notice(&mut self, level: Level, text: String, process: Option<u32>) {
+        self.packet(kind::NOTICE, &packets::notice(level, &text, process));
+        if level == Level::Warning && self.notices.len() < MAX_NOTICES {
+            self.notices.push(text);
+        }
+    }
+
+    /// Writes what has waited long.
+    pub(crate) fn flush_old(&mut self) {
+        let result = self.writer.flush_old();
+        self.note(result);
+    }
+
+    /// Writes everything.
+    pub(crate) fn flush(&mut self) {
+        let result = self.writer.flush();
+        self.note(result);
+    }
+
+    /// Bytes of the recording.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.writer.bytes()
+    }
+
+    /// Whether the output has failed.
+    pub(crate) fn error(&self) -> Option<&io::Error> {
+        self.error.as_ref()
+    }
+
+    /// The output's error, for whoever does not begin at all because of it.
+    pub(crate) fn take_error(&mut self) -> Option<io::Error> {
+        self.error.take()
+    }
+
+    /// The output's error, if it had one, and what the user should know.
+    pub(crate) fn close(self) -> (Option<io::Error>, Vec<String>) {
+        (self.error, self.notices)
+    }
+
+    fn note(&mut self, result: io::Result<()>) {
+        self.stats.bytes.set(self.writer.bytes());
+        if let (Err(error), None) = (result, &self.error) {
+            self.error = Some(error);
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What a recording has come to so far, for a live line.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Counters that the recorder moves and anybody may read.
+#[derive(Debug, Default)]
+pub struct Stats {
+    pub(crate) words: Counter,
+    pub(crate) events: Counter,
+    pub(crate) bytes: Counter,
+    pub(crate) chunks: Counter,
+    pub(crate) threads: Counter,
+    pub(crate) processes: Counter,
+    pub(crate) lost: Counter,
+    pub(crate) waits: Counter,
+}
+
+/// The counters at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Words in all chunks.
+    pub words: u64,
+    /// Calls and returns; an estimate that is off by the payload of escapes.
+    pub events: u64,
+    /// Bytes of the recording.
+    pub bytes: u64,
+    /// Chunk packets.
+    pub chunks: u64,
+    /// Threads that were seen.
+    pub threads: u64,
+    /// Processes attached at present.
+    pub processes: u64,
+    /// Calls and returns lost.
+    pub lost: u64,
+    /// Times that a thread waited for a free chunk.
+    pub waits: u64,
+}
+
+impl Stats {
+    /// The counters now, each for itself.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            words: self.words.get(),
+            events: self.events.get(),
+            bytes: self.bytes.get(),
+            chunks: self.chunks.get(),
+            threads: self.threads.get(),
+            processes: self.processes.get(),
+            lost: self.lost.get(),
+            waits: self.waits.get(),
+        }
+    }
+}
+
+/// A counter with one writer.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, more: u64) {
+        self.set(self.get().saturating_add(more));
+    }
+
+    pub(crate) fn set(&self, value: u64) {
+        self.0.store(value, Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}

@@ -1,0 +1,366 @@
+//! Symbols of what was seen, found while the program runs: a thread of its own reads the
+//! files of modules and answers with payloads of symbol packets.
+
+use crate::drain::Event;
+use crate::escapes::Module;
+use crate::packets::{Level, Payload};
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use teeperf_symbols::{Functions, Lines, Location, Search};
+use teeperf_wire::body::symbols;
+
+/// Where a module's window is, and whose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct WindowId {
+    /// Number of the process in the recording.
+    pub(crate) process: u32,
+    /// First site of the window.
+    pub(crate) first_site: u32,
+}
+
+/// What the thread is asked for.
+enum Job {
+    Open { window: WindowId, pid: u32, module: Module },
+    Seen { window: WindowId, sites: Vec<Range<u32>> },
+    Forget { process: u32 },
+    Finish,
+}
+
+/// The thread's other end. Dropping it lets the thread end when it has done its work.
+#[derive(Debug)]
+pub(crate) struct Symbols {
+    jobs: Sender<Job>,
+}
+
+impl Symbols {
+    /// Starts the thread, which answers with [`Event::Symbols`].
+    pub(crate) fn start(search: Search, answers: Sender<Event>) -> std::io::Result<Self> {
+        let (jobs, inbox) = channel();
+        let thread = std::thread::Builder::new().name("teeperf-symbols".into());
+        thread.spawn(|| {
+            let (files, windows) = (HashMap::new(), HashMap::new());
+            Worker { search, answers, files, windows }.run(inbox);
+        })?;
+        Ok(Self { jobs })
+    }
+
+    /// A window was opened: its file is read ahead of need.
+    pub(crate) fn open(&self, window: WindowId, pid: u32, module: Module) {
+        self.ask(Job::Open { window, pid, module });
+    }
+
+    /// Functions at these sites were seen.
+    pub(crate) fn seen(&self, window: WindowId, sites: Vec<Range<u32>>) {
+        if !sites.is_empty() {
+            self.ask(Job::Seen { window, sites });
+        }
+    }
+
+    /// Nothing more will be asked about this process.
+    pub(crate) fn forget(&self, process: u32) {
+        self.ask(Job::Forget { process });
+    }
+
+    /// Asks for [`Event::SymbolsDone`] when all that was asked before is answered.
+    pub(crate) fn finish(&self) {
+        self.ask(Job::Finish);
+    }
+
+    fn ask(&self, job: Job) {
+        // A thread that is gone has panicked and said so; the recording goes without symbols.
+        let _ = self.jobs.send(job);
+    }
+}
+
+/// Reading files must not take the processor from the program.
+fn lower_priority() {
+    set_priority(10);
+}
+
+/// At the end somebody waits for it. Refused without privilege, which costs time at worst
+/// on a machine that is busy otherwise.
+fn normal_priority() {
+    set_priority(0);
+}
+
+fn set_priority(nice: libc::c_int) {
+    // SAFETY: no pointers are involved. On Linux this is about the calling thread alone.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, libc::gettid() as libc::id_t, nice) };
+}
+
+/// Path and build-id.
+type FileId = (Vec<u8>, Vec<u8>);
+
+struct Worker {
+    search: Search,
+    answers: Sender<Event>,
+    /// By path and build-id; nothing where it could not be read.
+    files: HashMap<FileId, Option<Rc<File>>>,
+    windows: HashMap<WindowId, Window>,
+}
+
+/// A file that modules were loaded from.
+struct File {
+    path: PathBuf,
+    search: Search,
+    functions: Functions,
+}
+
+struct Window {
+    module: Module,
+    file: Rc<File>,
+    /// Starts of the functions that were sent.
+    sent: HashSet<u64>,
+}
+
+/// Most files kept open at once.
+const MAX_FILES: usize = 1024;
+/// Most bytes of a payload; one symbol more fits the packet.
+const PAYLOAD: usize = 256 << 10;
+
+impl Worker {
+    fn run(mut self, inbox: Receiver<Job>) {
+        lower_priority();
+        for job in inbox {
+            match job {
+                Job::Open { window, pid, module } => self.open(window, pid, module),
+                Job::Seen { window, sites } => self.seen(window, &sites),
+                Job::Forget { process } => self.windows.retain(|id, _| id.process != process),
+                Job::Finish => {
+                    normal_priority();
+                    self.answer(Event::SymbolsDone);
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, window: WindowId, pid: u32, module: Module) {
+        if self.files.len() >= MAX_FILES {
+            self.files.clear();
+        }
+        let key = (module.path.clone(), module.build_id.clone());
+        let file = match self.files.get(&key) {
+            Some(file) => file.clone(),
+            None => {
+                let file = match File::open(&self.search, &module, pid) {
+                    Ok(file) => Some(Rc::new(file)),
+                    Err(error) => {
+                        let path = String::from_utf8_lossy(&module.path);
+                        let text = format!("no symbols of {path}: {error}");
+                        let (level, process) = (Level::Information, window.process);
+                        self.answer(Event::Notice { level, text, process });
+                        None
+                    }
+                };
+                self.files.insert(key, file.clone());
+                file
+            }
+        };
+        match file {
+            Some(file) => {
+                self.windows.insert(window, Window { module, file, sent: HashSet::new() });
+            }
+            None => {
+                self.windows.remove(&window);
+            }
+        }
+    }
+
+    fn seen(&mut self, id: WindowId, sites: &[Range<u32>]) {
+        let Some(window) = self.windows.get_mut(&id) else { return };
+        for payload in window.payloads(id, sites) {
+            self.answer(Event::Symbols(payload));
+        }
+    }
+
+    fn answer(&self, event: Event) {
+        // Without a recorder nobody waits for the answer.
+        let _ = self.answers.send(event);
+    }
+}
+
+impl File {
+    /// The file as the recorder sees it, else as the process does.
+    fn open(search: &Search, module: &Module, pid: u32) -> Result<Self, teeperf_symbols::Error> {
+        let mut search = search.clone();
+        search.build_id = (!module.build_id.is_empty()).then(|| module.build_id.clone());
+        let path = Path::new(OsStr::from_bytes(&module.path)).to_owned();
+        match Functions::open(&path, &search) {
+            Ok(functions) => Ok(Self { path, search, functions }),
+            Err(error) => {
+                let mut inside = PathBuf::from(format!("/proc/{pid}/root"));
+                inside.push(path.strip_prefix("/").unwrap_or(&path));
+                let functions = Functions::open(&inside, &search).map_err(|_| error)?;
+                Ok(Self { path: inside, search, functions })
+            }
+        }
+    }
+}
+
+impl Window {
+    /// Payloads with the functions that begin or lie at these sites and were not sent yet.
+    fn payloads(&mut self, id: WindowId, sites: &[Range<u32>]) -> Vec<Vec<u8>> {
+        let module = &self.module;
+        let functions = &self.file.functions;
+        let addresses = sites.iter().cloned().flatten().map(|site| file_address(module, site));
+        let mut new: Vec<_> = addresses
+            .filter_map(|address| functions.at(address))
+            .filter(|symbol| self.sent.insert(symbol.start))
+            .collect();
+        new.retain(|symbol| site_of(module, symbol.start).is_some());
+        let starts: Vec<_> = new.iter().map(|symbol| symbol.start).collect();
+        let places = match starts.is_empty() {
+            true => Vec::new(),
+            false => self.file.places(&starts),
+        };
+        let begin = || {
+            Payload::default()
+                .number(symbols::PROCESS, id.process as u64)
+                .number(symbols::FIRST_SITE, id.first_site as u64)
+        };
+        let (mut payloads, mut payload) = (Vec::new(), begin());
+        let mut places = places.into_iter();
+        for symbol in &new {
+            let place = places.next().flatten();
+            let Some(site) = site_of(module, symbol.start) else { continue };
+            payload.push(symbols::SYMBOL, &record(site, symbol.size, &symbol.name, place.as_ref()));
+            if payload.len() >= PAYLOAD {
+                payloads.push(std::mem::replace(&mut payload, begin()).finish());
+            }
+        }
+        if payload != begin() {
+            payloads.push(payload.finish());
+        }
+        payloads
+    }
+}
+
+impl File {
+    /// Where the functions that start there are defined. Without that a symbol is still
+    /// worth having, so what goes wrong here leaves the places empty.
+    fn places(&self, starts: &[u64]) -> Vec<Option<Location>> {
+        let lines = Lines::open(&self.path, &self.search);
+        lines.and_then(|lines| lines.definitions(starts)).unwrap_or_default()
+    }
+}
+
+/// A symbol as [`symbols::SYMBOL`] has it.
+fn record(site: u32, size: u64, name: &str, place: Option<&Location>) -> Vec<u8> {
+    let name = &name.as_bytes()[..name.len().min(u16::MAX as usize)];
+    let file = place.map_or("", |place| place.file.as_str()).as_bytes();
+    let file = &file[..file.len().min(MAX_FILE_NAME)];
+    let line = place.and_then(|place| place.line).unwrap_or(0);
+    let mut record = Vec::with_capacity(14 + name.len() + file.len());
+    record.extend(site.to_le_bytes());
+    record.extend(u32::try_from(size).unwrap_or(u32::MAX).to_le_bytes());
+    record.extend(line.to_le_bytes());
+    record.extend((name.len() as u16).to_le_bytes());
+    record.extend(name);
+    record.extend(file);
+    record
+}
+
+/// Longest path of a source file, in bytes.
+const MAX_FILE_NAME: usize = 4096;
+
+/// The file's own virtual address of a site.
+fn file_address(module: &Module, site: u32) -> u64 {
+    let address = module.address.wrapping_add(site.wrapping_sub(module.first_site) as u64);
+    address.wrapping_sub(module.bias)
+}
+
+/// Site of an address of the file, if it lies in the window.
+fn site_of(module: &Module, address: u64) -> Option<u32> {
+    let offset = address.wrapping_add(module.bias).wrapping_sub(module.address);
+    (offset < module.sites as u64).then(|| module.first_site + offset as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use teeperf_wire::fields::read;
+
+    #[inline(never)]
+    fn somebody_to_be_found() -> u64 {
+        std::hint::black_box(7)
+    }
+
+    /// Address in this process, and the load bias of its executable.
+    fn own_module(first_site: u32) -> (Module, u32) {
+        let path = std::env::current_exe().unwrap();
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let line = maps.lines().find(|line| line.ends_with(path.to_str().unwrap())).unwrap();
+        let bias = u64::from_str_radix(line.split('-').next().unwrap(), 16).unwrap();
+        let address = somebody_to_be_found as fn() -> u64 as usize as u64;
+        let start = address & !0xFFF;
+        let module = Module {
+            first_site,
+            sites: 0x2000,
+            address: start,
+            bias,
+            build_id: vec![],
+            path: path.as_os_str().as_bytes().to_vec(),
+        };
+        (module, first_site + (address - start) as u32)
+    }
+
+    fn symbols_in(payload: &[u8]) -> Vec<(u32, u32, String, String)> {
+        let fields = read(payload).map(|field| field.unwrap());
+        let symbols = fields.filter(|field| field.tag == symbols::SYMBOL).map(|field| {
+            let number =
+                |at: usize| u32::from_le_bytes(field.value[at..at + 4].try_into().unwrap());
+            let name_length = u16::from_le_bytes(field.value[12..14].try_into().unwrap()) as usize;
+            let text = |range: &[u8]| String::from_utf8(range.to_vec()).unwrap();
+            let (name, file) = field.value[14..].split_at(name_length);
+            (number(0), number(8), text(name), text(file))
+        });
+        symbols.collect()
+    }
+
+    #[test]
+    fn a_function_that_was_seen_is_named_once() {
+        assert_eq!(somebody_to_be_found(), 7);
+        let (answers, events) = channel();
+        let symbols = Symbols::start(Search::default(), answers).unwrap();
+        let (module, site) = own_module(0x5000);
+        let window = WindowId { process: 3, first_site: 0x5000 };
+        symbols.open(window, std::process::id(), module);
+        let bucket = site & !15..(site & !15) + 16;
+        symbols.seen(window, vec![bucket.clone()]);
+        symbols.seen(window, vec![bucket]);
+        symbols.finish();
+        let mut found = Vec::new();
+        loop {
+            match events.recv().unwrap() {
+                Event::Symbols(payload) => found.extend(symbols_in(&payload)),
+                Event::SymbolsDone => break,
+                other => panic!("{other:?}"),
+            }
+        }
+        let own: Vec<_> =
+            found.iter().filter(|symbol| symbol.2.contains("somebody_to_be_found")).collect();
+        let [(found_site, line, _, file)] = own[..] else { panic!("{found:?}") };
+        assert_eq!(*found_site, site);
+        assert!(file.ends_with("symbols.rs") && *line > 0, "{file}:{line}");
+    }
+
+    #[test]
+    fn a_file_that_is_none_is_a_notice_and_asks_nothing_of_the_rest() {
+        let (answers, events) = channel();
+        let symbols = Symbols::start(Search::default(), answers).unwrap();
+        let (mut module, site) = own_module(0x5000);
+        module.path = b"/nowhere".to_vec();
+        let window = WindowId { process: 1, first_site: 0x5000 };
+        symbols.open(window, std::process::id(), module);
+        symbols.seen(window, Vec::from([site..site + 16, site..site + 16]));
+        symbols.finish();
+        let Event::Notice { text, process: 1, .. } = events.recv().unwrap() else { panic!() };
+        assert!(text.contains("/nowhere"), "{text}");
+        assert!(matches!(events.recv().unwrap(), Event::SymbolsDone));
+    }
+}

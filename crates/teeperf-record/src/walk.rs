@@ -1,0 +1,208 @@
+//! Walks over the words of a chunk item by item, and knows where an item begins and what
+//! time it is there. For the few chunks where the survey is not enough.
+
+use teeperf_wire::word::{
+    self, Word, call, code, decode, escape, has_payload, join, payload_value,
+};
+
+/// One event or escape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Item<'a> {
+    /// A call or return, with its time word where the clock is `cycle`.
+    Event {
+        /// The event word itself.
+        word: u32,
+        /// See [`teeperf_wire::word`].
+        time: Option<u32>,
+    },
+    /// An escape.
+    Escape {
+        /// [`code`].
+        code: u32,
+        /// Its own 24 bits.
+        arg: u32,
+        /// Payload words, without the count word.
+        payload: &'a [u32],
+    },
+    /// A word that means nothing.
+    Invalid,
+}
+
+/// The items of a chunk. Ends at the first 0 and where an item is cut off.
+#[derive(Clone, Debug)]
+pub(crate) struct Walk<'a> {
+    words: &'a [u32],
+    cycle: bool,
+    at: usize,
+}
+
+impl<'a> Walk<'a> {
+    /// Over these words, which begin with an item; `cycle` tells whether events have times.
+    pub(crate) fn new(words: &'a [u32], cycle: bool) -> Self {
+        Self { words, cycle, at: 0 }
+    }
+
+    /// Index of the first word not walked over.
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
+    fn escape(&self, code: u32, arg: u32) -> Option<(Item<'a>, usize)> {
+        if !has_payload(code) {
+            return Some((Item::Escape { code, arg, payload: &[] }, 1));
+        }
+        let count = payload_value(*self.words.get(self.at + 1)?)? as usize;
+        let start = self.at + 2;
+        let payload = self.words.get(start..start.checked_add(count)?)?;
+        // A 0 in it is not written yet.
+        (!payload.contains(&0)).then_some((Item::Escape { code, arg, payload }, 2 + count))
+    }
+}
+
+impl<'a> Iterator for Walk<'a> {
+    type Item = Item<'a>;
+
+    fn next(&mut self) -> Option<Item<'a>> {
+        let &word = self.words.get(self.at)?;
+        let (item, length) = match decode(word) {
+            Word::End => return None,
+            Word::Invalid => (Item::Invalid, 1),
+            Word::Escape { code, arg } => self.escape(code, arg)?,
+            Word::Call { .. } | Word::Return { .. } if self.cycle => {
+                let time = *self.words.get(self.at + 1).filter(|&&time| time != 0)?;
+                (Item::Event { word, time: Some(time) }, 2)
+            }
+            Word::Call { .. } | Word::Return { .. } => (Item::Event { word, time: None }, 1),
+        };
+        self.at += length;
+        Some(item)
+    }
+}
+
+/// Absolute time behind an item, given that before it.
+pub(crate) fn time_after(before: u64, item: &Item<'_>) -> u64 {
+    match *item {
+        Item::Event { time: Some(low), .. } => before & !(u32::MAX as u64) | low as u64,
+        Item::Escape { code: code::TICK, arg, .. } => before.wrapping_add(arg as u64),
+        Item::Escape { code: code::STAMP, payload: [low, high, ..], .. } => {
+            join(&[*low, *high]).unwrap_or(before)
+        }
+        _ => before,
+    }
+}
+
+/// Puts [`code::HOLE`] words in place of zeros. A hole where a time word belongs takes the
+/// time before it, so that the event is kept.
+pub(crate) fn fill_holes(words: &mut [u32], cycle: bool) {
+    const HOLE: u32 = escape(code::HOLE, 0);
+    let mut time = word::payload(1);
+    let mut at = 0;
+    while at < words.len() {
+        let rest = &mut words[at..];
+        at += match (decode(rest[0]), &mut rest[1..]) {
+            (Word::End, _) => {
+                rest[0] = HOLE;
+                1
+            }
+            (Word::Call { .. } | Word::Return { .. }, [behind, ..]) if cycle => {
+                if *behind == 0 {
+                    *behind = time;
+                }
+                time = *behind | 1;
+                2
+            }
+            (Word::Escape { code, .. }, [count, payload @ ..]) if has_payload(code) => {
+                let length = payload_value(*count).unwrap_or(0) as usize;
+                let payload = payload.iter_mut().take(length);
+                payload.filter(|word| **word == 0).for_each(|word| *word = HOLE);
+                // A count that is itself a hole is looked at again as a word of its own.
+                if *count == 0 { 1 } else { 2 + length }
+            }
+            _ => 1,
+        };
+    }
+}
+
+// A time word's stand-in is no event, so that the next event is found where it is.
+const _: () = assert!(call(1) < word::ESCAPE_BASE);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use teeperf_wire::word::{payload, ret, split62};
+
+    fn any_word() -> impl Strategy<Value = u32> {
+        prop_oneof![
+            any::<u32>(),
+            2u32..100,
+            Just(0),
+            (0u32..32, 0u32..9).prop_map(|(code, arg)| escape(code, arg)),
+            (0u32..6).prop_map(payload),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_walk_ends_within_the_words(words in proptest::collection::vec(any_word(), 0..60), cycle: bool) {
+            let mut walk = Walk::new(&words, cycle);
+            let mut items = 0;
+            while walk.next().is_some() {
+                items += 1;
+                prop_assert!(walk.at() <= words.len());
+            }
+            prop_assert!(items <= words.len());
+            let again = Walk::new(&words[..walk.at()], cycle);
+            prop_assert_eq!(again.count(), items);
+        }
+
+        #[test]
+        fn no_hole_is_left(words in proptest::collection::vec(any_word(), 0..60), cycle: bool) {
+            let mut filled = words.clone();
+            fill_holes(&mut filled, cycle);
+            prop_assert!(!filled.contains(&0));
+            let kept = words.iter().zip(&filled).all(|(before, after)| *before == 0 || before == after);
+            prop_assert!(kept);
+        }
+    }
+
+    #[test]
+    fn items_and_their_times() {
+        let [low, high] = split62(7 << 32);
+        let words =
+            [escape(code::TICK, 5), call(9), escape(code::STAMP, 0), payload(2), low, high, ret(9)];
+        let mut walk = Walk::new(&words, false);
+        let mut time = 100;
+        let times: Vec<_> = std::iter::from_fn(|| {
+            time = time_after(time, &walk.next()?);
+            Some((walk.at(), time))
+        })
+        .collect();
+        assert_eq!(times, [(1, 105), (2, 105), (6, 7 << 32), (7, 7 << 32)]);
+    }
+
+    #[test]
+    fn an_item_cut_off_is_left_for_later() {
+        for cut in
+            [&[call(9), 5, call(9)][..], &[call(9), 5, escape(code::STAMP, 0), payload(2), 9]]
+        {
+            let mut walk = Walk::new(cut, true);
+            assert_eq!(walk.by_ref().count(), 1);
+            assert_eq!(walk.at(), 2);
+        }
+    }
+
+    #[test]
+    fn a_cycle_has_its_high_half_from_the_stamp_before() {
+        let event = |time| Item::Event { word: call(9), time: Some(time) };
+        assert_eq!(time_after(0x5_FFFF_FFF0, &event(0x11)), 0x5_0000_0011);
+        assert_eq!(time_after(0x6_0000_0011, &event(0xFFFF_FFF1)), 0x6_FFFF_FFF1);
+    }
+
+    #[test]
+    fn a_time_that_was_not_written_is_the_one_before() {
+        let mut words = [call(9), 0x55, 0, ret(9), 0, call(8), 0x77];
+        fill_holes(&mut words, true);
+        assert_eq!(words, [call(9), 0x55, escape(code::HOLE, 0), ret(9), 0x55, call(8), 0x77]);
+    }
+}
