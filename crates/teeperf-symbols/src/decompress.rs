@@ -1,0 +1,47 @@
+//! Sections that the linker compressed (`SHF_COMPRESSED`, zlib or zstd).
+
+use crate::Error;
+use crate::image::{Image, Section};
+use object::Endianness;
+use object::elf;
+use object::pod::from_bytes;
+use object::read::elf::CompressionHeader;
+use std::io::Read;
+
+/// Most bytes that a compressed byte may stand for. Debug information comes to about four.
+const MAX_RATIO: u64 = 128;
+
+/// What `bytes`, the content of a compressed section, stand for.
+pub(crate) fn decompress(image: &Image, section: &Section, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+    let malformed = |what| Error::malformed(&image.path, section.offset, what);
+    let parts = match image.is_64 {
+        true => split::<elf::CompressionHeader64<Endianness>>(image.endian, bytes),
+        false => split::<elf::CompressionHeader32<Endianness>>(image.endian, bytes),
+    };
+    let (format, size, data) =
+        parts.ok_or_else(|| malformed("the header of a compressed section is not whole"))?;
+    if size > (data.len() as u64).saturating_mul(MAX_RATIO) {
+        return Err(malformed("a compressed section claims to hold too much"));
+    }
+    let mut out = Vec::with_capacity(size as usize);
+    let done = match format {
+        elf::ELFCOMPRESS_ZLIB => {
+            flate2::bufread::ZlibDecoder::new(data).take(size).read_to_end(&mut out)
+        }
+        elf::ELFCOMPRESS_ZSTD => zstd::stream::read::Decoder::with_buffer(data)
+            .and_then(|decoder| decoder.take(size).read_to_end(&mut out)),
+        _ => return Err(malformed("a section is compressed in an unknown way")),
+    };
+    match done {
+        Ok(length) if length as u64 == size => Ok(out),
+        _ => Err(malformed("a compressed section does not decompress")),
+    }
+}
+
+fn split<H: CompressionHeader<Endian = Endianness>>(
+    endian: Endianness,
+    bytes: &[u8],
+) -> Option<(u32, u64, &[u8])> {
+    let (header, data) = from_bytes::<H>(bytes).ok()?;
+    Some((header.ch_type(endian), header.ch_size(endian).into(), data))
+}

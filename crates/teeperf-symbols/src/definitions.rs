@@ -1,0 +1,221 @@
+//! From the first addresses of functions to file and line, through DWARF's line programs.
+//!
+//! The definition's line is that of the *first* row at the function's first address: in
+//! optimised code a second row for the same address tells the line of the first statement,
+//! and that is what a lookup by address, as debuggers do it, would give. So this runs the
+//! line programs itself, one after the other, of those units that have a function asked for,
+//! and keeps what was asked for and nothing else, however large the program.
+
+use crate::Location;
+use gimli::{
+    Dwarf, EndianSlice, Error, IncompleteLineProgram, LineProgramHeader, LineRow, RunTimeEndian,
+    Unit, UnitHeader,
+};
+use std::collections::{HashMap, HashSet};
+
+type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
+
+/// Where the functions that start at these addresses are defined, in the same order. `bytes`
+/// is the size of all sections: it limits how long a hostile file can keep this at work.
+pub(crate) fn find(
+    dwarf: &Dwarf<Slice<'_>>,
+    bytes: u64,
+    starts: &[u64],
+) -> Result<Vec<Option<Location>>, Error> {
+    let mut wanted = starts.to_vec();
+    wanted.sort_unstable();
+    wanted.dedup();
+    let found = vec![None; wanted.len()];
+    let mut search = Search { dwarf, wanted, found, seen: HashSet::new(), work: 8 * bytes };
+    let mut units = dwarf.units();
+    let end = loop {
+        match units.next() {
+            // What is wrong in one unit says nothing of the next.
+            Ok(Some(header)) => search.unit(header),
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(error),
+        };
+    };
+    if search.found.iter().all(Option::is_none) {
+        end?;
+    }
+    let Search { wanted, found, .. } = search;
+    let place = |start| wanted.binary_search(start).ok();
+    Ok(starts.iter().map(|start| found[place(start)?].clone()).collect())
+}
+
+struct Search<'d, 'a> {
+    dwarf: &'d Dwarf<Slice<'a>>,
+    /// First addresses asked for, sorted.
+    wanted: Vec<u64>,
+    /// Where they are defined, as far as it was found.
+    found: Vec<Option<Location>>,
+    /// Offsets of line programs that have run: units may share one.
+    seen: HashSet<usize>,
+    /// Bytes of headers, rows and ranges that may still be looked at. An honest file has fewer
+    /// of them than bytes; in another, units may all name the same tables.
+    work: u64,
+}
+
+/// A row of the line table, as far as it matters here.
+#[derive(Clone, Copy)]
+struct Row {
+    file: u64,
+    line: Option<u32>,
+}
+
+/// Rows of one address: the first and the last that tell a line.
+struct Here {
+    address: u64,
+    first: Row,
+    last: Row,
+}
+
+impl<'a> Search<'_, 'a> {
+    /// Looks for what was asked for in one unit; nothing when something is wrong in it.
+    fn unit(&mut self, header: UnitHeader<Slice<'a>>) -> Option<()> {
+        let unit = self.dwarf.unit(header).ok()?;
+        let program = unit.line_program.as_ref()?;
+        self.spend(program.header().header_length() as u64)?;
+        let concerned = self.concerns(&unit).unwrap_or(true);
+        if concerned && self.seen.insert(program.header().offset().0) {
+            self.run(&unit, program.clone())?;
+        }
+        Some(())
+    }
+
+    /// Whether a unit has a function asked for. One that names no ranges may have any.
+    fn concerns(&mut self, unit: &Unit<Slice<'a>>) -> Option<bool> {
+        let mut ranges = self.dwarf.unit_ranges(unit).ok()?;
+        let mut is_empty = true;
+        while let Some(range) = ranges.next().ok()? {
+            self.spend(1)?;
+            is_empty = false;
+            let at = self.wanted.partition_point(|&start| start < range.begin);
+            if self.wanted.get(at).is_some_and(|&start| start < range.end) {
+                return Some(true);
+            }
+        }
+        Some(is_empty)
+    }
+
+    fn spend(&mut self, work: u64) -> Option<()> {
+        self.work = self.work.checked_sub(work)?;
+        Some(())
+    }
+
+    /// Runs a line program to its end, or to what is wrong in it.
+    fn run(
+        &mut self,
+        unit: &Unit<Slice<'a>>,
+        program: IncompleteLineProgram<Slice<'a>>,
+    ) -> Option<()> {
+        let mut files = Files { dwarf: self.dwarf, unit, paths: HashMap::new() };
+        let mut rows = program.rows();
+        // Where the present sequence stands, and the first address asked for not below it.
+        let mut sequence: Option<(Here, usize)> = None;
+        let mut is_left_out = false;
+        while let Some((header, row)) = rows.next_row().ok()? {
+            self.spend(1)?;
+            let (address, this) = (row.address(), Row::of(row));
+            match &mut sequence {
+                None => {
+                    // Linkers put what they left out at address 0.
+                    is_left_out = address == 0;
+                    let at = self.wanted.partition_point(|&start| start < address);
+                    sequence = Some((Here { address, first: this, last: this }, at));
+                }
+                Some((here, _)) if address <= here.address && !row.end_sequence() => {
+                    here.last = this;
+                    if here.first.line.is_none() {
+                        here.first = this;
+                    }
+                }
+                Some((here, at)) => {
+                    if !is_left_out {
+                        *at = self.settle(here, address, *at, header, &mut files);
+                    }
+                    *here = Here { address, first: this, last: this };
+                }
+            }
+            if row.end_sequence() {
+                sequence = None;
+            }
+        }
+        Some(())
+    }
+
+    /// Notes the rows at `here` for what was asked for from there to `end`, from the `at`th
+    /// address on; gives the first that lies beyond.
+    fn settle(
+        &mut self,
+        here: &Here,
+        end: u64,
+        mut at: usize,
+        header: &LineProgramHeader<Slice<'a>>,
+        files: &mut Files<'_, 'a>,
+    ) -> usize {
+        while let Some(&start) = self.wanted.get(at)
+            && start < end
+        {
+            let row = if start == here.address { here.first } else { here.last };
+            if self.found[at].is_none() {
+                let file = files.path(header, row.file);
+                self.found[at] = file.map(|file| Location { file, line: row.line });
+            }
+            at += 1;
+        }
+        at
+    }
+}
+
+impl Row {
+    fn of(row: &LineRow) -> Self {
+        let line = row.line().and_then(|line| u32::try_from(line.get()).ok());
+        Self { file: row.file_index(), line }
+    }
+}
+
+/// Paths of a line program's files.
+struct Files<'u, 'a> {
+    dwarf: &'u Dwarf<Slice<'a>>,
+    unit: &'u Unit<Slice<'a>>,
+    paths: HashMap<u64, Option<String>>,
+}
+
+impl<'a> Files<'_, 'a> {
+    fn path(&mut self, header: &LineProgramHeader<Slice<'a>>, index: u64) -> Option<String> {
+        if let Some(path) = self.paths.get(&index) {
+            return path.clone();
+        }
+        let path = self.render(header, index);
+        self.paths.insert(index, path.clone());
+        path
+    }
+
+    /// Working directory of the compiler, directory, file name; each of the last two may be
+    /// absolute.
+    fn render(&self, header: &LineProgramHeader<Slice<'a>>, index: u64) -> Option<String> {
+        let file = header.file(index)?;
+        let text = |value| self.dwarf.attr_string(self.unit, value).ok();
+        let mut path = self.unit.comp_dir.map_or_else(String::new, |part| lossy(&part));
+        if let Some(directory) = file.directory(header) {
+            push(&mut path, &lossy(&text(directory)?));
+        }
+        push(&mut path, &lossy(&text(file.path_name())?));
+        Some(path)
+    }
+}
+
+fn lossy(text: &Slice<'_>) -> String {
+    text.to_string_lossy().into_owned()
+}
+
+fn push(path: &mut String, part: &str) {
+    if part.starts_with('/') {
+        path.clear();
+    } else if !path.is_empty() && !path.ends_with('/') {
+        path.push('/');
+    }
+    path.push_str(part);
+}

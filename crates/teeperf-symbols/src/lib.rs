@@ -1,0 +1,32 @@
+//! Addresses of ELF files to functions, files and lines.
+//!
+//! * [`Functions`]: the function table of an executable or shared library, from its own
+//!   symbol table, a separate debug file, or what the dynamic linker sees.
+//! * [`Lines`]: where functions are defined, from DWARF.
+//! * [`demangle`]: names as programmers write them.
+//!
+//! Every address here is the file's own virtual address: an address in a process less the
+//! load bias of its module. Knows nothing of processes, recordings or words.
+//!
+//! Files are hostile: whatever stands in them, there is an answer or an [`Error`] that names
+//! the file, never a panic, and no allocation is larger than the file warrants. Files may
+//! also change while they are read. They are read into memory, not mapped, so that a file
+//! that is cut short gives an error where a mapped one would end the process with `SIGBUS`;
+//! the one exception stands in [`Lines`].
+
+mod decompress;
+mod definitions;
+mod demangle;
+mod error;
+mod functions;
+mod image;
+mod lines;
+mod plt;
+mod search;
+mod table;
+
+pub use demangle::demangle;
+pub use error::Error;
+pub use functions::{Functions, Origin, Symbol};
+pub use lines::{Lines, Location};
+pub use search::Search;

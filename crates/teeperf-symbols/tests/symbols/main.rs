@@ -1,0 +1,7 @@
+//! Symbols of real programs, built by the tests with the compilers of the machine.
+
+mod debug_files;
+mod functions;
+mod hostile;
+mod lines;
+mod toolchain;
