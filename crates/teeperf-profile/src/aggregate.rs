@@ -1,0 +1,373 @@
+//! What views need of a profile, so that they only draw: one tree for many threads, tables
+//! of functions, callers and callees, filters. Everything is made of [`Tree`]s and gives
+//! trees or rows; nothing here knows how a profile was made.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use crate::cost::sum_up;
+use crate::model::{Function, FunctionId, Node, Profile, Thread, Time, Tree};
+
+/// Levels of callers in [`bottom_up`].
+pub const MOST_CALLERS: usize = 256;
+
+/// A function over all its call paths.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Row {
+    /// Which.
+    pub function: FunctionId,
+    /// Times called.
+    pub calls: u64,
+    /// Time in it and all it called. A call within a call of the same function is in it once.
+    pub total: Time,
+    /// Time in itself.
+    pub self_time: Time,
+}
+
+/// What a table is sorted by; equal rows stand in the order of their names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// Largest total first.
+    Total,
+    /// Largest self time first.
+    SelfTime,
+    /// Most calls first.
+    Calls,
+    /// By name.
+    Name,
+}
+
+/// A pattern for function names. With `*` (any text) or `?` (any character) in it, it must
+/// fit the whole name; without, the name must contain it. Upper and lower case differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern(String);
+
+impl Pattern {
+    /// Of this text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// Whether a name fits.
+    pub fn fits(&self, name: &str) -> bool {
+        if !self.0.contains(['*', '?']) {
+            return name.contains(&self.0);
+        }
+        let pattern: Vec<char> = self.0.chars().collect();
+        let name: Vec<char> = name.chars().collect();
+        let (mut p, mut n) = (0, 0);
+        // Where the last star was, and how much of the name it has taken.
+        let mut star: Option<(usize, usize)> = None;
+        while n < name.len() {
+            match pattern.get(p) {
+                Some('*') => {
+                    star = Some((p, n));
+                    p += 1;
+                }
+                Some(&c) if c == '?' || c == name[n] => {
+                    p += 1;
+                    n += 1;
+                }
+                _ => {
+                    let Some((at, taken)) = star else { return false };
+                    star = Some((at, taken + 1));
+                    p = at + 1;
+                    n = taken + 1;
+                }
+            }
+        }
+        pattern[p..].iter().all(|&c| c == '*')
+    }
+}
+
+/// One tree for several threads: paths of the same functions are one.
+pub fn merged<'a>(threads: impl IntoIterator<Item = &'a Thread>) -> Tree {
+    let mut out = Tree { nodes: vec![empty_node(0, FunctionId(0))] };
+    let mut known: HashMap<(u32, FunctionId), u32> = HashMap::new();
+    for thread in threads {
+        let mut numbers: Vec<u32> = Vec::with_capacity(thread.tree.nodes.len());
+        for (at, node) in thread.tree.nodes.iter().enumerate() {
+            let number = if at == 0 {
+                0
+            } else {
+                let parent = numbers[node.parent as usize];
+                *known.entry((parent, node.function)).or_insert_with(|| {
+                    out.nodes.push(empty_node(parent, node.function));
+                    out.nodes.len() as u32 - 1
+                })
+            };
+            let there = &mut out.nodes[number as usize];
+            there.calls += node.calls;
+            there.self_time += node.self_time;
+            there.total += node.total;
+            numbers.push(number);
+        }
+    }
+    out
+}
+
+/// The tree seen from its leaves: below the root the functions, each with all its self time,
+/// below each its callers with the part of that time, and of its calls, that was on their
+/// account. A node's self time is that of the function right below the root, and none deeper.
+/// Callers are followed so many levels up as [`MOST_CALLERS`] says, so that a deep recursion
+/// makes no tree of the square of its depth.
+pub fn bottom_up(tree: &Tree) -> Tree {
+    let mut out = Tree { nodes: vec![empty_node(0, FunctionId(0))] };
+    let mut known: HashMap<(u32, FunctionId), u32> = HashMap::new();
+    for at in 1..tree.nodes.len() {
+        let own = tree.nodes[at];
+        out.nodes[0].total += own.self_time;
+        let (mut caller, mut there) = (at, 0u32);
+        for _ in 0..MOST_CALLERS {
+            if caller == 0 {
+                break;
+            }
+            let node = &tree.nodes[caller];
+            there = *known.entry((there, node.function)).or_insert_with(|| {
+                out.nodes.push(empty_node(there, node.function));
+                out.nodes.len() as u32 - 1
+            });
+            let sum = &mut out.nodes[there as usize];
+            sum.calls += own.calls;
+            sum.total += own.self_time;
+            if caller == at {
+                sum.self_time += own.self_time;
+            }
+            caller = node.parent as usize;
+        }
+    }
+    out
+}
+
+fn empty_node(parent: u32, function: FunctionId) -> Node {
+    Node { parent, function, calls: 0, self_time: Time::default(), total: Time::default() }
+}
+
+/// The functions of a tree, one row each, sorted.
+pub fn rows(tree: &Tree, functions: &[Function], sort: Sort) -> Vec<Row> {
+    let empty =
+        |function| Row { function, calls: 0, total: Time::default(), self_time: Time::default() };
+    let mut all: Vec<Row> = (0..functions.len() as u32).map(|i| empty(FunctionId(i))).collect();
+    // Calls of each function that are open on the path we are on.
+    let mut open = vec![0u32; functions.len()];
+    walk(tree, |step| match step {
+        Step::Enter(at) => {
+            let node = &tree.nodes[at as usize];
+            let row = &mut all[node.function.0 as usize];
+            row.calls += node.calls;
+            row.self_time += node.self_time;
+            if open[node.function.0 as usize] == 0 {
+                row.total += node.total;
+            }
+            open[node.function.0 as usize] += 1;
+        }
+        Step::Leave(at) => open[tree.nodes[at as usize].function.0 as usize] -= 1,
+    });
+    all.retain(|row| row.calls > 0 || row.total.high > 0.0);
+    sort_rows(&mut all, functions, sort);
+    all
+}
+
+/// Sorts rows.
+pub fn sort_rows(rows: &mut [Row], functions: &[Function], sort: Sort) {
+    let name = |row: &Row| {
+        let function = &functions[row.function.0 as usize];
+        (&function.name, &function.module)
+    };
+    let order = |a: &Row, b: &Row| match sort {
+        Sort::Total => b.total.value.total_cmp(&a.total.value),
+        Sort::SelfTime => b.self_time.value.total_cmp(&a.self_time.value),
+        Sort::Calls => b.calls.cmp(&a.calls),
+        Sort::Name => Ordering::Equal,
+    };
+    rows.sort_by(|a, b| order(a, b).then_with(|| name(a).cmp(&name(b))));
+}
+
+/// Who called a function: for each caller the calls, and the time of those calls in the
+/// function and all it called. Time of calls within calls of the function is not counted
+/// twice. Calls by none (the thread itself) have no caller. Largest total first.
+pub fn callers(
+    tree: &Tree,
+    functions: &[Function],
+    function: FunctionId,
+) -> Vec<(Option<FunctionId>, Row)> {
+    let mut found: HashMap<Option<FunctionId>, Row> = HashMap::new();
+    let mut open = 0u32;
+    walk(tree, |step| match step {
+        Step::Enter(at) if tree.nodes[at as usize].function == function => {
+            let node = &tree.nodes[at as usize];
+            let caller = (node.parent != 0).then(|| tree.nodes[node.parent as usize].function);
+            let outer = open == 0;
+            add_to(found.entry(caller).or_insert_with(|| empty_row(function)), node, outer);
+            open += 1;
+        }
+        Step::Leave(at) if tree.nodes[at as usize].function == function => open -= 1,
+        _ => {}
+    });
+    sorted(found.into_iter().collect(), functions, |caller| *caller)
+}
+
+/// Whom a function called: the calls, and the time of those calls. A callee within a callee
+/// of the same kind is not counted twice. Largest total first.
+pub fn callees(
+    tree: &Tree,
+    functions: &[Function],
+    function: FunctionId,
+) -> Vec<(Option<FunctionId>, Row)> {
+    let mut found: HashMap<Option<FunctionId>, Row> = HashMap::new();
+    // Of the path we are on: by callee, how many of its calls by the function are open.
+    let mut open: HashMap<FunctionId, u32> = HashMap::new();
+    let called_by_it = |at: u32| {
+        let node = &tree.nodes[at as usize];
+        node.parent != 0 && tree.nodes[node.parent as usize].function == function
+    };
+    walk(tree, |step| match step {
+        Step::Enter(at) if called_by_it(at) => {
+            let node = &tree.nodes[at as usize];
+            let count = open.entry(node.function).or_default();
+            let row = found.entry(Some(node.function)).or_insert_with(|| empty_row(node.function));
+            add_to(row, node, *count == 0);
+            *count += 1;
+        }
+        Step::Leave(at) if called_by_it(at) => {
+            if let Some(count) = open.get_mut(&tree.nodes[at as usize].function) {
+                *count -= 1;
+            }
+        }
+        _ => {}
+    });
+    sorted(found.into_iter().collect(), functions, |callee| *callee)
+}
+
+fn empty_row(function: FunctionId) -> Row {
+    Row { function, calls: 0, total: Time::default(), self_time: Time::default() }
+}
+
+fn add_to(row: &mut Row, node: &Node, outer: bool) {
+    row.calls += node.calls;
+    row.self_time += node.self_time;
+    if outer {
+        row.total += node.total;
+    }
+}
+
+fn sorted(
+    mut rows: Vec<(Option<FunctionId>, Row)>,
+    functions: &[Function],
+    who: impl Fn(&Option<FunctionId>) -> Option<FunctionId>,
+) -> Vec<(Option<FunctionId>, Row)> {
+    let name =
+        |row: &(Option<FunctionId>, Row)| who(&row.0).map(|id| &functions[id.0 as usize].name);
+    rows.sort_by(|a, b| {
+        b.1.total
+            .value
+            .total_cmp(&a.1.total.value)
+            .then_with(|| name(a).cmp(&name(b)))
+            .then(a.0.cmp(&b.0))
+    });
+    rows
+}
+
+/// The paths that go through a function that fits: below it whole, above it without their
+/// own time. Totals are of what is left.
+pub fn focus(tree: &Tree, functions: &[Function], pattern: &Pattern) -> Tree {
+    let fits = fitting(functions, pattern);
+    let count = tree.nodes.len();
+    // In a fitting function, or called from one, at whatever depth.
+    let mut within = vec![false; count];
+    for at in 1..count {
+        let node = &tree.nodes[at];
+        within[at] = within[node.parent as usize] || fits[node.function.0 as usize];
+    }
+    let mut keep = within.clone();
+    for at in (1..count).rev() {
+        if keep[at] {
+            keep[tree.nodes[at].parent as usize] = true;
+        }
+    }
+    select(tree, |at| keep[at], |at| within[at])
+}
+
+/// The tree without functions that fit, and without all that they called. Totals are of what
+/// is left.
+pub fn ignore(tree: &Tree, functions: &[Function], pattern: &Pattern) -> Tree {
+    let fits = fitting(functions, pattern);
+    let mut keep = vec![true; tree.nodes.len()];
+    for (at, node) in tree.nodes.iter().enumerate().skip(1) {
+        keep[at] = keep[node.parent as usize] && !fits[node.function.0 as usize];
+    }
+    select(tree, |at| keep[at], |_| true)
+}
+
+fn fitting(functions: &[Function], pattern: &Pattern) -> Vec<bool> {
+    functions.iter().map(|function| pattern.fits(&function.name)).collect()
+}
+
+fn select(tree: &Tree, keep: impl Fn(usize) -> bool, with_time: impl Fn(usize) -> bool) -> Tree {
+    let mut numbers = vec![0u32; tree.nodes.len()];
+    let mut out = Tree { nodes: Vec::new() };
+    for (at, node) in tree.nodes.iter().enumerate() {
+        if at > 0 && !keep(at) {
+            continue;
+        }
+        numbers[at] = out.nodes.len() as u32;
+        let self_time = if with_time(at) { node.self_time } else { Time::default() };
+        let parent = numbers[node.parent as usize];
+        out.nodes.push(Node { parent, self_time, total: Time::default(), ..*node });
+    }
+    sum_up(&mut out);
+    out
+}
+
+impl Profile {
+    /// The profile with another tree for each thread; threads that have no time and no call
+    /// left are gone.
+    pub fn with_trees(mut self, change: impl Fn(&Tree, &[Function]) -> Tree) -> Self {
+        for thread in &mut self.threads {
+            thread.tree = change(&thread.tree, &self.functions);
+        }
+        self.threads.retain(|thread| {
+            thread.tree.nodes.len() > 1
+                || thread.tree.nodes.first().is_some_and(|root| root.total.high > 0.0)
+        });
+        self
+    }
+}
+
+/// A step of a walk over a tree.
+enum Step {
+    /// Into a node; its children follow.
+    Enter(u32),
+    /// Out of it.
+    Leave(u32),
+}
+
+/// Walks over all nodes but the root, children within their parents, in order.
+fn walk(tree: &Tree, mut visit: impl FnMut(Step)) {
+    let count = tree.nodes.len();
+    let (mut child, mut sibling) = (vec![0u32; count], vec![0u32; count]);
+    for at in (1..count).rev() {
+        let parent = tree.nodes[at].parent as usize;
+        sibling[at] = child[parent];
+        child[parent] = at as u32;
+    }
+    let mut at = child.first().copied().unwrap_or(0);
+    while at != 0 {
+        visit(Step::Enter(at));
+        if child[at as usize] != 0 {
+            at = child[at as usize];
+            continue;
+        }
+        loop {
+            visit(Step::Leave(at));
+            if sibling[at as usize] != 0 {
+                at = sibling[at as usize];
+                break;
+            }
+            at = tree.nodes[at as usize].parent;
+            if at == 0 {
+                break;
+            }
+        }
+    }
+}

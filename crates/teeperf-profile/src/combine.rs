@@ -1,0 +1,57 @@
+//! Several profiles as one. Associative: which of them are put together first makes no
+//! difference to calls and times but for the rounding of sums.
+
+use std::collections::HashMap;
+
+use crate::model::{Function, FunctionId, Health, Profile};
+
+/// All threads of both, functions of one name and module as one. What is known of the run is
+/// that of the first, but for its length, which is the sum.
+pub fn combine(mut first: Profile, second: Profile) -> Profile {
+    let mut known: HashMap<(String, String), FunctionId> = HashMap::new();
+    for (number, function) in first.functions.iter().enumerate() {
+        known.insert(key(function), FunctionId(number as u32));
+    }
+    let numbers: Vec<FunctionId> = second
+        .functions
+        .into_iter()
+        .map(|function| {
+            *known.entry(key(&function)).or_insert_with(|| {
+                first.functions.push(function);
+                FunctionId(first.functions.len() as u32 - 1)
+            })
+        })
+        .collect();
+    for mut thread in second.threads {
+        // The root's function means nothing.
+        for node in thread.tree.nodes.iter_mut().skip(1) {
+            node.function = numbers[node.function.0 as usize];
+        }
+        first.threads.push(thread);
+    }
+    first.info.duration_ns = first.info.duration_ns.saturating_add(second.info.duration_ns);
+    add_health(&mut first.health, second.health);
+    first
+}
+
+fn key(function: &Function) -> (String, String) {
+    (function.name.clone(), function.module.clone())
+}
+
+fn add_health(health: &mut Health, other: Health) {
+    health.events += other.events;
+    health.lost = health.lost.saturating_add(other.lost);
+    health.mended = health.mended.saturating_add(other.mended);
+    health.open = health.open.saturating_add(other.open);
+    health.unopened = health.unopened.saturating_add(other.unopened);
+    for (name, times, ns) in other.gaps {
+        match health.gaps.iter_mut().find(|gap| gap.0 == name) {
+            Some(gap) => {
+                gap.1 += times;
+                gap.2 = gap.2.saturating_add(ns);
+            }
+            None => health.gaps.push((name, times, ns)),
+        }
+    }
+    health.warnings.extend(other.warnings);
+}

@@ -1,0 +1,352 @@
+//! What packets say, taken apart: every field by its name. Text is made UTF-8; what does not
+//! parse is [`Body::Malformed`], never a panic.
+
+use teeperf_wire::body::{self, chunk};
+use teeperf_wire::fields::{self, Field};
+use teeperf_wire::packet::kind;
+
+/// A packet with its contents.
+#[derive(Clone, Debug)]
+pub struct Packet<'a> {
+    /// Where it begins in the stream.
+    pub offset: u64,
+    /// Its number.
+    pub sequence: u32,
+    /// Bytes of payload.
+    pub length: u32,
+    /// What it says.
+    pub body: Body<'a>,
+}
+
+/// Contents of a packet.
+#[derive(Clone, Debug)]
+pub enum Body<'a> {
+    /// First packet: the run.
+    Start(Box<Start>),
+    /// A process attached.
+    Process(Process),
+    /// Words of a thread; see [`crate::chunks`].
+    Chunk(chunk::Header, &'a [u8]),
+    /// Symbols of a module.
+    Symbols(Symbols<'a>),
+    /// Name of a thread.
+    Thread(Thread),
+    /// A process ended.
+    ProcessEnd(ProcessEnd),
+    /// Something the user should know.
+    Notice(Notice),
+    /// The recording was closed in order.
+    End(End),
+    /// A type that this reader does not know.
+    Unknown(u16),
+    /// A known type whose payload cannot be taken apart: type, and offset in the payload.
+    Malformed(u16, usize),
+}
+
+/// [`teeperf_wire::body::start`]. Numbers that are missing are 0, texts empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Start {
+    pub major: u16,
+    pub minor: u16,
+    pub writer: String,
+    pub clock: u64,
+    pub hz: u64,
+    pub period: u64,
+    pub clock_reason: String,
+    pub clock_start: u64,
+    pub wall_ns: u64,
+    pub arguments: Vec<String>,
+    pub host: String,
+    pub system: String,
+    pub machine: String,
+    pub processor: String,
+    pub processors: u64,
+    pub on_full: u64,
+    pub directory: String,
+    /// Hot, then cold: call caller, call callee, return callee, return caller; picoseconds.
+    pub hook_cost_ps: Option<[u64; 8]>,
+}
+
+/// [`teeperf_wire::body::process`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Process {
+    pub id: u32,
+    pub pid: u32,
+    pub parent_pid: u32,
+    pub executable: String,
+    pub arguments: Vec<String>,
+    pub time: u64,
+    pub exec_of: u32,
+}
+
+/// [`teeperf_wire::body::process_end`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct ProcessEnd {
+    pub id: u32,
+    pub time: u64,
+    pub exit_status: Option<i64>,
+    pub signal: Option<i64>,
+}
+
+/// [`teeperf_wire::body::thread`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Thread {
+    pub process: u32,
+    pub serial: u32,
+    pub tid: u32,
+    pub name: Option<String>,
+}
+
+/// [`teeperf_wire::body::notice`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Notice {
+    pub level: u64,
+    pub text: String,
+    pub process: u32,
+}
+
+/// [`teeperf_wire::body::end`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct End {
+    pub time: u64,
+    pub words: u64,
+    pub exit_status: Option<i64>,
+    pub signal: Option<i64>,
+    pub reason: String,
+    pub recorder_cpu_ns: u64,
+}
+
+/// [`teeperf_wire::body::symbols`].
+#[derive(Clone, Debug)]
+pub struct Symbols<'a> {
+    /// Number of the process.
+    pub process: u32,
+    /// First site of the window.
+    pub first_site: u32,
+    payload: &'a [u8],
+}
+
+/// One symbol. Its bytes are as the linker and the compiler wrote them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Symbol<'a> {
+    /// Site of its first byte.
+    pub site: u32,
+    /// Size in bytes.
+    pub size: u32,
+    /// Line, 0 unknown.
+    pub line: u32,
+    /// Mangled name.
+    pub name: &'a [u8],
+    /// Source file, may be empty.
+    pub file: &'a [u8],
+}
+
+impl<'a> Symbols<'a> {
+    /// The symbols; those cut short are left out.
+    pub fn iter(&self) -> impl Iterator<Item = Symbol<'a>> + use<'a> {
+        fields::read(self.payload)
+            .map_while(Result::ok)
+            .filter(|field| field.tag == body::symbols::SYMBOL)
+            .filter_map(|field| Symbol::decode(field.value))
+    }
+}
+
+impl<'a> Symbol<'a> {
+    fn decode(value: &'a [u8]) -> Option<Self> {
+        let (site, rest) = value.split_first_chunk()?;
+        let (size, rest) = rest.split_first_chunk()?;
+        let (line, rest) = rest.split_first_chunk()?;
+        let (length, rest) = rest.split_first_chunk()?;
+        let (name, file) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
+        Some(Self {
+            site: u32::from_le_bytes(*site),
+            size: u32::from_le_bytes(*size),
+            line: u32::from_le_bytes(*line),
+            name,
+            file,
+        })
+    }
+}
+
+/// Takes a payload apart.
+pub(crate) fn decode(packet_kind: u16, payload: &[u8]) -> Body<'_> {
+    let result = match packet_kind {
+        kind::START => start(payload).map(|start| Body::Start(Box::new(start))),
+        kind::PROCESS => process(payload).map(Body::Process),
+        kind::CHUNK => {
+            return match chunk::Header::decode(payload) {
+                Some((header, data)) => Body::Chunk(header, data),
+                None => Body::Malformed(packet_kind, 0),
+            };
+        }
+        kind::SYMBOLS => symbols(payload).map(Body::Symbols),
+        kind::THREAD => thread(payload).map(Body::Thread),
+        kind::PROCESS_END => process_end(payload).map(Body::ProcessEnd),
+        kind::NOTICE => notice(payload).map(Body::Notice),
+        kind::END => end(payload).map(Body::End),
+        _ => return Body::Unknown(packet_kind),
+    };
+    result.unwrap_or_else(|fields::CutOff { at }| Body::Malformed(packet_kind, at))
+}
+
+type Decoded<T> = Result<T, fields::CutOff>;
+
+fn text(field: &Field<'_>) -> String {
+    String::from_utf8_lossy(field.value).into_owned()
+}
+
+fn number(field: &Field<'_>) -> u64 {
+    field.number().unwrap_or(0)
+}
+
+/// Numbers of 32 bits; what is larger is no number this recording can have meant.
+fn number32(field: &Field<'_>) -> u32 {
+    u32::try_from(number(field)).unwrap_or(0)
+}
+
+fn signed(field: &Field<'_>) -> Option<i64> {
+    field.number().map(|n| n as i64)
+}
+
+fn start(payload: &[u8]) -> Decoded<Start> {
+    use body::start as tag;
+    let mut out = Start::default();
+    for field in fields::read(payload) {
+        let field = field?;
+        match field.tag {
+            tag::VERSION => {
+                let version = number32(&field);
+                out.major = version as u16;
+                out.minor = (version >> 16) as u16;
+            }
+            tag::WRITER => out.writer = text(&field),
+            tag::CLOCK => out.clock = number(&field),
+            tag::HZ => out.hz = number(&field),
+            tag::PERIOD => out.period = number(&field),
+            tag::CLOCK_REASON => out.clock_reason = text(&field),
+            tag::CLOCK_START => out.clock_start = number(&field),
+            tag::WALL_NS => out.wall_ns = number(&field),
+            tag::ARGUMENT => out.arguments.push(text(&field)),
+            tag::HOST => out.host = text(&field),
+            tag::SYSTEM => out.system = text(&field),
+            tag::MACHINE => out.machine = text(&field),
+            tag::PROCESSOR => out.processor = text(&field),
+            tag::PROCESSORS => out.processors = number(&field),
+            tag::ON_FULL => out.on_full = number(&field),
+            tag::DIRECTORY => out.directory = text(&field),
+            tag::HOOK_COST_PS => out.hook_cost_ps = eight_numbers(field.value),
+            _ => {}
+        }
+    }
+    Ok(out)
+}
+
+fn eight_numbers(value: &[u8]) -> Option<[u64; 8]> {
+    let (numbers, rest) = value.as_chunks::<8>();
+    let numbers: &[[u8; 8]; 8] = numbers.try_into().ok()?;
+    rest.is_empty().then(|| numbers.map(u64::from_le_bytes))
+}
+
+fn process(payload: &[u8]) -> Decoded<Process> {
+    use body::process as tag;
+    let mut out = Process::default();
+    for field in fields::read(payload) {
+        let field = field?;
+        match field.tag {
+            tag::ID => out.id = number32(&field),
+            tag::PID => out.pid = number32(&field),
+            tag::PARENT_PID => out.parent_pid = number32(&field),
+            tag::EXECUTABLE => out.executable = text(&field),
+            tag::ARGUMENT => out.arguments.push(text(&field)),
+            tag::TIME => out.time = number(&field),
+            tag::EXEC_OF => out.exec_of = number32(&field),
+            _ => {}
+        }
+    }
+    Ok(out)
+}
+
+fn process_end(payload: &[u8]) -> Decoded<ProcessEnd> {
+    use body::process_end as tag;
+    let mut out = ProcessEnd::default();
+    for field in fields::read(payload) {
+        let field = field?;
+        match field.tag {
+            tag::ID => out.id = number32(&field),
+            tag::TIME => out.time = number(&field),
+            tag::EXIT_STATUS => out.exit_status = signed(&field),
+            tag::SIGNAL => out.signal = signed(&field),
+            _ => {}
+        }
+    }
+    Ok(out)
+}
+
+fn thread(payload: &[u8]) -> Decoded<Thread> {
+    use body::thread as tag;
+    let mut out = Thread::default();
+    for field in fields::read(payload) {
+        let field = field?;
+        match field.tag {
+            tag::PROCESS => out.process = number32(&field),
+            tag::SERIAL => out.serial = number32(&field),
+            tag::TID => out.tid = number32(&field),
+            tag::NAME => out.name = Some(text(&field)),
+            _ => {}
+        }
+    }
+    Ok(out)
+}
+
+fn notice(payload: &[u8]) -> Decoded<Notice> {
+    use body::notice as tag;
+    let mut out = Notice::default();
+    for field in fields::read(payload) {
+        let field = field?;
+        match field.tag {
+            tag::LEVEL => out.level = number(&field),
+            tag::TEXT => out.text = text(&field),
+            tag::PROCESS => out.process = number32(&field),
+            _ => {}
+        }
+    }
+    Ok(out)
+}
+
+fn end(payload: &[u8]) -> Decoded<End> {
+    use body::end as tag;
+    let mut out = End::default();
+    for field in fields::read(payload) {
+        let field = field?;
+        match field.tag {
+            tag::TIME => out.time = number(&field),
+            tag::WORDS => out.words = number(&field),
+            tag::EXIT_STATUS => out.exit_status = signed(&field),
+            tag::SIGNAL => out.signal = signed(&field),
+            tag::REASON => out.reason = text(&field),
+            tag::RECORDER_CPU_NS => out.recorder_cpu_ns = number(&field),
+            _ => {}
+        }
+    }
+    Ok(out)
+}
+
+fn symbols(payload: &[u8]) -> Decoded<Symbols<'_>> {
+    use body::symbols as tag;
+    let mut out = Symbols { process: 0, first_site: 0, payload };
+    for field in fields::read(payload) {
+        let field = field?;
+        match field.tag {
+            tag::PROCESS => out.process = number32(&field),
+            tag::FIRST_SITE => out.first_site = number32(&field),
+            _ => {}
+        }
+    }
+    Ok(out)
+}

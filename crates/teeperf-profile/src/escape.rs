@@ -1,0 +1,196 @@
+//! Escapes with their payload taken apart, for whoever reads words one by one.
+
+use teeperf_wire::shared::ClockKind;
+use teeperf_wire::word::{self, code, module};
+
+/// An escape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Escape<'a> {
+    /// The clock moved by so many units.
+    Tick(u32),
+    /// An event was lost here.
+    Hole,
+    /// `setjmp` under this number.
+    Mark(u32),
+    /// `longjmp` to this number.
+    Jump(u32),
+    /// `vfork` begins.
+    VforkBegin,
+    /// The parent goes on after `vfork`.
+    VforkEnd,
+    /// Absolute time, clock units.
+    Stamp(u64),
+    /// A stretch without events.
+    Gap(Gap),
+    /// Another stack runs from here on.
+    Switch {
+        /// Id of the stack left, [`word::ABANDONED`] when it will not run again.
+        left: u64,
+        /// Id of the stack entered.
+        entered: u64,
+    },
+    /// The stack of this id begins anew and empty.
+    StackNew(u64),
+    /// An exception is caught in the function at this site.
+    Catch(u32),
+    /// A call or return of code outside every window.
+    Far {
+        /// Whether it is a return.
+        is_return: bool,
+        /// Address of the function.
+        address: u64,
+        /// Low 32 bits of the counter, in `cycle` chunks.
+        time: Option<u32>,
+    },
+    /// A window was given out or taken back.
+    Module(Module<'a>),
+    /// Name of the thread.
+    Name(Text<'a>),
+    /// Text of the program.
+    Note(Text<'a>),
+    /// Nothing: fills a place.
+    Pad,
+    /// A code that this reader does not know.
+    Unknown(u32),
+    /// A known code whose payload is not what it must be.
+    Malformed(u32),
+}
+
+/// [`code::GAP`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// One of [`word::gap`].
+    pub reason: u32,
+    /// Events lost.
+    pub lost: u64,
+    /// Frames that were there and are gone.
+    pub popped: u32,
+    /// Frames that came and are not known.
+    pub pushed: u32,
+    /// Clock units to leave out.
+    pub units: u64,
+}
+
+/// [`code::MODULE`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Module<'a> {
+    /// Whether the window opens; else it is retired.
+    pub opens: bool,
+    /// First site.
+    pub first_site: u32,
+    /// Number of sites.
+    pub sites: u32,
+    /// Address of the window's first byte.
+    pub address: u64,
+    /// Load bias.
+    pub bias: u64,
+    /// Build-id.
+    pub build_id: Text<'a>,
+    /// Path.
+    pub path: Text<'a>,
+}
+
+/// Bytes in payload words, three in each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Text<'a> {
+    words: &'a [u32],
+    limit: usize,
+}
+
+impl Text<'_> {
+    /// The bytes. The last word may add one or two zeros.
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut bytes: Vec<u8> = self.words.iter().flat_map(|&w| word::unpack_bytes(w)).collect();
+        bytes.truncate(self.limit);
+        bytes
+    }
+}
+
+impl std::fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let bytes = self.bytes();
+        let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
+        f.write_str(&String::from_utf8_lossy(text))
+    }
+}
+
+/// The escape at `words[at]`, which must be one, and where the next word stands. Nothing
+/// when its payload is not whole: then no word behind it can be trusted.
+pub fn read(words: &[u32], at: usize, clock: ClockKind) -> Option<(Escape<'_>, usize)> {
+    let escape = *words.get(at)?;
+    let (escape_code, arg) = (escape >> 24 & 0x1F, escape & word::MAX_ARG);
+    if !word::has_payload(escape_code) {
+        return Some((alone(escape_code, arg), at + 1));
+    }
+    let count = word::payload_value(*words.get(at + 1)?)? as usize;
+    let payload = words.get(at + 2..)?.get(..count)?;
+    let known = with_payload(escape_code, arg, payload, clock);
+    Some((known.unwrap_or(Escape::Malformed(escape_code)), at + 2 + count))
+}
+
+fn alone(escape_code: u32, arg: u32) -> Escape<'static> {
+    match escape_code {
+        code::TICK => Escape::Tick(arg),
+        code::HOLE => Escape::Hole,
+        code::PAD => Escape::Pad,
+        code::MARK => Escape::Mark(arg),
+        code::JUMP => Escape::Jump(arg),
+        code::VFORK_BEGIN => Escape::VforkBegin,
+        code::VFORK_END => Escape::VforkEnd,
+        other => Escape::Unknown(other),
+    }
+}
+
+fn with_payload<'a>(
+    escape_code: u32,
+    arg: u32,
+    payload: &'a [u32],
+    clock: ClockKind,
+) -> Option<Escape<'a>> {
+    Some(match escape_code {
+        code::STAMP => Escape::Stamp(word::join(payload.get(..2)?)?),
+        code::GAP => Escape::Gap(Gap {
+            reason: arg,
+            lost: word::join(payload.get(..2)?)?,
+            popped: word::payload_value(*payload.get(2)?)?,
+            pushed: word::payload_value(*payload.get(3)?)?,
+            units: word::join(payload.get(4..6)?)?,
+        }),
+        code::SWITCH => Escape::Switch {
+            left: word::join(payload.get(..2)?)?,
+            entered: word::join(payload.get(2..4)?)?,
+        },
+        code::STACK_NEW => Escape::StackNew(word::join(payload.get(..2)?)?),
+        code::CATCH => Escape::Catch(word::payload_value(*payload.first()?)?),
+        code::FAR => Escape::Far {
+            is_return: arg & 1 == 1,
+            address: word::join(payload.get(..3)?)?,
+            time: match clock {
+                ClockKind::Tick => None,
+                ClockKind::Cycle => Some(*payload.get(3)?),
+            },
+        },
+        code::MODULE => Escape::Module(module_payload(payload)?),
+        code::NAME => Escape::Name(Text { words: payload, limit: usize::MAX }),
+        code::NOTE => Escape::Note(Text { words: payload, limit: usize::MAX }),
+        other => Escape::Unknown(other),
+    })
+}
+
+fn module_payload(payload: &[u32]) -> Option<Module<'_>> {
+    let (fixed, texts) = payload.split_at_checked(module::FIXED)?;
+    let build_id_bytes = word::payload_value(fixed[9])? as usize;
+    if build_id_bytes > module::MAX_BUILD_ID {
+        return None;
+    }
+    let (build_id, path) = texts.split_at_checked(build_id_bytes.div_ceil(3))?;
+    Some(Module {
+        opens: word::payload_value(fixed[0])? != 0,
+        first_site: word::payload_value(fixed[1])?,
+        sites: word::payload_value(fixed[2])?,
+        address: word::join(&fixed[3..6])?,
+        bias: word::join(&fixed[6..9])?,
+        build_id: Text { words: build_id, limit: build_id_bytes },
+        path: Text { words: path, limit: module::MAX_PATH },
+    })
+}

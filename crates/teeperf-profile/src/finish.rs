@@ -1,0 +1,292 @@
+//! From replayed trees to the profile: names for words, nanoseconds for clock units, hook
+//! cost taken off, threads in order, and everything the recording says about its run.
+
+use std::collections::{HashMap, HashSet};
+
+use teeperf_wire::shared::ClockKind;
+use teeperf_wire::word::gap;
+
+use crate::contents::{Body, End, Process, Start};
+use crate::cost::{self, HookCost};
+use crate::model::{FunctionId, Health, Info, Node, Profile, Thread, Time, Tree};
+use crate::names::{Names, SymbolTables, file_name};
+use crate::recording::is_later;
+use crate::replay::{CallTree, Counts, Figures, Threads, pseudo};
+use crate::warnings::Warnings;
+
+/// Most processes, and most named threads, whose names are kept.
+const MAX_NAMED: usize = 1 << 20;
+
+/// What packets other than chunks say.
+#[derive(Default)]
+pub(crate) struct Gathered {
+    start: Option<Box<Start>>,
+    end: Option<End>,
+    processes: HashMap<u32, Process>,
+    threads: HashMap<(u32, u32), String>,
+    symbols: SymbolTables,
+    unknown_packets: HashMap<u16, (u64, u64)>,
+    /// Words of all chunks that were read.
+    pub(crate) words: u64,
+    /// What is wrong with the recording.
+    pub(crate) warnings: Warnings,
+}
+
+impl Gathered {
+    /// Takes a packet that is no chunk; `offset` is where it stands.
+    pub(crate) fn take(&mut self, offset: u64, body: Body<'_>) {
+        match body {
+            Body::Start(start) => self.start(offset, start),
+            Body::Process(process) => {
+                if self.processes.len() < MAX_NAMED {
+                    self.processes.insert(process.id, process);
+                }
+            }
+            Body::Symbols(symbols) => self.symbols.add(&symbols),
+            Body::Thread(thread) => {
+                if let Some(name) = thread.name
+                    && self.threads.len() < MAX_NAMED
+                {
+                    self.threads.insert((thread.process, thread.serial), name);
+                }
+            }
+            Body::Notice(notice) if notice.level > 0 => self.warnings.add(|| notice.text),
+            Body::Notice(_) | Body::ProcessEnd(_) => {}
+            Body::End(end) => {
+                if !end.reason.is_empty() {
+                    self.warnings.add(|| format!("recording ended before the command: {}", end.reason));
+                }
+                self.end = Some(end);
+            }
+            Body::Unknown(kind) => {
+                let (times, _) = self.unknown_packets.entry(kind).or_insert((0, offset));
+                *times += 1;
+            }
+            Body::Malformed(kind, at) => self.warnings.add(|| {
+                format!("packet at offset {offset}: type {kind} cannot be read from byte {at} of its payload on")
+            }),
+            // Chunks go to replay.
+            Body::Chunk(..) => {}
+        }
+    }
+
+    fn start(&mut self, offset: u64, start: Box<Start>) {
+        if self.start.is_some() {
+            self.warnings.add(|| format!("offset {offset}: another start packet is not used"));
+            return;
+        }
+        if is_later(start.major, start.minor) {
+            self.warnings.add(|| {
+                format!(
+                    "recording format {}.{} is newer than this reader's: what it does not know is skipped",
+                    start.major, start.minor
+                )
+            });
+        }
+        self.start = Some(start);
+    }
+
+    /// The profile, with what replay found.
+    pub(crate) fn finish(mut self, mut threads: Threads, keep_hook_cost: bool) -> Profile {
+        self.warn_of_what_is_missing();
+        let hz = self.start.as_ref().map_or(0, |start| start.hz);
+        let ns_per_unit = if hz > 0 { 1e9 / hz as f64 } else { 1.0 };
+        let ns = |units: u64| (units as f64 * ns_per_unit) as u64;
+        let hook_cost = self.start.as_ref().and_then(|start| start.hook_cost_ps);
+        if hook_cost.is_none() {
+            self.warnings
+                .add(|| "the recording does not say what hooks cost: times include it".into());
+        }
+        let open = threads.open_frames();
+        let counts = std::mem::take(&mut threads.shared.counts);
+        let windows = std::mem::take(&mut threads.shared.windows);
+        let far = std::mem::take(&mut threads.shared.far);
+        let mut names = Names::new(std::mem::take(&mut self.symbols), windows, far);
+        let mut trees: Vec<(Thread, usize)> = Vec::new();
+        for (key, process, figures, tree) in threads.shown() {
+            let thread = self.thread(key, process, figures, &ns);
+            trees.push((thread, tree));
+        }
+        let mut out = Vec::with_capacity(trees.len());
+        for (mut thread, tree) in trees {
+            // The replayed tree is let go as soon as the thread has its own.
+            let Some(tree) = threads.trees.get_mut(tree).and_then(Option::take) else { continue };
+            thread.tree = convert(&tree, &mut names, ns_per_unit);
+            out.push(thread);
+        }
+        let functions = names.into_functions();
+        let cost = hook_cost.filter(|_| !keep_hook_cost);
+        for thread in &mut out {
+            if let Some([a, b, c, d, cold @ ..]) = cost {
+                let (hot, cold) = (HookCost::from_ps([a, b, c, d]), HookCost::from_ps(cold));
+                cost::take_off(&mut thread.tree, functions.len(), hot, cold);
+            }
+            cost::sum_up(&mut thread.tree);
+        }
+        let total =
+            |thread: &Thread| thread.tree.nodes.first().map_or(0.0, |root| root.total.value);
+        out.sort_by(|a, b| total(b).total_cmp(&total(a)).then((a.pid, a.tid).cmp(&(b.pid, b.tid))));
+        let info = self.info(ns_per_unit, counts.span);
+        self.warnings.append(&mut threads.shared.warnings);
+        let health = health(counts, open, self.warnings, &ns);
+        Profile { info, functions, threads: out, health }
+    }
+
+    fn warn_of_what_is_missing(&mut self) {
+        if self.start.is_none() {
+            self.warnings.add(|| {
+                "there is no start packet: times are in clock units, not nanoseconds".into()
+            });
+        } else if self.start.as_ref().is_some_and(|start| start.hz == 0) {
+            self.warnings.add(|| {
+                "the clock's rate is not given: times are in clock units, not nanoseconds".into()
+            });
+        }
+        match &self.end {
+            None => self.warnings.add(|| {
+                "the recording has no end: what came after its last packet is missing".into()
+            }),
+            Some(end) if end.words != 0 && end.words != self.words => {
+                let (written, read) = (end.words, self.words);
+                self.warnings.add(|| format!("{written} words were recorded, {read} are here"));
+            }
+            Some(_) => {}
+        }
+        let mut unknown: Vec<_> = std::mem::take(&mut self.unknown_packets).into_iter().collect();
+        unknown.sort_unstable();
+        for (kind, (times, offset)) in unknown {
+            self.warnings.add(|| {
+                format!("{times} packets of type {kind}, which this reader does not know, were skipped; the first at offset {offset}")
+            });
+        }
+        let left_out = self.symbols.left_out;
+        if left_out > 0 {
+            self.warnings.add(|| format!("{left_out} symbols were too many to be kept"));
+        }
+    }
+
+    fn thread(
+        &self,
+        serial: Option<u32>,
+        process: u32,
+        figures: Figures,
+        ns: &impl Fn(u64) -> u64,
+    ) -> Thread {
+        let known = self.processes.get(&process);
+        let told = serial.and_then(|serial| self.threads.get(&(process, serial)).cloned());
+        let name = told
+            .or(figures.name)
+            .filter(|name| !name.is_empty())
+            .or_else(|| known.map(|process| file_name(&process.executable)))
+            .unwrap_or_default();
+        Thread {
+            pid: known.map_or(0, |process| process.pid),
+            tid: figures.tid,
+            name,
+            merged: figures.threads,
+            events: figures.events,
+            wall_ns: ns(figures.wall),
+            cpu_ns: figures.cpu_ns,
+            waited_ns: ns(figures.waited),
+            tree: Tree::default(),
+        }
+    }
+
+    fn info(&mut self, ns_per_unit: f64, span: Option<(u64, u64)>) -> Info {
+        let start = self.start.take().map_or_else(Start::default, |start| *start);
+        let end = self.end.take();
+        let (first, last) = span.unwrap_or((start.clock_start, start.clock_start));
+        let began = if start.clock_start > 0 { start.clock_start } else { first };
+        let ended = end.as_ref().map_or(last, |end| end.time.max(last));
+        let sum = |ps: &[u64]| ps.iter().fold(0u64, |sum, &ps| sum.saturating_add(ps));
+        Info {
+            command: start.arguments,
+            host: start.host,
+            system: start.system,
+            machine: start.machine,
+            processor: start.processor,
+            processors: start.processors.try_into().unwrap_or(u32::MAX),
+            clock: match u32::try_from(start.clock).ok().and_then(ClockKind::from_u32) {
+                Some(ClockKind::Tick) => "tick".into(),
+                Some(ClockKind::Cycle) => "cycle".into(),
+                None => String::new(),
+            },
+            clock_reason: start.clock_reason,
+            period_ns: start.period as f64 * ns_per_unit,
+            started_ns: start.wall_ns,
+            duration_ns: (ended.saturating_sub(began) as f64 * ns_per_unit) as u64,
+            exit_status: end.as_ref().and_then(|end| end.exit_status),
+            signal: end.as_ref().and_then(|end| end.signal),
+            hook_cost_ps: start.hook_cost_ps.map(|ps| (sum(&ps[..4]), sum(&ps[4..]))),
+        }
+    }
+}
+
+/// A replayed tree with functions and nanoseconds; no totals yet.
+fn convert(tree: &CallTree, names: &mut Names, ns_per_unit: f64) -> Tree {
+    let nodes = tree.tree.nodes();
+    let mut words: Vec<u32> = nodes.iter().skip(1).map(|node| node.word).collect();
+    words.sort_unstable();
+    words.dedup();
+    let functions: HashMap<u32, FunctionId> =
+        words.iter().map(|&word| (word, names.function(tree.process, word))).collect();
+    // Two words may be one function: then their paths are one as well.
+    let distinct: HashSet<FunctionId> = functions.values().copied().collect();
+    let mut merged: Option<HashMap<(u32, FunctionId), u32>> =
+        (distinct.len() < functions.len()).then(HashMap::new);
+    let mut numbers: Vec<u32> = Vec::with_capacity(nodes.len());
+    let mut out: Vec<Node> = Vec::with_capacity(nodes.len());
+    for (at, node) in nodes.iter().enumerate() {
+        let ns = node.time as f64 * ns_per_unit;
+        let self_time = Time { value: ns, low: ns, high: ns };
+        let calls = tree.calls(at as u32);
+        let is_root = node.word == pseudo::ROOT;
+        let parent = if is_root { 0 } else { numbers[node.parent as usize] };
+        let function = functions.get(&node.word).copied().unwrap_or(FunctionId(0));
+        let next = out.len() as u32;
+        let number = match &mut merged {
+            Some(merged) if !is_root => *merged.entry((parent, function)).or_insert(next),
+            _ => next,
+        };
+        if number == next {
+            out.push(Node { parent, function, calls, self_time, total: Time::default() });
+        } else {
+            out[number as usize].calls += calls;
+            out[number as usize].self_time += self_time;
+        }
+        numbers.push(number);
+    }
+    Tree { nodes: out }
+}
+
+fn health(counts: Counts, open: u64, warnings: Warnings, ns: &impl Fn(u64) -> u64) -> Health {
+    let mut gaps: Vec<_> = counts.gaps.into_iter().collect();
+    gaps.sort_unstable();
+    Health {
+        events: counts.events,
+        lost: counts.lost,
+        mended: counts.mended,
+        open,
+        unopened: counts.unopened,
+        gaps: gaps
+            .into_iter()
+            .map(|(reason, (times, units))| (gap_name(reason), times, ns(units)))
+            .collect(),
+        warnings: warnings.into_vec(),
+    }
+}
+
+/// What a gap's reason ([`gap`]) is called, here and in [`Health::gaps`].
+pub fn gap_name(reason: u32) -> String {
+    match reason {
+        gap::PAUSED => "paused".into(),
+        gap::DROPPED => "dropped".into(),
+        gap::NESTED => "nested".into(),
+        gap::WAITED => "waited".into(),
+        gap::STALLED => "stalled".into(),
+        gap::FILTERED => "filtered".into(),
+        gap::FORKED => "forked".into(),
+        gap::STOPPED => "stopped".into(),
+        other => format!("reason {other}"),
+    }
+}

@@ -1,0 +1,34 @@
+//! One door for fuzzers: any bytes as a recording.
+
+use crate::contents::Body;
+use crate::{Options, Recording, chunks::Decoder, events};
+
+/// Walks over every packet and every event, then replays with one worker and with two. The
+/// two profiles must be the same. Never panics, and takes time and memory in proportion to
+/// the words that the bytes stand for.
+pub fn any_recording(bytes: &[u8]) {
+    let mut recording = Recording::from_read(bytes, "bytes");
+    let Ok(mut decoder) = Decoder::new() else { return };
+    while let Ok(Some(packet)) = recording.next_packet() {
+        match packet.body {
+            Body::Chunk(header, data) => {
+                if let Ok(events) = events::events(&mut decoder, &header, data) {
+                    assert!(events.count() <= header.count as usize);
+                }
+            }
+            Body::Symbols(symbols) => assert!(symbols.iter().count() <= bytes.len()),
+            _ => {}
+        }
+    }
+    let replay = |jobs| {
+        let mut options = Options { jobs, ..Options::default() };
+        Recording::from_read(bytes, "bytes").replay(&mut options).ok()
+    };
+    let (one, two) = (replay(1), replay(2));
+    assert_eq!(one.is_some(), two.is_some());
+    if let (Some(one), Some(two)) = (one, two) {
+        assert_eq!(one.functions, two.functions);
+        assert_eq!(one.health, two.health);
+        assert!(one.threads.iter().map(|t| &t.tree).eq(two.threads.iter().map(|t| &t.tree)));
+    }
+}

@@ -1,0 +1,35 @@
+//! Reads recordings and makes profiles of them.
+//!
+//! * [`Recording`]: packets of a file or a stream, whole or damaged, one by one.
+//! * [`Recording::replay`]: the [`model::Profile`] of a recording: exact calls, times, call
+//!   trees, with the cost of the hooks taken off.
+//! * [`aggregate`]: what views need of a profile: tables, callers, filters.
+//! * [`combine`]: several profiles as one.
+//!
+//! What is read is hostile: whatever the bytes, there is a profile or an [`Error`] that
+//! names file and offset, in bounded memory, never a panic.
+#![forbid(unsafe_code)]
+
+pub mod aggregate;
+pub mod chunks;
+pub mod combine;
+pub mod contents;
+mod cost;
+mod error;
+pub mod escape;
+pub mod events;
+mod finish;
+mod framing;
+pub mod fuzz;
+pub mod model;
+mod names;
+mod recording;
+mod replay;
+pub mod selection;
+mod warnings;
+
+pub use error::Error;
+pub use finish::gap_name;
+pub use framing::RawPacket;
+pub use names::SiteNames;
+pub use recording::{Options, Progress, Recording};

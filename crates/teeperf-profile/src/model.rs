@@ -1,0 +1,161 @@
+//! What replay makes of a recording, and what every view is drawn from: functions, and
+//! for each thread a calling-context tree. Knows nothing of words, packets or files.
+
+/// Nanoseconds with what is known of their error: hook cost is taken off as an interval.
+/// `low` has the cost of cold hooks taken off, `high` that of hot ones; `value` lies
+/// between them and is the one to show. Never below zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Time {
+    /// The figure to show, nanoseconds.
+    pub value: f64,
+    /// Least that it can be, nanoseconds.
+    pub low: f64,
+    /// Most that it can be, nanoseconds.
+    pub high: f64,
+}
+
+impl Time {
+    /// Whether the interval is wider than 30 % of the figure.
+    pub fn is_uncertain(&self) -> bool {
+        self.high - self.low > 0.3 * self.value
+    }
+}
+
+impl std::ops::AddAssign for Time {
+    fn add_assign(&mut self, other: Self) {
+        self.value += other.value;
+        self.low += other.low;
+        self.high += other.high;
+    }
+}
+
+/// Index into [`Profile::functions`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FunctionId(pub u32);
+
+/// A function that was called.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Function {
+    /// Demangled name; `module+0xoffset` when it has no symbol; `[…]` for what is no
+    /// function, such as frames whose call was lost.
+    pub name: String,
+    /// File name of its module, without directory; empty when unknown.
+    pub module: String,
+    /// Path of its source file, where known.
+    pub file: Option<String>,
+    /// Line of its definition, where known.
+    pub line: Option<u32>,
+}
+
+/// A node of a calling-context tree: one call path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Node {
+    /// Index of the caller's node, always smaller than this node's; 0 for the root itself.
+    pub parent: u32,
+    /// The function; meaningless in the root.
+    pub function: FunctionId,
+    /// Times it was entered on this path.
+    pub calls: u64,
+    /// Time in the function itself on this path (exclusive).
+    pub self_time: Time,
+    /// Time in it and all it called on this path (inclusive).
+    pub total: Time,
+}
+
+/// A calling-context tree. `nodes[0]` is the root and stands for the thread; its self time
+/// is time with no recorded frame.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tree {
+    /// Parents before children.
+    pub nodes: Vec<Node>,
+}
+
+/// One thread, or threads merged under one name when there are very many.
+#[derive(Clone, Debug, Default)]
+pub struct Thread {
+    /// Process id.
+    pub pid: u32,
+    /// Thread id; of merged threads, the first.
+    pub tid: u32,
+    /// Name; of the executable's file where the thread has none.
+    pub name: String,
+    /// Threads merged into this one, 1 when it is a single thread.
+    pub merged: u32,
+    /// Calls and returns seen.
+    pub events: u64,
+    /// From its first to its last event, nanoseconds of wall time.
+    pub wall_ns: u64,
+    /// CPU time between the first and the last chunk's start, nanoseconds, where known.
+    pub cpu_ns: Option<u64>,
+    /// Slept until there was room for events; not in any function's time.
+    pub waited_ns: u64,
+    /// What the thread did.
+    pub tree: Tree,
+}
+
+/// How whole the recording is, and what replay had to mend.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// Calls and returns seen.
+    pub events: u64,
+    /// Calls and returns known to be lost: dropped, nested in a chunk change, holes.
+    pub lost: u64,
+    /// Frames closed or skipped because a call or a return was not seen where it belongs.
+    pub mended: u64,
+    /// Frames still open at the end.
+    pub open: u64,
+    /// Returns from frames entered before recording began.
+    pub unopened: u64,
+    /// Gaps by reason, as `(name, times, nanoseconds)`.
+    pub gaps: Vec<(String, u64, u64)>,
+    /// What the reader skipped and why: unknown packets, damaged stretches, missing
+    /// numbers, a recording without end; each names its offset in the file.
+    pub warnings: Vec<String>,
+}
+
+/// What is known of the run.
+#[derive(Clone, Debug, Default)]
+pub struct Info {
+    /// Words of the command.
+    pub command: Vec<String>,
+    /// Host name.
+    pub host: String,
+    /// Operating system and release.
+    pub system: String,
+    /// Architecture.
+    pub machine: String,
+    /// Processor.
+    pub processor: String,
+    /// Processors the program could use.
+    pub processors: u32,
+    /// `tick` or `cycle`.
+    pub clock: String,
+    /// Why that clock.
+    pub clock_reason: String,
+    /// Mean time between ticks, nanoseconds, 0 for `cycle`: a call shorter than ten of
+    /// them cannot be timed alone.
+    pub period_ns: f64,
+    /// When it began, nanoseconds since 1970 UTC.
+    pub started_ns: u64,
+    /// From the recording's first to its last moment, nanoseconds.
+    pub duration_ns: u64,
+    /// Exit status of the command, where it ended by itself.
+    pub exit_status: Option<i64>,
+    /// Signal that ended it.
+    pub signal: Option<i64>,
+    /// Cost of a call and its return by hooks, picoseconds, hot and cold.
+    pub hook_cost_ps: Option<(u64, u64)>,
+}
+
+/// The result of replay.
+#[derive(Clone, Debug, Default)]
+pub struct Profile {
+    /// What is known of the run.
+    pub info: Info,
+    /// Functions that were called. Two of one name and module are one function.
+    pub functions: Vec<Function>,
+    /// Threads, the one with most time first.
+    pub threads: Vec<Thread>,
+    /// How whole it is.
+    pub health: Health,
+}

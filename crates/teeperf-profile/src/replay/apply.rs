@@ -1,0 +1,379 @@
+//! Puts a summary into its thread's tree. What the summary owes, closes or jumps out of is
+//! settled here, where the stack is known whole. Costs as much as the summary has nodes,
+//! however many events it stands for.
+
+use std::collections::HashMap;
+
+use teeperf_wire::word::{ABANDONED, ESCAPE_BASE, gap};
+
+use super::calltree::CallTree;
+use super::stack::{Returned, Stack};
+use super::summary::{Op, Segment, Summary, Window};
+use super::threads::{Counts, ThreadKey, ThreadState};
+use super::tree::pseudo;
+use crate::escape::Gap;
+use crate::warnings::Warnings;
+
+/// Most marks remembered for a thread; when there are more, all are forgotten.
+const MAX_MARKS: usize = 1 << 16;
+/// Most stacks remembered that no thread is on.
+const MAX_STACKS: usize = 1 << 18;
+/// Most windows of modules remembered.
+const MAX_WINDOWS: usize = 1 << 16;
+/// Frames taken along when a stack goes on in another thread; those below are `[unknown]`.
+const TAKEN_ALONG: usize = 1 << 10;
+
+/// What all threads have in common.
+pub(crate) struct Shared {
+    /// Call paths that may yet be made, in all trees.
+    pub(super) paths_left: usize,
+    /// Stacks that no thread is on, with the index of the tree they are in. Own stacks of
+    /// threads are known by the thread, others by their id.
+    pub(super) stacks: HashMap<(u32, u32, u64), (usize, Stack)>,
+    /// Addresses outside every window, by the number that nodes have for them.
+    pub(crate) far: Vec<u64>,
+    far_numbers: HashMap<u64, u32>,
+    /// Windows of modules, by process and first site.
+    pub(crate) windows: HashMap<(u32, u32), Window>,
+    /// Counts over all threads.
+    pub(crate) counts: Counts,
+    /// What was wrong.
+    pub(crate) warnings: Warnings,
+    /// Scratch: node in the tree of each node of the summary.
+    numbers: Vec<u32>,
+    /// Scratch: roots of a segment, each with the depth of the stack below it.
+    grounds: Vec<(u32, u64)>,
+    /// Scratch: number here of each far address of the summary.
+    far_here: Vec<u32>,
+}
+
+/// A summary being put into its thread.
+pub(super) struct Apply<'a> {
+    pub(super) key: ThreadKey,
+    pub(super) thread: &'a mut ThreadState,
+    pub(super) tree: &'a mut CallTree,
+    pub(super) trees: &'a [Option<CallTree>],
+    pub(super) shared: &'a mut Shared,
+}
+
+impl Shared {
+    /// Nothing yet; at most `paths` call paths.
+    pub(crate) fn new(paths: usize) -> Self {
+        Self {
+            paths_left: paths,
+            stacks: HashMap::new(),
+            far: Vec::new(),
+            far_numbers: HashMap::new(),
+            windows: HashMap::new(),
+            counts: Counts::default(),
+            warnings: Warnings::default(),
+            numbers: Vec::new(),
+            grounds: Vec::new(),
+            far_here: Vec::new(),
+        }
+    }
+
+    /// Counts what a summary counted.
+    pub(super) fn note(&mut self, process: u32, summary: &mut Summary) {
+        for window in summary.windows.drain(..) {
+            self.open_window(process, window);
+        }
+        self.warnings.append(&mut summary.warnings);
+        self.counts.events += summary.events;
+        self.counts.lost += summary.lost;
+        self.counts.mended += summary.mended;
+        let (begin, end) = (summary.begin_time, summary.end_time);
+        let (first, last) = self.counts.span.unwrap_or((begin, end));
+        self.counts.span = Some((first.min(begin), last.max(end)));
+        self.far_here.clear();
+        for &address in &summary.far {
+            let number = match self.far_numbers.get(&address) {
+                Some(&number) => number,
+                None if self.far.len() < pseudo::MAX_FAR as usize => {
+                    self.far.push(address);
+                    self.far_numbers.insert(address, self.far.len() as u32 - 1);
+                    self.far.len() as u32 - 1
+                }
+                None => pseudo::MAX_FAR,
+            };
+            self.far_here.push(number);
+        }
+    }
+
+    /// A module's window; a file that is loaded again gets the same one.
+    fn open_window(&mut self, process: u32, window: Window) {
+        let key = (process, window.first_site);
+        match self.windows.get(&key) {
+            Some(known) if known.path != window.path => self.warnings.add(|| {
+                format!(
+                    "process {process}: sites from {:#x} are those of {} and, later, of {}; names are of the first",
+                    window.first_site, known.path, window.path
+                )
+            }),
+            Some(_) => {}
+            None if self.windows.len() < MAX_WINDOWS => {
+                self.windows.insert(key, window);
+            }
+            None => self.warnings.add(|| {
+                format!("process {process}: more than {MAX_WINDOWS} modules; {} has no names", window.path)
+            }),
+        }
+    }
+
+    /// A word of a summary as trees have it: numbers of far code are the summary's own.
+    fn word_here(&self, word: u32) -> u32 {
+        if word < ESCAPE_BASE {
+            return word;
+        }
+        let number = (word - pseudo::FAR) >> 1;
+        let here = self.far_here.get(number as usize).copied().unwrap_or(pseudo::MAX_FAR);
+        pseudo::FAR + 2 * here + (word & 1)
+    }
+}
+
+impl Apply<'_> {
+    /// Puts it in.
+    pub(super) fn run(mut self, summary: &Summary) {
+        let passed = summary.begin_time.saturating_sub(self.thread.now);
+        self.charge(passed);
+        if let Some(stack) = summary.begin_stack {
+            self.resume(stack);
+        }
+        let mut owed = summary.owed.iter().copied();
+        let (mut nodes, mut marks) = (0, 0);
+        self.shared.numbers.clear();
+        for segment in &summary.segments {
+            self.segment(summary, segment, nodes, marks, &mut owed);
+            (nodes, marks) = (segment.nodes_end as usize, segment.marks_end as usize);
+            self.settle(segment.op);
+        }
+        self.thread.now = summary.end_time;
+    }
+
+    /// Time that passed before an event, less what a gap said to leave out.
+    fn charge(&mut self, units: u64) {
+        let left_out = units.min(self.thread.debt);
+        self.thread.debt -= left_out;
+        self.thread.recent = self.thread.recent.saturating_add(units - left_out);
+        self.tree.count(self.thread.stack.top(), 0, units - left_out);
+    }
+
+    fn segment(
+        &mut self,
+        summary: &Summary,
+        segment: &Segment,
+        first_node: usize,
+        first_mark: usize,
+        owed: &mut impl Iterator<Item = u32>,
+    ) {
+        self.charge(segment.lead);
+        self.graft(summary, first_node, segment.nodes_end as usize, owed);
+        self.remember(summary, first_mark, segment.marks_end as usize);
+        self.open_frames(summary, segment.top);
+        if segment.eventful {
+            self.thread.debt = 0;
+            self.thread.recent = segment.recent;
+        }
+    }
+
+    /// Adds the nodes of a segment to the tree, and closes the frames that it owes.
+    fn graft(
+        &mut self,
+        summary: &Summary,
+        first: usize,
+        end: usize,
+        owed: &mut impl Iterator<Item = u32>,
+    ) {
+        self.shared.grounds.clear();
+        for (i, node) in summary.tree.nodes()[first..end].iter().enumerate() {
+            let here = if node.word == pseudo::ROOT {
+                if i > 0
+                    && let Some(word) = owed.next()
+                {
+                    self.close(word);
+                }
+                self.shared.grounds.push(((first + i) as u32, self.thread.stack.depth()));
+                self.thread.stack.top()
+            } else {
+                let parent = self.shared.numbers[node.parent as usize];
+                let word = self.shared.word_here(node.word);
+                self.tree.child(&mut self.shared.paths_left, parent, word)
+            };
+            self.tree.count(here, node.calls.into(), node.time);
+            self.shared.numbers.push(here);
+        }
+    }
+
+    fn remember(&mut self, summary: &Summary, first: usize, end: usize) {
+        for mark in &summary.marks[first..end] {
+            let grounds = &self.shared.grounds;
+            let Ok(ground) = grounds.binary_search_by_key(&mark.root, |&(root, _)| root) else {
+                continue;
+            };
+            let above = summary.tree.nodes()[mark.node as usize].depth;
+            if self.thread.marks.len() >= MAX_MARKS {
+                self.thread.marks.clear();
+            }
+            let depth = grounds[ground].1.saturating_add(above.into());
+            self.thread.marks.insert(mark.key, (self.thread.stack_id, depth));
+        }
+    }
+
+    /// Puts the frames on the stack that a segment left open, up to its node `top`.
+    fn open_frames(&mut self, summary: &Summary, top: u32) {
+        let nodes = summary.tree.nodes();
+        let tree = &self.tree.tree;
+        let here = |node: u32| self.shared.numbers[node as usize];
+        let (mut recorded, mut beyond) = (top, 0);
+        while nodes[recorded as usize].depth > 0
+            && tree.nodes()[here(recorded) as usize].word == pseudo::TOO_DEEP
+        {
+            recorded = nodes[recorded as usize].parent;
+            beyond += 1;
+        }
+        let frames = nodes[recorded as usize].depth;
+        if frames > 0 {
+            self.thread.stack.push_path(tree, here(recorded), frames.into());
+        }
+        self.thread.stack.push_run(tree, here(top), beyond);
+    }
+
+    fn close(&mut self, word: u32) {
+        let word = self.shared.word_here(word);
+        let counts = &mut self.shared.counts;
+        match self.thread.stack.close(&self.tree.tree, word) {
+            Returned::Closed { above } => counts.mended = counts.mended.saturating_add(above),
+            Returned::Stray => counts.mended += 1,
+            Returned::Unopened => counts.unopened += 1,
+        }
+    }
+
+    fn settle(&mut self, op: Op) {
+        match op {
+            Op::End => return,
+            Op::Gap(gap) => return self.gap(gap),
+            Op::Resume(id) => return self.resume(id),
+            Op::Return(word) => self.close(word),
+            Op::Jump(key) => self.jump(key),
+            Op::Catch(word) => self.thread.stack.catch(&self.tree.tree, word),
+            Op::Switch { left, entered } => {
+                if left != ABANDONED {
+                    self.leave(left);
+                }
+                self.enter(entered);
+            }
+            Op::StackNew(id) => {
+                if id == self.thread.stack_id {
+                    self.thread.stack = Stack::default();
+                } else {
+                    self.shared.stacks.remove(&self.stack_key(id));
+                }
+            }
+        }
+        // All of these are events: what passed before them is settled.
+        (self.thread.recent, self.thread.debt) = (0, 0);
+    }
+
+    fn jump(&mut self, key: u32) {
+        let Some(&(stack, depth)) = self.thread.marks.get(&key) else { return };
+        if stack != self.thread.stack_id && self.shared.stacks.contains_key(&self.stack_key(stack))
+        {
+            self.leave(self.thread.stack_id);
+            self.enter(stack);
+        }
+        self.thread.stack.fall_to(&self.tree.tree, depth);
+    }
+
+    fn gap(&mut self, gap: Gap) {
+        let counts = &mut self.shared.counts;
+        let (times, units) = counts.gaps.entry(gap.reason).or_default();
+        *times += 1;
+        *units = units.saturating_add(gap.units);
+        // What was left out by wish is not lost.
+        if !matches!(gap.reason, gap::PAUSED | gap::FILTERED | gap::FORKED | gap::STOPPED) {
+            counts.lost = counts.lost.saturating_add(gap.lost);
+        }
+        if matches!(gap.reason, gap::WAITED | gap::STALLED) {
+            self.thread.waited = self.thread.waited.saturating_add(gap.units);
+        }
+        // Time of the gap may stand before it, charged already, or come behind it.
+        let charged = gap.units.min(self.thread.recent);
+        let top = &mut self.tree.tree.nodes_mut()[self.thread.stack.top() as usize];
+        top.time = top.time.wrapping_sub(charged);
+        self.thread.recent -= charged;
+        self.thread.debt = self.thread.debt.saturating_add(gap.units - charged);
+
+        counts.unopened += self.thread.stack.pop(&self.tree.tree, gap.popped.into());
+        if gap.pushed > 0 {
+            let top = self.thread.stack.top();
+            let unknown = match self.tree.tree.nodes()[top as usize].word {
+                pseudo::UNKNOWN | pseudo::TOO_DEEP => top,
+                _ => self.tree.child(&mut self.shared.paths_left, top, pseudo::UNKNOWN),
+            };
+            self.thread.stack.push_run(&self.tree.tree, unknown, gap.pushed.into());
+        }
+        if gap.popped > 0 || gap.pushed > 0 {
+            self.thread.recent = 0;
+        }
+    }
+
+    /// Goes on with the stack of this id, if it is another one.
+    fn resume(&mut self, id: u64) {
+        if id != self.thread.stack_id {
+            self.leave(self.thread.stack_id);
+            self.enter(id);
+            (self.thread.recent, self.thread.debt) = (0, 0);
+        }
+    }
+
+    fn stack_key(&self, id: u64) -> (u32, u32, u64) {
+        let (process, thread) = self.key;
+        if id == 0 { (process, thread, 0) } else { (process, 0, id) }
+    }
+
+    /// Keeps the frames under this id.
+    fn leave(&mut self, id: u64) {
+        let stack = std::mem::take(&mut self.thread.stack);
+        if self.shared.stacks.len() < MAX_STACKS {
+            self.shared.stacks.insert(self.stack_key(id), (self.thread.tree, stack));
+        } else {
+            self.shared.warnings.add(|| {
+                format!("more than {MAX_STACKS} stacks: frames of stack {id:#x} are forgotten")
+            });
+        }
+    }
+
+    /// Goes on with the frames kept under this id, with none when there are none.
+    fn enter(&mut self, id: u64) {
+        self.thread.stack_id = id;
+        let kept = self.shared.stacks.remove(&self.stack_key(id));
+        self.thread.stack = match kept {
+            Some((tree, stack)) if tree == self.thread.tree => stack,
+            Some((tree, stack)) => self.transplant(tree, &stack),
+            None => Stack::default(),
+        };
+    }
+
+    /// The same frames in this thread's tree.
+    fn transplant(&mut self, tree: usize, stack: &Stack) -> Stack {
+        let mut moved = Stack::default();
+        let Some(from) = self.trees.get(tree).and_then(Option::as_ref) else { return moved };
+        let mut frames: Vec<(u32, u64)> = stack.frames(&from.tree).take(TAKEN_ALONG).collect();
+        let along: u64 = frames.iter().fold(0, |sum, &(_, n)| sum.saturating_add(n));
+        let left_behind = stack.depth().saturating_sub(along);
+        if left_behind > 0 {
+            frames.push((pseudo::UNKNOWN, left_behind));
+        }
+        for &(word, n) in frames.iter().rev() {
+            let node = self.tree.child(&mut self.shared.paths_left, moved.top(), word);
+            match word {
+                pseudo::UNKNOWN | pseudo::TOO_DEEP => moved.push_run(&self.tree.tree, node, n),
+                _ if self.tree.tree.nodes()[node as usize].word == pseudo::TOO_DEEP => {
+                    moved.push_run(&self.tree.tree, node, n);
+                }
+                _ => moved.push_path(&self.tree.tree, node, 1),
+            }
+        }
+        moved
+    }
+}

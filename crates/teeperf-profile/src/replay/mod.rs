@@ -1,0 +1,32 @@
+//! From words to calling-context trees: exact calls, self times, open frames.
+//!
+//! ```text
+//! packets ─► batch ─► summarise (workers) ─► summary ─► threads (in order) ─► result
+//! ```
+//!
+//! The caller's thread reads packets, gathers chunks into batches, and puts summaries into
+//! their threads in the order of the batches; workers make the summaries. So the result
+//! depends on the recording alone, and memory holds a few batches, a few summaries and the
+//! trees, however long the recording is.
+
+mod apply;
+mod batch;
+mod calltree;
+mod drive;
+mod fold;
+mod settle;
+mod stack;
+mod summarise;
+mod summary;
+mod threads;
+mod tree;
+
+pub(crate) use calltree::CallTree;
+pub(crate) use drive::{Driver, Settings, run};
+pub(crate) use summarise::step;
+pub(crate) use summary::Window;
+pub(crate) use threads::{Counts, Figures, Threads};
+pub(crate) use tree::pseudo;
+
+/// Mark for the depth at `vfork`, beyond those that programs have.
+const VFORK_MARK: u32 = 1 << 24;

@@ -1,0 +1,243 @@
+//! The frames that are open, as a node of the thread's tree: the frames are the path to
+//! its root. Frames that were not recorded, or lie beyond the limits, are runs: one node
+//! that stands for many frames. So a stack costs a few bytes however deep it is, and no
+//! operation costs more than the frames it closes, whatever the recording says.
+
+use std::collections::HashMap;
+
+use super::tree::{Tree, pseudo};
+
+/// Deepest stack whose frames are told apart. A frame takes more than 16 bytes, so the usual 8 MiB
+/// hold half a million; a thread may be given more. Frames above are one run, `[too deep]`.
+pub(crate) const MAX_DEPTH: u32 = 1 << 23;
+
+/// Frames looked at for a return before the frames of the stack are counted by function.
+const SEARCH: u64 = 64;
+
+/// So many frames as one node.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    frames: u64,
+    /// Node below.
+    below: u32,
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stack {
+    top: u32,
+    depth: u64,
+    /// The runs on the path, lowest first. A node whose word is a run's has one.
+    runs: Vec<Run>,
+    /// Open frames by word, kept up once a search was long: tells in a moment that a return
+    /// belongs to none.
+    open: Option<HashMap<u32, u32>>,
+}
+
+/// What came of a return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Returned {
+    /// It closed its frame, and these many above.
+    Closed {
+        /// Frames above it.
+        above: u64,
+    },
+    /// It belongs to no frame; there are some.
+    Stray,
+    /// There are no frames.
+    Unopened,
+}
+
+fn is_run(word: u32) -> bool {
+    word == pseudo::UNKNOWN || word == pseudo::TOO_DEEP
+}
+
+impl Stack {
+    /// Node on top; the tree's root, 0, when it is empty.
+    pub(crate) fn top(&self) -> u32 {
+        self.top
+    }
+
+    /// Frames.
+    pub(crate) fn depth(&self) -> u64 {
+        self.depth
+    }
+
+    /// Puts `frames` frames on it, the last of which is the node `top`: a path above the
+    /// present top, recorded frames alone.
+    pub(crate) fn push_path(&mut self, tree: &Tree, top: u32, frames: u64) {
+        if let Some(open) = &mut self.open {
+            let mut at = top;
+            for _ in 0..frames {
+                let node = &tree.nodes()[at as usize];
+                *open.entry(node.word).or_default() += 1;
+                at = node.parent;
+            }
+        }
+        self.top = top;
+        self.depth = self.depth.saturating_add(frames);
+    }
+
+    /// Puts a run on it, or makes the one on top longer.
+    pub(crate) fn push_run(&mut self, tree: &Tree, node: u32, frames: u64) {
+        if frames == 0 {
+            return;
+        }
+        self.depth = self.depth.saturating_add(frames);
+        match self.runs.last_mut() {
+            Some(run) if self.top == node => run.frames = run.frames.saturating_add(frames),
+            _ => {
+                debug_assert!(is_run(tree.nodes()[node as usize].word));
+                self.runs.push(Run { frames, below: self.top });
+                self.top = node;
+            }
+        }
+    }
+
+    /// A return with this word.
+    pub(crate) fn close(&mut self, tree: &Tree, word: u32) -> Returned {
+        if self.depth == 0 {
+            return Returned::Unopened;
+        }
+        let node = &tree.nodes()[self.top as usize];
+        if is_run(node.word) || node.word | 1 == word {
+            self.pop(tree, 1);
+            return Returned::Closed { above: 0 };
+        }
+        match self.find(tree, word & !1, true) {
+            Some(above) => {
+                self.pop(tree, above + 1);
+                Returned::Closed { above }
+            }
+            None => Returned::Stray,
+        }
+    }
+
+    /// Closes the frames above the nearest one of this call word, if there is one.
+    pub(crate) fn catch(&mut self, tree: &Tree, word: u32) {
+        if let Some(above) = self.find(tree, word, false) {
+            self.pop(tree, above);
+        }
+    }
+
+    /// Closes frames down to this depth.
+    pub(crate) fn fall_to(&mut self, tree: &Tree, depth: u64) {
+        self.pop(tree, self.depth.saturating_sub(depth));
+    }
+
+    /// Closes the topmost `frames` frames, or all there are. Gives how many it could not.
+    pub(crate) fn pop(&mut self, tree: &Tree, frames: u64) -> u64 {
+        let mut left = frames.min(self.depth);
+        let short = frames - left;
+        self.depth -= left;
+        while left > 0 {
+            let node = &tree.nodes()[self.top as usize];
+            if is_run(node.word)
+                && let Some(run) = self.runs.last_mut()
+            {
+                let closed = run.frames.min(left);
+                run.frames -= closed;
+                left -= closed;
+                if run.frames == 0 {
+                    self.top = run.below;
+                    self.runs.pop();
+                }
+            } else {
+                if let Some(open) = &mut self.open
+                    && let Some(count) = open.get_mut(&node.word)
+                {
+                    *count -= 1;
+                    if *count == 0 {
+                        open.remove(&node.word);
+                    }
+                }
+                self.top = node.parent;
+                left -= 1;
+            }
+        }
+        short
+    }
+
+    /// Frames above the nearest one with this call word, or, where `or_run`, above the
+    /// nearest run.
+    fn find(&mut self, tree: &Tree, word: u32, or_run: bool) -> Option<u64> {
+        let mut runs = self.runs.len();
+        let (mut at, mut above) = (self.top, 0);
+        let mut near = true;
+        while above < self.depth {
+            if near && above > SEARCH {
+                near = false;
+                if !self.is_open(tree, word) && (!or_run || runs == 0) {
+                    return None;
+                }
+            }
+            let node = &tree.nodes()[at as usize];
+            if is_run(node.word) && runs > 0 {
+                if or_run {
+                    return Some(above);
+                }
+                runs -= 1;
+                above += self.runs[runs].frames;
+                at = self.runs[runs].below;
+            } else {
+                if node.word == word {
+                    return Some(above);
+                }
+                above += 1;
+                at = node.parent;
+            }
+        }
+        None
+    }
+
+    fn is_open(&mut self, tree: &Tree, word: u32) -> bool {
+        let open = self.open.get_or_insert_with(|| {
+            let mut open: HashMap<u32, u32> = HashMap::new();
+            let mut runs = self.runs.iter().rev();
+            let mut at = self.top;
+            loop {
+                let node = &tree.nodes()[at as usize];
+                if is_run(node.word) {
+                    let Some(run) = runs.next() else { break };
+                    at = run.below;
+                } else if node.word == pseudo::ROOT {
+                    break;
+                } else {
+                    *open.entry(node.word).or_default() += 1;
+                    at = node.parent;
+                }
+            }
+            open
+        });
+        open.contains_key(&word)
+    }
+
+    /// The frames from the top down, as words with how many frames each stands for.
+    pub(crate) fn frames(&self, tree: &Tree) -> impl Iterator<Item = (u32, u64)> {
+        let mut runs = self.runs.iter().rev();
+        let mut at = self.top;
+        std::iter::from_fn(move || {
+            let node = &tree.nodes()[at as usize];
+            if node.word == pseudo::ROOT {
+                return None;
+            }
+            if is_run(node.word)
+                && let Some(run) = runs.next()
+            {
+                at = run.below;
+                return Some((node.word, run.frames));
+            }
+            at = node.parent;
+            Some((node.word, 1))
+        })
+    }
+
+    /// The same frames in a tree whose nodes have other numbers.
+    pub(crate) fn renumber(&mut self, numbers: &[u32]) {
+        let new = |node: u32| numbers.get(node as usize).copied().unwrap_or(0);
+        self.top = new(self.top);
+        for run in &mut self.runs {
+            run.below = new(run.below);
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Makes a [`Summary`] of consecutive chunks of a thread. Here is the innermost loop of
+//! replay; everything that is not an ordinary call or return is in [`super::settle`].
+
+use std::collections::HashMap;
+
+use teeperf_wire::body::chunk::{self, Header};
+use teeperf_wire::shared::ClockKind;
+use teeperf_wire::word::ESCAPE_BASE;
+
+use super::summary::{Op, Place, Segment, Summary};
+use super::tree::Tree;
+use crate::chunks::Decoder;
+
+/// A summary with more nodes and segments than this is closed; the chunks that are left go
+/// into another. Bounds memory for hostile recordings; others come nowhere near.
+const FULL: usize = 1 << 17;
+
+/// Not the index of any word: see [`State::quiet_to`].
+const NOT_QUIET: usize = usize::MAX;
+
+/// Makes summaries, one after another.
+pub(crate) struct Summariser {
+    decoder: Decoder,
+    state: State,
+}
+
+/// A summary under way, and where in it we are.
+pub(super) struct State {
+    pub(super) summary: Summary,
+    /// Node on top.
+    pub(super) at: u32,
+    /// Root of `at`.
+    pub(super) root: u32,
+    /// Time of the last time word, clock units.
+    pub(super) now: u64,
+    /// Id of the stack we are on; nothing when a jump may have changed it.
+    pub(super) stack: Option<u64>,
+    /// Clock units since the last event, as far as `quiet_to` says so.
+    pub(super) recent: u64,
+    /// Clock units before the segment's first event.
+    pub(super) lead: u64,
+    /// Whether the segment had no event up to word `quiet_to`.
+    pub(super) leading: bool,
+    /// There was no event since the last time word up to this index in the chunk's words.
+    pub(super) quiet_to: usize,
+    /// Words of this chunk that are no event.
+    pub(super) other_words: u64,
+    /// Marks of this segment: index in the summary's marks by key. Entries of earlier
+    /// segments stay; they are known by an index below `segment_marks`.
+    pub(super) marks: HashMap<u32, usize>,
+    pub(super) segment_marks: usize,
+    /// Addresses of far code in this summary.
+    pub(super) far: HashMap<u64, u32>,
+    started: bool,
+}
+
+impl Summariser {
+    /// A summariser, or what the system said when there was no memory for it.
+    pub(crate) fn new() -> std::io::Result<Self> {
+        Ok(Self { decoder: Decoder::new()?, state: State::new() })
+    }
+
+    /// Begins a summary, in the memory of an old one.
+    pub(crate) fn begin(&mut self, recycled: Summary) {
+        self.state.begin(recycled);
+    }
+
+    /// Adds a chunk; `offset` is that of its packet, for messages.
+    pub(crate) fn add(&mut self, offset: u64, header: &Header, data: &[u8]) {
+        self.state.start_chunk(offset, header);
+        match self.decoder.words(header, data) {
+            Ok((clock, words)) => self.state.run(clock, words, offset),
+            Err(error) => {
+                self.state.summary.lost += u64::from(header.count);
+                self.state.summary.warnings.add(|| {
+                    format!(
+                        "chunk at offset {offset} (process {}, thread {}): {error}; {} words are lost",
+                        header.process, header.thread, header.count
+                    )
+                });
+                self.state.quiet_to = NOT_QUIET;
+            }
+        }
+    }
+
+    /// Whether the summary is as large as it may become.
+    pub(crate) fn is_full(&self) -> bool {
+        self.state.summary.tree.nodes().len() + self.state.summary.segments.len() > FULL
+    }
+
+    /// The summary.
+    pub(crate) fn finish(&mut self) -> Summary {
+        self.state.end_segment(Op::End, 0, 0);
+        self.state.summary.end_time = self.state.now;
+        std::mem::take(&mut self.state.summary)
+    }
+}
+
+impl State {
+    fn new() -> Self {
+        Self {
+            summary: Summary::default(),
+            at: 0,
+            root: 0,
+            now: 0,
+            stack: None,
+            recent: 0,
+            lead: 0,
+            leading: true,
+            quiet_to: 0,
+            other_words: 0,
+            marks: HashMap::new(),
+            segment_marks: 0,
+            far: HashMap::new(),
+            started: false,
+        }
+    }
+
+    fn begin(&mut self, recycled: Summary) {
+        self.summary = recycled;
+        self.summary.clear();
+        self.marks.clear();
+        self.far.clear();
+        self.started = false;
+        self.begin_segment(0);
+    }
+
+    fn begin_segment(&mut self, quiet_to: usize) {
+        self.root = self.summary.tree.add_root();
+        self.at = self.root;
+        self.lead = 0;
+        self.recent = 0;
+        self.leading = true;
+        self.quiet_to = quiet_to;
+        self.segment_marks = self.summary.marks.len();
+    }
+
+    /// Closes the segment before word `at`; the next begins at word `next`.
+    pub(super) fn end_segment(&mut self, op: Op, at: usize, next: usize) {
+        let quiet = self.quiet_to == at;
+        self.summary.segments.push(Segment {
+            nodes_end: self.summary.tree.nodes().len() as u32,
+            top: self.at,
+            marks_end: self.summary.marks.len() as u32,
+            eventful: !(self.leading && quiet),
+            lead: self.lead,
+            recent: if quiet { self.recent } else { 0 },
+            op,
+        });
+        if op != Op::End {
+            self.begin_segment(next);
+        }
+    }
+
+    fn start_chunk(&mut self, offset: u64, header: &Header) {
+        let summary = &mut self.summary;
+        let place = Place { sequence: header.sequence, word: header.first, whole: false };
+        if header.cpu_ns != u64::MAX {
+            let first = summary.cpu_ns.map_or(header.cpu_ns, |(first, _)| first);
+            summary.cpu_ns = Some((first, header.cpu_ns));
+        }
+        // A later piece of a chunk repeats the stack of the chunk's start.
+        let stack = (header.first == 0).then_some(header.stack);
+        if self.started {
+            if let Some(missing) = summary.last_place.missing_before(place) {
+                summary.warnings.add(|| {
+                    format!(
+                        "chunk at offset {offset} (process {}, thread {}): {missing}",
+                        header.process, header.thread
+                    )
+                });
+            }
+            self.time_is(header.time, 0, 0);
+            if let Some(stack) = stack
+                && self.stack != Some(stack)
+            {
+                self.end_segment(Op::Resume(stack), 0, 0);
+            }
+            self.stack = stack.or(self.stack);
+        } else {
+            self.started = true;
+            summary.offset = offset;
+            summary.first_place = place;
+            summary.begin_time = header.time;
+            summary.begin_stack = stack;
+            self.stack = stack;
+            self.now = header.time;
+        }
+        self.summary.last_place = Place {
+            sequence: header.sequence,
+            word: header.first + header.count,
+            whole: header.flags & chunk::WHOLE != 0,
+        };
+    }
+
+    /// It is `time` now: what has passed goes to the function on top. `at` is the word that
+    /// says so, `next` the one behind it. A time before the last one moves nothing.
+    pub(super) fn time_is(&mut self, time: u64, at: usize, next: usize) {
+        let passed = time.saturating_sub(self.now);
+        self.now = time;
+        if self.quiet_to == at {
+            self.recent = self.recent.saturating_add(passed);
+        } else {
+            self.recent = passed;
+            self.leading = false;
+        }
+        self.quiet_to = next;
+        if self.leading {
+            self.lead = self.lead.saturating_add(passed);
+        } else {
+            self.charge(passed);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn charge(&mut self, units: u64) {
+        let node = &mut self.summary.tree.nodes_mut()[self.at as usize];
+        node.time = node.time.wrapping_add(units);
+    }
+
+    /// Takes the words of a chunk.
+    fn run(&mut self, clock: ClockKind, words: &[u32], offset: u64) {
+        let words_of_event = match clock {
+            ClockKind::Tick => 1,
+            ClockKind::Cycle => 2,
+        };
+        self.other_words = 0;
+        let mut next = 0;
+        while next < words.len() {
+            next = match clock {
+                ClockKind::Tick => {
+                    ordinary_ticks(&mut self.summary.tree, &mut self.at, words, next)
+                }
+                ClockKind::Cycle if self.leading => next,
+                ClockKind::Cycle => ordinary_cycles(
+                    &mut self.summary.tree,
+                    &mut self.at,
+                    &mut self.now,
+                    words,
+                    next,
+                ),
+            };
+            if next < words.len() {
+                next = self.settle(clock, words, next, offset);
+            }
+        }
+        self.quiet_to = if self.quiet_to == words.len() { 0 } else { NOT_QUIET };
+        self.summary.events +=
+            (words.len() as u64).saturating_sub(self.other_words) / words_of_event;
+    }
+}
+
+/// Takes calls, and returns that match the top, from `words[next]` on. Gives the index of
+/// the first word that is neither.
+fn ordinary_ticks(tree: &mut Tree, at: &mut u32, words: &[u32], mut next: usize) -> usize {
+    let mut top = *at;
+    while let Some(&word) = words.get(next) {
+        if word >= ESCAPE_BASE || word == 0 {
+            break;
+        }
+        if word & 1 == 0 {
+            top = tree.child(top, word);
+            tree.nodes_mut()[top as usize].calls += 1;
+        } else {
+            let node = tree.nodes()[top as usize];
+            if node.word | 1 != word {
+                break;
+            }
+            top = node.parent;
+        }
+        next += 1;
+    }
+    *at = top;
+    next
+}
+
+/// As [`ordinary_ticks`], where a time word follows each event.
+fn ordinary_cycles(
+    tree: &mut Tree,
+    at: &mut u32,
+    now: &mut u64,
+    words: &[u32],
+    mut next: usize,
+) -> usize {
+    let (mut top, mut time) = (*at, *now);
+    while let Some(&[word, low]) = words.get(next..next + 2) {
+        let node = &mut tree.nodes_mut()[top as usize];
+        let is_return = word & 1 == 1;
+        if word >= ESCAPE_BASE || word == 0 || (is_return && node.word | 1 != word) {
+            break;
+        }
+        let passed = step(time, low);
+        time = time.wrapping_add_signed(passed);
+        node.time = node.time.wrapping_add(passed.max(0) as u64);
+        if is_return {
+            top = node.parent;
+        } else {
+            top = tree.child(top, word);
+            tree.nodes_mut()[top as usize].calls += 1;
+        }
+        next += 2;
+    }
+    (*at, *now) = (top, time);
+    next
+}
+
+/// Most clock units that an event's time lies before that of the one before it, which
+/// happens where a signal handler interrupted a hook.
+const BACK: u32 = 1 << 24;
+
+/// Clock units from `time` to the event whose counter has the low half `low`: less than 2^32
+/// forward, or up to [`BACK`] backward.
+#[inline(always)]
+pub(crate) fn step(time: u64, low: u32) -> i64 {
+    i64::from(low.wrapping_sub(time as u32).wrapping_add(BACK)) - i64::from(BACK)
+}

@@ -1,0 +1,252 @@
+//! The threads of a recording while it is replayed: for each its tree and its open frames,
+//! into which summaries are put in order.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::apply::{Apply, Shared};
+use super::calltree::CallTree;
+use super::fold;
+use super::stack::Stack;
+use super::summary::{Place, Summary};
+
+/// A thread's number: process and serial.
+pub(crate) type ThreadKey = (u32, u32);
+
+/// A thread.
+#[derive(Debug)]
+pub(crate) struct ThreadState {
+    /// Index of its tree.
+    pub(crate) tree: usize,
+    /// Open frames.
+    pub(crate) stack: Stack,
+    /// Id of the stack it is on.
+    pub(super) stack_id: u64,
+    /// Time of its last time word.
+    pub(super) now: u64,
+    /// Clock units charged since its last event.
+    pub(super) recent: u64,
+    /// Clock units to leave out before its next event.
+    pub(super) debt: u64,
+    /// Stack and depth by mark.
+    pub(super) marks: HashMap<u32, (u64, u64)>,
+    place: Place,
+    /// Its first piece is the thread's first: it is no thread that was folded and came back.
+    begins: bool,
+    first_time: u64,
+    cpu_ns: Option<(u64, u64)>,
+    tid: u32,
+    name: Option<String>,
+    events: u64,
+    pub(super) waited: u64,
+}
+
+/// What is told of a thread, or of all that share a tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Figures {
+    /// Thread id, of several the first.
+    pub(crate) tid: u32,
+    /// Name that it gave itself.
+    pub(crate) name: Option<String>,
+    /// Threads.
+    pub(crate) threads: u32,
+    /// Calls and returns.
+    pub(crate) events: u64,
+    /// Clock units from first to last event.
+    pub(crate) wall: u64,
+    /// CPU time, where known, nanoseconds.
+    pub(crate) cpu_ns: Option<u64>,
+    /// Clock units slept for want of room.
+    pub(crate) waited: u64,
+    /// Frames open at the end.
+    pub(crate) open: u64,
+}
+
+impl Figures {
+    /// Adds those of another thread.
+    pub(crate) fn add(&mut self, other: Self) {
+        if self.threads == 0 {
+            (self.tid, self.name) = (other.tid, other.name);
+        }
+        self.threads = self.threads.saturating_add(other.threads);
+        self.events += other.events;
+        self.wall = self.wall.saturating_add(other.wall);
+        self.cpu_ns = match (self.cpu_ns, other.cpu_ns) {
+            (Some(a), Some(b)) => Some(a.saturating_add(b)),
+            (a, b) => a.or(b),
+        };
+        self.waited = self.waited.saturating_add(other.waited);
+        self.open = self.open.saturating_add(other.open);
+    }
+}
+
+impl ThreadState {
+    fn new(tree: usize, tid: u32, summary: &Summary) -> Self {
+        Self {
+            tree,
+            stack: Stack::default(),
+            stack_id: summary.begin_stack.unwrap_or(0),
+            now: summary.begin_time,
+            recent: 0,
+            debt: 0,
+            marks: HashMap::new(),
+            place: summary.first_place,
+            begins: summary.first_place.sequence <= 1 && summary.first_place.word == 0,
+            first_time: summary.begin_time,
+            cpu_ns: None,
+            tid,
+            name: None,
+            events: 0,
+            waited: 0,
+        }
+    }
+
+    /// Calls and returns so far.
+    pub(super) fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Name so far.
+    pub(super) fn name(&self) -> Option<&String> {
+        self.name.as_ref()
+    }
+
+    /// What is told of it.
+    pub(crate) fn figures(&self) -> Figures {
+        Figures {
+            tid: self.tid,
+            name: self.name.clone(),
+            threads: u32::from(self.begins),
+            events: self.events,
+            wall: self.now.saturating_sub(self.first_time),
+            cpu_ns: self.cpu_ns.map(|(first, last)| last.saturating_sub(first)),
+            waited: self.waited,
+            open: self.stack.depth(),
+        }
+    }
+
+    /// What a summary says beside calls and returns.
+    fn note(&mut self, key: ThreadKey, summary: &mut Summary, shared: &mut Shared) {
+        if let Some(missing) = self.place.missing_before(summary.first_place) {
+            shared.warnings.add(|| {
+                let (process, thread) = key;
+                format!(
+                    "chunk at offset {} (process {process}, thread {thread}): {missing}",
+                    summary.offset
+                )
+            });
+        }
+        self.place = summary.last_place;
+        self.events += summary.events;
+        if let Some((first, last)) = summary.cpu_ns {
+            self.cpu_ns = Some((self.cpu_ns.map_or(first, |(first, _)| first), last));
+        }
+        if let Some(name) = summary.name.take() {
+            self.name = Some(name);
+        }
+    }
+}
+
+/// Counts over all threads.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    /// Calls and returns.
+    pub(crate) events: u64,
+    /// Events known to be lost.
+    pub(crate) lost: u64,
+    /// Frames closed or returns left out because something was not seen.
+    pub(crate) mended: u64,
+    /// Returns without a frame.
+    pub(crate) unopened: u64,
+    /// Gaps by reason: times, clock units.
+    pub(crate) gaps: HashMap<u32, (u64, u64)>,
+    /// First and last moment seen, clock units.
+    pub(crate) span: Option<(u64, u64)>,
+}
+
+/// See the module.
+pub(crate) struct Threads {
+    /// Threads that are followed.
+    pub(crate) states: HashMap<ThreadKey, ThreadState>,
+    /// Trees; empty where one was folded into another.
+    pub(crate) trees: Vec<Option<CallTree>>,
+    /// Indices of trees that are empty.
+    pub(super) free_trees: Vec<usize>,
+    /// Which of the trees several threads share.
+    pub(crate) groups: fold::Groups,
+    /// What all threads have in common.
+    pub(crate) shared: Shared,
+    /// Threads with a tree of their own.
+    pub(super) single: usize,
+}
+
+impl Threads {
+    /// Without threads; at most `paths` call paths in all.
+    pub(crate) fn new(paths: usize) -> Self {
+        Self {
+            states: HashMap::new(),
+            trees: Vec::new(),
+            free_trees: Vec::new(),
+            groups: fold::Groups::default(),
+            shared: Shared::new(paths),
+            single: 0,
+        }
+    }
+
+    /// Puts the next summary of a thread behind what it did before.
+    pub(crate) fn apply(&mut self, key: ThreadKey, tid: u32, summary: &mut Summary) {
+        let mut thread = self.states.remove(&key).unwrap_or_else(|| {
+            let tree = self.free_trees.pop().unwrap_or_else(|| {
+                self.trees.push(None);
+                self.trees.len() - 1
+            });
+            self.trees[tree] = Some(CallTree::new(key.0));
+            self.single += 1;
+            ThreadState::new(tree, tid, summary)
+        });
+        thread.note(key, summary, &mut self.shared);
+        self.shared.note(key.0, summary);
+        if let Some(mut tree) = self.trees[thread.tree].take() {
+            let trees = &self.trees;
+            Apply { key, thread: &mut thread, tree: &mut tree, trees, shared: &mut self.shared }
+                .run(summary);
+            self.trees[thread.tree] = Some(tree);
+        }
+        self.states.insert(key, thread);
+        if self.single > fold::MOST_SINGLE {
+            fold::fold(self);
+        }
+    }
+
+    /// Frames open at the end, on all stacks.
+    pub(crate) fn open_frames(&self) -> u64 {
+        let running = self.states.values().map(|state| state.stack.depth());
+        let resting = self.shared.stacks.values().map(|(_, stack)| stack.depth());
+        let ended = self.groups.iter().map(|(_, figures)| figures.open);
+        running.chain(resting).chain(ended).fold(0, u64::saturating_add)
+    }
+
+    /// What is to be shown as a thread each: its serial, where it is one thread; process;
+    /// figures; index of its tree. In an order that follows from the recording alone.
+    pub(crate) fn shown(&self) -> Vec<(Option<u32>, u32, Figures, usize)> {
+        let mut groups: BTreeMap<usize, Figures> =
+            self.groups.iter().map(|(tree, figures)| (tree, figures.clone())).collect();
+        let mut states: Vec<_> = self.states.iter().collect();
+        states.sort_unstable_by_key(|(key, _)| **key);
+        let mut out = Vec::new();
+        for (&(process, serial), state) in states {
+            match groups.get_mut(&state.tree) {
+                Some(figures) => figures.add(state.figures()),
+                None => {
+                    let figures = Figures { threads: 1, ..state.figures() };
+                    out.push((Some(serial), process, figures, state.tree));
+                }
+            }
+        }
+        for (tree, figures) in groups {
+            if let Some(call_tree) = &self.trees[tree] {
+                out.push((None, call_tree.process, figures, tree));
+            }
+        }
+        out
+    }
+}

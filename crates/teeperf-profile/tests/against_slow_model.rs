@@ -1,0 +1,165 @@
+//! Replay, in batches of any size with any number of workers, comes to the same as the slow
+//! model, whatever the words are.
+
+mod support;
+
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use support::Builder;
+use support::item::{Chunk, Item};
+use support::slow::{self, Outcome, Paths};
+use teeperf_profile::model::Profile;
+use teeperf_profile::{Options, Recording};
+use teeperf_wire::shared::ClockKind;
+
+fn replay(chunks: &[Chunk], jobs: usize, batch_chunks: usize) -> Profile {
+    let mut builder = Builder::new();
+    builder.process(1, 77, "/bin/program");
+    for (i, chunk) in chunks.iter().enumerate() {
+        builder.chunk(chunk.header(), &chunk.words(), i % 2 == 0);
+    }
+    let mut options = Options { jobs, batch_chunks, keep_hook_cost: true, ..Options::default() };
+    Recording::from_read(&builder.end()[..], "test").replay(&mut options).unwrap()
+}
+
+fn paths(profile: &Profile, tree: &teeperf_profile::model::Tree) -> Paths {
+    let mut names: Vec<Vec<String>> = Vec::new();
+    let mut out = Paths::new();
+    for (at, node) in tree.nodes.iter().enumerate() {
+        let mut path = if at == 0 { vec![] } else { names[node.parent as usize].clone() };
+        if at > 0 {
+            path.push(profile.functions[node.function.0 as usize].name.clone());
+        }
+        let twice = out.insert(path.clone(), (node.calls, node.self_time.value as u64));
+        assert!(twice.is_none(), "two nodes for {path:?}");
+        names.push(path);
+    }
+    out
+}
+
+fn told(profile: &Profile) -> Outcome {
+    let of = |thread: &teeperf_profile::model::Thread| thread.tid - 1000;
+    let reason = |name: &str| match name {
+        "paused" => 1,
+        "waited" => 4,
+        "forked" => 7,
+        other => panic!("{other}"),
+    };
+    Outcome {
+        threads: profile.threads.iter().map(|t| (of(t), paths(profile, &t.tree))).collect(),
+        events: profile.health.events,
+        lost: profile.health.lost,
+        mended: profile.health.mended,
+        unopened: profile.health.unopened,
+        open: profile.health.open,
+        waited: profile
+            .threads
+            .iter()
+            .filter(|t| t.waited_ns > 0)
+            .map(|t| (of(t), t.waited_ns))
+            .collect(),
+        gaps: profile
+            .health
+            .gaps
+            .iter()
+            .map(|(name, times, ns)| (reason(name), (*times, *ns)))
+            .collect(),
+    }
+}
+
+/// Paths with neither calls nor time may be there or not.
+fn without_empty(mut outcome: Outcome) -> Outcome {
+    for paths in outcome.threads.values_mut() {
+        paths.retain(|_, counts| *counts != (0, 0));
+    }
+    outcome.waited.retain(|_, units| *units > 0);
+    outcome
+}
+
+fn site() -> impl Strategy<Value = u32> {
+    prop_oneof![8 => 0x1000u32..0x1004, 1 => 0x1000u32..0x1040]
+}
+
+fn item(thread: u32) -> impl Strategy<Value = Item> {
+    // Stacks of their own: what moves between threads depends on which is read first.
+    let stack = move || prop_oneof![1 => Just(0u64), 4 => (1u64..4).prop_map(move |i| u64::from(thread) * 10 + i)];
+    let time = 0u64..5000;
+    prop_oneof![
+        40 => (site(), time.clone()).prop_map(|(site, time)| Item::Call { site, time }),
+        40 => (site(), time.clone()).prop_map(|(site, time)| Item::Return { site, time }),
+        2 => (1u64..4, time.clone()).prop_map(|(n, time)| Item::FarCall { address: n << 40, time }),
+        2 => (1u64..4, time.clone()).prop_map(|(n, time)| Item::FarReturn { address: n << 40, time }),
+        8 => (1u32..100).prop_map(Item::Tick),
+        2 => (0u64..9000).prop_map(Item::Stamp),
+        1 => Just(Item::Hole),
+        1 => Just(Item::Pad),
+        4 => (0u32..3).prop_map(Item::Mark),
+        4 => (0u32..3).prop_map(Item::Jump),
+        1 => Just(Item::VforkBegin),
+        1 => Just(Item::VforkEnd),
+        3 => site().prop_map(Item::Catch),
+        3 => (prop_oneof![Just(1u32), Just(4), Just(7)], 0u64..9, 0u32..4, 0u32..4, 0u64..60)
+            .prop_map(|(reason, lost, popped, pushed, units)| Item::Gap { reason, lost, popped, pushed, units }),
+        2 => (prop_oneof![3 => stack(), 1 => Just(teeperf_wire::word::ABANDONED)], stack())
+            .prop_map(|(left, entered)| Item::Switch { left, entered }),
+        1 => stack().prop_map(Item::StackNew),
+        1 => Just(Item::Note("a note")),
+        1 => (prop_oneof![Just(9u32), Just(29)], 0u32..3).prop_map(|(code, payload)| Item::Strange { code, payload }),
+    ]
+}
+
+fn clock() -> impl Strategy<Value = ClockKind> {
+    prop_oneof![Just(ClockKind::Tick), Just(ClockKind::Cycle)]
+}
+
+fn chunk(thread: u32, longest: usize) -> impl Strategy<Value = Chunk> {
+    let stack = prop_oneof![8 => Just(None), 1 => (0u64..3).prop_map(Some)];
+    (
+        proptest::collection::vec(item(thread), 0..longest),
+        clock(),
+        0u64..9000,
+        stack,
+        proptest::bool::weighted(0.05),
+    )
+        .prop_map(move |(mut items, clock, time, stack, cut)| {
+            if cut {
+                items.insert(items.len() / 2, Item::Invalid);
+            }
+            let stack = stack.map_or(0, |i| if i == 0 { 0 } else { u64::from(thread) * 10 + i });
+            Chunk { thread, sequence: 0, clock, time, stack, items }
+        })
+}
+
+fn chunks(longest: usize) -> impl Strategy<Value = Vec<Chunk>> {
+    let any_thread = (1u32..4).prop_flat_map(move |thread| chunk(thread, longest));
+    proptest::collection::vec(any_thread, 1..14).prop_map(|mut chunks| {
+        let mut sequences: BTreeMap<u32, u32> = BTreeMap::new();
+        for chunk in &mut chunks {
+            let sequence = sequences.entry(chunk.thread).or_default();
+            *sequence += 1;
+            chunk.sequence = *sequence;
+        }
+        chunks
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_items_in_any_batches(chunks in chunks(60), jobs in 1usize..4, batch in 1usize..6) {
+        let expected = without_empty(slow::outcome(&chunks));
+        prop_assert_eq!(without_empty(told(&replay(&chunks, jobs, batch))), expected);
+    }
+
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn long_chunks_with_deep_stacks(chunks in chunks(1200), batch in 1usize..4) {
+        let expected = without_empty(slow::outcome(&chunks));
+        prop_assert_eq!(without_empty(told(&replay(&chunks, 1, batch))), expected);
+    }
+}

@@ -1,0 +1,182 @@
+//! Tables, filters and sums of profiles. The profiles are written down by hand, and so is
+//! what must come of them.
+
+use teeperf_profile::aggregate::{self, Pattern, Sort};
+use teeperf_profile::combine::combine;
+use teeperf_profile::model::{Function, FunctionId, Health, Node, Profile, Thread, Time, Tree};
+
+fn time(ns: f64) -> Time {
+    Time { value: ns, low: ns / 2.0, high: ns * 2.0 }
+}
+
+fn functions(names: &[&str]) -> Vec<Function> {
+    let function =
+        |name: &&str| Function { name: (*name).into(), module: "m".into(), file: None, line: None };
+    names.iter().map(function).collect()
+}
+
+/// A tree of `(parent, function, calls, self, total)`; the root comes before these.
+fn tree(root_total: f64, nodes: &[(u32, u32, u64, f64, f64)]) -> Tree {
+    let root = Node {
+        parent: 0,
+        function: FunctionId(0),
+        calls: 0,
+        self_time: time(0.0),
+        total: time(root_total),
+    };
+    let rest = nodes.iter().map(|&(parent, function, calls, own, total)| Node {
+        parent,
+        function: FunctionId(function),
+        calls,
+        self_time: time(own),
+        total: time(total),
+    });
+    Tree { nodes: std::iter::once(root).chain(rest).collect() }
+}
+
+/// main(0) → walk(1) → walk → leaf(2); main → leaf.
+fn recursive() -> (Tree, Vec<Function>) {
+    let nodes = [
+        (0, 0, 1, 10.0, 100.0),
+        (1, 1, 2, 20.0, 70.0),
+        (2, 1, 5, 30.0, 50.0),
+        (3, 2, 9, 20.0, 20.0),
+        (1, 2, 4, 20.0, 20.0),
+    ];
+    (tree(100.0, &nodes), functions(&["main", "walk", "leaf"]))
+}
+
+#[test]
+fn recursion_is_in_the_total_once() {
+    let (tree, functions) = recursive();
+    let rows = aggregate::rows(&tree, &functions, Sort::Total);
+    let told: Vec<_> =
+        rows.iter().map(|r| (r.function.0, r.calls, r.total.value, r.self_time.value)).collect();
+    assert_eq!(told, [(0, 1, 100.0, 10.0), (1, 7, 70.0, 50.0), (2, 13, 40.0, 40.0)]);
+    let order = |sort| {
+        aggregate::rows(&tree, &functions, sort).iter().map(|r| r.function.0).collect::<Vec<_>>()
+    };
+    assert_eq!(order(Sort::SelfTime), [1, 2, 0]);
+    assert_eq!(order(Sort::Calls), [2, 1, 0]);
+    assert_eq!(order(Sort::Name), [2, 0, 1]);
+}
+
+#[test]
+fn callers_and_callees_count_recursion_once() {
+    let (tree, functions) = recursive();
+    let told = |rows: Vec<(Option<FunctionId>, aggregate::Row)>| -> Vec<_> {
+        rows.iter().map(|(who, row)| (who.map(|id| id.0), row.calls, row.total.value)).collect()
+    };
+    assert_eq!(
+        told(aggregate::callers(&tree, &functions, FunctionId(1))),
+        [(Some(0), 2, 70.0), (Some(1), 5, 0.0)]
+    );
+    assert_eq!(
+        told(aggregate::callers(&tree, &functions, FunctionId(2))),
+        [(Some(0), 4, 20.0), (Some(1), 9, 20.0)]
+    );
+    assert_eq!(told(aggregate::callers(&tree, &functions, FunctionId(0))), [(None, 1, 100.0)]);
+    assert_eq!(
+        told(aggregate::callees(&tree, &functions, FunctionId(1))),
+        [(Some(1), 5, 50.0), (Some(2), 9, 20.0)]
+    );
+    assert_eq!(
+        told(aggregate::callees(&tree, &functions, FunctionId(0))),
+        [(Some(1), 2, 70.0), (Some(2), 4, 20.0)]
+    );
+    assert_eq!(told(aggregate::callees(&tree, &functions, FunctionId(2))), []);
+}
+
+#[test]
+fn focus_keeps_paths_through_a_function_and_ignore_drops_them() {
+    let (tree, functions) = recursive();
+    let told = |tree: &Tree| -> Vec<_> {
+        tree.nodes
+            .iter()
+            .map(|n| (n.parent, n.function.0, n.self_time.value, n.total.value))
+            .collect()
+    };
+    let focused = aggregate::focus(&tree, &functions, &Pattern::new("walk"));
+    assert_eq!(
+        told(&focused),
+        [
+            (0, 0, 0.0, 70.0),
+            (0, 0, 0.0, 70.0),
+            (1, 1, 20.0, 70.0),
+            (2, 1, 30.0, 50.0),
+            (3, 2, 20.0, 20.0)
+        ]
+    );
+    let ignored = aggregate::ignore(&tree, &functions, &Pattern::new("walk"));
+    assert_eq!(told(&ignored), [(0, 0, 0.0, 30.0), (0, 0, 10.0, 30.0), (1, 2, 20.0, 20.0)]);
+    let nothing = aggregate::focus(&tree, &functions, &Pattern::new("nobody"));
+    assert_eq!(told(&nothing), [(0, 0, 0.0, 0.0)]);
+}
+
+#[test]
+fn patterns_are_parts_or_globs() {
+    let fits = |pattern: &str, name: &str| Pattern::new(pattern).fits(name);
+    assert!(fits("alk", "walk") && fits("", "walk") && !fits("Walk", "walk"));
+    assert!(fits("w*k", "walk") && fits("*", "") && fits("w??k", "walk") && fits("*a*k*", "walk"));
+    assert!(
+        !fits("w*", "a walk") && !fits("?", "") && !fits("w*l", "walk") && !fits("w?k", "walk")
+    );
+    assert!(fits("std::*<*>::push", "std::vec<int>::push"));
+    // Many stars and a name that almost fits: done at once, not after the heat death.
+    assert!(!fits(&"*a".repeat(60), &"a".repeat(59)));
+    assert!(!fits(&format!("{}b", "*a".repeat(40)), &"a".repeat(5000)));
+}
+
+#[test]
+fn threads_are_merged_path_by_path() {
+    let one = Thread {
+        tree: tree(30.0, &[(0, 0, 1, 10.0, 30.0), (1, 1, 2, 20.0, 20.0)]),
+        ..Thread::default()
+    };
+    let two = Thread {
+        tree: tree(9.0, &[(0, 1, 5, 4.0, 4.0), (0, 0, 7, 2.0, 5.0), (2, 1, 1, 3.0, 3.0)]),
+        ..Thread::default()
+    };
+    let merged = aggregate::merged([&one, &two]);
+    let told: Vec<_> = merged
+        .nodes
+        .iter()
+        .map(|n| (n.parent, n.function.0, n.calls, n.self_time.value, n.total.value))
+        .collect();
+    assert_eq!(
+        told,
+        [(0, 0, 0, 0.0, 39.0), (0, 0, 8, 12.0, 35.0), (1, 1, 3, 23.0, 23.0), (0, 1, 5, 4.0, 4.0)]
+    );
+}
+
+fn profile(names: &[&str], events: u64) -> Profile {
+    let nodes: Vec<_> =
+        (0..names.len() as u32).map(|i| (i, i, events + u64::from(i), 2.0, 2.0)).collect();
+    let threads = vec![Thread { tid: events as u32, tree: tree(2.0, &nodes), ..Thread::default() }];
+    let gaps = vec![(format!("gap {}", events % 2), events, 10)];
+    let health = Health { events, gaps, warnings: vec![format!("{events}")], ..Health::default() };
+    Profile { functions: functions(names), threads, health, ..Profile::default() }
+}
+
+#[test]
+fn combining_is_associative_and_makes_functions_one() {
+    let make = || [profile(&["a", "b"], 1), profile(&["b", "c"], 2), profile(&["c", "a", "d"], 3)];
+    let [one, two, three] = make();
+    let left = combine(combine(one, two), three);
+    let [one, two, three] = make();
+    let right = combine(one, combine(two, three));
+    assert_eq!(left.functions, right.functions);
+    assert_eq!(left.health, right.health);
+    let trees =
+        |profile: &Profile| profile.threads.iter().map(|t| t.tree.clone()).collect::<Vec<_>>();
+    assert_eq!(trees(&left), trees(&right));
+
+    let names: Vec<&str> = left.functions.iter().map(|f| &f.name[..]).collect();
+    assert_eq!(names, ["a", "b", "c", "d"]);
+    let of = |thread: usize| {
+        left.threads[thread].tree.nodes[1..].iter().map(|n| n.function.0).collect::<Vec<_>>()
+    };
+    assert_eq!((of(0), of(1), of(2)), (vec![0, 1], vec![1, 2], vec![2, 0, 3]));
+    assert_eq!(left.health.events, 6);
+    assert_eq!(left.health.gaps, [("gap 1".to_owned(), 4, 20), ("gap 0".to_owned(), 2, 10)]);
+}

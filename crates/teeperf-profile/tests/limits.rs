@@ -1,0 +1,222 @@
+//! What is larger than life: very many threads, very deep stacks, very many paths, and bytes
+//! that are no recording at all.
+
+mod support;
+
+use proptest::prelude::*;
+use support::Builder;
+use teeperf_profile::model::Profile;
+use teeperf_profile::{Options, Recording, fuzz};
+use teeperf_wire::body::chunk;
+use teeperf_wire::shared::ClockKind;
+use teeperf_wire::word::{call, code, escape, payload, ret, split62};
+
+fn header(thread: u32, sequence: u32) -> chunk::Header {
+    chunk::Header {
+        process: 1,
+        thread,
+        tid: thread,
+        sequence,
+        cpu_ns: 1000 * u64::from(sequence),
+        clock: ClockKind::Tick as u8,
+        ..chunk::Header::default()
+    }
+}
+
+fn replay(bytes: &[u8]) -> Profile {
+    Recording::from_read(bytes, "test")
+        .replay(&mut Options { jobs: 2, ..Options::default() })
+        .unwrap()
+}
+
+fn sums(profile: &Profile) -> (u64, u64, u64, u64) {
+    let threads = profile.threads.iter();
+    let nodes = || profile.threads.iter().flat_map(|t| &t.tree.nodes);
+    (
+        threads.map(|t| u64::from(t.merged)).sum(),
+        nodes().map(|n| n.calls).sum(),
+        nodes().map(|n| n.self_time.value as u64).sum(),
+        profile.threads.iter().map(|t| t.events).sum(),
+    )
+}
+
+#[test]
+fn many_threads_are_folded_and_nothing_is_lost() {
+    const THREADS: u32 = 10_000;
+    let mut builder = Builder::new();
+    for thread in 1..=THREADS {
+        // One in a hundred does more, and stays a thread of its own; every third ends with a
+        // frame open, every seventh says its name.
+        let rounds = if thread % 100 == 0 { 20 } else { 1 };
+        let mut words = vec![];
+        if thread % 7 == 0 {
+            let name = teeperf_wire::word::pack_bytes(b"job");
+            words.extend([escape(code::NAME, 0), payload(1), name]);
+        }
+        for _ in 0..rounds {
+            words.extend([
+                call(0x1000),
+                escape(code::TICK, 5),
+                call(0x1010),
+                escape(code::TICK, 2),
+                ret(0x1010),
+            ]);
+            words.extend([ret(0x1000)]);
+        }
+        if thread % 3 == 0 {
+            words.push(call(0x1020));
+        }
+        builder.chunk(header(thread, 1), &words, false);
+    }
+    // Threads that were folded long ago go on: the open frame is still theirs.
+    for thread in (3..=300).step_by(3) {
+        builder.chunk(header(thread, 2), &[escape(code::TICK, 1), ret(0x1020)], false);
+    }
+    let profile = replay(&builder.end());
+    let rounds = u64::from(THREADS - 100 + 100 * 20);
+    let open = u64::from(THREADS / 3);
+    let (threads, calls, time, events) = sums(&profile);
+    assert_eq!(u32::try_from(threads).unwrap(), THREADS);
+    assert_eq!(calls, 2 * rounds + open);
+    assert_eq!(events, 4 * rounds + open + 100);
+    assert_eq!(profile.health.mended + profile.health.unopened, 0);
+    assert_eq!(profile.health.open, open - 100);
+    assert!(time >= 7 * rounds);
+    assert!(profile.threads.len() < 2500, "{} threads", profile.threads.len());
+    let single = profile.threads.iter().filter(|t| t.merged == 1).count();
+    assert!(single >= 1000, "{single} threads are shown each");
+    assert_eq!(profile.threads.iter().filter(|t| t.merged == 1 && t.events >= 80).count(), 100);
+    assert!(profile.threads.iter().any(|t| t.name == "job" && t.merged > 100));
+}
+
+#[test]
+fn a_deep_recursion_comes_down_again() {
+    const DEPTH: u32 = 300_000;
+    let words: Vec<u32> = (0..DEPTH)
+        .map(|i| call(0x1000 + i % 7))
+        .chain((0..DEPTH).rev().map(|i| ret(0x1000 + i % 7)))
+        .collect();
+    let mut builder = Builder::new();
+    for (number, words) in words.chunks(chunk::MAX_WORDS).enumerate() {
+        builder.chunk(header(1, number as u32 + 1), words, true);
+    }
+    let profile = replay(&builder.end());
+    assert_eq!(profile.threads[0].tree.nodes.len(), DEPTH as usize + 1);
+    let health = profile.health;
+    assert_eq!((health.mended, health.open, health.unopened), (0, 0, 0));
+}
+
+#[test]
+fn returns_that_match_nothing_below_a_deep_stack_are_quick() {
+    // Each of these would cost a walk over a hundred thousand frames, and each switches stacks.
+    let mut builder = Builder::new();
+    let deep: Vec<u32> = (0..100_000).map(|_| call(0x1000)).collect();
+    let mut sequence = 0;
+    let mut add = |words: &[u32]| {
+        sequence += 1;
+        builder.chunk(header(1, sequence), words, true);
+    };
+    for words in deep.chunks(chunk::MAX_WORDS) {
+        add(words);
+    }
+    let stray: Vec<u32> =
+        (0..4000).flat_map(|i| [call(0x2000), ret(0x3000 + i), ret(0x2000)]).collect();
+    for _ in 0..10 {
+        add(&stray);
+    }
+    let switches: Vec<u32> = (0..1000)
+        .flat_map(|i| {
+            let there =
+                [&[escape(code::SWITCH, 0), payload(4)][..], &split62(0), &split62(5)].concat();
+            let back =
+                [&[escape(code::SWITCH, 0), payload(4)][..], &split62(5), &split62(0)].concat();
+            [there, vec![ret(0x4000 + i)], back, vec![ret(0x5000 + i)]].concat()
+        })
+        .collect();
+    add(&switches);
+    let profile = replay(&builder.end());
+    assert_eq!(profile.health.open, 100_000);
+    assert_eq!(profile.health.mended, 40_000 + 1000);
+}
+
+#[test]
+fn gaps_that_claim_billions_of_frames_are_quick() {
+    let gap = |popped: u32, pushed: u32| {
+        [
+            &[escape(code::GAP, 1), payload(6)][..],
+            &split62(3),
+            &[payload(popped), payload(pushed)],
+            &split62(0),
+        ]
+        .concat()
+    };
+    let words: Vec<u32> = (0..2000)
+        .flat_map(|_| [gap(0, u32::MAX >> 1), vec![call(0x1000)], gap(1000, 7)].concat())
+        .collect();
+    let mut builder = Builder::new();
+    for sequence in 1..5 {
+        builder.chunk(header(1, sequence), &words[..16_000], true);
+    }
+    let profile = replay(&builder.end());
+    assert!(profile.health.open > 1 << 40);
+}
+
+#[test]
+fn marks_and_far_code_without_end_are_bounded() {
+    let mut builder = Builder::new();
+    for sequence in 1..30u32 {
+        let base = sequence << 14;
+        let words: Vec<u32> = (0..8000).map(|i| escape(code::MARK, base + i)).collect();
+        builder.chunk(header(1, sequence), &words, true);
+    }
+    let profile = replay(&builder.end());
+    assert_eq!(profile.health.events, 0);
+}
+
+fn valid() -> Vec<u8> {
+    let mut builder = Builder::new();
+    builder.process(1, 9, "/bin/p");
+    for sequence in 1..5 {
+        let words = [
+            call(0x1000),
+            escape(code::MARK, 1),
+            call(0x1010),
+            escape(code::TICK, 9),
+            escape(code::JUMP, 1),
+            ret(0x1000),
+        ];
+        builder.chunk(header(1 + sequence % 2, sequence), &words, sequence % 2 == 0);
+    }
+    builder.symbols(1, 0x1000, &[(0x1000, 8, 1, "main", "a.c")]);
+    builder.end()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damaged_bytes_give_the_same_with_any_workers(changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..12)) {
+        let mut bytes = valid();
+        for (at, value) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = value;
+        }
+        fuzz::any_recording(&bytes);
+    }
+
+    #[test]
+    fn any_words_give_the_same_with_any_workers(words in proptest::collection::vec(prop_oneof![
+        4 => (0x1000u32..0x1003).prop_map(call),
+        4 => (0x1000u32..0x1003).prop_map(ret),
+        4 => (0u32..32, 0u32..4).prop_map(|(code, arg)| escape(code, arg)),
+        4 => (0u32..9).prop_map(payload),
+        1 => any::<u32>(),
+    ], 0..400), cycle: bool) {
+        let mut builder = Builder::new();
+        let clock = if cycle { ClockKind::Cycle } else { ClockKind::Tick };
+        for (number, words) in words.chunks(70).enumerate() {
+            builder.chunk(chunk::Header { clock: clock as u8, ..header(1, number as u32 + 1) }, words, false);
+        }
+        fuzz::any_recording(&builder.end());
+    }
+}

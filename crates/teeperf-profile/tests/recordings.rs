@@ -1,0 +1,421 @@
+//! Whole recordings, made by hand, and what must be told of them. All expectations here were
+//! worked out by hand.
+
+mod support;
+
+use support::Builder;
+use support::item::{Chunk, Item};
+use teeperf_profile::contents::Body;
+use teeperf_profile::model::Profile;
+use teeperf_profile::{Error, Options, Recording};
+use teeperf_wire::body::{self, chunk};
+use teeperf_wire::packet::kind;
+use teeperf_wire::shared::ClockKind;
+use teeperf_wire::word::{call, code, escape, pack_bytes, payload, ret, split62, split64};
+
+fn replay(bytes: &[u8]) -> Profile {
+    let mut options = Options { jobs: 1, ..Options::default() };
+    Recording::from_read(bytes, "test").replay(&mut options).unwrap()
+}
+
+fn header(process: u32, thread: u32, time: u64) -> chunk::Header {
+    chunk::Header {
+        process,
+        thread,
+        tid: 500 + thread,
+        sequence: 1,
+        time,
+        cpu_ns: u64::MAX,
+        clock: ClockKind::Tick as u8,
+        flags: chunk::WHOLE,
+        ..chunk::Header::default()
+    }
+}
+
+/// Words that open a window of 0x10000 sites.
+fn module(first_site: u32, address: u64, bias: u64, path: &str) -> Vec<u32> {
+    let mut words = vec![payload(1), payload(first_site), payload(0x10000)];
+    words.extend(split64(address));
+    words.extend(split64(bias));
+    words.push(payload(2));
+    words.push(pack_bytes(&[0xAB, 0xCD]));
+    words.extend(path.as_bytes().chunks(3).map(pack_bytes));
+    [vec![escape(code::MODULE, 0), payload(words.len() as u32)], words].concat()
+}
+
+fn function<'a>(profile: &'a Profile, name: &str) -> &'a teeperf_profile::model::Function {
+    let names: Vec<&String> = profile.functions.iter().map(|f| &f.name).collect();
+    profile
+        .functions
+        .iter()
+        .find(|f| f.name == name)
+        .unwrap_or_else(|| panic!("{name} in {names:?}"))
+}
+
+#[test]
+fn names_come_from_symbols_modules_and_offsets() {
+    let mut builder = Builder::new();
+    builder.process(1, 4242, "/opt/bin/program");
+    // A program linked at a fixed address, its window from 0x400000 on; a library whose text
+    // begins 0x3000 into the file.
+    let mut words = module(0x1000, 0x40_0000, 0, "/opt/bin/program");
+    words.extend(module(0x20000, 0x7FFF_0000_3000, 0x7FFF_0000_0000, "/usr/lib/libone.so.1"));
+    words.extend([call(0x1100), call(0x20040), ret(0x20040), call(0x20080), ret(0x20080)]);
+    words.extend([call(0x50000), ret(0x50000), ret(0x1100)]);
+    builder.chunk(header(1, 1, 10), &words, true);
+    // Symbols come after the chunks that need them, in pieces.
+    builder.symbols(1, 0x1000, &[(0x1100, 32, 7, "main", "/src/main.c")]);
+    builder.symbols(
+        1,
+        0x20000,
+        &[(0x20000, 0x40, 0, "_Z5otheri", ""), (0x20040, 16, 0, "_ZN3one3twoEv", "")],
+    );
+    let profile = replay(&builder.end());
+
+    let main = function(&profile, "main");
+    assert_eq!(
+        (&main.module[..], main.file.as_deref(), main.line),
+        ("program", Some("/src/main.c"), Some(7))
+    );
+    assert_eq!(function(&profile, "one::two()").module, "libone.so.1");
+    assert_eq!(function(&profile, "libone.so.1+0x3080").module, "libone.so.1");
+    assert_eq!(function(&profile, "[unknown module]+0x50000").module, "");
+    assert_eq!(profile.functions.len(), 4);
+    assert_eq!(profile.threads[0].name, "program");
+    assert_eq!((profile.threads[0].pid, profile.threads[0].tid), (4242, 501));
+    assert_eq!(
+        profile.health.warnings,
+        ["the recording does not say what hooks cost: times include it"]
+    );
+}
+
+#[test]
+fn the_same_site_is_another_function_in_another_process() {
+    let mut builder = Builder::new();
+    for (process, path) in [(1, "/bin/one"), (2, "/bin/two")] {
+        builder.process(process, 100 + process, path);
+        let words = [module(0x1000, 0x1000, 0, path), vec![call(0x1010), ret(0x1010)]].concat();
+        builder.chunk(header(process, 1, 0), &words, false);
+        builder.symbols(process, 0x1000, &[(0x1010, 9, 0, "work", "")]);
+    }
+    let profile = replay(&builder.end());
+    let mut modules: Vec<_> =
+        profile.functions.iter().map(|f| (&f.name[..], &f.module[..])).collect();
+    modules.sort_unstable();
+    assert_eq!(modules, [("work", "one"), ("work", "two")]);
+}
+
+#[test]
+fn two_sites_of_one_name_are_one_path() {
+    let mut builder = Builder::new();
+    let mut words = module(0x1000, 0x1000, 0, "/bin/one");
+    words.extend([
+        call(0x1010),
+        ret(0x1010),
+        call(0x1020),
+        call(0x1010),
+        ret(0x1010),
+        ret(0x1020),
+        call(0x1030),
+        ret(0x1030),
+    ]);
+    builder.chunk(header(1, 1, 0), &words, false);
+    builder.symbols(
+        1,
+        0x1000,
+        &[(0x1010, 9, 0, "work", ""), (0x1020, 9, 0, "work", ""), (0x1030, 9, 0, "rest", "")],
+    );
+    let profile = replay(&builder.end());
+    let nodes = &profile.threads[0].tree.nodes;
+    let paths: Vec<(u32, u32, u64)> =
+        nodes[1..].iter().map(|n| (n.parent, n.function.0, n.calls)).collect();
+    let (work, rest) = if profile.functions[0].name == "work" { (0, 1) } else { (1, 0) };
+    assert_eq!(paths, [(0, work, 2), (1, work, 1), (0, rest, 1)]);
+}
+
+#[test]
+fn time_goes_to_whoever_was_on_top_and_totals_add_up() {
+    let mut builder = Builder::new();
+    let tick = |units| escape(code::TICK, units);
+    // main 100, in it f 30 and again f 5 with g 7 below; 11 before main.
+    let words = [
+        tick(11),
+        call(0x1000),
+        tick(60),
+        call(0x2000),
+        tick(30),
+        ret(0x2000),
+        tick(40),
+        call(0x2000),
+        tick(2),
+        call(0x3000),
+        tick(7),
+        ret(0x3000),
+        tick(3),
+        ret(0x2000),
+        ret(0x1000),
+    ];
+    builder.chunk(header(1, 1, 1000), &words, false);
+    let profile = replay(&builder.end());
+    let told: Vec<_> = profile.threads[0]
+        .tree
+        .nodes
+        .iter()
+        .map(|n| (n.calls, n.self_time.value, n.total.value))
+        .collect();
+    assert_eq!(told, [(0, 11.0, 153.0), (1, 100.0, 142.0), (2, 35.0, 42.0), (1, 7.0, 7.0)]);
+    assert_eq!((profile.threads[0].wall_ns, profile.threads[0].events), (153, 8));
+}
+
+#[test]
+fn hook_cost_is_taken_off_and_kept_on_request() {
+    let cost: Vec<u8> = [1000u64, 2000, 3000, 4000, 10_000, 20_000, 30_000, 40_000]
+        .iter()
+        .flat_map(|n| n.to_le_bytes())
+        .collect();
+    let mut builder = Builder::empty();
+    builder.start(&[(body::start::HOOK_COST_PS, &cost)]);
+    let words = [
+        call(0x1000),
+        escape(code::TICK, 500),
+        call(0x2000),
+        escape(code::TICK, 300),
+        ret(0x2000),
+        ret(0x1000),
+    ];
+    builder.chunk(header(1, 1, 0), &words, false);
+    let bytes = builder.end();
+    let profile = replay(&bytes);
+    let selves: Vec<_> = profile.threads[0]
+        .tree
+        .nodes
+        .iter()
+        .map(|n| (n.self_time.low, n.self_time.value, n.self_time.high))
+        .collect();
+    // Outer: its own 5 ns and 5 ns for the call it makes; hot. Ten times that cold.
+    assert_eq!(selves, [(0.0, 0.0, 0.0), (400.0, 490.0, 490.0), (250.0, 295.0, 295.0)]);
+    assert_eq!(profile.info.hook_cost_ps, Some((10_000, 100_000)));
+    let mut keep = Options { keep_hook_cost: true, ..Options::default() };
+    let profile = Recording::from_read(&bytes[..], "test").replay(&mut keep).unwrap();
+    assert_eq!(profile.threads[0].tree.nodes[0].total.value, 800.0);
+}
+
+#[test]
+fn a_later_major_version_is_refused_a_later_minor_one_read() {
+    let start = |major: u16, minor: u16| {
+        let mut builder = Builder::empty();
+        let version = (u32::from(major) | u32::from(minor) << 16).to_le_bytes();
+        builder.fields(kind::START, &[(body::start::VERSION, &version), (999, b"what is this")]);
+        builder.packet(77, b"nor this");
+        builder
+    };
+    let error =
+        Recording::from_read(&start(2, 0).end()[..], "f.teeperf").replay(&mut Options::default());
+    assert!(
+        matches!(error, Err(Error::Version { offset: 0, major: 2, minor: 0, .. })),
+        "{error:?}"
+    );
+    let profile = replay(&start(1, 3).end());
+    let warnings = profile.health.warnings.join("\n");
+    assert!(warnings.contains("format 1.3 is newer"), "{warnings}");
+    assert!(warnings.contains("1 packets of type 77, which this reader does not know, were skipped; the first at offset 52"), "{warnings}");
+}
+
+#[test]
+fn a_recording_cut_anywhere_is_a_shorter_one() {
+    let mut builder = Builder::new();
+    builder.process(1, 1, "/bin/p");
+    for sequence in 1..=4 {
+        let words = [call(0x1000), escape(code::TICK, 10), ret(0x1000)];
+        builder.chunk(
+            chunk::Header { sequence, time: 10 * u64::from(sequence), ..header(1, 1, 0) },
+            &words,
+            true,
+        );
+    }
+    let whole = builder.end();
+    let mut seen = std::collections::BTreeSet::new();
+    for length in 0..=whole.len() {
+        let result = Recording::from_read(&whole[..length], "cut")
+            .replay(&mut Options { jobs: 1, ..Options::default() });
+        let Ok(profile) = result else {
+            assert!(length < 52, "{length} bytes are enough for a packet");
+            continue;
+        };
+        assert_eq!(profile.health.mended + profile.health.open + profile.health.lost, 0);
+        let said = profile.health.warnings.iter().any(|w| w.contains("has no end"));
+        assert_eq!(said, length < whole.len());
+        seen.insert(profile.health.events);
+    }
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), [0, 2, 4, 6, 8]);
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let mut builder = Builder::new();
+    for sequence in [1, 3] {
+        builder.chunk(
+            chunk::Header { sequence, ..header(1, 1, 0) },
+            &[call(0x1000), ret(0x1000)],
+            false,
+        );
+    }
+    let mut bytes = builder.end();
+    let end = bytes.len();
+    bytes[end - 8] = 9;
+    // The end packet's checksum does not fit now: it is damaged.
+    let warnings = replay(&bytes).health.warnings.join("\n");
+    assert!(
+        warnings
+            .contains("(process 1, thread 1): chunk 3 from word 0 follows chunk 1 up to word 2"),
+        "{warnings}"
+    );
+    assert!(warnings.contains("has no end"), "{warnings}");
+    assert!(warnings.contains("cut off inside a packet"), "{warnings}");
+}
+
+#[test]
+fn chunks_that_do_not_decode_are_left_out() {
+    let mut builder = Builder::new();
+    let good = [call(0x1000), ret(0x1000)];
+    builder.chunk(header(1, 1, 0), &good, true);
+    // Says it is compressed, and is not; claims a clock nobody has; claims more words.
+    for (encoding, clock, count) in [(1u8, 1u8, 2u32), (0, 9, 2), (0, 1, 3), (7, 1, 2)] {
+        let bad = chunk::Header { encoding, clock, count, sequence: 2, ..header(1, 1, 0) };
+        builder.packet(kind::CHUNK, &[&bad.encode()[..], &[1, 2, 3, 4, 5, 6, 7, 8]].concat());
+    }
+    let profile = replay(&builder.end());
+    assert_eq!((profile.health.events, profile.health.lost), (2, 9));
+    let warnings = profile.health.warnings.join("\n");
+    for reason in ["does not decompress", "clock 9", "says 3 words, the data has 2", "encoding 7"] {
+        assert!(warnings.contains(reason), "{reason}: {warnings}");
+    }
+}
+
+#[test]
+fn a_frame_that_decompresses_to_gigabytes_is_refused() {
+    let bomb = zstd::bulk::compress(&vec![0; 64 << 20], 19).unwrap();
+    let mut builder = Builder::new();
+    let bad = chunk::Header { encoding: 1, count: 16384, ..header(1, 1, 0) };
+    builder.packet(kind::CHUNK, &[&bad.encode()[..], &bomb].concat());
+    assert_eq!(replay(&builder.end()).health.lost, 16384);
+}
+
+#[test]
+fn cycle_planes_are_put_together() {
+    // Two events 5 and 300 units after the chunk's start, a note between them.
+    let note = [escape(code::NOTE, 0), payload(1), pack_bytes(b"x")];
+    let plane: Vec<u8> = [&[call(0x1000)][..], &note, &[ret(0x1000)]]
+        .concat()
+        .iter()
+        .flat_map(|w| w.to_le_bytes())
+        .collect();
+    let times = [5, 0x80 | (295 & 0x7F) as u8, (295 >> 7) as u8];
+    let data = zstd::bulk::compress(&[&plane[..], &times].concat(), 1).unwrap();
+    let header = chunk::Header {
+        count: 7,
+        clock: 2,
+        encoding: 2,
+        words_bytes: plane.len() as u32,
+        ..header(1, 1, 0xFFFF_FFF0_0000_1000)
+    };
+    let mut builder = Builder::new();
+    builder.packet(kind::CHUNK, &[&header.encode()[..], &data].concat());
+    let bytes = builder.end();
+    let profile = replay(&bytes);
+    let told: Vec<_> =
+        profile.threads[0].tree.nodes.iter().map(|n| (n.calls, n.self_time.value)).collect();
+    assert_eq!(told, [(0, 5.0), (1, 295.0)]);
+
+    let mut recording = Recording::from_read(&bytes[..], "test");
+    let mut decoder = teeperf_profile::chunks::Decoder::new().unwrap();
+    let mut times = vec![];
+    while let Some(packet) = recording.next_packet().unwrap() {
+        if let Body::Chunk(header, data) = packet.body {
+            let events = teeperf_profile::events::events(&mut decoder, &header, data).unwrap();
+            times.extend(events.map(|event| (event.word, event.time - header.time)));
+        }
+    }
+    assert_eq!(times, [(0, 5), (2, 5), (5, 300)]);
+}
+
+#[test]
+fn a_stack_that_goes_on_in_another_thread_takes_its_frames_along() {
+    let chunk = |thread, sequence, items: Vec<Item>| Chunk {
+        thread,
+        sequence,
+        clock: ClockKind::Tick,
+        time: 0,
+        stack: 0,
+        items,
+    };
+    let event = |is_call: bool, site| {
+        if is_call { Item::Call { site, time: 0 } } else { Item::Return { site, time: 0 } }
+    };
+    let one = chunk(
+        1,
+        1,
+        vec![
+            Item::Switch { left: 0, entered: 9 },
+            event(true, 0x1000),
+            event(true, 0x2000),
+            Item::Switch { left: 9, entered: 0 },
+        ],
+    );
+    let two = chunk(
+        2,
+        1,
+        vec![
+            Item::Switch { left: 0, entered: 9 },
+            event(true, 0x3000),
+            event(false, 0x3000),
+            event(false, 0x2000),
+            event(false, 0x1000),
+            Item::Switch { left: 9, entered: 0 },
+        ],
+    );
+    let mut builder = Builder::new();
+    for chunk in [one, two] {
+        builder.chunk(chunk.header(), &chunk.words(), false);
+    }
+    let profile = replay(&builder.end());
+    let health = &profile.health;
+    assert_eq!((health.events, health.mended, health.unopened, health.open), (6, 0, 0, 0));
+    let second = profile.threads.iter().find(|t| t.tid == 1002).unwrap();
+    let calls: Vec<u64> = second.tree.nodes.iter().map(|n| n.calls).collect();
+    assert_eq!(calls, [0, 0, 0, 1]);
+}
+
+#[test]
+fn windows_that_name_two_files_are_said_to() {
+    let mut builder = Builder::new();
+    let words = [
+        module(0x1000, 0, 0, "/a"),
+        module(0x1000, 0, 0, "/a"),
+        module(0x1000, 0, 0, "/b"),
+        vec![call(0x1008)],
+    ]
+    .concat();
+    builder.chunk(header(1, 1, 0), &words, false);
+    let profile = replay(&builder.end());
+    assert_eq!(profile.functions[0].name, "a+0x8");
+    let warnings = profile.health.warnings.join("\n");
+    assert!(warnings.contains("are those of /a and, later, of /b"), "{warnings}");
+    assert_eq!(profile.health.open, 1);
+}
+
+#[test]
+fn a_stamp_sets_the_time_and_a_step_back_charges_nothing() {
+    let mut words = vec![escape(code::STAMP, 0), payload(2)];
+    words.extend(split62(5000));
+    words.push(call(0x1000));
+    words.extend([escape(code::STAMP, 0), payload(2)]);
+    words.extend(split62(4000));
+    words.extend([escape(code::TICK, 10), ret(0x1000)]);
+    let mut builder = Builder::new();
+    builder.chunk(header(1, 1, 1000), &words, false);
+    let profile = replay(&builder.end());
+    let selves: Vec<f64> =
+        profile.threads[0].tree.nodes.iter().map(|n| n.self_time.value).collect();
+    assert_eq!(selves, [4000.0, 10.0]);
+}

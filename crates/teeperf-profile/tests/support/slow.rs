@@ -1,0 +1,223 @@
+//! What replay must come to, worked out in the slowest and plainest way: one item after the
+//! other, a list of names as the stack, a map from whole paths to counts. Knows nothing of
+//! how the crate does it, and takes items, not words.
+
+use super::item::{Chunk, Item};
+use std::collections::BTreeMap;
+use teeperf_wire::shared::ClockKind;
+use teeperf_wire::word::{ABANDONED, gap};
+
+/// A frame: a site, an address of far code, or this.
+const UNKNOWN: u64 = u64::MAX;
+const VFORK: u32 = u32::MAX;
+
+/// Calls and self time by path.
+pub(crate) type Paths = BTreeMap<Vec<String>, (u64, u64)>;
+
+/// What comes out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub(crate) threads: BTreeMap<u32, Paths>,
+    pub(crate) events: u64,
+    pub(crate) lost: u64,
+    pub(crate) mended: u64,
+    pub(crate) unopened: u64,
+    pub(crate) open: u64,
+    pub(crate) waited: BTreeMap<u32, u64>,
+    /// Times and units by reason.
+    pub(crate) gaps: BTreeMap<u32, (u64, u64)>,
+}
+
+#[derive(Default)]
+struct Thread {
+    stack: Vec<u64>,
+    stack_id: u64,
+    resting: BTreeMap<u64, Vec<u64>>,
+    marks: BTreeMap<u32, (u64, usize)>,
+    now: u64,
+    recent: u64,
+    debt: u64,
+    paths: BTreeMap<Vec<u64>, (u64, u64)>,
+}
+
+fn name(frame: u64) -> String {
+    if frame == UNKNOWN { "[unknown]".into() } else { format!("[unknown module]+{frame:#x}") }
+}
+
+/// The outcome of chunks in the order of each thread.
+pub(crate) fn outcome(chunks: &[Chunk]) -> Outcome {
+    let mut out = Outcome::default();
+    let mut threads: BTreeMap<u32, Thread> = BTreeMap::new();
+    for chunk in chunks {
+        let thread = threads.entry(chunk.thread).or_insert_with(|| Thread {
+            stack_id: chunk.stack,
+            now: chunk.time,
+            paths: BTreeMap::from([(vec![], (0, 0))]),
+            ..Thread::default()
+        });
+        thread.time_is(chunk.time);
+        if chunk.stack != thread.stack_id {
+            let left = thread.stack_id;
+            thread.switch(left, chunk.stack);
+            thread.settle();
+        }
+        for (at, item) in chunk.items.iter().enumerate() {
+            if *item == Item::Invalid {
+                let rest =
+                    chunk.items[at..].iter().map(|item| item.words(chunk.clock).len() as u64);
+                out.lost += rest.sum::<u64>();
+                // There may have been events among them.
+                thread.settle();
+                break;
+            }
+            thread.item(item, chunk, &mut out);
+        }
+    }
+    for (number, thread) in threads {
+        out.open += thread.stack.len() as u64;
+        out.open += thread.resting.values().map(|stack| stack.len() as u64).sum::<u64>();
+        let named = |(path, counts): (Vec<u64>, _)| (path.into_iter().map(name).collect(), counts);
+        out.threads.insert(number, thread.paths.into_iter().map(named).collect());
+    }
+    out
+}
+
+impl Thread {
+    /// The open frames; frames that are not known stand as one where they follow each other.
+    fn path(&self) -> Vec<u64> {
+        let mut path = self.stack.clone();
+        path.dedup_by(|a, b| *a == UNKNOWN && *b == UNKNOWN);
+        path
+    }
+
+    fn time_is(&mut self, time: u64) {
+        let passed = time.saturating_sub(self.now);
+        self.now = time;
+        let left_out = passed.min(self.debt);
+        self.debt -= left_out;
+        self.recent += passed - left_out;
+        self.paths.entry(self.path()).or_default().1 += passed - left_out;
+    }
+
+    fn low_time_is(&mut self, time: u64, clock: ClockKind) {
+        if clock == ClockKind::Cycle {
+            // The whole time, of which the words have the low half: within this distance.
+            let forward = (time as u32).wrapping_sub(self.now as u32);
+            if forward > u32::MAX - (1 << 24) {
+                self.time_is(self.now.wrapping_sub(u64::from(forward.wrapping_neg())));
+            } else {
+                self.time_is(self.now.wrapping_add(u64::from(forward)));
+            }
+        }
+    }
+
+    /// What passed up to here belongs to whoever was on top.
+    fn settle(&mut self) {
+        self.recent = 0;
+        self.debt = 0;
+    }
+
+    fn item(&mut self, item: &Item, chunk: &Chunk, out: &mut Outcome) {
+        let clock = chunk.clock;
+        match *item {
+            Item::Call { site, time } => self.call(site.into(), time, clock, out),
+            Item::Return { site, time } => self.close(site.into(), time, clock, out),
+            Item::FarCall { address, time } => self.call(address, time, clock, out),
+            Item::FarReturn { address, time } => self.close(address, time, clock, out),
+            Item::Tick(units) => self.time_is(self.now + u64::from(units)),
+            Item::Stamp(time) => self.time_is(time),
+            Item::Hole => out.lost += 1,
+            Item::Mark(key) => drop(self.marks.insert(key, (self.stack_id, self.stack.len()))),
+            Item::VforkBegin => drop(self.marks.insert(VFORK, (self.stack_id, self.stack.len()))),
+            Item::Jump(key) => self.jump(key),
+            Item::VforkEnd => self.jump(VFORK),
+            Item::Catch(site) => {
+                if let Some(at) = self.stack.iter().rposition(|frame| *frame == u64::from(site)) {
+                    self.stack.truncate(at + 1);
+                }
+                self.settle();
+            }
+            Item::Gap { reason, lost, popped, pushed, units } => {
+                if [gap::DROPPED, gap::NESTED, gap::WAITED, gap::STALLED].contains(&reason) {
+                    out.lost += lost;
+                }
+                let entry = out.gaps.entry(reason).or_default();
+                entry.0 += 1;
+                entry.1 += units;
+                if reason == gap::WAITED || reason == gap::STALLED {
+                    *out.waited.entry(chunk.thread).or_default() += units;
+                }
+                let before = units.min(self.recent);
+                self.paths.entry(self.path()).or_default().1 -= before;
+                self.recent -= before;
+                self.debt += units - before;
+                for _ in 0..popped {
+                    if self.stack.pop().is_none() {
+                        out.unopened += 1;
+                    }
+                }
+                for _ in 0..pushed {
+                    self.stack.push(UNKNOWN);
+                }
+                if popped + pushed > 0 {
+                    self.recent = 0;
+                }
+            }
+            Item::Switch { left, entered } => {
+                self.switch(left, entered);
+                self.settle();
+            }
+            Item::StackNew(id) => {
+                if id == self.stack_id {
+                    self.stack.clear();
+                } else {
+                    self.resting.remove(&id);
+                }
+                self.settle();
+            }
+            Item::Pad | Item::Name(_) | Item::Note(_) | Item::Strange { .. } | Item::Invalid => {}
+        }
+    }
+
+    fn call(&mut self, frame: u64, time: u64, clock: ClockKind, out: &mut Outcome) {
+        self.low_time_is(time, clock);
+        out.events += 1;
+        self.stack.push(frame);
+        self.paths.entry(self.path()).or_default().0 += 1;
+        self.settle();
+    }
+
+    fn close(&mut self, frame: u64, time: u64, clock: ClockKind, out: &mut Outcome) {
+        self.low_time_is(time, clock);
+        out.events += 1;
+        match self.stack.iter().rposition(|&open| open == frame || open == UNKNOWN) {
+            Some(at) => {
+                out.mended += (self.stack.len() - at - 1) as u64;
+                self.stack.truncate(at);
+            }
+            None if self.stack.is_empty() => out.unopened += 1,
+            None => out.mended += 1,
+        }
+        self.settle();
+    }
+
+    fn jump(&mut self, key: u32) {
+        if let Some(&(stack, depth)) = self.marks.get(&key) {
+            if stack != self.stack_id && self.resting.contains_key(&stack) {
+                let left = self.stack_id;
+                self.switch(left, stack);
+            }
+            self.stack.truncate(depth);
+        }
+        self.settle();
+    }
+
+    fn switch(&mut self, left: u64, entered: u64) {
+        let stack = std::mem::take(&mut self.stack);
+        if left != ABANDONED {
+            self.resting.insert(left, stack);
+        }
+        self.stack = self.resting.remove(&entered).unwrap_or_default();
+        self.stack_id = entered;
+    }
+}
