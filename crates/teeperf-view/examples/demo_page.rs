@@ -1,0 +1,522 @@
+//! Draws profiles built in memory in every form: to look at them, and for the browser's
+//! tests.
+//!
+//! ```text
+//! demo_page KIND FILE.html|svg|folded|txt|json
+//! ```
+//!
+//! Kinds: `demo` looks like a database under load; `small` is three functions in two
+//! threads with round figures; `hostile` has names that try to break out; `deep` has
+//! 2,000 frames on one stack; `single` one frame; `empty` none; `million` a million call
+//! paths; `huge` more than a page carries.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::process::ExitCode;
+
+use teeperf_profile::model::{
+    Function, FunctionId, Health, Info, Node, Profile, Thread, Time, Tree,
+};
+use teeperf_view::style::Style;
+use teeperf_view::{folded, json, page, svg, text};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [kind, file] = &arguments[..] else { return usage() };
+    let profile = match kind.as_str() {
+        "demo" => demo(),
+        "small" => small(),
+        "hostile" => hostile(),
+        "deep" => deep(),
+        "single" => single(),
+        "empty" => Profile { info: info(&["./quiet"]), ..Profile::default() },
+        "million" => many(1_000_000),
+        "huge" => many(1_200_000),
+        _ => return usage(),
+    };
+    match write(&profile, file) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{file}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("usage: demo_page KIND FILE.html|svg|folded|txt|json");
+    ExitCode::FAILURE
+}
+
+fn write(profile: &Profile, file: &str) -> std::io::Result<()> {
+    let mut out = BufWriter::new(File::create(file)?);
+    if file.ends_with(".svg") {
+        let options = svg::Options::default();
+        let tree = profile.threads.first().map(|thread| &thread.tree).cloned().unwrap_or_default();
+        svg::write(&tree, &profile.functions, &profile.info, &options, &mut out)?;
+    } else if file.ends_with(".folded") {
+        folded::write(profile, folded::Unit::Nanoseconds, &mut out)?;
+    } else if file.ends_with(".json") {
+        json::write(profile, &json::Options { call_tree: true }, &mut out)?;
+    } else if file.ends_with(".txt") {
+        let options = text::Options { call_tree: true, ..text::Options::default() };
+        text::write(profile, &options, &Style { colour: true, width: 130 }, &mut out)?;
+    } else {
+        page::write(profile, &page::Options::default(), &mut out)?;
+    }
+    out.flush()
+}
+
+/// Builds a tree by entering and leaving functions, as a program would.
+#[derive(Default)]
+struct Builder {
+    functions: Vec<Function>,
+    tree: Tree,
+    open: Vec<usize>,
+}
+
+impl Builder {
+    fn function(&mut self, module: &str, name: &str) -> FunctionId {
+        let known = self.functions.iter().position(|f| f.name == name && f.module == module);
+        let at = known.unwrap_or_else(|| {
+            let file = name.chars().next().filter(char::is_ascii_alphabetic);
+            self.functions.push(Function {
+                name: name.into(),
+                module: module.into(),
+                file: file.map(|c| format!("src/{}.c", c.to_ascii_lowercase())),
+                line: file.map(|_| 10 + 7 * self.functions.len() as u32),
+            });
+            self.functions.len() - 1
+        });
+        FunctionId(at as u32)
+    }
+
+    fn enter(&mut self, function: FunctionId, calls: u64, self_ns: f64) {
+        if self.tree.nodes.is_empty() {
+            self.tree.nodes.push(node(0, FunctionId(0), 0, 0.0, 0));
+            self.open.push(0);
+        }
+        let parent = *self.open.last().expect("the root is open");
+        self.open.push(self.tree.nodes.len());
+        self.tree.nodes.push(node(parent as u32, function, calls, self_ns, calls));
+    }
+
+    fn leave(&mut self) {
+        self.open.pop();
+    }
+
+    fn call(&mut self, function: FunctionId, calls: u64, self_ns: f64) {
+        self.enter(function, calls, self_ns);
+        self.leave();
+    }
+
+    fn finish(&mut self) -> Tree {
+        self.open.clear();
+        let mut tree = std::mem::take(&mut self.tree);
+        for at in (1..tree.nodes.len()).rev() {
+            let total = tree.nodes[at].total;
+            let parent = tree.nodes[at].parent as usize;
+            tree.nodes[parent].total += total;
+        }
+        tree
+    }
+}
+
+/// Each call's hooks cost between 3 and 4 nanoseconds.
+fn node(parent: u32, function: FunctionId, calls: u64, ns: f64, hooked: u64) -> Node {
+    let slack = 0.5 * hooked as f64;
+    let time = Time { value: ns, low: (ns - slack).max(0.0), high: ns + slack };
+    Node { parent, function, calls, self_time: time, total: time }
+}
+
+fn info(command: &[&str]) -> Info {
+    Info {
+        command: command.iter().map(|word| (*word).into()).collect(),
+        host: "bench".into(),
+        system: "Linux 6.12".into(),
+        machine: "x86_64".into(),
+        processor: "Example CPU at 3.0 GHz".into(),
+        processors: 8,
+        clock: "tick".into(),
+        clock_reason: "reading the cycle counter takes 9 ns here".into(),
+        period_ns: 98_400.0,
+        started_ns: 1_795_250_559_000_000_000,
+        duration_ns: 3_070_000_000,
+        exit_status: Some(0),
+        hook_cost_ps: Some((3_100, 4_200)),
+        ..Info::default()
+    }
+}
+
+fn thread(tid: u32, name: &str, tree: Tree) -> Thread {
+    let events = tree.nodes.iter().map(|node| 2 * node.calls).sum();
+    let wall_ns = tree.nodes.first().map_or(0, |root| root.total.value as u64);
+    Thread {
+        pid: 4100,
+        tid,
+        name: name.into(),
+        merged: 1,
+        events,
+        wall_ns,
+        cpu_ns: Some(wall_ns / 10 * 9),
+        waited_ns: 0,
+        tree,
+    }
+}
+
+fn small() -> Profile {
+    let mut b = Builder::default();
+    let main = b.function("small", "main");
+    let read = b.function("libread.so", "read_all");
+    let sum = b.function("small", "sum(int const*, int)");
+    b.enter(main, 1, 100e6);
+    b.call(read, 10, 500e6);
+    b.enter(sum, 4, 300e6);
+    b.call(sum, 2, 100e6);
+    b.leave();
+    let first = b.finish();
+    b.enter(main, 1, 0.0);
+    b.call(read, 5, 250e6);
+    let second = b.finish();
+    Profile {
+        info: info(&["./small", "input.txt"]),
+        functions: b.functions,
+        threads: vec![thread(71, "small", first), thread(72, "reader", second)],
+        health: Health { events: 46, ..Health::default() },
+    }
+}
+
+fn single() -> Profile {
+    let mut b = Builder::default();
+    let main = b.function("one", "main");
+    b.call(main, 1, 1e6);
+    let tree = b.finish();
+    Profile {
+        info: info(&["./one"]),
+        functions: b.functions,
+        threads: vec![thread(1, "one", tree)],
+        health: Health { events: 2, ..Health::default() },
+    }
+}
+
+fn deep() -> Profile {
+    let mut b = Builder::default();
+    let main = b.function("deep", "main");
+    b.enter(main, 1, 1e6);
+    for level in 0..2000 {
+        let function = b.function("deep", &format!("level_{level}"));
+        // The innermost has half of the time.
+        b.enter(function, 1, if level == 1999 { 2e8 } else { 1e5 });
+    }
+    let tree = b.finish();
+    Profile {
+        info: info(&["./deep", "2000"]),
+        functions: b.functions,
+        threads: vec![thread(1, "deep", tree)],
+        health: Health { events: 4002, ..Health::default() },
+    }
+}
+
+fn hostile() -> Profile {
+    let names = [
+        "</script><script>window.broken=1</script>",
+        "<img src=x onerror=window.broken=2>",
+        "<!--<script>",
+        "{{data}}{{script}}",
+        "\"'`${window.broken=3}\\u003c",
+        "line\u{2028}separator\u{2029}and\nbreak\r\0\u{1b}[31m",
+        "javascript:window.broken=4",
+        "\u{202e}gnitirw fo noitcerid\u{202c}",
+        "]]><script>window.broken=5</script>",
+        "__proto__",
+        "constructor",
+        "",
+    ];
+    let mut b = Builder::default();
+    let main = b.function("<b>module</b>", "main");
+    b.enter(main, 1, 1e5);
+    for name in names {
+        let function = b.function(name, name);
+        b.call(function, 3, 1e6);
+    }
+    let tree = b.finish();
+    Profile {
+        info: info(&["./<script>window.broken=6</script>", "</title>"]),
+        functions: b.functions,
+        threads: vec![
+            thread(1, "</option><script>window.broken=7</script>", tree.clone()),
+            thread(2, "</select>", tree),
+        ],
+        health: Health {
+            events: 37,
+            warnings: vec!["</p><script>window.broken=8</script>".into()],
+            ..Health::default()
+        },
+    }
+}
+
+/// Steps of a linear congruential generator: the same profile on every machine.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+}
+
+/// `paths` call paths over 8,000 functions, of very different weight.
+fn many(paths: usize) -> Profile {
+    let mut b = Builder::default();
+    let functions: Vec<FunctionId> = (0..8_000)
+        .map(|i| {
+            let name = format!("ns::stage_{}::worker<{}>::step(long)", i % 97, i);
+            let file = format!("lib{}.so", i % 7);
+            b.functions.push(Function { name, module: file, file: None, line: None });
+            FunctionId(i)
+        })
+        .collect();
+    let mut dice = Dice(1);
+    b.enter(functions[0], 1, 1e6);
+    for _ in 1..paths {
+        while b.open.len() > 2 && (b.open.len() > 40 || dice.below(100) < 48) {
+            b.leave();
+        }
+        let calls = 1 + dice.below(1000);
+        let ns = 10f64.powf(dice.below(5000) as f64 / 1000.0);
+        // The smallest of several dice: a few functions are called far more than the others.
+        let function = (0..4).map(|_| dice.below(8_000)).min().unwrap_or_default();
+        b.enter(functions[function as usize], calls, ns * calls as f64);
+    }
+    let tree = b.finish();
+    let thread = thread(1, "many", tree);
+    Profile {
+        info: info(&["./many"]),
+        functions: b.functions,
+        health: Health { events: thread.events, ..Health::default() },
+        threads: vec![thread],
+    }
+}
+
+/// What a storage engine might look like: a main thread that serves requests, workers,
+/// and a compaction thread, over several modules.
+fn demo() -> Profile {
+    let mut b = Builder::default();
+    let mut dice = Dice(7);
+    let mut threads = Vec::new();
+    main_thread(&mut b, &mut dice);
+    let tree = b.finish();
+    threads.push(thread(4100, "kvbench", tree));
+    for worker in 0..3 {
+        worker_thread(&mut b, &mut dice);
+        let tree = b.finish();
+        threads.push(thread(4101 + worker, &format!("worker-{worker}"), tree));
+    }
+    compaction(&mut b, &mut dice, 8e8);
+    let tree = b.finish();
+    threads.push(thread(4104, "compaction", tree));
+    let events = threads.iter().map(|thread| thread.events).sum();
+    Profile {
+        info: info(&[
+            "./kvbench",
+            "--benchmarks=readrandom,overwrite",
+            "--threads=4",
+            "--reads=200000",
+        ]),
+        functions: b.functions,
+        threads,
+        health: Health {
+            events,
+            open: 3,
+            gaps: vec![("waited".into(), 12, 4_300_000)],
+            ..Health::default()
+        },
+    }
+}
+
+fn main_thread(b: &mut Builder, dice: &mut Dice) {
+    let enter = |b: &mut Builder, module: &str, name: &str, calls, ns| {
+        let function = b.function(module, name);
+        b.enter(function, calls, ns);
+    };
+    enter(b, "kvbench", "main", 1, 2e5);
+    enter(b, "kvbench", "kv::Benchmark::Run()", 1, 9e5);
+    enter(b, "kvbench", "kv::Benchmark::Open(kv::Options const&)", 1, 4e5);
+    enter(
+        b,
+        "libkv.so.1",
+        "kv::DB::Open(kv::Options const&, std::string const&, kv::DB**)",
+        1,
+        3e5,
+    );
+    enter(b, "libkv.so.1", "kv::VersionSet::Recover(bool*)", 1, 6.1e7);
+    b.leave();
+    enter(b, "libkv.so.1", "kv::DBImpl::RecoverLogFile(unsigned long, bool, bool*)", 3, 2.2e7);
+    inserts(b, dice, 4e7);
+    b.leave();
+    b.leave();
+    b.leave();
+    enter(b, "kvbench", "kv::Benchmark::ReadRandom(kv::ThreadState*)", 1, 7e7);
+    reads(b, dice, 1.1e9);
+    b.leave();
+    enter(b, "kvbench", "kv::Benchmark::Overwrite(kv::ThreadState*)", 1, 4e7);
+    enter(
+        b,
+        "libkv.so.1",
+        "kv::DBImpl::Write(kv::WriteOptions const&, kv::WriteBatch*)",
+        200_000,
+        8e7,
+    );
+    enter(b, "libkv.so.1", "kv::log::Writer::AddRecord(kv::Slice const&)", 200_000, 6e7);
+    enter(
+        b,
+        "libkv.so.1",
+        "kv::crc32c::Extend(unsigned int, char const*, unsigned long)",
+        400_000,
+        9e7,
+    );
+    b.leave();
+    enter(b, "libkv.so.1", "kv::PosixWritableFile::Append(kv::Slice const&)", 400_000, 2.4e7);
+    b.leave();
+    b.leave();
+    inserts(b, dice, 2.6e8);
+    b.leave();
+    b.leave();
+}
+
+fn worker_thread(b: &mut Builder, dice: &mut Dice) {
+    let start = b.function("kvbench", "kv::Benchmark::ThreadBody(void*)");
+    b.enter(start, 1, 1e6);
+    let read = b.function("kvbench", "kv::Benchmark::ReadRandom(kv::ThreadState*)");
+    b.enter(read, 1, 5e7);
+    let ns = 7e8 + dice.below(300_000_000) as f64;
+    reads(b, dice, ns);
+}
+
+fn reads(b: &mut Builder, dice: &mut Dice, ns: f64) {
+    let calls = 200_000;
+    let get = b.function(
+        "libkv.so.1",
+        "kv::DBImpl::Get(kv::ReadOptions const&, kv::Slice const&, std::__cxx11::basic_string<char, \
+         std::char_traits<char>, std::allocator<char> >*)",
+    );
+    b.enter(get, calls, 0.05 * ns);
+    let memory = b.function(
+        "libkv.so.1",
+        "kv::MemTable::Get(kv::LookupKey const&, std::string*, kv::Status*)",
+    );
+    b.enter(memory, calls, 0.02 * ns);
+    let seek = b.function(
+        "libkv.so.1",
+        "kv::SkipList<char const*, kv::MemTable::KeyComparator>::FindGreaterOrEqual(char const* const&)",
+    );
+    b.enter(seek, calls, 0.11 * ns);
+    let compare = b.function(
+        "libkv.so.1",
+        "kv::InternalKeyComparator::Compare(kv::Slice const&, kv::Slice const&)",
+    );
+    b.call(compare, 21 * calls, 0.09 * ns);
+    b.leave();
+    b.leave();
+    let version =
+        b.function("libkv.so.1", "kv::Version::Get(kv::ReadOptions const&, kv::LookupKey const&)");
+    b.enter(version, calls, 0.04 * ns);
+    let table =
+        b.function("libkv.so.1", "kv::TableCache::Get(kv::ReadOptions const&, unsigned long)");
+    b.enter(table, calls, 0.03 * ns);
+    let block = b.function(
+        "libkv.so.1",
+        "kv::Table::BlockReader(void*, kv::ReadOptions const&, kv::Slice const&)",
+    );
+    b.enter(block, calls, 0.04 * ns);
+    let unzip =
+        b.function("libsnappy.so.1", "snappy::RawUncompress(char const*, unsigned long, char*)");
+    b.enter(unzip, calls / 4, 0.02 * ns);
+    let tags = b.function("libsnappy.so.1", "void snappy::SnappyDecompressor::DecompressAllTags<snappy::SnappyArrayWriter>(snappy::SnappyArrayWriter*)");
+    b.call(tags, calls / 4, 0.19 * ns);
+    b.leave();
+    let pread = b.function(
+        "libkv.so.1",
+        "kv::PosixRandomAccessFile::Read(unsigned long, unsigned long, kv::Slice*, char*) const",
+    );
+    b.call(pread, calls / 4, 0.13 * ns);
+    let crc =
+        b.function("libkv.so.1", "kv::crc32c::Extend(unsigned int, char const*, unsigned long)");
+    b.call(crc, calls / 4, 0.06 * ns);
+    b.leave();
+    let iterate = b.function("libkv.so.1", "kv::Block::Iter::Seek(kv::Slice const&)");
+    b.enter(iterate, calls, 0.08 * ns);
+    b.call(compare, 9 * calls, 0.05 * ns);
+    b.leave();
+    b.leave();
+    b.leave();
+    small_things(b, dice, calls, 0.09 * ns);
+    b.leave();
+}
+
+fn inserts(b: &mut Builder, dice: &mut Dice, ns: f64) {
+    let insert = b.function(
+        "libkv.so.1",
+        "kv::WriteBatchInternal::InsertInto(kv::WriteBatch const*, kv::MemTable*)",
+    );
+    b.enter(insert, 200_000, 0.1 * ns);
+    let add = b.function(
+        "libkv.so.1",
+        "kv::MemTable::Add(unsigned long, kv::ValueType, kv::Slice const&, kv::Slice const&)",
+    );
+    b.enter(add, 200_000, 0.2 * ns);
+    let seek = b.function(
+        "libkv.so.1",
+        "kv::SkipList<char const*, kv::MemTable::KeyComparator>::FindGreaterOrEqual(char const* const&)",
+    );
+    b.call(seek, 200_000, 0.5 * ns);
+    b.leave();
+    small_things(b, dice, 200_000, 0.2 * ns);
+    b.leave();
+}
+
+fn compaction(b: &mut Builder, dice: &mut Dice, ns: f64) {
+    for (name, part) in [
+        ("kv::PosixEnv::BackgroundThreadMain()", 0.01),
+        ("kv::DBImpl::BackgroundCall()", 0.01),
+        ("kv::DBImpl::BackgroundCompaction()", 0.02),
+        ("kv::DBImpl::DoCompactionWork(kv::DBImpl::CompactionState*)", 0.16),
+    ] {
+        let function = b.function("libkv.so.1", name);
+        b.enter(function, 12, part * ns);
+    }
+    let merge = b.function("libkv.so.1", "kv::(anonymous namespace)::MergingIterator::Next()");
+    b.enter(merge, 900_000, 0.2 * ns);
+    let compare = b.function(
+        "libkv.so.1",
+        "kv::InternalKeyComparator::Compare(kv::Slice const&, kv::Slice const&)",
+    );
+    b.call(compare, 1_800_000, 0.12 * ns);
+    b.leave();
+    let add = b.function("libkv.so.1", "kv::TableBuilder::Add(kv::Slice const&, kv::Slice const&)");
+    b.enter(add, 900_000, 0.11 * ns);
+    let zip = b.function("libsnappy.so.1", "snappy::internal::CompressFragment(char const*, unsigned long, char*, unsigned short*, int)");
+    b.call(zip, 40_000, 0.23 * ns);
+    b.leave();
+    small_things(b, dice, 900_000, 0.14 * ns);
+}
+
+/// Sixty functions too small to matter, as every program has them.
+fn small_things(b: &mut Builder, dice: &mut Dice, calls: u64, ns: f64) {
+    for i in 0..60 {
+        let module = ["libkv.so.1", "libc.so.6", "libstdc++.so.6"][i % 3];
+        let name = ["kv::Arena::Allocate", "memory_step", "std::string::_M_assign"][i % 3];
+        let function = b.function(module, &format!("{name}_{i}(unsigned long)"));
+        b.enter(
+            function,
+            calls / (1 + i as u64),
+            ns / 130.0 * (1.0 + dice.below(100) as f64 / 60.0),
+        );
+        if i % 4 == 0 {
+            let inner = b.function("libc.so.6", &format!("inner_{i}"));
+            b.call(inner, calls / (2 + i as u64), ns / 400.0);
+        }
+        b.leave();
+    }
+}

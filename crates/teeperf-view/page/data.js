@@ -1,0 +1,93 @@
+// What the page was given: functions, threads and their trees, and how to write numbers.
+// Names are only ever put into text nodes and onto the canvas.
+
+const data = JSON.parse(document.getElementById("profile").textContent);
+const modules = data.modules;
+const functions = data.functions.map(([name, module, file, line]) => ({
+  name, module: modules[module], file: file < 0 ? "" : data.files[file], line,
+}));
+
+function bytesOf(base64) {
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
+
+// Unsigned LEB128 numbers, up to 2^53.
+function numbersOf(base64, into) {
+  const bytes = bytesOf(base64);
+  let at = 0;
+  for (let i = 0; i < into.length; i++) {
+    let value = 0, scale = 1, byte;
+    do {
+      byte = bytes[at++];
+      value += (byte & 127) * scale;
+      scale *= 128;
+    } while (byte > 127);
+    into[i] = value;
+  }
+  return into;
+}
+
+// Columns of a thread's tree; node 0 is the root, callers stand before callees.
+function columnsOf(thread) {
+  const n = thread.nodes;
+  const parent = numbersOf(thread.up, new Int32Array(n));
+  for (let i = 1; i < n; i++) parent[i] = i - parent[i];
+  return {
+    parent,
+    fn: numbersOf(thread.function, new Int32Array(n)),
+    calls: numbersOf(thread.calls, new Float64Array(n)),
+    self: numbersOf(thread.self, new Float64Array(n)),
+    less: numbersOf(thread.less, new Float64Array(n)),
+    more: numbersOf(thread.more, new Float64Array(n)),
+  };
+}
+
+const coloursByModule = bytesOf(data.colours.module);
+const coloursByFunction = bytesOf(data.colours.function);
+
+function colourOf(fn, byModule, dimmed) {
+  const bytes = byModule ? coloursByModule : coloursByFunction;
+  const c = (i) => Math.round(bytes[3 * fn + i] * dimmed);
+  return `rgb(${c(0)},${c(1)},${c(2)})`;
+}
+
+const write = {
+  // Four significant digits in the unit that fits.
+  time(ns) {
+    if (!(ns > 0)) return "0 ns";
+    for (const [unit, size] of [["ns", 1], ["µs", 1e3], ["ms", 1e6]]) {
+      if (ns / size < 999.95) return write.digits(ns / size) + " " + unit;
+    }
+    return write.digits(ns / 1e9) + " s";
+  },
+  digits(value) {
+    return value.toFixed(value < 9.9995 ? 3 : value < 99.995 ? 2 : value < 999.95 ? 1 : 0);
+  },
+  count: (n) => n.toLocaleString("en-US"),
+  counted: (n, noun) => write.count(n) + " " + noun + (n === 1 ? "" : "s"),
+  percent(part, whole) {
+    const percent = whole > 0 ? Math.min(100, 100 * part / whole) : 0;
+    if (percent === 0) return "0 %";
+    return percent.toFixed(percent < 0.01 ? 4 : percent < 10 ? 2 : 1) + " %";
+  },
+  // What a call took on average; a single call shorter than ten ticks was not seen alone.
+  perCall(total, calls) {
+    if (!calls) return "–";
+    const limit = 10 * data.info.period;
+    return total / calls < limit ? "< " + write.time(limit) : write.time(total / calls);
+  },
+};
+
+function element(tag, attributes, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value != null) made.setAttribute(name, value);
+  }
+  made.append(...children.filter((child) => child != null));
+  return made;
+}

@@ -1,0 +1,144 @@
+//! What is known of a run, as pairs of a word and a text: the text report's header and
+//! the page's "Recording" say the same.
+
+use teeperf_profile::model::{Info, Profile};
+
+use crate::findings::signal_name;
+use crate::names::printable;
+use crate::units::{self, count, counted};
+
+/// The facts, most wanted first; what is not known is left out.
+pub(crate) fn of(profile: &Profile) -> Vec<(&'static str, String)> {
+    let info = &profile.info;
+    let facts = [
+        ("Command", printable(&info.command.join(" "))),
+        ("Ended", ended(info)),
+        (
+            "Duration",
+            if info.duration_ns > 0 {
+                units::time_inline(info.duration_ns as f64)
+            } else {
+                String::new()
+            },
+        ),
+        ("Started", started(info.started_ns)),
+        ("Clock", clock(info)),
+        ("Hook cost", hook_cost(info)),
+        ("Events", events(profile)),
+        ("Health", health(profile)),
+        ("Machine", machine(info)),
+    ];
+    facts.into_iter().filter(|(_, text)| !text.is_empty()).collect()
+}
+
+fn ended(info: &Info) -> String {
+    match (info.signal, info.exit_status) {
+        (Some(signal), _) => format!("by {}", signal_name(signal)),
+        (None, Some(status)) => format!("with exit status {status}"),
+        (None, None) => String::new(),
+    }
+}
+
+fn clock(info: &Info) -> String {
+    let mut text = printable(&info.clock);
+    if info.period_ns > 0.0 {
+        text.push_str(&format!(", {} apart", units::time_inline(info.period_ns)));
+    }
+    if !info.clock_reason.is_empty() {
+        text.push_str(&format!(" ({})", printable(&info.clock_reason)));
+    }
+    if !text.is_empty() {
+        text.push_str("; times are wall time");
+    }
+    text
+}
+
+fn hook_cost(info: &Info) -> String {
+    let Some((hot, cold)) = info.hook_cost_ps else { return String::new() };
+    let ns = |ps: u64| ps as f64 / 1000.0;
+    format!("{:.1} to {:.1} ns for a call and its return, taken off", ns(hot), ns(cold))
+}
+
+fn events(profile: &Profile) -> String {
+    let events = profile.health.events;
+    let threads: u64 = profile.threads.iter().map(|thread| u64::from(thread.merged.max(1))).sum();
+    let mut text = format!(
+        "{} in {}",
+        if events == 1 {
+            "1 call or return".into()
+        } else {
+            format!("{} calls and returns", count(events))
+        },
+        counted(threads, "thread"),
+    );
+    let seconds = profile.info.duration_ns as f64 / 1e9;
+    if seconds > 0.0 && events > 0 {
+        let rate = events as f64 / seconds;
+        let rate =
+            if rate >= 1e6 { format!("{:.1} million", rate / 1e6) } else { count(rate as u64) };
+        text.push_str(&format!(", {rate} a second"));
+    }
+    text
+}
+
+fn health(profile: &Profile) -> String {
+    let health = &profile.health;
+    format!(
+        "{} lost, {} mended, {} still open",
+        count(health.lost),
+        count(health.mended),
+        count(health.open),
+    )
+}
+
+fn machine(info: &Info) -> String {
+    let processors = match info.processors {
+        0 => String::new(),
+        n => counted(n.into(), "processor"),
+    };
+    let parts = [&info.host, &info.system, &info.machine, &info.processor, &processors];
+    let known: Vec<String> =
+        parts.into_iter().filter(|part| !part.is_empty()).map(|part| printable(part)).collect();
+    known.join(", ")
+}
+
+/// Nanoseconds since 1970 as `2026-11-21 08:42:39 UTC`; empty for 0.
+fn started(ns: u64) -> String {
+    if ns == 0 {
+        return String::new();
+    }
+    let seconds = ns / 1_000_000_000;
+    let (day, second) = (seconds / 86_400, seconds % 86_400);
+    // Days to year, month, day in the proleptic Gregorian calendar, with years that begin
+    // in March so that leap days come last.
+    let day = day + 719_468;
+    let (era, of_era) = (day / 146_097, day % 146_097);
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    let date = of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year}-{month:02}-{date:02} {hour:02}:{minute:02}:{second:02} UTC")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_as_date_prints_them() {
+        // Expectations from `date -u -d @SECONDS`.
+        for (seconds, expected) in [
+            (1, "1970-01-01 00:00:01 UTC"),
+            (951_782_400, "2000-02-29 00:00:00 UTC"),
+            (1_795_250_559, "2026-11-21 08:42:39 UTC"),
+            (4_107_542_399, "2100-02-28 23:59:59 UTC"),
+            (4_107_542_400, "2100-03-01 00:00:00 UTC"),
+        ] {
+            assert_eq!(started(seconds * 1_000_000_000), expected);
+        }
+        assert_eq!(started(0), "");
+    }
+}

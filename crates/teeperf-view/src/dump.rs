@@ -1,0 +1,427 @@
+//! A recording as lines for `grep`, `awk` and `diff`: one for each packet, and one for each
+//! event. Seven columns, apart by spaces; the last is free text and goes to the line's end:
+//!
+//! ```text
+//! OFFSET       KIND       PROCESS  THREAD  TIME            DEPTH  TEXT
+//! 0            start      -        -       -               -      clock=tick hz=1000000000 …
+//! 180          chunk      1        4100    0.000000500     -      serial=1 sequence=1 words=3 …
+//! 180+0        call       1        4100    0.000000500     +1     main
+//! 180+2        return     1        4100    0.000001500     -1     main
+//! ```
+//!
+//! An offset is that of the packet in the recording, for an event with the place of its first
+//! word in the chunk. A thread is its id, a time seconds since the recording's start, a depth
+//! that of the frame that begins (`+`) or ends (`-`). What does not apply is `-`.
+//!
+//! This shows what is recorded and mends nothing: a depth counts calls less returns, and
+//! follows gaps, stack switches, `vfork` and `longjmp`; where an exception was caught the
+//! frames that it ended still count.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use teeperf_profile::chunks::Decoder;
+use teeperf_profile::contents::{Body, Packet, Start};
+use teeperf_profile::escape::Escape;
+use teeperf_profile::events::{Event, Item, events};
+use teeperf_profile::{SiteNames, gap_name};
+use teeperf_wire::body::chunk::{self, Header};
+
+use crate::names::printable;
+
+/// Writes packets, in the recording's order, as lines.
+pub struct Dump {
+    names: SiteNames,
+    with_events: bool,
+    decoder: Decoder,
+    clock: Clock,
+    /// By number of the process and serial of the thread.
+    depths: HashMap<(u32, u32), Depths>,
+}
+
+impl Dump {
+    /// With names from a first pass over the recording, or none where there can be no such
+    /// pass; with events, or packets alone. Fails when there is no memory to decompress in.
+    pub fn new(names: SiteNames, with_events: bool) -> io::Result<Self> {
+        Ok(Self {
+            names,
+            with_events,
+            decoder: Decoder::new()?,
+            clock: Clock { hz: 0, start: 0 },
+            depths: HashMap::new(),
+        })
+    }
+
+    /// Writes the next packet.
+    pub fn packet(&mut self, packet: &Packet<'_>, out: &mut impl Write) -> io::Result<()> {
+        if let Body::Start(start) = &packet.body {
+            self.clock = Clock { hz: start.hz, start: start.clock_start };
+        }
+        let mut line = Line { offset: packet.offset.to_string(), ..Line::default() };
+        self.describe(packet, &mut line);
+        line.write(out)?;
+        match packet.body {
+            Body::Chunk(header, data) if self.with_events => {
+                self.events(packet.offset, &header, data, out)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn describe(&self, packet: &Packet<'_>, line: &mut Line) {
+        match &packet.body {
+            Body::Start(start) => {
+                line.kind = "start";
+                line.text = start_text(start);
+            }
+            Body::Process(process) => {
+                line.kind = "process";
+                line.process = Some(process.id);
+                line.time = self.clock.seconds(process.time);
+                line.text = format!(
+                    "pid={} parent={} exec_of={} executable={} arguments={}",
+                    process.pid,
+                    process.parent_pid,
+                    process.exec_of,
+                    quoted(&process.executable),
+                    quoted(&process.arguments.join(" ")),
+                );
+            }
+            Body::Chunk(header, data) => {
+                line.kind = "chunk";
+                line.of_thread(header);
+                line.time = self.clock.seconds(header.time);
+                line.text = chunk_text(header, data.len());
+            }
+            Body::Symbols(symbols) => {
+                line.kind = "symbols";
+                line.process = Some(symbols.process);
+                let count = symbols.iter().count();
+                line.text = format!("first_site={:#x} symbols={count}", symbols.first_site);
+            }
+            Body::Thread(thread) => {
+                line.kind = "thread";
+                line.process = Some(thread.process);
+                line.thread = Some(thread.tid);
+                let name = quoted(thread.name.as_deref().unwrap_or_default());
+                line.text = format!("serial={} name={name}", thread.serial);
+            }
+            Body::ProcessEnd(end) => {
+                line.kind = "exit";
+                line.process = Some(end.id);
+                line.time = self.clock.seconds(end.time);
+                line.text = ended(end.exit_status, end.signal);
+            }
+            Body::Notice(notice) => {
+                line.kind = if notice.level == 0 { "note" } else { "warning" };
+                line.process = Some(notice.process).filter(|process| *process != 0);
+                line.text = printable(&notice.text);
+            }
+            Body::End(end) => {
+                line.kind = "end";
+                line.time = self.clock.seconds(end.time);
+                line.text = format!(
+                    "words={} {} recorder_cpu_ns={} reason={}",
+                    end.words,
+                    ended(end.exit_status, end.signal),
+                    end.recorder_cpu_ns,
+                    quoted(&end.reason),
+                );
+            }
+            Body::Unknown(kind) => {
+                line.kind = "unknown";
+                line.text = format!("type={kind} bytes={}", packet.length);
+            }
+            Body::Malformed(kind, at) => {
+                line.kind = "malformed";
+                line.text = format!("type={kind} bytes={} at={at}", packet.length);
+            }
+        }
+    }
+
+    fn events(
+        &mut self,
+        offset: u64,
+        header: &Header,
+        data: &[u8],
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let mut line = Line::default();
+        line.of_thread(header);
+        let events = match events(&mut self.decoder, header, data) {
+            Ok(events) => events,
+            Err(error) => {
+                line.offset = offset.to_string();
+                line.kind = "unreadable";
+                line.text = format!("chunk not decoded: {error}");
+                return line.write(out);
+            }
+        };
+        let depths = self.depths.entry((header.process, header.thread)).or_default();
+        depths.stack = header.stack;
+        for event in events {
+            line.offset = format!("{offset}+{}", event.word);
+            line.time = self.clock.seconds(event.time);
+            line.depth.clear();
+            line.text.clear();
+            describe_event(&event, header.process, depths, &mut self.names, &mut line);
+            line.write(out)?;
+        }
+        Ok(())
+    }
+}
+
+fn start_text(start: &Start) -> String {
+    let clock = match start.clock {
+        1 => "tick".into(),
+        2 => "cycle".into(),
+        other => other.to_string(),
+    };
+    let cost = start
+        .hook_cost_ps
+        .map_or("-".into(), |cost| cost.iter().map(u64::to_string).collect::<Vec<_>>().join(","));
+    format!(
+        "version={}.{} clock={clock} hz={} period={} start={} wall_ns={} on_full={} \
+         processors={} hook_cost_ps={cost} writer={} why={} host={} system={} machine={} \
+         processor={} directory={} command={}",
+        start.major,
+        start.minor,
+        start.hz,
+        start.period,
+        start.clock_start,
+        start.wall_ns,
+        start.on_full,
+        start.processors,
+        quoted(&start.writer),
+        quoted(&start.clock_reason),
+        quoted(&start.host),
+        quoted(&start.system),
+        quoted(&start.machine),
+        quoted(&start.processor),
+        quoted(&start.directory),
+        quoted(&start.arguments.join(" ")),
+    )
+}
+
+fn chunk_text(header: &Header, bytes: usize) -> String {
+    let flag = |bit, name| if header.flags & bit != 0 { name } else { "" };
+    let cpu = if header.cpu_ns == u64::MAX { "-".into() } else { header.cpu_ns.to_string() };
+    format!(
+        "serial={} sequence={} first={} words={} bytes={bytes} encoding={} clock={} stack={:#x} \
+         cpu_ns={cpu}{}{}",
+        header.thread,
+        header.sequence,
+        header.first,
+        header.count,
+        header.encoding,
+        header.clock,
+        header.stack,
+        flag(chunk::WHOLE, " whole"),
+        flag(chunk::CUT, " cut"),
+    )
+}
+
+fn ended(exit_status: Option<i64>, signal: Option<i64>) -> String {
+    let number = |n: Option<i64>| n.map_or("-".into(), |n| n.to_string());
+    format!("status={} signal={}", number(exit_status), number(signal))
+}
+
+fn describe_event(
+    event: &Event<'_>,
+    process: u32,
+    depths: &mut Depths,
+    names: &mut SiteNames,
+    line: &mut Line,
+) {
+    let mut name = |site| match names.name(process, site) {
+        Some(name) => printable(name),
+        None => format!("site={site:#x}"),
+    };
+    let escape = match event.item {
+        Item::Call { site } => {
+            line.kind = "call";
+            line.depth = depths.enter();
+            line.text = name(site);
+            return;
+        }
+        Item::Return { site } => {
+            line.kind = "return";
+            line.depth = depths.leave();
+            line.text = name(site);
+            return;
+        }
+        Item::Unreadable(words) => {
+            line.kind = "unreadable";
+            line.text = format!("words={words}");
+            return;
+        }
+        Item::Escape(escape) => escape,
+    };
+    (line.kind, line.text) = match escape {
+        Escape::Far { is_return, address, .. } => {
+            line.depth = if is_return { depths.leave() } else { depths.enter() };
+            (if is_return { "return" } else { "call" }, format!("address={address:#x}"))
+        }
+        Escape::Tick(units) => ("tick", format!("units={units}")),
+        Escape::Stamp(time) => ("stamp", format!("units={time}")),
+        Escape::Hole => ("hole", String::new()),
+        Escape::Pad => ("pad", String::new()),
+        Escape::Mark(key) => {
+            depths.marks.insert(key, depths.now());
+            ("mark", format!("key={key} depth={}", depths.now()))
+        }
+        Escape::Jump(key) => {
+            depths.fall_to(depths.marks.get(&key).copied());
+            ("jump", format!("key={key} depth={}", depths.now()))
+        }
+        Escape::VforkBegin => {
+            depths.vforked = Some(depths.now());
+            ("vfork", format!("begin depth={}", depths.now()))
+        }
+        Escape::VforkEnd => {
+            depths.fall_to(depths.vforked);
+            ("vfork", format!("end depth={}", depths.now()))
+        }
+        Escape::Gap(gap) => {
+            let depth = depths.now().saturating_sub(gap.popped.into());
+            *depths.slot() = depth + u64::from(gap.pushed);
+            let reason = gap_name(gap.reason).replace(' ', "-");
+            let text = format!(
+                "reason={reason} lost={} popped={} pushed={} units={} depth={}",
+                gap.lost,
+                gap.popped,
+                gap.pushed,
+                gap.units,
+                depths.now(),
+            );
+            ("gap", text)
+        }
+        Escape::Switch { left, entered } => {
+            depths.stack = entered;
+            ("switch", format!("left={left:#x} entered={entered:#x} depth={}", depths.now()))
+        }
+        Escape::StackNew(stack) => {
+            depths.by_stack.remove(&stack);
+            ("stack", format!("new={stack:#x}"))
+        }
+        Escape::Catch(site) => ("catch", name(site)),
+        Escape::Module(module) => {
+            let hex: String =
+                module.build_id.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+            let text = format!(
+                "{} first_site={:#x} sites={:#x} address={:#x} bias={:#x} build_id={hex} path={}",
+                if module.opens { "open" } else { "retired" },
+                module.first_site,
+                module.sites,
+                module.address,
+                module.bias,
+                quoted(&module.path.to_string()),
+            );
+            ("module", text)
+        }
+        Escape::Name(text) => ("name", quoted(&text.to_string())),
+        Escape::Note(text) => ("mention", quoted(&text.to_string())),
+        Escape::Unknown(code) => ("unknown", format!("code={code}")),
+        Escape::Malformed(code) => ("malformed", format!("code={code}")),
+    };
+}
+
+/// Frames open on the stacks of one thread.
+#[derive(Default)]
+struct Depths {
+    stack: u64,
+    by_stack: HashMap<u64, u64>,
+    marks: HashMap<u32, u64>,
+    vforked: Option<u64>,
+}
+
+impl Depths {
+    fn slot(&mut self) -> &mut u64 {
+        self.by_stack.entry(self.stack).or_default()
+    }
+
+    fn now(&self) -> u64 {
+        self.by_stack.get(&self.stack).copied().unwrap_or_default()
+    }
+
+    fn enter(&mut self) -> String {
+        *self.slot() += 1;
+        format!("+{}", self.now())
+    }
+
+    fn leave(&mut self) -> String {
+        let text = format!("-{}", self.now());
+        let slot = self.slot();
+        *slot = slot.saturating_sub(1);
+        text
+    }
+
+    /// Down to a depth, if it is known; never up.
+    fn fall_to(&mut self, depth: Option<u64>) {
+        if let Some(depth) = depth {
+            let slot = self.slot();
+            *slot = depth.min(*slot);
+        }
+    }
+}
+
+struct Clock {
+    hz: u64,
+    start: u64,
+}
+
+impl Clock {
+    /// Seconds since the recording's start, nine digits behind the point.
+    fn seconds(&self, time: u64) -> String {
+        if self.hz == 0 {
+            return "-".into();
+        }
+        let units = i128::from(time) - i128::from(self.start);
+        let ns = units * 1_000_000_000 / i128::from(self.hz);
+        let sign = if ns < 0 { "-" } else { "" };
+        let ns = ns.unsigned_abs();
+        format!("{sign}{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
+    }
+}
+
+#[derive(Default)]
+struct Line {
+    offset: String,
+    kind: &'static str,
+    process: Option<u32>,
+    thread: Option<u32>,
+    time: String,
+    depth: String,
+    text: String,
+}
+
+impl Line {
+    fn of_thread(&mut self, header: &Header) {
+        self.process = Some(header.process);
+        self.thread = Some(header.tid);
+    }
+
+    fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let number = |n: Option<u32>| n.map_or("-".into(), |n| n.to_string());
+        let or_dash =
+            |text: &'_ str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
+        writeln!(
+            out,
+            "{:<16} {:<10} {:>3} {:>7} {:>15} {:>6} {}",
+            self.offset,
+            self.kind,
+            number(self.process),
+            number(self.thread),
+            or_dash(&self.time),
+            or_dash(&self.depth),
+            or_dash(&self.text),
+        )
+    }
+}
+
+/// In quotation marks, in which quotation marks and backslashes have a backslash before
+/// them, and what could steer a terminal is spelt out.
+fn quoted(text: &str) -> String {
+    let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{}\"", printable(&text))
+}

@@ -1,0 +1,188 @@
+//! What a reader must know before believing the figures: what the recording lacks, what
+//! was mended, and what to do about it. In plain words, most important first; every view
+//! shows the same.
+
+use teeperf_profile::model::Profile;
+
+use crate::units::{self, count, counted};
+
+/// Share of events lost or frames mended above which it is a warning.
+const TOO_MANY: f64 = 0.001;
+/// Most of the reader's own warnings that are shown.
+const MOST_WARNINGS: usize = 20;
+
+/// One thing to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Whether figures may be wrong because of it; otherwise it explains them.
+    pub warning: bool,
+    /// What is so, a sentence or two.
+    pub what: String,
+    /// What to do next; empty when there is nothing to do.
+    pub next: String,
+}
+
+/// Everything worth saying about how whole a profile is.
+pub fn of(profile: &Profile) -> Vec<Finding> {
+    let mut found = Vec::new();
+    nothing_recorded(profile, &mut found);
+    lost(profile, &mut found);
+    mended(profile, &mut found);
+    gaps(profile, &mut found);
+    reader(profile, &mut found);
+    ends(profile, &mut found);
+    // Stable: within warnings and notes the order above stays.
+    found.sort_by_key(|finding| !finding.warning);
+    found
+}
+
+fn push(found: &mut Vec<Finding>, warning: bool, what: String, next: &str) {
+    found.push(Finding { warning, what, next: next.into() });
+}
+
+fn nothing_recorded(profile: &Profile, found: &mut Vec<Finding>) {
+    if profile.health.events == 0 {
+        push(
+            found,
+            true,
+            "No call was recorded.".into(),
+            "Build the program with `teeperf cc` or `teeperf c++` in place of the compiler, \
+             and record it again. Code that is not built so has no hooks.",
+        );
+    }
+}
+
+fn lost(profile: &Profile, found: &mut Vec<Finding>) {
+    let health = &profile.health;
+    if health.lost == 0 {
+        return;
+    }
+    let share =
+        units::share(health.lost as f64, (health.lost.saturating_add(health.events)) as f64);
+    let happened = |name: &str| health.gaps.iter().any(|(gap, times, _)| gap == name && *times > 0);
+    let next = if happened("stalled") {
+        "The recorder stood still for a second: look whether the disk is full or slow, or \
+         write to another one with -o."
+    } else if happened("dropped") {
+        "Record with --on-full wait, which lets the program wait for room instead."
+    } else {
+        ""
+    };
+    let what = format!(
+        "{} lost, {} of all: call counts are too low by as much.",
+        subject(health.lost, "call or return was", "calls or returns were"),
+        units::percent_inline(share),
+    );
+    push(found, share > TOO_MANY, what, next);
+}
+
+fn mended(profile: &Profile, found: &mut Vec<Finding>) {
+    let health = &profile.health;
+    if health.mended > 0 {
+        let share = units::share(health.mended as f64, health.events as f64);
+        let what = format!(
+            "{} mended because a call or a return was not seen where it belongs: {} of all events.",
+            subject(health.mended, "frame was", "frames were"),
+            units::percent_inline(share),
+        );
+        let next = if share > TOO_MANY {
+            "Call paths around them may be wrong. Look for code that leaves functions or \
+             changes stacks in a way of its own, and for lost events."
+        } else {
+            ""
+        };
+        push(found, share > TOO_MANY, what, next);
+    }
+    if health.unopened > 0 {
+        let what = format!(
+            "{} from calls made before recording began.",
+            subject(health.unopened, "return is", "returns are"),
+        );
+        push(found, false, what, "");
+    }
+}
+
+fn gaps(profile: &Profile, found: &mut Vec<Finding>) {
+    for (name, times, ns) in &profile.health.gaps {
+        let times = counted(*times, "time");
+        let long = units::time_inline(*ns as f64);
+        let what = match name.as_str() {
+            "paused" => format!("Recording was paused {times}, {long} in all."),
+            "waited" => format!(
+                "Threads waited {times} for room in memory, {long} in all; no function's time has it."
+            ),
+            "dropped" => format!("Memory was full {times}; events were dropped for {long} in all."),
+            "stalled" => format!(
+                "Waiting for room ended without any {times}; events were dropped for {long} in all."
+            ),
+            "nested" => {
+                format!("Signal handlers ran {times} while memory was changed, unrecorded.")
+            }
+            "filtered" => format!("Functions were left out on purpose {times}."),
+            "forked" => format!(
+                "{times} a process began by fork: what its parent had open is not its own time."
+            ),
+            "stopped" => format!("Recording was stopped {times} before a process ended."),
+            other => format!("Gap `{}`: {times}, {long} in all.", crate::names::printable(other)),
+        };
+        let next = match name.as_str() {
+            "waited" if *ns > profile.info.duration_ns / 20 => {
+                "The recorder could not keep up: give it a free processor and a faster disk, or \
+                 leave small busy functions without hooks."
+            }
+            _ => "",
+        };
+        push(found, false, what, next);
+    }
+}
+
+fn reader(profile: &Profile, found: &mut Vec<Finding>) {
+    let warnings = &profile.health.warnings;
+    for warning in warnings.iter().take(MOST_WARNINGS) {
+        push(found, true, crate::names::printable(warning), "");
+    }
+    if let Some(more) = warnings.len().checked_sub(MOST_WARNINGS).filter(|more| *more > 0) {
+        let what = format!("{} like these.", counted(more as u64, "further warning"));
+        push(found, true, what, "");
+    }
+}
+
+fn ends(profile: &Profile, found: &mut Vec<Finding>) {
+    if let Some(signal) = profile.info.signal {
+        let what = format!("The command was ended by {}.", signal_name(signal));
+        push(found, false, what, "");
+    }
+    if profile.health.open > 0 {
+        let what = format!(
+            "{} not returned at the end; time counts up to there.",
+            subject(profile.health.open, "call had", "calls had"),
+        );
+        push(found, false, what, "");
+    }
+}
+
+/// A count with subject and verb.
+fn subject(n: u64, one: &str, several: &str) -> String {
+    format!("{} {}", count(n), if n == 1 { one } else { several })
+}
+
+/// A signal as people know it (POSIX.1-2017, signal.h; numbers of Linux on x86 and Arm).
+pub(crate) fn signal_name(signal: i64) -> String {
+    let name = match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        _ => return format!("signal {signal}"),
+    };
+    format!("signal {signal}, {name}")
+}

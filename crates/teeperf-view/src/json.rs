@@ -1,0 +1,244 @@
+//! The report as JSON, for programs: `docs/json.md` describes it. Times are nanoseconds.
+//! Fields may be added within a version; a field that changes its meaning changes the
+//! version.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use teeperf_profile::aggregate::{self, Sort};
+use teeperf_profile::model::{Function, Node, Profile, Thread, Time};
+
+use crate::findings::{self, Finding};
+use crate::layout;
+
+/// What the report carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Whether each thread comes with its call paths.
+    pub call_tree: bool,
+}
+
+/// Writes the report as one line.
+pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::Result<()> {
+    let report = Report {
+        format: "teeperf-report",
+        version: 1,
+        units: Units { time: "ns" },
+        info: info(profile),
+        health: health(profile),
+        functions: functions(profile),
+        threads: profile.threads.iter().map(|thread| lane(thread, profile, options)).collect(),
+    };
+    serde_json::to_writer(&mut *out, &report)?;
+    writeln!(out)
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    format: &'static str,
+    version: u32,
+    units: Units,
+    info: Run<'a>,
+    health: Whole<'a>,
+    functions: Vec<Called<'a>>,
+    threads: Vec<Lane<'a>>,
+}
+
+#[derive(Serialize)]
+struct Units {
+    time: &'static str,
+}
+
+#[derive(Serialize)]
+struct Run<'a> {
+    command: &'a [String],
+    host: &'a str,
+    system: &'a str,
+    machine: &'a str,
+    processor: &'a str,
+    processors: u32,
+    clock: &'a str,
+    clock_reason: &'a str,
+    period: f64,
+    started: u64,
+    duration: u64,
+    exit_status: Option<i64>,
+    signal: Option<i64>,
+    hook_cost_hot: Option<f64>,
+    hook_cost_cold: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Whole<'a> {
+    events: u64,
+    lost: u64,
+    mended: u64,
+    open: u64,
+    unopened: u64,
+    gaps: Vec<Gap<'a>>,
+    findings: Vec<Said>,
+}
+
+#[derive(Serialize)]
+struct Gap<'a> {
+    reason: &'a str,
+    times: u64,
+    time: u64,
+}
+
+#[derive(Serialize)]
+struct Said {
+    warning: bool,
+    what: String,
+    next: String,
+}
+
+#[derive(Serialize)]
+struct Called<'a> {
+    name: &'a str,
+    module: &'a str,
+    file: Option<&'a str>,
+    line: Option<u32>,
+    calls: u64,
+    #[serde(flatten)]
+    times: Times,
+}
+
+#[derive(Serialize)]
+struct Times {
+    total: f64,
+    #[serde(rename = "self")]
+    self_time: f64,
+    total_low: f64,
+    total_high: f64,
+    self_low: f64,
+    self_high: f64,
+}
+
+#[derive(Serialize)]
+struct Lane<'a> {
+    name: &'a str,
+    process: u32,
+    id: u32,
+    merged: u32,
+    events: u64,
+    recorded: f64,
+    wall: u64,
+    cpu: Option<u64>,
+    waited: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tree: Option<Vec<Path<'a>>>,
+}
+
+/// A call path; `caller` is the place of another in the same list, null for none.
+#[derive(Serialize)]
+struct Path<'a> {
+    caller: Option<u32>,
+    name: &'a str,
+    module: &'a str,
+    calls: u64,
+    #[serde(flatten)]
+    times: Times,
+}
+
+fn info(profile: &Profile) -> Run<'_> {
+    let info = &profile.info;
+    Run {
+        command: &info.command,
+        host: &info.host,
+        system: &info.system,
+        machine: &info.machine,
+        processor: &info.processor,
+        processors: info.processors,
+        clock: &info.clock,
+        clock_reason: &info.clock_reason,
+        period: number(info.period_ns),
+        started: info.started_ns,
+        duration: info.duration_ns,
+        exit_status: info.exit_status,
+        signal: info.signal,
+        hook_cost_hot: info.hook_cost_ps.map(|(hot, _)| hot as f64 / 1000.0),
+        hook_cost_cold: info.hook_cost_ps.map(|(_, cold)| cold as f64 / 1000.0),
+    }
+}
+
+fn health(profile: &Profile) -> Whole<'_> {
+    let health = &profile.health;
+    let said = |Finding { warning, what, next }| Said { warning, what, next };
+    Whole {
+        events: health.events,
+        lost: health.lost,
+        mended: health.mended,
+        open: health.open,
+        unopened: health.unopened,
+        gaps: health
+            .gaps
+            .iter()
+            .map(|(reason, times, time)| Gap { reason, times: *times, time: *time })
+            .collect(),
+        findings: findings::of(profile).into_iter().map(said).collect(),
+    }
+}
+/// Functions, most self time first.
+fn functions(profile: &Profile) -> Vec<Called<'_>> {
+    let tree = aggregate::merged(&profile.threads);
+    aggregate::rows(&tree, &profile.functions, Sort::SelfTime)
+        .iter()
+        .map(|row| {
+            let function = profile.functions.get(row.function.0 as usize);
+            Called {
+                name: name(function),
+                module: function.map_or("", |function| &function.module),
+                file: function.and_then(|function| function.file.as_deref()),
+                line: function.and_then(|function| function.line),
+                calls: row.calls,
+                times: times(&row.total, &row.self_time),
+            }
+        })
+        .collect()
+}
+
+fn lane<'a>(thread: &'a Thread, profile: &'a Profile, options: &Options) -> Lane<'a> {
+    let path = |node: &Node| {
+        let function = profile.functions.get(node.function.0 as usize);
+        Path {
+            caller: node.parent.checked_sub(1),
+            name: name(function),
+            module: function.map_or("", |function| &function.module),
+            calls: node.calls,
+            times: times(&node.total, &node.self_time),
+        }
+    };
+    Lane {
+        name: &thread.name,
+        process: thread.pid,
+        id: thread.tid,
+        merged: thread.merged,
+        events: thread.events,
+        recorded: number(layout::framed_time(&thread.tree)),
+        wall: thread.wall_ns,
+        cpu: thread.cpu_ns,
+        waited: thread.waited_ns,
+        tree: options.call_tree.then(|| thread.tree.nodes.iter().skip(1).map(path).collect()),
+    }
+}
+
+fn name(function: Option<&Function>) -> &str {
+    function.map_or("[unknown]", |function| &function.name)
+}
+
+fn times(total: &Time, self_time: &Time) -> Times {
+    Times {
+        total: number(total.value),
+        self_time: number(self_time.value),
+        total_low: number(total.low),
+        total_high: number(total.high),
+        self_low: number(self_time.low),
+        self_high: number(self_time.high),
+    }
+}
+
+/// A thousandth of a nanosecond is finer than any clock here; JSON has no infinity.
+fn number(ns: f64) -> f64 {
+    if ns.is_finite() { (ns * 1000.0).round() / 1000.0 } else { 0.0 }
+}

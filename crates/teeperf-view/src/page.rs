@@ -1,0 +1,268 @@
+//! One HTML page that opens offline: flame graph, functions, threads, what is known of
+//! the recording. All in it; it loads nothing and sends nothing, which its own
+//! Content-Security-Policy (CSP level 3) enforces. Names reach the document as JSON data
+//! and then as text alone.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use teeperf_profile::model::{Function, Profile, Thread, Tree};
+
+use crate::columns::{Column, base64};
+use crate::findings::{self, Finding};
+use crate::names::printable;
+use crate::prune::{self, Pruned};
+use crate::{about, layout, palette};
+
+/// How much the page carries.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Most call paths; beyond, the ones with least time are left out and the page says so.
+    pub most_paths: usize,
+    /// Whether it opens with functions by their own time, their callers below them.
+    pub bottom_up: bool,
+}
+
+impl Default for Options {
+    /// A million call paths: about 15 MB, which a browser opens within seconds.
+    fn default() -> Self {
+        Self { most_paths: 1_000_000, bottom_up: false }
+    }
+}
+
+/// Writes the page.
+pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::Result<()> {
+    let pruned = prune::to(profile, options.most_paths);
+    let mut rest = include_str!("../page/page.html");
+    while let Some((before, tail)) = rest.split_once("{{") {
+        out.write_all(before.as_bytes())?;
+        let (slot, tail) = tail.split_once("}}").unwrap_or((tail, ""));
+        match slot {
+            "title" => out.write_all(escape(&title(profile)).as_bytes())?,
+            "style" => out.write_all(include_bytes!("../page/page.css"))?,
+            "data" => write_data(profile, &pruned, options.bottom_up, out)?,
+            _ => write_script(out)?,
+        }
+        rest = tail;
+    }
+    out.write_all(rest.as_bytes())
+}
+
+fn title(profile: &Profile) -> String {
+    let program = crate::program(&profile.info);
+    if program.is_empty() { "teeperf".into() } else { format!("{program} – teeperf") }
+}
+
+fn write_script(out: &mut impl Write) -> io::Result<()> {
+    out.write_all(b"(() => {\n\"use strict\";\n")?;
+    for part in [
+        include_str!("../page/data.js"),
+        include_str!("../page/graph.js"),
+        include_str!("../page/flame.js"),
+        include_str!("../page/table.js"),
+        include_str!("../page/app.js"),
+    ] {
+        out.write_all(part.as_bytes())?;
+    }
+    out.write_all(b"})();\n")
+}
+
+/// What `page/data.js` reads.
+#[derive(Serialize)]
+struct Data<'a> {
+    view: &'static str,
+    info: Run<'a>,
+    events: u64,
+    findings: Vec<Said>,
+    about: Vec<(&'static str, String)>,
+    modules: Vec<String>,
+    files: Vec<String>,
+    functions: Vec<Named>,
+    colours: Colours,
+    threads: Vec<Lane>,
+}
+
+#[derive(Serialize)]
+struct Run<'a> {
+    command: Vec<String>,
+    clock: &'a str,
+    period: f64,
+    duration: u64,
+}
+
+#[derive(Serialize)]
+struct Said {
+    warning: bool,
+    what: String,
+    next: String,
+}
+
+/// Name, module, file (or -1), line (or 0).
+#[derive(Serialize)]
+struct Named(String, usize, i64, u32);
+
+/// Three bytes of red, green and blue for each function.
+#[derive(Serialize)]
+struct Colours {
+    module: String,
+    function: String,
+}
+
+#[derive(Serialize)]
+struct Lane {
+    name: String,
+    pid: u32,
+    tid: u32,
+    merged: u32,
+    events: u64,
+    wall: u64,
+    cpu: Option<u64>,
+    waited: u64,
+    framed: f64,
+    nodes: usize,
+    up: String,
+    function: String,
+    calls: String,
+    #[serde(rename = "self")]
+    self_time: String,
+    less: String,
+    more: String,
+}
+
+fn write_data(
+    profile: &Profile,
+    pruned: &Pruned,
+    bottom_up: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let mut modules = Numbered::default();
+    let mut files = Numbered::default();
+    let functions: Vec<&Function> = profile.functions.iter().chain(&pruned.function).collect();
+    let named = functions
+        .iter()
+        .map(|function| {
+            let file = function.file.as_deref().map_or(-1, |file| files.of(file) as i64);
+            Named(
+                printable(&function.name),
+                modules.of(&function.module),
+                file,
+                function.line.unwrap_or(0),
+            )
+        })
+        .collect();
+    let said = |Finding { warning, what, next }| Said { warning, what, next };
+    let data = Data {
+        view: if bottom_up { "bottom-up" } else { "paths" },
+        info: Run {
+            command: profile.info.command.iter().map(|word| printable(word)).collect(),
+            clock: &profile.info.clock,
+            period: profile.info.period_ns,
+            duration: profile.info.duration_ns,
+        },
+        events: profile.health.events,
+        findings: pruned.finding.iter().cloned().chain(findings::of(profile)).map(said).collect(),
+        about: about::of(profile),
+        functions: named,
+        colours: colours(&functions, crate::program(&profile.info)),
+        modules: modules.printable(),
+        files: files.printable(),
+        threads: pruned.threads(profile).map(|(thread, tree)| lane(thread, tree)).collect(),
+    };
+    let mut json = serde_json::Serializer::with_formatter(out, InScript);
+    data.serialize(&mut json).map_err(io::Error::other)
+}
+
+fn lane(thread: &Thread, tree: &Tree) -> Lane {
+    let mut columns: [Column; 6] = Default::default();
+    for (at, node) in tree.nodes.iter().enumerate() {
+        let [up, function, calls, self_time, less, more] = &mut columns;
+        up.push((at as u64).saturating_sub(u64::from(node.parent)));
+        function.push(if at == 0 { 0 } else { u64::from(node.function.0) });
+        calls.push(node.calls);
+        self_time.push_ns(node.self_time.value);
+        less.push_ns(node.self_time.value - node.self_time.low);
+        more.push_ns(node.self_time.high - node.self_time.value);
+    }
+    let [up, function, calls, self_time, less, more] = columns.map(|column| column.finish());
+    Lane {
+        name: printable(&thread.name),
+        pid: thread.pid,
+        tid: thread.tid,
+        merged: thread.merged,
+        events: thread.events,
+        wall: thread.wall_ns,
+        cpu: thread.cpu_ns,
+        waited: thread.waited_ns,
+        framed: layout::framed_time(tree),
+        nodes: tree.nodes.len(),
+        up,
+        function,
+        calls,
+        self_time,
+        less,
+        more,
+    }
+}
+
+fn colours(functions: &[&Function], program: &str) -> Colours {
+    let column = |hue: &dyn Fn(&Function) -> u16| {
+        let bytes: Vec<u8> = functions
+            .iter()
+            .flat_map(|function| {
+                palette::frame(hue(function), palette::shade(&function.name)).to_rgb()
+            })
+            .collect();
+        base64(&bytes)
+    };
+    Colours {
+        module: column(&|function| palette::module_hue(&function.module, program)),
+        function: column(&|_| palette::PROGRAM_HUE),
+    }
+}
+
+/// Texts by number, each once.
+#[derive(Default)]
+struct Numbered<'a> {
+    list: Vec<&'a str>,
+    known: std::collections::HashMap<&'a str, usize>,
+}
+
+impl<'a> Numbered<'a> {
+    fn of(&mut self, text: &'a str) -> usize {
+        *self.known.entry(text).or_insert_with(|| {
+            self.list.push(text);
+            self.list.len() - 1
+        })
+    }
+
+    fn printable(&self) -> Vec<String> {
+        self.list.iter().map(|text| printable(text)).collect()
+    }
+}
+
+/// Compact JSON in which no text can end a script element or a line of JavaScript.
+struct InScript;
+
+impl serde_json::ser::Formatter for InScript {
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        out: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        let special = |c: char| matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}');
+        let mut rest = fragment;
+        while let Some(at) = rest.find(special) {
+            let (plain, tail) = rest.split_at(at);
+            out.write_all(plain.as_bytes())?;
+            let c = tail.chars().next().unwrap_or_default();
+            write!(out, "\\u{:04x}", c as u32)?;
+            rest = &tail[c.len_utf8()..];
+        }
+        out.write_all(rest.as_bytes())
+    }
+}
+
+/// Text for an element's content (HTML, section 13.3).
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}

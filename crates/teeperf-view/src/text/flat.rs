@@ -1,0 +1,196 @@
+//! The table of functions.
+
+use std::io::{self, Write};
+
+use teeperf_profile::aggregate::{self, Row, Sort};
+use teeperf_profile::model::{Function, Profile};
+
+use super::{Options, flagged, heading, left};
+use crate::style::{Paint, Style};
+use crate::{names, units};
+
+/// Columns from which modules and averages have room.
+const WIDE: usize = 118;
+/// Columns from which averages have room.
+const MIDDLE: usize = 96;
+/// A call shorter than so many ticks cannot be timed alone.
+const TICKS: f64 = 10.0;
+
+pub(super) fn write(
+    profile: &Profile,
+    whole: f64,
+    options: &Options,
+    style: &Style,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let tree = aggregate::merged(&profile.threads);
+    let mut rows = aggregate::rows(&tree, &profile.functions, options.sort);
+    let all = rows.len();
+    rows.truncate(options.limit);
+    let shown: f64 = rows.iter().map(|row| row.self_time.value).sum();
+    let title = format!(
+        "Functions by {}: {} of {}, {} of {} in themselves",
+        by(options.sort),
+        units::count(rows.len() as u64),
+        units::count(all as u64),
+        units::percent_inline(units::share(shown, whole)),
+        units::time_inline(whole),
+    );
+    heading(style, &title, out)?;
+    let table = Table::new(&rows, profile, whole, style);
+    table.head(out)?;
+    for row in &rows {
+        table.row(row, out)?;
+    }
+    table.notes(&rows, out)
+}
+
+fn by(sort: Sort) -> &'static str {
+    match sort {
+        Sort::Total => "total time",
+        Sort::SelfTime => "self time",
+        Sort::Calls => "calls",
+        Sort::Name => "name",
+    }
+}
+
+struct Table<'a> {
+    profile: &'a Profile,
+    style: &'a Style,
+    whole: f64,
+    calls: usize,
+    /// Columns of the average, 0 for none.
+    average: usize,
+    name: usize,
+    /// Columns of the module, 0 for none.
+    module: usize,
+}
+
+impl<'a> Table<'a> {
+    fn new(rows: &[Row], profile: &'a Profile, whole: f64, style: &'a Style) -> Self {
+        let width = style.columns();
+        let calls = rows.iter().map(|row| units::count(row.calls).len()).max().unwrap_or(0).max(5);
+        let average = if width >= MIDDLE { units::TIME_COLUMNS + 2 } else { 0 };
+        let longest = |of: &dyn Fn(&Function) -> &str| {
+            let length = |row: &Row| {
+                profile.functions.get(row.function.0 as usize).map_or(0, |f| names::columns(of(f)))
+            };
+            rows.iter().map(length).max().unwrap_or(0)
+        };
+        let module = if width >= WIDE { longest(&|f| &f.module).clamp(6, 24) } else { 0 };
+        let times = 2 * (units::TIME_COLUMNS + 1 + 7);
+        let gaps = 5 + if average > 0 { 2 } else { 0 } + if module > 0 { 2 } else { 0 };
+        let room = width.saturating_sub(times + calls + average + module + gaps);
+        let name = longest(&|f| &f.name).clamp(8, room.max(20));
+        Self { profile, style, whole, calls, average, name, module }
+    }
+
+    fn head(&self, out: &mut impl Write) -> io::Result<()> {
+        let mut line = format!(
+            "{:>9}{:>7} {:>9}{:>7}  {:>calls$}",
+            "SELF ",
+            "SELF%",
+            "TOTAL ",
+            "TOTAL%",
+            "CALLS",
+            calls = self.calls,
+        );
+        if self.average > 0 {
+            line.push_str(&format!("  {:>average$}", "PER CALL ", average = self.average));
+        }
+        line.push_str("  FUNCTION");
+        if self.module > 0 {
+            line.push_str(&" ".repeat(self.name - 8));
+            line.push_str("  MODULE");
+        }
+        writeln!(out, "{}", self.style.paint(Paint::Faint, line))
+    }
+
+    fn row(&self, row: &Row, out: &mut impl Write) -> io::Result<()> {
+        let share = units::share(row.self_time.value, self.whole);
+        let paint = Paint::of_share(share);
+        write!(
+            out,
+            "{}{} {}{:>7}  {:>calls$}",
+            flagged(&row.self_time),
+            self.style.paint(paint, format_args!("{:>7}", units::percent(share))),
+            flagged(&row.total),
+            units::percent(units::share(row.total.value, self.whole)),
+            units::count(row.calls),
+            calls = self.calls,
+        )?;
+        if self.average > 0 {
+            write!(out, "  {:>average$}", self.per_call(row), average = self.average)?;
+        }
+        let unknown = ("[unknown]", "");
+        let (name, module) = self
+            .profile
+            .functions
+            .get(row.function.0 as usize)
+            .map_or(unknown, |f| (f.name.as_str(), f.module.as_str()));
+        if self.module > 0 {
+            let line = format!("  {}  {}", left(name, self.name), names::fit(module, self.module));
+            writeln!(out, "{}", line.trim_end())
+        } else {
+            writeln!(out, "  {}", names::fit(name, self.name))
+        }
+    }
+
+    /// Mean time of a call; with a tick, a call below ten of them is not timed alone.
+    fn per_call(&self, row: &Row) -> String {
+        if row.calls == 0 {
+            return String::new();
+        }
+        let mean = row.total.value / row.calls as f64;
+        let limit = TICKS * self.profile.info.period_ns;
+        if mean < limit { format!("< {}", units::time(limit)) } else { units::time(mean) }
+    }
+
+    /// What the signs in the table mean, where there are any.
+    fn notes(&self, rows: &[Row], out: &mut impl Write) -> io::Result<()> {
+        let faint = |text: String| self.style.paint(Paint::Faint, text);
+        let period = self.profile.info.period_ns;
+        let limit = TICKS * period;
+        let short = |row: &Row| row.calls > 0 && row.total.value / (row.calls as f64) < limit;
+        if self.average > 0 && rows.iter().any(short) {
+            let limit = units::time_inline(limit);
+            let period = units::time_inline(period);
+            let text = format!(
+                "< {limit}: below ten ticks of {period}, which the clock does not tell apart"
+            );
+            writeln!(out, "{}", faint(text))?;
+        }
+        let unsure = |time: &teeperf_profile::model::Time| time.value > 0.0 && time.is_uncertain();
+        let mut said = false;
+        for row in rows.iter().filter(|row| unsure(&row.self_time) || unsure(&row.total)) {
+            if !said {
+                writeln!(
+                    out,
+                    "{}",
+                    faint("~ the hooks cost more than 30 % of the figure, which lies".into())
+                )?;
+                said = true;
+            }
+            let mut parts = Vec::new();
+            if unsure(&row.self_time) {
+                parts.push(format!("self {}", units::interval(&row.self_time)));
+            }
+            if unsure(&row.total) {
+                parts.push(format!("total {}", units::interval(&row.total)));
+            }
+            let name = self
+                .profile
+                .functions
+                .get(row.function.0 as usize)
+                .map_or("[unknown]", |f| &f.name);
+            let figures = parts.join(", ");
+            let room = self.style.columns().saturating_sub(names::columns(&figures) + 6);
+            writeln!(
+                out,
+                "{}",
+                faint(format!("    {figures}: {}", names::fit(name, room.max(20))))
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,148 @@
+//! The report for a terminal: what is missing first, then what is known of the run, then
+//! the tables that were asked for.
+
+mod flat;
+mod paths;
+mod threads;
+
+use std::io::{self, Write};
+
+pub use teeperf_profile::aggregate::Sort;
+use teeperf_profile::model::Profile;
+
+use crate::findings::{self, Finding};
+use crate::style::{Paint, Painted, Style};
+use crate::{about, layout, names, units};
+
+/// What a report shows.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Order of functions.
+    pub sort: Sort,
+    /// Most functions and threads.
+    pub limit: usize,
+    /// Whether to show the table of functions.
+    pub functions: bool,
+    /// Whether to show the call tree.
+    pub call_tree: bool,
+    /// Whether to show the table of threads.
+    pub threads: bool,
+    /// Least share of the time, `0.0..=1.0`, of a call path in the call tree.
+    pub least_share: f64,
+    /// Most lines of the call tree.
+    pub most_paths: usize,
+    /// What of the recording is shown, such as `focus on "parse"`; empty when it is all.
+    pub selection: String,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            sort: Sort::SelfTime,
+            limit: 20,
+            functions: true,
+            call_tree: false,
+            threads: true,
+            least_share: 0.005,
+            most_paths: 200,
+            selection: String::new(),
+        }
+    }
+}
+
+/// Writes the report.
+pub fn write(
+    profile: &Profile,
+    options: &Options,
+    style: &Style,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let findings = findings::of(profile);
+    for finding in findings.iter().filter(|finding| finding.warning) {
+        say(finding, style, out)?;
+    }
+    for (what, text) in about::of(profile) {
+        labelled(style.paint(Paint::Faint, what), &text, style, out)?;
+    }
+    for finding in findings.iter().filter(|finding| !finding.warning) {
+        say(finding, style, out)?;
+    }
+    if !options.selection.is_empty() {
+        let shown = names::printable(&options.selection);
+        labelled(style.paint(Paint::Faint, "Shown"), &shown, style, out)?;
+    }
+    if profile.threads.is_empty() {
+        return Ok(());
+    }
+    let whole = whole(profile);
+    if options.functions {
+        flat::write(profile, whole, options, style, out)?;
+    }
+    if options.call_tree {
+        paths::write(profile, whole, options, style, out)?;
+    }
+    if options.threads {
+        threads::write(profile, options, style, out)?;
+    }
+    Ok(())
+}
+
+/// What percentages are of: time with a recorded frame, in all threads.
+fn whole(profile: &Profile) -> f64 {
+    profile.threads.iter().map(|thread| layout::framed_time(&thread.tree)).sum()
+}
+
+fn say(finding: &Finding, style: &Style, out: &mut impl Write) -> io::Result<()> {
+    let (word, paint) =
+        if finding.warning { ("WARNING", Paint::Warning) } else { ("Note", Paint::Faint) };
+    let text = format!("{} {}", finding.what, finding.next);
+    labelled(style.paint(paint, word), text.trim_end(), style, out)
+}
+
+/// A word and a text beside it, on as many lines as it takes.
+fn labelled(
+    word: Painted<&str>,
+    text: &str,
+    style: &Style,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    const INDENT: usize = 11;
+    let lines = wrap(text, style.columns() - INDENT);
+    writeln!(out, "{word:<10} {}", lines.join(&format!("\n{:INDENT$}", "")))
+}
+
+/// Lines of at most `width` columns, broken at spaces; a word that is longer is cut.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let word = names::cut_middle(word, width);
+        let Some(line) = lines.last_mut() else { break };
+        if !line.is_empty() && names::columns(line) + 1 + names::columns(&word) > width {
+            lines.push(word);
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(&word);
+        }
+    }
+    lines
+}
+
+/// A section's heading with an empty line before it.
+fn heading(style: &Style, text: &str, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "\n{}\n", style.paint(Paint::Heading, text))
+}
+
+/// Text at the left of a column, cut and padded to it.
+fn left(text: &str, width: usize) -> String {
+    let fitted = names::fit(text, width);
+    let padding = width.saturating_sub(names::columns(&fitted));
+    fitted + &" ".repeat(padding)
+}
+
+/// A time, and `~` behind it when the hooks' cost is more than 30 % of it.
+fn flagged(time: &teeperf_profile::model::Time) -> String {
+    let flag = if time.value > 0.0 && time.is_uncertain() { '~' } else { ' ' };
+    format!("{}{flag}", units::time(time.value))
+}

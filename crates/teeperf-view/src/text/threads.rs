@@ -1,0 +1,56 @@
+//! The table of threads.
+
+use std::io::{self, Write};
+
+use teeperf_profile::model::Profile;
+
+use super::{Options, heading};
+use crate::style::{Paint, Style};
+use crate::{layout, names, units};
+
+pub(super) fn write(
+    profile: &Profile,
+    options: &Options,
+    style: &Style,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let threads = &profile.threads;
+    let shown = &threads[..threads.len().min(options.limit)];
+    heading(style, &format!("Threads: {} of {}", shown.len(), threads.len()), out)?;
+    let events = shown.iter().map(|thread| units::count(thread.events).len()).max();
+    let events = events.unwrap_or(0).max(6);
+    let head = format!(
+        "{:>8}  {:>8}  {:>8}  {:>8}  {:>events$}  {:>7}  {:>7}  THREAD",
+        "RECORDED", "WALL ", "CPU ", "WAITED ", "EVENTS", "PROCESS", "ID"
+    );
+    writeln!(out, "{}", style.paint(Paint::Faint, head))?;
+    let room = style.columns().saturating_sub(8 * 4 + events + 7 * 2 + 2 * 7).max(8);
+    for thread in shown {
+        let name = match thread.merged {
+            0 | 1 => thread.name.clone(),
+            merged => format!("{} ({merged} threads)", thread.name),
+        };
+        let cpu = thread.cpu_ns.map_or("–  ".into(), |ns| units::time(ns as f64));
+        writeln!(
+            out,
+            "{}  {}  {cpu:>8}  {}  {:>events$}  {:>7}  {:>7}  {}",
+            units::time(layout::framed_time(&thread.tree)),
+            units::time(thread.wall_ns as f64),
+            units::time(thread.waited_ns as f64),
+            units::count(thread.events),
+            thread.pid,
+            thread.tid,
+            names::fit(&name, room),
+        )?;
+    }
+    if let Some(rest) = threads.get(shown.len()..).filter(|rest| !rest.is_empty()) {
+        let time: f64 = rest.iter().map(|thread| layout::framed_time(&thread.tree)).sum();
+        let text = format!(
+            "{}  … {} more",
+            units::time(time),
+            units::counted(rest.len() as u64, "thread"),
+        );
+        writeln!(out, "{}", style.paint(Paint::Faint, text))?;
+    }
+    Ok(())
+}

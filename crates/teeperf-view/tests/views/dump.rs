@@ -1,0 +1,210 @@
+//! A recording put together here byte by byte, and its lines.
+
+use teeperf_profile::contents::Body;
+use teeperf_profile::{Recording, SiteNames};
+use teeperf_view::dump::Dump;
+use teeperf_wire::body::{self, chunk};
+use teeperf_wire::fields::Writer;
+use teeperf_wire::packet::{Header, MAJOR, kind};
+use teeperf_wire::word::{self, code, gap};
+
+#[derive(Default)]
+struct Bytes {
+    bytes: Vec<u8>,
+    packets: u32,
+}
+
+impl Bytes {
+    fn packet(&mut self, packet: u16, payload: &[u8]) {
+        self.bytes.extend(Header::encode(packet, self.packets, payload));
+        self.bytes.extend_from_slice(payload);
+        self.packets += 1;
+    }
+
+    fn fields(&mut self, packet: u16, fields: &[(u16, &[u8])]) {
+        let mut room = [0; 1024];
+        let mut writer = Writer::new(&mut room);
+        for (tag, value) in fields {
+            writer.bytes(*tag, value).unwrap();
+        }
+        let payload = writer.finish().to_vec();
+        self.packet(packet, &payload);
+    }
+
+    fn chunk(&mut self, words: &[u32]) {
+        let header = chunk::Header {
+            process: 1,
+            thread: 2,
+            tid: 4100,
+            sequence: 1,
+            count: words.len() as u32,
+            time: 1_500,
+            cpu_ns: u64::MAX,
+            clock: 1,
+            flags: chunk::WHOLE,
+            ..Default::default()
+        };
+        let mut payload = header.encode().to_vec();
+        payload.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        self.packet(kind::CHUNK, &payload);
+    }
+}
+
+fn recording(words: &[u32]) -> Vec<u8> {
+    let mut bytes = Bytes::default();
+    bytes.fields(
+        kind::START,
+        &[
+            (body::start::VERSION, &MAJOR.to_le_bytes()),
+            (body::start::CLOCK, &[1]),
+            (body::start::HZ, &1_000_000u32.to_le_bytes()),
+            (body::start::CLOCK_START, &1_000u32.to_le_bytes()),
+            (body::start::ARGUMENT, b"./kitchen"),
+            (body::start::ARGUMENT, b"a \"b\"\x1b"),
+        ],
+    );
+    bytes.fields(
+        kind::PROCESS,
+        &[
+            (body::process::ID, &[1]),
+            (body::process::PID, &[77]),
+            (body::process::EXECUTABLE, b"/bin/kitchen"),
+            (body::process::TIME, &1_250u32.to_le_bytes()),
+        ],
+    );
+    bytes.chunk(words);
+    let mut symbol = Vec::new();
+    for number in [0x1000u32, 16, 7] {
+        symbol.extend(number.to_le_bytes());
+    }
+    symbol.extend(9u16.to_le_bytes());
+    symbol.extend(b"_ZN1k1fEv");
+    bytes.fields(
+        kind::SYMBOLS,
+        &[
+            (body::symbols::PROCESS, &[1]),
+            (body::symbols::FIRST_SITE, &0x1000u32.to_le_bytes()),
+            (body::symbols::SYMBOL, &symbol),
+        ],
+    );
+    bytes.fields(kind::END, &[(body::end::WORDS, &[9]), (body::end::EXIT_STATUS, &[3])]);
+    bytes.bytes
+}
+
+fn dump(bytes: &[u8], with_events: bool) -> Vec<Vec<String>> {
+    let mut names = SiteNames::default();
+    let mut first = Recording::from_read(bytes, "first");
+    while let Some(packet) = first.next_packet().unwrap() {
+        if let Body::Symbols(symbols) = &packet.body {
+            names.add(symbols);
+        }
+    }
+    let mut out = Vec::new();
+    let mut dump = Dump::new(names, with_events).unwrap();
+    let mut second = Recording::from_read(bytes, "second");
+    while let Some(packet) = second.next_packet().unwrap() {
+        dump.packet(&packet, &mut out).unwrap();
+    }
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+    let columns = |line: &str| -> Vec<String> {
+        let mut words = line.split_whitespace();
+        let mut columns: Vec<String> = words.by_ref().take(6).map(str::to_owned).collect();
+        columns.push(words.collect::<Vec<_>>().join(" "));
+        columns
+    };
+    text.lines().map(columns).collect()
+}
+
+#[test]
+fn a_line_for_each_packet() {
+    let lines = dump(&recording(&[word::call(0x1000)]), false);
+    let heads: Vec<String> = lines.iter().map(|line| line[1..6].join(" ")).collect();
+    assert_eq!(
+        heads,
+        [
+            "start - - - -",
+            "process 1 - 0.000250000 -",
+            "chunk 1 4100 0.000500000 -",
+            "symbols 1 - - -",
+            "end - - -0.001000000 -",
+        ]
+    );
+    assert_eq!(lines[0][0], "0");
+    assert!(lines[0][6].starts_with("version=1.0 clock=tick hz=1000000 period=0 start=1000"));
+    assert!(lines[0][6].ends_with("command=\"./kitchen a \\\"b\\\"\\x1b\""), "{}", lines[0][6]);
+    assert!(lines[1][6].starts_with("pid=77 parent=0 exec_of=0 executable=\"/bin/kitchen\""));
+    assert_eq!(
+        lines[2][6],
+        "serial=2 sequence=1 first=0 words=1 bytes=4 encoding=0 clock=1 stack=0x0 cpu_ns=- whole"
+    );
+    assert_eq!(lines[3][6], "first_site=0x1000 symbols=1");
+    assert_eq!(lines[4][6], "words=9 status=3 signal=- recorder_cpu_ns=0 reason=\"\"");
+}
+
+#[test]
+fn events_with_time_depth_and_name() {
+    let known = 0x1008;
+    let mut words = vec![
+        word::call(known),
+        word::escape(code::TICK, 100),
+        word::escape(code::MARK, 5),
+        word::call(0x2000),
+        word::call(known),
+        word::escape(code::JUMP, 5),
+        word::call(0x2000),
+        word::ret(0x2000),
+        word::escape(code::GAP, gap::DROPPED),
+        word::payload(6),
+    ];
+    words.extend(word::split62(12));
+    words.extend([word::payload(1), word::payload(3)]);
+    words.extend(word::split62(40));
+    words.extend([word::escape(code::CATCH, 0), word::payload(1), word::payload(known)]);
+    words.push(word::ret(known));
+    let lines = dump(&recording(&words), true);
+    let chunk = lines.iter().position(|line| line[1] == "chunk").unwrap();
+    let at = &lines[chunk][0];
+    let events: Vec<String> = lines[chunk + 1..lines.len() - 2]
+        .iter()
+        .map(|line| {
+            assert_eq!(line[2..4], ["1", "4100"]);
+            let place = line[0].strip_prefix(&format!("{at}+")).unwrap();
+            format!("{place} {} {} {} {}", line[1], line[4], line[5], line[6])
+        })
+        .collect();
+    assert_eq!(
+        events,
+        [
+            "0 call 0.000500000 +1 k::f()",
+            "1 tick 0.000600000 - units=100",
+            "2 mark 0.000600000 - key=5 depth=1",
+            "3 call 0.000600000 +2 site=0x2000",
+            "4 call 0.000600000 +3 k::f()",
+            "5 jump 0.000600000 - key=5 depth=1",
+            "6 call 0.000600000 +2 site=0x2000",
+            "7 return 0.000600000 -2 site=0x2000",
+            "8 gap 0.000600000 - reason=dropped lost=12 popped=1 pushed=3 units=40 depth=3",
+            "16 catch 0.000600000 - k::f()",
+            "19 return 0.000600000 -3 k::f()",
+        ]
+    );
+}
+
+#[test]
+fn what_cannot_be_read_is_said() {
+    // A count word that claims more than there is, and a chunk that is no zstd frame.
+    let lines = dump(&recording(&[word::escape(code::NOTE, 0), word::payload(9)]), true);
+    assert!(lines.iter().any(|line| line[1] == "unreadable" && line[6] == "words=2"));
+
+    let mut bytes = Bytes::default();
+    let header = chunk::Header { count: 1, clock: 1, encoding: 1, ..Default::default() };
+    bytes.packet(kind::CHUNK, &[&header.encode()[..], b"nonsense"].concat());
+    bytes.packet(99, b"later");
+    bytes.packet(kind::PROCESS, &[1, 2, 3]);
+    let lines = dump(&bytes.bytes, true);
+    assert_eq!(lines[1][1], "unreadable");
+    assert_eq!(lines[1][6], "chunk not decoded: its data does not decompress");
+    assert_eq!((&*lines[2][1], &*lines[2][6]), ("unknown", "type=99 bytes=5"));
+    assert_eq!(lines[3][1], "malformed");
+}

@@ -1,0 +1,9 @@
+//! Each form of a profile against expectations written by hand or read by another reader.
+
+mod dump;
+mod folded;
+mod json;
+mod page;
+mod support;
+mod svg;
+mod text;

@@ -1,0 +1,96 @@
+//! Profiles with round figures, made by hand.
+
+use teeperf_profile::model::{
+    Function, FunctionId, Health, Info, Node, Profile, Thread, Time, Tree,
+};
+
+/// A time without error.
+pub(crate) fn exact(ns: f64) -> Time {
+    Time { value: ns, low: ns, high: ns }
+}
+
+/// A function without a source file.
+pub(crate) fn function(name: &str, module: &str) -> Function {
+    Function { name: name.into(), module: module.into(), file: None, line: None }
+}
+
+/// A node with exact times in milliseconds.
+pub(crate) fn node(parent: u32, function: u32, calls: u64, self_ms: f64, total_ms: f64) -> Node {
+    Node {
+        parent,
+        function: FunctionId(function),
+        calls,
+        self_time: exact(self_ms * 1e6),
+        total: exact(total_ms * 1e6),
+    }
+}
+
+/// A thread of these nodes; the first is the root.
+pub(crate) fn thread(tid: u32, name: &str, nodes: Vec<Node>) -> Thread {
+    Thread { pid: 10, tid, name: name.into(), merged: 1, tree: Tree { nodes }, ..Thread::default() }
+}
+
+/// Two threads and a recursion:
+///
+/// ```text
+/// kitchen/11  main 1 s (self 100 ms)
+///               parse 600 ms (300) ── parse 300 ms (100) ── read 200 ms (200)
+///               read 300 ms (300)
+/// reader/12   serve 250 ms (50) ── read 200 ms (200)
+/// ```
+pub(crate) fn kitchen() -> Profile {
+    let mut read = function("read", "libio.so");
+    read.file = Some("io/read.c".into());
+    read.line = Some(42);
+    let first = vec![
+        node(0, 0, 0, 0.0, 1000.0),
+        node(0, 0, 1, 100.0, 1000.0),
+        node(1, 1, 4, 300.0, 600.0),
+        node(2, 1, 2, 100.0, 300.0),
+        node(3, 2, 8_000, 200.0, 200.0),
+        node(1, 2, 10_000, 300.0, 300.0),
+    ];
+    let second = vec![
+        node(0, 0, 0, 0.0, 250.0),
+        node(0, 3, 1, 50.0, 250.0),
+        node(1, 2, 5_000, 200.0, 200.0),
+    ];
+    let first = Thread {
+        events: 36_014,
+        wall_ns: 1_000_000_000,
+        cpu_ns: Some(900_000_000),
+        ..thread(11, "kitchen", first)
+    };
+    let second = Thread {
+        events: 10_002,
+        wall_ns: 250_000_000,
+        waited_ns: 1_500_000,
+        ..thread(12, "reader", second)
+    };
+    Profile {
+        info: Info {
+            command: vec!["./kitchen".into(), "--soup".into()],
+            host: "stove".into(),
+            system: "Linux 6.1".into(),
+            machine: "x86_64".into(),
+            processor: "CPU".into(),
+            processors: 2,
+            clock: "tick".into(),
+            clock_reason: "chosen by hand".into(),
+            period_ns: 100_000.0,
+            started_ns: 1_795_250_559_000_000_000,
+            duration_ns: 2_000_000_000,
+            exit_status: Some(3),
+            signal: None,
+            hook_cost_ps: Some((3_000, 4_500)),
+        },
+        functions: vec![
+            function("main", "kitchen"),
+            function("parse", "kitchen"),
+            read,
+            function("serve", "kitchen"),
+        ],
+        threads: vec![first, second],
+        health: Health { events: 46_016, ..Health::default() },
+    }
+}

@@ -1,0 +1,221 @@
+//! The text report against reports written by hand, and what it says of recordings that
+//! are not whole.
+
+use crate::support::{function, kitchen, node, thread};
+use teeperf_profile::model::{Health, Profile, Time};
+use teeperf_view::style::Style;
+use teeperf_view::text::{self, Options, Sort};
+
+fn report(profile: &Profile, options: &Options, width: usize) -> String {
+    let mut out = Vec::new();
+    text::write(profile, options, &Style { colour: false, width }, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn everything_at_120_columns() {
+    let options = Options { call_tree: true, least_share: 0.2, ..Options::default() };
+    assert_eq!(report(&kitchen(), &options, 120), include_str!("data/text/kitchen-120.txt"));
+}
+
+#[test]
+fn sorted_and_limited_at_80_columns() {
+    let options = Options { sort: Sort::Total, limit: 2, threads: false, ..Options::default() };
+    let report = report(&kitchen(), &options, 80);
+    let table = report.find("\nFunctions").unwrap();
+    assert_eq!(&report[table..], include_str!("data/text/kitchen-80.txt"));
+}
+
+/// Names of the functions in the table, in order.
+fn order(sort: Sort) -> Vec<String> {
+    let options = Options { sort, threads: false, ..Options::default() };
+    let report = report(&kitchen(), &options, 80);
+    let rows = report.split("FUNCTION\n").nth(1).unwrap();
+    rows.lines().filter_map(|line| line.rsplit(' ').next()).map(str::to_owned).collect()
+}
+
+#[test]
+fn siblings_below_the_limit_are_one_line_when_they_matter_together() {
+    let functions = (0..40).map(|i| function(&format!("f{i}"), "m")).collect();
+    // Ten of 4 ms and thirty of 2 ms below one of 100 ms.
+    let mut nodes = vec![node(0, 0, 0, 0.0, 100.0), node(0, 0, 1, 0.0, 100.0)];
+    nodes.extend((0..40).map(|i| {
+        let ms = if i < 10 { 4.0 } else { 2.0 };
+        node(1, i, 3, ms, ms)
+    }));
+    let profile = Profile {
+        functions,
+        threads: vec![thread(1, "t", nodes)],
+        health: Health { events: 1, ..Health::default() },
+        ..Profile::default()
+    };
+    let options = Options {
+        functions: false,
+        threads: false,
+        call_tree: true,
+        least_share: 0.04,
+        ..Options::default()
+    };
+    let report = report(&profile, &options, 80);
+    let tree: Vec<&str> = report.lines().skip_while(|line| !line.starts_with("TOTAL%")).collect();
+    assert_eq!(tree.len(), 14);
+    assert_eq!(tree[11], "  4.00 4.000 ms  4.000 ms       3  · f9");
+    assert_eq!(tree[12], " 60.00 60.00 ms                    · … 30 call paths below the limit");
+    assert_eq!(tree[13], "30 call paths below the limit not shown, 60.0 % of the time in all");
+}
+
+#[test]
+fn every_order() {
+    assert_eq!(order(Sort::Total), ["main", "read", "parse", "serve"]);
+    assert_eq!(order(Sort::SelfTime), ["read", "parse", "main", "serve"]);
+    assert_eq!(order(Sort::Calls), ["read", "parse", "main", "serve"]);
+    assert_eq!(order(Sort::Name), ["main", "parse", "read", "serve"]);
+}
+
+#[test]
+fn no_line_is_wider_than_asked() {
+    let mut profile = kitchen();
+    profile.functions[2].name =
+        format!("ns::{}::read(int, {})", "deep::".repeat(60), "x".repeat(200));
+    profile.functions[1].module = "m".repeat(300);
+    profile.threads[0].name = "t".repeat(300);
+    profile.info.command = vec!["w".repeat(500)];
+    profile.health.lost = 5_000;
+    profile.health.gaps = vec![("dropped".into(), 3, 9_000)];
+    let options = Options { call_tree: true, ..Options::default() };
+    for width in [80, 100, 120, 200] {
+        for line in report(&profile, &options, width).lines() {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+    }
+}
+
+#[test]
+fn colour_is_only_colour() {
+    let options = Options { call_tree: true, ..Options::default() };
+    let mut out = Vec::new();
+    text::write(&kitchen(), &options, &Style { colour: true, width: 120 }, &mut out).unwrap();
+    let painted = String::from_utf8(out).unwrap();
+    let mut bare = String::new();
+    let mut parts = painted.split("\x1b[");
+    bare.push_str(parts.next().unwrap());
+    let mut colours = 0;
+    for part in parts {
+        bare.push_str(part.split_once('m').unwrap().1);
+        colours += 1;
+    }
+    assert!(colours > 10);
+    assert_eq!(bare, report(&kitchen(), &options, 120));
+}
+
+#[test]
+fn names_cannot_steer_the_terminal() {
+    let mut profile = kitchen();
+    let hostile = "\x1b]0;title\x07\x1b[2J\r\u{202e}";
+    for function in &mut profile.functions {
+        function.name = hostile.into();
+        function.module = hostile.into();
+    }
+    profile.threads[0].name = hostile.into();
+    profile.info.command = vec![hostile.into()];
+    profile.info.host = hostile.into();
+    profile.info.clock_reason = hostile.into();
+    profile.health.warnings = vec![hostile.into()];
+    profile.health.gaps = vec![(hostile.into(), 1, 1)];
+    let options = Options { call_tree: true, selection: "everything".into(), ..Options::default() };
+    let report = report(&profile, &options, 200);
+    assert!(report.chars().all(|c| c == '\n' || !c.is_control()), "{report:?}");
+    assert!(!report.contains('\u{202e}'));
+    assert!(report.contains("\\x1b]0;title\\x07"));
+}
+
+#[test]
+fn what_is_missing_stands_on_top_with_the_next_step() {
+    let mut profile = kitchen();
+    profile.health = Health {
+        events: 9_000,
+        lost: 1_000,
+        mended: 10,
+        open: 2,
+        unopened: 1,
+        gaps: vec![("dropped".into(), 4, 5_000_000), ("paused".into(), 1, 1_000_000_000)],
+        warnings: vec!["at byte 4096: a chunk's checksum is wrong, skipped".into()],
+    };
+    profile.info.signal = Some(9);
+    let report = report(&profile, &Options::default(), 200);
+    let lines: Vec<&str> = report.lines().collect();
+    assert_eq!(
+        lines[..3],
+        [
+            "WARNING    1,000 calls or returns were lost, 10.0 % of all: call counts are too low \
+             by as much. Record with --on-full wait, which lets the program wait for room instead.",
+            "WARNING    10 frames were mended because a call or a return was not seen where it \
+             belongs: 0.11 % of all events. Call paths around them may be wrong. Look for code \
+             that leaves functions or changes",
+            "           stacks in a way of its own, and for lost events.",
+        ]
+    );
+    assert_eq!(lines[3], "WARNING    at byte 4096: a chunk's checksum is wrong, skipped");
+    assert!(lines[4].starts_with("Command"));
+    for note in [
+        "Ended      by signal 9, SIGKILL",
+        "Note       2 calls had not returned at the end; time counts up to there.",
+        "Note       1 return is from calls made before recording began.",
+        "Note       Memory was full 4 times; events were dropped for 5.000 ms in all.",
+        "Note       Recording was paused 1 time, 1.000 s in all.",
+    ] {
+        assert!(lines.contains(&note), "{note}\n{report}");
+    }
+}
+
+#[test]
+fn losses_up_to_one_in_a_thousand_are_no_warning() {
+    let mut profile = kitchen();
+    profile.health = Health { events: 999, lost: 1, ..Health::default() };
+    assert!(report(&profile, &Options::default(), 120).starts_with("Command"));
+    profile.health = Health { events: 998, lost: 1, ..Health::default() };
+    assert!(report(&profile, &Options::default(), 120).starts_with("WARNING"));
+}
+
+#[test]
+fn nothing_recorded_says_how_to_record() {
+    let report = report(&Profile::default(), &Options::default(), 120);
+    assert!(
+        report.starts_with("WARNING    No call was recorded. Build the program with `teeperf cc`")
+    );
+    assert!(!report.contains("Functions by"));
+}
+
+#[test]
+fn uncertain_figures_are_flagged_with_their_interval() {
+    let mut profile = kitchen();
+    // 200 ms ± 40 ms is more than 30 % wide, and so is the caller's total.
+    let tree = &mut profile.threads[1].tree;
+    tree.nodes[2].self_time = Time { value: 200e6, low: 160e6, high: 240e6 };
+    tree.nodes[2].total = tree.nodes[2].self_time;
+    profile.threads.remove(0);
+    let report = report(&profile, &Options::default(), 120);
+    assert!(report.contains("200.0 ms~  80.00 200.0 ms~  80.00"), "{report}");
+    assert!(
+        report.contains("    self 160.0 to 240.0 ms, total 160.0 to 240.0 ms: read\n"),
+        "{report}"
+    );
+    assert!(!report.contains("50.00 ms~"));
+}
+
+#[test]
+fn a_stack_of_any_depth_is_printed() {
+    let functions = vec![function("descend", "deep")];
+    let nodes: Vec<_> =
+        (0..100_000u32).map(|at| node(at.saturating_sub(1), 0, 1, 0.0, 1.0)).collect();
+    let profile = Profile {
+        functions,
+        threads: vec![thread(1, "deep", nodes)],
+        health: Health { events: 1, ..Health::default() },
+        ..Profile::default()
+    };
+    let options = Options { call_tree: true, most_paths: 5_000, ..Options::default() };
+    let report = report(&profile, &options, 100);
+    assert!(report.contains("·4999· descend"));
+    assert!(report.contains("… cut off after 5,000 lines; 1 call path and what they call follow"));
+}
