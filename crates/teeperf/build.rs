@@ -1,0 +1,78 @@
+//! Builds what travels inside the binary (see `src/bundle`): the runtime in its forms, and the
+//! program that measures what a hook costs. Needs the Rust compiler and gcc, and writes
+//! nowhere but into cargo's output folder.
+
+#[path = "src/bundle/fingerprint.rs"]
+mod fingerprint;
+#[path = "../teeperf-rt/build_runtime.rs"]
+#[allow(unreachable_pub, reason = "it is included here, and nobody uses it from outside")]
+mod runtime;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Everything embedded, by its name in the output folder.
+const EMBEDDED: &[&str] = &[
+    "teeperf_stub.o",
+    "libteeperf_wrap.a",
+    "teeperf_rt.o",
+    "libteeperf.so",
+    "teeperf-calibration",
+    "teeperf.h",
+    "link_flags.txt",
+];
+
+fn main() {
+    if let Err(error) = build() {
+        eprintln!("{error}");
+        std::process::exit(1);
+    }
+}
+
+fn build() -> Result<(), String> {
+    let variable = |name: &str| {
+        std::env::var_os(name).map(PathBuf::from).ok_or(format!("cargo has not set {name}"))
+    };
+    let out = variable("OUT_DIR")?;
+    let own = variable("CARGO_MANIFEST_DIR")?;
+    let room = |name: &str| own.join("..").join(name);
+    let (wire, rt, stub) = (room("teeperf-wire"), room("teeperf-rt"), room("teeperf-stub"));
+    for folder in [&wire, &rt, &stub] {
+        println!("cargo::rerun-if-changed={}", folder.display());
+    }
+    println!("cargo::rerun-if-changed=calibration");
+    println!("cargo::rerun-if-changed=src/bundle/fingerprint.rs");
+    println!("cargo::rerun-if-changed=build.rs");
+
+    let built = runtime::build(&wire, &rt, &stub, &out, None)?;
+    copy(&rt.join("include/teeperf.h"), &out.join("teeperf.h"))?;
+    copy(&stub.join("src/link_flags.txt"), &out.join("link_flags.txt"))?;
+    calibration(&own.join("calibration/calibration.c"), &built, &out)?;
+
+    let mut whole = Vec::new();
+    for name in EMBEDDED {
+        let path = out.join(name);
+        whole.extend(std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?);
+    }
+    println!("cargo::rustc-env=TEEPERF_BUNDLE={:032x}", fingerprint::fingerprint(&whole));
+    Ok(())
+}
+
+/// The program is hooked and linked as `teeperf cc` would do it.
+fn calibration(source: &Path, built: &runtime::Outputs, out: &Path) -> Result<(), String> {
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let mut command = Command::new(compiler);
+    command
+        .args(["-O2", "-finstrument-functions", "-o"])
+        .arg(out.join("teeperf-calibration"))
+        .args([source, &built.stub, &built.runtime]);
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("{command:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)))
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), String> {
+    std::fs::copy(from, to).map(drop).map_err(|error| format!("{}: {error}", from.display()))
+}

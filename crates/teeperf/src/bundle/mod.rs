@@ -1,0 +1,96 @@
+//! What travels inside the binary, so that it needs no other file: the objects that hooked
+//! programs are linked with, the library for programs without them, `teeperf.h`, and the
+//! program that measures what a hook costs. Unpacked into a cache folder when first needed.
+
+mod fingerprint;
+mod store;
+
+use crate::compiler::Files;
+use anyhow::Result;
+pub(crate) use fingerprint::fingerprint;
+use std::path::{Path, PathBuf};
+pub(crate) use store::write_atomically;
+
+/// An embedded file: name, mode, contents.
+type Embedded = (&'static str, u32, &'static [u8]);
+
+const FILES: &[Embedded] = &[
+    (STUB, 0o644, include_bytes!(concat!(env!("OUT_DIR"), "/teeperf_stub.o"))),
+    (WRAPPERS, 0o644, include_bytes!(concat!(env!("OUT_DIR"), "/libteeperf_wrap.a"))),
+    (RUNTIME, 0o644, include_bytes!(concat!(env!("OUT_DIR"), "/teeperf_rt.o"))),
+    (LIBRARY, 0o755, include_bytes!(concat!(env!("OUT_DIR"), "/libteeperf.so"))),
+    (CALIBRATION, 0o755, include_bytes!(concat!(env!("OUT_DIR"), "/teeperf-calibration"))),
+    (HEADER, 0o644, include_bytes!(concat!(env!("OUT_DIR"), "/teeperf.h"))),
+];
+
+const STUB: &str = "teeperf_stub.o";
+const WRAPPERS: &str = "libteeperf_wrap.a";
+const RUNTIME: &str = "teeperf_rt.o";
+const LIBRARY: &str = "libteeperf.so";
+const CALIBRATION: &str = "teeperf-calibration";
+const HEADER: &str = "include/teeperf.h";
+
+/// Linker options: in each line whether for `all` modules or an `executable`, and the option.
+const LINK_FLAGS: &str = include_str!(concat!(env!("OUT_DIR"), "/link_flags.txt"));
+
+/// The embedded files, on disk.
+#[derive(Clone, Debug)]
+pub(crate) struct Bundle {
+    include: PathBuf,
+    stub: PathBuf,
+    wrappers: PathBuf,
+    runtime: PathBuf,
+    link_flags: Vec<&'static str>,
+    program_flags: Vec<&'static str>,
+    /// The runtime as a shared library, for programs that do not have it.
+    pub(crate) library: PathBuf,
+    /// The program that measures what a hook costs.
+    pub(crate) calibration: PathBuf,
+}
+
+/// The cache folder of exactly these files.
+pub(crate) fn folder() -> Result<PathBuf> {
+    store::folder(env!("TEEPERF_BUNDLE"))
+}
+
+/// The embedded files, unpacked.
+pub(crate) fn unpacked() -> Result<Bundle> {
+    let folder = folder()?;
+    for &(name, mode, contents) in FILES {
+        let path = folder.join(name);
+        if !path.metadata().is_ok_and(|file| file.len() == contents.len() as u64) {
+            std::fs::create_dir_all(path.parent().unwrap_or(&folder))?;
+            write_atomically(&path, contents, mode)?;
+        }
+    }
+    Ok(Bundle {
+        include: folder.join("include"),
+        stub: folder.join(STUB),
+        wrappers: folder.join(WRAPPERS),
+        runtime: folder.join(RUNTIME),
+        link_flags: link_flags("all"),
+        program_flags: link_flags("executable"),
+        library: folder.join(LIBRARY),
+        calibration: folder.join(CALIBRATION),
+    })
+}
+
+impl Bundle {
+    /// As the wrapper adds them to a compiler's command line.
+    pub(crate) fn files(&self) -> Files<'_> {
+        Files {
+            include: &self.include,
+            stub: &self.stub,
+            wrappers: &self.wrappers,
+            runtime: &self.runtime,
+            clang_headers: None::<&Path>,
+            link_flags: &self.link_flags,
+            program_flags: &self.program_flags,
+        }
+    }
+}
+
+fn link_flags(scope: &str) -> Vec<&'static str> {
+    let lines = LINK_FLAGS.lines().filter_map(|line| line.split_once(' '));
+    lines.filter(|(of, _)| *of == scope).map(|(_, flag)| flag.trim()).collect()
+}

@@ -1,0 +1,110 @@
+//! The folder on disk where the embedded files are unpacked: private, made by us, and named
+//! after what is in it, so that two versions never meet. A folder that somebody else owns or
+//! can write is never used: what lies in it goes into programs.
+
+use anyhow::{Context, Result, bail};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// A trusted folder of this name, made when it is not there: below `$XDG_CACHE_HOME/teeperf`,
+/// else `~/.cache/teeperf`, else a private folder for temporary files.
+pub(crate) fn folder(name: &str) -> Result<PathBuf> {
+    let absolute = |variable: &str| {
+        std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+    };
+    let caches = [absolute("XDG_CACHE_HOME"), absolute("HOME").map(|home| home.join(".cache"))];
+    for cache in caches.into_iter().flatten() {
+        let made = std::fs::create_dir_all(&cache).map_err(anyhow::Error::from);
+        let own = made.and_then(|()| private(&cache.join("teeperf")));
+        if let Ok(found) = own.and_then(|own| private(&own.join(name))) {
+            return Ok(found);
+        }
+    }
+    // SAFETY: asks for a number and cannot fail.
+    let user = unsafe { libc::geteuid() };
+    let own = std::env::temp_dir().join(format!("teeperf-{user}"));
+    private(&own).and_then(|own| private(&own.join(name))).context(
+        "no private folder for teeperf's files: set XDG_CACHE_HOME to a folder of your own",
+    )
+}
+
+/// Makes a folder that only we can write, or checks that it is one.
+fn private(path: &Path) -> Result<PathBuf> {
+    match std::fs::DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+            return Err(error).with_context(|| format!("cannot make {}", path.display()));
+        }
+        _ => {}
+    }
+    let found = path.symlink_metadata().with_context(|| path.display().to_string())?;
+    // SAFETY: asks for a number and cannot fail.
+    let user = unsafe { libc::geteuid() };
+    if !found.is_dir() || found.uid() != user || found.mode() & 0o022 != 0 {
+        bail!("{} is not a folder that only this user can write", path.display());
+    }
+    Ok(path.to_owned())
+}
+
+/// Writes a file that is either there whole or not at all, however many do it at once.
+pub(crate) fn write_atomically(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}", std::process::id()));
+    let temporary = folder.join(name);
+    let written = (|| {
+        let mut file = std::fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(mode)
+            .open(&temporary)?;
+        file.write_all(bytes)?;
+        drop(file);
+        std::fs::rename(&temporary, path)
+    })();
+    if written.is_err() {
+        // The error told below matters more than a file left behind.
+        let _ = std::fs::remove_file(&temporary);
+    }
+    written.with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn only_a_private_folder_is_taken() {
+        let base = tempfile::tempdir().unwrap();
+        let good = base.path().join("good");
+        assert_eq!(private(&good).unwrap(), good);
+        assert_eq!(private(&good).unwrap(), good);
+        std::fs::set_permissions(&good, std::fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(private(&good).is_err());
+        let link = base.path().join("link");
+        symlink(base.path(), &link).unwrap();
+        assert!(private(&link).is_err());
+        let foreign = base.path().join("foreign");
+        private(&foreign).unwrap();
+        match std::os::unix::fs::chown(&foreign, Some(4711), None) {
+            Ok(()) => assert!(private(&foreign).is_err()),
+            // Only root gives files away; but then the root folder is somebody else's.
+            Err(_) => assert!(private(Path::new("/")).is_err()),
+        }
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("file");
+        write_atomically(&path, b"one", 0o644).unwrap();
+        write_atomically(&path, b"two", 0o755).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"two");
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o755);
+        assert_eq!(std::fs::read_dir(base.path()).unwrap().count(), 1);
+        assert!(write_atomically(&base.path().join("no/file"), b"", 0o644).is_err());
+    }
+}

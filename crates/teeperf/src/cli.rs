@@ -1,0 +1,104 @@
+//! What can be typed: the one definition from which parsing, help, completions and manual
+//! pages are made.
+
+use crate::commands;
+use anyhow::Result;
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use std::ffi::OsString;
+
+/// Profiles a program by every call it makes: exact call counts, full call paths, and the
+/// time in each
+#[derive(Parser, Debug)]
+#[command(
+    name = "teeperf",
+    version,
+    disable_help_subcommand = false,
+    after_help = "\
+Start here:
+  teeperf demo                    see it work on a bundled program
+  CC=\"teeperf cc\" make            build your program with hooks
+  teeperf record -- ./program     run it; writes program.teeperf
+  teeperf report                  where the time went, as text
+  teeperf flame                   the same as a flame graph in one HTML file"
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The subcommands.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    Cc(WrapperArguments),
+    #[command(name = "c++")]
+    Cxx(WrapperArguments),
+    Flags(commands::Flags),
+    InstallWrappers(commands::InstallWrappers),
+    Record(commands::Record),
+    Report(commands::Report),
+    Flame(commands::Flame),
+    Dump(commands::Dump),
+    Demo(commands::Demo),
+    /// Pauses a recording: nothing is recorded until it is resumed
+    Pause(commands::Pause),
+    /// Resumes a paused recording
+    Resume(commands::Pause),
+    Completions(commands::Completions),
+    Man(commands::Man),
+    /// Prints the version, and which versions of recordings and programs it understands
+    Version,
+}
+
+/// Stands in for gcc or clang, and builds with hooks
+///
+/// Takes every option of the compiler and hands it on. When code is made, functions get
+/// hooks; when a program is linked, the runtime comes with it. Every other use of the
+/// compiler is left as it is. Functions of the system's headers get no hooks.
+///
+/// Which compiler: --teeperf-compiler, else TEEPERF_CC or TEEPERF_CXX, else the first of
+/// cc, gcc, clang (c++, g++, clang++) in PATH.
+#[derive(Args, Debug)]
+#[command(
+    disable_help_flag = true,
+    after_long_help = "\
+The wrapper's own options (also in TEEPERF_CC_OPTIONS, separated by spaces):
+  --teeperf-compiler=NAME          the compiler to stand in for
+  --teeperf-exclude-file=PART      no hooks in files whose name contains PART
+  --teeperf-exclude-function=PART  no hooks in functions whose name contains PART (gcc)
+  --teeperf-no-hooks               no hooks at all; link as if there were
+  --teeperf-system-headers         hooks in functions of the system's headers too
+  --teeperf-help                   this text
+
+Examples:
+  CC=\"teeperf cc\" CXX=\"teeperf c++\" make
+  CC=\"teeperf cc\" CXX=\"teeperf c++\" cmake -B build
+  CC=\"teeperf cc\" ./configure
+  CC=\"teeperf cc\" meson setup build
+  TEEPERF_CC=clang-18 teeperf cc -O2 a.c -o a
+  TEEPERF_CC_OPTIONS=--teeperf-exclude-file=third_party/ make CC=\"teeperf cc\""
+)]
+pub(crate) struct WrapperArguments {
+    /// Words for the compiler
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMPILER ARGUMENTS")]
+    _words: Vec<OsString>,
+}
+
+/// What `teeperf cc --teeperf-help` shows; `teeperf help cc` is the same.
+pub(crate) fn print_wrapper_help() -> Result<()> {
+    let mut cli = Cli::command();
+    cli.build();
+    if let Some(wrapper) = cli.find_subcommand_mut("cc") {
+        print!("{}", wrapper.render_long_help());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_holds_together() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,95 @@
+//! Amounts as users type them: `2G`, `500MB`, `30s`, `1.5 ms`.
+
+use std::time::Duration;
+
+/// Bytes: a number and `k`, `M`, `G` or `T` (thousands), with or without `B`; `KiB` and so on
+/// (of 1,024).
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
+    let (number, unit) = split(text)?;
+    let (letter, rest) = match unit.chars().next() {
+        Some(letter) => (letter.to_ascii_lowercase(), &unit[letter.len_utf8()..]),
+        None => ('b', ""),
+    };
+    let base: f64 = match rest {
+        "" | "B" | "b" => 1000.0,
+        "iB" | "i" => 1024.0,
+        _ => return Err(format!("unknown unit {unit:?}: k, M, G, T, or KiB, MiB, GiB, TiB")),
+    };
+    let power = match letter {
+        'b' if rest.is_empty() => 0,
+        'k' => 1,
+        'm' => 2,
+        'g' => 3,
+        't' => 4,
+        _ => return Err(format!("unknown unit {unit:?}: k, M, G, T, or KiB, MiB, GiB, TiB")),
+    };
+    let value = number * base.powi(power);
+    if value < 1.0 || value > u64::MAX as f64 {
+        return Err("out of range".into());
+    }
+    Ok(value as u64)
+}
+
+/// A length of time: a number and `ns`, `us`, `ms`, `s`, `m` or `h`; seconds without a unit.
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
+    let (number, unit) = split(text)?;
+    let seconds = match unit {
+        "ns" => 1e-9,
+        "us" | "µs" | "μs" => 1e-6,
+        "ms" => 1e-3,
+        "s" | "" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(format!("unknown unit {unit:?}: ns, us, ms, s, m or h")),
+    };
+    match Duration::try_from_secs_f64(number * seconds) {
+        Ok(time) if !time.is_zero() => Ok(time),
+        _ => Err("out of range".into()),
+    }
+}
+
+fn split(text: &str) -> Result<(f64, &str), String> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number = text[..end].parse().map_err(|_| "not a number".to_owned())?;
+    Ok((number, text[end..].trim_start()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_read() {
+        for (text, value) in [
+            ("1", 1),
+            ("2k", 2_000),
+            ("2KB", 2_000),
+            ("1.5M", 1_500_000),
+            ("2G", 2_000_000_000),
+            ("1GiB", 1 << 30),
+            ("3 MiB", 3 << 20),
+            ("7b", 7),
+        ] {
+            assert_eq!(bytes(text), Ok(value), "{text}");
+        }
+        for text in ["", "G", "-1", "1x", "0", "1Gx", "1e3", "99999999999T", "."] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_are_read() {
+        for (text, nanoseconds) in [
+            ("30", 30_000_000_000),
+            ("1.5s", 1_500_000_000),
+            ("100us", 100_000),
+            ("50 µs", 50_000),
+            ("2m", 120_000_000_000),
+        ] {
+            assert_eq!(time(text), Ok(Duration::from_nanos(nanoseconds)), "{text}");
+        }
+        for text in ["", "0", "5x", "-3s", "99999999999999999999999h"] {
+            assert!(time(text).is_err(), "{text}");
+        }
+    }
+}

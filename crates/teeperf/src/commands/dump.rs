@@ -1,0 +1,58 @@
+//! `teeperf dump`: what a recording holds, as lines.
+
+use crate::recordings;
+use anyhow::{Context, Result};
+use clap::Args;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use teeperf_profile::contents::Body;
+use teeperf_profile::{Recording, SiteNames};
+use teeperf_view::dump::Dump;
+
+/// Prints what a recording holds: a line for each packet and each event
+///
+/// Seven columns: offset, kind, process, thread, seconds, depth, and text to the line's end.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  teeperf dump | grep ' call ' | head             the first calls
+  teeperf dump --packets                          packets alone
+  teeperf dump program.teeperf | awk '$4 == 4711' one thread
+  diff <(teeperf dump a.teeperf | cut -c 50-) <(teeperf dump b.teeperf | cut -c 50-)")]
+pub(crate) struct Arguments {
+    /// The recording [default: the newest *.teeperf in this folder]
+    recording: Option<PathBuf>,
+    /// Packets alone, without the events in them
+    #[arg(long)]
+    packets: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let path = recordings::named_or_newest(arguments.recording.as_deref())?;
+    let mut dump = Dump::new(names(&path)?, !arguments.packets).context("no memory")?;
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut recording = Recording::open(&path)?;
+    while let Some(packet) = recording.next_packet()? {
+        dump.packet(&packet, &mut out)?;
+    }
+    out.flush()?;
+    for warning in recording.take_warnings() {
+        eprintln!("teeperf: {}: {warning}", path.display());
+    }
+    Ok(())
+}
+
+/// Names come behind the events that need them: a pass of their own. Of what is no file (a
+/// pipe) there is only one pass, and no names.
+fn names(path: &Path) -> Result<SiteNames> {
+    let mut names = SiteNames::default();
+    if path.is_file() {
+        let mut recording = Recording::open(path)?;
+        while let Some(packet) = recording.next_packet()? {
+            if let Body::Symbols(symbols) = &packet.body {
+                names.add(symbols);
+            }
+        }
+    }
+    Ok(names)
+}

@@ -1,0 +1,102 @@
+//! `teeperf flame`: the call tree as a picture.
+
+use super::reading;
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use teeperf_profile::aggregate;
+use teeperf_profile::model::Profile;
+use teeperf_view::{folded, page, svg};
+
+/// Draws a flame graph: one HTML file that opens offline, with search, zoom and threads
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  teeperf flame                                flame.html from the newest recording here
+  teeperf flame --svg -o slow.svg slow.teeperf
+  teeperf flame --inverted --svg               functions first, their callers on top
+  teeperf flame --folded -o - | sort           one line for each call path, for other tools")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    recording: reading::Arguments,
+    /// Where to write; - is standard output [default: flame.html, flame.svg or flame.folded]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Which form
+    #[arg(long, value_enum, default_value_t = Format::Html, conflicts_with_all = ["svg", "folded"])]
+    format: Format,
+    /// The same as --format svg
+    #[arg(long, conflicts_with = "folded")]
+    svg: bool,
+    /// The same as --format folded
+    #[arg(long)]
+    folded: bool,
+    /// Functions by their own time, then their callers (the page has a button for it)
+    #[arg(long)]
+    inverted: bool,
+}
+
+/// Forms of the graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A page with search, zoom and threads
+    Html,
+    /// A picture
+    Svg,
+    /// Lines of call paths and nanoseconds
+    Folded,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let profile = arguments.recording.profile()?;
+    let format = match (arguments.svg, arguments.folded) {
+        (true, _) => Format::Svg,
+        (_, true) => Format::Folded,
+        _ => arguments.format,
+    };
+    let output = arguments.output.clone().unwrap_or_else(|| match format {
+        Format::Html => "flame.html".into(),
+        Format::Svg => "flame.svg".into(),
+        Format::Folded => "flame.folded".into(),
+    });
+    if output == Path::new("-") {
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        draw(&profile, format, arguments.inverted, &mut out)?;
+        return Ok(out.flush()?);
+    }
+    let name = || format!("cannot write {}", output.display());
+    let mut out = BufWriter::new(File::create(&output).with_context(name)?);
+    draw(&profile, format, arguments.inverted, &mut out).with_context(name)?;
+    out.flush().with_context(name)?;
+    super::print(format!("wrote {}\n", output.display()).as_bytes())
+}
+
+fn draw(
+    profile: &Profile,
+    format: Format,
+    inverted: bool,
+    out: &mut impl Write,
+) -> std::io::Result<()> {
+    match format {
+        Format::Html => {
+            page::write(profile, &page::Options { bottom_up: inverted, ..Default::default() }, out)
+        }
+        Format::Folded => folded::write(profile, folded::Unit::Nanoseconds, out),
+        Format::Svg => {
+            let whole = aggregate::merged(&profile.threads);
+            let (tree, note) = if inverted {
+                (aggregate::bottom_up(&whole), "functions by their own time, callers above")
+            } else {
+                (whole, "")
+            };
+            let options = svg::Options {
+                title: profile.info.command.join(" "),
+                note: note.to_owned(),
+                ..svg::Options::default()
+            };
+            svg::write(&tree, &profile.functions, &profile.info, &options, out)
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The line that a recording shows while it runs: only on a terminal, and not while the
+//! program has the terminal to itself (an editor, a pager).
+
+use std::io::{IsTerminal, Write};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use teeperf_record::{Snapshot, Stats};
+
+/// How often the line changes.
+const BEAT: Duration = Duration::from_millis(200);
+
+/// A line under way. Gone from the terminal when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Live {
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Live {
+    /// Shows these counters until it is dropped; does nothing without a terminal.
+    pub(crate) fn show(stats: Arc<Stats>) -> Self {
+        if !std::io::stderr().is_terminal() {
+            return Self { end: None, thread: None };
+        }
+        let (end, ended) = channel();
+        let thread = std::thread::spawn(move || {
+            let began = Instant::now();
+            let mut before = Snapshot::default();
+            let mut shown = false;
+            while ended.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
+                let now = stats.snapshot();
+                if is_line_by_line() {
+                    draw(&line(&now, &before, began.elapsed()));
+                    shown = true;
+                }
+                before = now;
+            }
+            if shown {
+                draw("");
+            }
+        });
+        Self { end: Some(end), thread: Some(thread) }
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            // A line that could not be drawn is no reason to fail.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Puts a line where the cursor is, over the one before.
+fn draw(line: &str) {
+    // Errors: the terminal is gone, and with it whoever would read this.
+    let _ = write!(std::io::stderr().lock(), "\r\x1b[2K{line}");
+}
+
+fn line(now: &Snapshot, before: &Snapshot, since: Duration) -> String {
+    let beats = 1.0 / BEAT.as_secs_f64();
+    let rate = now.events.saturating_sub(before.events) as f64 * beats;
+    let mut text = format!(
+        "[teeperf {:.1} s] {}, {}/s, {} written, {} thread{}",
+        since.as_secs_f64(),
+        events(now.events as f64),
+        events(rate),
+        bytes(now.bytes),
+        now.threads,
+        if now.threads == 1 { "" } else { "s" },
+    );
+    if now.lost > 0 {
+        text += &format!(", {} LOST", events(now.lost as f64));
+    }
+    if now.waits > 0 {
+        text += &format!(", waited {} times", now.waits);
+    }
+    text
+}
+
+/// `412.0 M events`
+pub(crate) fn events(count: f64) -> String {
+    match count {
+        _ if count >= 1e9 => format!("{:.2} G events", count / 1e9),
+        _ if count >= 1e6 => format!("{:.1} M events", count / 1e6),
+        _ if count >= 1e4 => format!("{:.0} k events", count / 1e3),
+        _ => format!("{count:.0} events"),
+    }
+}
+
+/// `13.1 MB`
+pub(crate) fn bytes(count: u64) -> String {
+    match count as f64 {
+        count if count >= 1e9 => format!("{:.2} GB", count / 1e9),
+        count if count >= 1e6 => format!("{:.1} MB", count / 1e6),
+        count if count >= 1e3 => format!("{:.1} kB", count / 1e3),
+        count => format!("{count} bytes"),
+    }
+}
+
+/// Whether the terminal takes whole lines; a program that fills the screen has turned that off.
+fn is_line_by_line() -> bool {
+    let mut settings = std::mem::MaybeUninit::<libc::termios>::uninit();
+    // SAFETY: the descriptor is only asked, and the settings have room for the answer.
+    let answer = unsafe { libc::tcgetattr(std::io::stderr().as_raw_fd(), settings.as_mut_ptr()) };
+    // SAFETY: the call has filled the settings in when it answers 0.
+    answer == 0 && unsafe { settings.assume_init() }.c_lflag & libc::ICANON != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_says_rate_size_threads_and_losses() {
+        let before = Snapshot { events: 1_000_000, ..Snapshot::default() };
+        let now =
+            Snapshot { events: 3_000_000, bytes: 2_345_678, threads: 1, ..Snapshot::default() };
+        let since = Duration::from_millis(400);
+        assert_eq!(
+            line(&now, &before, since),
+            "[teeperf 0.4 s] 3.0 M events, 10.0 M events/s, 2.3 MB written, 1 thread"
+        );
+        let now = Snapshot { threads: 2, lost: 7, waits: 3, ..now };
+        assert!(line(&now, &before, since).ends_with("2 threads, 7 events LOST, waited 3 times"));
+    }
+
+    #[test]
+    fn figures_read_well() {
+        assert_eq!(events(999.0), "999 events");
+        assert_eq!(events(54_321.0), "54 k events");
+        assert_eq!(events(1.5e9), "1.50 G events");
+        assert_eq!(bytes(12), "12 bytes");
+        assert_eq!(bytes(1_500), "1.5 kB");
+        assert_eq!(bytes(3_210_000_000), "3.21 GB");
+    }
+}

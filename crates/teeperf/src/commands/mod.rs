@@ -1,0 +1,63 @@
+//! One file for each subcommand: its options, its help with examples, and the calls that
+//! make it happen.
+
+mod amounts;
+mod completions;
+mod demo;
+mod dump;
+mod flags;
+mod flame;
+mod install_wrappers;
+mod live;
+mod man;
+mod pause;
+mod reading;
+mod record;
+mod report;
+mod version;
+
+use crate::cli::{Cli, Command};
+use anyhow::Result;
+use std::io::Write;
+use std::process::ExitCode;
+use teeperf_record::control::Request;
+
+pub(crate) use completions::Arguments as Completions;
+pub(crate) use demo::Arguments as Demo;
+pub(crate) use dump::Arguments as Dump;
+pub(crate) use flags::Arguments as Flags;
+pub(crate) use flame::Arguments as Flame;
+pub(crate) use install_wrappers::Arguments as InstallWrappers;
+pub(crate) use man::Arguments as Man;
+pub(crate) use pause::Arguments as Pause;
+pub(crate) use record::Arguments as Record;
+pub(crate) use report::Arguments as Report;
+
+/// Runs what the user typed.
+pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
+    match cli.command {
+        // Taken before the command line is parsed; here only when help was wanted.
+        Command::Cc(_) | Command::Cxx(_) => crate::cli::print_wrapper_help()?,
+        Command::Flags(arguments) => flags::run(&arguments)?,
+        Command::InstallWrappers(arguments) => install_wrappers::run(&arguments)?,
+        Command::Record(arguments) => return record::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments)?,
+        Command::Flame(arguments) => flame::run(&arguments)?,
+        Command::Dump(arguments) => dump::run(&arguments)?,
+        Command::Demo(arguments) => demo::run(&arguments)?,
+        Command::Pause(arguments) => pause::run(&arguments, Request::Pause)?,
+        Command::Resume(arguments) => pause::run(&arguments, Request::Resume)?,
+        Command::Completions(arguments) => completions::run(&arguments)?,
+        Command::Man(arguments) => man::run(&arguments)?,
+        Command::Version => version::run()?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes to standard output, and says when that fails.
+fn print(text: &[u8]) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text)?;
+    out.flush()?;
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! What the commands that read recordings have in common: which recording, which part of it,
+//! and how text may look.
+
+use crate::recordings;
+use anyhow::Result;
+use clap::Args;
+use std::io::IsTerminal;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use teeperf_profile::model::Profile;
+use teeperf_profile::selection::Selection;
+use teeperf_profile::{Options, Recording};
+use teeperf_view::style::Style;
+
+/// A recording, and what of it is shown.
+#[derive(Args, Debug)]
+#[group(skip)]
+pub(crate) struct Arguments {
+    /// The recording [default: the newest *.teeperf in this folder]
+    pub(crate) recording: Option<PathBuf>,
+    /// Show only call paths through functions whose name contains this; * stands for anything
+    #[arg(long, value_name = "NAME")]
+    focus: Vec<String>,
+    /// Leave out call paths through functions whose name contains this
+    #[arg(long, value_name = "NAME")]
+    ignore: Vec<String>,
+    /// Show only threads of this id or name
+    #[arg(long, value_name = "THREAD")]
+    thread: Vec<String>,
+    /// Leave the cost of the hooks in the times
+    #[arg(long)]
+    keep_hook_cost: bool,
+}
+
+impl Arguments {
+    /// Reads the recording; the part of its profile that was asked for.
+    pub(crate) fn profile(&self) -> Result<Profile> {
+        let path = recordings::named_or_newest(self.recording.as_deref())?;
+        let mut options = Options { keep_hook_cost: self.keep_hook_cost, ..Options::default() };
+        let profile = Recording::open(path)?.replay(&mut options)?;
+        let selection = self.selection();
+        Ok(if selection.is_all() { profile } else { selection.of(profile) })
+    }
+
+    fn selection(&self) -> Selection {
+        Selection {
+            threads: self.thread.clone(),
+            focus: self.focus.clone(),
+            ignore: self.ignore.clone(),
+        }
+    }
+
+    /// The part that was asked for, such as `focus on "parse"`; empty when it is all.
+    pub(crate) fn selection_in_words(&self) -> String {
+        let mut parts = Vec::new();
+        for (word, names) in
+            [("focus on", &self.focus), ("without", &self.ignore), ("thread", &self.thread)]
+        {
+            parts.extend(names.iter().map(|name| format!("{word} {name:?}")));
+        }
+        parts.join(", ")
+    }
+}
+
+/// Colour on terminals only, and as wide as they are; see <https://no-color.org>.
+pub(crate) fn style() -> Style {
+    let out = std::io::stdout();
+    if !out.is_terminal() {
+        return Style::default();
+    }
+    let no_colour = std::env::var_os("NO_COLOR").is_some_and(|text| !text.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");
+    let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: the request writes a winsize, and there is one.
+    let answer = unsafe { libc::ioctl(out.as_raw_fd(), libc::TIOCGWINSZ, &mut size) };
+    let width =
+        if answer == 0 && size.ws_col > 0 { size.ws_col.into() } else { Style::default().width };
+    Style { colour: !no_colour && !dumb, width }
+}

@@ -1,0 +1,173 @@
+//! `teeperf record`: options, the live line and the closing one. Running, draining and writing
+//! are `teeperf-record`'s.
+
+use super::amounts;
+use super::live::{self, Live};
+use crate::{bundle, calibration, recordings};
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+use teeperf_record::{Choice, Options, Outcome, Output, Period, RecordError, Recorder};
+use teeperf_wire::shared;
+
+/// Runs a program and records every call and return of its hooked functions
+///
+/// Follows the processes that it starts. Its exit status, signals and terminal are the
+/// program's own. What was written can be read whatever happens: Ctrl-C, a crash, a full disk.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  teeperf record -- ./program arguments           writes program.teeperf
+  teeperf record -o slow.teeperf -- make check    a whole tree of processes
+  teeperf record --clock cycle -- ./program       for the length of single calls
+  teeperf record --limit-time 30s -- ./server     records the first half minute
+  teeperf record --paused -- ./server             then: teeperf resume")]
+pub(crate) struct Arguments {
+    /// The recording; - is standard output [default: the program's name with .teeperf, here]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Overwrite a file that is no recording
+    #[arg(long)]
+    force: bool,
+    /// How time is taken: a tick that costs least, or the processor's counter at each event
+    #[arg(long, value_enum, default_value_t = Clock::Auto)]
+    clock: Clock,
+    /// Mean time between two ticks, such as 50us
+    #[arg(long, value_name = "TIME", value_parser = amounts::time)]
+    period: Option<Duration>,
+    /// When the program is faster than the disk: let it wait, drop events (and count them), or
+    /// stop recording
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = OnFull::Wait)]
+    on_full: OnFull,
+    /// Stop recording when the file has this size, such as 2G; the program runs on
+    #[arg(long, value_name = "SIZE", value_parser = amounts::bytes)]
+    limit_size: Option<u64>,
+    /// Stop recording after this time, such as 30s; the program runs on
+    #[arg(long, value_name = "TIME", value_parser = amounts::time)]
+    limit_time: Option<Duration>,
+    /// Start paused, until `teeperf resume` or the program itself resumes
+    #[arg(long)]
+    paused: bool,
+    /// Say nothing but errors and warnings
+    #[arg(short, long)]
+    quiet: bool,
+    /// The program and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
+    command: Vec<OsString>,
+}
+
+/// Which clock is asked for.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Clock {
+    /// Chosen by what the machine offers
+    Auto,
+    /// A word that the recorder moves
+    Tick,
+    /// A counter that each hook reads
+    Cycle,
+}
+
+/// What happens when there is no room for events.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum OnFull {
+    /// The program waits
+    Wait,
+    /// Events are dropped and counted
+    Drop,
+    /// Recording stops
+    Stop,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let stdout = arguments.output.as_deref() == Some(Path::new("-"));
+    let path = match &arguments.output {
+        Some(path) => path.clone(),
+        None => recordings::name_for(&arguments.command[0]),
+    };
+    if !stdout {
+        recordings::may_replace(&path, arguments.force)?;
+    }
+    let bundle = bundle::unpacked()?;
+    let output = if stdout { Output::Stdout } else { Output::File(path.clone()) };
+    let mut options = Options::new(output);
+    options.clock = match arguments.clock {
+        Clock::Auto => Choice::Auto,
+        Clock::Tick => Choice::Tick,
+        Clock::Cycle => Choice::Cycle,
+    };
+    if let Some(period) = arguments.period {
+        options.period = Period::Sleeping(period);
+    }
+    options.on_full = match arguments.on_full {
+        OnFull::Wait => shared::OnFull::Wait,
+        OnFull::Drop => shared::OnFull::Drop,
+        OnFull::Stop => shared::OnFull::Stop,
+    };
+    options.limit_size = arguments.limit_size;
+    options.limit_time = arguments.limit_time;
+    options.paused = arguments.paused;
+    match calibration::hook_cost(&bundle, options.clock) {
+        Ok(cost) => options.hook_cost = cost,
+        Err(error) => eprintln!("teeperf: {error:#}; times will hold the cost of the hooks"),
+    }
+    options.preload = Some(bundle.library);
+
+    let live = (!arguments.quiet).then(|| Live::show(Arc::clone(&options.stats)));
+    let recorded = Recorder::new(options).run(&arguments.command);
+    drop(live);
+    let outcome = match recorded {
+        Ok(outcome) => outcome,
+        Err(RecordError::Launch(error)) => {
+            eprintln!("teeperf: {error}");
+            return Ok(ExitCode::from(error.exit_code()));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    tell(&outcome, &path, arguments);
+    Ok(ExitCode::from(outcome.exit_code()))
+}
+
+/// What the user should know at the end. Standard output is the program's.
+fn tell(outcome: &Outcome, path: &Path, arguments: &Arguments) {
+    for notice in &outcome.notices {
+        eprintln!("teeperf: {notice}");
+    }
+    if let Some(error) = &outcome.error {
+        eprintln!("teeperf: {}: {error}; the recording ends there", path.display());
+    }
+    if outcome.processes == 0 {
+        eprintln!(
+            "teeperf: nothing was recorded: no process that ran was built with hooks. Build it \
+             anew with CC=\"teeperf cc\" CXX=\"teeperf c++\"; see `teeperf help cc`"
+        );
+        return;
+    }
+    if arguments.quiet {
+        return;
+    }
+    let recorded = &outcome.recorded;
+    let mut line = format!(
+        "teeperf: {} of {} thread{}, {} in {}",
+        live::events(recorded.events as f64),
+        recorded.threads,
+        if recorded.threads == 1 { "" } else { "s" },
+        live::bytes(recorded.bytes),
+        path.display(),
+    );
+    if recorded.lost > 0 {
+        line += &format!(", {} LOST", live::events(recorded.lost as f64));
+    }
+    if let Some(reason) = &outcome.reason {
+        line += &format!("; recording ended early: {reason}");
+    }
+    eprintln!("{line}; next: teeperf report {}", path.display());
+}

@@ -1,0 +1,75 @@
+//! `teeperf report`: text for people, JSON for programs.
+
+use super::reading;
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use std::io::{BufWriter, Write};
+use teeperf_view::{json, text};
+
+/// Prints where the time went: functions, call tree, threads
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  teeperf report                              the newest recording in this folder
+  teeperf report --tree --focus parse         the call tree of what has to do with parsing
+  teeperf report --sort calls --limit 50      what is called most
+  teeperf report --json program.teeperf | jq '.functions[0]'")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    recording: reading::Arguments,
+    /// JSON on one line; with --tree, with call paths. Times are nanoseconds
+    #[arg(long, conflicts_with_all = ["threads", "sort", "limit"])]
+    json: bool,
+    /// The call tree instead of the table of functions
+    #[arg(long)]
+    tree: bool,
+    /// The table of threads alone
+    #[arg(long, conflicts_with = "tree")]
+    threads: bool,
+    /// Order of functions
+    #[arg(long, value_enum, value_name = "BY", default_value_t = Sort::SelfTime)]
+    sort: Sort,
+    /// Most functions and threads to print
+    #[arg(long, value_name = "COUNT", default_value_t = text::Options::default().limit)]
+    limit: usize,
+}
+
+/// Order of functions.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Sort {
+    /// Time in the function itself
+    #[value(name = "self")]
+    SelfTime,
+    /// Time in it and all it called
+    Total,
+    /// Number of calls
+    Calls,
+    /// Name
+    Name,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let profile = arguments.recording.profile()?;
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    if arguments.json {
+        json::write(&profile, &json::Options { call_tree: arguments.tree }, &mut out)?;
+    } else {
+        let options = text::Options {
+            sort: match arguments.sort {
+                Sort::SelfTime => text::Sort::SelfTime,
+                Sort::Total => text::Sort::Total,
+                Sort::Calls => text::Sort::Calls,
+                Sort::Name => text::Sort::Name,
+            },
+            limit: arguments.limit,
+            functions: !arguments.tree && !arguments.threads,
+            call_tree: arguments.tree,
+            threads: !arguments.tree,
+            selection: arguments.recording.selection_in_words(),
+            ..text::Options::default()
+        };
+        text::write(&profile, &options, &reading::style(), &mut out)?;
+    }
+    out.flush()?;
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! What the wrapper adds to a compiler's command line, decided from what was asked
+//! ([`Request`]), by whom ([`Known`]) and with which wishes ([`Options`]). Looks at nothing
+//! else, and runs nothing.
+
+use super::arguments::{Product, Request, Stage};
+use super::options::Options;
+use super::probe::{Family, Known};
+use anyhow::{Result, bail};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+/// Files that additions refer to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Files<'a> {
+    /// Folder with `teeperf.h`.
+    pub(crate) include: &'a Path,
+    /// The object for every hooked module.
+    pub(crate) stub: &'a Path,
+    /// The archive for every hooked module: ways out of functions that no hook sees.
+    pub(crate) wrappers: &'a Path,
+    /// The object for programs.
+    pub(crate) runtime: &'a Path,
+    /// Folder that keeps clang's hooks out of the C++ library, where it is wanted.
+    pub(crate) clang_headers: Option<&'a Path>,
+    /// Linker options for every hooked module.
+    pub(crate) link_flags: &'a [&'a str],
+    /// Linker options for programs.
+    pub(crate) program_flags: &'a [&'a str],
+}
+
+/// clang's options for hooks.
+const CLANG_HOOKS: [&str; 2] =
+    ["-finstrument-functions-after-inlining", "-fno-optimize-sibling-calls"];
+
+/// Whether functions of this call's sources are to be hooked.
+pub(crate) fn wants_hooks(request: &Request, options: &Options) -> bool {
+    request.stage != Stage::NoCode
+        && !request.sources.is_empty()
+        && !request.hooks_decided
+        && !options.no_hooks
+}
+
+/// Whether this call links something that may hold hooks.
+pub(crate) fn wants_linking(request: &Request) -> bool {
+    request.stage == Stage::Link && request.product != Product::Relocatable
+}
+
+/// Words that hook the functions of this call's sources. They go in front, so that what the
+/// user says later wins.
+pub(crate) fn hooks(
+    request: &Request,
+    options: &Options,
+    known: &Known,
+    files: &Files<'_>,
+) -> Result<Vec<OsString>> {
+    let mut words: Vec<OsString> = Vec::new();
+    match known.family {
+        Family::Gcc => {
+            words.push("-finstrument-functions".into());
+            let system = known.header_folders.iter().filter(|_| !options.system_headers);
+            let out =
+                system.map(OsStr::new).chain(options.exclude_files.iter().map(OsString::as_os_str));
+            words.extend(list("-finstrument-functions-exclude-file-list=", out));
+            let out = options.exclude_functions.iter().map(OsString::as_os_str);
+            words.extend(list("-finstrument-functions-exclude-function-list=", out));
+        }
+        Family::Clang => {
+            if !options.exclude_functions.is_empty() {
+                bail!(
+                    "clang cannot leave out functions by name: give them \
+                     __attribute__((no_instrument_function)), or use gcc"
+                );
+            }
+            let is_out = |source: &OsString| {
+                options
+                    .exclude_files
+                    .iter()
+                    .any(|part| contains(source.as_bytes(), part.as_bytes()))
+            };
+            match request.sources.iter().filter(|source| is_out(source)).count() {
+                // The second keeps a call of itself in tail position a call; with a hook behind
+                // it, every other one is one anyway.
+                0 => words.extend(CLANG_HOOKS.map(OsString::from)),
+                out if out == request.sources.len() => {}
+                _ => bail!(
+                    "clang cannot leave out some of a call's sources and hook the others: \
+                     compile them one by one"
+                ),
+            }
+            if let Some(folder) = files.clang_headers {
+                words.extend(["-isystem".into(), folder.into()]);
+            }
+        }
+    }
+    words.extend(["-idirafter".into(), files.include.into()]);
+    Ok(words)
+}
+
+/// Words that link hooks.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Link {
+    /// In front of what the user typed.
+    pub(crate) before: Vec<OsString>,
+    /// Behind it: an archive gives what the objects in front of it lack.
+    pub(crate) after: Vec<OsString>,
+}
+
+/// Words that link the stub into every module, and the runtime into programs.
+pub(crate) fn linking(request: &Request, files: &Files<'_>) -> Link {
+    let mut before = vec![OsString::from(files.stub)];
+    match request.product {
+        Product::Relocatable => return Link::default(),
+        Product::SharedLibrary => {}
+        Product::Program | Product::StaticProgram => {
+            // Without the C library the stub keeps hooks quiet; the runtime is not there.
+            if !request.bare {
+                before.push(files.runtime.into());
+                before.extend(files.program_flags.iter().map(OsString::from));
+            }
+        }
+    }
+    let mut after = Vec::new();
+    if !request.bare || request.product == Product::SharedLibrary {
+        before.extend(files.link_flags.iter().map(OsString::from));
+        // Through -Xlinker, because an -x of the user's would make it a source.
+        after.extend(["-Xlinker".into(), files.wrappers.into()]);
+    }
+    Link { before, after }
+}
+
+/// One option with a list: gcc separates with commas, and takes `\,` for a comma.
+fn list<'a>(option: &str, items: impl Iterator<Item = &'a OsStr>) -> Option<OsString> {
+    let mut word = option.as_bytes().to_vec();
+    for item in items {
+        if word.len() > option.len() {
+            word.push(b',');
+        }
+        for &byte in item.as_bytes() {
+            if byte == b',' {
+                word.push(b'\\');
+            }
+            word.push(byte);
+        }
+    }
+    (word.len() > option.len()).then(|| OsString::from_vec(word))
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len().max(1)).any(|window| window == part)
+}

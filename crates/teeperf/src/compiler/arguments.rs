@@ -1,0 +1,455 @@
+//! What a compiler's command line asks for. Knows the options that gcc and clang share so
+//! far as they decide what happens to hooks: how far the compiler goes, which inputs are
+//! sources, what is linked. Decides nothing about what to add; see [`super::additions`].
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+/// How far the compiler goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// It answers a question, preprocesses, checks or analyses: no code is made.
+    NoCode,
+    /// Code is made and not linked: `-c`, `-S`, a precompiled header.
+    Compile,
+    /// Everything up to a linked file.
+    Link,
+}
+
+/// What linking makes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Product {
+    /// A program that uses shared libraries.
+    #[default]
+    Program,
+    /// A program of one piece: `-static`, `-static-pie`.
+    StaticProgram,
+    /// `-shared`.
+    SharedLibrary,
+    /// `-r`: one object for a later link.
+    Relocatable,
+}
+
+/// What an input is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Input {
+    /// Source in which functions can be hooked; `cxx`: C++.
+    Source { cxx: bool },
+    /// A header, to be precompiled.
+    Header { cxx: bool },
+    /// Assembler.
+    Assembler,
+    /// Source of another language, which is left alone.
+    Other,
+    /// For the linker.
+    Linkable,
+}
+
+/// A command line, understood.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    /// How far it goes.
+    pub(crate) stage: Stage,
+    /// What linking makes, when it links.
+    pub(crate) product: Product,
+    /// `-nostdlib`, `-nodefaultlibs` or `-nostartfiles`: no C library can be relied on.
+    pub(crate) bare: bool,
+    /// Names of the sources in which functions can be hooked.
+    pub(crate) sources: Vec<OsString>,
+    /// One of the sources is C++.
+    pub(crate) cxx: bool,
+    /// The user has said something about `-finstrument-functions`.
+    pub(crate) hooks_decided: bool,
+    /// clang's `-fmodules`: headers are not included as text.
+    pub(crate) modules: bool,
+    /// Options that move the compiler's own header folders.
+    pub(crate) header_options: Vec<OsString>,
+}
+
+/// Options with a value of their own behind them as a separate word.
+const WITH_VALUE: &[&str] = &[
+    "-o",
+    "-x",
+    "-I",
+    "-L",
+    "-l",
+    "-D",
+    "-U",
+    "-A",
+    "-B",
+    "-T",
+    "-u",
+    "-z",
+    "-e",
+    "-h",
+    "-G",
+    "-include",
+    "-imacros",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-iprefix",
+    "-iwithprefix",
+    "-iwithprefixbefore",
+    "-isysroot",
+    "-iframework",
+    "-iwithsysroot",
+    "-cxx-isystem",
+    "-imultilib",
+    "-imultiarch",
+    "-ivfsoverlay",
+    "-include-pch",
+    "--sysroot",
+    "--include",
+    "--output",
+    "--define-macro",
+    "--undefine-macro",
+    "--include-directory",
+    "--library-directory",
+    "--language",
+    "--entry",
+    "-Xlinker",
+    "-Xassembler",
+    "-Xpreprocessor",
+    "-Xclang",
+    "-Xanalyzer",
+    "-Xarch_host",
+    "-Xarch_device",
+    "-Xopenmp-target",
+    "--for-linker",
+    "--for-assembler",
+    "-mllvm",
+    "-MF",
+    "-MT",
+    "-MQ",
+    "-MJ",
+    "--param",
+    "-wrapper",
+    "-aux-info",
+    "-dumpbase",
+    "-dumpbase-ext",
+    "-dumpdir",
+    "-target",
+    "-arch",
+    "-gcc-toolchain",
+    "-rpath",
+    "-Ttext",
+    "-Tdata",
+    "-Tbss",
+    "-framework",
+    "-working-directory",
+    "-serialize-diagnostics",
+    "--serialize-diagnostics",
+    "-dependency-file",
+    "-dependency-dot",
+];
+
+/// Options that end before any code is made.
+const NO_CODE: &[&str] = &[
+    "-E",
+    "--preprocess",
+    "-M",
+    "-MM",
+    "--dependencies",
+    "--user-dependencies",
+    "-fsyntax-only",
+    "--version",
+    "--help",
+    "--target-help",
+    "-###",
+    "-cc1",
+    "-cc1as",
+    "-cc1gen-reproducer",
+    "--analyze",
+    "-dumpversion",
+    "-dumpfullversion",
+    "-dumpmachine",
+    "-dumpspecs",
+    "-emit-ast",
+    "-module-file-info",
+    "-verify-pch",
+    "--precompile",
+    "-rewrite-objc",
+];
+
+/// Beginnings of options that ask the compiler a question.
+const QUESTIONS: &[&str] = &["-print-", "--print-", "--help=", "-fdump-driver"];
+
+/// Beginnings of options that move the compiler's own header folders.
+const MOVES_HEADERS: &[&str] = &[
+    "--sysroot=",
+    "--target=",
+    "--gcc-toolchain=",
+    "--gcc-install-dir=",
+    "-stdlib=",
+    "-B",
+    "-nostdinc",
+    "-specs=",
+    "-isysroot",
+    "-resource-dir=",
+];
+
+impl Request {
+    /// Understands the words behind the compiler's name; response files are opened before
+    /// ([`super::response`]). `cxx_driver`: g++ and clang++ take `.c` for C++.
+    pub(crate) fn read(arguments: &[OsString], cxx_driver: bool) -> Self {
+        let mut request = Self {
+            stage: Stage::Link,
+            product: Product::Program,
+            bare: false,
+            sources: Vec::new(),
+            cxx: false,
+            hooks_decided: false,
+            modules: false,
+            header_options: Vec::new(),
+        };
+        let mut language: Option<OsString> = None;
+        let mut any_input = false;
+        let mut only_headers = true;
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            let text = word.as_bytes();
+            if text.first() != Some(&b'-') || text == b"-" {
+                any_input = true;
+                let input = kind_of(word, language.as_deref(), cxx_driver);
+                only_headers &= matches!(input, Input::Header { .. });
+                if let Input::Source { cxx } | Input::Header { cxx } = input {
+                    request.sources.push(word.clone());
+                    request.cxx |= cxx;
+                }
+                continue;
+            }
+            let option = word.to_str().unwrap_or("");
+            if WITH_VALUE.contains(&option) {
+                let value = words.next();
+                match option {
+                    "-x" | "--language" => language = value.cloned(),
+                    "-Xlinker" | "--for-linker" => {
+                        any_input |= request.linker_word(value.map_or(b"", |v| v.as_bytes()));
+                    }
+                    "-l" => any_input = true,
+                    "-target" | "--sysroot" | "-isysroot" | "-gcc-toolchain" | "-B" => {
+                        request.header_options.push(word.clone());
+                        request.header_options.extend(value.cloned());
+                    }
+                    _ => {}
+                }
+                continue;
+            }
+            if let Some(value) = option.strip_prefix("-x").or(option.strip_prefix("--language=")) {
+                language = Some(value.into());
+            } else if let Some(list) = text.strip_prefix(b"-Wl,") {
+                for piece in list.split(|&byte| byte == b',') {
+                    any_input |= request.linker_word(piece);
+                }
+            } else {
+                any_input |= option.starts_with("-l");
+                request.option(option);
+            }
+        }
+        if !any_input {
+            request.stage = Stage::NoCode;
+        } else if request.stage == Stage::Link && only_headers && !request.sources.is_empty() {
+            request.stage = Stage::Compile;
+        }
+        request
+    }
+
+    /// An option that stands alone.
+    fn option(&mut self, option: &str) {
+        let begins = |list: &[&str]| list.iter().any(|start| option.starts_with(start));
+        match option {
+            "-c" | "--compile" | "-S" | "--assemble" if self.stage == Stage::Link => {
+                self.stage = Stage::Compile;
+            }
+            "-shared" | "--shared" => self.product = Product::SharedLibrary,
+            "-static" | "--static" | "-static-pie" => self.make_static(),
+            "-r" | "--relocatable" => self.product = Product::Relocatable,
+            "-nostdlib" | "-nodefaultlibs" | "-nostartfiles" | "--no-standard-libraries" => {
+                self.bare = true;
+            }
+            "-finstrument-functions"
+            | "-fno-instrument-functions"
+            | "-finstrument-functions-after-inlining"
+            | "-finstrument-function-entry-bare" => self.hooks_decided = true,
+            "-fmodules" | "-fcxx-modules" | "-fmodules-ts" => self.modules = true,
+            "-m32" | "-mx32" | "-m64" => self.header_options.push(option.into()),
+            _ if NO_CODE.contains(&option) || begins(QUESTIONS) => self.stage = Stage::NoCode,
+            _ if begins(MOVES_HEADERS) => self.header_options.push(option.into()),
+            _ => {}
+        }
+    }
+
+    /// A word that goes straight to the linker. Returns whether it is a file to link.
+    fn linker_word(&mut self, word: &[u8]) -> bool {
+        match word {
+            b"-shared" | b"--shared" | b"-Bshareable" => self.product = Product::SharedLibrary,
+            b"-r" | b"--relocatable" | b"-Ur" => self.product = Product::Relocatable,
+            _ => {}
+        }
+        !word.starts_with(b"-") && [&b".o"[..], b".a", b".so"].iter().any(|end| word.ends_with(end))
+    }
+
+    /// `-shared -static` and `-r -static` stay what they are.
+    fn make_static(&mut self) {
+        if self.product == Product::Program {
+            self.product = Product::StaticProgram;
+        }
+    }
+}
+
+/// What the compiler takes an input for: by `-x` if one is in force, else by its ending.
+fn kind_of(name: &OsStr, language: Option<&OsStr>, cxx_driver: bool) -> Input {
+    match language.and_then(OsStr::to_str) {
+        Some("none") | None => {}
+        Some(language) => {
+            let cxx = language.contains("c++");
+            return match language {
+                "assembler" | "assembler-with-cpp" => Input::Assembler,
+                _ if language.ends_with("-header") => Input::Header { cxx },
+                "c"
+                | "cpp-output"
+                | "c++"
+                | "c++-cpp-output"
+                | "objective-c"
+                | "objective-c++"
+                | "objective-c-cpp-output"
+                | "objective-c++-cpp-output"
+                | "c++-module" => Input::Source { cxx },
+                _ => Input::Other,
+            };
+        }
+    }
+    let bytes = name.as_bytes();
+    let file = bytes.rsplit(|&byte| byte == b'/').next().unwrap_or(bytes);
+    let Some(dot) = file.iter().rposition(|&byte| byte == b'.') else { return Input::Linkable };
+    match &file[dot + 1..] {
+        b"c" | b"i" | b"m" | b"mi" => Input::Source { cxx: cxx_driver },
+        b"ii" | b"cc" | b"cp" | b"cxx" | b"cpp" | b"CPP" | b"c++" | b"C" | b"mm" | b"M"
+        | b"mii" | b"cppm" | b"ccm" | b"cxxm" | b"c++m" | b"ixx" => Input::Source { cxx: true },
+        b"h" => Input::Header { cxx: cxx_driver },
+        b"hh" | b"H" | b"hp" | b"hxx" | b"hpp" | b"HPP" | b"h++" | b"tcc" => {
+            Input::Header { cxx: true }
+        }
+        b"s" | b"S" | b"sx" => Input::Assembler,
+        b"f" | b"for" | b"ftn" | b"F" | b"f90" | b"f95" | b"f03" | b"f08" | b"F90" | b"F95"
+        | b"adb" | b"ads" | b"d" | b"go" | b"cu" | b"hip" | b"cl" | b"ll" | b"bc" => Input::Other,
+        _ => Input::Linkable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Request {
+        Request::read(&super::super::response::split(line.as_bytes()), false)
+    }
+
+    #[test]
+    fn questions_and_checks_make_no_code() {
+        for line in [
+            "--version",
+            "-v",
+            "-###",
+            "-### a.c",
+            "-E a.c",
+            "-E -",
+            "-M a.c",
+            "-MM a.c",
+            "",
+            "-fsyntax-only a.c",
+            "-print-prog-name=ld",
+            "--print-search-dirs",
+            "-dumpmachine",
+            "-dumpversion",
+            "--help=target",
+            "-Wl,--version",
+            "-cc1 -emit-obj a.c",
+            "--analyze a.c",
+            "-c -E a.c",
+            "-E -c a.c",
+            "-Wl,-v",
+            "-x c -E -",
+        ] {
+            assert_eq!(read(line).stage, Stage::NoCode, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_stage_is_the_last_one_asked_for() {
+        for (line, stage, sources) in [
+            ("a.c", Stage::Link, 1),
+            ("-v a.c", Stage::Link, 1),
+            ("a.o b.o -o a", Stage::Link, 0),
+            ("-c a.c", Stage::Compile, 1),
+            ("-c a.c b.cc c.cpp", Stage::Compile, 3),
+            ("-S a.c -o -", Stage::Compile, 1),
+            ("-c -x c -", Stage::Compile, 1),
+            ("-xc++ - -c", Stage::Compile, 1),
+            ("-MD -MF a.d -c a.c", Stage::Compile, 1),
+            ("-MMD -MP a.c", Stage::Link, 1),
+            ("a.h", Stage::Compile, 1),
+            ("-x c++-header a.h", Stage::Compile, 1),
+            ("-c a.s b.S", Stage::Compile, 0),
+            ("a.S", Stage::Link, 0),
+            ("-dumpbase a -c a.c", Stage::Compile, 1),
+            ("-o a.c b.o", Stage::Link, 0),
+            ("-include x.h -c a.c", Stage::Compile, 1),
+            ("-Xlinker -r -o a.o b.o", Stage::Link, 0),
+            ("-x c a.txt -x none b.o", Stage::Link, 1),
+            ("-lfoo -shared", Stage::Link, 0),
+            ("-Wl,--whole-archive,a.a", Stage::Link, 0),
+            ("-emit-llvm -c a.c", Stage::Compile, 1),
+        ] {
+            let request = read(line);
+            assert_eq!((request.stage, request.sources.len()), (stage, sources), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_product_is_known() {
+        for (line, product) in [
+            ("a.o", Product::Program),
+            ("-pie a.o", Product::Program),
+            ("-static a.o", Product::StaticProgram),
+            ("-static-pie a.o", Product::StaticProgram),
+            ("-static-libgcc a.o", Product::Program),
+            ("-shared a.o", Product::SharedLibrary),
+            ("-shared-libgcc a.o", Product::Program),
+            ("-shared -static a.o", Product::SharedLibrary),
+            ("-static -shared a.o", Product::SharedLibrary),
+            ("-Wl,-O1,-shared a.o", Product::SharedLibrary),
+            ("-r a.o", Product::Relocatable),
+            ("-r -static a.o", Product::Relocatable),
+            ("-Wl,-r a.o", Product::Relocatable),
+            ("-rdynamic a.o", Product::Program),
+            ("-Wl,-rpath,/x a.o", Product::Program),
+        ] {
+            assert_eq!(read(line).product, product, "{line}");
+        }
+    }
+
+    #[test]
+    fn languages_and_decisions_are_seen() {
+        assert!(read("-c a.cc").cxx);
+        assert!(read("-c -x c++ a.c").cxx);
+        assert!(!read("-c a.c").cxx);
+        assert!(Request::read(&["-c".into(), "a.c".into()], true).cxx);
+        assert!(read("-c a.c -fno-instrument-functions").hooks_decided);
+        assert!(read("-c a.c -finstrument-functions").hooks_decided);
+        assert!(!read("-c a.c -finstrument-functions-exclude-file-list=x").hooks_decided);
+        assert!(read("-nostartfiles a.o").bare);
+        assert_eq!(
+            read("--sysroot=/x -target y -c a.c").header_options,
+            ["--sysroot=/x", "-target", "y"]
+        );
+    }
+
+    #[test]
+    fn a_value_at_the_end_may_be_missing() {
+        for option in WITH_VALUE {
+            assert_eq!(read(option).sources.len(), 0);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! `teeperf cc` and `teeperf c++`: stand in for gcc and clang in any build. Add hooks when
+//! code is made and the runtime when a program is linked, leave every other use as it is,
+//! then become the compiler (`exec`: no further process, its exit status and signals are
+//! the compiler's own).
+
+mod additions;
+mod arguments;
+mod headers;
+mod options;
+mod probe;
+mod real;
+mod response;
+
+use crate::bundle;
+pub(crate) use additions::Files;
+use anyhow::{Context, Result};
+pub(crate) use arguments::{Product, Request};
+pub(crate) use probe::Family;
+pub(crate) use real::Driver;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// The compiler's call that stands for this call of the wrapper.
+pub(crate) fn command(driver: Driver, arguments: Vec<OsString>) -> Result<Command> {
+    let (options, arguments) = options::Options::take(arguments)?;
+    let compiler = real::find(driver, &options)?;
+    let request = Request::read(&response::expanded(&arguments), driver == Driver::Cxx);
+    let mut added = Vec::new();
+    let mut link = additions::Link::default();
+    let hooks = additions::wants_hooks(&request, &options);
+    if hooks || additions::wants_linking(&request) {
+        let bundle = bundle::unpacked()?;
+        let mut files = bundle.files();
+        let clang_headers;
+        if hooks {
+            let known = probe::ask(&compiler, &request.header_options)?;
+            if known.family == Family::Clang
+                && request.cxx
+                && !request.modules
+                && !options.system_headers
+            {
+                clang_headers = headers::folder()?;
+                files.clang_headers = Some(&clang_headers);
+            }
+            added = additions::hooks(&request, &options, &known, &files)?;
+        }
+        if additions::wants_linking(&request) {
+            link = additions::linking(&request, &files);
+        }
+    }
+    let mut command = Command::new(&compiler.path);
+    command.arg0(compiler.name).args(compiler.words).args(added).args(link.before);
+    command.args(arguments).args(link.after);
+    Ok(command)
+}
+
+/// Becomes the compiler. Comes back only with an error.
+pub(crate) fn become_compiler(driver: Driver, arguments: Vec<OsString>) -> Result<()> {
+    let mut command = command(driver, arguments)?;
+    let error = command.exec();
+    Err(error).with_context(|| format!("cannot run the compiler {:?}", command.get_program()))
+}
+
+/// What the wrapper adds when it compiles C and C++ with a compiler of this family.
+pub(crate) fn flags_to_compile(family: Family) -> Result<Vec<OsString>> {
+    let mut options = options::Options::default();
+    if family == Family::Clang {
+        options.compiler = std::env::var_os(Driver::C.variable()).or(Some("clang".into()));
+    }
+    let compiler = real::find(Driver::C, &options)?;
+    let request = Request::read(&["-c".into(), "any.cc".into()], true);
+    let known = probe::ask(&compiler, &[])?;
+    if known.family != family {
+        anyhow::bail!(
+            "{} is {}; name another compiler in {}, or {} --clang",
+            compiler.path.display(),
+            if known.family == Family::Clang { "clang" } else { "gcc" },
+            Driver::C.variable(),
+            if family == Family::Clang { "leave out" } else { "add" },
+        );
+    }
+    let bundle = bundle::unpacked()?;
+    let mut files = bundle.files();
+    let clang_headers;
+    if family == Family::Clang {
+        clang_headers = headers::folder()?;
+        files.clang_headers = Some(&clang_headers);
+    }
+    additions::hooks(&request, &options, &known, &files)
+}
+
+/// What the wrapper adds when it links such a product.
+pub(crate) fn flags_to_link(product: Product) -> Result<Vec<OsString>> {
+    let bundle = bundle::unpacked()?;
+    let mut request = Request::read(&["any.o".into()], false);
+    request.product = product;
+    let link = additions::linking(&request, &bundle.files());
+    Ok([link.before, link.after].concat())
+}

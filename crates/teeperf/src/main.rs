@@ -1,0 +1,60 @@
+//! The command. Reads what the user typed and calls the rooms that do the work: it has no
+//! logic of its own beyond that. One file for each subcommand in [`commands`].
+
+mod bundle;
+mod calibration;
+mod cli;
+mod commands;
+mod compiler;
+mod recordings;
+
+use clap::Parser;
+use compiler::Driver;
+use std::ffi::{OsStr, OsString};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let outcome = match as_compiler(&words) {
+        Some((driver, arguments)) => {
+            compiler::become_compiler(driver, arguments).map(|()| ExitCode::SUCCESS)
+        }
+        None => commands::run(cli::Cli::parse_from(words)),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("teeperf: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether this call stands in for a compiler, and with which words for it. Looked at before
+/// anything else, because every word behind it is the compiler's, `--help` too.
+fn as_compiler(words: &[OsString]) -> Option<(Driver, Vec<OsString>)> {
+    let name = std::path::Path::new(words.first()?).file_name();
+    match name.and_then(OsStr::to_str) {
+        Some("teeperf-cc") => return Some((Driver::C, words[1..].to_vec())),
+        Some("teeperf-c++") => return Some((Driver::Cxx, words[1..].to_vec())),
+        _ => {}
+    }
+    let driver = match words.get(1)?.to_str() {
+        Some("cc") => Driver::C,
+        Some("c++") => Driver::Cxx,
+        _ => return None,
+    };
+    let rest = &words[2..];
+    (rest.first().and_then(|word| word.to_str()) != Some("--teeperf-help"))
+        .then(|| (driver, rest.to_vec()))
+}
+
+/// Whoever read our output has seen enough: not worth a word.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    })
+}

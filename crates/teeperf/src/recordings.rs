@@ -1,0 +1,93 @@
+//! Which recording is meant: names of new ones, and the newest when none is named.
+
+use anyhow::{Context, Result, bail};
+use std::ffi::OsStr;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// Ending of a recording's name.
+const ENDING: &str = "teeperf";
+
+/// Name for a recording of this program: in the present folder.
+pub(crate) fn name_for(program: &OsStr) -> PathBuf {
+    let stem = Path::new(program).file_name().unwrap_or(OsStr::new("program"));
+    let mut name = stem.to_owned();
+    name.push(".");
+    name.push(ENDING);
+    name.into()
+}
+
+/// The recording named, or the newest one here.
+pub(crate) fn named_or_newest(named: Option<&Path>) -> Result<PathBuf> {
+    if let Some(path) = named {
+        if let Err(error) = path.metadata() {
+            bail!("{}: {error}; make one with `teeperf record -- PROGRAM`", path.display());
+        }
+        return Ok(path.to_owned());
+    }
+    let mut newest: Option<(SystemTime, PathBuf)> = None;
+    for entry in std::fs::read_dir(".").context("cannot look into the present folder")? {
+        let path = entry?.path();
+        if path.extension() != Some(OsStr::new(ENDING)) {
+            continue;
+        }
+        let Ok(file) = path.metadata() else { continue };
+        let Ok(changed) = file.modified() else { continue };
+        if file.is_file() && newest.as_ref().is_none_or(|(time, _)| changed > *time) {
+            newest = Some((changed, path.strip_prefix(".").map(Path::to_owned).unwrap_or(path)));
+        }
+    }
+    match newest {
+        Some((_, path)) => Ok(path),
+        None => bail!(
+            "no recording (*.{ENDING}) in this folder; name one, or make one with \
+             `teeperf record -- PROGRAM`"
+        ),
+    }
+}
+
+/// Refuses to write a recording over a file that is something else.
+pub(crate) fn may_replace(path: &Path, force: bool) -> Result<()> {
+    let Ok(found) = path.metadata() else { return Ok(()) };
+    if found.is_dir() {
+        bail!("{} is a folder", path.display());
+    }
+    if force || !found.is_file() || found.len() == 0 || is_recording(path) {
+        return Ok(());
+    }
+    bail!("{} is there, and is no recording; --force overwrites it", path.display());
+}
+
+fn is_recording(path: &Path) -> bool {
+    let mut start = [0; teeperf_wire::packet::SYNC.len()];
+    std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok()
+        && start == teeperf_wire::packet::SYNC
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_is_named_after_the_program() {
+        assert_eq!(name_for(OsStr::new("/usr/bin/sort")), Path::new("sort.teeperf"));
+        assert_eq!(name_for(OsStr::new("./a.out")), Path::new("a.out.teeperf"));
+    }
+
+    #[test]
+    fn only_recordings_are_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        assert!(may_replace(&path, false).is_ok());
+        std::fs::write(&path, b"").unwrap();
+        assert!(may_replace(&path, false).is_ok());
+        std::fs::write(&path, b"precious").unwrap();
+        assert!(may_replace(&path, false).is_err());
+        assert!(may_replace(&path, true).is_ok());
+        std::fs::write(&path, b"TPRF and so on").unwrap();
+        assert!(may_replace(&path, false).is_ok());
+        assert!(may_replace(folder.path(), true).is_err());
+        assert!(may_replace(Path::new("/dev/null"), false).is_ok());
+    }
+}

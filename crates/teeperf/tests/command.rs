@@ -1,0 +1,289 @@
+//! The command as a user types it: help, errors that name the next step, exit statuses, files,
+//! and what appears on a terminal and what does not.
+
+mod support;
+
+use std::io::Read;
+use std::process::{Command, Output, Stdio};
+use support::{Folder, prepared, run, teeperf};
+
+const PROGRAM: &str = "#include <stdio.h>\n\
+    __attribute__((noinline)) static int twice(int n) { return 2 * n; }\n\
+    int main(int argc, char **argv) { int sum = 0; for (int i = 0; i < 1000; i++) sum += twice(i);\n\
+    printf(\"%d\\n\", sum); return argc > 1 ? argv[1][0] - '0' : 0; }\n";
+
+/// A folder with a hooked program in it.
+fn with_program() -> Folder {
+    let folder = Folder::new();
+    folder.write("program.c", PROGRAM);
+    run(teeperf(&folder).args(["cc", "-O1", "-g", "program.c", "-o", "program"]));
+    folder
+}
+
+/// A folder with `program.teeperf` in it.
+fn with_recording() -> Folder {
+    let folder = with_program();
+    run(teeperf(&folder).args(["record", "-q", "--", "./program"]));
+    folder
+}
+
+/// The same with a time for each call: between two ticks the program has long ended. To be
+/// looked at with --keep-hook-cost, for a function that does next to nothing has only the time
+/// of its hooks.
+fn with_timed_recording() -> Folder {
+    let folder = with_program();
+    run(teeperf(&folder).args(["record", "-q", "--clock", "cycle", "--", "./program"]));
+    folder
+}
+
+fn output(folder: &Folder, words: &[&str]) -> Output {
+    teeperf(folder).args(words).output().unwrap()
+}
+
+fn stdout(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).unwrap()
+}
+
+#[test]
+fn each_command_has_help_with_examples() {
+    let folder = Folder::new();
+    let help = output(&folder, &["--help"]);
+    let listed: Vec<&str> = stdout(&help)
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(listed.len() >= 13, "{listed:?}");
+    for name in listed.iter().filter(|name| !["help", "version"].contains(name)) {
+        let help = output(&folder, &["help", name]);
+        assert!(stdout(&help).contains("Examples:\n  "), "{name}: {}", stdout(&help));
+        assert!(help.status.success());
+    }
+    let wrapper = output(&folder, &["cc", "--teeperf-help"]);
+    assert!(stdout(&wrapper).contains("--teeperf-exclude-file"), "{}", stdout(&wrapper));
+}
+
+#[test]
+fn what_is_mistyped_is_said_and_ends_with_2() {
+    let folder = Folder::new();
+    for words in [
+        &["reprot"][..],
+        &["record"],
+        &["record", "--clock", "sundial", "--", "true"],
+        &["record", "--period", "soon", "--", "true"],
+        &["record", "--limit-size", "big", "--", "true"],
+        &["report", "--no-such-option"],
+        &["flame", "--svg", "--folded"],
+    ] {
+        let output = output(&folder, words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        assert!(stderr(&output).starts_with("error: "), "{words:?}: {}", stderr(&output));
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn without_a_recording_the_next_step_is_told() {
+    let folder = Folder::new();
+    for command in ["report", "flame", "dump"] {
+        let none = output(&folder, &[command]);
+        assert_eq!(none.status.code(), Some(1));
+        assert!(stderr(&none).contains("teeperf record --"), "{}", stderr(&none));
+        let absent = output(&folder, &[command, "absent.teeperf"]);
+        assert!(stderr(&absent).contains("absent.teeperf: "), "{}", stderr(&absent));
+        assert!(stderr(&absent).contains("teeperf record --"));
+        folder.write("other.txt", "this is no recording, and long enough to hold a header");
+        let other = output(&folder, &[command, "other.txt"]);
+        assert_eq!(other.status.code(), Some(1), "{command}");
+        assert!(stderr(&other).contains("other.txt"), "{}", stderr(&other));
+        assert!(!stderr(&other).contains("panicked"));
+    }
+}
+
+#[test]
+fn a_recording_is_named_after_the_program_and_the_newest_is_read() {
+    let folder = with_recording();
+    assert!(folder.path().join("program.teeperf").exists());
+    let flat = run(teeperf(&folder).arg("report"));
+    let line = flat.lines().find(|line| line.contains("twice")).expect(&flat);
+    assert!(line.contains("1,000") || line.contains("1000"), "{line}");
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    run(teeperf(&folder).args(["record", "-q", "-o", "newer.teeperf", "--", "./program"]));
+    run(teeperf(&folder).arg("flame"));
+    let page = std::fs::read_to_string(folder.path().join("flame.html")).unwrap();
+    assert!(page.starts_with("<!") && page.contains("twice"));
+}
+
+#[test]
+fn only_recordings_are_replaced() {
+    let folder = with_program();
+    folder.write("program.teeperf", "a letter to my grandmother, of some length");
+    let refused = output(&folder, &["record", "--", "./program"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(stderr(&refused).contains("--force"), "{}", stderr(&refused));
+    assert!(refused.stdout.is_empty(), "the program has not run");
+    run(teeperf(&folder).args(["record", "-q", "--force", "--", "./program"]));
+    run(teeperf(&folder).args(["record", "-q", "--", "./program"]));
+    let unwritable = output(&folder, &["record", "-o", "no/such/folder/x", "--", "./program"]);
+    assert_eq!(unwritable.status.code(), Some(1));
+    assert!(stderr(&unwritable).contains("no/such/folder/x"));
+}
+
+#[test]
+fn the_programs_exit_status_and_output_are_passed_through() {
+    let folder = with_program();
+    let seven = output(&folder, &["record", "--", "./program", "7"]);
+    assert_eq!(seven.status.code(), Some(7));
+    assert_eq!(stdout(&seven), "999000\n");
+    let killed = output(&folder, &["record", "--", "sh", "-c", "kill -TERM $$"]);
+    assert_eq!(killed.status.code(), Some(128 + 15));
+    let absent = output(&folder, &["record", "--", "./no-such-program"]);
+    assert_eq!(absent.status.code(), Some(127));
+    assert!(stderr(&absent).contains("no-such-program"), "{}", stderr(&absent));
+    folder.write("not-executable", "x");
+    let refused = output(&folder, &["record", "--", "./not-executable"]);
+    assert_eq!(refused.status.code(), Some(126));
+}
+
+#[test]
+fn the_end_of_a_recording_tells_the_next_step() {
+    let folder = with_program();
+    let recorded = output(&folder, &["record", "--", "./program"]);
+    let text = stderr(&recorded);
+    assert!(text.contains("program.teeperf") && text.contains("teeperf report"), "{text}");
+    assert_eq!(text.lines().count(), 1, "one line, no live line: {text:?}");
+    assert!(!text.contains('\x1b') && !text.contains('\r'), "{text:?}");
+    let quiet = output(&folder, &["record", "-q", "--", "./program"]);
+    assert_eq!(stderr(&quiet), "");
+}
+
+#[test]
+fn a_program_without_hooks_gets_a_hint() {
+    let folder = Folder::new();
+    let recorded = output(&folder, &["record", "--", "true"]);
+    assert_eq!(recorded.status.code(), Some(0));
+    assert!(stderr(&recorded).contains("CC=\"teeperf cc\""), "{}", stderr(&recorded));
+}
+
+#[test]
+fn forms_of_the_flame_graph() {
+    let folder = with_timed_recording();
+    run(teeperf(&folder).args(["flame", "--svg", "--keep-hook-cost"]));
+    let svg = std::fs::read_to_string(folder.path().join("flame.svg")).unwrap();
+    assert!(svg.contains("<svg") && svg.contains("twice"));
+    let folded = run(teeperf(&folder).args(["flame", "--folded", "--keep-hook-cost", "-o", "-"]));
+    assert!(folded.lines().any(|line| line.contains("main;twice ")), "{folded}");
+    run(teeperf(&folder).args(["flame", "--inverted", "-o", "turned.html"]));
+    assert!(folder.path().join("turned.html").exists());
+}
+
+#[test]
+fn forms_of_the_report() {
+    let folder = with_timed_recording();
+    let json: serde_json::Value =
+        serde_json::from_str(&run(teeperf(&folder).args(["report", "--json"]))).unwrap();
+    let twice =
+        json["functions"].as_array().unwrap().iter().find(|f| f["name"] == "twice").unwrap();
+    assert_eq!(twice["calls"], 1000);
+    assert_eq!(twice["module"], "program");
+    let tree = run(teeperf(&folder).args(["report", "--tree", "--keep-hook-cost"]));
+    assert!(tree.find("main").unwrap() < tree.find("twice").unwrap(), "{tree}");
+    let threads = run(teeperf(&folder).args(["report", "--threads"]));
+    assert!(threads.contains("program"), "{threads}");
+    let one = run(teeperf(&folder).args(["report", "--sort", "calls", "--limit", "1"]));
+    assert!(one.contains("1 of 2") && one.contains("twice"), "most calls: {one}");
+    for words in [&["--sort", "total"][..], &["--sort", "name"], &["--focus", "twice"]] {
+        assert!(run(teeperf(&folder).arg("report").args(words)).contains("twice"), "{words:?}");
+    }
+    let without = run(teeperf(&folder).args(["report", "--ignore", "twice"]));
+    assert!(without.contains("without \"twice\""), "{without}");
+    assert_eq!(without.lines().filter(|line| line.contains("twice")).count(), 1, "{without}");
+}
+
+#[test]
+fn dumps_grep_well() {
+    let folder = with_recording();
+    let dump = run(teeperf(&folder).arg("dump"));
+    assert!(dump.lines().count() > 2000, "a line for each event");
+    assert_eq!(
+        dump.lines().filter(|line| line.contains("call") && line.contains("twice")).count(),
+        1000
+    );
+}
+
+#[test]
+fn whoever_stops_reading_is_not_complained_about() {
+    let folder = with_recording();
+    let mut child =
+        teeperf(&folder).arg("dump").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut start = [0; 10];
+    child.stdout.take().unwrap().read_exact(&mut start).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(stderr(&output), "");
+    assert!(output.status.success());
+}
+
+/// Runs a line on a terminal of its own; what appears there.
+fn on_a_terminal(folder: &Folder, line: &str) -> String {
+    let mut command = prepared(Command::new("script"), folder);
+    command.args(["-q", "-e", "-c", line, "/dev/null"]).env("TERM", "xterm").stdin(Stdio::null());
+    run(&mut command)
+}
+
+#[test]
+fn colour_and_live_line_only_on_a_terminal() {
+    let folder = with_recording();
+    let teeperf_path = env!("CARGO_BIN_EXE_teeperf");
+    assert!(!run(teeperf(&folder).arg("report")).contains('\x1b'));
+    assert!(on_a_terminal(&folder, &format!("{teeperf_path} report")).contains("\x1b["));
+    let plain = on_a_terminal(&folder, &format!("NO_COLOR=1 {teeperf_path} report"));
+    assert!(!plain.contains('\x1b'), "{plain}");
+    let line = format!("{teeperf_path} record -- sh -c 'sleep 0.7; ./program'");
+    let shown = on_a_terminal(&folder, &line);
+    assert!(shown.contains("[teeperf 0."), "{shown:?}");
+    assert!(shown.contains("999000"), "{shown:?}");
+    let line = format!("{teeperf_path} record -q -- sh -c 'sleep 0.5; ./program'");
+    assert_eq!(on_a_terminal(&folder, &line), "999000\r\n");
+}
+
+#[test]
+fn completions_and_manual_pages_are_made() {
+    let folder = Folder::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let text = run(teeperf(&folder).args(["completions", shell]));
+        assert!(text.contains("install-wrappers"), "{shell}");
+    }
+    assert!(run(teeperf(&folder).arg("man")).starts_with(".ie"));
+    run(teeperf(&folder).args(["man", "pages"]));
+    assert!(folder.path().join("pages/teeperf-record.1").exists());
+}
+
+#[test]
+fn versions_are_told() {
+    let folder = Folder::new();
+    let number = env!("CARGO_PKG_VERSION");
+    assert_eq!(run(teeperf(&folder).arg("--version")), format!("teeperf {number}\n"));
+    let long = run(teeperf(&folder).arg("version"));
+    assert!(long.starts_with(&format!("teeperf {number}\nrecordings: format 1.")), "{long}");
+}
+
+#[test]
+fn the_demo_goes_the_whole_way() {
+    let folder = Folder::new();
+    let text = run(teeperf(&folder).arg("demo"));
+    for command in ["$ teeperf cc ", "$ teeperf record ", "$ teeperf report ", "$ teeperf flame "] {
+        assert!(text.contains(command), "{command} in {text}");
+    }
+    for function in ["same_word", "index_book", "find_entry"] {
+        assert!(text.contains(function), "{function} in {text}");
+    }
+    let page = std::fs::read_to_string(folder.path().join("teeperf-demo/flame.html")).unwrap();
+    assert!(page.contains("same_word"));
+}

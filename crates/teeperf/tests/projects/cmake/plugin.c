@@ -1,0 +1,4 @@
+int plugin_answer(int question)
+{
+    return question + 1;
+}

@@ -1,0 +1,1 @@
+double sum_of_roots(int count);

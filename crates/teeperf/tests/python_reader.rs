@@ -1,0 +1,224 @@
+//! Recordings read by the reader in tests/reader, which was written from docs/format.md alone:
+//! it has to come to the same as the report, and both to what the program did.
+
+mod support;
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use support::{Folder, run, teeperf};
+
+/// Two threads, recursion, `longjmp` out of six frames, and a function that takes time.
+const PROGRAM: &str = r#"
+#include <pthread.h>
+#include <setjmp.h>
+#include <time.h>
+static __thread jmp_buf place;
+static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+static void deeper(int n) { if (n == 0) longjmp(place, 1); deeper(n - 1); }
+static void leaping(void) { if (setjmp(place) == 0) deeper(5); }
+static void waiting(void) {
+    struct timespec from, now;
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    do clock_gettime(CLOCK_MONOTONIC, &now);
+    while ((now.tv_sec - from.tv_sec) * 1000000000L + now.tv_nsec - from.tv_nsec < 20000000L);
+}
+static void *work(void *given) { leaping(); fib(*(int *)given); return 0; }
+int main(void) {
+    pthread_t thread;
+    int n = 10;
+    pthread_create(&thread, 0, work, &n);
+    for (int i = 0; i < 10; i++) leaping();
+    waiting();
+    fib(15);
+    pthread_join(thread, 0);
+    return 3;
+}
+"#;
+
+/// What it does: calls by function. `fib(n)` makes 2 F(n + 1) - 1 of itself.
+const CALLS: [(&str, u64); 6] = [
+    ("deeper", 11 * 6),
+    ("fib", 2 * 987 - 1 + 2 * 89 - 1),
+    ("leaping", 11),
+    ("main", 1),
+    ("waiting", 1),
+    ("work", 1),
+];
+
+struct Recording {
+    folder: Folder,
+}
+
+impl Recording {
+    fn new(clock: &str) -> Self {
+        let folder = Folder::new();
+        folder.write("program.c", PROGRAM);
+        let build = ["cc", "-O0", "-g", "-pthread", "program.c", "-o", "program"];
+        run(teeperf(&folder).args(build));
+        let record = ["record", "-q", "--clock", clock, "-o", "it.teeperf", "--", "./program"];
+        let status = teeperf(&folder).args(record).status().unwrap();
+        assert_eq!(status.code(), Some(3), "the program's own status");
+        Self { folder }
+    }
+
+    fn by_python(&self, file: &str) -> Value {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let script = script.join("../../tests/reader/read_recording.py");
+        let mut python = Command::new("python3");
+        python.arg("-B").arg(script).arg(file).current_dir(self.folder.path());
+        serde_json::from_str(&run(&mut python)).unwrap()
+    }
+
+    fn by_report(&self, file: &str) -> Value {
+        serde_json::from_str(&run(teeperf(&self.folder).args(["report", "--json", file]))).unwrap()
+    }
+}
+
+/// The sum of a figure over all threads, by function.
+fn sums(python: &Value, figure: &str) -> BTreeMap<String, f64> {
+    let mut sums = BTreeMap::new();
+    for thread in python["threads"].as_array().unwrap() {
+        for function in thread["functions"].as_array().unwrap() {
+            let name = function["name"].as_str().unwrap().to_owned();
+            *sums.entry(name).or_default() += function[figure].as_f64().unwrap();
+        }
+    }
+    sums
+}
+
+fn figures(report: &Value, figure: &str) -> BTreeMap<String, f64> {
+    let functions = report["functions"].as_array().unwrap().iter();
+    let pair = |f: &Value| (f["name"].as_str().unwrap().to_owned(), f[figure].as_f64().unwrap());
+    functions.map(pair).collect()
+}
+
+fn expected() -> BTreeMap<String, f64> {
+    CALLS.iter().map(|&(name, calls)| (name.to_owned(), calls as f64)).collect()
+}
+
+fn whole(clock: &str) {
+    let recording = Recording::new(clock);
+    let python = recording.by_python("it.teeperf");
+    let report = recording.by_report("it.teeperf");
+    assert_eq!(python["warnings"], serde_json::json!([]));
+    assert_eq!(python["version"], "1.0");
+    assert_eq!(python["end"]["exit_status"], 3);
+    assert_eq!(python["start"]["clock"], if clock == "tick" { 1 } else { 2 });
+    assert_eq!(python["start"]["arguments"], serde_json::json!(["./program"]));
+    let module = &python["modules"][0];
+    assert!(module["path"].as_str().unwrap().ends_with("/program"));
+    assert_eq!(sums(&python, "calls"), expected());
+    assert_eq!(figures(&report, "calls"), expected());
+    for thread in python["threads"].as_array().unwrap() {
+        for count in ["lost_events", "lost_words", "mended", "unopened", "open"] {
+            assert_eq!(thread[count], 0, "{count} of {thread}");
+        }
+    }
+    same_times(&python, &report);
+    let waited = sums(&python, "self")["waiting"] / python["start"]["hz"].as_f64().unwrap();
+    assert!(waited > 0.019, "20 ms passed in `waiting`, not {waited} s");
+}
+
+/// The report takes the cost of hooks off, and says how much that is: at most that of cold
+/// hooks for each call, and never more than there is.
+fn same_times(python: &Value, report: &Value) {
+    let unit = 1e9 / python["start"]["hz"].as_f64().unwrap();
+    // On a busy machine it may not be known: then nothing is taken off.
+    let cold = report["info"]["hook_cost_cold"].as_f64().unwrap_or(0.0);
+    let calls: f64 = expected().values().sum();
+    let most = calls * cold + 1.0;
+    for (raw, low, high) in
+        [("self", "self_low", "self_high"), ("total", "total_low", "total_high")]
+    {
+        let (raw, low, high) = (sums(python, raw), figures(report, low), figures(report, high));
+        for (name, units) in raw {
+            let raw = units * unit;
+            assert!(high[&name] <= raw + 1.0, "{name}: {} of {raw} ns", high[&name]);
+            assert!(low[&name] >= raw - most - 1.0, "{name}: {} of {raw} ns", low[&name]);
+        }
+    }
+}
+
+/// Programs with every way out of a function, and how both readers count what they did.
+#[test]
+fn programs_that_are_hard_to_follow() {
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let hard = [
+        ("coroutines.c", &[][..]),
+        ("longjmps.c", &[]),
+        ("exceptions.cc", &[]),
+        ("processes.c", &["vfork-exec"]),
+        ("processes.c", &["fork"]),
+        ("pauses.c", &[]),
+    ];
+    for (at, (name, how)) in hard.into_iter().enumerate() {
+        let folder = Folder::new();
+        let compiler = if name.ends_with(".cc") { "c++" } else { "cc" };
+        let source = programs.join(name);
+        let mut build = teeperf(&folder);
+        build.args([compiler, "-O1", "-g", "-pthread", "-o", "program", "-I"]);
+        run(build.arg(&programs).arg(source));
+        let clock = ["tick", "cycle"][at % 2];
+        let record = ["record", "-q", "--clock", clock, "-o", "it.teeperf", "--", "./program"];
+        teeperf(&folder).args(record).args(how).output().unwrap();
+        let recording = Recording { folder };
+        let (python, report) =
+            (recording.by_python("it.teeperf"), recording.by_report("it.teeperf"));
+        assert_eq!(python["warnings"], serde_json::json!([]), "{name}");
+        // One shows names as the linker has them, the other as they are in the source.
+        let sorted = |calls: BTreeMap<String, f64>| {
+            let mut calls: Vec<u64> = calls.into_values().map(|n| n as u64).collect();
+            calls.retain(|&n| n > 0);
+            calls.sort_unstable();
+            calls
+        };
+        let calls = sorted(sums(&python, "calls"));
+        assert!(calls.len() > 3, "{name}: {calls:?}");
+        assert_eq!(calls, sorted(figures(&report, "calls")), "{name}");
+        for (figure, of_threads, besides) in [
+            ("events", "events", 0),
+            ("lost", "lost_events", 0),
+            ("mended", "mended", 0),
+            ("unopened", "unopened", 0),
+            ("open", "open", python["open_on_stacks_left"].as_u64().unwrap()),
+        ] {
+            let threads = python["threads"].as_array().unwrap().iter();
+            let sum: u64 = threads.map(|thread| thread[of_threads].as_u64().unwrap()).sum();
+            assert_eq!(report["health"][figure], sum + besides, "{figure} of {name}");
+        }
+    }
+}
+
+#[test]
+fn a_recording_of_ticks() {
+    whole("tick");
+}
+
+#[test]
+fn a_recording_of_cycles() {
+    whole("cycle");
+}
+
+#[test]
+fn a_recording_cut_off_anywhere() {
+    let recording = Recording::new("tick");
+    let bytes = std::fs::read(recording.folder.path().join("it.teeperf")).unwrap();
+    for part in 1..8 {
+        let cut = &bytes[..bytes.len() * part / 8];
+        std::fs::write(recording.folder.path().join("cut.teeperf"), cut).unwrap();
+        let python = recording.by_python("cut.teeperf");
+        let warnings = python["warnings"].to_string();
+        assert!(warnings.contains("cut off"), "{warnings}");
+        let mut calls = sums(&python, "calls");
+        if calls.is_empty() {
+            continue;
+        }
+        let mut reported = figures(&recording.by_report("cut.teeperf"), "calls");
+        // Functions whose symbols were cut off are named by each in its own way.
+        calls.retain(|name, _| !name.contains('+') && !name.starts_with("site "));
+        reported.retain(|name, _| !name.contains('+') && !name.contains("site"));
+        assert_eq!(calls, reported, "{part} eighths");
+    }
+}

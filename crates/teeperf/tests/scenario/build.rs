@@ -1,0 +1,98 @@
+//! A folder for one test, and programs built in it: with hooks by `teeperf cc`, or without.
+
+use super::run::{run, teeperf};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A family of compilers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compiler {
+    Gcc,
+    Clang,
+}
+
+impl Compiler {
+    /// gcc, and clang where it is installed.
+    pub(crate) fn all() -> Vec<Self> {
+        let clang = Command::new("clang").arg("--version").output().is_ok();
+        if clang { vec![Self::Gcc, Self::Clang] } else { vec![Self::Gcc] }
+    }
+
+    fn command(self, cxx: bool) -> &'static str {
+        match (self, cxx) {
+            (Self::Gcc, false) => "gcc",
+            (Self::Gcc, true) => "g++",
+            (Self::Clang, false) => "clang",
+            (Self::Clang, true) => "clang++",
+        }
+    }
+}
+
+/// A folder that goes when the test ends.
+pub(crate) struct Workshop {
+    folder: tempfile::TempDir,
+}
+
+impl Workshop {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().expect("a folder for the test") }
+    }
+
+    /// A path in the folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Builds `source`, a file of `tests/programs`, with hooks. The program's name says how
+    /// it was built.
+    pub(crate) fn build(&self, source: &str, compiler: Compiler, flags: &[&str]) -> PathBuf {
+        let program = self.program(source, compiler, flags, "hooked");
+        let cxx = source.ends_with(".cc");
+        let mut command = teeperf();
+        command
+            .arg(if cxx { "c++" } else { "cc" })
+            .arg(format!("--teeperf-compiler={}", compiler.command(cxx)));
+        compile(command, &source_path(source), flags, &program);
+        program
+    }
+
+    /// As [`Workshop::build`], without any of it.
+    pub(crate) fn build_unhooked(
+        &self,
+        source: &str,
+        compiler: Compiler,
+        flags: &[&str],
+    ) -> PathBuf {
+        let program = self.program(source, compiler, flags, "plain");
+        let command = Command::new(compiler.command(source.ends_with(".cc")));
+        compile(command, &source_path(source), flags, &program);
+        program
+    }
+
+    /// Builds a source that the test wrote itself into the folder.
+    pub(crate) fn build_own(&self, source: &Path, compiler: Compiler, flags: &[&str]) -> PathBuf {
+        let program = source.with_extension("hooked");
+        let mut command = teeperf();
+        command.arg("cc").arg(format!("--teeperf-compiler={}", compiler.command(false)));
+        compile(command, source, flags, &program);
+        program
+    }
+
+    fn program(&self, source: &str, compiler: Compiler, flags: &[&str], kind: &str) -> PathBuf {
+        let stem = source.split('.').next().unwrap_or(source);
+        let how: String = flags.concat().chars().filter(|c| c.is_ascii_alphanumeric()).collect();
+        self.path(&format!("{stem}-{compiler:?}-{how}-{kind}"))
+    }
+}
+
+/// The folder of the programs.
+fn source_path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
+}
+
+fn compile(mut command: Command, source: &Path, flags: &[&str], program: &Path) {
+    // Options for the linker stand behind what they are for.
+    command.arg("-o").arg(program).arg(source).args(flags).args(["-lpthread", "-ldl", "-w"]);
+    let outcome = run(&mut command);
+    assert!(outcome.success(), "building {}: {}", source.display(), outcome.stderr);
+}

@@ -1,0 +1,18 @@
+//! What the scenarios share: programs are built with `teeperf cc`, run under `teeperf record`,
+//! read back with `teeperf report --json`, and compared with what the program itself told of
+//! its calls. Never looks into the recorder or the reader by another way than a user has.
+
+#![allow(dead_code, unused_imports, reason = "each file of scenarios uses a part")]
+
+mod build;
+mod report;
+mod run;
+mod told;
+
+pub(crate) use build::{Compiler, Workshop};
+pub(crate) use report::{Report, assert_calls, assert_paths};
+pub(crate) use run::{
+    Outcome, Progress, Recorded, Recording, Running, TEEPERF, child_of, run, signal_of, teeperf,
+    wait_until,
+};
+pub(crate) use told::Told;

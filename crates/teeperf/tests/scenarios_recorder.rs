@@ -1,0 +1,241 @@
+//! A recorder that stands still, dies, or has nowhere to write: the program goes on, ends as
+//! it would have, and what was written can be read and says what is missing.
+
+mod scenario;
+use scenario::*;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// `steady.c` under a recorder, making calls without end.
+struct Steady {
+    shop: Workshop,
+    progress: Progress,
+    running: Running,
+    file: std::path::PathBuf,
+}
+
+impl Steady {
+    fn start(options: &[&str]) -> Self {
+        let shop = Workshop::new();
+        let program = shop.build("steady.c", Compiler::Gcc, &["-O1"]);
+        let progress = Progress::new(&shop, "progress");
+        let mut recording = shop.recording(options, &program, &[progress.name(), "1000000000"]);
+        let running = Running::start(&mut recording.command);
+        wait_until("calls", || progress.calls() > 100_000);
+        Self { shop, progress, running, file: recording.file }
+    }
+
+    /// Waits for the program to make that many more calls.
+    fn goes_on(&self, calls: u64) {
+        let now = self.progress.calls();
+        wait_until("the program goes on", || self.progress.calls() > now + calls);
+    }
+}
+
+/// Each event was seen or counted as lost. Three functions, all left again.
+fn nothing_lost_silently(told: &Told, report: &Report) {
+    assert_eq!(report.health("events") + report.health("lost"), 2 * told.total());
+    for (name, &calls) in &told.calls {
+        assert!(report.calls.get(name).copied().unwrap_or(0) <= calls, "{name}");
+    }
+}
+
+/// Guards: waiting ends after a second without progress of the drain, becomes dropping that
+/// is counted, and recording goes on when the recorder does.
+#[test]
+fn stopped_for_three_seconds() {
+    let steady = Steady::start(&["--on-full", "wait"]);
+    steady.running.signal(libc::SIGSTOP);
+    // Longer than the pool lasts and the program waits.
+    std::thread::sleep(Duration::from_secs(3));
+    steady.goes_on(300_000);
+    steady.running.signal(libc::SIGCONT);
+    steady.goes_on(300_000);
+    steady.progress.stop();
+    let outcome = steady.running.wait();
+    let report = Report::of(&steady.file);
+    outcome.expect_code(5);
+    nothing_lost_silently(&outcome.told(), &report);
+    assert!(report.health("lost") > 0);
+    assert!(report.gap("stalled").0 >= 1, "{report:?}");
+}
+
+/// Guards: as above, where nobody ever waits.
+#[test]
+fn stopped_while_the_program_drops() {
+    let steady = Steady::start(&["--on-full", "drop"]);
+    steady.running.signal(libc::SIGSTOP);
+    steady.goes_on(4_000_000);
+    steady.running.signal(libc::SIGCONT);
+    // Until it has a chunk again, into which what was lost is written.
+    steady.goes_on(2_000_000);
+    steady.progress.stop();
+    let outcome = steady.running.wait();
+    let report = Report::of(&steady.file);
+    outcome.expect_code(5);
+    nothing_lost_silently(&outcome.told(), &report);
+    assert!(report.health("lost") > 0);
+    assert!(report.gap("dropped").0 >= 1, "{report:?}");
+}
+
+/// Guards: `--on-full stop` ends recording in the process for good, and says so.
+#[test]
+fn stopped_while_the_program_stops_recording() {
+    let steady = Steady::start(&["--on-full", "stop"]);
+    steady.running.signal(libc::SIGSTOP);
+    steady.goes_on(4_000_000);
+    steady.running.signal(libc::SIGCONT);
+    steady.goes_on(300_000);
+    steady.progress.stop();
+    let outcome = steady.running.wait();
+    let report = Report::of(&steady.file);
+    outcome.expect_code(5);
+    let told = outcome.told();
+    assert!(report.calls["leaf"] < told.calls["leaf"]);
+    assert!(report.gap("stopped").0 >= 1, "{report:?}");
+}
+
+/// Guards: a program whose recorder was killed waits a second at most, goes on and ends as it
+/// would have; what was written can be read, and the report says that the end is missing.
+#[test]
+fn killed() {
+    for on_full in ["wait", "drop", "stop"] {
+        let steady = Steady::start(&["--on-full", on_full]);
+        let program = child_of(steady.running.pid());
+        wait_until("something written", || {
+            steady.file.metadata().is_ok_and(|file| file.len() > 2000)
+        });
+        steady.running.signal(libc::SIGKILL);
+        steady.goes_on(4_000_000);
+        steady.progress.stop();
+        wait_until("the program's end", || steady.progress.done());
+        wait_until("the process's end", || ended(program));
+        let outcome = steady.running.wait();
+        assert_eq!(signal_of(outcome.status), Some(libc::SIGKILL));
+        let report = Report::of(&steady.file);
+        // Two calls of `leaf` for one of `work`; names may not have been written yet.
+        let most = 2 * (steady.progress.calls() + steady.progress.calls() / 2 + 2);
+        assert!((1..=most).contains(&report.health("events")), "{report:?}");
+        assert!(!report.warnings.is_empty(), "nothing is said of the missing end");
+        drop(steady.shop);
+    }
+}
+
+/// Guards: Ctrl-C goes to both. The program dies of it, the recorder finishes its recording.
+#[test]
+fn interrupted_from_the_keyboard() {
+    let steady = Steady::start(&[]);
+    // SAFETY: kill only takes numbers; the group is the recorder's own.
+    assert_eq!(unsafe { libc::kill(-steady.running.pid(), libc::SIGINT) }, 0);
+    let outcome = steady.running.wait();
+    assert_eq!(signal_of(outcome.status), Some(libc::SIGINT), "{outcome:?}");
+    let report = Report::of(&steady.file);
+    assert!(report.calls["leaf"].abs_diff(steady.progress.calls()) <= 1);
+    assert_eq!(report.signal, Some(libc::SIGINT.into()));
+    assert_eq!(report.warnings, Vec::<String>::new());
+}
+
+/// Guards: SIGTERM for the recorder alone ends the recording in order.
+#[test]
+fn asked_to_end() {
+    let steady = Steady::start(&[]);
+    steady.running.signal(libc::SIGTERM);
+    let program_progress = &steady.progress;
+    wait_until("recorder's end", || ended(steady.running.pid()) || program_progress.done());
+    steady.progress.stop();
+    steady.running.wait();
+    let report = Report::of(&steady.file);
+    assert!((1..=steady.progress.calls()).contains(&report.calls["leaf"]));
+    assert_eq!(report.warnings, Vec::<String>::new());
+}
+
+/// Guards: a device that takes nothing is found out before the program is run in vain.
+#[test]
+fn nowhere_to_write() {
+    let shop = Workshop::new();
+    let program = shop.build("calls.c", Compiler::Gcc, &["-O2"]);
+    let mut command = teeperf();
+    command.args(["record", "-o", "/dev/full", "--"]).arg(&program).stdin(Stdio::null());
+    let outcome = run(&mut command);
+    outcome.expect_code(1);
+    assert_eq!(outcome.stdout, "");
+    assert!(outcome.stderr.contains("/dev/full: No space left"), "{outcome:?}");
+}
+
+/// Guards: a disk that fills up while the program waits for room: it ends as it would have,
+/// and the recording up to there can be read.
+#[test]
+fn a_disk_that_fills_up() {
+    let shop = Workshop::new();
+    let program = shop.build("calls.c", Compiler::Gcc, &["-O2"]);
+    let alone = run(Command::new(&program).arg("100000"));
+    let small = shop.path("small");
+    std::fs::create_dir(&small).unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size=256k none {small} || exit 77
+         {TEEPERF} record --clock cycle -o {small}/recording.teeperf -- {program} 100000
+         code=$?; cp {small}/recording.teeperf {copy}; exit $code",
+        small = small.display(),
+        program = program.display(),
+        copy = shop.path("copy.teeperf").display(),
+    );
+    let mut command = Command::new("unshare");
+    command
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c", &script])
+        .stdin(Stdio::null());
+    let outcome = run(&mut command);
+    if outcome.stderr.contains("unshare failed") || outcome.status.code() == Some(77) {
+        eprintln!("skipped: no file system can be made here: {}", outcome.stderr);
+        return;
+    }
+    assert_eq!(outcome.stdout, alone.stdout);
+    assert!(outcome.stderr.contains("No space left"), "{outcome:?}");
+    let report = Report::of(&shop.path("copy.teeperf"));
+    let told = alone.told();
+    assert!(report.health("events") > 10_000);
+    for (name, &calls) in &told.calls {
+        assert!(report.calls.get(name).copied().unwrap_or(0) <= calls, "{name}");
+    }
+    assert!(!report.warnings.is_empty(), "nothing is said of what is missing");
+}
+
+/// Guards: nothing of a recorder is shared with another one.
+#[test]
+fn two_at_once() {
+    let shops = [Workshop::new(), Workshop::new()];
+    let mut both = Vec::new();
+    for (shop, rounds) in shops.iter().zip(["20000", "30000"]) {
+        let program = shop.build("calls.c", Compiler::Gcc, &["-O2"]);
+        let mut recording = shop.recording(&[], &program, &[rounds]);
+        both.push((Running::start(&mut recording.command), recording.file));
+    }
+    for (running, file) in both {
+        let outcome = running.wait();
+        outcome.expect_code(0);
+        let report = Report::of(&file);
+        assert_calls(&outcome.told(), &report);
+        report.expect_whole();
+    }
+}
+
+/// Guards: a recorder under a recorder: the inner one has the program.
+#[test]
+fn one_inside_the_other() {
+    let shop = Workshop::new();
+    let program = shop.build("calls.c", Compiler::Gcc, &["-O2"]);
+    let inner = shop.path("inner.teeperf");
+    let arguments =
+        ["record", "-o", inner.to_str().unwrap(), "--", program.to_str().unwrap(), "1000"];
+    let mut recording = shop.recording(&[], TEEPERF.as_ref(), &arguments);
+    let outcome = run(&mut recording.command);
+    outcome.expect_code(0);
+    let report = Report::of(&inner);
+    assert_calls(&outcome.told(), &report);
+    report.expect_whole();
+}
+
+/// Whether a process is gone, or only waits to be fetched.
+fn ended(pid: i32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .map_or(true, |stat| stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z")))
+}

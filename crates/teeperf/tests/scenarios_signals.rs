@@ -1,0 +1,106 @@
+//! Signal handlers that interrupt hooks, and ends by force.
+
+mod scenario;
+use scenario::*;
+
+/// Guards: reserve, then write. Two timers of 50 microseconds run hooked handlers between any
+/// two instructions of a hook, handlers inside handlers too: each call was seen, or is
+/// counted as lost.
+#[test]
+fn handlers_during_hooks_lose_nothing_silently() {
+    let shop = Workshop::new();
+    for compiler in Compiler::all() {
+        for (clock, stack) in [("tick", None), ("cycle", None), ("tick", Some("own stack"))] {
+            let program = shop.build("signals.c", compiler, &["-O2"]);
+            let arguments: Vec<&str> = ["1500"].into_iter().chain(stack).collect();
+            let recorded = shop.record(&["--clock", clock], &program, &arguments, 0);
+            let (told, report) = (recorded.outcome.told(), &recorded.report);
+            assert!(told.calls["handler"] > 1000, "hardly any signal came: {told:?}");
+            // Every call has returned: two events each.
+            let (events, lost) = (report.health("events"), report.health("lost"));
+            assert_eq!(events + lost, 2 * told.total(), "{compiler:?} {clock}: lost {lost}");
+            for (name, &calls) in &told.calls {
+                let seen = report.calls.get(name).copied().unwrap_or(0);
+                // Only what interrupts a change of chunks may be lost, never what waits in one.
+                let of_handlers = name.ends_with("handler");
+                assert!(seen == calls || of_handlers && seen < calls, "{name}: {seen} of {calls}");
+            }
+            assert!(report.calls["handler"] > 0);
+        }
+    }
+}
+
+/// Guards: chunks are read up to the first zero, whoever wrote them is gone. Every end leaves
+/// all calls, and ten open frames of `ends` and main.
+#[test]
+fn every_sudden_end_leaves_every_call() {
+    let shop = Workshop::new();
+    let program = shop.build("dies.c", Compiler::Gcc, &["-O1"]);
+    for (how, code, signal) in [
+        ("kill", None, Some(libc::SIGKILL)),
+        ("segv", None, Some(libc::SIGSEGV)),
+        ("abort", None, Some(libc::SIGABRT)),
+        ("trap", None, Some(libc::SIGILL)),
+        ("exit", Some(7), None),
+        ("quick", Some(7), None),
+        ("syscall", Some(7), None),
+    ] {
+        // A few words in a chunk, and many chunks with the last one begun.
+        for rounds in ["3", "200000"] {
+            let mut recording = shop.recording(&[], &program, &[how, rounds]);
+            let outcome = run(&mut recording.command);
+            match signal {
+                Some(number) => assert_eq!(signal_of(outcome.status), Some(number), "{how}"),
+                None => assert_eq!(outcome.status.code(), code, "{how}"),
+            }
+            let report = Report::of(&recording.file);
+            assert_calls(&outcome.told(), &report);
+            assert_eq!(report.health("lost"), 0, "{how}");
+            assert_eq!(report.health("open"), 11, "{how}");
+        }
+    }
+}
+
+/// Guards: as above, with SIGKILL from outside at any moment, also between two instructions
+/// of a hook: one event of each thread may be missing.
+#[test]
+fn killed_from_outside_in_the_middle_of_a_chunk() {
+    let shop = Workshop::new();
+    let program = shop.build("steady.c", Compiler::Gcc, &["-O1"]);
+    for (round, threads) in [0, 0, 0, 0, 3, 3, 3, 3].into_iter().enumerate() {
+        let progress = Progress::new(&shop, &format!("progress-{round}"));
+        let more = threads.to_string();
+        let mut recording =
+            shop.recording(&[], &program, &[progress.name(), "1000000000", "1000", &more]);
+        let running = Running::start(&mut recording.command);
+        wait_until("calls", || progress.calls() > 1000 * (1 + round as u64));
+        let victim = child_of(running.pid());
+        // SAFETY: kill only takes numbers.
+        assert_eq!(unsafe { libc::kill(victim, libc::SIGKILL) }, 0);
+        let outcome = running.wait();
+        assert_eq!(signal_of(outcome.status), Some(libc::SIGKILL), "{outcome:?}");
+        let report = Report::of(&recording.file);
+        about_as_many(&report, &progress, threads + 1);
+        assert_eq!(report.signal, Some(libc::SIGKILL.into()));
+    }
+}
+
+/// Guards: main returns while other threads are in the middle of their hooks.
+#[test]
+fn the_program_ends_while_threads_call() {
+    let shop = Workshop::new();
+    let program = shop.build("steady.c", Compiler::Gcc, &["-O1"]);
+    for round in 0..5 {
+        let progress = Progress::new(&shop, &format!("progress-{round}"));
+        let recorded = shop.record(&[], &program, &[progress.name(), "5000", "100", "6"], 5);
+        about_as_many(&recorded.report, &progress, 7);
+        assert_eq!(recorded.report.calls["endless"], 6);
+    }
+}
+
+/// A thread may have been stopped between the hook and the counter, or while it wrote a word.
+fn about_as_many(report: &Report, progress: &Progress, threads: u64) {
+    let (seen, calls) = (report.calls["leaf"], progress.calls());
+    assert!(seen.abs_diff(calls) <= threads, "{seen} of {calls}");
+    assert!(report.health("lost") <= threads);
+}

@@ -1,0 +1,63 @@
+//! What tests of the command share: a folder of its own for each, and the command prepared
+//! so that nothing of the user's settings or cache gets in.
+
+// Each test file is a program of its own and uses what it needs.
+#![allow(dead_code)]
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+/// A folder that is gone when the test ends.
+pub(crate) struct Folder(tempfile::TempDir);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// A file with this text; folders on the way are made.
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// An executable file with this text; returns its path.
+    pub(crate) fn program(&self, name: &str, text: &str) -> String {
+        self.write(name, text);
+        let path = self.path().join(name);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+}
+
+/// The command, to be run in this folder.
+pub(crate) fn teeperf(folder: &Folder) -> Command {
+    prepared(Command::new(env!("CARGO_BIN_EXE_teeperf")), folder)
+}
+
+/// Any command, to be run in this folder, with a cache of its own.
+pub(crate) fn prepared(mut command: Command, folder: &Folder) -> Command {
+    command.current_dir(folder.path()).env("XDG_CACHE_HOME", folder.path().join(".cache"));
+    for variable in
+        ["TEEPERF_CC", "TEEPERF_CXX", "TEEPERF_CC_OPTIONS", "TEEPERF_SOCKET", "NO_COLOR"]
+    {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// Runs a command that has to succeed; what it printed.
+#[track_caller]
+pub(crate) fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{text}\n{errors}", output.status);
+    text
+}
