@@ -1,0 +1,460 @@
+#!/usr/bin/env python3
+"""Reads a teeperf recording and prints what is in it as JSON.
+
+Written from docs/format.md alone, to prove that the document suffices. It takes its time: for
+use, there is `teeperf report`.
+
+    read_recording.py FILE        (or - for standard input)
+
+Needs nothing but Python 3.9 and, for compressed chunks, the package `zstandard` from PyPI or
+the command `zstd`. Times in the output are clock units; `hz` of them make a second.
+"""
+
+import argparse
+import json
+import struct
+import sys
+
+import recording_format as fmt
+from recording_format import text_of
+
+ABANDONED = 0x3FFFFFFFFFFFFFFF
+UNKNOWN = "[unknown]"
+
+GAPS = {
+    1: "paused", 2: "dropped", 3: "nested", 4: "waited", 5: "stalled", 6: "filtered",
+    7: "forked", 8: "stopped",
+}
+
+
+class TooNew(Exception):
+    """A recording of a higher major version."""
+
+
+class Thread:
+    """What section 9 keeps for a thread."""
+
+    def __init__(self, process, serial, tid, now):
+        self.process, self.serial, self.tid = process, serial, tid
+        self.stack, self.stack_id = [], 0
+        self.marks = {}
+        self.now, self.recent, self.debt = now, 0, 0
+        self.place = None
+        self.events = self.calls = 0
+        self.lost = self.lost_words = self.mended = self.unopened = 0
+        self.waited = self.left_out = 0
+        self.gaps = {}
+        # By function: calls, time charged, time charged with a frame of it open.
+        self.count, self.self_time, self.total = {}, {}, {}
+        self.outside = 0
+        # All that was ever charged; by function: frames open, and what `charged` was when
+        # the first of them was opened.
+        self.charged, self.open, self.since = 0, {}, {}
+
+    def push(self, function):
+        self.stack.append(function)
+        self.opened(function)
+
+    def pop(self):
+        self.closed(self.stack.pop())
+
+    def opened(self, function):
+        if self.open.get(function, 0) == 0:
+            self.since[function] = self.charged
+        self.open[function] = self.open.get(function, 0) + 1
+
+    def closed(self, function):
+        self.open[function] -= 1
+        if self.open[function] == 0:
+            gained = self.charged - self.since[function]
+            self.total[function] = self.total.get(function, 0) + gained
+
+    def change_stack(self, frames):
+        for function in self.stack:
+            self.closed(function)
+        self.stack = frames
+        for function in self.stack:
+            self.opened(function)
+
+    def charge(self, units):
+        self.charged += units
+        if self.stack:
+            top = self.stack[-1]
+            self.self_time[top] = self.self_time.get(top, 0) + units
+        else:
+            self.outside += units
+
+    def time_is(self, time):
+        passed = max(0, time - self.now)
+        self.now = time
+        left_out = min(passed, self.debt)
+        self.debt -= left_out
+        self.recent += passed - left_out
+        self.charge(passed - left_out)
+
+    def low_time_is(self, low):
+        """The time with these low 32 bits, from 2^24 before the last one on."""
+        earliest = self.now - 2**24
+        self.time_is(earliest + (low - earliest) % 2**32)
+
+    def settled(self):
+        self.recent = self.debt = 0
+
+    def event(self, function, is_return):
+        self.events += 1
+        if not is_return:
+            self.push(function)
+            self.calls += 1
+            self.count[function] = self.count.get(function, 0) + 1
+        elif not self.stack:
+            self.unopened += 1
+        else:
+            fits = (i for i in range(len(self.stack) - 1, -1, -1)
+                    if self.stack[i] in (function, UNKNOWN))
+            place = next(fits, None)
+            if place is None:
+                self.mended += 1
+            else:
+                self.mended += len(self.stack) - 1 - place
+                self.fall_to(place)
+        self.settled()
+
+    def fall_to(self, depth):
+        while len(self.stack) > depth:
+            self.pop()
+
+
+class Recording:
+    """All that a recording says."""
+
+    def __init__(self):
+        self.start, self.end = None, None
+        self.version = (1, 0)
+        self.processes, self.threads, self.windows = {}, {}, {}
+        self.names, self.symbols, self.stacks = {}, {}, {}
+        self.notices, self.warnings = [], []
+        self.words = 0
+        self.skipped = set()
+
+    def warn(self, text):
+        if len(self.warnings) < 1000:
+            self.warnings.append(text)
+
+    def warn_once(self, text):
+        if text not in self.skipped:
+            self.skipped.add(text)
+            self.warn(text)
+
+    def read(self, data):
+        for at, kind, payload in fmt.packets(data, self.warn):
+            self.packet(at, kind, payload)
+        if self.start is None:
+            self.warn("there is no start packet")
+        if self.end is None:
+            self.warn("the recording was cut off: it has no end packet")
+        elif self.end.get("words") not in (None, self.words):
+            self.warn(f"{self.words} words are there, of {self.end['words']}")
+
+    def packet(self, at, kind, payload):
+        if kind == 1:
+            self.take_start(at, payload)
+        elif kind == 2:
+            process = fmt.fields(payload, fmt.PROCESS_TAGS, self.warn)
+            self.processes.setdefault(process.get("id", 0), {}).update(process)
+        elif kind == 3:
+            self.chunk(at, payload)
+        elif kind == 4:
+            self.take_symbols(payload)
+        elif kind == 5:
+            thread = fmt.fields(payload, fmt.THREAD_TAGS, self.warn)
+            if "name" in thread:
+                self.names[thread.get("process", 0), thread.get("serial", 0)] = thread["name"]
+        elif kind == 6:
+            process = fmt.fields(payload, fmt.PROCESS_END_TAGS, self.warn)
+            self.processes.setdefault(process.get("id", 0), {}).update(process)
+        elif kind == 7:
+            self.notices.append(fmt.fields(payload, fmt.NOTICE_TAGS, self.warn))
+        elif kind == 8:
+            self.end = fmt.fields(payload, fmt.END_TAGS, self.warn)
+        else:
+            self.warn_once(f"packets of type {kind} were skipped")
+
+    def take_start(self, at, payload):
+        if self.start is not None:
+            self.warn(f"a second start packet at offset {at}")
+            return
+        self.start = fmt.fields(payload, {**fmt.START_TAGS, 1: ("version", "bytes")}, self.warn)
+        version = self.start.pop("version", b"")
+        if len(version) >= 4:
+            self.version = struct.unpack("<HH", version[:4])
+        else:
+            self.warn("the start packet has no version")
+        if self.version[0] > 1:
+            raise TooNew(f"format {self.version[0]}.{self.version[1]} is not known")
+        cost = self.start.get("hook_cost_ps")
+        if cost is not None:
+            self.start["hook_cost_ps"] = [n for (n,) in struct.iter_unpack("<Q", cost[:64])] \
+                if len(cost) >= 64 else None
+
+    def take_symbols(self, payload):
+        found = fmt.fields(payload, fmt.SYMBOLS_TAGS, self.warn)
+        for value in found.get("symbols", []):
+            if len(value) < 14:
+                self.warn("a symbol is cut off")
+                continue
+            site, size, line, length = struct.unpack_from("<IIIH", value)
+            name, file = value[14:14 + length], value[14 + length:]
+            if len(name) < length:
+                self.warn("a symbol is cut off")
+                continue
+            self.symbols.setdefault(found.get("process", 0), {})[site] = (
+                size, text_of(name), text_of(file) or None, line or None)
+
+    # ------------------------------------------------------------ chunks
+
+    def chunk(self, at, payload):
+        if len(payload) < fmt.CHUNK.size:
+            self.warn(f"chunk at offset {at}: its header is cut off")
+            return
+        names = ("process", "thread", "tid", "sequence", "first", "count", "time", "cpu_ns",
+                 "stack", "clock", "encoding", "flags", "words_bytes")
+        header = dict(zip(names, fmt.CHUNK.unpack_from(payload)))
+        if header["first"] > fmt.MAX_WORDS or header["count"] > fmt.MAX_WORDS:
+            self.warn(f"chunk at offset {at}: it claims more words than a chunk has")
+            return
+        self.words += header["count"]
+        key = header["process"], header["thread"]
+        thread = self.threads.get(key)
+        if thread is None:
+            thread = self.threads[key] = Thread(*key, header["tid"], header["time"])
+        self.note_place(at, thread, header)
+        thread.time_is(header["time"])
+        if header["first"] == 0 and header["stack"] != thread.stack_id:
+            self.switch(thread, thread.stack_id, header["stack"])
+        try:
+            words = fmt.words_of(header, payload[fmt.CHUNK.size:])
+        except fmt.Unreadable as why:
+            self.warn(f"chunk at offset {at}: {why}")
+            thread.lost_words += header["count"]
+            return
+        for item in fmt.items(words, header["clock"]):
+            if item[0] == "event":
+                _, word, time = item
+                if time is not None:
+                    thread.low_time_is(time)
+                thread.event(word >> 1, word & 1)
+            elif item[0] == "escape":
+                if not self.escape(thread, item, header["clock"]):
+                    self.warn_once(f"escapes of code {item[1]} were skipped")
+            else:
+                self.warn(f"chunk at offset {at}: the last {item[1]} words cannot be read")
+                thread.lost_words += item[1]
+
+    def note_place(self, at, thread, header):
+        """Says so when words are missing before this piece."""
+        place = header["sequence"], header["first"]
+        if thread.place is not None:
+            sequence, word, whole = thread.place
+            fits = place == ((sequence + 1) % 2**32, 0) or (place == (sequence, word) and not whole)
+            if not fits:
+                self.warn(f"chunk at offset {at}: words are missing before it: chunk {place[0]} "
+                          f"from word {place[1]} behind chunk {sequence} up to word {word}")
+        thread.place = header["sequence"], header["first"] + header["count"], header["flags"] & 1
+
+    def escape(self, thread, item, clock):
+        """Does what an escape says; False if it is not known or has too little payload."""
+        _, code, argument, payload = item
+        needed = {16: 2, 17: 6, 18: 4, 19: 2, 20: 1, 21: 3 + (clock == fmt.CYCLE_CLOCK), 22: 10}
+        if len(payload) < needed.get(code, 0):
+            return False
+        if code == 0:
+            thread.time_is(thread.now + argument)
+        elif code == 1:
+            thread.lost += 1
+        elif code in (2, 4):
+            thread.marks["vfork" if code == 4 else argument] = thread.stack_id, len(thread.stack)
+        elif code in (3, 5):
+            self.jump(thread, "vfork" if code == 5 else argument)
+        elif code == 6:
+            pass
+        elif code == 16:
+            thread.time_is(fmt.join(payload[:2]))
+        elif code == 17:
+            self.gap(thread, argument, payload)
+        elif code == 18:
+            self.switch(thread, fmt.join(payload[:2]), fmt.join(payload[2:4]))
+        elif code == 19:
+            self.new_stack(thread, fmt.join(payload[:2]))
+        elif code == 20:
+            self.catch(thread, payload[0] & 0x7FFFFFFF)
+        elif code == 21:
+            if clock == fmt.CYCLE_CLOCK:
+                thread.low_time_is(payload[3])
+            thread.event(("far", fmt.join(payload[:3])), argument & 1)
+        elif code == 22:
+            self.module(thread.process, payload)
+        elif code == 23:
+            self.names[thread.process, thread.serial] = text_of(fmt.packed(payload))
+        elif code != 24:
+            return False
+        return True
+
+    def jump(self, thread, key):
+        stack_id, depth = thread.marks.get(key, (thread.stack_id, len(thread.stack)))
+        if stack_id != thread.stack_id and self.stack_key(thread, stack_id) in self.stacks:
+            self.switch(thread, thread.stack_id, stack_id)
+        thread.fall_to(depth)
+        thread.settled()
+
+    @staticmethod
+    def catch(thread, site):
+        place = next((i for i in range(len(thread.stack) - 1, -1, -1) if thread.stack[i] == site), None)
+        if place is not None:
+            thread.fall_to(place + 1)
+        thread.settled()
+
+    @staticmethod
+    def stack_key(thread, stack_id):
+        """Stacks belong to the process, but each thread has one of its own, 0."""
+        return thread.process, stack_id, thread.serial if stack_id == 0 else 0
+
+    def switch(self, thread, left, entered):
+        if left != ABANDONED:
+            self.stacks[self.stack_key(thread, left)] = list(thread.stack)
+        thread.change_stack(self.stacks.pop(self.stack_key(thread, entered), []))
+        thread.stack_id = entered
+        thread.settled()
+
+    def new_stack(self, thread, stack_id):
+        self.stacks.pop(self.stack_key(thread, stack_id), None)
+        if stack_id == thread.stack_id:
+            thread.fall_to(0)
+        thread.settled()
+
+    @staticmethod
+    def gap(thread, reason, payload):
+        lost, units = fmt.join(payload[:2]), fmt.join(payload[4:6])
+        popped, pushed = payload[2] & 0x7FFFFFFF, payload[3] & 0x7FFFFFFF
+        times, spent = thread.gaps.get(reason, (0, 0))
+        thread.gaps[reason] = times + 1, spent + units
+        if reason in (1, 6, 7, 8):
+            thread.left_out += lost
+        else:
+            thread.lost += lost
+        if reason in (4, 5):
+            thread.waited += units
+        back = min(units, thread.recent)
+        thread.charge(-back)
+        thread.recent -= back
+        thread.debt += units - back
+        thread.unopened += max(0, popped - len(thread.stack))
+        thread.fall_to(max(0, len(thread.stack) - popped))
+        # No honest thread has more frames than its stack has bytes for.
+        for _ in range(min(pushed, 1 << 20)):
+            thread.push(UNKNOWN)
+        if popped or pushed:
+            thread.recent = 0
+
+    def module(self, process, payload):
+        size = payload[9] & 0x7FFFFFFF
+        if not payload[0] & 0x7FFFFFFF:
+            return
+        first = payload[1] & 0x7FFFFFFF
+        texts = payload[10:]
+        build_id = b"".join(word.to_bytes(4, "little")[:3] for word in texts[:(size + 2) // 3])
+        self.windows.setdefault(process, {})[first] = {
+            "process": process, "first_site": first, "sites": payload[2] & 0x7FFFFFFF,
+            "address": fmt.join(payload[3:6]), "bias": fmt.join(payload[6:9]),
+            "build_id": build_id[:size].hex(), "path": text_of(fmt.packed(texts[(size + 2) // 3:])),
+        }
+
+    # ------------------------------------------------------------ functions
+
+    def function(self, process, word):
+        """What names a function: (name, module, address in the file, file, line)."""
+        if word == UNKNOWN:
+            return UNKNOWN, None, None, None, None
+        if isinstance(word, tuple):
+            return f"{word[1]:#x}", None, None, None, None
+        window = next((w for w in self.windows.get(process, {}).values()
+                       if w["first_site"] <= word < w["first_site"] + w["sites"]), None)
+        path, address = None, None
+        if window is not None:
+            path = window["path"]
+            base = window["address"] - window["bias"] - window["first_site"]
+            address = (base + word) % 2**64
+        for site, (size, name, file, line) in self.symbols.get(process, {}).items():
+            if site <= word < site + max(size, 1):
+                start = None if address is None else (address - (word - site)) % 2**64
+                return name, path, start, file, line
+        name = f"site {word:#x}" if path is None else f"{path.rsplit('/', 1)[-1]}+{address:#x}"
+        return name, path, address, None, None
+
+    def functions_of(self, thread):
+        """Sites of one function added up. Frames of both at once are rare enough that total
+        times of such are not taken apart."""
+        out = {}
+        for function in list(thread.open):
+            if thread.open[function]:
+                gained = thread.charged - thread.since[function]
+                thread.total[function] = thread.total.get(function, 0) + gained
+        for function in {**thread.count, **thread.self_time, **thread.total}:
+            name, module, address, file, line = self.function(thread.process, function)
+            entry = out.setdefault((name, module, address), {
+                "name": name, "module": module, "address": address, "file": file, "line": line,
+                "calls": 0, "self": 0, "total": 0})
+            entry["calls"] += thread.count.get(function, 0)
+            entry["self"] += thread.self_time.get(function, 0)
+            entry["total"] += thread.total.get(function, 0)
+        return sorted(out.values(), key=lambda entry: (-entry["total"], entry["name"]))
+
+    def as_json(self):
+        threads = []
+        for key in sorted(self.threads):
+            thread = self.threads[key]
+            threads.append({
+                "process": thread.process, "serial": thread.serial, "tid": thread.tid,
+                "pid": self.processes.get(thread.process, {}).get("pid"),
+                "name": self.names.get(key), "events": thread.events, "calls": thread.calls,
+                "lost_events": thread.lost, "left_out": thread.left_out, "lost_words": thread.lost_words,
+                "mended": thread.mended, "unopened": thread.unopened, "open": len(thread.stack),
+                "waited": thread.waited, "outside": thread.outside,
+                "gaps": [{"reason": GAPS.get(reason, reason), "times": times, "units": units}
+                         for reason, (times, units) in sorted(thread.gaps.items())],
+                "functions": self.functions_of(thread),
+            })
+        return {
+            "version": "{}.{}".format(*self.version), "start": self.start, "end": self.end,
+            "processes": [self.processes[key] for key in sorted(self.processes)],
+            "modules": [window for process in sorted(self.windows)
+                        for _, window in sorted(self.windows[process].items())],
+            "open_on_stacks_left": sum(len(frames) for frames in self.stacks.values()),
+            "threads": threads, "notices": self.notices, "warnings": self.warnings,
+        }
+
+
+def read(data):
+    """A recording's bytes as the structure that is printed."""
+    recording = Recording()
+    recording.read(data)
+    return recording.as_json()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("file", help="the recording; - for standard input")
+    path = parser.parse_args().file
+    if path == "-":
+        data = sys.stdin.buffer.read()
+    else:
+        with open(path, "rb") as file:
+            data = file.read()
+    try:
+        json.dump(read(data), sys.stdout, indent=1)
+    except TooNew as why:
+        sys.exit(f"{path}: {why}")
+    print()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,243 @@
+"""The bytes of a teeperf recording taken apart: packets, fields, chunks, words.
+
+Sections 1 to 6 of docs/format.md; what the words mean is in read_recording.py.
+"""
+
+import struct
+import subprocess
+import zlib
+
+MAX_PAYLOAD = 1 << 20
+MAX_WORDS = 16384
+MAX_BYTES = 147456
+HEADER = struct.Struct("<4sHHIII")
+FIELD = struct.Struct("<HHI")
+CHUNK = struct.Struct("<IIIIIIQQQBBHI")
+TICK_CLOCK, CYCLE_CLOCK = 1, 2
+
+# Tags of fields by type of packet (section 4): name in the output, and kind of value.
+START_TAGS = {
+    2: ("writer", "text"), 3: ("clock", "number"), 4: ("hz", "number"), 5: ("period", "number"),
+    6: ("clock_reason", "text"), 7: ("clock_start", "number"), 8: ("wall_ns", "number"),
+    9: ("arguments", "texts"), 10: ("host", "text"), 11: ("system", "text"),
+    12: ("machine", "text"), 13: ("processor", "text"), 14: ("processors", "number"),
+    15: ("on_full", "number"), 16: ("directory", "text"), 17: ("hook_cost_ps", "bytes"),
+}
+PROCESS_TAGS = {
+    1: ("id", "number"), 2: ("pid", "number"), 3: ("parent_pid", "number"),
+    4: ("executable", "text"), 5: ("arguments", "texts"), 6: ("time", "number"),
+    7: ("exec_of", "number"),
+}
+PROCESS_END_TAGS = {
+    1: ("id", "number"), 2: ("end_time", "number"), 3: ("exit_status", "signed"),
+    4: ("signal", "number"),
+}
+THREAD_TAGS = {
+    1: ("process", "number"), 2: ("serial", "number"), 3: ("tid", "number"), 4: ("name", "text"),
+}
+SYMBOLS_TAGS = {1: ("process", "number"), 2: ("first_site", "number"), 3: ("symbols", "list")}
+NOTICE_TAGS = {1: ("level", "number"), 2: ("text", "text"), 3: ("process", "number")}
+END_TAGS = {
+    1: ("time", "number"), 2: ("words", "number"), 3: ("exit_status", "signed"),
+    4: ("signal", "number"), 5: ("reason", "text"), 6: ("recorder_cpu_ns", "number"),
+}
+
+
+class Unreadable(Exception):
+    """A chunk whose words cannot be had."""
+
+
+def text_of(value):
+    return value.decode("utf-8", "replace")
+
+
+# ---------------------------------------------------------------- packets and fields
+
+
+def packets(data, warn):
+    """Offset, type and payload of each packet, in order (section 2)."""
+    at, expected, damaged = 0, None, None
+    while at < len(data):
+        packet = packet_at(data, at)
+        if packet is None:
+            damaged = at if damaged is None else damaged
+            at = data.find(b"TPRF", at + 1)
+            if at < 0:
+                break
+            continue
+        if damaged is not None:
+            warn(f"{at - damaged} bytes from offset {damaged} on are damaged")
+            damaged = None
+        kind, sequence, payload = packet
+        if expected is not None and sequence != expected:
+            warn(f"before offset {at}: packet {sequence} follows packet {(expected - 1) % 2**32}")
+        expected = (sequence + 1) % 2**32
+        yield at, kind, payload
+        at += HEADER.size + len(payload)
+    if damaged is not None:
+        warn(f"the last {len(data) - damaged} bytes, from offset {damaged} on, are no packet")
+
+
+def packet_at(data, at):
+    """Type, sequence number and payload, if a packet is there."""
+    if at + HEADER.size > len(data):
+        return None
+    sync, kind, _, length, sequence, checksum = HEADER.unpack_from(data, at)
+    start = at + HEADER.size
+    if sync != b"TPRF" or length > MAX_PAYLOAD or start + length > len(data):
+        return None
+    payload = data[start:start + length]
+    if zlib.crc32(payload, zlib.crc32(data[at:at + 16])) != checksum:
+        return None
+    return kind, sequence, payload
+
+
+def fields(payload, tags, warn):
+    """The known fields by name (section 3)."""
+    found, at = {}, 0
+    while at < len(payload):
+        if at + FIELD.size > len(payload):
+            warn(f"a field at byte {at} of a payload is cut off")
+            break
+        tag, _, length = FIELD.unpack_from(payload, at)
+        value = payload[at + FIELD.size:at + FIELD.size + length]
+        if len(value) < length:
+            warn(f"a field at byte {at} of a payload is cut off")
+            break
+        at += FIELD.size + length
+        if tag not in tags:
+            continue
+        name, kind = tags[tag]
+        if kind in ("texts", "list"):
+            found.setdefault(name, []).append(text_of(value) if kind == "texts" else value)
+        elif kind in ("number", "signed"):
+            if len(value) <= 8:
+                found[name] = int.from_bytes(value.ljust(8, b"\0"), "little", signed=kind == "signed")
+        else:
+            found[name] = text_of(value) if kind == "text" else value
+    return found
+
+
+# ---------------------------------------------------------------- chunks and words
+
+
+def decompress(data):
+    """What one zstd frame holds, if it is not more than a chunk may have."""
+    try:
+        import zstandard
+    except ImportError:
+        done = subprocess.run(["zstd", "-d", "-c"], input=data, capture_output=True, check=False)
+        if done.returncode != 0:
+            raise Unreadable("its data does not decompress") from None
+        out = done.stdout
+    else:
+        try:
+            with zstandard.ZstdDecompressor().stream_reader(data) as reader:
+                out = reader.read(MAX_BYTES + 1)
+        except zstandard.ZstdError:
+            raise Unreadable("its data does not decompress") from None
+    if len(out) > MAX_BYTES:
+        raise Unreadable("its data decompresses to too much")
+    return out
+
+
+def words_of(header, data):
+    """The words of a chunk packet (section 5)."""
+    if header["clock"] not in (TICK_CLOCK, CYCLE_CLOCK):
+        raise Unreadable(f"clock {header['clock']} is not known")
+    encoding = header["encoding"]
+    if encoding == 0:
+        words = as_words(data)
+    elif encoding == 1:
+        words = as_words(decompress(data))
+    elif encoding == 2:
+        words = join_planes(header, decompress(data))
+    else:
+        raise Unreadable(f"encoding {encoding} is not known")
+    if len(words) != header["count"]:
+        raise Unreadable(f"it has {len(words)} words, not {header['count']}")
+    return words
+
+
+def as_words(data):
+    if len(data) % 4:
+        raise Unreadable("its data is not whole words")
+    return [word for (word,) in struct.iter_unpack("<I", data)]
+
+
+def join_planes(header, data):
+    """Puts the time words of the second plane behind the events of the first."""
+    if header["words_bytes"] > len(data):
+        raise Unreadable("its first plane is cut off")
+    plane = as_words(data[:header["words_bytes"]])
+    times = iter(data[header["words_bytes"]:])
+    time = header["time"] % 2**32
+    words, at = [], 0
+    while at < len(plane):
+        word = plane[at]
+        size = 1
+        if word >= 0xE0000000 and word >> 24 & 31 >= 16 and at + 1 < len(plane):
+            size = 2 + (plane[at + 1] & 0x7FFFFFFF if plane[at + 1] >> 31 else 0)
+        words += plane[at:at + size]
+        at += size
+        if 2 <= word < 0xE0000000 and len(words) < header["count"]:
+            time = (time + leb128(times)) % 2**32
+            words.append(time)
+    return words
+
+
+def leb128(octets):
+    value = 0
+    for shift in range(0, 35, 7):
+        octet = next(octets, None)
+        if octet is None:
+            break
+        value |= (octet & 0x7F) << shift
+        if octet < 0x80:
+            return value
+    raise Unreadable("its second plane is cut off")
+
+
+def join(words):
+    """Value of two or three payload words."""
+    return sum((word & 0x7FFFFFFF) << 31 * i for i, word in enumerate(words)) % 2**64
+
+
+def packed(words):
+    """Bytes of payload words, three in each, without zeros at the end."""
+    return b"".join(word.to_bytes(4, "little")[:3] for word in words).rstrip(b"\0")
+
+
+def items(words, clock):
+    """Events and escapes of a piece (section 6): ("event", word, time word) or
+    ("escape", code, argument, payload); at last ("lost", number of words) if the rest of
+    the piece cannot be read."""
+    at = 0
+    while at < len(words):
+        word = words[at]
+        if word < 2:
+            yield "lost", len(words) - at
+            return
+        if word < 0xE0000000:
+            if clock == TICK_CLOCK:
+                yield "event", word, None
+                at += 1
+                continue
+            if at + 1 == len(words):
+                yield "lost", 1
+                return
+            yield "event", word, words[at + 1]
+            at += 2
+            continue
+        code, argument = word >> 24 & 31, word & 0xFFFFFF
+        if code < 16:
+            yield "escape", code, argument, []
+            at += 1
+            continue
+        count = words[at + 1] if at + 1 < len(words) else 0
+        size = count & 0x7FFFFFFF
+        if not count >> 31 or at + 2 + size > len(words):
+            yield "lost", len(words) - at
+            return
+        yield "escape", code, argument, words[at + 2:at + 2 + size]
+        at += 2 + size
