@@ -1,0 +1,32 @@
+//! Any bytes as an ELF file: its functions, their names, and where they are defined.
+
+#![no_main]
+
+use std::path::Path;
+use teeperf_symbols::{Functions, Lines, Search, demangle};
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let path = Path::new("file");
+    let search = Search { debug_folders: Vec::new(), build_id: None };
+    let mut starts = vec![0, 0x1000, u64::MAX];
+    if let Ok(functions) = Functions::from_bytes(path, bytes.to_vec(), &search) {
+        let mut last = None;
+        for found in functions.iter() {
+            assert!(last < Some(found.start), "sorted, one for each address");
+            last = Some(found.start);
+            if found.size > 0 {
+                let at = functions.at(found.start).expect("a function is found at its start");
+                assert_eq!(at.start, found.start);
+            }
+            if starts.len() < 100 {
+                demangle(&found.name);
+                starts.push(found.start);
+            }
+        }
+    }
+    if let Ok(lines) = Lines::from_bytes(path, bytes.to_vec(), &search)
+        && let Ok(found) = lines.definitions(&starts)
+    {
+        assert_eq!(found.len(), starts.len());
+    }
+});
