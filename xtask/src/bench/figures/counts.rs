@@ -1,0 +1,151 @@
+//! Whether calls are counted exactly: function by function against callgrind, which counts
+//! by simulating the processor.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use super::Figure;
+use crate::bench::lab::Lab;
+use crate::bench::report::Report;
+use crate::bench::table::{Limit, Row};
+use crate::commands::works;
+
+pub(crate) const FIGURE: Figure = Figure {
+    name: "counts",
+    title: "Counts of calls, beside callgrind",
+    method: "sqlite3's speed test, the same binary under `valgrind --tool=callgrind` without the \
+             recorder and under `teeperf record`. It is built with `-fno-inline -fno-ipa-icf`, \
+             so that every function that is entered is called as a function of its own, which \
+             is all that callgrind can see; copies that gcc makes of a function (`.constprop`, \
+             `.isra`, `.part`) count as that function, as their hooks say. A function that is \
+             not hooked, such as one of the C library, is left out.",
+    measure,
+};
+
+fn measure(lab: &Lab) -> Result<Vec<Row>> {
+    if !works("valgrind", &["--version"]) {
+        bail!("valgrind is not installed");
+    }
+    let program = lab.speedtest_without_inlining()?;
+    let arguments = ["--size", lab.size("5", "1"), "--memdb"];
+    let counts_file = lab.scratch("callgrind.out");
+    let mut callgrind = Command::new("valgrind");
+    callgrind.args(["-q", "--tool=callgrind", "--compress-strings=no", "--compress-pos=no"]);
+    callgrind.arg(format!("--callgrind-out-file={}", counts_file.display()));
+    lab.run(callgrind.arg(&program).args(arguments))?;
+    let recording = lab.scratch("counts.teeperf");
+    lab.run(lab.record(&recording, &[]).arg(&program).args(arguments))?;
+
+    let text = std::fs::read_to_string(&counts_file)?;
+    let mut theirs = callgrind_calls(&text)?;
+    let hooked = hooked_functions(&text);
+    theirs.retain(|name, _| hooked.contains_key(name));
+    let mut ours = BTreeMap::<String, u64>::new();
+    for function in Report::of(lab, &recording)?.functions {
+        *ours.entry(original(&function.name).to_owned()).or_default() += function.calls;
+    }
+    let differences = differences(&ours, &theirs);
+    write_comparison(&lab.scratch("counts.txt"), &ours, &theirs)?;
+    for line in differences.iter().take(20) {
+        eprintln!("{line}");
+    }
+    let calls: u64 = ours.values().sum();
+    let told = format!("{} functions, {calls} calls", ours.len());
+    Ok(vec![
+        Row::new("sqlite3", "functions whose calls differ", told)
+            .beside(format!(
+                "callgrind {} functions, {} calls",
+                theirs.len(),
+                theirs.values().sum::<u64>()
+            ))
+            .limit(Limit::AtMost(0.0), Some(differences.len() as f64), "functions"),
+    ])
+}
+
+/// Calls of each function: sums of the `calls=` lines behind its `cfn=`
+/// (callgrind's output format, "Callgrind Format Specification", Valgrind manual).
+fn callgrind_calls(text: &str) -> Result<BTreeMap<String, u64>> {
+    let mut calls = BTreeMap::<String, u64>::new();
+    let mut callee = None;
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix("cfn=") {
+            callee = Some(original(name));
+        } else if let Some(rest) = line.strip_prefix("calls=") {
+            let count = rest.split(' ').next().unwrap_or_default();
+            let count: u64 = count.parse().with_context(|| format!("calls={rest}"))?;
+            let name = callee.take().context("calls= without cfn=")?;
+            *calls.entry(name.to_owned()).or_default() += count;
+        }
+    }
+    Ok(calls)
+}
+
+/// Functions that call the entry hook.
+fn hooked_functions(text: &str) -> BTreeMap<String, ()> {
+    let mut hooked = BTreeMap::new();
+    let mut caller = "";
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix("fn=") {
+            caller = original(name);
+        } else if line.starts_with("cfn=__cyg_profile_func_enter") {
+            hooked.insert(caller.to_owned(), ());
+        }
+    }
+    hooked
+}
+
+/// A function's name without what gcc adds to copies of it, and callgrind to recursion.
+fn original(name: &str) -> &str {
+    name.split(['.', '\'']).next().unwrap_or(name)
+}
+
+fn differences(ours: &BTreeMap<String, u64>, theirs: &BTreeMap<String, u64>) -> Vec<String> {
+    let names: std::collections::BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
+    let differing = names.into_iter().filter(|name| ours.get(*name) != theirs.get(*name));
+    differing
+        .map(|name| format!("{name}: ours {:?}, callgrind {:?}", ours.get(name), theirs.get(name)))
+        .collect()
+}
+
+fn write_comparison(
+    path: &Path,
+    ours: &BTreeMap<String, u64>,
+    theirs: &BTreeMap<String, u64>,
+) -> Result<()> {
+    let mut text = String::from("function\tteeperf\tcallgrind\n");
+    for (name, calls) in ours {
+        let counted = theirs.get(name).copied().unwrap_or_default();
+        text += &format!("{name}\t{calls}\t{counted}\n");
+    }
+    std::fs::write(path, text).with_context(|| path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "fn=main\n0 3\ncfn=__cyg_profile_func_enter\ncalls=1 0\n0 1\n\
+                        cfn=work.constprop.0\ncalls=5 0\n0 10\ncfn=strlen\ncalls=7 0\n0 1\n\
+                        fn=work.constprop.0\ncfn=__cyg_profile_func_enter\ncalls=9 0\n0 1\n\
+                        cfn=work'2\ncalls=4 0\n0 10\n";
+
+    #[test]
+    fn calls_are_summed_over_copies_and_recursion() {
+        let calls = callgrind_calls(TEXT).unwrap();
+        assert_eq!(calls["work"], 9);
+        assert_eq!(calls["strlen"], 7);
+        let hooked = hooked_functions(TEXT);
+        assert!(hooked.contains_key("work") && hooked.contains_key("main"));
+        assert!(!hooked.contains_key("strlen"));
+    }
+
+    #[test]
+    fn a_difference_is_told() {
+        let ours = BTreeMap::from([("a".to_owned(), 1), ("b".to_owned(), 2)]);
+        let theirs = BTreeMap::from([("a".to_owned(), 1), ("b".to_owned(), 3)]);
+        assert_eq!(differences(&ours, &theirs), ["b: ours Some(2), callgrind Some(3)"]);
+    }
+}

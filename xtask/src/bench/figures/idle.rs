@@ -1,0 +1,40 @@
+//! What hooks cost while nobody records.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::Figure;
+use crate::bench::hooks::Hooks;
+use crate::bench::lab::Lab;
+use crate::bench::measure::Trials;
+use crate::bench::table::{Limit, Row};
+
+pub(crate) const FIGURE: Figure = Figure {
+    name: "idle",
+    title: "Hooks that are not recorded",
+    method: "`calls.c` built with `teeperf cc` and run without the recorder, beside the same \
+             linked with `bench/programs/empty_hook.c`, whose functions return at once.",
+    measure,
+};
+
+fn measure(lab: &Lab) -> Result<Vec<Row>> {
+    let n = lab.size("38", "27");
+    let [ours, empty, plain] = [Hooks::Teeperf, Hooks::Empty, Hooks::None]
+        .map(|hooks| lab.program(hooks, "programs/calls.c", &[]));
+    let (ours, empty, plain) = (ours?, empty?, plain?);
+    let run = |program| lab.run(Command::new(program).arg(n))?.number("cpu_ns");
+    let trials = Trials::run(
+        lab.rounds(7),
+        vec![
+            ("ours", Box::new(|| run(&ours))),
+            ("empty hook", Box::new(|| run(&empty))),
+            ("no hooks", Box::new(|| run(&plain))),
+        ],
+    )?;
+    Ok(vec![
+        Row::new("idle", "hooks not recorded", trials.medians(&["ours"], "ns"))
+            .beside(trials.medians(&["empty hook", "no hooks"], "ns"))
+            .limit(Limit::AtMost(1.15), trials.ratio("ours", "empty hook"), "×"),
+    ])
+}

@@ -1,0 +1,93 @@
+//! Whether shares are true where it is known what they are.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::Figure;
+use crate::bench::hooks::Hooks;
+use crate::bench::lab::Lab;
+use crate::bench::measure::median;
+use crate::bench::report::Report;
+use crate::bench::table::{Limit, Row, digits};
+
+pub(crate) const FIGURE: Figure = Figure {
+    name: "known-work",
+    title: "Known work of 5 ns to 10 µs a call",
+    method: "`bench/programs/known_work.c`: functions that do a known amount of work a call, \
+             mixed. The truth is each one's time alone in the unhooked program, times the calls \
+             made. Compared are the functions' shares in the time of all of them, in points of a \
+             hundred. The function of 5 ns need only have its true share in the interval that \
+             the report prints.",
+    measure,
+};
+
+const LONG: [(&str, f64); 4] =
+    [("work_20ns", 5000.0), ("work_100ns", 1000.0), ("work_1us", 100.0), ("work_10us", 10.0)];
+const SHORT: [(&str, f64); 2] = [("work_5ns", 20000.0), ("work_1us", 100.0)];
+
+fn measure(lab: &Lab) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for clock in ["tick", "cycle"] {
+        let rounds: Vec<Outcome> =
+            (0..lab.rounds(3)).map(|_| shares(lab, clock, "long", &LONG)).collect::<Result<_>>()?;
+        let worst = median(&rounds.iter().map(Outcome::worst).collect::<Vec<_>>());
+        let id = format!("long-{clock}");
+        rows.push(
+            Row::new(&id, &format!("{clock}: 20 ns to 10 µs"), rounds[0].told())
+                .beside(rounds[0].truth())
+                .limit(Limit::AtMost(1.0), Some(worst), "points"),
+        );
+        let outcome = shares(lab, clock, "short", &SHORT)?;
+        let [low, _, high] = outcome.seen[0];
+        let outside = (low - outcome.true_shares[0]).max(outcome.true_shares[0] - high).max(0.0);
+        let id = format!("short-{clock}");
+        let told = format!("{}; interval {} to {} %", outcome.told(), digits(low), digits(high));
+        rows.push(
+            Row::new(&id, &format!("{clock}: 5 ns, outside of the interval by"), told)
+                .beside(outcome.truth())
+                .limit(Limit::AtMost(0.0), Some(outside), "points"),
+        );
+    }
+    Ok(rows)
+}
+
+struct Outcome {
+    names: Vec<&'static str>,
+    true_shares: Vec<f64>,
+    seen: Vec<[f64; 3]>,
+}
+
+impl Outcome {
+    fn worst(&self) -> f64 {
+        let pairs = self.seen.iter().zip(&self.true_shares);
+        pairs.map(|(seen, truth)| (seen[1] - truth).abs()).fold(0.0, f64::max)
+    }
+
+    fn told(&self) -> String {
+        let pairs = self.names.iter().zip(&self.seen);
+        let told = pairs.map(|(name, seen)| format!("{name} {} %", digits(seen[1])));
+        told.collect::<Vec<_>>().join(", ")
+    }
+
+    fn truth(&self) -> String {
+        let told = self.true_shares.iter().map(|share| format!("{} %", digits(*share)));
+        format!("truth {}", told.collect::<Vec<_>>().join(", "))
+    }
+}
+
+fn shares(lab: &Lab, clock: &str, mix: &str, functions: &[(&'static str, f64)]) -> Result<Outcome> {
+    let source = "programs/known_work.c";
+    let [plain, ours] = [Hooks::None, Hooks::Teeperf].map(|hooks| lab.program(hooks, source, &[]));
+    let (plain, ours) = (plain?, ours?);
+    let alone = lab.run(Command::new(plain).arg("truth"))?;
+    let work = |&(name, calls): &(&str, f64)| Ok(alone.number(name)? * calls);
+    let work: Vec<f64> = functions.iter().map(work).collect::<Result<_>>()?;
+    let recording = lab.scratch("known_work.teeperf");
+    let mut record = lab.record(&recording, &["--clock", clock]);
+    lab.run(record.arg(ours).args([mix, lab.size("3", "0.5")]))?;
+    let names: Vec<&str> = functions.iter().map(|(name, _)| *name).collect();
+    let seen = Report::of(lab, &recording)?.shares(&names)?;
+    let all: f64 = work.iter().sum();
+    Ok(Outcome { names, true_shares: work.iter().map(|own| 100.0 * own / all).collect(), seen })
+}

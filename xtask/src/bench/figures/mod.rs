@@ -1,0 +1,54 @@
+//! The figures, one file each: what is measured and against what. How to run, build and
+//! tell is elsewhere.
+
+mod beat;
+mod bytes;
+mod counts;
+mod cycle;
+mod hot_path;
+mod idle;
+mod kernels;
+mod known_work;
+mod memory;
+mod prompt;
+mod real_programs;
+mod replay;
+mod sort;
+mod threads;
+mod whole;
+
+use anyhow::Result;
+
+use super::lab::Lab;
+use super::table::Row;
+
+/// Something that is measured.
+pub(crate) struct Figure {
+    /// What the user types.
+    pub(crate) name: &'static str,
+    /// Heading.
+    pub(crate) title: &'static str,
+    /// How it is measured, a paragraph.
+    pub(crate) method: &'static str,
+    /// Measures it.
+    pub(crate) measure: fn(&Lab) -> Result<Vec<Row>>,
+}
+
+/// All of them, in the order of the document.
+pub(crate) const FIGURES: &[Figure] = &[
+    hot_path::FIGURE,
+    cycle::FIGURE,
+    threads::FIGURE,
+    idle::FIGURE,
+    whole::FIGURE,
+    kernels::FIGURE,
+    bytes::FIGURE,
+    prompt::FIGURE,
+    replay::FIGURE,
+    memory::FIGURE,
+    known_work::FIGURE,
+    beat::FIGURE,
+    sort::FIGURE,
+    counts::FIGURE,
+    real_programs::FIGURE,
+];

@@ -1,0 +1,107 @@
+//! What `teeperf report --json` says of a recording, as far as figures look at it.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::lab::Lab;
+
+/// A report.
+pub(crate) struct Report {
+    /// Calls and returns.
+    pub(crate) events: f64,
+    /// Calls and returns known to be lost.
+    pub(crate) lost: u64,
+    /// Frames that replay had to mend.
+    pub(crate) mended: u64,
+    /// Functions that were called.
+    pub(crate) functions: Vec<Function>,
+}
+
+/// A function in a report.
+pub(crate) struct Function {
+    /// Name.
+    pub(crate) name: String,
+    /// Times it was entered.
+    pub(crate) calls: u64,
+    /// Time in itself, nanoseconds: least, shown, most.
+    pub(crate) own: [f64; 3],
+}
+
+impl Report {
+    /// Reads a recording as a user does.
+    pub(crate) fn of(lab: &Lab, recording: &Path) -> Result<Self> {
+        let mut command = Command::new(&lab.teeperf);
+        let ran = lab.run(command.args(["report", "--json"]).arg(recording))?;
+        let json: Value = serde_json::from_str(&ran.out).context("report --json")?;
+        let health = |name: &str| {
+            json["health"][name].as_u64().with_context(|| format!("no health.{name} in the report"))
+        };
+        let list = json["functions"].as_array().context("no functions in the report")?;
+        let functions = list.iter().map(function).collect::<Result<_>>()?;
+        Ok(Self {
+            events: health("events")? as f64,
+            lost: health("lost")?,
+            mended: health("mended")?,
+            functions,
+        })
+    }
+
+    /// The function of this name.
+    pub(crate) fn function(&self, name: &str) -> Result<&Function> {
+        let mut found = self.functions.iter().filter(|function| function.name == name);
+        found.next().with_context(|| format!("{name} is not in the report"))
+    }
+
+    /// Shares of these functions in the time of all of them, percent: least, shown, most.
+    pub(crate) fn shares(&self, names: &[&str]) -> Result<Vec<[f64; 3]>> {
+        let own: Vec<[f64; 3]> =
+            names.iter().map(|name| Ok(self.function(name)?.own)).collect::<Result<_>>()?;
+        let shares = (0..own.len()).map(|i| {
+            let others = |bound: usize| -> f64 {
+                own.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, own)| own[bound]).sum()
+            };
+            let share = |bound: usize, of_others: usize| {
+                100.0 * own[i][bound] / (own[i][bound] + others(of_others)).max(f64::MIN_POSITIVE)
+            };
+            [share(0, 2), share(1, 1), share(2, 0)]
+        });
+        Ok(shares.collect())
+    }
+}
+
+fn function(json: &Value) -> Result<Function> {
+    let name = json["name"].as_str().context("a function without a name")?.to_owned();
+    let calls = json["calls"].as_u64().with_context(|| format!("{name} without calls"))?;
+    let time = |field: &str| {
+        json[field].as_f64().with_context(|| format!("no {field} of {name} in the report"))
+    };
+    let own = [time("self_low")?, time("self")?, time("self_high")?];
+    Ok(Function { calls, own, name })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_of_the_named_functions() {
+        let function = |name: &str, own| Function { name: name.into(), calls: 1, own };
+        let report = Report {
+            events: 0.0,
+            lost: 0,
+            mended: 0,
+            functions: vec![
+                function("a", [20.0, 30.0, 40.0]),
+                function("b", [60.0, 70.0, 80.0]),
+                function("main", [900.0; 3]),
+            ],
+        };
+        let shares = report.shares(&["a", "b"]).unwrap();
+        assert_eq!(shares[0], [20.0, 30.0, 40.0]);
+        assert_eq!(shares[1], [60.0, 70.0, 80.0]);
+        assert!(report.shares(&["missing"]).is_err());
+    }
+}

@@ -1,0 +1,36 @@
+//! `cargo xtask`: the only door to the project's tests and benchmarks, for people and for
+//! CI alike. It starts other programs and judges their exit status; what is tested or
+//! measured stands elsewhere.
+
+mod bench;
+mod commands;
+mod fuzz;
+mod steps;
+mod test;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Tests and benchmarks of teeperf")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Format, lints, licences, tests of every kind, and a short fuzz
+    Test(test::Arguments),
+    /// Runs every fuzz target for a short time
+    Fuzz(fuzz::Arguments),
+    /// Measures the figures and writes docs/performance.md
+    Bench(bench::Arguments),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Arguments::parse().task {
+        Task::Test(arguments) => test::run(&arguments),
+        Task::Fuzz(arguments) => fuzz::run(&arguments),
+        Task::Bench(arguments) => bench::run(&arguments),
+    }
+}

@@ -1,0 +1,102 @@
+//! `cargo xtask test`: everything that must hold before a change lands. Every cargo step
+//! builds the same profile with the same features, so that nothing is compiled twice.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::commands::{self, cargo, root, works};
+use crate::steps::{Outcome, Steps};
+
+/// How long each fuzz target runs.
+const FUZZ_SECONDS: u32 = 20;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Leaves out what takes long: documentation tests, browser tests, fuzzing
+    #[arg(long)]
+    quick: bool,
+}
+
+/// Runs all steps; an error when one of them failed.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let mut steps = Steps::default();
+    steps.run("format", || passed(cargo().args(["fmt", "--all", "--check"])));
+    steps.run("lints", || {
+        let lint = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+        passed(cargo().args(lint))
+    });
+    steps.run("licences and sources", || deny(&["bans", "licenses", "sources"]));
+    steps.run("advisories", || deny(&["advisories"]));
+    steps.run("unit and property tests", || cargo_tests(&["--lib", "--bins"]));
+    steps.run("scenario tests", || cargo_tests(&["--test", "*"]));
+    steps.run("reader in Python", python_reader);
+    if !arguments.quick {
+        steps.run("documentation tests", || passed(cargo().args(["test", "--workspace", "--doc"])));
+        steps.run("page in a browser", browser);
+        steps.run("words and packets under Miri", miri);
+        steps.run("fuzz targets, for a short time", || crate::fuzz::all(FUZZ_SECONDS, &[]));
+    }
+    steps.finish()
+}
+
+fn passed(command: &mut Command) -> Result<Outcome> {
+    commands::run(command)?;
+    Ok(Outcome::Passed)
+}
+
+fn deny(checks: &[&str]) -> Result<Outcome> {
+    if !works("cargo", &["deny", "--version"]) {
+        return Ok(Outcome::Skipped("cargo-deny is not installed".into()));
+    }
+    if checks.contains(&"advisories") && !works("cargo", &["deny", "fetch", "db"]) {
+        return Ok(Outcome::Skipped("the advisory database cannot be reached".into()));
+    }
+    passed(cargo().args(["deny", "--all-features", "check"]).args(checks))
+}
+
+fn cargo_tests(kinds: &[&str]) -> Result<Outcome> {
+    let runner: &[&str] =
+        if works("cargo", &["nextest", "--version"]) { &["nextest", "run"] } else { &["test"] };
+    passed(cargo().args(runner).args(["--workspace", "--no-fail-fast"]).args(kinds))
+}
+
+/// Undefined behaviour, where it can be looked for: the crate that both sides trust.
+fn miri() -> Result<Outcome> {
+    if !works("cargo", &["+nightly", "miri", "--version"]) {
+        return Ok(Outcome::Skipped("Miri is not installed for a nightly compiler".into()));
+    }
+    let mut miri = Command::new("cargo");
+    miri.args(["+nightly", "miri", "test", "-p", "teeperf-wire"]).current_dir(root());
+    // Properties are tried with few cases: Miri is some hundred times slower.
+    miri.env("MIRIFLAGS", "-Zmiri-disable-isolation").env("PROPTEST_CASES", "8");
+    passed(&mut miri)
+}
+
+/// The reader written from docs/format.md alone, under `TEEPERF_PYTHON` where that is set.
+fn python_reader() -> Result<Outcome> {
+    let folder = root().join("tests/reader");
+    if !folder.is_dir() {
+        return Ok(Outcome::Skipped("tests/reader is not there".into()));
+    }
+    let python = std::env::var("TEEPERF_PYTHON").unwrap_or_else(|_| "python3".into());
+    if !works(&python, &["-c", "import zstandard"]) {
+        return Ok(Outcome::Skipped(format!("{python} with the module zstandard is not there")));
+    }
+    passed(Command::new(python).args(["-m", "unittest", "discover"]).current_dir(folder))
+}
+
+fn browser() -> Result<Outcome> {
+    let folder = root().join("web");
+    if !folder.join("package.json").is_file() {
+        return Ok(Outcome::Skipped("web/package.json is not there".into()));
+    }
+    if !works("npm", &["--version"]) {
+        return Ok(Outcome::Skipped("npm is not installed".into()));
+    }
+    if !folder.join("node_modules").is_dir() {
+        let install = ["ci", "--no-audit", "--no-fund"];
+        commands::run(Command::new("npm").args(install).current_dir(&folder))?;
+    }
+    passed(Command::new("npm").arg("test").current_dir(&folder))
+}
