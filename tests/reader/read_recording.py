@@ -176,6 +176,10 @@ class Recording:
             self.notices.append(fmt.fields(payload, fmt.NOTICE_TAGS, self.warn))
         elif kind == 8:
             self.end = fmt.fields(payload, fmt.END_TAGS, self.warn)
+        elif kind == 9:
+            loss = fmt.fields(payload, fmt.LOSS_TAGS, self.warn)
+            process = self.processes.setdefault(loss.get("process", 0), {})
+            process["lost_events"] = process.get("lost_events", 0) + loss.get("events", 0)
         else:
             self.warn_once(f"packets of type {kind} were skipped")
 

@@ -36,6 +36,7 @@ THREAD_TAGS = {
     1: ("process", "number"), 2: ("serial", "number"), 3: ("tid", "number"), 4: ("name", "text"),
 }
 SYMBOLS_TAGS = {1: ("process", "number"), 2: ("first_site", "number"), 3: ("symbols", "list")}
+LOSS_TAGS = {1: ("process", "number"), 2: ("events", "number")}
 NOTICE_TAGS = {1: ("level", "number"), 2: ("text", "text"), 3: ("process", "number")}
 END_TAGS = {
     1: ("time", "number"), 2: ("words", "number"), 3: ("exit_status", "signed"),

@@ -287,6 +287,13 @@ class Replay(Case):
         self.assertEqual((thread["lost_events"], thread["mended"], thread["open"]), (7, 0, 0))
         self.assertEqual(thread["gaps"], [{"reason": "dropped", "times": 1, "units": 0}])
 
+    def test_losses_that_no_gap_speaks_of(self):
+        data = recording(end=False) + b"".join(
+            packet(9, n, field(1, 1) + field(2, n)) for n in (2, 3)) + packet(8, 4, field(1, 0))
+        read = read_recording.read(data)
+        self.assertEqual(read["processes"][0]["lost_events"], 5)
+        self.assertEqual(read["warnings"], [])
+
     def test_events_left_out_by_wish_are_not_lost(self):
         gaps = [gap(reason, lost=10**reason) for reason in range(1, 10)]
         thread = self.thread(*gaps)

@@ -37,6 +37,8 @@ pub enum Body<'a> {
     Notice(Notice),
     /// The recording was closed in order.
     End(End),
+    /// Events lost of which no chunk speaks.
+    Loss(Loss),
     /// A type that this reader does not know.
     Unknown(u16),
     /// A known type whose payload cannot be taken apart: type, and offset in the payload.
@@ -108,6 +110,14 @@ pub struct Notice {
     pub level: u64,
     pub text: String,
     pub process: u32,
+}
+
+/// [`teeperf_wire::body::loss`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Loss {
+    pub process: u32,
+    pub events: u64,
 }
 
 /// [`teeperf_wire::body::end`].
@@ -190,6 +200,7 @@ pub(crate) fn decode(packet_kind: u16, payload: &[u8]) -> Body<'_> {
         kind::PROCESS_END => process_end(payload).map(Body::ProcessEnd),
         kind::NOTICE => notice(payload).map(Body::Notice),
         kind::END => end(payload).map(Body::End),
+        kind::LOSS => loss(payload).map(Body::Loss),
         _ => return Body::Unknown(packet_kind),
     };
     result.unwrap_or_else(|fields::CutOff { at }| Body::Malformed(packet_kind, at))
@@ -313,6 +324,20 @@ fn notice(payload: &[u8]) -> Decoded<Notice> {
             tag::LEVEL => out.level = number(&field),
             tag::TEXT => out.text = text(&field),
             tag::PROCESS => out.process = number32(&field),
+            _ => {}
+        }
+    }
+    Ok(out)
+}
+
+fn loss(payload: &[u8]) -> Decoded<Loss> {
+    use body::loss as tag;
+    let mut out = Loss::default();
+    for field in fields::read(payload) {
+        let field = field?;
+        match field.tag {
+            tag::PROCESS => out.process = number32(&field),
+            tag::EVENTS => out.events = number(&field),
             _ => {}
         }
     }

@@ -25,6 +25,8 @@ pub(crate) struct Gathered {
     processes: HashMap<u32, Process>,
     threads: HashMap<(u32, u32), String>,
     symbols: SymbolTables,
+    /// Events lost of which no chunk speaks.
+    lost: u64,
     unknown_packets: HashMap<u16, (u64, u64)>,
     /// Words of all chunks that were read.
     pub(crate) words: u64,
@@ -52,6 +54,7 @@ impl Gathered {
             }
             Body::Notice(notice) if notice.level > 0 => self.warnings.add(|| notice.text),
             Body::Notice(_) | Body::ProcessEnd(_) => {}
+            Body::Loss(loss) => self.lost = self.lost.saturating_add(loss.events),
             Body::End(end) => {
                 if !end.reason.is_empty() {
                     self.warnings.add(|| format!("recording ended before the command: {}", end.reason));
@@ -98,7 +101,8 @@ impl Gathered {
                 .add(|| "the recording does not say what hooks cost: times include it".into());
         }
         let open = threads.open_frames();
-        let counts = std::mem::take(&mut threads.shared.counts);
+        let mut counts = std::mem::take(&mut threads.shared.counts);
+        counts.lost = counts.lost.saturating_add(self.lost);
         let windows = std::mem::take(&mut threads.shared.windows);
         let far = std::mem::take(&mut threads.shared.far);
         let mut names = Names::new(std::mem::take(&mut self.symbols), windows, far);

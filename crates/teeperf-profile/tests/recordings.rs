@@ -405,6 +405,19 @@ fn windows_that_name_two_files_are_said_to() {
 }
 
 #[test]
+fn losses_that_no_chunk_speaks_of_count() {
+    let mut builder = Builder::new();
+    builder.chunk(header(1, 1, 0), &[call(0x1008)], false);
+    for events in [7u64, 5] {
+        builder.fields(kind::LOSS, &[(body::loss::EVENTS, &events.to_le_bytes())]);
+    }
+    assert_eq!(replay(&builder.bytes).health.lost, 12);
+    // A number that nobody can have counted.
+    builder.fields(kind::LOSS, &[(body::loss::EVENTS, &u64::MAX.to_le_bytes())]);
+    assert_eq!(replay(&builder.end()).health.lost, u64::MAX);
+}
+
+#[test]
 fn a_stamp_sets_the_time_and_a_step_back_charges_nothing() {
     let mut words = vec![escape(code::STAMP, 0), payload(2)];
     words.extend(split62(5000));

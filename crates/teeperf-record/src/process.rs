@@ -19,7 +19,7 @@ use names::Names;
 use pool::Pool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use teeperf_wire::body::{process, process_end};
+use teeperf_wire::body::{loss, process, process_end};
 use teeperf_wire::packet::kind;
 use teeperf_wire::shared::{ChunkHeader, state};
 use windows::Windows;
@@ -163,6 +163,7 @@ impl Process {
             let text = format!("{} chunks of process {} made no sense", self.refused, self.pid);
             sink.notice(crate::Level::Warning, text, Some(self.id));
         }
+        self.tell_losses(sink);
         let Some(ending) = ending else { return };
         let packet = Payload::default()
             .number(process_end::ID, self.id as u64)
@@ -170,6 +171,18 @@ impl Process {
             .maybe(process_end::EXIT_STATUS, ending.exit_status)
             .maybe(process_end::SIGNAL, ending.signal);
         sink.packet(kind::PROCESS_END, &packet.finish());
+    }
+
+    /// What threads left out, and ended before they could say so.
+    fn tell_losses(&self, sink: &mut Sink) {
+        let events = self.segments[0].segment.losses();
+        if events > 0 {
+            let packet = Payload::default()
+                .number(loss::PROCESS, self.id as u64)
+                .number(loss::EVENTS, events);
+            sink.packet(kind::LOSS, &packet.finish());
+            sink.stats.lost.add(events);
+        }
     }
 
     /// One pass over the states of all chunks.

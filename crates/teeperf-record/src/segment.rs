@@ -125,6 +125,13 @@ impl Segment {
         self.memory.number(segment::WANTED).load(SeqCst)
     }
 
+    /// First segment only: events left out that no chunk speaks of.
+    pub(crate) fn losses(&self) -> u64 {
+        let bytes = segment::LOSS_LINES * segment::LOSS_LINE;
+        let lines = self.memory.wides(segment::LOSSES, bytes).chunks(segment::LOSS_LINE / 8);
+        lines.fold(0, |sum: u64, line| sum.saturating_add(line[0].load(Acquire)))
+    }
+
     /// First segment only: says that chunks were freed or a segment was made.
     pub(crate) fn wake(&self) {
         self.memory.number(segment::WAKE).fetch_add(1, SeqCst);

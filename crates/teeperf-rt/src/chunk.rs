@@ -97,10 +97,14 @@ pub(crate) fn after_acquire(thread: &Thread, waited: Option<u64>) {
 
 /// Writes what was counted as lost; says whether there was room. The thread is claimed.
 pub(crate) fn settle_losses(thread: &Thread, reason: u32) -> bool {
-    match thread.take_losses() {
-        Some(losses) => writer::gap(thread, reason, losses, 0),
-        None => true,
+    let Some(losses) = thread.take_losses() else { return true };
+    let is_written = writer::gap(thread, reason, losses, 0);
+    if is_written {
+        thread.said(losses);
+    } else {
+        thread.keep(losses);
     }
+    is_written
 }
 
 /// A chunk, waited for where the policy says so. Gives the time waited.
@@ -233,7 +237,9 @@ fn hand_over(thread: &Thread, last_gap: Option<u32>) {
     // SAFETY: every reserved place lies below `end`, which leaves `TAIL` places to this thread.
     let mut places = unsafe { Places::at(end as *mut u32, TAIL) };
     if let Some(reason) = last_gap {
-        places.put_all(&writer::gap_words(reason, thread.take_losses().unwrap_or_default(), 0));
+        let losses = thread.take_losses().unwrap_or_default();
+        places.put_all(&writer::gap_words(reason, losses, 0));
+        thread.said(losses);
     }
     places.end();
     if parked == Parked::Before {

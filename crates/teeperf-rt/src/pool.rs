@@ -170,6 +170,19 @@ pub(crate) fn want() {
     }
 }
 
+/// Counts events of the thread with this serial that are left out, or takes off what was said of
+/// them, by a negative number.
+pub(crate) fn count_losses(serial: u32, events: i64) {
+    let line = serial as usize % segment::LOSS_LINES;
+    let address = SEGMENTS[0].address.load(Acquire);
+    if address != 0 {
+        let offset = segment::LOSSES + line * segment::LOSS_LINE;
+        // SAFETY: within a segment's first page, which stays mapped; aligned to the line.
+        let count = unsafe { &*((address + offset) as *const AtomicU64) };
+        count.fetch_add(events as u64, Relaxed);
+    }
+}
+
 /// The word that moves, and is woken, when chunks were freed.
 pub(crate) fn wake_word() -> Option<&'static AtomicU32> {
     first_page(segment::WAKE)

@@ -97,6 +97,11 @@ pub(crate) fn is_paused() -> bool {
     is_paused_inside() || clock::is_paused()
 }
 
+/// Whether events are to be recorded now.
+pub(crate) fn is_recording() -> bool {
+    life() == Life::On && !clock::is_stopped() && !is_paused()
+}
+
 /// Whether the program itself has paused recording.
 pub(crate) fn is_paused_inside() -> bool {
     PAUSED_INSIDE.load(Relaxed)

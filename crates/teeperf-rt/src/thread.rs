@@ -7,6 +7,7 @@
 use crate::arch;
 use crate::cursor::{Cursor, PARKED};
 use crate::platform;
+use crate::pool;
 use crate::process;
 use core::sync::atomic::Ordering::SeqCst;
 use core::sync::atomic::{
@@ -50,6 +51,8 @@ pub(crate) struct Thread {
     pub(crate) chunk_state: AtomicPtr<AtomicU32>,
     /// Events that were not written.
     lost: AtomicU64,
+    /// Those of them that are counted in shared memory as well.
+    unsaid: AtomicU64,
     /// Cursor to go on with after a pause.
     pub(crate) kept: AtomicU64,
     /// When the present pause or loss began, or was last looked at: clock units or
@@ -103,6 +106,8 @@ pub(crate) struct Losses {
     pub(crate) events: u64,
     pub(crate) popped: u32,
     pub(crate) pushed: u32,
+    /// Events that count in shared memory until [`Thread::said`].
+    unsaid: u64,
 }
 
 impl Thread {
@@ -169,6 +174,11 @@ impl Thread {
     pub(crate) fn lose(&self, is_return: bool) {
         self.cursor.settle();
         self.lost.fetch_add(1, Relaxed);
+        if process::is_recording() {
+            // The thread may end before it has a chunk to say it in.
+            self.unsaid.fetch_add(1, Relaxed);
+            pool::count_losses(self.serial.load(Relaxed), 1);
+        }
         if !is_return {
             self.pushed.fetch_add(1, Relaxed);
         } else if self.pushed.load(Relaxed) > 0 {
@@ -184,8 +194,26 @@ impl Thread {
             events: self.lost.swap(0, Relaxed),
             popped: self.popped.swap(0, Relaxed),
             pushed: self.pushed.swap(0, Relaxed),
+            unsaid: self.unsaid.swap(0, Relaxed),
         };
         (losses != Losses::default()).then_some(losses)
+    }
+
+    /// What was taken stands in a chunk now.
+    pub(crate) fn said(&self, losses: Losses) {
+        if losses.unsaid != 0 {
+            pool::count_losses(self.serial.load(Relaxed), -(losses.unsaid as i64));
+        }
+    }
+
+    /// What was taken could not be written, and is counted on.
+    pub(crate) fn keep(&self, before: Losses) {
+        let since = self.take_losses().unwrap_or_default();
+        let met = before.pushed.min(since.popped);
+        self.lost.fetch_add(before.events + since.events, Relaxed);
+        self.popped.fetch_add(before.popped + since.popped - met, Relaxed);
+        self.pushed.fetch_add(before.pushed - met + since.pushed, Relaxed);
+        self.unsaid.fetch_add(before.unsaid + since.unsaid, Relaxed);
     }
 
     /// Whether anything was counted.

@@ -117,6 +117,11 @@ impl Dump {
                 line.process = Some(notice.process).filter(|process| *process != 0);
                 line.text = printable(&notice.text);
             }
+            Body::Loss(loss) => {
+                line.kind = "loss";
+                line.process = Some(loss.process);
+                line.text = format!("events={}", loss.events);
+            }
             Body::End(end) => {
                 line.kind = "end";
                 line.time = self.clock.seconds(end.time);

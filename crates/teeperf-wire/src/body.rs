@@ -113,6 +113,15 @@ pub mod end {
     pub const RECORDER_CPU_NS: u16 = 6;
 }
 
+/// [`crate::packet::kind::LOSS`].
+pub mod loss {
+    /// [`super::process::ID`].
+    pub const PROCESS: u16 = 1;
+    /// Calls and returns that threads of the process left out without a `GAP` to say so, because
+    /// they or the recording ended first.
+    pub const EVENTS: u16 = 2;
+}
+
 /// [`crate::packet::kind::CHUNK`]: a header of [`HEADER`] bytes, then the words.
 ///
 /// ```text

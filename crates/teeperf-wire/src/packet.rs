@@ -46,6 +46,8 @@ pub mod kind {
     pub const NOTICE: u16 = 7;
     /// Fields ([`crate::body::end`]): the recorder closed the recording in order.
     pub const END: u16 = 8;
+    /// Fields ([`crate::body::loss`]): events that are missing, and no chunk says so.
+    pub const LOSS: u16 = 9;
 }
 
 /// A packet's header.

@@ -123,6 +123,14 @@ pub mod segment {
     pub const SEGMENTS: usize = 72;
     /// u32 for each chunk, [`super::state`].
     pub const STATES: usize = 1024;
+    /// First segment only, u64 on each of [`LOSS_LINES`] cache lines: events that threads
+    /// left out and have not said so in a chunk yet. A thread adds to the line of its serial,
+    /// and takes off what it then says. What stands here when the process is gone was never said.
+    pub const LOSSES: usize = 2048;
+    /// Lines from [`LOSSES`] on, [`LOSS_LINE`] bytes each.
+    pub const LOSS_LINES: usize = (DATA - LOSSES) / LOSS_LINE;
+    /// A cache line: threads that lose events at once do not wait for each other.
+    pub const LOSS_LINE: usize = 64;
     /// Where the first chunk begins.
     pub const DATA: usize = super::PAGE;
 
@@ -136,8 +144,8 @@ pub mod segment {
     pub const LARGE_CHUNKS: usize = 64;
     /// Most segments of one process: 2 GiB of chunks, half a million threads that log a little.
     pub const MAX_SEGMENTS: usize = 2048;
-    /// Most chunks a segment may have: the states fill the first page.
-    pub const MAX_CHUNKS: usize = (DATA - STATES) / 4;
+    /// Most chunks a segment may have: so many states have room.
+    pub const MAX_CHUNKS: usize = (LOSSES - STATES) / 4;
 
     /// Bytes of a segment of `chunks` chunks of `chunk_size` bytes, or nothing when that is
     /// no segment: a size other than the two, no chunk, or too many.

@@ -1,7 +1,7 @@
 //! docs/format.md says what this crate does: its examples are read with the decoders here, and
 //! the numbers in its tables are the constants here.
 
-use teeperf_wire::body::{chunk, end, notice, process, process_end, start, symbols, thread};
+use teeperf_wire::body::{chunk, end, loss, notice, process, process_end, start, symbols, thread};
 use teeperf_wire::packet::{HEADER_SIZE, Header, MAJOR, MAX_PAYLOAD, MINOR, kind};
 use teeperf_wire::word::{self, Word, code, gap};
 use teeperf_wire::{fields, shared};
@@ -160,7 +160,7 @@ macro_rules! named {
 #[test]
 fn tables_have_the_numbers_of_the_code() {
     let types = rows("## 4. Types of packets");
-    assert_eq!(types, named!(kind: START PROCESS CHUNK SYMBOLS THREAD PROCESS_END NOTICE END));
+    assert_eq!(types, named!(kind: START PROCESS CHUNK SYMBOLS THREAD PROCESS_END NOTICE END LOSS));
     let tags = named!(start: VERSION WRITER CLOCK HZ PERIOD CLOCK_REASON CLOCK_START WALL_NS
         ARGUMENT HOST SYSTEM MACHINE PROCESSOR PROCESSORS ON_FULL DIRECTORY HOOK_COST_PS);
     assert_eq!(rows("### START"), tags);
@@ -170,6 +170,7 @@ fn tables_have_the_numbers_of_the_code() {
     assert_eq!(rows("### THREAD"), named!(thread: PROCESS SERIAL TID NAME));
     assert_eq!(rows("### SYMBOLS"), named!(symbols: PROCESS FIRST_SITE SYMBOL));
     assert_eq!(rows("### NOTICE"), named!(notice: LEVEL TEXT PROCESS));
+    assert_eq!(rows("### LOSS"), named!(loss: PROCESS EVENTS));
     let tags = named!(end: TIME WORDS EXIT_STATUS SIGNAL REASON RECORDER_CPU_NS);
     assert_eq!(rows("### END"), tags);
     let mut escapes = named!(code: TICK HOLE MARK JUMP VFORK_BEGIN VFORK_END PAD STAMP GAP

@@ -16,10 +16,15 @@ struct Steady {
 
 impl Steady {
     fn start(options: &[&str]) -> Self {
+        Self::start_with(options, &["1000000000"])
+    }
+
+    fn start_with(options: &[&str], arguments: &[&str]) -> Self {
         let shop = Workshop::new();
         let program = shop.build("steady.c", Compiler::Gcc, &["-O1"]);
         let progress = Progress::new(&shop, "progress");
-        let mut recording = shop.recording(options, &program, &[progress.name(), "1000000000"]);
+        let arguments = [&[progress.name()], arguments].concat();
+        let mut recording = shop.recording(options, &program, &arguments);
         let running = Running::start(&mut recording.command);
         wait_until("calls", || progress.calls() > 100_000);
         Self { shop, progress, running, file: recording.file }
@@ -76,6 +81,28 @@ fn stopped_while_the_program_drops() {
     nothing_lost_silently(&outcome.told(), &report);
     assert!(report.health("lost") > 0);
     assert!(report.gap("dropped").0 >= 1, "{report:?}");
+}
+
+/// Guards: a program that ends before its threads have a chunk again: what they left out is
+/// counted all the same.
+#[test]
+fn stopped_until_the_program_has_ended() {
+    for threads in ["0", "3"] {
+        let steady = Steady::start_with(&["--on-full", "drop"], &["1000000000", "0", threads]);
+        let program = child_of(steady.running.pid());
+        steady.running.signal(libc::SIGSTOP);
+        steady.goes_on(4_000_000);
+        steady.progress.stop();
+        wait_until("the program's end", || ended(program));
+        steady.running.signal(libc::SIGCONT);
+        let outcome = steady.running.wait();
+        let report = Report::of(&steady.file);
+        outcome.expect_code(5);
+        assert!(report.health("lost") > 4_000_000);
+        if threads == "0" {
+            nothing_lost_silently(&outcome.told(), &report);
+        }
+    }
 }
 
 /// Guards: `--on-full stop` ends recording in the process for good, and says so.

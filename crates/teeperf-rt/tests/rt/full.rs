@@ -70,6 +70,20 @@ fn what_is_dropped_is_counted() {
     assert!(recording.events() + recording.lost() <= 2 * 1_000_000 + 4);
 }
 
+/// A thread that has no chunk when it ends cannot say in one what it left out.
+#[test]
+fn what_is_dropped_is_counted_to_the_programs_end() {
+    let program = Build::default().program("loops.c", "ends", &["-lpthread"]);
+    for (on_full, drains) in [(OnFull::Drop, false), (OnFull::Drop, true), (OnFull::Wait, false)] {
+        let host = Host::new(Options { on_full, drains, ..NO_DRAIN });
+        expect_success(&host.run(&program, &["300000", "3"]));
+        let unsaid = host.unsaid();
+        let recording = Recording::new(&host.finish());
+        assert_eq!(recording.events() + recording.lost() + unsaid, 2 * (4 * 300_000 + 5));
+        assert!(drains || unsaid > 0, "six chunks cannot have been enough");
+    }
+}
+
 #[test]
 fn stopping_says_so() {
     let options = Options { on_full: OnFull::Stop, ..NO_DRAIN };

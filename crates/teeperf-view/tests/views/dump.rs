@@ -201,6 +201,8 @@ fn what_cannot_be_read_is_said() {
     let header = chunk::Header { count: 1, clock: 1, encoding: 1, ..Default::default() };
     bytes.packet(kind::CHUNK, &[&header.encode()[..], b"nonsense"].concat());
     bytes.packet(99, b"later");
+    let events = 7u64.to_le_bytes();
+    bytes.fields(kind::LOSS, &[(body::loss::PROCESS, &[1]), (body::loss::EVENTS, &events)]);
     bytes.packet(kind::PROCESS, &[1, 2, 3]);
     let lines = dump(&bytes.bytes, true);
     assert_eq!(lines[1][1], "unreadable");

@@ -229,6 +229,16 @@ impl Host {
         self.shared.processes.lock().unwrap().len()
     }
 
+    /// Events that processes left out and have not said so in a chunk.
+    pub(crate) fn unsaid(&self) -> u64 {
+        let processes = self.shared.processes.lock().unwrap();
+        let first_pages = processes.iter().map(|process| &process.segments[0].memory);
+        let line = |page: &Memory, line: usize| {
+            page.wide(segment::LOSSES + line * segment::LOSS_LINE).load(Acquire)
+        };
+        first_pages.map(|page| (0..segment::LOSS_LINES).map(|at| line(page, at)).sum::<u64>()).sum()
+    }
+
     /// Ends the recorder as if it had been killed: nobody answers, nothing moves.
     pub(crate) fn vanish(&mut self) {
         self.shared.ends.store(true, Relaxed);
