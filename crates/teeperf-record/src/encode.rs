@@ -7,8 +7,9 @@ use teeperf_wire::shared::ClockKind;
 use zstd::bulk::Compressor;
 use zstd::zstd_safe::compress_bound;
 
-/// Higher levels gain a few percent here and cost several times as much.
-const LEVEL: i32 = 1;
+/// The first of zstd's fast levels: of lua's and sqlite3's words 1 % more bytes than with level 1,
+/// in a sixth less time. Higher levels gain a few percent and cost several times as much.
+const LEVEL: i32 = -1;
 /// Below so many words a frame is no smaller than what it holds.
 const WORTH_IT: usize = 16;
 

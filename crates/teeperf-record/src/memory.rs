@@ -101,6 +101,49 @@ impl Drop for SharedMemory {
     }
 }
 
+/// Copies what stands there, each number read once. As many as `into` has.
+pub(crate) fn copy_out(from: &[AtomicU64], into: &mut [u64]) {
+    assert!(into.len() <= from.len());
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: reads from one slice and writes to the other, within both. An instruction that the
+    // compiler does not look into may read what others write meanwhile: any bits are a number.
+    // Several times as fast as number by number, see "fast string operation" in Intel's
+    // Software Developer's Manual, volume 1, 7.3.9.3.
+    unsafe {
+        std::arch::asm!(
+            "rep movsq",
+            inout("rsi") from.as_ptr() => _,
+            inout("rdi") into.as_mut_ptr() => _,
+            inout("rcx") into.len() => _,
+            options(nostack, preserves_flags),
+        );
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    for (into, from) in into.iter_mut().zip(from) {
+        *into = from.load(std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+/// Sets all to 0.
+pub(crate) fn zero(numbers: &[AtomicU64]) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: writes within the slice, whose numbers may be written through a shared reference; as
+    // in `copy_out` otherwise.
+    unsafe {
+        std::arch::asm!(
+            "rep stosq",
+            inout("rdi") numbers.as_ptr() => _,
+            inout("rcx") numbers.len() => _,
+            in("rax") 0u64,
+            options(nostack, preserves_flags),
+        );
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    for number in numbers {
+        number.store(0, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
 /// Wakes every process and thread that sleeps on this number, which is in shared memory.
 pub(crate) fn wake_all(number: &AtomicU32) {
     // SAFETY: the kernel only compares the address; waking touches no memory.

@@ -3,7 +3,7 @@
 //! Says nothing about what the words mean, and believes nothing: every number that comes
 //! out of here was written by the traced process.
 
-use crate::memory::{SEAL_SIZE, SharedMemory, wake_all};
+use crate::memory::{SEAL_SIZE, SharedMemory, copy_out, wake_all, zero};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -102,18 +102,14 @@ impl Segment {
         let even = first & !1;
         let bytes = (self.capacity() - even) * 4;
         let wides = self.memory.wides(self.start(index) + chunk::WORDS + even * 4, bytes);
-        for (out, wide) in into.wides.iter_mut().zip(wides) {
-            *out = wide.load(Relaxed);
-        }
+        copy_out(wides, &mut into.wides[..bytes / 8]);
         &mut into.words()[first - even..bytes / 4]
     }
 
     /// Zeroes a chunk's header and its first `words` words, and gives it back to the process.
     pub(crate) fn give_back(&self, index: usize, words: usize) {
         let bytes = (chunk::WORDS + words * 4).next_multiple_of(8);
-        for wide in self.memory.wides(self.start(index), bytes) {
-            wide.store(0, Relaxed);
-        }
+        zero(self.memory.wides(self.start(index), bytes));
         self.set_state(index, teeperf_wire::shared::state::FREE);
     }
 

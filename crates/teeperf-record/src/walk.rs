@@ -1,5 +1,5 @@
 //! Walks over the words of a chunk item by item, and knows where an item begins and what
-//! time it is there. For the few chunks where the survey is not enough.
+//! time it is there. For the few chunks where one look at them is not enough.
 
 use teeperf_wire::word::{
     self, Word, call, code, decode, escape, has_payload, join, payload_value,
@@ -45,6 +45,20 @@ impl<'a> Walk<'a> {
     /// Index of the first word not walked over.
     pub(crate) fn at(&self) -> usize {
         self.at
+    }
+
+    /// Goes on behind the next escape, and gives its code, argument and payload. As long as events
+    /// have no times, those before it are passed over at about a word a clock cycle.
+    pub(crate) fn next_escape(&mut self) -> Option<(u32, u32, &'a [u32])> {
+        loop {
+            if !self.cycle {
+                let rest = self.words.get(self.at..)?;
+                self.at += rest.iter().position(|&word| word == 0 || word >> 31 != 0)?;
+            }
+            if let Item::Escape { code, arg, payload } = self.next()? {
+                return Some((code, arg, payload));
+            }
+        }
     }
 
     fn escape(&self, code: u32, arg: u32) -> Option<(Item<'a>, usize)> {
@@ -154,6 +168,17 @@ mod tests {
             prop_assert!(items <= words.len());
             let again = Walk::new(&words[..walk.at()], cycle);
             prop_assert_eq!(again.count(), items);
+        }
+
+        #[test]
+        fn escapes_are_those_of_a_whole_walk(words in proptest::collection::vec(any_word(), 0..60), cycle: bool) {
+            let mut walk = Walk::new(&words, cycle);
+            let escapes: Vec<_> = std::iter::from_fn(|| walk.next_escape()).collect();
+            let items = Walk::new(&words, cycle).filter_map(|item| match item {
+                Item::Escape { code, arg, payload } => Some((code, arg, payload)),
+                _ => None,
+            });
+            prop_assert_eq!(escapes, items.collect::<Vec<_>>());
         }
 
         #[test]

@@ -6,10 +6,10 @@ use crate::escapes::{self, Module};
 use crate::packets::{Level, Payload};
 use crate::process::chunks::Hole;
 use crate::sink::Sink;
-use crate::survey::Survey;
+use crate::survey;
 use crate::symbols::WindowId;
 use crate::verdict::{Facts, Verdict};
-use crate::walk::{Item, Walk, fill_holes, time_after};
+use crate::walk::{Walk, fill_holes, time_after};
 use std::time::{Duration, Instant};
 use teeperf_wire::body::{chunk, thread};
 use teeperf_wire::packet::kind;
@@ -59,9 +59,10 @@ impl Process {
         }
         let Some(mut copy) = sink.copy.take() else { return false };
         let words = segment.copy(place.index, first, &mut copy);
-        let survey = Survey::of(words);
-        let words = &mut words[..survey.used];
-        track.hole = match survey.holes {
+        let used = survey::used(words);
+        let words = &mut words[..used];
+        let holes = survey::holes(words);
+        track.hole = match holes {
             0 => None,
             _ => words.iter().position(|&word| word == 0).map(|at| {
                 let since = track.hole.map_or_else(Instant::now, |hole| hole.since);
@@ -77,14 +78,14 @@ impl Process {
             Verdict::Take => {}
             Verdict::Retire => track.retired = true,
         }
-        if survey.holes > 0 {
+        if holes > 0 {
             fill_holes(words, sink.clock == ClockKind::Cycle);
-            sink.stats.lost.add(survey.holes as u64);
+            sink.stats.lost.add(holes as u64);
         }
         if verdict == Verdict::Take && why != Why::Ending {
-            self.give_back(place, first + survey.used, sink);
+            self.give_back(place, first + used, sink);
         }
-        self.write(Piece { header, first, time, words, flags: chunk::WHOLE }, survey, sink);
+        self.write(Piece { header, first, time, words, flags: chunk::WHOLE }, sink);
         sink.copy = Some(copy);
         true
     }
@@ -95,21 +96,22 @@ impl Process {
         let Some(mut copy) = sink.copy.take() else { return };
         let cycle = sink.clock == ClockKind::Cycle;
         let words = self.segments[place.segment].segment.copy(place.index, first, &mut copy);
-        let survey = Survey::of(words);
-        let words = &mut words[..survey.used];
-        if survey.holes > 0 {
+        let used = survey::used(words);
+        let words = &mut words[..used];
+        let holes = survey::holes(words);
+        if holes > 0 {
             fill_holes(words, cycle);
-            sink.stats.lost.add(survey.holes as u64);
+            sink.stats.lost.add(holes as u64);
         }
         if why != Why::Ending {
-            self.give_back(place, first + survey.used, sink);
+            self.give_back(place, first + used, sink);
         }
         // What its thread was writing when it died is no item.
         let mut walk = Walk::new(words, cycle);
         walk.by_ref().for_each(drop);
         let words = &words[..walk.at()];
         let flags = if why == Why::Ending { chunk::CUT } else { chunk::WHOLE };
-        self.write(Piece { header, first, time, words, flags }, survey, sink);
+        self.write(Piece { header, first, time, words, flags }, sink);
         sink.copy = Some(copy);
     }
 
@@ -145,9 +147,8 @@ impl Process {
         let track = &mut self.segments[place.segment].tracks[place.index];
         track.flushed = first + words.len();
         track.time = time_behind;
-        let survey = Survey::of(words);
         if !words.is_empty() {
-            self.write(Piece { header, first, time, words, flags: 0 }, survey, sink);
+            self.write(Piece { header, first, time, words, flags: 0 }, sink);
         }
         sink.copy = Some(copy);
     }
@@ -188,7 +189,7 @@ impl Process {
         }
     }
 
-    fn write(&mut self, piece: Piece<'_>, survey: Survey, sink: &mut Sink) {
+    fn write(&mut self, piece: Piece<'_>, sink: &mut Sink) {
         let ChunkHeader { serial, sequence, .. } = piece.header;
         let whole = piece.flags != 0;
         let header = chunk::Header {
@@ -205,10 +206,9 @@ impl Process {
             ..chunk::Header::default()
         };
         let untimed = sink.encode(header, piece.words);
-        // Times look like anything, so with them taken out the survey is made anew.
-        let survey = untimed.map_or(survey, Survey::of);
+        // Times look like anything, so they are taken out first.
         let words = untimed.unwrap_or(piece.words);
-        self.seen.mark(words, survey.highest);
+        let survey = self.seen.mark(words);
         let told = if survey.telling { listen(words) } else { Vec::new() };
         sink.stats.events.add(survey.events as u64);
         sink.stats.threads.add((sequence == 1 && piece.first == 0) as u64);
@@ -281,14 +281,13 @@ const MAX_TELLINGS: usize = 1024;
 
 /// Reads the escapes that the recorder wants to know. The words have no time words.
 fn listen(words: &[u32]) -> Vec<Telling> {
-    let tellings = Walk::new(words, false).filter_map(|item| {
-        let Item::Escape { code, arg, payload } = item else { return None };
-        match code {
-            code::MODULE => Module::opened(payload).map(Telling::Module),
-            code::NAME => Some(Telling::Name(escapes::name(payload))),
-            code::GAP => Some(Telling::Loss(escapes::loss(arg, payload))),
-            _ => None,
-        }
+    let mut walk = Walk::new(words, false);
+    let escapes = std::iter::from_fn(|| walk.next_escape());
+    let tellings = escapes.filter_map(|(code, arg, payload)| match code {
+        code::MODULE => Module::opened(payload).map(Telling::Module),
+        code::NAME => Some(Telling::Name(escapes::name(payload))),
+        code::GAP => Some(Telling::Loss(escapes::loss(arg, payload))),
+        _ => None,
     });
     tellings.take(MAX_TELLINGS).collect()
 }
