@@ -46,7 +46,7 @@ mod writer;
 
 pub use clock::{Choice, Period};
 pub use launch::LaunchError;
-pub use options::{HookCost, Options};
+pub use options::{ClockCost, HookCost, Options};
 pub use recorder::{Outcome, RecordError, Recorder};
 pub use stats::{Snapshot, Stats};
 pub use teeperf_symbols::Search;

@@ -41,20 +41,29 @@ pub struct Options {
     pub stats: Arc<Stats>,
 }
 
-/// What hooks cost under each clock: [`teeperf_wire::body::start::HOOK_COST_PS`].
+/// What hooks cost under one clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClockCost {
+    /// [`teeperf_wire::body::start::HOOK_COST_PS`].
+    pub hook_ps: [u64; 8],
+    /// [`teeperf_wire::body::start::CLOCK_COST_PS`].
+    pub clock_ps: u64,
+}
+
+/// What hooks cost under each clock, where it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HookCost {
     /// Under the tick.
-    pub tick_ps: Option<[u64; 8]>,
+    pub tick: Option<ClockCost>,
     /// Under the counter.
-    pub cycle_ps: Option<[u64; 8]>,
+    pub cycle: Option<ClockCost>,
 }
 
 impl HookCost {
-    pub(crate) fn under(&self, clock: ClockKind) -> Option<[u64; 8]> {
+    pub(crate) fn under(&self, clock: ClockKind) -> Option<ClockCost> {
         match clock {
-            ClockKind::Tick => self.tick_ps,
-            ClockKind::Cycle => self.cycle_ps,
+            ClockKind::Tick => self.tick,
+            ClockKind::Cycle => self.cycle,
         }
     }
 }

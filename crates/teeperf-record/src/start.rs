@@ -38,7 +38,9 @@ pub(crate) fn payload(
         .number(start::ON_FULL, options.on_full as u64)
         .bytes(start::DIRECTORY, directory.as_os_str().as_bytes());
     let payload = match options.hook_cost.under(chosen.kind) {
-        Some(cost) => payload.bytes(start::HOOK_COST_PS, &cost.map(u64::to_le_bytes).concat()),
+        Some(cost) => payload
+            .bytes(start::HOOK_COST_PS, &cost.hook_ps.map(u64::to_le_bytes).concat())
+            .number(start::CLOCK_COST_PS, cost.clock_ps),
         None => payload,
     };
     payload.finish()

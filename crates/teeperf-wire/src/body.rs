@@ -43,6 +43,10 @@ pub mod start {
     /// callee. So: [hot call caller, hot call callee, hot return callee, hot return caller],
     /// then the same cold.
     pub const HOOK_COST_PS: u16 = 17;
+    /// Of what a call and its return cost, how much goes into reading the clock, picoseconds: two
+    /// readings, one in the caller's time, one in the callee's. A processor does the rest of
+    /// a hook beside other work, but not this.
+    pub const CLOCK_COST_PS: u16 = 18;
 }
 
 /// [`crate::packet::kind::PROCESS`].

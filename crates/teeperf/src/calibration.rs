@@ -5,10 +5,7 @@
 use crate::bundle::{self, Bundle};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
-use teeperf_record::{Choice, HookCost, Options, Output, Recorder};
-
-/// Picoseconds, in the order of [`teeperf_wire::body::start::HOOK_COST_PS`].
-type CostPs = [u64; 8];
+use teeperf_record::{Choice, ClockCost, HookCost, Options, Output, Recorder};
 
 /// The cost under the clock that is asked for, or under both where the recorder chooses.
 pub(crate) fn hook_cost(bundle: &Bundle, clock: Choice) -> Result<HookCost> {
@@ -16,11 +13,11 @@ pub(crate) fn hook_cost(bundle: &Bundle, clock: Choice) -> Result<HookCost> {
         let wanted = clock == Choice::Auto || clock == kind;
         wanted.then(|| kept_or_measured(bundle, kind)).transpose()
     };
-    Ok(HookCost { tick_ps: cost(Choice::Tick)?, cycle_ps: cost(Choice::Cycle)? })
+    Ok(HookCost { tick: cost(Choice::Tick)?, cycle: cost(Choice::Cycle)? })
 }
 
 /// As kept, or measured now, which takes a tenth of a second.
-fn kept_or_measured(bundle: &Bundle, clock: Choice) -> Result<CostPs> {
+fn kept_or_measured(bundle: &Bundle, clock: Choice) -> Result<ClockCost> {
     let kept = bundle::folder()?.join(format!("hook-cost-{clock:?}").to_lowercase());
     let boot = boot();
     if let Some(cost) = std::fs::read_to_string(&kept).ok().and_then(|text| parse(&text, &boot)) {
@@ -37,18 +34,20 @@ fn boot() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
-fn print(cost: &CostPs, boot: &str) -> String {
-    let numbers: Vec<String> = cost.iter().map(u64::to_string).collect();
+fn print(cost: &ClockCost, boot: &str) -> String {
+    let all = cost.hook_ps.iter().chain([&cost.clock_ps]);
+    let numbers: Vec<String> = all.map(u64::to_string).collect();
     format!("{boot}\n{}\n", numbers.join(" "))
 }
 
-fn parse(text: &str, boot: &str) -> Option<CostPs> {
+fn parse(text: &str, boot: &str) -> Option<ClockCost> {
     let (kept, numbers) = text.strip_suffix('\n')?.split_once('\n')?;
     let numbers: Option<Vec<u64>> = numbers.split(' ').map(|number| number.parse().ok()).collect();
-    (kept == boot).then_some(numbers?.try_into().ok()?)
+    let [hook_ps @ .., clock_ps] = <[u64; 9]>::try_from(numbers?).ok()?;
+    (kept == boot).then_some(ClockCost { hook_ps, clock_ps })
 }
 
-fn measure(bundle: &Bundle, clock: Choice) -> Result<CostPs> {
+fn measure(bundle: &Bundle, clock: Choice) -> Result<ClockCost> {
     // What counts is the program's own clock; its events are taken as ever, and thrown away.
     let mut options = Options::new(Output::Writer(Box::new(std::io::sink())));
     options.clock = clock;
@@ -61,15 +60,13 @@ fn measure(bundle: &Bundle, clock: Choice) -> Result<CostPs> {
         bail!("{unknown}: {}: {}", bundle.calibration.display(), outcome.status);
     }
     let times = std::fs::read_to_string(&told.path).context(unknown)?;
-    costs(&times).context(unknown)
+    costs(&times, clock).context(unknown)
 }
 
 /// From what the program wrote.
-fn costs(times: &str) -> Option<CostPs> {
-    let cost = |state: &str| -> Option<u64> {
-        let line = times.lines().find_map(|line| line.strip_prefix(state)?.strip_prefix(' '))?;
-        let (plain, hooked) = line.split_once(' ')?;
-        Some(hooked.parse::<u64>().ok()?.saturating_sub(plain.parse().ok()?))
+fn costs(times: &str, clock: Choice) -> Option<ClockCost> {
+    let cost = |name: &str| -> Option<u64> {
+        times.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?.parse().ok()
     };
     let hot = cost("hot")?;
     // Caches that are cold make nothing faster; what says so is noise.
@@ -77,7 +74,10 @@ fn costs(times: &str) -> Option<CostPs> {
     // The hooks of a call and of a return are the same code but for one bit, and look at the
     // clock at the same place. So what lies before the look at the call, and falls to the
     // caller, lies before it at the return too, and falls to the callee: each has half.
-    Some(std::array::from_fn(|at| if at < 4 { hot / 4 } else { cold / 4 }))
+    let hook_ps = std::array::from_fn(|at| if at < 4 { hot / 4 } else { cold / 4 });
+    // Hooks that wait for a tick read no counter.
+    let read = if clock == Choice::Cycle { cost("clock")? } else { 0 };
+    Some(ClockCost { hook_ps, clock_ps: read.min(hot) })
 }
 
 /// Where the program writes its times: standard output is not ours. Removed when dropped.
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn the_cost_is_kept_for_one_start_of_the_machine() {
-        let cost = [1, 2, 3, 4, 5, 6, 7, 8];
+        let cost = ClockCost { hook_ps: [1, 2, 3, 4, 5, 6, 7, 8], clock_ps: 9 };
         let text = print(&cost, "boot");
         assert_eq!(parse(&text, "boot"), Some(cost));
         assert_eq!(parse(&text, "another"), None);
@@ -113,18 +113,22 @@ mod tests {
             assert_eq!(parse(&text[..cut], "boot"), None);
         }
         assert_eq!(parse("boot\n1 2 3\n", "boot"), None);
-        assert_eq!(parse("boot\n1 2 3 4 5 6 7 x\n", "boot"), None);
+        assert_eq!(parse("boot\n1 2 3 4 5 6 7 8 x\n", "boot"), None);
     }
 
     #[test]
-    fn the_cost_is_what_hooked_calls_take_longer() {
-        let cost = |times| costs(times).map(|cost| (cost[0], cost[7]));
-        assert_eq!(cost("hot 1000 5000\ncold 20000 28000\n"), Some((1_000, 2_000)));
-        // Noise: hooks that cost nothing, or more where caches are warm.
-        assert_eq!(cost("hot 3000 2000\ncold 0 0\n"), Some((0, 0)));
-        assert_eq!(cost("hot 0 4000\ncold 0 2000\n"), Some((1_000, 1_000)));
-        for text in ["", "hot 1 2\n", "hot 1\ncold 1 2\n", "hot x 2\ncold 1 2\n"] {
-            assert_eq!(cost(text), None, "{text:?}");
+    fn the_cost_is_what_the_program_says() {
+        let cost = |times, clock| {
+            costs(times, clock).map(|cost| (cost.hook_ps[0], cost.hook_ps[7], cost.clock_ps))
+        };
+        let times = "hot 4000\ncold 8000\nclock 3000\n";
+        assert_eq!(cost(times, Choice::Cycle), Some((1_000, 2_000, 3_000)));
+        assert_eq!(cost(times, Choice::Tick), Some((1_000, 2_000, 0)));
+        // Noise: hooks that cost less where caches are cold, and less than a part of them.
+        let noise = "hot 4000\ncold 2000\nclock 5000\n";
+        assert_eq!(cost(noise, Choice::Cycle), Some((1_000, 1_000, 4_000)));
+        for text in ["", "hot 1\n", "hot x\ncold 1\nclock 1\n", "hot 1\ncold 1\n"] {
+            assert_eq!(cost(text, Choice::Cycle), None, "{text:?}");
         }
     }
 }

@@ -208,5 +208,7 @@ fn what_cannot_be_read_is_said() {
     assert_eq!(lines[1][1], "unreadable");
     assert_eq!(lines[1][6], "chunk not decoded: its data does not decompress");
     assert_eq!((&*lines[2][1], &*lines[2][6]), ("unknown", "type=99 bytes=5"));
-    assert_eq!(lines[3][1], "malformed");
+    assert_eq!(lines[3][1..3], ["loss", "1"]);
+    assert_eq!(lines[3][6], "events=7");
+    assert_eq!(lines[4][1], "malformed");
 }
