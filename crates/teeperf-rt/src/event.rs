@@ -48,6 +48,7 @@ pub(crate) fn put(block: Option<&Block>, write: impl Fn(&Thread) -> bool) {
 
 /// Whether the process is recorded, and the thread not in the midst of something. Switches the
 /// caller's module off where the process is not.
+#[inline(always)]
 fn is_ready(block: Option<&Block>) -> bool {
     if process::life() != Life::On || clock::is_stopped() {
         return wake_or_end(block);
@@ -115,7 +116,11 @@ fn is_running(thread: &Thread) -> bool {
         _ if is_paused => false,
         State::New => {
             thread.enter();
-            let has_chunk = chunk::begin_thread(thread);
+            // A signal handler may have begun the thread just before.
+            let has_chunk = match thread.state() {
+                State::New => chunk::begin_thread(thread),
+                state => state == State::Running,
+            };
             leave(thread);
             has_chunk
         }
