@@ -207,7 +207,7 @@ fn write_tick(thread: &Thread, event: Event) -> bool {
     let sequence = thread.sequence.load(Relaxed);
     let now = clock::now();
     let last = thread.time.load(Relaxed);
-    let moved = now > last && thread.time.compare_exchange(last, now, Relaxed, Relaxed).is_ok();
+    let moved = claims_move(thread, last, now);
     thread.last.store(now as u32, Relaxed);
     let mut words = Words::default();
     match now.wrapping_sub(last) {
@@ -236,6 +236,11 @@ fn write_tick(thread: &Thread, event: Event) -> bool {
     }
     places.put_all(words.used());
     true
+}
+
+/// Moves the thread's time, last seen as `last`; says whether it was this caller who did.
+fn claims_move(thread: &Thread, last: u64, now: u64) -> bool {
+    now > last && thread.time.compare_exchange(last, now, Relaxed, Relaxed).is_ok()
 }
 
 /// As for the tick; the counter's high half is stamped when it changed.
@@ -289,5 +294,25 @@ impl Words {
 
     fn used(&self) -> &[u32] {
         &self.words[..self.count.min(self.words.len())]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A handler that comes between a look at the thread's time and the claim writes the move, or
+    /// one that goes further: it must not be written again, and time does not go back.
+    #[test]
+    fn a_move_of_the_clock_is_written_by_one() {
+        let thread = Thread::default();
+        assert!(claims_move(&thread, 0, 5));
+        for by_handler in [8, 9] {
+            let last = thread.time.load(Relaxed);
+            assert!(claims_move(&thread, last, by_handler));
+            assert!(!claims_move(&thread, last, 8));
+            assert_eq!(thread.time.load(Relaxed), by_handler);
+        }
+        assert!(!claims_move(&thread, 9, 9), "it has not moved");
     }
 }
