@@ -124,8 +124,8 @@ fn from_inside() {
 fn from_both_sides() {
     for clock in CLOCKS {
         let mut phases = Phases::start(&["--clock", clock]);
-        let program = child_of(phases.running.pid());
         phases.does(&["red 10"]);
+        let program = child_of(phases.running.pid());
         phases.asks("pause", program);
         phases.does(&["green 1", "pause 0", "green 2"]);
         phases.asks("resume", program);
