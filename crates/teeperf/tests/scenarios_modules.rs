@@ -26,8 +26,8 @@ fn add_plugin_calls(told: &mut Told, rounds: u64) {
     }
 }
 
-/// Guards: windows are retired at dlclose, and the next module at the same address gets its
-/// own names.
+/// Guards: a file has its window again, and the next module at the same address gets its own
+/// names.
 #[test]
 fn plugins_loaded_in_turn_a_hundred_thousand_times() {
     let shop = Workshop::new();

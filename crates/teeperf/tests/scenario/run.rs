@@ -28,8 +28,9 @@ pub(crate) fn cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")
 }
 
-/// Nothing here takes a tenth of this: it is there so that a hang is a failure.
-const LIMIT: Duration = Duration::from_secs(100);
+/// Nothing here takes a tenth of this where nobody else works: it is there so that a hang is a
+/// failure.
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// How a command ended and what it said.
 #[derive(Debug)]
