@@ -121,11 +121,13 @@ impl Segment {
         self.memory.number(segment::WANTED).load(SeqCst)
     }
 
-    /// First segment only: events left out that no chunk speaks of.
+    /// First segment only: events left out that no chunk speaks of. What is counted in one line
+    /// may be taken off in another, while they are read, too.
     pub(crate) fn losses(&self) -> u64 {
         let bytes = segment::LOSS_LINES * segment::LOSS_LINE;
         let lines = self.memory.wides(segment::LOSSES, bytes).chunks(segment::LOSS_LINE / 8);
-        lines.fold(0, |sum: u64, line| sum.saturating_add(line[0].load(Acquire)))
+        let sum = lines.fold(0, |sum: u64, line| sum.wrapping_add(line[0].load(Acquire)));
+        (sum as i64).max(0) as u64
     }
 
     /// First segment only: says that chunks were freed or a segment was made.
@@ -176,6 +178,22 @@ mod tests {
     /// A second view of the segment, as the process has it.
     fn process_writes(segment: &Segment, index: usize, at: usize, word: u32) {
         segment.memory.number(segment.start(index) + chunk::WORDS + at * 4).store(word, Release);
+    }
+
+    #[test]
+    fn losses_are_summed_over_all_lines_and_never_negative() {
+        let segment = Segment::create(Class::Small).unwrap();
+        let line = |at: usize| {
+            let bytes = segment::LOSS_LINES * segment::LOSS_LINE;
+            &segment.memory.wides(segment::LOSSES, bytes)[at * segment::LOSS_LINE / 8]
+        };
+        line(0).store(5, Release);
+        line(segment::LOSS_LINES - 1).store(7, Release);
+        assert_eq!(segment.losses(), 12);
+        line(1).store(-9i64 as u64, Release);
+        assert_eq!(segment.losses(), 3);
+        line(1).store(-90i64 as u64, Release);
+        assert_eq!(segment.losses(), 0);
     }
 
     #[test]

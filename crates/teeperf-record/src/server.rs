@@ -264,9 +264,24 @@ impl Desk {
 
     fn control(&self, request: Request) {
         match request {
-            Request::Pause => self.terms.page.control(control::PAUSED, 0),
+            Request::Pause => {
+                self.terms.page.control(control::PAUSED, 0);
+                self.wait_for_tick();
+            }
             Request::Resume => self.terms.page.control(0, control::PAUSED),
             Request::Stop => self.tell(Event::Stop("it was asked to end".into())),
+        }
+    }
+
+    /// Hooks look up when the tick moves: behind that, nothing more is recorded, which is what
+    /// the answer says. No tick is waited for longer than [`SILENCE`].
+    fn wait_for_tick(&self) {
+        let (before, since) = (self.terms.page.tick(), Instant::now());
+        while self.terms.clock == ClockKind::Tick
+            && self.terms.page.tick() == before
+            && since.elapsed() < SILENCE
+        {
+            std::thread::sleep(Duration::from_micros(100));
         }
     }
 

@@ -42,6 +42,8 @@ impl Watch<'_> {
                 }
             }
         }
+        // What ended the command was meant for it, not for the recording.
+        while self.next_signal().is_some() {}
         child.wait()
     }
 

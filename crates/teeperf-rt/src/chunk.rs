@@ -24,6 +24,7 @@ const RETRY_EVENTS: u64 = 1024;
 
 /// Gives the thread its first chunk; says whether it has one.
 pub(crate) fn begin_thread(thread: &Thread) -> bool {
+    let before = thread.take_losses().unwrap_or_default();
     thread.serial.store(process::next_serial(), Relaxed);
     thread.tid.store(platform::thread_id(), Relaxed);
     match acquire(thread, false) {
@@ -32,10 +33,15 @@ pub(crate) fn begin_thread(thread: &Thread) -> bool {
             if process::is_forked() && thread.tid.load(Relaxed) == process::id() {
                 writer::gap(thread, gap::FORKED, Losses::default(), 0);
             }
+            // Only a thread that began in a pause has left anything out so far.
+            settle(thread, if before.were_meant() { gap::PAUSED } else { gap::NESTED }, before);
             after_acquire(thread, waited);
             true
         }
-        None => false,
+        None => {
+            thread.keep(before);
+            false
+        }
     }
 }
 
@@ -97,7 +103,13 @@ pub(crate) fn after_acquire(thread: &Thread, waited: Option<u64>) {
 
 /// Writes what was counted as lost; says whether there was room. The thread is claimed.
 pub(crate) fn settle_losses(thread: &Thread, reason: u32) -> bool {
-    let Some(losses) = thread.take_losses() else { return true };
+    settle(thread, reason, thread.take_losses().unwrap_or_default())
+}
+
+fn settle(thread: &Thread, reason: u32, losses: Losses) -> bool {
+    if losses == Losses::default() {
+        return true;
+    }
     let is_written = writer::gap(thread, reason, losses, 0);
     if is_written {
         thread.said(losses);

@@ -48,6 +48,7 @@ pub(crate) fn put(block: Option<&Block>, write: impl Fn(&Thread) -> bool) {
 
 /// Whether the process is recorded, and the thread not in the midst of something. Switches the
 /// caller's module off where the process is not.
+#[inline(always)]
 fn is_ready(block: Option<&Block>) -> bool {
     if process::life() != Life::On || clock::is_stopped() {
         return wake_or_end(block);
@@ -115,7 +116,11 @@ fn is_running(thread: &Thread) -> bool {
         _ if is_paused => false,
         State::New => {
             thread.enter();
-            let has_chunk = chunk::begin_thread(thread);
+            // A signal handler may have begun the thread just before.
+            let has_chunk = match thread.state() {
+                State::New => chunk::begin_thread(thread),
+                state => state == State::Running,
+            };
             leave(thread);
             has_chunk
         }
@@ -202,7 +207,7 @@ fn write_tick(thread: &Thread, event: Event) -> bool {
     let sequence = thread.sequence.load(Relaxed);
     let now = clock::now();
     let last = thread.time.load(Relaxed);
-    let moved = now > last && thread.time.compare_exchange(last, now, Relaxed, Relaxed).is_ok();
+    let moved = claims_move(thread, last, now);
     thread.last.store(now as u32, Relaxed);
     let mut words = Words::default();
     match now.wrapping_sub(last) {
@@ -231,6 +236,11 @@ fn write_tick(thread: &Thread, event: Event) -> bool {
     }
     places.put_all(words.used());
     true
+}
+
+/// Moves the thread's time, last seen as `last`; says whether it was this caller who did.
+fn claims_move(thread: &Thread, last: u64, now: u64) -> bool {
+    now > last && thread.time.compare_exchange(last, now, Relaxed, Relaxed).is_ok()
 }
 
 /// As for the tick; the counter's high half is stamped when it changed.
@@ -284,5 +294,25 @@ impl Words {
 
     fn used(&self) -> &[u32] {
         &self.words[..self.count.min(self.words.len())]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A handler that comes between a look at the thread's time and the claim writes the move, or
+    /// one that goes further: it must not be written again, and time does not go back.
+    #[test]
+    fn a_move_of_the_clock_is_written_by_one() {
+        let thread = Thread::default();
+        assert!(claims_move(&thread, 0, 5));
+        for by_handler in [8, 9] {
+            let last = thread.time.load(Relaxed);
+            assert!(claims_move(&thread, last, by_handler));
+            assert!(!claims_move(&thread, last, 8));
+            assert_eq!(thread.time.load(Relaxed), by_handler);
+        }
+        assert!(!claims_move(&thread, 9, 9), "it has not moved");
     }
 }

@@ -117,6 +117,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "asks the system, by assembly")]
     fn this_program_is_found() {
         let mut room = [0; 1200];
         let length = path_at(this_program_is_found as *const () as u64, &mut room);

@@ -110,6 +110,13 @@ pub(crate) struct Losses {
     unsaid: u64,
 }
 
+impl Losses {
+    /// Whether all of it was left out while nothing was to be recorded.
+    pub(crate) fn were_meant(&self) -> bool {
+        self.unsaid == 0
+    }
+}
+
 impl Thread {
     pub(crate) fn state(&self) -> State {
         match self.state.load(Relaxed) {
@@ -141,7 +148,9 @@ impl Thread {
     }
 
     /// Claims the thread for a stretch that must not be entered again: events of signal
-    /// handlers in between are counted, not written.
+    /// handlers in between are counted, not written. Never inlined, so that its frame lies below
+    /// that of whoever asked [`Thread::is_busy`] first.
+    #[inline(never)]
     pub(crate) fn enter(&self) {
         self.busy.store(arch::stack_pointer(), Relaxed);
         compiler_fence(SeqCst);
@@ -158,6 +167,10 @@ impl Thread {
     /// or an exception out of a signal handler is not: then the caller's frame lies above it.
     /// A handler on a stack of its own also may, so the kernel is asked before a stretch is
     /// taken for abandoned.
+    ///
+    /// Always inlined, as are its callers up to what hooks call: an abandoned stretch that was
+    /// entered from where the caller is now lies below the caller, whatever frames there were.
+    #[inline(always)]
     pub(crate) fn is_busy(&self) -> bool {
         let owner = self.busy.load(Relaxed);
         if owner == 0 {

@@ -52,6 +52,11 @@ impl ClockPage {
         self.memory.number(clock::GENERATION).fetch_add(1, AcqRel);
     }
 
+    /// The word that hooks watch under the tick.
+    pub(crate) fn tick(&self) -> u32 {
+        self.memory.number(clock::TICK).load(Acquire)
+    }
+
     /// Says that a chunk was drained.
     pub(crate) fn progress(&self) {
         self.memory.number(clock::PROGRESS).fetch_add(1, Release);

@@ -50,7 +50,7 @@ fn every_word_of_every_thread_with_either_clock() {
 
 #[test]
 fn short_threads_leave_room_for_the_next() {
-    const COUNT: u32 = 20_000;
+    const COUNT: u32 = 100_000;
     let (outcome, recording) = record(&format!("short {COUNT}"), |_| {});
     assert_eq!(outcome.exit_code(), 0);
     let threads = recording.threads();

@@ -4,7 +4,7 @@ use crate::support::Build;
 use crate::support::host::{Host, Options, expect_success, finish, kill};
 use crate::support::words::{Gap, Item, Recording};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use teeperf_wire::shared::{ClockKind, control};
 use teeperf_wire::word::{code, gap};
 
@@ -96,4 +96,26 @@ fn the_recorder_stops_and_the_program_goes_on() {
         assert!(recording.calls("step") > 1000);
         assert!(recording.calls("step") < 50_000_000);
     }
+}
+
+/// A thread waits for room as long as the recorder gets on, and not longer than it records.
+#[test]
+fn the_recorder_stops_while_a_thread_waits() {
+    let program = Build::default().program("loops.c", "stopped-waiting", &["-lpthread"]);
+    let options = Options { drains: false, grows: false, small: 4, large: 2, ..Options::default() };
+    let host = Host::new(options);
+    let mut child = host.command(&program).arg("300000").stdout(Stdio::piped()).spawn().unwrap();
+    let begun = Instant::now();
+    let mut ended = None;
+    while ended.is_none() && begun.elapsed() < Duration::from_secs(60) {
+        host.feign_progress();
+        if begun.elapsed() > Duration::from_secs(3) {
+            host.control(control::STOPPED);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+        ended = child.try_wait().unwrap();
+        assert!(ended.is_none() || begun.elapsed() > Duration::from_secs(3), "it did not wait");
+    }
+    kill(&mut child);
+    assert!(ended.is_some_and(|status| status.success()), "it waits for ever");
 }

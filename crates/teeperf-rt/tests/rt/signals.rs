@@ -33,26 +33,26 @@ fn every_50_us_with_the_tick() {
     // The clock moves as often as can be: most events take the slow path.
     for tick in [1, 100] {
         let tick = std::time::Duration::from_micros(tick);
-        let options = Options { tick, large: 0, small: 700, ..Options::default() };
+        let options = Options { tick, large: 0, small: 256, ..Options::default() };
         expect_all(options, &format!("signals-{tick:?}"), &["3000"]);
     }
 }
 
 #[test]
 fn every_50_us_with_the_cycle_clock() {
-    let options = Options { clock: ClockKind::Cycle, large: 0, small: 700, ..Options::default() };
+    let options = Options { clock: ClockKind::Cycle, large: 0, small: 256, ..Options::default() };
     expect_all(options, "signals-cycle", &["3000"]);
 }
 
 #[test]
 fn on_a_stack_of_their_own() {
-    let options = Options { large: 0, small: 700, ..Options::default() };
+    let options = Options { large: 0, small: 256, ..Options::default() };
     expect_all(options, "signals-stack", &["3000", "stack"]);
 }
 
 #[test]
 fn that_jump_out_of_whatever_they_interrupted() {
-    let options = Options { large: 0, small: 700, ..Options::default() };
+    let options = Options { large: 0, small: 256, ..Options::default() };
     let (numbers, recording) = record(options, "jumps-out", "jumps_out.c", &["3000"]);
     let [handled, worked] = numbers[..] else { panic!() };
     assert_eq!(handled, 3000);

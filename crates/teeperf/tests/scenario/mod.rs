@@ -12,7 +12,7 @@ mod told;
 pub(crate) use build::{Compiler, Workshop};
 pub(crate) use report::{Report, assert_calls, assert_paths};
 pub(crate) use run::{
-    Outcome, Progress, Recorded, Recording, Running, TEEPERF, child_of, run, signal_of, teeperf,
-    wait_until,
+    Outcome, Progress, Recorded, Recording, Running, TEEPERF, cache, child_of, run, signal_of,
+    teeperf, wait_until,
 };
 pub(crate) use told::Told;

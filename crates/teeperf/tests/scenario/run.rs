@@ -16,15 +16,21 @@ pub(crate) const TEEPERF: &str = env!("CARGO_BIN_EXE_teeperf");
 /// The command, away from the user's settings, with a cache that the tests share.
 pub(crate) fn teeperf() -> Command {
     let mut command = Command::new(TEEPERF);
-    command.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
+    command.env("XDG_CACHE_HOME", cache());
     for variable in ["TEEPERF_CC", "TEEPERF_CXX", "TEEPERF_CC_OPTIONS", "TEEPERF_SOCKET"] {
         command.env_remove(variable);
     }
     command
 }
 
-/// Nothing here takes a tenth of this: it is there so that a hang is a failure.
-const LIMIT: Duration = Duration::from_secs(100);
+/// The cache that the tests share.
+pub(crate) fn cache() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")
+}
+
+/// Nothing here takes a tenth of this where nobody else works: it is there so that a hang is a
+/// failure.
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// How a command ended and what it said.
 #[derive(Debug)]
@@ -87,6 +93,11 @@ impl Running {
     pub(crate) fn signal(&self, number: i32) {
         // SAFETY: kill only takes numbers.
         assert_eq!(unsafe { libc::kill(self.pid(), number) }, 0, "kill {}", self.shown);
+    }
+
+    /// What it has said so far on standard output.
+    pub(crate) fn stdout_so_far(&self) -> String {
+        text(&self.stdout)
     }
 
     /// What it has said so far on standard error.

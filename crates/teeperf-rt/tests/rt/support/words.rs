@@ -52,12 +52,17 @@ impl Recording {
     pub(crate) fn new(chunks: &[Chunk]) -> Self {
         let mut raw: BTreeMap<(usize, u32), Vec<(Raw, u64)>> = BTreeMap::new();
         let mut sequences: HashMap<(usize, u32), u32> = HashMap::new();
+        let mut behind: HashMap<(usize, u32), u64> = HashMap::new();
         for chunk in chunks {
             let thread = (chunk.process, chunk.header.serial);
             let sequence = sequences.entry(thread).or_default();
             *sequence += 1;
             assert_eq!(chunk.header.sequence, *sequence, "a chunk of {thread:?} is missing");
-            raw.entry(thread).or_default().extend(take_apart(chunk));
+            let (items, end) = take_apart(chunk);
+            let behind = behind.entry(thread).or_default();
+            assert!(*behind <= chunk.header.time, "the time of {thread:?} ran ahead of the clock");
+            *behind = end;
+            raw.entry(thread).or_default().extend(items);
         }
         let mut windows: HashMap<usize, Vec<Window>> = HashMap::new();
         for (&(process, _), items) in &raw {
@@ -177,11 +182,13 @@ enum Raw {
     Hole,
 }
 
-fn take_apart(chunk: &Chunk) -> Vec<(Raw, u64)> {
+/// Items with the times of events, where they have some, and the time that the words reach.
+fn take_apart(chunk: &Chunk) -> (Vec<(Raw, u64)>, u64) {
     let kind = ClockKind::from_u32(chunk.header.clock).expect("a clock");
     let mut items = Vec::new();
     let mut words = chunk.words.iter().copied().peekable();
-    let mut high = chunk.header.time & !0xFFFF_FFFF;
+    let mut now = chunk.header.time;
+    let mut high = now & !0xFFFF_FFFF;
     while let Some(next) = words.next() {
         match word::decode(next) {
             Word::End => items.push((Raw::Hole, 0)),
@@ -192,6 +199,7 @@ fn take_apart(chunk: &Chunk) -> Vec<(Raw, u64)> {
                     let low = words.next().expect("a time word");
                     assert_eq!(low & 1, 1, "a time word is odd");
                     time = high | u64::from(low);
+                    now = now.max(time);
                 }
                 items.push((if next & 1 == 0 { Raw::Call(site) } else { Raw::Return(site) }, time));
             }
@@ -210,14 +218,18 @@ fn take_apart(chunk: &Chunk) -> Vec<(Raw, u64)> {
                         }
                     }
                 }
+                if code == code::TICK {
+                    now += u64::from(arg);
+                }
                 if code == code::STAMP {
-                    high = (u64::from(payload[0]) | u64::from(payload[1]) << 31) & !0xFFFF_FFFF;
+                    now = u64::from(payload[0]) | u64::from(payload[1]) << 31;
+                    high = now & !0xFFFF_FFFF;
                 }
                 items.push((Raw::Escape(code, arg, payload), 0));
             }
         }
     }
-    items
+    (items, now)
 }
 
 pub(crate) fn window(payload: &[u32]) -> Window {

@@ -1,0 +1,178 @@
+//! Recording goes off and on while a program runs: from outside, from inside, and both. What was
+//! called in between is left out, all else is there, and the stacks are right across it.
+
+mod scenario;
+use scenario::*;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{ChildStdin, Stdio};
+
+/// `phases.c` under a recorder, which does what it is told line by line.
+struct Phases {
+    running: Running,
+    input: ChildStdin,
+    /// Lines it has answered.
+    done: usize,
+    file: PathBuf,
+    shop: Workshop,
+}
+
+impl Phases {
+    fn start(options: &[&str]) -> Self {
+        let shop = Workshop::new();
+        let program = shop.build("phases.c", Compiler::Gcc, &["-O1"]);
+        let mut recording = shop.recording(options, &program, &[]);
+        recording.command.stdin(Stdio::piped());
+        let mut running = Running::start(&mut recording.command);
+        let input = running.child.stdin.take().expect("a pipe");
+        Self { running, input, done: 0, file: recording.file, shop }
+    }
+
+    /// Has it do these, and waits until they are done.
+    #[track_caller]
+    fn does(&mut self, lines: &[&str]) {
+        for line in lines {
+            writeln!(self.input, "{line}").expect("a program that reads");
+            self.done += 1;
+        }
+        let done = |running: &Running| running.stdout_so_far().matches("done\n").count();
+        wait_until("an answer", || done(&self.running) >= self.done);
+    }
+
+    /// `teeperf pause` or `teeperf resume`, as from another terminal.
+    #[track_caller]
+    fn asks(&self, word: &str, pid: i32) {
+        run(teeperf().arg(word).arg(pid.to_string())).expect_code(0);
+    }
+
+    /// Ends it with status 7; what it told of its calls, and what was seen of them.
+    #[track_caller]
+    fn end(mut self) -> (Told, Report, Workshop) {
+        writeln!(self.input, "end 7").expect("a program that reads");
+        let outcome = self.running.wait();
+        outcome.expect_code(7);
+        (outcome.told(), Report::of(&self.file), self.shop)
+    }
+}
+
+/// Of what the program told, so many calls were made while recording was on.
+#[track_caller]
+fn expect_seen(told: &Told, report: &Report, made: &[(&str, u64)], seen: &[(&str, u64)]) {
+    let of = |calls: &[(&str, u64)]| {
+        let mut told = Told::default();
+        calls.iter().for_each(|(name, calls)| told.add(name, *calls));
+        told
+    };
+    assert_eq!(told.calls, of(made).calls);
+    assert_calls(&of(seen), report);
+    for figure in ["lost", "mended", "open", "unopened"] {
+        assert_eq!(report.health(figure), 0, "{figure}: {report:?}");
+    }
+    let nothing = ["No call was recorded."];
+    assert_eq!(report.warnings, if seen.is_empty() { &nothing[..] } else { &[] });
+}
+
+const CLOCKS: [&str; 2] = ["tick", "cycle"];
+
+/// The same from outside and from inside: frames left while it is off, and frames entered.
+fn off_and_on(clock: &str, mut turn: impl FnMut(&mut Phases, &str)) {
+    let mut phases = Phases::start(&["--clock", clock]);
+    phases.does(&["red 1000"]);
+    turn(&mut phases, "pause");
+    phases.does(&["red 500", "green 200"]);
+    turn(&mut phases, "resume");
+    phases.does(&["blue 300", "deep 20", "blue 11"]);
+    turn(&mut phases, "pause");
+    // From twenty frames down to five others.
+    phases.does(&["red 40", "up 0", "deep 5", "green 60"]);
+    turn(&mut phases, "resume");
+    phases.does(&["green 7", "up 0", "red 9"]);
+    turn(&mut phases, "pause");
+    turn(&mut phases, "resume");
+    phases.does(&["blue 2"]);
+    let (told, report, _shop) = phases.end();
+    let made = [("main", 1), ("red", 1549), ("green", 267), ("blue", 313), ("deep", 25)];
+    let seen = [("main", 1), ("red", 1009), ("green", 7), ("blue", 313), ("deep", 20)];
+    expect_seen(&told, &report, &made, &seen);
+    assert_eq!(report.gap("paused").0, 2, "a pause without events needs no words");
+    let deepest = format!("main{};blue", ";deep".repeat(20));
+    let paths = report.paths();
+    assert_eq!(paths.get(&deepest), Some(&11));
+    assert_eq!((paths.get("main;red"), paths.get("main;blue")), (Some(&1009), Some(&302)));
+    assert_eq!(paths.get("main;[...];green"), Some(&7), "{paths:?}");
+}
+
+/// Guards: the recorder's word in the clock page, which every thread sees at its next event.
+#[test]
+fn from_outside() {
+    for clock in CLOCKS {
+        off_and_on(clock, |phases, word| phases.asks(word, phases.running.pid()));
+    }
+}
+
+/// Guards: the gate, which sends every hook the long way round while the program itself pauses.
+#[test]
+fn from_inside() {
+    for clock in CLOCKS {
+        off_and_on(clock, |phases, word| phases.does(&[&format!("{word} 0")]));
+    }
+}
+
+/// Guards: two words, one of the recorder's and one of the program's: what one of them pauses the
+/// other does not resume.
+#[test]
+fn from_both_sides() {
+    for clock in CLOCKS {
+        let mut phases = Phases::start(&["--clock", clock]);
+        phases.does(&["red 10"]);
+        let program = child_of(phases.running.pid());
+        phases.asks("pause", program);
+        phases.does(&["green 1", "pause 0", "green 2"]);
+        phases.asks("resume", program);
+        phases.does(&["green 4", "resume 0", "red 20", "pause 0", "green 8"]);
+        phases.asks("pause", program);
+        phases.does(&["green 16", "resume 0", "green 32"]);
+        phases.asks("resume", program);
+        phases.does(&["red 40"]);
+        let (told, report, _shop) = phases.end();
+        let made = [("main", 1), ("red", 70), ("green", 63)];
+        expect_seen(&told, &report, &made, &[("main", 1), ("red", 70)]);
+        assert_eq!(report.gap("paused").0, 2);
+    }
+}
+
+/// Guards: a thread that has made calls before it has a chunk left them out because it was told
+/// to: they are no loss, and its frames are known to be there.
+#[test]
+fn from_the_start_until_it_is_resumed() {
+    for clock in CLOCKS {
+        let mut phases = Phases::start(&["--clock", clock, "--paused"]);
+        phases.does(&["red 100", "deep 3"]);
+        phases.asks("resume", phases.running.pid());
+        phases.does(&["green 5", "up 0", "blue 6"]);
+        let (told, report, _shop) = phases.end();
+        let made = [("main", 1), ("red", 100), ("green", 5), ("blue", 6), ("deep", 3)];
+        expect_seen(&told, &report, &made, &[("green", 5), ("blue", 6)]);
+        assert_eq!(report.gap("paused").0, 1);
+        let paths = report.paths();
+        assert_eq!(paths.get("[...];green"), Some(&5), "{paths:?}");
+        assert_eq!(paths.get("[...];blue"), Some(&6), "{paths:?}");
+    }
+}
+
+/// Guards: a program that is never resumed leaves a recording of nothing, and no loss.
+#[test]
+fn from_the_start_to_the_end() {
+    let mut phases = Phases::start(&["--paused"]);
+    phases.does(&["red 100"]);
+    let (told, report, _shop) = phases.end();
+    expect_seen(&told, &report, &[("main", 1), ("red", 100)], &[]);
+}
+
+/// Guards: who asks for a recording that is not there is told so.
+#[test]
+fn of_nobody() {
+    let outcome = run(teeperf().args(["pause", "4000000000"]));
+    outcome.expect_code(1);
+    assert!(outcome.stderr.contains("neither records nor is recorded"), "{outcome:?}");
+}
