@@ -69,7 +69,7 @@ pub struct Start {
     /// Hot, then cold: call caller, call callee, return callee, return caller; picoseconds.
     pub hook_cost_ps: Option<[u64; 8]>,
     /// Of a call and its return; picoseconds.
-    pub clock_cost_ps: u64,
+    pub least_cost_ps: u64,
 }
 
 /// [`teeperf_wire::body::process`].
@@ -253,7 +253,7 @@ fn start(payload: &[u8]) -> Decoded<Start> {
             tag::PROCESSORS => out.processors = number(&field),
             tag::ON_FULL => out.on_full = number(&field),
             tag::DIRECTORY => out.directory = text(&field),
-            tag::CLOCK_COST_PS => out.clock_cost_ps = number(&field),
+            tag::LEAST_COST_PS => out.least_cost_ps = number(&field),
             tag::HOOK_COST_PS => out.hook_cost_ps = eight_numbers(field.value),
             _ => {}
         }

@@ -9,15 +9,19 @@
 //!
 //! is what its hooks took where the processor had nothing else to do. It is known hot (caches
 //! and predictors hot) and cold. How much of it was added to the program's time is another matter:
-//! while a processor waits for the program's own work, it does the hooks' work meanwhile, all but
-//! reading its counter. A chain of multiplications of 20 ns a call takes no longer with the hooks of a
-//! tick, of 5 ns a call almost as much longer as if nothing were hidden; work that leaves the
-//! processor no free slot pays all of it, however long it takes. So
+//! while a processor waits for the program's own work, it does the hooks' work meanwhile. A chain of
+//! multiplications of 20 ns a call takes no longer with the hooks of a tick, one of 5 ns almost as
+//! much longer as if nothing were hidden; work that leaves the processor no free slot pays all of it,
+//! however long it takes. What is added even to such a chain of 20 ns is known as well: the *least*
+//! cost, which for the cycle clock is most of it, because reading the counter is never hidden. So
 //!
 //! * [`Time::low`] has the cold cost taken off, nothing hidden,
-//! * [`Time::high`] has the reading of the clock alone taken off, all else hidden,
-//! * [`Time::value`] has the hot cost taken off, less what is hidden in a function of ordinary
-//!   code: as much as [`HIDDEN`] of its own time.
+//! * [`Time::high`] has the least cost taken off,
+//! * [`Time::value`] has the hot cost taken off, less what of it, beyond the least, is hidden in a
+//!   function of ordinary code: as much as [`HIDDEN`] of its own time.
+//!
+//! What is hidden was in the caller's time as well, up to the look at the clock, while the processor
+//! was at the callee's work: that part is the callee's.
 //!
 //! No time becomes negative. Under a clock that ticks, a path whose calls are short was
 //! given no time at all, or a whole tick: the cost that one path of a function cannot bear is
@@ -35,8 +39,8 @@ pub(crate) struct HookCost {
     pub(crate) callee_ns: f64,
     /// Of a call and its return, in its caller.
     pub(crate) caller_ns: f64,
-    /// Of each of the two, what reading the clock takes.
-    pub(crate) clock_ns: f64,
+    /// Of each of the two, what is never hidden.
+    pub(crate) least_ns: f64,
 }
 
 /// How much of a function's own time processors have room for the work of hooks: between the half
@@ -46,20 +50,17 @@ const HIDDEN: f64 = 0.3;
 
 impl HookCost {
     /// From picoseconds: call caller, call callee, return callee, return caller; and of all that,
-    /// reading the clock.
-    pub(crate) fn from_ps(ps: [u64; 4], clock_ps: u64) -> Self {
+    /// the least.
+    pub(crate) fn from_ps(ps: [u64; 4], least_ps: u64) -> Self {
         let ns = |a: u64, b: u64| (a as f64 + b as f64) / 1000.0;
         let (callee_ns, caller_ns) = (ns(ps[1], ps[2]), ns(ps[0], ps[3]));
-        let clock_ns = (clock_ps as f64 / 2000.0).min(callee_ns).min(caller_ns);
-        Self { callee_ns, caller_ns, clock_ns }
+        let least_ns = (least_ps as f64 / 2000.0).min(callee_ns).min(caller_ns);
+        Self { callee_ns, caller_ns, least_ns }
     }
 
-    /// What `calls` of a function, and `below` calls that it made, took: reading the clock, and
-    /// the rest.
-    fn of(&self, calls: u64, below: u64) -> (f64, f64) {
-        let (calls, below) = (calls as f64, below as f64);
-        let clock = (calls + below) * self.clock_ns;
-        (clock, calls * self.callee_ns + below * self.caller_ns - clock)
+    /// What is hidden or not, of a call and its return: in the caller's time, in the callee's.
+    fn rest(&self) -> (f64, f64) {
+        (self.caller_ns - self.least_ns, self.callee_ns - self.least_ns)
     }
 }
 
@@ -95,15 +96,39 @@ fn calls_below(nodes: &[Node]) -> Vec<u64> {
     calls
 }
 
-/// Of what the hooks took beside reading the clock, the part that was added to the time of a
-/// function, which is `time` with that and without reading the clock. The processor has room for
-/// `hidden` of the function's own time.
+/// Of what the hooks took beyond the least, the part that was added to the time of a function, which
+/// is `time` with that and without the least. The processor has room for `hidden` of the
+/// function's own time.
 fn added_part(took: f64, time: f64, hidden: f64) -> f64 {
     if took <= 0.0 || hidden >= 1.0 {
         0.0
     } else {
         // added = took - hidden * own, and own = time - added.
         ((took - hidden * time) / (1.0 - hidden) / took).clamp(0.0, 1.0)
+    }
+}
+
+/// Sums over all nodes of a function.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    /// Self time without the least cost.
+    time: f64,
+    /// What the caller's parts of calls that it made took of that.
+    below: f64,
+    /// What the caller's parts of its own calls took of its callers' times.
+    above: f64,
+    /// What the callee's parts of its own calls took of its own.
+    own: f64,
+    /// What is left in the end, where that is more than nothing.
+    left: f64,
+    /// What was to be taken off and could not.
+    owed: f64,
+}
+
+impl Sums {
+    /// How much of the caller's parts was there to be taken off.
+    fn borne(&self) -> f64 {
+        if self.below > self.time { (self.time / self.below).max(0.0) } else { 1.0 }
     }
 }
 
@@ -115,30 +140,48 @@ fn remaining(
     cost: HookCost,
     hidden: f64,
 ) -> Vec<f64> {
-    let mut left = Vec::with_capacity(nodes.len());
+    let (caller, callee) = cost.rest();
     let function =
         |at: usize, node: &Node| if at == 0 { functions } else { node.function.0 as usize };
-    // By function, the root's as the last: time without reading the clock, and what hooks took.
-    let mut took = vec![(0.0f64, 0.0f64); functions + 1];
+    let least = |node: &Node, below: u64| (node.calls as f64 + below as f64) * cost.least_ns;
+    // By function, the root's as the last.
+    let mut sums = vec![Sums::default(); functions + 1];
     for (at, (node, &below)) in nodes.iter().zip(calls_below).enumerate() {
-        let (clock, rest) = cost.of(node.calls, below);
-        let sum = &mut took[function(at, node)];
-        sum.0 += node.self_time.value - clock;
-        sum.1 += rest;
-    }
-    // What is left, and what could not be taken off.
-    let mut sums = vec![(0.0f64, 0.0f64); functions + 1];
-    for (at, (node, &below)) in nodes.iter().zip(calls_below).enumerate() {
-        let (time, all) = took[function(at, node)];
-        let (clock, rest) = cost.of(node.calls, below);
-        let rest = node.self_time.value - clock - rest * added_part(all, time, hidden);
         let sum = &mut sums[function(at, node)];
-        sum.0 += rest.max(0.0);
-        sum.1 -= rest.min(0.0);
+        sum.time += node.self_time.value - least(node, below);
+        sum.below += below as f64 * caller;
+        sum.own += node.calls as f64 * callee;
+    }
+    // What a call took of its caller's time, as far as that was there.
+    let above: Vec<f64> = nodes
+        .iter()
+        .map(|node| {
+            let parent = node.parent as usize;
+            node.calls as f64 * caller * sums[function(parent, &nodes[parent])].borne()
+        })
+        .collect();
+    for (at, (node, above)) in nodes.iter().zip(&above).enumerate() {
+        sums[function(at, node)].above += above;
+    }
+    let added: Vec<f64> = sums
+        .iter()
+        .map(|sum| added_part(sum.above + sum.own, sum.time - sum.below + sum.above, hidden))
+        .collect();
+    let mut left = Vec::with_capacity(nodes.len());
+    for (at, (node, &below)) in nodes.iter().zip(calls_below).enumerate() {
+        let added = added[function(at, node)];
+        // The work that hooks were done beside took its time in the caller as well: what
+        // was hidden there is the callee's.
+        let hidden_above = above[at] * (1.0 - added);
+        let own = node.calls as f64 * callee * added + below as f64 * caller;
+        let rest = node.self_time.value - least(node, below) - own + hidden_above;
+        let sum = &mut sums[function(at, node)];
+        sum.left += rest.max(0.0);
+        sum.owed -= rest.min(0.0);
         left.push(rest.max(0.0));
     }
     for (at, (node, left)) in nodes.iter().zip(&mut left).enumerate() {
-        let (there, owed) = sums[function(at, node)];
+        let Sums { left: there, owed, .. } = sums[function(at, node)];
         if owed > 0.0 && there > 0.0 {
             *left *= (1.0 - owed / there).max(0.0);
         }
@@ -162,8 +205,8 @@ mod tests {
         }
     }
 
-    const HOT: HookCost = HookCost { callee_ns: 2.0, caller_ns: 3.0, clock_ns: 0.0 };
-    const COLD: HookCost = HookCost { callee_ns: 20.0, caller_ns: 30.0, clock_ns: 0.0 };
+    const HOT: HookCost = HookCost { callee_ns: 2.0, caller_ns: 3.0, least_ns: 0.0 };
+    const COLD: HookCost = HookCost { callee_ns: 20.0, caller_ns: 30.0, least_ns: 0.0 };
 
     fn times(tree: &Tree) -> Vec<(f64, f64, f64)> {
         let times = tree.nodes.iter().map(|node| node.self_time);
@@ -172,33 +215,34 @@ mod tests {
 
     #[test]
     fn caller_and_callee_pay_their_parts() {
-        // main calls f 100 times: f's hooks took 200, main's 300 and 2 for itself, the root's 3.
-        // Of main's, 182 / 0.7 were added: 260, beside 140 of its own, of which 42 is 0.3. Of f's
-        // 110 / 0.7, which are 157.
+        // main calls f 100 times. Main's part of that is 300 of its 400. With f's own part it makes
+        // 500 of 600, of which (500 - 0.3 * 600) / 0.7 = 457 were added, and 143 are left. Main's
+        // own call is hidden in the 100 left, and its 3 of the root's time come back to it.
         let mut tree =
             Tree { nodes: vec![node(0, 0, 0, 3.0), node(0, 0, 1, 400.0), node(1, 1, 100, 300.0)] };
         take_off(&mut tree, 2, HOT, COLD);
         sum_up(&mut tree);
-        assert_eq!(times(&tree), [(0.0, 0.0, 3.0), (0.0, 140.0, 400.0), (0.0, 143.0, 300.0)]);
-        assert_eq!(tree.nodes[1].total.value.round(), 283.0);
+        assert_eq!(times(&tree), [(0.0, 0.0, 0.0), (0.0, 103.0, 103.0), (0.0, 143.0, 600.0)]);
+        assert_eq!(tree.nodes[1].total.value.round(), 246.0);
         assert_eq!(tree.nodes[0].total.high, 703.0);
     }
 
     #[test]
-    fn what_finds_room_in_long_work_is_not_taken_off_but_reading_the_clock_is() {
+    fn what_finds_room_in_long_work_is_not_taken_off_but_the_least_is() {
         let nodes = vec![node(0, 0, 0, 0.0), node(0, 0, 1000, 90_000.0)];
         let mut tree = Tree { nodes: nodes.clone() };
         take_off(&mut tree, 1, HOT, COLD);
         assert_eq!(times(&tree)[1], (70_000.0, 90_000.0, 90_000.0));
         let mut tree = Tree { nodes };
-        let clock = |cost| HookCost { clock_ns: 1.5, ..cost };
-        take_off(&mut tree, 1, clock(HOT), clock(COLD));
+        let with_least = |cost| HookCost { least_ns: 1.5, ..cost };
+        take_off(&mut tree, 1, with_least(HOT), with_least(COLD));
         assert_eq!(times(&tree)[1], (70_000.0, 88_500.0, 88_500.0));
     }
 
     #[test]
     fn what_one_path_cannot_bear_the_others_of_its_function_do() {
-        // f is called on two paths, 50 times each; a tick fell into one of them only.
+        // f is called on two paths, 50 times each; a tick fell into one of them only. What is
+        // not hidden is 100 for each; 50 that were in each caller's time come back.
         let mut tree = Tree {
             nodes: vec![
                 node(0, 0, 0, 0.0),
@@ -208,9 +252,9 @@ mod tests {
                 node(2, 2, 50, 1000.0),
             ],
         };
-        let clock = HookCost { clock_ns: 2.0, ..HOT };
-        take_off(&mut tree, 3, clock, clock);
-        assert_eq!(times(&tree)[3..], [(0.0, 0.0, 0.0), (800.0, 800.0, 800.0)]);
+        let cost = HookCost { least_ns: 2.0, ..HOT };
+        take_off(&mut tree, 3, cost, cost);
+        assert_eq!(times(&tree)[3..], [(0.0, 0.0, 0.0), (800.0, 900.0, 900.0)]);
     }
 
     #[test]

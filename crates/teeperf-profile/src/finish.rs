@@ -96,7 +96,7 @@ impl Gathered {
         let ns_per_unit = if hz > 0 { 1e9 / hz as f64 } else { 1.0 };
         let ns = |units: u64| (units as f64 * ns_per_unit) as u64;
         let hook_cost = self.start.as_ref().and_then(|start| start.hook_cost_ps);
-        let clock_ps = self.start.as_ref().map_or(0, |start| start.clock_cost_ps);
+        let least_ps = self.start.as_ref().map_or(0, |start| start.least_cost_ps);
         if hook_cost.is_none() {
             self.warnings
                 .add(|| "the recording does not say what hooks cost: times include it".into());
@@ -123,7 +123,7 @@ impl Gathered {
         let cost = hook_cost.filter(|_| !keep_hook_cost);
         for thread in &mut out {
             if let Some([a, b, c, d, cold @ ..]) = cost {
-                let [hot, cold] = [[a, b, c, d], cold].map(|ps| HookCost::from_ps(ps, clock_ps));
+                let [hot, cold] = [[a, b, c, d], cold].map(|ps| HookCost::from_ps(ps, least_ps));
                 cost::take_off(&mut thread.tree, functions.len(), hot, cold);
             }
             cost::sum_up(&mut thread.tree);

@@ -46,8 +46,8 @@ pub struct Options {
 pub struct ClockCost {
     /// [`teeperf_wire::body::start::HOOK_COST_PS`].
     pub hook_ps: [u64; 8],
-    /// [`teeperf_wire::body::start::CLOCK_COST_PS`].
-    pub clock_ps: u64,
+    /// [`teeperf_wire::body::start::LEAST_COST_PS`].
+    pub least_ps: u64,
 }
 
 /// What hooks cost under each clock, where it is known.

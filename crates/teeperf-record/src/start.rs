@@ -40,7 +40,7 @@ pub(crate) fn payload(
     let payload = match options.hook_cost.under(chosen.kind) {
         Some(cost) => payload
             .bytes(start::HOOK_COST_PS, &cost.hook_ps.map(u64::to_le_bytes).concat())
-            .number(start::CLOCK_COST_PS, cost.clock_ps),
+            .number(start::LEAST_COST_PS, cost.least_ps),
         None => payload,
     };
     payload.finish()

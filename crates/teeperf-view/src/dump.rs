@@ -187,7 +187,7 @@ fn start_text(start: &Start) -> String {
         .map_or("-".into(), |cost| cost.iter().map(u64::to_string).collect::<Vec<_>>().join(","));
     format!(
         "version={}.{} clock={clock} hz={} period={} start={} wall_ns={} on_full={} \
-         processors={} hook_cost_ps={cost} clock_cost_ps={} writer={} why={} host={} system={} machine={} \
+         processors={} hook_cost_ps={cost} least_cost_ps={} writer={} why={} host={} system={} machine={} \
          processor={} directory={} command={}",
         start.major,
         start.minor,
@@ -197,7 +197,7 @@ fn start_text(start: &Start) -> String {
         start.wall_ns,
         start.on_full,
         start.processors,
-        start.clock_cost_ps,
+        start.least_cost_ps,
         quoted(&start.writer),
         quoted(&start.clock_reason),
         quoted(&start.host),

@@ -43,10 +43,10 @@ pub mod start {
     /// callee. So: [hot call caller, hot call callee, hot return callee, hot return caller],
     /// then the same cold.
     pub const HOOK_COST_PS: u16 = 17;
-    /// Of what a call and its return cost, how much goes into reading the clock, picoseconds: two
-    /// readings, one in the caller's time, one in the callee's. A processor does the rest of
-    /// a hook beside other work, but not this.
-    pub const CLOCK_COST_PS: u16 = 18;
+    /// Of what a call and its return cost, how much is added even to work that leaves the
+    /// processor room for other work, picoseconds; half of it in the caller's time, half in the
+    /// callee's.
+    pub const LEAST_COST_PS: u16 = 18;
 }
 
 /// [`crate::packet::kind::PROCESS`].

@@ -4,7 +4,7 @@
  *
  *   hot COST        with caches and predictors hot, chunks handed over as ever
  *   cold COST       with the first-level cache cold
- *   clock COST      reading the processor's counter twice, and nothing else
+ *   least COST      hot, and beside work that leaves the processor room for other work
  *
  * Another program, or another guest of the same processor, may slow everything down to half its
  * speed for longer than all of this takes. So the plain calls and those that cost more are
@@ -23,6 +23,8 @@ enum {
     ROUNDS = 255,       /* an odd number has one median */
     HOT_CALLS = 8000,   /* a round of some ten microseconds, shorter than a time slice */
     COLD_CALLS = 24,
+    CHAIN = 16,         /* multiplications */
+    LONG_CALLS = 500,
     EVICTED = 96 << 10, /* bytes read between two cold calls: more than a first-level cache */
     LINE = 64,
 };
@@ -55,22 +57,37 @@ ALONE PLAIN static uint64_t plain_hot_caller(uint64_t value)
     return value;
 }
 
-PLAIN static inline uint64_t counter(void)
+/* Some twenty nanoseconds, each step of which waits for the one before. */
+PLAIN static inline uint64_t chain(uint64_t value)
 {
-#if defined(__x86_64__)
-    return __builtin_ia32_rdtsc();
-#else
-    return 0;
-#endif
+    for (int i = 0; i < CHAIN; i++) {
+        value = value * UINT64_C(0x9E3779B97F4A7C15) + 1;
+        __asm__ volatile("" : "+r"(value));
+    }
+    return value;
 }
 
-ALONE PLAIN static uint64_t clock_caller(uint64_t value)
+ALONE static uint64_t long_callee(uint64_t value)
 {
-    for (int i = 0; i < HOT_CALLS; i++) {
-        value += counter() & 1;
-        value = plain_hot_callee(value);
-        value += counter() & 1;
-    }
+    return chain(value);
+}
+
+ALONE PLAIN static uint64_t plain_long_callee(uint64_t value)
+{
+    return chain(value);
+}
+
+ALONE static uint64_t long_caller(uint64_t value)
+{
+    for (int i = 0; i < LONG_CALLS; i++)
+        value = long_callee(value);
+    return value;
+}
+
+ALONE PLAIN static uint64_t plain_long_caller(uint64_t value)
+{
+    for (int i = 0; i < LONG_CALLS; i++)
+        value = plain_long_callee(value);
     return value;
 }
 
@@ -150,21 +167,22 @@ PLAIN static void print(FILE *file, const char *name, struct trial *trial, int c
 
 PLAIN int main(int argc, char **argv)
 {
-    static struct trial hot, cold, clock_read;
+    static struct trial hot, cold, beside;
     FILE *file = argc > 1 ? fopen(argv[1], "w") : stdout;
     if (!file)
         return 1;
     uint64_t value = 0;
     for (int round = 0; round < ROUNDS; round++) {
-        uint64_t times[4] = {now_ps()};
-        value = clock_caller(value);
-        times[1] = now_ps();
+        uint64_t start = now_ps();
         value = plain_hot_caller(value);
-        times[2] = now_ps();
+        uint64_t between = now_ps();
         value = hot_caller(value);
-        times[3] = now_ps();
-        note(&clock_read, round, times[2] - times[1], times[1] - times[0]);
-        note(&hot, round, times[2] - times[1], times[3] - times[2]);
+        note(&hot, round, between - start, now_ps() - between);
+        start = now_ps();
+        value = plain_long_caller(value);
+        between = now_ps();
+        value = long_caller(value);
+        note(&beside, round, between - start, now_ps() - between);
         uint64_t took = 0, plain_took = 0;
         value = plain_cold_caller(value, &plain_took);
         value = cold_caller(value, &took);
@@ -172,6 +190,6 @@ PLAIN int main(int argc, char **argv)
     }
     print(file, "hot", &hot, HOT_CALLS);
     print(file, "cold", &cold, COLD_CALLS);
-    print(file, "clock", &clock_read, HOT_CALLS);
+    print(file, "least", &beside, LONG_CALLS);
     return fclose(file) != 0 || value == 0;
 }

@@ -35,7 +35,7 @@ fn boot() -> String {
 }
 
 fn print(cost: &ClockCost, boot: &str) -> String {
-    let all = cost.hook_ps.iter().chain([&cost.clock_ps]);
+    let all = cost.hook_ps.iter().chain([&cost.least_ps]);
     let numbers: Vec<String> = all.map(u64::to_string).collect();
     format!("{boot}\n{}\n", numbers.join(" "))
 }
@@ -43,8 +43,8 @@ fn print(cost: &ClockCost, boot: &str) -> String {
 fn parse(text: &str, boot: &str) -> Option<ClockCost> {
     let (kept, numbers) = text.strip_suffix('\n')?.split_once('\n')?;
     let numbers: Option<Vec<u64>> = numbers.split(' ').map(|number| number.parse().ok()).collect();
-    let [hook_ps @ .., clock_ps] = <[u64; 9]>::try_from(numbers?).ok()?;
-    (kept == boot).then_some(ClockCost { hook_ps, clock_ps })
+    let [hook_ps @ .., least_ps] = <[u64; 9]>::try_from(numbers?).ok()?;
+    (kept == boot).then_some(ClockCost { hook_ps, least_ps })
 }
 
 fn measure(bundle: &Bundle, clock: Choice) -> Result<ClockCost> {
@@ -60,11 +60,11 @@ fn measure(bundle: &Bundle, clock: Choice) -> Result<ClockCost> {
         bail!("{unknown}: {}: {}", bundle.calibration.display(), outcome.status);
     }
     let times = std::fs::read_to_string(&told.path).context(unknown)?;
-    costs(&times, clock).context(unknown)
+    costs(&times).context(unknown)
 }
 
 /// From what the program wrote.
-fn costs(times: &str, clock: Choice) -> Option<ClockCost> {
+fn costs(times: &str) -> Option<ClockCost> {
     let cost = |name: &str| -> Option<u64> {
         times.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?.parse().ok()
     };
@@ -75,9 +75,7 @@ fn costs(times: &str, clock: Choice) -> Option<ClockCost> {
     // clock at the same place. So what lies before the look at the call, and falls to the
     // caller, lies before it at the return too, and falls to the callee: each has half.
     let hook_ps = std::array::from_fn(|at| if at < 4 { hot / 4 } else { cold / 4 });
-    // Hooks that wait for a tick read no counter.
-    let read = if clock == Choice::Cycle { cost("clock")? } else { 0 };
-    Some(ClockCost { hook_ps, clock_ps: read.min(hot) })
+    Some(ClockCost { hook_ps, least_ps: cost("least")?.min(hot) })
 }
 
 /// Where the program writes its times: standard output is not ours. Removed when dropped.
@@ -105,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_cost_is_kept_for_one_start_of_the_machine() {
-        let cost = ClockCost { hook_ps: [1, 2, 3, 4, 5, 6, 7, 8], clock_ps: 9 };
+        let cost = ClockCost { hook_ps: [1, 2, 3, 4, 5, 6, 7, 8], least_ps: 9 };
         let text = print(&cost, "boot");
         assert_eq!(parse(&text, "boot"), Some(cost));
         assert_eq!(parse(&text, "another"), None);
@@ -118,17 +116,13 @@ mod tests {
 
     #[test]
     fn the_cost_is_what_the_program_says() {
-        let cost = |times, clock| {
-            costs(times, clock).map(|cost| (cost.hook_ps[0], cost.hook_ps[7], cost.clock_ps))
-        };
-        let times = "hot 4000\ncold 8000\nclock 3000\n";
-        assert_eq!(cost(times, Choice::Cycle), Some((1_000, 2_000, 3_000)));
-        assert_eq!(cost(times, Choice::Tick), Some((1_000, 2_000, 0)));
+        let cost =
+            |times| costs(times).map(|cost| (cost.hook_ps[0], cost.hook_ps[7], cost.least_ps));
+        assert_eq!(cost("hot 4000\ncold 8000\nleast 3000\n"), Some((1_000, 2_000, 3_000)));
         // Noise: hooks that cost less where caches are cold, and less than a part of them.
-        let noise = "hot 4000\ncold 2000\nclock 5000\n";
-        assert_eq!(cost(noise, Choice::Cycle), Some((1_000, 1_000, 4_000)));
-        for text in ["", "hot 1\n", "hot x\ncold 1\nclock 1\n", "hot 1\ncold 1\n"] {
-            assert_eq!(cost(text, Choice::Cycle), None, "{text:?}");
+        assert_eq!(cost("hot 4000\ncold 2000\nleast 5000\n"), Some((1_000, 1_000, 4_000)));
+        for text in ["", "hot 1\n", "hot x\ncold 1\nleast 1\n", "hot 1\ncold 1\n"] {
+            assert_eq!(cost(text), None, "{text:?}");
         }
     }
 }

@@ -121,8 +121,8 @@ fn whole(clock: &str) {
     assert!(waited > 0.019, "20 ms passed in `waiting`, not {waited} s");
 }
 
-/// The report takes the cost of hooks off, and says how much that is: at most that of cold
-/// hooks for each call, and never more than there is.
+/// The report takes the cost of hooks off, and gives a part of it from callers to callees: at most
+/// that of cold hooks for each call, and never more than there is.
 fn same_times(python: &Value, report: &Value) {
     let unit = 1e9 / python["start"]["hz"].as_f64().unwrap();
     // On a busy machine it may not be known: then nothing is taken off.
@@ -135,7 +135,7 @@ fn same_times(python: &Value, report: &Value) {
         let (raw, low, high) = (sums(python, raw), figures(report, low), figures(report, high));
         for (name, units) in raw {
             let raw = units * unit;
-            assert!(high[&name] <= raw + 1.0, "{name}: {} of {raw} ns", high[&name]);
+            assert!(high[&name] <= raw + most + 1.0, "{name}: {} of {raw} ns", high[&name]);
             assert!(low[&name] >= raw - most - 1.0, "{name}: {} of {raw} ns", low[&name]);
         }
     }
