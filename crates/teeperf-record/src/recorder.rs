@@ -53,6 +53,15 @@ impl Outcome {
         let signal = self.status.signal().map(|signal| 128 + signal);
         self.status.code().or(signal).unwrap_or(1) as u8
     }
+
+    /// Ends this process by the interrupt that ended the command, where one did: a shell that waits
+    /// for both in a loop leaves the loop only then. To be called when all else is done.
+    pub fn pass_on_interrupt(&self) {
+        if self.status.signal() == Some(libc::SIGINT) {
+            // SAFETY: only takes a number. Comes back where the signal is ignored.
+            unsafe { libc::raise(libc::SIGINT) };
+        }
+    }
 }
 
 /// Why nothing was recorded.

@@ -133,6 +133,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         Err(error) => return Err(error.into()),
     };
     tell(&outcome, &path, arguments);
+    outcome.pass_on_interrupt();
     Ok(ExitCode::from(outcome.exit_code()))
 }
 
