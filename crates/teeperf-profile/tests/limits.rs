@@ -152,6 +152,35 @@ fn returns_that_match_nothing_below_a_deep_stack_are_quick() {
     assert!(took[1] < most, "{took:?}");
 }
 
+/// Of a deep stack that goes from thread to thread the uppermost frames come along: each move would
+/// put all of them into another tree.
+#[test]
+fn a_deep_stack_that_goes_on_in_another_thread_is_taken_along_in_part() {
+    const DEPTH: u32 = 3000;
+    const ALONG: u32 = 1024;
+    let switch = |left: u64, entered: u64| {
+        [&[escape(code::SWITCH, 0), payload(4)][..], &split62(left), &split62(entered)].concat()
+    };
+    let site = |depth: u32| 0x1000 + 16 * depth;
+    let down: Vec<u32> = (0..DEPTH).map(|depth| call(site(depth))).collect();
+    let up: Vec<u32> = (0..DEPTH).rev().map(|depth| ret(site(depth))).collect();
+    let mut builder = Builder::new();
+    builder.chunk(header(1, 1), &[switch(0, 9), down, switch(9, 0)].concat(), true);
+    builder.chunk(header(2, 1), &[switch(0, 9), up, switch(9, 0)].concat(), true);
+    let profile = replay(&builder.end());
+    assert_eq!((profile.health.open, profile.health.unopened), (0, 0), "all frames are left");
+    let second = profile.threads.iter().find(|thread| thread.tid == 2).unwrap();
+    let names: Vec<&str> = second.tree.nodes[1..]
+        .iter()
+        .map(|node| &profile.functions[node.function.0 as usize].name[..])
+        .collect();
+    // The rest is one unknown caller, and the uppermost frame is the last.
+    assert_eq!(names.len() as u32, 1 + ALONG);
+    let uppermost = profile.threads.iter().find(|thread| thread.tid == 1).unwrap();
+    let uppermost = uppermost.tree.nodes.last().unwrap().function.0 as usize;
+    assert_eq!(names.last(), Some(&&profile.functions[uppermost].name[..]));
+}
+
 #[test]
 fn gaps_that_claim_billions_of_frames_are_quick() {
     let gap = |popped: u32, pushed: u32| {
