@@ -55,6 +55,12 @@ impl Signals {
             action(signal, Some(&ours))?;
             signals.before.push((signal, before));
         }
+        // A file that may grow no further is an error of the write then, as a full disk is.
+        // SAFETY: as above.
+        let mut quiet: libc::sigaction = unsafe { std::mem::zeroed() };
+        let handler: extern "C" fn(libc::c_int) = ignore;
+        quiet.sa_sigaction = handler as usize;
+        signals.before.push((libc::SIGXFSZ, action(libc::SIGXFSZ, Some(&quiet))?));
         Ok(signals)
     }
 
@@ -95,6 +101,9 @@ extern "C" fn tell(number: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc
         *libc::__errno_location() = error;
     }
 }
+
+/// Not SIG_IGN, which the program would inherit.
+extern "C" fn ignore(_: libc::c_int) {}
 
 /// Sets what a signal does, where something is given; returns what it did.
 fn action(signal: libc::c_int, new: Option<&libc::sigaction>) -> io::Result<libc::sigaction> {

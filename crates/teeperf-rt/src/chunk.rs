@@ -33,8 +33,7 @@ pub(crate) fn begin_thread(thread: &Thread) -> bool {
             if process::is_forked() && thread.tid.load(Relaxed) == process::id() {
                 writer::gap(thread, gap::FORKED, Losses::default(), 0);
             }
-            // Only a thread that began in a pause has left anything out so far.
-            settle(thread, if before.were_meant() { gap::PAUSED } else { gap::NESTED }, before);
+            settle(thread, gap::NESTED, before);
             after_acquire(thread, waited);
             true
         }
@@ -107,14 +106,18 @@ pub(crate) fn settle_losses(thread: &Thread, reason: u32) -> bool {
 }
 
 fn settle(thread: &Thread, reason: u32, losses: Losses) -> bool {
-    if losses == Losses::default() {
-        return true;
-    }
-    let is_written = writer::gap(thread, reason, losses, 0);
-    if is_written {
-        thread.said(losses);
-    } else {
-        thread.keep(losses);
+    let (meant, lost) = losses.apart();
+    let mut is_written = true;
+    for (reason, part) in [(gap::PAUSED, meant), (reason, lost)] {
+        if part == Losses::default() {
+            continue;
+        }
+        is_written = is_written && writer::gap(thread, reason, part, 0);
+        if is_written {
+            thread.said(part);
+        } else {
+            thread.keep(part);
+        }
     }
     is_written
 }

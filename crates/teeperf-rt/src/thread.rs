@@ -111,9 +111,15 @@ pub(crate) struct Losses {
 }
 
 impl Losses {
-    /// Whether all of it was left out while nothing was to be recorded.
-    pub(crate) fn were_meant(&self) -> bool {
-        self.unsaid == 0
+    /// What was left out while nothing was to be recorded, and what was lost. What both did
+    /// to the stack stands with the first, if there is one.
+    pub(crate) fn apart(self) -> (Self, Self) {
+        let meant = self.events.saturating_sub(self.unsaid);
+        if meant == 0 {
+            return (Self::default(), self);
+        }
+        let lost = Self { events: self.unsaid, unsaid: self.unsaid, ..Self::default() };
+        (Self { events: meant, unsaid: 0, ..self }, lost)
     }
 }
 
@@ -237,5 +243,22 @@ impl Thread {
     /// How many events were counted.
     pub(crate) fn losses(&self) -> u64 {
         self.lost.load(Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pause may end between an event that is left out and the look at why it was.
+    #[test]
+    fn what_a_pause_leaves_out_is_no_loss_because_of_one_that_is() {
+        let both = Losses { events: 9, popped: 1, pushed: 2, unsaid: 1 };
+        let meant = Losses { events: 8, unsaid: 0, ..both };
+        let lost = Losses { events: 1, unsaid: 1, ..Losses::default() };
+        assert_eq!(both.apart(), (meant, lost));
+        assert_eq!(meant.apart(), (meant, Losses::default()));
+        let all_lost = Losses { events: 3, pushed: 1, unsaid: 3, popped: 0 };
+        assert_eq!(all_lost.apart(), (Losses::default(), all_lost));
     }
 }

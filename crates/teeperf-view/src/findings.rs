@@ -26,6 +26,7 @@ pub struct Finding {
 pub fn of(profile: &Profile) -> Vec<Finding> {
     let mut found = Vec::new();
     nothing_recorded(profile, &mut found);
+    nothing_timed(profile, &mut found);
     lost(profile, &mut found);
     mended(profile, &mut found);
     gaps(profile, &mut found);
@@ -48,6 +49,19 @@ fn nothing_recorded(profile: &Profile, found: &mut Vec<Finding>) {
             "No call was recorded.".into(),
             "Build the program with `teeperf cc` or `teeperf c++` in place of the compiler, \
              and record it again. Code that is not built so has no hooks.",
+        );
+    }
+}
+
+fn nothing_timed(profile: &Profile, found: &mut Vec<Finding>) {
+    let timed = |thread: &teeperf_profile::model::Thread| thread.wall_ns > 0;
+    if profile.health.events > 0 && !profile.threads.iter().any(timed) {
+        push(
+            found,
+            true,
+            "The clock never moved between two events: times are not known, only counts.".into(),
+            "The program ran for too short a time, or the recorder got no processor. Record it \
+             again, for longer or with --clock cycle.",
         );
     }
 }
@@ -111,6 +125,7 @@ fn gaps(profile: &Profile, found: &mut Vec<Finding>) {
             "waited" => format!(
                 "Threads waited {times} for room in memory, {long} in all; no function's time has it."
             ),
+            "dropped" if *ns == 0 => format!("Memory was full {times}; events were dropped."),
             "dropped" => format!("Memory was full {times}; events were dropped for {long} in all."),
             "stalled" => format!(
                 "Waiting for room ended without any {times}; events were dropped for {long} in all."

@@ -7,6 +7,7 @@ mod cli;
 mod commands;
 mod compiler;
 mod recordings;
+mod shell;
 
 use clap::Parser;
 use compiler::Driver;
@@ -25,7 +26,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("teeperf: {error:#}");
+            eprintln!("teeperf: {}", told(&error));
             ExitCode::FAILURE
         }
     }
@@ -48,6 +49,14 @@ fn as_compiler(words: &[OsString]) -> Option<(Driver, Vec<OsString>)> {
     let rest = &words[2..];
     (rest.first().and_then(|word| word.to_str()) != Some("--teeperf-help"))
         .then(|| (driver, rest.to_vec()))
+}
+
+/// An error and its causes, but for those that it names itself.
+fn told(error: &anyhow::Error) -> String {
+    error.chain().skip(1).fold(error.to_string(), |text, cause| {
+        let cause = cause.to_string();
+        if text.contains(&cause) { text } else { format!("{text}: {cause}") }
+    })
 }
 
 /// Whoever read our output has seen enough: not worth a word.

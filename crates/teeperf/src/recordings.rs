@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -20,6 +21,9 @@ pub(crate) fn name_for(program: &OsStr) -> PathBuf {
 
 /// The recording named, or the newest one here.
 pub(crate) fn named_or_newest(named: Option<&Path>) -> Result<PathBuf> {
+    if named == Some(Path::new("-")) {
+        return Ok("/dev/stdin".into());
+    }
     if let Some(path) = named {
         if let Err(error) = path.metadata() {
             bail!("{}: {error}; make one with `teeperf record -- PROGRAM`", path.display());
@@ -47,22 +51,21 @@ pub(crate) fn named_or_newest(named: Option<&Path>) -> Result<PathBuf> {
     }
 }
 
-/// Refuses to write a recording over a file that is something else.
-pub(crate) fn may_replace(path: &Path, force: bool) -> Result<()> {
+/// Refuses to write over a file that is something else: not `what`, which begins as told.
+pub(crate) fn may_replace(path: &Path, force: bool, what: &str, begins: &[u8]) -> Result<()> {
     let Ok(found) = path.metadata() else { return Ok(()) };
     if found.is_dir() {
         bail!("{} is a folder", path.display());
     }
-    if force || !found.is_file() || found.len() == 0 || is_recording(path) {
+    if force || !found.is_file() || found.len() == 0 || starts_with(path, begins) {
         return Ok(());
     }
-    bail!("{} is there, and is no recording; --force overwrites it", path.display());
+    bail!("{} is there, and is no {what}; --force overwrites it", path.display());
 }
 
-fn is_recording(path: &Path) -> bool {
-    let mut start = [0; teeperf_wire::packet::SYNC.len()];
-    std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok()
-        && start == teeperf_wire::packet::SYNC
+fn starts_with(path: &Path, begins: &[u8]) -> bool {
+    let mut start = vec![0; begins.len()];
+    File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == begins
 }
 
 #[cfg(test)]
@@ -76,7 +79,8 @@ mod tests {
     }
 
     #[test]
-    fn only_recordings_are_replaced() {
+    fn only_what_is_of_the_kind_is_replaced() {
+        let may_replace = |path: &Path, force| may_replace(path, force, "recording", b"TPRF");
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         assert!(may_replace(&path, false).is_ok());

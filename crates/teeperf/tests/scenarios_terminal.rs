@@ -131,3 +131,37 @@ fn ctrl_z_and_back() {
     assert_eq!(report.calls["leaf"], progress.calls());
     report.expect_whole();
 }
+
+/// Guards: what the program writes while the live line is there stands in lines of its own, scrolls
+/// past it, and is all there; the line is gone in the end, and the last row scrolls again.
+#[test]
+fn output_beside_the_live_line() {
+    let shop = Workshop::new();
+    let Some(terminal) = Terminal::open(&shop) else { return };
+    let program = shop.build("calls.c", Compiler::Gcc, &["-O1"]);
+    let script = format!(
+        "sleep 1.5; for i in $(seq 60); do echo line $i; sleep 0.02; done; sleep 0.5; {} 10",
+        program.display()
+    );
+    terminal.enter(&format!(
+        "XDG_CACHE_HOME={} {TEEPERF} record -o r.teeperf -- sh -c '{script}'",
+        cache().display()
+    ));
+    // The line is the last row, whatever scrolls above it.
+    wait_until("a live line below the last output", || {
+        let screen = terminal.screen();
+        let rows: Vec<&str> = screen.lines().collect();
+        rows.contains(&"line 60") && rows.get(49).is_some_and(|row| row.starts_with("[teeperf "))
+    });
+    wait_until("the closing line", || terminal.screen().contains("next: teeperf report"));
+    terminal.enter("seq 100 160");
+    wait_until("more lines", || terminal.screen().contains("\n160\nready>"));
+    assert!(!terminal.screen().contains("[teeperf "));
+    let history = run(terminal.tmux().args(["capture-pane", "-p", "-S", "-"])).stdout;
+    let written: Vec<&str> = history.lines().filter(|row| row.contains("line ")).collect();
+    let expected: Vec<String> = (1..=60).map(|n| format!("line {n}")).collect();
+    assert!(
+        written.ends_with(&expected.iter().map(String::as_str).collect::<Vec<_>>()),
+        "{history}"
+    );
+}

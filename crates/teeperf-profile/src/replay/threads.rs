@@ -118,7 +118,11 @@ impl ThreadState {
             threads: u32::from(self.begins),
             events: self.events,
             wall: self.now.saturating_sub(self.first_time),
-            cpu_ns: self.cpu_ns.map(|(first, last)| last.saturating_sub(first)),
+            // Of a thread of one chunk only one moment is known.
+            cpu_ns: self
+                .cpu_ns
+                .filter(|(first, last)| first != last)
+                .map(|(first, last)| last.saturating_sub(first)),
             waited: self.waited,
             open: self.stack.depth(),
         }

@@ -15,6 +15,9 @@ const WIDE: usize = 118;
 const MIDDLE: usize = 96;
 /// A call shorter than so many ticks cannot be timed alone.
 const TICKS: f64 = 10.0;
+/// Of calls that so many ticks fell into the mean is known within a tenth (the deviation of a
+/// count of n is its root).
+const MANY_TICKS: f64 = 100.0;
 
 pub(super) fn write(
     profile: &Profile,
@@ -136,14 +139,24 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Mean time of a call; with a tick, a call below ten of them is not timed alone.
+    /// Mean time of a call.
     fn per_call(&self, row: &Row) -> String {
-        if row.calls == 0 {
-            return String::new();
+        match row.calls {
+            0 => String::new(),
+            _ if self.is_untold(row) => {
+                format!("< {}", units::time(TICKS * self.profile.info.period_ns))
+            }
+            calls => units::time(row.total.value / calls as f64),
         }
-        let mean = row.total.value / row.calls as f64;
-        let limit = TICKS * self.profile.info.period_ns;
-        if mean < limit { format!("< {}", units::time(limit)) } else { units::time(mean) }
+    }
+
+    /// Whether the mean is not known: a call below ten ticks cannot be timed alone, and too few
+    /// ticks fell into all of them together.
+    fn is_untold(&self, row: &Row) -> bool {
+        let period = self.profile.info.period_ns;
+        row.calls > 0
+            && row.total.value / (row.calls as f64) < TICKS * period
+            && row.total.value < MANY_TICKS * period
     }
 
     /// What the signs in the table mean, where there are any.
@@ -151,8 +164,7 @@ impl<'a> Table<'a> {
         let faint = |text: String| self.style.paint(Paint::Faint, text);
         let period = self.profile.info.period_ns;
         let limit = TICKS * period;
-        let short = |row: &Row| row.calls > 0 && row.total.value / (row.calls as f64) < limit;
-        if self.average > 0 && rows.iter().any(short) {
+        if self.average > 0 && rows.iter().any(|row| self.is_untold(row)) {
             let limit = units::time_inline(limit);
             let period = units::time_inline(period);
             let text = format!(
@@ -167,7 +179,7 @@ impl<'a> Table<'a> {
                 writeln!(
                     out,
                     "{}",
-                    faint("~ the hooks cost more than 30 % of the figure, which lies".into())
+                    faint("~ the hooks cost more than 30 % of the figure; its bounds:".into())
                 )?;
                 said = true;
             }

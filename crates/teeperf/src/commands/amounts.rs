@@ -1,6 +1,7 @@
 //! Amounts as users type them: `2G`, `500MB`, `30s`, `1.5 ms`.
 
 use std::time::Duration;
+use teeperf_record::Period;
 
 /// Bytes: a number and `k`, `M`, `G` or `T` (thousands), with or without `B`; `KiB` and so on
 /// (of 1,024).
@@ -48,6 +49,18 @@ pub(crate) fn time(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A period of the tick: a time with its unit that a ticker can keep to.
+pub(crate) fn period(text: &str) -> Result<Duration, String> {
+    if text.ends_with(|last: char| last.is_ascii_digit()) {
+        return Err("the unit is missing: 100us, 1ms".into());
+    }
+    let wanted = time(text)?;
+    if !(Period::SHORTEST..=Period::LONGEST).contains(&wanted) {
+        return Err("a tick comes every 10us to 100ms".into());
+    }
+    Ok(wanted)
+}
+
 fn split(text: &str) -> Result<(f64, &str), String> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let number = text[..end].parse().map_err(|_| "not a number".to_owned())?;
@@ -57,6 +70,14 @@ fn split(text: &str) -> Result<(f64, &str), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn periods_have_a_unit_and_bounds() {
+        assert_eq!(period("100us"), Ok(Duration::from_micros(100)));
+        for text in ["5", "5ns", "5us", "1h", "", "us", "0ms"] {
+            assert!(period(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn bytes_are_read() {

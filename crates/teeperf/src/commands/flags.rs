@@ -1,10 +1,11 @@
 //! `teeperf flags`: the words that `teeperf cc` would add, for builds that set them by hand.
 
 use crate::compiler::{self, Family, Product};
+use crate::shell;
 use anyhow::Result;
 use clap::Args;
 use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 
 /// Prints the compiler and linker options that put hooks into a program
 #[derive(Args, Debug)]
@@ -46,25 +47,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         };
         words.extend(compiler::flags_to_link(product)?);
     }
-    let line: Vec<OsString> = words.into_iter().map(quoted).collect();
+    let line: Vec<OsString> = words.iter().map(|word| shell::quoted(word)).collect();
     let mut text = line.join(" ".as_ref()).into_vec();
     text.push(b'\n');
     super::print(&text)
-}
-
-/// As a shell and make take it for one word.
-fn quoted(word: OsString) -> OsString {
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_=+,./:@%".contains(byte);
-    if word.as_bytes().iter().all(plain) {
-        return word;
-    }
-    let mut text = vec![b'\''];
-    for &byte in word.as_bytes() {
-        match byte {
-            b'\'' => text.extend(b"'\\''"),
-            _ => text.push(byte),
-        }
-    }
-    text.push(b'\'');
-    OsString::from_vec(text)
 }

@@ -1,6 +1,7 @@
 //! `teeperf flame`: the call tree as a picture.
 
 use super::reading;
+use crate::recordings;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use std::fs::File;
@@ -21,6 +22,9 @@ Examples:
 pub(crate) struct Arguments {
     #[command(flatten)]
     recording: reading::Arguments,
+    /// Overwrite a file that is something else
+    #[arg(long)]
+    force: bool,
     /// Where to write; - is standard output [default: flame.html, flame.svg or flame.folded]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -66,6 +70,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         draw(&profile, format, arguments.inverted, &mut out)?;
         return Ok(out.flush()?);
     }
+    let (what, begins) = match format {
+        Format::Html => ("page", &b"<!doctype html>"[..]),
+        Format::Svg => ("picture", &b"<svg"[..]),
+        // Lines like any others: the name has to say that they are not missed.
+        Format::Folded if output.extension() == Some("folded".as_ref()) => {
+            ("folded stacks", &b""[..])
+        }
+        Format::Folded => ("file *.folded", &b"\0"[..]),
+    };
+    recordings::may_replace(&output, arguments.force, what, begins)?;
     let name = || format!("cannot write {}", output.display());
     let mut out = BufWriter::new(File::create(&output).with_context(name)?);
     draw(&profile, format, arguments.inverted, &mut out).with_context(name)?;

@@ -1,5 +1,7 @@
 //! The line that a recording shows while it runs: only on a terminal, and not while the
-//! program has the terminal to itself (an editor, a pager).
+//! program has the terminal to itself (an editor, a pager). Where the program writes lines to the
+//! same terminal, these scroll above it: the last row is kept out of the scrolling region
+//! (DECSTBM, see ctlseqs of xterm), as package managers do.
 
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsRawFd;
@@ -11,6 +13,8 @@ use teeperf_record::{Snapshot, Stats};
 
 /// How often the line changes.
 const BEAT: Duration = Duration::from_millis(200);
+/// A row of a terminal that others write to is taken only from programs that run so long.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A line under way. Gone from the terminal when this is dropped.
 #[derive(Debug)]
@@ -29,18 +33,16 @@ impl Live {
         let thread = std::thread::spawn(move || {
             let began = Instant::now();
             let mut before = Snapshot::default();
-            let mut shown = false;
+            let mut place = Place::find();
             while ended.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
                 let now = stats.snapshot();
-                if is_line_by_line() {
-                    draw(&line(&now, &before, began.elapsed()));
-                    shown = true;
+                let since = began.elapsed();
+                if is_line_by_line() && (place.is_ours() || since >= PATIENCE) {
+                    place.draw(&line(&now, &before, since));
                 }
                 before = now;
             }
-            if shown {
-                draw("");
-            }
+            place.clear();
         });
         Self { end: Some(end), thread: Some(thread) }
     }
@@ -56,10 +58,62 @@ impl Drop for Live {
     }
 }
 
-/// Puts a line where the cursor is, over the one before.
-fn draw(line: &str) {
+/// Where the line stands.
+#[derive(Debug)]
+struct Place {
+    shared: bool,
+    drawn: bool,
+}
+
+impl Place {
+    fn find() -> Self {
+        let shared = std::io::stdout().is_terminal() && size().is_some();
+        Self { shared, drawn: false }
+    }
+
+    /// Whether nobody else writes there.
+    fn is_ours(&self) -> bool {
+        !self.shared
+    }
+
+    /// Puts a line there, over the one before.
+    fn draw(&mut self, line: &str) {
+        match size().filter(|_| self.shared) {
+            None => write(&format!("\r\x1b[2K{line}")),
+            Some((rows, columns)) => {
+                if !self.drawn {
+                    // The row below the last line, which may be the terminal's last.
+                    write("\n\x1b[A");
+                }
+                let line: String = line.chars().take(columns.into()).collect();
+                let above = rows - 1;
+                write(&format!("\x1b7\x1b[1;{above}r\x1b[{rows};1H\x1b[2K{line}\x1b8"));
+            }
+        }
+        self.drawn = true;
+    }
+
+    /// Leaves the terminal as it was.
+    fn clear(&self) {
+        match size().filter(|_| self.shared) {
+            _ if !self.drawn => {}
+            None => write("\r\x1b[2K"),
+            Some((rows, _)) => write(&format!("\x1b7\x1b[r\x1b[{rows};1H\x1b[2K\x1b8")),
+        }
+    }
+}
+
+fn write(text: &str) {
     // Errors: the terminal is gone, and with it whoever would read this.
-    let _ = write!(std::io::stderr().lock(), "\r\x1b[2K{line}");
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Rows and columns of the terminal, where it is large enough to give a row away.
+fn size() -> Option<(u16, u16)> {
+    let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: the request writes a winsize, and there is one.
+    let answer = unsafe { libc::ioctl(std::io::stderr().as_raw_fd(), libc::TIOCGWINSZ, &mut size) };
+    (answer == 0 && size.ws_row > 3 && size.ws_col > 0).then_some((size.ws_row, size.ws_col))
 }
 
 fn line(now: &Snapshot, before: &Snapshot, since: Duration) -> String {

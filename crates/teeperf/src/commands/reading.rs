@@ -2,7 +2,7 @@
 //! and how text may look.
 
 use crate::recordings;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use std::io::IsTerminal;
 use std::os::fd::AsRawFd;
@@ -16,7 +16,7 @@ use teeperf_view::style::Style;
 #[derive(Args, Debug)]
 #[group(skip)]
 pub(crate) struct Arguments {
-    /// The recording [default: the newest *.teeperf in this folder]
+    /// The recording; - is standard input [default: the newest *.teeperf in this folder]
     pub(crate) recording: Option<PathBuf>,
     /// Show only call paths through functions whose name contains this; * stands for anything
     #[arg(long, value_name = "NAME")]
@@ -39,7 +39,15 @@ impl Arguments {
         let mut options = Options { keep_hook_cost: self.keep_hook_cost, ..Options::default() };
         let profile = Recording::open(path)?.replay(&mut options)?;
         let selection = self.selection();
-        Ok(if selection.is_all() { profile } else { selection.of(profile) })
+        if selection.is_all() {
+            return Ok(profile);
+        }
+        let had_calls = has_calls(&profile);
+        let part = selection.of(profile);
+        if had_calls && !has_calls(&part) {
+            bail!("nothing in the recording fits: {}", self.selection_in_words());
+        }
+        Ok(part)
     }
 
     fn selection(&self) -> Selection {
@@ -60,6 +68,10 @@ impl Arguments {
         }
         parts.join(", ")
     }
+}
+
+fn has_calls(profile: &Profile) -> bool {
+    profile.threads.iter().flat_map(|thread| &thread.tree.nodes).any(|node| node.calls > 0)
 }
 
 /// Colour on terminals only, and as wide as they are; see <https://no-color.org>.

@@ -3,10 +3,12 @@
 
 use super::amounts;
 use super::live::{self, Live};
-use crate::{bundle, calibration, recordings};
+use crate::{bundle, calibration, recordings, shell};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -37,7 +39,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value_t = Clock::Auto)]
     clock: Clock,
     /// Mean time between two ticks, such as 50us
-    #[arg(long, value_name = "TIME", value_parser = amounts::time)]
+    #[arg(long, value_name = "TIME", value_parser = amounts::period)]
     period: Option<Duration>,
     /// When the program is faster than the disk: let it wait, drop events (and count them), or
     /// stop recording
@@ -94,7 +96,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         None => recordings::name_for(&arguments.command[0]),
     };
     if !stdout {
-        recordings::may_replace(&path, arguments.force)?;
+        let begins = &teeperf_wire::packet::SYNC;
+        recordings::may_replace(&path, arguments.force, "recording", begins)?;
     }
     let bundle = bundle::unpacked()?;
     let output = if stdout { Output::Stdout } else { Output::File(path.clone()) };
@@ -132,6 +135,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
         Err(error) => return Err(error.into()),
     };
+    let is_shared = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
+    if is_shared && outcome.status.signal() == Some(libc::SIGINT) {
+        // The terminal has echoed ^C, and the cursor stands behind it.
+        eprintln!();
+    }
     tell(&outcome, &path, arguments);
     outcome.pass_on_interrupt();
     Ok(ExitCode::from(outcome.exit_code()))
@@ -147,8 +155,9 @@ fn tell(outcome: &Outcome, path: &Path, arguments: &Arguments) {
     }
     if outcome.processes == 0 {
         eprintln!(
-            "teeperf: nothing was recorded: no process that ran was built with hooks. Build it \
-             anew with CC=\"teeperf cc\" CXX=\"teeperf c++\"; see `teeperf help cc`"
+            "teeperf: nothing was recorded: no process with hooks found the recorder. Was it built \
+             with CC=\"teeperf cc\" CXX=\"teeperf c++\" (see `teeperf help cc`)? It also needs the \
+             environment that it is given, and the user that records"
         );
         return;
     }
@@ -170,5 +179,6 @@ fn tell(outcome: &Outcome, path: &Path, arguments: &Arguments) {
     if let Some(reason) = &outcome.reason {
         line += &format!("; recording ended early: {reason}");
     }
-    eprintln!("{line}; next: teeperf report {}", path.display());
+    let name = shell::quoted(path.as_os_str());
+    eprintln!("{line}; next: teeperf report {}", name.display());
 }
