@@ -180,3 +180,21 @@ fn combining_is_associative_and_makes_functions_one() {
     assert_eq!(left.health.events, 6);
     assert_eq!(left.health.gaps, [("gap 1".to_owned(), 4, 20), ("gap 0".to_owned(), 2, 10)]);
 }
+
+#[test]
+fn a_count_of_ticks_is_known_to_twice_its_root() {
+    let row = |value: f64| aggregate::Row {
+        function: FunctionId(0),
+        calls: 9,
+        total: Time { value, low: value, high: value },
+        self_time: Time { value, low: value - 1.0, high: value + 1.0 },
+    };
+    // A hundred ticks of 4 ns, one, and none.
+    let mut rows = [row(400.0), row(4.0), row(0.0)];
+    aggregate::add_sampling_error(&mut rows, 4.0);
+    let bounds: Vec<_> = rows.iter().map(|row| (row.total.low, row.total.high)).collect();
+    assert_eq!(bounds, [(320.0, 480.0), (0.0, 16.0), (0.0, 12.0)]);
+    assert_eq!((rows[0].self_time.low, rows[0].self_time.high), (319.0, 481.0));
+    aggregate::add_sampling_error(&mut rows, 0.0);
+    assert_eq!((rows[0].total.low, rows[0].total.high), (320.0, 480.0), "a counter counts all");
+}

@@ -182,8 +182,9 @@ fn health(profile: &Profile) -> Whole<'_> {
 /// Functions, most self time first.
 fn functions(profile: &Profile) -> Vec<Called<'_>> {
     let tree = aggregate::merged(&profile.threads);
-    aggregate::rows(&tree, &profile.functions, Sort::SelfTime)
-        .iter()
+    let mut rows = aggregate::rows(&tree, &profile.functions, Sort::SelfTime);
+    aggregate::add_sampling_error(&mut rows, profile.info.period_ns);
+    rows.iter()
         .map(|row| {
             let function = profile.functions.get(row.function.0 as usize);
             Called {

@@ -30,6 +30,7 @@ pub(super) fn write(
     let mut rows = aggregate::rows(&tree, &profile.functions, options.sort);
     let all = rows.len();
     rows.truncate(options.limit);
+    aggregate::add_sampling_error(&mut rows, profile.info.period_ns);
     let shown: f64 = rows.iter().map(|row| row.self_time.value).sum();
     let title = format!(
         "Functions by {}: {} of {}, {} of {} in themselves",
@@ -176,11 +177,7 @@ impl<'a> Table<'a> {
         let mut said = false;
         for row in rows.iter().filter(|row| unsure(&row.self_time) || unsure(&row.total)) {
             if !said {
-                writeln!(
-                    out,
-                    "{}",
-                    faint("~ the hooks cost more than 30 % of the figure; its bounds:".into())
-                )?;
+                writeln!(out, "{}", faint("~ known no better than to 30 %; the bounds:".into()))?;
                 said = true;
             }
             let mut parts = Vec::new();

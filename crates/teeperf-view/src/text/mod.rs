@@ -141,7 +141,7 @@ fn left(text: &str, width: usize) -> String {
     fitted + &" ".repeat(padding)
 }
 
-/// A time, and `~` behind it when the hooks' cost is more than 30 % of it.
+/// A time, and `~` behind it when its bounds are further apart than 30 % of it.
 fn flagged(time: &teeperf_profile::model::Time) -> String {
     let flag = if time.value > 0.0 && time.is_uncertain() { '~' } else { ' ' };
     format!("{}{flag}", units::time(time.value))

@@ -189,7 +189,8 @@ fn nothing_recorded_says_how_to_record() {
 #[test]
 fn uncertain_figures_are_flagged_with_their_interval() {
     let mut profile = kitchen();
-    // 200 ms ± 40 ms is more than 30 % wide, and so is the caller's total.
+    // 200 ms ± 40 ms is more than 30 % wide, and so is the caller's total. 2,000 ticks are known
+    // to 89, which makes 9 ms.
     let tree = &mut profile.threads[1].tree;
     tree.nodes[2].self_time = Time { value: 200e6, low: 160e6, high: 240e6 };
     tree.nodes[2].total = tree.nodes[2].self_time;
@@ -197,7 +198,7 @@ fn uncertain_figures_are_flagged_with_their_interval() {
     let report = report(&profile, &Options::default(), 120);
     assert!(report.contains("200.0 ms~  80.00 200.0 ms~  80.00"), "{report}");
     assert!(
-        report.contains("    self 160.0 to 240.0 ms, total 160.0 to 240.0 ms: read\n"),
+        report.contains("    self 151.1 to 248.9 ms, total 151.1 to 248.9 ms: read\n"),
         "{report}"
     );
     assert!(!report.contains("50.00 ms~"));
@@ -218,4 +219,17 @@ fn a_stack_of_any_depth_is_printed() {
     let report = report(&profile, &options, 100);
     assert!(report.contains("·4999· descend"));
     assert!(report.contains("… cut off after 5,000 lines; 1 call path and what they call follow"));
+}
+
+#[test]
+fn a_mean_is_told_once_enough_ticks_fell_into_the_calls() {
+    let mut profile = kitchen();
+    // `read` was on for 700 ms: 70 ticks of 10 ms.
+    profile.info.period_ns = 10e6;
+    let few = report(&profile, &Options::default(), 120);
+    assert!(few.contains("23,000  < 100.0 ms  read"), "{few}");
+    assert!(few.contains("< 100.0 ms: below ten ticks of 10.00 ms"), "{few}");
+    profile.info.period_ns = 7e6;
+    let many = report(&profile, &Options::default(), 120);
+    assert!(many.contains("23,000    30.43 µs  read"), "{many}");
 }
