@@ -196,7 +196,7 @@ fn forms_of_the_report() {
     // On a busy machine main's own time may leave all else below the tree's limit.
     let words = ["report", "--tree", "--keep-hook-cost", "--focus", "twice"];
     let tree = run(teeperf(&folder).args(words));
-    assert!(tree.find("main").unwrap() < tree.find("twice").unwrap(), "{tree}");
+    assert!(tree.find("  main\n").unwrap() < tree.find("  · twice\n").unwrap(), "{tree}");
     let threads = run(teeperf(&folder).args(["report", "--threads"]));
     assert!(threads.contains("program"), "{threads}");
     let one = run(teeperf(&folder).args(["report", "--sort", "calls", "--limit", "1"]));
