@@ -224,6 +224,71 @@ fn a_later_major_version_is_refused_a_later_minor_one_read() {
 }
 
 #[test]
+fn a_recording_without_a_version_is_taken_for_the_first_and_that_is_said() {
+    let with = |fields: &[(u16, &[u8])]| {
+        let mut builder = Builder::empty();
+        builder.fields(kind::START, fields);
+        builder.chunk(header(1, 1, 0), &[call(0x1000), ret(0x1000)], false);
+        replay(&builder.end())
+    };
+    let hz = 1000u64.to_le_bytes();
+    let version = body::start::VERSION;
+    let said = "the start packet at offset 0 has no version: it is taken for 1.0";
+    // Five bytes are no version, though their first four would be one that is refused.
+    for fields in [&[(body::start::HZ, &hz[..])][..], &[(version, &[9, 0, 0, 0, 0])]] {
+        let profile = with(fields);
+        assert!(profile.health.warnings.iter().any(|w| w == said), "{:?}", profile.health);
+        assert_eq!(profile.health.events, 2);
+    }
+    let warnings = with(&[(version, &[1, 0, 0, 0])]).health.warnings.join("\n");
+    assert!(!warnings.contains("version"), "{warnings}");
+}
+
+#[test]
+fn fields_before_one_that_is_cut_off_count() {
+    let number = |tag: u16, value: u64| {
+        [&tag.to_le_bytes()[..], &[0, 0, 8, 0, 0, 0], &value.to_le_bytes()].concat()
+    };
+    // Claims nine bytes, and has one.
+    let cut = [99, 0, 0, 0, 9, 0, 0, 0, 1];
+    let mut symbol = [0x1000u32.to_le_bytes(), 16u32.to_le_bytes(), 0u32.to_le_bytes()].concat();
+    symbol.extend([4, 0, b'w', b'o', b'r', b'k']);
+    let mut symbols = [number(body::symbols::PROCESS, 1), number(2, 0x1000)].concat();
+    symbols.extend([3, 0, 0, 0, symbol.len() as u8, 0, 0, 0]);
+    symbols.extend(symbol);
+    let fields = [
+        (kind::START, number(body::start::HZ, 1000)),
+        (kind::PROCESS, [number(body::process::ID, 1), number(body::process::PID, 77)].concat()),
+        (kind::SYMBOLS, symbols),
+        (kind::LOSS, number(body::loss::EVENTS, 7)),
+    ];
+    let mut builder = Builder::empty();
+    let mut said = vec![];
+    for (packet, fields) in fields {
+        said.push(format!(
+            "packet at offset {}: type {packet} cannot be read from byte {} of its payload on",
+            builder.bytes.len(),
+            fields.len()
+        ));
+        builder.packet(packet, &[&fields[..], &cut].concat());
+    }
+    let words = [
+        module(0x1000, 0x1000, 0, "/bin/one"),
+        vec![call(0x1000), escape(code::TICK, 5), ret(0x1000)],
+    ];
+    builder.chunk(header(1, 1, 0), &words.concat(), false);
+    let profile = replay(&builder.end());
+    for text in said {
+        assert!(profile.health.warnings.contains(&text), "{text}: {:?}", profile.health.warnings);
+    }
+    assert_eq!(profile.health.lost, 7);
+    assert_eq!(profile.threads[0].pid, 77);
+    // Five units of a thousandth of a second.
+    assert_eq!(profile.threads[0].tree.nodes[1].self_time.value, 5e6);
+    assert_eq!(function(&profile, "work").module, "one");
+}
+
+#[test]
 fn a_recording_cut_anywhere_is_a_shorter_one() {
     let mut builder = Builder::new();
     builder.process(1, 1, "/bin/p");
