@@ -90,6 +90,47 @@ fn names_come_from_symbols_modules_and_offsets() {
 }
 
 #[test]
+fn a_function_has_its_name_without_its_window() {
+    let mut builder = Builder::new();
+    let words = [call(0x1008), ret(0x1008), call(0x1040), ret(0x1040)];
+    builder.chunk(header(1, 1, 0), &words, false);
+    builder.symbols(1, 0x1000, &[(0x1000, 16, 3, "work", "/a.c")]);
+    // Another process's symbols, and one without a name, are of no use.
+    builder.symbols(2, 0x1000, &[(0x1040, 16, 0, "other", "")]);
+    builder.symbols(1, 0x1000, &[(0x1040, 16, 0, "", "")]);
+    let profile = replay(&builder.end());
+    let work = function(&profile, "work");
+    assert_eq!((&work.module[..], work.file.as_deref(), work.line), ("", Some("/a.c"), Some(3)));
+    function(&profile, "[unknown module]+0x1040");
+}
+
+#[test]
+fn a_name_does_not_depend_on_what_its_packet_says_of_the_window() {
+    let mut builder = Builder::new();
+    let words = [module(0x1000, 0x1000, 0, "/bin/one"), vec![call(0x1010), call(0x1050)]].concat();
+    builder.chunk(header(1, 1, 0), &words, false);
+    builder.symbols(1, 0x2000, &[(0x1000, 0x40, 0, "wide", ""), (0x1010, 16, 0, "early", "")]);
+    // Of those that begin at a site or before it the last counts, of several there the latest.
+    builder.symbols(1, 0, &[(0x1010, 8, 0, "work", ""), (0x1008, 0x100, 0, "far", "")]);
+    let profile = replay(&builder.end());
+    assert_eq!(function(&profile, "work").module, "one");
+    // "work" begins last before it and does not reach as far.
+    function(&profile, "one+0x1050");
+}
+
+#[test]
+fn a_window_is_known_by_the_module_that_retires_it() {
+    let mut words = vec![call(0x1010), ret(0x1010)];
+    let mut retired = module(0x1000, 0x1000, 0, "/lib/plugin.so");
+    retired[2] = payload(0);
+    words.extend(retired);
+    let mut builder = Builder::new();
+    builder.chunk(header(1, 1, 0), &words, false);
+    builder.symbols(1, 0x1000, &[(0x1010, 9, 0, "work", "")]);
+    assert_eq!(function(&replay(&builder.end()), "work").module, "plugin.so");
+}
+
+#[test]
 fn the_same_site_is_another_function_in_another_process() {
     let mut builder = Builder::new();
     for (process, path) in [(1, "/bin/one"), (2, "/bin/two")] {

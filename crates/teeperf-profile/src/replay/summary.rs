@@ -121,7 +121,7 @@ pub(crate) struct Summary {
     pub(crate) marks: Vec<Mark>,
     /// Addresses of code outside every window; nodes name them by their index here.
     pub(crate) far: Vec<u64>,
-    /// Windows seen to open.
+    /// Windows seen to open or to be retired.
     pub(crate) windows: Vec<Window>,
     /// Last name that the thread gave itself.
     pub(crate) name: Option<String>,
