@@ -13,6 +13,9 @@ pub enum ChunkError {
     /// An encoding that this reader does not know.
     #[error("encoding {0} is not known")]
     Encoding(u8),
+    /// Time words apart, where the clock has none.
+    #[error("encoding {0} is not for the tick clock")]
+    NotForTicks(u8),
     /// A clock that this reader does not know.
     #[error("clock {0} is not known")]
     Clock(u8),
@@ -66,6 +69,9 @@ impl Decoder {
             encoding::ZSTD => {
                 self.decompress(data)?;
                 append_words(&mut self.words, &self.bytes);
+            }
+            encoding::CYCLE_ZSTD if clock == ClockKind::Tick => {
+                return Err(ChunkError::NotForTicks(header.encoding));
             }
             encoding::CYCLE_ZSTD => {
                 self.decompress(data)?;

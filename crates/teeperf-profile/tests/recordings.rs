@@ -401,6 +401,28 @@ fn chunks_that_do_not_decode_are_left_out() {
 }
 
 #[test]
+fn two_planes_are_for_the_cycle_clock_alone() {
+    let plane = [call(0x1000).to_le_bytes(), ret(0x1000).to_le_bytes()].concat();
+    let data = zstd::bulk::compress(&[&plane[..], &[5, 5]].concat(), 1).unwrap();
+    let planes = |clock| {
+        let words_bytes = plane.len() as u32;
+        let header = chunk::Header { count: 4, clock, encoding: 2, words_bytes, ..header(1, 1, 0) };
+        let mut builder = Builder::new();
+        builder.packet(kind::CHUNK, &[&header.encode()[..], &data].concat());
+        replay(&builder.end()).health
+    };
+    let cycle = planes(2);
+    assert_eq!((cycle.events, cycle.lost), (2, 0), "{:?}", cycle.warnings);
+    let tick = planes(1);
+    assert_eq!((tick.events, tick.lost), (0, 4));
+    let warnings = tick.warnings.join("\n");
+    assert!(
+        warnings.contains("encoding 2 is not for the tick clock; 4 words are lost"),
+        "{warnings}"
+    );
+}
+
+#[test]
 fn a_frame_that_decompresses_to_gigabytes_is_refused() {
     let bomb = zstd::bulk::compress(&vec![0; 64 << 20], 19).unwrap();
     let mut builder = Builder::new();
