@@ -423,6 +423,45 @@ fn two_planes_are_for_the_cycle_clock_alone() {
 }
 
 #[test]
+fn an_escape_with_a_payload_word_that_was_not_written_is_skipped() {
+    let gap = |lost: u32| {
+        let [low, high] = split62(5);
+        vec![escape(code::GAP, 2), payload(6), lost, payload(0), payload(0), payload(0), low, high]
+    };
+    let name = |second: u32| vec![escape(code::NAME, 0), payload(2), pack_bytes(b"abc"), second];
+    // As the recorder has it for a word that its thread never wrote.
+    let missing = 1;
+    let told = |gap, name, mut module: Vec<u32>| {
+        module.extend([gap, name, vec![call(0x1000), ret(0x1000)]].concat());
+        let mut builder = Builder::new();
+        builder.chunk(header(1, 1, 0), &module, false);
+        let profile = replay(&builder.end());
+        let skipped: Vec<u32> = [code::GAP, code::MODULE, code::NAME]
+            .into_iter()
+            .filter(|code| {
+                let text = format!("an escape of code {code} was skipped");
+                profile.health.warnings.contains(&text)
+            })
+            .collect();
+        let function = profile.functions[0].name.clone();
+        let health = &profile.health;
+        (health.events, health.lost, profile.threads[0].name.clone(), function, skipped)
+    };
+    let whole = module(0x1000, 0x1000, 0, "/bin/one");
+    assert_eq!(
+        told(gap(payload(9)), name(pack_bytes(b"d")), whole.clone()),
+        (2, 9, "abcd".into(), "one+0x1000".into(), vec![])
+    );
+    let mut cut = whole;
+    *cut.last_mut().unwrap() = missing;
+    let codes = vec![code::GAP, code::MODULE, code::NAME];
+    assert_eq!(
+        told(gap(missing), name(missing), cut),
+        (2, 0, "".into(), "[unknown module]+0x1000".into(), codes)
+    );
+}
+
+#[test]
 fn a_frame_that_decompresses_to_gigabytes_is_refused() {
     let bomb = zstd::bulk::compress(&vec![0; 64 << 20], 19).unwrap();
     let mut builder = Builder::new();
