@@ -556,6 +556,30 @@ fn a_stack_that_goes_on_in_another_thread_takes_its_frames_along() {
 }
 
 #[test]
+fn a_thread_whose_first_chunk_is_on_a_stack_that_was_left_has_its_frames() {
+    let mut builder = Builder::new();
+    let switch = |left, entered| {
+        [&[escape(code::SWITCH, 0), payload(4)][..], &split62(left), &split62(entered)].concat()
+    };
+    let one = [switch(0, 9), vec![call(0x1000), call(0x2000)], switch(9, 0)].concat();
+    builder.chunk(header(1, 1, 0), &one, false);
+    let two = [ret(0x2000), call(0x3000), ret(0x3000), ret(0x1000)];
+    builder.chunk(chunk::Header { stack: 9, ..header(1, 2, 0) }, &two, false);
+    let profile = replay(&builder.end());
+    let health = &profile.health;
+    assert_eq!((health.events, health.mended, health.unopened, health.open), (6, 0, 0, 0));
+    // The inner call of the second thread hangs below the frame that it took over.
+    let second = profile.threads.iter().find(|t| t.tid == 502).unwrap();
+    let inner = second.tree.nodes.iter().find(|node| node.calls == 1).unwrap();
+    let below = &second.tree.nodes[inner.parent as usize];
+    let name = |node: &teeperf_profile::model::Node| {
+        profile.functions[node.function.0 as usize].name.clone()
+    };
+    assert_eq!(name(inner), "[unknown module]+0x3000");
+    assert_eq!((name(below), below.calls), ("[unknown module]+0x1000".into(), 0));
+}
+
+#[test]
 fn windows_that_name_two_files_are_said_to() {
     let mut builder = Builder::new();
     let words = [

@@ -132,6 +132,11 @@ impl Shared {
 }
 
 impl Apply<'_> {
+    /// Frames may be waiting on the stack that the thread is first seen on.
+    pub(super) fn begin(&mut self) {
+        self.enter(self.thread.stack_id);
+    }
+
     /// Puts it in.
     pub(super) fn run(mut self, summary: &Summary) {
         let passed = summary.begin_time.saturating_sub(self.thread.now);

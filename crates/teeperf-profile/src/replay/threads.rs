@@ -194,7 +194,9 @@ impl Threads {
 
     /// Puts the next summary of a thread behind what it did before.
     pub(crate) fn apply(&mut self, key: ThreadKey, tid: u32, summary: &mut Summary) {
-        let mut thread = self.states.remove(&key).unwrap_or_else(|| {
+        let known = self.states.remove(&key);
+        let is_new = known.is_none();
+        let mut thread = known.unwrap_or_else(|| {
             let tree = self.free_trees.pop().unwrap_or_else(|| {
                 self.trees.push(None);
                 self.trees.len() - 1
@@ -207,8 +209,12 @@ impl Threads {
         self.shared.note(key.0, summary);
         if let Some(mut tree) = self.trees[thread.tree].take() {
             let trees = &self.trees;
-            Apply { key, thread: &mut thread, tree: &mut tree, trees, shared: &mut self.shared }
-                .run(summary);
+            let shared = &mut self.shared;
+            let mut apply = Apply { key, thread: &mut thread, tree: &mut tree, trees, shared };
+            if is_new {
+                apply.begin();
+            }
+            apply.run(summary);
             self.trees[thread.tree] = Some(tree);
         }
         self.states.insert(key, thread);
