@@ -401,6 +401,24 @@ fn chunks_that_do_not_decode_are_left_out() {
 }
 
 #[test]
+fn data_that_ends_within_a_word_is_left_out() {
+    let bytes = [&call(0x1000).to_le_bytes()[..], &[7]].concat();
+    let compressed = zstd::bulk::compress(&bytes, 1).unwrap();
+    let planes = zstd::bulk::compress(&[&bytes[..], &[3]].concat(), 1).unwrap();
+    for (encoding, clock, count, data) in
+        [(0, 1, 1, bytes), (1, 1, 1, compressed), (2, 2, 2, planes)]
+    {
+        let header = chunk::Header { encoding, clock, count, words_bytes: 5, ..header(1, 1, 0) };
+        let mut builder = Builder::new();
+        builder.packet(kind::CHUNK, &[&header.encode()[..], &data].concat());
+        let health = replay(&builder.end()).health;
+        assert_eq!((health.events, health.lost), (0, u64::from(count)), "encoding {encoding}");
+        let warnings = health.warnings.join("\n");
+        assert!(warnings.contains("its data is not whole words"), "{warnings}");
+    }
+}
+
+#[test]
 fn two_planes_are_for_the_cycle_clock_alone() {
     let plane = [call(0x1000).to_le_bytes(), ret(0x1000).to_le_bytes()].concat();
     let data = zstd::bulk::compress(&[&plane[..], &[5, 5]].concat(), 1).unwrap();
