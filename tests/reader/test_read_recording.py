@@ -355,6 +355,53 @@ class Replay(Case):
         self.assertEqual(self.figures(read["threads"][0]), {"0x2200": (1, 10, 10)})
 
 
+# ------------------------------------------------------------ names of functions
+
+
+class Names(Case):
+    def names(self, words, *symbols):
+        """Of all functions, after symbol packets of the given (site, size, name) each."""
+        data = recording(chunk(flat(*words)), end=False)
+        for i, packet_symbols in enumerate(symbols):
+            values = (struct.pack("<IIIH", site, size, 0, len(name)) + name.encode()
+                      for site, size, name in packet_symbols)
+            fields = b"".join(field(3, value) for value in values)
+            data += packet(4, 3 + i, field(1, 1) + field(2, 0x7000) + fields)
+        read = read_recording.read(data)
+        (thread,) = read["threads"]
+        told = sorted((entry["name"], entry["module"]) for entry in thread["functions"])
+        return told, read["warnings"]
+
+    @staticmethod
+    def module(opens, path):
+        octets = path.encode() + bytes(-len(path) % 3)
+        text = [int.from_bytes(octets[i:i + 3], "little") for i in range(0, len(octets), 3)]
+        return escape(22, 0, low(opens, 0x2000, 0x1000, 0x2000, 0, 0, 0, 0, 0, 0, *text))
+
+    def test_a_symbol_needs_no_window(self):
+        told, _ = self.names([call(A + 8), call(B)], [(A, 16, "work"), (B, 16, "")])
+        self.assertEqual(told, [("site 0x2240", None), ("work", None)])
+
+    def test_the_last_symbol_before_a_site_counts(self):
+        told, _ = self.names(
+            [call(A), call(B), call(C)],
+            [(A, 16, "early"), (A - 1, 0x1000, "wide"), (B + 1, 16, "behind")], [(A, 8, "work")])
+        # "work" is the last that begins before B, "behind" before C; they do not reach as far.
+        self.assertEqual(told, [("site 0x2240", None), ("site 0x2280", None), ("work", None)])
+
+    def test_the_module_that_retires_a_window_tells_of_it(self):
+        told, _ = self.names([call(A), self.module(0, "/a.so")], [(A, 16, "work")])
+        self.assertEqual(told, [("work", "/a.so")])
+
+    def test_of_two_files_for_a_window_the_first_counts(self):
+        words = [self.module(1, "/a.so"), self.module(0, "/a.so"), call(A)]
+        told, warnings = self.names(words)
+        self.assertEqual((told, len(warnings)), ([("a.so+0x2200", "/a.so")], 1))
+        told, warnings = self.names([*words, self.module(1, "/b.so")])
+        self.assertEqual(told, [("a.so+0x2200", "/a.so")])
+        self.assertIn("process 1: sites from 0x2000 are of two files", warnings)
+
+
 # ------------------------------------------------------------ what is new, damaged, cut off
 
 
@@ -456,6 +503,36 @@ class Damage(Case):
             (thread,) = read["threads"]
             self.assertEqual((thread["calls"], thread["lost_words"]), (1, len(tail)), words)
             self.assertEqual(len(read["warnings"]), 1)
+
+    def test_payload_that_was_never_written(self):
+        cut_gap = escape(17, 2, [*low(9, 0, 0, 0), 1, *low(0)])
+        cut_name = escape(23, 0, [*low(0x6261), 1])
+        read = read_recording.read(recording(chunk(flat(cut_gap, cut_name, call(A)))))
+        self.assertEqual(read["warnings"], [
+            "escapes of code 17 were skipped", "escapes of code 23 were skipped"])
+        (thread,) = read["threads"]
+        self.assertEqual((thread["lost_events"], thread["gaps"], thread["name"]), (0, [], None))
+        self.assertEqual((thread["calls"], thread["lost_words"]), (1, 0))
+
+    def test_two_planes_of_the_tick_clock(self):
+        header = bytearray(example("chunk-cycle"))
+        header[48] = 1
+        read = read_recording.read(recording(bytes(header)))
+        self.assertRegex(read["warnings"][0], "encoding 2 is not for the tick clock")
+        (thread,) = read["threads"]
+        self.assertEqual((thread["lost_words"], thread["events"]), (12, 0))
+
+    def test_a_version_of_another_length_is_none(self):
+        for value in (b"", b"\x09\0", b"\x09\0\0\0\0"):
+            read = read_recording.read(packet(1, 0, field(1, value)) + packet(8, 1, b""))
+            self.assertEqual(read["version"], "1.0")
+            self.assertEqual(read["warnings"], ["the start packet has no version"])
+
+    def test_of_two_packets_of_a_process_the_last_counts(self):
+        data = packet(1, 0, start()) + packet(2, 1, field(1, 1) + field(2, 7) + field(6, 5))
+        data += packet(9, 2, field(1, 1) + field(2, 4)) + packet(2, 3, field(1, 1) + field(2, 8))
+        (process,) = read_recording.read(data)["processes"]
+        self.assertEqual(process, {"id": 1, "pid": 8, "lost_events": 4})
 
     def test_headers_that_lie(self):
         lies = (
