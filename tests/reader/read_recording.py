@@ -261,7 +261,11 @@ class Recording:
     def note_place(self, at, thread, header):
         """Says so when words are missing before this piece."""
         place = header["sequence"], header["first"]
-        if thread.place is not None:
+        if thread.place is None:
+            if place != (1, 0):
+                self.warn(f"chunk at offset {at}: words are missing before it: the thread begins "
+                          f"with chunk {place[0]} from word {place[1]}")
+        else:
             sequence, word, whole = thread.place
             fits = place == ((sequence + 1) % 2**32, 0) or (place == (sequence, word) and not whole)
             if not fits:

@@ -161,7 +161,9 @@ class Examples(Case):
 
     def test_compressed_words(self):
         read = read_recording.read(recording(example("chunk-zstd"), end=True))
-        self.assertEqual(read["warnings"], [])
+        self.assertEqual(read["warnings"], [
+            "chunk at offset 116: words are missing before it: the thread begins with chunk 2 "
+            "from word 0"])
         (thread,) = read["threads"]
         self.assertEqual((thread["events"], thread["mended"], thread["open"]), (4, 0, 0))
         self.assertEqual(self.figures(thread), {"0x2200": (1, 0, 0), "0x2240": (1, 0, 0)})
@@ -474,7 +476,8 @@ class Damage(Case):
             self.assertEqual(self.figures(thread), {"0x2240": (1, 0, 0)}, at)
             self.assertEqual(read["warnings"], [
                 f"84 bytes from offset {self.offset(2)} on are damaged",
-                f"before offset {self.offset(3)}: packet 3 follows packet 1"])
+                f"before offset {self.offset(3)}: packet 3 follows packet 1",
+                self.begins(self.offset(3))])
 
     def test_bytes_between_packets(self):
         at = self.offset(3)
@@ -484,14 +487,26 @@ class Damage(Case):
             self.assertEqual(read["warnings"], [
                 f"{len(noise)} bytes from offset {at} on are damaged"])
 
+    @staticmethod
+    def begins(offset):
+        return (f"chunk at offset {offset}: words are missing before it: "
+                "the thread begins with chunk 2 from word 0")
+
     def test_a_missing_chunk_is_said(self):
         data = self.WHOLE[:self.offset(2)] + self.WHOLE[self.offset(3):]
         read = read_recording.read(data)
-        self.assertEqual(read["warnings"], [f"before offset {self.offset(2)}: packet 3 follows packet 1"])
+        self.assertEqual(read["warnings"], [
+            f"before offset {self.offset(2)}: packet 3 follows packet 1", self.begins(self.offset(2))])
         read = read_recording.read(recording(chunk([call(A)]), chunk([ret(A)], sequence=3)))
         self.assertRegex(read["warnings"][0], "words are missing before it: chunk 3 from word 0")
         read = read_recording.read(recording(chunk([call(A)], flags=0), chunk([ret(A)], first=2)))
         self.assertRegex(read["warnings"][0], "chunk 1 from word 2 behind chunk 1 up to word 1")
+
+    def test_a_missing_beginning_is_said(self):
+        for place in ({"sequence": 2}, {"first": 3}):
+            read = read_recording.read(recording(chunk([call(A)], **place)))
+            self.assertEqual(len(read["warnings"]), 1)
+            self.assertRegex(read["warnings"][0], "the thread begins with chunk")
 
     def test_words_that_cannot_be_read(self):
         for tail, clock in (([0, call(B)], 1), ([1, call(B)], 1), (escape(16)[:1], 1),

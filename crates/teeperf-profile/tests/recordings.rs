@@ -383,6 +383,22 @@ fn what_is_missing_is_said() {
 }
 
 #[test]
+fn a_missing_beginning_of_a_thread_is_said() {
+    let warnings = |place: chunk::Header| {
+        let mut builder = Builder::new();
+        builder.chunk(place, &[call(0x1000), ret(0x1000)], false);
+        replay(&builder.end()).health.warnings.join("\n")
+    };
+    let said = "(process 1, thread 4): the thread begins with chunk";
+    let whole = warnings(header(1, 4, 0));
+    assert!(!whole.contains("begins with"), "{whole}");
+    let second = warnings(chunk::Header { sequence: 2, ..header(1, 4, 0) });
+    assert!(second.contains(&format!("{said} 2 from word 0")), "{second}");
+    let piece = warnings(chunk::Header { first: 3, ..header(1, 4, 0) });
+    assert!(piece.contains(&format!("{said} 1 from word 3")), "{piece}");
+}
+
+#[test]
 fn chunks_that_do_not_decode_are_left_out() {
     let mut builder = Builder::new();
     let good = [call(0x1000), ret(0x1000)];

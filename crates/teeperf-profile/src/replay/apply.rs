@@ -73,6 +73,19 @@ impl Shared {
         }
     }
 
+    /// Says so when a thread's first summary is not of its beginning.
+    pub(super) fn note_beginning(&mut self, (process, thread): ThreadKey, summary: &Summary) {
+        let place = summary.first_place;
+        if !place.is_first() {
+            self.warnings.add(|| {
+                format!(
+                    "chunk at offset {} (process {process}, thread {thread}): the thread begins with chunk {} from word {}",
+                    summary.offset, place.sequence, place.word
+                )
+            });
+        }
+    }
+
     /// Counts what a summary counted.
     pub(super) fn note(&mut self, process: u32, summary: &mut Summary) {
         for window in summary.windows.drain(..) {

@@ -81,6 +81,11 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// Whether a thread begins here.
+    pub(crate) fn is_first(&self) -> bool {
+        self.sequence <= 1 && self.word == 0
+    }
+
     /// What is missing when, after `self`, a piece begins at `next`: a text, or nothing.
     pub(crate) fn missing_before(&self, next: Place) -> Option<String> {
         let same = next.sequence == self.sequence && next.word == self.word && !self.whole;

@@ -90,7 +90,7 @@ impl ThreadState {
             debt: 0,
             marks: HashMap::new(),
             place: summary.first_place,
-            begins: summary.first_place.sequence <= 1 && summary.first_place.word == 0,
+            begins: summary.first_place.is_first(),
             first_time: summary.begin_time,
             cpu_ns: None,
             tid,
@@ -196,6 +196,10 @@ impl Threads {
     pub(crate) fn apply(&mut self, key: ThreadKey, tid: u32, summary: &mut Summary) {
         let known = self.states.remove(&key);
         let is_new = known.is_none();
+        // One that is followed no longer may come back, and then began long ago.
+        if is_new && self.groups.is_empty() {
+            self.shared.note_beginning(key, summary);
+        }
         let mut thread = known.unwrap_or_else(|| {
             let tree = self.free_trees.pop().unwrap_or_else(|| {
                 self.trees.push(None);
