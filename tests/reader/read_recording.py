@@ -160,7 +160,10 @@ class Recording:
             self.take_start(at, payload)
         elif kind == 2:
             process = fmt.fields(payload, fmt.PROCESS_TAGS, self.warn)
-            self.processes.setdefault(process.get("id", 0), {}).update(process)
+            known = self.processes.get(process.get("id", 0), {})
+            later = ("end_time", "exit_status", "signal", "lost_events")
+            self.processes[process.get("id", 0)] = {
+                **{name: known[name] for name in later if name in known}, **process}
         elif kind == 3:
             self.chunk(at, payload)
         elif kind == 4:
@@ -189,8 +192,8 @@ class Recording:
             return
         self.start = fmt.fields(payload, {**fmt.START_TAGS, 1: ("version", "bytes")}, self.warn)
         version = self.start.pop("version", b"")
-        if len(version) >= 4:
-            self.version = struct.unpack("<HH", version[:4])
+        if len(version) == 4:
+            self.version = struct.unpack("<HH", version)
         else:
             self.warn("the start packet has no version")
         if self.version[0] > 1:
@@ -211,8 +214,9 @@ class Recording:
             if len(name) < length:
                 self.warn("a symbol is cut off")
                 continue
-            self.symbols.setdefault(found.get("process", 0), {})[site] = (
-                size, text_of(name), text_of(file) or None, line or None)
+            if name:
+                self.symbols.setdefault(found.get("process", 0), {})[site] = (
+                    size, text_of(name), text_of(file) or None, line or None)
 
     # ------------------------------------------------------------ chunks
 
@@ -257,7 +261,11 @@ class Recording:
     def note_place(self, at, thread, header):
         """Says so when words are missing before this piece."""
         place = header["sequence"], header["first"]
-        if thread.place is not None:
+        if thread.place is None:
+            if place != (1, 0):
+                self.warn(f"chunk at offset {at}: words are missing before it: the thread begins "
+                          f"with chunk {place[0]} from word {place[1]}")
+        else:
             sequence, word, whole = thread.place
             fits = place == ((sequence + 1) % 2**32, 0) or (place == (sequence, word) and not whole)
             if not fits:
@@ -266,10 +274,14 @@ class Recording:
         thread.place = header["sequence"], header["first"] + header["count"], header["flags"] & 1
 
     def escape(self, thread, item, clock):
-        """Does what an escape says; False if it is not known or has too little payload."""
+        """Does what an escape says; False if it is not known, or has too little payload or
+        words in it that were never written."""
         _, code, argument, payload = item
         needed = {16: 2, 17: 6, 18: 4, 19: 2, 20: 1, 21: 3 + (clock == fmt.CYCLE_CLOCK), 22: 10}
         if len(payload) < needed.get(code, 0):
+            return False
+        used = {21: 3, 22: None, 23: None, 24: None}.get(code, needed.get(code, 0))
+        if not all(word >> 31 for word in payload[:used]):
             return False
         if code == 0:
             thread.time_is(thread.now + argument)
@@ -361,16 +373,18 @@ class Recording:
 
     def module(self, process, payload):
         size = payload[9] & 0x7FFFFFFF
-        if not payload[0] & 0x7FFFFFFF:
-            return
         first = payload[1] & 0x7FFFFFFF
         texts = payload[10:]
         build_id = b"".join(word.to_bytes(4, "little")[:3] for word in texts[:(size + 2) // 3])
-        self.windows.setdefault(process, {})[first] = {
+        window = {
             "process": process, "first_site": first, "sites": payload[2] & 0x7FFFFFFF,
             "address": fmt.join(payload[3:6]), "bias": fmt.join(payload[6:9]),
             "build_id": build_id[:size].hex(), "path": text_of(fmt.packed(texts[(size + 2) // 3:])),
         }
+        # What retires a window says the same of it as what opened it.
+        known = self.windows.setdefault(process, {}).setdefault(first, window)
+        if known["path"] != window["path"]:
+            self.warn(f"process {process}: sites from {first:#x} are of two files")
 
     # ------------------------------------------------------------ functions
 
@@ -387,10 +401,12 @@ class Recording:
             path = window["path"]
             base = window["address"] - window["bias"] - window["first_site"]
             address = (base + word) % 2**64
-        for site, (size, name, file, line) in self.symbols.get(process, {}).items():
-            if site <= word < site + max(size, 1):
-                start = None if address is None else (address - (word - site)) % 2**64
-                return name, path, start, file, line
+        symbols = self.symbols.get(process, {})
+        site = max((site for site in symbols if site <= word), default=None)
+        if site is not None and word < site + max(symbols[site][0], 1):
+            _, name, file, line = symbols[site]
+            start = None if address is None else (address - (word - site)) % 2**64
+            return name, path, start, file, line
         name = f"site {word:#x}" if path is None else f"{path.rsplit('/', 1)[-1]}+{address:#x}"
         return name, path, address, None, None
 

@@ -152,6 +152,8 @@ def words_of(header, data):
         words = as_words(data)
     elif encoding == 1:
         words = as_words(decompress(data))
+    elif encoding == 2 and header["clock"] == TICK_CLOCK:
+        raise Unreadable("encoding 2 is not for the tick clock")
     elif encoding == 2:
         words = join_planes(header, decompress(data))
     else:

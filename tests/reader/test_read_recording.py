@@ -161,7 +161,9 @@ class Examples(Case):
 
     def test_compressed_words(self):
         read = read_recording.read(recording(example("chunk-zstd"), end=True))
-        self.assertEqual(read["warnings"], [])
+        self.assertEqual(read["warnings"], [
+            "chunk at offset 116: words are missing before it: the thread begins with chunk 2 "
+            "from word 0"])
         (thread,) = read["threads"]
         self.assertEqual((thread["events"], thread["mended"], thread["open"]), (4, 0, 0))
         self.assertEqual(self.figures(thread), {"0x2200": (1, 0, 0), "0x2240": (1, 0, 0)})
@@ -355,6 +357,53 @@ class Replay(Case):
         self.assertEqual(self.figures(read["threads"][0]), {"0x2200": (1, 10, 10)})
 
 
+# ------------------------------------------------------------ names of functions
+
+
+class Names(Case):
+    def names(self, words, *symbols):
+        """Of all functions, after symbol packets of the given (site, size, name) each."""
+        data = recording(chunk(flat(*words)), end=False)
+        for i, packet_symbols in enumerate(symbols):
+            values = (struct.pack("<IIIH", site, size, 0, len(name)) + name.encode()
+                      for site, size, name in packet_symbols)
+            fields = b"".join(field(3, value) for value in values)
+            data += packet(4, 3 + i, field(1, 1) + field(2, 0x7000) + fields)
+        read = read_recording.read(data)
+        (thread,) = read["threads"]
+        told = sorted((entry["name"], entry["module"]) for entry in thread["functions"])
+        return told, read["warnings"]
+
+    @staticmethod
+    def module(opens, path):
+        octets = path.encode() + bytes(-len(path) % 3)
+        text = [int.from_bytes(octets[i:i + 3], "little") for i in range(0, len(octets), 3)]
+        return escape(22, 0, low(opens, 0x2000, 0x1000, 0x2000, 0, 0, 0, 0, 0, 0, *text))
+
+    def test_a_symbol_needs_no_window(self):
+        told, _ = self.names([call(A + 8), call(B)], [(A, 16, "work"), (B, 16, "")])
+        self.assertEqual(told, [("site 0x2240", None), ("work", None)])
+
+    def test_the_last_symbol_before_a_site_counts(self):
+        told, _ = self.names(
+            [call(A), call(B), call(C)],
+            [(A, 16, "early"), (A - 1, 0x1000, "wide"), (B + 1, 16, "behind")], [(A, 8, "work")])
+        # "work" is the last that begins before B, "behind" before C; they do not reach as far.
+        self.assertEqual(told, [("site 0x2240", None), ("site 0x2280", None), ("work", None)])
+
+    def test_the_module_that_retires_a_window_tells_of_it(self):
+        told, _ = self.names([call(A), self.module(0, "/a.so")], [(A, 16, "work")])
+        self.assertEqual(told, [("work", "/a.so")])
+
+    def test_of_two_files_for_a_window_the_first_counts(self):
+        words = [self.module(1, "/a.so"), self.module(0, "/a.so"), call(A)]
+        told, warnings = self.names(words)
+        self.assertEqual((told, len(warnings)), ([("a.so+0x2200", "/a.so")], 1))
+        told, warnings = self.names([*words, self.module(1, "/b.so")])
+        self.assertEqual(told, [("a.so+0x2200", "/a.so")])
+        self.assertIn("process 1: sites from 0x2000 are of two files", warnings)
+
+
 # ------------------------------------------------------------ what is new, damaged, cut off
 
 
@@ -427,7 +476,8 @@ class Damage(Case):
             self.assertEqual(self.figures(thread), {"0x2240": (1, 0, 0)}, at)
             self.assertEqual(read["warnings"], [
                 f"84 bytes from offset {self.offset(2)} on are damaged",
-                f"before offset {self.offset(3)}: packet 3 follows packet 1"])
+                f"before offset {self.offset(3)}: packet 3 follows packet 1",
+                self.begins(self.offset(3))])
 
     def test_bytes_between_packets(self):
         at = self.offset(3)
@@ -437,14 +487,26 @@ class Damage(Case):
             self.assertEqual(read["warnings"], [
                 f"{len(noise)} bytes from offset {at} on are damaged"])
 
+    @staticmethod
+    def begins(offset):
+        return (f"chunk at offset {offset}: words are missing before it: "
+                "the thread begins with chunk 2 from word 0")
+
     def test_a_missing_chunk_is_said(self):
         data = self.WHOLE[:self.offset(2)] + self.WHOLE[self.offset(3):]
         read = read_recording.read(data)
-        self.assertEqual(read["warnings"], [f"before offset {self.offset(2)}: packet 3 follows packet 1"])
+        self.assertEqual(read["warnings"], [
+            f"before offset {self.offset(2)}: packet 3 follows packet 1", self.begins(self.offset(2))])
         read = read_recording.read(recording(chunk([call(A)]), chunk([ret(A)], sequence=3)))
         self.assertRegex(read["warnings"][0], "words are missing before it: chunk 3 from word 0")
         read = read_recording.read(recording(chunk([call(A)], flags=0), chunk([ret(A)], first=2)))
         self.assertRegex(read["warnings"][0], "chunk 1 from word 2 behind chunk 1 up to word 1")
+
+    def test_a_missing_beginning_is_said(self):
+        for place in ({"sequence": 2}, {"first": 3}):
+            read = read_recording.read(recording(chunk([call(A)], **place)))
+            self.assertEqual(len(read["warnings"]), 1)
+            self.assertRegex(read["warnings"][0], "the thread begins with chunk")
 
     def test_words_that_cannot_be_read(self):
         for tail, clock in (([0, call(B)], 1), ([1, call(B)], 1), (escape(16)[:1], 1),
@@ -456,6 +518,36 @@ class Damage(Case):
             (thread,) = read["threads"]
             self.assertEqual((thread["calls"], thread["lost_words"]), (1, len(tail)), words)
             self.assertEqual(len(read["warnings"]), 1)
+
+    def test_payload_that_was_never_written(self):
+        cut_gap = escape(17, 2, [*low(9, 0, 0, 0), 1, *low(0)])
+        cut_name = escape(23, 0, [*low(0x6261), 1])
+        read = read_recording.read(recording(chunk(flat(cut_gap, cut_name, call(A)))))
+        self.assertEqual(read["warnings"], [
+            "escapes of code 17 were skipped", "escapes of code 23 were skipped"])
+        (thread,) = read["threads"]
+        self.assertEqual((thread["lost_events"], thread["gaps"], thread["name"]), (0, [], None))
+        self.assertEqual((thread["calls"], thread["lost_words"]), (1, 0))
+
+    def test_two_planes_of_the_tick_clock(self):
+        header = bytearray(example("chunk-cycle"))
+        header[48] = 1
+        read = read_recording.read(recording(bytes(header)))
+        self.assertRegex(read["warnings"][0], "encoding 2 is not for the tick clock")
+        (thread,) = read["threads"]
+        self.assertEqual((thread["lost_words"], thread["events"]), (12, 0))
+
+    def test_a_version_of_another_length_is_none(self):
+        for value in (b"", b"\x09\0", b"\x09\0\0\0\0"):
+            read = read_recording.read(packet(1, 0, field(1, value)) + packet(8, 1, b""))
+            self.assertEqual(read["version"], "1.0")
+            self.assertEqual(read["warnings"], ["the start packet has no version"])
+
+    def test_of_two_packets_of_a_process_the_last_counts(self):
+        data = packet(1, 0, start()) + packet(2, 1, field(1, 1) + field(2, 7) + field(6, 5))
+        data += packet(9, 2, field(1, 1) + field(2, 4)) + packet(2, 3, field(1, 1) + field(2, 8))
+        (process,) = read_recording.read(data)["processes"]
+        self.assertEqual(process, {"id": 1, "pid": 8, "lost_events": 4})
 
     def test_headers_that_lie(self):
         lies = (

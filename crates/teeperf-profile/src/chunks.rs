@@ -13,6 +13,9 @@ pub enum ChunkError {
     /// An encoding that this reader does not know.
     #[error("encoding {0} is not known")]
     Encoding(u8),
+    /// Time words apart, where the clock has none.
+    #[error("encoding {0} is not for the tick clock")]
+    NotForTicks(u8),
     /// A clock that this reader does not know.
     #[error("clock {0} is not known")]
     Clock(u8),
@@ -22,6 +25,9 @@ pub enum ChunkError {
     /// The data does not decompress, or to more than a chunk holds.
     #[error("its data does not decompress")]
     Compression,
+    /// The data ends within a word.
+    #[error("its data is not whole words")]
+    CutWord,
     /// The data is not as many words as the header says.
     #[error("the header says {expected} words, the data has {found}")]
     Count {
@@ -62,10 +68,13 @@ impl Decoder {
         }
         self.words.clear();
         match header.encoding {
-            encoding::PLAIN => append_words(&mut self.words, data),
+            encoding::PLAIN => append_words(&mut self.words, data)?,
             encoding::ZSTD => {
                 self.decompress(data)?;
-                append_words(&mut self.words, &self.bytes);
+                append_words(&mut self.words, &self.bytes)?;
+            }
+            encoding::CYCLE_ZSTD if clock == ClockKind::Tick => {
+                return Err(ChunkError::NotForTicks(header.encoding));
             }
             encoding::CYCLE_ZSTD => {
                 self.decompress(data)?;
@@ -89,10 +98,17 @@ impl Decoder {
     }
 }
 
-fn append_words(words: &mut Vec<u32>, bytes: &[u8]) {
-    words.extend(
-        bytes.as_chunks::<4>().0.iter().take(MAX_WORDS).map(|word| u32::from_le_bytes(*word)),
-    );
+fn append_words(words: &mut Vec<u32>, bytes: &[u8]) -> Result<(), ChunkError> {
+    words.extend(whole_words(bytes)?.take(MAX_WORDS));
+    Ok(())
+}
+
+fn whole_words(bytes: &[u8]) -> Result<impl Iterator<Item = u32>, ChunkError> {
+    let (words, rest) = bytes.as_chunks::<4>();
+    if !rest.is_empty() {
+        return Err(ChunkError::CutWord);
+    }
+    Ok(words.iter().map(|word| u32::from_le_bytes(*word)))
 }
 
 /// Puts the time words of the second plane back behind their events.
@@ -107,7 +123,7 @@ fn join_planes(header: &Header, bytes: &[u8], words: &mut Vec<u32>) -> Result<()
         time = time.wrapping_add(step);
         Some(time)
     };
-    let mut rest = plane.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word));
+    let mut rest = whole_words(plane)?;
     while let Some(event) = rest.next() {
         if words.len() >= MAX_WORDS {
             return Err(short(words.len()));

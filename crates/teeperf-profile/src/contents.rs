@@ -1,5 +1,5 @@
-//! What packets say, taken apart: every field by its name. Text is made UTF-8; what does not
-//! parse is [`Body::Malformed`], never a panic.
+//! What packets say, taken apart: every field by its name. Text is made UTF-8. Fields in front
+//! of one that is cut off count; what does not parse is [`Body::Malformed`], never a panic.
 
 use teeperf_wire::body::{self, chunk};
 use teeperf_wire::fields::{self, Field};
@@ -10,10 +10,14 @@ use teeperf_wire::packet::kind;
 pub struct Packet<'a> {
     /// Where it begins in the stream.
     pub offset: u64,
+    /// Its type.
+    pub kind: u16,
     /// Its number.
     pub sequence: u32,
     /// Bytes of payload.
     pub length: u32,
+    /// From this byte of the payload on it cannot be read; what stands before is in `body`.
+    pub cut_at: Option<usize>,
     /// What it says.
     pub body: Body<'a>,
 }
@@ -41,16 +45,16 @@ pub enum Body<'a> {
     Loss(Loss),
     /// A type that this reader does not know.
     Unknown(u16),
-    /// A known type whose payload cannot be taken apart: type, and offset in the payload.
-    Malformed(u16, usize),
+    /// A chunk too short for its header.
+    Malformed,
 }
 
 /// [`teeperf_wire::body::start`]. Numbers that are missing are 0, texts empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Start {
-    pub major: u16,
-    pub minor: u16,
+    /// Major and minor number, if it says so in the four bytes that this takes.
+    pub version: Option<(u16, u16)>,
     pub writer: String,
     pub clock: u64,
     pub hz: u64,
@@ -186,29 +190,30 @@ impl<'a> Symbol<'a> {
     }
 }
 
-/// Takes a payload apart.
-pub(crate) fn decode(packet_kind: u16, payload: &[u8]) -> Body<'_> {
-    let result = match packet_kind {
-        kind::START => start(payload).map(|start| Body::Start(Box::new(start))),
-        kind::PROCESS => process(payload).map(Body::Process),
+/// Takes a payload apart, and tells from which byte on it cannot be read, if it cannot.
+pub(crate) fn decode(packet_kind: u16, payload: &[u8]) -> (Body<'_>, Option<usize>) {
+    let mut cut_at = None;
+    let fields = fields::read(payload)
+        .map_while(|field| field.map_err(|fields::CutOff { at }| cut_at = Some(at)).ok());
+    let body = match packet_kind {
+        kind::START => Body::Start(Box::new(start(fields))),
+        kind::PROCESS => Body::Process(process(fields)),
         kind::CHUNK => {
             return match chunk::Header::decode(payload) {
-                Some((header, data)) => Body::Chunk(header, data),
-                None => Body::Malformed(packet_kind, 0),
+                Some((header, data)) => (Body::Chunk(header, data), None),
+                None => (Body::Malformed, Some(0)),
             };
         }
-        kind::SYMBOLS => symbols(payload).map(Body::Symbols),
-        kind::THREAD => thread(payload).map(Body::Thread),
-        kind::PROCESS_END => process_end(payload).map(Body::ProcessEnd),
-        kind::NOTICE => notice(payload).map(Body::Notice),
-        kind::END => end(payload).map(Body::End),
-        kind::LOSS => loss(payload).map(Body::Loss),
-        _ => return Body::Unknown(packet_kind),
+        kind::SYMBOLS => Body::Symbols(symbols(fields, payload)),
+        kind::THREAD => Body::Thread(thread(fields)),
+        kind::PROCESS_END => Body::ProcessEnd(process_end(fields)),
+        kind::NOTICE => Body::Notice(notice(fields)),
+        kind::END => Body::End(end(fields)),
+        kind::LOSS => Body::Loss(loss(fields)),
+        _ => return (Body::Unknown(packet_kind), None),
     };
-    result.unwrap_or_else(|fields::CutOff { at }| Body::Malformed(packet_kind, at))
+    (body, cut_at)
 }
-
-type Decoded<T> = Result<T, fields::CutOff>;
 
 fn text(field: &Field<'_>) -> String {
     String::from_utf8_lossy(field.value).into_owned()
@@ -227,17 +232,12 @@ fn signed(field: &Field<'_>) -> Option<i64> {
     field.number().map(|n| n as i64)
 }
 
-fn start(payload: &[u8]) -> Decoded<Start> {
+fn start<'a>(fields: impl Iterator<Item = Field<'a>>) -> Start {
     use body::start as tag;
     let mut out = Start::default();
-    for field in fields::read(payload) {
-        let field = field?;
+    for field in fields {
         match field.tag {
-            tag::VERSION => {
-                let version = number32(&field);
-                out.major = version as u16;
-                out.minor = (version >> 16) as u16;
-            }
+            tag::VERSION => out.version = version(field.value),
             tag::WRITER => out.writer = text(&field),
             tag::CLOCK => out.clock = number(&field),
             tag::HZ => out.hz = number(&field),
@@ -258,7 +258,12 @@ fn start(payload: &[u8]) -> Decoded<Start> {
             _ => {}
         }
     }
-    Ok(out)
+    out
+}
+
+fn version(value: &[u8]) -> Option<(u16, u16)> {
+    let &[a, b, c, d] = value else { return None };
+    Some((u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d])))
 }
 
 fn eight_numbers(value: &[u8]) -> Option<[u64; 8]> {
@@ -267,11 +272,10 @@ fn eight_numbers(value: &[u8]) -> Option<[u64; 8]> {
     rest.is_empty().then(|| numbers.map(u64::from_le_bytes))
 }
 
-fn process(payload: &[u8]) -> Decoded<Process> {
+fn process<'a>(fields: impl Iterator<Item = Field<'a>>) -> Process {
     use body::process as tag;
     let mut out = Process::default();
-    for field in fields::read(payload) {
-        let field = field?;
+    for field in fields {
         match field.tag {
             tag::ID => out.id = number32(&field),
             tag::PID => out.pid = number32(&field),
@@ -283,14 +287,13 @@ fn process(payload: &[u8]) -> Decoded<Process> {
             _ => {}
         }
     }
-    Ok(out)
+    out
 }
 
-fn process_end(payload: &[u8]) -> Decoded<ProcessEnd> {
+fn process_end<'a>(fields: impl Iterator<Item = Field<'a>>) -> ProcessEnd {
     use body::process_end as tag;
     let mut out = ProcessEnd::default();
-    for field in fields::read(payload) {
-        let field = field?;
+    for field in fields {
         match field.tag {
             tag::ID => out.id = number32(&field),
             tag::TIME => out.time = number(&field),
@@ -299,14 +302,13 @@ fn process_end(payload: &[u8]) -> Decoded<ProcessEnd> {
             _ => {}
         }
     }
-    Ok(out)
+    out
 }
 
-fn thread(payload: &[u8]) -> Decoded<Thread> {
+fn thread<'a>(fields: impl Iterator<Item = Field<'a>>) -> Thread {
     use body::thread as tag;
     let mut out = Thread::default();
-    for field in fields::read(payload) {
-        let field = field?;
+    for field in fields {
         match field.tag {
             tag::PROCESS => out.process = number32(&field),
             tag::SERIAL => out.serial = number32(&field),
@@ -315,14 +317,13 @@ fn thread(payload: &[u8]) -> Decoded<Thread> {
             _ => {}
         }
     }
-    Ok(out)
+    out
 }
 
-fn notice(payload: &[u8]) -> Decoded<Notice> {
+fn notice<'a>(fields: impl Iterator<Item = Field<'a>>) -> Notice {
     use body::notice as tag;
     let mut out = Notice::default();
-    for field in fields::read(payload) {
-        let field = field?;
+    for field in fields {
         match field.tag {
             tag::LEVEL => out.level = number(&field),
             tag::TEXT => out.text = text(&field),
@@ -330,28 +331,26 @@ fn notice(payload: &[u8]) -> Decoded<Notice> {
             _ => {}
         }
     }
-    Ok(out)
+    out
 }
 
-fn loss(payload: &[u8]) -> Decoded<Loss> {
+fn loss<'a>(fields: impl Iterator<Item = Field<'a>>) -> Loss {
     use body::loss as tag;
     let mut out = Loss::default();
-    for field in fields::read(payload) {
-        let field = field?;
+    for field in fields {
         match field.tag {
             tag::PROCESS => out.process = number32(&field),
             tag::EVENTS => out.events = number(&field),
             _ => {}
         }
     }
-    Ok(out)
+    out
 }
 
-fn end(payload: &[u8]) -> Decoded<End> {
+fn end<'a>(fields: impl Iterator<Item = Field<'a>>) -> End {
     use body::end as tag;
     let mut out = End::default();
-    for field in fields::read(payload) {
-        let field = field?;
+    for field in fields {
         match field.tag {
             tag::TIME => out.time = number(&field),
             tag::WORDS => out.words = number(&field),
@@ -362,19 +361,18 @@ fn end(payload: &[u8]) -> Decoded<End> {
             _ => {}
         }
     }
-    Ok(out)
+    out
 }
 
-fn symbols(payload: &[u8]) -> Decoded<Symbols<'_>> {
+fn symbols<'a>(fields: impl Iterator<Item = Field<'a>>, payload: &'a [u8]) -> Symbols<'a> {
     use body::symbols as tag;
     let mut out = Symbols { process: 0, first_site: 0, payload };
-    for field in fields::read(payload) {
-        let field = field?;
+    for field in fields {
         match field.tag {
             tag::PROCESS => out.process = number32(&field),
             tag::FIRST_SITE => out.first_site = number32(&field),
             _ => {}
         }
     }
-    Ok(out)
+    out
 }

@@ -97,7 +97,15 @@ pub struct Text<'a> {
     limit: usize,
 }
 
-impl Text<'_> {
+impl<'a> Text<'a> {
+    /// Nothing when one of these is no payload word.
+    fn new(words: &'a [u32], limit: usize) -> Option<Self> {
+        words
+            .iter()
+            .all(|&word| word::payload_value(word).is_some())
+            .then_some(Self { words, limit })
+    }
+
     /// The bytes. The last word may add one or two zeros.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes: Vec<u8> = self.words.iter().flat_map(|&w| word::unpack_bytes(w)).collect();
@@ -171,8 +179,8 @@ fn with_payload<'a>(
             },
         },
         code::MODULE => Escape::Module(module_payload(payload)?),
-        code::NAME => Escape::Name(Text { words: payload, limit: usize::MAX }),
-        code::NOTE => Escape::Note(Text { words: payload, limit: usize::MAX }),
+        code::NAME => Escape::Name(Text::new(payload, usize::MAX)?),
+        code::NOTE => Escape::Note(Text::new(payload, usize::MAX)?),
         other => Escape::Unknown(other),
     })
 }
@@ -190,7 +198,7 @@ fn module_payload(payload: &[u32]) -> Option<Module<'_>> {
         sites: word::payload_value(fixed[2])?,
         address: word::join(&fixed[3..6])?,
         bias: word::join(&fixed[6..9])?,
-        build_id: Text { words: build_id, limit: build_id_bytes },
-        path: Text { words: path, limit: module::MAX_PATH },
+        build_id: Text::new(build_id, build_id_bytes)?,
+        path: Text::new(path, module::MAX_PATH)?,
     })
 }

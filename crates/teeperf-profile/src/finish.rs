@@ -3,10 +3,11 @@
 
 use std::collections::{HashMap, HashSet};
 
+use teeperf_wire::packet::MAJOR;
 use teeperf_wire::shared::ClockKind;
 use teeperf_wire::word::gap;
 
-use crate::contents::{Body, End, Process, Start};
+use crate::contents::{Body, End, Packet, Process, Start};
 use crate::cost::{self, HookCost};
 use crate::model::{FunctionId, Health, Info, Node, Profile, Thread, Time, Tree};
 use crate::names::{Names, SymbolTables, file_name};
@@ -57,7 +58,8 @@ impl Gathered {
             Body::Loss(loss) => self.lost = self.lost.saturating_add(loss.events),
             Body::End(end) => {
                 if !end.reason.is_empty() {
-                    self.warnings.add(|| format!("recording ended before the command: {}", end.reason));
+                    self.warnings
+                        .add(|| format!("recording ended before the command: {}", end.reason));
                 }
                 self.end = Some(end);
             }
@@ -65,11 +67,18 @@ impl Gathered {
                 let (times, _) = self.unknown_packets.entry(kind).or_insert((0, offset));
                 *times += 1;
             }
-            Body::Malformed(kind, at) => self.warnings.add(|| {
+            // Chunks go to replay; what is malformed was said.
+            Body::Chunk(..) | Body::Malformed => {}
+        }
+    }
+
+    /// Says so when a packet cannot be read to its end.
+    pub(crate) fn note_cut(&mut self, packet: &Packet<'_>) {
+        if let Some(at) = packet.cut_at {
+            let (offset, kind) = (packet.offset, packet.kind);
+            self.warnings.add(|| {
                 format!("packet at offset {offset}: type {kind} cannot be read from byte {at} of its payload on")
-            }),
-            // Chunks go to replay.
-            Body::Chunk(..) => {}
+            });
         }
     }
 
@@ -78,13 +87,14 @@ impl Gathered {
             self.warnings.add(|| format!("offset {offset}: another start packet is not used"));
             return;
         }
-        if is_later(start.major, start.minor) {
-            self.warnings.add(|| {
-                format!(
-                    "recording format {}.{} is newer than this reader's: what it does not know is skipped",
-                    start.major, start.minor
-                )
-            });
+        match start.version {
+            Some((major, minor)) if is_later(major, minor) => self.warnings.add(|| {
+                format!("recording format {major}.{minor} is newer than this reader's: what it does not know is skipped")
+            }),
+            Some(_) => {}
+            None => self.warnings.add(|| {
+                format!("the start packet at offset {offset} has no version: it is taken for {MAJOR}.0")
+            }),
         }
         self.start = Some(start);
     }
@@ -140,7 +150,7 @@ impl Gathered {
     fn warn_of_what_is_missing(&mut self) {
         if self.start.is_none() {
             self.warnings.add(|| {
-                "there is no start packet: times are in clock units, not nanoseconds".into()
+                format!("there is no start packet: it is taken for version {MAJOR}.0, and times are in clock units, not nanoseconds")
             });
         } else if self.start.as_ref().is_some_and(|start| start.hz == 0) {
             self.warnings.add(|| {

@@ -13,10 +13,13 @@ use crate::replay::{Window, pseudo};
 const MAX_SYMBOLS: usize = 1 << 22;
 const MAX_TEXT: usize = 256 << 20;
 
-/// Symbols as they came, by process and first site of the window.
+/// The symbols of each process, of all its windows: sites mean the same in its whole life, so
+/// that a symbol names its function even where the window was lost.
 #[derive(Default)]
 pub(crate) struct SymbolTables {
-    tables: HashMap<(u32, u32), Vec<Entry>>,
+    /// By process, sorted by site where `in_order` says so.
+    tables: HashMap<u32, Vec<Entry>>,
+    in_order: bool,
     text: Vec<u8>,
     count: usize,
     /// Symbols that found no room.
@@ -40,20 +43,13 @@ impl SiteNames {
 
     /// The function at a site of a process, demangled; nothing when it has no symbol.
     pub fn name(&mut self, process: u32, site: u32) -> Option<&str> {
-        let tables = &self.tables;
+        let tables = &mut self.tables;
         let name = self.known.entry((process, site)).or_insert_with(|| {
-            let entries = tables.tables.iter().filter(|((of, _), _)| *of == process);
-            let mut entries = entries.flat_map(|(_, table)| table);
-            let entry = entries.find(|entry| entry.covers(site))?;
+            tables.put_in_order();
+            let entry = tables.symbol(process, site)?;
             Some(teeperf_symbols::demangle(&tables.text(entry.name)).into_owned())
         });
         name.as_deref()
-    }
-}
-
-impl Entry {
-    fn covers(&self, site: u32) -> bool {
-        self.name.1 > 0 && site.checked_sub(self.site).is_some_and(|at| at < self.size.max(1))
     }
 }
 
@@ -68,8 +64,9 @@ struct Entry {
 impl SymbolTables {
     /// Keeps the symbols of a packet.
     pub(crate) fn add(&mut self, symbols: &Symbols<'_>) {
-        let table = self.tables.entry((symbols.process, symbols.first_site)).or_default();
-        for symbol in symbols.iter() {
+        self.in_order = false;
+        let table = self.tables.entry(symbols.process).or_default();
+        for symbol in symbols.iter().filter(|symbol| !symbol.name.is_empty()) {
             if self.count >= MAX_SYMBOLS || self.text.len() >= MAX_TEXT {
                 self.left_out += 1;
                 continue;
@@ -92,6 +89,23 @@ impl SymbolTables {
                 file,
             });
         }
+    }
+
+    fn put_in_order(&mut self) {
+        if !self.in_order {
+            // Of symbols at one site the later stays behind the earlier.
+            self.tables.values_mut().for_each(|table| table.sort_by_key(|entry| entry.site));
+            self.in_order = true;
+        }
+    }
+
+    /// The last symbol that begins at the site or before it, if it reaches that far. Symbols
+    /// must be in order.
+    fn symbol(&self, process: u32, site: u32) -> Option<&Entry> {
+        let table = self.tables.get(&process)?;
+        let after = table.partition_point(|entry| entry.site <= site);
+        let entry = table.get(after.checked_sub(1)?)?;
+        (site - entry.site < entry.size.max(1)).then_some(entry)
     }
 
     fn text(&self, (start, length): (u32, u32)) -> String {
@@ -124,9 +138,7 @@ impl Names {
         windows: HashMap<(u32, u32), Window>,
         far: Vec<u64>,
     ) -> Self {
-        for table in symbols.tables.values_mut() {
-            table.sort_by_key(|entry| entry.site);
-        }
+        symbols.put_in_order();
         let mut by_process: HashMap<u32, Vec<Window>> = HashMap::new();
         for ((process, _), window) in windows {
             by_process.entry(process).or_default().push(window);
@@ -179,11 +191,9 @@ impl Names {
             _ => {}
         }
         let site = word >> 1;
-        let Some(window) = self.window(process, site) else {
-            return nameless(format!("[unknown module]+{site:#x}"));
-        };
-        let module = file_name(&window.path);
-        if let Some(entry) = self.symbol(process, window.first_site, site) {
+        let window = self.window(process, site);
+        let module = window.map_or(String::new(), |window| file_name(&window.path));
+        if let Some(entry) = self.symbols.symbol(process, site) {
             let file = self.symbols.text(entry.file);
             return Function {
                 name: teeperf_symbols::demangle(&self.symbols.text(entry.name)).into_owned(),
@@ -192,7 +202,9 @@ impl Names {
                 line: (entry.line != 0).then_some(entry.line),
             };
         }
-        let offset = window.file_address.wrapping_add((site - window.first_site).into());
+        let offset = window.map_or(site.into(), |window| {
+            window.file_address.wrapping_add((site - window.first_site).into())
+        });
         let shown = if module.is_empty() { "[unknown module]" } else { &module };
         Function { name: format!("{shown}+{offset:#x}"), module, file: None, line: None }
     }
@@ -202,13 +214,6 @@ impl Names {
         let after = windows.partition_point(|window| window.first_site <= site);
         let window = windows.get(after.checked_sub(1)?)?;
         (site - window.first_site < window.sites).then_some(window)
-    }
-
-    fn symbol(&self, process: u32, first_site: u32, site: u32) -> Option<&Entry> {
-        let table = self.symbols.tables.get(&(process, first_site))?;
-        let after = table.partition_point(|entry| entry.site <= site);
-        let entry = table.get(after.checked_sub(1)?)?;
-        entry.covers(site).then_some(entry)
     }
 }
 

@@ -68,11 +68,11 @@ impl<R: Read> Recording<R> {
     /// The next packet, or nothing at the end. Refuses recordings of a later major version.
     pub fn next_packet(&mut self) -> Result<Option<Packet<'_>>, Error> {
         let Some(raw) = self.framing.next()? else { return Ok(None) };
-        let body = contents::decode(raw.header.kind, raw.payload);
+        let (body, cut_at) = contents::decode(raw.header.kind, raw.payload);
         if let Body::Start(start) = &body
-            && start.major > MAJOR
+            && let Some((major, minor)) = start.version
+            && major > MAJOR
         {
-            let (major, minor) = (start.major, start.minor);
             return Err(Error::Version {
                 name: self.name.clone(),
                 offset: raw.offset,
@@ -82,8 +82,10 @@ impl<R: Read> Recording<R> {
         }
         Ok(Some(Packet {
             offset: raw.offset,
+            kind: raw.header.kind,
             sequence: raw.header.sequence,
             length: raw.header.length,
+            cut_at,
             body,
         }))
     }
@@ -122,6 +124,7 @@ impl<R: Read> Recording<R> {
     ) -> Result<(), Error> {
         let mut told = 0;
         while let Some(packet) = self.next_packet()? {
+            gathered.note_cut(&packet);
             match packet.body {
                 Body::Chunk(header, data) => {
                     gathered.words += u64::from(header.count);

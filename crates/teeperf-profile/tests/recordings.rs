@@ -90,6 +90,47 @@ fn names_come_from_symbols_modules_and_offsets() {
 }
 
 #[test]
+fn a_function_has_its_name_without_its_window() {
+    let mut builder = Builder::new();
+    let words = [call(0x1008), ret(0x1008), call(0x1040), ret(0x1040)];
+    builder.chunk(header(1, 1, 0), &words, false);
+    builder.symbols(1, 0x1000, &[(0x1000, 16, 3, "work", "/a.c")]);
+    // Another process's symbols, and one without a name, are of no use.
+    builder.symbols(2, 0x1000, &[(0x1040, 16, 0, "other", "")]);
+    builder.symbols(1, 0x1000, &[(0x1040, 16, 0, "", "")]);
+    let profile = replay(&builder.end());
+    let work = function(&profile, "work");
+    assert_eq!((&work.module[..], work.file.as_deref(), work.line), ("", Some("/a.c"), Some(3)));
+    function(&profile, "[unknown module]+0x1040");
+}
+
+#[test]
+fn a_name_does_not_depend_on_what_its_packet_says_of_the_window() {
+    let mut builder = Builder::new();
+    let words = [module(0x1000, 0x1000, 0, "/bin/one"), vec![call(0x1010), call(0x1050)]].concat();
+    builder.chunk(header(1, 1, 0), &words, false);
+    builder.symbols(1, 0x2000, &[(0x1000, 0x40, 0, "wide", ""), (0x1010, 16, 0, "early", "")]);
+    // Of those that begin at a site or before it the last counts, of several there the latest.
+    builder.symbols(1, 0, &[(0x1010, 8, 0, "work", ""), (0x1008, 0x100, 0, "far", "")]);
+    let profile = replay(&builder.end());
+    assert_eq!(function(&profile, "work").module, "one");
+    // "work" begins last before it and does not reach as far.
+    function(&profile, "one+0x1050");
+}
+
+#[test]
+fn a_window_is_known_by_the_module_that_retires_it() {
+    let mut words = vec![call(0x1010), ret(0x1010)];
+    let mut retired = module(0x1000, 0x1000, 0, "/lib/plugin.so");
+    retired[2] = payload(0);
+    words.extend(retired);
+    let mut builder = Builder::new();
+    builder.chunk(header(1, 1, 0), &words, false);
+    builder.symbols(1, 0x1000, &[(0x1010, 9, 0, "work", "")]);
+    assert_eq!(function(&replay(&builder.end()), "work").module, "plugin.so");
+}
+
+#[test]
 fn the_same_site_is_another_function_in_another_process() {
     let mut builder = Builder::new();
     for (process, path) in [(1, "/bin/one"), (2, "/bin/two")] {
@@ -224,6 +265,71 @@ fn a_later_major_version_is_refused_a_later_minor_one_read() {
 }
 
 #[test]
+fn a_recording_without_a_version_is_taken_for_the_first_and_that_is_said() {
+    let with = |fields: &[(u16, &[u8])]| {
+        let mut builder = Builder::empty();
+        builder.fields(kind::START, fields);
+        builder.chunk(header(1, 1, 0), &[call(0x1000), ret(0x1000)], false);
+        replay(&builder.end())
+    };
+    let hz = 1000u64.to_le_bytes();
+    let version = body::start::VERSION;
+    let said = "the start packet at offset 0 has no version: it is taken for 1.0";
+    // Five bytes are no version, though their first four would be one that is refused.
+    for fields in [&[(body::start::HZ, &hz[..])][..], &[(version, &[9, 0, 0, 0, 0])]] {
+        let profile = with(fields);
+        assert!(profile.health.warnings.iter().any(|w| w == said), "{:?}", profile.health);
+        assert_eq!(profile.health.events, 2);
+    }
+    let warnings = with(&[(version, &[1, 0, 0, 0])]).health.warnings.join("\n");
+    assert!(!warnings.contains("version"), "{warnings}");
+}
+
+#[test]
+fn fields_before_one_that_is_cut_off_count() {
+    let number = |tag: u16, value: u64| {
+        [&tag.to_le_bytes()[..], &[0, 0, 8, 0, 0, 0], &value.to_le_bytes()].concat()
+    };
+    // Claims nine bytes, and has one.
+    let cut = [99, 0, 0, 0, 9, 0, 0, 0, 1];
+    let mut symbol = [0x1000u32.to_le_bytes(), 16u32.to_le_bytes(), 0u32.to_le_bytes()].concat();
+    symbol.extend([4, 0, b'w', b'o', b'r', b'k']);
+    let mut symbols = [number(body::symbols::PROCESS, 1), number(2, 0x1000)].concat();
+    symbols.extend([3, 0, 0, 0, symbol.len() as u8, 0, 0, 0]);
+    symbols.extend(symbol);
+    let fields = [
+        (kind::START, number(body::start::HZ, 1000)),
+        (kind::PROCESS, [number(body::process::ID, 1), number(body::process::PID, 77)].concat()),
+        (kind::SYMBOLS, symbols),
+        (kind::LOSS, number(body::loss::EVENTS, 7)),
+    ];
+    let mut builder = Builder::empty();
+    let mut said = vec![];
+    for (packet, fields) in fields {
+        said.push(format!(
+            "packet at offset {}: type {packet} cannot be read from byte {} of its payload on",
+            builder.bytes.len(),
+            fields.len()
+        ));
+        builder.packet(packet, &[&fields[..], &cut].concat());
+    }
+    let words = [
+        module(0x1000, 0x1000, 0, "/bin/one"),
+        vec![call(0x1000), escape(code::TICK, 5), ret(0x1000)],
+    ];
+    builder.chunk(header(1, 1, 0), &words.concat(), false);
+    let profile = replay(&builder.end());
+    for text in said {
+        assert!(profile.health.warnings.contains(&text), "{text}: {:?}", profile.health.warnings);
+    }
+    assert_eq!(profile.health.lost, 7);
+    assert_eq!(profile.threads[0].pid, 77);
+    // Five units of a thousandth of a second.
+    assert_eq!(profile.threads[0].tree.nodes[1].self_time.value, 5e6);
+    assert_eq!(function(&profile, "work").module, "one");
+}
+
+#[test]
 fn a_recording_cut_anywhere_is_a_shorter_one() {
     let mut builder = Builder::new();
     builder.process(1, 1, "/bin/p");
@@ -277,6 +383,22 @@ fn what_is_missing_is_said() {
 }
 
 #[test]
+fn a_missing_beginning_of_a_thread_is_said() {
+    let warnings = |place: chunk::Header| {
+        let mut builder = Builder::new();
+        builder.chunk(place, &[call(0x1000), ret(0x1000)], false);
+        replay(&builder.end()).health.warnings.join("\n")
+    };
+    let said = "(process 1, thread 4): the thread begins with chunk";
+    let whole = warnings(header(1, 4, 0));
+    assert!(!whole.contains("begins with"), "{whole}");
+    let second = warnings(chunk::Header { sequence: 2, ..header(1, 4, 0) });
+    assert!(second.contains(&format!("{said} 2 from word 0")), "{second}");
+    let piece = warnings(chunk::Header { first: 3, ..header(1, 4, 0) });
+    assert!(piece.contains(&format!("{said} 1 from word 3")), "{piece}");
+}
+
+#[test]
 fn chunks_that_do_not_decode_are_left_out() {
     let mut builder = Builder::new();
     let good = [call(0x1000), ret(0x1000)];
@@ -292,6 +414,85 @@ fn chunks_that_do_not_decode_are_left_out() {
     for reason in ["does not decompress", "clock 9", "says 3 words, the data has 2", "encoding 7"] {
         assert!(warnings.contains(reason), "{reason}: {warnings}");
     }
+}
+
+#[test]
+fn data_that_ends_within_a_word_is_left_out() {
+    let bytes = [&call(0x1000).to_le_bytes()[..], &[7]].concat();
+    let compressed = zstd::bulk::compress(&bytes, 1).unwrap();
+    let planes = zstd::bulk::compress(&[&bytes[..], &[3]].concat(), 1).unwrap();
+    for (encoding, clock, count, data) in
+        [(0, 1, 1, bytes), (1, 1, 1, compressed), (2, 2, 2, planes)]
+    {
+        let header = chunk::Header { encoding, clock, count, words_bytes: 5, ..header(1, 1, 0) };
+        let mut builder = Builder::new();
+        builder.packet(kind::CHUNK, &[&header.encode()[..], &data].concat());
+        let health = replay(&builder.end()).health;
+        assert_eq!((health.events, health.lost), (0, u64::from(count)), "encoding {encoding}");
+        let warnings = health.warnings.join("\n");
+        assert!(warnings.contains("its data is not whole words"), "{warnings}");
+    }
+}
+
+#[test]
+fn two_planes_are_for_the_cycle_clock_alone() {
+    let plane = [call(0x1000).to_le_bytes(), ret(0x1000).to_le_bytes()].concat();
+    let data = zstd::bulk::compress(&[&plane[..], &[5, 5]].concat(), 1).unwrap();
+    let planes = |clock| {
+        let words_bytes = plane.len() as u32;
+        let header = chunk::Header { count: 4, clock, encoding: 2, words_bytes, ..header(1, 1, 0) };
+        let mut builder = Builder::new();
+        builder.packet(kind::CHUNK, &[&header.encode()[..], &data].concat());
+        replay(&builder.end()).health
+    };
+    let cycle = planes(2);
+    assert_eq!((cycle.events, cycle.lost), (2, 0), "{:?}", cycle.warnings);
+    let tick = planes(1);
+    assert_eq!((tick.events, tick.lost), (0, 4));
+    let warnings = tick.warnings.join("\n");
+    assert!(
+        warnings.contains("encoding 2 is not for the tick clock; 4 words are lost"),
+        "{warnings}"
+    );
+}
+
+#[test]
+fn an_escape_with_a_payload_word_that_was_not_written_is_skipped() {
+    let gap = |lost: u32| {
+        let [low, high] = split62(5);
+        vec![escape(code::GAP, 2), payload(6), lost, payload(0), payload(0), payload(0), low, high]
+    };
+    let name = |second: u32| vec![escape(code::NAME, 0), payload(2), pack_bytes(b"abc"), second];
+    // As the recorder has it for a word that its thread never wrote.
+    let missing = 1;
+    let told = |gap, name, mut module: Vec<u32>| {
+        module.extend([gap, name, vec![call(0x1000), ret(0x1000)]].concat());
+        let mut builder = Builder::new();
+        builder.chunk(header(1, 1, 0), &module, false);
+        let profile = replay(&builder.end());
+        let skipped: Vec<u32> = [code::GAP, code::MODULE, code::NAME]
+            .into_iter()
+            .filter(|code| {
+                let text = format!("an escape of code {code} was skipped");
+                profile.health.warnings.contains(&text)
+            })
+            .collect();
+        let function = profile.functions[0].name.clone();
+        let health = &profile.health;
+        (health.events, health.lost, profile.threads[0].name.clone(), function, skipped)
+    };
+    let whole = module(0x1000, 0x1000, 0, "/bin/one");
+    assert_eq!(
+        told(gap(payload(9)), name(pack_bytes(b"d")), whole.clone()),
+        (2, 9, "abcd".into(), "one+0x1000".into(), vec![])
+    );
+    let mut cut = whole;
+    *cut.last_mut().unwrap() = missing;
+    let codes = vec![code::GAP, code::MODULE, code::NAME];
+    assert_eq!(
+        told(gap(missing), name(missing), cut),
+        (2, 0, "".into(), "[unknown module]+0x1000".into(), codes)
+    );
 }
 
 #[test]
@@ -386,6 +587,30 @@ fn a_stack_that_goes_on_in_another_thread_takes_its_frames_along() {
     let second = profile.threads.iter().find(|t| t.tid == 1002).unwrap();
     let calls: Vec<u64> = second.tree.nodes.iter().map(|n| n.calls).collect();
     assert_eq!(calls, [0, 0, 0, 1]);
+}
+
+#[test]
+fn a_thread_whose_first_chunk_is_on_a_stack_that_was_left_has_its_frames() {
+    let mut builder = Builder::new();
+    let switch = |left, entered| {
+        [&[escape(code::SWITCH, 0), payload(4)][..], &split62(left), &split62(entered)].concat()
+    };
+    let one = [switch(0, 9), vec![call(0x1000), call(0x2000)], switch(9, 0)].concat();
+    builder.chunk(header(1, 1, 0), &one, false);
+    let two = [ret(0x2000), call(0x3000), ret(0x3000), ret(0x1000)];
+    builder.chunk(chunk::Header { stack: 9, ..header(1, 2, 0) }, &two, false);
+    let profile = replay(&builder.end());
+    let health = &profile.health;
+    assert_eq!((health.events, health.mended, health.unopened, health.open), (6, 0, 0, 0));
+    // The inner call of the second thread hangs below the frame that it took over.
+    let second = profile.threads.iter().find(|t| t.tid == 502).unwrap();
+    let inner = second.tree.nodes.iter().find(|node| node.calls == 1).unwrap();
+    let below = &second.tree.nodes[inner.parent as usize];
+    let name = |node: &teeperf_profile::model::Node| {
+        profile.functions[node.function.0 as usize].name.clone()
+    };
+    assert_eq!(name(inner), "[unknown module]+0x3000");
+    assert_eq!((name(below), below.calls), ("[unknown module]+0x1000".into(), 0));
 }
 
 #[test]

@@ -106,9 +106,13 @@ pub(crate) fn time_after(before: u64, item: &Item<'_>) -> u64 {
 }
 
 /// Puts [`code::HOLE`] words in place of zeros. A hole where a time word belongs takes the
-/// time before it, so that the event is kept.
+/// time before it, so that the event is kept. One within payload becomes a word that payload
+/// never is, because [`code::HOLE`] would be taken for a value: readers then skip the escape.
 pub(crate) fn fill_holes(words: &mut [u32], cycle: bool) {
     const HOLE: u32 = escape(code::HOLE, 0);
+    const NO_PAYLOAD: u32 = 1;
+    /// Its address takes three words.
+    const FAR_TIME: usize = 3;
     let mut time = word::payload(1);
     let mut at = 0;
     while at < words.len() {
@@ -127,8 +131,14 @@ pub(crate) fn fill_holes(words: &mut [u32], cycle: bool) {
             }
             (Word::Escape { code, .. }, [count, payload @ ..]) if has_payload(code) => {
                 let length = payload_value(*count).unwrap_or(0) as usize;
-                let payload = payload.iter_mut().take(length);
-                payload.filter(|word| **word == 0).for_each(|word| *word = HOLE);
+                for (i, word) in payload.iter_mut().take(length).enumerate() {
+                    let is_time = cycle && code == code::FAR && i == FAR_TIME;
+                    *word = match *word {
+                        0 if is_time => time,
+                        0 => NO_PAYLOAD,
+                        written => written,
+                    };
+                }
                 // A count that is itself a hole is looked at again as a word of its own.
                 if *count == 0 { 1 } else { 2 + length }
             }
@@ -229,5 +239,20 @@ mod tests {
         let mut words = [call(9), 0x55, 0, ret(9), 0, call(8), 0x77];
         fill_holes(&mut words, true);
         assert_eq!(words, [call(9), 0x55, escape(code::HOLE, 0), ret(9), 0x55, call(8), 0x77]);
+    }
+
+    #[test]
+    fn payload_that_was_not_written_is_no_value() {
+        let gap = escape(code::GAP, 2);
+        let mut words = [gap, payload(3), payload(7), 0, payload(8), 0, call(9)];
+        fill_holes(&mut words, false);
+        let hole = escape(code::HOLE, 0);
+        assert_eq!(words, [gap, payload(3), payload(7), 1, payload(8), hole, call(9)]);
+        assert_eq!(payload_value(words[3]), None);
+
+        let far = [escape(code::FAR, 0), payload(4)];
+        let mut words = [&[call(9), 0x55][..], &far, &[payload(7), payload(8), 0, 0]].concat();
+        fill_holes(&mut words, true);
+        assert_eq!(words[4..], [payload(7), payload(8), 1, 0x55]);
     }
 }

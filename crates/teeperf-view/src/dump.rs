@@ -58,8 +58,14 @@ impl Dump {
             self.clock = Clock { hz: start.hz, start: start.clock_start };
         }
         let mut line = Line { offset: packet.offset.to_string(), ..Line::default() };
-        self.describe(packet, &mut line);
-        line.write(out)?;
+        if !matches!(packet.body, Body::Malformed) {
+            self.describe(packet, &mut line);
+            line.write(out)?;
+        }
+        if let Some(at) = packet.cut_at {
+            let text = format!("type={} bytes={} at={at}", packet.kind, packet.length);
+            Line { offset: line.offset, kind: "malformed", text, ..Line::default() }.write(out)?;
+        }
         match packet.body {
             Body::Chunk(header, data) if self.with_events => {
                 self.events(packet.offset, &header, data, out)
@@ -137,10 +143,7 @@ impl Dump {
                 line.kind = "unknown";
                 line.text = format!("type={kind} bytes={}", packet.length);
             }
-            Body::Malformed(kind, at) => {
-                line.kind = "malformed";
-                line.text = format!("type={kind} bytes={} at={at}", packet.length);
-            }
+            Body::Malformed => {}
         }
     }
 
@@ -185,12 +188,11 @@ fn start_text(start: &Start) -> String {
     let cost = start
         .hook_cost_ps
         .map_or("-".into(), |cost| cost.iter().map(u64::to_string).collect::<Vec<_>>().join(","));
+    let version = start.version.map_or("-".into(), |(major, minor)| format!("{major}.{minor}"));
     format!(
-        "version={}.{} clock={clock} hz={} period={} start={} wall_ns={} on_full={} \
+        "version={version} clock={clock} hz={} period={} start={} wall_ns={} on_full={} \
          processors={} hook_cost_ps={cost} least_cost_ps={} writer={} why={} host={} system={} machine={} \
          processor={} directory={} command={}",
-        start.major,
-        start.minor,
         start.hz,
         start.period,
         start.clock_start,

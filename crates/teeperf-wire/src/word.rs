@@ -37,7 +37,8 @@ pub mod code {
     /// The clock moved by `arg` units (1 ..= MAX_ARG) since the last time in this chunk.
     pub const TICK: u32 = 0;
     /// An event was reserved here and never written (its thread was interrupted and
-    /// never came back, or was killed). Written by the recorder in place of a 0.
+    /// never came back, or was killed). Written by the recorder in place of a 0; within payload,
+    /// where this would be a value, it writes 1.
     pub const HOLE: u32 = 1;
     /// `setjmp`: the stack's present depth is remembered under `arg`.
     pub const MARK: u32 = 2;

@@ -73,6 +73,19 @@ impl Shared {
         }
     }
 
+    /// Says so when a thread's first summary is not of its beginning.
+    pub(super) fn note_beginning(&mut self, (process, thread): ThreadKey, summary: &Summary) {
+        let place = summary.first_place;
+        if !place.is_first() {
+            self.warnings.add(|| {
+                format!(
+                    "chunk at offset {} (process {process}, thread {thread}): the thread begins with chunk {} from word {}",
+                    summary.offset, place.sequence, place.word
+                )
+            });
+        }
+    }
+
     /// Counts what a summary counted.
     pub(super) fn note(&mut self, process: u32, summary: &mut Summary) {
         for window in summary.windows.drain(..) {
@@ -132,6 +145,11 @@ impl Shared {
 }
 
 impl Apply<'_> {
+    /// Frames may be waiting on the stack that the thread is first seen on.
+    pub(super) fn begin(&mut self) {
+        self.enter(self.thread.stack_id);
+    }
+
     /// Puts it in.
     pub(super) fn run(mut self, summary: &Summary) {
         let passed = summary.begin_time.saturating_sub(self.thread.now);

@@ -26,6 +26,11 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
+    /// Whether nothing was folded yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.trees.is_empty()
+    }
+
     /// Whether a tree is shared.
     pub(crate) fn has(&self, tree: usize) -> bool {
         self.figures.contains_key(&tree)

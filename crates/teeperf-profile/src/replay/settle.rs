@@ -204,14 +204,13 @@ impl State {
     }
 
     fn module(&mut self, module: Module<'_>) {
-        // A window that is retired keeps its module: sites already recorded mean it still.
-        if module.opens {
-            self.summary.windows.push(Window {
-                first_site: module.first_site,
-                sites: module.sites,
-                file_address: module.address.wrapping_sub(module.bias),
-                path: module.path.to_string(),
-            });
-        }
+        // A window that is retired keeps its module: sites already recorded mean it still. What
+        // retires it says all that what opened it said, which may be missing.
+        self.summary.windows.push(Window {
+            first_site: module.first_site,
+            sites: module.sites,
+            file_address: module.address.wrapping_sub(module.bias),
+            path: module.path.to_string(),
+        });
     }
 }

@@ -81,6 +81,11 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// Whether a thread begins here.
+    pub(crate) fn is_first(&self) -> bool {
+        self.sequence <= 1 && self.word == 0
+    }
+
     /// What is missing when, after `self`, a piece begins at `next`: a text, or nothing.
     pub(crate) fn missing_before(&self, next: Place) -> Option<String> {
         let same = next.sequence == self.sequence && next.word == self.word && !self.whole;
@@ -121,7 +126,7 @@ pub(crate) struct Summary {
     pub(crate) marks: Vec<Mark>,
     /// Addresses of code outside every window; nodes name them by their index here.
     pub(crate) far: Vec<u64>,
-    /// Windows seen to open.
+    /// Windows seen to open or to be retired.
     pub(crate) windows: Vec<Window>,
     /// Last name that the thread gave itself.
     pub(crate) name: Option<String>,

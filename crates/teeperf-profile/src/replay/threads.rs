@@ -90,7 +90,7 @@ impl ThreadState {
             debt: 0,
             marks: HashMap::new(),
             place: summary.first_place,
-            begins: summary.first_place.sequence <= 1 && summary.first_place.word == 0,
+            begins: summary.first_place.is_first(),
             first_time: summary.begin_time,
             cpu_ns: None,
             tid,
@@ -198,7 +198,13 @@ impl Threads {
 
     /// Puts the next summary of a thread behind what it did before.
     pub(crate) fn apply(&mut self, key: ThreadKey, tid: u32, summary: &mut Summary) {
-        let mut thread = self.states.remove(&key).unwrap_or_else(|| {
+        let known = self.states.remove(&key);
+        let is_new = known.is_none();
+        // One that is followed no longer may come back, and then began long ago.
+        if is_new && self.groups.is_empty() {
+            self.shared.note_beginning(key, summary);
+        }
+        let mut thread = known.unwrap_or_else(|| {
             let tree = self.free_trees.pop().unwrap_or_else(|| {
                 self.trees.push(None);
                 self.trees.len() - 1
@@ -211,8 +217,12 @@ impl Threads {
         self.shared.note(key.0, summary);
         if let Some(mut tree) = self.trees[thread.tree].take() {
             let trees = &self.trees;
-            Apply { key, thread: &mut thread, tree: &mut tree, trees, shared: &mut self.shared }
-                .run(summary);
+            let shared = &mut self.shared;
+            let mut apply = Apply { key, thread: &mut thread, tree: &mut tree, trees, shared };
+            if is_new {
+                apply.begin();
+            }
+            apply.run(summary);
             self.trees[thread.tree] = Some(tree);
         }
         self.states.insert(key, thread);

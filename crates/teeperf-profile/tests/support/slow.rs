@@ -50,7 +50,6 @@ pub(crate) fn outcome(chunks: &[Chunk]) -> Outcome {
     let mut threads: BTreeMap<u32, Thread> = BTreeMap::new();
     for chunk in chunks {
         let thread = threads.entry(chunk.thread).or_insert_with(|| Thread {
-            stack_id: chunk.stack,
             now: chunk.time,
             paths: BTreeMap::from([(vec![], (0, 0))]),
             ..Thread::default()

@@ -55,7 +55,7 @@ fn recording(words: &[u32]) -> Vec<u8> {
     bytes.fields(
         kind::START,
         &[
-            (body::start::VERSION, &MAJOR.to_le_bytes()),
+            (body::start::VERSION, &u32::from(MAJOR).to_le_bytes()),
             (body::start::CLOCK, &[1]),
             (body::start::HZ, &1_000_000u32.to_le_bytes()),
             (body::start::CLOCK_START, &1_000u32.to_le_bytes()),
@@ -203,12 +203,18 @@ fn what_cannot_be_read_is_said() {
     bytes.packet(99, b"later");
     let events = 7u64.to_le_bytes();
     bytes.fields(kind::LOSS, &[(body::loss::PROCESS, &[1]), (body::loss::EVENTS, &events)]);
-    bytes.packet(kind::PROCESS, &[1, 2, 3]);
+    // A process id, and a field that claims more than there is.
+    let cut = [&[1, 0, 0, 0, 1, 0, 0, 0, 6][..], &[2, 0, 0, 0, 9, 0, 0, 0, 77]].concat();
+    bytes.packet(kind::PROCESS, &cut);
+    bytes.packet(kind::CHUNK, &[1, 2, 3]);
     let lines = dump(&bytes.bytes, true);
     assert_eq!(lines[1][1], "unreadable");
     assert_eq!(lines[1][6], "chunk not decoded: its data does not decompress");
     assert_eq!((&*lines[2][1], &*lines[2][6]), ("unknown", "type=99 bytes=5"));
     assert_eq!(lines[3][1..3], ["loss", "1"]);
     assert_eq!(lines[3][6], "events=7");
-    assert_eq!(lines[4][1], "malformed");
+    assert_eq!(lines[4][1..3], ["process", "6"]);
+    assert_eq!((&*lines[5][1], &*lines[5][6]), ("malformed", "type=2 bytes=18 at=9"));
+    assert_eq!((&*lines[6][1], &*lines[6][6]), ("malformed", "type=3 bytes=3 at=0"));
+    assert_eq!(lines.len(), 7);
 }
