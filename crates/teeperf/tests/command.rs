@@ -185,6 +185,69 @@ fn forms_of_the_flame_graph() {
 }
 
 #[test]
+fn a_graph_is_not_drawn_over_something_else() {
+    let folder = with_timed_recording();
+    let before = std::fs::read(folder.path().join("program.teeperf")).unwrap();
+    folder.write("precious.c", "int x;\n");
+    for form in ["html", "svg", "folded"] {
+        for file in ["program.teeperf", "precious.c"] {
+            let words = ["flame", "--format", form, "-o", file, "program.teeperf"];
+            let refused = output(&folder, &words);
+            assert_eq!(refused.status.code(), Some(1), "{words:?}");
+            assert!(stderr(&refused).contains("--force"), "{}", stderr(&refused));
+        }
+        // What it drew itself it draws again.
+        for _ in 0..2 {
+            let name = format!("graph.{form}");
+            run(teeperf(&folder).args(["flame", "--format", form, "-o", &name, "program.teeperf"]));
+        }
+    }
+    assert_eq!(std::fs::read(folder.path().join("program.teeperf")).unwrap(), before);
+    run(teeperf(&folder).args(["flame", "--force", "-o", "precious.c", "program.teeperf"]));
+}
+
+#[test]
+fn a_recording_comes_through_a_pipe() {
+    let folder = with_program();
+    let teeperf_path = env!("CARGO_BIN_EXE_teeperf");
+    let line =
+        format!("{teeperf_path} record -q -o - -- ./program | {teeperf_path} report --json -");
+    let mut shell = prepared(Command::new("sh"), &folder);
+    let json: serde_json::Value = serde_json::from_str(&run(shell.args(["-c", &line]))).unwrap();
+    assert_eq!(json["health"]["lost"], 0);
+    assert!(json["functions"].as_array().unwrap().iter().any(|f| f["name"] == "twice"));
+}
+
+#[test]
+fn what_fits_nothing_is_said() {
+    let folder = with_timed_recording();
+    for words in [&["report", "--focus", "nowhere"][..], &["flame", "--thread", "nobody"]] {
+        let refused = output(&folder, words);
+        assert_eq!(refused.status.code(), Some(1), "{words:?}");
+        assert!(stderr(&refused).contains(words[2]), "{}", stderr(&refused));
+    }
+}
+
+/// The words are put into a line by a shell, which takes no quotes out of them.
+#[test]
+fn flags_by_hand_build_a_program() {
+    let folder = Folder::new();
+    folder
+        .write("hand.c", "int twice(int n) { return 2 * n; } int main(void) { return twice(2); }");
+    let teeperf_path = env!("CARGO_BIN_EXE_teeperf");
+    for linking in ["", "--static"] {
+        let line = format!(
+            "gcc $({teeperf_path} flags --cflags) -c hand.c && \
+             gcc hand.o $({teeperf_path} flags --libs {linking}) -o hand && \
+             {teeperf_path} record -q -- ./hand"
+        );
+        let mut shell = prepared(Command::new("bash"), &folder);
+        let done = shell.args(["-c", &line]).output().unwrap();
+        assert_eq!(done.status.code(), Some(4), "{}", stderr(&done));
+    }
+}
+
+#[test]
 fn forms_of_the_report() {
     let folder = with_timed_recording();
     let json: serde_json::Value =

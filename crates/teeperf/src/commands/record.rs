@@ -8,6 +8,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -122,7 +123,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         Ok(cost) => options.hook_cost = cost,
         Err(error) => eprintln!("teeperf: {error:#}; times will hold the cost of the hooks"),
     }
-    options.preload = Some(bundle.library);
+    options.preload = Some(bundle.library).filter(|library| {
+        let splits = library.as_os_str().as_bytes().iter().any(|byte| b" :".contains(byte));
+        if splits {
+            eprintln!(
+                "teeperf: {} cannot be preloaded, because of the space or colon in its path: programs \
+                 that are not hooked, with libraries that are, will not be recorded. Set \
+                 XDG_CACHE_HOME to a folder without",
+                library.display()
+            );
+        }
+        !splits
+    });
 
     let live = (!arguments.quiet).then(|| Live::show(Arc::clone(&options.stats)));
     let recorded = Recorder::new(options).run(&arguments.command);
