@@ -49,10 +49,10 @@ pub(crate) struct Thread {
     pub(crate) chunk: AtomicPtr<u8>,
     /// Its state, in the first page of its segment.
     pub(crate) chunk_state: AtomicPtr<AtomicU32>,
-    /// Events that were not written.
+    /// Events that should have been written, counted in shared memory as well.
     lost: AtomicU64,
-    /// Those of them that are counted in shared memory as well.
-    unsaid: AtomicU64,
+    /// Events that were not to be recorded.
+    meant: AtomicU64,
     /// Cursor to go on with after a pause.
     pub(crate) kept: AtomicU64,
     /// When the present pause or loss began, or was last looked at: clock units or
@@ -192,11 +192,12 @@ impl Thread {
     /// Counts an event that is not written.
     pub(crate) fn lose(&self, is_return: bool) {
         self.cursor.settle();
-        self.lost.fetch_add(1, Relaxed);
         if process::is_recording() {
+            self.lost.fetch_add(1, Relaxed);
             // The thread may end before it has a chunk to say it in.
-            self.unsaid.fetch_add(1, Relaxed);
             pool::count_losses(self.serial.load(Relaxed), 1);
+        } else {
+            self.meant.fetch_add(1, Relaxed);
         }
         if !is_return {
             self.pushed.fetch_add(1, Relaxed);
@@ -209,11 +210,13 @@ impl Thread {
 
     /// What was counted since the last time, or nothing.
     pub(crate) fn take_losses(&self) -> Option<Losses> {
+        // Each event is in one of the two, so a handler in between makes no difference.
+        let (lost, meant) = (self.lost.swap(0, Relaxed), self.meant.swap(0, Relaxed));
         let losses = Losses {
-            events: self.lost.swap(0, Relaxed),
+            events: lost + meant,
             popped: self.popped.swap(0, Relaxed),
             pushed: self.pushed.swap(0, Relaxed),
-            unsaid: self.unsaid.swap(0, Relaxed),
+            unsaid: lost,
         };
         (losses != Losses::default()).then_some(losses)
     }
@@ -229,20 +232,21 @@ impl Thread {
     pub(crate) fn keep(&self, before: Losses) {
         let since = self.take_losses().unwrap_or_default();
         let met = before.pushed.min(since.popped);
-        self.lost.fetch_add(before.events + since.events, Relaxed);
+        let unsaid = before.unsaid + since.unsaid;
+        self.lost.fetch_add(unsaid, Relaxed);
+        self.meant.fetch_add(before.events + since.events - unsaid, Relaxed);
         self.popped.fetch_add(before.popped + since.popped - met, Relaxed);
         self.pushed.fetch_add(before.pushed - met + since.pushed, Relaxed);
-        self.unsaid.fetch_add(before.unsaid + since.unsaid, Relaxed);
     }
 
     /// Whether anything was counted.
     pub(crate) fn has_losses(&self) -> bool {
-        self.lost.load(Relaxed) != 0
+        self.losses() != 0
     }
 
     /// How many events were counted.
     pub(crate) fn losses(&self) -> u64 {
-        self.lost.load(Relaxed)
+        self.lost.load(Relaxed) + self.meant.load(Relaxed)
     }
 }
 

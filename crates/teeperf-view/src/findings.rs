@@ -58,7 +58,7 @@ fn nothing_timed(profile: &Profile, found: &mut Vec<Finding>) {
     if profile.health.events > 0 && !profile.threads.iter().any(timed) {
         push(
             found,
-            true,
+            false,
             "The clock never moved between two events: times are not known, only counts.".into(),
             "The program ran for too short a time, or the recorder got no processor. Record it \
              again, for longer or with --clock cycle.",
