@@ -86,8 +86,7 @@ impl Seen {
         let (blocks, _) = pairs.as_chunks::<4>();
         let all = |block: &[_; 4]| block.iter().map(difference).fold(0, |all, one| all | one);
         let before = 4 * blocks.iter().take_while(|block| all(block) == 0).count();
-        let rest = pairs[before..].iter().map(difference);
-        rest.take_while(|&one| one == 0).count().checked_add(before).filter(|&at| at < pairs.len())
+        pairs[before..].iter().position(|pair| difference(pair) != 0).map(|at| before + at)
     }
 
     /// Says whether the word is an event that need not be looked at again.

@@ -113,11 +113,7 @@ fn settle(thread: &Thread, reason: u32, losses: Losses) -> bool {
             continue;
         }
         is_written = is_written && writer::gap(thread, reason, part, 0);
-        if is_written {
-            thread.said(part);
-        } else {
-            thread.keep(part);
-        }
+        thread.settle(part, is_written);
     }
     is_written
 }
@@ -254,7 +250,7 @@ fn hand_over(thread: &Thread, last_gap: Option<u32>) {
     if let Some(reason) = last_gap {
         let losses = thread.take_losses().unwrap_or_default();
         places.put_all(&writer::gap_words(reason, losses, 0));
-        thread.said(losses);
+        thread.settle(losses, true);
     }
     places.end();
     if parked == Parked::Before {

@@ -164,11 +164,7 @@ fn resume(thread: &Thread) -> bool {
     let losses = thread.take_losses().unwrap_or_default();
     let is_written = writer::gap(thread, gap::PAUSED, losses, units)
         || (chunk::change(thread) && writer::gap(thread, gap::PAUSED, losses, units));
-    if is_written {
-        thread.said(losses);
-    } else {
-        thread.keep(losses);
-    }
+    thread.settle(losses, is_written);
     leave(thread);
     is_written
 }

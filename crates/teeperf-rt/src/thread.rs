@@ -221,14 +221,16 @@ impl Thread {
         (losses != Losses::default()).then_some(losses)
     }
 
-    /// What was taken stands in a chunk now.
-    pub(crate) fn said(&self, losses: Losses) {
-        if losses.unsaid != 0 {
-            pool::count_losses(self.serial.load(Relaxed), -(losses.unsaid as i64));
+    /// What was taken stands in a chunk now, or could not be written and is counted on.
+    pub(crate) fn settle(&self, before: Losses, is_written: bool) {
+        if !is_written {
+            self.keep(before);
+        } else if before.unsaid != 0 {
+            pool::count_losses(self.serial.load(Relaxed), -(before.unsaid as i64));
         }
     }
 
-    /// What was taken could not be written, and is counted on.
+    /// What was taken is counted on.
     pub(crate) fn keep(&self, before: Losses) {
         let since = self.take_losses().unwrap_or_default();
         let met = before.pushed.min(since.popped);

@@ -3,6 +3,7 @@
 //! same terminal, these scroll above it: the last row is kept out of the scrolling region
 //! (DECSTBM, see ctlseqs of xterm), as package managers do.
 
+use super::terminal;
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -110,10 +111,7 @@ fn write(text: &str) {
 
 /// Rows and columns of the terminal, where it is large enough to give a row away.
 fn size() -> Option<(u16, u16)> {
-    let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
-    // SAFETY: the request writes a winsize, and there is one.
-    let answer = unsafe { libc::ioctl(std::io::stderr().as_raw_fd(), libc::TIOCGWINSZ, &mut size) };
-    (answer == 0 && size.ws_row > 3 && size.ws_col > 0).then_some((size.ws_row, size.ws_col))
+    terminal::size(&std::io::stderr()).filter(|(rows, _)| *rows > 3)
 }
 
 fn line(now: &Snapshot, before: &Snapshot, since: Duration) -> String {

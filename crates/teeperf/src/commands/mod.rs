@@ -14,6 +14,7 @@ mod pause;
 mod reading;
 mod record;
 mod report;
+mod terminal;
 mod version;
 
 use crate::cli::{Cli, Command};

@@ -1,11 +1,11 @@
 //! What the commands that read recordings have in common: which recording, which part of it,
 //! and how text may look.
 
+use super::terminal;
 use crate::recordings;
 use anyhow::{Result, bail};
 use clap::Args;
 use std::io::IsTerminal;
-use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use teeperf_profile::model::Profile;
 use teeperf_profile::selection::Selection;
@@ -82,10 +82,6 @@ pub(crate) fn style() -> Style {
     }
     let no_colour = std::env::var_os("NO_COLOR").is_some_and(|text| !text.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");
-    let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
-    // SAFETY: the request writes a winsize, and there is one.
-    let answer = unsafe { libc::ioctl(out.as_raw_fd(), libc::TIOCGWINSZ, &mut size) };
-    let width =
-        if answer == 0 && size.ws_col > 0 { size.ws_col.into() } else { Style::default().width };
+    let width = terminal::size(&out).map_or(Style::default().width, |(_, columns)| columns.into());
     Style { colour: !no_colour && !dumb, width }
 }
