@@ -117,8 +117,11 @@ fn whole(clock: &str) {
         }
     }
     same_times(&python, &report);
-    let waited = sums(&python, "self")["waiting"] / python["start"]["hz"].as_f64().unwrap();
-    assert!(waited > 0.019, "20 ms passed in `waiting`, not {waited} s");
+    // A tick comes late where other programs keep the ticker from running.
+    if clock == "cycle" {
+        let waited = sums(&python, "self")["waiting"] / python["start"]["hz"].as_f64().unwrap();
+        assert!(waited > 0.019, "20 ms passed in `waiting`, not {waited} s");
+    }
 }
 
 /// The report takes the cost of hooks off, and gives a part of it from callers to callees: at most

@@ -16,6 +16,10 @@
 //! `dlopen` could be unable to serve, and nothing is touched before the runtime switched the
 //! module on, which it does when the storage exists.
 //!
+//! Lines of a chunk were last written by the recorder, which cleared them, so most of them are in
+//! another core's cache: each store asks for the line of a later one. Behind the chunk's end that
+//! asks for nothing that matters, and it never faults (Intel SDM 2B, PREFETCHW).
+//!
 //! Off is one load and two branches that are not taken. The `cycle` clock costs more than all
 //! else, so its path begins behind a branch.
 
@@ -53,6 +57,7 @@ global_asm!(
     test    cx, cx
     js      8f
     shr     rcx, 16
+    prefetchw [rcx + {tick_ahead}]
     mov     dword ptr [rcx], edx
     ret
 
@@ -77,6 +82,7 @@ global_asm!(
     shl     rax, 32
     or      rax, rsi
     shr     rcx, 16
+    prefetchw [rcx + {cycle_ahead}]
     mov     qword ptr [rcx], rax
     ret
 
@@ -104,7 +110,15 @@ global_asm!(
     last_high = const thread::LAST_HIGH,
     cursor = const thread::CURSOR,
     step = const STEP,
+    tick_ahead = const TICK_AHEAD,
+    cycle_ahead = const CYCLE_AHEAD,
 );
+
+/// How far ahead of a store its line is asked for, bytes: of 512, 1024, 2048 and 4096 the
+/// cheapest where two cores share no cache but the last. A tick's word is half as long as a
+/// counter's, and comes several times as soon.
+const TICK_AHEAD: usize = 2048;
+const CYCLE_AHEAD: usize = 1024;
 
 // The sign of the cursor's low half is the test for a full chunk.
 const _: () = assert!(FULL == 0x8000 && STEP < 1 << 31);

@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use super::Figure;
-use super::hot_path::{BURSTS, QUICK_BURSTS};
+use super::hot_path::{BURSTS, QUICK_BURSTS, ROUNDS};
 use crate::bench::hooks::Hooks;
 use crate::bench::lab::Lab;
 use crate::bench::measure::{Trial, Trials};
@@ -37,7 +37,7 @@ fn measure(lab: &Lab) -> Result<Vec<Row>> {
         let yardstick = lab.program(Hooks::Cycle, "programs/calls.c", &[])?;
         trials.push(("cycle_hook", Box::new(move || run(&mut Command::new(&yardstick), "cpu_ns"))));
     }
-    let trials = Trials::run(lab.rounds(5), trials)?;
+    let trials = Trials::run(lab.rounds(ROUNDS), trials)?;
     Ok(vec![
         Row::new(
             "program",

@@ -28,10 +28,12 @@ pub(crate) const FIGURE: Figure = Figure {
 };
 
 const LIMIT: Limit = Limit::AtMost(1.3);
-/// Arguments of `calls`: fib(24), one thread, 200 bursts.
-pub(super) const BURSTS: &[&str] = &["24", "1", "200"];
+/// Arguments of `calls`: fib(24), one thread, 50 bursts.
+pub(super) const BURSTS: &[&str] = &["24", "1", "50"];
 /// The same, shorter.
 pub(super) const QUICK_BURSTS: &[&str] = &["24", "1", "10"];
+/// Many short runs: a virtual machine's processor goes at one of two speeds for seconds at a time.
+pub(super) const ROUNDS: usize = 21;
 
 fn measure(lab: &Lab) -> Result<Vec<Row>> {
     let fixed = programs(lab, |hooks| lab.program(hooks, "programs/calls.c", &[]))?;
@@ -113,5 +115,5 @@ fn trials(lab: &Lab, programs: &Programs, arguments: &[&str], key: &'static str)
     if let Some(drained) = &programs.drained {
         trials.push(("drain_hook", Box::new(|| cost(&mut yardstick_run(drained, &out)))));
     }
-    Trials::run(lab.rounds(5), trials)
+    Trials::run(lab.rounds(ROUNDS), trials)
 }
