@@ -131,7 +131,13 @@ impl Recorder {
             ClockKind::Cycle => None,
         };
         let socket = socket_name(random()?);
-        let terms = Terms { page, clock: chosen.kind, hz: chosen.hz, on_full: options.on_full };
+        let terms = Terms {
+            page,
+            clock: chosen.kind,
+            is_ordered: chosen.is_ordered,
+            hz: chosen.hz,
+            on_full: options.on_full,
+        };
         let server = Server::start(&socket, terms, events.clone())?;
         let limits = Limits { bytes: options.limit_size, time: options.limit_time };
         let (ended, end) = io::pipe()?;

@@ -71,7 +71,11 @@ impl Block {
         self.first_word.store(u64::from(word::call(first_site)), Relaxed);
         self.open_window(size);
         // The offset is negative: thread-local storage lies below the thread pointer.
-        let mode = if clock::kind() == ClockKind::Tick { offset } else { -offset };
+        let mode = match clock::kind() {
+            ClockKind::Tick => offset,
+            ClockKind::Cycle if clock::is_ordered() => -offset | hook::module::ORDERED,
+            ClockKind::Cycle => -offset,
+        };
         self.mode.store(mode, Release);
     }
 

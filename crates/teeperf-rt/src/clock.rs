@@ -3,15 +3,18 @@
 
 use crate::arch;
 use crate::platform;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Acquire, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering::Acquire, Ordering::Relaxed};
 use teeperf_wire::shared::{ClockKind, clock, control};
 
 static PAGE: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 static KIND: AtomicU32 = AtomicU32::new(0);
+static IS_ORDERED: AtomicBool = AtomicBool::new(false);
 
-/// Takes the mapped clock page, [`clock::SIZE`] bytes, into use.
-pub(crate) fn set(page: usize, kind: ClockKind) {
+/// Takes the mapped clock page, [`clock::SIZE`] bytes, into use. The counter, where that is the
+/// clock, is read in order if so said.
+pub(crate) fn set(page: usize, kind: ClockKind, is_ordered: bool) {
     KIND.store(kind as u32, Relaxed);
+    IS_ORDERED.store(is_ordered, Relaxed);
     PAGE.store(page as *mut u8, Relaxed);
 }
 
@@ -23,6 +26,11 @@ pub(crate) fn show_at(place: usize) -> bool {
 /// Which clock it is.
 pub(crate) fn kind() -> ClockKind {
     if KIND.load(Relaxed) == ClockKind::Cycle as u32 { ClockKind::Cycle } else { ClockKind::Tick }
+}
+
+/// Whether hooks read the counter only when all work before that is done.
+pub(crate) fn is_ordered() -> bool {
+    IS_ORDERED.load(Relaxed)
 }
 
 /// The word that hooks watch.

@@ -12,7 +12,7 @@ use crate::platform::{self, File};
 use crate::pool;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
-use teeperf_wire::hello::{self, Hello, MAX_SOCKET_NAME, SOCKET_VARIABLE, Welcome, refusal};
+use teeperf_wire::hello::{self, Hello, MAX_SOCKET_NAME, SOCKET_VARIABLE, Welcome, flag, refusal};
 use teeperf_wire::shared::{ClockKind, OnFull, clock as clock_page, segment};
 
 /// How far a process has come.
@@ -166,7 +166,7 @@ fn attach() -> Option<()> {
     ON_FULL.store(OnFull::from_u32(welcome.on_full)? as u32, Relaxed);
     TOKEN.store(welcome.token, Relaxed);
     let clock = platform::map_shared(&clock_file?, clock_page::SIZE, false)?;
-    clock::set(clock, kind);
+    clock::set(clock, kind, welcome.flags & flag::ORDERED != 0);
     map_segment(&welcome, &segment_file?)?;
     EPOCH.fetch_add(1, AcqRel);
     Some(())

@@ -49,6 +49,12 @@ pub mod refusal {
     pub const CLOSED: u32 = 3;
 }
 
+/// Wishes in a [`Welcome`].
+pub mod flag {
+    /// The counter is to be read when all work before it is done.
+    pub const ORDERED: u32 = 1;
+}
+
 /// What the recorder answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Welcome {
@@ -68,6 +74,8 @@ pub struct Welcome {
     pub chunk_size: u32,
     /// Chunks of this segment.
     pub chunks: u32,
+    /// [`flag`]s; a runtime passes over those it does not know.
+    pub flags: u32,
 }
 
 impl Hello {
@@ -107,6 +115,7 @@ impl Welcome {
         out[24..32].copy_from_slice(&self.token.to_le_bytes());
         out[32..40].copy_from_slice(&self.hz.to_le_bytes());
         out[40..44].copy_from_slice(&self.chunks.to_le_bytes());
+        out[44..48].copy_from_slice(&self.flags.to_le_bytes());
         out
     }
 
@@ -122,6 +131,7 @@ impl Welcome {
             token: u64_at(bytes, 24)?,
             hz: u64_at(bytes, 32)?,
             chunks: u32_at(bytes, 40)?,
+            flags: u32_at(bytes, 44)?,
         })
     }
 }
@@ -147,10 +157,10 @@ mod tests {
         }
 
         #[test]
-        fn welcome_comes_back(n: [u32; 6], token: u64, hz: u64) {
+        fn welcome_comes_back(n: [u32; 7], token: u64, hz: u64) {
             let welcome = Welcome {
                 version: n[0], refusal: n[1], clock: n[2], on_full: n[3], token, hz,
-                chunk_size: n[4], chunks: n[5],
+                chunk_size: n[4], chunks: n[5], flags: n[6],
             };
             prop_assert_eq!(Welcome::decode(&welcome.encode()), Some(welcome));
         }

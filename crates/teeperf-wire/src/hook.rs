@@ -17,8 +17,10 @@ pub const VERSION: u32 = 1;
 /// The module block. The runtime writes it, [`module::MODE`] last.
 pub mod module {
     /// i64: 0, hooks are off. Negative, the clock is `tick`, and this is [`TLS`]. Positive, it
-    /// is `cycle`.
+    /// is `cycle`, perhaps with [`ORDERED`].
     pub const MODE: usize = 0;
+    /// In a positive [`MODE`]: the counter is read when all work before it is done.
+    pub const ORDERED: i64 = 1;
     /// i64: where the thread block lies relative to the thread pointer.
     pub const TLS: usize = 8;
     /// u64: lowest address that has a site.

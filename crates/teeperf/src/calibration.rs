@@ -14,7 +14,8 @@ pub(crate) fn hook_cost(bundle: &Bundle, clock: Choice) -> Result<HookCost> {
         let wanted = clock == Choice::Auto || clock == kind;
         wanted.then(|| kept_or_measured(bundle, kind)).transpose()
     };
-    Ok(HookCost { tick: cost(Choice::Tick)?, cycle: cost(Choice::Cycle)? })
+    let counter = if clock == Choice::Ordered { Choice::Ordered } else { Choice::Cycle };
+    Ok(HookCost { tick: cost(Choice::Tick)?, cycle: cost(counter)? })
 }
 
 /// Measured so often that the least is likely what hooks cost on an idle machine.

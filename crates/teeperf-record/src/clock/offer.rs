@@ -14,6 +14,9 @@ pub enum Choice {
     Tick,
     /// A counter read at each event: dear, fine enough for single calls.
     Cycle,
+    /// The same, read when all work before it is done: dearer, right for calls of some tens of
+    /// nanoseconds.
+    Ordered,
 }
 
 /// How the tick moves.
@@ -49,6 +52,8 @@ impl Period {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Chosen {
     pub(crate) kind: ClockKind,
+    /// Whether the counter is read only when all work before it is done.
+    pub(crate) is_ordered: bool,
     /// Units in a second.
     pub(crate) hz: u64,
     /// Units between two ticks on average, 0 for the counter.
@@ -76,7 +81,8 @@ pub(crate) fn choose(choice: Choice, period: Period) -> Chosen {
         (ClockKind::Tick, Period::Sleeping(mean)) => (TICK_HZ, mean.as_micros() as u64),
         (ClockKind::Tick, Period::Spinning) => (TICK_HZ, 1),
     };
-    Chosen { kind, hz, period_units, period, reason }
+    let is_ordered = choice == Choice::Ordered;
+    Chosen { kind, is_ordered, hz, period_units, period, reason }
 }
 
 /// How well a thread can sleep.
@@ -93,6 +99,9 @@ fn decide(choice: Choice, period: Period, sleep: Option<Sleep>, even: bool) -> (
     let uneven = if even { "" } else { "; it changes its speed on this machine: times are wrong" };
     match (choice, period, sleep) {
         (Choice::Cycle, ..) => (ClockKind::Cycle, format!("the counter was asked for{uneven}")),
+        (Choice::Ordered, ..) => {
+            (ClockKind::Cycle, format!("the counter, read in order, was asked for{uneven}"))
+        }
         (Choice::Auto, Period::Sleeping(mean), Some(sleep)) if sleep.resolution > mean && even => {
             let resolution = sleep.resolution;
             let reason =

@@ -3,6 +3,7 @@
 use crate::support::Build;
 use crate::support::host::{Host, Options, expect_success};
 use crate::support::words::Recording;
+use teeperf_wire::hello::flag;
 use teeperf_wire::shared::ClockKind;
 
 fn calls_of_fib(n: u64) -> u64 {
@@ -35,12 +36,14 @@ fn at_every_level_of_optimisation() {
 
 #[test]
 fn through_many_chunks_with_the_cycle_clock() {
-    let options = Options { clock: ClockKind::Cycle, ..Options::default() };
-    let recording = record(options, &Build::default(), "cycle", &["21", "2"]);
-    assert_eq!(recording.calls("fib"), 3 * calls_of_fib(21));
-    assert_eq!(recording.expect_nested(), 0);
-    for times in recording.times.values() {
-        assert!(times.is_sorted(), "no signals, so times never fall");
+    for (name, flags) in [("cycle", 0), ("ordered", flag::ORDERED)] {
+        let options = Options { clock: ClockKind::Cycle, flags, ..Options::default() };
+        let recording = record(options, &Build::default(), name, &["21", "2"]);
+        assert_eq!(recording.calls("fib"), 3 * calls_of_fib(21));
+        assert_eq!(recording.expect_nested(), 0);
+        for times in recording.times.values() {
+            assert!(times.is_sorted(), "no signals, so times never fall");
+        }
     }
 }
 

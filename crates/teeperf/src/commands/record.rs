@@ -77,6 +77,8 @@ enum Clock {
     Tick,
     /// A counter that each hook reads
     Cycle,
+    /// The same, read when all work before it is done: for calls of some tens of nanoseconds
+    Ordered,
 }
 
 /// What happens when there is no room for events.
@@ -107,6 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         Clock::Auto => Choice::Auto,
         Clock::Tick => Choice::Tick,
         Clock::Cycle => Choice::Cycle,
+        Clock::Ordered => Choice::Ordered,
     };
     if let Some(period) = arguments.period {
         options.period = Period::Sleeping(period);

@@ -99,5 +99,5 @@ fn run(lab: &Lab, kernel: &str) -> Result<Trials> {
         trials
             .push(("drain_hook", Box::new(move || seconds(&mut yardstick_run(&yardstick, &out)))));
     }
-    Trials::run(lab.rounds(5), trials)
+    Trials::run(lab.rounds(11), trials)
 }

@@ -15,6 +15,8 @@ use teeperf_wire::shared::{ChunkHeader, ClockKind, MAGIC, OnFull, chunk, clock, 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
     pub(crate) clock: ClockKind,
+    /// [`teeperf_wire::hello::flag`].
+    pub(crate) flags: u32,
     pub(crate) on_full: OnFull,
     /// Chunks of the first segment, of small chunks, and of the second, of large ones.
     pub(crate) small: usize,
@@ -32,6 +34,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             clock: ClockKind::Tick,
+            flags: 0,
             on_full: OnFull::Wait,
             small: 64,
             large: 16,
@@ -358,6 +361,7 @@ fn answer(shared: &Shared, options: &Options, socket: &OwnedFd, hello: &Hello) {
         hz: 1_000_000_000,
         chunk_size: 0,
         chunks: 0,
+        flags: options.flags,
     };
     if hello.segment == 0 {
         let new = |size, chunks| Segment::new(size, chunks, options.sealed);
