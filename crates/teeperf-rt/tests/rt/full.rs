@@ -8,6 +8,7 @@ use teeperf_wire::word::gap;
 
 const NO_DRAIN: Options = Options {
     clock: teeperf_wire::shared::ClockKind::Tick,
+    flags: 0,
     on_full: OnFull::Wait,
     small: 4,
     large: 2,
