@@ -41,8 +41,8 @@ pub(crate) struct HookCost {
     pub(crate) callee_ns: f64,
     /// Of a call and its return, in its caller.
     pub(crate) caller_ns: f64,
-    /// Of each of the two, what is never hidden.
-    pub(crate) least_ns: f64,
+    /// Which part of the two is never hidden.
+    pub(crate) least_part: f64,
 }
 
 /// How much of a function's own time processors have room for the work of hooks: between the half
@@ -56,22 +56,29 @@ impl HookCost {
     pub(crate) fn from_ps(ps: [u64; 4], least_ps: u64) -> Self {
         let ns = |a: u64, b: u64| (a as f64 + b as f64) / 1000.0;
         let (callee_ns, caller_ns) = (ns(ps[1], ps[2]), ns(ps[0], ps[3]));
-        let least_ns = (least_ps as f64 / 2000.0).min(callee_ns).min(caller_ns);
-        Self { callee_ns, caller_ns, least_ns }
+        let both = callee_ns + caller_ns;
+        let least_part = if both > 0.0 { (least_ps as f64 / 1000.0 / both).min(1.0) } else { 0.0 };
+        Self { callee_ns, caller_ns, least_part }
     }
 
     /// The same where each reading of the counter came as much too late as it takes.
     fn with_late_readings(self) -> Self {
         Self {
-            callee_ns: self.callee_ns + self.least_ns,
-            caller_ns: self.caller_ns + self.least_ns,
+            callee_ns: self.callee_ns * (1.0 + self.least_part),
+            caller_ns: self.caller_ns * (1.0 + self.least_part),
             ..self
         }
     }
 
     /// What is hidden or not, of a call and its return: in the caller's time, in the callee's.
     fn rest(&self) -> (f64, f64) {
-        (self.caller_ns - self.least_ns, self.callee_ns - self.least_ns)
+        let rest = 1.0 - self.least_part;
+        (self.caller_ns * rest, self.callee_ns * rest)
+    }
+
+    /// What is never hidden, of calls of a function and of calls that it made.
+    fn least(&self, calls: u64, below: u64) -> f64 {
+        (calls as f64 * self.callee_ns + below as f64 * self.caller_ns) * self.least_part
     }
 }
 
@@ -80,7 +87,7 @@ pub(crate) fn take_off(tree: &mut Tree, functions: usize, hot: HookCost, cold: H
     let calls_below = calls_below(&tree.nodes);
     let left = |cost, hidden| remaining(&tree.nodes, &calls_below, functions, cost, hidden);
     let (low, value) = (left(cold.with_late_readings(), 0.0), left(hot, HIDDEN));
-    let high = left(HookCost { least_ns: 0.0, ..hot }, 1.0);
+    let high = left(HookCost { least_part: 0.0, ..hot }, 1.0);
     for (at, node) in tree.nodes.iter_mut().enumerate() {
         // What one path cannot bear another does, more of it where more is taken off.
         let value = value[at];
@@ -155,12 +162,11 @@ fn remaining(
     let (caller, callee) = cost.rest();
     let function =
         |at: usize, node: &Node| if at == 0 { functions } else { node.function.0 as usize };
-    let least = |node: &Node, below: u64| (node.calls as f64 + below as f64) * cost.least_ns;
     // By function, the root's as the last.
     let mut sums = vec![Sums::default(); functions + 1];
     for (at, (node, &below)) in nodes.iter().zip(calls_below).enumerate() {
         let sum = &mut sums[function(at, node)];
-        sum.time += node.self_time.value - least(node, below);
+        sum.time += node.self_time.value - cost.least(node.calls, below);
         sum.below += below as f64 * caller;
         sum.own += node.calls as f64 * callee;
     }
@@ -186,7 +192,7 @@ fn remaining(
         // was hidden there is the callee's.
         let hidden_above = above[at] * (1.0 - added);
         let own = node.calls as f64 * callee * added + below as f64 * caller;
-        let rest = node.self_time.value - least(node, below) - own + hidden_above;
+        let rest = node.self_time.value - cost.least(node.calls, below) - own + hidden_above;
         let sum = &mut sums[function(at, node)];
         sum.left += rest.max(0.0);
         sum.owed -= rest.min(0.0);
@@ -217,8 +223,8 @@ mod tests {
         }
     }
 
-    const HOT: HookCost = HookCost { callee_ns: 2.0, caller_ns: 3.0, least_ns: 0.0 };
-    const COLD: HookCost = HookCost { callee_ns: 20.0, caller_ns: 30.0, least_ns: 0.0 };
+    const HOT: HookCost = HookCost { callee_ns: 2.0, caller_ns: 3.0, least_part: 0.0 };
+    const COLD: HookCost = HookCost { callee_ns: 20.0, caller_ns: 30.0, least_part: 0.0 };
 
     fn times(tree: &Tree) -> Vec<(f64, f64, f64)> {
         let times = tree.nodes.iter().map(|node| node.self_time);
@@ -246,15 +252,15 @@ mod tests {
         take_off(&mut tree, 1, HOT, COLD);
         assert_eq!(times(&tree)[1], (70_000.0, 90_000.0, 90_000.0));
         let mut tree = Tree { nodes };
-        let with_least = |cost| HookCost { least_ns: 1.5, ..cost };
+        let with_least = |cost: HookCost| HookCost { least_part: 1.5 / cost.callee_ns, ..cost };
         take_off(&mut tree, 1, with_least(HOT), with_least(COLD));
         assert_eq!(times(&tree)[1], (68_500.0, 88_500.0, 90_000.0));
     }
 
     #[test]
     fn what_one_path_cannot_bear_the_others_of_its_function_do() {
-        // f is called on two paths, 50 times each; a tick fell into one of them only. What is
-        // not hidden is 100 for each; 50 that were in each caller's time come back.
+        // f is called on two paths, 50 times each; a tick fell into one of them only. Each has to
+        // bear 100.
         let mut tree = Tree {
             nodes: vec![
                 node(0, 0, 0, 0.0),
@@ -264,9 +270,9 @@ mod tests {
                 node(2, 2, 50, 1000.0),
             ],
         };
-        let cost = HookCost { least_ns: 2.0, ..HOT };
+        let cost = HookCost { least_part: 1.0, ..HOT };
         take_off(&mut tree, 3, cost, cost);
-        assert_eq!(times(&tree)[3..], [(0.0, 0.0, 150.0), (600.0, 900.0, 1150.0)]);
+        assert_eq!(times(&tree)[3..], [(0.0, 0.0, 150.0), (600.0, 800.0, 1150.0)]);
     }
 
     #[test]

@@ -1,51 +1,54 @@
-//! What a hooked call and its return cost on this machine: measured by recording a small
-//! program that times the same calls with and without hooks (`calibration/calibration.c`), for
-//! each clock, and kept in the cache folder. A machine that is busy gives costs that are too
-//! high, so the first recordings behind a start of the machine measure anew, and the least counts.
+//! What a hooked call and its return cost on this machine: measured before each recording, by
+//! recording a small program that times the same calls with and without hooks
+//! (`calibration/calibration.c`). How it is shared between caller and callee is in the recording
+//! itself. A processor has states that last for seconds or minutes, in which a hook costs up to
+//! twice as much as in others (its clock, or who else uses its parts), so what counts is the present;
+//! but one measurement may be disturbed, so it must be like the others, which the cache folder has.
 
 use crate::bundle::{self, Bundle};
 use anyhow::{Context, Result, bail};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use teeperf_profile::aggregate::{self, Row, Sort};
+use teeperf_profile::{Options as Replay, Recording};
 use teeperf_record::{Choice, ClockCost, HookCost, Options, Output, Recorder};
 
 /// The cost under the clock that is asked for, or under both where the recorder chooses.
 pub(crate) fn hook_cost(bundle: &Bundle, clock: Choice) -> Result<HookCost> {
     let cost = |kind| {
         let wanted = clock == Choice::Auto || clock == kind;
-        wanted.then(|| kept_or_measured(bundle, kind)).transpose()
+        wanted.then(|| present_cost(bundle, kind)).transpose()
     };
     let counter = if clock == Choice::Ordered { Choice::Ordered } else { Choice::Cycle };
     Ok(HookCost { tick: cost(Choice::Tick)?, cycle: cost(counter)? })
 }
 
-/// Measured so often that the least is likely what hooks cost on an idle machine.
-const ENOUGH: usize = 3;
-/// Measured no more often, however little the measurements agree.
+/// Measurements that are kept.
 const MOST: usize = 8;
 
-/// As kept, or measured now, which takes a tenth of a second.
-fn kept_or_measured(bundle: &Bundle, clock: Choice) -> Result<ClockCost> {
+/// As measured now, which takes a tenth of a second.
+fn present_cost(bundle: &Bundle, clock: Choice) -> Result<ClockCost> {
     let kept = bundle::folder()?.join(format!("hook-cost-{clock:?}").to_lowercase());
     let boot = boot();
-    let text = std::fs::read_to_string(&kept).unwrap_or_default();
-    let mut costs = parse(&text, &boot);
-    if !is_settled(&costs) {
-        match measure(bundle, clock) {
-            Ok(cost) => costs.push(cost),
-            Err(error) if costs.is_empty() => return Err(error),
-            Err(_) => {}
+    let mut costs = parse(&std::fs::read_to_string(&kept).unwrap_or_default(), &boot);
+    match measure(bundle, clock) {
+        Ok(cost) => {
+            costs.push(cost);
+            // Not kept, it is missing from the next comparison.
+            let _ = bundle::write_atomically(&kept, print(&costs, &boot).as_bytes(), 0o600);
+            Ok(believed(cost, costs))
         }
-        // Not kept, it is measured again next time.
-        let _ = bundle::write_atomically(&kept, print(&costs, &boot).as_bytes(), 0o600);
+        Err(error) => costs.pop().ok_or(error),
     }
-    costs.into_iter().min_by_key(hot).context("the hooks' cost is not known")
 }
 
-/// Whether as many as need be agree, within a fifth, on the least.
-fn is_settled(costs: &[ClockCost]) -> bool {
-    let least = costs.iter().map(hot).min().unwrap_or(0);
-    let agree = costs.iter().filter(|cost| hot(cost) <= least + least / 5).count();
-    agree >= ENOUGH || costs.len() >= MOST
+/// What was measured now, if it is within twice and half of the median; else that.
+fn believed(now: ClockCost, mut all: Vec<ClockCost>) -> ClockCost {
+    all.sort_unstable_by_key(hot);
+    let median = all.get(all.len().saturating_sub(1) / 2).copied().unwrap_or(now);
+    let is_alike = hot(&now) <= 2 * hot(&median) && hot(&median) <= 2 * hot(&now);
+    if is_alike { now } else { median }
 }
 
 /// Picoseconds of a call and its return.
@@ -58,13 +61,14 @@ fn boot() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
-/// A line that names the start of the machine, and one for each measurement.
+/// A line that names the start of the machine, and one for each of the last measurements.
 fn print(costs: &[ClockCost], boot: &str) -> String {
     let line = |cost: &ClockCost| -> String {
         let numbers = cost.hook_ps.iter().chain([&cost.least_ps]).map(u64::to_string);
         numbers.collect::<Vec<_>>().join(" ") + "\n"
     };
-    format!("{boot}\n{}", costs.iter().map(line).collect::<String>())
+    let last = &costs[costs.len().saturating_sub(MOST)..];
+    format!("{boot}\n{}", last.iter().map(line).collect::<String>())
 }
 
 /// Measurements of this start of the machine. A line that is cut off is none.
@@ -82,8 +86,9 @@ fn parse(text: &str, boot: &str) -> Vec<ClockCost> {
 }
 
 fn measure(bundle: &Bundle, clock: Choice) -> Result<ClockCost> {
-    // What counts is the program's own clock; its events are taken as ever, and thrown away.
-    let mut options = Options::new(Output::Writer(Box::new(std::io::sink())));
+    // What counts is the program's own clock; its events say where the time was charged.
+    let recording = Kept::default();
+    let mut options = Options::new(Output::Writer(Box::new(recording.clone())));
     options.clock = clock;
     options.signals = false;
     let told = Told::new()?;
@@ -94,21 +99,60 @@ fn measure(bundle: &Bundle, clock: Choice) -> Result<ClockCost> {
         bail!("{unknown}: {}: {}", bundle.calibration.display(), outcome.status);
     }
     let times = std::fs::read_to_string(&told.path).context(unknown)?;
-    costs(&times).context(unknown)
+    costs(&times, callee_part(&recording.take()).context(unknown)?).context(unknown)
 }
 
-/// From what the program wrote.
-fn costs(times: &str) -> Option<ClockCost> {
+/// Which part of the time of calls without work was charged to the callee.
+fn callee_part(recording: &[u8]) -> Result<f64> {
+    let mut replay = Replay { jobs: 1, ..Replay::default() };
+    let profile = Recording::from_read(recording, "calibration").replay(&mut replay)?;
+    let tree = aggregate::merged(&profile.threads);
+    let rows = aggregate::rows(&tree, &profile.functions, Sort::Name);
+    let time = |name: &str| {
+        let is_named = |row: &&Row| profile.functions[row.function.0 as usize].name == name;
+        rows.iter().find(is_named).map(|row| row.self_time.value)
+    };
+    let (callee, caller) = time("hot_callee").zip(time("hot_caller")).context("no calls of it")?;
+    let both = callee + caller;
+    if both > 0.0 { Ok(callee / both) } else { bail!("no time was seen in it") }
+}
+
+/// A recording in memory.
+#[derive(Clone, Debug, Default)]
+struct Kept(Arc<Mutex<Vec<u8>>>);
+
+impl Kept {
+    fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// From what the program wrote, and the callee's part of it all.
+fn costs(times: &str, callee_part: f64) -> Option<ClockCost> {
     let cost = |name: &str| -> Option<u64> {
         times.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?.parse().ok()
     };
     let hot = cost("hot")?;
     // Caches that are cold make nothing faster; what says so is noise.
     let cold = cost("cold")?.max(hot);
-    // The hooks of a call and of a return are the same code but for one bit, and look at the
-    // clock at the same place. So what lies before the look at the call, and falls to the
-    // caller, lies before it at the return too, and falls to the callee: each has half.
-    let hook_ps = std::array::from_fn(|at| if at < 4 { hot / 4 } else { cold / 4 });
+    // The hooks of a call and of a return are the same code but for one bit: each costs half.
+    let split = |cost: u64| {
+        let callee = (cost as f64 / 2.0 * callee_part) as u64;
+        let caller = (cost / 2).saturating_sub(callee);
+        [caller, callee, callee, caller]
+    };
+    let ([a, b, c, d], [e, f, g, h]) = (split(hot), split(cold));
+    let hook_ps = [a, b, c, d, e, f, g, h];
     Some(ClockCost { hook_ps, least_ps: cost("least")?.min(hot) })
 }
 
@@ -154,21 +198,33 @@ mod tests {
     }
 
     #[test]
-    fn it_is_measured_until_measurements_agree() {
-        let settled =
-            |costs: &[u64]| is_settled(&costs.iter().map(|&hot| cost(hot)).collect::<Vec<_>>());
-        assert!(!settled(&[]) && !settled(&[4_000, 4_000]) && !settled(&[9_000, 4_000, 4_100]));
-        assert!(settled(&[9_000, 4_000, 4_100, 4_700]) && settled(&[0, 0, 0]));
-        assert!(settled(&[1_000, 2_000, 3_000, 4_000, 5_000, 6_000, 7_000, 8_000]));
+    fn a_measurement_unlike_the_others_is_not_believed() {
+        let believed = |now: u64, others: &[u64]| {
+            let all = others.iter().chain([&now]).map(|&hot| cost(hot)).collect();
+            hot(&super::believed(cost(now), all))
+        };
+        assert_eq!(believed(4_000, &[]), 4_000);
+        assert_eq!(believed(8_000, &[4_000, 4_400]), 8_000);
+        assert_eq!(believed(4_000, &[8_000, 8_000]), 4_000);
+        assert_eq!(believed(40_000, &[4_000]), 4_000);
+        assert_eq!(believed(40_000, &[4_000, 5_000, 6_000]), 5_000);
+        assert_eq!(believed(0, &[4_000, 8_000]), 4_000);
+    }
+
+    #[test]
+    fn the_last_measurements_are_kept() {
+        let costs: Vec<ClockCost> = (1..20).map(|n| cost(4_000 * n)).collect();
+        assert_eq!(parse(&print(&costs, "boot"), "boot"), costs[costs.len() - MOST..]);
     }
 
     #[test]
     fn the_cost_is_what_the_program_says() {
-        let cost =
-            |times| costs(times).map(|cost| (cost.hook_ps[0], cost.hook_ps[7], cost.least_ps));
-        assert_eq!(cost("hot 4000\ncold 8000\nleast 3000\n"), Some((1_000, 2_000, 3_000)));
+        let cost = |times| costs(times, 0.25).map(|cost| (cost.hook_ps, cost.least_ps));
+        let hook_ps = [1_500, 500, 500, 1_500, 3_000, 1_000, 1_000, 3_000];
+        assert_eq!(cost("hot 4000\ncold 8000\nleast 3000\n"), Some((hook_ps, 3_000)));
         // Noise: hooks that cost less where caches are cold, and less than a part of them.
-        assert_eq!(cost("hot 4000\ncold 2000\nleast 5000\n"), Some((1_000, 1_000, 4_000)));
+        let hook_ps = [1_500, 500, 500, 1_500, 1_500, 500, 500, 1_500];
+        assert_eq!(cost("hot 4000\ncold 2000\nleast 5000\n"), Some((hook_ps, 4_000)));
         for text in ["", "hot 1\n", "hot x\ncold 1\nleast 1\n", "hot 1\ncold 1\n"] {
             assert_eq!(cost(text), None, "{text:?}");
         }
