@@ -3,11 +3,12 @@
 use crate::clock::{Choice, Period};
 use crate::stats::Stats;
 use crate::writer::Output;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use teeperf_symbols::Search;
-use teeperf_wire::shared::{ClockKind, OnFull};
+use teeperf_wire::shared::OnFull;
 
 /// See the fields. [`Options::new`] has the usual values.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ pub struct Options {
     /// A library to load into every program, before those that `LD_PRELOAD` names already.
     pub preload: Option<PathBuf>,
     /// What hooks cost, where it is known.
-    pub hook_cost: HookCost,
+    pub hook_cost: Option<HookCost>,
     /// Name and version of the program that records.
     pub writer: String,
     /// Where to look for symbols of stripped files.
@@ -50,21 +51,23 @@ pub struct ClockCost {
     pub least_ps: u64,
 }
 
-/// What hooks cost under each clock, where it is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HookCost {
-    /// Under the tick.
-    pub tick: Option<ClockCost>,
-    /// Under the counter.
-    pub cycle: Option<ClockCost>,
-}
+/// How to learn what hooks cost under a clock, asked once, of the clock that was chosen.
+pub struct HookCost(Box<dyn FnOnce(Choice) -> Option<ClockCost> + Send>);
 
 impl HookCost {
-    pub(crate) fn under(&self, clock: ClockKind) -> Option<ClockCost> {
-        match clock {
-            ClockKind::Tick => self.tick,
-            ClockKind::Cycle => self.cycle,
-        }
+    /// Asks this. Nothing: it is not known.
+    pub fn new(under: impl FnOnce(Choice) -> Option<ClockCost> + Send + 'static) -> Self {
+        Self(Box::new(under))
+    }
+
+    pub(crate) fn under(self, clock: Choice) -> Option<ClockCost> {
+        (self.0)(clock)
+    }
+}
+
+impl fmt::Debug for HookCost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HookCost(..)")
     }
 }
 
@@ -80,7 +83,7 @@ impl Options {
             limit_time: None,
             paused: false,
             preload: None,
-            hook_cost: HookCost::default(),
+            hook_cost: None,
             writer: concat!("teeperf ", env!("CARGO_PKG_VERSION")).into(),
             search: Search::default(),
             signals: true,

@@ -97,16 +97,17 @@ impl Recorder {
     /// When the command or the recording cannot begin. What goes wrong later is in the
     /// outcome.
     pub fn run(self, words: &[OsString]) -> Result<Outcome, RecordError> {
-        let options = self.options;
+        let mut options = self.options;
         let found = launch::find(words)?;
         let chosen = clock::choose(options.clock, options.period);
+        let hook_cost = options.hook_cost.take().and_then(|cost| cost.under(chosen.choice()));
         let path = match &options.output {
             Output::File(path) => Some(path.clone()),
             Output::Stdout | Output::Writer(_) => None,
         };
         let output_taken = matches!(options.output, Output::Stdout);
         let time = Time::start(chosen.kind);
-        let first = start::payload(&options, &chosen, &time, words);
+        let first = start::payload(&options, &chosen, &time, words, hook_cost);
         let output_failed = |source| {
             let path = path.as_ref().map_or("output".into(), |path| path.display().to_string());
             RecordError::Output { path, source }

@@ -2,7 +2,7 @@
 
 use crate::clock::{Chosen, Time};
 use crate::machine::Machine;
-use crate::options::Options;
+use crate::options::{ClockCost, Options};
 use crate::packets::Payload;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -16,6 +16,7 @@ pub(crate) fn payload(
     chosen: &Chosen,
     time: &Time,
     command: &[OsString],
+    hook_cost: Option<ClockCost>,
 ) -> Vec<u8> {
     let machine = Machine::this();
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -37,7 +38,7 @@ pub(crate) fn payload(
         .number(start::PROCESSORS, machine.processors)
         .number(start::ON_FULL, options.on_full as u64)
         .bytes(start::DIRECTORY, directory.as_os_str().as_bytes());
-    let payload = match options.hook_cost.under(chosen.kind) {
+    let payload = match hook_cost {
         Some(cost) => payload
             .bytes(start::HOOK_COST_PS, &cost.hook_ps.map(u64::to_le_bytes).concat())
             .number(start::LEAST_COST_PS, cost.least_ps),

@@ -20,7 +20,7 @@
 #define ALONE __attribute__((noinline, noclone))
 
 enum {
-    ROUNDS = 255,       /* an odd number has one median */
+    ROUNDS = 127,       /* an odd number has one median */
     HOT_CALLS = 8000,   /* a round of some ten microseconds, shorter than a time slice */
     COLD_CALLS = 24,
     CHAIN = 16,         /* multiplications */

@@ -12,23 +12,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use teeperf_profile::aggregate::{self, Row, Sort};
 use teeperf_profile::{Options as Replay, Recording};
-use teeperf_record::{Choice, ClockCost, HookCost, Options, Output, Recorder};
-
-/// The cost under the clock that is asked for, or under both where the recorder chooses.
-pub(crate) fn hook_cost(bundle: &Bundle, clock: Choice) -> Result<HookCost> {
-    let cost = |kind| {
-        let wanted = clock == Choice::Auto || clock == kind;
-        wanted.then(|| present_cost(bundle, kind)).transpose()
-    };
-    let counter = if clock == Choice::Ordered { Choice::Ordered } else { Choice::Cycle };
-    Ok(HookCost { tick: cost(Choice::Tick)?, cycle: cost(counter)? })
-}
+use teeperf_record::{Choice, ClockCost, Options, Output, Recorder};
 
 /// Measurements that are kept.
 const MOST: usize = 8;
 
-/// As measured now, which takes a tenth of a second.
-fn present_cost(bundle: &Bundle, clock: Choice) -> Result<ClockCost> {
+/// The cost under a clock, as measured now, which takes a tenth of a second.
+pub(crate) fn hook_cost(bundle: &Bundle, clock: Choice) -> Result<ClockCost> {
     let kept = bundle::folder()?.join(format!("hook-cost-{clock:?}").to_lowercase());
     let boot = boot();
     let mut costs = parse(&std::fs::read_to_string(&kept).unwrap_or_default(), &boot);

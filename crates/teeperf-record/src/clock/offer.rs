@@ -63,6 +63,17 @@ pub(crate) struct Chosen {
     pub(crate) reason: String,
 }
 
+impl Chosen {
+    /// What would have been asked for to get this.
+    pub(crate) fn choice(&self) -> Choice {
+        match self.kind {
+            ClockKind::Tick => Choice::Tick,
+            ClockKind::Cycle if self.is_ordered => Choice::Ordered,
+            ClockKind::Cycle => Choice::Cycle,
+        }
+    }
+}
+
 /// Sleeps measured to learn how late the ticker wakes.
 const SLEEPS: usize = 16;
 /// How long the counter is watched.

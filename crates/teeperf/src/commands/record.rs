@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
-use teeperf_record::{Choice, Options, Outcome, Output, Period, RecordError, Recorder};
+use teeperf_record::{Choice, HookCost, Options, Outcome, Output, Period, RecordError, Recorder};
 use teeperf_wire::shared;
 
 /// Runs a program and records every call and return of its hooked functions
@@ -122,11 +122,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     options.limit_size = arguments.limit_size;
     options.limit_time = arguments.limit_time;
     options.paused = arguments.paused;
-    match calibration::hook_cost(&bundle, options.clock) {
-        Ok(cost) => options.hook_cost = cost,
-        Err(error) => eprintln!("teeperf: {error:#}; times will hold the cost of the hooks"),
-    }
-    options.preload = Some(bundle.library).filter(|library| {
+    options.preload = Some(bundle.library.clone()).filter(|library| {
         let splits = library.as_os_str().as_bytes().iter().any(|byte| b" :".contains(byte));
         if splits {
             eprintln!(
@@ -138,6 +134,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
         !splits
     });
+    options.hook_cost = Some(HookCost::new(move |clock| {
+        calibration::hook_cost(&bundle, clock)
+            .inspect_err(|error| {
+                eprintln!("teeperf: {error:#}; times will hold the cost of the hooks");
+            })
+            .ok()
+    }));
 
     let live = (!arguments.quiet).then(|| Live::show(Arc::clone(&options.stats)));
     let recorded = Recorder::new(options).run(&arguments.command);
