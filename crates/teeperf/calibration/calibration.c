@@ -21,7 +21,7 @@
 
 enum {
     ROUNDS = 127,       /* an odd number has one median */
-    HOT_CALLS = 8000,   /* a round of some ten microseconds, shorter than a time slice */
+    HOT_CALLS = 2000,   /* a round of some ten microseconds, shorter than a time slice */
     COLD_CALLS = 24,
     CHAIN = 16,         /* multiplications */
     LONG_CALLS = 500,

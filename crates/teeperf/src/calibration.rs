@@ -1,7 +1,7 @@
 //! What a hooked call and its return cost on this machine: measured before each recording, by
 //! recording a small program that times the same calls with and without hooks
-//! (`calibration/calibration.c`). How it is shared between caller and callee is in the recording
-//! itself. A processor has states that last for seconds or minutes, in which a hook costs up to
+//! (`calibration/calibration.c`). How it is shared between caller and callee under a counter is in
+//! the recording itself. A processor has states that last for seconds or minutes, in which a hook costs up to
 //! twice as much as in others (its clock, or who else uses its parts), so what counts is the present;
 //! but one measurement may be disturbed, so it must be like the others, which the cache folder has.
 
@@ -76,9 +76,14 @@ fn parse(text: &str, boot: &str) -> Vec<ClockCost> {
 }
 
 fn measure(bundle: &Bundle, clock: Choice) -> Result<ClockCost> {
-    // What counts is the program's own clock; its events say where the time was charged.
-    let recording = Kept::default();
-    let mut options = Options::new(Output::Writer(Box::new(recording.clone())));
+    // What counts is the program's own clock. A counter also says where the time was charged; so
+    // few ticks would not.
+    let recording = (clock != Choice::Tick).then(Kept::default);
+    let output: Box<dyn Write + Send> = match &recording {
+        Some(recording) => Box::new(recording.clone()),
+        None => Box::new(io::sink()),
+    };
+    let mut options = Options::new(Output::Writer(output));
     options.clock = clock;
     options.signals = false;
     let told = Told::new()?;
@@ -89,7 +94,10 @@ fn measure(bundle: &Bundle, clock: Choice) -> Result<ClockCost> {
         bail!("{unknown}: {}: {}", bundle.calibration.display(), outcome.status);
     }
     let times = std::fs::read_to_string(&told.path).context(unknown)?;
-    costs(&times, callee_part(&recording.take()).context(unknown)?).context(unknown)
+    // The hooks of a call and of a return look at the tick at the same place: with the tick, what
+    // lies before it has half of the cost, and what lies behind it the other.
+    let callee_part = recording.map_or(Ok(0.5), |recording| callee_part(&recording.take()));
+    costs(&times, callee_part.context(unknown)?).context(unknown)
 }
 
 /// Which part of the time of calls without work was charged to the callee.
