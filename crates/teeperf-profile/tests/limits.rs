@@ -192,15 +192,24 @@ fn gaps_that_claim_billions_of_frames_are_quick() {
         ]
         .concat()
     };
-    let words: Vec<u32> = (0..2000)
-        .flat_map(|_| [gap(0, u32::MAX >> 1), vec![call(0x1000)], gap(1000, 7)].concat())
-        .collect();
-    let mut builder = Builder::new();
-    for sequence in 1..5 {
-        builder.chunk(header(1, sequence), &words[..16_000], true);
-    }
-    let profile = replay(&builder.end());
+    let claiming = |frames: u32| {
+        let words: Vec<u32> = (0..2000)
+            .flat_map(|_| [gap(0, frames), vec![call(0x1000)], gap(1000, 7)].concat())
+            .collect();
+        let mut builder = Builder::new();
+        for sequence in 1..5 {
+            builder.chunk(header(1, sequence), &words[..16_000], true);
+        }
+        let closing = [gap(frames, 0), gap(frames, 0), gap(frames, 0)].concat();
+        builder.chunk(header(1, 5), &closing, true);
+        let begun = std::time::Instant::now();
+        (replay(&builder.end()), begun.elapsed())
+    };
+    let (_, few) = claiming(2000);
+    let (profile, billions) = claiming(u32::MAX >> 1);
     assert!(profile.health.open > 1 << 40);
+    // A million times the frames; one by one they would take longer by more than that second.
+    assert!(billions < 10 * few + std::time::Duration::from_secs(1), "{few:?}, {billions:?}");
 }
 
 /// Marks of which nothing is known any more change nothing: what is called behind a jump to one hangs
