@@ -192,27 +192,52 @@ fn gaps_that_claim_billions_of_frames_are_quick() {
         ]
         .concat()
     };
-    let words: Vec<u32> = (0..2000)
-        .flat_map(|_| [gap(0, u32::MAX >> 1), vec![call(0x1000)], gap(1000, 7)].concat())
-        .collect();
-    let mut builder = Builder::new();
-    for sequence in 1..5 {
-        builder.chunk(header(1, sequence), &words[..16_000], true);
-    }
-    let profile = replay(&builder.end());
+    let claiming = |frames: u32| {
+        let words: Vec<u32> = (0..2000)
+            .flat_map(|_| [gap(0, frames), vec![call(0x1000)], gap(1000, 7)].concat())
+            .collect();
+        let mut builder = Builder::new();
+        for sequence in 1..5 {
+            builder.chunk(header(1, sequence), &words[..16_000], true);
+        }
+        builder.chunk(header(1, 5), &gap(frames, 0), true);
+        let begun = std::time::Instant::now();
+        (replay(&builder.end()), begun.elapsed())
+    };
+    let (_, few) = claiming(2000);
+    let (profile, billions) = claiming(u32::MAX >> 1);
     assert!(profile.health.open > 1 << 40);
+    // A million times the frames; one by one they would take longer by more than that second.
+    assert!(billions < 10 * few + std::time::Duration::from_secs(1), "{few:?}, {billions:?}");
 }
 
+/// Marks of which nothing is known any more change nothing: what is called behind a jump to one hangs
+/// where it would without the jump.
 #[test]
-fn marks_and_far_code_without_end_are_bounded() {
-    let mut builder = Builder::new();
-    for sequence in 1..30u32 {
-        let base = sequence << 14;
-        let words: Vec<u32> = (0..8000).map(|i| escape(code::MARK, base + i)).collect();
-        builder.chunk(header(1, sequence), &words, true);
-    }
-    let profile = replay(&builder.end());
-    assert_eq!(profile.health.events, 0);
+fn marks_without_end_are_forgotten() {
+    let depth_behind_jump = |more: u32| {
+        let key = 1;
+        let mut builder = Builder::new();
+        let begin = [call(0x1000), escape(code::MARK, key), call(0x1010), call(0x1020)];
+        builder.chunk(header(1, 1), &begin, true);
+        for sequence in 2..2 + more {
+            let base = sequence << 14;
+            let words: Vec<u32> = (0..8000).map(|i| escape(code::MARK, base + i)).collect();
+            builder.chunk(header(1, sequence), &words, true);
+        }
+        // A return that matches nothing, so that the jump is not settled on the way.
+        let end = [ret(0x1090), escape(code::JUMP, key), call(0x1030), call(0x1040)];
+        builder.chunk(header(1, 2 + more), &end, true);
+        let profile = replay(&builder.end());
+        let nodes = &profile.threads[0].tree.nodes;
+        let mut depths = vec![0; nodes.len()];
+        for at in 1..nodes.len() {
+            depths[at] = depths[nodes[at].parent as usize] + 1;
+        }
+        depths.into_iter().max().unwrap()
+    };
+    assert_eq!(depth_behind_jump(1), 3, "the first frame and two behind the jump");
+    assert_eq!(depth_behind_jump(30), 5, "the first three frames and two behind them");
 }
 
 fn valid() -> Vec<u8> {

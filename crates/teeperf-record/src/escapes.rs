@@ -122,18 +122,26 @@ pub(crate) mod tests {
         }
     }
 
+    /// A window without a path, at this place in the space of sites.
+    fn window(first_site: u32, sites: u32) -> Vec<u32> {
+        let (build_id, path) = (vec![], vec![]);
+        payload_of(&Module { first_site, sites, address: 0, bias: 0, build_id, path })
+    }
+
     #[test]
     fn a_retired_window_opens_nothing() {
-        let mut words = payload_of(&Module {
-            first_site: 0x1000,
-            sites: 1,
-            address: 0,
-            bias: 0,
-            build_id: vec![],
-            path: vec![],
-        });
+        let mut words = window(0x1000, 1);
+        assert!(Module::opened(&words).is_some());
         words[0] = payload(0);
         assert_eq!(Module::opened(&words), None);
+    }
+
+    #[test]
+    fn a_window_without_sites_or_beyond_the_last_opens_nothing() {
+        assert!(Module::opened(&window(MAX_SITE, 1)).is_some());
+        for (first_site, sites) in [(0x1000, 0), (MAX_SITE, 2), (0x7FFF_FFFF, 0x7FFF_FFFF)] {
+            assert_eq!(Module::opened(&window(first_site, sites)), None);
+        }
     }
 
     #[test]

@@ -49,15 +49,20 @@ pub(crate) fn now() -> u64 {
     }
 }
 
+fn tick() -> u64 {
+    whole_tick(|offset| word(offset).load(Acquire))
+}
+
 /// The whole tick. Its halves are written high, low, high: a reader takes them in the other
 /// order, and has a whole time when the highs agree. A recorder that never lets them agree gets
 /// its own nonsense back.
-fn tick() -> u64 {
+#[inline(always)]
+fn whole_tick(mut read: impl FnMut(usize) -> u32) -> u64 {
     let mut time = 0;
     for _ in 0..16 {
-        let again = word(clock::TICK_HIGH_AGAIN).load(Acquire);
-        let low = word(clock::TICK).load(Acquire);
-        let high = word(clock::TICK_HIGH).load(Acquire);
+        let again = read(clock::TICK_HIGH_AGAIN);
+        let low = read(clock::TICK);
+        let high = read(clock::TICK_HIGH);
         time = u64::from(high) << 32 | u64::from(low);
         if again == high {
             break;
@@ -91,4 +96,33 @@ fn word(offset: usize) -> &'static AtomicU32 {
     // SAFETY: the offset is one of the page's, which stays mapped for the process's life; other
     // processes write it, so it is read as an atomic.
     unsafe { &*page.add(offset).cast::<AtomicU32>() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The recorder's three stores, when the high half moves, come before any of the reads.
+    #[test]
+    fn a_time_is_never_put_together_from_two() {
+        const BEFORE: u64 = 0x7_FFFF_FFFF;
+        const AFTER: u64 = 0x8_0000_0005;
+        const STORES: [usize; 3] = [clock::TICK_HIGH, clock::TICK, clock::TICK_HIGH_AGAIN];
+        let half = |time: u64, offset| if offset == clock::TICK { time } else { time >> 32 } as u32;
+        for first in 0..8 {
+            for second in first..8 {
+                for third in second..8 {
+                    let moments = [first, second, third];
+                    let mut reads = 0;
+                    let time = whole_tick(|offset| {
+                        let at = STORES.iter().position(|&store| store == offset).unwrap();
+                        let is_stored = moments[at] <= reads;
+                        reads += 1;
+                        half(if is_stored { AFTER } else { BEFORE }, offset)
+                    });
+                    assert!([BEFORE, AFTER].contains(&time), "{time:X}, stores at {moments:?}");
+                }
+            }
+        }
+    }
 }

@@ -46,5 +46,7 @@ fn one_that_greets_strangely() {
 /// Guards: full chunks without words, from a thread that never was.
 #[test]
 fn one_that_hands_over_nothing() {
-    beside_a_good_program("silent");
+    let (_, report) = beside_a_good_program("silent");
+    let refused = |warning: &String| warning.contains("made no sense");
+    assert!(report.warnings.iter().any(refused), "{report:?}");
 }

@@ -127,7 +127,8 @@ fn a_program_that_changes_its_name() {
     surroundings(&["name"]);
 }
 
-/// Guards: after the start the runtime has no descriptor.
+/// Guards: after the start the runtime has no descriptor (programs of all kinds here look for one), and
+/// needs none.
 #[test]
 fn a_program_that_closes_every_descriptor() {
     surroundings(&["close"]);

@@ -44,17 +44,33 @@ impl Drop for Ticker {
 
 fn sleep_and_move(page: &ClockPage, time: &Time, mean: Duration, stop: &AtomicBool) {
     sleep_exactly();
-    let mut random = Random::new();
-    let mut next = Instant::now();
+    let mut schedule = Schedule { mean, random: Random::new(), next: Instant::now() };
     while !stop.load(Relaxed) {
-        // From one wish to the next, not from one waking to the next: waking late does
-        // not make the mean longer.
-        next += random.around(mean);
-        match next.checked_duration_since(Instant::now()) {
-            Some(rest) => std::thread::sleep(rest),
-            None => next = Instant::now(),
+        if let Some(rest) = schedule.rest(Instant::now()) {
+            std::thread::sleep(rest);
         }
         page.set_time(time.ticks());
+    }
+}
+
+/// When the tick is to move.
+struct Schedule {
+    mean: Duration,
+    random: Random,
+    next: Instant,
+}
+
+impl Schedule {
+    /// How long to sleep from now on until it is to move again; nothing where that is past.
+    fn rest(&mut self, now: Instant) -> Option<Duration> {
+        // From one wish to the next, not from one waking to the next: waking late does
+        // not make the mean longer.
+        self.next += self.random.around(self.mean);
+        let rest = self.next.checked_duration_since(now);
+        if rest.is_none() {
+            self.next = now;
+        }
+        rest
     }
 }
 
@@ -109,6 +125,50 @@ mod tests {
         for tenth in 5..15 {
             let share = pauses.iter().filter(|&&pause| pause / 10_000 == tenth).count();
             assert!((700..1_300).contains(&share), "{share} of 10,000 in one tenth");
+        }
+    }
+
+    /// Every sleep ends late by what its number says. Gives the moves of so many periods of 100 µs.
+    fn moves(late: impl Fn(u64) -> Duration) -> Vec<Duration> {
+        let begin = Instant::now();
+        let mean = Duration::from_micros(100);
+        let mut schedule = Schedule { mean, random: Random::new(), next: begin };
+        let mut now = begin;
+        let moves = (0..PERIODS).map(|number| {
+            if let Some(rest) = schedule.rest(now) {
+                now += rest + late(number);
+            }
+            now - begin
+        });
+        moves.collect()
+    }
+
+    const PERIODS: u64 = 50_000;
+
+    /// A program that does one thing in the first half of each period and another in the second
+    /// gets the time from one move to the next for what it does at the second of them. Whatever the
+    /// two began with, half of the time goes to each.
+    #[test]
+    fn a_program_that_beats_with_the_tick_is_seen_as_it_is() {
+        for offset in [0, 25, 50, 75] {
+            let (mut first_half, mut last) = (Duration::ZERO, Duration::ZERO);
+            for at in moves(|_| Duration::ZERO) {
+                let phase = (at + Duration::from_micros(offset)).as_nanos() % 100_000;
+                first_half += if phase < 50_000 { at - last } else { Duration::ZERO };
+                last = at;
+            }
+            let share = first_half.as_secs_f64() / last.as_secs_f64();
+            assert!((0.47..0.53).contains(&share), "{share} of the time, {offset} µs behind");
+        }
+    }
+
+    /// A sleep that ends late, as all do a little, is made up for by the next.
+    #[test]
+    fn the_mean_period_is_kept() {
+        for late in [|_| Duration::from_micros(40), |number| Duration::from_micros(number % 50)] {
+            let moves = moves(late);
+            let mean = moves[moves.len() - 1].as_secs_f64() / PERIODS as f64;
+            assert!((98e-6..102e-6).contains(&mean), "{mean} s");
         }
     }
 

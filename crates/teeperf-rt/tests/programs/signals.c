@@ -30,11 +30,13 @@ int main(int argc, char **argv)
 	int use_stack = argc > 2;
 	struct sigaction action;
 	struct itimerval every = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+	/* Above every frame that a signal interrupts, where memory of the heap is not. */
+	char room[1 << 16];
 	memset(&action, 0, sizeof action);
 	action.sa_handler = handler;
 	action.sa_flags = SA_RESTART;
 	if (use_stack) {
-		stack_t stack = {.ss_sp = malloc(1 << 16), .ss_size = 1 << 16};
+		stack_t stack = {.ss_sp = room, .ss_size = sizeof room};
 		sigaltstack(&stack, 0);
 		action.sa_flags |= SA_ONSTACK;
 	}

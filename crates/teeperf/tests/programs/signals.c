@@ -35,7 +35,9 @@ int main(int argc, char **argv) {
     CALLED("main");
     long milliseconds = counted_argument(argc, argv, 1, 1000);
     int on_own_stack = argc > 2;
-    stack_t stack = {.ss_sp = malloc(65536), .ss_size = 65536};
+    // Above every frame that a signal interrupts, where memory of the heap is not.
+    char room[65536];
+    stack_t stack = {.ss_sp = room, .ss_size = sizeof room};
     if (on_own_stack) sigaltstack(&stack, NULL);
     struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART | SA_ONSTACK};
     sigaction(SIGPROF, &action, NULL);

@@ -5,7 +5,7 @@
 //   user      gives up root, and the right to be inspected
 //   limits    no more memory, no more descriptors, no core
 //   root      a chroot into an empty directory (second argument)
-// After the change it calls through many chunks.
+// After the change it calls through many chunks, and looks that nobody has kept a descriptor.
 #define _GNU_SOURCE
 #include "counted.h"
 #include <errno.h>
@@ -82,6 +82,13 @@ NOINLINE static void change_root(const char *path) {
     if (chroot(path) || chdir("/")) exit(77);
 }
 
+// What came with exec is not closed on exec, and the program itself opens nothing that is.
+NOINLINE static int is_kept(int descriptor) {
+    CALLED("is_kept");
+    int flags = fcntl(descriptor, F_GETFD);
+    return flags >= 0 && flags & FD_CLOEXEC;
+}
+
 int main(int argc, char **argv) {
     CALLED("main");
     const char *how = argc > 1 ? argv[1] : "name";
@@ -93,6 +100,8 @@ int main(int argc, char **argv) {
     else if (!strcmp(how, "limits")) limit();
     else if (!strcmp(how, "root") && argc > 2) change_root(argv[2]);
     for (int i = 0; i < 2000; i++) sink += work(1000);
+    for (int i = 0; i < 1024; i++)
+        if (is_kept(i)) return 9;
     counted_print();
     return 0;
 }
