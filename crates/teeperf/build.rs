@@ -60,8 +60,11 @@ fn build() -> Result<(), String> {
 
 /// The program is hooked and linked as `teeperf cc` would do it.
 fn calibration(source: &Path, built: &runtime::Outputs, out: &Path) -> Result<(), String> {
-    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let mut command = Command::new(compiler);
+    let compiler = std::env::var("CC").unwrap_or_default();
+    // It may hold words, as in `ccache gcc`; `teeperf cc` of an earlier installation is to add nothing.
+    let mut words = compiler.split_whitespace();
+    let mut command = Command::new(words.next().unwrap_or("cc"));
+    command.args(words).env("TEEPERF_CC_OPTIONS", "--teeperf-no-hooks");
     command
         .args(["-O2", "-finstrument-functions", "-o"])
         .arg(out.join("teeperf-calibration"))

@@ -162,15 +162,30 @@ fn standard_error() -> io::Result<Stdio> {
     Ok(copy.into())
 }
 
-/// Lets this process open as many files as it may. Returns the limit before.
-pub(crate) fn raise_file_limit() -> Option<libc::rlimit> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the address is that of an rlimit.
-    crate::memory::checked(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) }).ok()?;
-    let raised = libc::rlimit { rlim_cur: limit.rlim_max, ..limit };
-    // SAFETY: as above. A refusal leaves the limit as it was.
-    unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raised) };
-    Some(limit)
+/// Lets this process open as many files as it may, until it is dropped.
+pub(crate) struct FileLimit {
+    /// The limit before, which is the command's.
+    pub(crate) before: libc::rlimit,
+}
+
+impl FileLimit {
+    pub(crate) fn raise() -> Option<Self> {
+        let mut before = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: the address is that of an rlimit.
+        crate::memory::checked(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut before) })
+            .ok()?;
+        let raised = libc::rlimit { rlim_cur: before.rlim_max, ..before };
+        // SAFETY: as above. A refusal leaves the limit as it was.
+        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raised) };
+        Some(Self { before })
+    }
+}
+
+impl Drop for FileLimit {
+    fn drop(&mut self) {
+        // SAFETY: the address is that of an rlimit.
+        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &self.before) };
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::clock::{self, ClockPage, Ticker, Time};
 use crate::control::socket_name;
 use crate::drain::{Companions, Drain, Event, Limits};
-use crate::launch::{self, LaunchError, Surroundings};
+use crate::launch::{self, FileLimit, LaunchError, Surroundings};
 use crate::options::Options;
 use crate::server::{Server, Terms, random};
 use crate::signals::Signals;
@@ -114,7 +114,8 @@ impl Recorder {
         };
         let writer = PacketWriter::open(options.output).map_err(output_failed)?;
         let signals = if options.signals { Some(Signals::take()?) } else { None };
-        let files = launch::raise_file_limit();
+        let limit = FileLimit::raise();
+        let files = limit.as_ref().map(|limit| limit.before);
 
         let paused = if options.paused { control::PAUSED } else { 0 };
         let page = Arc::new(ClockPage::create(time.now(), paused)?);

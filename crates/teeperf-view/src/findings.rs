@@ -42,7 +42,15 @@ fn push(found: &mut Vec<Finding>, warning: bool, what: String, next: &str) {
 }
 
 fn nothing_recorded(profile: &Profile, found: &mut Vec<Finding>) {
-    if profile.health.events == 0 {
+    let is_paused = profile.health.gaps.iter().any(|(reason, ..)| reason == "paused");
+    if profile.health.events == 0 && is_paused {
+        push(
+            found,
+            true,
+            "No call was recorded: recording was paused.".into(),
+            "Resume it while the program works: `teeperf resume`.",
+        );
+    } else if profile.health.events == 0 {
         push(
             found,
             true,

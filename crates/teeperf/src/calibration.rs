@@ -7,8 +7,9 @@
 
 use crate::bundle::{self, Bundle};
 use anyhow::{Context, Result, bail};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::{Arc, Mutex, PoisonError};
 use teeperf_profile::aggregate::{self, Row, Sort};
 use teeperf_profile::{Options as Replay, Recording};
@@ -33,12 +34,35 @@ pub(crate) fn hook_cost(bundle: &Bundle, clock: Choice) -> Result<ClockCost> {
     }
 }
 
-/// What was measured now, if it is within twice and half of the median; else that.
+/// What was measured now, if it is within twice and half of the median; else that. How it is shared
+/// does not change with the processor's state, so there the median counts.
 fn believed(now: ClockCost, mut all: Vec<ClockCost>) -> ClockCost {
+    let median = |all: &[ClockCost]| all.get(all.len().saturating_sub(1) / 2).copied();
+    all.sort_unstable_by(|a, b| callee_part(a).total_cmp(&callee_part(b)));
+    let part = median(&all).map_or(0.5, |cost| callee_part(&cost));
     all.sort_unstable_by_key(hot);
-    let median = all.get(all.len().saturating_sub(1) / 2).copied().unwrap_or(now);
+    let median = median(&all).unwrap_or(now);
     let is_alike = hot(&now) <= 2 * hot(&median) && hot(&median) <= 2 * hot(&now);
-    if is_alike { now } else { median }
+    let cost = if is_alike { now } else { median };
+    let (hot, cold) = cost.hook_ps.split_at(4);
+    shared([hot.iter().sum(), cold.iter().sum()], cost.least_ps, part)
+}
+
+/// Costs of a call and its return, hot and cold; the hooks of the two are the same code but for one
+/// bit, so each costs half.
+fn shared(costs: [u64; 2], least_ps: u64, callee_part: f64) -> ClockCost {
+    let split = |cost: u64| {
+        let callee = (cost as f64 / 2.0 * callee_part) as u64;
+        let caller = (cost / 2).saturating_sub(callee);
+        [caller, callee, callee, caller]
+    };
+    let ([a, b, c, d], [e, f, g, h]) = (split(costs[0]), split(costs[1]));
+    ClockCost { hook_ps: [a, b, c, d, e, f, g, h], least_ps }
+}
+
+/// The callee's part of a call and its return.
+fn callee_part(cost: &ClockCost) -> f64 {
+    if hot(cost) == 0 { 0.5 } else { (cost.hook_ps[1] + cost.hook_ps[2]) as f64 / hot(cost) as f64 }
 }
 
 /// Picoseconds of a call and its return.
@@ -87,21 +111,21 @@ fn measure(bundle: &Bundle, clock: Choice) -> Result<ClockCost> {
     options.clock = clock;
     options.signals = false;
     let told = Told::new()?;
-    let words = [bundle.calibration.clone().into(), told.path.clone().into()];
+    let words = [bundle.calibration.clone().into(), told.path().into()];
     let unknown = "the hooks' cost is not known";
     let outcome = Recorder::new(options).run(&words).context(unknown)?;
     if !outcome.status.success() {
         bail!("{unknown}: {}: {}", bundle.calibration.display(), outcome.status);
     }
-    let times = std::fs::read_to_string(&told.path).context(unknown)?;
+    let times = told.text().context(unknown)?;
     // The hooks of a call and of a return look at the tick at the same place: with the tick, what
     // lies before it has half of the cost, and what lies behind it the other.
-    let callee_part = recording.map_or(Ok(0.5), |recording| callee_part(&recording.take()));
-    costs(&times, callee_part.context(unknown)?).context(unknown)
+    let part = recording.map_or(Ok(0.5), |recording| charged_to_callee(&recording.take()));
+    costs(&times, part.context(unknown)?).context(unknown)
 }
 
 /// Which part of the time of calls without work was charged to the callee.
-fn callee_part(recording: &[u8]) -> Result<f64> {
+fn charged_to_callee(recording: &[u8]) -> Result<f64> {
     let mut replay = Replay { jobs: 1, ..Replay::default() };
     let profile = Recording::from_read(recording, "calibration").replay(&mut replay)?;
     let tree = aggregate::merged(&profile.threads);
@@ -143,33 +167,31 @@ fn costs(times: &str, callee_part: f64) -> Option<ClockCost> {
     let hot = cost("hot")?;
     // Caches that are cold make nothing faster; what says so is noise.
     let cold = cost("cold")?.max(hot);
-    // The hooks of a call and of a return are the same code but for one bit: each costs half.
-    let split = |cost: u64| {
-        let callee = (cost as f64 / 2.0 * callee_part) as u64;
-        let caller = (cost / 2).saturating_sub(callee);
-        [caller, callee, callee, caller]
-    };
-    let ([a, b, c, d], [e, f, g, h]) = (split(hot), split(cold));
-    let hook_ps = [a, b, c, d, e, f, g, h];
-    Some(ClockCost { hook_ps, least_ps: cost("least")?.min(hot) })
+    Some(shared([hot, cold], cost("least")?.min(hot), callee_part))
 }
 
-/// Where the program writes its times: standard output is not ours. Removed when dropped.
-#[derive(Debug)]
-struct Told {
-    path: PathBuf,
-}
+/// Where the program writes its times: standard output is not ours. The program inherits it.
+struct Told(File);
 
 impl Told {
-    fn new() -> Result<Self> {
-        Ok(Self { path: bundle::folder()?.join(format!("calibration-{}", std::process::id())) })
+    fn new() -> io::Result<Self> {
+        // SAFETY: the name is a string that ends with 0.
+        let descriptor = unsafe { libc::memfd_create(c"teeperf-hook-cost".as_ptr(), 0) };
+        if descriptor < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor was just opened, and nobody else has it.
+        Ok(Self(unsafe { File::from_raw_fd(descriptor) }))
     }
-}
 
-impl Drop for Told {
-    fn drop(&mut self) {
-        // What remains is a small file in our own folder.
-        let _ = std::fs::remove_file(Path::new(&self.path));
+    fn path(&self) -> String {
+        format!("/proc/self/fd/{}", self.0.as_raw_fd())
+    }
+
+    fn text(mut self) -> io::Result<String> {
+        let mut text = String::new();
+        self.0.read_to_string(&mut text)?;
+        Ok(text)
     }
 }
 

@@ -49,6 +49,23 @@ fn stderr(output: &Output) -> &str {
 }
 
 #[test]
+fn the_command_has_the_limits_that_the_recorder_was_started_with() {
+    let folder = Folder::new();
+    let script = "ulimit -Sn 64; exec \"$0\" record -q -o it.teeperf -- sh -c 'ulimit -Sn'";
+    let mut shell = prepared(Command::new("sh"), &folder);
+    shell.args(["-c", script, env!("CARGO_BIN_EXE_teeperf")]);
+    assert_eq!(stdout(&shell.output().unwrap()), "64\n");
+}
+
+#[test]
+fn folded_stacks_are_not_inverted() {
+    let folder = with_recording();
+    let refused = output(&folder, &["flame", "--folded", "--inverted", "-o", "-"]);
+    assert_eq!((refused.status.code(), stdout(&refused)), (Some(1), ""));
+    assert!(stderr(&refused).contains("--inverted is for pages and pictures"));
+}
+
+#[test]
 fn each_command_has_help_with_examples() {
     let folder = Folder::new();
     let help = output(&folder, &["--help"]);

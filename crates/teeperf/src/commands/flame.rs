@@ -2,7 +2,7 @@
 
 use super::reading;
 use crate::recordings;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -60,6 +60,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         (_, true) => Format::Folded,
         _ => arguments.format,
     };
+    if format == Format::Folded && arguments.inverted {
+        bail!("folded stacks have the caller first: --inverted is for pages and pictures");
+    }
     let output = arguments.output.clone().unwrap_or_else(|| match format {
         Format::Html => "flame.html".into(),
         Format::Svg => "flame.svg".into(),

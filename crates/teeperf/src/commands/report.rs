@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["threads", "sort", "limit"])]
     json: bool,
     /// The call tree instead of the table of functions
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["sort", "limit"])]
     tree: bool,
     /// The table of threads alone
     #[arg(long, conflicts_with = "tree")]
