@@ -123,11 +123,18 @@ impl Gathered {
             trees.push((thread, tree));
         }
         let mut out = Vec::with_capacity(trees.len());
+        let mut beyond_limits = 0u64;
         for (mut thread, tree) in trees {
             // The replayed tree is let go as soon as the thread has its own.
             let Some(tree) = threads.trees.get_mut(tree).and_then(Option::take) else { continue };
+            beyond_limits = beyond_limits.saturating_add(calls_beyond_limits(&tree));
             thread.tree = convert(&tree, &mut names, ns_per_unit);
             out.push(thread);
+        }
+        if beyond_limits > 0 {
+            self.warnings.add(|| {
+                format!("there are more call paths than a profile can have: {beyond_limits} calls on later ones are in `[too deep]`, and neither in their functions nor below their callers")
+            });
         }
         let functions = names.into_functions();
         let cost = hook_cost.filter(|_| !keep_hook_cost);
@@ -238,6 +245,13 @@ impl Gathered {
 }
 
 /// A replayed tree with functions and nanoseconds; no totals yet.
+/// Calls that have no place in the tree of their own.
+fn calls_beyond_limits(tree: &CallTree) -> u64 {
+    let nodes = tree.tree.nodes().iter().zip(0..);
+    let beyond = nodes.filter(|(node, _)| node.word == pseudo::TOO_DEEP);
+    beyond.map(|(_, number)| tree.calls(number)).fold(0, u64::saturating_add)
+}
+
 fn convert(tree: &CallTree, names: &mut Names, ns_per_unit: f64) -> Tree {
     let nodes = tree.tree.nodes();
     let mut words: Vec<u32> = nodes.iter().skip(1).map(|node| node.word).collect();

@@ -104,6 +104,22 @@ fn a_deep_recursion_comes_down_again() {
     assert_eq!(profile.threads[0].tree.nodes.len(), DEPTH as usize + 1);
     let health = profile.health;
     assert_eq!((health.mended, health.open, health.unopened), (0, 0, 0));
+    assert!(!health.warnings.iter().any(|said| said.contains("[too deep]")));
+}
+
+#[test]
+fn calls_beyond_the_most_paths_are_said() {
+    const PATHS: usize = 1 << 22;
+    let mut words = vec![call(0x1000); PATHS + 10];
+    words.resize(2 * words.len(), ret(0x1000));
+    let mut builder = Builder::new();
+    for (number, words) in words.chunks(chunk::MAX_WORDS).enumerate() {
+        builder.chunk(header(1, number as u32 + 1), words, false);
+    }
+    let health = replay(&builder.end()).health;
+    assert_eq!((health.mended, health.open, health.unopened), (0, 0, 0));
+    let said = health.warnings.iter().any(|said| said.contains(" 10 calls on later ones"));
+    assert!(said, "{:?}", health.warnings);
 }
 
 /// Stray returns and switches above so many open frames.

@@ -10,6 +10,8 @@ mod machine;
 mod measure;
 mod programs;
 mod report;
+mod subject;
+mod suites;
 mod table;
 
 use anyhow::{Result, bail};

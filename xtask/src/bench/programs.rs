@@ -28,7 +28,7 @@ pub(crate) enum Host {
 }
 
 impl Lab {
-    fn debian(&self, package: &str) -> Result<PathBuf> {
+    pub(super) fn debian(&self, package: &str) -> Result<PathBuf> {
         source(package, &self.sources)
     }
 
@@ -175,13 +175,13 @@ impl Lab {
         self.leveldb_program(hooks, "benchmarks/db_bench.cc", &["util/histogram.cc"])
     }
 
-    /// Tests that leveldb brings, those that end within seconds.
-    pub(crate) fn leveldb_tests(&self, hooks: Hooks) -> Result<Vec<PathBuf>> {
-        let tests = ["db/skiplist_test.cc", "db/corruption_test.cc", "table/table_test.cc"];
-        tests.iter().map(|test| self.leveldb_program(hooks, test, &[])).collect()
-    }
-
-    fn leveldb_program(&self, hooks: Hooks, main: &str, more: &[&str]) -> Result<PathBuf> {
+    /// A program of leveldb's sources, linked with its library and Google's test library.
+    pub(super) fn leveldb_program(
+        &self,
+        hooks: Hooks,
+        main: &str,
+        more: &[&str],
+    ) -> Result<PathBuf> {
         let folder = self.debian("leveldb")?;
         let google = self.debian("googletest")?;
         let library = self.leveldb_library(hooks, &folder)?;
@@ -194,9 +194,14 @@ impl Lab {
                 link.arg("-I").arg(include);
             }
             link.arg("-I").arg(google.join("googletest/include"));
-            for source in [main, "util/testutil.cc"].iter().chain(more) {
+            for source in more.iter().chain(&["util/testutil.cc"]) {
                 link.arg(folder.join(source));
             }
+            // A compiler for C++ takes C for C++ unless it is told.
+            if main.ends_with(".c") {
+                link.args(["-x", "c"]);
+            }
+            link.arg(folder.join(main)).args(["-x", "none"]);
             link.arg("-o").arg(out).args([&library, &test_library]);
             run_quietly(&mut link).map(drop)
         })
@@ -235,23 +240,6 @@ impl Lab {
         })
     }
 
-    /// ninja's own tests, by CMake.
-    pub(crate) fn ninja_test(&self, hooks: Hooks) -> Result<PathBuf> {
-        let folder = self.debian("ninja-build")?;
-        self.built(hooks, "ninja_test", &[&folder], |compilers, out| {
-            let build = self.work.join(hooks.name()).join("ninja-build");
-            empty(&build)?;
-            let mut cmake = Command::new("cmake");
-            cmake.arg("-S").arg(&folder).arg("-B").arg(&build);
-            cmake.args(["-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=ON"]);
-            run_quietly(cmake.env("CC", &compilers.cc).env("CXX", &compilers.cxx))?;
-            let mut make = Command::new("cmake");
-            make.arg("--build").arg(&build).args(["-j", "2", "--target", "ninja_test"]);
-            run_quietly(&mut make)?;
-            install(&build.join("ninja_test"), out)
-        })
-    }
-
     /// A new copy of a source, for build systems that build where the sources are.
     fn own_copy(&self, source: &Path, hooks: Hooks) -> Result<PathBuf> {
         let to = self.copy_of(source, hooks);
@@ -266,7 +254,7 @@ impl Lab {
 }
 
 /// Makes a folder, or empties it: what was built before had another compiler.
-fn empty(folder: &Path) -> Result<()> {
+pub(super) fn empty(folder: &Path) -> Result<()> {
     if folder.is_dir() {
         fs::remove_dir_all(folder)?;
     }
@@ -297,6 +285,6 @@ fn google_include(google: &Path) -> PathBuf {
 }
 
 /// Copies what a Makefile left in its own folder.
-fn install(from: &Path, to: &Path) -> Result<()> {
+pub(super) fn install(from: &Path, to: &Path) -> Result<()> {
     fs::copy(from, to).with_context(|| from.display().to_string()).map(drop)
 }

@@ -10,6 +10,7 @@ mod idle;
 mod kernels;
 mod known_work;
 mod memory;
+mod own_tests;
 mod prompt;
 mod real_programs;
 mod replay;
@@ -51,4 +52,5 @@ pub(crate) const FIGURES: &[Figure] = &[
     sort::FIGURE,
     counts::FIGURE,
     real_programs::FIGURE,
+    own_tests::FIGURE,
 ];

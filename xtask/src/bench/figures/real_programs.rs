@@ -1,8 +1,7 @@
 //! Real programs under recording: that they work as before, that nothing is lost, and what
 //! it costs each.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 use anyhow::Result;
 
@@ -10,8 +9,7 @@ use super::Figure;
 use crate::bench::hooks::Hooks;
 use crate::bench::lab::Lab;
 use crate::bench::programs::Host;
-use crate::bench::report::Report;
-use crate::bench::table::{Limit, Row, digits};
+use crate::bench::subject::{Subject, rows, shell, text};
 
 pub(crate) const FIGURE: Figure = Figure {
     name: "programs",
@@ -19,17 +17,10 @@ pub(crate) const FIGURE: Figure = Figure {
     method: "Each is built with `teeperf cc` by its own build system where it has one that takes \
              a compiler, and run once without and once with the recorder; a run that does not \
              succeed, or whose own check fails, is an error here. Programs from Debian's sources.",
-    measure,
+    measure: |lab| Ok(rows(lab, &SUBJECTS)),
 };
 
-/// A program with its arguments, or a script of the shell.
-struct Subject {
-    id: &'static str,
-    what: &'static str,
-    words: fn(&Lab) -> Result<Vec<String>>,
-}
-
-const SUBJECTS: [Subject; 12] = [
+const SUBJECTS: [Subject; 9] = [
     Subject { id: "lua", what: "lua", words: |lab| lua(lab, lab.lua(Hooks::Teeperf)?) },
     Subject {
         id: "lua-shared",
@@ -58,52 +49,8 @@ const SUBJECTS: [Subject; 12] = [
     },
     Subject { id: "zstd", what: "zstd, there and back, two threads", words: zstd },
     Subject { id: "redis", what: "redis-server under redis-benchmark", words: redis },
-    Subject { id: "redis-tests", what: "redis' tests of its lists", words: redis_tests },
     Subject { id: "leveldb", what: "leveldb's db_bench, 80 % reads", words: leveldb },
-    Subject { id: "leveldb-tests", what: "leveldb's own tests", words: leveldb_tests },
-    Subject {
-        id: "ninja-tests",
-        what: "ninja's own tests",
-        words: |lab| Ok(vec![text(&lab.ninja_test(Hooks::Teeperf)?)]),
-    },
 ];
-
-fn measure(lab: &Lab) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for subject in &SUBJECTS {
-        match row(lab, subject) {
-            Ok(row) => rows.push(row),
-            Err(error) => {
-                eprintln!("{}: {error:#}", subject.id);
-                let row = Row::new(subject.id, subject.what, "failed".into());
-                rows.push(row.limit(Limit::AtMost(0.0), Some(f64::NAN), "lost"));
-            }
-        }
-    }
-    Ok(rows)
-}
-
-fn row(lab: &Lab, subject: &Subject) -> Result<Row> {
-    let words = (subject.words)(lab)?;
-    let recording = lab.scratch(&format!("{}.teeperf", subject.id));
-    let plain = lab.run(Command::new(&words[0]).args(&words[1..]))?;
-    let recorded = lab.run(lab.record(&recording, &[]).args(&words))?;
-    let report = Report::of(lab, &recording)?;
-    let told = format!(
-        "{} s, {} M events, {} mended, {} MB",
-        digits(recorded.seconds),
-        digits(report.events / 1e6),
-        report.mended,
-        digits(std::fs::metadata(&recording)?.len() as f64 / 1e6)
-    );
-    Ok(Row::new(subject.id, subject.what, told)
-        .beside(format!("not recorded {} s", digits(plain.seconds)))
-        .limit(Limit::AtMost(0.0), Some(report.lost as f64), "lost"))
-}
-
-fn text(path: &Path) -> String {
-    path.display().to_string()
-}
 
 fn lua(lab: &Lab, program: PathBuf) -> Result<Vec<String>> {
     Ok(vec![text(&program), text(&lab.bench_file("programs/work.lua"))])
@@ -112,10 +59,6 @@ fn lua(lab: &Lab, program: PathBuf) -> Result<Vec<String>> {
 fn speedtest(lab: &Lab, program: PathBuf) -> Result<Vec<String>> {
     let size = lab.size("20", "2");
     Ok([&text(&program), "--size", size, "--memdb", "--verify"].map(String::from).into())
-}
-
-fn shell(script: String) -> Result<Vec<String>> {
-    Ok(vec!["sh".into(), "-ec".into(), script])
 }
 
 fn zstd(lab: &Lab) -> Result<Vec<String>> {
@@ -148,11 +91,6 @@ fn redis(lab: &Lab) -> Result<Vec<String>> {
     ))
 }
 
-fn redis_tests(lab: &Lab) -> Result<Vec<String>> {
-    let folder = text(&lab.redis(Hooks::Teeperf)?);
-    shell(format!("cd {folder} && ./runtest --clients 1 --single unit/type/list"))
-}
-
 fn leveldb(lab: &Lab) -> Result<Vec<String>> {
     let bench = text(&lab.db_bench(Hooks::Teeperf)?);
     let (writes, reads) = lab.size(("100000", "400000"), ("5000", "20000"));
@@ -161,9 +99,4 @@ fn leveldb(lab: &Lab) -> Result<Vec<String>> {
         "rm -rf {db}
          {bench} --db={db} --benchmarks=fillrandom,readrandom --num={writes} --reads={reads}"
     ))
-}
-
-fn leveldb_tests(lab: &Lab) -> Result<Vec<String>> {
-    let tests = lab.leveldb_tests(Hooks::Teeperf)?;
-    shell(tests.iter().map(|test| text(test) + "\n").collect())
 }
