@@ -244,7 +244,6 @@ impl Gathered {
     }
 }
 
-/// A replayed tree with functions and nanoseconds; no totals yet.
 /// Calls that have no place in the tree of their own.
 fn calls_beyond_limits(tree: &CallTree) -> u64 {
     let nodes = tree.tree.nodes().iter().zip(0..);
@@ -252,6 +251,7 @@ fn calls_beyond_limits(tree: &CallTree) -> u64 {
     beyond.map(|(_, number)| tree.calls(number)).fold(0, u64::saturating_add)
 }
 
+/// A replayed tree with functions and nanoseconds; no totals yet.
 fn convert(tree: &CallTree, names: &mut Names, ns_per_unit: f64) -> Tree {
     let nodes = tree.tree.nodes();
     let mut words: Vec<u32> = nodes.iter().skip(1).map(|node| node.word).collect();
