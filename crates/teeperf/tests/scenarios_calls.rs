@@ -5,6 +5,7 @@
 mod scenario;
 use scenario::*;
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Guards: hooks named by function and not by place, whatever the optimiser inlines, clones
@@ -35,6 +36,38 @@ fn every_clock_gives_the_same_counts() {
         assert_calls(&recorded.outcome.told(), &recorded.report);
         recorded.report.expect_whole();
     }
+}
+
+/// Guards: under `ordered` the end of a call is read when its work is done. A processor that waits
+/// for memory reads its counter meanwhile.
+#[test]
+fn an_ordered_reading_waits_for_the_work_of_the_call() {
+    let shop = Workshop::new();
+    let program = shop.build("misses.c", Compiler::Gcc, &["-O2"]);
+    let [ordered, early] = ["ordered", "cycle"].map(|clock| {
+        let recorded = shop.record(&["--clock", clock], &program, &[], 0);
+        assert_calls(&recorded.outcome.told(), &recorded.report);
+        median_call(&recorded.file, "miss")
+    });
+    assert!(ordered > 2 * early, "{ordered} ns, and {early} ns where it does not wait");
+}
+
+/// Nanoseconds of the median call of a function that calls nothing.
+fn median_call(recording: &Path, name: &str) -> u64 {
+    let dump = run(teeperf().arg("dump").arg(recording));
+    // The columns are position, kind, process, thread, seconds, depth and name.
+    let event = |line: &str| -> Option<(bool, u64)> {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        let [_, kind, .., time, _, last] = columns[..] else { return None };
+        let nanoseconds = time.replace('.', "").parse().ok()?;
+        (last == name).then_some((kind == "call", nanoseconds))
+    };
+    let events: Vec<(bool, u64)> = dump.stdout.lines().filter_map(event).collect();
+    let mut times: Vec<u64> =
+        events.as_chunks().0.iter().map(|[a, b]: &[_; 2]| b.1 - a.1).collect();
+    assert!(events.iter().step_by(2).all(|event| event.0) && !times.is_empty());
+    times.sort_unstable();
+    times[times.len() / 2]
 }
 
 /// Guards: stub and runtime linked into every kind of program.
