@@ -20,7 +20,8 @@
 //!   Manual, volume 2, RDTSC: it is not serializing),
 //! * [`Time::high`] has nothing taken off, for the same reason,
 //! * [`Time::value`] has the hot cost taken off, less what of it, beyond the least, is hidden in a
-//!   function of ordinary code: as much as [`HIDDEN`] of its own time.
+//!   function of ordinary code: as much as [`HIDDEN`] of its own time, or more where more was hidden
+//!   in the chain.
 //!
 //! What is hidden was in the caller's time as well, up to the look at the clock, while the processor
 //! was at the callee's work: that part is the callee's.
@@ -49,6 +50,10 @@ pub(crate) struct HookCost {
 /// and more that chains of dependent instructions leave, and nothing. Chosen so that chains of
 /// 5 and of 20 ns a call, and the whole of lua's interpreter, come out within a few percent.
 const HIDDEN: f64 = 0.3;
+/// Never more than this: code that does something has slots taken.
+const MOST_HIDDEN: f64 = 0.5;
+/// About what a call of the chain takes beside which the least cost is measured, nanoseconds.
+const CHAIN_NS: f64 = 20.0;
 
 impl HookCost {
     /// From picoseconds: call caller, call callee, return callee, return caller; and of all that,
@@ -76,6 +81,12 @@ impl HookCost {
         (self.caller_ns * rest, self.callee_ns * rest)
     }
 
+    /// The part of a function's own time in which hooks are hidden.
+    fn hidden(&self) -> f64 {
+        let (caller, callee) = self.rest();
+        ((caller + callee) / CHAIN_NS).clamp(HIDDEN, MOST_HIDDEN)
+    }
+
     /// What is never hidden, of calls of a function and of calls that it made.
     fn least(&self, calls: u64, below: u64) -> f64 {
         (calls as f64 * self.callee_ns + below as f64 * self.caller_ns) * self.least_part
@@ -86,7 +97,7 @@ impl HookCost {
 pub(crate) fn take_off(tree: &mut Tree, functions: usize, hot: HookCost, cold: HookCost) {
     let calls_below = calls_below(&tree.nodes);
     let left = |cost, hidden| remaining(&tree.nodes, &calls_below, functions, cost, hidden);
-    let (low, value) = (left(cold.with_late_readings(), 0.0), left(hot, HIDDEN));
+    let (low, value) = (left(cold.with_late_readings(), 0.0), left(hot, hot.hidden()));
     let high = left(HookCost { least_part: 0.0, ..hot }, 1.0);
     for (at, node) in tree.nodes.iter_mut().enumerate() {
         // What one path cannot bear another does, more of it where more is taken off.
@@ -273,6 +284,14 @@ mod tests {
         let cost = HookCost { least_part: 1.0, ..HOT };
         take_off(&mut tree, 3, cost, cost);
         assert_eq!(times(&tree)[3..], [(0.0, 0.0, 150.0), (600.0, 800.0, 1150.0)]);
+    }
+
+    #[test]
+    fn as_much_is_hidden_as_was_in_the_chain() {
+        let hidden = |hot, least| HookCost::from_ps([hot, hot, hot, hot], least).hidden();
+        assert_eq!([hidden(0, 0), hidden(1_000, 0), hidden(10_000, 39_000)], [HIDDEN; 3]);
+        assert_eq!(hidden(2_000, 0), 0.4);
+        assert_eq!(hidden(9_000, 1_000), MOST_HIDDEN);
     }
 
     #[test]
