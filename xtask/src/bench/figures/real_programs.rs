@@ -80,7 +80,7 @@ fn redis(lab: &Lab) -> Result<Vec<String>> {
     shell(format!(
         "{server}/redis-server --bind 127.0.0.1 --port 17379 --save '' --loglevel warning &
          server=$!
-         trap 'kill $server 2> /dev/null' EXIT
+         trap 'kill $server 2> /dev/null || true' EXIT
          for try in $(seq 200); do
              {load}/redis-cli -p 17379 ping > /dev/null 2>&1 && break
              sleep 0.05
