@@ -177,7 +177,8 @@ fn asked_to_end() {
     steady.progress.stop();
     steady.running.wait();
     let report = Report::of(&steady.file);
-    assert!((1..=steady.progress.calls()).contains(&report.calls["leaf"]));
+    // The signal ends the program too, perhaps between the hook of a call and its counter.
+    assert!((1..=steady.progress.calls() + 1).contains(&report.calls["leaf"]));
     assert_eq!(report.warnings, Vec::<String>::new());
 }
 
