@@ -68,7 +68,6 @@ pub fn build(
     target: Option<&str>,
 ) -> Result<Outputs, String> {
     let build = Build { out, target };
-    let tool = |name: &str| std::env::var(name.to_uppercase()).unwrap_or_else(|_| name.into());
     let wire_library = out.join("libteeperf_wire.rlib");
     build.rustc("teeperf_wire", wire, &wire_library, &["--crate-type=rlib"])?;
 
@@ -93,7 +92,7 @@ pub fn build(
         members.push(member);
     }
     let _ = std::fs::remove_file(&outputs.wrap);
-    run(Command::new(tool("ar")).arg("crs").arg(&outputs.wrap).args(&members))?;
+    run(tool("ar").arg("crs").arg(&outputs.wrap).args(&members))?;
 
     // As a static library with link-time optimisation, so that what it uses of Rust's core library
     // comes with it, and nothing else does.
@@ -101,11 +100,11 @@ pub fn build(
     let whole = ["--crate-type=staticlib", "-Clto=fat", "--cfg=feature=\"object\""];
     build.rustc("teeperf_rt", runtime, &library, &whole)?;
     let linked = out.join("teeperf_rt_linked.o");
-    let mut link = Command::new(tool("ld"));
+    let mut link = tool("ld");
     link.args(["-r", "--gc-sections", "-o"]).arg(&linked);
     link.args(EXPORTED.map(|name| format!("--undefined={name}"))).arg(&library);
     run(&mut link)?;
-    let mut localise = Command::new(tool("objcopy"));
+    let mut localise = tool("objcopy");
     localise.args(EXPORTED.map(|name| format!("--keep-global-symbol={name}")));
     localise.args([
         "--remove-section=.eh_frame",
@@ -113,7 +112,7 @@ pub fn build(
         "--remove-section=.comment",
     ]);
     run(localise.args(["--strip-debug"]).arg(&linked).arg(&outputs.runtime))?;
-    let mut preload = Command::new(tool("cc"));
+    let mut preload = tool("cc");
     preload.args(["-shared", "-nostdlib", "-Wl,-soname,libteeperf.so", "-Wl,-z,noexecstack", "-o"]);
     run(preload.arg(&outputs.preload).arg(&outputs.runtime))?;
     Ok(outputs)
@@ -142,7 +141,20 @@ impl Build<'_> {
     }
 }
 
-fn run(command: &mut Command) -> Result<(), String> {
+/// A tool, or what the environment has in its place, as `CC` for `cc`. That may be several words, as
+/// in `ccache gcc`. `teeperf cc` of an earlier installation is not taken: it links its own runtime.
+pub fn tool(name: &str) -> Command {
+    let wanted = std::env::var(name.to_uppercase()).unwrap_or_default();
+    let first = wanted.split_whitespace().next().and_then(|first| Path::new(first).file_name());
+    let is_ours = first.is_some_and(|first| first.as_encoded_bytes().starts_with(b"teeperf"));
+    let mut words = wanted.split_whitespace().filter(|_| !is_ours);
+    let mut command = Command::new(words.next().unwrap_or(name));
+    command.args(words);
+    command
+}
+
+/// Runs a command; an error has what it printed.
+pub fn run(command: &mut Command) -> Result<(), String> {
     let result = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     if result.status.success() {
         return Ok(());

@@ -9,7 +9,6 @@ mod fingerprint;
 mod runtime;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Everything embedded, by its name in the output folder.
 const EMBEDDED: &[&str] = &[
@@ -60,20 +59,9 @@ fn build() -> Result<(), String> {
 
 /// The program is hooked and linked as `teeperf cc` would do it.
 fn calibration(source: &Path, built: &runtime::Outputs, out: &Path) -> Result<(), String> {
-    let compiler = std::env::var("CC").unwrap_or_default();
-    // It may hold words, as in `ccache gcc`; `teeperf cc` of an earlier installation is to add nothing.
-    let mut words = compiler.split_whitespace();
-    let mut command = Command::new(words.next().unwrap_or("cc"));
-    command.args(words).env("TEEPERF_CC_OPTIONS", "--teeperf-no-hooks");
-    command
-        .args(["-O2", "-finstrument-functions", "-o"])
-        .arg(out.join("teeperf-calibration"))
-        .args([source, &built.stub, &built.runtime]);
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    Err(format!("{command:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)))
+    let mut command = runtime::tool("cc");
+    command.args(["-O2", "-finstrument-functions", "-o"]).arg(out.join("teeperf-calibration"));
+    runtime::run(command.args([source, &built.stub, &built.runtime]))
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), String> {

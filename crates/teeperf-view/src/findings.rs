@@ -42,23 +42,23 @@ fn push(found: &mut Vec<Finding>, warning: bool, what: String, next: &str) {
 }
 
 fn nothing_recorded(profile: &Profile, found: &mut Vec<Finding>) {
+    if profile.health.events > 0 {
+        return;
+    }
     let is_paused = profile.health.gaps.iter().any(|(reason, ..)| reason == "paused");
-    if profile.health.events == 0 && is_paused {
-        push(
-            found,
-            true,
-            "No call was recorded: recording was paused.".into(),
+    let (what, next) = if is_paused {
+        (
+            "No call was recorded: recording was paused.",
             "Resume it while the program works: `teeperf resume`.",
-        );
-    } else if profile.health.events == 0 {
-        push(
-            found,
-            true,
-            "No call was recorded.".into(),
+        )
+    } else {
+        (
+            "No call was recorded.",
             "Build the program with `teeperf cc` or `teeperf c++` in place of the compiler, \
              and record it again. Code that is not built so has no hooks.",
-        );
-    }
+        )
+    };
+    push(found, true, what.into(), next);
 }
 
 fn nothing_timed(profile: &Profile, found: &mut Vec<Finding>) {

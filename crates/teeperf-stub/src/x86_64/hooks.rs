@@ -17,8 +17,8 @@
 //! module on, which it does when the storage exists.
 //!
 //! Lines of a chunk were last written by the recorder, which cleared them, so most of them are in
-//! another core's cache: each store asks for the line of a later one. Behind the chunk's end that
-//! asks for nothing that matters, and it never faults (Intel SDM 2B, PREFETCHW).
+//! another core's cache: each store asks for the line of a later one. Near the chunk's end that is
+//! one of the next chunk, where it is of no use, and it never faults (Intel SDM 2B, PREFETCHW).
 //!
 //! A processor reads its counter while work before that is still under way. Where single short
 //! calls are to be timed, it is told to end that first (Intel SDM 2B, RDTSC and LFENCE).

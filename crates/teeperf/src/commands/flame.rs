@@ -54,7 +54,6 @@ enum Format {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let profile = arguments.recording.profile()?;
     let format = match (arguments.svg, arguments.folded) {
         (true, _) => Format::Svg,
         (_, true) => Format::Folded,
@@ -63,6 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if format == Format::Folded && arguments.inverted {
         bail!("folded stacks have the caller first: --inverted is for pages and pictures");
     }
+    let profile = arguments.recording.profile()?;
     let output = arguments.output.clone().unwrap_or_else(|| match format {
         Format::Html => "flame.html".into(),
         Format::Svg => "flame.svg".into(),

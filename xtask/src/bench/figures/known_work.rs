@@ -17,8 +17,8 @@ pub(crate) const FIGURE: Figure = Figure {
     method: "`bench/programs/known_work.c`: functions that do a known amount of work a call, \
              mixed. The truth is each one's time alone in the unhooked program, the least of \
              nine runs, times the calls made. Compared are the functions' shares in the time of \
-             all of them, each the median of nine rounds, in points of a hundred. The function of 5 ns need only have its true share in the interval that \
-             the report prints.",
+             all of them, each the median of nine rounds, in points of a hundred. The function of \
+             5 ns need only have its true share in the interval that the report prints.",
     measure,
 };
 

@@ -15,11 +15,11 @@ pub(crate) const FIGURE: Figure = Figure {
              once without and once with the recorder; they must pass both ways. sqlite3: the \
              veryquick set, but ten files of 1000 that fail without the recorder too where root \
              runs them (attach, backup2, delete, extension01, io, oserror, pager1, temptable, \
-             tkt3457, wal2). redis: units that need no cluster, those that fork among \
-             them, but not dump and corrupt-dump, which fail \
-             without the recorder too. leveldb: all but db_test, which needs another library. ninja: ninja_test and output_test.py. zstd: \
-             what `make -C tests check` runs, and a fixed number of rounds of its fuzzers. lua's \
-             package brings no tests.",
+             tkt3457, wal2). redis: units that need no cluster, those that fork \
+             among them, but not dump and corrupt-dump, which fail without the recorder too. \
+             leveldb: all but db_test, which needs another library. ninja: ninja_test and \
+             output_test.py. zstd: what `make -C tests check` runs, and a fixed number of rounds \
+             of its fuzzers. lua's package brings no tests.",
     measure: |lab| Ok(rows(lab, &SUITES)),
 };
 
