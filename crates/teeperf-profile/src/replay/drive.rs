@@ -9,6 +9,7 @@ use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use teeperf_wire::body::chunk::Header;
 
 use super::batch::{Batch, Gatherer};
+use super::fold;
 use super::summarise::Summariser;
 use super::summary::Summary;
 use super::threads::Threads;
@@ -105,6 +106,7 @@ impl Driver {
             self.submit(batch);
         }
         self.wait_until(0);
+        fold::fold_returned(&mut self.threads);
         self.threads
     }
 

@@ -52,14 +52,7 @@ pub(super) fn fold(threads: &mut Threads) {
         .collect();
     single.sort_unstable();
     single.truncate(single.len().saturating_sub(SHOWN));
-    let moved: HashMap<usize, (usize, Vec<u32>)> =
-        single.iter().filter_map(|&(_, key)| move_to_group(threads, key)).collect();
-    for (tree, stack) in threads.shared.stacks.values_mut() {
-        if let Some((to, numbers)) = moved.get(tree) {
-            *tree = *to;
-            stack.renumber(numbers);
-        }
-    }
+    move_to_groups(threads, single.iter().map(|&(_, key)| key));
     threads.single -= single.len();
     for (_, key) in single {
         if threads.states.get(&key).is_some_and(|state| state.stack.depth() == 0) {
@@ -74,6 +67,33 @@ pub(super) fn fold(threads: &mut Threads) {
         followed.sort_unstable();
         for key in followed {
             release(threads, key);
+        }
+    }
+}
+
+/// Folds threads that were folded before and came back: shown each for itself they would be counted
+/// a second time.
+pub(super) fn fold_returned(threads: &mut Threads) {
+    if threads.groups.is_empty() {
+        return;
+    }
+    let has_returned = |(key, state): (&ThreadKey, &super::threads::ThreadState)| {
+        (!state.begins && !threads.groups.has(state.tree)).then_some(*key)
+    };
+    let mut returned: Vec<ThreadKey> = threads.states.iter().filter_map(has_returned).collect();
+    returned.sort_unstable();
+    threads.single -= returned.len();
+    move_to_groups(threads, returned.into_iter());
+}
+
+/// Adds the trees of threads to those of their groups.
+fn move_to_groups(threads: &mut Threads, keys: impl Iterator<Item = ThreadKey>) {
+    let moved: HashMap<usize, (usize, Vec<u32>)> =
+        keys.filter_map(|key| move_to_group(threads, key)).collect();
+    for (tree, stack) in threads.shared.stacks.values_mut() {
+        if let Some((to, numbers)) = moved.get(tree) {
+            *tree = *to;
+            stack.renumber(numbers);
         }
     }
 }

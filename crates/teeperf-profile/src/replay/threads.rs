@@ -31,7 +31,7 @@ pub(crate) struct ThreadState {
     pub(super) marks: HashMap<u32, (u64, u64)>,
     place: Place,
     /// Its first piece is the thread's first: it is no thread that was folded and came back.
-    begins: bool,
+    pub(super) begins: bool,
     first_time: u64,
     cpu_ns: Option<(u64, u64)>,
     tid: u32,
