@@ -127,13 +127,13 @@ impl Gathered {
         for (mut thread, tree) in trees {
             // The replayed tree is let go as soon as the thread has its own.
             let Some(tree) = threads.trees.get_mut(tree).and_then(Option::take) else { continue };
-            beyond_limits = beyond_limits.saturating_add(calls_beyond_limits(&tree));
+            beyond_limits = beyond_limits.saturating_add(tree.flat_calls());
             thread.tree = convert(&tree, &mut names, ns_per_unit);
             out.push(thread);
         }
         if beyond_limits > 0 {
             self.warnings.add(|| {
-                format!("there are more call paths than a profile can have: {beyond_limits} calls on later ones are in `[too deep]`, and neither in their functions nor below their callers")
+                format!("there are more call paths than a profile can have: {beyond_limits} calls on later ones are counted in their functions, with their own time, but not below their callers: they stand below `[too deep]`")
             });
         }
         let functions = names.into_functions();
@@ -242,13 +242,6 @@ impl Gathered {
             hook_cost_ps: start.hook_cost_ps.map(|ps| (sum(&ps[..4]), sum(&ps[4..]))),
         }
     }
-}
-
-/// Calls that have no place in the tree of their own.
-fn calls_beyond_limits(tree: &CallTree) -> u64 {
-    let nodes = tree.tree.nodes().iter().zip(0..);
-    let beyond = nodes.filter(|(node, _)| node.word == pseudo::TOO_DEEP);
-    beyond.map(|(_, number)| tree.calls(number)).fold(0, u64::saturating_add)
 }
 
 /// A replayed tree with functions and nanoseconds; no totals yet.

@@ -3,8 +3,8 @@
 use crate::contents::Body;
 use crate::{Options, Recording, chunks::Decoder, events};
 
-/// Walks over every packet and every event, then replays with one worker and with two. The
-/// two profiles must be the same. Never panics, and takes time and memory in proportion to
+/// Walks over every packet and every event, then replays with one worker and with two, with room
+/// for many call paths and for few. With as much room both profiles must be the same. Never panics, and takes time and memory in proportion to
 /// the words that the bytes stand for.
 pub fn any_recording(bytes: &[u8]) {
     let mut recording = Recording::from_read(bytes, "bytes");
@@ -20,15 +20,17 @@ pub fn any_recording(bytes: &[u8]) {
             _ => {}
         }
     }
-    let replay = |jobs| {
-        let mut options = Options { jobs, ..Options::default() };
-        Recording::from_read(bytes, "bytes").replay(&mut options).ok()
-    };
-    let (one, two) = (replay(1), replay(2));
-    assert_eq!(one.is_some(), two.is_some());
-    if let (Some(one), Some(two)) = (one, two) {
-        assert_eq!(one.functions, two.functions);
-        assert_eq!(one.health, two.health);
-        assert!(one.threads.iter().map(|t| &t.tree).eq(two.threads.iter().map(|t| &t.tree)));
+    for most_paths in [0, 3] {
+        let replay = |jobs| {
+            let mut options = Options { jobs, most_paths, ..Options::default() };
+            Recording::from_read(bytes, "bytes").replay(&mut options).ok()
+        };
+        let (one, two) = (replay(1), replay(2));
+        assert_eq!(one.is_some(), two.is_some());
+        if let (Some(one), Some(two)) = (one, two) {
+            assert_eq!(one.functions, two.functions);
+            assert_eq!(one.health, two.health);
+            assert!(one.threads.iter().map(|t| &t.tree).eq(two.threads.iter().map(|t| &t.tree)));
+        }
     }
 }

@@ -32,4 +32,4 @@ pub use error::Error;
 pub use finish::gap_name;
 pub use framing::RawPacket;
 pub use names::SiteNames;
-pub use recording::{Options, Progress, Recording};
+pub use recording::{MAX_PATHS, Options, Progress, Recording};

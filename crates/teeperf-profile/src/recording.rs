@@ -16,8 +16,9 @@ use crate::replay::{self, Settings};
 /// Chunks that are summarised at once. More of them make less work twice, fewer take less
 /// memory and share better among workers.
 const BATCH_CHUNKS: usize = 128;
-/// Most call paths of a profile; all that come later are in `[too deep]`.
-const MAX_PATHS: usize = 1 << 22;
+/// Call paths of a profile, at most, where [`Options::most_paths`] says nothing else. Each takes
+/// some hundred bytes of memory.
+pub const MAX_PATHS: usize = 1 << 22;
 
 /// A recording in a file or a stream.
 pub struct Recording<R> {
@@ -36,6 +37,9 @@ pub struct Options<'a> {
     pub keep_hook_cost: bool,
     /// Chunks in a batch; 0: what is best. The result does not depend on it.
     pub batch_chunks: usize,
+    /// Most call paths, in all threads; 0: [`MAX_PATHS`]. Calls on later ones are counted by
+    /// function, below `[too deep]`.
+    pub most_paths: usize,
 }
 
 /// What replay has done so far.
@@ -105,7 +109,7 @@ impl<R: Read> Recording<R> {
             } else {
                 options.batch_chunks
             },
-            paths: MAX_PATHS,
+            paths: if options.most_paths == 0 { MAX_PATHS } else { options.most_paths },
         };
         let mut gathered = Gathered::default();
         let name = self.name.clone();

@@ -13,12 +13,16 @@ use teeperf_profile::{Options, Recording};
 use teeperf_wire::shared::ClockKind;
 
 fn replay(chunks: &[Chunk], jobs: usize, batch_chunks: usize) -> Profile {
+    replay_with(chunks, Options { jobs, batch_chunks, ..Options::default() })
+}
+
+fn replay_with(chunks: &[Chunk], options: Options<'_>) -> Profile {
     let mut builder = Builder::new();
     builder.process(1, 77, "/bin/program");
     for (i, chunk) in chunks.iter().enumerate() {
         builder.chunk(chunk.header(), &chunk.words(), i % 2 == 0);
     }
-    let mut options = Options { jobs, batch_chunks, keep_hook_cost: true, ..Options::default() };
+    let mut options = Options { keep_hook_cost: true, ..options };
     Recording::from_read(&builder.end()[..], "test").replay(&mut options).unwrap()
 }
 
@@ -73,6 +77,19 @@ fn without_empty(mut outcome: Outcome) -> Outcome {
         paths.retain(|_, counts| *counts != (0, 0));
     }
     outcome.waited.retain(|_, units| *units > 0);
+    outcome
+}
+
+/// Of each path only its function.
+fn by_function(mut outcome: Outcome) -> Outcome {
+    for paths in outcome.threads.values_mut() {
+        let mut functions = Paths::new();
+        for (path, (calls, time)) in std::mem::take(paths) {
+            let sum = functions.entry(path.last().cloned().into_iter().collect()).or_default();
+            *sum = (sum.0 + calls, sum.1 + time);
+        }
+        *paths = functions;
+    }
     outcome
 }
 
@@ -152,6 +169,13 @@ proptest! {
         prop_assert_eq!(without_empty(told(&replay(&chunks, jobs, batch))), expected);
     }
 
+    #[test]
+    fn beyond_the_most_paths_functions_are_counted_as_exactly(chunks in chunks(60), most_paths in 1usize..30, batch_chunks in 1usize..6) {
+        let options = Options { jobs: 1, batch_chunks, most_paths, ..Options::default() };
+        let expected = without_empty(by_function(slow::outcome(&chunks)));
+        let told = told(&replay_with(&chunks, options));
+        prop_assert_eq!(without_empty(by_function(told)), expected);
+    }
 }
 
 proptest! {
@@ -161,5 +185,13 @@ proptest! {
     fn long_chunks_with_deep_stacks(chunks in chunks(1200), batch in 1usize..4) {
         let expected = without_empty(slow::outcome(&chunks));
         prop_assert_eq!(without_empty(told(&replay(&chunks, 1, batch))), expected);
+    }
+
+    #[test]
+    fn long_chunks_beyond_the_most_paths(chunks in chunks(1200), most_paths in 1usize..300) {
+        let options = Options { jobs: 1, most_paths, ..Options::default() };
+        let expected = without_empty(by_function(slow::outcome(&chunks)));
+        let told = told(&replay_with(&chunks, options));
+        prop_assert_eq!(without_empty(by_function(told)), expected);
     }
 }

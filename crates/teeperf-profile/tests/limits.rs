@@ -5,6 +5,7 @@ mod support;
 
 use proptest::prelude::*;
 use support::Builder;
+use teeperf_profile::aggregate::{self, Sort};
 use teeperf_profile::model::Profile;
 use teeperf_profile::{Options, Recording, fuzz};
 use teeperf_wire::body::chunk;
@@ -24,9 +25,12 @@ fn header(thread: u32, sequence: u32) -> chunk::Header {
 }
 
 fn replay(bytes: &[u8]) -> Profile {
-    Recording::from_read(bytes, "test")
-        .replay(&mut Options { jobs: 2, ..Options::default() })
-        .unwrap()
+    replay_to(0, bytes)
+}
+
+fn replay_to(most_paths: usize, bytes: &[u8]) -> Profile {
+    let mut options = Options { jobs: 2, most_paths, ..Options::default() };
+    Recording::from_read(bytes, "test").replay(&mut options).unwrap()
 }
 
 fn sums(profile: &Profile) -> (u64, u64, u64, u64) {
@@ -70,9 +74,11 @@ fn many_threads_are_folded_and_nothing_is_lost() {
     }
     // Threads that were folded long ago go on: the open frame is still theirs.
     for thread in (3..=300).step_by(3) {
-        builder.chunk(header(thread, 2), &[escape(code::TICK, 1), ret(0x1020)], false);
+        let words = [escape(code::TICK, 1), ret(0x1020), escape(code::TICK, 2)];
+        builder.chunk(header(thread, 2), &words, false);
     }
-    let profile = replay(&builder.end());
+    let bytes = builder.end();
+    let profile = replay(&bytes);
     let rounds = u64::from(THREADS - 100 + 100 * 20);
     let open = u64::from(THREADS / 3);
     let (threads, calls, time, events) = sums(&profile);
@@ -87,6 +93,18 @@ fn many_threads_are_folded_and_nothing_is_lost() {
     assert!(single >= 1000, "{single} threads are shown each");
     assert_eq!(profile.threads.iter().filter(|t| t.merged == 1 && t.events >= 80).count(), 100);
     assert!(profile.threads.iter().any(|t| t.name == "job" && t.merged > 100));
+
+    // Nor is anything where there are more call paths than a profile may have.
+    let few_paths = replay_to(2500, &bytes);
+    assert!(few_paths.health.warnings.iter().any(|said| said.contains("more call paths")));
+    assert_eq!(sums(&few_paths), sums(&profile));
+    assert_eq!(few_paths.health.mended + few_paths.health.unopened, 0);
+    assert_eq!(few_paths.health.open, open - 100);
+    // What a thread does behind its last frame is the thread's, as before.
+    let of_roots = |profile: &Profile| -> f64 {
+        profile.threads.iter().map(|t| t.tree.nodes[0].self_time.value).sum()
+    };
+    assert_eq!(of_roots(&few_paths), of_roots(&profile));
 }
 
 #[test]
@@ -116,10 +134,36 @@ fn calls_beyond_the_most_paths_are_said() {
     for (number, words) in words.chunks(chunk::MAX_WORDS).enumerate() {
         builder.chunk(header(1, number as u32 + 1), words, false);
     }
-    let health = replay(&builder.end()).health;
+    let profile = replay(&builder.end());
+    assert_eq!(sums(&profile).1, PATHS as u64 + 10);
+    assert_eq!(profile.functions.len(), 2, "the function and [too deep]");
+    let health = profile.health;
     assert_eq!((health.mended, health.open, health.unopened), (0, 0, 0));
     let said = health.warnings.iter().any(|said| said.contains(" 10 calls on later ones"));
     assert!(said, "{:?}", health.warnings);
+}
+
+/// Frames that no path tells any more are told apart up to some depth; those above are only counted,
+/// and their calls with their functions none the less.
+#[test]
+fn a_deep_stack_beyond_the_most_paths_comes_down_again() {
+    const DEPTH: u32 = 100_000;
+    const CYCLE: u32 = 3;
+    let down = (0..DEPTH).map(|i| call(0x1000 + i % CYCLE));
+    let up = (0..DEPTH).rev().map(|i| ret(0x1000 + i % CYCLE));
+    let words: Vec<u32> = down.chain(up).flat_map(|word| [word, escape(code::TICK, 1)]).collect();
+    let mut builder = Builder::new();
+    for (number, words) in words.chunks(chunk::MAX_WORDS).enumerate() {
+        builder.chunk(header(1, number as u32 + 1), words, true);
+    }
+    let profile = replay_to(10, &builder.end());
+    let health = &profile.health;
+    assert_eq!((health.mended, health.open, health.unopened), (0, 0, 0));
+    let tree = &profile.threads[0].tree;
+    let rows = aggregate::rows(tree, &profile.functions, Sort::Calls);
+    let called: Vec<u64> = rows.iter().map(|row| row.calls).filter(|&calls| calls > 0).collect();
+    let each = u64::from(DEPTH / CYCLE);
+    assert_eq!(called, [each + 1, each, each]);
 }
 
 /// Stray returns and switches above so many open frames.

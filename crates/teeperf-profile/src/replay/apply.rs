@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use teeperf_wire::word::{ABANDONED, ESCAPE_BASE, gap};
 
-use super::calltree::CallTree;
-use super::stack::{Returned, Stack};
+use super::calltree::{CallTree, Room};
+use super::stack::{Returned, Stack, is_nameless, is_run};
 use super::summary::{Op, Segment, Summary, Window};
 use super::threads::{Counts, ThreadKey, ThreadState};
 use super::tree::pseudo;
@@ -25,8 +25,8 @@ const TAKEN_ALONG: usize = 1 << 10;
 
 /// What all threads have in common.
 pub(crate) struct Shared {
-    /// Call paths that may yet be made, in all trees.
-    pub(super) paths_left: usize,
+    /// What may yet be made, in all trees.
+    pub(super) room: Room,
     /// Stacks that no thread is on, with the index of the tree they are in. Own stacks of
     /// threads are known by the thread, others by their id.
     pub(super) stacks: HashMap<(u32, u32, u64), (usize, Stack)>,
@@ -60,7 +60,7 @@ impl Shared {
     /// Nothing yet; at most `paths` call paths.
     pub(crate) fn new(paths: usize) -> Self {
         Self {
-            paths_left: paths,
+            room: Room::new(paths),
             stacks: HashMap::new(),
             far: Vec::new(),
             far_numbers: HashMap::new(),
@@ -215,7 +215,7 @@ impl Apply<'_> {
             } else {
                 let parent = self.shared.numbers[node.parent as usize];
                 let word = self.shared.word_here(node.word);
-                self.tree.child(&mut self.shared.paths_left, parent, word)
+                self.tree.child(&mut self.shared.room, parent, word)
             };
             self.tree.count(here, node.calls.into(), node.time);
             self.shared.numbers.push(here);
@@ -242,18 +242,19 @@ impl Apply<'_> {
         let nodes = summary.tree.nodes();
         let tree = &self.tree.tree;
         let here = |node: u32| self.shared.numbers[node as usize];
-        let (mut recorded, mut beyond) = (top, 0);
-        while nodes[recorded as usize].depth > 0
-            && tree.nodes()[here(recorded) as usize].word == pseudo::TOO_DEEP
-        {
+        let mut recorded = top;
+        let mut runs: Vec<u32> = Vec::new();
+        while nodes[recorded as usize].depth > 0 && is_run(tree, here(recorded)) {
+            runs.push(here(recorded));
             recorded = nodes[recorded as usize].parent;
-            beyond += 1;
         }
         let frames = nodes[recorded as usize].depth;
         if frames > 0 {
             self.thread.stack.push_path(tree, here(recorded), frames.into());
         }
-        self.thread.stack.push_run(tree, here(top), beyond);
+        for &run in runs.iter().rev() {
+            self.thread.stack.push_run(tree, run, 1);
+        }
     }
 
     fn close(&mut self, word: u32) {
@@ -325,8 +326,8 @@ impl Apply<'_> {
         if gap.pushed > 0 {
             let top = self.thread.stack.top();
             let unknown = match self.tree.tree.nodes()[top as usize].word {
-                pseudo::UNKNOWN | pseudo::TOO_DEEP => top,
-                _ => self.tree.child(&mut self.shared.paths_left, top, pseudo::UNKNOWN),
+                word if is_nameless(word) => top,
+                _ => self.tree.child(&mut self.shared.room, top, pseudo::UNKNOWN),
             };
             self.thread.stack.push_run(&self.tree.tree, unknown, gap.pushed.into());
         }
@@ -376,20 +377,22 @@ impl Apply<'_> {
     fn transplant(&mut self, tree: usize, stack: &Stack) -> Stack {
         let mut moved = Stack::default();
         let Some(from) = self.trees.get(tree).and_then(Option::as_ref) else { return moved };
-        let mut frames: Vec<(u32, u64)> = stack.frames(&from.tree).take(TAKEN_ALONG).collect();
+        let one_by_one = stack.frames(&from.tree).flat_map(|(word, n)| {
+            let (times, each) = if is_nameless(word) { (1, n) } else { (n, 1) };
+            (0..times).map(move |_| (word, each))
+        });
+        let mut frames: Vec<(u32, u64)> = one_by_one.take(TAKEN_ALONG).collect();
         let along: u64 = frames.iter().fold(0, |sum, &(_, n)| sum.saturating_add(n));
         let left_behind = stack.depth().saturating_sub(along);
         if left_behind > 0 {
             frames.push((pseudo::UNKNOWN, left_behind));
         }
         for &(word, n) in frames.iter().rev() {
-            let node = self.tree.child(&mut self.shared.paths_left, moved.top(), word);
-            match word {
-                pseudo::UNKNOWN | pseudo::TOO_DEEP => moved.push_run(&self.tree.tree, node, n),
-                _ if self.tree.tree.nodes()[node as usize].word == pseudo::TOO_DEEP => {
-                    moved.push_run(&self.tree.tree, node, n);
-                }
-                _ => moved.push_path(&self.tree.tree, node, 1),
+            let node = self.tree.child(&mut self.shared.room, moved.top(), word);
+            if is_run(&self.tree.tree, node) {
+                moved.push_run(&self.tree.tree, node, n);
+            } else {
+                moved.push_path(&self.tree.tree, node, n);
             }
         }
         moved

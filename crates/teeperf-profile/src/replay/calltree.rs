@@ -1,10 +1,29 @@
 //! The tree of a thread, or of several: a [`Tree`] with counts that do not overflow and a
-//! limit on how many call paths there can be.
+//! limit on how many call paths there can be. Beyond it, calls are counted by function alone:
+//! all such functions stand side by side below one node, `[too deep]`, and what one of them
+//! calls stands there too.
 
 use std::collections::HashMap;
 
 use super::stack::MAX_DEPTH;
-use super::tree::{Tree, pseudo};
+use super::tree::{FLAT, Tree, pseudo};
+
+/// Functions that may stand below `[too deep]`, in all trees.
+const MAX_FLAT: usize = 1 << 20;
+
+/// What may yet be made, in all trees.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    paths: usize,
+    flat: usize,
+}
+
+impl Room {
+    /// For this many call paths.
+    pub(crate) fn new(paths: usize) -> Self {
+        Self { paths, flat: MAX_FLAT }
+    }
+}
 
 /// See the module.
 #[derive(Debug)]
@@ -42,37 +61,67 @@ impl CallTree {
         }
     }
 
-    /// The child of a node, made if there is none; `[too deep]` where a limit is reached.
-    pub(crate) fn child(&mut self, paths_left: &mut usize, parent: u32, word: u32) -> u32 {
-        let above = self.tree.nodes()[parent as usize];
-        if above.word == pseudo::TOO_DEEP {
-            return parent;
+    /// The child of a node, made if there is none; where a limit is reached, the function below
+    /// `[too deep]`.
+    pub(crate) fn child(&mut self, room: &mut Room, parent: u32, word: u32) -> u32 {
+        let depth = self.tree.nodes()[parent as usize].depth;
+        // Neither is there a path below a node that is flat.
+        if depth < MAX_DEPTH && word != pseudo::TOO_DEEP {
+            if let Some(child) = self.tree.find(parent, word) {
+                return child;
+            }
+            if room.paths > 0 {
+                room.paths -= 1;
+                return self.tree.add(parent, word);
+            }
         }
-        if let Some(child) = self.tree.find(parent, word) {
-            return child;
-        }
-        if *paths_left == 0 {
-            return self.tree.child(0, pseudo::TOO_DEEP);
-        }
-        *paths_left -= 1;
-        if above.depth >= MAX_DEPTH {
-            return self.tree.child(parent, pseudo::TOO_DEEP);
-        }
-        self.tree.add(parent, word)
+        self.flat(room, word)
     }
 
-    /// Adds the calls and times of another tree of the same process. Gives the number here
-    /// of each node there.
-    pub(crate) fn absorb(&mut self, paths_left: &mut usize, other: &Self) -> Vec<u32> {
-        let mut numbers: Vec<u32> = Vec::with_capacity(other.tree.nodes().len());
-        for (i, node) in other.tree.nodes().iter().enumerate() {
+    /// The function below `[too deep]`, or that itself.
+    #[cold]
+    fn flat(&mut self, room: &mut Room, word: u32) -> u32 {
+        let too_deep = match self.tree.find(0, pseudo::TOO_DEEP) {
+            Some(there) => there,
+            None => self.tree.add_flat(0, pseudo::TOO_DEEP),
+        };
+        if word == pseudo::TOO_DEEP {
+            return too_deep;
+        }
+        match self.tree.find(too_deep, word) {
+            Some(there) => there,
+            None if room.flat == 0 => too_deep,
+            None => {
+                room.flat -= 1;
+                self.tree.add_flat(too_deep, word)
+            }
+        }
+    }
+
+    /// Adds the calls and times of another tree of the same process, which is to be dropped then:
+    /// there is room for all of it. Gives the number here of each node there.
+    pub(crate) fn absorb(&mut self, room: &mut Room, other: &Self) -> Vec<u32> {
+        let nodes = other.tree.nodes();
+        let flat = nodes.iter().filter(|node| node.depth == FLAT).count();
+        room.paths += nodes.len() - 1 - flat;
+        room.flat += flat.saturating_sub(1);
+        let mut numbers: Vec<u32> = Vec::with_capacity(nodes.len());
+        for (i, node) in nodes.iter().enumerate() {
+            let parent = numbers.get(node.parent as usize).copied().unwrap_or(0);
             let here = match node.word {
                 pseudo::ROOT => 0,
-                word => self.child(paths_left, numbers[node.parent as usize], word),
+                word if node.depth == FLAT => self.flat(room, word),
+                word => self.child(room, parent, word),
             };
             self.count(here, other.calls(i as u32), node.time);
             numbers.push(here);
         }
         numbers
+    }
+
+    /// Calls counted by function alone.
+    pub(crate) fn flat_calls(&self) -> u64 {
+        let flat = self.tree.nodes().iter().zip(0..).filter(|(node, _)| node.depth == FLAT);
+        flat.map(|(_, number)| self.calls(number)).fold(0, u64::saturating_add)
     }
 }

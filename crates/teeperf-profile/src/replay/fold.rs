@@ -114,9 +114,7 @@ fn move_to_group(threads: &mut Threads, key: ThreadKey) -> Option<(usize, (usize
         trees.len() - 1
     });
     threads.groups.figures.entry(to).or_default();
-    let paths_left = &mut threads.shared.paths_left;
-    let numbers = trees[to].as_mut()?.absorb(paths_left, &old);
-    *paths_left += old.tree.nodes().len() - 1;
+    let numbers = trees[to].as_mut()?.absorb(&mut threads.shared.room, &old);
     state.tree = to;
     state.stack.renumber(&numbers);
     threads.free_trees.push(from);

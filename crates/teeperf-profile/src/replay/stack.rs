@@ -1,18 +1,22 @@
 //! The frames that are open, as a node of the thread's tree: the frames are the path to
-//! its root. Frames that were not recorded, or lie beyond the limits, are runs: one node
-//! that stands for many frames. So a stack costs a few bytes however deep it is, and no
-//! operation costs more than the frames it closes, whatever the recording says.
+//! its root. Frames that were not recorded are runs: one node that stands for many frames. So
+//! are frames beyond the limits, whose nodes tell no path: one run for each, and one for all
+//! where those are many. So a stack costs a few bytes however deep it is, and no operation costs
+//! more than the frames it closes, whatever the recording says.
 
 use std::collections::HashMap;
 
-use super::tree::{Tree, pseudo};
+use super::tree::{FLAT, Node, Tree, pseudo};
 
 /// Deepest stack whose frames are told apart. A frame takes more than 16 bytes, so the usual 8 MiB
-/// hold half a million; a thread may be given more. Frames above are one run, `[too deep]`.
+/// hold half a million; a thread may be given more. Frames above stand below `[too deep]`.
 pub(crate) const MAX_DEPTH: u32 = 1 << 23;
 
 /// Frames looked at for a return before the frames of the stack are counted by function.
 const SEARCH: u64 = 64;
+
+/// Runs of a stack, at most, that are told apart where nodes tell no path.
+const MOST_FLAT: usize = 1 << 14;
 
 /// So many frames as one node.
 #[derive(Clone, Copy, Debug)]
@@ -27,11 +31,13 @@ struct Run {
 pub(crate) struct Stack {
     top: u32,
     depth: u64,
-    /// The runs on the path, lowest first. A node whose word is a run's has one.
+    /// The runs on the path, lowest first. A node that [`is_run`] has one.
     runs: Vec<Run>,
+    /// Runs of frames that are not known.
+    nameless: usize,
     /// Open frames by word, kept up once a search was long: tells in a moment that a return
     /// belongs to none.
-    open: Option<HashMap<u32, u32>>,
+    open: Option<HashMap<u32, u64>>,
 }
 
 /// What came of a return.
@@ -48,8 +54,15 @@ pub(crate) enum Returned {
     Unopened,
 }
 
-fn is_run(word: u32) -> bool {
+/// Whether this is the word of frames that are not known, which any return may close.
+pub(super) fn is_nameless(word: u32) -> bool {
     word == pseudo::UNKNOWN || word == pseudo::TOO_DEEP
+}
+
+/// Whether frames of this node are a run on a stack.
+pub(super) fn is_run(tree: &Tree, node: u32) -> bool {
+    let node = &tree.nodes()[node as usize];
+    node.word == pseudo::UNKNOWN || node.depth == FLAT
 }
 
 impl Stack {
@@ -83,11 +96,24 @@ impl Stack {
         if frames == 0 {
             return;
         }
+        debug_assert!(is_run(tree, node));
+        let crowded = self.runs.len() >= MOST_FLAT && self.top != node;
+        let node = match tree.nodes()[node as usize] {
+            flat if crowded && flat.depth == FLAT && flat.word != pseudo::TOO_DEEP => flat.parent,
+            _ => node,
+        };
+        let word = tree.nodes()[node as usize].word;
         self.depth = self.depth.saturating_add(frames);
+        if let Some(open) = &mut self.open
+            && !is_nameless(word)
+        {
+            let count = open.entry(word).or_default();
+            *count = count.saturating_add(frames);
+        }
         match self.runs.last_mut() {
             Some(run) if self.top == node => run.frames = run.frames.saturating_add(frames),
             _ => {
-                debug_assert!(is_run(tree.nodes()[node as usize].word));
+                self.nameless += usize::from(is_nameless(word));
                 self.runs.push(Run { frames, below: self.top });
                 self.top = node;
             }
@@ -100,7 +126,7 @@ impl Stack {
             return Returned::Unopened;
         }
         let node = &tree.nodes()[self.top as usize];
-        if is_run(node.word) || node.word | 1 == word {
+        if is_nameless(node.word) || node.word | 1 == word {
             self.pop(tree, 1);
             return Returned::Closed { above: 0 };
         }
@@ -131,28 +157,31 @@ impl Stack {
         let short = frames - left;
         self.depth -= left;
         while left > 0 {
-            let node = &tree.nodes()[self.top as usize];
-            if is_run(node.word)
+            let node = self.top;
+            let Node { word, parent, .. } = tree.nodes()[node as usize];
+            let closed = if is_run(tree, node)
                 && let Some(run) = self.runs.last_mut()
             {
                 let closed = run.frames.min(left);
                 run.frames -= closed;
-                left -= closed;
                 if run.frames == 0 {
                     self.top = run.below;
+                    self.nameless -= usize::from(is_nameless(word));
                     self.runs.pop();
                 }
+                closed
             } else {
-                if let Some(open) = &mut self.open
-                    && let Some(count) = open.get_mut(&node.word)
-                {
-                    *count -= 1;
-                    if *count == 0 {
-                        open.remove(&node.word);
-                    }
+                self.top = parent;
+                1
+            };
+            left -= closed;
+            if let Some(open) = &mut self.open
+                && let Some(count) = open.get_mut(&word)
+            {
+                *count = count.saturating_sub(closed);
+                if *count == 0 {
+                    open.remove(&word);
                 }
-                self.top = node.parent;
-                left -= 1;
             }
         }
         short
@@ -167,22 +196,19 @@ impl Stack {
         while above < self.depth {
             if near && above > SEARCH {
                 near = false;
-                if !self.is_open(tree, word) && (!or_run || runs == 0) {
+                if !self.is_open(tree, word) && (!or_run || self.nameless == 0) {
                     return None;
                 }
             }
             let node = &tree.nodes()[at as usize];
-            if is_run(node.word) && runs > 0 {
-                if or_run {
-                    return Some(above);
-                }
+            if node.word == word || or_run && is_nameless(node.word) {
+                return Some(above);
+            }
+            if is_run(tree, at) && runs > 0 {
                 runs -= 1;
                 above += self.runs[runs].frames;
                 at = self.runs[runs].below;
             } else {
-                if node.word == word {
-                    return Some(above);
-                }
                 above += 1;
                 at = node.parent;
             }
@@ -191,25 +217,18 @@ impl Stack {
     }
 
     fn is_open(&mut self, tree: &Tree, word: u32) -> bool {
-        let open = self.open.get_or_insert_with(|| {
-            let mut open: HashMap<u32, u32> = HashMap::new();
-            let mut runs = self.runs.iter().rev();
-            let mut at = self.top;
-            loop {
-                let node = &tree.nodes()[at as usize];
-                if is_run(node.word) {
-                    let Some(run) = runs.next() else { break };
-                    at = run.below;
-                } else if node.word == pseudo::ROOT {
-                    break;
-                } else {
-                    *open.entry(node.word).or_default() += 1;
-                    at = node.parent;
-                }
-            }
-            open
-        });
-        open.contains_key(&word)
+        let open = self.open.take().unwrap_or_else(|| self.count_open(tree));
+        self.open.insert(open).contains_key(&word)
+    }
+
+    /// Open frames by word.
+    fn count_open(&self, tree: &Tree) -> HashMap<u32, u64> {
+        let mut open: HashMap<u32, u64> = HashMap::new();
+        for (word, frames) in self.frames(tree).filter(|&(word, _)| !is_nameless(word)) {
+            let count = open.entry(word).or_default();
+            *count = count.saturating_add(frames);
+        }
+        open
     }
 
     /// The frames from the top down, as words with how many frames each stands for.
@@ -221,7 +240,7 @@ impl Stack {
             if node.word == pseudo::ROOT {
                 return None;
             }
-            if is_run(node.word)
+            if is_run(tree, at)
                 && let Some(run) = runs.next()
             {
                 at = run.below;

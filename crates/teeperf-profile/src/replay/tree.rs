@@ -17,7 +17,7 @@ pub(crate) mod pseudo {
     pub(crate) const MAX_FAR: u32 = 1 << 20;
     /// Frames whose calls were not recorded.
     pub(crate) const UNKNOWN: u32 = 0xFF00_0000;
-    /// Frames beyond the limits on depth and on call paths.
+    /// Frames beyond the limits on depth and on call paths; below it functions stand flat.
     pub(crate) const TOO_DEEP: u32 = 0xFF00_0002;
     /// No frame: the ground under a stack. No return word ends it.
     pub(crate) const ROOT: u32 = 0xFFFF_FFFE;
@@ -39,9 +39,13 @@ pub(crate) struct Node {
     pub(crate) time: u64,
     /// Times called.
     pub(crate) calls: u32,
-    /// Frames from the root, which has none.
+    /// Frames from the root, which has none; [`FLAT`] where it is not told.
     pub(crate) depth: u32,
 }
+
+/// Depth of nodes that tell no call path: `[too deep]`, and a function below it, by whomever it
+/// was called.
+pub(crate) const FLAT: u32 = u32::MAX;
 
 /// Children looked at one by one before the index is asked.
 const WALK: u32 = 12;
@@ -171,10 +175,17 @@ impl Tree {
             sibling: above.child,
             time: 0,
             calls: 0,
-            depth: above.depth + 1,
+            depth: above.depth.saturating_add(1),
         };
         above.child = new;
         self.nodes.push(node);
+        new
+    }
+
+    /// As [`Tree::add`]; the child tells no call path.
+    pub(crate) fn add_flat(&mut self, parent: u32, word: u32) -> u32 {
+        let new = self.add(parent, word);
+        self.nodes[new as usize].depth = FLAT;
         new
     }
 

@@ -9,7 +9,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use teeperf_profile::model::Profile;
 use teeperf_profile::selection::Selection;
-use teeperf_profile::{Options, Recording};
+use teeperf_profile::{MAX_PATHS, Options, Recording};
 use teeperf_view::style::Style;
 
 /// A recording, and what of it is shown.
@@ -30,13 +30,21 @@ pub(crate) struct Arguments {
     /// Leave the cost of the hooks in the times
     #[arg(long)]
     keep_hook_cost: bool,
+    /// Most call paths to tell apart, at some 150 bytes of memory each; calls on later ones are
+    /// counted by function
+    #[arg(long, value_name = "N", default_value_t = MAX_PATHS, hide_short_help = true)]
+    most_paths: usize,
 }
 
 impl Arguments {
     /// Reads the recording; the part of its profile that was asked for.
     pub(crate) fn profile(&self) -> Result<Profile> {
         let path = recordings::named_or_newest(self.recording.as_deref())?;
-        let mut options = Options { keep_hook_cost: self.keep_hook_cost, ..Options::default() };
+        let mut options = Options {
+            keep_hook_cost: self.keep_hook_cost,
+            most_paths: self.most_paths,
+            ..Options::default()
+        };
         let profile = Recording::open(path)?.replay(&mut options)?;
         let selection = self.selection();
         if selection.is_all() {
