@@ -1,11 +1,12 @@
 //! `cargo xtask test`: everything that must hold before a change lands. Every cargo step
 //! builds the same profile with the same features, so that nothing is compiled twice.
 
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::Result;
 
-use crate::commands::{self, cargo, root, works};
+use crate::commands::{self, cargo, root, target, works};
 use crate::steps::{Outcome, Steps};
 
 /// How long each fuzz target runs.
@@ -35,6 +36,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         steps.run("documentation tests", || passed(cargo().args(["test", "--workspace", "--doc"])));
         steps.run("page in a browser", browser);
         steps.run("words, packets and the runtime's core under Miri", miri);
+        steps.run("chunks changing hands under ThreadSanitizer", thread_sanitizer);
         steps.run("fuzz targets, for a short time", || crate::fuzz::all(FUZZ_SECONDS, &[]));
     }
     steps.finish()
@@ -80,6 +82,25 @@ fn miri() -> Result<Outcome> {
         commands::run(&mut miri)?;
     }
     Ok(Outcome::Passed)
+}
+
+/// Data races where Miri is too slow to go round often. The standard library is built anew with the
+/// sanitizer: it would see races in one that was not.
+fn thread_sanitizer() -> Result<Outcome> {
+    let sysroot = Command::new("rustc").args(["+nightly", "--print", "sysroot"]).output();
+    let sources = sysroot.ok().filter(|output| output.status.success()).is_some_and(|output| {
+        let sysroot = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        Path::new(&sysroot).join("lib/rustlib/src/rust/library").is_dir()
+    });
+    if !sources {
+        return Ok(Outcome::Skipped("a nightly compiler with rust-src is not installed".into()));
+    }
+    let mut test = Command::new("cargo");
+    test.args(["+nightly", "test", "-Zbuild-std", "--target", "x86_64-unknown-linux-gnu"]);
+    test.args(["-p", "teeperf-rt", "--lib", "pool"]).current_dir(root());
+    // A folder of its own: with other flags cargo would build everything there anew each time.
+    test.arg("--target-dir").arg(target()?.join("thread-sanitizer"));
+    passed(test.env("RUSTFLAGS", "-Zsanitizer=thread"))
 }
 
 /// The reader written from docs/format.md alone, under `TEEPERF_PYTHON` where that is set.

@@ -9,7 +9,7 @@ use crate::pool::{self, Taken};
 use crate::process::{self, Life};
 use crate::thread::{Losses, State, Thread};
 use crate::writer::{self, Places};
-use core::sync::atomic::Ordering::{Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 use teeperf_wire::shared::{ClockKind, OnFull, STALL_NS, chunk, state};
 use teeperf_wire::word::{self, gap};
@@ -151,7 +151,8 @@ fn wait(thread: &Thread, large: bool) -> Option<Taken> {
     let mut since = platform::monotonic_ns();
     while !clock::is_stopped() && process::life() == Life::On {
         let wake = pool::wake_word()?;
-        let before = wake.load(Relaxed);
+        // What was freed before it moved to this is seen below.
+        let before = wake.load(Acquire);
         if let Some(taken) = pool::take(large, start_of_search(thread)) {
             return Some(taken);
         }

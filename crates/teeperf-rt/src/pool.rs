@@ -6,8 +6,8 @@
 
 use crate::platform;
 use crate::process;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, fence};
 use teeperf_wire::shared::{MAGIC, segment, state};
 
 /// Where the mapped segments are. A segment counts when its address is set, which is last.
@@ -163,11 +163,19 @@ fn map_next() -> bool {
     is_new
 }
 
-/// Tells the recorder that a thread found nothing free.
+/// Tells the recorder that a thread found nothing free. A thread that means to sleep looks once more
+/// behind this.
 pub(crate) fn want() {
     if let Some(wanted) = first_page(segment::WANTED) {
-        wanted.fetch_add(1, Relaxed);
+        count_wanted(wanted);
     }
+}
+
+/// Against a recorder that frees a chunk, then looks at the count: either it sees this, or the
+/// thread sees what was freed before it looked.
+fn count_wanted(wanted: &AtomicU32) {
+    wanted.fetch_add(1, Relaxed);
+    fence(SeqCst);
 }
 
 /// Counts events of the thread with this serial that are left out, or takes off what was said of
@@ -199,6 +207,28 @@ mod tests {
     use super::*;
     use core::sync::atomic::AtomicBool;
     use teeperf_wire::shared::chunk;
+
+    /// A thread that found nothing free is seen by a recorder that has just freed a chunk, unless it
+    /// finds that chunk.
+    #[test]
+    fn who_wants_a_chunk_is_seen_or_sees_it() {
+        const ROUNDS: usize = if cfg!(miri) { 100 } else { 1000 };
+        for round in 0..ROUNDS {
+            let (wanted, state) = (AtomicU32::new(0), AtomicU32::new(state::TAKEN));
+            let (finds, sees) = std::thread::scope(|scope| {
+                let thread = scope.spawn(|| {
+                    count_wanted(&wanted);
+                    state.load(Relaxed) == state::FREE
+                });
+                // As the recorder does: `give_back`, then `wanted`.
+                state.store(state::FREE, Release);
+                fence(SeqCst);
+                let sees = wanted.load(SeqCst) > 0;
+                (thread.join().unwrap(), sees)
+            });
+            assert!(finds || sees, "round {round}");
+        }
+    }
 
     /// Four threads take, write, check and hand over; a fifth checks, zeroes and frees. Whoever has a
     /// chunk has it alone: words are written as if nobody else could, so that Miri finds a change of
