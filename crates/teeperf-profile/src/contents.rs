@@ -74,6 +74,7 @@ pub struct Start {
     pub hook_cost_ps: Option<[u64; 8]>,
     /// Of a call and its return; picoseconds.
     pub least_cost_ps: u64,
+    pub ordered: u64,
 }
 
 /// [`teeperf_wire::body::process`].
@@ -254,6 +255,7 @@ fn start<'a>(fields: impl Iterator<Item = Field<'a>>) -> Start {
             tag::ON_FULL => out.on_full = number(&field),
             tag::DIRECTORY => out.directory = text(&field),
             tag::LEAST_COST_PS => out.least_cost_ps = number(&field),
+            tag::ORDERED => out.ordered = number(&field),
             tag::HOOK_COST_PS => out.hook_cost_ps = eight_numbers(field.value),
             _ => {}
         }

@@ -230,6 +230,7 @@ impl Gathered {
             processors: start.processors.try_into().unwrap_or(u32::MAX),
             clock: match u32::try_from(start.clock).ok().and_then(ClockKind::from_u32) {
                 Some(ClockKind::Tick) => "tick".into(),
+                Some(ClockKind::Cycle) if start.ordered == 1 => "ordered".into(),
                 Some(ClockKind::Cycle) => "cycle".into(),
                 None => String::new(),
             },

@@ -128,11 +128,11 @@ pub struct Info {
     pub processor: String,
     /// Processors the program could use.
     pub processors: u32,
-    /// `tick` or `cycle`.
+    /// `tick`, `cycle` or `ordered`.
     pub clock: String,
     /// Why that clock.
     pub clock_reason: String,
-    /// Mean time between ticks, nanoseconds, 0 for `cycle`: a call shorter than ten of
+    /// Mean time between ticks, nanoseconds, 0 where none ticks: a call shorter than ten of
     /// them cannot be timed alone.
     pub period_ns: f64,
     /// When it began, nanoseconds since 1970 UTC.

@@ -38,6 +38,7 @@ pub(crate) fn payload(
         .number(start::PROCESSORS, machine.processors)
         .number(start::ON_FULL, options.on_full as u64)
         .bytes(start::DIRECTORY, directory.as_os_str().as_bytes());
+    let payload = if chosen.is_ordered { payload.number(start::ORDERED, 1) } else { payload };
     let payload = match hook_cost {
         Some(cost) => payload
             .bytes(start::HOOK_COST_PS, &cost.hook_ps.map(u64::to_le_bytes).concat())

@@ -182,6 +182,7 @@ impl Dump {
 fn start_text(start: &Start) -> String {
     let clock = match start.clock {
         1 => "tick".into(),
+        2 if start.ordered == 1 => "ordered".into(),
         2 => "cycle".into(),
         other => other.to_string(),
     };

@@ -47,6 +47,8 @@ pub mod start {
     /// processor room for other work, picoseconds; half of it in the caller's time, half in the
     /// callee's.
     pub const LEAST_COST_PS: u16 = 18;
+    /// 1: each reading of the `cycle` clock waited for all work before it. 0 where it is missing.
+    pub const ORDERED: u16 = 19;
 }
 
 /// [`crate::packet::kind::PROCESS`].

@@ -163,7 +163,7 @@ fn tables_have_the_numbers_of_the_code() {
     assert_eq!(types, named!(kind: START PROCESS CHUNK SYMBOLS THREAD PROCESS_END NOTICE END LOSS));
     let tags = named!(start: VERSION WRITER CLOCK HZ PERIOD CLOCK_REASON CLOCK_START WALL_NS
         ARGUMENT HOST SYSTEM MACHINE PROCESSOR PROCESSORS ON_FULL DIRECTORY HOOK_COST_PS
-        LEAST_COST_PS);
+        LEAST_COST_PS ORDERED);
     assert_eq!(rows("### START"), tags);
     let tags = named!(process: ID PID PARENT_PID EXECUTABLE ARGUMENT TIME EXEC_OF);
     assert_eq!(rows("### PROCESS"), tags);

@@ -35,6 +35,7 @@ fn every_clock_gives_the_same_counts() {
         let recorded = shop.record(&["--clock", clock], &program, &["3000"], 0);
         assert_calls(&recorded.outcome.told(), &recorded.report);
         recorded.report.expect_whole();
+        assert_eq!(recorded.report.clock, clock);
     }
 }
 

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Report {
     /// Calls by function; functions of one name in several modules together.
     pub(crate) calls: BTreeMap<String, u64>,
+    /// Name of the clock.
+    pub(crate) clock: String,
     /// Exit status of the command, as recorded.
     pub(crate) exit_status: Option<i64>,
     /// Signal that ended it, as recorded.
@@ -36,6 +38,7 @@ impl Report {
         let json = json(recording, &[]);
         let mut report = Self {
             calls: BTreeMap::new(),
+            clock: json["info"]["clock"].as_str().unwrap_or_default().to_owned(),
             exit_status: json["info"]["exit_status"].as_i64(),
             signal: json["info"]["signal"].as_i64(),
             warnings: Vec::new(),
