@@ -18,56 +18,60 @@ use teeperf_record::{Choice, ClockCost, Options, Output, Recorder};
 /// Measurements that are kept.
 const MOST: usize = 8;
 
+/// What was measured of a call and its return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Measured {
+    /// Picoseconds with caches and predictors hot, then cold.
+    hot_ps: u64,
+    cold_ps: u64,
+    /// Picoseconds that are added even to work that leaves the processor room for other work.
+    least_ps: u64,
+    /// Of all that, what falls into the callee's time: parts in a million.
+    callee_ppm: u64,
+}
+
+impl Measured {
+    /// The hooks of a call and of a return are the same code but for one bit, so each costs half.
+    fn cost(self) -> ClockCost {
+        let split = |cost: u64| {
+            let callee = (u128::from(cost) * u128::from(self.callee_ppm) / 2_000_000) as u64;
+            let caller = (cost / 2).saturating_sub(callee);
+            [caller, callee, callee, caller]
+        };
+        let ([a, b, c, d], [e, f, g, h]) = (split(self.hot_ps), split(self.cold_ps));
+        ClockCost { hook_ps: [a, b, c, d, e, f, g, h], least_ps: self.least_ps }
+    }
+}
+
 /// The cost under a clock, as measured now, which takes a tenth of a second.
 pub(crate) fn hook_cost(bundle: &Bundle, clock: Choice) -> Result<ClockCost> {
     let kept = bundle::folder()?.join(format!("hook-cost-{clock:?}").to_lowercase());
     let boot = boot();
-    let mut costs = parse(&std::fs::read_to_string(&kept).unwrap_or_default(), &boot);
-    match measure(bundle, clock) {
-        Ok(cost) => {
-            costs.push(cost);
+    let mut all = parse(&std::fs::read_to_string(&kept).unwrap_or_default(), &boot);
+    let measured = match measure(bundle, clock) {
+        Ok(measured) => {
+            all.push(measured);
             // Not kept, it is missing from the next comparison.
-            let _ = bundle::write_atomically(&kept, print(&costs, &boot).as_bytes(), 0o600);
-            Ok(believed(cost, costs))
+            let _ = bundle::write_atomically(&kept, print(&all, &boot).as_bytes(), 0o600);
+            believed(measured, &all)
         }
-        Err(error) => costs.pop().ok_or(error),
-    }
+        Err(error) => all.pop().ok_or(error)?,
+    };
+    Ok(measured.cost())
 }
 
 /// What was measured now, if it is within twice and half of the median; else that. How it is shared
 /// does not change with the processor's state, so there the median counts.
-fn believed(now: ClockCost, mut all: Vec<ClockCost>) -> ClockCost {
-    let median = |all: &[ClockCost]| all.get(all.len().saturating_sub(1) / 2).copied();
-    all.sort_unstable_by(|a, b| callee_part(a).total_cmp(&callee_part(b)));
-    let part = median(&all).map_or(0.5, |cost| callee_part(&cost));
-    all.sort_unstable_by_key(hot);
-    let median = median(&all).unwrap_or(now);
-    let is_alike = hot(&now) <= 2 * hot(&median) && hot(&median) <= 2 * hot(&now);
-    let cost = if is_alike { now } else { median };
-    let (hot, cold) = cost.hook_ps.split_at(4);
-    shared([hot.iter().sum(), cold.iter().sum()], cost.least_ps, part)
-}
-
-/// Costs of a call and its return, hot and cold; the hooks of the two are the same code but for one
-/// bit, so each costs half.
-fn shared(costs: [u64; 2], least_ps: u64, callee_part: f64) -> ClockCost {
-    let split = |cost: u64| {
-        let callee = (cost as f64 / 2.0 * callee_part) as u64;
-        let caller = (cost / 2).saturating_sub(callee);
-        [caller, callee, callee, caller]
+fn believed(now: Measured, all: &[Measured]) -> Measured {
+    let median_by = |key: fn(&Measured) -> u64| {
+        let mut all = all.to_vec();
+        all.sort_unstable_by_key(key);
+        all.get(all.len().saturating_sub(1) / 2).copied().unwrap_or(now)
     };
-    let ([a, b, c, d], [e, f, g, h]) = (split(costs[0]), split(costs[1]));
-    ClockCost { hook_ps: [a, b, c, d, e, f, g, h], least_ps }
-}
-
-/// The callee's part of a call and its return.
-fn callee_part(cost: &ClockCost) -> f64 {
-    if hot(cost) == 0 { 0.5 } else { (cost.hook_ps[1] + cost.hook_ps[2]) as f64 / hot(cost) as f64 }
-}
-
-/// Picoseconds of a call and its return.
-fn hot(cost: &ClockCost) -> u64 {
-    cost.hook_ps[..4].iter().sum()
+    let median = median_by(|measured| measured.hot_ps);
+    let is_alike = now.hot_ps <= 2 * median.hot_ps && median.hot_ps <= 2 * now.hot_ps;
+    let callee_ppm = median_by(|measured| measured.callee_ppm).callee_ppm;
+    Measured { callee_ppm, ..if is_alike { now } else { median } }
 }
 
 /// Tells one start of the machine from another; frequencies and neighbours change with it.
@@ -76,30 +80,31 @@ fn boot() -> String {
 }
 
 /// A line that names the start of the machine, and one for each of the last measurements.
-fn print(costs: &[ClockCost], boot: &str) -> String {
-    let line = |cost: &ClockCost| -> String {
-        let numbers = cost.hook_ps.iter().chain([&cost.least_ps]).map(u64::to_string);
-        numbers.collect::<Vec<_>>().join(" ") + "\n"
-    };
-    let last = &costs[costs.len().saturating_sub(MOST)..];
+fn print(all: &[Measured], boot: &str) -> String {
+    let line =
+        |of: &Measured| format!("{} {} {} {}\n", of.hot_ps, of.cold_ps, of.least_ps, of.callee_ppm);
+    let last = &all[all.len().saturating_sub(MOST)..];
     format!("{boot}\n{}", last.iter().map(line).collect::<String>())
 }
 
 /// Measurements of this start of the machine. A line that is cut off is none.
-fn parse(text: &str, boot: &str) -> Vec<ClockCost> {
+fn parse(text: &str, boot: &str) -> Vec<Measured> {
     let Some(lines) = text.strip_prefix(boot).and_then(|rest| rest.strip_prefix('\n')) else {
         return Vec::new();
     };
-    let line = |line: &str| -> Option<ClockCost> {
-        let numbers = line.strip_suffix('\n')?.split(' ').map(|number| number.parse().ok());
-        let numbers: [u64; 9] = numbers.collect::<Option<Vec<_>>>()?.try_into().ok()?;
-        let [hook_ps @ .., least_ps] = numbers;
-        Some(ClockCost { hook_ps, least_ps })
+    let line = |line: &str| -> Option<Measured> {
+        // Of a time that no clock can tell, twice is still a number.
+        let number = |text: &str| text.parse().ok().filter(|&number: &u64| number < 1 << 60);
+        let numbers = line.strip_suffix('\n')?.split(' ').map(number);
+        let [hot_ps, cold_ps, least_ps, callee_ppm] =
+            numbers.collect::<Option<Vec<_>>>()?.try_into().ok()?;
+        let measured = Measured { hot_ps, cold_ps, least_ps, callee_ppm };
+        (callee_ppm <= 1_000_000).then_some(measured)
     };
     lines.split_inclusive('\n').filter_map(line).take(MOST).collect()
 }
 
-fn measure(bundle: &Bundle, clock: Choice) -> Result<ClockCost> {
+fn measure(bundle: &Bundle, clock: Choice) -> Result<Measured> {
     // What counts is the program's own clock. A counter also says where the time was charged; so
     // few ticks would not.
     let recording = (clock != Choice::Tick).then(Kept::default);
@@ -121,7 +126,7 @@ fn measure(bundle: &Bundle, clock: Choice) -> Result<ClockCost> {
     // The hooks of a call and of a return look at the tick at the same place: with the tick, what
     // lies before it has half of the cost, and what lies behind it the other.
     let part = recording.map_or(Ok(0.5), |recording| charged_to_callee(&recording.take()));
-    costs(&times, part.context(unknown)?).context(unknown)
+    measured(&times, part.context(unknown)?).context(unknown)
 }
 
 /// Which part of the time of calls without work was charged to the callee.
@@ -160,14 +165,18 @@ impl Write for Kept {
 }
 
 /// From what the program wrote, and the callee's part of it all.
-fn costs(times: &str, callee_part: f64) -> Option<ClockCost> {
+fn measured(times: &str, callee_part: f64) -> Option<Measured> {
     let cost = |name: &str| -> Option<u64> {
         times.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?.parse().ok()
     };
-    let hot = cost("hot")?;
-    // Caches that are cold make nothing faster; what says so is noise.
-    let cold = cost("cold")?.max(hot);
-    Some(shared([hot, cold], cost("least")?.min(hot), callee_part))
+    let hot_ps = cost("hot")?;
+    Some(Measured {
+        hot_ps,
+        // Caches that are cold make nothing faster; what says so is noise.
+        cold_ps: cost("cold")?.max(hot_ps),
+        least_ps: cost("least")?.min(hot_ps),
+        callee_ppm: (callee_part * 1e6) as u64,
+    })
 }
 
 /// Where the program writes its times: standard output is not ours. The program inherits it.
@@ -199,29 +208,29 @@ impl Told {
 mod tests {
     use super::*;
 
-    fn cost(hot: u64) -> ClockCost {
-        let quarter = hot / 4;
-        ClockCost { hook_ps: [quarter, quarter, quarter, quarter, 5, 6, 7, 8], least_ps: 9 }
+    fn taking(hot_ps: u64) -> Measured {
+        Measured { hot_ps, cold_ps: 26, least_ps: 9, callee_ppm: 500_000 }
     }
 
     #[test]
     fn costs_are_kept_for_one_start_of_the_machine() {
-        let costs = [cost(4_000), cost(8_000)];
-        let text = print(&costs, "boot");
-        assert_eq!(parse(&text, "boot"), costs);
+        let all = [taking(4_000), taking(8_000)];
+        let text = print(&all, "boot");
+        assert_eq!(parse(&text, "boot"), all);
         assert_eq!(parse(&text, "another"), []);
         for cut in 0..text.len() {
             let left = parse(&text[..cut], "boot");
-            assert!(left.len() < 2 && left == costs[..left.len()], "{left:?}");
+            assert!(left.len() < 2 && left == all[..left.len()], "{left:?}");
         }
-        assert_eq!(parse("boot\n1 2 3\n1 2 3 4 5 6 7 8 x\n", "boot"), []);
+        let no_measurements = format!("boot\n1 2 3\n1 2 3 x\n{} 2 3 4\n1 2 3 1000001\n", u64::MAX);
+        assert_eq!(parse(&no_measurements, "boot"), []);
     }
 
     #[test]
     fn a_measurement_unlike_the_others_is_not_believed() {
         let believed = |now: u64, others: &[u64]| {
-            let all = others.iter().chain([&now]).map(|&hot| cost(hot)).collect();
-            hot(&super::believed(cost(now), all))
+            let all: Vec<_> = others.iter().chain([&now]).map(|&hot| taking(hot)).collect();
+            super::believed(taking(now), &all).hot_ps
         };
         assert_eq!(believed(4_000, &[]), 4_000);
         assert_eq!(believed(8_000, &[4_000, 4_400]), 8_000);
@@ -232,14 +241,25 @@ mod tests {
     }
 
     #[test]
+    fn how_the_cost_is_shared_is_the_median_in_any_case() {
+        let all =
+            [100_000, 300_000, 700_000].map(|callee_ppm| Measured { callee_ppm, ..taking(4_000) });
+        for now in all {
+            assert_eq!(believed(now, &all).callee_ppm, 300_000);
+        }
+    }
+
+    #[test]
     fn the_last_measurements_are_kept() {
-        let costs: Vec<ClockCost> = (1..20).map(|n| cost(4_000 * n)).collect();
-        assert_eq!(parse(&print(&costs, "boot"), "boot"), costs[costs.len() - MOST..]);
+        let all: Vec<Measured> = (1..20).map(|n| taking(4_000 * n)).collect();
+        assert_eq!(parse(&print(&all, "boot"), "boot"), all[all.len() - MOST..]);
     }
 
     #[test]
     fn the_cost_is_what_the_program_says() {
-        let cost = |times| costs(times, 0.25).map(|cost| (cost.hook_ps, cost.least_ps));
+        let cost = |times| {
+            measured(times, 0.25).map(Measured::cost).map(|cost| (cost.hook_ps, cost.least_ps))
+        };
         let hook_ps = [1_500, 500, 500, 1_500, 3_000, 1_000, 1_000, 3_000];
         assert_eq!(cost("hot 4000\ncold 8000\nleast 3000\n"), Some((hook_ps, 3_000)));
         // Noise: hooks that cost less where caches are cold, and less than a part of them.

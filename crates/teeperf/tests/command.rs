@@ -223,6 +223,19 @@ fn a_graph_is_not_drawn_over_something_else() {
     run(teeperf(&folder).args(["flame", "--force", "-o", "precious.c", "program.teeperf"]));
 }
 
+/// Half a page is of no use, and would be taken for something else the next time.
+#[test]
+fn a_graph_that_cannot_be_written_leaves_no_file() {
+    let folder = with_recording();
+    // The page is longer than a file may get there.
+    let line = "trap '' XFSZ; ulimit -f 4; exec \"$0\" flame -o page.html program.teeperf";
+    let mut shell = prepared(Command::new("bash"), &folder);
+    let failed = shell.args(["-c", line, env!("CARGO_BIN_EXE_teeperf")]).output().unwrap();
+    assert!(!failed.status.success());
+    assert!(stderr(&failed).contains("cannot write page.html"), "{}", stderr(&failed));
+    assert!(!folder.path().join("page.html").exists());
+}
+
 #[test]
 fn a_recording_comes_through_a_pipe() {
     let folder = with_program();
