@@ -6,11 +6,14 @@ use crate::recordings;
 use anyhow::{Result, bail};
 use clap::Args;
 use std::io::IsTerminal;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use teeperf_profile::model::Profile;
 use teeperf_profile::selection::Selection;
 use teeperf_profile::{MAX_PATHS, Options, Recording};
 use teeperf_view::style::Style;
+
+const MOST_PATHS: NonZeroUsize = NonZeroUsize::new(MAX_PATHS).expect("there is room for some");
 
 /// A recording, and what of it is shown.
 #[derive(Args, Debug)]
@@ -32,8 +35,8 @@ pub(crate) struct Arguments {
     keep_hook_cost: bool,
     /// Most call paths to tell apart, at some 150 bytes of memory each; calls on later ones are
     /// counted by function
-    #[arg(long, value_name = "N", default_value_t = MAX_PATHS, hide_short_help = true)]
-    most_paths: usize,
+    #[arg(long, value_name = "N", default_value_t = MOST_PATHS, hide_short_help = true)]
+    most_paths: NonZeroUsize,
 }
 
 impl Arguments {
@@ -42,7 +45,7 @@ impl Arguments {
         let path = recordings::named_or_newest(self.recording.as_deref())?;
         let mut options = Options {
             keep_hook_cost: self.keep_hook_cost,
-            most_paths: self.most_paths,
+            most_paths: self.most_paths.get(),
             ..Options::default()
         };
         let profile = Recording::open(path)?.replay(&mut options)?;
