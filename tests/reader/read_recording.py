@@ -39,6 +39,7 @@ class Thread:
         self.stack, self.stack_id = [], 0
         self.marks = {}
         self.now, self.recent, self.debt = now, 0, 0
+        self.whole = now
         self.place = None
         self.events = self.calls = 0
         self.lost = self.lost_words = self.mended = self.unopened = 0
@@ -84,18 +85,27 @@ class Thread:
         else:
             self.outside += units
 
+    def begins_at(self, time):
+        """The time in the header of a piece: it is the present one even if it is earlier."""
+        self.time_is(time)
+        self.now = time
+        self.whole = time
+
+    def stamped(self, time):
+        self.time_is(time)
+        self.whole = time
+
     def time_is(self, time):
         passed = max(0, time - self.now)
-        self.now = time
+        self.now += passed
         left_out = min(passed, self.debt)
         self.debt -= left_out
         self.recent += passed - left_out
         self.charge(passed - left_out)
 
     def low_time_is(self, low):
-        """The time with these low 32 bits, from 2^24 before the last one on."""
-        earliest = self.now - 2**24
-        self.time_is(earliest + (low - earliest) % 2**32)
+        """The time with these low 32 bits whose high ones are those of the last one given whole."""
+        self.time_is(self.whole - self.whole % 2**32 + low)
 
     def settled(self):
         self.recent = self.debt = 0
@@ -236,7 +246,7 @@ class Recording:
         if thread is None:
             thread = self.threads[key] = Thread(*key, header["tid"], header["time"])
         self.note_place(at, thread, header)
-        thread.time_is(header["time"])
+        thread.begins_at(header["time"])
         if header["first"] == 0 and header["stack"] != thread.stack_id:
             self.switch(thread, thread.stack_id, header["stack"])
         try:
@@ -294,7 +304,7 @@ class Recording:
         elif code == 6:
             pass
         elif code == 16:
-            thread.time_is(fmt.join(payload[:2]))
+            thread.stamped(fmt.join(payload[:2]))
         elif code == 17:
             self.gap(thread, argument, payload)
         elif code == 18:

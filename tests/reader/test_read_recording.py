@@ -342,11 +342,18 @@ class Replay(Case):
         self.assertEqual(self.figures(thread), {"0x2200": (1, 0xF0000000, 0xF0000000)})
 
     def test_an_event_whose_writing_a_signal_handler_interrupted(self):
-        # Its counter was read just before the low half began anew, as the stamp behind which
-        # it stands says.
-        thread = self.thread(escape(16, 0, wide(0x200000011)), call(B), 0x11, ret(B), 0x21,
-                             call(A), 0xFFFFFFF1, ret(A), 0x31, time=0x1FFFFFFE1, clock=2)
-        self.assertEqual(self.figures(thread), {"0x2240": (1, 16, 16), "0x2200": (1, 64, 64)})
+        # What passed in the handler, B, is not counted a second time behind it.
+        thread = self.thread(call(B), 0x11, ret(B), 0x80000001, call(A), 0x1, ret(A), 0x80000011,
+                             time=0x100000001, clock=2)
+        self.assertEqual(self.figures(thread),
+                         {"0x2240": (1, 0x7FFFFFF0, 0x7FFFFFF0), "0x2200": (1, 16, 16)})
+
+    def test_a_header_may_tell_an_earlier_time(self):
+        read = read_recording.read(recording(
+            chunk([call(A), 0x11, ret(A), 0x81], time=0x100000001, clock=2),
+            chunk([call(A), 0x51, ret(A), 0x61], time=0x100000041, sequence=2, clock=2), clock=2))
+        [thread] = read["threads"]
+        self.assertEqual(self.figures(thread), {"0x2200": (2, 0x80, 0x80)})
 
     def test_time_between_pieces(self):
         read = read_recording.read(recording(

@@ -7,6 +7,7 @@ use teeperf_wire::word::{self, Word};
 
 use crate::chunks::{ChunkError, Decoder};
 use crate::escape::{self, Escape};
+use crate::replay;
 
 /// A word with what belongs to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub struct Events<'a> {
     first: u32,
     at: usize,
     time: u64,
+    /// Upper half of the time that was last given whole.
+    high: u64,
 }
 
 /// Decodes a chunk's data, which `decoder` keeps, and gives its events.
@@ -55,7 +58,8 @@ pub fn events<'a>(
     data: &[u8],
 ) -> Result<Events<'a>, ChunkError> {
     let (clock, words) = decoder.words(header, data)?;
-    Ok(Events { words, clock, first: header.first, at: 0, time: header.time })
+    let (first, time) = (header.first, header.time);
+    Ok(Events { words, clock, first, at: 0, time, high: replay::high_half(time) })
 }
 
 impl<'a> Iterator for Events<'a> {
@@ -82,9 +86,12 @@ impl<'a> Iterator for Events<'a> {
         };
         match item {
             Some(Item::Escape(Escape::Tick(units))) => {
-                self.time = self.time.wrapping_add(units.into())
+                self.time = self.time.saturating_add(units.into())
             }
-            Some(Item::Escape(Escape::Stamp(time))) => self.time = time,
+            Some(Item::Escape(Escape::Stamp(time))) => {
+                self.time = self.time.max(time);
+                self.high = replay::high_half(time);
+            }
             Some(Item::Escape(Escape::Far { time: Some(low), .. })) => self.step(low),
             _ => {}
         }
@@ -101,6 +108,6 @@ impl<'a> Iterator for Events<'a> {
 
 impl Events<'_> {
     fn step(&mut self, low: u32) {
-        self.time = self.time.wrapping_add_signed(crate::replay::step(self.time, low));
+        self.time = replay::event_time(self.time, self.high, low);
     }
 }

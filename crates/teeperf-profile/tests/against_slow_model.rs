@@ -100,14 +100,14 @@ fn site() -> impl Strategy<Value = u32> {
 fn item(thread: u32) -> impl Strategy<Value = Item> {
     // Stacks of their own: what moves between threads depends on which is read first.
     let stack = move || prop_oneof![1 => Just(0u64), 4 => (1u64..4).prop_map(move |i| u64::from(thread) * 10 + i)];
-    let time = 0u64..5000;
+    let time = prop_oneof![9 => 0u64..5000, 1 => 0xFFFF_F000..0xFFFF_FFFFu64];
     prop_oneof![
         40 => (site(), time.clone()).prop_map(|(site, time)| Item::Call { site, time }),
         40 => (site(), time.clone()).prop_map(|(site, time)| Item::Return { site, time }),
         2 => (1u64..4, time.clone()).prop_map(|(n, time)| Item::FarCall { address: n << 40, time }),
         2 => (1u64..4, time.clone()).prop_map(|(n, time)| Item::FarReturn { address: n << 40, time }),
         8 => (1u32..100).prop_map(Item::Tick),
-        2 => (0u64..9000).prop_map(Item::Stamp),
+        2 => (0u64..9000, 0u64..3).prop_map(|(low, high)| Item::Stamp(low + (high << 32))),
         1 => Just(Item::Hole),
         1 => Just(Item::Pad),
         4 => (0u32..3).prop_map(Item::Mark),

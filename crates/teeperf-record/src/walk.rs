@@ -93,16 +93,17 @@ impl<'a> Iterator for Walk<'a> {
     }
 }
 
-/// Absolute time behind an item, given that before it.
+/// Absolute time behind an item, given that before it: never an earlier one.
 pub(crate) fn time_after(before: u64, item: &Item<'_>) -> u64 {
-    match *item {
+    let time = match *item {
         Item::Event { time: Some(low), .. } => before & !(u32::MAX as u64) | low as u64,
-        Item::Escape { code: code::TICK, arg, .. } => before.wrapping_add(arg as u64),
+        Item::Escape { code: code::TICK, arg, .. } => before.saturating_add(arg as u64),
         Item::Escape { code: code::STAMP, payload: [low, high, ..], .. } => {
             join(&[*low, *high]).unwrap_or(before)
         }
         _ => before,
-    }
+    };
+    time.max(before)
 }
 
 /// Puts [`code::HOLE`] words in place of zeros. A hole where a time word belongs takes the
@@ -230,8 +231,11 @@ mod tests {
     #[test]
     fn a_cycle_has_its_high_half_from_the_stamp_before() {
         let event = |time| Item::Event { word: call(9), time: Some(time) };
-        assert_eq!(time_after(0x5_FFFF_FFF0, &event(0x11)), 0x5_0000_0011);
-        assert_eq!(time_after(0x6_0000_0011, &event(0xFFFF_FFF1)), 0x6_FFFF_FFF1);
+        assert_eq!(time_after(0x5_0000_0001, &event(0x11)), 0x5_0000_0011);
+        assert_eq!(time_after(0x6_0000_0011, &event(0xF000_0001)), 0x6_F000_0001);
+        // Read before a signal handler came in, which wrote later times.
+        assert_eq!(time_after(0x5_FFFF_FFF0, &event(0x11)), 0x5_FFFF_FFF0);
+        assert_eq!(time_after(0x6_0000_0111, &event(0x11)), 0x6_0000_0111);
     }
 
     #[test]

@@ -9,7 +9,8 @@ use crate::module;
 use crate::process::{self, Life};
 use crate::thread::{self, State, Thread};
 use crate::writer::{self, Places};
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::compiler_fence;
 use teeperf_wire::shared::ClockKind;
 use teeperf_wire::word::{self, MAX_ARG, code, gap};
 
@@ -227,6 +228,7 @@ fn write_tick(thread: &Thread, event: Event) -> bool {
         }
     }
     let Some(mut places) = Places::reserve(thread, words.count) else { return false };
+    compiler_fence(SeqCst);
     if thread.sequence.load(Relaxed) != sequence {
         words.words[..of_time].fill(word::escape(code::PAD, 0));
     }
@@ -239,13 +241,15 @@ fn claims_move(thread: &Thread, last: u64, now: u64) -> bool {
     now > last && thread.time.compare_exchange(last, now, Relaxed, Relaxed).is_ok()
 }
 
-/// As for the tick; the counter's high half is stamped when it changed.
+/// As for the tick; the counter's high half is stamped when it changed. A signal handler may come in
+/// behind that look and stamp another: then the event is written anew.
 fn write_cycle(thread: &Thread, event: Event) -> bool {
     let generation = clock::watched().load(Relaxed);
+    let last_high = thread.last_high.load(Relaxed);
     let now = clock::now();
     let high = (now >> 32) as u32;
     let mut words = Words::default();
-    if thread.last_high.load(Relaxed) != high {
+    if last_high != high {
         words.push(word::escape(code::STAMP, 0));
         words.push(word::payload(2));
         words.push_all(&word::split62(now));
@@ -260,6 +264,11 @@ fn write_cycle(thread: &Thread, event: Event) -> bool {
     }
     words.push(now as u32 | 1);
     let Some(mut places) = Places::reserve(thread, words.count) else { return false };
+    compiler_fence(SeqCst);
+    if thread.last_high.load(Relaxed) != last_high {
+        drop(places);
+        return write_cycle(thread, event);
+    }
     places.put_all(words.used());
     thread.last.store(generation, Relaxed);
     thread.last_high.store(high, Relaxed);

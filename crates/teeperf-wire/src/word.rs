@@ -13,9 +13,9 @@
 //! In a chunk of the `cycle` clock ([`crate::shared::ClockKind::Cycle`]) every event word
 //! is followed by one time word: the low 32 bits of the counter with bit 0 set. A
 //! [`code::STAMP`] stands before an event whose high 32 bits are not those of the latest one
-//! or of the chunk's header. Where a signal interrupted a hook, the time of the hook's event
-//! may lie a little before or behind its neighbour's: readers take the time with these low
-//! bits that is at most 2^24 units before the last. Escapes carry no time word. In a chunk of the `tick` clock, time moves by [`Escape::Tick`].
+//! or of the chunk's header. Where a signal interrupted a hook, its event may stand behind those of the
+//! handler with a time before theirs: for readers no time has passed then. Escapes carry no time word.
+//! In a chunk of the `tick` clock, time moves by [`Escape::Tick`].
 //!
 //! A reader that does not know a code can skip it: the code alone says its length.
 

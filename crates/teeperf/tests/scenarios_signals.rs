@@ -30,6 +30,27 @@ fn handlers_during_hooks_lose_nothing_silently() {
     }
 }
 
+/// Guards: time does not go back. A hook that a handler interrupted, between its look at the counter and
+/// the reserving of its place, stands behind the handler's events with an earlier time.
+#[test]
+fn the_time_of_a_long_handler_is_counted_once() {
+    let shop = Workshop::new();
+    let program = shop.build("late.c", Compiler::Gcc, &["-O2"]);
+    for (clock, rounds) in [("tick", "40000000"), ("cycle", "8000000"), ("ordered", "8000000")] {
+        let recorded = shop.record(&["--clock", clock], &program, &[rounds], 0);
+        let report = &recorded.report;
+        let (main, duration) = report.total_and_duration("main");
+        assert!(main <= 1.01 * duration, "{clock}: {main} ns in main, {duration} ns in all");
+        let (handlers, _) = report.total_and_duration("handler");
+        let slept = 10e6 * report.calls["handler"] as f64;
+        assert!(slept > 20e6, "{clock}: hardly any signal came");
+        assert!(
+            handlers > 0.95 * slept,
+            "{clock}: {handlers} ns in handlers that slept {slept} ns"
+        );
+    }
+}
+
 /// Guards: chunks are read up to the first zero, whoever wrote them is gone. Every end leaves
 /// all calls, and ten open frames of `ends` and main.
 #[test]

@@ -15,7 +15,7 @@ use teeperf_wire::shared::ClockKind;
 use teeperf_wire::word::{ESCAPE_BASE, call};
 
 use super::VFORK_MARK;
-use super::summarise::{State, step};
+use super::summarise::{State, event_time, high_half};
 use super::summary::{Mark, Op, Window};
 use super::tree::pseudo;
 use crate::escape::{self, Escape, Module};
@@ -75,7 +75,7 @@ impl State {
 
     /// Time of an event at word `at`, of which only the low half is known.
     fn low_time_is(&mut self, low: u32, at: usize) {
-        self.time_is(self.now.wrapping_add_signed(step(self.now, low)), at, at);
+        self.time_is(event_time(self.now, self.high, low), at, at);
     }
 
     /// A call, or a return.
@@ -118,9 +118,12 @@ impl State {
     fn escape(&mut self, escape: Escape<'_>, at: usize, next: usize) {
         match escape {
             Escape::Tick(units) => {
-                return self.time_is(self.now.wrapping_add(units.into()), at, next);
+                return self.time_is(self.now.saturating_add(units.into()), at, next);
             }
-            Escape::Stamp(time) => return self.time_is(time, at, next),
+            Escape::Stamp(time) => {
+                self.high = high_half(time);
+                return self.time_is(time, at, next);
+            }
             Escape::Jump(key) => return self.jump(key, at, next),
             Escape::VforkEnd => return self.jump(VFORK_MARK, at, next),
             Escape::Catch(site) => return self.catch(call(site), at, next),

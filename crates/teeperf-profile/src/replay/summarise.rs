@@ -31,8 +31,10 @@ pub(super) struct State {
     pub(super) at: u32,
     /// Root of `at`.
     pub(super) root: u32,
-    /// Time of the last time word, clock units.
+    /// Latest time so far, clock units.
     pub(super) now: u64,
+    /// Upper half of the time that was last given whole; the lower is 0.
+    pub(super) high: u64,
     /// Id of the stack we are on; nothing when a jump may have changed it.
     pub(super) stack: Option<u64>,
     /// Clock units since the last event, as far as `quiet_to` says so.
@@ -103,6 +105,7 @@ impl State {
             at: 0,
             root: 0,
             now: 0,
+            high: 0,
             stack: None,
             recent: 0,
             lead: 0,
@@ -171,6 +174,8 @@ impl State {
                 });
             }
             self.time_is(header.time, 0, 0);
+            // As for the chunk that begins a summary.
+            self.now = header.time;
             if let Some(stack) = stack
                 && self.stack != Some(stack)
             {
@@ -186,6 +191,7 @@ impl State {
             self.stack = stack;
             self.now = header.time;
         }
+        self.high = high_half(header.time);
         self.summary.last_place = Place {
             sequence: header.sequence,
             word: header.first + header.count,
@@ -194,10 +200,10 @@ impl State {
     }
 
     /// It is `time` now: what has passed goes to the function on top. `at` is the word that
-    /// says so, `next` the one behind it. A time before the last one moves nothing.
+    /// says so, `next` the one behind it. A time before the latest one moves nothing.
     pub(super) fn time_is(&mut self, time: u64, at: usize, next: usize) {
         let passed = time.saturating_sub(self.now);
-        self.now = time;
+        self.now = self.now.max(time);
         if self.quiet_to == at {
             self.recent = self.recent.saturating_add(passed);
         } else {
@@ -236,6 +242,7 @@ impl State {
                     &mut self.summary.tree,
                     &mut self.at,
                     &mut self.now,
+                    self.high,
                     words,
                     next,
                 ),
@@ -279,6 +286,7 @@ fn ordinary_cycles(
     tree: &mut Tree,
     at: &mut u32,
     now: &mut u64,
+    high: u64,
     words: &[u32],
     mut next: usize,
 ) -> usize {
@@ -289,9 +297,9 @@ fn ordinary_cycles(
         if word >= ESCAPE_BASE || word == 0 || (is_return && node.word | 1 != word) {
             break;
         }
-        let passed = step(time, low);
-        time = time.wrapping_add_signed(passed);
-        node.time = node.time.wrapping_add(passed.max(0) as u64);
+        let event = event_time(time, high, low);
+        node.time = node.time.wrapping_add(event - time);
+        time = event;
         if is_return {
             top = node.parent;
         } else {
@@ -304,13 +312,15 @@ fn ordinary_cycles(
     next
 }
 
-/// Most clock units that an event's time lies before that of the one before it, which
-/// happens where a signal handler interrupted a hook.
-const BACK: u32 = 1 << 24;
+/// The time without its lower half.
+pub(crate) fn high_half(time: u64) -> u64 {
+    time & !u64::from(u32::MAX)
+}
 
-/// Clock units from `time` to the event whose counter has the low half `low`: less than 2^32
-/// forward, or up to [`BACK`] backward.
+/// Time behind an event whose counter has the low half `low`, where the time before it is `now`. Where
+/// the counter says that the event was earlier, a signal handler interrupted its hook, and its events
+/// stand before it.
 #[inline(always)]
-pub(crate) fn step(time: u64, low: u32) -> i64 {
-    i64::from(low.wrapping_sub(time as u32).wrapping_add(BACK)) - i64::from(BACK)
+pub(crate) fn event_time(now: u64, high: u64, low: u32) -> u64 {
+    now.max(high | u64::from(low))
 }

@@ -35,6 +35,8 @@ struct Thread {
     resting: BTreeMap<u64, Vec<u64>>,
     marks: BTreeMap<u32, (u64, usize)>,
     now: u64,
+    /// The time that was last given whole.
+    whole: u64,
     recent: u64,
     debt: u64,
     paths: BTreeMap<Vec<u64>, (u64, u64)>,
@@ -54,7 +56,7 @@ pub(crate) fn outcome(chunks: &[Chunk]) -> Outcome {
             paths: BTreeMap::from([(vec![], (0, 0))]),
             ..Thread::default()
         });
-        thread.time_is(chunk.time);
+        thread.begins_at(chunk.time);
         if chunk.stack != thread.stack_id {
             let left = thread.stack_id;
             thread.switch(left, chunk.stack);
@@ -89,9 +91,16 @@ impl Thread {
         path
     }
 
+    /// The time in the header of a piece, which is the present one in any case.
+    fn begins_at(&mut self, time: u64) {
+        self.time_is(time);
+        self.now = time;
+        self.whole = time;
+    }
+
     fn time_is(&mut self, time: u64) {
         let passed = time.saturating_sub(self.now);
-        self.now = time;
+        self.now += passed;
         let left_out = passed.min(self.debt);
         self.debt -= left_out;
         self.recent += passed - left_out;
@@ -100,13 +109,8 @@ impl Thread {
 
     fn low_time_is(&mut self, time: u64, clock: ClockKind) {
         if clock == ClockKind::Cycle {
-            // The whole time, of which the words have the low half: within this distance.
-            let forward = (time as u32).wrapping_sub(self.now as u32);
-            if forward > u32::MAX - (1 << 24) {
-                self.time_is(self.now.wrapping_sub(u64::from(forward.wrapping_neg())));
-            } else {
-                self.time_is(self.now.wrapping_add(u64::from(forward)));
-            }
+            // Of the whole time the words have the low half.
+            self.time_is((self.whole >> 32 << 32) + time % (1 << 32));
         }
     }
 
@@ -124,7 +128,10 @@ impl Thread {
             Item::FarCall { address, time } => self.call(address, time, clock, out),
             Item::FarReturn { address, time } => self.close(address, time, clock, out),
             Item::Tick(units) => self.time_is(self.now + u64::from(units)),
-            Item::Stamp(time) => self.time_is(time),
+            Item::Stamp(time) => {
+                self.time_is(time);
+                self.whole = time;
+            }
             Item::Hole => out.lost += 1,
             Item::Mark(key) => drop(self.marks.insert(key, (self.stack_id, self.stack.len()))),
             Item::VforkBegin => drop(self.marks.insert(VFORK, (self.stack_id, self.stack.len()))),

@@ -29,6 +29,7 @@
 use core::arch::global_asm;
 use teeperf_wire::hook::{FULL, STEP, gate, module, thread};
 use teeperf_wire::shared::clock;
+use teeperf_wire::word::{code, escape};
 
 global_asm!(
     "
@@ -77,16 +78,16 @@ global_asm!(
     test    al, {ordered}
     jnz     5f
 3:  rdtsc
-    cmp     edx, dword ptr fs:[r8 + {last_high}]
-    jne     8f
     mov     ecx, 2 * {step}
     xadd    qword ptr fs:[r8 + {cursor}], rcx
     test    cx, cx
     js      8f
+    shr     rcx, 16
+    cmp     edx, dword ptr fs:[r8 + {last_high}]
+    jne     6f
     or      eax, 1
     shl     rax, 32
     or      rax, rsi
-    shr     rcx, 16
     prefetchw [rcx + {cycle_ahead}]
     mov     qword ptr [rcx], rax
     ret
@@ -94,6 +95,8 @@ global_asm!(
 5:  lfence
     jmp     3b
 
+6:  mov     dword ptr [rcx], {pad}
+    mov     dword ptr [rcx + 4], {pad}
 8:  add     rdi, qword ptr [rip + teeperf_module + {low}]
 9:  mov     esi, \\kind
     lea     rdx, [rip + teeperf_module]
@@ -119,6 +122,7 @@ global_asm!(
     last_high = const thread::LAST_HIGH,
     cursor = const thread::CURSOR,
     step = const STEP,
+    pad = const escape(code::PAD, 0),
     tick_ahead = const TICK_AHEAD,
     cycle_ahead = const CYCLE_AHEAD,
 );

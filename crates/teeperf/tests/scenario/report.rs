@@ -100,6 +100,15 @@ impl Report {
         number(&self.health[name])
     }
 
+    /// Nanoseconds in the functions of this name, hooks' cost left in, and in what they called; and of the
+    /// whole recording.
+    pub(crate) fn total_and_duration(&self, name: &str) -> (f64, f64) {
+        let json = json(&self.recording, &["--keep-hook-cost"]);
+        let named = list(&json["functions"]).filter(|function| function["name"] == name);
+        let total = named.filter_map(|function| function["total"].as_f64()).sum();
+        (total, json["info"]["duration"].as_f64().expect("a duration"))
+    }
+
     /// Times and nanoseconds of the gaps of one reason.
     pub(crate) fn gap(&self, reason: &str) -> (u64, u64) {
         let mut sum = (0, 0);
