@@ -7,21 +7,21 @@
 //! own cost = calls × (call callee + return callee) + Σ over children: calls × (call caller + return caller)
 //! ```
 //!
-//! is what its hooks took where the processor had nothing else to do. It is known hot (caches
-//! and predictors hot) and cold. How much of it was added to the program's time is another matter:
-//! while a processor waits for the program's own work, it does the hooks' work meanwhile. A chain of
-//! multiplications of 20 ns a call takes no longer with the hooks of a tick, one of 5 ns almost as
-//! much longer as if nothing were hidden; work that leaves the processor no free slot pays all of it,
-//! however long it takes. What is added even to such a chain of 20 ns is known as well: the *least*
-//! cost, which for the cycle clock is most of it, because reading the counter is never hidden. So
+//! is what its hooks took. It is known hot, in ordinary code of small functions, and cold. How much of
+//! it was added to the program's time is another matter: while a processor waits for the program's own
+//! work, it does the hooks' work meanwhile. A chain of multiplications of 20 ns a call takes no longer
+//! with the hooks of a tick, one of 5 ns by a part of what they cost in other code; work that
+//! leaves the processor no free slot pays all of it, however long it takes. What is added even to such a
+//! chain of 20 ns is known as well: the *least* cost, which for the cycle clock is most of it, because
+//! reading the counter is never hidden. So
 //!
 //! * [`Time::low`] has the cold cost taken off, nothing hidden, and the least once more: processors
 //!   read their counter up to some tens of instructions early or late (Intel's Software Developer's
 //!   Manual, volume 2, RDTSC: it is not serializing),
 //! * [`Time::high`] has nothing taken off, for the same reason,
-//! * [`Time::value`] has the hot cost taken off, less what of it, beyond the least, is hidden in a
-//!   function of ordinary code: as much as [`HIDDEN`] of its own time, or more where more was hidden
-//!   in the chain.
+//! * [`Time::value`] has the hot cost taken off: all of it where a function makes or is a call every few
+//!   nanoseconds, which in programs is ordinary code; beyond the least nothing where calls are [`LONG_NS`]
+//!   apart, since then it makes little difference; a part of it in between.
 //!
 //! What is hidden was in the caller's time as well, up to the look at the clock, while the processor
 //! was at the callee's work: that part is the callee's.
@@ -46,14 +46,32 @@ pub(crate) struct HookCost {
     pub(crate) least_part: f64,
 }
 
-/// How much of a function's own time processors have room for the work of hooks: between the half
-/// and more that chains of dependent instructions leave, and nothing. Chosen so that chains of
-/// 5 and of 20 ns a call, and the whole of lua's interpreter, come out within a few percent.
-const HIDDEN: f64 = 0.3;
-/// Never more than this: code that does something has slots taken.
-const MOST_HIDDEN: f64 = 0.5;
-/// About what a call of the chain takes beside which the least cost is measured, nanoseconds.
-const CHAIN_NS: f64 = 20.0;
+/// Time for each call, hooks included, up to which all of their work is added to it, nanoseconds.
+const SHORT_NS: f64 = 10.0;
+/// Time for each call from which on their work is hidden but for the least: what a call of the chain
+/// takes beside which that is measured, 80 cycles or so, or more. Both chosen so that such chains come
+/// out within a point of their share, and lua's and sqlite3's whole time within two fifths.
+const LONG_NS: f64 = 15.0;
+
+/// What is taken for added of the cost beyond the least.
+#[derive(Clone, Copy, Debug)]
+enum Added {
+    All,
+    Nothing,
+    /// As calls are short or long.
+    ByLength,
+}
+
+impl Added {
+    /// The part of a call and its return that is added where each has so much time.
+    fn part(self, ns: f64) -> f64 {
+        match self {
+            Self::All => 1.0,
+            Self::Nothing => 0.0,
+            Self::ByLength => ((LONG_NS - ns) / (LONG_NS - SHORT_NS)).clamp(0.0, 1.0),
+        }
+    }
+}
 
 impl HookCost {
     /// From picoseconds: call caller, call callee, return callee, return caller; and of all that,
@@ -81,12 +99,6 @@ impl HookCost {
         (self.caller_ns * rest, self.callee_ns * rest)
     }
 
-    /// The part of a function's own time in which hooks are hidden.
-    fn hidden(&self) -> f64 {
-        let (caller, callee) = self.rest();
-        ((caller + callee) / CHAIN_NS).clamp(HIDDEN, MOST_HIDDEN)
-    }
-
     /// What is never hidden, of calls of a function and of calls that it made.
     fn least(&self, calls: u64, below: u64) -> f64 {
         (calls as f64 * self.callee_ns + below as f64 * self.caller_ns) * self.least_part
@@ -96,9 +108,9 @@ impl HookCost {
 /// Takes the cost off all self times. Totals are not touched: see [`sum_up`].
 pub(crate) fn take_off(tree: &mut Tree, functions: usize, hot: HookCost, cold: HookCost) {
     let calls_below = calls_below(&tree.nodes);
-    let left = |cost, hidden| remaining(&tree.nodes, &calls_below, functions, cost, hidden);
-    let (low, value) = (left(cold.with_late_readings(), 0.0), left(hot, hot.hidden()));
-    let high = left(HookCost { least_part: 0.0, ..hot }, 1.0);
+    let left = |cost, added| remaining(&tree.nodes, &calls_below, functions, cost, added);
+    let (low, value) = (left(cold.with_late_readings(), Added::All), left(hot, Added::ByLength));
+    let high = left(HookCost { least_part: 0.0, ..hot }, Added::Nothing);
     for (at, node) in tree.nodes.iter_mut().enumerate() {
         // What one path cannot bear another does, more of it where more is taken off.
         let value = value[at];
@@ -124,18 +136,6 @@ fn calls_below(nodes: &[Node]) -> Vec<u64> {
         calls[node.parent as usize] += node.calls;
     }
     calls
-}
-
-/// Of what the hooks took beyond the least, the part that was added to the time of a function, which
-/// is `time` with that and without the least. The processor has room for `hidden` of the
-/// function's own time.
-fn added_part(took: f64, time: f64, hidden: f64) -> f64 {
-    if took <= 0.0 || hidden >= 1.0 {
-        0.0
-    } else {
-        // added = took - hidden * own, and own = time - added.
-        ((took - hidden * time) / (1.0 - hidden) / took).clamp(0.0, 1.0)
-    }
 }
 
 /// Sums over all nodes of a function.
@@ -168,7 +168,7 @@ fn remaining(
     calls_below: &[u64],
     functions: usize,
     cost: HookCost,
-    hidden: f64,
+    added: Added,
 ) -> Vec<f64> {
     let (caller, callee) = cost.rest();
     let function =
@@ -192,10 +192,12 @@ fn remaining(
     for (at, (node, above)) in nodes.iter().zip(&above).enumerate() {
         sums[function(at, node)].above += above;
     }
-    let added: Vec<f64> = sums
-        .iter()
-        .map(|sum| added_part(sum.above + sum.own, sum.time - sum.below + sum.above, hidden))
-        .collect();
+    let part = |sum: &Sums| {
+        let (took, time) = (sum.above + sum.own, sum.time - sum.below + sum.above);
+        // As many calls as would have taken that.
+        if took > 0.0 { added.part(time * (caller + callee) / took) } else { 0.0 }
+    };
+    let added: Vec<f64> = sums.iter().map(part).collect();
     let mut left = Vec::with_capacity(nodes.len());
     for (at, (node, &below)) in nodes.iter().zip(calls_below).enumerate() {
         let added = added[function(at, node)];
@@ -245,14 +247,14 @@ mod tests {
     #[test]
     fn caller_and_callee_pay_their_parts() {
         // main calls f 100 times. Main's part of that is 300 of its 400. With f's own part it makes
-        // 500 of 600, of which (500 - 0.3 * 600) / 0.7 = 457 were added, and 143 are left. Main's
-        // own call is hidden in the 100 left, and its 3 of the root's time come back to it.
+        // 500 of 600, 6 ns a call: all of it was added, and 100 are left. Main's own call is hidden in
+        // the 100 left, and its 3 of the root's time come back to it.
         let mut tree =
             Tree { nodes: vec![node(0, 0, 0, 3.0), node(0, 0, 1, 400.0), node(1, 1, 100, 300.0)] };
         take_off(&mut tree, 2, HOT, COLD);
         sum_up(&mut tree);
-        assert_eq!(times(&tree), [(0.0, 0.0, 0.0), (0.0, 103.0, 103.0), (0.0, 143.0, 600.0)]);
-        assert_eq!(tree.nodes[1].total.value.round(), 246.0);
+        assert_eq!(times(&tree), [(0.0, 0.0, 0.0), (0.0, 103.0, 103.0), (0.0, 100.0, 600.0)]);
+        assert_eq!(tree.nodes[1].total.value.round(), 203.0);
         assert_eq!(tree.nodes[0].total.high, 703.0);
     }
 
@@ -287,11 +289,17 @@ mod tests {
     }
 
     #[test]
-    fn as_much_is_hidden_as_was_in_the_chain() {
-        let hidden = |hot, least| HookCost::from_ps([hot, hot, hot, hot], least).hidden();
-        assert_eq!([hidden(0, 0), hidden(1_000, 0), hidden(10_000, 39_000)], [HIDDEN; 3]);
-        assert_eq!(hidden(2_000, 0), 0.4);
-        assert_eq!(hidden(9_000, 1_000), MOST_HIDDEN);
+    fn how_much_was_added_depends_on_how_far_calls_are_apart() {
+        // Each call has so many nanoseconds of its own, 2 of them the hooks'; none is in the root's time.
+        let value = |ns: f64| {
+            let mut tree = Tree { nodes: vec![node(0, 0, 0, 0.0), node(0, 0, 1000, 1000.0 * ns)] };
+            let cost = HookCost { caller_ns: 0.0, ..HOT };
+            take_off(&mut tree, 1, cost, cost);
+            tree.nodes[1].self_time.value / 1000.0
+        };
+        let [short, half, long] = [SHORT_NS, (SHORT_NS + LONG_NS) / 2.0, LONG_NS];
+        assert_eq!([value(3.0), value(short)], [1.0, short - 2.0]);
+        assert_eq!([value(half), value(long), value(90.0)], [half - 1.0, long, 90.0]);
     }
 
     #[test]

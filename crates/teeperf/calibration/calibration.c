@@ -2,9 +2,12 @@
  * the recorder; the plain twins of the hooked functions have none. Writes picoseconds for a
  * call and its return to the file that it is given:
  *
- *   hot COST        with caches and predictors hot, chunks handed over as ever
+ *   hot COST        in ordinary code: small functions, loads, branches that go either way
  *   cold COST       with the first-level cache cold
  *   least COST      hot, and beside work that leaves the processor room for other work
+ *
+ * A loop of calls that do nothing would not do for the first: a processor that has nothing else
+ * to do has the hooks' work done in half the time that they take of a program.
  *
  * Another program, or another guest of the same processor, may slow everything down to half its
  * speed for longer than all of this takes. So the plain calls and those that cost more are
@@ -21,7 +24,8 @@
 
 enum {
     ROUNDS = 127,       /* an odd number has one median */
-    HOT_CALLS = 2000,   /* a round of some ten microseconds, shorter than a time slice */
+    HOT_CALLS = 500,    /* that do nothing: their times tell how the cost is shared */
+    HEAP = 128,         /* sorted in some ten microseconds, less than a time slice */
     COLD_CALLS = 24,
     CHAIN = 16,         /* multiplications */
     LONG_CALLS = 500,
@@ -37,12 +41,6 @@ ALONE static uint64_t hot_callee(uint64_t value)
     return value + 1;
 }
 
-ALONE PLAIN static uint64_t plain_hot_callee(uint64_t value)
-{
-    __asm__ volatile("" : "+r"(value));
-    return value + 1;
-}
-
 ALONE static uint64_t hot_caller(uint64_t value)
 {
     for (int i = 0; i < HOT_CALLS; i++)
@@ -50,12 +48,55 @@ ALONE static uint64_t hot_caller(uint64_t value)
     return value;
 }
 
-ALONE PLAIN static uint64_t plain_hot_caller(uint64_t value)
+/* Ordinary code: a heap of numbers, from which the smallest is taken again and again. */
+static uint32_t heap[HEAP];
+
+PLAIN static void fill(uint32_t *seed)
 {
-    for (int i = 0; i < HOT_CALLS; i++)
-        value = plain_hot_callee(value);
-    return value;
+    for (int i = 0; i < HEAP; i++)
+        heap[i] = *seed = *seed * 1664525 + 1013904223;
 }
+
+#define ORDINARY(prefix, attribute, counted)                                                   \
+    ALONE attribute static int prefix##less(uint32_t a, uint32_t b)                            \
+    {                                                                                          \
+        counted;                                                                               \
+        return heap[a] < heap[b];                                                              \
+    }                                                                                          \
+    ALONE attribute static void prefix##swap(uint32_t a, uint32_t b)                           \
+    {                                                                                          \
+        counted;                                                                               \
+        uint32_t kept = heap[a];                                                               \
+        heap[a] = heap[b];                                                                     \
+        heap[b] = kept;                                                                        \
+    }                                                                                          \
+    ALONE attribute static void prefix##sift(uint32_t at, uint32_t size)                       \
+    {                                                                                          \
+        counted;                                                                               \
+        for (uint32_t child = 2 * at + 1; child < size; child = 2 * at + 1) {                  \
+            if (child + 1 < size && prefix##less(child + 1, child))                            \
+                child++;                                                                       \
+            if (!prefix##less(child, at))                                                      \
+                return;                                                                        \
+            prefix##swap(child, at);                                                           \
+            at = child;                                                                        \
+        }                                                                                      \
+    }                                                                                          \
+    ALONE attribute static void prefix##sort(void)                                             \
+    {                                                                                          \
+        counted;                                                                               \
+        for (uint32_t at = HEAP / 2; at-- > 0;)                                                \
+            prefix##sift(at, HEAP);                                                            \
+        for (uint32_t size = HEAP; --size > 0;) {                                              \
+            prefix##swap(0, size);                                                             \
+            prefix##sift(0, size);                                                             \
+        }                                                                                      \
+    }
+
+static uint64_t calls;
+ORDINARY(hot_, , )
+ORDINARY(plain_, PLAIN, )
+ORDINARY(counting_, PLAIN, calls++)
 
 /* Some twenty nanoseconds, each step of which waits for the one before. */
 PLAIN static inline uint64_t chain(uint64_t value)
@@ -158,7 +199,7 @@ PLAIN static int by_size(const void *a, const void *b)
     return (difference > 0) - (difference < 0);
 }
 
-PLAIN static void print(FILE *file, const char *name, struct trial *trial, int calls)
+PLAIN static void print(FILE *file, const char *name, struct trial *trial, double calls)
 {
     qsort(trial->longer, ROUNDS, sizeof trial->longer[0], by_size);
     double cost = trial->longer[ROUNDS / 2] * (double)trial->least / calls;
@@ -173,11 +214,20 @@ PLAIN int main(int argc, char **argv)
         return 1;
     uint64_t value = 0;
     for (int round = 0; round < ROUNDS; round++) {
+        uint32_t seed = round;
+        fill(&seed);
+        counting_sort();
+        seed = round;
+        fill(&seed);
         uint64_t start = now_ps();
-        value = plain_hot_caller(value);
+        plain_sort();
         uint64_t between = now_ps();
+        seed = round;
+        fill(&seed);
+        uint64_t again = now_ps();
+        hot_sort();
+        note(&hot, round, between - start, now_ps() - again);
         value = hot_caller(value);
-        note(&hot, round, between - start, now_ps() - between);
         start = now_ps();
         value = plain_long_caller(value);
         between = now_ps();
@@ -188,7 +238,7 @@ PLAIN int main(int argc, char **argv)
         value = cold_caller(value, &took);
         note(&cold, round, plain_took, took);
     }
-    print(file, "hot", &hot, HOT_CALLS);
+    print(file, "hot", &hot, (double)calls / ROUNDS);
     print(file, "cold", &cold, COLD_CALLS);
     print(file, "least", &beside, LONG_CALLS);
     return fclose(file) != 0 || value == 0;
