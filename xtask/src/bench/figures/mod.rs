@@ -5,6 +5,7 @@ mod beat;
 mod bytes;
 mod counts;
 mod cycle;
+mod hook_cost;
 mod hot_path;
 mod idle;
 mod kernels;
@@ -48,6 +49,7 @@ pub(crate) const FIGURES: &[Figure] = &[
     replay::FIGURE,
     memory::FIGURE,
     known_work::FIGURE,
+    hook_cost::FIGURE,
     beat::FIGURE,
     sort::FIGURE,
     counts::FIGURE,
