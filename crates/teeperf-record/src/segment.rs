@@ -6,9 +6,9 @@
 use crate::memory::{SEAL_SIZE, SharedMemory, copy_out, wake_all, zero};
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::fence;
-use teeperf_wire::shared::{ChunkHeader, MAGIC, chunk, segment};
+use teeperf_wire::shared::{ChunkHeader, MAGIC, chunk, segment, state, wanted};
 
 /// Words of the largest chunk.
 pub(crate) const MAX_WORDS: usize = (segment::LARGE_CHUNK - chunk::WORDS) / 4;
@@ -74,12 +74,11 @@ impl Segment {
     /// State of each chunk, [`teeperf_wire::shared::state`]; anything else is the process's fault.
     pub(crate) fn states(&self) -> impl Iterator<Item = u32> + '_ {
         let states = self.memory.numbers(segment::STATES, self.chunks());
-        states.iter().map(|state| state.load(Acquire))
+        states.iter().map(state::look)
     }
 
-    /// Sets a chunk's state, after everything that was done to the chunk.
-    pub(crate) fn set_state(&self, index: usize, state: u32) {
-        self.memory.numbers(segment::STATES, self.chunks())[index].store(state, Release);
+    fn state(&self, index: usize) -> &AtomicU32 {
+        &self.memory.numbers(segment::STATES, self.chunks())[index]
     }
 
     /// Header of a chunk, read once.
@@ -110,15 +109,12 @@ impl Segment {
     pub(crate) fn give_back(&self, index: usize, words: usize) {
         let bytes = (chunk::WORDS + words * 4).next_multiple_of(8);
         zero(self.memory.wides(self.start(index), bytes));
-        self.set_state(index, teeperf_wire::shared::state::FREE);
+        state::give_back(self.state(index));
     }
 
     /// First segment only: moves when a thread found nothing free.
     pub(crate) fn wanted(&self) -> u32 {
-        // Against a thread that counts itself, then looks for a free chunk, then sleeps:
-        // either it sees what was freed before this fence, or the count is seen here.
-        fence(SeqCst);
-        self.memory.number(segment::WANTED).load(SeqCst)
+        wanted::look(self.memory.number(segment::WANTED))
     }
 
     /// First segment only: events left out that no chunk speaks of. What is counted in one line
@@ -173,7 +169,6 @@ impl Copy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use teeperf_wire::shared::state;
 
     /// A second view of the segment, as the process has it.
     fn process_writes(segment: &Segment, index: usize, at: usize, word: u32) {
@@ -202,7 +197,7 @@ mod tests {
             let segment = Segment::create(class).unwrap();
             let last = segment.capacity() - 1;
             for index in [0, segment.chunks() - 1] {
-                segment.set_state(index, state::FULL);
+                state::hand_over(segment.state(index));
                 process_writes(&segment, index, 0, 5);
                 process_writes(&segment, index, 1, 6);
                 process_writes(&segment, index, last, 7);

@@ -237,7 +237,7 @@ fn hand_over(thread: &Thread, last_gap: Option<u32>) {
         for offset in (0..chunk::WORDS).step_by(4) {
             narrow(start, offset).store(0, Relaxed);
         }
-        state.store(state::FREE, Release);
+        state::give_back(state);
         return;
     }
     let tail = start as usize + size - TAIL * 4;
@@ -257,7 +257,7 @@ fn hand_over(thread: &Thread, last_gap: Option<u32>) {
     if parked == Parked::Before {
         thread.sequence.store(narrow(start, chunk::SEQUENCE).load(Relaxed), Relaxed);
     }
-    state.store(state::FULL, Release);
+    state::hand_over(state);
 }
 
 /// Behind the last word of a chunk whose cursor is lost: a handler jumped out of the slow path.

@@ -6,9 +6,9 @@
 
 use crate::platform;
 use crate::process;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, fence};
-use teeperf_wire::shared::{MAGIC, segment, state};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
+use teeperf_wire::shared::{MAGIC, segment, state, wanted};
 
 /// Where the mapped segments are. A segment counts when its address is set, which is last.
 static SEGMENTS: [Segment; segment::MAX_SEGMENTS] =
@@ -120,9 +120,7 @@ fn search(size: usize, start: usize) -> Option<Taken> {
             // SAFETY: `chunks` is at most `MAX_CHUNKS`, so the state lies in the segment's first
             // page, which stays mapped.
             let state = unsafe { &*((address + segment::STATES + index * 4) as *const AtomicU32) };
-            if state.load(Relaxed) == state::FREE
-                && state.compare_exchange(state::FREE, state::TAKEN, AcqRel, Relaxed).is_ok()
-            {
+            if state::take(state) {
                 let start = (address + segment::DATA + index * size) as *mut u8;
                 segment.prepare(index, start as usize, size);
                 return Some(Taken { start, size, state });
@@ -166,16 +164,9 @@ fn map_next() -> bool {
 /// Tells the recorder that a thread found nothing free. A thread that means to sleep looks once more
 /// behind this.
 pub(crate) fn want() {
-    if let Some(wanted) = first_page(segment::WANTED) {
-        count_wanted(wanted);
+    if let Some(count) = first_page(segment::WANTED) {
+        wanted::say(count);
     }
-}
-
-/// Against a recorder that frees a chunk, then looks at the count: either it sees this, or the
-/// thread sees what was freed before it looked.
-fn count_wanted(wanted: &AtomicU32) {
-    wanted.fetch_add(1, Relaxed);
-    fence(SeqCst);
 }
 
 /// Counts events of the thread with this serial that are left out, or takes off what was said of
@@ -214,16 +205,14 @@ mod tests {
     fn who_wants_a_chunk_is_seen_or_sees_it() {
         const ROUNDS: usize = if cfg!(miri) { 100 } else { 1000 };
         for round in 0..ROUNDS {
-            let (wanted, state) = (AtomicU32::new(0), AtomicU32::new(state::TAKEN));
+            let (count, state) = (AtomicU32::new(0), AtomicU32::new(state::TAKEN));
             let (finds, sees) = std::thread::scope(|scope| {
                 let thread = scope.spawn(|| {
-                    count_wanted(&wanted);
-                    state.load(Relaxed) == state::FREE
+                    wanted::say(&count);
+                    state::take(&state)
                 });
-                // As the recorder does: `give_back`, then `wanted`.
-                state.store(state::FREE, Release);
-                fence(SeqCst);
-                let sees = wanted.load(SeqCst) > 0;
+                state::give_back(&state);
+                let sees = wanted::look(&count) > 0;
                 (thread.join().unwrap(), sees)
             });
             assert!(finds || sees, "round {round}");
@@ -263,7 +252,7 @@ mod tests {
                             for at in 0..8 {
                                 assert_eq!(exchange(taken.start, at, id), 0);
                             }
-                            taken.state.store(state::FULL, Release);
+                            state::hand_over(taken.state);
                             done += 1;
                         }
                     })
@@ -275,7 +264,7 @@ mod tests {
                         let state = start + segment::STATES + 4 * index;
                         // SAFETY: as above.
                         let state = unsafe { &*(state as *const AtomicU32) };
-                        if state.load(Acquire) != state::FULL {
+                        if state::look(state) != state::FULL {
                             continue;
                         }
                         let chunk =
@@ -284,7 +273,7 @@ mod tests {
                         for at in 1..8 {
                             assert_eq!(exchange(chunk, at, 0), id);
                         }
-                        state.store(state::FREE, Release);
+                        state::give_back(state);
                         drained += 1;
                     }
                     std::thread::yield_now();

@@ -161,14 +161,56 @@ pub mod segment {
     }
 }
 
-/// State of a chunk.
+/// State of a chunk, and how it changes hands: whoever has it sees all that was done to the chunk before.
 pub mod state {
+    use core::sync::atomic::AtomicU32;
+    use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
     /// Zeroed, to be taken.
     pub const FREE: u32 = 0;
     /// A thread writes it.
     pub const TAKEN: u32 = 1;
     /// Handed over by its thread.
     pub const FULL: u32 = 2;
+
+    /// A thread takes a chunk, if it is free.
+    pub fn take(state: &AtomicU32) -> bool {
+        state.load(Relaxed) == FREE && state.compare_exchange(FREE, TAKEN, AcqRel, Relaxed).is_ok()
+    }
+
+    /// Its thread hands it over.
+    pub fn hand_over(state: &AtomicU32) {
+        state.store(FULL, Release);
+    }
+
+    /// What the recorder sees of it; a chunk that is full is its own then.
+    pub fn look(state: &AtomicU32) -> u32 {
+        state.load(Acquire)
+    }
+
+    /// The recorder, or a thread that wrote nothing, gives it back zeroed.
+    pub fn give_back(state: &AtomicU32) {
+        state.store(FREE, Release);
+    }
+}
+
+/// The count of threads that found nothing free ([`segment::WANTED`]). Either the recorder sees that a
+/// thread wants a chunk, or that thread sees what was given back before the recorder looked.
+pub mod wanted {
+    use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+    use core::sync::atomic::{AtomicU32, fence};
+
+    /// A thread says so, before it looks for a free chunk once more.
+    pub fn say(count: &AtomicU32) {
+        count.fetch_add(1, Relaxed);
+        fence(SeqCst);
+    }
+
+    /// The recorder looks, behind giving chunks back.
+    pub fn look(count: &AtomicU32) -> u32 {
+        fence(SeqCst);
+        count.load(Relaxed)
+    }
 }
 
 /// First 64 bytes of a chunk, written by its thread before the first word.
