@@ -25,6 +25,7 @@ mod machine;
 mod memory;
 mod options;
 mod order;
+mod output_file;
 mod packets;
 mod process;
 mod recorder;
