@@ -88,9 +88,10 @@ fn a_file_is_recorded_into_by_one_recorder_at_a_time() {
         let packets = std::fs::read(place.path()).unwrap();
         assert!(!packets.is_empty());
         let second = run("exit 9");
-        assert!(matches!(second, Err(RecordError::Busy(_))), "{second:?}");
-        assert_eq!(std::fs::read(place.path()).unwrap(), packets);
+        let after = std::fs::read(place.path()).unwrap();
         std::fs::write(at("go"), "").unwrap();
+        assert!(matches!(second, Err(RecordError::Busy(_))), "{second:?}");
+        assert_eq!(after, packets);
         assert!(first.join().unwrap().is_ok());
     });
     // Other tests start programs, which have all that is open for a moment.
