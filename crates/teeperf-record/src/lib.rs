@@ -49,6 +49,7 @@ pub use clock::{Choice, Period};
 pub use launch::LaunchError;
 pub use options::{ClockCost, HookCost, Options};
 pub use recorder::{Outcome, RecordError, Recorder};
+pub use signals::file_limit_is_an_error;
 pub use stats::{Snapshot, Stats};
 pub use teeperf_symbols::Search;
 pub use teeperf_wire::shared::OnFull;

@@ -306,6 +306,44 @@ fn a_recording_comes_through_a_pipe() {
     assert!(json["functions"].as_array().unwrap().iter().any(|f| f["name"] == "twice"));
 }
 
+/// The program limits the recorder, which then has its shared memory already.
+#[test]
+fn a_file_that_may_grow_no_further_ends_the_recording_and_not_the_recorder() {
+    let folder = Folder::new();
+    let limits = "#define _GNU_SOURCE\n#include <sys/resource.h>\n#include <unistd.h>\n";
+    let limit = "struct rlimit limit = {100000, 100000}; int sum = 0;\n\
+        if (prlimit(getppid(), RLIMIT_FSIZE, &limit, 0)) return 99;";
+    let text = PROGRAM.replace("int sum = 0;", limit).replace("i < 1000;", "i < 1000000;");
+    folder.write("program.c", &format!("{limits}{text}"));
+    run(teeperf(&folder).args(["cc", "-O1", "program.c", "-o", "program"]));
+    let recorded = output(&folder, &["record", "--clock", "cycle", "--", "./program", "7"]);
+    assert_eq!(recorded.status.code(), Some(7), "{}", stderr(&recorded));
+    let text = stderr(&recorded);
+    assert!(text.contains("File too large") && text.contains("the recording ends there"), "{text}");
+    let written = std::fs::metadata(folder.path().join("program.teeperf")).unwrap().len();
+    assert!((1..=100_000).contains(&written), "{written}");
+    run(teeperf(&folder).arg("report"));
+}
+
+#[test]
+fn a_file_limit_below_the_shared_memory_is_named() {
+    let folder = with_recording();
+    let line = "ulimit -f 50; \"$0\" record -o it.teeperf -- ./program 7";
+    let mut shell = prepared(Command::new("bash"), &folder);
+    let recorded = shell.args(["-c", line, env!("CARGO_BIN_EXE_teeperf")]).output().unwrap();
+    assert_eq!(recorded.status.code(), Some(7), "{}", stderr(&recorded));
+    let text = stderr(&recorded);
+    assert!(text.contains("`ulimit -f` allows") && !text.contains("CC="), "{text}");
+}
+
+/// A program started by the recorder dies of the signal, as it would have.
+#[test]
+fn the_signal_of_a_file_limit_is_the_programs() {
+    let folder = Folder::new();
+    let killed = output(&folder, &["record", "-q", "--", "sh", "-c", "kill -XFSZ $$"]);
+    assert_eq!(killed.status.code(), Some(128 + 25));
+}
+
 /// As when the reader goes away later.
 #[test]
 fn a_pipe_that_nobody_reads_any_more_does_not_keep_the_program_from_running() {
