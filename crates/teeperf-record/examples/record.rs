@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
-use teeperf_record::{Choice, Options, Output, Recorder};
+use teeperf_record::{Choice, Options, Output, Recorder, file_limit_is_an_error};
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
@@ -18,6 +18,9 @@ fn main() -> ExitCode {
     let mut options = Options::new(Output::File(file.into()));
     if std::env::var_os("CYCLE").is_some() {
         options.clock = Choice::Cycle;
+    }
+    if let Err(error) = file_limit_is_an_error() {
+        eprintln!("{error}");
     }
     let stats = Arc::clone(&options.stats);
     match Recorder::new(options).run(&command) {

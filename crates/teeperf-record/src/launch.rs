@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -101,6 +102,12 @@ pub(crate) struct Surroundings {
 }
 
 impl Found {
+    /// Whether this is the command's own file, under whatever name.
+    pub(crate) fn is(&self, path: &Path) -> bool {
+        let same = |path: &Path| path.metadata().map(|file| (file.dev(), file.ino())).ok();
+        same(path).is_some_and(|file| same(&self.path) == Some(file))
+    }
+
     /// Starts it.
     pub(crate) fn start(&self, surroundings: &Surroundings) -> Result<Child, LaunchError> {
         let failed = |source| LaunchError::NotExecutable {

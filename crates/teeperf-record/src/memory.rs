@@ -43,7 +43,8 @@ impl SharedMemory {
         // SAFETY: the descriptor is new and nobody else's.
         let file = unsafe { OwnedFd::from_raw_fd(fd) };
         // SAFETY: no pointers are involved.
-        checked(unsafe { libc::ftruncate(fd, length as libc::off_t) })?;
+        checked(unsafe { libc::ftruncate(fd, length as libc::off_t) })
+            .map_err(|error| too_large(error, length))?;
         let access = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice; the result is checked.
         let base =
@@ -92,6 +93,15 @@ impl SharedMemory {
         // SAFETY: as in `wides`.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(offset).cast(), count) }
     }
+}
+
+/// Names the limit: shared memory counts as a file.
+fn too_large(error: io::Error, length: usize) -> io::Error {
+    if error.kind() != io::ErrorKind::FileTooLarge {
+        return error;
+    }
+    let text = format!("shared memory of {length} bytes is more than `ulimit -f` allows a file");
+    io::Error::new(error.kind(), text)
 }
 
 impl Drop for SharedMemory {

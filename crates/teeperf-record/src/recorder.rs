@@ -16,6 +16,7 @@ use crate::writer::{Output, PacketWriter};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -78,6 +79,12 @@ pub enum RecordError {
         /// What the system says.
         source: io::Error,
     },
+    /// The output is what another recorder writes to.
+    #[error("{0} is being recorded into")]
+    Busy(String),
+    /// The output is the command's own file.
+    #[error("{0} is the program itself")]
+    IsProgram(String),
     /// The system refuses memory, threads or sockets.
     #[error("recording cannot begin: {0}")]
     System(#[from] io::Error),
@@ -99,20 +106,25 @@ impl Recorder {
     pub fn run(self, words: &[OsString]) -> Result<Outcome, RecordError> {
         let mut options = self.options;
         let found = launch::find(words)?;
+        if let Output::File(path) = &options.output
+            && found.is(path)
+        {
+            return Err(RecordError::IsProgram(path.display().to_string()));
+        }
         let chosen = clock::choose(options.clock, options.period);
         let hook_cost = options.hook_cost.take().and_then(|cost| cost.under(chosen.choice()));
         let path = match &options.output {
-            Output::File(path) => Some(path.clone()),
-            Output::Stdout | Output::Writer(_) => None,
+            Output::File(path) => path.display().to_string(),
+            Output::Stdout | Output::Writer(_) => "output".into(),
         };
         let output_taken = matches!(options.output, Output::Stdout);
         let time = Time::start(chosen.kind);
         let first = start::payload(&options, &chosen, &time, words, hook_cost);
-        let output_failed = |source| {
-            let path = path.as_ref().map_or("output".into(), |path| path.display().to_string());
-            RecordError::Output { path, source }
-        };
-        let writer = PacketWriter::open(options.output).map_err(output_failed)?;
+        let writer = PacketWriter::open(options.output).map_err(|source| match source.kind() {
+            io::ErrorKind::WouldBlock => RecordError::Busy(path.clone()),
+            _ => RecordError::Output { path: path.clone(), source },
+        })?;
+        let made = writer.made().map(Path::to_owned);
         let signals = if options.signals { Some(Signals::take()?) } else { None };
         let limit = FileLimit::raise();
         let files = limit.as_ref().map(|limit| limit.before);
@@ -125,8 +137,11 @@ impl Recorder {
         let mut sink = Sink::new(writer, Arc::clone(&page), time, chosen.kind, stats, symbols)?;
         sink.packet(kind::START, &first);
         sink.flush();
-        if let Some(error) = sink.take_error() {
-            return Err(output_failed(error));
+        // A reader that is gone already is no reason not to run the command: it might as well have
+        // gone a moment later.
+        let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+        if let Some(source) = sink.take_error_unless(is_gone) {
+            return Err(RecordError::Output { path, source });
         }
         let ticker = match chosen.kind {
             ClockKind::Tick => Some(Ticker::start(Arc::clone(&page), time, chosen.period)?),
@@ -156,12 +171,12 @@ impl Recorder {
             Ok(child) => child,
             Err(error) => {
                 tell(&events, Event::Stop(error.to_string()));
+                if let Some(made) = made {
+                    // A recording of nothing is in nobody's interest. Removed while it is locked.
+                    let _ = std::fs::remove_file(made);
+                }
                 // Whatever it came to, the command has not run.
                 let _ = drain.join();
-                if let Some(path) = path {
-                    // A recording of nothing is in nobody's interest.
-                    let _ = std::fs::remove_file(path);
-                }
                 return Err(error.into());
             }
         };

@@ -55,12 +55,6 @@ impl Signals {
             action(signal, Some(&ours))?;
             signals.before.push((signal, before));
         }
-        // A file that may grow no further is an error of the write then, as a full disk is.
-        // SAFETY: as above.
-        let mut quiet: libc::sigaction = unsafe { std::mem::zeroed() };
-        let handler: extern "C" fn(libc::c_int) = ignore;
-        quiet.sa_sigaction = handler as usize;
-        signals.before.push((libc::SIGXFSZ, action(libc::SIGXFSZ, Some(&quiet))?));
         Ok(signals)
     }
 
@@ -86,6 +80,25 @@ impl Drop for Signals {
         }
         TOLD.store(-1, SeqCst);
     }
+}
+
+/// Makes it an error of the write, as a full disk is, when a file may grow no further (`ulimit -f`);
+/// otherwise that ends the process without a word. For the whole process, to its end. Programs that it
+/// starts have the signal as it was.
+///
+/// # Errors
+///
+/// When the system refuses.
+pub fn file_limit_is_an_error() -> io::Result<()> {
+    if action(libc::SIGXFSZ, None)?.sa_sigaction == libc::SIG_IGN {
+        return Ok(());
+    }
+    // SAFETY: a struct of numbers and a function address, for which zeros are a value.
+    let mut quiet: libc::sigaction = unsafe { std::mem::zeroed() };
+    let handler: extern "C" fn(libc::c_int) = ignore;
+    quiet.sa_sigaction = handler as usize;
+    quiet.sa_flags = libc::SA_RESTART;
+    action(libc::SIGXFSZ, Some(&quiet)).map(drop)
 }
 
 /// The handler: says which signal came, and whether the kernel sent it (sigaction(2)).

@@ -111,9 +111,13 @@ impl Sink {
         self.error.as_ref()
     }
 
-    /// The output's error, for whoever does not begin at all because of it.
-    pub(crate) fn take_error(&mut self) -> Option<io::Error> {
-        self.error.take()
+    /// The output's error, for whoever does not begin at all because of it; one that is borne
+    /// stays, and ends the recording.
+    pub(crate) fn take_error_unless(
+        &mut self,
+        is_borne: impl FnOnce(&io::Error) -> bool,
+    ) -> Option<io::Error> {
+        self.error.take_if(|error| !is_borne(error))
     }
 
     /// The output's error, if it had one, and what the user should know.

@@ -1,9 +1,9 @@
 //! Packets to a file, a pipe or anything that takes bytes. Buffers whole packets, and cuts
 //! a file back to its last whole packet when it cannot go on.
 
-use std::fs::File;
+use crate::output_file::OutputFile;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use teeperf_wire::packet::{HEADER_SIZE, MAX_PAYLOAD, SYNC};
 
@@ -29,7 +29,7 @@ impl std::fmt::Debug for Output {
 
 /// An output that is open.
 enum Open {
-    File(File),
+    File(OutputFile),
     Other(Box<dyn Write + Send>),
 }
 
@@ -52,10 +52,10 @@ pub(crate) struct PacketWriter {
 }
 
 impl PacketWriter {
-    /// Opens the output.
+    /// Opens the output. [`io::ErrorKind::WouldBlock`]: another recorder writes to the file.
     pub(crate) fn open(output: Output) -> io::Result<Self> {
         let output = match output {
-            Output::File(path) => Open::File(File::create(path)?),
+            Output::File(path) => Open::File(OutputFile::open(path)?),
             Output::Stdout => Open::Other(Box::new(io::stdout())),
             Output::Writer(writer) => Open::Other(writer),
         };
@@ -101,6 +101,14 @@ impl PacketWriter {
         self.written + self.buffer.len() as u64
     }
 
+    /// Where the file is that was made for the recording.
+    pub(crate) fn made(&self) -> Option<&Path> {
+        match &self.output {
+            Open::File(file) => file.made(),
+            Open::Other(_) => None,
+        }
+    }
+
     fn check(&self) -> io::Result<()> {
         if self.failed { Err(io::Error::other("the output failed before")) } else { Ok(()) }
     }
@@ -122,7 +130,7 @@ impl PacketWriter {
         let whole = self.ends.iter().rev().find(|&&end| end <= taken).copied().unwrap_or(0);
         self.written += whole as u64;
         if result.is_err()
-            && let Open::File(file) = &self.output
+            && let Open::File(OutputFile { file, .. }) = &self.output
         {
             // What cannot be cut, such as a device, stays as it is: readers bear half a packet.
             let _ = file.set_len(self.written);
@@ -131,10 +139,20 @@ impl PacketWriter {
     }
 }
 
+/// An empty file would be taken for the newest recording.
+impl Drop for PacketWriter {
+    fn drop(&mut self) {
+        if let (0, Some(path)) = (self.written, self.made()) {
+            // What cannot be removed is empty.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
 impl Open {
     fn as_write(&mut self) -> &mut dyn Write {
         match self {
-            Self::File(file) => file,
+            Self::File(output) => &mut output.file,
             Self::Other(writer) => writer,
         }
     }
@@ -203,6 +221,24 @@ mod tests {
         assert!(writer.packet(3, &[]).is_err());
         assert_eq!(writer.bytes(), 30);
         assert_eq!(small.taken.lock().unwrap().len(), 50);
+    }
+
+    #[test]
+    fn a_file_without_a_packet_is_left_only_where_there_was_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("recording");
+        let open = || PacketWriter::open(Output::File(path.clone())).unwrap();
+        drop(open());
+        assert!(!path.exists());
+        std::fs::write(&path, "old").unwrap();
+        drop(open());
+        assert!(path.exists());
+        std::fs::remove_file(&path).unwrap();
+        let mut writer = open();
+        writer.packet(1, &[]).unwrap();
+        writer.flush().unwrap();
+        drop(writer);
+        assert!(path.exists());
     }
 
     #[test]

@@ -13,8 +13,13 @@ use clap::Parser;
 use compiler::Driver;
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
+use teeperf_record::RecordError;
+use teeperf_record::control::ControlError;
 
 fn main() -> ExitCode {
+    if let Err(error) = teeperf_record::file_limit_is_an_error() {
+        eprintln!("teeperf: {error}; a limit of files' sizes will end it without a word");
+    }
     let words: Vec<OsString> = std::env::args_os().collect();
     let outcome = match as_compiler(&words) {
         Some((driver, arguments)) => {
@@ -24,7 +29,7 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(code) => code,
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if is_unread(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("teeperf: {}", told(&error));
             ExitCode::FAILURE
@@ -59,11 +64,29 @@ fn told(error: &anyhow::Error) -> String {
     })
 }
 
-/// Whoever read our output has seen enough: not worth a word.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause
-            .downcast_ref::<std::io::Error>()
-            .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
-    })
+/// Whoever read our output has seen enough: not worth a word. Where a recording does not begin, or a
+/// recorder does not answer, nothing has been done.
+fn is_unread(error: &anyhow::Error) -> bool {
+    let is_undone = error.is::<RecordError>() || error.is::<ControlError>();
+    !is_undone
+        && error.chain().any(|cause| {
+            cause
+                .downcast_ref::<std::io::Error>()
+                .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+
+    #[test]
+    fn only_whoever_reads_our_output_may_stop_doing_so() {
+        let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
+        assert!(is_unread(&anyhow::Error::from(broken()).context("while writing")));
+        assert!(!is_unread(&io::Error::from(io::ErrorKind::StorageFull).into()));
+        assert!(!is_unread(&RecordError::System(broken()).into()));
+        assert!(!is_unread(&ControlError::NoAnswer(broken()).into()));
+    }
 }

@@ -154,6 +154,35 @@ fn only_recordings_are_replaced() {
 }
 
 #[test]
+fn a_program_is_not_recorded_over_itself() {
+    let folder = with_program();
+    let before = std::fs::read(folder.path().join("program")).unwrap();
+    let path = std::env::join_paths([folder.path(), "/usr/bin".as_ref()]).unwrap();
+    for program in ["./program", "program"] {
+        let mut command = teeperf(&folder);
+        command.args(["record", "--force", "-o", "program", "--", program]).env("PATH", &path);
+        let refused = command.output().unwrap();
+        assert_eq!((refused.status.code(), stdout(&refused)), (Some(1), ""));
+        let text = "teeperf: program is the program itself; name another with -o\n";
+        assert_eq!(stderr(&refused), text);
+    }
+    assert!(std::fs::read(folder.path().join("program")).unwrap() == before);
+}
+
+#[test]
+fn a_file_that_is_recorded_into_is_refused() {
+    let folder = with_program();
+    let outer = "\"$0\" record -q -o it.teeperf -- ./program 7; echo $?; ./program 3";
+    let mut command = teeperf(&folder);
+    command.args(["record", "-q", "-o", "it.teeperf", "--", "sh", "-c", outer]);
+    let both = command.arg(env!("CARGO_BIN_EXE_teeperf")).output().unwrap();
+    assert_eq!((both.status.code(), stdout(&both)), (Some(3), "1\n999000\n"));
+    let text = "teeperf: it.teeperf is being recorded into; name another with -o\n";
+    assert_eq!(stderr(&both), text);
+    run(teeperf(&folder).args(["report", "it.teeperf"]));
+}
+
+#[test]
 fn the_programs_exit_status_and_output_are_passed_through() {
     let folder = with_program();
     let seven = output(&folder, &["record", "--", "./program", "7"]);
@@ -187,6 +216,35 @@ fn a_program_without_hooks_gets_a_hint() {
     let recorded = output(&folder, &["record", "--", "true"]);
     assert_eq!(recorded.status.code(), Some(0));
     assert!(stderr(&recorded).contains("CC=\"teeperf cc\""), "{}", stderr(&recorded));
+    assert!(stderr(&recorded).contains("network namespace"), "{}", stderr(&recorded));
+}
+
+/// What ended the recording is said, not that the program may have no hooks.
+#[test]
+fn a_recording_that_ended_before_the_program_began_says_why() {
+    let folder = with_program();
+    let line = "sleep 0.3; exec ./program";
+    for (limit, said) in [
+        (["--limit-size", "1"], "the size limit was reached"),
+        (["--limit-time", "100ms"], "the time limit was reached"),
+    ] {
+        let words = [&["record"], &limit[..], &["--", "sh", "-c", line]].concat();
+        let recorded = output(&folder, &words);
+        assert_eq!(stdout(&recorded), "999000\n");
+        let text = format!("nothing was recorded: {said} before");
+        assert!(stderr(&recorded).contains(&text), "{}", stderr(&recorded));
+        assert!(!stderr(&recorded).contains("CC="), "{}", stderr(&recorded));
+    }
+}
+
+#[test]
+fn the_next_step_can_be_typed() {
+    let folder = with_program();
+    let recorded = output(&folder, &["record", "-o", "-x.teeperf", "--", "./program"]);
+    let text = stderr(&recorded);
+    assert!(text.ends_with("; next: teeperf report ./-x.teeperf\n"), "{text}");
+    let piped = output(&folder, &["record", "-o", "-", "--", "./program"]);
+    assert!(!stderr(&piped).contains("next:"), "{}", stderr(&piped));
 }
 
 #[test]
@@ -246,6 +304,59 @@ fn a_recording_comes_through_a_pipe() {
     let json: serde_json::Value = serde_json::from_str(&run(shell.args(["-c", &line]))).unwrap();
     assert_eq!(json["health"]["lost"], 0);
     assert!(json["functions"].as_array().unwrap().iter().any(|f| f["name"] == "twice"));
+}
+
+/// The program limits the recorder, which then has its shared memory already.
+#[test]
+fn a_file_that_may_grow_no_further_ends_the_recording_and_not_the_recorder() {
+    let folder = Folder::new();
+    let limits = "#define _GNU_SOURCE\n#include <sys/resource.h>\n#include <unistd.h>\n";
+    let limit = "struct rlimit limit = {100000, 100000}; int sum = 0;\n\
+        if (prlimit(getppid(), RLIMIT_FSIZE, &limit, 0)) return 99;";
+    let text = PROGRAM.replace("int sum = 0;", limit).replace("i < 1000;", "i < 1000000;");
+    folder.write("program.c", &format!("{limits}{text}"));
+    run(teeperf(&folder).args(["cc", "-O1", "program.c", "-o", "program"]));
+    let recorded = output(&folder, &["record", "--clock", "cycle", "--", "./program", "7"]);
+    assert_eq!(recorded.status.code(), Some(7), "{}", stderr(&recorded));
+    let text = stderr(&recorded);
+    assert!(text.contains("File too large") && text.contains("the recording ends there"), "{text}");
+    let written = std::fs::metadata(folder.path().join("program.teeperf")).unwrap().len();
+    assert!((1..=100_000).contains(&written), "{written}");
+    run(teeperf(&folder).arg("report"));
+}
+
+#[test]
+fn a_file_limit_below_the_shared_memory_is_named() {
+    let folder = with_recording();
+    let line = "ulimit -f 50; \"$0\" record -o it.teeperf -- ./program 7";
+    let mut shell = prepared(Command::new("bash"), &folder);
+    let recorded = shell.args(["-c", line, env!("CARGO_BIN_EXE_teeperf")]).output().unwrap();
+    assert_eq!(recorded.status.code(), Some(7), "{}", stderr(&recorded));
+    let text = stderr(&recorded);
+    assert!(text.contains("`ulimit -f` allows") && !text.contains("CC="), "{text}");
+}
+
+/// A program started by the recorder dies of the signal, as it would have.
+#[test]
+fn the_signal_of_a_file_limit_is_the_programs() {
+    let folder = Folder::new();
+    let killed = output(&folder, &["record", "-q", "--", "sh", "-c", "kill -XFSZ $$"]);
+    assert_eq!(killed.status.code(), Some(128 + 25));
+}
+
+/// As when the reader goes away later.
+#[test]
+fn a_pipe_that_nobody_reads_any_more_does_not_keep_the_program_from_running() {
+    let folder = with_program();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = teeperf(&folder);
+    command.args(["record", "-o", "-", "--", "./program", "7"]).stdout(writer);
+    let recorded = command.output().unwrap();
+    assert_eq!(recorded.status.code(), Some(7));
+    let text = stderr(&recorded);
+    assert!(text.contains("999000\n"), "{text}");
+    assert!(text.contains("; the recording ends there") && !text.contains("CC="), "{text}");
 }
 
 #[test]

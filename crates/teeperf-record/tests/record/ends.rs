@@ -47,9 +47,58 @@ fn a_command_that_is_not_there_leaves_no_file_and_no_other_one_damaged() {
     std::fs::write(&broken, "#!/no/such/interpreter\n").unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(&broken, mode).unwrap();
-    let Err(RecordError::Launch(error)) = run(broken.to_str().unwrap()) else { panic!("it ran") };
-    assert_eq!(error.exit_code(), 126);
-    assert!(!place.path().exists());
+    for was_there in [true, false] {
+        let ran = run(broken.to_str().unwrap());
+        let Err(RecordError::Launch(error)) = ran else { panic!("it ran") };
+        assert_eq!(error.exit_code(), 126);
+        assert_eq!(place.path().exists(), was_there);
+        let _ = std::fs::remove_file(place.path());
+    }
+}
+
+#[test]
+fn a_program_is_not_recorded_over_itself() {
+    let place = Place::new();
+    let program = place.folder.path().join("program");
+    std::fs::copy("/bin/true", &program).unwrap();
+    let link = place.folder.path().join("link");
+    std::os::unix::fs::symlink(&program, &link).unwrap();
+    for output in [&program, &link] {
+        let mut options = place.options();
+        options.output = Output::File(output.clone());
+        let refused = Recorder::new(options).run(&[program.clone().into()]);
+        assert!(matches!(refused, Err(RecordError::IsProgram(_))), "{refused:?}");
+    }
+    assert_eq!(std::fs::read(program).unwrap(), std::fs::read("/bin/true").unwrap());
+}
+
+/// The file is free again when the recorder has ended, whatever processes the command left behind.
+#[test]
+fn a_file_is_recorded_into_by_one_recorder_at_a_time() {
+    let place = Place::new();
+    let at = |name: &str| place.folder.path().join(name);
+    let run = |script: &str| {
+        let words = ["/bin/sh", "-c", script, &place.folder.path().display().to_string()];
+        Recorder::new(place.options()).run(&words.map(OsString::from))
+    };
+    let leaves = "sleep 300 >&- 2>&- & echo $! >$0/left; until [ -e $0/go ]; do sleep 0.01; done";
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| run(leaves));
+        wait_until("it runs", || std::fs::read(at("left")).is_ok_and(|text| !text.is_empty()));
+        let packets = std::fs::read(place.path()).unwrap();
+        assert!(!packets.is_empty());
+        let second = run("exit 9");
+        let after = std::fs::read(place.path()).unwrap();
+        std::fs::write(at("go"), "").unwrap();
+        assert!(matches!(second, Err(RecordError::Busy(_))), "{second:?}");
+        assert_eq!(after, packets);
+        assert!(first.join().unwrap().is_ok());
+    });
+    // Other tests start programs, which have all that is open for a moment.
+    wait_until("it is free", || !matches!(run("exit 9"), Err(RecordError::Busy(_))));
+    let left = std::fs::read_to_string(at("left")).unwrap();
+    // SAFETY: kill only takes numbers.
+    assert_eq!(unsafe { libc::kill(left.trim().parse().unwrap(), libc::SIGKILL) }, 0);
 }
 
 #[test]
@@ -87,12 +136,22 @@ fn a_full_file_system_keeps_whole_packets() {
     }
     let path = folder.path().join("test.teeperf");
     let place = Place::new();
-    let mut options = place.options();
-    options.output = Output::File(path.clone());
-    let outcome = Recorder::new(options).run(&command("endless"));
+    let run = |role| {
+        let mut options = place.options();
+        options.output = Output::File(path.clone());
+        Recorder::new(options).run(&command(role))
+    };
+    let outcome = run("endless");
     let bytes = std::fs::read(&path);
+    std::fs::remove_file(&path).unwrap();
+    let rest = std::fs::write(folder.path().join("rest"), vec![0; 2 << 20]);
+    let not_begun = run("exits 5");
+    let is_left = path.exists();
     // SAFETY: a C string.
     unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) };
+    assert!(rest.is_err(), "it is full");
+    assert!(matches!(not_begun, Err(RecordError::Output { .. })), "{not_begun:?}");
+    assert!(!is_left, "an empty file");
     let outcome = outcome.unwrap();
     assert_eq!(outcome.exit_code(), 9);
     assert_eq!(outcome.error.unwrap().kind(), io::ErrorKind::StorageFull);
@@ -128,6 +187,16 @@ fn a_reader_that_goes_away() {
     assert_eq!(outcome.error.unwrap().kind(), io::ErrorKind::BrokenPipe);
     let recording = Recording::new(&taken.lock().unwrap());
     assert!(recording.packets.len() > 2);
+}
+
+#[test]
+fn a_reader_that_was_never_there() {
+    let mut options = Options::new(Output::Writer(Box::new(Closing(0, Arc::default()))));
+    options.signals = false;
+    options.clock = Choice::Tick;
+    let outcome = Recorder::new(options).run(&command("exits 5")).unwrap();
+    assert_eq!(outcome.exit_code(), 5);
+    assert_eq!(outcome.error.unwrap().kind(), io::ErrorKind::BrokenPipe);
 }
 
 /// A recorder in a process of its own, which records a role.

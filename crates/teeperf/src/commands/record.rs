@@ -4,7 +4,7 @@
 use super::amounts;
 use super::live::{self, Live};
 use crate::{bundle, calibration, recordings, shell};
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -151,6 +151,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             eprintln!("teeperf: {error}");
             return Ok(ExitCode::from(error.exit_code()));
         }
+        Err(error @ (RecordError::Busy(_) | RecordError::IsProgram(_))) => {
+            bail!("{error}; name another with -o")
+        }
         Err(error) => return Err(error.into()),
     };
     let is_shared = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
@@ -172,11 +175,7 @@ fn tell(outcome: &Outcome, path: &Path, arguments: &Arguments) {
         eprintln!("teeperf: {}: {error}; the recording ends there", path.display());
     }
     if outcome.processes == 0 {
-        eprintln!(
-            "teeperf: nothing was recorded: no process with hooks found the recorder. Was it built \
-             with CC=\"teeperf cc\" CXX=\"teeperf c++\" (see `teeperf help cc`)? It also needs the \
-             environment that it is given, and the user that records"
-        );
+        tell_of_nothing(outcome);
         return;
     }
     if arguments.quiet {
@@ -197,6 +196,25 @@ fn tell(outcome: &Outcome, path: &Path, arguments: &Arguments) {
     if let Some(reason) = &outcome.reason {
         line += &format!("; recording ended early: {reason}");
     }
-    let name = shell::quoted(path.as_os_str());
-    eprintln!("{line}; next: teeperf report {}", name.display());
+    if path != Path::new("-") {
+        line += &format!("; next: teeperf report {}", shell::typed(path));
+    }
+    eprintln!("{line}");
+}
+
+/// Why no process was recorded, where nothing has said so yet.
+fn tell_of_nothing(outcome: &Outcome) {
+    match &outcome.reason {
+        _ if outcome.error.is_some() => {}
+        Some(reason) => eprintln!(
+            "teeperf: nothing was recorded: {reason} before any process with hooks found the recorder"
+        ),
+        // One did, and was turned away.
+        None if !outcome.notices.is_empty() => eprintln!("teeperf: nothing was recorded"),
+        None => eprintln!(
+            "teeperf: nothing was recorded: no process with hooks found the recorder. Was it built \
+             with CC=\"teeperf cc\" CXX=\"teeperf c++\" (see `teeperf help cc`)? It also needs the \
+             environment that it is given, the user that records, and the same network namespace"
+        ),
+    }
 }
