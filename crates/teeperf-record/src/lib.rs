@@ -26,6 +26,7 @@ mod memory;
 mod options;
 mod order;
 mod packets;
+mod pauses;
 mod process;
 mod recorder;
 mod registry;

@@ -194,8 +194,15 @@ fn tell(outcome: &Outcome, path: &Path, arguments: &Arguments) {
     if recorded.lost > 0 {
         line += &format!(", {} LOST", live::events(recorded.lost as f64));
     }
+    if !outcome.paused.is_zero() {
+        line += &format!(", paused for {:.3} s", outcome.paused.as_secs_f64());
+    }
     if let Some(reason) = &outcome.reason {
         line += &format!("; recording ended early: {reason}");
+    }
+    if recorded.events == 0 && !outcome.paused.is_zero() {
+        eprintln!("{line}; next: record again, and `teeperf resume` while the program works");
+        return;
     }
     let name = shell::quoted(path.as_os_str());
     eprintln!("{line}; next: teeperf report {}", name.display());
