@@ -8,12 +8,13 @@
 //   reader/72  main 250 ms (0) ── read_all 250 ms (250), 5 calls
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { closeBrowser, draw, open } from "./pages.mjs";
 
 const files = {};
 before(() => {
-  for (const kind of ["small", "hostile", "deep", "single", "empty", "million", "demo"]) files[kind] = draw(kind, "html");
+  for (const kind of ["small", "short", "hostile", "deep", "single", "empty", "million", "demo"]) files[kind] = draw(kind, "html");
 });
 after(closeBrowser);
 
@@ -50,6 +51,14 @@ describe("figures", () => {
       ["main", "small", "100.0 ms 8.00 %", "1.250 s 100.0 %", "2", "625.0 ms"],
     ]);
     assert.match(await page.locator("header").innerText(), /teeperf\s+small input\.txt[\s\S]*46 calls and returns/);
+  }));
+
+  it("knows the mean of short calls where many ticks fell into them, as the report does", () => on("short", {}, async (page) => {
+    const means = new Map((await rows(page)).map((cells) => [cells[0], cells[5]]));
+    assert.deepEqual([means.get("few"), means.get("many")], ["< 984.0 µs", "1.476 µs"]);
+    const report = readFileSync(draw("short", "txt"), "utf8").replace(/\x1b\[[0-9;]*m/g, "");
+    for (const [name, mean] of means) assert.match(report, new RegExp(` ${mean} +${name} `));
+    assert.match(await tip(page, await across(page, 0.04), 2), /^many\n[\s\S]*Per call\s+1\.476 µs/);
   }));
 
   it("says what a frame is under the pointer", () => on("small", {}, async (page) => {

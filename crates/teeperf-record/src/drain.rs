@@ -2,6 +2,7 @@
 //! all traced processes are gone, or recording is told to end.
 
 use crate::clock::Ticker;
+use crate::pauses::Pauses;
 use crate::process::{Attached, Ending, LOOK_IN, Process};
 use crate::server::Server;
 use crate::sink::Sink;
@@ -24,6 +25,8 @@ pub(crate) enum Event {
     CommandStarted { pid: u32 },
     /// The command has ended.
     CommandEnded(Ending),
+    /// Recording was paused from outside, or resumed.
+    Paused(bool),
     /// Recording is to end, for this reason.
     Stop(String),
     /// Payload of a symbol packet.
@@ -51,6 +54,8 @@ pub(crate) struct Summary {
     pub(crate) notices: Vec<String>,
     /// Processes that attached.
     pub(crate) processes: u64,
+    /// Time in pauses from outside.
+    pub(crate) paused: Duration,
 }
 
 /// Threads that end with the recording.
@@ -67,6 +72,7 @@ pub(crate) struct Drain {
     companions: Option<Companions>,
     events: Receiver<Event>,
     limits: Limits,
+    pauses: Pauses,
     processes: Vec<Process>,
     attached: u64,
     command: Option<u32>,
@@ -101,6 +107,7 @@ impl Drain {
         sink: Sink,
         events: Receiver<Event>,
         limits: Limits,
+        pauses: Pauses,
         companions: Companions,
     ) -> Self {
         Self {
@@ -108,6 +115,7 @@ impl Drain {
             companions: Some(companions),
             events,
             limits,
+            pauses,
             processes: Vec::new(),
             attached: 0,
             command: None,
@@ -181,6 +189,11 @@ impl Drain {
             Event::Gone { id, replaced } => self.leaving.push((id, replaced, Instant::now())),
             Event::CommandStarted { pid } => self.command = Some(pid),
             Event::CommandEnded(ending) => self.ending = Some(ending),
+            Event::Paused(is_paused) => {
+                if let Some(text) = self.pauses.turn(is_paused, self.sink.time.elapsed()) {
+                    self.sink.notice(Level::Information, text, None);
+                }
+            }
             Event::Stop(reason) => _ = self.stop.get_or_insert(reason),
             Event::Symbols(payload) => self.sink.packet(kind::SYMBOLS, &payload),
             Event::SymbolsDone => self.symbols_done = true,
@@ -231,6 +244,7 @@ impl Drain {
     }
 
     fn end(mut self) -> Summary {
+        let ended = self.sink.time.elapsed();
         if let Some(Companions { server, ticker }) = self.companions.take() {
             drop(server);
             self.sink.page.control(control::STOPPED, 0);
@@ -258,6 +272,9 @@ impl Drain {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
+        if let Some(text) = self.pauses.end(ended) {
+            self.sink.notice(Level::Warning, text, None);
+        }
         let ending = self.ending.unwrap_or_default();
         let mut packet = Payload::default()
             .number(end::TIME, self.sink.time.now())
@@ -274,6 +291,7 @@ impl Drain {
         if let (Some(error), None) = (&error, &self.stop) {
             self.stop = Some(format!("the output failed: {error}"));
         }
-        Summary { reason: self.stop, error, notices, processes: self.attached }
+        let paused = self.pauses.in_all(ended);
+        Summary { reason: self.stop, error, notices, processes: self.attached, paused }
     }
 }

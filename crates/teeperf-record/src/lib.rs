@@ -27,6 +27,7 @@ mod options;
 mod order;
 mod output_file;
 mod packets;
+mod pauses;
 mod process;
 mod recorder;
 mod registry;

@@ -12,31 +12,31 @@ const LONGEST: Duration = Duration::from_secs(3);
 /// Most threads remembered for one process.
 const MAX_THREADS: usize = 1 << 18;
 
-/// Order of the threads of one process.
+/// Order of the threads of one process. `T` is what is kept of a chunk.
 #[derive(Debug, Default)]
-pub(crate) struct Order {
-    threads: HashMap<u32, Line>,
+pub(crate) struct Order<T> {
+    threads: HashMap<u32, Line<T>>,
     kept: usize,
     /// Threads were forgotten: one that is not known may be at any chunk.
     forgetful: bool,
 }
 
 #[derive(Debug)]
-struct Line {
+struct Line<T> {
     /// Number of the chunk whose turn it is.
     next: u32,
     /// Highest number that was handed over.
     handed: u32,
-    kept: BTreeMap<u32, Kept>,
+    kept: BTreeMap<u32, Kept<T>>,
 }
 
 #[derive(Debug)]
-struct Kept {
-    payload: Vec<u8>,
+struct Kept<T> {
+    packet: T,
     since: Instant,
 }
 
-impl Order {
+impl<T> Order<T> {
     /// A chunk of this number was found handed over.
     pub(crate) fn handed(&mut self, thread: u32, sequence: u32) {
         let line = self.line(thread, sequence);
@@ -54,7 +54,7 @@ impl Order {
     }
 
     /// The chunk whose turn it was is written whole: gives out those that were waiting.
-    pub(crate) fn written(&mut self, thread: u32, sequence: u32, out: &mut Vec<Vec<u8>>) {
+    pub(crate) fn written(&mut self, thread: u32, sequence: u32, out: &mut Vec<T>) {
         let line = self.line(thread, sequence);
         line.next = line.next.max(sequence.saturating_add(1));
         let mut given = 0;
@@ -63,7 +63,7 @@ impl Order {
                 break;
             }
             line.next = line.next.max(first.key().saturating_add(1));
-            out.push(first.remove().payload);
+            out.push(first.remove().packet);
             given += 1;
         }
         self.kept -= given;
@@ -71,16 +71,10 @@ impl Order {
 
     /// Keeps the packet of a whole chunk whose turn it is not. Gives out what there is no
     /// more room for.
-    pub(crate) fn keep(
-        &mut self,
-        thread: u32,
-        sequence: u32,
-        payload: Vec<u8>,
-        out: &mut Vec<Vec<u8>>,
-    ) {
-        let kept = Kept { payload, since: Instant::now() };
+    pub(crate) fn keep(&mut self, thread: u32, sequence: u32, packet: T, out: &mut Vec<T>) {
+        let kept = Kept { packet, since: Instant::now() };
         if let Some(twice) = self.line(thread, sequence).kept.insert(sequence, kept) {
-            out.push(twice.payload);
+            out.push(twice.packet);
         } else {
             self.kept += 1;
         }
@@ -90,14 +84,14 @@ impl Order {
     }
 
     /// Gives out what waits for a chunk that has not come for long.
-    pub(crate) fn give_up_old(&mut self, out: &mut Vec<Vec<u8>>) {
+    pub(crate) fn give_up_old(&mut self, out: &mut Vec<T>) {
         if self.kept > 0 {
             self.give_up(LONGEST, out);
         }
     }
 
     /// Gives out everything that is kept.
-    pub(crate) fn give_up_all(&mut self, out: &mut Vec<Vec<u8>>) {
+    pub(crate) fn give_up_all(&mut self, out: &mut Vec<T>) {
         self.give_up(Duration::ZERO, out);
     }
 
@@ -108,9 +102,9 @@ impl Order {
         }
     }
 
-    fn give_up(&mut self, patience: Duration, out: &mut Vec<Vec<u8>>) {
+    fn give_up(&mut self, patience: Duration, out: &mut Vec<T>) {
         let now = Instant::now();
-        let old = |kept: &Kept| now.saturating_duration_since(kept.since) >= patience;
+        let old = |kept: &Kept<T>| now.saturating_duration_since(kept.since) >= patience;
         let waiting: Vec<_> = self
             .threads
             .iter()
@@ -133,7 +127,7 @@ impl Order {
         }
     }
 
-    fn line(&mut self, thread: u32, sequence: u32) -> &mut Line {
+    fn line(&mut self, thread: u32, sequence: u32) -> &mut Line<T> {
         if self.threads.len() >= MAX_THREADS && !self.threads.contains_key(&thread) {
             self.threads.retain(|_, line| !line.kept.is_empty());
             self.forgetful = true;
@@ -150,7 +144,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// As the drain uses it.
-    fn arrives(order: &mut Order, thread: u32, sequence: u32, out: &mut Vec<Vec<u8>>) {
+    fn arrives(order: &mut Order<Vec<u8>>, thread: u32, sequence: u32, out: &mut Vec<Vec<u8>>) {
         order.handed(thread, sequence);
         let payload = [thread.to_le_bytes(), sequence.to_le_bytes()].concat();
         if order.is_next(thread, sequence) {

@@ -12,7 +12,7 @@ use crate::order::Order;
 use crate::packets::Payload;
 use crate::seen::Seen;
 use crate::segment::Segment;
-use crate::sink::Sink;
+use crate::sink::{Encoded, Sink};
 use crate::symbols::WindowId;
 use chunks::{Chunks, Place};
 use names::Names;
@@ -63,7 +63,7 @@ pub(crate) struct Process {
     threads: Threads,
     shared: Arc<Shared>,
     segments: Vec<Chunks>,
-    order: Order,
+    order: Order<Encoded>,
     seen: Seen,
     windows: Windows,
     names: Names,

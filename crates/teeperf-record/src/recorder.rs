@@ -5,6 +5,7 @@ use crate::control::socket_name;
 use crate::drain::{Companions, Drain, Event, Limits};
 use crate::launch::{self, FileLimit, LaunchError, Surroundings};
 use crate::options::Options;
+use crate::pauses::Pauses;
 use crate::server::{Server, Terms, random};
 use crate::signals::Signals;
 use crate::sink::Sink;
@@ -20,6 +21,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
 use teeperf_wire::packet::kind;
 use teeperf_wire::shared::{ClockKind, control};
 
@@ -42,6 +44,8 @@ pub struct Outcome {
     pub notices: Vec<String>,
     /// Processes that attached. None: nothing in the command was built with hooks.
     pub processes: u64,
+    /// So long it was paused from outside.
+    pub paused: Duration,
     /// What was recorded.
     pub recorded: Snapshot,
     /// Why this clock.
@@ -158,7 +162,8 @@ impl Recorder {
         let server = Server::start(&socket, terms, events.clone())?;
         let limits = Limits { bytes: options.limit_size, time: options.limit_time };
         let (ended, end) = io::pipe()?;
-        let drain = Drain::new(sink, inbox, limits, Companions { server, ticker });
+        let pauses = Pauses::new(options.paused);
+        let drain = Drain::new(sink, inbox, limits, pauses, Companions { server, ticker });
         let drain = std::thread::Builder::new().name("teeperf-drain".into()).spawn(move || {
             let summary = drain.run();
             drop(end);
@@ -192,6 +197,7 @@ impl Recorder {
             error: summary.error,
             notices: summary.notices,
             processes: summary.processes,
+            paused: summary.paused,
             recorded: options.stats.snapshot(),
             clock_reason: chosen.reason,
         })

@@ -269,8 +269,12 @@ impl Desk {
             Request::Pause => {
                 self.terms.page.control(control::PAUSED, 0);
                 self.wait_for_tick();
+                self.tell(Event::Paused(true));
             }
-            Request::Resume => self.terms.page.control(0, control::PAUSED),
+            Request::Resume => {
+                self.terms.page.control(0, control::PAUSED);
+                self.tell(Event::Paused(false));
+            }
             Request::Stop => self.tell(Event::Stop("it was asked to end".into())),
         }
     }

@@ -8,10 +8,11 @@ use crate::segment::Copy;
 use crate::stats::Stats;
 use crate::symbols::Symbols;
 use crate::writer::PacketWriter;
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use teeperf_wire::body::chunk;
-use teeperf_wire::packet::kind;
+use teeperf_wire::packet::{HEADER_SIZE, kind};
 use teeperf_wire::shared::ClockKind;
 
 /// The recording under way. After an output error everything goes on, into nothing.
@@ -20,6 +21,8 @@ pub(crate) struct Sink {
     encoder: Encoder,
     /// The first error of the output.
     error: Option<io::Error>,
+    /// Chunks that were counted, and are not in the output yet.
+    on_their_way: VecDeque<OnItsWay>,
     /// Private memory for one chunk, lent to whoever reads one.
     pub(crate) copy: Option<Copy>,
     pub(crate) page: Arc<ClockPage>,
@@ -29,6 +32,20 @@ pub(crate) struct Sink {
     pub(crate) symbols: Symbols,
     /// For the user, besides the recording.
     notices: Vec<String>,
+}
+
+/// A chunk's payload that waits for its turn.
+#[derive(Debug, Default)]
+pub(crate) struct Encoded {
+    payload: Vec<u8>,
+    events: u64,
+}
+
+/// A chunk in the writer's buffer.
+struct OnItsWay {
+    /// Bytes of the recording behind it.
+    end: u64,
+    events: u64,
 }
 
 /// Most notices kept for the user; all are in the recording.
@@ -46,7 +63,20 @@ impl Sink {
         let encoder = Encoder::new()?;
         let copy = Some(Copy::new());
         let (error, notices) = (None, Vec::new());
-        Ok(Self { writer, encoder, error, copy, page, time, clock, stats, symbols, notices })
+        let on_their_way = VecDeque::new();
+        Ok(Self {
+            writer,
+            encoder,
+            error,
+            on_their_way,
+            copy,
+            page,
+            time,
+            clock,
+            stats,
+            symbols,
+            notices,
+        })
     }
 
     /// Writes a packet.
@@ -61,24 +91,32 @@ impl Sink {
         self.encoder.chunk(header, words)
     }
 
-    /// Writes the chunk that was encoded last.
-    pub(crate) fn write_encoded(&mut self) {
+    /// Writes the chunk that was encoded last, which has so many events.
+    pub(crate) fn write_encoded(&mut self, events: u64) {
+        self.count(self.encoder.payload().len(), events);
         let result = self.writer.packet(kind::CHUNK, self.encoder.payload());
-        self.stats.chunks.add(1);
         self.note(result);
     }
 
     /// The chunk that was encoded last, to be kept.
-    pub(crate) fn take_encoded(&self) -> Vec<u8> {
-        self.encoder.payload().to_vec()
+    pub(crate) fn take_encoded(&self, events: u64) -> Encoded {
+        Encoded { payload: self.encoder.payload().to_vec(), events }
     }
 
     /// Writes chunks that were kept.
-    pub(crate) fn write_kept(&mut self, kept: &mut Vec<Vec<u8>>) {
-        for payload in kept.drain(..) {
-            self.stats.chunks.add(1);
+    pub(crate) fn write_kept(&mut self, kept: &mut Vec<Encoded>) {
+        for Encoded { payload, events } in kept.drain(..) {
+            self.count(payload.len(), events);
             self.packet(kind::CHUNK, &payload);
         }
+    }
+
+    /// Counts a chunk that is written next.
+    fn count(&mut self, payload: usize, events: u64) {
+        self.stats.chunks.add(1);
+        self.stats.events.add(events);
+        let end = self.writer.bytes() + (HEADER_SIZE + payload) as u64;
+        self.on_their_way.push_back(OnItsWay { end, events });
     }
 
     /// Tells the user something: in the recording, and where that is not complete afterwards.
@@ -127,6 +165,16 @@ impl Sink {
 
     fn note(&mut self, result: io::Result<()>) {
         self.stats.bytes.set(self.writer.bytes());
+        let taken = self.writer.taken();
+        while self.on_their_way.front().is_some_and(|chunk| chunk.end <= taken) {
+            self.on_their_way.pop_front();
+        }
+        if result.is_err() {
+            for chunk in self.on_their_way.drain(..) {
+                self.stats.chunks.take_back(1);
+                self.stats.events.take_back(chunk.events);
+            }
+        }
         if let (Err(error), None) = (result, &self.error) {
             self.error = Some(error);
         }

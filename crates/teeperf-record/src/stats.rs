@@ -20,11 +20,11 @@ pub struct Stats {
 pub struct Snapshot {
     /// Words in all chunks.
     pub words: u64,
-    /// Calls and returns; an estimate that is off by the payload of escapes.
+    /// Calls and returns in the output; an estimate that is off by the payload of escapes.
     pub events: u64,
     /// Bytes of the recording.
     pub bytes: u64,
-    /// Chunk packets.
+    /// Chunk packets in the output.
     pub chunks: u64,
     /// Threads that were seen.
     pub threads: u64,
@@ -59,6 +59,10 @@ pub(crate) struct Counter(AtomicU64);
 impl Counter {
     pub(crate) fn add(&self, more: u64) {
         self.set(self.get().saturating_add(more));
+    }
+
+    pub(crate) fn take_back(&self, less: u64) {
+        self.set(self.get().saturating_sub(less));
     }
 
     pub(crate) fn set(&self, value: u64) {

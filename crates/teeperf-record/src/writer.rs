@@ -109,6 +109,11 @@ impl PacketWriter {
         }
     }
 
+    /// Bytes of whole packets that the output has taken.
+    pub(crate) fn taken(&self) -> u64 {
+        self.written
+    }
+
     fn check(&self) -> io::Result<()> {
         if self.failed { Err(io::Error::other("the output failed before")) } else { Ok(()) }
     }

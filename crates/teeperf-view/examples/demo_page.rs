@@ -6,9 +6,9 @@
 //! ```
 //!
 //! Kinds: `demo` looks like a database under load; `small` is three functions in two
-//! threads with round figures; `hostile` has names that try to break out; `deep` has
-//! 2,000 frames on one stack; `single` one frame; `empty` none; `million` a million call
-//! paths; `huge` more than a page carries.
+//! threads with round figures; `short` has calls much shorter than a tick; `hostile` has names
+//! that try to break out; `deep` has 2,000 frames on one stack; `single` one frame; `empty`
+//! none; `million` a million call paths; `huge` more than a page carries.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -26,6 +26,7 @@ fn main() -> ExitCode {
     let profile = match kind.as_str() {
         "demo" => demo(),
         "small" => small(),
+        "short" => short(),
         "hostile" => hostile(),
         "deep" => deep(),
         "single" => single(),
@@ -183,6 +184,25 @@ fn small() -> Profile {
         functions: b.functions,
         threads: vec![thread(71, "small", first), thread(72, "reader", second)],
         health: Health { events: 46, ..Health::default() },
+    }
+}
+
+/// Calls far below a tick: into those of one function only 90 fell, into those of the other 900.
+fn short() -> Profile {
+    let mut b = Builder::default();
+    let main = b.function("short", "main");
+    let few = b.function("short", "few");
+    let many = b.function("short", "many");
+    let period = info(&[]).period_ns;
+    b.enter(main, 1, 1e9);
+    b.call(few, 6_000, 90.0 * period);
+    b.call(many, 60_000, 900.0 * period);
+    let tree = b.finish();
+    Profile {
+        info: info(&["./short"]),
+        functions: b.functions,
+        threads: vec![thread(1, "short", tree)],
+        health: Health { events: 132_002, ..Health::default() },
     }
 }
 

@@ -8,6 +8,8 @@ use crate::units::{self, count, counted};
 
 /// Share of events lost or frames mended above which it is a warning.
 const TOO_MANY: f64 = 0.001;
+/// How the recorder's warning of a pause begins.
+const PAUSED: &str = "recording was paused";
 /// Most of the reader's own warnings that are shown.
 const MOST_WARNINGS: usize = 20;
 
@@ -45,8 +47,7 @@ fn nothing_recorded(profile: &Profile, found: &mut Vec<Finding>) {
     if profile.health.events > 0 {
         return;
     }
-    let is_paused = profile.health.gaps.iter().any(|(reason, ..)| reason == "paused");
-    let (what, next) = if is_paused {
+    let (what, next) = if is_paused(profile) {
         (
             "No call was recorded: recording was paused.",
             "Resume it while the program works: `teeperf resume`.",
@@ -59,6 +60,13 @@ fn nothing_recorded(profile: &Profile, found: &mut Vec<Finding>) {
         )
     };
     push(found, true, what.into(), next);
+}
+
+/// Whether threads say so, or the recorder: no thread can say it of a pause that never ended.
+fn is_paused(profile: &Profile) -> bool {
+    let health = &profile.health;
+    health.gaps.iter().any(|(reason, ..)| reason == "paused")
+        || health.warnings.iter().any(|warning| warning.starts_with(PAUSED))
 }
 
 fn nothing_timed(profile: &Profile, found: &mut Vec<Finding>) {
@@ -129,7 +137,7 @@ fn gaps(profile: &Profile, found: &mut Vec<Finding>) {
         let times = counted(*times, "time");
         let long = units::time_inline(*ns as f64);
         let what = match name.as_str() {
-            "paused" => format!("Recording was paused {times}, {long} in all."),
+            "paused" => paused(profile, &times, *ns),
             "waited" => format!(
                 "Threads waited {times} for room in memory, {long} in all; no function's time has it."
             ),
@@ -157,6 +165,20 @@ fn gaps(profile: &Profile, found: &mut Vec<Finding>) {
         };
         push(found, false, what, next);
     }
+}
+
+/// Pauses as threads met them. What one met before its first call has no length.
+fn paused(profile: &Profile, times: &str, ns: u64) -> String {
+    let long = match ns {
+        0 => String::new(),
+        ns => format!(", {} in all", units::time_inline(ns as f64)),
+    };
+    let nameless = if profile.functions.iter().any(|function| function.name == "[unknown]") {
+        " What was called meanwhile and had not returned when it went on is `[unknown]`."
+    } else {
+        ""
+    };
+    format!("Recording was paused {times}{long}.{nameless}")
 }
 
 fn reader(profile: &Profile, found: &mut Vec<Finding>) {

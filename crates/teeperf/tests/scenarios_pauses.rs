@@ -45,31 +45,36 @@ impl Phases {
         run(teeperf().arg(word).arg(pid.to_string())).expect_code(0);
     }
 
-    /// Ends it with status 7; what it told of its calls, and what was seen of them.
+    /// Ends it with status 7; what it and the recorder said, and what was seen of its calls.
     #[track_caller]
-    fn end(mut self) -> (Told, Report, Workshop) {
+    fn end(mut self) -> (Outcome, Report, Workshop) {
         writeln!(self.input, "end 7").expect("a program that reads");
         let outcome = self.running.wait();
         outcome.expect_code(7);
-        (outcome.told(), Report::of(&self.file), self.shop)
+        (outcome, Report::of(&self.file), self.shop)
     }
 }
 
 /// Of what the program told, so many calls were made while recording was on.
 #[track_caller]
-fn expect_seen(told: &Told, report: &Report, made: &[(&str, u64)], seen: &[(&str, u64)]) {
+fn expect_seen(
+    outcome: &Outcome,
+    report: &Report,
+    made: &[(&str, u64)],
+    seen: &[(&str, u64)],
+    warnings: &[&str],
+) {
     let of = |calls: &[(&str, u64)]| {
         let mut told = Told::default();
         calls.iter().for_each(|(name, calls)| told.add(name, *calls));
         told
     };
-    assert_eq!(told.calls, of(made).calls);
+    assert_eq!(outcome.told().calls, of(made).calls);
     assert_calls(&of(seen), report);
     for figure in ["lost", "mended", "open", "unopened"] {
         assert_eq!(report.health(figure), 0, "{figure}: {report:?}");
     }
-    let nothing = ["No call was recorded."];
-    assert_eq!(report.warnings, if seen.is_empty() { &nothing[..] } else { &[] });
+    assert_eq!(report.warnings, warnings);
 }
 
 const CLOCKS: [&str; 2] = ["tick", "cycle"];
@@ -90,10 +95,10 @@ fn off_and_on(clock: &str, mut turn: impl FnMut(&mut Phases, &str)) {
     turn(&mut phases, "pause");
     turn(&mut phases, "resume");
     phases.does(&["blue 2"]);
-    let (told, report, _shop) = phases.end();
+    let (outcome, report, _shop) = phases.end();
     let made = [("main", 1), ("red", 1549), ("green", 267), ("blue", 313), ("deep", 25)];
     let seen = [("main", 1), ("red", 1009), ("green", 7), ("blue", 313), ("deep", 20)];
-    expect_seen(&told, &report, &made, &seen);
+    expect_seen(&outcome, &report, &made, &seen, &[]);
     assert_eq!(report.gap("paused").0, 2, "a pause without events needs no words");
     let deepest = format!("main{};blue", ";deep".repeat(20));
     let paths = report.paths();
@@ -134,9 +139,9 @@ fn from_both_sides() {
         phases.does(&["green 16", "resume 0", "green 32"]);
         phases.asks("resume", program);
         phases.does(&["red 40"]);
-        let (told, report, _shop) = phases.end();
+        let (outcome, report, _shop) = phases.end();
         let made = [("main", 1), ("red", 70), ("green", 63)];
-        expect_seen(&told, &report, &made, &[("main", 1), ("red", 70)]);
+        expect_seen(&outcome, &report, &made, &[("main", 1), ("red", 70)], &[]);
         assert_eq!(report.gap("paused").0, 2);
     }
 }
@@ -150,9 +155,9 @@ fn from_the_start_until_it_is_resumed() {
         phases.does(&["red 100", "deep 3"]);
         phases.asks("resume", phases.running.pid());
         phases.does(&["green 5", "up 0", "blue 6"]);
-        let (told, report, _shop) = phases.end();
+        let (outcome, report, _shop) = phases.end();
         let made = [("main", 1), ("red", 100), ("green", 5), ("blue", 6), ("deep", 3)];
-        expect_seen(&told, &report, &made, &[("green", 5), ("blue", 6)]);
+        expect_seen(&outcome, &report, &made, &[("green", 5), ("blue", 6)], &[]);
         assert_eq!(report.gap("paused").0, 1);
         let paths = report.paths();
         assert_eq!(paths.get("[...];green"), Some(&5), "{paths:?}");
@@ -165,8 +170,43 @@ fn from_the_start_until_it_is_resumed() {
 fn from_the_start_to_the_end() {
     let mut phases = Phases::start(&["--paused"]);
     phases.does(&["red 100"]);
-    let (told, report, _shop) = phases.end();
-    expect_seen(&told, &report, &[("main", 1), ("red", 100)], &[]);
+    let (outcome, report, _shop) = phases.end();
+    let warnings = [
+        "No call was recorded: recording was paused.",
+        "recording was paused from its start to its end",
+    ];
+    expect_seen(&outcome, &report, &[("main", 1), ("red", 100)], &[], &warnings);
+    assert!(outcome.stderr.contains("record again, and `teeperf resume`"), "{outcome:?}");
+}
+
+/// Guards: of a pause that never ends no thread says anything, so the recorder does.
+#[test]
+fn from_the_middle_to_the_end() {
+    let mut phases = Phases::start(&["--paused"]);
+    phases.does(&["red 100"]);
+    phases.asks("resume", phases.running.pid());
+    phases.does(&["green 5"]);
+    phases.asks("pause", phases.running.pid());
+    phases.does(&["blue 6"]);
+    let file = phases.file.clone();
+    let (outcome, report, _shop) = phases.end();
+    let [warning] = &report.warnings[..] else { panic!("{report:?}") };
+    assert_eq!(
+        report.calls.iter().map(|(name, n)| (&name[..], *n)).collect::<Vec<_>>(),
+        [("green", 5)]
+    );
+    assert_eq!(report.health("lost"), 0);
+    let has = |said: &str, parts: &[&str]| {
+        let missing = parts.iter().find(|part| !said.contains(**part));
+        assert_eq!(missing, None, "{said}");
+    };
+    has(
+        warning,
+        &["recording was paused after ", " s and not resumed: its last ", " s are left out"],
+    );
+    has(&outcome.stderr, &[warning, ", paused for ", "; next: teeperf report"]);
+    let dump = run(teeperf().arg("dump").arg(&file));
+    has(&dump.stdout, &["recording was resumed after ", "recording was paused after "]);
 }
 
 /// Guards: who asks for a recording that is not there is told so.

@@ -210,13 +210,13 @@ impl Process {
         let words = untimed.unwrap_or(piece.words);
         let survey = self.seen.mark(words);
         let told = if survey.telling { listen(words) } else { Vec::new() };
-        sink.stats.events.add(survey.events as u64);
+        let events = survey.events as u64;
         sink.stats.threads.add((sequence == 1 && piece.first == 0) as u64);
         for telling in told {
             self.tell(telling, &piece.header, sink);
         }
         if self.order.is_next(serial, sequence) {
-            sink.write_encoded();
+            sink.write_encoded(events);
             if whole {
                 let mut kept = Vec::new();
                 self.order.written(serial, sequence, &mut kept);
@@ -224,7 +224,7 @@ impl Process {
             }
         } else {
             let mut out = Vec::new();
-            self.order.keep(serial, sequence, sink.take_encoded(), &mut out);
+            self.order.keep(serial, sequence, sink.take_encoded(events), &mut out);
             sink.write_kept(&mut out);
         }
     }

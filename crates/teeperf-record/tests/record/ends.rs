@@ -9,7 +9,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
-use teeperf_record::{Choice, Options, Output, RecordError, Recorder};
+use teeperf_record::{Choice, Options, Output, RecordError, Recorder, Snapshot};
 use teeperf_wire::body::{chunk, end, process_end};
 use teeperf_wire::packet::kind;
 
@@ -154,10 +154,22 @@ fn a_full_file_system_keeps_whole_packets() {
     assert!(!is_left, "an empty file");
     let outcome = outcome.unwrap();
     assert_eq!(outcome.exit_code(), 9);
-    assert_eq!(outcome.error.unwrap().kind(), io::ErrorKind::StorageFull);
+    assert_eq!(outcome.error.as_ref().unwrap().kind(), io::ErrorKind::StorageFull);
     let recording = Recording::new(&bytes.unwrap());
     assert_eq!(recording.rest, 0);
     assert!(!recording.threads()[&(1, 1)].is_empty());
+    counts_what_is_there(&outcome.recorded, &recording);
+}
+
+/// Chunks that the output did not take whole count for nothing.
+#[track_caller]
+fn counts_what_is_there(recorded: &Snapshot, recording: &Recording) {
+    let chunks = recording.chunks();
+    let words = chunks.iter().flat_map(|chunk| &chunk.words);
+    // Payload that looks like an event counts as one here, too.
+    let events = words.filter(|&&word| word >> 31 == 0).count();
+    assert!(events > 0);
+    assert_eq!((recorded.chunks, recorded.events), (chunks.len() as u64, events as u64));
 }
 
 /// A pipe whose reader goes away after so many bytes.
@@ -184,9 +196,10 @@ fn a_reader_that_goes_away() {
     options.clock = Choice::Tick;
     let outcome = Recorder::new(options).run(&command("endless")).unwrap();
     assert_eq!(outcome.exit_code(), 9);
-    assert_eq!(outcome.error.unwrap().kind(), io::ErrorKind::BrokenPipe);
+    assert_eq!(outcome.error.as_ref().unwrap().kind(), io::ErrorKind::BrokenPipe);
     let recording = Recording::new(&taken.lock().unwrap());
     assert!(recording.packets.len() > 2);
+    counts_what_is_there(&outcome.recorded, &recording);
 }
 
 #[test]

@@ -169,6 +169,33 @@ fn what_is_missing_stands_on_top_with_the_next_step() {
 }
 
 #[test]
+fn a_pause_says_what_is_known_of_it() {
+    let mut profile = kitchen();
+    profile.health.gaps = vec![("paused".into(), 2, 0)];
+    let note = |profile: &Profile| {
+        let report = report(profile, &Options::default(), 200);
+        report.lines().find(|line| line.contains("paused")).map(str::to_owned).unwrap()
+    };
+    assert_eq!(note(&profile), "Note       Recording was paused 2 times.");
+    profile.functions[0].name = "[unknown]".into();
+    assert_eq!(
+        note(&profile),
+        "Note       Recording was paused 2 times. What was called meanwhile and had not returned \
+         when it went on is `[unknown]`."
+    );
+}
+
+#[test]
+fn nothing_recorded_in_a_pause_is_no_matter_of_the_compiler() {
+    let mut profile = Profile::default();
+    assert!(report(&profile, &Options::default(), 200).contains("`teeperf cc`"));
+    profile.health.warnings = vec!["recording was paused from its start to its end".into()];
+    let report = report(&profile, &Options::default(), 200);
+    assert!(report.starts_with("WARNING    No call was recorded: recording was paused. Resume it"));
+    assert!(!report.contains("`teeperf cc`"), "{report}");
+}
+
+#[test]
 fn losses_up_to_one_in_a_thousand_are_no_warning() {
     let mut profile = kitchen();
     profile.health = Health { events: 999, lost: 1, ..Health::default() };

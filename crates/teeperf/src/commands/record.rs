@@ -193,10 +193,15 @@ fn tell(outcome: &Outcome, path: &Path, arguments: &Arguments) {
     if recorded.lost > 0 {
         line += &format!(", {} LOST", live::events(recorded.lost as f64));
     }
+    if !outcome.paused.is_zero() {
+        line += &format!(", paused for {:.3} s", outcome.paused.as_secs_f64());
+    }
     if let Some(reason) = &outcome.reason {
         line += &format!("; recording ended early: {reason}");
     }
-    if path != Path::new("-") {
+    if recorded.events == 0 && !outcome.paused.is_zero() {
+        line += "; next: record again, and `teeperf resume` while the program works";
+    } else if path != Path::new("-") {
         line += &format!("; next: teeperf report {}", shell::typed(path));
     }
     eprintln!("{line}");
