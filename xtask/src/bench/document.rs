@@ -17,6 +17,8 @@ use super::table::{Row, markdown};
 #[derive(Serialize, Deserialize)]
 struct Kept {
     date: String,
+    /// Commit of the repository.
+    commit: String,
     rows: Vec<Row>,
 }
 
@@ -24,11 +26,11 @@ fn path(lab: &Lab, figure: &Figure) -> PathBuf {
     lab.work.join("results").join(format!("{}.json", figure.name))
 }
 
-/// Keeps a figure's rows with today's date.
+/// Keeps a figure's rows with today's date and the commit.
 pub(crate) fn keep(lab: &Lab, figure: &Figure, rows: Vec<Row>) -> Result<()> {
     let path = path(lab, figure);
     fs::create_dir_all(lab.work.join("results"))?;
-    let kept = Kept { date: machine::today(), rows };
+    let kept = Kept { date: machine::today(), commit: machine::commit(&lab.root), rows };
     fs::write(&path, serde_json::to_vec_pretty(&kept)?).with_context(|| path.display().to_string())
 }
 
@@ -58,7 +60,7 @@ fn section(lab: &Lab, figure: &Figure, reasons: &str) -> Result<String> {
     };
     let kept: Kept = serde_json::from_slice(&bytes)?;
     text += &markdown(&kept.rows);
-    text += &format!("\n`cargo xtask bench {}`, {}.\n", figure.name, kept.date);
+    text += &format!("\n`cargo xtask bench {}`, {}, at {}.\n", figure.name, kept.date, kept.commit);
     for row in kept.rows.iter().filter(|row| row.verdict().contains("no")) {
         let id = format!("{}/{}", figure.name, row.id);
         if let Some(reason) = reason(reasons, &id) {

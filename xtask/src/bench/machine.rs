@@ -1,6 +1,7 @@
 //! What must be known of a machine to read its figures: never its name.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 /// One line each: processor, system, compilers and tools.
@@ -35,6 +36,17 @@ pub(crate) fn describe() -> Vec<String> {
 /// Today, as `2026-11-21`.
 pub(crate) fn today() -> String {
     first_line(&["date", "-u", "+%Y-%m-%d"]).unwrap_or_else(|| "unknown".into())
+}
+
+/// Commit of a repository, with `+` when files were changed since.
+pub(crate) fn commit(root: &Path) -> String {
+    let git = |words: &[&str]| {
+        let output = Command::new("git").arg("-C").arg(root).args(words).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let Some(commit) = git(&["rev-parse", "--short=10", "HEAD"]) else { return "unknown".into() };
+    let changed = git(&["status", "--porcelain", "--", "crates", "bench", "xtask"]);
+    commit + if changed.is_some_and(|files| !files.is_empty()) { "+" } else { "" }
 }
 
 fn first_line(words: &[&str]) -> Option<String> {

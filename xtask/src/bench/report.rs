@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::lab::Lab;
@@ -49,26 +49,25 @@ impl Report {
         })
     }
 
+    /// [`Report::of`] a recording in which nothing may be lost.
+    pub(crate) fn of_whole(lab: &Lab, recording: &Path) -> Result<Self> {
+        let report = Self::of(lab, recording)?;
+        ensure!(report.lost == 0, "{}: {} events lost", recording.display(), report.lost);
+        Ok(report)
+    }
+
     /// The function of this name.
     pub(crate) fn function(&self, name: &str) -> Result<&Function> {
         let mut found = self.functions.iter().filter(|function| function.name == name);
         found.next().with_context(|| format!("{name} is not in the report"))
     }
 
-    /// Shares of these functions in the time of all of them, percent: least, shown, most.
-    pub(crate) fn shares(&self, names: &[&str]) -> Result<Vec<[f64; 3]>> {
-        let own: Vec<[f64; 3]> =
-            names.iter().map(|name| Ok(self.function(name)?.own)).collect::<Result<_>>()?;
-        let shares = (0..own.len()).map(|i| {
-            let others = |bound: usize| -> f64 {
-                own.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, own)| own[bound]).sum()
-            };
-            let share = |bound: usize, of_others: usize| {
-                100.0 * own[i][bound] / (own[i][bound] + others(of_others)).max(f64::MIN_POSITIVE)
-            };
-            [share(0, 2), share(1, 1), share(2, 0)]
-        });
-        Ok(shares.collect())
+    /// Shares of these functions in the time of all of them, percent.
+    pub(crate) fn shares(&self, names: &[&str]) -> Result<Vec<f64>> {
+        let own = names.iter().map(|name| Ok(self.function(name)?.own[1]));
+        let own: Vec<f64> = own.collect::<Result<_>>()?;
+        let all = own.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+        Ok(own.iter().map(|own| 100.0 * own / all).collect())
     }
 }
 
@@ -99,9 +98,7 @@ mod tests {
                 function("main", [900.0; 3]),
             ],
         };
-        let shares = report.shares(&["a", "b"]).unwrap();
-        assert_eq!(shares[0], [20.0, 30.0, 40.0]);
-        assert_eq!(shares[1], [60.0, 70.0, 80.0]);
+        assert_eq!(report.shares(&["a", "b"]).unwrap(), [30.0, 70.0]);
         assert!(report.shares(&["missing"]).is_err());
     }
 }

@@ -16,8 +16,9 @@ pub(crate) const FIGURE: Figure = Figure {
     name: "bytes",
     title: "Bytes an event on disk",
     method: "Size of the whole file, symbols and all, divided by the calls and returns in it. \
-             The kernels count together, as one run of all eight; each is told beside. A kernel \
-             of few events keeps little but its ticks, ten thousand or so a second and thread.",
+             The kernels count together, as one run of all eight, in which those of many events \
+             weigh most; each is told beside. A kernel of few events keeps little but its ticks, \
+             ten thousand or so a second and thread, which no limit for an event can hold.",
     measure,
 };
 

@@ -16,7 +16,8 @@ pub(crate) const FIGURE: Figure = Figure {
     title: "Real programs",
     method: "Each is built with `teeperf cc` by its own build system where it has one that takes \
              a compiler, and run once without and once with the recorder; a run that does not \
-             succeed, or whose own check fails, is an error here. Programs from Debian's sources.",
+             succeed, or whose own check fails, is an error here. Programs from Debian's sources. \
+             db_bench: fillrandom, then readrandom four times as often.",
     measure: |lab| Ok(rows(lab, &SUBJECTS)),
 };
 

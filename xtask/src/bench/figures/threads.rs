@@ -13,7 +13,8 @@ pub(crate) const FIGURE: Figure = Figure {
     title: "Two threads on two cores",
     method: "`calls.c` with two threads that begin each burst together, beside one: the slower \
              thread's processor time for a call and its return, the tick moving meanwhile. Wall \
-             time is told as well: on two cores, two busy threads and the recorder share.",
+             time is told as well: two busy threads and the recorder, which must drain twice as \
+             much, share two cores.",
     measure,
 };
 
