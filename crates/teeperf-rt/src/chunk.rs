@@ -1,5 +1,5 @@
-//! A thread's chunk: begun, handed over, waited for. All of it runs with the thread claimed
-//! ([`Thread::enter`]), so a signal handler's events in between are counted, not written.
+//! A thread's chunk: begun, handed over, waited for. All of it but [`settle_losses`] runs with the thread
+//! claimed ([`Thread::enter`]), so a signal handler's events in between are counted, not written.
 
 use crate::clock;
 use crate::cursor::{self, Cursor, Parked};
@@ -100,12 +100,12 @@ pub(crate) fn after_acquire(thread: &Thread, waited: Option<u64>) {
     module::announce(thread);
 }
 
-/// Writes what was counted as lost; says whether there was room. The thread is claimed.
-pub(crate) fn settle_losses(thread: &Thread, reason: u32) -> bool {
-    settle(thread, reason, thread.take_losses().unwrap_or_default())
+/// Writes what was counted as lost, where there is room.
+pub(crate) fn settle_losses(thread: &Thread, reason: u32) {
+    settle(thread, reason, thread.take_losses().unwrap_or_default());
 }
 
-fn settle(thread: &Thread, reason: u32, losses: Losses) -> bool {
+fn settle(thread: &Thread, reason: u32, losses: Losses) {
     let (meant, lost) = losses.apart();
     let mut is_written = true;
     for (reason, part) in [(gap::PAUSED, meant), (reason, lost)] {
@@ -115,7 +115,6 @@ fn settle(thread: &Thread, reason: u32, losses: Losses) -> bool {
         is_written = is_written && writer::gap(thread, reason, part, 0);
         thread.settle(part, is_written);
     }
-    is_written
 }
 
 /// A chunk, waited for where the policy says so. Gives the time waited.

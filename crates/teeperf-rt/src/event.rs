@@ -28,15 +28,30 @@ struct Event {
 #[cfg_attr(feature = "object", unsafe(no_mangle))]
 pub unsafe extern "C" fn teeperf_rt_event(address: usize, kind: u32, block: &Block) {
     let event = Event { address: address as u64, is_return: kind & 1 != 0 };
-    if !is_ready(Some(block)) || !record(thread::current(), event) {
+    let is_written = match readiness(Some(block)) {
+        Readiness::Off => false,
+        Readiness::Busy => write_beside(thread::current(), event),
+        Readiness::Ready => record(thread::current(), event),
+    };
+    if !is_written {
         thread::current().lose(event.is_return);
     }
+}
+
+/// Whether a thread may take the slow path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Readiness {
+    /// The process is not recorded.
+    Off,
+    /// The thread is in the midst of something, and this is a signal handler.
+    Busy,
+    Ready,
 }
 
 /// Writes what `write` writes, which is no event, in the next chunk where the present one has no
 /// room. While nothing is recorded, or in the midst of a change of chunks, it is left out.
 pub(crate) fn put(block: Option<&Block>, write: impl Fn(&Thread) -> bool) {
-    if !is_ready(block) {
+    if readiness(block) != Readiness::Ready {
         return;
     }
     let thread = thread::current();
@@ -47,16 +62,20 @@ pub(crate) fn put(block: Option<&Block>, write: impl Fn(&Thread) -> bool) {
     }
 }
 
-/// Whether the process is recorded, and the thread not in the midst of something. Switches the
-/// caller's module off where the process is not.
+/// Switches the caller's module off where the process is not recorded.
 #[inline(always)]
-fn is_ready(block: Option<&Block>) -> bool {
-    if process::life() != Life::On || clock::is_stopped() {
-        return wake_or_end(block);
+fn readiness(block: Option<&Block>) -> Readiness {
+    let is_off = process::life() != Life::On || clock::is_stopped();
+    if is_off && !wake_or_end(block) {
+        Readiness::Off
+    } else if thread::current().is_busy() {
+        Readiness::Busy
+    } else {
+        Readiness::Ready
     }
-    !thread::current().is_busy()
 }
 
+/// Whether the process is recorded now.
 #[cold]
 fn wake_or_end(block: Option<&Block>) -> bool {
     match process::life() {
@@ -64,13 +83,11 @@ fn wake_or_end(block: Option<&Block>) -> bool {
         Life::On => process::stop(),
         Life::Unborn | Life::Off => {}
     }
-    if process::is_on() {
-        return !thread::current().is_busy();
-    }
-    if let Some(block) = block {
+    let is_on = process::is_on();
+    if let (false, Some(block)) = (is_on, block) {
         block.switch_off();
     }
-    false
+    is_on
 }
 
 /// Writes an event, in the chunk there is or in the next; says whether it is written.
@@ -100,7 +117,12 @@ fn change_chunk(thread: &Thread) -> bool {
 /// Whether the thread has a chunk to write into; sees to it that it has, where that can be.
 fn is_running(thread: &Thread) -> bool {
     if thread.epoch.load(Relaxed) != process::epoch() {
-        thread.reset(process::epoch());
+        thread.enter();
+        // A signal handler may have done so just before.
+        if thread.epoch.load(Relaxed) != process::epoch() {
+            thread.reset(process::epoch());
+        }
+        thread.leave();
     }
     let is_paused = process::is_paused();
     match thread.state() {
@@ -131,16 +153,12 @@ fn is_running(thread: &Thread) -> bool {
     }
 }
 
-/// Ends a claimed stretch. What signal handlers lost in it is written, or counted on.
+/// Ends a claimed stretch. What signal handlers lost in it is written at once, or counted on; the thread
+/// is not claimed for that, or they would lose more meanwhile, and so on.
 fn leave(thread: &Thread) {
     thread.leave();
-    while thread.state() == State::Running && thread.has_losses() {
-        thread.enter();
-        let has_room = chunk::settle_losses(thread, gap::NESTED);
-        thread.leave();
-        if !has_room {
-            return;
-        }
+    if thread.state() == State::Running && thread.has_losses() {
+        chunk::settle_losses(thread, gap::NESTED);
     }
 }
 
@@ -197,9 +215,10 @@ fn write(thread: &Thread, event: Event) -> bool {
     }
 }
 
-/// A signal handler may come in anywhere: it may write the same move of the clock, or change the
-/// chunk. So the thread's time is moved by compare-and-exchange, and where the chunk is not the
-/// one that the move was meant for, nothing is said of it: the new chunk began with the time.
+/// A signal handler may come in anywhere: it may write the same move of the clock, or a later one, or
+/// change the chunk. So the thread's time is moved by compare-and-exchange. Where the chunk is not the
+/// one that the move was meant for, nothing is said of it: the new chunk began with the time. And where the
+/// time was moved on before this move had its place, it is written whole.
 fn write_tick(thread: &Thread, event: Event) -> bool {
     let sequence = thread.sequence.load(Relaxed);
     let now = clock::now();
@@ -209,31 +228,58 @@ fn write_tick(thread: &Thread, event: Event) -> bool {
     let mut words = Words::default();
     match now.wrapping_sub(last) {
         _ if !moved => {}
-        delta if delta <= u64::from(MAX_ARG) => {
-            words.push(word::escape(code::TICK, delta as u32));
-        }
-        _ => {
-            words.push(word::escape(code::STAMP, 0));
-            words.push(word::payload(2));
-            words.push_all(&word::split62(now));
-        }
+        delta if delta <= u64::from(MAX_ARG) => words.push(word::escape(code::TICK, delta as u32)),
+        _ => words.push_stamp(now),
     }
     let of_time = words.count;
-    match module::site_of(event.address) {
-        Some(site) => words.push(word::call(site) | u32::from(event.is_return)),
-        None => {
-            words.push(word::escape(code::FAR, u32::from(event.is_return)));
-            words.push(word::payload(3));
-            words.push_all(&word::split64(event.address));
-        }
-    }
+    words.push_event(event, None);
     let Some(mut places) = Places::reserve(thread, words.count) else { return false };
     compiler_fence(SeqCst);
     if thread.sequence.load(Relaxed) != sequence {
         words.words[..of_time].fill(word::escape(code::PAD, 0));
+    } else if moved && thread.time.load(Relaxed) != now {
+        drop(places);
+        return write_stamped(thread, event);
     }
     places.put_all(words.used());
     true
+}
+
+/// Writes an event with the thread's time, which nobody moves on between the look at it and the place that
+/// it has, or else without it.
+fn write_stamped(thread: &Thread, event: Event) -> bool {
+    let sequence = thread.sequence.load(Relaxed);
+    let time = thread.time.load(Relaxed);
+    let mut words = Words::default();
+    words.push_stamp(time);
+    let of_time = words.count;
+    words.push_event(event, None);
+    let Some(mut places) = Places::reserve(thread, words.count) else { return false };
+    compiler_fence(SeqCst);
+    if thread.sequence.load(Relaxed) != sequence || thread.time.load(Relaxed) != time {
+        words.words[..of_time].fill(word::escape(code::PAD, 0));
+    }
+    places.put_all(words.used());
+    true
+}
+
+/// Writes an event of a signal handler that came in while the thread was in the midst of something, where
+/// there is room, and touches nothing else: with the tick at the time that there is. So of a handler's
+/// calls and returns none is lost for itself, but where the chunk ends.
+fn write_beside(thread: &Thread, event: Event) -> bool {
+    // Of a thread that was in the midst of something when its process forked, nothing is left.
+    if thread.epoch.load(Relaxed) != process::epoch() {
+        return false;
+    }
+    match clock::kind() {
+        ClockKind::Tick => {
+            let mut words = Words::default();
+            words.push_event(event, None);
+            let places = Places::reserve(thread, words.count);
+            places.map(|mut places| places.put_all(words.used())).is_some()
+        }
+        ClockKind::Cycle => write_cycle(thread, event),
+    }
 }
 
 /// Moves the thread's time, last seen as `last`; says whether it was this caller who did.
@@ -250,19 +296,9 @@ fn write_cycle(thread: &Thread, event: Event) -> bool {
     let high = (now >> 32) as u32;
     let mut words = Words::default();
     if last_high != high {
-        words.push(word::escape(code::STAMP, 0));
-        words.push(word::payload(2));
-        words.push_all(&word::split62(now));
+        words.push_stamp(now);
     }
-    match module::site_of(event.address) {
-        Some(site) => words.push(word::call(site) | u32::from(event.is_return)),
-        None => {
-            words.push(word::escape(code::FAR, u32::from(event.is_return)));
-            words.push(word::payload(4));
-            words.push_all(&word::split64(event.address));
-        }
-    }
-    words.push(now as u32 | 1);
+    words.push_event(event, Some(now));
     let Some(mut places) = Places::reserve(thread, words.count) else { return false };
     compiler_fence(SeqCst);
     if thread.last_high.load(Relaxed) != last_high {
@@ -289,6 +325,27 @@ impl Words {
             *place = word;
             self.count += 1;
         }
+    }
+
+    /// An event, with the time where the clock is `cycle`.
+    fn push_event(&mut self, event: Event, time: Option<u64>) {
+        match module::site_of(event.address) {
+            Some(site) => self.push(word::call(site) | u32::from(event.is_return)),
+            None => {
+                self.push(word::escape(code::FAR, u32::from(event.is_return)));
+                self.push(word::payload(3 + u32::from(time.is_some())));
+                self.push_all(&word::split64(event.address));
+            }
+        }
+        if let Some(time) = time {
+            self.push(time as u32 | 1);
+        }
+    }
+
+    fn push_stamp(&mut self, time: u64) {
+        self.push(word::escape(code::STAMP, 0));
+        self.push(word::payload(2));
+        self.push_all(&word::split62(time));
     }
 
     fn push_all(&mut self, words: &[u32]) {

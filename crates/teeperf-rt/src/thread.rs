@@ -139,7 +139,7 @@ impl Thread {
     }
 
     /// Begins anew: after a fork, or when recording took a new beginning. What was counted as
-    /// lost goes with the time before.
+    /// lost goes with the time before. The thread is claimed.
     pub(crate) fn reset(&self, epoch: u32) {
         for block in arch::thread() {
             block.cursor.set(PARKED);
@@ -149,7 +149,6 @@ impl Thread {
         self.serial.store(0, Relaxed);
         self.sequence.store(0, Relaxed);
         self.take_losses();
-        self.busy.store(0, Relaxed);
         self.epoch.store(epoch, Relaxed);
     }
 

@@ -237,14 +237,16 @@ impl Host {
         self.shared.processes.lock().unwrap().len()
     }
 
-    /// Events that processes left out and have not said so in a chunk.
+    /// Events that processes left out and have not said so in a chunk. A line alone may be below zero: a
+    /// thread's first losses count before it has a number.
     pub(crate) fn unsaid(&self) -> u64 {
         let processes = self.shared.processes.lock().unwrap();
         let first_pages = processes.iter().map(|process| &process.segments[0].memory);
         let line = |page: &Memory, line: usize| {
             page.wide(segment::LOSSES + line * segment::LOSS_LINE).load(Acquire)
         };
-        first_pages.map(|page| (0..segment::LOSS_LINES).map(|at| line(page, at)).sum::<u64>()).sum()
+        let lines = first_pages.flat_map(|page| (0..segment::LOSS_LINES).map(|at| line(page, at)));
+        lines.fold(0, u64::wrapping_add)
     }
 
     /// Ends the recorder as if it had been killed: nobody answers, nothing moves.

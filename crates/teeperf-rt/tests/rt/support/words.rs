@@ -19,7 +19,7 @@ pub(crate) enum Item {
 }
 
 /// A gap as written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Gap {
     pub(crate) reason: u32,
     pub(crate) lost: u64,
@@ -142,19 +142,25 @@ impl Recording {
             .collect()
     }
 
-    /// Every return belongs to the innermost open call, in every thread; says how many calls are
-    /// left open.
+    /// Every return belongs to the innermost open call, in every thread, with what gaps say of the stack;
+    /// says how many calls are left open.
     pub(crate) fn expect_nested(&self) -> usize {
         let mut open = 0;
         for (thread, items) in &self.threads {
             let mut stack = Vec::new();
             for item in items {
                 match item {
-                    Item::Call(name) => stack.push(name),
+                    Item::Call(name) => stack.push(Some(name)),
                     Item::Return(name) => {
-                        assert_eq!(stack.pop(), Some(name), "in thread {thread:?}");
+                        let top = stack.pop().unwrap_or_else(|| panic!("{name} in {thread:?}"));
+                        assert_eq!(top.unwrap_or(name), name, "in thread {thread:?}");
                     }
-                    _ => {}
+                    Item::Escape(..) => {
+                        let gap = gap(item).unwrap_or_default();
+                        stack.truncate(stack.len().saturating_sub(gap.popped as usize));
+                        stack.extend((0..gap.pushed).map(|_| None));
+                    }
+                    Item::Hole => {}
                 }
             }
             open += stack.len();
