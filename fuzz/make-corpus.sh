@@ -8,7 +8,7 @@ set -eu
 cd "$(dirname "$0")"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p corpus/recording corpus/words corpus/wire corpus/symbols corpus/demangle
+mkdir -p corpus/recording corpus/words corpus/drain corpus/wire corpus/symbols corpus/demangle
 
 # Small ELF files: both classes, with lines, with stubs, stripped, compressed.
 printf 'extern int far(int);\nint near(int x) { return far(x) + 1; }\n' > "$work/a.c"
@@ -51,4 +51,7 @@ chunk = whole[whole.index(b"TPRF", 90) + 76:][:92]
 write("words/tick", b"\x00" + chunk + words)
 write("words/pieces", b"\x04" + chunk + chunk)
 write("words/cycle", b"\x01" + example("chunk-cycle-words"))
+for name in ("tick", "cycle", "pieces"):
+    write(f"drain/{name}", open(f"corpus/words/{name}", "rb").read())
+write("drain/hello", b"TPHi" + bytes([1, 0, 0, 0]) + bytes(24))
 PYTHON

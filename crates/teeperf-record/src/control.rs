@@ -88,7 +88,7 @@ fn socket_of_recorder(pid: u32) -> Option<String> {
 }
 
 /// Process ids and names, from the system's list of all sockets.
-fn recorders_sockets(sockets: &str) -> impl Iterator<Item = (u32, &str)> {
+pub(crate) fn recorders_sockets(sockets: &str) -> impl Iterator<Item = (u32, &str)> {
     let names = sockets.lines().filter_map(|line| line.split_whitespace().next_back());
     names.filter_map(|name| {
         let name = name.strip_prefix('@')?;

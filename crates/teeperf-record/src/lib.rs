@@ -19,6 +19,7 @@ pub mod control;
 mod drain;
 mod encode;
 mod escapes;
+pub mod fuzz;
 mod launch;
 mod liveness;
 mod machine;

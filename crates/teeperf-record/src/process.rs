@@ -24,6 +24,7 @@ use teeperf_wire::packet::kind;
 use teeperf_wire::shared::{ChunkHeader, state};
 use windows::Windows;
 use words::Why;
+pub(crate) use words::{Telling, listen};
 
 /// What server and drain share of a process.
 #[derive(Debug)]

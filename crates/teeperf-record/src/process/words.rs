@@ -270,7 +270,7 @@ impl Process {
 }
 
 /// What a thread tells the recorder.
-enum Telling {
+pub(crate) enum Telling {
     Module(Module),
     Name(Vec<u8>),
     Loss(escapes::Loss),
@@ -280,7 +280,7 @@ enum Telling {
 const MAX_TELLINGS: usize = 1024;
 
 /// Reads the escapes that the recorder wants to know. The words have no time words.
-fn listen(words: &[u32]) -> Vec<Telling> {
+pub(crate) fn listen(words: &[u32]) -> Vec<Telling> {
     let mut walk = Walk::new(words, false);
     let escapes = std::iter::from_fn(|| walk.next_escape());
     let tellings = escapes.filter_map(|(code, arg, payload)| match code {
