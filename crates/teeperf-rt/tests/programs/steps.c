@@ -44,12 +44,12 @@ __attribute__((noinline)) void work(void)
 	worked++;
 }
 
-OUTSIDE static void *step(void *unused)
+OUTSIDE static void *step(void *number)
 {
 	for (unsigned long round = 0; round < rounds; round++) {
 		/* Where they are few, it is the interrupted hook that begins a thread or changes the chunk. */
 		static const unsigned often[] = {512, 8, 64};
-		one_in = often[round % 3];
+		one_in = often[(round + (unsigned long)number) % 3];
 		__asm__ volatile("sub $128, %%rsp; pushf; orl $0x100, (%%rsp); popf; add $128, %%rsp"
 				 ::: "memory", "cc");
 		work();
@@ -60,7 +60,7 @@ OUTSIDE static void *step(void *unused)
 		for (unsigned long i = round * 37 % 256; i > 0; i--)
 			work();
 	}
-	return unused;
+	return 0;
 }
 
 OUTSIDE int main(int argc, char **argv)
@@ -73,7 +73,7 @@ OUTSIDE int main(int argc, char **argv)
 	sigaction(SIGTRAP, &action, 0);
 	while (threads--) {
 		pthread_t thread;
-		if (pthread_create(&thread, 0, step, 0) || pthread_join(thread, 0))
+		if (pthread_create(&thread, 0, step, (void *)threads) || pthread_join(thread, 0))
 			return 2;
 	}
 	printf("%lu %lu %lu\n", handled, worked, steps);
