@@ -28,30 +28,15 @@ struct Event {
 #[cfg_attr(feature = "object", unsafe(no_mangle))]
 pub unsafe extern "C" fn teeperf_rt_event(address: usize, kind: u32, block: &Block) {
     let event = Event { address: address as u64, is_return: kind & 1 != 0 };
-    let is_written = match readiness(Some(block)) {
-        Readiness::Off => false,
-        Readiness::Busy => write_beside(thread::current(), event),
-        Readiness::Ready => record(thread::current(), event),
-    };
-    if !is_written {
+    if !is_ready(Some(block)) || !record(thread::current(), event) {
         thread::current().lose(event.is_return);
     }
-}
-
-/// Whether a thread may take the slow path.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Readiness {
-    /// The process is not recorded.
-    Off,
-    /// The thread is in the midst of something, and this is a signal handler.
-    Busy,
-    Ready,
 }
 
 /// Writes what `write` writes, which is no event, in the next chunk where the present one has no
 /// room. While nothing is recorded, or in the midst of a change of chunks, it is left out.
 pub(crate) fn put(block: Option<&Block>, write: impl Fn(&Thread) -> bool) {
-    if readiness(block) != Readiness::Ready {
+    if !is_ready(block) {
         return;
     }
     let thread = thread::current();
@@ -62,20 +47,16 @@ pub(crate) fn put(block: Option<&Block>, write: impl Fn(&Thread) -> bool) {
     }
 }
 
-/// Switches the caller's module off where the process is not recorded.
+/// Whether the process is recorded, and the thread not in the midst of something. Switches the
+/// caller's module off where the process is not.
 #[inline(always)]
-fn readiness(block: Option<&Block>) -> Readiness {
-    let is_off = process::life() != Life::On || clock::is_stopped();
-    if is_off && !wake_or_end(block) {
-        Readiness::Off
-    } else if thread::current().is_busy() {
-        Readiness::Busy
-    } else {
-        Readiness::Ready
+fn is_ready(block: Option<&Block>) -> bool {
+    if process::life() != Life::On || clock::is_stopped() {
+        return wake_or_end(block);
     }
+    !thread::current().is_busy()
 }
 
-/// Whether the process is recorded now.
 #[cold]
 fn wake_or_end(block: Option<&Block>) -> bool {
     match process::life() {
@@ -83,11 +64,13 @@ fn wake_or_end(block: Option<&Block>) -> bool {
         Life::On => process::stop(),
         Life::Unborn | Life::Off => {}
     }
-    let is_on = process::is_on();
-    if let (false, Some(block)) = (is_on, block) {
+    if process::is_on() {
+        return !thread::current().is_busy();
+    }
+    if let Some(block) = block {
         block.switch_off();
     }
-    is_on
+    false
 }
 
 /// Writes an event, in the chunk there is or in the next; says whether it is written.
@@ -261,25 +244,6 @@ fn write_stamped(thread: &Thread, event: Event) -> bool {
     }
     places.put_all(words.used());
     true
-}
-
-/// Writes an event of a signal handler that came in while the thread was in the midst of something, where
-/// there is room, and touches nothing else: with the tick at the time that there is. So of a handler's
-/// calls and returns none is lost for itself, but where the chunk ends.
-fn write_beside(thread: &Thread, event: Event) -> bool {
-    // Of a thread that was in the midst of something when its process forked, nothing is left.
-    if thread.epoch.load(Relaxed) != process::epoch() {
-        return false;
-    }
-    match clock::kind() {
-        ClockKind::Tick => {
-            let mut words = Words::default();
-            words.push_event(event, None);
-            let places = Places::reserve(thread, words.count);
-            places.map(|mut places| places.put_all(words.used())).is_some()
-        }
-        ClockKind::Cycle => write_cycle(thread, event),
-    }
 }
 
 /// Moves the thread's time, last seen as `last`; says whether it was this caller who did.

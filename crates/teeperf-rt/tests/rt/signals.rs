@@ -92,13 +92,10 @@ fn after_each_single_instruction() {
             let [handled, worked, steps] = numbers[..] else { panic!() };
             assert!(steps > 40 * 20 * 50, "{steps} steps");
             expect_whole(&recording, unsaid, 4 * handled + 2 * worked);
-            // What interrupts a change of chunks, or a thread's beginning, is counted.
-            let main: u64 = recording.calls("work");
-            assert_eq!(main, worked, "only what handlers call is lost");
-            println!(
-                "{name}: {steps} steps, {handled} handlers, {} lost, {unsaid} unsaid",
-                recording.lost()
-            );
+            assert_eq!(recording.calls("work"), worked, "only what handlers call is lost");
+            // What interrupts a change of chunks, or a thread's beginning.
+            let lost = recording.lost() + unsaid;
+            assert!(20 * lost <= 4 * handled, "{lost} of {handled} handlers' events");
         }
     }
 }
