@@ -28,7 +28,7 @@ pub(crate) fn describe() -> Vec<String> {
     ];
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split(' ').next().unwrap_or_default();
-    lines.push(format!("load average {load} when this was written"));
+    lines.push(format!("load average {load} when a figure was measured last"));
     lines.extend(tools.iter().filter_map(|words| first_line(words)));
     lines
 }
@@ -36,6 +36,14 @@ pub(crate) fn describe() -> Vec<String> {
 /// Today, as `2026-11-21`.
 pub(crate) fn today() -> String {
     first_line(&["date", "-u", "+%Y-%m-%d"]).unwrap_or_else(|| "unknown".into())
+}
+
+/// A name for machines like this one: processor and how many.
+pub(crate) fn name() -> String {
+    let processors = std::thread::available_parallelism().map_or(0, |n| n.get());
+    let model = field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".into());
+    let words = model.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.len() > 1);
+    format!("{}-{processors}", words.collect::<Vec<_>>().join("-").to_lowercase())
 }
 
 /// Commit of a repository, with `+` when files were changed since.
