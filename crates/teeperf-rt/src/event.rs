@@ -29,7 +29,18 @@ struct Event {
 pub unsafe extern "C" fn teeperf_rt_event(address: usize, kind: u32, block: &Block) {
     let event = Event { address: address as u64, is_return: kind & 1 != 0 };
     if !is_ready(Some(block)) || !record(thread::current(), event) {
-        thread::current().lose(event.is_return);
+        lose(thread::current(), event);
+    }
+}
+
+/// Counts an event that is not written. Where a signal handler went on with recording just before, and
+/// told of its own losses, this one is told as well, before the thread's next event.
+fn lose(thread: &Thread, event: Event) {
+    thread.lose(event.is_return);
+    let is_recorded = process::life() == Life::On && !clock::is_stopped();
+    let is_ours = thread.epoch.load(Relaxed) == process::epoch();
+    if is_recorded && is_ours && thread.state() == State::Running && !thread.is_busy() {
+        chunk::settle_losses(thread, gap::NESTED);
     }
 }
 
@@ -145,41 +156,51 @@ fn leave(thread: &Thread) {
     }
 }
 
+// Whoever claims the thread looks at its state once more: a signal handler may have changed it, and the
+// chunk with it, just before.
+
 fn pause(thread: &Thread) {
     thread.enter();
-    if let Parked::Room(cursor) = thread.cursor.park() {
-        thread.kept.store(cursor, Relaxed);
-    } else {
-        thread.kept.store(crate::cursor::PARKED, Relaxed);
+    if thread.state() == State::Running {
+        if let Parked::Room(cursor) = thread.cursor.park() {
+            thread.kept.store(cursor, Relaxed);
+        } else {
+            thread.kept.store(crate::cursor::PARKED, Relaxed);
+        }
+        thread.since.store(clock::now(), Relaxed);
+        thread.set_state(State::Paused);
     }
-    thread.since.store(clock::now(), Relaxed);
-    thread.set_state(State::Paused);
     thread.leave();
 }
 
 fn resume(thread: &Thread) -> bool {
     thread.enter();
+    if thread.state() != State::Paused {
+        leave(thread);
+        return thread.state() == State::Running;
+    }
     let units = clock::now().saturating_sub(thread.since.load(Relaxed));
-    thread.cursor.set(thread.kept.load(Relaxed));
     thread.set_state(State::Running);
+    thread.cursor.set(thread.kept.load(Relaxed));
     move_time(thread);
-    let losses = thread.take_losses().unwrap_or_default();
-    let is_written = writer::gap(thread, gap::PAUSED, losses, units)
-        || (chunk::change(thread) && writer::gap(thread, gap::PAUSED, losses, units));
-    thread.settle(losses, is_written);
+    let (meant, lost) = thread.take_losses().unwrap_or_default().apart();
+    let is_written = writer::gap(thread, gap::PAUSED, meant, units)
+        || (chunk::change(thread) && writer::gap(thread, gap::PAUSED, meant, units));
+    thread.settle(meant, is_written);
+    thread.keep(lost);
     leave(thread);
     is_written
 }
 
 fn come_back(thread: &Thread, reason: u32) -> bool {
     thread.enter();
-    let has_chunk = chunk::retry(thread);
-    if has_chunk {
+    let is_without = matches!(thread.state(), State::Dropping | State::Stalled);
+    if is_without && chunk::retry(thread) {
         chunk::settle_losses(thread, reason);
         chunk::after_acquire(thread, None);
     }
     leave(thread);
-    has_chunk
+    thread.state() == State::Running
 }
 
 /// Brings the chunk's time up to now, where there is room.
@@ -229,21 +250,29 @@ fn write_tick(thread: &Thread, event: Event) -> bool {
 }
 
 /// Writes an event with the thread's time, which nobody moves on between the look at it and the place that
-/// it has, or else without it.
+/// it has; without it where the chunk was changed meanwhile, or handlers come all the time.
 fn write_stamped(thread: &Thread, event: Event) -> bool {
-    let sequence = thread.sequence.load(Relaxed);
-    let time = thread.time.load(Relaxed);
-    let mut words = Words::default();
-    words.push_stamp(time);
-    let of_time = words.count;
-    words.push_event(event, None);
-    let Some(mut places) = Places::reserve(thread, words.count) else { return false };
-    compiler_fence(SeqCst);
-    if thread.sequence.load(Relaxed) != sequence || thread.time.load(Relaxed) != time {
-        words.words[..of_time].fill(word::escape(code::PAD, 0));
+    for try_left in (0..4).rev() {
+        let sequence = thread.sequence.load(Relaxed);
+        let time = thread.time.load(Relaxed);
+        let mut words = Words::default();
+        words.push_stamp(time);
+        let of_time = words.count;
+        words.push_event(event, None);
+        let Some(mut places) = Places::reserve(thread, words.count) else { return false };
+        compiler_fence(SeqCst);
+        let is_same_chunk = thread.sequence.load(Relaxed) == sequence;
+        let is_same_time = thread.time.load(Relaxed) == time;
+        if is_same_chunk && !is_same_time && try_left > 0 {
+            continue;
+        }
+        if !(is_same_chunk && is_same_time) {
+            words.words[..of_time].fill(word::escape(code::PAD, 0));
+        }
+        places.put_all(words.used());
+        return true;
     }
-    places.put_all(words.used());
-    true
+    false
 }
 
 /// Moves the thread's time, last seen as `last`; says whether it was this caller who did.

@@ -188,22 +188,22 @@ impl Thread {
         false
     }
 
-    /// Counts an event that is not written.
+    /// Counts an event that is not written. A signal handler may come in between and take what was counted;
+    /// what it did to the stack then stands in its gap.
     pub(crate) fn lose(&self, is_return: bool) {
         self.cursor.settle();
+        let one_less = |pushed: u32| pushed.checked_sub(1);
+        if !is_return {
+            self.pushed.fetch_add(1, Relaxed);
+        } else if self.pushed.fetch_update(Relaxed, Relaxed, one_less).is_err() {
+            self.popped.fetch_add(1, Relaxed);
+        }
         if process::is_recording() {
             self.lost.fetch_add(1, Relaxed);
             // The thread may end before it has a chunk to say it in.
             pool::count_losses(self.serial.load(Relaxed), 1);
         } else {
             self.meant.fetch_add(1, Relaxed);
-        }
-        if !is_return {
-            self.pushed.fetch_add(1, Relaxed);
-        } else if self.pushed.load(Relaxed) > 0 {
-            self.pushed.fetch_sub(1, Relaxed);
-        } else {
-            self.popped.fetch_add(1, Relaxed);
         }
     }
 
@@ -234,10 +234,10 @@ impl Thread {
         let since = self.take_losses().unwrap_or_default();
         let met = before.pushed.min(since.popped);
         let unsaid = before.unsaid + since.unsaid;
-        self.lost.fetch_add(unsaid, Relaxed);
-        self.meant.fetch_add(before.events + since.events - unsaid, Relaxed);
         self.popped.fetch_add(before.popped + since.popped - met, Relaxed);
         self.pushed.fetch_add(before.pushed - met + since.pushed, Relaxed);
+        self.meant.fetch_add(before.events + since.events - unsaid, Relaxed);
+        self.lost.fetch_add(unsaid, Relaxed);
     }
 
     /// Whether anything was counted.

@@ -2,8 +2,10 @@
 
 use crate::support::Build;
 use crate::support::host::{Host, Options, expect_success};
-use crate::support::words::{Item, Recording};
-use teeperf_wire::shared::ClockKind;
+use crate::support::words::{Gap, Item, Recording};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+use teeperf_wire::shared::{ClockKind, OnFull, control};
 
 /// The numbers that the program prints, what it recorded, and how many losses it had no place to tell.
 fn record(
@@ -80,22 +82,89 @@ fn that_jump_out_of_whatever_they_interrupted() {
     }
 }
 
-/// Every place of a hook, and of the long way round, is interrupted, not by chance.
+/// What `steps.c` did: every place of a hook, and of the long way round, is interrupted, not by chance.
+struct Steps {
+    handled: u64,
+    worked: u64,
+    recording: Recording,
+    unsaid: u64,
+}
+
+impl Steps {
+    /// Handlers' four events each, and the two of each call that they interrupt.
+    fn events(&self) -> u64 {
+        4 * self.handled + 2 * self.worked
+    }
+}
+
+fn steps(options: Options, name: &str, threads: &str, pauses: bool) -> Steps {
+    let program = Build::default().program("steps.c", &format!("{name}-{:?}", options.clock), &[]);
+    let host = Host::new(options);
+    let has_ended = AtomicBool::new(false);
+    let output = std::thread::scope(|scope| {
+        let turns = || {
+            while !has_ended.load(Relaxed) {
+                for bits in [control::PAUSED, 0] {
+                    host.control(bits);
+                    std::thread::sleep(Duration::from_micros(100));
+                }
+            }
+        };
+        pauses.then(|| scope.spawn(turns));
+        let output = host.run(&program, &[threads, "20"]);
+        has_ended.store(true, Relaxed);
+        output
+    });
+    expect_success(&output);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let numbers: Vec<u64> = text.split_whitespace().map(|n| n.parse().unwrap()).collect();
+    let [handled, worked, steps] = numbers[..] else { panic!("{text}") };
+    assert!(steps > 10 * 20 * 50, "{steps} steps");
+    let unsaid = host.unsaid();
+    Steps { handled, worked, recording: Recording::new(&host.finish()), unsaid }
+}
+
 #[test]
 fn after_each_single_instruction() {
+    for (clock, tick) in [(ClockKind::Tick, 1), (ClockKind::Tick, 100), (ClockKind::Cycle, 100)] {
+        let tick = Duration::from_micros(tick);
+        let options = Options { clock, tick, large: 0, small: 256, ..Options::default() };
+        let steps = steps(options, &format!("steps-{tick:?}"), "30", false);
+        let Steps { handled, worked, ref recording, unsaid } = steps;
+        expect_whole(recording, unsaid, steps.events());
+        assert_eq!(recording.calls("work"), worked, "only what handlers call is lost");
+        // What interrupts a change of chunks, or a thread's beginning.
+        let lost = recording.lost() + unsaid;
+        assert!(20 * lost <= 4 * handled, "{lost} of {handled} handlers' events");
+    }
+}
+
+#[test]
+fn after_each_single_instruction_while_events_are_dropped() {
     for clock in [ClockKind::Tick, ClockKind::Cycle] {
-        for tick in [1, 100] {
-            let tick = std::time::Duration::from_micros(tick);
-            let options = Options { clock, tick, large: 0, small: 256, ..Options::default() };
-            let name = format!("steps-{clock:?}-{tick:?}");
-            let (numbers, recording, unsaid) = record(options, &name, "steps.c", &["40", "20"]);
-            let [handled, worked, steps] = numbers[..] else { panic!() };
-            assert!(steps > 40 * 20 * 50, "{steps} steps");
-            expect_whole(&recording, unsaid, 4 * handled + 2 * worked);
-            assert_eq!(recording.calls("work"), worked, "only what handlers call is lost");
-            // What interrupts a change of chunks, or a thread's beginning.
-            let lost = recording.lost() + unsaid;
-            assert!(20 * lost <= 4 * handled, "{lost} of {handled} handlers' events");
+        let options = Options { clock, large: 0, small: 2, grows: false, ..Options::default() };
+        let steps =
+            steps(Options { on_full: OnFull::Drop, ..options }, "steps-dropped", "20", false);
+        let Steps { recording, unsaid, .. } = &steps;
+        assert_eq!(recording.events() + recording.lost() + unsaid, steps.events());
+        assert_eq!(recording.holes(), 0);
+        // What a thread drops at its end stands in no gap.
+        recording.expect_nested();
+    }
+}
+
+#[test]
+fn after_each_single_instruction_while_recording_is_paused_and_resumed() {
+    for clock in [ClockKind::Tick, ClockKind::Cycle] {
+        let options = Options { clock, large: 0, small: 256, ..Options::default() };
+        let steps = steps(options, "steps-paused", "10", true);
+        let Steps { recording, worked, handled, .. } = &steps;
+        assert_eq!(recording.holes(), 0, "a thread wrote where it no longer may");
+        for (name, calls) in [("work", *worked), ("handler", *handled), ("inner", *handled)] {
+            assert!(recording.calls(name) <= calls && recording.returns(name) <= calls, "{name}");
+            assert!(recording.calls(name) > 0);
         }
+        let stack = |gap: &Gap| gap.pushed.max(gap.popped);
+        assert!(recording.gaps().iter().map(stack).max() < Some(100), "a count fell below zero");
     }
 }
