@@ -53,7 +53,8 @@ pub(crate) fn commit(root: &Path) -> String {
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
     let Some(commit) = git(&["rev-parse", "--short=10", "HEAD"]) else { return "unknown".into() };
-    let changed = git(&["status", "--porcelain", "--", "crates", "bench", "xtask"]);
+    let changed =
+        git(&["status", "--porcelain", "--", "crates", "bench", "xtask", ":!bench/results"]);
     commit + if changed.is_some_and(|files| !files.is_empty()) { "+" } else { "" }
 }
 
