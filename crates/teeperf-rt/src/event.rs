@@ -39,7 +39,14 @@ fn lose(thread: &Thread, event: Event) {
     thread.lose(event.is_return);
     let is_recorded = process::life() == Life::On && !clock::is_stopped();
     let is_ours = thread.epoch.load(Relaxed) == process::epoch();
-    if is_recorded && is_ours && thread.state() == State::Running && !thread.is_busy() {
+    if is_recorded && is_ours && !thread.is_busy() {
+        tell_losses(thread);
+    }
+}
+
+/// Writes what was counted as lost, where the thread has a chunk.
+fn tell_losses(thread: &Thread) {
+    if thread.state() == State::Running && thread.has_losses() {
         chunk::settle_losses(thread, gap::NESTED);
     }
 }
@@ -151,9 +158,7 @@ fn is_running(thread: &Thread) -> bool {
 /// is not claimed for that, or they would lose more meanwhile, and so on.
 fn leave(thread: &Thread) {
     thread.leave();
-    if thread.state() == State::Running && thread.has_losses() {
-        chunk::settle_losses(thread, gap::NESTED);
-    }
+    tell_losses(thread);
 }
 
 // Whoever claims the thread looks at its state once more: a signal handler may have changed it, and the
@@ -252,7 +257,8 @@ fn write_tick(thread: &Thread, event: Event) -> bool {
 /// Writes an event with the thread's time, which nobody moves on between the look at it and the place that
 /// it has; without it where the chunk was changed meanwhile, or handlers come all the time.
 fn write_stamped(thread: &Thread, event: Event) -> bool {
-    for try_left in (0..4).rev() {
+    let mut tries_left = 3;
+    loop {
         let sequence = thread.sequence.load(Relaxed);
         let time = thread.time.load(Relaxed);
         let mut words = Words::default();
@@ -262,17 +268,16 @@ fn write_stamped(thread: &Thread, event: Event) -> bool {
         let Some(mut places) = Places::reserve(thread, words.count) else { return false };
         compiler_fence(SeqCst);
         let is_same_chunk = thread.sequence.load(Relaxed) == sequence;
-        let is_same_time = thread.time.load(Relaxed) == time;
-        if is_same_chunk && !is_same_time && try_left > 0 {
-            continue;
-        }
-        if !(is_same_chunk && is_same_time) {
+        if !is_same_chunk || thread.time.load(Relaxed) != time {
+            if is_same_chunk && tries_left > 0 {
+                tries_left -= 1;
+                continue;
+            }
             words.words[..of_time].fill(word::escape(code::PAD, 0));
         }
         places.put_all(words.used());
         return true;
     }
-    false
 }
 
 /// Moves the thread's time, last seen as `last`; says whether it was this caller who did.

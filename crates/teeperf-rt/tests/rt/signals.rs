@@ -3,30 +3,29 @@
 use crate::support::Build;
 use crate::support::host::{Host, Options, expect_success};
 use crate::support::words::{Gap, Item, Recording};
+use std::process::Output;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use teeperf_wire::shared::{ClockKind, OnFull, control};
 
-/// The numbers that the program prints, what it recorded, and how many losses it had no place to tell.
-fn record(
-    options: Options,
-    name: &str,
-    source: &str,
-    arguments: &[&str],
-) -> (Vec<u64>, Recording, u64) {
-    let program = Build::default().program(source, name, &[]);
-    let host = Host::new(options);
-    let output = host.run(&program, arguments);
+/// The numbers that a program printed.
+fn numbers(output: Output) -> Vec<u64> {
     expect_success(&output);
     let text = String::from_utf8(output.stdout).unwrap();
-    let numbers = text.split_whitespace().map(|n| n.parse().unwrap()).collect();
+    text.split_whitespace().map(|n| n.parse().unwrap()).collect()
+}
+
+/// What was recorded, and how many losses the program had no place to tell.
+fn finish(host: Host) -> (Recording, u64) {
     let unsaid = host.unsaid();
-    (numbers, Recording::new(&host.finish()), unsaid)
+    (Recording::new(&host.finish()), unsaid)
 }
 
 fn expect_all(options: Options, name: &str, arguments: &[&str]) {
-    let (numbers, recording, unsaid) = record(options, name, "signals.c", arguments);
-    let [handled, worked] = numbers[..] else { panic!() };
+    let program = Build::default().program("signals.c", name, &[]);
+    let host = Host::new(options);
+    let [handled, worked] = numbers(host.run(&program, arguments))[..] else { panic!() };
+    let (recording, unsaid) = finish(host);
     assert!(handled >= 3000);
     let all = 4 * handled + 2 * worked + 2;
     expect_whole(&recording, unsaid, all);
@@ -66,8 +65,10 @@ fn on_a_stack_of_their_own() {
 #[test]
 fn that_jump_out_of_whatever_they_interrupted() {
     let options = Options { large: 0, small: 256, ..Options::default() };
-    let (numbers, recording, _) = record(options, "jumps-out", "jumps_out.c", &["3000"]);
-    let [handled, worked] = numbers[..] else { panic!() };
+    let program = Build::default().program("jumps_out.c", "jumps-out", &[]);
+    let host = Host::new(options);
+    let [handled, worked] = numbers(host.run(&program, &["3000"]))[..] else { panic!() };
+    let (recording, _) = finish(host);
     assert!(handled >= 3000, "{handled}");
     // What was cut short between its hook's reservation and store leaves a hole; what was cut short
     // before, or not told, is missing: one event a jump at the most.
@@ -115,13 +116,10 @@ fn steps(options: Options, name: &str, threads: &str, pauses: bool) -> Steps {
         has_ended.store(true, Relaxed);
         output
     });
-    expect_success(&output);
-    let text = String::from_utf8(output.stdout).unwrap();
-    let numbers: Vec<u64> = text.split_whitespace().map(|n| n.parse().unwrap()).collect();
-    let [handled, worked, steps] = numbers[..] else { panic!("{text}") };
+    let [handled, worked, steps] = numbers(output)[..] else { panic!() };
     assert!(steps > 10 * 20 * 50, "{steps} steps");
-    let unsaid = host.unsaid();
-    Steps { handled, worked, recording: Recording::new(&host.finish()), unsaid }
+    let (recording, unsaid) = finish(host);
+    Steps { handled, worked, recording, unsaid }
 }
 
 #[test]

@@ -20,6 +20,9 @@
 //! another core's cache: each store asks for the line of a later one. Near the chunk's end that is
 //! one of the next chunk, where it is of no use, and it never faults (Intel SDM 2B, PREFETCHW).
 //!
+//! With `cycle`, whether the counter's upper half has changed is looked at behind the reservation: a
+//! handler in between may have stamped another. Where it has, the two places become pads.
+//!
 //! A processor reads its counter while work before that is still under way. Where single short
 //! calls are to be timed, it is told to end that first (Intel SDM 2B, RDTSC and LFENCE).
 //!
