@@ -6,10 +6,9 @@ use std::process::Command;
 
 /// One line each: processor, system, compilers and tools.
 pub(crate) fn describe() -> Vec<String> {
-    let processors = std::thread::available_parallelism().map_or(0, |n| n.get());
+    let (model, processors) = processor();
     let memory = field("/proc/meminfo", "MemTotal").unwrap_or_default();
     let gib = memory.trim_end_matches(" kB").parse::<f64>().unwrap_or(0.0) / (1 << 20) as f64;
-    let model = field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".into());
     let flags = field("/proc/cpuinfo", "flags").unwrap_or_default();
     let machine =
         if flags.split(' ').any(|flag| flag == "hypervisor") { ", a virtual machine" } else { "" };
@@ -40,22 +39,25 @@ pub(crate) fn today() -> String {
 
 /// A name for machines like this one: processor and how many.
 pub(crate) fn name() -> String {
-    let processors = std::thread::available_parallelism().map_or(0, |n| n.get());
-    let model = field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".into());
+    let (model, processors) = processor();
     let words = model.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.len() > 1);
     format!("{}-{processors}", words.collect::<Vec<_>>().join("-").to_lowercase())
 }
 
 /// Commit of a repository, with `+` when files were changed since.
 pub(crate) fn commit(root: &Path) -> String {
-    let git = |words: &[&str]| {
-        let output = Command::new("git").arg("-C").arg(root).args(words).output().ok()?;
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    };
+    let Some(root) = root.to_str() else { return "unknown".into() };
+    let git = |words: &[&str]| first_line(&[&["git", "-C", root], words].concat());
     let Some(commit) = git(&["rev-parse", "--short=10", "HEAD"]) else { return "unknown".into() };
     let changed =
         git(&["status", "--porcelain", "--", "crates", "bench", "xtask", ":!bench/results"]);
-    commit + if changed.is_some_and(|files| !files.is_empty()) { "+" } else { "" }
+    commit + if changed.is_some() { "+" } else { "" }
+}
+
+/// What kind it is, and how many there are.
+fn processor() -> (String, usize) {
+    let model = field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".into());
+    (model, std::thread::available_parallelism().map_or(0, |n| n.get()))
 }
 
 fn first_line(words: &[&str]) -> Option<String> {

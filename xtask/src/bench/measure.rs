@@ -91,6 +91,16 @@ pub(crate) fn ratio(ours: &[f64], theirs: &[f64]) -> f64 {
     median(&ratios)
 }
 
+/// A figure with its bounds, least first: the median of each.
+pub(crate) fn median_bounds(values: &[[f64; 3]]) -> [f64; 3] {
+    [0, 1, 2].map(|bound| median(&values.iter().map(|value| value[bound]).collect::<Vec<_>>()))
+}
+
+/// How far the truth is outside of a figure's bounds.
+pub(crate) fn outside([low, _, high]: [f64; 3], truth: f64) -> f64 {
+    (low - truth).max(truth - high).max(0.0)
+}
+
 /// Geometric mean.
 pub(crate) fn geometric_mean(values: &[f64]) -> f64 {
     (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp()
@@ -149,6 +159,16 @@ mod tests {
         assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
         assert!(median(&[]).is_nan());
+    }
+
+    #[test]
+    fn bounds_are_apart_from_their_figure() {
+        let values = [[1.0, 5.0, 6.0], [2.0, 3.0, 9.0], [3.0, 4.0, 7.0]];
+        assert_eq!(median_bounds(&values), [2.0, 4.0, 7.0]);
+        assert_eq!(
+            [1.5, 2.0, 7.0, 8.0].map(|truth| outside([2.0, 4.0, 7.0], truth)),
+            [0.5, 0.0, 0.0, 1.0]
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use anyhow::Result;
 use super::Figure;
 use crate::bench::hooks::Hooks;
 use crate::bench::lab::Lab;
-use crate::bench::measure::{median, ratio};
+use crate::bench::measure::{median, median_bounds, outside, ratio};
 use crate::bench::report::Report;
 use crate::bench::table::{Limit, Row, digits};
 
@@ -39,32 +39,31 @@ fn of(
     let [plain, ours] = [Hooks::None, Hooks::Teeperf].map(|hooks| build(lab, hooks));
     let (plain, ours) = (plain?, ours?);
     let recording = lab.scratch(&format!("{name}.teeperf"));
-    let (mut truth, mut left) = (Vec::new(), [(); 3].map(|()| Vec::new()));
+    let (mut truth, mut left) = (Vec::new(), Vec::new());
     for _ in 0..lab.rounds(7) {
         truth.push(lab.run(Command::new(&plain).args(arguments))?.seconds);
         lab.run(lab.record(&recording, &[]).arg(&ours).args(arguments))?;
         let report = Report::of(lab, &recording)?;
-        for (bound, left) in left.iter_mut().enumerate() {
-            left.push(
-                report.functions.iter().map(|function| function.own[bound]).sum::<f64>() / 1e9,
-            );
-        }
+        let sum =
+            |bound: usize| report.functions.iter().map(|function| function.own[bound]).sum::<f64>();
+        left.push([0, 1, 2].map(|bound| sum(bound) / 1e9));
     }
-    let [low, told, high] = [0, 1, 2].map(|bound| median(&left[bound]));
+    let bounds = median_bounds(&left);
+    let told: Vec<f64> = left.iter().map(|bounds| bounds[1]).collect();
+    let [low, middle, high] = bounds.map(digits);
     let seconds = median(&truth);
-    let ours = format!("{} s ({} to {})", digits(told), digits(low), digits(high));
+    let ours = format!("{middle} s ({low} to {high})");
     let beside = format!("unhooked {} s", digits(seconds));
-    let outside = (low - seconds).max(seconds - high).max(0.0);
     Ok(vec![
         Row::new(&format!("{name}-told"), &format!("{name}, beside unhooked"), ours)
             .beside(beside.clone())
-            .limit(Limit::Told, Some(ratio(&left[1], &truth)), "×"),
+            .limit(Limit::Told, Some(ratio(&told, &truth)), "×"),
         Row::new(
             &format!("{name}-bounds"),
             &format!("{name}, outside of the bounds by"),
             String::new(),
         )
         .beside(beside)
-        .limit(Limit::AtMost(0.0), Some(outside), "s"),
+        .limit(Limit::AtMost(0.0), Some(outside(bounds, seconds)), "s"),
     ])
 }

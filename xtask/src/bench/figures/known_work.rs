@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::Figure;
 use crate::bench::hooks::Hooks;
 use crate::bench::lab::Lab;
-use crate::bench::measure::{Ran, median};
+use crate::bench::measure::{Ran, median, median_bounds, outside};
 use crate::bench::report::Report;
 use crate::bench::table::{Limit, Row, digits};
 
@@ -53,14 +53,12 @@ fn short(lab: &Lab, clock: &str) -> Result<Row> {
         let function = report.function(SHORT)?;
         seen.push(function.own.map(|own| own / function.calls as f64));
     }
-    let outside = seen.iter().map(|[low, _, high]| (low - truth).max(truth - high));
-    let outside = outside.fold(0.0, f64::max);
-    let [low, told, high] = [0, 1, 2]
-        .map(|bound| digits(median(&seen.iter().map(|own| own[bound]).collect::<Vec<_>>())));
+    let worst = seen.iter().map(|&own| outside(own, truth)).fold(0.0, f64::max);
+    let [low, told, high] = median_bounds(&seen).map(digits);
     let what = format!("{clock}: 5 ns a call, outside of the bounds by");
     Ok(Row::new(&format!("short-{clock}"), &what, format!("{told} ns ({low} to {high})"))
         .beside(format!("truth {} ns", digits(truth)))
-        .limit(Limit::AtMost(0.0), Some(outside), "ns"))
+        .limit(Limit::AtMost(0.0), Some(worst), "ns"))
 }
 
 struct Outcome {
