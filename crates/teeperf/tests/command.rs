@@ -40,6 +40,12 @@ fn output(folder: &Folder, words: &[&str]) -> Output {
     teeperf(folder).args(words).output().unwrap()
 }
 
+/// What comes of a line of the shell; `$0` is the command.
+fn in_bash(folder: &Folder, line: &str) -> Output {
+    let mut shell = prepared(Command::new("bash"), folder);
+    shell.args(["-c", line, env!("CARGO_BIN_EXE_teeperf")]).output().unwrap()
+}
+
 fn stdout(output: &Output) -> &str {
     std::str::from_utf8(&output.stdout).unwrap()
 }
@@ -52,9 +58,7 @@ fn stderr(output: &Output) -> &str {
 fn the_command_has_the_limits_that_the_recorder_was_started_with() {
     let folder = Folder::new();
     let script = "ulimit -Sn 64; exec \"$0\" record -q -o it.teeperf -- sh -c 'ulimit -Sn'";
-    let mut shell = prepared(Command::new("sh"), &folder);
-    shell.args(["-c", script, env!("CARGO_BIN_EXE_teeperf")]);
-    assert_eq!(stdout(&shell.output().unwrap()), "64\n");
+    assert_eq!(stdout(&in_bash(&folder, script)), "64\n");
 }
 
 #[test]
@@ -287,8 +291,7 @@ fn a_graph_that_cannot_be_written_leaves_no_file() {
     let folder = with_recording();
     // The page is longer than a file may get there.
     let line = "trap '' XFSZ; ulimit -f 4; exec \"$0\" flame -o page.html program.teeperf";
-    let mut shell = prepared(Command::new("bash"), &folder);
-    let failed = shell.args(["-c", line, env!("CARGO_BIN_EXE_teeperf")]).output().unwrap();
+    let failed = in_bash(&folder, line);
     assert!(!failed.status.success());
     assert!(stderr(&failed).contains("cannot write page.html"), "{}", stderr(&failed));
     assert!(!folder.path().join("page.html").exists());
@@ -329,8 +332,7 @@ fn a_file_that_may_grow_no_further_ends_the_recording_and_not_the_recorder() {
 fn a_file_limit_below_the_shared_memory_is_named() {
     let folder = with_recording();
     let line = "ulimit -f 50; \"$0\" record -o it.teeperf -- ./program 7";
-    let mut shell = prepared(Command::new("bash"), &folder);
-    let recorded = shell.args(["-c", line, env!("CARGO_BIN_EXE_teeperf")]).output().unwrap();
+    let recorded = in_bash(&folder, line);
     assert_eq!(recorded.status.code(), Some(7), "{}", stderr(&recorded));
     let text = stderr(&recorded);
     assert!(text.contains("`ulimit -f` allows") && !text.contains("CC="), "{text}");
@@ -382,8 +384,7 @@ fn flags_by_hand_build_a_program() {
              gcc hand.o $({teeperf_path} flags --libs {linking}) -o hand && \
              {teeperf_path} record -q -- ./hand"
         );
-        let mut shell = prepared(Command::new("bash"), &folder);
-        let done = shell.args(["-c", &line]).output().unwrap();
+        let done = in_bash(&folder, &line);
         assert_eq!(done.status.code(), Some(4), "{}", stderr(&done));
     }
 }
