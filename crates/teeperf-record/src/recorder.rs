@@ -1,9 +1,10 @@
 //! Puts the parts together: clock, server, drain, and the command between them.
 
-use crate::clock::{self, ClockPage, Ticker, Time};
+use crate::clock::{self, Chosen, ClockPage, Ticker, Time};
 use crate::control::socket_name;
 use crate::drain::{Companions, Drain, Event, Limits};
 use crate::launch::{self, FileLimit, LaunchError, Surroundings};
+use crate::machine;
 use crate::options::Options;
 use crate::pauses::Pauses;
 use crate::server::{Server, Terms, random};
@@ -22,6 +23,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
+use teeperf_wire::hello::flag;
 use teeperf_wire::packet::kind;
 use teeperf_wire::shared::{ClockKind, control};
 
@@ -155,7 +157,7 @@ impl Recorder {
         let terms = Terms {
             page,
             clock: chosen.kind,
-            is_ordered: chosen.is_ordered,
+            flags: wishes(&chosen),
             hz: chosen.hz,
             on_full: options.on_full,
         };
@@ -202,6 +204,13 @@ impl Recorder {
             clock_reason: chosen.reason,
         })
     }
+}
+
+/// How processes are to record.
+fn wishes(chosen: &Chosen) -> u32 {
+    let ordered = if chosen.is_ordered { flag::ORDERED } else { 0 };
+    let restartable = if machine::exchanges_slowly() { flag::RESTARTABLE } else { 0 };
+    ordered | restartable
 }
 
 fn tell(events: &Sender<Event>, event: Event) {

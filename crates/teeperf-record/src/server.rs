@@ -15,7 +15,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use teeperf_wire::hello::{HELLO_SIZE, VERSION, Welcome, flag, refusal};
+use teeperf_wire::hello::{HELLO_SIZE, VERSION, Welcome, refusal};
 use teeperf_wire::shared::{ClockKind, OnFull, control};
 
 /// What every process is told alike.
@@ -23,7 +23,8 @@ use teeperf_wire::shared::{ClockKind, OnFull, control};
 pub(crate) struct Terms {
     pub(crate) page: Arc<ClockPage>,
     pub(crate) clock: ClockKind,
-    pub(crate) is_ordered: bool,
+    /// [`teeperf_wire::hello::flag`]s.
+    pub(crate) flags: u32,
     pub(crate) hz: u64,
     pub(crate) on_full: OnFull,
 }
@@ -260,7 +261,7 @@ impl Desk {
             hz: self.terms.hz,
             chunk_size: 0,
             chunks: 0,
-            flags: if self.terms.is_ordered { flag::ORDERED } else { 0 },
+            flags: self.terms.flags,
         }
     }
 

@@ -45,6 +45,7 @@ static WIPED: WipedPage = WipedPage {
 /// anew. Survives a fork.
 static EPOCH: AtomicU32 = AtomicU32::new(0);
 static PAUSED_INSIDE: AtomicBool = AtomicBool::new(false);
+static IS_RESTARTABLE: AtomicBool = AtomicBool::new(false);
 static ON_FULL: AtomicU32 = AtomicU32::new(OnFull::Wait as u32);
 static TOKEN: AtomicU64 = AtomicU64::new(0);
 static PROCESS_ID: AtomicU32 = AtomicU32::new(0);
@@ -90,6 +91,11 @@ pub(crate) fn next_serial() -> u32 {
 /// What to do when no chunk is free.
 pub(crate) fn on_full() -> OnFull {
     OnFull::from_u32(ON_FULL.load(Relaxed)).unwrap_or(OnFull::Drop)
+}
+
+/// Whether hooks are to reserve by restartable sequences, where a thread can.
+pub(crate) fn is_restartable() -> bool {
+    IS_RESTARTABLE.load(Relaxed)
 }
 
 /// Whether nothing is to be recorded now.
@@ -164,6 +170,7 @@ fn attach() -> Option<()> {
     let (welcome, [clock_file, segment_file]) = answer(&ask)?;
     let kind = ClockKind::from_u32(welcome.clock)?;
     ON_FULL.store(OnFull::from_u32(welcome.on_full)? as u32, Relaxed);
+    IS_RESTARTABLE.store(welcome.flags & flag::RESTARTABLE != 0, Relaxed);
     TOKEN.store(welcome.token, Relaxed);
     let clock = platform::map_shared(&clock_file?, clock_page::SIZE, false)?;
     clock::set(clock, kind, welcome.flags & flag::ORDERED != 0);

@@ -11,7 +11,7 @@ use crate::pool;
 use crate::process;
 use core::sync::atomic::Ordering::SeqCst;
 use core::sync::atomic::{
-    AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed, compiler_fence,
+    AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed, compiler_fence,
 };
 use teeperf_wire::hook;
 
@@ -25,6 +25,8 @@ pub(crate) struct Thread {
     pub(crate) last_high: AtomicU32,
     /// [`hook::thread::CURSOR`].
     pub(crate) cursor: Cursor,
+    /// [`hook::thread::RSEQ`].
+    pub(crate) rseq: AtomicI64,
     /// Time up to which the chunk's words reach.
     pub(crate) time: AtomicU64,
     /// Stack pointer of the slow path under way that must not be entered again, 0: none.
@@ -65,6 +67,7 @@ pub(crate) struct Thread {
 const _: () = assert!(core::mem::offset_of!(Thread, last) == hook::thread::LAST);
 const _: () = assert!(core::mem::offset_of!(Thread, last_high) == hook::thread::LAST_HIGH);
 const _: () = assert!(core::mem::offset_of!(Thread, cursor) == hook::thread::CURSOR);
+const _: () = assert!(core::mem::offset_of!(Thread, rseq) == hook::thread::RSEQ);
 
 /// The calling thread's block, as of the present attachment ([`process::epoch`]).
 ///

@@ -53,6 +53,8 @@ pub mod refusal {
 pub mod flag {
     /// The counter is to be read when all work before it is done.
     pub const ORDERED: u32 = 1;
+    /// With the tick, words are to be reserved by restartable sequences, where a thread can.
+    pub const RESTARTABLE: u32 = 2;
 }
 
 /// What the recorder answers.

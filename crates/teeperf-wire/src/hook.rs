@@ -12,7 +12,7 @@
 //! for it. The **thread block** lies in the thread-local storage of the runtime.
 
 /// Version of the interface.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The module block. The runtime writes it, [`module::MODE`] last.
 pub mod module {
@@ -57,10 +57,13 @@ pub mod thread {
     pub const LAST_HIGH: usize = 4;
     /// u64: address of the next word, shifted left by 16, with a count of words below it.
     /// The count goes up with the address; from [`super::FULL`] on nothing is left. A hook
-    /// adds [`super::STEP`] for each word in one instruction; the value before tells it
-    /// where to write, and whether it may: no other look at the chunk is needed, so nothing
-    /// can change between the look and the write.
+    /// adds [`super::STEP`] for each word, whole for every signal handler on this thread; the
+    /// value before tells it where to write, and whether it may: no other look at the chunk is
+    /// needed, so nothing can change between the look and the write.
     pub const CURSOR: usize = 8;
+    /// i64: where the thread's `rseq_cs` (rseq(2)) lies relative to the thread pointer, for hooks to
+    /// reserve by a restartable sequence; 0, by one instruction.
+    pub const RSEQ: usize = 16;
 }
 
 /// Count in the low 16 bits of a cursor from which on the chunk is full.

@@ -26,6 +26,8 @@ teeperf_thread:
     .zero   {size} - {cursor} - 8
     .endr
     .weak   environ
+    .weak   __rseq_offset
+    .weak   __rseq_size
     .weak   __ehdr_start
     .hidden __ehdr_start
     .text
@@ -88,6 +90,34 @@ pub(crate) fn environ() -> *const *const *const u8 {
             options(pure, nomem, nostack, preserves_flags));
     }
     address
+}
+
+/// Where the calling thread's `rseq_cs` lies relative to the thread pointer, if the C library has
+/// registered its restartable sequences with the kernel: glibc from 2.35 on (its manual, "Restartable
+/// Sequences"), whose structure is the kernel's (linux/rseq.h).
+pub(crate) fn rseq() -> Option<i64> {
+    const PROCESSOR: i64 = 4;
+    const SEQUENCE: i64 = 8;
+    let (offset, size): (*const i64, *const u32);
+    // SAFETY: reads two entries of the global offset table.
+    unsafe {
+        asm!("mov {}, qword ptr [rip + __rseq_offset@GOTPCREL]",
+            "mov {}, qword ptr [rip + __rseq_size@GOTPCREL]", out(reg) offset, out(reg) size,
+            options(pure, nomem, nostack, preserves_flags));
+    }
+    // SAFETY: both are null, or the C library's constants, which are set before any constructor runs.
+    let (offset, size) = unsafe { (*offset.as_ref()?, *size.as_ref()?) };
+    if i64::from(size) < SEQUENCE + 8 {
+        return None;
+    }
+    let processor: i32;
+    // SAFETY: reads from the structure, which lies there in every thread that the C library made.
+    unsafe {
+        asm!("mov {:e}, dword ptr fs:[{}]", out(reg) processor, in(reg) offset + PROCESSOR,
+            options(readonly, nostack, preserves_flags));
+    }
+    // Negative in a thread that the kernel does not know it of.
+    (processor >= 0).then_some(offset + SEQUENCE)
 }
 
 /// Address of the ELF header of the module that the runtime is part of, 0 if not loaded.

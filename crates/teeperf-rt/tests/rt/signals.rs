@@ -1,11 +1,12 @@
 //! Signal handlers in the midst of hooks: nothing is lost silently, nothing comes apart.
 
 use crate::support::Build;
-use crate::support::host::{Host, Options, expect_success};
+use crate::support::host::{self, Host, Options, expect_success};
 use crate::support::words::{Gap, Item, Recording};
-use std::process::Output;
+use std::process::{Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
+use teeperf_wire::hello::flag;
 use teeperf_wire::shared::{ClockKind, OnFull, control};
 
 /// The numbers that a program printed.
@@ -43,11 +44,22 @@ fn expect_whole(recording: &Recording, unsaid: u64, events: u64) {
 #[test]
 fn every_50_us_with_the_tick() {
     // The clock moves as often as can be: most events take the slow path.
-    for tick in [1, 100] {
+    for (tick, flags) in [(1, 0), (100, 0), (1, flag::RESTARTABLE), (100, flag::RESTARTABLE)] {
         let tick = std::time::Duration::from_micros(tick);
-        let options = Options { tick, large: 0, small: 256, ..Options::default() };
-        expect_all(options, &format!("signals-{tick:?}"), &["3000"]);
+        let options = Options { tick, flags, large: 0, small: 256, ..Options::default() };
+        expect_all(options, &format!("signals-{tick:?}-{flags}"), &["3000"]);
     }
+}
+
+#[test]
+fn where_the_c_library_has_no_restartable_sequences() {
+    let program = Build::default().program("signals.c", "signals-without", &[]);
+    let recorder = Host::new(Options { flags: flag::RESTARTABLE, ..Options::default() });
+    let mut command = recorder.command(&program);
+    command.env("GLIBC_TUNABLES", "glibc.pthread.rseq=0").arg("300").stdout(Stdio::piped());
+    let [handled, worked] = numbers(host::finish(&mut command))[..] else { panic!() };
+    let (recording, unsaid) = finish(recorder);
+    expect_whole(&recording, unsaid, 4 * handled + 2 * worked + 2);
 }
 
 #[test]
@@ -124,10 +136,14 @@ fn steps(options: Options, name: &str, threads: &str, pauses: bool) -> Steps {
 
 #[test]
 fn after_each_single_instruction() {
-    for (clock, tick) in [(ClockKind::Tick, 1), (ClockKind::Tick, 100), (ClockKind::Cycle, 100)] {
+    const TICK: ClockKind = ClockKind::Tick;
+    // No restartable sequence ever comes to its end here.
+    let all =
+        [(TICK, 1, 0), (TICK, 100, 0), (TICK, 100, flag::RESTARTABLE), (ClockKind::Cycle, 100, 0)];
+    for (clock, tick, flags) in all {
         let tick = Duration::from_micros(tick);
-        let options = Options { clock, tick, large: 0, small: 256, ..Options::default() };
-        let steps = steps(options, &format!("steps-{tick:?}"), "30", false);
+        let options = Options { clock, tick, flags, large: 0, small: 256, ..Options::default() };
+        let steps = steps(options, &format!("steps-{tick:?}-{flags}"), "30", false);
         let Steps { handled, worked, ref recording, unsaid } = steps;
         expect_whole(recording, unsaid, steps.events());
         assert_eq!(recording.calls("work"), worked, "only what handlers call is lost");

@@ -12,6 +12,11 @@
 //! reservation and store a handler may run too: its words come behind, and a reader sees
 //! a hole until the store.
 //!
+//! Where `xadd` is slow ([`teeperf_wire::hello::flag::RESTARTABLE`]), a load and an addition take its
+//! place, as a restartable sequence (rseq(2)): a thread that is interrupted between the two goes on
+//! with the `xadd`, and so even where every instruction is interrupted. The kernel is told of the
+//! sequence before, and no longer after: the module may be unloaded next.
+//!
 //! Thread-local storage is reached by an offset that the runtime left: no relocation that a
 //! `dlopen` could be unable to serve, and nothing is touched before the runtime switched the
 //! module on, which it does when the storage exists.
@@ -46,26 +51,47 @@ global_asm!(
     .cfi_startproc
     mov     rax, qword ptr [rip + teeperf_module + {mode}]
     test    rax, rax
-    js      1f
-    jnz     2f
-    ret
-
-    .p2align 4
-1:  mov     edx, dword ptr [rip + teeperf_clock + {tick}]
+    jns     7f
+    mov     edx, dword ptr [rip + teeperf_clock + {tick}]
     cmp     edx, dword ptr fs:[rax + {last}]
     jne     9f
     sub     rdi, qword ptr [rip + teeperf_module + {low}]
     cmp     rdi, qword ptr [rip + teeperf_gate + {window}]
     jae     8f
     mov     edx, dword ptr [rip + teeperf_module + {first_word}]
-    mov     ecx, {step}
-    xadd    qword ptr fs:[rax + {cursor}], rcx
     lea     edx, [rdx + 2 * rdi + \\kind]
+    mov     r8, qword ptr fs:[rax + {rseq}]
+    test    r8, r8
+    jz      4f
+    lea     rcx, [rip + 20f]
+    mov     qword ptr fs:[r8], rcx
+22: mov     rcx, qword ptr fs:[rax + {cursor}]
+    add     qword ptr fs:[rax + {cursor}], {step}
+23: mov     qword ptr fs:[r8], 0
     test    cx, cx
     js      8f
     shr     rcx, 16
     prefetchw [rcx + {tick_ahead}]
     mov     dword ptr [rcx], edx
+    ret
+
+    ud1     edi, dword ptr [rip + {signature}]
+4:  mov     ecx, {step}
+    xadd    qword ptr fs:[rax + {cursor}], rcx
+    test    cx, cx
+    js      8f
+    shr     rcx, 16
+    prefetchw [rcx + {tick_ahead}]
+    mov     dword ptr [rcx], edx
+    ret
+
+    .section .data.rel.ro.teeperf_hooks, \"aw\", @progbits
+    .p2align 5
+20: .long   0, 0
+    .quad   22b, 23b - 22b, 4b
+    .section .text.teeperf_hooks, \"ax\", @progbits
+
+7:  jnz     2f
     ret
 
     .p2align 4
@@ -124,11 +150,16 @@ global_asm!(
     last = const thread::LAST,
     last_high = const thread::LAST_HIGH,
     cursor = const thread::CURSOR,
+    rseq = const thread::RSEQ,
+    signature = const RSEQ_SIGNATURE,
     step = const STEP,
     pad = const escape(code::PAD, 0),
     tick_ahead = const TICK_AHEAD,
     cycle_ahead = const CYCLE_AHEAD,
 );
+
+/// What stands before the place where an abandoned sequence goes on (glibc's `RSEQ_SIG` for x86).
+const RSEQ_SIGNATURE: u32 = 0x5305_3053;
 
 /// How far ahead of a store its line is asked for, bytes: of 512, 1024, 2048 and 4096 the
 /// cheapest where two cores share no cache but the last. A tick's word is half as long as a
