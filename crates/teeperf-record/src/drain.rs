@@ -4,10 +4,12 @@
 use crate::clock::Ticker;
 use crate::pauses::Pauses;
 use crate::process::{Attached, Ending, LOOK_IN, Process};
+use crate::segment::Segment;
 use crate::server::Server;
 use crate::sink::Sink;
 use crate::{Level, packets::Payload};
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use teeperf_wire::body::end;
@@ -81,7 +83,9 @@ pub(crate) struct Drain {
     symbols_done: bool,
     /// Processes that are gone, but the command's ending is not known yet.
     leaving: Vec<(u32, bool, Instant)>,
-    /// Since when no process has been attached.
+    /// First segments of processes that are gone, but left children that have not attached yet.
+    inherited: Vec<Arc<Segment>>,
+    /// Since when no process has been attached, or known as one that may attach.
     alone_since: Instant,
 }
 
@@ -93,7 +97,7 @@ const LONG_IDLE: Duration = Duration::from_millis(1);
 const LONG: u32 = 100;
 /// First look into chunks that are not full; the next come later and later.
 const FIRST_LOOK: Duration = Duration::from_millis(100);
-/// A daemon leaves its parent: so long another process may still attach.
+/// A process that was known is gone: so long another that it has become, or left, may still attach.
 const GRACE: Duration = Duration::from_millis(20);
 /// Longest wait for the command's ending to be known.
 const ENDING_KNOWN: Duration = Duration::from_millis(200);
@@ -123,6 +127,7 @@ impl Drain {
             stop: None,
             symbols_done: false,
             leaving: Vec::new(),
+            inherited: Vec::new(),
             alone_since: Instant::now(),
         }
     }
@@ -217,6 +222,8 @@ impl Drain {
             }
             let mut process = self.processes.remove(at);
             process.finish(Some(ending.unwrap_or_default()), &mut self.sink);
+            self.inherited.push(process.first_segment());
+            self.inherited.retain(|segment| segment.is_lent());
             self.sink.symbols.forget(id);
             self.sink.stats.processes.set(self.processes.len() as u64);
             self.alone_since = Instant::now();
@@ -238,9 +245,21 @@ impl Drain {
         if let Some(reason) = reason {
             self.stop.get_or_insert(reason);
         }
+        self.stop.is_some() || self.ending.is_some() && self.is_alone()
+    }
+
+    /// Whether no process is attached, nor about to.
+    fn is_alone(&mut self) -> bool {
+        if !self.processes.is_empty() {
+            return false;
+        }
+        let heirs = self.inherited.len();
+        self.inherited.retain(|segment| segment.is_lent());
+        if self.inherited.len() < heirs {
+            self.alone_since = Instant::now();
+        }
         let grace = if self.attached == 0 { Duration::ZERO } else { GRACE };
-        let alone = self.processes.is_empty() && self.alone_since.elapsed() >= grace;
-        self.stop.is_some() || self.ending.is_some() && alone
+        self.inherited.is_empty() && self.alone_since.elapsed() >= grace
     }
 
     fn end(mut self) -> Summary {

@@ -4,8 +4,9 @@
 //! may write at any time; whoever wants to look twice copies first.
 
 use std::ffi::CStr;
+use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -62,6 +63,23 @@ impl SharedMemory {
     /// To be sent to the process.
     pub(crate) fn file(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
+    }
+
+    /// The file opened once more, to be sent to the process. It is locked until nobody has it open,
+    /// or mapped by what was opened here.
+    pub(crate) fn lend(&self) -> io::Result<OwnedFd> {
+        let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        let file = File::options().read(true).write(true).open(path)?;
+        // SAFETY: no pointers are involved.
+        checked(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) })?;
+        Ok(file.into())
+    }
+
+    /// Whether anybody still has what was lent.
+    pub(crate) fn is_lent(&self) -> bool {
+        // SAFETY: no pointers are involved.
+        checked(unsafe { libc::flock(self.file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) })
+            .is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 
     /// The aligned number at this offset.
@@ -168,7 +186,6 @@ pub(crate) fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::fd::AsRawFd;
     use std::sync::atomic::Ordering::Relaxed;
 
     fn seals(memory: &SharedMemory) -> libc::c_int {
@@ -185,6 +202,22 @@ mod tests {
         assert_eq!(unsafe { libc::ftruncate(memory.file().as_raw_fd(), 0) }, -1);
         memory.number(4).store(1, Relaxed);
         assert_eq!(memory.wide(0).load(Relaxed), 1 << 32);
+    }
+
+    #[test]
+    fn it_is_lent_as_long_as_it_is_open_or_mapped() {
+        let memory = SharedMemory::create(c"test", 4096, SEAL_SIZE).unwrap();
+        let file = memory.lend().unwrap();
+        assert!(memory.is_lent());
+        let (null, fd) = (std::ptr::null_mut(), file.as_raw_fd());
+        // SAFETY: a new mapping, taken back below.
+        let base = unsafe { libc::mmap(null, 4096, libc::PROT_READ, libc::MAP_SHARED, fd, 0) };
+        assert_ne!(base, libc::MAP_FAILED);
+        drop(file);
+        assert!(memory.is_lent());
+        // SAFETY: the mapping made above.
+        unsafe { libc::munmap(base, 4096) };
+        assert!(!memory.is_lent());
     }
 
     #[test]

@@ -105,6 +105,11 @@ impl Process {
         process
     }
 
+    /// The first segment, which every child of a fork has at first.
+    pub(crate) fn first_segment(&self) -> Arc<Segment> {
+        Arc::clone(&self.segments[0].segment)
+    }
+
     /// Drains what was handed over, makes room where threads want some. Returns how many
     /// chunks were drained.
     pub(crate) fn round(&mut self, sink: &mut Sink) -> usize {

@@ -5,7 +5,7 @@
 
 use crate::memory::{SEAL_SIZE, SharedMemory, copy_out, wake_all, zero};
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use teeperf_wire::shared::{ChunkHeader, MAGIC, chunk, segment, state, wanted};
@@ -54,6 +54,17 @@ impl Segment {
     /// To be sent to the process.
     pub(crate) fn file(&self) -> BorrowedFd<'_> {
         self.memory.file()
+    }
+
+    /// First segment only: to be sent instead, so that [`Segment::is_lent`] can tell.
+    pub(crate) fn lend(&self) -> io::Result<OwnedFd> {
+        self.memory.lend()
+    }
+
+    /// Whether the process has it, or a child that was forked from it and has neither attached nor
+    /// executed another program.
+    pub(crate) fn is_lent(&self) -> bool {
+        self.memory.is_lent()
     }
 
     /// Small or large.

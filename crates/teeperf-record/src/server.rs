@@ -223,7 +223,9 @@ impl Desk {
             arguments: arguments_of(peer.pid),
             shared,
         }));
-        let files = [self.terms.page.file(), first.file()];
+        // Where there is no /proc, children that are left without having attached are not known.
+        let lent = first.lend();
+        let files = [self.terms.page.file(), lent.as_ref().map_or(first.file(), AsFd::as_fd)];
         self.welcome(connection, &first, token, &files);
         Ok(())
     }

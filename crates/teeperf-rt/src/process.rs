@@ -157,17 +157,11 @@ fn token() -> u64 {
 fn attach() -> Option<()> {
     if EPOCH.load(Relaxed) == 0 {
         find_name()?;
-    } else {
-        pool::forget();
     }
-    let page = &raw const WIPED as usize;
-    if NAME_LENGTH.load(Relaxed) == 0 || !platform::wipe_on_fork(page, size_of::<WipedPage>()) {
-        return None;
-    }
-    PROCESS_ID.store(platform::process_id(), Relaxed);
-    NEXT_SERIAL.store(1, Relaxed);
-    let ask = Hello { version: hello::VERSION, segment: 0, token: 0, pid: id() };
-    let (welcome, [clock_file, segment_file]) = answer(&ask)?;
+    let greeted = greet();
+    // Not before: a recorder that sees the parent's memory let go looks for its heir.
+    pool::forget();
+    let (welcome, [clock_file, segment_file]) = greeted?;
     let kind = ClockKind::from_u32(welcome.clock)?;
     ON_FULL.store(OnFull::from_u32(welcome.on_full)? as u32, Relaxed);
     IS_RESTARTABLE.store(welcome.flags & flag::RESTARTABLE != 0, Relaxed);
@@ -177,6 +171,17 @@ fn attach() -> Option<()> {
     map_segment(&welcome, &segment_file?)?;
     EPOCH.fetch_add(1, AcqRel);
     Some(())
+}
+
+/// Introduces the process; the answer has clock and memory.
+fn greet() -> Option<(Welcome, [Option<File>; 2])> {
+    let page = &raw const WIPED as usize;
+    if NAME_LENGTH.load(Relaxed) == 0 || !platform::wipe_on_fork(page, size_of::<WipedPage>()) {
+        return None;
+    }
+    PROCESS_ID.store(platform::process_id(), Relaxed);
+    NEXT_SERIAL.store(1, Relaxed);
+    answer(&Hello { version: hello::VERSION, segment: 0, token: 0, pid: id() })
 }
 
 fn answer(ask: &Hello) -> Option<(Welcome, [Option<File>; 2])> {

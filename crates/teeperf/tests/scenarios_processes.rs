@@ -103,6 +103,35 @@ fn a_daemon_that_closes_everything() {
     }
 }
 
+/// Guards: the recorder stays for a child that was forked and has not called anything yet, whoever
+/// else is gone.
+#[test]
+fn a_process_whose_first_call_comes_after_all_others_have_ended() {
+    let shop = Workshop::new();
+    for flags in [&["-O2"][..], &["-O0", "-static"]] {
+        let program = shop.build("processes.c", Compiler::Gcc, flags);
+        let recorded = shop.record(&[], &program, &["left"], 0);
+        let mut told = recorded.outcome.told();
+        // The one in the middle does not print.
+        told.add("is_left", 1);
+        assert_calls(&told, &recorded.report);
+        assert_eq!(recorded.report.health("lost"), 0);
+        assert_eq!(recorded.report.processes(), 3);
+    }
+}
+
+/// Guards: it does not stay for one that has become a program without hooks.
+#[test]
+fn a_process_that_leaves_a_program_without_hooks() {
+    let shop = Workshop::new();
+    let program = shop.build("processes.c", Compiler::Gcc, &["-O2"]);
+    let end = shop.path("end");
+    let recorded = shop.record(&[], &program, &["left-exec", end.to_str().unwrap()], 0);
+    // The other program goes on until now.
+    std::fs::write(end, "").unwrap();
+    assert_eq!(recorded.report.processes(), 2);
+}
+
 /// A program that changes the world it runs in, and calls through many chunks afterwards.
 fn surroundings(how: &[&str]) {
     let shop = Workshop::new();

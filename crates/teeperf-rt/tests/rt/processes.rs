@@ -115,6 +115,15 @@ fn that_no_longer_share_the_memory_of_their_parent() {
     assert_eq!(calls[&1]["in_child"], 1);
 }
 
+/// Until then, it is by this memory that a recorder knows of them.
+#[test]
+fn that_share_the_memory_of_their_parent_until_they_attach() {
+    let program = Build::with(&["-O2"]).program("children.c", "children-heirs", &["-lpthread"]);
+    let host = Host::new(Options::default());
+    expect_success(&host.run(&program, &["maps"]));
+    assert_eq!(host.heirs(), [false, true]);
+}
+
 #[test]
 fn of_vfork_and_exec() {
     let recording = record("vfork", &["-O2"]);

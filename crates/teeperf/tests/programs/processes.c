@@ -9,6 +9,8 @@
 //   unhooked    exec of /bin/echo, which has no hooks
 //   daemon      forks twice, closes every descriptor, setsid, works, writes its counts to
 //               the file named by the second argument
+//   left        forks twice; the grandchild, alone, sleeps before its first call, works, prints
+//   left-exec   as "left", but it executes a shell that waits for the file named by the second argument
 //   work        a hundred calls of leaf
 // Each process prints what it called itself.
 #define _GNU_SOURCE
@@ -224,6 +226,31 @@ NOINLINE static void starts_daemon(const char *path) {
     work(3);
 }
 
+UNHOOKED static void becomes_a_shell(const char *path) {
+    const char *script = "until [ -e \"$0\" ]; do sleep 0.05; done";
+    execl("/bin/sh", "/bin/sh", "-c", script, path, (char *)NULL);
+    exit(9);
+}
+// No call between the parent's end and that of the sleep.
+NOINLINE static void is_left(const char *path) {
+    CALLED("is_left");
+    pid_t parent = getpid();
+    if (fork()) _exit(0);
+    counted_begin_anew();
+    while (getppid() == parent) usleep(1000);
+    if (path) becomes_a_shell(path);
+    usleep(300000);
+    child(2);
+    counted_print();
+    _exit(0);
+}
+NOINLINE static void leaves(const char *path) {
+    CALLED("leaves");
+    pid_t pid = fork();
+    if (pid == 0) is_left(path);
+    wait_for(pid, 0);
+}
+
 int main(int argc, char **argv) {
     CALLED("main");
     self = argv[0];
@@ -237,6 +264,8 @@ int main(int argc, char **argv) {
     else if (!strcmp(how, "exec")) execs(self, "work");
     else if (!strcmp(how, "unhooked")) execs("/bin/echo", "echoed");
     else if (!strcmp(how, "daemon")) starts_daemon(argv[2]);
+    else if (!strcmp(how, "left")) leaves(NULL);
+    else if (!strcmp(how, "left-exec")) leaves(argv[2]);
     else work(100);
     counted_print();
     return 0;

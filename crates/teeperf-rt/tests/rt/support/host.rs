@@ -127,6 +127,8 @@ struct Process {
     segments: Vec<Segment>,
     pid: u32,
     wanted: u32,
+    /// Whether it had a segment mapped when it introduced itself: its parent's.
+    is_heir: bool,
 }
 
 /// A recorder that runs in threads of this test.
@@ -235,6 +237,11 @@ impl Host {
     /// How many processes have attached.
     pub(crate) fn attached(&self) -> usize {
         self.shared.processes.lock().unwrap().len()
+    }
+
+    /// Of each process that attached, whether it then had its parent's memory.
+    pub(crate) fn heirs(&self) -> Vec<bool> {
+        self.shared.processes.lock().unwrap().iter().map(|process| process.is_heir).collect()
     }
 
     /// Events that processes left out and have not said so in a chunk. A line alone may be below zero: a
@@ -372,7 +379,8 @@ fn answer(shared: &Shared, options: &Options, socket: &OwnedFd, hello: &Hello) {
             segments.push(new(segment::LARGE_CHUNK, options.large));
         }
         segments[0].memory.word(segment::SEGMENTS).store(segments.len() as u32, Release);
-        processes.push(Process { segments, pid: hello.pid, wanted: 0 });
+        let is_heir = has_segments(hello.pid);
+        processes.push(Process { segments, pid: hello.pid, wanted: 0, is_heir });
         welcome.token = processes.len() as u64;
     }
     let process =
@@ -389,6 +397,11 @@ fn answer(shared: &Shared, options: &Options, socket: &OwnedFd, hello: &Hello) {
         files.push(found.memory.file.as_raw_fd());
     }
     send(socket, &welcome.encode(), &files);
+}
+
+fn has_segments(pid: u32) -> bool {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    maps.lines().any(|line| line.contains(" rw-s ") && line.contains("/memfd:"))
 }
 
 fn send(socket: &OwnedFd, bytes: &[u8], files: &[RawFd]) {
