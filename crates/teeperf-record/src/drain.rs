@@ -2,6 +2,7 @@
 //! all traced processes are gone, or recording is told to end.
 
 use crate::clock::Ticker;
+use crate::newcomers::Newcomers;
 use crate::pauses::Pauses;
 use crate::process::{Attached, Ending, LOOK_IN, Process};
 use crate::segment::Segment;
@@ -85,7 +86,8 @@ pub(crate) struct Drain {
     leaving: Vec<(u32, bool, Instant)>,
     /// First segments of processes that are gone, but left children that have not attached yet.
     inherited: Vec<Arc<Segment>>,
-    /// Since when no process has been attached, or known as one that may attach.
+    newcomers: Newcomers,
+    /// Since when the command is gone and no process attached, or known as the child of one that was.
     alone_since: Instant,
 }
 
@@ -97,8 +99,11 @@ const LONG_IDLE: Duration = Duration::from_millis(1);
 const LONG: u32 = 100;
 /// First look into chunks that are not full; the next come later and later.
 const FIRST_LOOK: Duration = Duration::from_millis(100);
-/// A process that was known is gone: so long another that it has become, or left, may still attach.
+/// One that attached is heard of within this time, and one that executes a program has an
+/// environment again.
 const GRACE: Duration = Duration::from_millis(20);
+/// Longest wait for programs that were left behind to attach: most of them have no hooks.
+const NEWCOMERS: Duration = Duration::from_millis(500);
 /// Longest wait for the command's ending to be known.
 const ENDING_KNOWN: Duration = Duration::from_millis(200);
 /// Threads that are recorded see within this time that recording has ended.
@@ -112,6 +117,7 @@ impl Drain {
         events: Receiver<Event>,
         limits: Limits,
         pauses: Pauses,
+        newcomers: Newcomers,
         companions: Companions,
     ) -> Self {
         Self {
@@ -128,6 +134,7 @@ impl Drain {
             symbols_done: false,
             leaving: Vec::new(),
             inherited: Vec::new(),
+            newcomers,
             alone_since: Instant::now(),
         }
     }
@@ -193,7 +200,10 @@ impl Drain {
             }
             Event::Gone { id, replaced } => self.leaving.push((id, replaced, Instant::now())),
             Event::CommandStarted { pid } => self.command = Some(pid),
-            Event::CommandEnded(ending) => self.ending = Some(ending),
+            Event::CommandEnded(ending) => {
+                self.ending = Some(ending);
+                self.alone_since = Instant::now();
+            }
             Event::Paused(is_paused) => {
                 if let Some(text) = self.pauses.turn(is_paused, self.sink.time.elapsed()) {
                     self.sink.notice(Level::Information, text, None);
@@ -259,7 +269,10 @@ impl Drain {
             self.alone_since = Instant::now();
         }
         let grace = if self.attached == 0 { Duration::ZERO } else { GRACE };
-        self.inherited.is_empty() && self.alone_since.elapsed() >= grace
+        let alone = self.alone_since.elapsed();
+        self.inherited.is_empty()
+            && alone >= grace
+            && (alone >= NEWCOMERS || !self.newcomers.are_there())
     }
 
     fn end(mut self) -> Summary {

@@ -24,6 +24,7 @@ mod launch;
 mod liveness;
 mod machine;
 mod memory;
+mod newcomers;
 mod options;
 mod order;
 mod output_file;

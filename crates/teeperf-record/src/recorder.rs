@@ -5,6 +5,7 @@ use crate::control::socket_name;
 use crate::drain::{Companions, Drain, Event, Limits};
 use crate::launch::{self, FileLimit, LaunchError, Surroundings};
 use crate::machine;
+use crate::newcomers::Newcomers;
 use crate::options::Options;
 use crate::pauses::Pauses;
 use crate::server::{Server, Terms, random};
@@ -165,7 +166,9 @@ impl Recorder {
         let limits = Limits { bytes: options.limit_size, time: options.limit_time };
         let (ended, end) = io::pipe()?;
         let pauses = Pauses::new(options.paused);
-        let drain = Drain::new(sink, inbox, limits, pauses, Companions { server, ticker });
+        let companions = Companions { server, ticker };
+        let newcomers = Newcomers::of(&socket);
+        let drain = Drain::new(sink, inbox, limits, pauses, newcomers, companions);
         let drain = std::thread::Builder::new().name("teeperf-drain".into()).spawn(move || {
             let summary = drain.run();
             drop(end);

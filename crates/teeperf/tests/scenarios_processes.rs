@@ -2,6 +2,7 @@
 
 mod scenario;
 use scenario::*;
+use std::path::Path;
 
 /// Records the program from every compiler, and looks at each recording.
 fn each(how: &str, look: impl Fn(&Told, &Report)) {
@@ -118,6 +119,16 @@ fn a_process_whose_first_call_comes_after_all_others_have_ended() {
         assert_eq!(recorded.report.health("lost"), 0);
         assert_eq!(recorded.report.processes(), 3);
     }
+}
+
+/// Guards: a program that was left behind has time to find the recorder.
+#[test]
+fn a_program_that_a_shell_leaves_behind() {
+    let shop = Workshop::new();
+    let program = shop.build("processes.c", Compiler::Gcc, &["-O2"]);
+    let script = format!("'{}' work &", program.display());
+    let recorded = shop.record(&[], Path::new("/bin/sh"), &["-c", &script], 0);
+    assert_calls(&recorded.outcome.told(), &recorded.report);
 }
 
 /// Guards: it does not stay for one that has become a program without hooks.
