@@ -36,6 +36,9 @@ pub unsafe extern "C" fn teeperf_rt_event(address: usize, kind: u32, block: &Blo
 /// Counts an event that is not written. Where a signal handler went on with recording just before, and
 /// told of its own losses, this one is told as well, before the thread's next event.
 fn lose(thread: &Thread, event: Event) {
+    if process::lose_early() {
+        return;
+    }
     thread.lose(event.is_return);
     let is_recorded = process::life() == Life::On && !clock::is_stopped();
     let is_ours = thread.epoch.load(Relaxed) == process::epoch();

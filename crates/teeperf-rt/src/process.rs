@@ -33,13 +33,15 @@ pub(crate) enum Life {
 struct WipedPage {
     life: AtomicU32,
     modules_locked: AtomicU32,
-    rest: [AtomicU32; 1022],
+    lost: AtomicU32,
+    rest: [AtomicU32; 1021],
 }
 
 static WIPED: WipedPage = WipedPage {
     life: AtomicU32::new(0),
     modules_locked: AtomicU32::new(0),
-    rest: [const { AtomicU32::new(0) }; 1022],
+    lost: AtomicU32::new(0),
+    rest: [const { AtomicU32::new(0) }; 1021],
 };
 /// How often this memory image was attached: a thread whose block has another number begins
 /// anew. Survives a fork.
@@ -125,9 +127,20 @@ pub(crate) fn is_on() -> bool {
     if begun.is_ok() {
         let life = if attach().is_some() { Life::On } else { Life::Off };
         WIPED.life.store(life as u32, Release);
+        pool::count_losses(0, WIPED.lost.swap(0, Relaxed).into());
         module::after_attach(life == Life::On);
     }
     life() == Life::On
+}
+
+/// Counts an event that came while the process was being attached: a signal handler's, or another
+/// thread's. Says whether it did.
+pub(crate) fn lose_early() -> bool {
+    let is_early = life() == Life::Starting;
+    if is_early {
+        WIPED.lost.fetch_add(1, Relaxed);
+    }
+    is_early
 }
 
 /// Ends recording in this process. Memory stays mapped: hooks of other threads may be about

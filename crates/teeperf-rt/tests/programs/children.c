@@ -19,6 +19,14 @@ __attribute__((noinline)) void in_grandchild(void) { sum++; }
 __attribute__((noinline)) void in_thread(void) { sum++; }
 __attribute__((noinline)) void executed(void) { sum++; }
 
+__attribute__((noinline)) void in_handler(void) { sum++; }
+
+void handler(int unused)
+{
+	(void)unused;
+	in_handler();
+}
+
 void repeat(void (*what)(void), int n)
 {
 	while (n--)
@@ -86,6 +94,14 @@ int main(int argc, char **argv)
 		if (!child) {
 			in_child();
 			_exit(shared_mappings() != 1);
+		}
+		reap(child);
+	} else if (!strcmp(kind, "signalled")) {
+		signal(SIGUSR1, handler);
+		child = fork();
+		if (!child) {
+			repeat(in_child, 10);
+			_exit(0);
 		}
 		reap(child);
 	} else if (!strcmp(kind, "fork-thread")) {

@@ -16,6 +16,7 @@ const NO_DRAIN: Options = Options {
     drains: false,
     tick: std::time::Duration::from_micros(100),
     sealed: true,
+    signals_heirs: false,
 };
 
 fn record(options: Options, name: &str, arguments: &[&str]) -> Recording {

@@ -115,6 +115,19 @@ fn that_no_longer_share_the_memory_of_their_parent() {
     assert_eq!(calls[&1]["in_child"], 1);
 }
 
+/// What a signal handler calls while the child waits for the recorder's answer has no place to go.
+#[test]
+fn that_a_signal_meets_while_they_attach() {
+    let program = Build::with(&["-O2"]).program("children.c", "children-signalled", &["-lpthread"]);
+    let host = Host::new(Options { signals_heirs: true, ..Options::default() });
+    expect_success(&host.run(&program, &["signalled"]));
+    let unsaid = host.unsaid();
+    let recording = Recording::new(&host.finish());
+    let calls = calls(&recording);
+    assert_eq!((calls[&1]["in_child"], calls[&1].get("in_handler")), (10, None));
+    assert_eq!(recording.lost() + unsaid, 4);
+}
+
 /// Until then, it is by this memory that a recorder knows of them.
 #[test]
 fn that_share_the_memory_of_their_parent_until_they_attach() {

@@ -28,6 +28,8 @@ pub(crate) struct Options {
     pub(crate) tick: Duration,
     /// Whether the memory is sealed, as it must be.
     pub(crate) sealed: bool,
+    /// Whether children of a fork get SIGUSR1 before they are answered.
+    pub(crate) signals_heirs: bool,
 }
 
 impl Default for Options {
@@ -42,6 +44,7 @@ impl Default for Options {
             drains: true,
             tick: Duration::from_micros(100),
             sealed: true,
+            signals_heirs: false,
         }
     }
 }
@@ -380,6 +383,11 @@ fn answer(shared: &Shared, options: &Options, socket: &OwnedFd, hello: &Hello) {
         }
         segments[0].memory.word(segment::SEGMENTS).store(segments.len() as u32, Release);
         let is_heir = has_segments(hello.pid);
+        if is_heir && options.signals_heirs {
+            // SAFETY: kill only takes numbers. The sleep leaves it time to get there.
+            unsafe { libc::kill(hello.pid as i32, libc::SIGUSR1) };
+            std::thread::sleep(Duration::from_millis(100));
+        }
         processes.push(Process { segments, pid: hello.pid, wanted: 0, is_heir });
         welcome.token = processes.len() as u64;
     }
