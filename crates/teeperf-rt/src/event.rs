@@ -6,6 +6,7 @@ use crate::chunk;
 use crate::clock;
 use crate::cursor::Parked;
 use crate::module;
+use crate::pool;
 use crate::process::{self, Life};
 use crate::thread::{self, State, Thread};
 use crate::writer::{self, Places};
@@ -112,9 +113,16 @@ fn record(thread: &Thread, event: Event) -> bool {
 
 /// Goes on to the next chunk; says whether there is one.
 fn change_chunk(thread: &Thread) -> bool {
+    // Asking the recorder takes long, as does memory that nobody has used. Signal handlers that come
+    // meanwhile have their events written, as the thread is not claimed for either.
+    pool::map_announced();
     thread.enter();
     let has_chunk = chunk::change(thread);
     leave(thread);
+    if has_chunk {
+        // As above. Where a handler changed the chunk again, this one's pages do no harm.
+        pool::prepare(thread.chunk.load(Relaxed) as usize);
+    }
     has_chunk
 }
 

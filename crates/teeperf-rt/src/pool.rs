@@ -122,7 +122,6 @@ fn search(size: usize, start: usize) -> Option<Taken> {
             let state = unsafe { &*((address + segment::STATES + index * 4) as *const AtomicU32) };
             if state::take(state) {
                 let start = (address + segment::DATA + index * size) as *mut u8;
-                segment.prepare(index, start as usize, size);
                 return Some(Taken { start, size, state });
             }
         }
@@ -130,15 +129,26 @@ fn search(size: usize, start: usize) -> Option<Taken> {
     None
 }
 
-impl Segment {
-    /// Has the pages of a large chunk mapped at once before it is used for the first time: sixteen
-    /// page faults in the midst of a program's hooks cost more, and at a worse time.
-    fn prepare(&self, index: usize, start: usize, size: usize) {
+/// Has the pages of a large chunk mapped at once when it is begun for the first time: sixteen
+/// page faults in the midst of a program's hooks cost more, and at a worse time.
+pub(crate) fn prepare(start: usize) {
+    let size = segment::LARGE_CHUNK;
+    for (address, segment) in segments() {
+        let index = start.wrapping_sub(address + segment::DATA) / size;
+        let is_here = index < segment.chunks.load(Relaxed);
+        if !is_here || segment.chunk_size.load(Relaxed) != size {
+            continue;
+        }
         let bit = 1u64.checked_shl(index as u32).unwrap_or(0);
-        if size == segment::LARGE_CHUNK && bit != 0 && self.used.fetch_or(bit, Relaxed) & bit == 0 {
+        if segment.used.fetch_or(bit, Relaxed) & bit != bit {
             platform::populate(start, size);
         }
     }
+}
+
+/// Maps all segments that the recorder has announced.
+pub(crate) fn map_announced() {
+    while map_next() {}
 }
 
 /// Maps the next segment that the recorder has announced; says whether there is a new one.

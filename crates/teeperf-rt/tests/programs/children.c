@@ -100,7 +100,7 @@ int main(int argc, char **argv)
 		signal(SIGUSR1, handler);
 		child = fork();
 		if (!child) {
-			repeat(in_child, 10);
+			repeat(in_child, 5000);
 			_exit(0);
 		}
 		reap(child);

@@ -28,7 +28,7 @@ pub(crate) struct Options {
     pub(crate) tick: Duration,
     /// Whether the memory is sealed, as it must be.
     pub(crate) sealed: bool,
-    /// Whether children of a fork get SIGUSR1 before they are answered.
+    /// Whether children of a fork get SIGUSR1 before each answer.
     pub(crate) signals_heirs: bool,
 }
 
@@ -383,16 +383,16 @@ fn answer(shared: &Shared, options: &Options, socket: &OwnedFd, hello: &Hello) {
         }
         segments[0].memory.word(segment::SEGMENTS).store(segments.len() as u32, Release);
         let is_heir = has_segments(hello.pid);
-        if is_heir && options.signals_heirs {
-            // SAFETY: kill only takes numbers. The sleep leaves it time to get there.
-            unsafe { libc::kill(hello.pid as i32, libc::SIGUSR1) };
-            std::thread::sleep(Duration::from_millis(100));
-        }
         processes.push(Process { segments, pid: hello.pid, wanted: 0, is_heir });
         welcome.token = processes.len() as u64;
     }
     let process =
         usize::try_from(welcome.token).ok().and_then(|t| processes.get(t.wrapping_sub(1)));
+    if options.signals_heirs && process.is_some_and(|process| process.is_heir) {
+        // SAFETY: kill only takes numbers. The sleep leaves it time to get there.
+        unsafe { libc::kill(hello.pid as i32, libc::SIGUSR1) };
+        std::thread::sleep(Duration::from_millis(100));
+    }
     let found = process.and_then(|process| process.segments.get(hello.segment as usize));
     let mut files: Vec<RawFd> = Vec::new();
     if let Some(found) = found {
