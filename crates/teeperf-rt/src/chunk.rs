@@ -1,7 +1,6 @@
 //! A thread's chunk: begun, handed over, waited for. All of it but [`settle_losses`] runs with the thread
 //! claimed ([`Thread::enter`]), so a signal handler's events in between are counted, not written.
 
-use crate::arch;
 use crate::clock;
 use crate::cursor::{self, Cursor, Parked};
 use crate::module;
@@ -28,8 +27,7 @@ pub(crate) fn begin_thread(thread: &Thread) -> bool {
     let before = thread.take_losses().unwrap_or_default();
     thread.serial.store(process::next_serial(), Relaxed);
     thread.tid.store(platform::thread_id(), Relaxed);
-    let rseq = if process::is_restartable() { arch::rseq().unwrap_or(0) } else { 0 };
-    thread.rseq.store(rseq, Relaxed);
+    thread.find_rseq();
     match acquire(thread, false) {
         Some(waited) => {
             // The thread that forked is the child's first, whichever thread comes here first.

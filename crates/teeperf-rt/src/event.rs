@@ -81,6 +81,9 @@ fn is_ready(block: Option<&Block>) -> bool {
 
 #[cold]
 fn wake_or_end(block: Option<&Block>) -> bool {
+    if process::life() == Life::Starting {
+        process::begin_anew_if_abandoned();
+    }
     match process::life() {
         Life::Starting => return false,
         Life::On => process::stop(),

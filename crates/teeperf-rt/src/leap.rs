@@ -14,8 +14,18 @@ use teeperf_wire::word::{self, code};
 /// A mark, jump, or begin or end of a `vfork`: `what` is its code, at `place` in memory.
 #[cfg_attr(feature = "object", unsafe(no_mangle))]
 pub extern "C" fn teeperf_rt_leap(what: u32, place: usize, _: usize, block: &Block) {
-    if matches!(what, code::MARK | code::JUMP | code::VFORK_BEGIN | code::VFORK_END) {
-        plain(block, what, place);
+    match what {
+        code::MARK | code::JUMP => plain(block, what, place),
+        code::VFORK_BEGIN => {
+            plain(block, what, place);
+            // The child has the thread's storage, but the kernel does not know of its sequences.
+            thread::current().rseq.store(0, Relaxed);
+        }
+        code::VFORK_END => {
+            thread::current().find_rseq();
+            plain(block, what, place);
+        }
+        _ => {}
     }
 }
 

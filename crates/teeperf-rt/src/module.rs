@@ -259,10 +259,8 @@ fn enlist(image: &elf::Image) -> Option<&'static Module> {
     let room = image.size.checked_next_multiple_of(UNIT)?;
     let build_id = image.build_id.get(..image.build_id_length).unwrap_or_default();
     let mut path = [0; word::module::MAX_PATH];
-    let mut path_length = 0;
-    if build_id.is_empty() {
-        path_length = maps::path_at(image.low, &mut path);
-    }
+    // Copies of one file are different modules.
+    let path_length = maps::path_at(image.low, &mut path);
     let identity =
         hash(&[build_id, path.get(..path_length).unwrap_or_default(), &image.size.to_le_bytes()]);
     let again = |module: &&Module| {
@@ -272,9 +270,6 @@ fn enlist(image: &elf::Image) -> Option<&'static Module> {
     };
     if let Some(module) = used().iter().find(again) {
         return Some(module);
-    }
-    if !build_id.is_empty() {
-        path_length = maps::path_at(image.low, &mut path);
     }
     let index = COUNT.load(Relaxed);
     let module = MODULES.get(index)?;

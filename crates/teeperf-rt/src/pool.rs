@@ -15,8 +15,10 @@ static SEGMENTS: [Segment; segment::MAX_SEGMENTS] =
     [const { Segment::none() }; segment::MAX_SEGMENTS];
 /// Segments mapped.
 static MAPPED: AtomicUsize = AtomicUsize::new(0);
-/// Whether a thread is about to map the next one: 0 or 1.
-static MAPPING: AtomicU32 = AtomicU32::new(0);
+/// When a thread began to map the next one, nanoseconds; 0: none does.
+static MAPPING: AtomicU64 = AtomicU64::new(0);
+/// So long nobody else does. A signal handler may have jumped out of it.
+const MAPPING_NS: u64 = 1_000_000_000;
 /// How many segments were announced when asking for the next one failed: it is not asked for
 /// again before that changes.
 static REFUSED: AtomicUsize = AtomicUsize::new(0);
@@ -156,9 +158,12 @@ pub(crate) fn map_announced() {
 fn map_next() -> bool {
     let mapped = MAPPED.load(Acquire);
     let announced = first_page(segment::SEGMENTS).map_or(0, |count| count.load(Acquire) as usize);
-    if mapped >= announced.min(segment::MAX_SEGMENTS)
-        || announced == REFUSED.load(Relaxed)
-        || MAPPING.compare_exchange(0, 1, Acquire, Relaxed).is_err()
+    if mapped >= announced.min(segment::MAX_SEGMENTS) || announced == REFUSED.load(Relaxed) {
+        return false;
+    }
+    let (since, now) = (MAPPING.load(Relaxed), platform::monotonic_ns());
+    if since != 0 && now.saturating_sub(since) < MAPPING_NS
+        || MAPPING.compare_exchange(since, now, Acquire, Relaxed).is_err()
     {
         return false;
     }
@@ -167,7 +172,8 @@ fn map_next() -> bool {
     if !is_new {
         REFUSED.store(announced, Relaxed);
     }
-    MAPPING.store(0, Release);
+    // Whoever took over from this thread ends it.
+    let _ = MAPPING.compare_exchange(now, 0, Release, Relaxed);
     is_new
 }
 

@@ -155,6 +155,12 @@ impl Thread {
         self.epoch.store(epoch, Relaxed);
     }
 
+    /// Has hooks reserve by restartable sequences, where that is wanted and the kernel knows of them.
+    pub(crate) fn find_rseq(&self) {
+        let offset = process::is_restartable().then(platform::rseq).flatten();
+        self.rseq.store(offset.unwrap_or(0), Relaxed);
+    }
+
     /// Claims the thread for a stretch that must not be entered again: events of signal
     /// handlers in between are counted, not written. Never inlined, so that its frame lies below
     /// that of whoever asked [`Thread::is_busy`] first.

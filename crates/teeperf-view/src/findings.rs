@@ -147,7 +147,7 @@ fn gaps(profile: &Profile, found: &mut Vec<Finding>) {
                 "Waiting for room ended without any {times}; events were dropped for {long} in all."
             ),
             "nested" => {
-                format!("Signal handlers ran {times} while memory was changed, unrecorded.")
+                format!("Signal handlers' calls while memory was changed were left out {times}.")
             }
             "filtered" => format!("Functions were left out on purpose {times}."),
             "forked" => format!(

@@ -38,6 +38,7 @@ teeperf_thread:
 );
 
 /// Where the first thread block lies relative to the thread pointer: below it, so negative.
+#[inline(always)]
 pub(crate) fn thread_offset() -> i64 {
     let offset: i64;
     // SAFETY: reads one word that the linker or loader filled; touches nothing else.
@@ -50,17 +51,12 @@ pub(crate) fn thread_offset() -> i64 {
 
 /// The calling thread's blocks.
 pub(crate) fn thread() -> &'static [Thread; 2] {
-    let address: usize;
-    // SAFETY: the thread pointer's first word is its own address (System V ABI for
-    // thread-local storage), and the blocks lie there in every thread, zeroed but for their
-    // cursors, which is a valid `Thread`. They are shared only with signal handlers on this
-    // thread, and all fields are atomic. They live as long as the thread, and so does every
-    // use, since a hook ends before its thread.
-    unsafe {
-        asm!("mov {0}, qword ptr fs:[0]", "add {0}, qword ptr [rip + teeperf_thread@gottpoff]",
-            out(reg) address, options(pure, readonly, nostack));
-        &*(address as *const [Thread; 2])
-    }
+    let address = thread_pointer().wrapping_add_signed(thread_offset() as isize);
+    // SAFETY: the blocks lie there in every thread, zeroed but for their cursors, which is a
+    // valid `Thread`. They are shared only with signal handlers on this thread, and all fields are
+    // atomic. They live as long as the thread, and so does every use, since a hook ends before
+    // its thread.
+    unsafe { &*(address as *const [Thread; 2]) }
 }
 
 /// The cycle counter.
@@ -92,12 +88,9 @@ pub(crate) fn environ() -> *const *const *const u8 {
     address
 }
 
-/// Where the calling thread's `rseq_cs` lies relative to the thread pointer, if the C library has
-/// registered its restartable sequences with the kernel: glibc from 2.35 on (its manual, "Restartable
-/// Sequences"), whose structure is the kernel's (linux/rseq.h).
-pub(crate) fn rseq() -> Option<i64> {
-    const PROCESSOR: i64 = 4;
-    const SEQUENCE: i64 = 8;
+/// Where the C library keeps each thread's restartable sequences, relative to the thread pointer: glibc
+/// from 2.35 on (its manual, "Restartable Sequences").
+pub(crate) fn rseq_area() -> Option<i64> {
     let (offset, size): (*const i64, *const u32);
     // SAFETY: reads two entries of the global offset table.
     unsafe {
@@ -107,17 +100,19 @@ pub(crate) fn rseq() -> Option<i64> {
     }
     // SAFETY: both are null, or the C library's constants, which are set before any constructor runs.
     let (offset, size) = unsafe { (*offset.as_ref()?, *size.as_ref()?) };
-    if i64::from(size) < SEQUENCE + 8 {
-        return None;
-    }
-    let processor: i32;
-    // SAFETY: reads from the structure, which lies there in every thread that the C library made.
+    (size > 0).then_some(offset)
+}
+
+/// The thread pointer.
+#[inline(always)]
+pub(crate) fn thread_pointer() -> usize {
+    let address;
+    // SAFETY: its first word is its own address (System V ABI for thread-local storage).
     unsafe {
-        asm!("mov {:e}, dword ptr fs:[{}]", out(reg) processor, in(reg) offset + PROCESSOR,
-            options(readonly, nostack, preserves_flags));
+        asm!("mov {}, qword ptr fs:[0]", out(reg) address,
+            options(pure, readonly, nostack, preserves_flags));
     }
-    // Negative in a thread that the kernel does not know it of.
-    (processor >= 0).then_some(offset + SEQUENCE)
+    address
 }
 
 /// Address of the ELF header of the module that the runtime is part of, 0 if not loaded.
@@ -248,4 +243,5 @@ pub(crate) mod number {
     pub(crate) const FUTEX: usize = 202;
     pub(crate) const CLOCK_GETTIME: usize = 228;
     pub(crate) const OPENAT: usize = 257;
+    pub(crate) const RSEQ: usize = 334;
 }

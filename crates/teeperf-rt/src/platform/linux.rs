@@ -1,7 +1,7 @@
 //! Linux, by raw system calls. Structures are those of the kernel's ABI for 64-bit
 //! processors.
 
-use crate::arch::{number, syscall};
+use crate::arch::{self, number, syscall};
 use core::sync::atomic::AtomicU32;
 mod socket;
 pub(crate) use socket::{exchange, is_abandoned};
@@ -20,6 +20,12 @@ const SEALED_SIZE: isize = 0x2 | 0x4;
 const CLOCK_MONOTONIC: usize = 1;
 const CLOCK_THREAD_CPUTIME_ID: usize = 3;
 const SS_ONSTACK: i32 = 1;
+const EPERM: isize = -1;
+const RSEQ_FLAG_UNREGISTER: usize = 1;
+/// Bytes of `struct rseq` (linux/rseq.h) as C libraries register it.
+const RSEQ_SIZE: usize = 32;
+/// Where in it the address of the present sequence is.
+const RSEQ_CS: i64 = 8;
 
 /// A file descriptor that is closed when it goes.
 pub(crate) struct File(i32);
@@ -113,6 +119,19 @@ pub(crate) fn wipe_on_fork(page: usize, size: usize) -> bool {
 pub(crate) fn populate(start: usize, size: usize) {
     // SAFETY: the range is a mapping of the runtime's own, and keeps its contents.
     unsafe { syscall(number::MADVISE, [start, size, MADV_POPULATE_WRITE, 0, 0, 0]) };
+}
+
+/// Where the calling thread's `rseq_cs` lies relative to the thread pointer, if the kernel knows of it:
+/// not of that of a thread without the C library's storage, nor of `vfork`'s child. The kernel is asked to
+/// forget an area, with a signature that is not its own: where there is such an area, that is
+/// not permitted, and elsewhere invalid.
+pub(crate) fn rseq() -> Option<i64> {
+    let offset = arch::rseq_area()?;
+    let area = arch::thread_pointer().wrapping_add_signed(offset as isize);
+    let forget = [area, RSEQ_SIZE, RSEQ_FLAG_UNREGISTER, 0, 0, 0];
+    // SAFETY: an address that is compared and not followed.
+    let answer = unsafe { syscall(number::RSEQ, forget) };
+    (answer == EPERM).then_some(offset + RSEQ_CS)
 }
 
 /// Maps memory that the recorder handed over, when it is `size` bytes long and can neither

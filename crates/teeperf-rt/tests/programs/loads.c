@@ -1,4 +1,5 @@
-/* Loads and unloads a library so many times, and calls it each time. */
+/* Loads and unloads a library so many times, and calls it each time: usage: loads LIBRARY [TIMES [COPY]].
+ * A copy is loaded beside it, every other time before it. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,13 +7,19 @@
 int main(int argc, char **argv)
 {
 	int n = argc > 2 ? atoi(argv[2]) : 1;
-	while (n--) {
-		void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
-		if (!library)
-			return puts(dlerror()), 1;
-		((void (*)(int))dlsym(library, "library"))(3);
-		if (dlclose(library))
-			return 2;
+	int both = argc > 3;
+	const char *paths[2] = {argv[1], argv[3]};
+	for (int turn = 0; turn < n; turn++) {
+		void *libraries[2];
+		for (int i = 0; i <= both; i++) {
+			libraries[i] = dlopen(paths[i ^ (both & turn)], RTLD_NOW | RTLD_LOCAL);
+			if (!libraries[i])
+				return puts(dlerror()), 1;
+			((void (*)(int))dlsym(libraries[i], "library"))(3);
+		}
+		for (int i = 0; i <= both; i++)
+			if (dlclose(libraries[i]))
+				return 2;
 	}
 	return 0;
 }

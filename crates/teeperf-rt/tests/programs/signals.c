@@ -1,10 +1,11 @@
-/* A hooked handler runs every 50 us in the midst of hooks, so many times. Prints how often handler and
- * worker ran. */
+/* A hooked handler runs every 50 us in the midst of hooks, so many times; with "stack" on a stack of its
+ * own, with "vfork" in a child that has its parent's memory. Prints how often handler and worker ran. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 static volatile unsigned long handled, worked;
 
@@ -24,12 +25,21 @@ __attribute__((noinline)) void work(void)
 	worked++;
 }
 
+__attribute__((no_instrument_function)) static void run(unsigned long n)
+{
+	struct itimerval every = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+	setitimer(ITIMER_REAL, &every, 0);
+	while (handled < n)
+		work();
+	setitimer(ITIMER_REAL, &never, 0);
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long n = argc > 1 ? strtoul(argv[1], 0, 10) : 1000;
-	int use_stack = argc > 2;
+	int use_stack = argc > 2 && !strcmp(argv[2], "stack");
+	int is_child = argc > 2 && !strcmp(argv[2], "vfork");
 	struct sigaction action;
-	struct itimerval every = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
 	/* Above every frame that a signal interrupts, where memory of the heap is not. */
 	char room[1 << 16];
 	memset(&action, 0, sizeof action);
@@ -41,10 +51,12 @@ int main(int argc, char **argv)
 		action.sa_flags |= SA_ONSTACK;
 	}
 	sigaction(SIGALRM, &action, 0);
-	setitimer(ITIMER_REAL, &every, 0);
-	while (handled < n)
-		work();
-	setitimer(ITIMER_REAL, &never, 0);
+	if (!is_child)
+		run(n);
+	else if (!vfork()) {
+		run(n);
+		_exit(0);
+	}
 	printf("%lu %lu\n", handled, worked);
 	return 0;
 }

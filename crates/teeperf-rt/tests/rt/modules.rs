@@ -44,6 +44,22 @@ fn a_library_loaded_and_unloaded_again_and_again() {
 }
 
 #[test]
+fn copies_of_a_library_loaded_at_once() {
+    let library = library("lib-copied.so");
+    let copy = library.with_file_name("lib-copy.so");
+    std::fs::copy(&library, &copy).unwrap();
+    let program = Build::default().program("loads.c", "loads-copies", &["-ldl"]);
+    let host = Host::new(Options::default());
+    let arguments = [library.to_str().unwrap(), "2", copy.to_str().unwrap()];
+    expect_success(&host.run(&program, &arguments));
+    let recording = Recording::new(&host.finish());
+    let sites: Vec<u32> = windows(&recording, 1).into_iter().map(|w| w.0).collect();
+    let [_, first, second, again, last] = sites[..] else { panic!("{sites:?}") };
+    assert_ne!(first, second);
+    assert_eq!((again, last), (second, first), "the copy has the copy's window again");
+}
+
+#[test]
 fn a_library_in_a_program_without_hooks_or_runtime() {
     let library = library("lib-preload.so");
     let plain = Build { linked: false, hooked: false, ..Build::default() };

@@ -75,6 +75,12 @@ fn on_a_stack_of_their_own() {
 }
 
 #[test]
+fn in_a_child_that_has_its_parents_memory() {
+    let options = Options { flags: flag::RESTARTABLE, large: 0, small: 256, ..Options::default() };
+    expect_all(options, "signals-vfork", &["3000", "vfork"]);
+}
+
+#[test]
 fn that_jump_out_of_whatever_they_interrupted() {
     let options = Options { large: 0, small: 256, ..Options::default() };
     let program = Build::default().program("jumps_out.c", "jumps-out", &[]);
