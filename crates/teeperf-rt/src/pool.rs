@@ -161,10 +161,8 @@ fn map_next() -> bool {
     if mapped >= announced.min(segment::MAX_SEGMENTS) || announced == REFUSED.load(Relaxed) {
         return false;
     }
-    let (since, now) = (MAPPING.load(Relaxed), platform::monotonic_ns());
-    if since != 0 && now.saturating_sub(since) < MAPPING_NS
-        || MAPPING.compare_exchange(since, now, Acquire, Relaxed).is_err()
-    {
+    let now = platform::monotonic_ns();
+    if !claim_mapping(now) {
         return false;
     }
     let is_new =
@@ -175,6 +173,13 @@ fn map_next() -> bool {
     // Whoever took over from this thread ends it.
     let _ = MAPPING.compare_exchange(now, 0, Release, Relaxed);
     is_new
+}
+
+/// Whether the caller is to map the next segment, now: nobody does, or has for too long.
+fn claim_mapping(now: u64) -> bool {
+    let since = MAPPING.load(Relaxed);
+    let is_free = since == 0 || now.saturating_sub(since) >= MAPPING_NS;
+    is_free && MAPPING.compare_exchange(since, now, Acquire, Relaxed).is_ok()
 }
 
 /// Tells the recorder that a thread found nothing free. A thread that means to sleep looks once more
@@ -214,6 +219,18 @@ mod tests {
     use super::*;
     use core::sync::atomic::AtomicBool;
     use teeperf_wire::shared::chunk;
+
+    /// A signal handler that jumps out of mapping a segment leaves it claimed.
+    #[test]
+    fn mapping_is_given_up_after_a_second() {
+        let start = 5_000_000_000;
+        assert!(claim_mapping(start));
+        assert!(!claim_mapping(start + MAPPING_NS - 1));
+        assert!(claim_mapping(start + MAPPING_NS));
+        MAPPING.store(0, Relaxed);
+        assert!(claim_mapping(start));
+        MAPPING.store(0, Relaxed);
+    }
 
     /// A thread that found nothing free is seen by a recorder that has just freed a chunk, unless it
     /// finds that chunk.

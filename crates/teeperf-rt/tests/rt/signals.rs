@@ -101,6 +101,16 @@ fn that_jump_out_of_whatever_they_interrupted() {
     }
 }
 
+#[test]
+fn that_jump_out_of_attaching() {
+    let program = Build::default().program("jumps_attaching.c", "jumps-attaching", &[]);
+    let host = Host::new(Options { small: 256, ..Options::default() });
+    let [children] = numbers(host.run(&program, &["60", "97"]))[..] else { panic!() };
+    let (recording, _) = finish(host);
+    let after = recording.calls("after");
+    assert!(after <= 100 * children && after >= 95 * children, "{after} of {children} hundred");
+}
+
 /// What `steps.c` did: every place of a hook, and of the long way round, is interrupted, not by chance.
 struct Steps {
     handled: u64,
