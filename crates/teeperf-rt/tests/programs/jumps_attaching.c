@@ -31,18 +31,24 @@ OUTSIDE static void on_step(int number)
 		siglongjmp(out, 1);
 }
 
-OUTSIDE static void child(void)
+OUTSIDE static void step_first(void)
 {
-	if (!sigsetjmp(out, 1)) {
-		__asm__ volatile("sub $128, %%rsp; pushf; orl $0x100, (%%rsp); popf; add $128, %%rsp"
-				 ::: "memory", "cc");
-		first();
-		__asm__ volatile("sub $128, %%rsp; pushf; andl $~0x100, (%%rsp); popf; add $128, %%rsp"
-				 ::: "memory", "cc");
-	}
-	for (int i = 0; i < 100; i++)
-		after();
-	_exit(0);
+	__asm__ volatile("sub $128, %%rsp; pushf; orl $0x100, (%%rsp); popf; add $128, %%rsp"
+			 ::: "memory", "cc");
+	first();
+	__asm__ volatile("sub $128, %%rsp; pushf; andl $~0x100, (%%rsp); popf; add $128, %%rsp"
+			 ::: "memory", "cc");
+}
+
+/* The mark that a jump goes to is set before the fork: it is an event as well. */
+OUTSIDE static pid_t begin_child(void)
+{
+	if (sigsetjmp(out, 1))
+		return 0;
+	pid_t id = fork();
+	if (!id)
+		step_first();
+	return id;
 }
 
 OUTSIDE int main(int argc, char **argv)
@@ -58,9 +64,12 @@ OUTSIDE int main(int argc, char **argv)
 	for (unsigned long i = 1; i <= children; i++) {
 		int status;
 		last = i * between;
-		pid_t id = fork();
-		if (!id)
-			child();
+		pid_t id = begin_child();
+		if (!id) {
+			for (int call = 0; call < 100; call++)
+				after();
+			_exit(0);
+		}
 		if (waitpid(id, &status, 0) != id || status)
 			return 2;
 	}
