@@ -408,7 +408,8 @@ fn answer(shared: &Shared, options: &Options, socket: &OwnedFd, hello: &Hello) {
 }
 
 fn has_segments(pid: u32) -> bool {
-    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    // A process may be gone before it is answered.
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     maps.lines().any(|line| line.contains(" rw-s ") && line.contains("/memfd:"))
 }
 
