@@ -55,6 +55,16 @@ fn tell_losses(thread: &Thread) {
     }
 }
 
+/// Writes a jump out of a claimed stretch, behind what was lost in it.
+fn tell_jump(thread: &Thread) {
+    if let Some(name) = thread.jumped() {
+        tell_losses(thread);
+        if writer::escape(thread, code::JUMP, name, &[]) {
+            thread.forget_jump();
+        }
+    }
+}
+
 /// Writes what `write` writes, which is no event, in the next chunk where the present one has no
 /// room. While nothing is recorded, or in the midst of a change of chunks, it is left out.
 pub(crate) fn put(block: Option<&Block>, write: impl Fn(&Thread) -> bool) {
@@ -67,6 +77,12 @@ pub(crate) fn put(block: Option<&Block>, write: impl Fn(&Thread) -> bool) {
             return;
         }
     }
+}
+
+/// Whether the caller interrupts a stretch for which the thread is claimed.
+#[inline(always)]
+pub(crate) fn is_claimed() -> bool {
+    process::life() == Life::On && !clock::is_stopped() && thread::current().is_busy()
 }
 
 /// Whether the process is recorded, and the thread not in the midst of something. Switches the
@@ -145,6 +161,7 @@ fn is_running(thread: &Thread) -> bool {
             if module::is_pending() {
                 module::announce(thread);
             }
+            tell_jump(thread);
             true
         }
         State::Running => {

@@ -1,6 +1,7 @@
 //! Ways out of a function that no hook sees, told by the stub's wrappers of C library functions:
-//! `setjmp` and `longjmp`, `vfork`, `ucontext`, caught exceptions. While nothing is recorded, or in the
-//! midst of a change of chunks, they are left out; a reader mends the frames at the next return.
+//! `setjmp` and `longjmp`, `vfork`, `ucontext`, caught exceptions. While nothing is recorded they are left
+//! out; a reader mends the frames at the next return. In the midst of a change of chunks they are left out
+//! as well, but for a `longjmp`, which is told late.
 
 use crate::arch;
 use crate::block::Block;
@@ -15,6 +16,9 @@ use teeperf_wire::word::{self, code};
 #[cfg_attr(feature = "object", unsafe(no_mangle))]
 pub extern "C" fn teeperf_rt_leap(what: u32, place: usize, _: usize, block: &Block) {
     match what {
+        code::MARK | code::JUMP if event::is_claimed() => {
+            thread::current().leap_in_claimed(what == code::JUMP, name_of(place));
+        }
         code::MARK | code::JUMP => plain(block, what, place),
         code::VFORK_BEGIN => {
             plain(block, what, place);

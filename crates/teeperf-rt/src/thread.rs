@@ -5,6 +5,7 @@
 //! instructions, so the fields are atomic, with plain loads and stores for the most part.
 
 use crate::arch;
+use crate::clock;
 use crate::cursor::{Cursor, PARKED};
 use crate::platform;
 use crate::pool;
@@ -62,6 +63,10 @@ pub(crate) struct Thread {
     pub(crate) since: AtomicU64,
     /// Id of the stack the thread is on, 0 its own.
     pub(crate) stack: AtomicU64,
+    /// One more than the name of the last mark made in a claimed stretch, and of the last jump made in one
+    /// to another mark; 0: none.
+    marked: AtomicU32,
+    jumped: AtomicU32,
 }
 
 const _: () = assert!(core::mem::offset_of!(Thread, last) == hook::thread::LAST);
@@ -152,6 +157,7 @@ impl Thread {
         self.serial.store(0, Relaxed);
         self.sequence.store(0, Relaxed);
         self.take_losses();
+        self.forget_jump();
         self.epoch.store(epoch, Relaxed);
     }
 
@@ -166,6 +172,7 @@ impl Thread {
     /// that of whoever asked [`Thread::is_busy`] first.
     #[inline(never)]
     pub(crate) fn enter(&self) {
+        self.marked.store(0, Relaxed);
         self.busy.store(arch::stack_pointer(), Relaxed);
         compiler_fence(SeqCst);
     }
@@ -195,6 +202,27 @@ impl Thread {
         }
         self.leave();
         false
+    }
+
+    /// A mark or jump by a signal handler that came in a claimed stretch. A jump to a mark that was made
+    /// before leaves the stretch: it is told with the thread's next event, which comes the long way.
+    pub(crate) fn leap_in_claimed(&self, is_jump: bool, name: u32) {
+        if !is_jump {
+            self.marked.store(name + 1, Relaxed);
+        } else if self.marked.load(Relaxed) != name + 1 {
+            self.jumped.store(name + 1, Relaxed);
+            self.last.store(clock::watched().load(Relaxed).wrapping_sub(1), Relaxed);
+        }
+    }
+
+    /// The jump out of a claimed stretch that is still to be told.
+    pub(crate) fn jumped(&self) -> Option<u32> {
+        self.jumped.load(Relaxed).checked_sub(1)
+    }
+
+    /// It is told.
+    pub(crate) fn forget_jump(&self) {
+        self.jumped.store(0, Relaxed);
     }
 
     /// Counts an event that is not written. A signal handler may come in between and take what was counted;

@@ -56,7 +56,8 @@ fn nothing_recorded(profile: &Profile, found: &mut Vec<Finding>) {
         (
             "No call was recorded.",
             "Build the program with `teeperf cc` or `teeperf c++` in place of the compiler, \
-             and record it again. Code that is not built so has no hooks.",
+             and record it again. Code that is not built so has no hooks; under valgrind none are \
+             recorded.",
         )
     };
     push(found, true, what.into(), next);

@@ -2,12 +2,13 @@
 
 use crate::support::Build;
 use crate::support::host::{self, Host, Options, expect_success};
-use crate::support::words::{Gap, Item, Recording};
+use crate::support::words::{Gap, Item, Recording, gap};
 use std::process::{Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use teeperf_wire::hello::flag;
 use teeperf_wire::shared::{ClockKind, OnFull, control};
+use teeperf_wire::word::code;
 
 /// The numbers that a program printed.
 fn numbers(output: Output) -> Vec<u64> {
@@ -93,12 +94,39 @@ fn that_jump_out_of_whatever_they_interrupted() {
     let written = recording.events() + recording.lost() + recording.holes() as u64;
     let made = handled + 2 * worked + 1;
     assert!(written + 2 * handled >= made && written <= made + 2 * handled, "{written} of {made}");
+    // Calls that were jumped out of are left, whatever the jump interrupted.
+    for items in recording.threads.values() {
+        let is_work = |item: &Item| matches!(item, Item::Call(name) if name == "work");
+        let at_work = depths(items).into_iter().zip(items).filter(|(_, item)| is_work(item));
+        let (all, deep) =
+            at_work.fold((0, 0), |(all, deep), (at, _)| (all + 1, deep + u64::from(at > 3)));
+        assert!(100 * deep <= all, "{deep} of {all} calls lie too deep");
+    }
     // A place that was given up is one event or escape; more empty places on end would be a chunk that
     // was ended in the wrong place.
     for items in recording.threads.values() {
         let longest = items.split(|item| *item != Item::Hole).map(<[Item]>::len).max().unwrap_or(0);
         assert!(longest < 16, "{longest} places on end are empty");
     }
+}
+
+/// How many calls were open behind each item, where one mark is jumped to.
+fn depths(items: &[Item]) -> Vec<u32> {
+    let (mut depth, mut marked) = (0_u32, 0);
+    let after = |item: &Item| {
+        match item {
+            Item::Call(_) => depth += 1,
+            Item::Return(_) => depth = depth.saturating_sub(1),
+            Item::Escape(code::MARK, ..) => marked = depth,
+            Item::Escape(code::JUMP, ..) => depth = marked,
+            _ => {
+                let gap = gap(item).unwrap_or_default();
+                depth = depth.saturating_sub(gap.popped) + gap.pushed;
+            }
+        }
+        depth
+    };
+    items.iter().map(after).collect()
 }
 
 #[test]
