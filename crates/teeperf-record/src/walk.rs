@@ -140,8 +140,13 @@ pub(crate) fn fill_holes(words: &mut [u32], cycle: bool) {
                         written => written,
                     };
                 }
-                // A count that is itself a hole is looked at again as a word of its own.
-                if *count == 0 { 1 } else { 2 + length }
+                if *count == 0 {
+                    // Nobody could tell where it ends. The count is looked at again, as a hole of its own.
+                    rest[0] = HOLE;
+                    1
+                } else {
+                    2 + length
+                }
             }
             _ => 1,
         };
@@ -197,8 +202,12 @@ mod tests {
             let mut filled = words.clone();
             fill_holes(&mut filled, cycle);
             prop_assert!(!filled.contains(&0));
-            let kept = words.iter().zip(&filled).all(|(before, after)| *before == 0 || before == after);
-            prop_assert!(kept);
+            let torn = |at: usize| {
+                let Word::Escape { code, .. } = decode(words[at]) else { return false };
+                has_payload(code) && words.get(at + 1) == Some(&0)
+            };
+            let kept = |at: usize| words[at] == 0 || words[at] == filled[at] || torn(at);
+            prop_assert!((0..words.len()).all(kept));
         }
     }
 
@@ -243,6 +252,15 @@ mod tests {
         let mut words = [call(9), 0x55, 0, ret(9), 0, call(8), 0x77];
         fill_holes(&mut words, true);
         assert_eq!(words, [call(9), 0x55, escape(code::HOLE, 0), ret(9), 0x55, call(8), 0x77]);
+    }
+
+    #[test]
+    fn an_escape_without_its_count_hides_nothing_behind_it() {
+        let mut words = [call(9), escape(code::STAMP, 0), 0, 0, 0, call(8), ret(8)];
+        fill_holes(&mut words, false);
+        let hole = escape(code::HOLE, 0);
+        assert_eq!(words, [call(9), hole, hole, hole, hole, call(8), ret(8)]);
+        assert_eq!(Walk::new(&words, false).count(), words.len());
     }
 
     #[test]

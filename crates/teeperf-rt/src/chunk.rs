@@ -22,13 +22,24 @@ const SLICE_NS: u64 = 10_000_000;
 /// How often a thread without a chunk looks for one, beside each time the tick moved.
 const RETRY_EVENTS: u64 = 1024;
 
-/// Gives the thread its first chunk; says whether it has one.
-pub(crate) fn begin_thread(thread: &Thread) -> bool {
+/// Gives the thread its first chunk; says whether it has one. Does no more than look for a free one, unless
+/// it may wait.
+pub(crate) fn begin_thread(thread: &Thread, may_wait: bool) -> bool {
     let before = thread.take_losses().unwrap_or_default();
-    thread.serial.store(process::next_serial(), Relaxed);
-    thread.tid.store(platform::thread_id(), Relaxed);
-    thread.find_rseq();
-    match acquire(thread, false) {
+    if thread.serial.load(Relaxed) == 0 {
+        thread.serial.store(process::next_serial(), Relaxed);
+        thread.tid.store(platform::thread_id(), Relaxed);
+        thread.find_rseq();
+    }
+    let acquired = if may_wait {
+        acquire(thread, false)
+    } else {
+        pool::take(false, start_of_search(thread)).map(|taken| {
+            begin(thread, taken);
+            None
+        })
+    };
+    match acquired {
         Some(waited) => {
             // The thread that forked is the child's first, whichever thread comes here first.
             if process::is_forked() && thread.tid.load(Relaxed) == process::id() {

@@ -6,6 +6,7 @@ use crate::chunk;
 use crate::clock;
 use crate::cursor::Parked;
 use crate::module;
+use crate::platform::Mask;
 use crate::pool;
 use crate::process::{self, Life};
 use crate::thread::{self, State, Thread};
@@ -41,6 +42,10 @@ fn lose(thread: &Thread, event: Event) {
         return;
     }
     thread.lose(event.is_return);
+    if !thread.is_busy() {
+        // What was lost before a jump and behind it stands in one gap.
+        thread.forget_jump();
+    }
     let is_recorded = process::life() == Life::On && !clock::is_stopped();
     let is_ours = thread.epoch.load(Relaxed) == process::epoch();
     if is_recorded && is_ours && !thread.is_busy() {
@@ -97,9 +102,6 @@ fn is_ready(block: Option<&Block>) -> bool {
 
 #[cold]
 fn wake_or_end(block: Option<&Block>) -> bool {
-    if process::life() == Life::Starting {
-        process::begin_anew_if_abandoned();
-    }
     match process::life() {
         Life::Starting => return false,
         Life::On => process::stop(),
@@ -133,7 +135,7 @@ fn record(thread: &Thread, event: Event) -> bool {
 /// Goes on to the next chunk; says whether there is one.
 fn change_chunk(thread: &Thread) -> bool {
     // Asking the recorder takes long, as does memory that nobody has used. Signal handlers that come
-    // meanwhile have their events written, as the thread is not claimed for either.
+    // meanwhile, or wait for it, have their events written, as the thread is not claimed for either.
     pool::map_announced();
     thread.enter();
     let has_chunk = chunk::change(thread);
@@ -145,8 +147,17 @@ fn change_chunk(thread: &Thread) -> bool {
     has_chunk
 }
 
-/// Whether the thread has a chunk to write into; sees to it that it has, where that can be.
+/// Whether the thread has a chunk to write into, in which all that came before is told; sees to it that
+/// it has, where that can be.
 fn is_running(thread: &Thread) -> bool {
+    let is_running = has_chunk(thread);
+    if is_running {
+        tell_jump(thread);
+    }
+    is_running
+}
+
+fn has_chunk(thread: &Thread) -> bool {
     if thread.epoch.load(Relaxed) != process::epoch() {
         thread.enter();
         // A signal handler may have done so just before.
@@ -161,7 +172,6 @@ fn is_running(thread: &Thread) -> bool {
             if module::is_pending() {
                 module::announce(thread);
             }
-            tell_jump(thread);
             true
         }
         State::Running => {
@@ -169,16 +179,7 @@ fn is_running(thread: &Thread) -> bool {
             false
         }
         _ if is_paused => false,
-        State::New => {
-            thread.enter();
-            // A signal handler may have begun the thread just before.
-            let has_chunk = match thread.state() {
-                State::New => chunk::begin_thread(thread),
-                state => state == State::Running,
-            };
-            leave(thread);
-            has_chunk
-        }
+        State::New => begin_thread(thread, false) || begin_thread(thread, true),
         State::Paused => resume(thread),
         State::Dropping => come_back(thread, gap::DROPPED),
         State::Stalled => come_back(thread, gap::STALLED),
@@ -194,6 +195,18 @@ fn leave(thread: &Thread) {
 
 // Whoever claims the thread looks at its state once more: a signal handler may have changed it, and the
 // chunk with it, just before.
+
+/// No handler jumps out of a thread's beginning, but where that waits for memory.
+fn begin_thread(thread: &Thread, may_wait: bool) -> bool {
+    let _mask = (!may_wait).then(Mask::new);
+    thread.enter();
+    let has_chunk = match thread.state() {
+        State::New => chunk::begin_thread(thread, may_wait),
+        state => state == State::Running,
+    };
+    leave(thread);
+    has_chunk
+}
 
 fn pause(thread: &Thread) {
     thread.enter();

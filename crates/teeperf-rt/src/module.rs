@@ -15,7 +15,7 @@ use crate::block::Block;
 use crate::elf;
 use crate::event;
 use crate::maps;
-use crate::platform;
+use crate::platform::{self, Mask};
 use crate::process;
 use crate::thread::Thread;
 use crate::writer::{self, Places};
@@ -99,15 +99,19 @@ static NEXT_SITE: AtomicU64 = AtomicU64::new(FIRST_SITE as u64);
 static PENDING: AtomicUsize = AtomicUsize::new(0);
 
 /// The lock of the table, held.
-struct Locked;
+struct Locked {
+    /// A handler that jumped out would leave it taken for ever.
+    _mask: Mask,
+}
 
 impl Locked {
     fn new() -> Self {
+        let mask = Mask::new();
         let lock = process::modules_locked();
         while lock.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
             platform::give_way();
         }
-        Self
+        Self { _mask: mask }
     }
 }
 
@@ -214,6 +218,8 @@ pub(crate) fn announce(thread: &Thread) -> bool {
     if !is_pending() {
         return true;
     }
+    // A handler that jumped out would leave a module half announced, and nobody to end it.
+    let _mask = Mask::new();
     let mut all = true;
     for module in used() {
         let what = module.pending.load(Relaxed);

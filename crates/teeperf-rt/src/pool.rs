@@ -4,10 +4,10 @@
 //! chunk is believed, and only as far as to try to take it. Segments are mapped once and stay
 //! mapped as long as the process lives: a hook that was interrupted may still write there.
 
-use crate::platform;
+use crate::platform::{self, Mask};
 use crate::process;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use teeperf_wire::shared::{MAGIC, segment, state, wanted};
 
 /// Where the mapped segments are. A segment counts when its address is set, which is last.
@@ -15,10 +15,8 @@ static SEGMENTS: [Segment; segment::MAX_SEGMENTS] =
     [const { Segment::none() }; segment::MAX_SEGMENTS];
 /// Segments mapped.
 static MAPPED: AtomicUsize = AtomicUsize::new(0);
-/// When a thread began to map the next one, nanoseconds; 0: none does.
-static MAPPING: AtomicU64 = AtomicU64::new(0);
-/// So long nobody else does. A signal handler may have jumped out of it.
-const MAPPING_NS: u64 = 1_000_000_000;
+/// Whether a thread is mapping the next one.
+static MAPPING: AtomicBool = AtomicBool::new(false);
 /// How many segments were announced when asking for the next one failed: it is not asked for
 /// again before that changes.
 static REFUSED: AtomicUsize = AtomicUsize::new(0);
@@ -71,7 +69,9 @@ pub(crate) fn add(address: usize, chunk_size: usize, chunks: usize) -> Option<()
 /// Forgets the segments of the parent, in the child of a fork; what is left of the parent's
 /// hooks writes into private memory from here on.
 pub(crate) fn forget() {
-    for segment in &SEGMENTS {
+    // One may have been about to be counted.
+    let seen = MAPPED.load(Relaxed) + 1;
+    for segment in SEGMENTS.iter().take(seen) {
         let address = segment.address.swap(0, Relaxed);
         let size = segment::size(segment.chunk_size.load(Relaxed), segment.chunks.load(Relaxed));
         if let (1.., Some(size)) = (address, size) {
@@ -79,7 +79,7 @@ pub(crate) fn forget() {
         }
     }
     MAPPED.store(0, Relaxed);
-    MAPPING.store(0, Relaxed);
+    MAPPING.store(false, Relaxed);
     REFUSED.store(0, Relaxed);
 }
 
@@ -161,8 +161,9 @@ fn map_next() -> bool {
     if mapped >= announced.min(segment::MAX_SEGMENTS) || announced == REFUSED.load(Relaxed) {
         return false;
     }
-    let now = platform::monotonic_ns();
-    if !claim_mapping(now) {
+    // A handler that jumped out of it would leave it undone for ever.
+    let _mask = Mask::new();
+    if MAPPING.swap(true, Acquire) {
         return false;
     }
     let is_new =
@@ -170,16 +171,8 @@ fn map_next() -> bool {
     if !is_new {
         REFUSED.store(announced, Relaxed);
     }
-    // Whoever took over from this thread ends it.
-    let _ = MAPPING.compare_exchange(now, 0, Release, Relaxed);
+    MAPPING.store(false, Release);
     is_new
-}
-
-/// Whether the caller is to map the next segment, now: nobody does, or has for too long.
-fn claim_mapping(now: u64) -> bool {
-    let since = MAPPING.load(Relaxed);
-    let is_free = since == 0 || now.saturating_sub(since) >= MAPPING_NS;
-    is_free && MAPPING.compare_exchange(since, now, Acquire, Relaxed).is_ok()
 }
 
 /// Tells the recorder that a thread found nothing free. A thread that means to sleep looks once more
@@ -217,20 +210,7 @@ fn first_page(offset: usize) -> Option<&'static AtomicU32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::sync::atomic::AtomicBool;
     use teeperf_wire::shared::chunk;
-
-    /// A signal handler that jumps out of mapping a segment leaves it claimed.
-    #[test]
-    fn mapping_is_given_up_after_a_second() {
-        let start = 5_000_000_000;
-        assert!(claim_mapping(start));
-        assert!(!claim_mapping(start + MAPPING_NS - 1));
-        assert!(claim_mapping(start + MAPPING_NS));
-        MAPPING.store(0, Relaxed);
-        assert!(claim_mapping(start));
-        MAPPING.store(0, Relaxed);
-    }
 
     /// A thread that found nothing free is seen by a recorder that has just freed a chunk, unless it
     /// finds that chunk.

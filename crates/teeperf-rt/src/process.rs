@@ -8,10 +8,10 @@
 use crate::arch;
 use crate::clock;
 use crate::module;
-use crate::platform::{self, File};
+use crate::platform::{self, File, Mask};
 use crate::pool;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 use teeperf_wire::hello::{self, Hello, MAX_SOCKET_NAME, SOCKET_VARIABLE, Welcome, flag, refusal};
 use teeperf_wire::shared::{ClockKind, OnFull, clock as clock_page, segment};
 
@@ -34,19 +34,14 @@ struct WipedPage {
     life: AtomicU32,
     modules_locked: AtomicU32,
     lost: AtomicU32,
-    /// Id of the thread that attaches the process, and its stack pointer.
-    attaching_thread: AtomicU32,
-    attaching: AtomicUsize,
-    rest: [AtomicU32; 1018],
+    rest: [AtomicU32; 1021],
 }
 
 static WIPED: WipedPage = WipedPage {
     life: AtomicU32::new(0),
     modules_locked: AtomicU32::new(0),
     lost: AtomicU32::new(0),
-    attaching_thread: AtomicU32::new(0),
-    attaching: AtomicUsize::new(0),
-    rest: [const { AtomicU32::new(0) }; 1018],
+    rest: [const { AtomicU32::new(0) }; 1021],
 };
 /// How often this memory image was attached: a thread whose block has another number begins
 /// anew. Survives a fork.
@@ -127,43 +122,37 @@ pub(crate) fn set_paused(paused: bool) {
 
 /// Whether this process is recorded; attaches it when it is new.
 pub(crate) fn is_on() -> bool {
-    let begun =
-        WIPED.life.compare_exchange(Life::Unborn as u32, Life::Starting as u32, Acquire, Acquire);
-    if begun.is_ok() {
-        WIPED.attaching_thread.store(platform::thread_id(), Relaxed);
-        WIPED.attaching.store(arch::stack_pointer(), Relaxed);
-        let life = if attach().is_some() { Life::On } else { Life::Off };
-        WIPED.life.store(life as u32, Release);
-        pool::count_losses(0, WIPED.lost.swap(0, Relaxed).into());
-        module::after_attach(life == Life::On);
+    if life() == Life::Unborn {
+        // A handler that jumped out of it would leave it undone for ever.
+        let _mask = Mask::new();
+        let (from, to) = (Life::Unborn as u32, Life::Starting as u32);
+        if WIPED.life.compare_exchange(from, to, Acquire, Acquire).is_ok() {
+            let is_on = attach().is_some();
+            // Before anybody writes an event of theirs.
+            module::after_attach(is_on);
+            let life = if is_on { Life::On } else { Life::Off };
+            WIPED.life.swap(life as u32, SeqCst);
+            count_early();
+        }
     }
     life() == Life::On
 }
 
-/// Counts an event that came while the process was being attached: a signal handler's, or another
-/// thread's. Says whether it did.
+/// Counts an event of another thread that came while the process was being attached. Says whether it did.
 pub(crate) fn lose_early() -> bool {
     let is_early = life() == Life::Starting;
     if is_early {
-        WIPED.lost.fetch_add(1, Relaxed);
+        WIPED.lost.fetch_add(1, SeqCst);
+        // Whoever attached it may have looked just before.
+        if WIPED.life.load(SeqCst) != Life::Starting as u32 {
+            count_early();
+        }
     }
     is_early
 }
 
-/// Has the process begin anew to attach, where a signal handler jumped out of that on this thread: then the
-/// caller's frame lies above it.
-#[inline(always)]
-pub(crate) fn begin_anew_if_abandoned() {
-    let owner = WIPED.attaching.load(Relaxed);
-    if owner != 0
-        && arch::stack_pointer() >= owner
-        && WIPED.attaching_thread.load(Relaxed) == platform::thread_id()
-        && !platform::on_signal_stack()
-    {
-        WIPED.attaching.store(0, Relaxed);
-        let (from, to) = (Life::Starting as u32, Life::Unborn as u32);
-        let _ = WIPED.life.compare_exchange(from, to, Acquire, Relaxed);
-    }
+fn count_early() {
+    pool::count_losses(0, WIPED.lost.swap(0, SeqCst).into());
 }
 
 /// Ends recording in this process. Memory stays mapped: hooks of other threads may be about

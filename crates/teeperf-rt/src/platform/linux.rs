@@ -3,7 +3,9 @@
 
 use crate::arch::{self, number, syscall};
 use core::sync::atomic::AtomicU32;
+mod mask;
 mod socket;
+pub(crate) use mask::Mask;
 pub(crate) use socket::{exchange, is_abandoned};
 
 const EINTR: isize = -4;

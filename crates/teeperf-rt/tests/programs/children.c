@@ -39,6 +39,14 @@ void *thread(void *unused)
 	return unused;
 }
 
+/* Calls while the process's first thread is still attaching it. */
+__attribute__((no_instrument_function)) static void *early(void *unused)
+{
+	usleep(20000);
+	repeat(in_thread, 100);
+	return unused;
+}
+
 /* How many mappings of memory files this process may write to. */
 static int shared_mappings(void)
 {
@@ -101,6 +109,18 @@ int main(int argc, char **argv)
 		child = fork();
 		if (!child) {
 			repeat(in_child, 5000);
+			_exit(0);
+		}
+		reap(child);
+	} else if (!strcmp(kind, "early")) {
+		signal(SIGUSR1, SIG_IGN);
+		child = fork();
+		if (!child) {
+			pthread_t id;
+			pthread_create(&id, 0, early, 0);
+			in_child();
+			pthread_join(id, 0);
+			repeat(in_child, 10);
 			_exit(0);
 		}
 		reap(child);

@@ -125,8 +125,25 @@ fn that_signals_meet_while_they_wait_for_the_recorder() {
     let unsaid = host.unsaid();
     let recording = Recording::new(&host.finish());
     let calls = calls(&recording);
-    assert_eq!((calls[&1]["in_child"], calls[&1]["in_handler"]), (5000, 1));
-    assert_eq!(recording.lost() + unsaid, 4);
+    assert_eq!((calls[&1]["in_child"], calls[&1]["in_handler"]), (5000, 2));
+    assert_eq!(recording.lost() + unsaid, 0);
+}
+
+#[test]
+fn whose_second_thread_calls_before_the_first_has_attached_them() {
+    let program = Build::with(&["-O2"]).program("children.c", "children-early", &["-lpthread"]);
+    let host = Host::new(Options { signals_heirs: true, ..Options::default() });
+    expect_success(&host.run(&program, &["early"]));
+    let unsaid = host.unsaid();
+    let recording = Recording::new(&host.finish());
+    let of_child = |(thread, items): (&(usize, u32), &Vec<Item>)| {
+        let is_event = |item: &&Item| matches!(item, Item::Call(_) | Item::Return(_));
+        if thread.0 == 1 { items.iter().filter(is_event).count() as u64 } else { 0 }
+    };
+    let written: u64 = recording.threads.iter().map(of_child).sum();
+    assert!(unsaid > 0, "nobody was early");
+    // Two runs of `repeat`, and what they called.
+    assert_eq!(written + recording.lost() + unsaid, 2 * (1 + 1 + 100 + 1 + 10));
 }
 
 /// Until then, it is by this memory that a recorder knows of them.

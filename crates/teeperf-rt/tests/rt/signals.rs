@@ -3,6 +3,7 @@
 use crate::support::Build;
 use crate::support::host::{self, Host, Options, expect_success};
 use crate::support::words::{Gap, Item, Recording, gap};
+use std::collections::BTreeSet;
 use std::process::{Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -132,11 +133,17 @@ fn depths(items: &[Item]) -> Vec<u32> {
 #[test]
 fn that_jump_out_of_attaching() {
     let program = Build::default().program("jumps_attaching.c", "jumps-attaching", &[]);
-    let host = Host::new(Options { small: 256, ..Options::default() });
-    let [children] = numbers(host.run(&program, &["60", "97"]))[..] else { panic!() };
-    let (recording, _) = finish(host);
-    let after = recording.calls("after");
-    assert!(after <= 100 * children && after >= 95 * children, "{after} of {children} hundred");
+    for flags in [0, flag::RESTARTABLE] {
+        let host = Host::new(Options { small: 256, flags, ..Options::default() });
+        let [children, steps] = numbers(host.run(&program, &["23"]))[..] else { panic!() };
+        assert!(steps > 1000 && children > 50, "{children} children, {steps} steps");
+        let (recording, _) = finish(host);
+        assert_eq!(recording.calls("after"), 100 * children);
+        // Nobody attached twice, and no thread began twice.
+        let processes: BTreeSet<_> = recording.threads.keys().map(|(process, _)| process).collect();
+        assert_eq!(recording.threads.len(), processes.len());
+        assert_eq!(processes.len() as u64, 1 + children);
+    }
 }
 
 /// What `steps.c` did: every place of a hook, and of the long way round, is interrupted, not by chance.

@@ -31,7 +31,7 @@
 //! A processor reads its counter while work before that is still under way. Where single short
 //! calls are to be timed, it is told to end that first (Intel SDM 2B, RDTSC and LFENCE).
 //!
-//! Off is one load and two branches that are not taken. The `cycle` clock costs more than all
+//! Off is one load and two branches. The `cycle` clock costs more than all
 //! else, so its path begins behind a branch.
 
 use core::arch::global_asm;

@@ -213,8 +213,18 @@ fn take_apart(chunk: &Chunk) -> (Vec<(Raw, u64)>, u64) {
             Word::Escape { code, arg } => {
                 let mut payload = Vec::new();
                 if word::has_payload(code) {
-                    let count = words.next().and_then(word::payload_value).expect("a count");
+                    // A jump may leave one unfinished.
+                    let Some(count) = words.next_if(|&count| count != 0) else {
+                        items.push((Raw::Hole, 0));
+                        continue;
+                    };
+                    let count = word::payload_value(count).expect("a count");
                     assert!(count <= word::MAX_PAYLOAD);
+                    if words.clone().take(count as usize).any(|word| word == 0) {
+                        words.by_ref().take(count as usize).for_each(drop);
+                        items.push((Raw::Hole, 0));
+                        continue;
+                    }
                     for at in 0..count {
                         let next = words.next().expect("payload");
                         if code == code::FAR && kind == ClockKind::Cycle && at == 3 {
