@@ -1,6 +1,6 @@
 //! Programs that the command left behind and that may be about to attach: started, but not come to
 //! their first hook. They are known by their environment, in which they find the recorder; so are
-//! programs that have no hooks.
+//! programs that have no hooks. Of those that ran before the recorder nobody is asked.
 
 use std::fs::{self, DirEntry};
 use std::io;
@@ -36,17 +36,27 @@ impl Newcomers {
     }
 
     fn look(&self) -> io::Result<bool> {
-        Ok(fs::read_dir("/proc")?.flatten().any(|entry| self.finds_us(&entry)))
+        let before_us = numbers_before_us()?;
+        Ok(fs::read_dir("/proc")?.flatten().any(|entry| self.finds_us(&entry, before_us)))
     }
 
     /// Of processes that ended meanwhile, or are another user's, nothing can be read.
-    fn finds_us(&self, process: &DirEntry) -> bool {
-        let is_process = process.file_name().as_encoded_bytes()[0].is_ascii_digit();
-        is_process
+    fn finds_us(&self, process: &DirEntry, before_us: u32) -> bool {
+        let number = process.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
+        number.is_some_and(|number| number > before_us)
             && fs::read(process.path().join("environ")).is_ok_and(|environment| {
                 environment.split(|&byte| byte == 0).any(|entry| entry == self.variable)
             })
     }
+}
+
+/// All processes with numbers up to this one began before this process. Numbers are given out in a row, until
+/// they begin anew; the last one given stands in proc_loadavg(5).
+fn numbers_before_us() -> io::Result<u32> {
+    let own = fs::read_link("/proc/self")?.to_str().and_then(|own| own.parse().ok());
+    let load = fs::read_to_string("/proc/loadavg")?;
+    let last = load.split_whitespace().next_back().and_then(|last| last.parse().ok());
+    Ok(own.filter(|&own: &u32| last.is_some_and(|last: u32| last >= own)).unwrap_or(0))
 }
 
 #[cfg(test)]
@@ -60,6 +70,7 @@ mod tests {
         let name = format!("newcomers-{}", std::process::id());
         assert!(!Newcomers::of(&name).are_there());
         let mut command = Command::new("cat");
+        assert!(numbers_before_us().unwrap() <= std::process::id());
         command.env(SOCKET_VARIABLE, &name).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (mut to, mut from) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());

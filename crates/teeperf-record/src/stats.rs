@@ -13,6 +13,7 @@ pub struct Stats {
     pub(crate) processes: Counter,
     pub(crate) lost: Counter,
     pub(crate) waits: Counter,
+    pub(crate) has_ended: Counter,
 }
 
 /// The counters at one moment.
@@ -34,6 +35,8 @@ pub struct Snapshot {
     pub lost: u64,
     /// Times that a thread waited for a free chunk.
     pub waits: u64,
+    /// Whether the command has ended. What it started is recorded on.
+    pub has_ended: bool,
 }
 
 impl Stats {
@@ -48,6 +51,7 @@ impl Stats {
             processes: self.processes.get(),
             lost: self.lost.get(),
             waits: self.waits.get(),
+            has_ended: self.has_ended.get() != 0,
         }
     }
 }

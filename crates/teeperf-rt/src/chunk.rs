@@ -12,7 +12,7 @@ use crate::writer::{self, Places};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 use teeperf_wire::shared::{ClockKind, OnFull, STALL_NS, chunk, state};
-use teeperf_wire::word::{self, gap};
+use teeperf_wire::word::{self, code, gap};
 
 /// Words at a chunk's end that hooks do not get: for the word that ends it, and for
 /// a last gap when recording stops.
@@ -117,9 +117,20 @@ pub(crate) fn settle_losses(thread: &Thread, reason: u32) {
     settle(thread, reason, thread.take_losses().unwrap_or_default());
 }
 
+/// Writes a jump that is still to be told, if there is one; says whether there was room. What is lost behind
+/// it is told behind it.
+pub(crate) fn tell_jump(thread: &Thread) -> bool {
+    let Some(name) = thread.jumped() else { return true };
+    let is_written = writer::escape(thread, code::JUMP, name, &[]);
+    if is_written {
+        thread.forget_jump();
+    }
+    is_written
+}
+
 fn settle(thread: &Thread, reason: u32, losses: Losses) {
     let (meant, lost) = losses.apart();
-    let mut is_written = true;
+    let mut is_written = tell_jump(thread);
     for (reason, part) in [(gap::PAUSED, meant), (reason, lost)] {
         if part == Losses::default() {
             continue;

@@ -42,13 +42,8 @@ fn lose(thread: &Thread, event: Event) {
         return;
     }
     thread.lose(event.is_return);
-    if !thread.is_busy() {
-        // What was lost before a jump and behind it stands in one gap.
-        thread.forget_jump();
-    }
-    let is_recorded = process::life() == Life::On && !clock::is_stopped();
     let is_ours = thread.epoch.load(Relaxed) == process::epoch();
-    if is_recorded && is_ours && !thread.is_busy() {
+    if process::is_attached() && is_ours && !thread.is_busy() {
         tell_losses(thread);
     }
 }
@@ -60,34 +55,32 @@ fn tell_losses(thread: &Thread) {
     }
 }
 
-/// Writes a jump out of a claimed stretch, behind what was lost in it.
-fn tell_jump(thread: &Thread) {
-    if let Some(name) = thread.jumped() {
-        tell_losses(thread);
-        if writer::escape(thread, code::JUMP, name, &[]) {
-            thread.forget_jump();
-        }
-    }
-}
-
 /// Writes what `write` writes, which is no event, in the next chunk where the present one has no
-/// room. While nothing is recorded, or in the midst of a change of chunks, it is left out.
-pub(crate) fn put(block: Option<&Block>, write: impl Fn(&Thread) -> bool) {
+/// room; says whether it is written. While nothing is recorded, or in the midst of a change of chunks, it is
+/// not.
+pub(crate) fn put(block: Option<&Block>, write: impl Fn(&Thread) -> bool) -> bool {
     if !is_ready(block) {
-        return;
+        return false;
     }
     let thread = thread::current();
     for _ in 0..2 {
-        if !is_running(thread) || write(thread) || !change_chunk(thread) {
-            return;
+        if !is_running(thread) {
+            return false;
+        }
+        if write(thread) {
+            return true;
+        }
+        if !change_chunk(thread) {
+            return false;
         }
     }
+    false
 }
 
 /// Whether the caller interrupts a stretch for which the thread is claimed.
 #[inline(always)]
 pub(crate) fn is_claimed() -> bool {
-    process::life() == Life::On && !clock::is_stopped() && thread::current().is_busy()
+    process::is_attached() && thread::current().is_busy()
 }
 
 /// Whether the process is recorded, and the thread not in the midst of something. Switches the
@@ -152,7 +145,7 @@ fn change_chunk(thread: &Thread) -> bool {
 fn is_running(thread: &Thread) -> bool {
     let is_running = has_chunk(thread);
     if is_running {
-        tell_jump(thread);
+        chunk::tell_jump(thread);
     }
     is_running
 }
@@ -232,6 +225,9 @@ fn resume(thread: &Thread) -> bool {
     thread.set_state(State::Running);
     thread.cursor.set(thread.kept.load(Relaxed));
     move_time(thread);
+    if !chunk::tell_jump(thread) && chunk::change(thread) {
+        chunk::tell_jump(thread);
+    }
     let (meant, lost) = thread.take_losses().unwrap_or_default().apart();
     let is_written = writer::gap(thread, gap::PAUSED, meant, units)
         || (chunk::change(thread) && writer::gap(thread, gap::PAUSED, meant, units));

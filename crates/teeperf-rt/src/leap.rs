@@ -1,12 +1,13 @@
 //! Ways out of a function that no hook sees, told by the stub's wrappers of C library functions:
-//! `setjmp` and `longjmp`, `vfork`, `ucontext`, caught exceptions. While nothing is recorded they are left
-//! out; a reader mends the frames at the next return. In the midst of a change of chunks they are left out
-//! as well, but for a `longjmp`, which is told late.
+//! `setjmp` and `longjmp`, `vfork`, `ucontext`, caught exceptions. While nothing is recorded, and in the
+//! midst of a change of chunks, they are left out, and a reader mends the frames at the next return; but
+//! a `longjmp` is told late, where it is known where to.
 
 use crate::arch;
 use crate::block::Block;
 use crate::event;
 use crate::module;
+use crate::process;
 use crate::thread;
 use crate::writer;
 use core::sync::atomic::Ordering::Relaxed;
@@ -16,9 +17,7 @@ use teeperf_wire::word::{self, code};
 #[cfg_attr(feature = "object", unsafe(no_mangle))]
 pub extern "C" fn teeperf_rt_leap(what: u32, place: usize, _: usize, block: &Block) {
     match what {
-        code::MARK | code::JUMP if event::is_claimed() => {
-            thread::current().leap_in_claimed(what == code::JUMP, name_of(place));
-        }
+        code::MARK | code::JUMP if event::is_claimed() => leap_unwritten(what, name_of(place)),
         code::MARK | code::JUMP => plain(block, what, place),
         code::VFORK_BEGIN => {
             plain(block, what, place);
@@ -101,7 +100,20 @@ pub extern "C" fn teeperf_rt_catch(address: usize, block: &Block) {
 }
 
 fn plain(block: &Block, what: u32, place: usize) {
-    event::put(Some(block), |thread| writer::escape(thread, what, name_of(place), &[]));
+    let name = name_of(place);
+    if !event::put(Some(block), |thread| writer::escape(thread, what, name, &[]))
+        && process::is_attached()
+    {
+        leap_unwritten(what, name);
+    }
+}
+
+fn leap_unwritten(what: u32, name: u32) {
+    match what {
+        code::MARK => thread::current().mark_unwritten(name),
+        code::JUMP => thread::current().jump_unwritten(name),
+        _ => {}
+    }
 }
 
 /// 24 bits that stand for an address.

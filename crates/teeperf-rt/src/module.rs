@@ -136,7 +136,8 @@ pub(crate) unsafe fn register(block: &'static Block) {
     let Some(module) = enlist(&image) else {
         drop(locked);
         let text = b"a module has no hooks: too many modules, or too much code, in one process";
-        return event::put(None, |thread| writer::text(thread, code::NOTE, text));
+        event::put(None, |thread| writer::text(thread, code::NOTE, text));
+        return;
     };
     module.low.store(image.low, Relaxed);
     module.size.store(image.size, Relaxed);

@@ -105,9 +105,14 @@ pub(crate) fn is_paused() -> bool {
     is_paused_inside() || clock::is_paused()
 }
 
+/// Whether the process is attached, and recording has not ended.
+pub(crate) fn is_attached() -> bool {
+    life() == Life::On && !clock::is_stopped()
+}
+
 /// Whether events are to be recorded now.
 pub(crate) fn is_recording() -> bool {
-    life() == Life::On && !clock::is_stopped() && !is_paused()
+    is_attached() && !is_paused()
 }
 
 /// Whether the program itself has paused recording.

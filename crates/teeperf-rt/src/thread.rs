@@ -63,9 +63,12 @@ pub(crate) struct Thread {
     pub(crate) since: AtomicU64,
     /// Id of the stack the thread is on, 0 its own.
     pub(crate) stack: AtomicU64,
-    /// One more than the name of the last mark made in a claimed stretch, and of the last jump made in one
-    /// to another mark; 0: none.
+    /// One more than the name of the mark that was made since marks were written last, and the frames that
+    /// were counted then; 0: none, [`MANY`].
     marked: AtomicU32,
+    marked_popped: AtomicU32,
+    marked_pushed: AtomicU32,
+    /// One more than the name of the mark that the last jump went to that is still to be written; 0: none.
     jumped: AtomicU32,
 }
 
@@ -107,6 +110,9 @@ pub(crate) enum State {
     /// No chunk; events are counted, because waiting was in vain.
     Stalled = 4,
 }
+
+/// In [`Thread::marked`]: several marks were made.
+const MANY: u32 = u32::MAX;
 
 /// What was not written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -157,6 +163,7 @@ impl Thread {
         self.serial.store(0, Relaxed);
         self.sequence.store(0, Relaxed);
         self.take_losses();
+        self.marked.store(0, Relaxed);
         self.forget_jump();
         self.epoch.store(epoch, Relaxed);
     }
@@ -172,7 +179,9 @@ impl Thread {
     /// that of whoever asked [`Thread::is_busy`] first.
     #[inline(never)]
     pub(crate) fn enter(&self) {
-        self.marked.store(0, Relaxed);
+        if !self.has_losses() {
+            self.marked.store(0, Relaxed);
+        }
         self.busy.store(arch::stack_pointer(), Relaxed);
         compiler_fence(SeqCst);
     }
@@ -204,18 +213,35 @@ impl Thread {
         false
     }
 
-    /// A mark or jump by a signal handler that came in a claimed stretch. A jump to a mark that was made
-    /// before leaves the stretch: it is told with the thread's next event, which comes the long way.
-    pub(crate) fn leap_in_claimed(&self, is_jump: bool, name: u32) {
-        if !is_jump {
-            self.marked.store(name + 1, Relaxed);
-        } else if self.marked.load(Relaxed) != name + 1 {
-            self.jumped.store(name + 1, Relaxed);
-            self.last.store(clock::watched().load(Relaxed).wrapping_sub(1), Relaxed);
-        }
+    /// A mark that is not written. One is remembered.
+    pub(crate) fn mark_unwritten(&self, name: u32) {
+        let before = self.marked.load(Relaxed);
+        let is_one = before == 0 || before == name + 1;
+        self.marked.store(if is_one { name + 1 } else { MANY }, Relaxed);
+        self.marked_popped.store(self.popped.load(Relaxed), Relaxed);
+        self.marked_pushed.store(self.pushed.load(Relaxed), Relaxed);
     }
 
-    /// The jump out of a claimed stretch that is still to be told.
+    /// A jump that is not written. One to a mark that is written is told before the thread's next event, which
+    /// comes the long way, and before the next gap, which counts frames from there on. Where it may go to
+    /// one of several marks that are not, frames stay as they are.
+    pub(crate) fn jump_unwritten(&self, name: u32) {
+        let (popped, pushed) = match self.marked.load(Relaxed) {
+            0 => {
+                self.jumped.store(name + 1, Relaxed);
+                self.last.store(clock::watched().load(Relaxed).wrapping_sub(1), Relaxed);
+                (0, 0)
+            }
+            marked if marked == name + 1 => {
+                (self.marked_popped.load(Relaxed), self.marked_pushed.load(Relaxed))
+            }
+            _ => return,
+        };
+        self.popped.store(popped, Relaxed);
+        self.pushed.store(pushed, Relaxed);
+    }
+
+    /// The jump that is still to be told.
     pub(crate) fn jumped(&self) -> Option<u32> {
         self.jumped.load(Relaxed).checked_sub(1)
     }

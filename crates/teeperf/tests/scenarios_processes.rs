@@ -105,7 +105,7 @@ fn a_daemon_that_closes_everything() {
 }
 
 /// Guards: the recorder stays for a child that was forked and has not called anything yet, whoever
-/// else is gone.
+/// else is gone, and says what it waits for.
 #[test]
 fn a_process_whose_first_call_comes_after_all_others_have_ended() {
     let shop = Workshop::new();
@@ -115,6 +115,8 @@ fn a_process_whose_first_call_comes_after_all_others_have_ended() {
         let mut told = recorded.outcome.told();
         // The one in the middle does not print.
         told.add("is_left", 1);
+        let says_so = |line: &&str| line.contains("Ctrl-C ends the recording");
+        assert_eq!(recorded.outcome.stderr.lines().filter(says_so).count(), 1);
         assert_calls(&told, &recorded.report);
         assert_eq!(recorded.report.health("lost"), 0);
         assert_eq!(recorded.report.processes(), 3);
@@ -129,6 +131,7 @@ fn a_program_that_a_shell_leaves_behind() {
     let script = format!("'{}' work &", program.display());
     let recorded = shop.record(&[], Path::new("/bin/sh"), &["-c", &script], 0);
     assert_calls(&recorded.outcome.told(), &recorded.report);
+    assert!(!recorded.outcome.stderr.contains("Ctrl-C"));
 }
 
 /// Guards: it does not stay for one that has become a program without hooks.

@@ -2,7 +2,7 @@
 //! processors.
 
 use crate::arch::{self, number, syscall};
-use core::sync::atomic::AtomicU32;
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 mod mask;
 mod socket;
 pub(crate) use mask::Mask;
@@ -26,6 +26,8 @@ const EPERM: isize = -1;
 const RSEQ_FLAG_UNREGISTER: usize = 1;
 /// Bytes of `struct rseq` (linux/rseq.h) as C libraries register it.
 const RSEQ_SIZE: usize = 32;
+/// Where in it the number of the processor is: negative as long as the kernel does not know of the area.
+const RSEQ_CPU_ID: usize = 4;
 /// Where in it the address of the present sequence is.
 const RSEQ_CS: i64 = 8;
 
@@ -133,7 +135,10 @@ pub(crate) fn rseq() -> Option<i64> {
     let forget = [area, RSEQ_SIZE, RSEQ_FLAG_UNREGISTER, 0, 0, 0];
     // SAFETY: an address that is compared and not followed.
     let answer = unsafe { syscall(number::RSEQ, forget) };
-    (answer == EPERM).then_some(offset + RSEQ_CS)
+    // So is a filter of system calls; but then the C library has not come that far.
+    // SAFETY: the C library's area of this thread, which the kernel writes at any time.
+    let cpu = unsafe { &*((area + RSEQ_CPU_ID) as *const AtomicU32) }.load(Relaxed);
+    (answer == EPERM && cpu.cast_signed() >= 0).then_some(offset + RSEQ_CS)
 }
 
 /// Maps memory that the recorder handed over, when it is `size` bytes long and can neither

@@ -4,6 +4,7 @@ use crate::support::Build;
 use crate::support::host::{self, Host, Options, expect_success};
 use crate::support::words::{Gap, Item, Recording, gap};
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::{Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -85,22 +86,37 @@ fn in_a_child_that_has_its_parents_memory() {
 #[test]
 fn that_jump_out_of_whatever_they_interrupted() {
     let options = Options { large: 0, small: 256, ..Options::default() };
-    let program = Build::default().program("jumps_out.c", "jumps-out", &[]);
-    let host = Host::new(options);
-    let [handled, worked] = numbers(host.run(&program, &["3000"]))[..] else { panic!() };
-    let (recording, _) = finish(host);
-    assert!(handled >= 3000, "{handled}");
+    let (handled, worked, recording) = jumps_out(options, "jumps-out", false);
     // What was cut short between its hook's reservation and store leaves a hole; what was cut short
     // before, or not told, is missing: one event a jump at the most.
     let written = recording.events() + recording.lost() + recording.holes() as u64;
     let made = handled + 2 * worked + 1;
     assert!(written + 2 * handled >= made && written <= made + 2 * handled, "{written} of {made}");
+}
+
+#[test]
+fn that_jump_out_while_events_are_dropped_or_recording_is_paused() {
+    let options = Options { large: 0, small: 256, ..Options::default() };
+    jumps_out(options, "jumps-out-paused", true);
+    let options = Options { large: 0, small: 2, grows: false, ..options };
+    jumps_out(Options { on_full: OnFull::Drop, ..options }, "jumps-out-dropped", false);
+}
+
+/// Runs `jumps_out.c`: how often it jumped, how often it worked, what was recorded.
+fn jumps_out(options: Options, name: &str, pauses: bool) -> (u64, u64, Recording) {
+    let program = Build::default().program("jumps_out.c", name, &[]);
+    let host = Host::new(options);
+    let output = run_with(&host, &program, &["3000"], pauses);
+    let [handled, worked] = numbers(output)[..] else { panic!() };
+    let (recording, _) = finish(host);
+    assert!(handled >= 3000, "{handled}");
     // Calls that were jumped out of are left, whatever the jump interrupted.
     for items in recording.threads.values() {
         let is_work = |item: &Item| matches!(item, Item::Call(name) if name == "work");
         let at_work = depths(items).into_iter().zip(items).filter(|(_, item)| is_work(item));
         let (all, deep) =
             at_work.fold((0, 0), |(all, deep), (at, _)| (all + 1, deep + u64::from(at > 3)));
+        eprintln!("{name}: {deep} of {all} calls lie too deep");
         assert!(100 * deep <= all, "{deep} of {all} calls lie too deep");
     }
     // A place that was given up is one event or escape; more empty places on end would be a chunk that
@@ -109,6 +125,26 @@ fn that_jump_out_of_whatever_they_interrupted() {
         let longest = items.split(|item| *item != Item::Hole).map(<[Item]>::len).max().unwrap_or(0);
         assert!(longest < 16, "{longest} places on end are empty");
     }
+    (handled, worked, recording)
+}
+
+/// Runs a program, and has its recording paused and resumed all the time, or not.
+fn run_with(host: &Host, program: &Path, arguments: &[&str], pauses: bool) -> Output {
+    let has_ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let turns = || {
+            while !has_ended.load(Relaxed) {
+                for bits in [control::PAUSED, 0] {
+                    host.control(bits);
+                    std::thread::sleep(Duration::from_micros(100));
+                }
+            }
+        };
+        pauses.then(|| scope.spawn(turns));
+        let output = host.run(program, arguments);
+        has_ended.store(true, Relaxed);
+        output
+    })
 }
 
 /// How many calls were open behind each item, where one mark is jumped to.
@@ -164,21 +200,7 @@ impl Steps {
 fn steps(options: Options, name: &str, threads: &str, pauses: bool) -> Steps {
     let program = Build::default().program("steps.c", &format!("{name}-{:?}", options.clock), &[]);
     let host = Host::new(options);
-    let has_ended = AtomicBool::new(false);
-    let output = std::thread::scope(|scope| {
-        let turns = || {
-            while !has_ended.load(Relaxed) {
-                for bits in [control::PAUSED, 0] {
-                    host.control(bits);
-                    std::thread::sleep(Duration::from_micros(100));
-                }
-            }
-        };
-        pauses.then(|| scope.spawn(turns));
-        let output = host.run(&program, &[threads, "20"]);
-        has_ended.store(true, Relaxed);
-        output
-    });
+    let output = run_with(&host, &program, &[threads, "20"], pauses);
     let [handled, worked, steps] = numbers(output)[..] else { panic!() };
     assert!(steps > 10 * 20 * 50, "{steps} steps");
     let (recording, unsaid) = finish(host);

@@ -2,6 +2,8 @@
 //! program has the terminal to itself (an editor, a pager). Where the program writes lines to the
 //! same terminal, these scroll above it: the last row is kept out of the scrolling region
 //! (DECSTBM, see ctlseqs of xterm), as package managers do.
+//!
+//! Where the recording goes on although the program has ended, that is said once, terminal or not.
 
 use super::terminal;
 use std::io::{IsTerminal, Write};
@@ -16,6 +18,10 @@ use teeperf_record::{Snapshot, Stats};
 const BEAT: Duration = Duration::from_millis(200);
 /// A row of a terminal that others write to is taken only from programs that run so long.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// So many beats behind the program's end it is said that the recording goes on.
+const BEATS_BEHIND: u32 = 5;
+const GOES_ON: &str = "teeperf: the program has ended, but processes that it started are still \
+                       recorded, or may yet call something; Ctrl-C ends the recording\n";
 
 /// A line under way. Gone from the terminal when this is dropped.
 #[derive(Debug)]
@@ -25,25 +31,33 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// Shows these counters until it is dropped; does nothing without a terminal.
+    /// Shows these counters until it is dropped.
     pub(crate) fn show(stats: Arc<Stats>) -> Self {
-        if !std::io::stderr().is_terminal() {
-            return Self { end: None, thread: None };
-        }
         let (end, ended) = channel();
         let thread = std::thread::spawn(move || {
             let began = Instant::now();
+            let mut beats_behind = 0;
             let mut before = Snapshot::default();
-            let mut place = Place::find();
+            let mut place = std::io::stderr().is_terminal().then(Place::find);
             while ended.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
                 let now = stats.snapshot();
                 let since = began.elapsed();
-                if is_line_by_line() && (place.is_ours() || since >= PATIENCE) {
+                if now.has_ended {
+                    beats_behind += 1;
+                }
+                if beats_behind == BEATS_BEHIND {
+                    place.iter_mut().for_each(Place::clear);
+                    write(GOES_ON);
+                }
+                if let Some(place) = &mut place
+                    && is_line_by_line()
+                    && (place.is_ours() || since >= PATIENCE)
+                {
                     place.draw(&line(&now, &before, since));
                 }
                 before = now;
             }
-            place.clear();
+            place.iter_mut().for_each(Place::clear);
         });
         Self { end: Some(end), thread: Some(thread) }
     }
@@ -95,12 +109,13 @@ impl Place {
     }
 
     /// Leaves the terminal as it was.
-    fn clear(&self) {
+    fn clear(&mut self) {
         match size().filter(|_| self.shared) {
             _ if !self.drawn => {}
             None => write("\r\x1b[2K"),
             Some((rows, _)) => write(&format!("\x1b7\x1b[r\x1b[{rows};1H\x1b[2K\x1b8")),
         }
+        self.drawn = false;
     }
 }
 

@@ -239,7 +239,7 @@ NOINLINE static void is_left(const char *path) {
     counted_begin_anew();
     while (getppid() == parent) usleep(1000);
     if (path) becomes_a_shell(path);
-    usleep(300000);
+    usleep(1500000);
     child(2);
     counted_print();
     _exit(0);
