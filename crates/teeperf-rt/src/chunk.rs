@@ -1,12 +1,12 @@
-//! A thread's chunk: begun, handed over, waited for. All of it but [`settle_losses`] runs with the thread
-//! claimed ([`Thread::enter`]), so a signal handler's events in between are counted, not written.
+//! A thread's chunk: begun, handed over, looked for. What does so runs with the thread claimed
+//! ([`Thread::enter`]) and signals kept back.
 
 use crate::clock;
 use crate::cursor::{self, Cursor, Parked};
 use crate::module;
 use crate::platform;
 use crate::pool::{self, Taken};
-use crate::process::{self, Life};
+use crate::process;
 use crate::thread::{Losses, State, Thread};
 use crate::writer::{self, Places};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -22,75 +22,71 @@ const SLICE_NS: u64 = 10_000_000;
 /// How often a thread without a chunk looks for one, beside each time the tick moved.
 const RETRY_EVENTS: u64 = 1024;
 
-/// Gives the thread its first chunk; says whether it has one. Does no more than look for a free one, unless
-/// it may wait.
-pub(crate) fn begin_thread(thread: &Thread, may_wait: bool) -> bool {
-    let before = thread.take_losses().unwrap_or_default();
+/// Gives the thread its first chunk, if there is one; else its state says what becomes of its events.
+pub(crate) fn begin_thread(thread: &Thread) {
     if thread.serial.load(Relaxed) == 0 {
         thread.serial.store(process::next_serial(), Relaxed);
         thread.tid.store(platform::thread_id(), Relaxed);
         thread.find_rseq();
     }
-    let acquired = if may_wait {
-        acquire(thread, false)
-    } else {
-        pool::take(false, start_of_search(thread)).map(|taken| {
-            begin(thread, taken);
-            None
-        })
-    };
-    match acquired {
-        Some(waited) => {
-            // The thread that forked is the child's first, whichever thread comes here first.
-            if process::is_forked() && thread.tid.load(Relaxed) == process::id() {
-                writer::gap(thread, gap::FORKED, Losses::default(), 0);
-            }
-            settle(thread, gap::NESTED, before);
-            after_acquire(thread, waited);
-            true
-        }
-        None => {
-            thread.keep(before);
-            false
-        }
+    if !find(thread, None, gap::NESTED) {
+        run_out(thread);
     }
 }
 
-/// Hands the present chunk over and takes the next; says whether there is one. Where there is
-/// none, the thread's state says what becomes of its events.
-pub(crate) fn change(thread: &Thread) -> bool {
-    if let Some(taken) = pool::take(true, start_of_search(thread)) {
+/// Hands the present chunk over and takes the next, if there is one; else the thread's state says what
+/// becomes of its events.
+pub(crate) fn change(thread: &Thread) {
+    if let Some(taken) = take(thread) {
         hand_over(thread, None);
-        begin(thread, taken);
-        after_acquire(thread, None);
-        return true;
+        begin(thread, taken, None, gap::NESTED);
+        return;
     }
     let stops = process::on_full() == OnFull::Stop;
     hand_over(thread, stops.then_some(gap::STOPPED));
-    match acquire(thread, true) {
-        Some(waited) => {
-            after_acquire(thread, waited);
-            true
+    run_out(thread);
+}
+
+/// Takes a free chunk, if there is one, for a thread that has none, waited so long, and lost what it lost
+/// for this reason; says whether there was.
+pub(crate) fn find(thread: &Thread, waited: Option<u64>, reason: u32) -> bool {
+    let taken = take(thread);
+    if let Some(taken) = taken {
+        begin(thread, taken, waited, reason);
+    }
+    taken.is_some()
+}
+
+/// A thread's first chunk is a small one.
+fn take(thread: &Thread) -> Option<Taken> {
+    // Threads begin their searches in different places, but each always in the same: the chunks in
+    // use stay few, and warm in the cache.
+    let start = (thread.serial.load(Relaxed) as usize).wrapping_mul(13);
+    pool::take(thread.sequence.load(Relaxed) > 0, start)
+}
+
+/// No chunk is free: what becomes of the thread's events.
+fn run_out(thread: &Thread) {
+    pool::want();
+    match process::on_full() {
+        OnFull::Wait => {
+            thread.since.store(clock::now(), Relaxed);
+            thread.set_state(State::Waiting);
         }
-        None => false,
+        OnFull::Drop => {
+            thread.since.store(platform::monotonic_ns(), Relaxed);
+            thread.set_state(State::Dropping);
+        }
+        OnFull::Stop => process::stop(),
     }
 }
 
-/// Looks for a chunk again, for a thread that has none; says whether there is one now. Looks
-/// each time the clock has moved, and now and then if it has not: it stands when the recorder is
-/// gone, which is found out here as well.
-pub(crate) fn retry(thread: &Thread) -> bool {
+/// Whether a thread that counts its events is to look for a chunk again: each time the clock has moved, and
+/// now and then if it has not. It stands when the recorder is gone, which is found out here as well.
+pub(crate) fn is_look_due(thread: &Thread) -> bool {
     let watched = clock::watched().load(Relaxed);
     let moved = watched != thread.last.load(Relaxed);
     let is_turn = thread.losses().is_multiple_of(RETRY_EVENTS);
-    if !moved && !is_turn {
-        return false;
-    }
-    thread.last.store(watched, Relaxed);
-    if let Some(taken) = pool::take(true, start_of_search(thread)) {
-        begin(thread, taken);
-        return true;
-    }
     if is_turn {
         pool::want();
         let now = platform::monotonic_ns();
@@ -99,17 +95,10 @@ pub(crate) fn retry(thread: &Thread) -> bool {
             process::stop_if_alone();
         }
     }
-    false
-}
-
-/// What stands at the start of a chunk that came late or after events were lost: time waited,
-/// and what is not there. Then modules that nobody has announced yet.
-pub(crate) fn after_acquire(thread: &Thread, waited: Option<u64>) {
-    if let Some(units) = waited {
-        writer::gap(thread, gap::WAITED, Losses::default(), units);
+    if moved || is_turn {
+        thread.last.store(watched, Relaxed);
     }
-    settle_losses(thread, gap::NESTED);
-    module::announce(thread);
+    moved || is_turn
 }
 
 /// Writes what was counted as lost, where there is room.
@@ -140,63 +129,41 @@ fn settle(thread: &Thread, reason: u32, losses: Losses) {
     }
 }
 
-/// A chunk, waited for where the policy says so. Gives the time waited.
-fn acquire(thread: &Thread, large: bool) -> Option<Option<u64>> {
-    if let Some(taken) = pool::take(large, start_of_search(thread)) {
-        begin(thread, taken);
-        return Some(None);
-    }
-    pool::want();
-    match process::on_full() {
-        OnFull::Wait => {
-            let from = clock::now();
-            if let Some(taken) = wait(thread, large) {
-                begin(thread, taken);
-                return Some(Some(thread.time.load(Relaxed).saturating_sub(from)));
-            }
-            if process::life() == Life::On {
-                thread.set_state(State::Stalled);
-                process::stop_if_alone();
-            }
-        }
-        OnFull::Drop => thread.set_state(State::Dropping),
-        OnFull::Stop => process::stop(),
-    }
-    thread.since.store(platform::monotonic_ns(), Relaxed);
-    None
+/// A wait for a free chunk. It is given up when recording ends, or the recorder drained nothing for
+/// [`STALL_NS`].
+pub(crate) struct Wait {
+    progress: u32,
+    since: u64,
 }
 
-/// Sleeps until a chunk is free. Gives up when recording ends, or the recorder drained nothing
-/// for [`STALL_NS`].
-fn wait(thread: &Thread, large: bool) -> Option<Taken> {
-    let mut progress = clock::progress();
-    let mut since = platform::monotonic_ns();
-    while !clock::is_stopped() && process::life() == Life::On {
+impl Wait {
+    pub(crate) fn new() -> Self {
+        Self { progress: clock::progress(), since: platform::monotonic_ns() }
+    }
+
+    /// Sleeps until a chunk may be free, if `looks` has not found one; nothing when there is no use in
+    /// waiting.
+    pub(crate) fn sleep_unless(&mut self, looks: impl FnOnce() -> bool) -> Option<()> {
         let wake = pool::wake_word()?;
         // What was freed before it moved to this is seen below.
         let before = wake.load(Acquire);
-        if let Some(taken) = pool::take(large, start_of_search(thread)) {
-            return Some(taken);
+        if looks() {
+            return Some(());
         }
-        let (progress_now, now) = (clock::progress(), platform::monotonic_ns());
-        if progress_now != progress {
-            (progress, since) = (progress_now, now);
-        } else if now.saturating_sub(since) >= STALL_NS {
+        let (progress, now) = (clock::progress(), platform::monotonic_ns());
+        if progress != self.progress {
+            *self = Self { progress, since: now };
+        } else if now.saturating_sub(self.since) >= STALL_NS {
             return None;
         }
         platform::sleep_on(wake, before, SLICE_NS);
+        Some(())
     }
-    None
 }
 
-/// Threads begin their searches in different places, but each always in the same: the chunks in
-/// use stay few, and warm in the cache.
-fn start_of_search(thread: &Thread) -> usize {
-    (thread.serial.load(Relaxed) as usize).wrapping_mul(13)
-}
-
-/// Makes a taken chunk the thread's own: header, clock, cursor.
-fn begin(thread: &Thread, taken: Taken) {
+/// Makes a taken chunk the thread's own: header, clock, cursor. Then what has to stand at its start: time
+/// waited, what is not there, modules that nobody has announced yet.
+fn begin(thread: &Thread, taken: Taken, waited: Option<u64>, reason: u32) {
     // First whose it is, so that it is not forgotten should a signal handler jump out of here.
     thread.chunk_size.store(taken.size as u32, Relaxed);
     thread.chunk_state.store((&raw const *taken.state).cast_mut(), Relaxed);
@@ -209,7 +176,8 @@ fn begin(thread: &Thread, taken: Taken) {
     narrow(taken.start, chunk::SERIAL).store(thread.serial.load(Relaxed), Relaxed);
     narrow(taken.start, chunk::SEQUENCE).store(sequence, Relaxed);
     wide(taken.start, chunk::TIME).store(now, Relaxed);
-    wide(taken.start, chunk::CPU_NS).store(platform::thread_cpu_ns().unwrap_or(u64::MAX), Relaxed);
+    let cpu_ns = thread.cpu_ns(now, sequence == 1).unwrap_or(u64::MAX);
+    wide(taken.start, chunk::CPU_NS).store(cpu_ns, Relaxed);
     wide(taken.start, chunk::STACK).store(thread.stack.load(Relaxed), Relaxed);
     // Written last, so that whoever sees it sees the rest.
     narrow(taken.start, chunk::CLOCK).store(clock::kind() as u32, Release);
@@ -227,6 +195,16 @@ fn begin(thread: &Thread, taken: Taken) {
     thread.set_state(State::Running);
     let words = (taken.size - chunk::WORDS) / 4 - TAIL;
     thread.cursor.set(Cursor::at(taken.start as u64 + chunk::WORDS as u64, words as u64));
+
+    // The thread that forked is the child's first, whichever thread comes here first.
+    if sequence == 1 && process::is_forked() && thread.tid.load(Relaxed) == process::id() {
+        writer::gap(thread, gap::FORKED, Losses::default(), 0);
+    }
+    if let Some(units) = waited {
+        writer::gap(thread, gap::WAITED, Losses::default(), units);
+    }
+    settle_losses(thread, reason);
+    module::announce(thread);
 }
 
 /// A field of the header of a chunk that this thread took.

@@ -65,8 +65,13 @@ impl Cursor {
     pub(crate) fn settle(&self) {
         let now = self.0.load(Relaxed);
         if now & 0xFFFF > FULL {
-            self.0.store(now & !0xFFFF | FULL, Relaxed);
+            self.settle_seen(now);
         }
+    }
+
+    /// A signal handler may have changed the chunk meanwhile: then there is nothing to take back.
+    fn settle_seen(&self, now: u64) {
+        let _ = self.0.compare_exchange(now, now & !0xFFFF | FULL, Relaxed, Relaxed);
     }
 
     /// Sets what [`Cursor::at`] or [`Cursor::park`] gave.
@@ -114,5 +119,15 @@ mod tests {
         cursor.settle();
         assert_eq!(cursor.0.load(Relaxed) & 0xFFFF, FULL);
         assert_eq!(cursor.park(), Parked::Full);
+    }
+
+    #[test]
+    fn a_chunk_that_was_begun_meanwhile_keeps_its_room() {
+        let cursor = cursor(0x7000, 0);
+        let seen = cursor.0.fetch_add(STEP, Relaxed) + STEP;
+        let of_next_chunk = Cursor::at(0x9000, 5);
+        cursor.set(of_next_chunk);
+        cursor.settle_seen(seen);
+        assert_eq!(cursor.park(), Parked::Room(of_next_chunk));
     }
 }

@@ -6,7 +6,7 @@ use crate::chunk;
 use crate::clock;
 use crate::cursor::Parked;
 use crate::module;
-use crate::platform::Mask;
+use crate::platform::{self, Mask};
 use crate::pool;
 use crate::process::{self, Life};
 use crate::thread::{self, State, Thread};
@@ -127,17 +127,31 @@ fn record(thread: &Thread, event: Event) -> bool {
 
 /// Goes on to the next chunk; says whether there is one.
 fn change_chunk(thread: &Thread) -> bool {
-    // Asking the recorder takes long, as does memory that nobody has used. Signal handlers that come
-    // meanwhile, or wait for it, have their events written, as the thread is not claimed for either.
+    // Asking the recorder takes long, as does memory that nobody has used.
     pool::map_announced();
-    thread.enter();
-    let has_chunk = chunk::change(thread);
-    leave(thread);
-    if has_chunk {
+    let sequence = thread.sequence.load(Relaxed);
+    claimed(thread, || {
+        // A signal handler may have changed it just before.
+        if thread.state() == State::Running && thread.sequence.load(Relaxed) == sequence {
+            chunk::change(thread);
+        }
+    });
+    let is_running = process::is_attached() && has_chunk(thread);
+    if is_running {
         // As above. Where a handler changed the chunk again, this one's pages do no harm.
         pool::prepare(thread.chunk.load(Relaxed) as usize);
     }
-    has_chunk
+    is_running
+}
+
+/// Does what must not be left in the midst of it, nor begun again. Signals wait meanwhile; of those that
+/// cannot, the handlers' events are counted, and written behind it, if that can be.
+fn claimed(thread: &Thread, what: impl FnOnce()) {
+    let _mask = Mask::new();
+    thread.enter();
+    what();
+    thread.leave();
+    tell_losses(thread);
 }
 
 /// Whether the thread has a chunk to write into, in which all that came before is told; sees to it that
@@ -152,12 +166,11 @@ fn is_running(thread: &Thread) -> bool {
 
 fn has_chunk(thread: &Thread) -> bool {
     if thread.epoch.load(Relaxed) != process::epoch() {
-        thread.enter();
-        // A signal handler may have done so just before.
-        if thread.epoch.load(Relaxed) != process::epoch() {
-            thread.reset(process::epoch());
-        }
-        thread.leave();
+        claimed(thread, || {
+            if thread.epoch.load(Relaxed) != process::epoch() {
+                thread.reset(process::epoch());
+            }
+        });
     }
     let is_paused = process::is_paused();
     match thread.state() {
@@ -165,45 +178,37 @@ fn has_chunk(thread: &Thread) -> bool {
             if module::is_pending() {
                 module::announce(thread);
             }
-            true
+            return true;
         }
-        State::Running => {
-            pause(thread);
-            false
+        State::Running => pause(thread),
+        _ if is_paused => {}
+        State::New => {
+            claimed(thread, || {
+                if thread.state() == State::New {
+                    chunk::begin_thread(thread);
+                }
+            });
+            wait(thread);
         }
-        _ if is_paused => false,
-        State::New => begin_thread(thread, false) || begin_thread(thread, true),
-        State::Paused => resume(thread),
+        State::Paused => {
+            resume(thread);
+            wait(thread);
+        }
         State::Dropping => come_back(thread, gap::DROPPED),
         State::Stalled => come_back(thread, gap::STALLED),
+        State::Waiting => wait(thread),
     }
-}
-
-/// Ends a claimed stretch. What signal handlers lost in it is written at once, or counted on; the thread
-/// is not claimed for that, or they would lose more meanwhile, and so on.
-fn leave(thread: &Thread) {
-    thread.leave();
-    tell_losses(thread);
+    thread.state() == State::Running
 }
 
 // Whoever claims the thread looks at its state once more: a signal handler may have changed it, and the
 // chunk with it, just before.
 
-/// No handler jumps out of a thread's beginning, but where that waits for memory.
-fn begin_thread(thread: &Thread, may_wait: bool) -> bool {
-    let _mask = (!may_wait).then(Mask::new);
-    thread.enter();
-    let has_chunk = match thread.state() {
-        State::New => chunk::begin_thread(thread, may_wait),
-        state => state == State::Running,
-    };
-    leave(thread);
-    has_chunk
-}
-
 fn pause(thread: &Thread) {
-    thread.enter();
-    if thread.state() == State::Running {
+    claimed(thread, || {
+        if thread.state() != State::Running {
+            return;
+        }
         if let Parked::Room(cursor) = thread.cursor.park() {
             thread.kept.store(cursor, Relaxed);
         } else {
@@ -211,41 +216,72 @@ fn pause(thread: &Thread) {
         }
         thread.since.store(clock::now(), Relaxed);
         thread.set_state(State::Paused);
-    }
-    thread.leave();
+    });
 }
 
-fn resume(thread: &Thread) -> bool {
-    thread.enter();
-    if thread.state() != State::Paused {
-        leave(thread);
-        return thread.state() == State::Running;
-    }
-    let units = clock::now().saturating_sub(thread.since.load(Relaxed));
-    thread.set_state(State::Running);
-    thread.cursor.set(thread.kept.load(Relaxed));
-    move_time(thread);
-    if !chunk::tell_jump(thread) && chunk::change(thread) {
-        chunk::tell_jump(thread);
-    }
-    let (meant, lost) = thread.take_losses().unwrap_or_default().apart();
-    let is_written = writer::gap(thread, gap::PAUSED, meant, units)
-        || (chunk::change(thread) && writer::gap(thread, gap::PAUSED, meant, units));
-    thread.settle(meant, is_written);
-    thread.keep(lost);
-    leave(thread);
-    is_written
+fn resume(thread: &Thread) {
+    claimed(thread, || {
+        if thread.state() != State::Paused {
+            return;
+        }
+        let units = clock::now().saturating_sub(thread.since.load(Relaxed));
+        thread.set_state(State::Running);
+        thread.cursor.set(thread.kept.load(Relaxed));
+        move_time(thread);
+        let (meant, lost) = thread.take_losses().unwrap_or_default().apart();
+        let write = || chunk::tell_jump(thread) && writer::gap(thread, gap::PAUSED, meant, units);
+        let mut is_written = write();
+        if !is_written {
+            chunk::change(thread);
+            is_written = thread.state() == State::Running && write();
+        }
+        thread.settle(meant, is_written);
+        thread.keep(lost);
+        if thread.state() == State::Waiting {
+            // Of one time without events there is one gap.
+            thread.since.store(thread.since.load(Relaxed).saturating_sub(units), Relaxed);
+        }
+    });
 }
 
-fn come_back(thread: &Thread, reason: u32) -> bool {
-    thread.enter();
-    let is_without = matches!(thread.state(), State::Dropping | State::Stalled);
-    if is_without && chunk::retry(thread) {
-        chunk::settle_losses(thread, reason);
-        chunk::after_acquire(thread, None);
+fn come_back(thread: &Thread, reason: u32) {
+    if !chunk::is_look_due(thread) {
+        return;
     }
-    leave(thread);
-    thread.state() == State::Running
+    claimed(thread, || {
+        if matches!(thread.state(), State::Dropping | State::Stalled) {
+            chunk::find(thread, None, reason);
+        }
+    });
+}
+
+/// Waits for a chunk, where the thread is to. It is not claimed meanwhile: signal handlers that come wait as
+/// well, and who finds a chunk first begins it for all.
+fn wait(thread: &Thread) {
+    if thread.state() != State::Waiting {
+        return;
+    }
+    let mut sleep = chunk::Wait::new();
+    while thread.state() == State::Waiting && process::is_attached() {
+        let slept = sleep.sleep_unless(|| {
+            claimed(thread, || {
+                if thread.state() == State::Waiting {
+                    let waited = clock::now().saturating_sub(thread.since.load(Relaxed));
+                    chunk::find(thread, Some(waited), gap::NESTED);
+                }
+            });
+            thread.state() != State::Waiting
+        });
+        if slept.is_none() {
+            claimed(thread, || {
+                if thread.state() == State::Waiting {
+                    thread.since.store(platform::monotonic_ns(), Relaxed);
+                    thread.set_state(State::Stalled);
+                }
+            });
+            process::stop_if_alone();
+        }
+    }
 }
 
 /// Brings the chunk's time up to now, where there is room.

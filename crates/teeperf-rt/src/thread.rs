@@ -52,14 +52,17 @@ pub(crate) struct Thread {
     pub(crate) chunk: AtomicPtr<u8>,
     /// Its state, in the first page of its segment.
     pub(crate) chunk_state: AtomicPtr<AtomicU32>,
+    /// When the first chunk began, and from when on CPU time is asked for again.
+    began: AtomicU64,
+    cpu_due: AtomicU64,
     /// Events that should have been written, counted in shared memory as well.
     lost: AtomicU64,
     /// Events that were not to be recorded.
     meant: AtomicU64,
     /// Cursor to go on with after a pause.
     pub(crate) kept: AtomicU64,
-    /// When the present pause or loss began, or was last looked at: clock units or
-    /// nanoseconds, as the state has it.
+    /// When the present pause, wait or loss began, or was last looked at: clock units, or
+    /// nanoseconds of a loss.
     pub(crate) since: AtomicU64,
     /// Id of the stack the thread is on, 0 its own.
     pub(crate) stack: AtomicU64,
@@ -109,7 +112,13 @@ pub(crate) enum State {
     Dropping = 3,
     /// No chunk; events are counted, because waiting was in vain.
     Stalled = 4,
+    /// No chunk; whoever comes here waits for one.
+    Waiting = 5,
 }
+
+/// Longest time between two looks at a thread's CPU time, in units of the clock: a millisecond of the tick, less
+/// of a counter.
+const MOST_CPU_PAUSE: u64 = 1 << 20;
 
 /// In [`Thread::marked`]: several marks were made.
 const MANY: u32 = u32::MAX;
@@ -144,6 +153,7 @@ impl Thread {
             2 => State::Paused,
             3 => State::Dropping,
             4 => State::Stalled,
+            5 => State::Waiting,
             _ => State::New,
         }
     }
@@ -166,6 +176,19 @@ impl Thread {
         self.marked.store(0, Relaxed);
         self.forget_jump();
         self.epoch.store(epoch, Relaxed);
+    }
+
+    /// CPU time as of now, where it is worth a system call, which takes as long as some hundred events: at
+    /// the thread's first chunk, and then when a sixteenth of its age or so has passed.
+    pub(crate) fn cpu_ns(&self, now: u64, is_first: bool) -> Option<u64> {
+        if is_first {
+            self.began.store(now, Relaxed);
+        } else if now < self.cpu_due.load(Relaxed) {
+            return None;
+        }
+        let age = now.saturating_sub(self.began.load(Relaxed));
+        self.cpu_due.store(now.saturating_add((age / 16).min(MOST_CPU_PAUSE)), Relaxed);
+        platform::thread_cpu_ns()
     }
 
     /// Has hooks reserve by restartable sequences, where that is wanted and the kernel knows of them.
@@ -317,6 +340,21 @@ impl Thread {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cpu_time_is_asked_for_less_often_the_older_a_thread_is() {
+        let thread = Thread::default();
+        let asks = |now, is_first| thread.cpu_ns(now, is_first).is_some();
+        assert!(asks(1000, true));
+        assert!(asks(1000, false), "the tick has not moved");
+        assert!(asks(1160, false));
+        assert!(!asks(1169, false));
+        assert!(asks(1170, false));
+        let old = 1000 + 64 * MOST_CPU_PAUSE;
+        assert!(asks(old, false));
+        assert!(!asks(old + MOST_CPU_PAUSE - 1, false));
+        assert!(asks(old + MOST_CPU_PAUSE, false));
+    }
 
     /// A pause may end between an event that is left out and the look at why it was.
     #[test]
