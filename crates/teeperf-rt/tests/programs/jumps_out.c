@@ -1,4 +1,6 @@
-/* A handler leaves by siglongjmp, wherever the hooks were, again and again. */
+/* A handler leaves by siglongjmp, wherever the hooks were, again and again; with "refused" where signals
+ * cannot be kept back. */
+#include "refused.h"
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,6 +32,8 @@ int main(int argc, char **argv)
 	action.sa_handler = handler;
 	action.sa_flags = SA_NODEFER;
 	sigaction(SIGALRM, &action, 0);
+	if (argc > 2 && !strcmp(argv[2], "refused"))
+		refuse_masks();
 	if (sigsetjmp(place, 1) == 0)
 		setitimer(ITIMER_REAL, &every, 0);
 	while (handled < n)

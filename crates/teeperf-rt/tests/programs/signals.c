@@ -1,5 +1,7 @@
 /* A hooked handler runs every 50 us in the midst of hooks, so many times; with "stack" on a stack of its
- * own, with "vfork" in a child that has its parent's memory. Prints how often handler and worker ran. */
+ * own, with "vfork" in a child that has its parent's memory, with "refused" where signals cannot be kept
+ * back. Prints how often handler and worker ran. */
+#include "refused.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +53,8 @@ int main(int argc, char **argv)
 		action.sa_flags |= SA_ONSTACK;
 	}
 	sigaction(SIGALRM, &action, 0);
+	if (argc > 2 && !strcmp(argv[2], "refused"))
+		refuse_masks();
 	if (!is_child)
 		run(n);
 	else if (!vfork()) {

@@ -76,6 +76,19 @@ fn on_a_stack_of_their_own() {
     expect_all(options, "signals-stack", &["3000", "stack"]);
 }
 
+/// Then some of them meet a thread in the midst of a change of chunks.
+#[test]
+fn that_cannot_be_kept_back() {
+    let options = Options { large: 0, small: 256, ..Options::default() };
+    let program = Build::default().program("signals.c", "signals-refused", &[]);
+    let host = Host::new(options);
+    let [handled, worked] = numbers(host.run(&program, &["3000", "refused"]))[..] else { panic!() };
+    let (recording, unsaid) = finish(host);
+    let all = 4 * handled + 2 * worked + 2;
+    expect_whole(&recording, unsaid, all);
+    assert!(recording.lost() * 10 <= all, "{} of {all} lost", recording.lost());
+}
+
 #[test]
 fn in_a_child_that_has_its_parents_memory() {
     let options = Options { flags: flag::RESTARTABLE, large: 0, small: 256, ..Options::default() };
@@ -84,8 +97,13 @@ fn in_a_child_that_has_its_parents_memory() {
 
 #[test]
 fn that_jump_out_of_whatever_they_interrupted() {
-    let options = Options { large: 0, small: 256, ..Options::default() };
-    let (handled, worked, recording) = jumps_out(options, "jumps-out", false);
+    for masks in [&[][..], &["refused"]] {
+        let options = Options { large: 0, small: 256, ..Options::default() };
+        expect_at_most_one_lost_each(jumps_out(options, "jumps-out", masks, false));
+    }
+}
+
+fn expect_at_most_one_lost_each((handled, worked, recording): (u64, u64, Recording)) {
     // What was cut short between its hook's reservation and store leaves a hole; what was cut short
     // before, or not told, is missing: one event a jump at the most.
     let written = recording.events() + recording.lost() + recording.holes() as u64;
@@ -96,16 +114,19 @@ fn that_jump_out_of_whatever_they_interrupted() {
 #[test]
 fn that_jump_out_while_events_are_dropped_or_recording_is_paused() {
     let options = Options { large: 0, small: 256, ..Options::default() };
-    jumps_out(options, "jumps-out-paused", true);
+    jumps_out(options, "jumps-out-paused", &[], true);
     let options = Options { large: 0, small: 2, grows: false, ..options };
-    jumps_out(Options { on_full: OnFull::Drop, ..options }, "jumps-out-dropped", false);
+    for masks in [&[][..], &["refused"]] {
+        let options = Options { on_full: OnFull::Drop, ..options };
+        jumps_out(options, "jumps-out-dropped", masks, false);
+    }
 }
 
 /// Runs `jumps_out.c`: how often it jumped, how often it worked, what was recorded.
-fn jumps_out(options: Options, name: &str, pauses: bool) -> (u64, u64, Recording) {
+fn jumps_out(options: Options, name: &str, masks: &[&str], pauses: bool) -> (u64, u64, Recording) {
     let program = Build::default().program("jumps_out.c", name, &[]);
     let host = Host::new(options);
-    let output = run_with(&host, &program, &["3000"], pauses);
+    let output = run_with(&host, &program, &[&["3000"], masks].concat(), pauses);
     let [handled, worked] = numbers(output)[..] else { panic!() };
     let (recording, _) = finish(host);
     assert!(handled >= 3000, "{handled}");
@@ -115,7 +136,6 @@ fn jumps_out(options: Options, name: &str, pauses: bool) -> (u64, u64, Recording
         let at_work = depths(items).into_iter().zip(items).filter(|(_, item)| is_work(item));
         let (all, deep) =
             at_work.fold((0, 0), |(all, deep), (at, _)| (all + 1, deep + u64::from(at > 3)));
-        eprintln!("{name}: {deep} of {all} calls lie too deep");
         assert!(100 * deep <= all, "{deep} of {all} calls lie too deep");
     }
     // A place that was given up is one event or escape; more empty places on end would be a chunk that
