@@ -36,11 +36,18 @@ __attribute__((no_instrument_function)) static void run(unsigned long n)
 	setitimer(ITIMER_REAL, &never, 0);
 }
 
+__attribute__((no_instrument_function)) static int is_among(char **argv, const char *word)
+{
+	while (*argv && strcmp(*argv, word))
+		argv++;
+	return *argv != 0;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long n = argc > 1 ? strtoul(argv[1], 0, 10) : 1000;
-	int use_stack = argc > 2 && !strcmp(argv[2], "stack");
-	int is_child = argc > 2 && !strcmp(argv[2], "vfork");
+	int use_stack = is_among(argv, "stack");
+	int is_child = is_among(argv, "vfork");
 	struct sigaction action;
 	/* Above every frame that a signal interrupts, where memory of the heap is not. */
 	char room[1 << 16];
@@ -53,7 +60,7 @@ int main(int argc, char **argv)
 		action.sa_flags |= SA_ONSTACK;
 	}
 	sigaction(SIGALRM, &action, 0);
-	if (argc > 2 && !strcmp(argv[2], "refused"))
+	if (is_among(argv, "refused"))
 		refuse_masks();
 	if (!is_child)
 		run(n);

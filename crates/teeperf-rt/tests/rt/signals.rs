@@ -79,14 +79,16 @@ fn on_a_stack_of_their_own() {
 /// Then some of them meet a thread in the midst of a change of chunks.
 #[test]
 fn that_cannot_be_kept_back() {
-    let options = Options { large: 0, small: 256, ..Options::default() };
     let program = Build::default().program("signals.c", "signals-refused", &[]);
-    let host = Host::new(options);
-    let [handled, worked] = numbers(host.run(&program, &["3000", "refused"]))[..] else { panic!() };
-    let (recording, unsaid) = finish(host);
-    let all = 4 * handled + 2 * worked + 2;
-    expect_whole(&recording, unsaid, all);
-    assert!(recording.lost() * 10 <= all, "{} of {all} lost", recording.lost());
+    for stack in [&[][..], &["stack"]] {
+        let host = Host::new(Options { large: 0, small: 256, ..Options::default() });
+        let arguments = [&["3000", "refused"], stack].concat();
+        let [handled, worked] = numbers(host.run(&program, &arguments))[..] else { panic!() };
+        let (recording, unsaid) = finish(host);
+        let all = 4 * handled + 2 * worked + 2;
+        expect_whole(&recording, unsaid, all);
+        assert!(recording.lost() * 10 <= all, "{} of {all} lost", recording.lost());
+    }
 }
 
 #[test]
