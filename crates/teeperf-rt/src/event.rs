@@ -129,10 +129,8 @@ fn record(thread: &Thread, event: Event) -> bool {
 fn change_chunk(thread: &Thread) -> bool {
     // Asking the recorder takes long, as does memory that nobody has used.
     pool::map_announced();
-    let sequence = thread.sequence.load(Relaxed);
     claimed(thread, || {
-        // A signal handler may have changed it just before.
-        if thread.state() == State::Running && thread.sequence.load(Relaxed) == sequence {
+        if thread.state() == State::Running {
             chunk::change(thread);
         }
     });
@@ -436,6 +434,22 @@ impl Words {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use teeperf_wire::shared::clock as clock_page;
+
+    /// A pause may end where the chunk is full and no other is free.
+    #[test]
+    #[cfg_attr(miri, ignore = "asks the kernel")]
+    fn a_pause_and_the_wait_behind_it_are_one_gap() {
+        let page = vec![0_u32; clock_page::SIZE / 4].leak();
+        page[clock_page::TICK / 4] = 1000;
+        clock::set(page.as_ptr() as usize, ClockKind::Tick, false);
+        let thread = Thread::default();
+        thread.kept.store(crate::cursor::PARKED, Relaxed);
+        thread.since.store(400, Relaxed);
+        thread.set_state(State::Paused);
+        resume(&thread);
+        assert_eq!((thread.state(), thread.since.load(Relaxed)), (State::Waiting, 400));
+    }
 
     /// A handler that comes between a look at the thread's time and the claim writes the move, or
     /// one that goes further: it must not be written again, and time does not go back.

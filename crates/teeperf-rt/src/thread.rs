@@ -342,6 +342,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "asks the kernel")]
     fn cpu_time_is_asked_for_less_often_the_older_a_thread_is() {
         let thread = Thread::default();
         let asks = |now, is_first| thread.cpu_ns(now, is_first).is_some();

@@ -82,7 +82,7 @@ fn that_cannot_be_kept_back() {
     let program = Build::default().program("signals.c", "signals-refused", &[]);
     for stack in [&[][..], &["stack"]] {
         let host = Host::new(Options { large: 0, small: 256, ..Options::default() });
-        let arguments = [&["3000", "refused"], stack].concat();
+        let arguments = [&["1500", "refused"], stack].concat();
         let [handled, worked] = numbers(host.run(&program, &arguments))[..] else { panic!() };
         let (recording, unsaid) = finish(host);
         let all = 4 * handled + 2 * worked + 2;
