@@ -71,6 +71,8 @@ fn run_out(thread: &Thread) {
     match process::on_full() {
         OnFull::Wait => {
             thread.since.store(clock::now(), Relaxed);
+            thread.progress.store(clock::progress(), Relaxed);
+            thread.progress_at.store(platform::monotonic_ns(), Relaxed);
             thread.set_state(State::Waiting);
         }
         OnFull::Drop => {
@@ -129,36 +131,23 @@ fn settle(thread: &Thread, reason: u32, losses: Losses) {
     }
 }
 
-/// A wait for a free chunk. It is given up when recording ends, or the recorder drained nothing for
-/// [`STALL_NS`].
-pub(crate) struct Wait {
-    progress: u32,
-    since: u64,
-}
-
-impl Wait {
-    pub(crate) fn new() -> Self {
-        Self { progress: clock::progress(), since: platform::monotonic_ns() }
+/// Sleeps until a chunk may be free, if `looks` has not found one. Nothing when there is no use in waiting: the
+/// recorder drained nothing for [`STALL_NS`].
+pub(crate) fn sleep_unless(thread: &Thread, looks: impl FnOnce() -> bool) -> Option<()> {
+    let wake = pool::wake_word()?;
+    // What was freed before it moved to this is seen below.
+    let before = wake.load(Acquire);
+    if looks() {
+        return Some(());
     }
-
-    /// Sleeps until a chunk may be free, if `looks` has not found one; nothing when there is no use in
-    /// waiting.
-    pub(crate) fn sleep_unless(&mut self, looks: impl FnOnce() -> bool) -> Option<()> {
-        let wake = pool::wake_word()?;
-        // What was freed before it moved to this is seen below.
-        let before = wake.load(Acquire);
-        if looks() {
-            return Some(());
-        }
-        let (progress, now) = (clock::progress(), platform::monotonic_ns());
-        if progress != self.progress {
-            *self = Self { progress, since: now };
-        } else if now.saturating_sub(self.since) >= STALL_NS {
-            return None;
-        }
-        platform::sleep_on(wake, before, SLICE_NS);
-        Some(())
+    let (progress, now) = (clock::progress(), platform::monotonic_ns());
+    if thread.progress.swap(progress, Relaxed) != progress {
+        thread.progress_at.store(now, Relaxed);
+    } else if now.saturating_sub(thread.progress_at.load(Relaxed)) >= STALL_NS {
+        return None;
     }
+    platform::sleep_on(wake, before, SLICE_NS);
+    Some(())
 }
 
 /// Makes a taken chunk the thread's own: header, clock, cursor. Then what has to stand at its start: time

@@ -30,20 +30,29 @@ struct Event {
 #[cfg_attr(feature = "object", unsafe(no_mangle))]
 pub unsafe extern "C" fn teeperf_rt_event(address: usize, kind: u32, block: &Block) {
     let event = Event { address: address as u64, is_return: kind & 1 != 0 };
-    if !is_ready(Some(block)) || !record(thread::current(), event) {
-        lose(thread::current(), event);
+    for _ in 0..2 {
+        let epoch = process::epoch();
+        let is_ready = is_ready(Some(block));
+        if is_ready && record(thread::current(), event) {
+            return;
+        }
+        if epoch == process::epoch() && process::life() != Life::Unborn {
+            let saw_pause = thread::current().saw_pause.load(Relaxed);
+            let is_meant = if is_ready { saw_pause } else { !process::is_recording() };
+            return lose(thread::current(), event, is_meant);
+        }
+        // A signal handler has forked, and this is the child: it begins anew.
     }
 }
 
 /// Counts an event that is not written. Where a signal handler went on with recording just before, and
 /// told of its own losses, this one is told as well, before the thread's next event.
-fn lose(thread: &Thread, event: Event) {
+fn lose(thread: &Thread, event: Event, is_meant: bool) {
     if process::lose_early() {
         return;
     }
-    thread.lose(event.is_return);
-    let is_ours = thread.epoch.load(Relaxed) == process::epoch();
-    if process::is_attached() && is_ours && !thread.is_busy() {
+    thread.lose(event.is_return, is_meant);
+    if process::is_attached() && is_ours(thread) && !thread.is_busy() {
         tell_losses(thread);
     }
 }
@@ -145,10 +154,11 @@ fn change_chunk(thread: &Thread) -> bool {
 /// Does what must not be left in the midst of it, nor begun again. Signals wait meanwhile; of those that
 /// cannot, the handlers' events are counted, and written behind it, if that can be.
 fn claimed(thread: &Thread, what: impl FnOnce()) {
-    let _mask = Mask::new();
-    thread.enter();
+    let mask = Mask::new();
+    thread.enter(&mask);
     what();
     thread.leave();
+    drop(mask);
     tell_losses(thread);
 }
 
@@ -163,14 +173,15 @@ fn is_running(thread: &Thread) -> bool {
 }
 
 fn has_chunk(thread: &Thread) -> bool {
-    if thread.epoch.load(Relaxed) != process::epoch() {
+    if !is_ours(thread) {
         claimed(thread, || {
-            if thread.epoch.load(Relaxed) != process::epoch() {
+            if !is_ours(thread) {
                 thread.reset(process::epoch());
             }
         });
     }
     let is_paused = process::is_paused();
+    thread.saw_pause.store(is_paused, Relaxed);
     match thread.state() {
         State::Running if !is_paused => {
             if module::is_pending() {
@@ -181,6 +192,7 @@ fn has_chunk(thread: &Thread) -> bool {
         State::Running => pause(thread),
         _ if is_paused => {}
         State::New => {
+            pool::map_announced();
             claimed(thread, || {
                 if thread.state() == State::New {
                     chunk::begin_thread(thread);
@@ -246,6 +258,7 @@ fn come_back(thread: &Thread, reason: u32) {
     if !chunk::is_look_due(thread) {
         return;
     }
+    pool::map_announced();
     claimed(thread, || {
         if matches!(thread.state(), State::Dropping | State::Stalled) {
             chunk::find(thread, None, reason);
@@ -254,20 +267,17 @@ fn come_back(thread: &Thread, reason: u32) {
 }
 
 /// Waits for a chunk, where the thread is to. It is not claimed meanwhile: signal handlers that come wait as
-/// well, and who finds a chunk first begins it for all.
+/// well, and who finds a chunk first begins it for all. One that interrupts many others has its events counted. A
+/// handler may also fork: then the child begins anew.
 fn wait(thread: &Thread) {
-    if thread.state() != State::Waiting {
+    let waits = || thread.state() == State::Waiting && process::is_attached() && is_ours(thread);
+    if !waits() {
         return;
     }
-    let mut sleep = chunk::Wait::new();
-    while thread.state() == State::Waiting && process::is_attached() {
-        let slept = sleep.sleep_unless(|| {
-            claimed(thread, || {
-                if thread.state() == State::Waiting {
-                    let waited = clock::now().saturating_sub(thread.since.load(Relaxed));
-                    chunk::find(thread, Some(waited), gap::NESTED);
-                }
-            });
+    let Some(outer) = thread.begin_wait() else { return look(thread) };
+    while waits() {
+        let slept = chunk::sleep_unless(thread, || {
+            look(thread);
             thread.state() != State::Waiting
         });
         if slept.is_none() {
@@ -280,6 +290,23 @@ fn wait(thread: &Thread) {
             process::stop_if_alone();
         }
     }
+    thread.end_wait(outer);
+}
+
+/// Takes a chunk, if one is free, for a thread that waits.
+fn look(thread: &Thread) {
+    pool::map_announced();
+    claimed(thread, || {
+        if thread.state() == State::Waiting && is_ours(thread) {
+            let waited = clock::now().saturating_sub(thread.since.load(Relaxed));
+            chunk::find(thread, Some(waited), gap::NESTED);
+        }
+    });
+}
+
+/// Whether the thread's block is of this process, not of the one that it was forked from.
+fn is_ours(thread: &Thread) -> bool {
+    thread.epoch.load(Relaxed) == process::epoch()
 }
 
 /// Brings the chunk's time up to now, where there is room.

@@ -83,20 +83,15 @@ pub(crate) fn forget() {
     REFUSED.store(0, Relaxed);
 }
 
-/// A free chunk, if there is one: of this size, from a further segment if need be. A small one where
+/// A free chunk, if there is one: of this size. A small one where
 /// there is none of the large ones at all; a large one in place of a small one at any time. A
 /// thread that waits for a large chunk is not given a small one, which would only have it wait
 /// again soon. `start` says where the search begins, so that threads do not all reach for the
 /// same chunk.
 pub(crate) fn take(large: bool, start: usize) -> Option<Taken> {
     let size = if large { segment::LARGE_CHUNK } else { segment::SMALL_CHUNK };
-    loop {
-        if let Some(taken) = search(size, start) {
-            return Some(taken);
-        }
-        if !map_next() {
-            break;
-        }
+    if let Some(taken) = search(size, start) {
+        return Some(taken);
     }
     let other = if large { segment::SMALL_CHUNK } else { segment::LARGE_CHUNK };
     if large && segments().any(|(_, segment)| segment.chunk_size.load(Relaxed) == size) {
@@ -162,7 +157,7 @@ fn map_next() -> bool {
         return false;
     }
     // A handler that jumped out of it would leave it undone for ever.
-    let _mask = Mask::new();
+    let _mask = Mask::patient();
     if MAPPING.swap(true, Acquire) {
         return false;
     }

@@ -129,7 +129,7 @@ pub(crate) fn set_paused(paused: bool) {
 pub(crate) fn is_on() -> bool {
     if life() == Life::Unborn {
         // A handler that jumped out of it would leave it undone for ever.
-        let _mask = Mask::new();
+        let _mask = Mask::patient();
         let (from, to) = (Life::Unborn as u32, Life::Starting as u32);
         if WIPED.life.compare_exchange(from, to, Acquire, Acquire).is_ok() {
             let is_on = attach().is_some();

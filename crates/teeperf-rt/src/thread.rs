@@ -7,14 +7,16 @@
 use crate::arch;
 use crate::clock;
 use crate::cursor::{Cursor, PARKED};
-use crate::platform;
+use crate::platform::{self, Mask};
 use crate::pool;
 use crate::process;
 use core::sync::atomic::Ordering::SeqCst;
 use core::sync::atomic::{
-    AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed, compiler_fence,
+    AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
+    compiler_fence,
 };
 use teeperf_wire::hook;
+use teeperf_wire::shared::ClockKind;
 
 /// See the module.
 #[repr(C, align(64))]
@@ -30,8 +32,19 @@ pub(crate) struct Thread {
     pub(crate) rseq: AtomicI64,
     /// Time up to which the chunk's words reach.
     pub(crate) time: AtomicU64,
-    /// Stack pointer of the slow path under way that must not be entered again, 0: none.
+    /// Stack pointer of the slow path under way that must not be entered again, 0: none. And signals
+    /// that were kept back before it, [`UNMASKED`] where they are not in it either.
     busy: AtomicUsize,
+    masked: AtomicU64,
+    /// Stack pointer of the innermost wait for a chunk under way, 0: none, and how many there are.
+    waiter: AtomicUsize,
+    waiters: AtomicU32,
+    /// What the recorder had drained when it was last seen to have drained something, and when that was, in
+    /// nanoseconds.
+    pub(crate) progress: AtomicU32,
+    pub(crate) progress_at: AtomicU64,
+    /// Whether recording was paused at the last look.
+    pub(crate) saw_pause: AtomicBool,
     /// [`State`] as a number.
     state: AtomicU32,
     /// [`crate::process::epoch`] that the rest of the block belongs to.
@@ -116,9 +129,20 @@ pub(crate) enum State {
     Waiting = 5,
 }
 
-/// Longest time between two looks at a thread's CPU time, in units of the clock: a millisecond of the tick, less
-/// of a counter.
-const MOST_CPU_PAUSE: u64 = 1 << 20;
+/// Longest time between two looks at a thread's CPU time: a millisecond of the tick, which counts
+/// microseconds, or less of a counter, which takes so many steps in some tenths of a millisecond.
+fn most_cpu_pause() -> u64 {
+    match clock::kind() {
+        ClockKind::Tick => 1000,
+        ClockKind::Cycle => 1 << 20,
+    }
+}
+
+/// In [`Thread::masked`]: signals are not kept back. No set has SIGKILL in it.
+const UNMASKED: u64 = u64::MAX;
+
+/// Most waits for a chunk at once of one thread.
+const MOST_WAITERS: u32 = 4;
 
 /// In [`Thread::marked`]: several marks were made.
 const MANY: u32 = u32::MAX;
@@ -187,7 +211,7 @@ impl Thread {
             return None;
         }
         let age = now.saturating_sub(self.began.load(Relaxed));
-        self.cpu_due.store(now.saturating_add((age / 16).min(MOST_CPU_PAUSE)), Relaxed);
+        self.cpu_due.store(now.saturating_add((age / 16).min(most_cpu_pause())), Relaxed);
         platform::thread_cpu_ns()
     }
 
@@ -201,7 +225,8 @@ impl Thread {
     /// handlers in between are counted, not written. Never inlined, so that its frame lies below
     /// that of whoever asked [`Thread::is_busy`] first.
     #[inline(never)]
-    pub(crate) fn enter(&self) {
+    pub(crate) fn enter(&self, mask: &Mask) {
+        self.masked.store(mask.before().unwrap_or(UNMASKED), Relaxed);
         if !self.has_losses() {
             self.marked.store(0, Relaxed);
         }
@@ -233,7 +258,35 @@ impl Thread {
             return true;
         }
         self.leave();
+        self.end_abandoned_mask();
         false
+    }
+
+    #[cold]
+    fn end_abandoned_mask(&self) {
+        let before = self.masked.load(Relaxed);
+        if before != UNMASKED {
+            Mask::end_abandoned(before);
+        }
+    }
+
+    /// Begins a wait for a chunk, where there are not too many under way already, each in a signal
+    /// handler that interrupts the one before. Those that a jump has left lie below the caller on the stack. What
+    /// it gives is for [`Thread::end_wait`].
+    pub(crate) fn begin_wait(&self) -> Option<(usize, u32)> {
+        let here = arch::stack_pointer();
+        let before = (self.waiter.load(Relaxed), self.waiters.load(Relaxed));
+        let waiters = if before.0 == 0 || here >= before.0 { 0 } else { before.1 };
+        (waiters < MOST_WAITERS).then(|| {
+            self.waiter.store(here, Relaxed);
+            self.waiters.store(waiters + 1, Relaxed);
+            before
+        })
+    }
+
+    pub(crate) fn end_wait(&self, (waiter, waiters): (usize, u32)) {
+        self.waiter.store(waiter, Relaxed);
+        self.waiters.store(waiters, Relaxed);
     }
 
     /// A mark that is not written. One is remembered.
@@ -246,19 +299,19 @@ impl Thread {
     }
 
     /// A jump that is not written. One to a mark that is written is told before the thread's next event, which
-    /// comes the long way, and before the next gap, which counts frames from there on. Where it may go to
-    /// one of several marks that are not, frames stay as they are.
+    /// comes the long way, and before the next gap, which counts frames from there on. Where several marks
+    /// are not written, it may go to one of them, and frames stay as they are.
     pub(crate) fn jump_unwritten(&self, name: u32) {
         let (popped, pushed) = match self.marked.load(Relaxed) {
-            0 => {
+            MANY => return,
+            marked if marked == name + 1 => {
+                (self.marked_popped.load(Relaxed), self.marked_pushed.load(Relaxed))
+            }
+            _ => {
                 self.jumped.store(name + 1, Relaxed);
                 self.last.store(clock::watched().load(Relaxed).wrapping_sub(1), Relaxed);
                 (0, 0)
             }
-            marked if marked == name + 1 => {
-                (self.marked_popped.load(Relaxed), self.marked_pushed.load(Relaxed))
-            }
-            _ => return,
         };
         self.popped.store(popped, Relaxed);
         self.pushed.store(pushed, Relaxed);
@@ -276,7 +329,7 @@ impl Thread {
 
     /// Counts an event that is not written. A signal handler may come in between and take what was counted;
     /// what it did to the stack then stands in its gap.
-    pub(crate) fn lose(&self, is_return: bool) {
+    pub(crate) fn lose(&self, is_return: bool, is_meant: bool) {
         self.cursor.settle();
         let one_less = |pushed: u32| pushed.checked_sub(1);
         if !is_return {
@@ -284,7 +337,7 @@ impl Thread {
         } else if self.pushed.fetch_update(Relaxed, Relaxed, one_less).is_err() {
             self.popped.fetch_add(1, Relaxed);
         }
-        if process::is_recording() {
+        if !is_meant {
             self.lost.fetch_add(1, Relaxed);
             // The thread may end before it has a chunk to say it in.
             pool::count_losses(self.serial.load(Relaxed), 1);
@@ -351,10 +404,11 @@ mod tests {
         assert!(asks(1160, false));
         assert!(!asks(1169, false));
         assert!(asks(1170, false));
-        let old = 1000 + 64 * MOST_CPU_PAUSE;
+        // Microseconds.
+        let old = 60_000_000;
         assert!(asks(old, false));
-        assert!(!asks(old + MOST_CPU_PAUSE - 1, false));
-        assert!(asks(old + MOST_CPU_PAUSE, false));
+        assert!(!asks(old + 999, false));
+        assert!(asks(old + 1000, false));
     }
 
     /// A pause may end between an event that is left out and the look at why it was.

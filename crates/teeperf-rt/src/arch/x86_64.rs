@@ -227,6 +227,7 @@ pub(crate) mod number {
     pub(crate) const FSTAT: usize = 5;
     pub(crate) const MMAP: usize = 9;
     pub(crate) const MUNMAP: usize = 11;
+    pub(crate) const RT_SIGACTION: usize = 13;
     pub(crate) const RT_SIGPROCMASK: usize = 14;
     pub(crate) const SCHED_YIELD: usize = 24;
     pub(crate) const MREMAP: usize = 25;

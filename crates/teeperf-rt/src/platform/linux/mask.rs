@@ -3,15 +3,23 @@
 use crate::arch::{number, syscall};
 
 const SIG_BLOCK: usize = 0;
+const SIG_UNBLOCK: usize = 1;
 const SIG_SETMASK: usize = 2;
+const SIG_DFL: usize = 0;
+const SIGHUP: u32 = 1;
+const SIGINT: u32 = 2;
+const SIGQUIT: u32 = 3;
 const SIGILL: u32 = 4;
 const SIGTRAP: u32 = 5;
 const SIGBUS: u32 = 7;
 const SIGFPE: u32 = 8;
 const SIGSEGV: u32 = 11;
+const SIGTERM: u32 = 15;
 const SIGSYS: u32 = 31;
 /// What a thread's own instructions bring about cannot wait: the kernel ends a process in place of that.
-const SYNCHRONOUS: [u32; 6] = [SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGSYS];
+const SYNCHRONOUS: u64 = set_of(&[SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGSYS]);
+/// What users end a program with.
+const ENDING: [u32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
 /// While it lives, no handler of an asynchronous signal interrupts this thread, and none jumps out of what
 /// it does. Signals that come meanwhile come when it goes. Where the kernel refuses, they come at once.
@@ -21,13 +29,39 @@ pub(crate) struct Mask {
 }
 
 impl Mask {
+    /// For what takes some microseconds.
     pub(crate) fn new() -> Self {
-        let all_others = !SYNCHRONOUS.iter().fold(0, |set, signal| set | 1u64 << (signal - 1));
+        Self::of(!SYNCHRONOUS)
+    }
+
+    /// For what may take seconds: where a signal ends the program, it may do so now.
+    pub(crate) fn patient() -> Self {
+        let ends_at_once = ENDING.iter().filter(|&&signal| has_no_handler(signal));
+        Self::of(ends_at_once.fold(!SYNCHRONOUS, |set, &signal| set & !set_of(&[signal])))
+    }
+
+    fn of(signals: u64) -> Self {
         let mut before = 0;
-        let is_set = change(SIG_BLOCK, all_others, Some(&mut before));
+        let is_set = change(SIG_BLOCK, signals, Some(&mut before));
         Self { before: is_set.then_some(before) }
     }
+
+    /// The set as it was before it.
+    pub(crate) fn before(&self) -> Option<u64> {
+        self.before
+    }
+
+    /// Ends one that was left by a jump out of a handler, unless the jump has done so.
+    pub(crate) fn end_abandoned(before: u64) {
+        let mut now = 0;
+        if change(SIG_BLOCK, 0, Some(&mut now)) && now | SYNCHRONOUS | KILLING == u64::MAX {
+            change(SIG_UNBLOCK, !SYNCHRONOUS & !before, None);
+        }
+    }
 }
+
+/// SIGKILL and SIGSTOP, which are never kept back.
+const KILLING: u64 = set_of(&[9, 19]);
 
 impl Drop for Mask {
     fn drop(&mut self) {
@@ -37,10 +71,28 @@ impl Drop for Mask {
     }
 }
 
-/// A set has one bit for each signal, 64 on all processors but MIPS.
+/// One bit for each signal, 64 on all processors but MIPS.
+const fn set_of(signals: &[u32]) -> u64 {
+    let (mut set, mut at) = (0, 0);
+    while at < signals.len() {
+        set |= 1 << (signals[at] - 1);
+        at += 1;
+    }
+    set
+}
+
 fn change(how: usize, set: u64, before: Option<&mut u64>) -> bool {
     let old = before.map_or(0, |before| core::ptr::from_mut(before) as usize);
     let arguments = [how, &raw const set as usize, old, size_of::<u64>(), 0, 0];
     // SAFETY: the kernel reads one set and writes another, where there is a place for it.
     unsafe { syscall(number::RT_SIGPROCMASK, arguments) == 0 }
+}
+
+fn has_no_handler(signal: u32) -> bool {
+    // The kernel's `struct sigaction`: handler, flags, restorer, set.
+    let mut action = [usize::MAX; 4];
+    let place = &raw mut action as usize;
+    let arguments = [signal as usize, 0, place, size_of::<u64>(), 0, 0];
+    // SAFETY: the kernel writes four words there.
+    unsafe { syscall(number::RT_SIGACTION, arguments) == 0 && action[0] == SIG_DFL }
 }
