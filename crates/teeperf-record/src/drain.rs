@@ -255,7 +255,12 @@ impl Drain {
         if let Some(reason) = reason {
             self.stop.get_or_insert(reason);
         }
-        self.stop.is_some() || self.ending.is_some() && self.is_alone()
+        if self.stop.is_some() || self.ending.is_none() {
+            return self.stop.is_some();
+        }
+        let is_alone = self.is_alone();
+        self.sink.stats.rounds_behind.add(u64::from(!is_alone));
+        is_alone
     }
 
     /// Whether no process is attached, nor about to.

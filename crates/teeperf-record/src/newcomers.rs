@@ -15,6 +15,8 @@ const PAUSE: Duration = Duration::from_millis(5);
 pub(crate) struct Newcomers {
     /// As it stands in an environment.
     variable: Vec<u8>,
+    /// See [`begun`], when this was made.
+    begun: Option<u64>,
     looked: Option<Instant>,
     are_there: bool,
 }
@@ -23,7 +25,7 @@ impl Newcomers {
     /// Those that find the recorder by this name.
     pub(crate) fn of(socket: &str) -> Self {
         let variable = format!("{SOCKET_VARIABLE}={socket}").into_bytes();
-        Self { variable, looked: None, are_there: false }
+        Self { variable, begun: begun(), looked: None, are_there: false }
     }
 
     /// Whether there was one when it was last looked.
@@ -36,13 +38,21 @@ impl Newcomers {
     }
 
     fn look(&self) -> io::Result<bool> {
-        let before_us = numbers_before_us()?;
+        let before_us = self.numbers_before_us().unwrap_or(0);
         Ok(fs::read_dir("/proc")?.flatten().any(|entry| self.finds_us(&entry, before_us)))
     }
 
+    /// All processes with numbers up to this one began before this process: numbers are given out in a row, as
+    /// long as they cannot have begun anew.
+    fn numbers_before_us(&self) -> Option<u64> {
+        let (own, largest) = own_and_largest()?;
+        let since = begun()?.checked_sub(self.begun?)?;
+        are_in_a_row(own, since, largest).then_some(own)
+    }
+
     /// Of processes that ended meanwhile, or are another user's, nothing can be read.
-    fn finds_us(&self, process: &DirEntry, before_us: u32) -> bool {
-        let number = process.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
+    fn finds_us(&self, process: &DirEntry, before_us: u64) -> bool {
+        let number = process.file_name().to_str().and_then(|name| name.parse::<u64>().ok());
         number.is_some_and(|number| number > before_us)
             && fs::read(process.path().join("environ")).is_ok_and(|environment| {
                 environment.split(|&byte| byte == 0).any(|entry| entry == self.variable)
@@ -50,13 +60,22 @@ impl Newcomers {
     }
 }
 
-/// All processes with numbers up to this one began before this process. Numbers are given out in a row, until
-/// they begin anew; the last one given stands in proc_loadavg(5).
-fn numbers_before_us() -> io::Result<u32> {
-    let own = fs::read_link("/proc/self")?.to_str().and_then(|own| own.parse().ok());
-    let load = fs::read_to_string("/proc/loadavg")?;
-    let last = load.split_whitespace().next_back().and_then(|last| last.parse().ok());
-    Ok(own.filter(|&own: &u32| last.is_some_and(|last: u32| last >= own)).unwrap_or(0))
+/// Whether none of the numbers given out to so many processes behind this one began anew.
+fn are_in_a_row(own: u64, since: u64, largest: u64) -> bool {
+    own.saturating_add(since) < largest
+}
+
+/// So many processes have begun in all, as proc_stat(5) has it.
+fn begun() -> Option<u64> {
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    stat.lines().find_map(|line| line.strip_prefix("processes "))?.parse().ok()
+}
+
+/// Number of this process as `/proc` has it, and the largest there is.
+fn own_and_largest() -> Option<(u64, u64)> {
+    let own = fs::read_link("/proc/self").ok()?.to_str()?.parse().ok()?;
+    let largest = fs::read_to_string("/proc/sys/kernel/pid_max").ok()?.trim().parse().ok()?;
+    Some((own, largest))
 }
 
 #[cfg(test)]
@@ -66,11 +85,20 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
+    fn older_processes_are_known_by_their_numbers_until_these_begin_anew() {
+        let own = u64::from(std::process::id());
+        let before_us = Newcomers::of("nobody").numbers_before_us();
+        assert!(before_us.is_none_or(|before| before == own));
+        assert!(are_in_a_row(300, 32_000, 32_768));
+        assert!(!are_in_a_row(300, 32_468, 32_768));
+        assert!(!are_in_a_row(300, u64::MAX, 32_768));
+    }
+
+    #[test]
     fn a_program_with_the_name_in_its_environment_is_seen_until_it_ends() {
         let name = format!("newcomers-{}", std::process::id());
         assert!(!Newcomers::of(&name).are_there());
         let mut command = Command::new("cat");
-        assert!(numbers_before_us().unwrap() <= std::process::id());
         command.env(SOCKET_VARIABLE, &name).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (mut to, mut from) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());

@@ -193,7 +193,6 @@ impl Recorder {
         tell(&events, Event::CommandStarted { pid: child.id() });
         let watch = Watch { signals: signals.as_ref(), events: &events };
         let status = watch.command(&mut child)?;
-        options.stats.has_ended.set(1);
         tell(&events, Event::CommandEnded(ending(status)));
         watch.recording(&ended)?;
         let summary = drain.join().map_err(|_| io::Error::other("the drain failed"))?;

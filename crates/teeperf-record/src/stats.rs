@@ -13,7 +13,7 @@ pub struct Stats {
     pub(crate) processes: Counter,
     pub(crate) lost: Counter,
     pub(crate) waits: Counter,
-    pub(crate) has_ended: Counter,
+    pub(crate) rounds_behind: Counter,
 }
 
 /// The counters at one moment.
@@ -35,8 +35,8 @@ pub struct Snapshot {
     pub lost: u64,
     /// Times that a thread waited for a free chunk.
     pub waits: u64,
-    /// Whether the command has ended. What it started is recorded on.
-    pub has_ended: bool,
+    /// How often the drain looked at processes that go on, or are about to attach, behind the command's end.
+    pub rounds_behind: u64,
 }
 
 impl Stats {
@@ -51,7 +51,7 @@ impl Stats {
             processes: self.processes.get(),
             lost: self.lost.get(),
             waits: self.waits.get(),
-            has_ended: self.has_ended.get() != 0,
+            rounds_behind: self.rounds_behind.get(),
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::block::Block;
 use crate::event;
 use crate::module;
 use crate::process;
-use crate::thread;
+use crate::thread::{self, Thread};
 use crate::writer;
 use core::sync::atomic::Ordering::Relaxed;
 use teeperf_wire::word::{self, code};
@@ -17,7 +17,12 @@ use teeperf_wire::word::{self, code};
 #[cfg_attr(feature = "object", unsafe(no_mangle))]
 pub extern "C" fn teeperf_rt_leap(what: u32, place: usize, _: usize, block: &Block) {
     match what {
-        code::MARK | code::JUMP if event::is_claimed() => leap_unwritten(what, name_of(place)),
+        code::MARK | code::JUMP if event::is_claimed() => {
+            let thread = thread::current();
+            if leap_unwritten(thread, what, name_of(place)) {
+                thread.abandon();
+            }
+        }
         code::MARK | code::JUMP => plain(block, what, place),
         code::VFORK_BEGIN => {
             plain(block, what, place);
@@ -104,16 +109,16 @@ fn plain(block: &Block, what: u32, place: usize) {
     if !event::put(Some(block), |thread| writer::escape(thread, what, name, &[]))
         && process::is_attached()
     {
-        leap_unwritten(what, name);
+        leap_unwritten(thread::current(), what, name);
     }
 }
 
-fn leap_unwritten(what: u32, name: u32) {
-    match what {
-        code::MARK => thread::current().mark_unwritten(name),
-        code::JUMP => thread::current().jump_unwritten(name),
-        _ => {}
+/// Says whether it is a jump to a mark that is written.
+fn leap_unwritten(thread: &Thread, what: u32, name: u32) -> bool {
+    if what == code::MARK {
+        thread.mark_unwritten(name);
     }
+    what == code::JUMP && thread.jump_unwritten(name)
 }
 
 /// 24 bits that stand for an address.

@@ -257,13 +257,14 @@ impl Thread {
         if arch::stack_pointer() <= owner || platform::on_signal_stack() {
             return true;
         }
-        self.leave();
-        self.end_abandoned_mask();
+        self.abandon();
         false
     }
 
+    /// Ends a claimed stretch that was left by a jump out of a signal handler.
     #[cold]
-    fn end_abandoned_mask(&self) {
+    pub(crate) fn abandon(&self) {
+        self.leave();
         let before = self.masked.load(Relaxed);
         if before != UNMASKED {
             Mask::end_abandoned(before);
@@ -300,13 +301,14 @@ impl Thread {
 
     /// A jump that is not written. One to a mark that is written is told before the thread's next event, which
     /// comes the long way, and before the next gap, which counts frames from there on. Where several marks
-    /// are not written, it may go to one of them, and frames stay as they are.
-    pub(crate) fn jump_unwritten(&self, name: u32) {
-        let (popped, pushed) = match self.marked.load(Relaxed) {
-            MANY => return,
-            marked if marked == name + 1 => {
-                (self.marked_popped.load(Relaxed), self.marked_pushed.load(Relaxed))
-            }
+    /// are not written, it may go to one of them, and frames stay as they are. Says whether it goes to a written
+    /// one.
+    pub(crate) fn jump_unwritten(&self, name: u32) -> bool {
+        let marked = self.marked.load(Relaxed);
+        let is_out = marked != MANY && marked != name + 1;
+        let (popped, pushed) = match marked {
+            MANY => return false,
+            _ if !is_out => (self.marked_popped.load(Relaxed), self.marked_pushed.load(Relaxed)),
             _ => {
                 self.jumped.store(name + 1, Relaxed);
                 self.last.store(clock::watched().load(Relaxed).wrapping_sub(1), Relaxed);
@@ -315,6 +317,7 @@ impl Thread {
         };
         self.popped.store(popped, Relaxed);
         self.pushed.store(pushed, Relaxed);
+        is_out
     }
 
     /// The jump that is still to be told.

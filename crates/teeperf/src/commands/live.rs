@@ -42,10 +42,10 @@ impl Live {
             while ended.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
                 let now = stats.snapshot();
                 let since = began.elapsed();
-                if now.has_ended {
-                    beats_behind += 1;
-                }
-                if beats_behind == BEATS_BEHIND {
+                // A recorder that waits for its output makes no rounds.
+                let goes_on = now.rounds_behind > before.rounds_behind;
+                beats_behind += u32::from(goes_on);
+                if goes_on && beats_behind == BEATS_BEHIND {
                     place.iter_mut().for_each(Place::clear);
                     write(GOES_ON);
                 }
