@@ -192,7 +192,6 @@ fn has_chunk(thread: &Thread) -> bool {
         State::Running => pause(thread),
         _ if is_paused => {}
         State::New => {
-            pool::map_announced();
             claimed(thread, || {
                 if thread.state() == State::New {
                     chunk::begin_thread(thread);
