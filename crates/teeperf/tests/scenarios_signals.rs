@@ -110,6 +110,18 @@ fn the_program_ends_while_threads_call() {
     }
 }
 
+/// Guards: a process that waits for the recorder can be ended.
+#[test]
+fn told_to_end_in_the_first_hook() {
+    let shop = Workshop::new();
+    let program = shop.build("first_hook.c", Compiler::Gcc, &["-O1"]);
+    let recorded = shop.record(&[], &program, &[], 0);
+    let took = recorded.outcome.stdout.lines().map(|line| line.parse::<u64>().unwrap());
+    let took: Vec<_> = took.collect();
+    // The recorder is waited for for two seconds.
+    assert!(took.len() == 2 && took.iter().all(|&ms| ms < 1000), "{took:?}");
+}
+
 /// A thread may have been stopped between the hook and the counter, or while it wrote a word.
 fn about_as_many(report: &Report, progress: &Progress, threads: u64) {
     let (seen, calls) = (report.calls["leaf"], progress.calls());

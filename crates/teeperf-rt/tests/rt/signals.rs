@@ -203,6 +203,25 @@ fn that_jump_out_of_attaching() {
     }
 }
 
+#[test]
+fn that_interrupt_each_other_while_their_thread_waits() {
+    let program = Build::default().program("nested.c", "nested", &[]);
+    let options = Options { large: 0, small: 4, grows: false, drains: false, ..Options::default() };
+    let host = Host::new(options);
+    let [deepest] = numbers(host.run(&program, &[]))[..] else { panic!() };
+    let (recording, _) = finish(host);
+    assert!((2..=6).contains(&deepest), "{deepest} handlers at once");
+    // The wait has ended, or nothing would be lost.
+    assert!(recording.events() > 1000);
+}
+
+#[test]
+fn that_jump_out_where_the_stack_ends() {
+    let program = Build::default().program("overflows.c", "overflows", &["-lpthread"]);
+    let host = Host::new(Options { large: 0, small: 256, ..Options::default() });
+    assert_eq!(numbers(host.run(&program, &["3000"])), [0], "signals are kept back for good");
+}
+
 /// What `steps.c` did: every place of a hook, and of the long way round, is interrupted, not by chance.
 struct Steps {
     handled: u64,
