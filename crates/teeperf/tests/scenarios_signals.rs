@@ -110,6 +110,21 @@ fn the_program_ends_while_threads_call() {
     }
 }
 
+/// Guards: a child that a handler forks begins anew, also where the handler interrupts a wait for room.
+#[test]
+fn forks_in_handlers_that_interrupt_a_wait() {
+    let shop = Workshop::new();
+    let program = shop.build("forks_in_handlers.c", Compiler::Gcc, &["-O1"]);
+    let recorded = shop.record(&[], &program, &[], 0);
+    let children: u64 = recorded.outcome.stdout.trim().parse().unwrap();
+    let report = &recorded.report;
+    assert!(children > 5, "{children} children");
+    assert_eq!(report.calls["in_handler"], children);
+    // One thread each: nobody goes on where the parent was.
+    assert_eq!((report.processes() as u64, report.threads()), (1 + children, 1 + children));
+    assert!(report.calls["work"] > 1000 * children);
+}
+
 /// Guards: a process that waits for the recorder can be ended.
 #[test]
 fn told_to_end_in_the_first_hook() {

@@ -73,6 +73,30 @@ fn the_recorder_pauses_and_resumes() {
     }
 }
 
+/// What is left out because of a pause, from its first event to its last, is no loss.
+#[test]
+fn the_recorder_pauses_again_and_again() {
+    let program = Build::default().program("loops.c", "paused-again", &[]);
+    let host = Host::new(Options::default());
+    let mut child = host.command(&program).arg("0").stdout(Stdio::null()).spawn().unwrap();
+    while host.attached() == 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    for _ in 0..100 {
+        for bits in [control::PAUSED, 0] {
+            host.control(bits);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+    kill(&mut child);
+    let unsaid = host.unsaid();
+    let gaps = Recording::new(&host.finish()).gaps();
+    let (paused, others): (Vec<_>, Vec<_>) =
+        gaps.into_iter().partition(|found| found.reason == gap::PAUSED);
+    assert!(!paused.is_empty());
+    assert_eq!(others.iter().map(|found| found.lost).sum::<u64>() + unsaid, 0);
+}
+
 #[test]
 fn the_recorder_stops_and_the_program_goes_on() {
     for clock in CLOCKS {
