@@ -182,6 +182,7 @@ fn begin(thread: &Thread, taken: Taken, waited: Option<u64>, reason: u32) {
         Relaxed,
     );
     thread.set_state(State::Running);
+    thread.end_all_waits();
     let words = (taken.size - chunk::WORDS) / 4 - TAIL;
     thread.cursor.set(Cursor::at(taken.start as u64 + chunk::WORDS as u64, words as u64));
 

@@ -285,6 +285,11 @@ impl Thread {
         })
     }
 
+    /// There is a chunk: whoever still counts as waiting ends that by itself, or was left by a jump.
+    pub(crate) fn end_all_waits(&self) {
+        self.end_wait((0, 0));
+    }
+
     pub(crate) fn end_wait(&self, (waiter, waiters): (usize, u32)) {
         self.waiter.store(waiter, Relaxed);
         self.waiters.store(waiters, Relaxed);
@@ -412,6 +417,25 @@ mod tests {
         assert!(asks(old, false));
         assert!(!asks(old + 999, false));
         assert!(asks(old + 1000, false));
+    }
+
+    /// Waits, each deeper on the stack, that a jump leaves behind; the next one comes deeper still.
+    #[test]
+    #[cfg_attr(miri, ignore = "looks at the stack pointer")]
+    fn waits_that_were_left_count_no_longer_when_there_is_a_chunk() {
+        #[inline(never)]
+        fn waits(thread: &Thread, from: u32, to: u32) -> u32 {
+            let room = core::hint::black_box([from; 64]);
+            let begins = from == 0 && thread.begin_wait().is_some();
+            let deeper = if to > 0 { waits(thread, from.saturating_sub(1), to - 1) } else { 0 };
+            u32::from(begins) + deeper + room[0] - from
+        }
+        let thread = Thread::default();
+        assert_eq!(waits(&thread, 0, 9), MOST_WAITERS);
+        assert_eq!(waits(&thread, 9, 9), 0);
+        thread.end_all_waits();
+        assert_eq!(waits(&thread, 9, 9), 1);
+        assert_eq!(waits(&thread, 0, 0), 1, "above those that were left");
     }
 
     /// A pause may end between an event that is left out and the look at why it was.
