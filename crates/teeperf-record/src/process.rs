@@ -196,8 +196,12 @@ impl Process {
         self.pool.begin();
         for (segment, chunks) in self.segments.iter().enumerate() {
             for (index, state) in chunks.segment.states().enumerate() {
+                if chunks.tracks[index].retired {
+                    self.pool.count_retired(chunks.segment.class());
+                    continue;
+                }
                 self.pool.count(chunks.segment.class(), state);
-                if state == state::FULL && !chunks.tracks[index].retired {
+                if state == state::FULL {
                     let ChunkHeader { serial, sequence, .. } = chunks.segment.header(index);
                     self.order.handed(serial, sequence);
                     self.found.push((serial, sequence, Place { segment, index }));

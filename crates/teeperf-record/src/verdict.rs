@@ -4,7 +4,7 @@
 //! A thread may be interrupted between reserving the room for a word and writing it, by a
 //! signal handler that logs until the chunk is full and hands it over. The interrupted
 //! write comes when the handler returns. Until then the chunk must not be given to another
-//! thread, whose words it would overwrite.
+//! thread, whose words it would overwrite. A handler that leaves by a jump never returns.
 
 use std::time::Duration;
 
@@ -12,6 +12,8 @@ use std::time::Duration;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 /// The chunk is given up only after its thread has handed over so many more.
 const FURTHER: u32 = 2;
+/// After so many more it is given up at once: what waits for it is kept, and that has an end.
+const FAR_BEHIND: u32 = 128;
 
 /// What is known of a chunk that was handed over.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +44,7 @@ impl Facts {
     pub(crate) fn verdict(&self) -> Verdict {
         if self.dead || !self.holes {
             Verdict::Take
-        } else if self.further >= FURTHER && self.waited >= PATIENCE {
+        } else if self.further >= FURTHER && self.waited >= PATIENCE || self.further >= FAR_BEHIND {
             Verdict::Retire
         } else {
             Verdict::Leave
@@ -70,5 +72,7 @@ mod tests {
             assert_eq!(verdict(true, further, seconds, false), Verdict::Leave);
         }
         assert_eq!(verdict(true, 2, 1, false), Verdict::Retire);
+        assert_eq!(verdict(true, FAR_BEHIND - 1, 0, false), Verdict::Leave);
+        assert_eq!(verdict(true, FAR_BEHIND, 0, false), Verdict::Retire);
     }
 }

@@ -110,6 +110,25 @@ fn the_program_ends_while_threads_call() {
     }
 }
 
+/// Guards: chunks with words that nobody will write are given up before those behind them are out of order,
+/// and made up for.
+#[test]
+fn handlers_that_jump_out_of_hooks_again_and_again() {
+    let shop = Workshop::new();
+    let program = shop.build("jumps_out.c", Compiler::Gcc, &["-O2"]);
+    let recorded = shop.record(&[], &program, &[], 0);
+    let numbers = recorded.outcome.stdout.split_whitespace().map(|n| n.parse::<u64>().unwrap());
+    let [jumps, worked] = numbers.collect::<Vec<_>>()[..] else { panic!() };
+    let report = &recorded.report;
+    let (seen, lost) = (report.calls["work"], report.health("lost"));
+    assert!(jumps > 500, "{jumps} jumps");
+    // Each cuts short one event at the most, or one call.
+    assert!(lost <= 2 * jumps && worked.abs_diff(seen) <= 2 * jumps, "{lost}, {seen} of {worked}");
+    assert_eq!(report.warnings, Vec::<String>::new());
+    let at_its_place = report.calls_directly_below("main", "work");
+    assert!(1000 * (seen - at_its_place) <= seen, "{at_its_place} of {seen} are where they belong");
+}
+
 /// Guards: a child that a handler forks begins anew, also where the handler interrupts a wait for room.
 #[test]
 fn forks_in_handlers_that_interrupt_a_wait() {

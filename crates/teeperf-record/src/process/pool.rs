@@ -20,6 +20,8 @@ struct Census {
 pub(crate) struct Pool {
     small: Census,
     large: Census,
+    /// Bytes of chunks that are out of use for good.
+    retired: usize,
     wanted: u32,
     wanted_at: Option<Instant>,
     swept_at: Option<Instant>,
@@ -36,6 +38,8 @@ const HUNGER: Duration = Duration::from_secs(2);
 /// Bytes of large chunks up to which being behind is enough: what a thread fills in ten
 /// milliseconds, some time slices of the system's scheduler.
 const SPARE: usize = 16 << 20;
+/// So many bytes of chunks that are out of use are made up for.
+const MAX_RETIRED: usize = 256 << 20;
 /// Most bytes of chunks of one process.
 const MAX_BYTES: usize = 2 << 30;
 
@@ -44,6 +48,15 @@ impl Pool {
     pub(crate) fn begin(&mut self) {
         self.small = Census::default();
         self.large = Census::default();
+        self.retired = 0;
+    }
+
+    /// A chunk that is out of use as long as the process lives.
+    pub(crate) fn count_retired(&mut self, class: Class) {
+        self.retired += match class {
+            Class::Small => segment::SMALL_CHUNK,
+            Class::Large => segment::LARGE_CHUNK,
+        };
     }
 
     /// A chunk, and its state.
@@ -93,9 +106,11 @@ impl Pool {
 
     /// Which class needs a further segment, if the process may have one more than it has.
     pub(crate) fn wants_segment(&self, segments: usize, now: Instant) -> Option<Class> {
-        let bytes = self.small.all * segment::SMALL_CHUNK + self.large.all * segment::LARGE_CHUNK;
+        let large = self.large.all * segment::LARGE_CHUNK;
+        let bytes = self.small.all * segment::SMALL_CHUNK + large + self.retired;
         let may = !self.full_grown && segments < segment::MAX_SEGMENTS && bytes < MAX_BYTES;
-        if may && self.large.free == 0 && self.large.all * segment::LARGE_CHUNK < SPARE {
+        let beyond = self.retired.saturating_sub(MAX_RETIRED);
+        if may && self.large.free == 0 && large + beyond < SPARE {
             return Some(Class::Large);
         }
         let class = if self.small.is_short() {
@@ -159,6 +174,18 @@ mod tests {
         let mut pool = Pool::default();
         (0..64).for_each(|_| pool.count(Class::Large, state::FULL));
         assert_eq!(pool.wants_segment(2, Instant::now()), Some(Class::Large));
+    }
+
+    #[test]
+    fn it_makes_up_for_chunks_that_are_out_of_use_to_a_point() {
+        let mut pool = pool([200, 1, 0], [0, 2, 190]);
+        let now = Instant::now();
+        for _ in 0..MAX_RETIRED / segment::LARGE_CHUNK {
+            assert_eq!(pool.wants_segment(9, now), Some(Class::Large));
+            pool.count_retired(Class::Large);
+        }
+        (0..64).for_each(|_| pool.count_retired(Class::Large));
+        assert_eq!(pool.wants_segment(9, now), None);
     }
 
     #[test]
