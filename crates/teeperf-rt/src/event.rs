@@ -37,8 +37,9 @@ pub unsafe extern "C" fn teeperf_rt_event(address: usize, kind: u32, block: &Blo
             return;
         }
         if epoch == process::epoch() && process::life() != Life::Unborn {
-            let saw_pause = thread::current().saw_pause.load(Relaxed);
-            let is_meant = if is_ready { saw_pause } else { !process::is_recording() };
+            let saw_pause = || thread::current().saw_pause.load(Relaxed);
+            let is_paused = if is_ready { saw_pause() } else { process::is_paused() };
+            let is_meant = is_paused || !process::is_attached();
             return lose(thread::current(), event, is_meant);
         }
         // A signal handler has forked, and this is the child: it begins anew.

@@ -110,11 +110,6 @@ pub(crate) fn is_attached() -> bool {
     life() == Life::On && !clock::is_stopped()
 }
 
-/// Whether events are to be recorded now.
-pub(crate) fn is_recording() -> bool {
-    is_attached() && !is_paused()
-}
-
 /// Whether the program itself has paused recording.
 pub(crate) fn is_paused_inside() -> bool {
     PAUSED_INSIDE.load(Relaxed)
