@@ -233,7 +233,7 @@ fn hand_over(thread: &Thread, last_gap: Option<u32>) {
     let tail = start as usize + size - TAIL * 4;
     let end = match parked {
         Parked::Room(cursor) => cursor::address(cursor),
-        Parked::Full => tail,
+        Parked::Full(_) => tail,
         Parked::Before => end_of_words(start, size),
     };
     // SAFETY: every reserved place lies below `end`, which leaves `TAIL` places to this thread.

@@ -15,8 +15,8 @@ const PAGE: u64 = teeperf_wire::shared::PAGE as u64;
 pub(crate) enum Parked {
     /// Words were left: the cursor to go on with.
     Room(u64),
-    /// Every word was reserved.
-    Full,
+    /// Every word was reserved: the cursor to go on with.
+    Full(u64),
     /// It was parked already.
     Before,
 }
@@ -57,7 +57,7 @@ impl Cursor {
         match self.0.swap(PARKED, Relaxed) {
             old if old & 0xFFFF < FULL => Parked::Room(old),
             old if old >> 16 < PAGE => Parked::Before,
-            _ => Parked::Full,
+            old => Parked::Full(old & !0xFFFF | FULL),
         }
     }
 
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(cursor.reserve(4), None);
         assert_eq!(cursor.reserve(3), Some(0x7F12_3456_7008 as *mut u32));
         assert_eq!(cursor.reserve(1), None);
-        assert_eq!(cursor.park(), Parked::Full);
+        assert!(matches!(cursor.park(), Parked::Full(_)));
         assert_eq!(cursor.park(), Parked::Before);
     }
 
@@ -118,7 +118,10 @@ mod tests {
         }
         cursor.settle();
         assert_eq!(cursor.0.load(Relaxed) & 0xFFFF, FULL);
-        assert_eq!(cursor.park(), Parked::Full);
+        let Parked::Full(kept) = cursor.park() else { panic!("none were left") };
+        cursor.set(kept);
+        assert_eq!(cursor.reserve(1), None);
+        assert_eq!(cursor.park(), Parked::Full(kept));
     }
 
     #[test]

@@ -144,7 +144,7 @@ fn change_chunk(thread: &Thread) -> bool {
             chunk::change(thread);
         }
     });
-    let is_running = process::is_attached() && has_chunk(thread);
+    let is_running = has_chunk(thread);
     if is_running {
         // As above. Where a handler changed the chunk again, this one's pages do no harm.
         pool::prepare(thread.chunk.load(Relaxed) as usize);
@@ -153,14 +153,24 @@ fn change_chunk(thread: &Thread) -> bool {
 }
 
 /// Does what must not be left in the midst of it, nor begun again. Signals wait meanwhile; of those that
-/// cannot, the handlers' events are counted, and written behind it, if that can be.
+/// cannot, the handlers' events are counted, and written behind it, if that can be. Does nothing where a
+/// handler has forked just before and this is the child.
 fn claimed(thread: &Thread, what: impl FnOnce()) {
     let mask = Mask::new();
     thread.enter(&mask);
-    what();
+    if is_current(thread) {
+        what();
+    }
     thread.leave();
     drop(mask);
-    tell_losses(thread);
+    if is_current(thread) {
+        tell_losses(thread);
+    }
+}
+
+/// Whether the block is that of the calling thread in this process, and not in one that it was forked from.
+fn is_current(thread: &Thread) -> bool {
+    process::is_attached() && core::ptr::eq(thread, thread::current())
 }
 
 /// Whether the thread has a chunk to write into, in which all that came before is told; sees to it that
@@ -174,6 +184,9 @@ fn is_running(thread: &Thread) -> bool {
 }
 
 fn has_chunk(thread: &Thread) -> bool {
+    if !is_current(thread) {
+        return false;
+    }
     if !is_ours(thread) {
         claimed(thread, || {
             if !is_ours(thread) {
@@ -201,14 +214,14 @@ fn has_chunk(thread: &Thread) -> bool {
             wait(thread);
         }
         State::Paused => {
-            resume(thread);
+            claimed(thread, || resume(thread));
             wait(thread);
         }
         State::Dropping => come_back(thread, gap::DROPPED),
         State::Stalled => come_back(thread, gap::STALLED),
         State::Waiting => wait(thread),
     }
-    thread.state() == State::Running
+    thread.state() == State::Running && is_current(thread)
 }
 
 // Whoever claims the thread looks at its state once more: a signal handler may have changed it, and the
@@ -219,39 +232,38 @@ fn pause(thread: &Thread) {
         if thread.state() != State::Running {
             return;
         }
-        if let Parked::Room(cursor) = thread.cursor.park() {
-            thread.kept.store(cursor, Relaxed);
-        } else {
-            thread.kept.store(crate::cursor::PARKED, Relaxed);
-        }
+        let kept = match thread.cursor.park() {
+            Parked::Room(cursor) | Parked::Full(cursor) => cursor,
+            Parked::Before => crate::cursor::PARKED,
+        };
+        thread.kept.store(kept, Relaxed);
         thread.since.store(clock::now(), Relaxed);
         thread.set_state(State::Paused);
     });
 }
 
+/// The thread is claimed.
 fn resume(thread: &Thread) {
-    claimed(thread, || {
-        if thread.state() != State::Paused {
-            return;
-        }
-        let units = clock::now().saturating_sub(thread.since.load(Relaxed));
-        thread.set_state(State::Running);
-        thread.cursor.set(thread.kept.load(Relaxed));
-        move_time(thread);
-        let (meant, lost) = thread.take_losses().unwrap_or_default().apart();
-        let write = || chunk::tell_jump(thread) && writer::gap(thread, gap::PAUSED, meant, units);
-        let mut is_written = write();
-        if !is_written {
-            chunk::change(thread);
-            is_written = thread.state() == State::Running && write();
-        }
-        thread.settle(meant, is_written);
-        thread.keep(lost);
-        if thread.state() == State::Waiting {
-            // Of one time without events there is one gap.
-            thread.since.store(thread.since.load(Relaxed).saturating_sub(units), Relaxed);
-        }
-    });
+    if thread.state() != State::Paused {
+        return;
+    }
+    let units = clock::now().saturating_sub(thread.since.load(Relaxed));
+    thread.set_state(State::Running);
+    thread.cursor.set(thread.kept.load(Relaxed));
+    move_time(thread);
+    let (meant, lost) = thread.take_losses().unwrap_or_default().apart();
+    let write = || chunk::tell_jump(thread) && writer::gap(thread, gap::PAUSED, meant, units);
+    let mut is_written = write();
+    if !is_written {
+        chunk::change(thread);
+        is_written = thread.state() == State::Running && write();
+    }
+    thread.settle(meant, is_written);
+    thread.keep(lost);
+    if thread.state() == State::Waiting {
+        // Of one time without events there is one gap.
+        thread.since.store(thread.since.load(Relaxed).saturating_sub(units), Relaxed);
+    }
 }
 
 fn come_back(thread: &Thread, reason: u32) {
@@ -270,7 +282,7 @@ fn come_back(thread: &Thread, reason: u32) {
 /// well, and who finds a chunk first begins it for all. One that interrupts many others has its events counted. A
 /// handler may also fork: then the child begins anew.
 fn wait(thread: &Thread) {
-    let waits = || thread.state() == State::Waiting && process::is_attached() && is_ours(thread);
+    let waits = || thread.state() == State::Waiting && is_current(thread);
     if !waits() {
         return;
     }
@@ -297,7 +309,7 @@ fn wait(thread: &Thread) {
 fn look(thread: &Thread) {
     pool::map_announced();
     claimed(thread, || {
-        if thread.state() == State::Waiting && is_ours(thread) {
+        if thread.state() == State::Waiting {
             let waited = clock::now().saturating_sub(thread.since.load(Relaxed));
             chunk::find(thread, Some(waited), gap::NESTED);
         }

@@ -129,6 +129,12 @@ pub(crate) enum State {
     Waiting = 5,
 }
 
+/// A wait for a chunk: the stack pointer in it, and what [`Thread`] said of others before it.
+pub(crate) struct Waiting {
+    here: usize,
+    outer: (usize, u32),
+}
+
 /// Longest time between two looks at a thread's CPU time: a millisecond of the tick, which counts
 /// microseconds, or less of a counter, which takes so many steps in some tenths of a millisecond.
 fn most_cpu_pause() -> u64 {
@@ -272,27 +278,29 @@ impl Thread {
     }
 
     /// Begins a wait for a chunk, where there are not too many under way already, each in a signal
-    /// handler that interrupts the one before. Those that a jump has left lie below the caller on the stack. What
-    /// it gives is for [`Thread::end_wait`].
-    pub(crate) fn begin_wait(&self) -> Option<(usize, u32)> {
+    /// handler that interrupts the one before. Those that a jump has left lie below the caller on the stack.
+    pub(crate) fn begin_wait(&self) -> Option<Waiting> {
         let here = arch::stack_pointer();
-        let before = (self.waiter.load(Relaxed), self.waiters.load(Relaxed));
-        let waiters = if before.0 == 0 || here >= before.0 { 0 } else { before.1 };
+        let outer = (self.waiter.load(Relaxed), self.waiters.load(Relaxed));
+        let waiters = if outer.0 == 0 || here >= outer.0 { 0 } else { outer.1 };
         (waiters < MOST_WAITERS).then(|| {
             self.waiter.store(here, Relaxed);
             self.waiters.store(waiters + 1, Relaxed);
-            before
+            Waiting { here, outer }
         })
     }
 
     /// There is a chunk: whoever still counts as waiting ends that by itself, or was left by a jump.
     pub(crate) fn end_all_waits(&self) {
-        self.end_wait((0, 0));
+        self.waiter.store(0, Relaxed);
+        self.waiters.store(0, Relaxed);
     }
 
-    pub(crate) fn end_wait(&self, (waiter, waiters): (usize, u32)) {
-        self.waiter.store(waiter, Relaxed);
-        self.waiters.store(waiters, Relaxed);
+    pub(crate) fn end_wait(&self, waiting: Waiting) {
+        if self.waiter.load(Relaxed) == waiting.here {
+            self.waiter.store(waiting.outer.0, Relaxed);
+            self.waiters.store(waiting.outer.1, Relaxed);
+        }
     }
 
     /// A mark that is not written. One is remembered.
@@ -436,6 +444,11 @@ mod tests {
         thread.end_all_waits();
         assert_eq!(waits(&thread, 9, 9), 1);
         assert_eq!(waits(&thread, 0, 0), 1, "above those that were left");
+
+        let waiting = thread.begin_wait().unwrap();
+        thread.end_all_waits();
+        thread.end_wait(waiting);
+        assert_eq!(thread.waiters.load(Relaxed), 0);
     }
 
     /// A pause may end between an event that is left out and the look at why it was.

@@ -203,6 +203,27 @@ fn that_jump_out_of_attaching() {
     }
 }
 
+/// Most events take the slow path, and many change the chunk.
+#[test]
+fn that_fork() {
+    let program = Build::default().program("forks_in_handlers.c", "forks-in-handlers", &[]);
+    for calls in [&["calls"][..], &[]] {
+        let tick = Duration::from_micros(1);
+        let host = Host::new(Options { tick, large: 0, small: 256, ..Options::default() });
+        let [children] = numbers(host.run(&program, calls))[..] else { panic!() };
+        let (recording, unsaid) = finish(host);
+        // Each child is one thread, which has all of its calls.
+        assert_eq!(recording.threads.len() as u64, 1 + children);
+        for (thread, items) in &recording.threads {
+            let is_work = |item: &&Item| matches!(item, Item::Call(name) if name == "work");
+            let work = items.iter().filter(is_work).count();
+            assert!(work >= 40_000 || thread.0 == 0, "{work} calls of {thread:?}");
+        }
+        assert_eq!(recording.calls("in_handler"), children * calls.len() as u64);
+        assert_eq!((recording.lost(), unsaid), (0, 0));
+    }
+}
+
 #[test]
 fn that_interrupt_each_other_while_their_thread_waits() {
     let program = Build::default().program("nested.c", "nested", &[]);
