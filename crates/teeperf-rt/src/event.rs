@@ -135,7 +135,8 @@ fn record(thread: &Thread, event: Event) -> bool {
     false
 }
 
-/// Goes on to the next chunk; says whether there is one.
+/// Goes on to the next chunk; says whether there is one. Where recording ended just before, the event is
+/// still written: the next may find room for itself where this one, with the time, had none.
 fn change_chunk(thread: &Thread) -> bool {
     // Asking the recorder takes long, as does memory that nobody has used.
     pool::map_announced();
@@ -170,7 +171,7 @@ fn claimed(thread: &Thread, what: impl FnOnce()) {
 
 /// Whether the block is that of the calling thread in this process, and not in one that it was forked from.
 fn is_current(thread: &Thread) -> bool {
-    process::is_attached() && core::ptr::eq(thread, thread::current())
+    process::life() == Life::On && core::ptr::eq(thread, thread::current())
 }
 
 /// Whether the thread has a chunk to write into, in which all that came before is told; sees to it that
@@ -282,7 +283,7 @@ fn come_back(thread: &Thread, reason: u32) {
 /// well, and who finds a chunk first begins it for all. One that interrupts many others has its events counted. A
 /// handler may also fork: then the child begins anew.
 fn wait(thread: &Thread) {
-    let waits = || thread.state() == State::Waiting && is_current(thread);
+    let waits = || thread.state() == State::Waiting && process::is_attached() && is_current(thread);
     if !waits() {
         return;
     }
