@@ -89,6 +89,10 @@ pub(crate) fn is_look_due(thread: &Thread) -> bool {
     let watched = clock::watched().load(Relaxed);
     let moved = watched != thread.last.load(Relaxed);
     let is_turn = thread.losses().is_multiple_of(RETRY_EVENTS);
+    if !moved && !is_turn {
+        return false;
+    }
+    thread.last.store(watched, Relaxed);
     if is_turn {
         pool::want();
         let now = platform::monotonic_ns();
@@ -97,10 +101,7 @@ pub(crate) fn is_look_due(thread: &Thread) -> bool {
             process::stop_if_alone();
         }
     }
-    if moved || is_turn {
-        thread.last.store(watched, Relaxed);
-    }
-    moved || is_turn
+    true
 }
 
 /// Writes what was counted as lost, where there is room.

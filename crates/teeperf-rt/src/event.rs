@@ -72,19 +72,7 @@ pub(crate) fn put(block: Option<&Block>, write: impl Fn(&Thread) -> bool) -> boo
     if !is_ready(block) {
         return false;
     }
-    let thread = thread::current();
-    for _ in 0..2 {
-        if !is_running(thread) {
-            return false;
-        }
-        if write(thread) {
-            return true;
-        }
-        if !change_chunk(thread) {
-            return false;
-        }
-    }
-    false
+    write_in_turn(thread::current(), 2, write)
 }
 
 /// Whether the caller interrupts a stretch for which the thread is claimed.
@@ -121,11 +109,16 @@ fn wake_or_end(block: Option<&Block>) -> bool {
 
 /// Writes an event, in the chunk there is or in the next; says whether it is written.
 fn record(thread: &Thread, event: Event) -> bool {
-    for _ in 0..4 {
+    write_in_turn(thread, 4, |thread| write(thread, event))
+}
+
+/// Writes what `write` writes in the chunk there is or, so many times, in the next; says whether it is written.
+fn write_in_turn(thread: &Thread, tries: u32, write: impl Fn(&Thread) -> bool) -> bool {
+    for _ in 0..tries {
         if !is_running(thread) {
             return false;
         }
-        if write(thread, event) {
+        if write(thread) {
             return true;
         }
         if !change_chunk(thread) {

@@ -318,16 +318,18 @@ impl Thread {
     /// one.
     pub(crate) fn jump_unwritten(&self, name: u32) -> bool {
         let marked = self.marked.load(Relaxed);
-        let is_out = marked != MANY && marked != name + 1;
-        let (popped, pushed) = match marked {
-            MANY => return false,
-            _ if !is_out => (self.marked_popped.load(Relaxed), self.marked_pushed.load(Relaxed)),
-            _ => {
-                self.jumped.store(name + 1, Relaxed);
-                self.last.store(clock::watched().load(Relaxed).wrapping_sub(1), Relaxed);
-                (0, 0)
-            }
-        };
+        if marked == MANY {
+            return false;
+        }
+        let is_out = marked != name + 1;
+        let (mut popped, mut pushed) = (0, 0);
+        if is_out {
+            self.jumped.store(name + 1, Relaxed);
+            self.last.store(clock::watched().load(Relaxed).wrapping_sub(1), Relaxed);
+        } else {
+            popped = self.marked_popped.load(Relaxed);
+            pushed = self.marked_pushed.load(Relaxed);
+        }
         self.popped.store(popped, Relaxed);
         self.pushed.store(pushed, Relaxed);
         is_out

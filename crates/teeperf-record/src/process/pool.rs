@@ -53,10 +53,8 @@ impl Pool {
 
     /// A chunk that is out of use as long as the process lives.
     pub(crate) fn count_retired(&mut self, class: Class) {
-        self.retired += match class {
-            Class::Small => segment::SMALL_CHUNK,
-            Class::Large => segment::LARGE_CHUNK,
-        };
+        let (chunk_size, _) = class.shape();
+        self.retired += chunk_size;
     }
 
     /// A chunk, and its state.
