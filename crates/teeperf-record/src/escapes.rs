@@ -67,6 +67,8 @@ pub(crate) struct Loss {
     pub(crate) events: u64,
     /// Whether the thread waited for a free chunk.
     pub(crate) waited: bool,
+    /// Whether it ended recording in its process, because none was free.
+    pub(crate) stops: bool,
 }
 
 /// From argument and payload of [`teeperf_wire::word::code::GAP`].
@@ -76,6 +78,7 @@ pub(crate) fn loss(reason: u32, payload: &[u32]) -> Loss {
     Loss {
         events: if by_accident { events } else { 0 },
         waited: matches!(reason, gap::WAITED | gap::STALLED),
+        stops: reason == gap::STOPPED,
     }
 }
 
@@ -147,8 +150,10 @@ pub(crate) mod tests {
     #[test]
     fn losses_by_accident_count() {
         let payload = split62(1 << 40);
-        assert_eq!(loss(gap::DROPPED, &payload), Loss { events: 1 << 40, waited: false });
-        assert_eq!(loss(gap::PAUSED, &payload), Loss::default());
-        assert_eq!(loss(gap::WAITED, &[]), Loss { events: 0, waited: true });
+        let none = Loss::default();
+        assert_eq!(loss(gap::DROPPED, &payload), Loss { events: 1 << 40, ..none });
+        assert_eq!(loss(gap::PAUSED, &payload), none);
+        assert_eq!(loss(gap::WAITED, &[]), Loss { waited: true, ..none });
+        assert_eq!(loss(gap::STOPPED, &payload), Loss { stops: true, ..none });
     }
 }

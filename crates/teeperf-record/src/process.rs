@@ -73,6 +73,8 @@ pub(crate) struct Process {
     found: Vec<(u32, u32, Place)>,
     /// Chunks thrown away because their headers make no sense.
     refused: u64,
+    /// It has ended recording by itself.
+    stopped: bool,
 }
 
 impl Process {
@@ -100,6 +102,7 @@ impl Process {
             pool: Pool::default(),
             found: Vec::new(),
             refused: 0,
+            stopped: false,
         };
         process.adopt_segments();
         process
@@ -220,19 +223,31 @@ impl Process {
             taken_back = self.sweep(sink);
             self.pool.swept(now, now.elapsed());
         }
-        if taken_back == 0
-            && let Some(class) = self.pool.wants_segment(self.segments.len(), now)
-        {
+        if taken_back == 0 {
+            self.grow(now, sink);
+        }
+        taken_back
+    }
+
+    fn grow(&mut self, now: Instant, sink: &mut Sink) {
+        let segments = self.segments.len();
+        let mut warn = |text| sink.notice(crate::Level::Warning, text, Some(self.id));
+        if let Some(class) = self.pool.wants_segment(segments, now) {
             match Segment::create(class) {
                 Ok(segment) => self.add_segment(segment),
                 Err(error) => {
-                    let text = format!("process {} needs more memory: {error}", self.pid);
-                    sink.notice(crate::Level::Warning, text, Some(self.id));
+                    warn(format!("process {} needs more memory: {error}", self.pid));
                     self.pool.give_up_growing();
                 }
             }
+        } else if let Some(retired) = self.pool.ends_growing(segments, now) {
+            warn(format!(
+                "process {} has all the memory it may have, {} MiB of it out of use because signal \
+                 handlers jumped out of hooks: its threads wait, and may lose calls",
+                self.pid,
+                retired >> 20
+            ));
         }
-        taken_back
     }
 
     fn add_segment(&mut self, segment: Segment) {

@@ -61,6 +61,14 @@ impl Cursor {
         }
     }
 
+    /// Parks the cursor, and gives what [`Cursor::set`] goes on with as if it had not been.
+    pub(crate) fn keep(&self) -> u64 {
+        match self.park() {
+            Parked::Room(cursor) | Parked::Full(cursor) => cursor,
+            Parked::Before => PARKED,
+        }
+    }
+
     /// Takes a count that hooks have moved beyond full back, so that it never wraps.
     pub(crate) fn settle(&self) {
         let now = self.0.load(Relaxed);
@@ -122,6 +130,22 @@ mod tests {
         cursor.set(kept);
         assert_eq!(cursor.reserve(1), None);
         assert_eq!(cursor.park(), Parked::Full(kept));
+    }
+
+    /// The last word of a full chunk may be reserved and not written yet: where the chunk ends must not be
+    /// looked for among its words then.
+    #[test]
+    fn a_kept_cursor_goes_on_as_it_was() {
+        for (words, reserved) in [(9, 0), (9, 4), (9, 9), (1, 1)] {
+            let (cursor, other) = (cursor(0x7000, words), cursor(0x7000, words));
+            cursor.reserve(reserved);
+            other.reserve(reserved);
+            let kept = cursor.keep();
+            assert_eq!(cursor.reserve(1), None);
+            assert_eq!(cursor.keep(), PARKED);
+            cursor.set(kept);
+            assert_eq!(cursor.park(), other.park(), "{reserved} of {words}");
+        }
     }
 
     #[test]

@@ -4,7 +4,6 @@
 use crate::block::Block;
 use crate::chunk;
 use crate::clock;
-use crate::cursor::Parked;
 use crate::module;
 use crate::platform::{self, Mask};
 use crate::pool;
@@ -226,11 +225,7 @@ fn pause(thread: &Thread) {
         if thread.state() != State::Running {
             return;
         }
-        let kept = match thread.cursor.park() {
-            Parked::Room(cursor) | Parked::Full(cursor) => cursor,
-            Parked::Before => crate::cursor::PARKED,
-        };
-        thread.kept.store(kept, Relaxed);
+        thread.kept.store(thread.cursor.keep(), Relaxed);
         thread.since.store(clock::now(), Relaxed);
         thread.set_state(State::Paused);
     });

@@ -154,7 +154,8 @@ fn gaps(profile: &Profile, found: &mut Vec<Finding>) {
             "forked" => format!(
                 "{times} a process began by fork: what its parent had open is not its own time."
             ),
-            "stopped" => format!("Recording was stopped {times} before a process ended."),
+            // A notice says it of the process.
+            "stopped" => continue,
             other => format!("Gap `{}`: {times}, {long} in all.", crate::names::printable(other)),
         };
         let next = match name.as_str() {

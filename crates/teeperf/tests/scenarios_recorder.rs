@@ -121,6 +121,9 @@ fn stopped_while_the_program_stops_recording() {
     outcome.expect_code(5);
     let told = outcome.told();
     assert!(report.calls["leaf"] < told.calls["leaf"]);
+    let says_so = |text: &str| text.contains("ended there, as `--on-full stop` asks");
+    assert!(report.warnings.iter().any(|warning| says_so(warning)), "{report:?}");
+    assert!(says_so(&outcome.stderr), "{}", outcome.stderr);
     assert_eq!((report.gap("stopped").0, report.gap("dropped").0), (1, 0), "{report:?}");
     // What came behind it was not to be recorded.
     assert_eq!(report.health("lost"), 0);

@@ -27,6 +27,8 @@ pub(crate) struct Pool {
     swept_at: Option<Instant>,
     sweep_took: Duration,
     full_grown: bool,
+    /// It was said that it grows no more.
+    told: bool,
 }
 
 /// Sweeps take at most one part in so many of the drain's time.
@@ -104,26 +106,46 @@ impl Pool {
 
     /// Which class needs a further segment, if the process may have one more than it has.
     pub(crate) fn wants_segment(&self, segments: usize, now: Instant) -> Option<Class> {
-        let large = self.large.all * segment::LARGE_CHUNK;
-        let bytes = self.small.all * segment::SMALL_CHUNK + large + self.retired;
-        let may = !self.full_grown && segments < segment::MAX_SEGMENTS && bytes < MAX_BYTES;
+        if !self.may_grow(segments) {
+            return None;
+        }
         let beyond = self.retired.saturating_sub(MAX_RETIRED);
-        if may && self.large.free == 0 && large + beyond < SPARE {
+        if self.large.free == 0 && self.large.all * segment::LARGE_CHUNK + beyond < SPARE {
             return Some(Class::Large);
         }
-        let class = if self.small.is_short() {
-            Class::Small
-        } else if self.large.is_short() {
-            Class::Large
-        } else {
-            return None;
-        };
-        (may && self.is_hungry(now)).then_some(class)
+        self.short_class().filter(|_| self.is_hungry(now))
     }
 
-    /// No further segment can be made.
+    fn may_grow(&self, segments: usize) -> bool {
+        let small = self.small.all * segment::SMALL_CHUNK;
+        let bytes = small + self.large.all * segment::LARGE_CHUNK + self.retired;
+        !self.full_grown && segments < segment::MAX_SEGMENTS && bytes < MAX_BYTES
+    }
+
+    fn short_class(&self) -> Option<Class> {
+        if self.small.is_short() {
+            Some(Class::Small)
+        } else if self.large.is_short() {
+            Some(Class::Large)
+        } else {
+            None
+        }
+    }
+
+    /// No further segment can be made, for a reason that was told.
     pub(crate) fn give_up_growing(&mut self) {
         self.full_grown = true;
+        self.told = true;
+    }
+
+    /// Says once that threads need more than the process may have; gives how many bytes are out of use.
+    pub(crate) fn ends_growing(&mut self, segments: usize, now: Instant) -> Option<usize> {
+        let is_in_need = self.short_class().is_some() && self.is_hungry(now);
+        if self.told || !is_in_need || self.may_grow(segments) {
+            return None;
+        }
+        self.told = true;
+        Some(self.retired)
     }
 }
 
@@ -133,9 +155,9 @@ impl Census {
         self.free * 4 < self.all
     }
 
-    /// None is left, and that is not because the drain is behind: threads hold most.
+    /// None is left, and that is not because the drain is behind: threads hold most, or all are out of use.
     fn is_short(&self) -> bool {
-        self.free == 0 && self.taken * 2 > self.all
+        self.free == 0 && self.taken * 2 >= self.all
     }
 }
 
@@ -184,6 +206,9 @@ mod tests {
         }
         (0..64).for_each(|_| pool.count_retired(Class::Large));
         assert_eq!(pool.wants_segment(9, now), None);
+        // Where nothing is left, threads have no other way to go on.
+        pool.large = Census::default();
+        assert_eq!(pool.wants_segment(9, now), Some(Class::Large));
     }
 
     #[test]
@@ -212,6 +237,21 @@ mod tests {
     fn it_has_an_end() {
         assert_eq!(wanted([0, 256, 0], [0; 3], segment::MAX_SEGMENTS), None);
         assert_eq!(wanted([0; 3], [0, MAX_BYTES / segment::LARGE_CHUNK, 0], 9), None);
+    }
+
+    #[test]
+    fn its_end_is_told_once_and_only_where_threads_need_more() {
+        let now = Instant::now();
+        let told = |pool: &mut Pool, segments| pool.ends_growing(segments, now);
+        assert_eq!(told(&mut pool([0, 256, 0], [64, 0, 0]), 9), None, "it may grow");
+        assert_eq!(told(&mut pool([9, 247, 0], [64, 0, 0]), segment::MAX_SEGMENTS), None);
+        let mut full = pool([0, 256, 0], [0, 64, 0]);
+        (0..3).for_each(|_| full.count_retired(Class::Large));
+        assert_eq!(told(&mut full, segment::MAX_SEGMENTS), Some(3 * segment::LARGE_CHUNK));
+        assert_eq!(told(&mut full, segment::MAX_SEGMENTS), None);
+        let mut failed = pool([0, 256, 0], [64, 0, 0]);
+        failed.give_up_growing();
+        assert_eq!(told(&mut failed, 9), None, "that was told with its reason");
     }
 
     #[test]

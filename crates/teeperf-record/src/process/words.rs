@@ -236,8 +236,19 @@ impl Process {
             Telling::Loss(loss) => {
                 sink.stats.lost.add(loss.events);
                 sink.stats.waits.add(loss.waited as u64);
+                if loss.stops && !std::mem::replace(&mut self.stopped, true) {
+                    self.tell_stop(sink);
+                }
             }
         }
+    }
+
+    fn tell_stop(&self, sink: &mut Sink) {
+        let text = format!(
+            "no memory was free for process {}: its recording ended there, as `--on-full stop` asks",
+            self.pid
+        );
+        sink.notice(Level::Warning, text, Some(self.id));
     }
 
     fn write_name(&self, name: &[u8], header: &ChunkHeader, sink: &mut Sink) {

@@ -24,6 +24,7 @@ fn program() {
         "blocked" => blocked(number(0)),
         "late" => late(),
         "never" => never(),
+        "leaves" => leaves(number(0)),
         "exec" => exec(),
         "idle" => idle(),
         "endless" => endless(),
@@ -147,6 +148,17 @@ fn never() {
     std::thread::sleep(Duration::from_millis(100));
     assert_eq!(chunk.state(), state::FULL, "a chunk with a hole was given back");
     assert_eq!(hole.load(Acquire), 0);
+}
+
+/// In each of so many chunks a word is reserved and never written, as when a handler jumps out of a hook.
+fn leaves(chunks: u32) {
+    let mut writer = Client::attach().thread();
+    for n in 0..chunks {
+        assert!(writer.put(&[call(0x2000 + n)]), "no chunk is left for number {n}");
+        writer.reserve();
+        writer.put(&[call(0x2000 + n)]);
+        writer.hand_over();
+    }
 }
 
 /// Writes and becomes another program.

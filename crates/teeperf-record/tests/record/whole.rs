@@ -91,6 +91,18 @@ fn a_word_that_never_comes_is_a_hole_and_its_chunk_is_retired() {
     assert_eq!(outcome.recorded.lost, 1);
 }
 
+/// Twice as many chunks go out of use as a process with a slow drain may have.
+#[test]
+fn chunks_that_are_retired_are_made_up_for() {
+    let (outcome, recording) = record("leaves 512", |options| {
+        options.limit_time = Some(std::time::Duration::from_secs(30));
+    });
+    assert_eq!((outcome.exit_code(), outcome.reason), (0, None));
+    let words = &recording.threads()[&(1, 1)];
+    assert_eq!((holes(words), events(words).len()), (512, 1024));
+    assert_eq!(outcome.recorded.lost, 512);
+}
+
 #[test]
 fn a_process_that_becomes_another_program_is_two() {
     let (outcome, recording) = record("exec", |_| {});
