@@ -58,9 +58,18 @@ pub(crate) fn exchanges_slowly() -> bool {
 
 /// CPU time of this process, nanoseconds.
 pub(crate) fn own_cpu_ns() -> u64 {
+    cpu_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// CPU time of the calling thread, nanoseconds.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    cpu_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn cpu_ns(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the address is that of a timespec.
-    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
+    unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
@@ -76,5 +85,6 @@ mod tests {
         let before = own_cpu_ns();
         let sum: u64 = (0..100_000u64).map(std::hint::black_box).sum();
         assert!(sum > 0 && own_cpu_ns() > before);
+        assert!(thread_cpu_ns() > 0);
     }
 }

@@ -17,8 +17,8 @@ pub struct Options {
     pub output: Output,
     /// Which clock.
     pub clock: Choice,
-    /// How the tick moves, where that is the clock.
-    pub period: Period,
+    /// How the tick moves, where that is the clock; without, as often as costs little on the machine.
+    pub period: Option<Period>,
     /// What a thread does when the drain is behind.
     pub on_full: OnFull,
     /// The recording ends once it has so many bytes; the program goes on.
@@ -77,7 +77,7 @@ impl Options {
         Self {
             output,
             clock: Choice::default(),
-            period: Period::default(),
+            period: None,
             on_full: OnFull::Wait,
             limit_size: None,
             limit_time: None,

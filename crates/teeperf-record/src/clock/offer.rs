@@ -1,6 +1,7 @@
 //! What the machine offers as a clock, and the choice among it.
 
 use super::{TICK_HZ, counter, ticker};
+use crate::machine;
 use std::time::{Duration, Instant};
 use teeperf_wire::shared::ClockKind;
 
@@ -28,17 +29,18 @@ pub enum Period {
     Spinning,
 }
 
-impl Default for Period {
-    fn default() -> Self {
-        Self::Sleeping(Duration::from_micros(100))
-    }
-}
-
 impl Period {
     /// Shortest sleep that is believed; below it a thread does nothing but wake.
     pub const SHORTEST: Duration = Duration::from_micros(10);
     /// Longest sleep: a hook that waits for a change of the tick sees it within that time.
     pub const LONGEST: Duration = Duration::from_millis(100);
+
+    /// Of sleeps that nobody asked for. A thread whose waking takes so long needs no more than a
+    /// twenty-fifth of a processor with it: where the program has them all busy, that is what a tick costs it.
+    fn affordable(cost: Duration) -> Self {
+        let mean = (25 * cost).clamp(FINE, COARSE).as_micros() as u64;
+        Self::Sleeping(Duration::from_micros(mean.next_multiple_of(50)))
+    }
 
     fn within_bounds(self) -> Self {
         match self {
@@ -74,18 +76,23 @@ impl Chosen {
     }
 }
 
-/// Sleeps measured to learn how late the ticker wakes.
+/// Mean sleep of a ticker where waking costs next to nothing, and where it costs much.
+const FINE: Duration = Duration::from_micros(100);
+const COARSE: Duration = Duration::from_micros(500);
+/// Sleeps measured to learn how late a ticker wakes, and what that costs.
 const SLEEPS: usize = 16;
 /// How long the counter is watched.
 const WINDOW: Duration = Duration::from_millis(20);
 
 /// Measures and chooses. Takes some milliseconds.
-pub(crate) fn choose(choice: Choice, period: Period) -> Chosen {
-    let period = period.within_bounds();
+pub(crate) fn choose(choice: Choice, period: Option<Period>) -> Chosen {
     let sleep = match (choice, period) {
-        (Choice::Auto, Period::Sleeping(mean)) => Some(measure_sleep(mean)),
+        (Choice::Auto, Some(Period::Sleeping(mean))) => Some(measure_sleep(mean)),
+        (Choice::Auto | Choice::Tick, None) => Some(measure_sleep(FINE)),
         _ => None,
     };
+    let cost = sleep.map_or(Duration::ZERO, |sleep| sleep.cost);
+    let period = period.unwrap_or_else(|| Period::affordable(cost)).within_bounds();
     let (kind, reason) = decide(choice, period, sleep, counter::is_even());
     let (hz, period_units) = match (kind, period) {
         (ClockKind::Cycle, _) => (counter::measure_hz(WINDOW), 0),
@@ -104,6 +111,8 @@ struct Sleep {
     /// How late one wakes now, median. For the user alone: on a machine that is busy at the
     /// moment the tick still costs the program least.
     late: Duration,
+    /// CPU time that one takes, median.
+    cost: Duration,
 }
 
 fn decide(choice: Choice, period: Period, sleep: Option<Sleep>, even: bool) -> (ClockKind, String) {
@@ -119,8 +128,10 @@ fn decide(choice: Choice, period: Period, sleep: Option<Sleep>, even: bool) -> (
                 format!("timers tell {resolution:?} apart here, a tick's period is {mean:?}");
             (ClockKind::Cycle, reason)
         }
-        (Choice::Auto, _, Some(sleep)) => {
-            (ClockKind::Tick, format!("the cheapest; its ticker wakes {:?} late now", sleep.late))
+        (Choice::Auto, _, Some(Sleep { late, cost, .. })) => {
+            let reason =
+                format!("the cheapest; a tick takes {cost:.1?} and comes {late:.1?} late now");
+            (ClockKind::Tick, reason)
         }
         _ => (ClockKind::Tick, "the tick was asked for".into()),
     }
@@ -128,21 +139,25 @@ fn decide(choice: Choice, period: Period, sleep: Option<Sleep>, even: bool) -> (
 
 /// Over some sleeps.
 fn measure_sleep(mean: Duration) -> Sleep {
-    let mut late: Vec<Duration> = std::thread::scope(|scope| {
+    let (late, cost) = std::thread::scope(|scope| {
         let sleeper = scope.spawn(|| {
             ticker::sleep_exactly();
             let sleeps = (0..SLEEPS).map(|_| {
-                let before = Instant::now();
+                let (before, cpu_ns) = (Instant::now(), machine::thread_cpu_ns());
                 std::thread::sleep(mean);
-                before.elapsed().saturating_sub(mean)
+                let cost = Duration::from_nanos(machine::thread_cpu_ns() - cpu_ns);
+                (before.elapsed().saturating_sub(mean), cost)
             });
-            sleeps.collect()
+            sleeps.collect::<(Vec<_>, Vec<_>)>()
         });
         sleeper.join().unwrap_or_default()
     });
-    late.sort_unstable();
-    let late = late.get(late.len() / 2).copied().unwrap_or_default();
-    Sleep { resolution: timer_resolution(), late }
+    Sleep { resolution: timer_resolution(), late: median(late), cost: median(cost) }
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
 /// Of the clock that sleeps go by: clock_getres(2).
@@ -160,7 +175,8 @@ mod tests {
     const MEAN: Duration = Duration::from_micros(100);
 
     fn auto(resolution: Duration, even: bool) -> ClockKind {
-        let sleep = Sleep { resolution, late: Duration::from_secs(1) };
+        let late = Duration::from_secs(1);
+        let sleep = Sleep { resolution, late, cost: Duration::ZERO };
         decide(Choice::Auto, Period::Sleeping(MEAN), Some(sleep), even).0
     }
 
@@ -175,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_wish_is_granted_and_its_danger_said() {
-        let cycle = |even| decide(Choice::Cycle, Period::default(), None, even);
+        let cycle = |even| decide(Choice::Cycle, Period::Sleeping(MEAN), None, even);
         assert_eq!(cycle(true).0, ClockKind::Cycle);
         assert!(!cycle(true).1.contains("wrong"));
         assert!(cycle(false).1.contains("wrong"));
@@ -184,10 +200,26 @@ mod tests {
 
     #[test]
     fn what_is_chosen_has_a_speed() {
-        let tick = choose(Choice::Tick, Period::Sleeping(MEAN));
+        let tick = choose(Choice::Tick, Some(Period::Sleeping(MEAN)));
         assert_eq!((tick.hz, tick.period_units), (1_000_000, 100));
-        let cycle = choose(Choice::Cycle, Period::default());
+        let cycle = choose(Choice::Cycle, None);
         assert!(cycle.hz > 1_000_000 && cycle.period_units == 0);
-        assert_eq!(choose(Choice::Tick, Period::Sleeping(Duration::ZERO)).period_units, 10);
+        let short = Some(Period::Sleeping(Duration::ZERO));
+        assert_eq!(choose(Choice::Tick, short).period_units, 10);
+        assert_eq!(choose(Choice::Auto, short).period_units, 10);
+    }
+
+    #[test]
+    fn the_dearer_it_is_to_wake_the_fewer_ticks() {
+        let mean = |cost| match Period::affordable(Duration::from_nanos(cost)) {
+            Period::Sleeping(mean) => mean.as_micros(),
+            Period::Spinning => panic!("that costs most"),
+        };
+        assert_eq!([0, 4_000, 4_001, 15_000, 50_000].map(mean), [100, 100, 100, 400, 500]);
+        assert_eq!(mean(12_345), 350);
+        for choice in [Choice::Auto, Choice::Tick] {
+            let units = choose(choice, None).period_units;
+            assert!((100..=500).contains(&units), "{choice:?}: {units}");
+        }
     }
 }

@@ -155,7 +155,7 @@ fn live_threads_are_written_out_piece_by_piece() {
 fn a_ticker_without_a_period_spins() {
     let (outcome, recording) = record("threads 1 1000", |options| {
         options.clock = Choice::Tick;
-        options.period = Period::Spinning;
+        options.period = Some(Period::Spinning);
     });
     assert_eq!(outcome.exit_code(), 7);
     assert_eq!(recording.number(kind::START, start::PERIOD), Some(1));

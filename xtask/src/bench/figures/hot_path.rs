@@ -20,8 +20,8 @@ pub(crate) const FIGURE: Figure = Figure {
              in bursts of 300,000 events with pauses between them, in which the recorder catches \
              up: so it is the hook that is measured, taking chunks and writing to memory that \
              another core reads and clears included, and no waiting. `word_hook`, with its tick \
-             sleeping 50 µs or so, overwrites one buffer again and again; `drain_hook` hands over \
-             its chunks, as we do. In a shared library the yardsticks are linked into the \
+             sleeping 50 µs or so (ours 100), overwrites one buffer again and again; `drain_hook` \
+             hands over its chunks, as we do. In a shared library the yardsticks are linked into the \
              library, with thread-local storage found as fast as it can be (initial-exec). \
              Without pauses the recorder is the limit: the last row, in wall time.",
     measure,
@@ -100,7 +100,7 @@ fn trials(lab: &Lab, programs: &Programs, arguments: &[&str], key: &'static str)
     let cost = |command: &mut Command| lab.run(command.args(arguments))?.number(key);
     let (recording, out) = (lab.scratch("calls.teeperf"), lab.scratch("drained"));
     let record = |program: &Path| {
-        let mut command = lab.record(&recording, &["--clock", "tick"]);
+        let mut command = lab.record(&recording, &["--clock", "tick", "--period", "100us"]);
         command.arg(program);
         command
     };

@@ -17,7 +17,8 @@ pub(crate) const FIGURE: Figure = Figure {
     title: "Eight map-reduce kernels, two threads",
     method: "`bench/kernels`, gcc -O3, every function hooked: seconds of the kernel's own work, \
              which it prints, beside the unhooked program under `perf record -F 999 -g` and the \
-             kernel with `drain_hook`. Some are faster hooked than not, as the compiler lays their \
+             kernel with `drain_hook`, whose tick sleeps 100 µs; ours as long as it chooses for the \
+             machine. Some are faster hooked than not, as the compiler lays their \
              loops out otherwise; in the mean they count as they are.",
     measure,
 };

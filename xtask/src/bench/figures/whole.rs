@@ -19,7 +19,7 @@ pub(crate) const FIGURE: Figure = Figure {
     method: "lua 5.4 with `bench/programs/work.lua`, and sqlite3's `speedtest1 --memdb`, every \
              function hooked, inlined ones too. Wall time of the whole command, so for us from \
              `teeperf record` to the prompt; `drain_hook` with zstd at level 1 and a tick of \
-             100 µs. gprof is the same program built with `-pg`, and counts arcs alone.",
+             100 µs, ours with the one that it chooses for the machine. gprof is the same program built with `-pg`, and counts arcs alone.",
     measure,
 };
 
