@@ -22,7 +22,9 @@ fn a_program_that_is_killed() {
     assert_eq!(recording.number(kind::PROCESS_END, process_end::SIGNAL), Some(9));
     // The escape that was cut off is gone, the words before it are not.
     assert_eq!(recording.threads()[&(1, 1)], words_of(1, 100));
-    assert_eq!(recording.chunks().last().unwrap().header.flags, chunk::CUT);
+    // Its thread may be seen to be gone before the process is.
+    let flags = recording.chunks().last().unwrap().header.flags;
+    assert!([chunk::CUT, chunk::WHOLE].contains(&flags), "{flags}");
 }
 
 #[test]
