@@ -12,7 +12,7 @@ use std::process::Command;
 
 /// Symbols of the runtime that stubs and programs refer to weakly. An executable exports them
 /// to the shared libraries of its process.
-pub const EXPORTED: [&str; 14] = [
+pub const EXPORTED: [&str; 15] = [
     "teeperf_rt_register",
     "teeperf_rt_unregister",
     "teeperf_rt_event",
@@ -20,6 +20,7 @@ pub const EXPORTED: [&str; 14] = [
     "teeperf_rt_context",
     "teeperf_rt_context_made",
     "teeperf_rt_catch",
+    "teeperf_rt_left",
     "teeperf_rt_pause",
     "teeperf_rt_resume",
     "teeperf_rt_recording",

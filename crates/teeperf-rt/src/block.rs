@@ -5,7 +5,7 @@ use crate::platform;
 use crate::process;
 use crate::thread;
 use core::sync::atomic::Ordering::{Relaxed, Release};
-use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+use core::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 use teeperf_wire::hook;
 use teeperf_wire::shared::ClockKind;
 use teeperf_wire::word;
@@ -18,7 +18,7 @@ pub struct Block {
     low: AtomicU64,
     first_word: AtomicU64,
     version: AtomicU32,
-    rest: u32,
+    hook: AtomicI32,
     gate: AtomicPtr<AtomicU64>,
     clock: AtomicUsize,
     header: AtomicUsize,
@@ -29,6 +29,7 @@ const _: () = assert!(core::mem::offset_of!(Block, tls) == hook::module::TLS);
 const _: () = assert!(core::mem::offset_of!(Block, low) == hook::module::LOW);
 const _: () = assert!(core::mem::offset_of!(Block, first_word) == hook::module::FIRST_WORD);
 const _: () = assert!(core::mem::offset_of!(Block, version) == hook::module::VERSION);
+const _: () = assert!(core::mem::offset_of!(Block, hook) == hook::module::HOOK);
 const _: () = assert!(core::mem::offset_of!(Block, gate) == hook::module::GATE);
 const _: () = assert!(core::mem::offset_of!(Block, clock) == hook::module::CLOCK);
 const _: () = assert!(core::mem::offset_of!(Block, header) == hook::module::HEADER);
@@ -42,6 +43,11 @@ impl Block {
     /// Address of the module's ELF header.
     pub(crate) fn header(&self) -> usize {
         self.header.load(Relaxed)
+    }
+
+    /// Address of the module's enter hook.
+    pub(crate) fn hook(&self) -> usize {
+        (&raw const *self as usize).wrapping_add_signed(self.hook.load(Relaxed) as isize)
     }
 
     /// Whether the module's hooks are on.

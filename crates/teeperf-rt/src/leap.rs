@@ -10,7 +10,9 @@ use crate::module;
 use crate::process;
 use crate::thread::{self, Thread};
 use crate::writer;
+use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering::Relaxed;
+use teeperf_wire::hook::unwinding;
 use teeperf_wire::word::{self, code};
 
 /// A mark, jump, or begin or end of a `vfork`: `what` is its code, at `place` in memory.
@@ -102,6 +104,46 @@ pub extern "C" fn teeperf_rt_catch(address: usize, block: &Block) {
         let payload = [word::payload(site)];
         event::put(Some(block), |thread| writer::escape(thread, code::CATCH, 0, &payload));
     }
+}
+
+/// What the stub's wrapper has on its stack: [`unwinding`].
+#[repr(C)]
+pub struct Unwinding {
+    target: usize,
+    get_cfa: extern "C" fn(*mut c_void) -> usize,
+    get_ip: extern "C" fn(*mut c_void) -> usize,
+    find_function: extern "C" fn(usize) -> usize,
+    block: *const Block,
+}
+
+const _: () = assert!(core::mem::offset_of!(Unwinding, target) == unwinding::TARGET);
+const _: () = assert!(core::mem::offset_of!(Unwinding, get_cfa) == unwinding::GET_CFA);
+const _: () = assert!(core::mem::offset_of!(Unwinding, get_ip) == unwinding::GET_IP);
+const _: () = assert!(core::mem::offset_of!(Unwinding, find_function) == unwinding::FIND_FUNCTION);
+const _: () = assert!(core::mem::offset_of!(Unwinding, block) == unwinding::BLOCK);
+const _: () = assert!(size_of::<Unwinding>() == unwinding::SIZE);
+
+/// A frame that an exception leaves, from the innermost on, on its way to where it goes on: where its
+/// function has hooks, it returns. Says whether to go on (C++ ABI for Itanium: Exception Handling, 1.1).
+///
+/// # Safety
+/// `unwinding` is that of the wrapper, and `context` the unwinder's.
+#[cfg_attr(feature = "object", unsafe(no_mangle))]
+pub unsafe extern "C" fn teeperf_rt_left(context: *mut c_void, unwinding: &Unwinding) -> c_int {
+    const GO_ON: c_int = 0;
+    const STOP: c_int = 4;
+    if (unwinding.get_cfa)(context) >= unwinding.target {
+        return STOP;
+    }
+    let call = (unwinding.get_ip)(context).wrapping_sub(1);
+    let function = (unwinding.find_function)(call);
+    // SAFETY: the function's own code, which has come as far as this call.
+    let is_left = |hook| unsafe { arch::calls(function, call, hook) };
+    if module::hook_of(function as u64).is_some_and(is_left) {
+        // SAFETY: the stub's block.
+        unsafe { event::teeperf_rt_event(function, 1, &*unwinding.block) };
+    }
+    GO_ON
 }
 
 fn plain(block: &Block, what: u32, place: usize) {

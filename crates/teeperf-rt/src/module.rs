@@ -197,13 +197,22 @@ pub(crate) fn look_again() {
     }
 }
 
-/// The site of an address, in whichever module has it.
-pub(crate) fn site_of(address: u64) -> Option<u32> {
-    let has = |module: &&Module| {
+/// The enter hook of the module that has an address.
+pub(crate) fn hook_of(address: u64) -> Option<usize> {
+    // SAFETY: a block is that of a module that is loaded, since it has the address; code there runs.
+    unsafe { at(address)?.block.load(Acquire).as_ref() }.map(Block::hook)
+}
+
+fn at(address: u64) -> Option<&'static Module> {
+    used().iter().find(|module| {
         !module.block.load(Acquire).is_null()
             && address.wrapping_sub(module.low.load(Relaxed)) < module.size.load(Relaxed)
-    };
-    let module = used().iter().find(has)?;
+    })
+}
+
+/// The site of an address, in whichever module has it.
+pub(crate) fn site_of(address: u64) -> Option<u32> {
+    let module = at(address)?;
     let offset = address.wrapping_sub(module.low.load(Relaxed));
     Some(module.first_site.load(Relaxed).wrapping_add(offset as u32).min(MAX_SITE))
 }

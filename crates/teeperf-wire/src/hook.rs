@@ -12,7 +12,7 @@
 //! for it. The **thread block** lies in the thread-local storage of the runtime.
 
 /// Version of the interface.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The module block. The runtime writes it, [`module::MODE`] last.
 pub mod module {
@@ -29,6 +29,8 @@ pub mod module {
     pub const FIRST_WORD: usize = 24;
     /// u32: [`super::VERSION`] of the stub.
     pub const VERSION: usize = 32;
+    /// i32: where the module's enter hook lies relative to this block.
+    pub const HOOK: usize = 36;
     /// Address of the gate.
     pub const GATE: usize = 40;
     /// Address of the clock.
@@ -64,6 +66,23 @@ pub mod thread {
     /// i64: where the thread's `rseq_cs` (rseq(2)) lies relative to the thread pointer, for hooks to
     /// reserve by a restartable sequence; 0, by one instruction.
     pub const RSEQ: usize = 16;
+}
+
+/// What the wrapper of `__gxx_personality_v0` has on its stack while the unwinder walks the frames that an
+/// exception leaves.
+pub mod unwinding {
+    /// u64: the frame where the exception goes, as `_Unwind_GetCFA` has it.
+    pub const TARGET: usize = 0;
+    /// Address of `_Unwind_GetCFA`.
+    pub const GET_CFA: usize = 8;
+    /// Address of `_Unwind_GetIP`.
+    pub const GET_IP: usize = 16;
+    /// Address of `_Unwind_FindEnclosingFunction`.
+    pub const FIND_FUNCTION: usize = 24;
+    /// Address of the module block.
+    pub const BLOCK: usize = 32;
+    /// Bytes.
+    pub const SIZE: usize = 40;
 }
 
 /// Count in the low 16 bits of a cursor from which on the chunk is full.

@@ -220,6 +220,27 @@ teeperf_context_ends:
     end_of_context = sym end_of_context,
 );
 
+/// Whether a function calls its module's enter hook. It does so first of all, behind what makes its frame, and in
+/// one form (`call rel32`: Intel SDM 2A, CALL), since the hook lies in the same module.
+///
+/// # Safety
+/// There is code from `function` to `end`.
+pub(crate) unsafe fn calls(function: usize, end: usize, hook: usize) -> bool {
+    const CALL: u8 = 0xE8;
+    const PROLOGUE: usize = 512;
+    let length = end.saturating_sub(function).min(PROLOGUE);
+    // SAFETY: the caller's promise.
+    let code = unsafe { core::slice::from_raw_parts(function as *const u8, length) };
+    code.windows(5).enumerate().any(|(at, bytes)| match *bytes {
+        [CALL, a, b, c, d] => {
+            let behind = function + at + bytes.len();
+            let distance = i32::from_le_bytes([a, b, c, d]);
+            behind.wrapping_add_signed(distance as isize) == hook
+        }
+        _ => false,
+    })
+}
+
 /// Numbers of the system calls that the runtime uses.
 pub(crate) mod number {
     pub(crate) const READ: usize = 0;

@@ -52,7 +52,7 @@ fn the_stub_is_hidden_and_refers_to_nothing_strongly() {
         assert!(line.contains(" HIDDEN "), "{line}");
         hidden += 1;
     }
-    assert_eq!(hidden, 6, "two hooks, block, gate, clock, and the wrapper of catches");
+    assert_eq!(hidden, 7, "two hooks, block, gate, clock, and two wrappers for exceptions");
 }
 
 #[test]

@@ -1,11 +1,17 @@
-//! `__cxa_begin_catch`: clang calls no exit hooks when an exception unwinds, so a catch tells
-//! whose frame is on top now. The function is found by its unwind information.
+//! Exceptions. gcc calls exit hooks while one passes, clang does not.
 //!
-//! The real function is referred to weakly, so that this can be in every module: C++ that catches
-//! refers to `__cxa_end_catch` as well, which brings both.
+//! `__gxx_personality_v0` (where clang links, see `link_flags.txt`): the unwinder asks it for each frame whether the
+//! exception has a place to go to there, a catch or destructors that run on its way. Where it
+//! has, the runtime is told of each frame that was left before.
+//!
+//! `__cxa_begin_catch`: a catch tells whose frame is on top now, for what passed functions of C, or those
+//! that clang compiled and gcc linked. The function is found by its unwind information.
+//!
+//! The real functions are referred to weakly, so that this can be in every module: C++ that catches
+//! refers to `__cxa_end_catch` and to the personality as well, which bring them.
 
 use core::arch::global_asm;
-use teeperf_wire::hook::module;
+use teeperf_wire::hook::{module, unwinding};
 
 global_asm!(
     "
@@ -40,7 +46,79 @@ __wrap___cxa_begin_catch:
 2:  jmp     __real___cxa_begin_catch@PLT
     .cfi_endproc
     .size   __wrap___cxa_begin_catch, . - __wrap___cxa_begin_catch
+
+    .p2align 4
+    .globl  __wrap___gxx_personality_v0
+    .hidden __wrap___gxx_personality_v0
+    .type   __wrap___gxx_personality_v0, @function
+    .weak   teeperf_rt_left
+    .weak   __real___gxx_personality_v0
+    .weak   _Unwind_Backtrace
+    .weak   _Unwind_GetCFA
+    .weak   _Unwind_GetIP
+__wrap___gxx_personality_v0:
+    .cfi_startproc
+    cmp     qword ptr [rip + teeperf_module + {mode}], 0
+    je      4f
+    push    rbx
+    .cfi_adjust_cfa_offset 8
+    .cfi_offset rbx, -16
+    push    r12
+    .cfi_adjust_cfa_offset 8
+    .cfi_offset r12, -24
+    sub     rsp, {size} + 16
+    .cfi_adjust_cfa_offset {size} + 16
+    mov     rbx, r8
+    mov     r12d, esi
+    call    __real___gxx_personality_v0@PLT
+    test    r12d, {cleanup_phase}
+    jz      3f
+    cmp     eax, {install_context}
+    jne     3f
+    mov     r12d, eax
+    mov     rdi, rbx
+    mov     rbx, qword ptr [rip + _Unwind_GetCFA@GOTPCREL]
+    mov     qword ptr [rsp + {get_cfa}], rbx
+    call    rbx
+    mov     qword ptr [rsp + {target}], rax
+    mov     rax, qword ptr [rip + _Unwind_GetIP@GOTPCREL]
+    mov     qword ptr [rsp + {get_ip}], rax
+    mov     rax, qword ptr [rip + _Unwind_FindEnclosingFunction@GOTPCREL]
+    mov     qword ptr [rsp + {find_function}], rax
+    lea     rax, [rip + teeperf_module]
+    mov     qword ptr [rsp + {block}], rax
+    mov     rdi, qword ptr [rip + teeperf_rt_left@GOTPCREL]
+    mov     rsi, rsp
+    call    qword ptr [rip + _Unwind_Backtrace@GOTPCREL]
+    mov     eax, r12d
+3:  add     rsp, {size} + 16
+    .cfi_adjust_cfa_offset -({size} + 16)
+    pop     r12
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore r12
+    pop     rbx
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore rbx
+    ret
+4:  jmp     __real___gxx_personality_v0@PLT
+    .cfi_endproc
+    .size   __wrap___gxx_personality_v0, . - __wrap___gxx_personality_v0
     .text
     ",
     mode = const module::MODE,
+    size = const unwinding::SIZE,
+    target = const unwinding::TARGET,
+    get_cfa = const unwinding::GET_CFA,
+    get_ip = const unwinding::GET_IP,
+    find_function = const unwinding::FIND_FUNCTION,
+    block = const unwinding::BLOCK,
+    cleanup_phase = const CLEANUP_PHASE,
+    install_context = const INSTALL_CONTEXT,
 );
+
+// C++ ABI for Itanium: Exception Handling, 1.1 (`_Unwind_Reason_Code`) and 1.3 (`_Unwind_Action`).
+const CLEANUP_PHASE: u32 = 2;
+const INSTALL_CONTEXT: u32 = 7;
+
+/// With the two registers that it keeps, and the return address.
+const _: () = assert!((unwinding::SIZE + 16 + 3 * 8) % 16 == 0);

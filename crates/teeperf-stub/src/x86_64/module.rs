@@ -40,6 +40,7 @@ teeperf_module:
     .section .text.teeperf_module, \"ax\", @progbits
     .weak   teeperf_rt_register
     .weak   teeperf_rt_unregister
+    .hidden __cyg_profile_func_enter
     .weak   __ehdr_start
     .hidden __ehdr_start
     .type   teeperf_announce, @function
@@ -50,6 +51,9 @@ teeperf_announce:
     jz      1f
     lea     rdi, [rip + teeperf_module]
     mov     dword ptr [rdi + {version}], {our_version}
+    lea     rcx, [rip + __cyg_profile_func_enter]
+    sub     rcx, rdi
+    mov     dword ptr [rdi + {hook}], ecx
     lea     rcx, [rip + teeperf_gate]
     mov     qword ptr [rdi + {gate}], rcx
     lea     rcx, [rip + teeperf_clock]
@@ -86,6 +90,7 @@ teeperf_retire:
     module_size = const module::SIZE,
     version = const module::VERSION,
     our_version = const VERSION,
+    hook = const module::HOOK,
     gate = const module::GATE,
     clock = const module::CLOCK,
     header = const module::HEADER,

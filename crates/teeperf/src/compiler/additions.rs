@@ -27,6 +27,8 @@ pub(crate) struct Files<'a> {
     pub(crate) link_flags: &'a [&'a str],
     /// Linker options for programs.
     pub(crate) program_flags: &'a [&'a str],
+    /// Linker options for every hooked module, where clang links.
+    pub(crate) clang_flags: &'a [&'a str],
 }
 
 /// clang's options for hooks.
@@ -107,7 +109,7 @@ pub(crate) struct Link {
 }
 
 /// Words that link the stub into every module, and the runtime into programs.
-pub(crate) fn linking(request: &Request, files: &Files<'_>) -> Link {
+pub(crate) fn linking(request: &Request, family: Family, files: &Files<'_>) -> Link {
     let mut before = vec![OsString::from(files.stub)];
     match request.product {
         Product::Relocatable => return Link::default(),
@@ -123,6 +125,9 @@ pub(crate) fn linking(request: &Request, files: &Files<'_>) -> Link {
     let mut after = Vec::new();
     if !request.bare || request.product == Product::SharedLibrary {
         before.extend(files.link_flags.iter().map(OsString::from));
+        if family == Family::Clang {
+            before.extend(files.clang_flags.iter().map(OsString::from));
+        }
         // Through -Xlinker, because an -x of the user's would make it a source.
         after.extend(["-Xlinker".into(), files.wrappers.into()]);
     }

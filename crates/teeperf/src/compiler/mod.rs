@@ -46,7 +46,10 @@ pub(crate) fn command(driver: Driver, arguments: Vec<OsString>) -> Result<Comman
             added = additions::hooks(&request, &options, &known, &files)?;
         }
         if additions::wants_linking(&request) {
-            link = additions::linking(&request, &files);
+            // A compiler that does not say what it is links as before.
+            let known = probe::ask(&compiler, &request.header_options);
+            let family = known.map_or(Family::Gcc, |known| known.family);
+            link = additions::linking(&request, family, &files);
         }
     }
     let mut command = Command::new(&compiler.path);
@@ -91,10 +94,10 @@ pub(crate) fn flags_to_compile(family: Family) -> Result<Vec<OsString>> {
 }
 
 /// What the wrapper adds when it links such a product.
-pub(crate) fn flags_to_link(product: Product) -> Result<Vec<OsString>> {
+pub(crate) fn flags_to_link(product: Product, family: Family) -> Result<Vec<OsString>> {
     let bundle = bundle::unpacked()?;
     let mut request = Request::read(&["any.o".into()], false);
     request.product = product;
-    let link = additions::linking(&request, &bundle.files());
+    let link = additions::linking(&request, family, &bundle.files());
     Ok([link.before, link.after].concat())
 }
