@@ -1,11 +1,11 @@
 //! Exceptions. gcc calls exit hooks while one passes, clang does not.
 //!
-//! `__gxx_personality_v0` (where clang links, see `link_flags.txt`): the unwinder asks it for each frame whether the
+//! `__gxx_personality_v0` (where clang links C++, see `link_flags.txt`): the unwinder asks it for each frame whether the
 //! exception has a place to go to there, a catch or destructors that run on its way. Where it
 //! has, the runtime is told of each frame that was left before.
 //!
 //! `__cxa_begin_catch`: a catch tells whose frame is on top now, for what passed functions of C, or those
-//! that clang compiled and gcc linked. The function is found by its unwind information.
+//! that clang compiled and another linked. The function is found by its unwind information.
 //!
 //! The real functions are referred to weakly, so that this can be in every module: C++ that catches
 //! refers to `__cxa_end_catch` and to the personality as well, which bring them.
@@ -121,4 +121,4 @@ const CLEANUP_PHASE: u32 = 2;
 const INSTALL_CONTEXT: u32 = 7;
 
 /// With the two registers that it keeps, and the return address.
-const _: () = assert!((unwinding::SIZE + 16 + 3 * 8) % 16 == 0);
+const _: () = assert!((unwinding::SIZE + 16 + 3 * 8).is_multiple_of(16));

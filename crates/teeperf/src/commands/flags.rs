@@ -35,8 +35,8 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut words = Vec::new();
-    let family = if arguments.clang { Family::Clang } else { Family::Gcc };
     if arguments.cflags {
+        let family = if arguments.clang { Family::Clang } else { Family::Gcc };
         words.extend(compiler::flags_to_compile(family)?);
     }
     if arguments.libs {
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             (_, true) => Product::StaticProgram,
             _ => Product::Program,
         };
-        words.extend(compiler::flags_to_link(product, family)?);
+        words.extend(compiler::flags_to_link(product)?);
     }
     let line: Vec<OsString> = words.iter().map(|word| shell::quoted(word)).collect();
     let mut text = line.join(" ".as_ref()).into_vec();

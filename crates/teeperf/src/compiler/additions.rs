@@ -27,7 +27,7 @@ pub(crate) struct Files<'a> {
     pub(crate) link_flags: &'a [&'a str],
     /// Linker options for programs.
     pub(crate) program_flags: &'a [&'a str],
-    /// Linker options for every hooked module, where clang links.
+    /// Linker options for every hooked module that clang links with the C++ library.
     pub(crate) clang_flags: &'a [&'a str],
 }
 
@@ -125,7 +125,7 @@ pub(crate) fn linking(request: &Request, family: Family, files: &Files<'_>) -> L
     let mut after = Vec::new();
     if !request.bare || request.product == Product::SharedLibrary {
         before.extend(files.link_flags.iter().map(OsString::from));
-        if family == Family::Clang {
+        if family == Family::Clang && request.cxx_library {
             before.extend(files.clang_flags.iter().map(OsString::from));
         }
         // Through -Xlinker, because an -x of the user's would make it a source.

@@ -54,6 +54,8 @@ pub(crate) struct Request {
     pub(crate) product: Product,
     /// `-nostdlib`, `-nodefaultlibs` or `-nostartfiles`: no C library can be relied on.
     pub(crate) bare: bool,
+    /// The compiler brings the C++ library, if it links.
+    pub(crate) cxx_library: bool,
     /// Names of the sources in which functions can be hooked.
     pub(crate) sources: Vec<OsString>,
     /// One of the sources is C++.
@@ -197,6 +199,7 @@ impl Request {
             stage: Stage::Link,
             product: Product::Program,
             bare: false,
+            cxx_library: cxx_driver,
             sources: Vec::new(),
             cxx: false,
             hooks_decided: false,
@@ -267,7 +270,9 @@ impl Request {
             "-r" | "--relocatable" => self.product = Product::Relocatable,
             "-nostdlib" | "-nodefaultlibs" | "-nostartfiles" | "--no-standard-libraries" => {
                 self.bare = true;
+                self.cxx_library = false;
             }
+            "-nostdlib++" => self.cxx_library = false,
             "-finstrument-functions"
             | "-fno-instrument-functions"
             | "-finstrument-functions-after-inlining"
@@ -440,6 +445,12 @@ mod tests {
         assert!(read("-c a.c -finstrument-functions").hooks_decided);
         assert!(!read("-c a.c -finstrument-functions-exclude-file-list=x").hooks_decided);
         assert!(read("-nostartfiles a.o").bare);
+        let brings = |line: &str| {
+            let words: Vec<_> = line.split(' ').map(OsString::from).collect();
+            Request::read(&words, true).cxx_library
+        };
+        assert!(brings("a.o") && !brings("a.o -nostdlib++") && !brings("a.o -nodefaultlibs"));
+        assert!(!read("a.o -lstdc++").cxx_library);
         assert_eq!(
             read("--sysroot=/x -target y -c a.c").header_options,
             ["--sysroot=/x", "-target", "y"]

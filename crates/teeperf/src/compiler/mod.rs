@@ -94,10 +94,10 @@ pub(crate) fn flags_to_compile(family: Family) -> Result<Vec<OsString>> {
 }
 
 /// What the wrapper adds when it links such a product.
-pub(crate) fn flags_to_link(product: Product, family: Family) -> Result<Vec<OsString>> {
+pub(crate) fn flags_to_link(product: Product) -> Result<Vec<OsString>> {
     let bundle = bundle::unpacked()?;
     let mut request = Request::read(&["any.o".into()], false);
     request.product = product;
-    let link = additions::linking(&request, family, &bundle.files());
+    let link = additions::linking(&request, Family::Gcc, &bundle.files());
     Ok([link.before, link.after].concat())
 }
