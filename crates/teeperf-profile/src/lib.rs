@@ -31,5 +31,5 @@ mod warnings;
 pub use error::Error;
 pub use finish::gap_name;
 pub use framing::RawPacket;
-pub use names::SiteNames;
+pub use names::{SiteNames, far_name};
 pub use recording::{MAX_PATHS, Options, Progress, Recording};

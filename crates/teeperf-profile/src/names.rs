@@ -1,17 +1,26 @@
 //! Sites to functions: the modules of each process with their windows, and the symbols that
 //! the recording brings along. What has no symbol is named by module and offset.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use crate::contents::Symbols;
+use crate::chunks::Decoder;
+use crate::contents::{Body, Packet, Symbols};
+use crate::escape::{Escape, Module};
+use crate::events::{Item, events};
 use crate::model::{Function, FunctionId};
-use crate::replay::{Window, pseudo};
+use crate::replay::pseudo;
+use crate::warnings::Warnings;
 
+/// Most windows of modules remembered.
+const MAX_WINDOWS: usize = 1 << 16;
 /// Symbols kept of one recording, and bytes of their texts. A recording has those of the
 /// functions that were called, some ten thousand.
 const MAX_SYMBOLS: usize = 1 << 22;
 const MAX_TEXT: usize = 256 << 20;
+
+/// Stands for the module of code outside every window.
+const UNKNOWN_MODULE: &str = "[unknown module]";
 
 /// The symbols of each process, of all its windows: sites mean the same in its whole life, so
 /// that a symbol names its function even where the window was lost.
@@ -26,30 +35,144 @@ pub(crate) struct SymbolTables {
     pub(crate) left_out: u64,
 }
 
-/// Names by the symbols of a recording alone, for whoever looks at its words. Symbols come
-/// behind the words they belong to, so it takes a first pass to gather them.
+/// A window that a module took or gave back, for the process's table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Window {
+    /// First site.
+    pub(crate) first_site: u32,
+    /// Number of sites.
+    pub(crate) sites: u32,
+    /// Address of the first byte, less the load bias: the file's own virtual address.
+    pub(crate) file_address: u64,
+    /// Path of the module.
+    pub(crate) path: String,
+}
+
+impl Window {
+    /// What an escape says. A window that is retired keeps its module: sites already recorded
+    /// mean it still. What retires it says all that what opened it said, which may be missing.
+    pub(crate) fn of(module: &Module<'_>) -> Self {
+        Self {
+            first_site: module.first_site,
+            sites: module.sites,
+            file_address: module.address.wrapping_sub(module.bias),
+            path: module.path.to_string(),
+        }
+    }
+}
+
+/// Windows of modules, by process and first site.
+#[derive(Default)]
+pub(crate) struct Windows(BTreeMap<(u32, u32), Window>);
+
+impl Windows {
+    /// Keeps a module's window; a file that is loaded again gets the same one.
+    pub(crate) fn open(&mut self, process: u32, window: Window, warnings: &mut Warnings) {
+        let key = (process, window.first_site);
+        match self.0.get(&key) {
+            Some(known) if known.path != window.path => warnings.add(|| {
+                format!(
+                    "process {process}: sites from {:#x} are those of {} and, later, of {}; names are of the first",
+                    window.first_site, known.path, window.path
+                )
+            }),
+            Some(_) => {}
+            None if self.0.len() < MAX_WINDOWS => {
+                self.0.insert(key, window);
+            }
+            None => warnings.add(|| {
+                format!("process {process}: more than {MAX_WINDOWS} modules; {} has no names", window.path)
+            }),
+        }
+    }
+
+    fn at(&self, process: u32, site: u32) -> Option<&Window> {
+        let (_, window) = self.0.range((process, 0)..=(process, site)).next_back()?;
+        (site - window.first_site < window.sites).then_some(window)
+    }
+}
+
+/// What a recording says of names: symbols, and the modules they are in.
+#[derive(Default)]
+struct Sites {
+    symbols: SymbolTables,
+    windows: Windows,
+}
+
+impl Sites {
+    /// The function at a site: by its symbol, demangled, or by module and offset. Symbols must
+    /// be in order.
+    fn function(&self, process: u32, site: u32) -> Function {
+        let window = self.windows.at(process, site);
+        let module = window.map_or(String::new(), |window| file_name(&window.path));
+        if let Some(entry) = self.symbols.symbol(process, site) {
+            let file = self.symbols.text(entry.file);
+            return Function {
+                name: teeperf_symbols::demangle(&self.symbols.text(entry.name)).into_owned(),
+                module,
+                file: (!file.is_empty()).then_some(file),
+                line: (entry.line != 0).then_some(entry.line),
+            };
+        }
+        let offset = window.map_or(site.into(), |window| {
+            window.file_address.wrapping_add((site - window.first_site).into())
+        });
+        let shown = if module.is_empty() { UNKNOWN_MODULE } else { &module };
+        Function { name: format!("{shown}+{offset:#x}"), module, file: None, line: None }
+    }
+}
+
+/// Name of a function outside every window, by its address.
+pub fn far_name(address: u64) -> String {
+    format!("{UNKNOWN_MODULE}+{address:#x}")
+}
+
+/// Names as a profile has them, for whoever looks at words. Symbols come behind the words
+/// they belong to, and a thread may call into a module before another tells of it, so it
+/// takes a first pass to gather them.
 #[derive(Default)]
 pub struct SiteNames {
-    tables: SymbolTables,
-    known: HashMap<(u32, u32), Option<String>>,
+    sites: Sites,
+    known: HashMap<(u32, u32), String>,
 }
 
 impl SiteNames {
-    /// Keeps the symbols of a packet.
-    pub fn add(&mut self, symbols: &Symbols<'_>) {
-        self.tables.add(symbols);
+    /// Keeps what a packet says of names. A chunk that cannot be read says nothing.
+    pub fn packet(&mut self, packet: &Packet<'_>, decoder: &mut Decoder) {
+        match &packet.body {
+            Body::Symbols(symbols) => {
+                self.sites.symbols.add(symbols);
+                self.known.clear();
+            }
+            Body::Chunk(header, data) => {
+                for event in events(decoder, header, data).into_iter().flatten() {
+                    if let Item::Escape(Escape::Module(module)) = event.item {
+                        self.module(header.process, &module);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Keeps the window of a module.
+    pub fn module(&mut self, process: u32, module: &Module<'_>) {
+        // Who makes a profile of the recording is warned of what is wrong with windows.
+        self.sites.windows.open(process, Window::of(module), &mut Warnings::default());
         self.known.clear();
     }
 
-    /// The function at a site of a process, demangled; nothing when it has no symbol.
-    pub fn name(&mut self, process: u32, site: u32) -> Option<&str> {
-        let tables = &mut self.tables;
-        let name = self.known.entry((process, site)).or_insert_with(|| {
-            tables.put_in_order();
-            let entry = tables.symbol(process, site)?;
-            Some(teeperf_symbols::demangle(&tables.text(entry.name)).into_owned())
-        });
-        name.as_deref()
+    /// The function at a site of a process.
+    pub fn name(&mut self, process: u32, site: u32) -> &str {
+        // A recording may name any number of sites that are in no window.
+        if self.known.len() >= MAX_SYMBOLS {
+            self.known.clear();
+        }
+        let sites = &mut self.sites;
+        self.known.entry((process, site)).or_insert_with(|| {
+            sites.symbols.put_in_order();
+            sites.function(process, site).name
+        })
     }
 }
 
@@ -122,9 +245,7 @@ fn keep(text: &mut Vec<u8>, bytes: &[u8]) -> (u32, u32) {
 
 /// Functions found so far, and what is needed to find more.
 pub(crate) struct Names {
-    symbols: SymbolTables,
-    /// By process: windows by first site.
-    windows: HashMap<u32, Vec<Window>>,
+    sites: Sites,
     far: Vec<u64>,
     by_word: HashMap<(u32, u32), FunctionId>,
     by_name: HashMap<(String, String), FunctionId>,
@@ -133,22 +254,10 @@ pub(crate) struct Names {
 
 impl Names {
     /// With everything that the recording says of names.
-    pub(crate) fn new(
-        mut symbols: SymbolTables,
-        windows: HashMap<(u32, u32), Window>,
-        far: Vec<u64>,
-    ) -> Self {
+    pub(crate) fn new(mut symbols: SymbolTables, windows: Windows, far: Vec<u64>) -> Self {
         symbols.put_in_order();
-        let mut by_process: HashMap<u32, Vec<Window>> = HashMap::new();
-        for ((process, _), window) in windows {
-            by_process.entry(process).or_default().push(window);
-        }
-        for windows in by_process.values_mut() {
-            windows.sort_by_key(|window| window.first_site);
-        }
         Self {
-            symbols,
-            windows: by_process,
+            sites: Sites { symbols, windows },
             far,
             by_word: HashMap::new(),
             by_name: HashMap::new(),
@@ -179,41 +288,17 @@ impl Names {
 
     fn describe(&self, process: u32, word: u32) -> Function {
         match word {
-            pseudo::UNKNOWN => return nameless("[unknown]".into()),
-            pseudo::TOO_DEEP => return nameless("[too deep]".into()),
+            pseudo::UNKNOWN => nameless("[unknown]".into()),
+            pseudo::TOO_DEEP => nameless("[too deep]".into()),
             pseudo::FAR.. => {
                 let number = (word - pseudo::FAR) >> 1;
-                return nameless(match self.far.get(number as usize) {
-                    Some(address) => format!("[unknown module]+{address:#x}"),
-                    None => "[unknown module]".into(),
-                });
+                nameless(match self.far.get(number as usize) {
+                    Some(&address) => far_name(address),
+                    None => UNKNOWN_MODULE.into(),
+                })
             }
-            _ => {}
+            _ => self.sites.function(process, word >> 1),
         }
-        let site = word >> 1;
-        let window = self.window(process, site);
-        let module = window.map_or(String::new(), |window| file_name(&window.path));
-        if let Some(entry) = self.symbols.symbol(process, site) {
-            let file = self.symbols.text(entry.file);
-            return Function {
-                name: teeperf_symbols::demangle(&self.symbols.text(entry.name)).into_owned(),
-                module,
-                file: (!file.is_empty()).then_some(file),
-                line: (entry.line != 0).then_some(entry.line),
-            };
-        }
-        let offset = window.map_or(site.into(), |window| {
-            window.file_address.wrapping_add((site - window.first_site).into())
-        });
-        let shown = if module.is_empty() { "[unknown module]" } else { &module };
-        Function { name: format!("{shown}+{offset:#x}"), module, file: None, line: None }
-    }
-
-    fn window(&self, process: u32, site: u32) -> Option<&Window> {
-        let windows = self.windows.get(&process)?;
-        let after = windows.partition_point(|window| window.first_site <= site);
-        let window = windows.get(after.checked_sub(1)?)?;
-        (site - window.first_site < window.sites).then_some(window)
     }
 }
 

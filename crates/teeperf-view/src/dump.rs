@@ -24,7 +24,7 @@ use teeperf_profile::chunks::Decoder;
 use teeperf_profile::contents::{Body, Packet, Start};
 use teeperf_profile::escape::Escape;
 use teeperf_profile::events::{Event, Item, events};
-use teeperf_profile::{SiteNames, gap_name};
+use teeperf_profile::{SiteNames, far_name, gap_name};
 use teeperf_wire::body::chunk::{self, Header};
 
 use crate::names::printable;
@@ -41,7 +41,8 @@ pub struct Dump {
 
 impl Dump {
     /// With names from a first pass over the recording, or none where there can be no such
-    /// pass; with events, or packets alone. Fails when there is no memory to decompress in.
+    /// pass: then functions are named by module and offset. With events, or packets alone.
+    /// Fails when there is no memory to decompress in.
     pub fn new(names: SiteNames, with_events: bool) -> io::Result<Self> {
         Ok(Self {
             names,
@@ -242,10 +243,7 @@ fn describe_event(
     names: &mut SiteNames,
     line: &mut Line,
 ) {
-    let mut name = |site| match names.name(process, site) {
-        Some(name) => printable(name),
-        None => format!("site={site:#x}"),
-    };
+    let mut name = |site| printable(names.name(process, site));
     let escape = match event.item {
         Item::Call { site } => {
             line.kind = "call";
@@ -269,7 +267,7 @@ fn describe_event(
     (line.kind, line.text) = match escape {
         Escape::Far { is_return, address, .. } => {
             line.depth = if is_return { depths.leave() } else { depths.enter() };
-            (if is_return { "return" } else { "call" }, format!("address={address:#x}"))
+            (if is_return { "return" } else { "call" }, far_name(address))
         }
         Escape::Tick(units) => ("tick", format!("units={units}")),
         Escape::Stamp(time) => ("stamp", format!("units={time}")),
@@ -315,6 +313,7 @@ fn describe_event(
         }
         Escape::Catch(site) => ("catch", name(site)),
         Escape::Module(module) => {
+            names.module(process, &module);
             let hex: String =
                 module.build_id.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
             let text = format!(

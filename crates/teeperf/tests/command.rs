@@ -426,6 +426,26 @@ fn dumps_grep_well() {
 }
 
 #[test]
+fn dumps_name_what_has_no_symbol_as_reports_do() {
+    let folder = with_program();
+    run(prepared(Command::new("strip"), &folder).arg("program"));
+    run(teeperf(&folder).args(["record", "-q", "--", "./program"]));
+    let report: serde_json::Value =
+        serde_json::from_str(&run(teeperf(&folder).args(["report", "--json"]))).unwrap();
+    let dump = run(teeperf(&folder).arg("dump"));
+    let mut calls = Vec::new();
+    for function in report["functions"].as_array().unwrap() {
+        let name = function["name"].as_str().unwrap();
+        assert!(name.starts_with("program+0x"), "{name}");
+        let is_call = |line: &&str| line.contains(" call ") && line.ends_with(&format!(" {name}"));
+        assert_eq!(dump.lines().filter(is_call).count() as u64, function["calls"], "{name}");
+        calls.push(function["calls"].as_u64().unwrap());
+    }
+    calls.sort_unstable();
+    assert_eq!(calls, [1, 1000]);
+}
+
+#[test]
 fn whoever_stops_reading_is_not_complained_about() {
     let folder = with_recording();
     let mut child =

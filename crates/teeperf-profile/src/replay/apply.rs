@@ -8,18 +8,17 @@ use teeperf_wire::word::{ABANDONED, ESCAPE_BASE, gap};
 
 use super::calltree::{CallTree, Room};
 use super::stack::{Returned, Stack, is_nameless, is_run};
-use super::summary::{Op, Segment, Summary, Window};
+use super::summary::{Op, Segment, Summary};
 use super::threads::{Counts, ThreadKey, ThreadState};
 use super::tree::pseudo;
 use crate::escape::Gap;
+use crate::names::Windows;
 use crate::warnings::Warnings;
 
 /// Most marks remembered for a thread; when there are more, all are forgotten.
 const MAX_MARKS: usize = 1 << 16;
 /// Most stacks remembered that no thread is on.
 const MAX_STACKS: usize = 1 << 18;
-/// Most windows of modules remembered.
-const MAX_WINDOWS: usize = 1 << 16;
 /// Frames taken along when a stack goes on in another thread; those below are `[unknown]`.
 const TAKEN_ALONG: usize = 1 << 10;
 
@@ -33,8 +32,8 @@ pub(crate) struct Shared {
     /// Addresses outside every window, by the number that nodes have for them.
     pub(crate) far: Vec<u64>,
     far_numbers: HashMap<u64, u32>,
-    /// Windows of modules, by process and first site.
-    pub(crate) windows: HashMap<(u32, u32), Window>,
+    /// Windows of modules.
+    pub(crate) windows: Windows,
     /// Counts over all threads.
     pub(crate) counts: Counts,
     /// What was wrong.
@@ -64,7 +63,7 @@ impl Shared {
             stacks: HashMap::new(),
             far: Vec::new(),
             far_numbers: HashMap::new(),
-            windows: HashMap::new(),
+            windows: Windows::default(),
             counts: Counts::default(),
             warnings: Warnings::default(),
             numbers: Vec::new(),
@@ -89,7 +88,7 @@ impl Shared {
     /// Counts what a summary counted.
     pub(super) fn note(&mut self, process: u32, summary: &mut Summary) {
         for window in summary.windows.drain(..) {
-            self.open_window(process, window);
+            self.windows.open(process, window, &mut self.warnings);
         }
         self.warnings.append(&mut summary.warnings);
         self.counts.events += summary.events;
@@ -110,26 +109,6 @@ impl Shared {
                 None => pseudo::MAX_FAR,
             };
             self.far_here.push(number);
-        }
-    }
-
-    /// A module's window; a file that is loaded again gets the same one.
-    fn open_window(&mut self, process: u32, window: Window) {
-        let key = (process, window.first_site);
-        match self.windows.get(&key) {
-            Some(known) if known.path != window.path => self.warnings.add(|| {
-                format!(
-                    "process {process}: sites from {:#x} are those of {} and, later, of {}; names are of the first",
-                    window.first_site, known.path, window.path
-                )
-            }),
-            Some(_) => {}
-            None if self.windows.len() < MAX_WINDOWS => {
-                self.windows.insert(key, window);
-            }
-            None => self.warnings.add(|| {
-                format!("process {process}: more than {MAX_WINDOWS} modules; {} has no names", window.path)
-            }),
         }
     }
 

@@ -24,7 +24,6 @@ mod tree;
 pub(crate) use calltree::CallTree;
 pub(crate) use drive::{Driver, Settings, run};
 pub(crate) use summarise::{event_time, high_half};
-pub(crate) use summary::Window;
 pub(crate) use threads::{Counts, Figures, Threads};
 pub(crate) use tree::pseudo;
 

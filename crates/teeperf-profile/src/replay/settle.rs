@@ -16,9 +16,10 @@ use teeperf_wire::word::{ESCAPE_BASE, call};
 
 use super::VFORK_MARK;
 use super::summarise::{State, event_time, high_half};
-use super::summary::{Mark, Op, Window};
+use super::summary::{Mark, Op};
 use super::tree::pseudo;
 use crate::escape::{self, Escape, Module};
+use crate::names::Window;
 
 impl State {
     /// Takes the word `words[at]`, and those that belong to it. Gives the index behind them.
@@ -207,13 +208,6 @@ impl State {
     }
 
     fn module(&mut self, module: Module<'_>) {
-        // A window that is retired keeps its module: sites already recorded mean it still. What
-        // retires it says all that what opened it said, which may be missing.
-        self.summary.windows.push(Window {
-            first_site: module.first_site,
-            sites: module.sites,
-            file_address: module.address.wrapping_sub(module.bias),
-            path: module.path.to_string(),
-        });
+        self.summary.windows.push(Window::of(&module));
     }
 }

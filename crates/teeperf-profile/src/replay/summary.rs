@@ -11,6 +11,7 @@
 //! its [`Op`], and the next one begins above an unknown stack again.
 
 use super::tree::Tree;
+use crate::names::Window;
 use crate::warnings::Warnings;
 
 /// What ends a segment.
@@ -98,19 +99,6 @@ impl Place {
             next.sequence, next.word, self.sequence, self.word
         ))
     }
-}
-
-/// A window that a module took or gave back, for the process's table.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Window {
-    /// First site.
-    pub(crate) first_site: u32,
-    /// Number of sites.
-    pub(crate) sites: u32,
-    /// Address of the first byte, less the load bias: the file's own virtual address.
-    pub(crate) file_address: u64,
-    /// Path of the module.
-    pub(crate) path: String,
 }
 
 /// See the module.

@@ -1,7 +1,9 @@
 //! A recording put together here byte by byte, and its lines.
 
-use teeperf_profile::contents::Body;
-use teeperf_profile::{Recording, SiteNames};
+use std::collections::HashSet;
+
+use teeperf_profile::chunks::Decoder;
+use teeperf_profile::{Options, Recording, SiteNames};
 use teeperf_view::dump::Dump;
 use teeperf_wire::body::{self, chunk};
 use teeperf_wire::fields::Writer;
@@ -93,12 +95,15 @@ fn recording(words: &[u32]) -> Vec<u8> {
 
 fn dump(bytes: &[u8], with_events: bool) -> Vec<Vec<String>> {
     let mut names = SiteNames::default();
+    let mut decoder = Decoder::new().unwrap();
     let mut first = Recording::from_read(bytes, "first");
     while let Some(packet) = first.next_packet().unwrap() {
-        if let Body::Symbols(symbols) = &packet.body {
-            names.add(symbols);
-        }
+        names.packet(&packet, &mut decoder);
     }
+    dump_with(names, bytes, with_events)
+}
+
+fn dump_with(names: SiteNames, bytes: &[u8], with_events: bool) -> Vec<Vec<String>> {
     let mut out = Vec::new();
     let mut dump = Dump::new(names, with_events).unwrap();
     let mut second = Recording::from_read(bytes, "second");
@@ -179,15 +184,56 @@ fn events_with_time_depth_and_name() {
             "0 call 0.000500000 +1 k::f()",
             "1 tick 0.000600000 - units=100",
             "2 mark 0.000600000 - key=5 depth=1",
-            "3 call 0.000600000 +2 site=0x2000",
+            "3 call 0.000600000 +2 [unknown module]+0x2000",
             "4 call 0.000600000 +3 k::f()",
             "5 jump 0.000600000 - key=5 depth=1",
-            "6 call 0.000600000 +2 site=0x2000",
-            "7 return 0.000600000 -2 site=0x2000",
+            "6 call 0.000600000 +2 [unknown module]+0x2000",
+            "7 return 0.000600000 -2 [unknown module]+0x2000",
             "8 gap 0.000600000 - reason=dropped lost=12 popped=1 pushed=3 units=40 depth=3",
             "16 catch 0.000600000 - k::f()",
             "19 return 0.000600000 -3 k::f()",
         ]
+    );
+}
+
+/// Words of a module whose window is 0x1000 sites long and begins 0x1000 into its file.
+fn module(first_site: u32, path: &str) -> Vec<u32> {
+    let mut payload = vec![word::payload(1), word::payload(first_site), word::payload(0x1000)];
+    payload.extend(word::split64(0x7FFF_0000_1000));
+    payload.extend(word::split64(0x7FFF_0000_0000));
+    payload.push(word::payload(0));
+    payload.extend(path.as_bytes().chunks(3).map(word::pack_bytes));
+    [vec![word::escape(code::MODULE, 0), word::payload(payload.len() as u32)], payload].concat()
+}
+
+fn calls(lines: &[Vec<String>]) -> Vec<&str> {
+    lines.iter().filter(|line| line[1] == "call").map(|line| &*line[6]).collect()
+}
+
+#[test]
+fn functions_have_the_names_that_reports_have() {
+    // A thread may call into a module before another tells of it.
+    let mut words = vec![word::call(0x3230), word::call(0x1008)];
+    words.extend(module(0x3000, "/bin/kst"));
+    words.extend([word::call(0x3230), word::call(0x9000)]);
+    words.extend([word::escape(code::FAR, 0), word::payload(3)]);
+    words.extend(word::split64(0x7FFF_1234_5678));
+    let bytes = recording(&words);
+    let lines = dump(&bytes, true);
+    let far = "[unknown module]+0x7fff12345678";
+    let names = ["kst+0x1230", "k::f()", "kst+0x1230", "[unknown module]+0x9000", far];
+    assert_eq!(calls(&lines), names);
+    let profile =
+        Recording::from_read(&bytes[..], "bytes").replay(&mut Options::default()).unwrap();
+    let of_profile: HashSet<&str> = profile.functions.iter().map(|f| &*f.name).collect();
+    assert_eq!(of_profile, HashSet::from(names));
+
+    // Of a stream there is only one pass.
+    let lines = dump_with(SiteNames::default(), &bytes, true);
+    let unknown = |site| format!("[unknown module]+{site:#x}");
+    assert_eq!(
+        calls(&lines),
+        [&*unknown(0x3230), &unknown(0x1008), "kst+0x1230", &unknown(0x9000), far]
     );
 }
 

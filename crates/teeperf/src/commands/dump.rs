@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use teeperf_profile::contents::Body;
+use teeperf_profile::chunks::Decoder;
 use teeperf_profile::{Recording, SiteNames};
 use teeperf_view::dump::Dump;
 
@@ -29,7 +29,8 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let path = recordings::named_or_newest(arguments.recording.as_deref())?;
-    let mut dump = Dump::new(names(&path)?, !arguments.packets).context("no memory")?;
+    let names = if arguments.packets { SiteNames::default() } else { names(&path)? };
+    let mut dump = Dump::new(names, !arguments.packets).context("no memory")?;
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut recording = Recording::open(&path)?;
     while let Some(packet) = recording.next_packet()? {
@@ -43,15 +44,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// Names come behind the events that need them: a pass of their own. Of what is no file (a
-/// pipe) there is only one pass, and no names.
+/// pipe) there is only one pass, and no names but those of modules.
 fn names(path: &Path) -> Result<SiteNames> {
     let mut names = SiteNames::default();
     if path.is_file() {
+        let mut decoder = Decoder::new().context("no memory")?;
         let mut recording = Recording::open(path)?;
         while let Some(packet) = recording.next_packet()? {
-            if let Body::Symbols(symbols) = &packet.body {
-                names.add(symbols);
-            }
+            names.packet(&packet, &mut decoder);
         }
     }
     Ok(names)
