@@ -90,6 +90,19 @@ fn make() {
     }
 }
 
+/// Both count: `gmon.out` is there as well.
+#[test]
+fn make_with_pg() {
+    for compiler in ["gcc", "clang"] {
+        let project = Project::copy("make");
+        project.sh(compiler, "make CC=\"$CC\" CFLAGS='-O2 -pg' LDFLAGS=-pg program");
+        let calls = project.calls(compiler, "program");
+        calls.assert("main", "program", 1);
+        calls.assert("root_of", "program", 1000);
+        project.sh(compiler, "gprof -b -p ./program gmon.out | grep -w 1000 | grep -w root_of");
+    }
+}
+
 #[test]
 fn make_with_ccache_in_front() {
     let project = Project::copy("make");

@@ -35,6 +35,9 @@ pub(crate) struct Files<'a> {
 const CLANG_HOOKS: [&str; 2] =
     ["-finstrument-functions-after-inlining", "-fno-optimize-sibling-calls"];
 
+/// clang gives the place of the enter hook to what `-pg` calls, unless that stands in front of the function.
+const BESIDE_PG: &str = "-mfentry";
+
 /// Whether functions of this call's sources are to be hooked.
 pub(crate) fn wants_hooks(request: &Request, options: &Options) -> bool {
     request.stage != Stage::NoCode
@@ -83,7 +86,12 @@ pub(crate) fn hooks(
             match request.sources.iter().filter(|source| is_out(source)).count() {
                 // The second keeps a call of itself in tail position a call; with a hook behind
                 // it, every other one is one anyway.
-                0 => words.extend(CLANG_HOOKS.map(OsString::from)),
+                0 => {
+                    words.extend(CLANG_HOOKS.map(OsString::from));
+                    if request.pg {
+                        words.push(BESIDE_PG.into());
+                    }
+                }
                 out if out == request.sources.len() => {}
                 _ => bail!(
                     "clang cannot leave out some of a call's sources and hook the others: \

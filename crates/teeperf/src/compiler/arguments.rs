@@ -62,6 +62,8 @@ pub(crate) struct Request {
     pub(crate) cxx: bool,
     /// The user has said something about `-finstrument-functions`.
     pub(crate) hooks_decided: bool,
+    /// `-pg`: gprof's counting beside the hooks.
+    pub(crate) pg: bool,
     /// clang's `-fmodules`: headers are not included as text.
     pub(crate) modules: bool,
     /// Options that move the compiler's own header folders.
@@ -203,6 +205,7 @@ impl Request {
             sources: Vec::new(),
             cxx: false,
             hooks_decided: false,
+            pg: false,
             modules: false,
             header_options: Vec::new(),
         };
@@ -277,6 +280,7 @@ impl Request {
             | "-fno-instrument-functions"
             | "-finstrument-functions-after-inlining"
             | "-finstrument-function-entry-bare" => self.hooks_decided = true,
+            "-pg" => self.pg = true,
             "-fmodules" | "-fcxx-modules" | "-fmodules-ts" => self.modules = true,
             "-m32" | "-mx32" | "-m64" => self.header_options.push(option.into()),
             _ if NO_CODE.contains(&option) || begins(QUESTIONS) => self.stage = Stage::NoCode,
@@ -444,6 +448,7 @@ mod tests {
         assert!(read("-c a.c -fno-instrument-functions").hooks_decided);
         assert!(read("-c a.c -finstrument-functions").hooks_decided);
         assert!(!read("-c a.c -finstrument-functions-exclude-file-list=x").hooks_decided);
+        assert!(read("-c a.c -pg").pg && !read("-c a.c -o -pg").pg);
         assert!(read("-nostartfiles a.o").bare);
         let brings = |line: &str| {
             let words: Vec<_> = line.split(' ').map(OsString::from).collect();
