@@ -170,14 +170,25 @@ pub fn rows(tree: &Tree, functions: &[Function], sort: Sort) -> Vec<Row> {
 
 /// Makes the intervals of rows as wide as a clock that ticks once in `period_ns` makes them; 0: it
 /// does not tick. The ticks that fall into a function are counted, so their number has a deviation
-/// of its root: twice that on both sides. Of what no tick fell into, three may have been due.
+/// of its root: twice that on both sides. Of what no tick fell into, three may have been due. And
+/// [`AHEAD_NS`] of each call may have gone to its caller.
 pub fn add_sampling_error(rows: &mut [Row], period_ns: f64) {
-    for time in rows.iter_mut().flat_map(|row| [&mut row.self_time, &mut row.total]) {
-        let error = 2.0 * (time.value.max(0.0) * period_ns).sqrt();
-        time.low = (time.low - error).max(0.0);
-        time.high += error.max(3.0 * period_ns);
+    if period_ns == 0.0 {
+        return;
+    }
+    for row in rows {
+        let ahead = AHEAD_NS * row.calls as f64;
+        for time in [&mut row.self_time, &mut row.total] {
+            let error = 2.0 * (time.value.max(0.0) * period_ns).sqrt();
+            time.low = (time.low - error).max(0.0);
+            time.high += error.max(3.0 * period_ns) + ahead;
+        }
     }
 }
+
+/// A processor looks at the tick while work before that is still under way. Of a chain of multiplications that
+/// took 17.5 ns an EPYC saw 12 to 15 behind the tick that its return looked at, of one of 4.4 ns 3.
+const AHEAD_NS: f64 = 6.0;
 
 /// Sorts rows.
 pub fn sort_rows(rows: &mut [Row], functions: &[Function], sort: Sort) {
