@@ -200,7 +200,7 @@ fn a_count_of_ticks_is_known_to_twice_its_root() {
     aggregate::add_sampling_error(&mut called, 4.0);
     assert_eq!((called[0].total.low, called[0].total.high), (320.0, 780.0));
     assert_eq!((called[0].self_time.low, called[0].self_time.high), (319.0, 781.0));
-    let counted = called.clone();
+    let counted = called;
     aggregate::add_sampling_error(&mut called, 0.0);
     assert_eq!(called, counted, "a counter counts all");
 }
