@@ -3,7 +3,7 @@
 //! It holds the two functions that the compiler calls at each entry and exit, the page that
 //! switches them on ([`teeperf_wire::hook`]), the constructor and destructor that tell
 //! the runtime of the module, and wrappers of the C library's ways out of a function that
-//! no hook sees (`-Wl,--wrap`, see `link_flags.txt`). All of it is hidden in the module, so
+//! no hook sees (`-Wl,--wrap`, see `link_flags.txt`). All of it is the module's own, so
 //! each module has its own; the runtime is referred to weakly, so a module links and
 //! runs where there is none. Nothing here needs Rust's run-time support, thread-local
 //! storage of its own, or a C library.

@@ -90,6 +90,22 @@ fn make() {
     }
 }
 
+/// What a shared library without hooks refers to has no version where it was linked without naming the library
+/// that has it: the linker takes that for a reference to the wrapper.
+#[test]
+fn with_a_library_that_names_no_other() {
+    let project = Project::copy("make");
+    project.sh(
+        "gcc",
+        "printf '#include <setjmp.h>\njmp_buf place; int far(int n) { return setjmp(place) ? 0 : n; }' >far.c
+         printf 'int far(int); int main(void) { return far(3); }' >near.c
+         gcc -O1 -fPIC -c far.c && gcc -shared -nostdlib far.o -o libfar.so",
+    );
+    for compiler in ["gcc", "clang"] {
+        project.sh(compiler, "$CC near.c ./libfar.so -o near; ./near || test $? = 3");
+    }
+}
+
 /// Both count: `gmon.out` is there as well.
 #[test]
 fn make_with_pg() {

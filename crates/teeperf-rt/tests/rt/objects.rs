@@ -41,18 +41,21 @@ fn the_runtime_cannot_panic() {
 }
 
 #[test]
-fn the_stub_is_hidden_and_refers_to_nothing_strongly() {
+fn the_stub_is_the_modules_own_and_refers_to_nothing_strongly() {
     for (kind, name) in symbols(&runtime().stub) {
         assert_ne!(kind, 'U', "{name}");
     }
     let output = Command::new("readelf").args(["-sW"]).arg(&runtime().stub).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let mut hidden = 0;
+    let (mut hidden, mut protected) = (0, 0);
     for line in text.lines().filter(|line| line.contains(" GLOBAL ")) {
-        assert!(line.contains(" HIDDEN "), "{line}");
-        hidden += 1;
+        // GNU ld takes what a shared library refers to for a reference to the wrapper.
+        let is_wrapper = line.contains(" __wrap_");
+        assert!(line.contains(if is_wrapper { " PROTECTED " } else { " HIDDEN " }), "{line}");
+        *if is_wrapper { &mut protected } else { &mut hidden } += 1;
     }
-    assert_eq!(hidden, 7, "two hooks, block, gate, clock, and two wrappers for exceptions");
+    assert_eq!(hidden, 5, "two hooks, block, gate, clock");
+    assert_eq!(protected, 2, "two wrappers for exceptions");
 }
 
 #[test]

@@ -18,7 +18,7 @@ global_asm!(
     .section .text.teeperf_wrap, \"ax\", @progbits
     .p2align 4
     .globl  __wrap___cxa_begin_catch
-    .hidden __wrap___cxa_begin_catch
+    .protected __wrap___cxa_begin_catch
     .type   __wrap___cxa_begin_catch, @function
     .hidden teeperf_module
     .weak   teeperf_rt_catch
@@ -49,7 +49,7 @@ __wrap___cxa_begin_catch:
 
     .p2align 4
     .globl  __wrap___gxx_personality_v0
-    .hidden __wrap___gxx_personality_v0
+    .protected __wrap___gxx_personality_v0
     .type   __wrap___gxx_personality_v0, @function
     .weak   teeperf_rt_left
     .weak   __real___gxx_personality_v0

@@ -5,6 +5,9 @@
 //! A wrapper is an object of its own: its reference to the real function is a strong one, which
 //! a static link must see to find the function, and must not see when the program never
 //! calls it. (`__cxa_begin_catch` needs none of that: see `catch`.)
+//!
+//! Wrappers are protected, not hidden: GNU ld takes a reference of a shared library's, where it has no version, for one
+//! to the wrapper, and refuses that to a hidden one.
 
 use core::arch::global_asm;
 #[cfg(feature = "makecontext")]
@@ -23,7 +26,7 @@ macro_rules! leap {
     .section .text.teeperf_wrap, \"ax\", @progbits
     .p2align 4
     .globl  __wrap_", $feature, "
-    .hidden __wrap_", $feature, "
+    .protected __wrap_", $feature, "
     .type   __wrap_", $feature, ", @function
     .hidden teeperf_module
     .weak   ", $runtime, "

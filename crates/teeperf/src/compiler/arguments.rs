@@ -54,7 +54,7 @@ pub(crate) struct Request {
     pub(crate) product: Product,
     /// `-nostdlib`, `-nodefaultlibs` or `-nostartfiles`: no C library can be relied on.
     pub(crate) bare: bool,
-    /// The compiler brings the C++ library, if it links.
+    /// The compiler brings the C++ library, or is told to, if it links.
     pub(crate) cxx_library: bool,
     /// Names of the sources in which functions can be hooked.
     pub(crate) sources: Vec<OsString>,
@@ -201,7 +201,7 @@ impl Request {
             stage: Stage::Link,
             product: Product::Program,
             bare: false,
-            cxx_library: cxx_driver,
+            cxx_library: cxx_driver && !arguments.iter().any(|word| leaves_cxx_library_out(word)),
             sources: Vec::new(),
             cxx: false,
             hooks_decided: false,
@@ -209,6 +209,7 @@ impl Request {
             modules: false,
             header_options: Vec::new(),
         };
+        request.cxx_library |= arguments.iter().any(|word| names_cxx_library(word));
         let mut language: Option<OsString> = None;
         let mut any_input = false;
         let mut only_headers = true;
@@ -273,9 +274,7 @@ impl Request {
             "-r" | "--relocatable" => self.product = Product::Relocatable,
             "-nostdlib" | "-nodefaultlibs" | "-nostartfiles" | "--no-standard-libraries" => {
                 self.bare = true;
-                self.cxx_library = false;
             }
-            "-nostdlib++" => self.cxx_library = false,
             "-finstrument-functions"
             | "-fno-instrument-functions"
             | "-finstrument-functions-after-inlining"
@@ -305,6 +304,18 @@ impl Request {
             self.product = Product::StaticProgram;
         }
     }
+}
+
+/// As a library or as a file, to compiler or linker.
+fn names_cxx_library(word: &OsStr) -> bool {
+    let text = word.as_bytes();
+    let is_named = text == b"-lc++" || text.windows(6).any(|part| part == b"stdc++");
+    is_named && !text.starts_with(b"-static-")
+}
+
+fn leaves_cxx_library_out(word: &OsStr) -> bool {
+    let without = ["-nostdlib++", "-nostdlib", "-nodefaultlibs", "--no-standard-libraries"];
+    without.iter().any(|option| word == *option)
 }
 
 /// What the compiler takes an input for: by `-x` if one is in force, else by its ending.
@@ -455,7 +466,10 @@ mod tests {
             Request::read(&words, true).cxx_library
         };
         assert!(brings("a.o") && !brings("a.o -nostdlib++") && !brings("a.o -nodefaultlibs"));
-        assert!(!read("a.o -lstdc++").cxx_library);
+        assert!(brings("a.o -nostdlib++ -lc++") && brings("a.o -nodefaultlibs -lstdc++"));
+        assert!(read("a.o -lstdc++").cxx_library && read("a.o -Wl,-lstdc++").cxx_library);
+        assert!(read("a.o /usr/lib/libstdc++.so.6").cxx_library);
+        assert!(!read("a.o").cxx_library && !read("a.o -static-libstdc++").cxx_library);
         assert_eq!(
             read("--sysroot=/x -target y -c a.c").header_options,
             ["--sysroot=/x", "-target", "y"]

@@ -13,7 +13,7 @@ global_asm!(
     .section .text.teeperf_wrap, \"ax\", @progbits
     .p2align 4
     .globl  __wrap_makecontext
-    .hidden __wrap_makecontext
+    .protected __wrap_makecontext
     .type   __wrap_makecontext, @function
     .hidden teeperf_module
     .weak   teeperf_rt_context_made

@@ -11,7 +11,7 @@ global_asm!(
     .section .text.teeperf_wrap, \"ax\", @progbits
     .p2align 4
     .globl  __wrap_vfork
-    .hidden __wrap_vfork
+    .protected __wrap_vfork
     .type   __wrap_vfork, @function
     .hidden teeperf_module
     .weak   teeperf_rt_leap
