@@ -106,6 +106,24 @@ fn with_a_library_that_names_no_other() {
     }
 }
 
+/// A program has wrappers of its own: it goes on with a library that has none.
+#[test]
+fn with_a_library_that_loses_its_hooks() {
+    let project = Project::copy("make");
+    project.sh(
+        "gcc",
+        "printf '#include <setjmp.h>\njmp_buf place; int far(int n) { return setjmp(place) ? 0 : n; }' >far.c
+         printf '#include <setjmp.h>\nint far(int); jmp_buf here; int main(void) { return setjmp(here) ? 1 : far(3); }' >near.c",
+    );
+    for compiler in ["gcc", "clang"] {
+        project.sh(
+            compiler,
+            "$CC -fPIC -shared far.c -o libfar.so; $CC near.c ./libfar.so -o near; ./near || test $? = 3
+             gcc -fPIC -shared far.c -o libfar.so; ./near || test $? = 3",
+        );
+    }
+}
+
 /// Both count: `gmon.out` is there as well.
 #[test]
 fn make_with_pg() {

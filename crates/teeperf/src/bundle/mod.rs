@@ -30,7 +30,7 @@ const LIBRARY: &str = "libteeperf.so";
 const CALIBRATION: &str = "teeperf-calibration";
 const HEADER: &str = "include/teeperf.h";
 
-/// Linker options: in each line whether for `all` modules, an `executable`, or what `clang` links, and the option.
+/// Linker options: in each line whether for `all` modules, an `executable`, a shared `library`, or what `clang` links, and the option.
 const LINK_FLAGS: &str = include_str!(concat!(env!("OUT_DIR"), "/link_flags.txt"));
 
 /// The embedded files, on disk.
@@ -42,6 +42,7 @@ pub(crate) struct Bundle {
     runtime: PathBuf,
     link_flags: Vec<&'static str>,
     program_flags: Vec<&'static str>,
+    library_flags: Vec<&'static str>,
     clang_flags: Vec<&'static str>,
     /// The runtime as a shared library, for programs that do not have it.
     pub(crate) library: PathBuf,
@@ -71,6 +72,7 @@ pub(crate) fn unpacked() -> Result<Bundle> {
         runtime: folder.join(RUNTIME),
         link_flags: link_flags("all"),
         program_flags: link_flags("executable"),
+        library_flags: link_flags("library"),
         clang_flags: link_flags("clang"),
         library: folder.join(LIBRARY),
         calibration: folder.join(CALIBRATION),
@@ -88,6 +90,7 @@ impl Bundle {
             clang_headers: None::<&Path>,
             link_flags: &self.link_flags,
             program_flags: &self.program_flags,
+            library_flags: &self.library_flags,
             clang_flags: &self.clang_flags,
         }
     }

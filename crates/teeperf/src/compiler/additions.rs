@@ -27,6 +27,8 @@ pub(crate) struct Files<'a> {
     pub(crate) link_flags: &'a [&'a str],
     /// Linker options for programs.
     pub(crate) program_flags: &'a [&'a str],
+    /// Linker options for shared libraries.
+    pub(crate) library_flags: &'a [&'a str],
     /// Linker options for every hooked module that clang links with the C++ library.
     pub(crate) clang_flags: &'a [&'a str],
 }
@@ -121,7 +123,7 @@ pub(crate) fn linking(request: &Request, family: Family, files: &Files<'_>) -> L
     let mut before = vec![OsString::from(files.stub)];
     match request.product {
         Product::Relocatable => return Link::default(),
-        Product::SharedLibrary => {}
+        Product::SharedLibrary => before.extend(files.library_flags.iter().map(OsString::from)),
         Product::Program | Product::StaticProgram => {
             // Without the C library the stub keeps hooks quiet; the runtime is not there.
             if !request.bare {

@@ -55,6 +55,7 @@ pub(crate) fn link_flags(executable: bool) -> Vec<String> {
         .filter_map(|line| match line.split_once(' ') {
             Some(("all", flag)) => Some(flag),
             Some(("executable", flag)) if executable => Some(flag),
+            Some(("library", flag)) if !executable => Some(flag),
             _ => None,
         })
         .map(str::to_owned)
