@@ -26,9 +26,8 @@ pub(crate) struct Pool {
     wanted_at: Option<Instant>,
     swept_at: Option<Instant>,
     sweep_took: Duration,
+    /// It grows no more, which was told.
     full_grown: bool,
-    /// It was said that it grows no more.
-    told: bool,
 }
 
 /// Sweeps take at most one part in so many of the drain's time.
@@ -135,16 +134,16 @@ impl Pool {
     /// No further segment can be made, for a reason that was told.
     pub(crate) fn give_up_growing(&mut self) {
         self.full_grown = true;
-        self.told = true;
     }
 
     /// Says once that threads need more than the process may have; gives how many bytes are out of use.
     pub(crate) fn ends_growing(&mut self, segments: usize, now: Instant) -> Option<usize> {
         let is_in_need = self.short_class().is_some() && self.is_hungry(now);
-        if self.told || !is_in_need || self.may_grow(segments) {
+        if self.full_grown || !is_in_need || self.may_grow(segments) {
             return None;
         }
-        self.told = true;
+        // What it has never becomes less.
+        self.full_grown = true;
         Some(self.retired)
     }
 }

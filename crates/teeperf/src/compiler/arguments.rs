@@ -201,7 +201,7 @@ impl Request {
             stage: Stage::Link,
             product: Product::Program,
             bare: false,
-            cxx_library: cxx_driver && !arguments.iter().any(|word| leaves_cxx_library_out(word)),
+            cxx_library: cxx_driver,
             sources: Vec::new(),
             cxx: false,
             hooks_decided: false,
@@ -209,7 +209,6 @@ impl Request {
             modules: false,
             header_options: Vec::new(),
         };
-        request.cxx_library |= arguments.iter().any(|word| names_cxx_library(word));
         let mut language: Option<OsString> = None;
         let mut any_input = false;
         let mut only_headers = true;
@@ -254,6 +253,7 @@ impl Request {
                 request.option(option);
             }
         }
+        request.cxx_library |= arguments.iter().any(|word| names_cxx_library(word));
         if !any_input {
             request.stage = Stage::NoCode;
         } else if request.stage == Stage::Link && only_headers && !request.sources.is_empty() {
@@ -272,9 +272,12 @@ impl Request {
             "-shared" | "--shared" => self.product = Product::SharedLibrary,
             "-static" | "--static" | "-static-pie" => self.make_static(),
             "-r" | "--relocatable" => self.product = Product::Relocatable,
-            "-nostdlib" | "-nodefaultlibs" | "-nostartfiles" | "--no-standard-libraries" => {
+            "-nostdlib" | "-nodefaultlibs" | "--no-standard-libraries" => {
                 self.bare = true;
+                self.cxx_library = false;
             }
+            "-nostartfiles" => self.bare = true,
+            "-nostdlib++" => self.cxx_library = false,
             "-finstrument-functions"
             | "-fno-instrument-functions"
             | "-finstrument-functions-after-inlining"
@@ -311,11 +314,6 @@ fn names_cxx_library(word: &OsStr) -> bool {
     let text = word.as_bytes();
     let is_named = text == b"-lc++" || text.windows(6).any(|part| part == b"stdc++");
     is_named && !text.starts_with(b"-static-")
-}
-
-fn leaves_cxx_library_out(word: &OsStr) -> bool {
-    let without = ["-nostdlib++", "-nostdlib", "-nodefaultlibs", "--no-standard-libraries"];
-    without.iter().any(|option| word == *option)
 }
 
 /// What the compiler takes an input for: by `-x` if one is in force, else by its ending.

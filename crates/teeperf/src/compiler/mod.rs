@@ -33,8 +33,11 @@ pub(crate) fn command(driver: Driver, arguments: Vec<OsString>) -> Result<Comman
         let bundle = bundle::unpacked()?;
         let mut files = bundle.files();
         let clang_headers;
+        let known = probe::ask(&compiler, &request.header_options);
+        // A compiler that does not say what it is links as gcc does.
+        let family = known.as_ref().map_or(Family::Gcc, |known| known.family);
         if hooks {
-            let known = probe::ask(&compiler, &request.header_options)?;
+            let known = known?;
             if known.family == Family::Clang
                 && request.cxx
                 && !request.modules
@@ -46,9 +49,6 @@ pub(crate) fn command(driver: Driver, arguments: Vec<OsString>) -> Result<Comman
             added = additions::hooks(&request, &options, &known, &files)?;
         }
         if additions::wants_linking(&request) {
-            // A compiler that does not say what it is links as before.
-            let known = probe::ask(&compiler, &request.header_options);
-            let family = known.map_or(Family::Gcc, |known| known.family);
             link = additions::linking(&request, family, &files);
         }
     }
