@@ -99,8 +99,7 @@ const LONG_IDLE: Duration = Duration::from_millis(1);
 const LONG: u32 = 100;
 /// First look into chunks that are not full; the next come later and later.
 const FIRST_LOOK: Duration = Duration::from_millis(100);
-/// One that attached is heard of within this time, and one that executes a program has an
-/// environment again.
+/// One that attached is heard of within this time.
 const GRACE: Duration = Duration::from_millis(20);
 /// Longest wait for programs that were left behind to attach: most of them have no hooks.
 const NEWCOMERS: Duration = Duration::from_millis(500);

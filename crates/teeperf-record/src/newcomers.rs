@@ -4,6 +4,7 @@
 
 use std::fs::{self, DirEntry};
 use std::io;
+use std::path::Path;
 use std::time::{Duration, Instant};
 use teeperf_wire::hello::SOCKET_VARIABLE;
 
@@ -39,7 +40,12 @@ impl Newcomers {
 
     fn look(&self) -> io::Result<bool> {
         let before_us = self.numbers_before_us().unwrap_or(0);
-        Ok(fs::read_dir("/proc")?.flatten().any(|entry| self.finds_us(&entry, before_us)))
+        let began_later = |process: &DirEntry| {
+            let number = process.file_name().to_str().and_then(|name| name.parse::<u64>().ok());
+            number.is_some_and(|number| number > before_us)
+        };
+        let mut processes = fs::read_dir("/proc")?.flatten().filter(began_later);
+        Ok(processes.any(|process| self.may_find_us(&process.path())))
     }
 
     /// All processes with numbers up to this one began before this process: numbers are given out in a row, as
@@ -50,13 +56,16 @@ impl Newcomers {
         are_in_a_row(own, since, largest).then_some(own)
     }
 
-    /// Of processes that ended meanwhile, or are another user's, nothing can be read.
-    fn finds_us(&self, process: &DirEntry, before_us: u64) -> bool {
-        let number = process.file_name().to_str().and_then(|name| name.parse::<u64>().ok());
-        number.is_some_and(|number| number > before_us)
-            && fs::read(process.path().join("environ")).is_ok_and(|environment| {
-                environment.split(|&byte| byte == 0).any(|entry| entry == self.variable)
-            })
+    /// Of processes that ended meanwhile, or are another user's, nothing can be read. One that is executing a
+    /// program has no environment until its new stack is made: environ of proc_pid(5) is empty then, as it
+    /// is for kernel threads, which execute nothing.
+    fn may_find_us(&self, process: &Path) -> bool {
+        fs::read(process.join("environ")).is_ok_and(|environment| {
+            if environment.is_empty() {
+                return fs::read_link(process.join("exe")).is_ok();
+            }
+            environment.split(|&byte| byte == 0).any(|entry| entry == self.variable)
+        })
     }
 }
 
@@ -82,6 +91,7 @@ fn own_and_largest() -> Option<(u64, u64)> {
 mod tests {
     use super::*;
     use std::io::{Read, Write};
+    use std::path::PathBuf;
     use std::process::{Command, Stdio};
 
     #[test]
@@ -94,20 +104,49 @@ mod tests {
         assert!(!are_in_a_row(300, u64::MAX, 32_768));
     }
 
-    #[test]
-    fn a_program_with_the_name_in_its_environment_is_seen_until_it_ends() {
-        let name = format!("newcomers-{}", std::process::id());
-        assert!(!Newcomers::of(&name).are_there());
+    /// What is said of a program with this environment while it runs, and once it has ended.
+    fn while_and_after(newcomers: &Newcomers, environment: &[(&str, &str)]) -> (bool, bool) {
         let mut command = Command::new("cat");
-        command.env(SOCKET_VARIABLE, &name).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
+        command.env_clear().envs(environment.iter().copied());
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (mut to, mut from) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         to.write_all(b"?").unwrap();
         from.read_exact(&mut [0]).unwrap();
-        assert!(Newcomers::of(&name).are_there());
-        assert!(!Newcomers::of(&name[1..]).are_there());
+        let process = PathBuf::from(format!("/proc/{}", child.id()));
+        let running = newcomers.may_find_us(&process);
         drop(to);
+        // Ended, and not waited for: a zombie.
+        from.read_to_end(&mut Vec::new()).unwrap();
+        while fs::read_link(process.join("exe")).is_ok() {
+            std::thread::yield_now();
+        }
+        let ended = newcomers.may_find_us(&process);
         child.wait().unwrap();
-        assert!(!Newcomers::of(&name).are_there());
+        (running, ended)
+    }
+
+    #[test]
+    fn a_program_with_the_name_in_its_environment_finds_us_until_it_ends() {
+        let newcomers = Newcomers::of("somebody");
+        let said = |environment: &[_]| while_and_after(&newcomers, environment);
+        assert_eq!(said(&[("A", "1"), (SOCKET_VARIABLE, "somebody")]), (true, false));
+        assert_eq!(said(&[("A", "1"), (SOCKET_VARIABLE, "nobody")]), (false, false));
+        assert_eq!(said(&[("A", SOCKET_VARIABLE)]), (false, false));
+        assert!(!newcomers.may_find_us(Path::new("/proc/0")));
+    }
+
+    /// That is all that can be seen of one that executes a program at this moment.
+    #[test]
+    fn a_program_without_an_environment_may_find_us() {
+        assert_eq!(while_and_after(&Newcomers::of("somebody"), &[]), (true, false));
+    }
+
+    #[test]
+    fn all_processes_are_looked_at() {
+        let mut child =
+            Command::new("sleep").arg("100").env(SOCKET_VARIABLE, "us").spawn().unwrap();
+        assert!(Newcomers::of("us").are_there());
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }
