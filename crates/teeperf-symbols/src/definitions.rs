@@ -8,8 +8,8 @@
 
 use crate::Location;
 use gimli::{
-    Dwarf, EndianSlice, Error, IncompleteLineProgram, LineProgramHeader, LineRow, RunTimeEndian,
-    Unit, UnitHeader,
+    AttributeValue, Dwarf, EndianSlice, Error, IncompleteLineProgram, LineProgramHeader, LineRow,
+    RunTimeEndian, Unit, UnitHeader, constants,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -84,19 +84,41 @@ impl<'a> Search<'_, 'a> {
         Some(())
     }
 
-    /// Whether a unit has a function asked for. One that names no ranges may have any.
+    /// Whether a unit has a function asked for. One that names no ranges may have any. Not by gimli's
+    /// `unit_ranges`, which adds a size to an address without a look whether the sum is one.
     fn concerns(&mut self, unit: &Unit<Slice<'a>>) -> Option<bool> {
-        let mut ranges = self.dwarf.unit_ranges(unit).ok()?;
-        let mut is_empty = true;
-        while let Some(range) = ranges.next().ok()? {
-            self.spend(1)?;
-            is_empty = false;
-            let at = self.wanted.partition_point(|&start| start < range.begin);
-            if self.wanted.get(at).is_some_and(|&start| start < range.end) {
-                return Some(true);
+        let mut entries = unit.entries();
+        entries.next_dfs().ok()?;
+        let root = entries.current()?;
+        if let Some(value) = root.attr_value(constants::DW_AT_ranges)
+            && let Some(mut ranges) = self.dwarf.attr_ranges(unit, value).ok()?
+        {
+            let mut is_empty = true;
+            while let Some(range) = ranges.next().ok()? {
+                self.spend(1)?;
+                is_empty = false;
+                if self.is_asked_for(range.begin, range.end) {
+                    return Some(true);
+                }
             }
+            return Some(is_empty);
         }
-        Some(is_empty)
+        let begin = self.address(unit, root.attr_value(constants::DW_AT_low_pc)?)?;
+        let end = match root.attr_value(constants::DW_AT_high_pc)? {
+            AttributeValue::Udata(size) => begin.checked_add(size)?,
+            end => self.address(unit, end)?,
+        };
+        Some(self.is_asked_for(begin, end))
+    }
+
+    fn address(&self, unit: &Unit<Slice<'a>>, value: AttributeValue<Slice<'a>>) -> Option<u64> {
+        self.dwarf.attr_address(unit, value).ok()?
+    }
+
+    /// Whether a function that starts between these addresses is asked for.
+    fn is_asked_for(&self, begin: u64, end: u64) -> bool {
+        let at = self.wanted.partition_point(|&start| start < begin);
+        self.wanted.get(at).is_some_and(|&start| start < end)
     }
 
     fn spend(&mut self, work: u64) -> Option<()> {

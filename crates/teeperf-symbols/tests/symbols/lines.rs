@@ -96,3 +96,26 @@ fn addresses_of_nothing_have_no_line() {
     assert_eq!(found[1].as_ref().unwrap().line, Some(10));
     assert_eq!(lines.definitions(&[]).unwrap(), []);
 }
+
+/// Guards: a size in the file is not trusted to give an address.
+#[test]
+fn a_unit_that_would_end_beyond_all_addresses_is_looked_at() {
+    let workshop = Workshop::new();
+    let file = workshop.build("gcc -gdwarf-4", "endless.c", SOURCE);
+    let mut bytes = std::fs::read(&file).unwrap();
+    // First address and size stand side by side in the unit, DW_FORM_addr and DW_FORM_data8, and in tables
+    // that do not matter here.
+    let first = address_of(&file, "inner").to_le_bytes();
+    for at in 8..bytes.len() - 8 {
+        if bytes[at - 8..at] == first && (1..0x1000).contains(&number(&bytes[at..])) {
+            bytes[at..at + 8].fill(0xff);
+        }
+    }
+    let lines = Lines::from_bytes(&file, bytes, &Search::default()).unwrap();
+    let found = lines.definitions(&[address_of(&file, "outer")]).unwrap().remove(0);
+    assert_eq!(found.unwrap().line, Some(6));
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes[..8].try_into().unwrap())
+}
