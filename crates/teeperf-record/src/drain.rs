@@ -262,7 +262,7 @@ impl Drain {
         is_alone
     }
 
-    /// Whether no process is attached, nor about to.
+    /// Whether no process is attached, nor about to; then none attaches any more.
     fn is_alone(&mut self) -> bool {
         if !self.processes.is_empty() {
             return false;
@@ -277,6 +277,7 @@ impl Drain {
         self.inherited.is_empty()
             && alone >= grace
             && (alone >= NEWCOMERS || !self.newcomers.are_there())
+            && self.companions.as_ref().is_none_or(|all| all.server.close(self.attached))
     }
 
     fn end(mut self) -> Summary {

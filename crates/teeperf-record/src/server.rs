@@ -32,9 +32,17 @@ pub(crate) struct Terms {
 /// The running thread. Dropping it ends it: who comes later finds no recorder.
 #[derive(Debug)]
 pub(crate) struct Server {
+    door: Arc<Mutex<Door>>,
     thread: Option<JoinHandle<()>>,
     /// Closed to end the thread.
     stop: Option<io::PipeWriter>,
+}
+
+/// Whether processes may still attach. Held while one does.
+#[derive(Debug, Default)]
+struct Door {
+    attached: u64,
+    is_closed: bool,
 }
 
 impl Server {
@@ -44,8 +52,10 @@ impl Server {
         let (stopped, stop) = io::pipe()?;
         // SAFETY: no pointers are involved.
         let own_uid = unsafe { libc::getuid() };
+        let door = Arc::<Mutex<Door>>::default();
         let desk = Desk {
             listener,
+            door: Arc::clone(&door),
             stopped,
             terms,
             events,
@@ -56,7 +66,15 @@ impl Server {
         };
         let thread = std::thread::Builder::new().name("teeperf-attach".into());
         let thread = thread.spawn(|| desk.run())?;
-        Ok(Self { thread: Some(thread), stop: Some(stop) })
+        Ok(Self { door, thread: Some(thread), stop: Some(stop) })
+    }
+
+    /// Lets nobody attach any more, unless others have attached than these so many: the events of those
+    /// are still to be taken. Says whether it did.
+    pub(crate) fn close(&self, attached: u64) -> bool {
+        let mut door = self.door.lock().unwrap_or_else(|lock| lock.into_inner());
+        door.is_closed |= door.attached == attached;
+        door.is_closed
     }
 }
 
@@ -72,6 +90,7 @@ impl Drop for Server {
 
 struct Desk {
     listener: Listener,
+    door: Arc<Mutex<Door>>,
     stopped: io::PipeReader,
     terms: Terms,
     events: Sender<Event>,
@@ -200,6 +219,12 @@ impl Desk {
         exec_of: u32,
     ) -> io::Result<()> {
         let process = connection.peer_process(peer)?;
+        let door = Arc::clone(&self.door);
+        let mut door = door.lock().unwrap_or_else(|lock| lock.into_inner());
+        if door.is_closed {
+            self.refuse(connection, refusal::CLOSED);
+            return Ok(());
+        }
         let first = Arc::new(Segment::create(Class::Small)?);
         let second = Arc::new(Segment::create(Class::Large)?);
         first.announce(2);
@@ -211,6 +236,7 @@ impl Desk {
             self.processes.retain(|watched| watched.id != exec_of);
             self.tell(Event::Gone { id: exec_of, replaced: true });
         }
+        door.attached += 1;
         self.registry.attached(peer.pid, id, token, Arc::clone(&shared));
         self.processes.push(Watched { process, pid: peer.pid, id });
         self.tell(Event::Attached(Attached {
@@ -343,6 +369,47 @@ fn parent_of(pid: u32) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::mpsc::{Receiver, channel};
+    use teeperf_wire::hello::{Hello, WELCOME_SIZE};
+
+    fn server(name: &str) -> (Server, Receiver<Event>) {
+        let (events, heard) = channel();
+        let terms = Terms {
+            page: Arc::new(ClockPage::create(0, 0).unwrap()),
+            clock: ClockKind::Tick,
+            flags: 0,
+            hz: 0,
+            on_full: OnFull::Wait,
+        };
+        (Server::start(name, terms, events).unwrap(), heard)
+    }
+
+    /// This process attaches, or tries to.
+    fn attach(name: &str) -> u32 {
+        let hello = Hello { version: VERSION, segment: 0, token: 0, pid: std::process::id() };
+        let connection = Connection::connect(name).unwrap();
+        connection.send(&hello.encode(), &[]).unwrap();
+        let mut welcome = [0; WELCOME_SIZE];
+        let length = connection.receive(&mut welcome).unwrap();
+        Welcome::decode(&welcome[..length]).unwrap().refusal
+    }
+
+    /// Who is welcomed is heard of, whenever that is: to look for newcomers takes time, in which one may attach.
+    #[test]
+    fn the_door_closes_behind_those_who_were_heard_of() {
+        let name = format!("teeperf-door-{}", std::process::id());
+        let (server, heard) = server(&name);
+        assert_eq!(attach(&name), refusal::NONE);
+        assert!(!server.close(0), "one has attached");
+        assert!(matches!(heard.try_recv(), Ok(Event::Attached(_))));
+        assert_eq!(attach(&name), refusal::NONE);
+        assert!(!server.close(1));
+        assert!(server.close(2));
+        assert_eq!(attach(&name), refusal::CLOSED);
+        drop(server);
+        let attached = heard.iter().filter(|event| matches!(event, Event::Attached(_)));
+        assert_eq!(attached.count(), 1);
+    }
 
     #[test]
     fn a_process_is_described() {
