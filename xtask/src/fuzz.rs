@@ -55,6 +55,7 @@ pub(crate) fn all(seconds: u32, only: &[String]) -> Result<Outcome> {
         println!("── {name}");
         if let Err(error) = fuzz(&folder, &built, name, seconds) {
             eprintln!("{error:#}");
+            show(&folder.join("artifacts").join(name));
             failed.push(name.as_str());
         }
     }
@@ -117,4 +118,13 @@ fn fuzz(folder: &Path, built: &Path, name: &str, seconds: u32) -> Result<()> {
     let again = format!("{} <file below fuzz/artifacts/{name}>", built.join(name).display());
     let what = line(&fuzzer);
     commands::run(&mut fuzzer).with_context(|| format!("{what}\nto see it again: {again}"))
+}
+
+/// What was found, for whom there is only the output of a machine that is gone.
+fn show(artifacts: &Path) {
+    for found in std::fs::read_dir(artifacts).into_iter().flatten().flatten() {
+        eprintln!("{}, by base64:", found.path().display());
+        // Where there is no such program, the file is all there is.
+        let _ = Command::new("base64").arg(found.path()).status();
+    }
 }
