@@ -172,6 +172,10 @@ impl Desk {
                 self.answer(&connection);
             } else if since.elapsed() < SILENCE {
                 self.waiting.push((connection, since));
+            } else if let Ok(peer) = connection.peer()
+                && peer.uid == self.own_uid
+            {
+                self.notice(format!("process {} connected and said nothing", peer.pid));
             }
         }
     }
@@ -189,7 +193,8 @@ impl Desk {
                 }
             }
             Decision::Segment { segment, token } => {
-                self.welcome(connection, &segment, token, &[segment.file()]);
+                // Who asked may be gone; its process's end is seen elsewhere.
+                let _ = self.welcome(connection, &segment, token, &[segment.file()]);
             }
             Decision::Control(request) => {
                 self.control(request);
@@ -236,10 +241,7 @@ impl Desk {
             self.processes.retain(|watched| watched.id != exec_of);
             self.tell(Event::Gone { id: exec_of, replaced: true });
         }
-        door.attached += 1;
-        self.registry.attached(peer.pid, id, token, Arc::clone(&shared));
-        self.processes.push(Watched { process, pid: peer.pid, id });
-        self.tell(Event::Attached(Attached {
+        let attached = Attached {
             id,
             pid: peer.pid,
             inner_pid,
@@ -247,22 +249,32 @@ impl Desk {
             parent_pid: parent_of(peer.pid).unwrap_or(0),
             executable: executable_of(peer.pid),
             arguments: arguments_of(peer.pid),
-            shared,
-        }));
+            shared: Arc::clone(&shared),
+        };
         // Where there is no /proc, children that are left without having attached are not known.
         let lent = first.lend();
         let files = [self.terms.page.file(), lent.as_ref().map_or(first.file(), AsFd::as_fd)];
-        self.welcome(connection, &first, token, &files);
+        self.welcome(connection, &first, token, &files).map_err(|error| match error.kind() {
+            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
+                io::Error::other("it did not wait for the answer")
+            }
+            _ => error,
+        })?;
+        door.attached += 1;
+        self.registry.attached(peer.pid, id, token, shared);
+        self.processes.push(Watched { process, pid: peer.pid, id });
+        self.tell(Event::Attached(attached));
         Ok(())
     }
 
+    /// An error when who asked did not wait for it.
     fn welcome(
         &self,
         connection: &Connection,
         segment: &Segment,
         token: u64,
         files: &[BorrowedFd<'_>],
-    ) {
+    ) -> io::Result<()> {
         let (chunk_size, chunks) = segment.class().shape();
         let welcome = Welcome {
             token,
@@ -270,8 +282,7 @@ impl Desk {
             chunks: chunks as u32,
             ..self.blank(refusal::NONE)
         };
-        // Who asked may be gone; its process's end is seen elsewhere.
-        let _ = connection.send(&welcome.encode(), files);
+        connection.send(&welcome.encode(), files)
     }
 
     fn refuse(&self, connection: &Connection, why: u32) {
@@ -384,11 +395,16 @@ mod tests {
         (Server::start(name, terms, events).unwrap(), heard)
     }
 
-    /// This process attaches, or tries to.
-    fn attach(name: &str) -> u32 {
+    fn hello(name: &str) -> Connection {
         let hello = Hello { version: VERSION, segment: 0, token: 0, pid: std::process::id() };
         let connection = Connection::connect(name).unwrap();
         connection.send(&hello.encode(), &[]).unwrap();
+        connection
+    }
+
+    /// This process attaches, or tries to.
+    fn attach(name: &str) -> u32 {
+        let connection = hello(name);
         let mut welcome = [0; WELCOME_SIZE];
         let length = connection.receive(&mut welcome).unwrap();
         Welcome::decode(&welcome[..length]).unwrap().refusal
@@ -409,6 +425,22 @@ mod tests {
         drop(server);
         let attached = heard.iter().filter(|event| matches!(event, Event::Attached(_)));
         assert_eq!(attached.count(), 1);
+    }
+
+    /// Such as a program that was started while the recorder was stopped, and has gone on without it.
+    #[test]
+    fn who_did_not_wait_for_the_answer_is_not_attached_and_named() {
+        let name = format!("teeperf-late-{}", std::process::id());
+        let (server, heard) = server(&name);
+        let door = server.door.lock().unwrap();
+        drop(hello(&name));
+        drop(door);
+        let Ok(Event::Notice { text, .. }) = heard.recv() else { panic!("it is not named") };
+        let own = std::process::id();
+        assert_eq!(text, format!("process {own} could not attach: it did not wait for the answer"));
+        assert!(server.close(0));
+        drop(server);
+        assert_eq!(heard.iter().count(), 0);
     }
 
     #[test]

@@ -19,6 +19,9 @@ const TAKEN: [libc::c_int; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, lib
 /// Where the handler writes; -1: the signals are not taken.
 static TOLD: AtomicI32 = AtomicI32::new(-1);
 
+/// The process that took them. Its child is another until it executes a program.
+static TAKER: AtomicI32 = AtomicI32::new(0);
+
 /// Takes the signals of the whole process while it lives. A program started meanwhile has
 /// them as they were: exec leaves no handler.
 #[derive(Debug)]
@@ -40,6 +43,8 @@ impl Signals {
         if TOLD.compare_exchange(-1, told.as_raw_fd(), SeqCst, SeqCst).is_err() {
             return Err(io::Error::other("signals are taken by another recording"));
         }
+        // SAFETY: no pointers are involved.
+        TAKER.store(unsafe { libc::getpid() }, SeqCst);
         let mut signals = Self { heard, before: Vec::new(), _told: told };
         for signal in TAKEN {
             let before = action(signal, None)?;
@@ -101,13 +106,19 @@ pub fn file_limit_is_an_error() -> io::Result<()> {
     action(libc::SIGXFSZ, Some(&quiet)).map(drop)
 }
 
-/// The handler: says which signal came, and whether the kernel sent it (sigaction(2)).
+/// The handler: says which signal came, and whether the kernel sent it (sigaction(2)). In a child that has not
+/// executed its program yet the signal does what it would do to that program.
 extern "C" fn tell(number: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     const SI_KERNEL: libc::c_int = 0x80;
     // SAFETY: the kernel gives a handler with SA_SIGINFO a valid address. errno is the
-    // interrupted thread's and is left as it was; write may be called here
+    // interrupted thread's and is left as it was; what is called may be called here
     // (signal-safety(7)). A full pipe loses a signal behind thousands that were not heard.
     unsafe {
+        if libc::getpid() != TAKER.load(SeqCst) {
+            libc::signal(number, libc::SIG_DFL);
+            libc::raise(number);
+            return;
+        }
         let said = [number as u8, ((*info).si_code == SI_KERNEL) as u8];
         let error = *libc::__errno_location();
         libc::write(TOLD.load(SeqCst), said.as_ptr().cast(), said.len());
@@ -126,4 +137,35 @@ fn action(signal: libc::c_int, new: Option<&libc::sigaction>) -> io::Result<libc
     // SAFETY: null asks for no change; the other address is that of a sigaction.
     crate::memory::checked(unsafe { libc::sigaction(signal, new, &mut before) })?;
     Ok(before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Guards: Ctrl-C ends a command that is not executed yet.
+    #[test]
+    fn a_child_has_its_signals_for_itself() {
+        let signals = Signals::take().unwrap();
+        for signal in [libc::SIGTERM, libc::SIGINT] {
+            // SAFETY: the child calls what may be called between fork and exec alone.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                // SAFETY: no pointers are involved.
+                unsafe {
+                    libc::raise(signal);
+                    libc::_exit(0);
+                }
+            }
+            let mut status = 0;
+            // SAFETY: the address is that of a number.
+            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+            assert!(libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == signal, "{status}");
+            assert_eq!(signals.next(), None);
+        }
+        // SAFETY: no pointers are involved.
+        unsafe { libc::raise(libc::SIGTERM) };
+        let here = Signal { number: libc::SIGTERM, from_terminal: false };
+        assert_eq!(signals.next(), Some(here));
+    }
 }
