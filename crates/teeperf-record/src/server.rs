@@ -188,7 +188,8 @@ impl Desk {
         match self.registry.decide(&message[..length], peer, self.own_uid) {
             Decision::Attach { id, inner_pid, exec_of } => {
                 if let Err(error) = self.attach(connection, peer, id, inner_pid, exec_of) {
-                    self.refuse(connection, refusal::CLOSED);
+                    // It may be gone.
+                    let _ = self.refuse(connection, refusal::CLOSED);
                     self.notice(format!("process {} could not attach: {error}", peer.pid));
                 }
             }
@@ -202,7 +203,11 @@ impl Desk {
                 let _ = connection.send(&request.encode(), &[]);
             }
             Decision::Refuse(why) => {
-                self.refuse(connection, why);
+                let is_gone = self.refuse(connection, why).is_err();
+                if is_gone && why == refusal::UNKNOWN {
+                    // It asked for more memory, and has ended meanwhile.
+                    return;
+                }
                 self.notice(match why {
                     refusal::VERSION => {
                         format!("process {} was built with another version of teeperf", peer.pid)
@@ -227,7 +232,7 @@ impl Desk {
         let door = Arc::clone(&self.door);
         let mut door = door.lock().unwrap_or_else(|lock| lock.into_inner());
         if door.is_closed {
-            self.refuse(connection, refusal::CLOSED);
+            let _ = self.refuse(connection, refusal::CLOSED);
             return Ok(());
         }
         let first = Arc::new(Segment::create(Class::Small)?);
@@ -285,9 +290,9 @@ impl Desk {
         connection.send(&welcome.encode(), files)
     }
 
-    fn refuse(&self, connection: &Connection, why: u32) {
-        // As above.
-        let _ = connection.send(&self.blank(why).encode(), &[]);
+    /// An error when who asked did not wait for it.
+    fn refuse(&self, connection: &Connection, why: u32) -> io::Result<()> {
+        connection.send(&self.blank(why).encode(), &[])
     }
 
     fn blank(&self, refusal: u32) -> Welcome {
