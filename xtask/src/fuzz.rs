@@ -17,7 +17,7 @@ const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
     -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares \
-    -Zsanitizer=address -Cdebug-assertions -Coverflow-checks -Ccodegen-units=4";
+    -Zsanitizer=address -Cdebug-assertions -Ccodegen-units=4";
 /// Where the sanitizer and the coverage are known to work.
 const HOST: &str = "x86_64-unknown-linux-gnu";
 

@@ -2,8 +2,8 @@
 //! for each thread a calling-context tree. Knows nothing of words, packets or files.
 
 /// Nanoseconds with what is known of their error: hook cost is taken off as an interval.
-/// `low` has the cost of cold hooks taken off, `high` that of hot ones; `value` lies
-/// between them and is the one to show. Never below zero.
+/// `low` has the most taken off that they can have cost, `high` nothing; `value` lies between them and
+/// is the one to show. Never below zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Time {
     /// The figure to show, nanoseconds.

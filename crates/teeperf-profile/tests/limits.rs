@@ -271,6 +271,19 @@ fn gaps_that_claim_billions_of_frames_are_quick() {
     assert!(billions < 10 * few + std::time::Duration::from_secs(1), "{few:?}, {billions:?}");
 }
 
+/// Guards: what threads have lost is added up as far as there are numbers.
+#[test]
+fn losses_beyond_all_numbers() {
+    let gap = |lost| {
+        let words = [payload(6), split62(lost)[0], split62(lost)[1], payload(0), payload(0)];
+        [&[escape(code::GAP, 2)][..], &words, &split62(0)].concat()
+    };
+    let mut builder = Builder::new();
+    builder.chunk(header(1, 1), &vec![gap((1 << 62) - 1); 5].concat(), true);
+    builder.chunk(header(2, 1), &[gap(3), vec![escape(code::HOLE, 0)]].concat(), true);
+    assert_eq!(replay(&builder.end()).health.lost, u64::MAX);
+}
+
 /// Marks of which nothing is known any more change nothing: what is called behind a jump to one hangs
 /// where it would without the jump.
 #[test]

@@ -23,7 +23,10 @@ pub(crate) fn decompress(image: &Image, section: &Section, bytes: &[u8]) -> Resu
     if size > (data.len() as u64).saturating_mul(MAX_RATIO) {
         return Err(malformed("a compressed section claims to hold too much"));
     }
-    let mut out = Vec::with_capacity(size as usize);
+    let mut out = Vec::new();
+    if out.try_reserve_exact(size as usize).is_err() {
+        return Err(malformed("a compressed section holds more than there is memory for"));
+    }
     let done = match format {
         elf::ELFCOMPRESS_ZLIB => {
             flate2::bufread::ZlibDecoder::new(data).take(size).read_to_end(&mut out)

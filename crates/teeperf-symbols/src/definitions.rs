@@ -13,6 +13,9 @@ use gimli::{
 };
 use std::collections::{HashMap, HashSet};
 
+/// Longest path given, bytes; one that is longer is nobody's: PATH_MAX is as much.
+const MAX_PATH: usize = 4096;
+
 type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 
 /// Where the functions that start at these addresses are defined, in the same order. `bytes`
@@ -225,7 +228,7 @@ impl<'a> Files<'_, 'a> {
             push(&mut path, &lossy(&text(directory)?));
         }
         push(&mut path, &lossy(&text(file.path_name())?));
-        Some(path)
+        Some(path).filter(|path| path.len() <= MAX_PATH)
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Image {
     pub(crate) path: PathBuf,
     source: Source,
     /// Bytes of the file when it was opened.
-    length: u64,
+    pub(crate) length: u64,
     pub(crate) is_64: bool,
     pub(crate) endian: Endianness,
     /// `EM_…`.

@@ -30,9 +30,14 @@ pub(crate) fn stubs(image: &Image) -> Result<(Vec<Entry>, Vec<u8>), Error> {
     if slots.is_empty() {
         return Ok((entries, strings));
     }
+    // In a hostile file all sections may be the same bytes.
+    let mut left = image.length;
     let names: [&[u8]; 3] = [b".plt", b".plt.sec", b".plt.got"];
     for section in image.sections.iter().filter(|section| section.code().is_some()) {
         if names.iter().any(|name| image.is_named(section, name)) {
+            left = left.checked_sub(section.size).ok_or_else(|| {
+                Error::malformed(&image.path, section.offset, "stubs lie over one another")
+            })?;
             find(&image.content(section)?, section.address, &mut |stub| {
                 entries.extend(slots.get(&stub.slot).map(|&name| Entry {
                     start: stub.start,
@@ -137,7 +142,7 @@ fn aarch64(code: &[u8], address: u64, found: &mut dyn FnMut(Stub)) {
         let page = (here & !0xFFF).wrapping_add_signed(pages << 12);
         let slot = page.wrapping_add(u64::from(ldr >> 10 & 0xFFF) * 8);
         const BTI_C: u32 = 0xD503_245F;
-        let before = at.checked_sub(1).is_some_and(|before| words[before] == BTI_C);
+        let before = here >= 4 && at.checked_sub(1).is_some_and(|before| words[before] == BTI_C);
         let start = if before { here - 4 } else { here };
         found(Stub { start, end: here.saturating_add(if before { 20 } else { 16 }), slot });
     }
@@ -198,5 +203,10 @@ mod tests {
         let words = [0x9000_0010u32, 0xF940_0211];
         let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         assert_eq!(stubs_of(aarch64, &code, u64::MAX - 7)[0].0, u64::MAX - 7);
+        // The landing pad would lie behind all addresses, the rest before them.
+        let words = [0xD503_245F, 0x9000_0010u32, 0xF940_0211];
+        let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let (start, end, _) = stubs_of(aarch64, &code, u64::MAX - 3)[0];
+        assert_eq!((start, end), (0, 16));
     }
 }

@@ -167,7 +167,10 @@ impl Dump {
             }
         };
         let depths = self.depths.entry((header.process, header.thread)).or_default();
-        depths.stack = header.stack;
+        // A later piece of a chunk repeats what held where the chunk began.
+        if header.first == 0 {
+            depths.stack = header.stack;
+        }
         for event in events {
             line.offset = format!("{offset}+{}", event.word);
             line.time = self.clock.seconds(event.time);

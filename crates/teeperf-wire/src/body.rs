@@ -38,14 +38,13 @@ pub mod start {
     pub const ON_FULL: u16 = 15;
     /// Text: working directory.
     pub const DIRECTORY: u16 = 16;
-    /// What the hooks cost, picoseconds, eight numbers: for caches and predictors hot, then
-    /// cold: the part of a call and of its return that falls to the caller, then to the
-    /// callee. So: [hot call caller, hot call callee, hot return callee, hot return caller],
-    /// then the same cold.
+    /// What the hooks cost, picoseconds, eight numbers. With caches and predictors hot: of a call, what
+    /// falls into the caller's time and what into the callee's; of a return, what falls into the
+    /// callee's and what into the caller's. Then the same cold.
     pub const HOOK_COST_PS: u16 = 17;
     /// Of what a call and its return cost, how much is added even to work that leaves the
-    /// processor room for other work, picoseconds; half of it in the caller's time, half in the
-    /// callee's.
+    /// processor room for other work, picoseconds; shared between caller and callee as
+    /// [`HOOK_COST_PS`] is.
     pub const LEAST_COST_PS: u16 = 18;
     /// 1: each reading of the `cycle` clock waited for all work before it. 0 where it is missing.
     pub const ORDERED: u16 = 19;

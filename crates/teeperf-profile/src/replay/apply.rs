@@ -92,8 +92,8 @@ impl Shared {
         }
         self.warnings.append(&mut summary.warnings);
         self.counts.events += summary.events;
-        self.counts.lost += summary.lost;
-        self.counts.mended += summary.mended;
+        self.counts.lost = self.counts.lost.saturating_add(summary.lost);
+        self.counts.mended = self.counts.mended.saturating_add(summary.mended);
         let (begin, end) = (summary.begin_time, summary.end_time);
         let (first, last) = self.counts.span.unwrap_or((begin, end));
         self.counts.span = Some((first.min(begin), last.max(end)));

@@ -33,12 +33,14 @@ impl Bytes {
         self.packet(packet, &payload);
     }
 
-    fn chunk(&mut self, words: &[u32]) {
+    /// A piece of the thread's chunk, from this word on.
+    fn piece(&mut self, first: u32, words: &[u32]) {
         let header = chunk::Header {
             process: 1,
             thread: 2,
             tid: 4100,
             sequence: 1,
+            first,
             count: words.len() as u32,
             time: 1_500,
             cpu_ns: u64::MAX,
@@ -53,6 +55,11 @@ impl Bytes {
 }
 
 fn recording(words: &[u32]) -> Vec<u8> {
+    recording_of(&[words])
+}
+
+/// With the words of one chunk, piece by piece.
+fn recording_of(pieces: &[&[u32]]) -> Vec<u8> {
     let mut bytes = Bytes::default();
     bytes.fields(
         kind::START,
@@ -74,7 +81,11 @@ fn recording(words: &[u32]) -> Vec<u8> {
             (body::process::TIME, &1_250u32.to_le_bytes()),
         ],
     );
-    bytes.chunk(words);
+    let mut first = 0;
+    for words in pieces {
+        bytes.piece(first, words);
+        first += words.len() as u32;
+    }
     let mut symbol = Vec::new();
     for number in [0x1000u32, 16, 7] {
         symbol.extend(number.to_le_bytes());
@@ -194,6 +205,18 @@ fn events_with_time_depth_and_name() {
             "19 return 0.000600000 -3 k::f()",
         ]
     );
+}
+
+/// Guards: the header of a later piece tells the stack of the chunk's beginning, not of its own.
+#[test]
+fn a_later_piece_goes_on_on_the_stack_that_was_switched_to() {
+    let opening = [word::escape(code::SWITCH, 0), word::payload(4)];
+    let switch = [&opening[..], &word::split62(0), &word::split62(7)];
+    let calls = [word::call(0x1008), word::call(0x1008)];
+    let begins = [&[word::call(0x1008)][..], &switch.concat(), &calls].concat();
+    let lines = dump(&recording_of(&[&begins, &[word::ret(0x1008), word::ret(0x1008)]]), true);
+    let depths = lines.iter().filter(|line| ["call", "return"].contains(&&*line[1]));
+    assert_eq!(depths.map(|line| &*line[5]).collect::<Vec<_>>(), ["+1", "+1", "+2", "-2", "-1"]);
 }
 
 /// Words of a module whose window is 0x1000 sites long and begins 0x1000 into its file.
