@@ -8,8 +8,8 @@
 
 use crate::Location;
 use gimli::{
-    AttributeValue, Dwarf, EndianSlice, Error, IncompleteLineProgram, LineProgramHeader, LineRow,
-    RunTimeEndian, Unit, UnitHeader, constants,
+    AttributeValue, Dwarf, EndianSlice, Error, Format, IncompleteLineProgram, LineProgramHeader,
+    LineRow, RunTimeEndian, Unit, UnitHeader, constants,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -93,7 +93,13 @@ impl<'a> Search<'_, 'a> {
         let mut entries = unit.entries();
         entries.next_dfs().ok()?;
         let root = entries.current()?;
-        if let Some(value) = root.attr_value(constants::DW_AT_ranges)
+        let ranges = root.attr_value(constants::DW_AT_ranges);
+        let is_index = matches!(ranges, Some(AttributeValue::DebugRngListsIndex(_)));
+        if is_index && unit.encoding().format == Format::Dwarf64 {
+            // Such an index leads to an offset of 64 bits, which gimli adds to another in the same way.
+            return None;
+        }
+        if let Some(value) = ranges
             && let Some(mut ranges) = self.dwarf.attr_ranges(unit, value).ok()?
         {
             let mut is_empty = true;

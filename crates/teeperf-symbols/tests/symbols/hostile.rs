@@ -206,3 +206,12 @@ fn names_that_are_no_utf8_are_shown_as_far_as_they_are() {
     bytes[at] = 0xE9;
     assert_eq!(functions_of(bytes).at(0x8000).unwrap().name, "caf\u{FFFD}");
 }
+
+/// Those that a fuzzer found, and some made by hand: sums and products of DWARF that are no numbers any more.
+#[test]
+fn inputs_of_the_fuzzers_are_answered() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/symbols");
+    for entry in std::fs::read_dir(corpus).unwrap() {
+        read(std::fs::read(entry.unwrap().path()).unwrap());
+    }
+}
