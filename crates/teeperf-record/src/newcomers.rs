@@ -64,10 +64,11 @@ impl Newcomers {
     fn look(&mut self) -> io::Result<bool> {
         let first = self.numbers_before_us().map_or(0, |last| last + 1);
         let mut ended = HashSet::new();
+        let mut room = vec![0; ENVIRONMENT];
         for process in fs::read_dir("/proc")?.flatten() {
             let number = number_of(&process).filter(|&number| number >= first);
             let Some(number) = number else { continue };
-            match self.look_at(&process.path()) {
+            match self.look_at(&process.path(), &mut room) {
                 Look::MayFindUs => return Ok(true),
                 Look::DoesNot => {}
                 Look::Ended => _ = ended.insert(number),
@@ -91,8 +92,8 @@ impl Newcomers {
 
     /// Of another user's process nothing can be read. One that is executing a program has no environment until
     /// its new stack is made: environ of proc_pid(5) is empty then, as it is of those that have ended.
-    fn look_at(&self, process: &Path) -> Look {
-        match environment(process) {
+    fn look_at(&self, process: &Path, room: &mut [u8]) -> Look {
+        match environment(process, room) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Look::DoesNot,
             Ok(environment) if !environment.is_empty() => {
                 let mut entries = environment.split(|&byte| byte == 0);
@@ -107,11 +108,9 @@ impl Newcomers {
     }
 }
 
-fn environment(process: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; ENVIRONMENT];
-    let length = File::open(process.join("environ"))?.read(&mut bytes)?;
-    bytes.truncate(length);
-    Ok(bytes)
+fn environment<'a>(process: &Path, room: &'a mut [u8]) -> io::Result<&'a [u8]> {
+    let length = File::open(process.join("environ"))?.read(room)?;
+    Ok(&room[..length])
 }
 
 fn number_of(process: &DirEntry) -> Option<u64> {
@@ -180,14 +179,15 @@ mod tests {
         to.write_all(b"?").unwrap();
         from.read_exact(&mut [0]).unwrap();
         let process = PathBuf::from(format!("/proc/{}", child.id()));
-        let running = newcomers.look_at(&process);
+        let mut room = vec![0; ENVIRONMENT];
+        let running = newcomers.look_at(&process, &mut room);
         drop(to);
         // Ended, and not waited for: a zombie.
         from.read_to_end(&mut Vec::new()).unwrap();
         while fs::read_link(process.join("exe")).is_ok() {
             std::thread::yield_now();
         }
-        let ended = newcomers.look_at(&process);
+        let ended = newcomers.look_at(&process, &mut room);
         child.wait().unwrap();
         [running, ended]
     }
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(said(&[("A", SOCKET_VARIABLE)]), [does_not, Look::Ended]);
         let long = "1".repeat(100_000);
         assert_eq!(said(&[("A", &long), (SOCKET_VARIABLE, "somebody")]), [finds, Look::Ended]);
-        assert_eq!(newcomers.look_at(Path::new("/proc/0")), Look::Ended);
+        assert_eq!(newcomers.look_at(Path::new("/proc/0"), &mut []), Look::Ended);
     }
 
     /// That is all that can be seen of one that executes a program at this moment.

@@ -241,11 +241,6 @@ impl Desk {
         let token = random()? | 1;
         let segments = Mutex::new(vec![Arc::clone(&first), second]);
         let shared = Arc::new(Shared { segments });
-        if exec_of != 0 {
-            // The program before this one in the same process writes no more.
-            self.processes.retain(|watched| watched.id != exec_of);
-            self.tell(Event::Gone { id: exec_of, replaced: true });
-        }
         let attached = Attached {
             id,
             pid: peer.pid,
@@ -266,6 +261,11 @@ impl Desk {
             _ => error,
         })?;
         door.attached += 1;
+        if exec_of != 0 {
+            // The program before this one in the same process writes no more.
+            self.processes.retain(|watched| watched.id != exec_of);
+            self.tell(Event::Gone { id: exec_of, replaced: true });
+        }
         self.registry.attached(peer.pid, id, token, shared);
         self.processes.push(Watched { process, pid: peer.pid, id });
         self.tell(Event::Attached(attached));

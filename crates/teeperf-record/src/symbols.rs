@@ -253,7 +253,6 @@ impl File {
 fn record(site: u32, size: u64, name: &str, place: Option<&Location>) -> Vec<u8> {
     let name = &name.as_bytes()[..name.len().min(u16::MAX as usize)];
     let file = place.map_or("", |place| place.file.as_str()).as_bytes();
-    let file = &file[..file.len().min(MAX_FILE_NAME)];
     let line = place.and_then(|place| place.line).unwrap_or(0);
     let mut record = Vec::with_capacity(14 + name.len() + file.len());
     record.extend(site.to_le_bytes());
@@ -264,9 +263,6 @@ fn record(site: u32, size: u64, name: &str, place: Option<&Location>) -> Vec<u8>
     record.extend(file);
     record
 }
-
-/// Longest path of a source file, in bytes.
-const MAX_FILE_NAME: usize = 4096;
 
 /// The file's own virtual address of a site.
 fn file_address(module: &Module, site: u32) -> u64 {

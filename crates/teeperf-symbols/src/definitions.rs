@@ -13,7 +13,7 @@ use gimli::{
 };
 use std::collections::{HashMap, HashSet};
 
-/// Longest path given, bytes; one that is longer is nobody's: PATH_MAX is as much.
+/// Longest path given, bytes; what is longer is cut. No system opens more: PATH_MAX is as much.
 const MAX_PATH: usize = 4096;
 
 type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
@@ -234,12 +234,21 @@ impl<'a> Files<'_, 'a> {
             push(&mut path, &lossy(&text(directory)?));
         }
         push(&mut path, &lossy(&text(file.path_name())?));
-        Some(path).filter(|path| path.len() <= MAX_PATH)
+        cut(&mut path);
+        Some(path)
     }
 }
 
 fn lossy(text: &Slice<'_>) -> String {
     text.to_string_lossy().into_owned()
+}
+
+fn cut(path: &mut String) {
+    let mut end = MAX_PATH.min(path.len());
+    while !path.is_char_boundary(end) {
+        end -= 1;
+    }
+    path.truncate(end);
 }
 
 fn push(path: &mut String, part: &str) {

@@ -30,7 +30,7 @@ pub struct Lines {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     /// Path of the source file as the compiler saw it, made absolute with the compiler's
-    /// working directory.
+    /// working directory; cut behind 4096 bytes.
     pub file: String,
     /// Line, from 1, where it is known.
     pub line: Option<u32>,

@@ -207,6 +207,34 @@ fn names_that_are_no_utf8_are_shown_as_far_as_they_are() {
     assert_eq!(functions_of(bytes).at(0x8000).unwrap().name, "caf\u{FFFD}");
 }
 
+/// Guards: sections of stubs are read as far as a file has bytes for them.
+#[test]
+fn stubs_over_one_another_are_refused() {
+    let mut bytes = PROGRAMS[0].clone();
+    let number = |bytes: &[u8], at: usize, size: usize| {
+        bytes[at..at + size].iter().rev().fold(0, |all, &byte| all << 8 | usize::from(byte))
+    };
+    // Class 64, little-endian (System V ABI, ELF header): e_shoff, e_shentsize, e_shnum.
+    let (table, entry) = (number(&bytes, 0x28, 8), number(&bytes, 0x3A, 2));
+    let headers = (0..number(&bytes, 0x3C, 2)).map(|index| table + index * entry);
+    const SHF_EXECINSTR: usize = 4;
+    let is_code = |at: &usize| number(&bytes, at + 8, 8) & SHF_EXECINSTR != 0;
+    let code: Vec<usize> = headers.filter(is_code).collect();
+    assert!(code.len() > 2 && functions_of(bytes.clone()).iter().len() > 0);
+    // Behind .init comes .plt.
+    let name = number(&bytes, code[1], 4) as u32;
+    let half = bytes.len() as u64 / 2;
+    for at in code {
+        bytes[at..at + 4].copy_from_slice(&name.to_le_bytes());
+        bytes[at + 24..at + 32].fill(0);
+        bytes[at + 32..at + 40].copy_from_slice(&half.to_le_bytes());
+    }
+    let Err(error) = Functions::from_bytes(Path::new("made"), bytes, &Search::default()) else {
+        panic!("they are read")
+    };
+    assert!(error.to_string().contains("stubs lie over one another"), "{error}");
+}
+
 /// Those that a fuzzer found, and some made by hand: sums and products of DWARF that are no numbers any more.
 #[test]
 fn inputs_of_the_fuzzers_are_answered() {

@@ -97,6 +97,16 @@ fn addresses_of_nothing_have_no_line() {
     assert_eq!(lines.definitions(&[]).unwrap(), []);
 }
 
+/// Guards: each function may have a path of its own, however long the file says it is.
+#[test]
+fn paths_without_end_are_cut() {
+    let workshop = Workshop::new();
+    let source = format!("#line 3 \"/{}\"\n{SOURCE}", "é".repeat(5000));
+    let file = workshop.build("gcc -g", "long.c", &source);
+    let found = definitions(&file, &["main"]).remove(0).unwrap();
+    assert_eq!(found.file, format!("/{}", "é".repeat(2047)));
+}
+
 /// Guards: a size in the file is not trusted to give an address.
 #[test]
 fn a_unit_that_would_end_beyond_all_addresses_is_looked_at() {
