@@ -264,7 +264,7 @@ impl Drain {
 
     /// Whether no process is attached, nor about to; then none attaches any more.
     fn is_alone(&mut self) -> bool {
-        if !self.processes.is_empty() {
+        if !self.processes.iter().all(Process::is_unknown) {
             return false;
         }
         let heirs = self.inherited.len();

@@ -1,6 +1,6 @@
 //! Escapes that tell the recorder something: modules, thread names, gaps.
 
-use teeperf_wire::word::module::{FIXED, MAX_BUILD_ID, MAX_PATH};
+use teeperf_wire::word::module::{ANCHORED, FIXED, MAX_BUILD_ID, MAX_PATH, OPENED};
 use teeperf_wire::word::{MAX_SITE, gap, join, payload_value, unpack_bytes};
 
 /// A window that was opened for a module.
@@ -14,6 +14,8 @@ pub(crate) struct Module {
     pub(crate) address: u64,
     /// Address less the file's own virtual address.
     pub(crate) bias: u64,
+    /// In place of the bias stands the address of [`teeperf_wire::word::module::ANCHOR`].
+    pub(crate) is_anchored: bool,
     /// Build-id, empty when it has none.
     pub(crate) build_id: Vec<u8>,
     /// Path of the file as the process knows it.
@@ -25,12 +27,13 @@ impl Module {
     /// window, or makes no sense: a window without sites or beyond the last.
     pub(crate) fn opened(payload: &[u32]) -> Option<Self> {
         let (fixed, text) = payload.split_at_checked(FIXED)?;
-        let opens = payload_value(fixed[0])? == 1;
+        let what = payload_value(fixed[0])?;
         let first_site = payload_value(fixed[1])?;
         let sites = payload_value(fixed[2])?;
         let last = first_site.checked_add(sites.checked_sub(1)?)?;
         let build_id_bytes = payload_value(fixed[9])? as usize;
         let (build_id, path) = text.split_at_checked(build_id_bytes.div_ceil(3))?;
+        let opens = matches!(what, OPENED | ANCHORED);
         let possible = opens && last <= MAX_SITE && build_id_bytes <= MAX_BUILD_ID;
         possible.then_some(())?;
         let mut build_id = unpack(build_id);
@@ -43,6 +46,7 @@ impl Module {
             sites,
             address: join(&fixed[3..6])?,
             bias: join(&fixed[6..9])?,
+            is_anchored: what == ANCHORED,
             build_id,
             path,
         })
@@ -94,7 +98,8 @@ pub(crate) mod tests {
 
     /// Payload as a runtime makes it.
     pub(crate) fn payload_of(module: &Module) -> Vec<u32> {
-        let mut words = vec![payload(1), payload(module.first_site), payload(module.sites)];
+        let opens = if module.is_anchored { ANCHORED } else { OPENED };
+        let mut words = vec![payload(opens), payload(module.first_site), payload(module.sites)];
         words.extend(split64(module.address));
         words.extend(split64(module.bias));
         words.push(payload(module.build_id.len() as u32));
@@ -107,9 +112,10 @@ pub(crate) mod tests {
         #[test]
         fn modules_come_back(
             address: u64, bias: u64, build_id in proptest::collection::vec(any::<u8>(), 0..=MAX_BUILD_ID),
-            path in "[a-z/]{0,50}", first_site in 0x1000u32..0x1000_0000, sites in 1u32..0x1000_0000,
+            path in "[a-z/]{0,50}", is_anchored: bool, first_site in 0x1000u32..0x1000_0000, sites in 1u32..0x1000_0000,
         ) {
-            let module = Module { first_site, sites, address, bias, build_id, path: path.into() };
+            let path = path.into();
+            let module = Module { first_site, sites, address, bias, is_anchored, build_id, path };
             prop_assert_eq!(Module::opened(&payload_of(&module)), Some(module));
         }
 
@@ -128,7 +134,8 @@ pub(crate) mod tests {
     /// A window without a path, at this place in the space of sites.
     fn window(first_site: u32, sites: u32) -> Vec<u32> {
         let (build_id, path) = (vec![], vec![]);
-        payload_of(&Module { first_site, sites, address: 0, bias: 0, build_id, path })
+        let is_anchored = false;
+        payload_of(&Module { first_site, sites, address: 0, bias: 0, is_anchored, build_id, path })
     }
 
     #[test]

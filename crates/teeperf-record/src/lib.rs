@@ -14,6 +14,7 @@
 //! process that writes nonsense gets a nonsensical recording, and nothing else happens.
 //! The crate never reads a recording, and knows nothing of call trees.
 
+mod arena;
 mod clock;
 pub mod control;
 mod drain;
@@ -48,6 +49,7 @@ mod walk;
 mod watch;
 mod writer;
 
+pub use arena::Lent;
 pub use clock::{Choice, Period};
 pub use launch::LaunchError;
 pub use options::{ClockCost, HookCost, Options};

@@ -36,7 +36,7 @@ impl Threads {
 
     /// The thread's name as the system knows it, where both sides name threads alike.
     pub(crate) fn name(&self, tid: u32) -> Option<Vec<u8>> {
-        if self.pid != self.inner_pid {
+        if self.pid == 0 || self.pid != self.inner_pid {
             return None;
         }
         let name = std::fs::read(format!("/proc/{}/task/{tid}/comm", self.pid)).ok()?;
@@ -45,6 +45,9 @@ impl Threads {
 
     /// To ask about many threads.
     pub(crate) fn census(&self) -> Census {
+        if self.pid == 0 {
+            return Census::Unknown;
+        }
         if self.pid == self.inner_pid {
             return Census::Ask(self.pid);
         }

@@ -46,18 +46,18 @@ impl SharedMemory {
         // SAFETY: no pointers are involved.
         checked(unsafe { libc::ftruncate(fd, length as libc::off_t) })
             .map_err(|error| too_large(error, length))?;
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping at an address of the kernel's choice; the result is checked.
-        let base =
-            unsafe { libc::mmap(std::ptr::null_mut(), length, access, libc::MAP_SHARED, fd, 0) };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let base = NonNull::new(base.cast()).ok_or_else(io::Error::last_os_error)?;
+        let base = map(&file, length)?;
         let memory = Self { base, length, file };
         // SAFETY: no pointers are involved.
         checked(unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, seals) })?;
         Ok(memory)
+    }
+
+    /// The first `length` bytes of a file or device that others map as well, as they are. Whoever can make
+    /// the file shorter can end this process.
+    pub(crate) fn of(file: OwnedFd, length: usize) -> io::Result<Self> {
+        let base = map(&file, length)?;
+        Ok(Self { base, length, file })
     }
 
     /// To be sent to the process.
@@ -111,6 +111,17 @@ impl SharedMemory {
         // SAFETY: as in `wides`.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(offset).cast(), count) }
     }
+}
+
+fn map(file: &OwnedFd, length: usize) -> io::Result<NonNull<u8>> {
+    let (null, access) = (std::ptr::null_mut(), libc::PROT_READ | libc::PROT_WRITE);
+    let fd = file.as_raw_fd();
+    // SAFETY: a new mapping at an address of the kernel's choice; the result is checked.
+    let base = unsafe { libc::mmap(null, length, access, libc::MAP_SHARED, fd, 0) };
+    if base == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    NonNull::new(base.cast()).ok_or_else(io::Error::last_os_error)
 }
 
 /// Names the limit: shared memory counts as a file.

@@ -1,5 +1,6 @@
 //! What a recording is to be like.
 
+use crate::arena::Lent;
 use crate::clock::{Choice, Period};
 use crate::stats::Stats;
 use crate::writer::Output;
@@ -29,6 +30,8 @@ pub struct Options {
     pub paused: bool,
     /// A library to load into every program, before those that `LD_PRELOAD` names already.
     pub preload: Option<PathBuf>,
+    /// Memory for code that cannot ask for any.
+    pub lent: Option<Lent>,
     /// What hooks cost, where it is known.
     pub hook_cost: Option<HookCost>,
     /// Name and version of the program that records.
@@ -83,6 +86,7 @@ impl Options {
             limit_time: None,
             paused: false,
             preload: None,
+            lent: None,
             hook_cost: None,
             writer: concat!("teeperf ", env!("CARGO_PKG_VERSION")).into(),
             search: Search::default(),

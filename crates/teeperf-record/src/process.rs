@@ -17,6 +17,8 @@ use crate::symbols::WindowId;
 use chunks::{Chunks, Place};
 use names::Names;
 use pool::Pool;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use teeperf_wire::body::{loss, process, process_end};
@@ -48,6 +50,23 @@ pub(crate) struct Attached {
     pub(crate) executable: Vec<u8>,
     pub(crate) arguments: Vec<Vec<u8>>,
     pub(crate) shared: Arc<Shared>,
+}
+
+impl Attached {
+    /// What lies behind memory that was lent: nothing is known of it but the memory.
+    pub(crate) fn unknown(segment: Arc<Segment>, path: &Path) -> Self {
+        let segments = Mutex::new(vec![segment]);
+        Self {
+            id: 1,
+            pid: 0,
+            inner_pid: 0,
+            exec_of: 0,
+            parent_pid: 0,
+            executable: path.as_os_str().as_bytes().to_vec(),
+            arguments: Vec::new(),
+            shared: Arc::new(Shared { segments }),
+        }
+    }
 }
 
 /// How a process ended, as far as the recorder saw it.
@@ -105,7 +124,16 @@ impl Process {
             stopped: false,
         };
         process.adopt_segments();
+        if process.first_segment().clock().is_some() {
+            // An arena has what it has.
+            process.pool.give_up_growing();
+        }
         process
+    }
+
+    /// Whether it is no process that the recorder's system knows: one end of memory that was lent.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.pid == 0
     }
 
     /// The first segment, which every child of a fork has at first.
@@ -184,7 +212,8 @@ impl Process {
 
     /// What threads left out, and ended before they could say so.
     fn tell_losses(&self, sink: &mut Sink) {
-        let events = self.segments[0].segment.losses();
+        let losses = self.segments.iter().map(|chunks| chunks.segment.losses());
+        let events = losses.fold(0, u64::saturating_add);
         if events > 0 {
             let packet = Payload::default()
                 .number(loss::PROCESS, self.id as u64)

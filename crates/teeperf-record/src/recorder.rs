@@ -1,18 +1,20 @@
 //! Puts the parts together: clock, server, drain, and the command between them.
 
+use crate::arena::{self, Lent, LentFile, Manner};
 use crate::clock::{self, Chosen, ClockPage, Ticker, Time};
 use crate::control::socket_name;
-use crate::drain::{Companions, Drain, Event, Limits};
+use crate::drain::{Companions, Drain, Event, Limits, Summary};
 use crate::launch::{self, FileLimit, LaunchError, Surroundings};
 use crate::machine;
 use crate::newcomers::Newcomers;
 use crate::options::Options;
 use crate::pauses::Pauses;
+use crate::process::Attached;
 use crate::server::{Server, Terms, random};
 use crate::signals::Signals;
 use crate::sink::Sink;
 use crate::start;
-use crate::stats::Snapshot;
+use crate::stats::{Snapshot, Stats};
 use crate::symbols::Symbols;
 use crate::watch::{Watch, ending};
 use crate::writer::{Output, PacketWriter};
@@ -37,8 +39,8 @@ pub struct Recorder {
 /// What became of the command and of the recording.
 #[derive(Debug)]
 pub struct Outcome {
-    /// How the command ended.
-    pub status: ExitStatus,
+    /// How the command ended, where there was one.
+    pub status: Option<ExitStatus>,
     /// Why the recording ended before that, if it did: a limit, the user, the output.
     pub reason: Option<String>,
     /// The output's error, if it had one: the recording is not complete.
@@ -58,14 +60,15 @@ pub struct Outcome {
 impl Outcome {
     /// The command's exit status, or 128 and the signal that ended it, as shells have it.
     pub fn exit_code(&self) -> u8 {
-        let signal = self.status.signal().map(|signal| 128 + signal);
-        self.status.code().or(signal).unwrap_or(1) as u8
+        let Some(status) = self.status else { return 0 };
+        let signal = status.signal().map(|signal| 128 + signal);
+        status.code().or(signal).unwrap_or(1) as u8
     }
 
     /// Ends this process by the interrupt that ended the command, where one did: a shell that waits
     /// for both in a loop leaves the loop only then. To be called when all else is done.
     pub fn pass_on_interrupt(&self) {
-        if self.status.signal() == Some(libc::SIGINT) {
+        if self.status.and_then(|status| status.signal()) == Some(libc::SIGINT) {
             // SAFETY: only takes a number. Comes back where the signal is ignored.
             unsafe { libc::raise(libc::SIGINT) };
         }
@@ -84,6 +87,14 @@ pub enum RecordError {
         /// Where it was to go.
         path: String,
         /// What the system says.
+        source: io::Error,
+    },
+    /// Memory that was to be lent cannot be used.
+    #[error("{path}: {source}")]
+    Memory {
+        /// The file or device.
+        path: String,
+        /// What is wrong.
         source: io::Error,
     },
     /// The output is what another recorder writes to.
@@ -106,15 +117,18 @@ impl Recorder {
     /// Runs the command and records it, until it and all that it started with hooks have
     /// ended, or the recording is told to end; then waits for the command alone.
     ///
+    /// Without a command records what is written into lent memory, until it is told to end.
+    ///
     /// # Errors
     ///
     /// When the command or the recording cannot begin. What goes wrong later is in the
     /// outcome.
     pub fn run(self, words: &[OsString]) -> Result<Outcome, RecordError> {
         let mut options = self.options;
-        let found = launch::find(words)?;
+        let has_command = !words.is_empty() || options.lent.is_none();
+        let found = has_command.then(|| launch::find(words)).transpose()?;
         if let Output::File(path) = &options.output
-            && found.is(path)
+            && found.as_ref().is_some_and(|found| found.is(path))
         {
             return Err(RecordError::IsProgram(path.display().to_string()));
         }
@@ -162,7 +176,13 @@ impl Recorder {
             hz: chosen.hz,
             on_full: options.on_full,
         };
-        let server = Server::start(&socket, terms, events.clone())?;
+        // As long as it is recorded.
+        let _lent = match &options.lent {
+            Some(lent) => Some(lend(lent, &terms, &events)?),
+            None => None,
+        };
+        let attached = u32::from(options.lent.is_some());
+        let server = Server::start(&socket, terms, events.clone(), attached)?;
         let limits = Limits { bytes: options.limit_size, time: options.limit_time };
         let (ended, end) = io::pipe()?;
         let pauses = Pauses::new(options.paused);
@@ -175,6 +195,12 @@ impl Recorder {
             summary
         })?;
 
+        let watch = Watch { signals: signals.as_ref(), events: &events };
+        let Some(found) = found else {
+            watch.recording(&ended)?;
+            let summary = drain.join().map_err(|_| io::Error::other("the drain failed"))?;
+            return Ok(outcome(None, summary, &options.stats, chosen.reason));
+        };
         let surroundings = Surroundings { socket, preload: options.preload, output_taken, files };
         let launched = found.start(&surroundings);
         let mut child = match launched {
@@ -191,22 +217,45 @@ impl Recorder {
             }
         };
         tell(&events, Event::CommandStarted { pid: child.id() });
-        let watch = Watch { signals: signals.as_ref(), events: &events };
         let status = watch.command(&mut child)?;
         tell(&events, Event::CommandEnded(ending(status)));
         watch.recording(&ended)?;
         let summary = drain.join().map_err(|_| io::Error::other("the drain failed"))?;
-        Ok(Outcome {
-            status,
-            reason: summary.reason,
-            error: summary.error,
-            notices: summary.notices,
-            processes: summary.processes,
-            paused: summary.paused,
-            recorded: options.stats.snapshot(),
-            clock_reason: chosen.reason,
-        })
+        Ok(outcome(Some(status), summary, &options.stats, chosen.reason))
     }
+}
+
+fn outcome(
+    status: Option<ExitStatus>,
+    summary: Summary,
+    stats: &Stats,
+    clock_reason: String,
+) -> Outcome {
+    Outcome {
+        status,
+        reason: summary.reason,
+        error: summary.error,
+        notices: summary.notices,
+        processes: summary.processes,
+        paused: summary.paused,
+        recorded: stats.snapshot(),
+        clock_reason,
+    }
+}
+
+/// Lends memory that the user named; it stays so until what is returned is dropped.
+fn lend(lent: &Lent, terms: &Terms, events: &Sender<Event>) -> Result<LentFile, RecordError> {
+    let manner = Manner {
+        clock: terms.clock,
+        on_full: terms.on_full,
+        hz: terms.hz,
+        cookie: random()? | 1,
+        pid: 0,
+    };
+    let refused = |source| RecordError::Memory { path: lent.path.display().to_string(), source };
+    let file = arena::open(lent, manner, &terms.page).map_err(refused)?;
+    tell(events, Event::Attached(Attached::unknown(Arc::clone(&file.segment), &lent.path)));
+    Ok(file)
 }
 
 /// How processes are to record.

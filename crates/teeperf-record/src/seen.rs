@@ -176,7 +176,8 @@ mod tests {
     use teeperf_wire::word::{call, escape, payload, ret};
 
     fn window(first_site: u32, sites: u32) -> Module {
-        Module { first_site, sites, address: 0, bias: 0, build_id: vec![], path: vec![] }
+        let (build_id, path, is_anchored) = (vec![], vec![], false);
+        Module { first_site, sites, address: 0, bias: 0, is_anchored, build_id, path }
     }
 
     fn contains(ranges: &[Range<u32>], site: u32) -> bool {

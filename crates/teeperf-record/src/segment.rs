@@ -3,11 +3,14 @@
 //! Says nothing about what the words mean, and believes nothing: every number that comes
 //! out of here was written by the traced process.
 
+use crate::clock::ClockPage;
 use crate::memory::{SEAL_SIZE, SharedMemory, copy_out, wake_all, zero};
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use teeperf_wire::arena;
 use teeperf_wire::shared::{ChunkHeader, MAGIC, chunk, segment, state, wanted};
 
 /// Words of the largest chunk.
@@ -20,6 +23,13 @@ pub(crate) enum Class {
     Small,
     /// Every later one.
     Large,
+    /// Those of an arena.
+    Arena {
+        /// Bytes of one.
+        chunk_size: usize,
+        /// How many.
+        chunks: usize,
+    },
 }
 
 impl Class {
@@ -28,6 +38,7 @@ impl Class {
         match self {
             Self::Small => (segment::SMALL_CHUNK, segment::SMALL_CHUNKS),
             Self::Large => (segment::LARGE_CHUNK, segment::LARGE_CHUNKS),
+            Self::Arena { chunk_size, chunks } => (chunk_size, chunks),
         }
     }
 }
@@ -35,8 +46,12 @@ impl Class {
 /// A segment in shared memory.
 #[derive(Debug)]
 pub(crate) struct Segment {
-    memory: SharedMemory,
+    memory: Arc<SharedMemory>,
+    /// Where it begins in the memory.
+    at: usize,
     class: Class,
+    /// Of an arena, its own clock.
+    clock: Option<Arc<ClockPage>>,
 }
 
 impl Segment {
@@ -45,10 +60,35 @@ impl Segment {
         let (chunk_size, chunks) = class.shape();
         let length = segment::DATA + chunk_size * chunks;
         let memory = SharedMemory::create(c"teeperf-segment", length, SEAL_SIZE)?;
-        memory.number(segment::CHUNK_SIZE).store(chunk_size as u32, Relaxed);
-        memory.number(segment::CHUNKS).store(chunks as u32, Relaxed);
-        memory.wide(segment::MAGIC).store(MAGIC, Release);
-        Ok(Self { memory, class })
+        Ok(Self::begin(Arc::new(memory), 0, class, None))
+    }
+
+    /// That of an arena, whose memory is zeroed and has room for it.
+    pub(crate) fn of_arena(
+        memory: Arc<SharedMemory>,
+        (chunk_size, chunks): (usize, usize),
+        clock: Arc<ClockPage>,
+    ) -> Self {
+        let class = Class::Arena { chunk_size, chunks };
+        Self::begin(memory, arena::SEGMENT, class, Some(clock))
+    }
+
+    fn begin(
+        memory: Arc<SharedMemory>,
+        at: usize,
+        class: Class,
+        clock: Option<Arc<ClockPage>>,
+    ) -> Self {
+        let (chunk_size, chunks) = class.shape();
+        memory.number(at + segment::CHUNK_SIZE).store(chunk_size as u32, Relaxed);
+        memory.number(at + segment::CHUNKS).store(chunks as u32, Relaxed);
+        memory.wide(at + segment::MAGIC).store(MAGIC, Release);
+        Self { memory, at, class, clock }
+    }
+
+    /// The clock that its threads look at, where it is not the page.
+    pub(crate) fn clock(&self) -> Option<&Arc<ClockPage>> {
+        self.clock.as_ref()
     }
 
     /// To be sent to the process.
@@ -84,12 +124,12 @@ impl Segment {
 
     /// State of each chunk, [`teeperf_wire::shared::state`]; anything else is the process's fault.
     pub(crate) fn states(&self) -> impl Iterator<Item = u32> + '_ {
-        let states = self.memory.numbers(segment::STATES, self.chunks());
+        let states = self.memory.numbers(self.at + segment::STATES, self.chunks());
         states.iter().map(state::look)
     }
 
     fn state(&self, index: usize) -> &AtomicU32 {
-        &self.memory.numbers(segment::STATES, self.chunks())[index]
+        &self.memory.numbers(self.at + segment::STATES, self.chunks())[index]
     }
 
     /// Header of a chunk, read once.
@@ -125,35 +165,36 @@ impl Segment {
 
     /// First segment only: moves when a thread found nothing free.
     pub(crate) fn wanted(&self) -> u32 {
-        wanted::look(self.memory.number(segment::WANTED))
+        wanted::look(self.memory.number(self.at + segment::WANTED))
     }
 
     /// First segment only: events left out that no chunk speaks of. What is counted in one line
     /// may be taken off in another, while they are read, too.
     pub(crate) fn losses(&self) -> u64 {
         let bytes = segment::LOSS_LINES * segment::LOSS_LINE;
-        let lines = self.memory.wides(segment::LOSSES, bytes).chunks(segment::LOSS_LINE / 8);
+        let lines =
+            self.memory.wides(self.at + segment::LOSSES, bytes).chunks(segment::LOSS_LINE / 8);
         let sum = lines.fold(0, |sum: u64, line| sum.wrapping_add(line[0].load(Acquire)));
         (sum as i64).max(0) as u64
     }
 
     /// First segment only: says that chunks were freed or a segment was made.
     pub(crate) fn wake(&self) {
-        self.memory.number(segment::WAKE).fetch_add(1, SeqCst);
+        self.memory.number(self.at + segment::WAKE).fetch_add(1, SeqCst);
     }
 
     /// First segment only: wakes those who sleep until that is said.
     pub(crate) fn wake_sleepers(&self) {
-        wake_all(self.memory.number(segment::WAKE));
+        wake_all(self.memory.number(self.at + segment::WAKE));
     }
 
     /// First segment only: how many segments can be asked for.
     pub(crate) fn announce(&self, segments: usize) {
-        self.memory.number(segment::SEGMENTS).store(segments as u32, SeqCst);
+        self.memory.number(self.at + segment::SEGMENTS).store(segments as u32, SeqCst);
     }
 
     fn start(&self, index: usize) -> usize {
-        segment::DATA + index * self.class.shape().0
+        self.at + segment::DATA + index * self.class.shape().0
     }
 }
 

@@ -39,20 +39,26 @@ pub(crate) struct Server {
 }
 
 /// Whether processes may still attach. Held while one does.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Door {
     attached: u64,
     is_closed: bool,
 }
 
 impl Server {
-    /// Listens, and starts the thread.
-    pub(crate) fn start(name: &str, terms: Terms, events: Sender<Event>) -> io::Result<Self> {
+    /// Listens, and starts the thread. So many have attached already, without asking.
+    pub(crate) fn start(
+        name: &str,
+        terms: Terms,
+        events: Sender<Event>,
+        attached: u32,
+    ) -> io::Result<Self> {
         let listener = Listener::bind(name)?;
         let (stopped, stop) = io::pipe()?;
         // SAFETY: no pointers are involved.
         let own_uid = unsafe { libc::getuid() };
-        let door = Arc::<Mutex<Door>>::default();
+        let door = Door { attached: attached.into(), is_closed: false };
+        let door = Arc::new(Mutex::new(door));
         let desk = Desk {
             listener,
             door: Arc::clone(&door),
@@ -60,7 +66,7 @@ impl Server {
             terms,
             events,
             own_uid,
-            registry: Registry::default(),
+            registry: Registry::behind(attached),
             waiting: Vec::new(),
             processes: Vec::new(),
         };
@@ -397,7 +403,7 @@ mod tests {
             hz: 0,
             on_full: OnFull::Wait,
         };
-        (Server::start(name, terms, events).unwrap(), heard)
+        (Server::start(name, terms, events, 0).unwrap(), heard)
     }
 
     fn hello(name: &str) -> Connection {

@@ -13,6 +13,7 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use teeperf_symbols::{Functions, Lines, Location, Search};
 use teeperf_wire::body::symbols;
+use teeperf_wire::word::module::ANCHOR;
 
 /// Where a module's window is, and whose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -161,9 +162,9 @@ impl Worker {
                 file
             }
         };
-        match file {
-            Some(file) => {
-                self.windows.insert(window, Window { module, file, sent: HashSet::new() });
+        match file.and_then(|file| Window::of(module, file)) {
+            Some(found) => {
+                self.windows.insert(window, found);
             }
             None => {
                 self.windows.remove(&window);
@@ -185,11 +186,17 @@ impl Worker {
 }
 
 impl File {
-    /// The file as the recorder sees it, else as the process does.
+    /// The file as the recorder sees it, else as the process does. An image that tells its name alone is
+    /// looked for among those that the user named.
     fn open(search: &Search, module: &Module, pid: u32) -> Result<Self, teeperf_symbols::Error> {
         let mut search = search.clone();
         search.build_id = (!module.build_id.is_empty()).then(|| module.build_id.clone());
         let path = Path::new(OsStr::from_bytes(&module.path)).to_owned();
+        if module.is_anchored
+            && let Some((path, functions)) = search.image(&path, ANCHOR)
+        {
+            return Ok(Self { path, search, functions });
+        }
         match Functions::open(&path, &search) {
             Ok(functions) => Ok(Self { path, search, functions }),
             Err(error) => {
@@ -203,6 +210,15 @@ impl File {
 }
 
 impl Window {
+    /// A module's, where it is known how far from its file it lies.
+    fn of(mut module: Module, file: Rc<File>) -> Option<Self> {
+        if std::mem::take(&mut module.is_anchored) {
+            let anchor = file.functions.named(ANCHOR)?;
+            module.bias = module.bias.wrapping_sub(anchor.start);
+        }
+        Some(Self { module, file, sent: HashSet::new() })
+    }
+
     /// Payloads with the functions that begin or lie at these sites and were not sent yet.
     fn payloads(&mut self, id: WindowId, sites: &[Range<u32>]) -> Vec<Vec<u8>> {
         let module = &self.module;
@@ -299,6 +315,7 @@ mod tests {
             sites: 0x2000,
             address: start,
             bias,
+            is_anchored: false,
             build_id: vec![],
             path: path.as_os_str().as_bytes().to_vec(),
         };

@@ -95,6 +95,11 @@ impl Functions {
         self.table.entries.iter().map(|entry| self.symbol(entry))
     }
 
+    /// The function that the linker knows by this name.
+    pub fn named(&self, name: &str) -> Option<Symbol<'_>> {
+        self.iter().find(|symbol| symbol.name == name)
+    }
+
     /// The file's build-id, where it has one.
     pub fn build_id(&self) -> Option<&[u8]> {
         self.build_id.as_deref()

@@ -3,9 +3,9 @@
 //! The rules are those of GDB ("Debugging Information in Separate Files"): by build-id
 //! below a folder of debug files, then by the name in `.gnu_debuglink`.
 
-use crate::Error;
 use crate::error::hex;
 use crate::image::Image;
+use crate::{Error, Functions};
 use object::Endianness;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 pub struct Search {
     /// Folders that hold separate debug files, as `/usr/lib/debug` does.
     pub debug_folders: Vec<PathBuf>,
+    /// Files of images that do not say where theirs lies, but at most its name: see [`Search::image`].
+    pub images: Vec<PathBuf>,
     /// Build-id that the file must have, where one is known.
     pub build_id: Option<Vec<u8>>,
 }
@@ -23,7 +25,7 @@ pub struct Search {
 impl Default for Search {
     /// `/usr/lib/debug`, any build-id.
     fn default() -> Self {
-        Self { debug_folders: vec!["/usr/lib/debug".into()], build_id: None }
+        Self { debug_folders: vec!["/usr/lib/debug".into()], images: Vec::new(), build_id: None }
     }
 }
 
@@ -31,6 +33,22 @@ impl Search {
     /// Opens the file itself, and checks that it is the build asked for.
     pub(crate) fn open(&self, path: &Path) -> Result<Image, Error> {
         self.check(Image::open(path)?)
+    }
+
+    /// Of the files that were named for images, the one of this name, with or without what stands behind
+    /// its last point; else the only one that there is, if it has a function `marker`. Of a file that
+    /// cannot be read nothing is said.
+    pub fn image(&self, name: &Path, marker: &str) -> Option<(PathBuf, Functions)> {
+        let is_named = |path: &&PathBuf| {
+            !name.as_os_str().is_empty()
+                && (path.file_name() == name.file_name() || path.file_stem() == name.file_stem())
+        };
+        let path = self.images.iter().find(is_named).or(match &self.images[..] {
+            [only] => Some(only),
+            _ => None,
+        })?;
+        let functions = Functions::open(path, self).ok()?;
+        functions.named(marker).is_some().then(|| (path.clone(), functions))
     }
 
     /// Checks that it is the build asked for.

@@ -9,7 +9,9 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod arena;
 pub mod body;
+pub mod compose;
 pub mod crc;
 pub mod fields;
 pub mod hello;

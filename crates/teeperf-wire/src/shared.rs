@@ -164,7 +164,9 @@ pub mod segment {
 /// State of a chunk, and how it changes hands: whoever has it sees all that was done to the chunk before.
 pub mod state {
     use core::sync::atomic::AtomicU32;
-    use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+    #[cfg(target_has_atomic = "32")]
+    use core::sync::atomic::Ordering::AcqRel;
+    use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
     /// Zeroed, to be taken.
     pub const FREE: u32 = 0;
@@ -174,21 +176,37 @@ pub mod state {
     pub const FULL: u32 = 2;
 
     /// A thread takes a chunk, if it is free.
+    #[inline]
+    #[cfg(target_has_atomic = "32")]
     pub fn take(state: &AtomicU32) -> bool {
         state.load(Relaxed) == FREE && state.compare_exchange(FREE, TAKEN, AcqRel, Relaxed).is_ok()
     }
 
+    /// The only thread there is takes a chunk, if it is free.
+    #[inline]
+    #[cfg(not(target_has_atomic = "32"))]
+    pub fn take(state: &AtomicU32) -> bool {
+        let is_free = state.load(Acquire) == FREE;
+        if is_free {
+            state.store(TAKEN, Release);
+        }
+        is_free
+    }
+
     /// Its thread hands it over.
+    #[inline]
     pub fn hand_over(state: &AtomicU32) {
         state.store(FULL, Release);
     }
 
     /// What the recorder sees of it; a chunk that is full is its own then.
+    #[inline]
     pub fn look(state: &AtomicU32) -> u32 {
         state.load(Acquire)
     }
 
     /// The recorder, or a thread that wrote nothing, gives it back zeroed.
+    #[inline]
     pub fn give_back(state: &AtomicU32) {
         state.store(FREE, Release);
     }
@@ -201,12 +219,15 @@ pub mod wanted {
     use core::sync::atomic::{AtomicU32, fence};
 
     /// A thread says so, before it looks for a free chunk once more.
+    #[inline]
+    #[cfg(target_has_atomic = "32")]
     pub fn say(count: &AtomicU32) {
         count.fetch_add(1, Relaxed);
         fence(SeqCst);
     }
 
     /// The recorder looks, behind giving chunks back.
+    #[inline]
     pub fn look(count: &AtomicU32) -> u32 {
         fence(SeqCst);
         count.load(Relaxed)

@@ -101,12 +101,21 @@ pub mod gap {
 
 /// Payload of [`code::MODULE`].
 ///
-/// Word 0: 1 when the window opens, 0 when it is retired. Words 1, 2: first site and
+/// Word 0: [`module::OPENED`], [`module::RETIRED`] or [`module::ANCHORED`]. Words 1, 2: first site and
 /// number of sites. Words 3..6: address of the window's first byte. Words 6..9: load
 /// bias, which is the address less the file's own virtual address. Word 9: bytes of
 /// build-id; then build-id, three bytes a word, low first, and the path likewise to the
 /// payload's end.
 pub mod module {
+    /// The window is retired.
+    pub const RETIRED: u32 = 0;
+    /// The window opens.
+    pub const OPENED: u32 = 1;
+    /// The window opens, and in place of the load bias stands the address of the symbol [`ANCHOR`]: the
+    /// code cannot know where its file says that it lies.
+    pub const ANCHORED: u32 = 2;
+    /// Name of that symbol, which is in the module's own symbol table.
+    pub const ANCHOR: &str = "teeperf_anchor";
     /// Words before the build-id.
     pub const FIXED: usize = 10;
     /// Longest build-id kept, in bytes.

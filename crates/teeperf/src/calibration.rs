@@ -131,8 +131,8 @@ fn measure(bundle: &Bundle, clock: Choice) -> Result<Measured> {
     let words = [bundle.calibration.clone().into(), told.path().into()];
     let unknown = "the hooks' cost is not known";
     let outcome = Recorder::new(options).run(&words).context(unknown)?;
-    if !outcome.status.success() {
-        bail!("{unknown}: {}: {}", bundle.calibration.display(), outcome.status);
+    if let Some(status) = outcome.status.filter(|status| !status.success()) {
+        bail!("{unknown}: {}: {status}", bundle.calibration.display());
     }
     let times = told.text().context(unknown)?;
     // The hooks of a call and of a return look at the tick at the same place: with the tick, what

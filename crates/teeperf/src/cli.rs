@@ -35,6 +35,7 @@ pub(crate) enum Command {
     Flags(commands::Flags),
     InstallWrappers(commands::InstallWrappers),
     Record(commands::Record),
+    ServeMemory(commands::ServeMemory),
     Report(commands::Report),
     Flame(commands::Flame),
     Dump(commands::Dump),

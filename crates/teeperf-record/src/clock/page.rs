@@ -1,27 +1,57 @@
-//! The clock page: the one page that every traced process maps, for reading only.
+//! The clock page: the one page that every traced process maps, for reading only. And the clocks at the
+//! beginning of arenas, which go as it does.
 
 use crate::memory::{SEAL_READ_ONLY, SharedMemory};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::{Arc, Mutex};
 use teeperf_wire::shared::{MAGIC, clock};
 
 /// The recorder's writable view. The ticker alone sets the time.
 #[derive(Debug)]
 pub(crate) struct ClockPage {
-    memory: SharedMemory,
+    memory: Arc<SharedMemory>,
+    /// Clocks that go as this one does.
+    followers: Mutex<Vec<Arc<ClockPage>>>,
 }
 
 impl ClockPage {
     /// A new page with this time and control word.
     pub(crate) fn create(time: u64, control: u32) -> io::Result<Self> {
         let memory = SharedMemory::create(c"teeperf-clock", clock::SIZE, SEAL_READ_ONLY)?;
-        let page = Self { memory };
-        page.set_time(time);
-        page.memory.number(clock::CONTROL).store(control, Relaxed);
-        page.memory.number(clock::GENERATION).store(1, Relaxed);
+        let page = Self { memory: Arc::new(memory), followers: Mutex::default() };
+        page.begin(time, control);
         page.memory.wide(clock::MAGIC).store(MAGIC, Release);
         Ok(page)
+    }
+
+    /// The clock at the beginning of an arena, which goes as this one does from now on.
+    pub(crate) fn lead(&self, arena: Arc<SharedMemory>) -> Arc<Self> {
+        let follower = Arc::new(Self { memory: arena, followers: Mutex::default() });
+        // Behind a change of the control word that this one has made, or before it is told of.
+        let mut followers = self.followers();
+        let time = |half| u64::from(self.memory.number(half).load(Relaxed));
+        let control = self.memory.number(clock::CONTROL).load(Acquire);
+        follower.begin(time(clock::TICK_HIGH) << 32 | time(clock::TICK), control);
+        followers.push(Arc::clone(&follower));
+        follower
+    }
+
+    /// The arena is not used any more.
+    pub(crate) fn leave(&self, follower: &Arc<Self>) {
+        self.followers().retain(|one| !Arc::ptr_eq(one, follower));
+    }
+
+    fn begin(&self, time: u64, control: u32) {
+        self.set_own_time(time);
+        self.memory.number(clock::CONTROL).store(control, Relaxed);
+        self.memory.number(clock::GENERATION).store(1, Relaxed);
+    }
+
+    fn followers(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Self>>> {
+        // Nothing that can panic runs under this lock.
+        self.followers.lock().unwrap_or_else(|lock| lock.into_inner())
     }
 
     /// To be sent to a process.
@@ -31,6 +61,11 @@ impl ClockPage {
 
     /// Moves the tick.
     pub(crate) fn set_time(&self, time: u64) {
+        self.set_own_time(time);
+        self.followers().iter().for_each(|follower| follower.set_own_time(time));
+    }
+
+    fn set_own_time(&self, time: u64) {
         let high = (time >> 32) as u32;
         let high_word = self.memory.number(clock::TICK_HIGH);
         if high_word.load(Relaxed) == high {
@@ -45,6 +80,12 @@ impl ClockPage {
 
     /// Sets and takes back bits of [`teeperf_wire::shared::control`].
     pub(crate) fn control(&self, set: u32, take_back: u32) {
+        let followers = self.followers();
+        self.set_own_control(set, take_back);
+        followers.iter().for_each(|follower| follower.set_own_control(set, take_back));
+    }
+
+    fn set_own_control(&self, set: u32, take_back: u32) {
         let control = self.memory.number(clock::CONTROL);
         let changed = |bits| Some(bits & !take_back | set);
         // Never an error: the closure always gives a value.
@@ -95,6 +136,20 @@ mod tests {
             assert_eq!(read(&page, clock::TICK_HIGH), (time >> 32) as u32);
             assert_eq!(read(&page, clock::TICK_HIGH_AGAIN), (time >> 32) as u32);
         }
+    }
+
+    #[test]
+    fn an_arenas_clock_goes_as_the_page_does() {
+        let page = ClockPage::create(5, 2).unwrap();
+        let memory = SharedMemory::create(c"test", 4096, SEAL_READ_ONLY).unwrap();
+        let follower = page.lead(Arc::new(memory));
+        assert_eq!((follower.time(), read(&follower, clock::CONTROL)), (5, 2));
+        page.set_time(3 << 32);
+        page.control(1, 2);
+        assert_eq!((follower.time(), read(&follower, clock::CONTROL)), (3 << 32, 1));
+        page.leave(&follower);
+        page.set_time(4 << 32);
+        assert_eq!(follower.time(), 3 << 32);
     }
 
     #[test]

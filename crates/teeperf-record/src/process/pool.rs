@@ -63,6 +63,8 @@ impl Pool {
         let census = match class {
             Class::Small => &mut self.small,
             Class::Large => &mut self.large,
+            // It has what it was lent.
+            Class::Arena { .. } => return,
         };
         census.all += 1;
         census.free += (state == state::FREE) as usize;

@@ -70,7 +70,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn window(first_site: u32, sites: u32) -> Module {
-        Module { first_site, sites, address: 0, bias: 0, build_id: vec![], path: vec![] }
+        let (build_id, path, is_anchored) = (vec![], vec![], false);
+        Module { first_site, sites, address: 0, bias: 0, is_anchored, build_id, path }
     }
 
     proptest! {

@@ -181,7 +181,10 @@ impl Process {
         let chunks = &mut self.segments[place.segment];
         chunks.tracks[place.index] = Default::default();
         chunks.segment.give_back(place.index, words);
-        sink.page.progress();
+        match chunks.segment.clock() {
+            Some(clock) => return clock.progress(),
+            None => sink.page.progress(),
+        }
         let first = &self.segments[0].segment;
         first.wake();
         if self.pool.may_sleep(first.wanted()) {

@@ -14,8 +14,10 @@ mod pause;
 mod reading;
 mod record;
 mod report;
+mod serve_memory;
 mod terminal;
 mod version;
+mod writing;
 
 use crate::cli::{Cli, Command};
 use anyhow::Result;
@@ -33,6 +35,7 @@ pub(crate) use man::Arguments as Man;
 pub(crate) use pause::Arguments as Pause;
 pub(crate) use record::Arguments as Record;
 pub(crate) use report::Arguments as Report;
+pub(crate) use serve_memory::Arguments as ServeMemory;
 
 /// Runs what the user typed.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
@@ -42,6 +45,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Flags(arguments) => flags::run(&arguments)?,
         Command::InstallWrappers(arguments) => install_wrappers::run(&arguments)?,
         Command::Record(arguments) => return record::run(&arguments),
+        Command::ServeMemory(arguments) => return serve_memory::run(&arguments),
         Command::Report(arguments) => report::run(&arguments)?,
         Command::Flame(arguments) => flame::run(&arguments)?,
         Command::Dump(arguments) => dump::run(&arguments)?,

@@ -1,0 +1,95 @@
+/* teeperf_tee.h: records code that has no system of its own: trusted applications, enclaves,
+ * bare-metal images. Link with libteeperf_tee.a; compile the code with -finstrument-functions, but
+ * not the functions named teeperf_port_... below.
+ *
+ * The host lends memory (`teeperf serve-memory`), by whatever the platform has for that, and the code
+ * inside attaches it:
+ *
+ *     #include <teeperf_tee.h>
+ *
+ *     int enter(void *shared, size_t length)
+ *     {
+ *         int refused = teeperf_attach(shared, length);
+ *         if (refused)
+ *             return refused;
+ *         work();
+ *         teeperf_detach();
+ *         return 0;
+ *     }
+ *
+ * A recording tells the host which way the code went. So a build with NDEBUG refuses to attach,
+ * unless TEEPERF_PERMIT is defined. C99 and C++, gcc and clang.
+ */
+#ifndef TEEPERF_TEE_H
+#define TEEPERF_TEE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Why teeperf_attach() takes no memory. */
+#define TEEPERF_FORBIDDEN (-1)  /* a build with NDEBUG and without TEEPERF_PERMIT */
+#define TEEPERF_MISALIGNED (-2) /* a null pointer, or not at a multiple of 64 */
+#define TEEPERF_TOO_SMALL (-3)  /* less than TEEPERF_LEAST bytes */
+#define TEEPERF_INSIDE (-4)     /* some of it is the trusted side's own: teeperf_port_is_outside() */
+#define TEEPERF_UNKNOWN (-5)    /* no host has laid it out, or another version of teeperf */
+#define TEEPERF_NO_CLOCK (-6)   /* the host wants a counter that teeperf_port_counter() has not */
+#define TEEPERF_ATTACHED (-7)   /* there is some attached already */
+
+/* Least length of the memory. */
+#define TEEPERF_LEAST 12288
+
+#if !defined(NDEBUG) || defined(TEEPERF_PERMIT)
+#define TEEPERF_IS_PERMITTED 1
+#else
+#define TEEPERF_IS_PERMITTED 0
+#endif
+
+#define TEEPERF_TEE_INLINE static __inline__ __attribute__((unused, no_instrument_function))
+
+/* The library's side; not to be called directly. */
+int teeperf_tee_attach(void *base, size_t length, int is_permitted);
+void teeperf_tee_detach(void);
+int teeperf_tee_recording(void);
+
+/* Records into this memory until teeperf_detach(); 0, or why not. It may be there at another address
+ * each time: recording goes on where it ended. */
+TEEPERF_TEE_INLINE int teeperf_attach(void *base, size_t length)
+{
+	return teeperf_tee_attach(base, length, TEEPERF_IS_PERMITTED);
+}
+
+/* Touches the memory no more. */
+TEEPERF_TEE_INLINE void teeperf_detach(void)
+{
+	teeperf_tee_detach();
+}
+
+/* 1 while calls are recorded, else 0. */
+TEEPERF_TEE_INLINE int teeperf_recording(void)
+{
+	return teeperf_tee_recording();
+}
+
+/* What the image itself may bring, where the library's own does not do. */
+
+/* 1 if all of this memory is the host's, and none of it the trusted side's own. The library's takes the
+ * caller's word for it. */
+int teeperf_port_is_outside(const void *start, size_t length);
+
+/* A short rest while the host frees memory. The library's does nothing. */
+void teeperf_port_pause(void);
+
+/* A counter that runs at a steady rate, such as cntvct_el0; 0 where there is none, as the library's says. */
+uint64_t teeperf_port_counter(void);
+
+/* Name of the image's file, up to 1200 bytes: readers look for its symbols by it. The library's is empty. */
+extern const char teeperf_port_name[];
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,27 @@
+//! What an image may bring itself, as the library has it: each an object of its own, so that a
+//! link takes those alone that the image does not bring.
+#![no_std]
+
+/// The caller answers for it.
+#[cfg(feature = "is_outside")]
+#[unsafe(no_mangle)]
+pub extern "C" fn teeperf_port_is_outside(_start: *const u8, _length: usize) -> i32 {
+    1
+}
+
+/// No rest.
+#[cfg(feature = "pause")]
+#[unsafe(no_mangle)]
+pub extern "C" fn teeperf_port_pause() {}
+
+/// There is none.
+#[cfg(feature = "counter")]
+#[unsafe(no_mangle)]
+pub extern "C" fn teeperf_port_counter() -> u64 {
+    0
+}
+
+/// No name.
+#[cfg(feature = "name")]
+#[unsafe(no_mangle)]
+pub static teeperf_port_name: u8 = 0;

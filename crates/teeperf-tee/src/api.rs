@@ -1,0 +1,39 @@
+//! What `teeperf_tee.h` promises.
+
+use crate::arena::Refusal;
+use crate::platform;
+use core::ffi::c_int;
+
+/// Records into memory that a host lends, from now on until [`teeperf_tee_detach`]; 0, or why not: one
+/// of [`Refusal`]. `is_permitted`: this build may be traced.
+///
+/// # Safety
+/// `length` bytes at `base` stay mapped until then, and are the host's to read and write.
+#[cfg_attr(feature = "object", unsafe(no_mangle))]
+pub unsafe extern "C" fn teeperf_tee_attach(
+    base: *mut u8,
+    length: usize,
+    is_permitted: c_int,
+) -> c_int {
+    if is_permitted == 0 {
+        return Refusal::Forbidden as c_int;
+    }
+    let image = platform::image();
+    // SAFETY: the caller's promise.
+    match unsafe { platform::thread().attach(base, length, &image) } {
+        Ok(()) => 0,
+        Err(refusal) => refusal as c_int,
+    }
+}
+
+/// Touches lent memory no more.
+#[cfg_attr(feature = "object", unsafe(no_mangle))]
+pub extern "C" fn teeperf_tee_detach() {
+    platform::thread().detach();
+}
+
+/// 1 while events of the calling thread are recorded, else 0.
+#[cfg_attr(feature = "object", unsafe(no_mangle))]
+pub extern "C" fn teeperf_tee_recording() -> c_int {
+    c_int::from(platform::thread().is_recording())
+}

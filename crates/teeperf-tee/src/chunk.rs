@@ -1,0 +1,71 @@
+//! A chunk of an arena, from the moment a thread takes it until it is handed over.
+
+use crate::arena::Arena;
+use crate::thread::Who;
+use teeperf_wire::arena::baton;
+use teeperf_wire::shared::chunk;
+use teeperf_wire::word::{self, code};
+
+/// A place at a chunk's end is kept for the word that ends it.
+const TAIL: usize = 1;
+
+/// A chunk that a thread has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chunk {
+    pub(crate) index: usize,
+    /// Where it lies in the arena.
+    pub(crate) offset: usize,
+    /// While recording is paused: words that it has.
+    pub(crate) kept: usize,
+}
+
+/// The chunk that whoever was in the arena before has left, and its number of words.
+pub(crate) fn left(arena: &Arena) -> Option<(Chunk, usize)> {
+    let index = (arena.read(baton::CHUNK) as usize).checked_sub(1)?;
+    let used = arena.read(baton::USED) as usize;
+    let offset = arena.chunk(index)?;
+    let is_whole = arena.is_taken(index)
+        && used <= arena.capacity() - TAIL
+        && arena.read(offset + chunk::CLOCK) == arena.clock as u32;
+    is_whole.then_some((Chunk { index, offset, kept: 0 }, used))
+}
+
+impl Chunk {
+    /// A free one. Threads begin their searches in different places.
+    pub(crate) fn take(arena: &Arena, who: Who) -> Option<Self> {
+        let index = arena.take((who.serial as usize).wrapping_mul(13))?;
+        let Some(offset) = arena.chunk(index) else { return None };
+        Some(Self { index, offset, kept: 0 })
+    }
+
+    /// Says whose it is.
+    pub(crate) fn write_header(&self, arena: &Arena, who: Who, time: u64) {
+        arena.write(self.offset + chunk::PID, who.pid);
+        arena.write(self.offset + chunk::TID, who.tid);
+        arena.write(self.offset + chunk::SERIAL, who.serial);
+        arena.write(self.offset + chunk::SEQUENCE, who.sequence);
+        arena.write_wide(self.offset + chunk::TIME, time);
+        arena.write_wide(self.offset + chunk::CPU_NS, u64::MAX);
+        arena.write_wide(self.offset + chunk::STACK, 0);
+        // Last, so that whoever sees it sees the rest.
+        arena.publish(self.offset + chunk::CLOCK, arena.clock as u32);
+    }
+
+    /// Where there is no more room.
+    pub(crate) fn end(&self, arena: &Arena) -> *mut u32 {
+        arena.place(self.offset, arena.capacity() - TAIL)
+    }
+
+    /// Words written, where the next one would go to `next`.
+    pub(crate) fn used(&self, arena: &Arena, next: *mut u32) -> usize {
+        (next as usize).saturating_sub(arena.place(self.offset, 0) as usize) / 4
+    }
+
+    /// Gives it to the host, with a word behind the last that ends it.
+    pub(crate) fn hand_over(&self, arena: &Arena, next: *mut u32) {
+        let used = self.used(arena, next).min(arena.capacity() - TAIL);
+        // SAFETY: within the chunk, since a place is kept behind the last word.
+        unsafe { arena.place(self.offset, used).write_volatile(word::escape(code::PAD, 0)) };
+        arena.hand_over(self.index);
+    }
+}

@@ -1,0 +1,32 @@
+//! The runtime inside code that has no system of its own to ask for anything: trusted applications,
+//! enclaves, bare-metal images. It needs memory that a host lends ([`teeperf_wire::arena`]), loads and
+//! stores of 32 bits, and nothing else.
+//!
+//! * [`thread`]: one thread's recording: what a hook does, what it does once in a while;
+//! * [`arena`]: lent memory, checked once and never believed;
+//! * [`hooks`]: the functions that compilers call; [`api`]: what `teeperf_tee.h` promises;
+//! * [`platform`]: what differs from one place to the next.
+//!
+//! What it never does: allocate, call a library, wait for ever, use a value from lent memory as an
+//! address, or as an index that it has not checked. A hostile host gets a senseless recording.
+#![cfg_attr(not(test), no_std)]
+
+#[cfg(feature = "object")]
+pub mod api;
+pub mod arena;
+mod chunk;
+#[cfg(feature = "object")]
+pub mod hooks;
+mod losses;
+pub mod platform;
+pub mod thread;
+
+/// The runtime has no way to panic that a test has not found; if there is one, the image
+/// must not go on with half an invariant.
+#[cfg(all(feature = "object", not(test)))]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    loop {
+        core::hint::spin_loop();
+    }
+}

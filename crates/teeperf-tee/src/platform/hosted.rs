@@ -1,0 +1,27 @@
+//! Within an ordinary program: the normal world's side of a client, and tests.
+
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+static NEXT_SERIAL: AtomicU32 = AtomicU32::new(1);
+
+/// A new thread's number.
+pub(crate) fn next_serial() -> u32 {
+    NEXT_SERIAL.fetch_add(1, Relaxed)
+}
+
+/// There is nothing that is not the host's.
+pub(crate) fn is_outside(_start: *const u8, _length: usize) -> bool {
+    true
+}
+
+pub(crate) fn pause() {
+    core::hint::spin_loop();
+}
+
+pub(crate) fn has_counter() -> bool {
+    false
+}
+
+pub(crate) fn counter() -> u64 {
+    0
+}

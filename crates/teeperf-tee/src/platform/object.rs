@@ -1,0 +1,88 @@
+//! Linked into an image: what the image itself may bring, each a C function of which `teeperf_tee.h`
+//! says what it is to do. Of those it does not bring the library has one that does the least.
+
+use crate::hooks::ADDRESS;
+use crate::thread::{Image, Thread};
+use core::ffi::{c_char, c_int};
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use teeperf_wire::word::module::MAX_PATH;
+
+unsafe extern "C" {
+    fn teeperf_port_is_outside(start: *const u8, length: usize) -> c_int;
+    fn teeperf_port_pause();
+    fn teeperf_port_counter() -> u64;
+    static teeperf_port_name: [c_char; 0];
+}
+
+/// Readers find by it where the image lies: a function, which symbol tables keep. Never called.
+#[unsafe(no_mangle)]
+pub extern "C" fn teeperf_anchor() {}
+
+/// The one thread there is.
+struct Only(Thread);
+
+// SAFETY: the image runs one thread at a time; interrupts that run hooked code need the feature `nested`.
+unsafe impl Sync for Only {}
+
+static ONLY: Only = Only(Thread::new());
+
+/// The calling thread.
+#[inline(always)]
+pub(crate) fn thread() -> &'static Thread {
+    &ONLY.0
+}
+
+/// Addresses on each side of the anchor that have sites.
+const REACH: usize = 16 << 20;
+
+/// The image that the runtime is linked into.
+pub(crate) fn image() -> Image {
+    let anchor = teeperf_anchor as extern "C" fn() as usize & ADDRESS;
+    let low = anchor.saturating_sub(REACH) & !0xFFF;
+    let name = name();
+    Image { low, length: 2 * REACH, bias: None, anchor, name }
+}
+
+/// The bytes of a string of C, which the image or the library brings.
+fn name() -> &'static [u8] {
+    let start = (&raw const teeperf_port_name).cast::<u8>();
+    // SAFETY: it ends in a 0, before which every byte is its own.
+    unsafe {
+        let mut length = 0;
+        while length < MAX_PATH && start.add(length).read() != 0 {
+            length += 1;
+        }
+        core::slice::from_raw_parts(start, length)
+    }
+}
+
+/// A new thread's number.
+pub(crate) fn next_serial() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    let serial = NEXT.load(Relaxed);
+    NEXT.store(serial.wrapping_add(1), Relaxed);
+    serial
+}
+
+/// Whether all of a stretch of memory is the host's.
+pub(crate) fn is_outside(start: *const u8, length: usize) -> bool {
+    // SAFETY: the image's own function, which looks at the addresses alone.
+    unsafe { teeperf_port_is_outside(start, length) != 0 }
+}
+
+/// Between two looks at memory that the host is to free.
+pub(crate) fn pause() {
+    // SAFETY: as above.
+    unsafe { teeperf_port_pause() }
+}
+
+/// Whether there is a counter that the image may read.
+pub(crate) fn has_counter() -> bool {
+    counter() != 0
+}
+
+/// That counter, 0 where there is none.
+pub(crate) fn counter() -> u64 {
+    // SAFETY: as above.
+    unsafe { teeperf_port_counter() }
+}

@@ -1,0 +1,107 @@
+//! An **arena**: memory that a host lends to code which has no system to ask for any, such as a
+//! trusted application, an enclave or a bare-metal image. It is one stretch of ordinary shared
+//! memory, whatever the platform calls it, and begins at a multiple of [`ALIGNMENT`].
+//!
+//! ```text
+//! 0      head and baton (this module), then the words of the clock page (crate::shared::clock)
+//! 4096   one segment (crate::shared::segment): states, then chunks
+//! ```
+//!
+//! The host writes the head, the clock and the states of chunks it gives back; the code inside writes
+//! the baton, chunks it took and their states. Neither believes the other: each reads a
+//! number once, checks it against what it knows by itself (the length that it was told by its own
+//! side), and uses its copy.
+//!
+//! # The baton
+//!
+//! A call into a TEE and the return from it are moments of one thread, which is outside before, inside
+//! meanwhile and outside again. So both sides write into the same chunk, one after the other: who
+//! leaves the arena writes down how far the thread's present chunk is filled, who enters goes on
+//! there. What the other side left is only ever used as a place within the arena. Where it makes no sense,
+//! or nothing is left, whoever enters takes a fresh chunk.
+
+use crate::shared::segment;
+
+/// First eight bytes of an arena: "TPARENA" and the layout's version.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"TPARENA\x01");
+/// An arena begins at a multiple of this.
+pub const ALIGNMENT: usize = 64;
+/// Where the segment begins.
+pub const SEGMENT: usize = crate::shared::PAGE;
+/// Least length: one small chunk.
+pub const MIN_LENGTH: usize = SEGMENT + segment::DATA + segment::SMALL_CHUNK;
+/// From this length on chunks are large.
+const LARGE_LENGTH: usize = 4 << 20;
+
+/// The head, written by the host before it lends the arena. Byte offsets.
+pub mod head {
+    /// u64, [`super::MAGIC`]. Written last.
+    pub const MAGIC: usize = 0;
+    /// u32, [`crate::shared::ClockKind`].
+    pub const CLOCK: usize = 8;
+    /// u32, [`crate::shared::OnFull`].
+    pub const ON_FULL: usize = 12;
+    /// u64, never 0 and never the same twice: says whether an arena is the one that was lent before,
+    /// wherever it is mapped now.
+    pub const COOKIE: usize = 16;
+    /// u64, clock units in a second.
+    pub const HZ: usize = 24;
+}
+
+/// The baton: which thread the next one to enter is to go on with, and where. Byte offsets, u32 each
+/// unless said otherwise.
+pub mod baton {
+    /// Process id that chunks are to bear.
+    pub const PID: usize = 64;
+    /// Thread id that chunks are to bear; 0: whoever enters numbers its threads itself.
+    pub const TID: usize = 68;
+    /// Number of the thread within its process, not 0 where [`TID`] is not.
+    pub const SERIAL: usize = 72;
+    /// Number of the thread's present chunk, or its last one.
+    pub const SEQUENCE: usize = 76;
+    /// One more than the index of the thread's present chunk; 0: it has none.
+    pub const CHUNK: usize = 80;
+    /// Words written into it.
+    pub const USED: usize = 84;
+    /// u64, time up to which they reach, low half first.
+    pub const TIME: usize = 88;
+    /// First site that the module which enters may use; 0: the first of all.
+    pub const FIRST_SITE: usize = 96;
+    /// Sites it may use from there on.
+    pub const SITES: usize = 100;
+    /// Whoever enters adds 1: so the host knows that there is a runtime inside.
+    pub const ENTERED: usize = 104;
+}
+
+/// Bytes of a chunk, and chunks, of an arena this long; nothing when it is too short.
+pub const fn shape(length: usize) -> Option<(usize, usize)> {
+    if length < MIN_LENGTH {
+        return None;
+    }
+    let chunk_size =
+        if length < LARGE_LENGTH { segment::SMALL_CHUNK } else { segment::LARGE_CHUNK };
+    let chunks = (length - SEGMENT - segment::DATA) / chunk_size;
+    Some((chunk_size, if chunks < segment::MAX_CHUNKS { chunks } else { segment::MAX_CHUNKS }))
+}
+
+// The head and the baton lie in what the clock page leaves free.
+const _: () = assert!(baton::ENTERED + 4 <= crate::shared::clock::GENERATION);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn all_chunks_lie_within(length in 0usize..1 << 27) {
+            match shape(length) {
+                None => prop_assert!(length < MIN_LENGTH),
+                Some((chunk_size, chunks)) => {
+                    let size = segment::size(chunk_size, chunks).unwrap();
+                    prop_assert!(SEGMENT + size <= length);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Rows of words that runtimes write, each to be written as a whole.
+
+use crate::word::{code, escape, payload, split62, split64};
+
+/// The clock stands at `time`.
+pub const fn stamp(time: u64) -> [u32; 4] {
+    let [low, high] = split62(time);
+    [escape(code::STAMP, 0), payload(2), low, high]
+}
+
+/// A call (kind 0) or return (1) of code outside every window. Of the `cycle` clock a time word
+/// comes behind it, which counts as payload.
+pub const fn far(address: u64, kind: u32, is_timed: bool) -> [u32; 5] {
+    let [low, middle, high] = split64(address);
+    [escape(code::FAR, kind), payload(3 + is_timed as u32), low, middle, high]
+}
+
+/// A gap: its [`crate::word::gap`] reason, events lost, frames popped below where it began, frames
+/// pushed since, clock units to leave out.
+pub const fn gap(reason: u32, events: u64, popped: u32, pushed: u32, units: u64) -> [u32; 8] {
+    let [lost_low, lost_high] = split62(events);
+    let [units_low, units_high] = split62(units);
+    [
+        escape(code::GAP, reason),
+        payload(6),
+        lost_low,
+        lost_high,
+        payload(popped),
+        payload(pushed),
+        units_low,
+        units_high,
+    ]
+}
+
+/// A module's window opens or is retired ([`crate::word::module`]), up to the bytes of its
+/// build-id: build-id and path, three bytes a word each, come behind.
+pub const fn module(window: &Window, build_id_bytes: usize, path_bytes: usize) -> [u32; 12] {
+    let text = build_id_bytes.div_ceil(3) + path_bytes.div_ceil(3);
+    let [address_low, address_middle, address_high] = split64(window.address);
+    let [bias_low, bias_middle, bias_high] = split64(window.bias);
+    [
+        escape(code::MODULE, 0),
+        payload((crate::word::module::FIXED + text) as u32),
+        payload(match window {
+            Window { opens: false, .. } => crate::word::module::RETIRED,
+            Window { is_anchored: true, .. } => crate::word::module::ANCHORED,
+            Window { is_anchored: false, .. } => crate::word::module::OPENED,
+        }),
+        payload(window.first_site),
+        payload(window.sites),
+        address_low,
+        address_middle,
+        address_high,
+        bias_low,
+        bias_middle,
+        bias_high,
+        payload(build_id_bytes as u32),
+    ]
+}
+
+/// What [`module`] says of a window.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// Whether it opens, or is retired.
+    pub opens: bool,
+    /// In place of the load bias stands the address of the symbol [`crate::word::module::ANCHOR`].
+    pub is_anchored: bool,
+    /// Its first site.
+    pub first_site: u32,
+    /// Its number of sites, which are bytes of memory.
+    pub sites: u32,
+    /// Address of its first byte.
+    pub address: u64,
+    /// Load bias of the module.
+    pub bias: u64,
+}

@@ -1,0 +1,42 @@
+//! `teeperf serve-memory`: the host's side of memory that code without a system records into.
+
+use super::{amounts, writing};
+use crate::recordings;
+use anyhow::Result;
+use clap::Args;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use teeperf_record::{Lent, Outcome};
+
+/// Records what an enclave, a trusted application or a bare-metal image writes into shared memory
+///
+/// Lays the memory out, moves the clock in it and drains it. The code inside calls
+/// teeperf_attach() with the address at which it has the same memory. A program can be started beside
+/// it, such as the emulator; without one, Ctrl-C ends the recording.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  teeperf serve-memory /dev/shm/enclave                  makes 16 MiB that others map as well
+  teeperf serve-memory /dev/shm/enclave -- ./host-app    as long as the program runs
+  teeperf serve-memory /dev/uio0 --size 1MiB --elf image.elf    a device, names from image.elf")]
+pub(crate) struct Arguments {
+    /// A file or device that both sides map; a file that is not there is made
+    memory: PathBuf,
+    /// Bytes of it to use [default: all there are; of a file that is made, 16 MiB]
+    #[arg(long, value_name = "SIZE", value_parser = amounts::bytes)]
+    size: Option<u64>,
+    #[command(flatten)]
+    writing: writing::Arguments,
+    /// A program to run meanwhile, and its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let usual = || recordings::name_for(arguments.memory.as_os_str());
+    let path = arguments.writing.path(usual)?;
+    let mut options = arguments.writing.options(&path);
+    options.lent = Some(Lent { path: arguments.memory.clone(), length: arguments.size });
+    arguments.writing.record(options, &arguments.command, &path, |_: &Outcome| {})
+}

@@ -1,0 +1,189 @@
+//! What the commands that write recordings have in common: how they record, and what they say
+//! while they do and at the end.
+
+use super::amounts;
+use super::live::{self, Live};
+use crate::{recordings, shell};
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+use teeperf_record::{Choice, Options, Outcome, Output, Period, RecordError, Recorder};
+use teeperf_wire::shared;
+
+/// How to record.
+#[derive(Args, Debug)]
+#[group(skip)]
+pub(crate) struct Arguments {
+    /// The recording; - is standard output [default: the program's name with .teeperf, here]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Overwrite a file that is no recording
+    #[arg(long)]
+    force: bool,
+    /// How time is taken: a tick that costs least, or the processor's counter at each event
+    #[arg(long, value_enum, default_value_t = Clock::Auto)]
+    clock: Clock,
+    /// Mean time between two ticks, such as 50us [default: 100us, up to 500us where waking costs more]
+    #[arg(long, value_name = "TIME", value_parser = amounts::period)]
+    period: Option<Duration>,
+    /// When the program is faster than the disk: let it wait, drop events (and count them), or
+    /// stop recording
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = OnFull::Wait)]
+    on_full: OnFull,
+    /// Stop recording when the file has this size, such as 2G; the program runs on
+    #[arg(long, value_name = "SIZE", value_parser = amounts::bytes)]
+    limit_size: Option<u64>,
+    /// Stop recording after this time, such as 30s; the program runs on
+    #[arg(long, value_name = "TIME", value_parser = amounts::time)]
+    limit_time: Option<Duration>,
+    /// Start paused, until `teeperf resume` or the program itself resumes
+    #[arg(long)]
+    paused: bool,
+    /// Say nothing but errors and warnings
+    #[arg(short, long)]
+    quiet: bool,
+    /// A file with the symbols of an image that cannot say where its own lies, such as a trusted
+    /// application's
+    #[arg(long, value_name = "FILE")]
+    elf: Vec<PathBuf>,
+}
+
+/// Which clock is asked for.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Clock {
+    /// Chosen by what the machine offers
+    Auto,
+    /// A word that the recorder moves
+    Tick,
+    /// A counter that each hook reads
+    Cycle,
+    /// The same, read when all work before it is done: for calls of some tens of nanoseconds
+    Ordered,
+}
+
+/// What happens when there is no room for events.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum OnFull {
+    /// The program waits
+    Wait,
+    /// Events are dropped and counted
+    Drop,
+    /// Recording stops
+    Stop,
+}
+
+impl Arguments {
+    /// The recording that was asked for, or the usual one, unless something stands there that is none.
+    pub(crate) fn path(&self, usual: impl FnOnce() -> PathBuf) -> Result<PathBuf> {
+        let path = self.output.clone().unwrap_or_else(usual);
+        if path != Path::new("-") {
+            let begins = &teeperf_wire::packet::SYNC;
+            recordings::may_replace(&path, self.force, "recording", begins)?;
+        }
+        Ok(path)
+    }
+
+    /// To record so, into `path`.
+    pub(crate) fn options(&self, path: &Path) -> Options {
+        let is_stdout = path == Path::new("-");
+        let output = if is_stdout { Output::Stdout } else { Output::File(path.to_owned()) };
+        let mut options = Options::new(output);
+        options.clock = match self.clock {
+            Clock::Auto => Choice::Auto,
+            Clock::Tick => Choice::Tick,
+            Clock::Cycle => Choice::Cycle,
+            Clock::Ordered => Choice::Ordered,
+        };
+        options.period = self.period.map(Period::Sleeping);
+        options.on_full = match self.on_full {
+            OnFull::Wait => shared::OnFull::Wait,
+            OnFull::Drop => shared::OnFull::Drop,
+            OnFull::Stop => shared::OnFull::Stop,
+        };
+        options.limit_size = self.limit_size;
+        options.limit_time = self.limit_time;
+        options.paused = self.paused;
+        options.search.images.clone_from(&self.elf);
+        options
+    }
+
+    /// Records, and says what came of it; `tell_of_nothing` where no process attached.
+    pub(crate) fn record(
+        &self,
+        options: Options,
+        command: &[OsString],
+        path: &Path,
+        tell_of_nothing: impl FnOnce(&Outcome),
+    ) -> Result<ExitCode> {
+        let live = (!self.quiet).then(|| Live::show(Arc::clone(&options.stats)));
+        let recorded = Recorder::new(options).run(command);
+        drop(live);
+        let outcome = match recorded {
+            Ok(outcome) => outcome,
+            Err(RecordError::Launch(error)) => {
+                eprintln!("teeperf: {error}");
+                return Ok(ExitCode::from(error.exit_code()));
+            }
+            Err(error @ (RecordError::Busy(_) | RecordError::IsProgram(_))) => {
+                bail!("{error}; name another with -o")
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let is_shared = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
+        let signal = outcome.status.and_then(|status| status.signal());
+        if is_shared && signal == Some(libc::SIGINT) {
+            // The terminal has echoed ^C, and the cursor stands behind it.
+            eprintln!();
+        }
+        self.tell(&outcome, path, tell_of_nothing);
+        outcome.pass_on_interrupt();
+        Ok(ExitCode::from(outcome.exit_code()))
+    }
+
+    /// What the user should know at the end. Standard output is the program's.
+    fn tell(&self, outcome: &Outcome, path: &Path, tell_of_nothing: impl FnOnce(&Outcome)) {
+        for notice in &outcome.notices {
+            eprintln!("teeperf: {notice}");
+        }
+        if let Some(error) = &outcome.error {
+            eprintln!("teeperf: {}: {error}; the recording ends there", path.display());
+        }
+        if outcome.processes == 0 {
+            tell_of_nothing(outcome);
+            return;
+        }
+        if self.quiet {
+            return;
+        }
+        let recorded = &outcome.recorded;
+        let mut line = format!(
+            "teeperf: {} of {} thread{}, {} in {}",
+            live::events(recorded.events as f64),
+            recorded.threads,
+            if recorded.threads == 1 { "" } else { "s" },
+            live::bytes(recorded.bytes),
+            path.display(),
+        );
+        if recorded.lost > 0 {
+            line += &format!(", {} LOST", live::events(recorded.lost as f64));
+        }
+        if !outcome.paused.is_zero() {
+            line += &format!(", paused for {:.3} s", outcome.paused.as_secs_f64());
+        }
+        if let Some(reason) = &outcome.reason {
+            line += &format!("; recording ended early: {reason}");
+        }
+        if recorded.events == 0 && !outcome.paused.is_zero() {
+            line += "; next: record again, and `teeperf resume` while the program works";
+        } else if path != Path::new("-") {
+            line += &format!("; next: teeperf report {}", shell::typed(path));
+        }
+        eprintln!("{line}");
+    }
+}
