@@ -14,7 +14,7 @@ pub(crate) struct Module {
     pub(crate) address: u64,
     /// Address less the file's own virtual address.
     pub(crate) bias: u64,
-    /// In place of the bias stands the address of [`teeperf_wire::word::module::ANCHOR`].
+    /// The address is told from [`teeperf_wire::word::module::ANCHOR`] on.
     pub(crate) is_anchored: bool,
     /// Build-id, empty when it has none.
     pub(crate) build_id: Vec<u8>,

@@ -94,6 +94,8 @@ pub(crate) struct Process {
     refused: u64,
     /// It has ended recording by itself.
     stopped: bool,
+    /// Its memory are arenas, which have what they have.
+    has_arenas: bool,
 }
 
 impl Process {
@@ -122,10 +124,11 @@ impl Process {
             found: Vec::new(),
             refused: 0,
             stopped: false,
+            has_arenas: false,
         };
         process.adopt_segments();
         if process.first_segment().clock().is_some() {
-            // An arena has what it has.
+            process.has_arenas = true;
             process.pool.give_up_growing();
         }
         process
@@ -144,6 +147,10 @@ impl Process {
     /// Drains what was handed over, makes room where threads want some. Returns how many
     /// chunks were drained.
     pub(crate) fn round(&mut self, sink: &mut Sink) -> usize {
+        if self.has_arenas {
+            // Its threads ask the server for theirs.
+            self.adopt_segments();
+        }
         self.scan();
         let mut found = std::mem::take(&mut self.found);
         found.sort_unstable();
@@ -202,6 +209,9 @@ impl Process {
         }
         self.tell_losses(sink);
         let Some(ending) = ending else { return };
+        for clock in self.segments.iter().filter_map(|chunks| chunks.segment.clock()) {
+            sink.page.leave(clock);
+        }
         let packet = Payload::default()
             .number(process_end::ID, self.id as u64)
             .number(process_end::TIME, sink.time.now())

@@ -6,10 +6,13 @@ use crate::segment::Segment;
 use crate::socket::Peer;
 use std::collections::HashMap;
 use std::sync::Arc;
-use teeperf_wire::hello::{Hello, VERSION, refusal};
+use teeperf_wire::hello::{Hello, VERSION, refusal, want};
 
 /// Most processes attached at once.
 pub(crate) const MAX_PROCESSES: usize = 4096;
+
+/// Most arenas of one process.
+const MAX_ARENAS: usize = 256;
 
 /// Processes that are attached.
 #[derive(Debug, Default)]
@@ -28,8 +31,11 @@ struct Known {
 /// What to do with a message.
 #[derive(Debug)]
 pub(crate) enum Decision {
-    /// A new process, or a new program in a known one: whose number is the second, or 0.
-    Attach { id: u32, inner_pid: u32, exec_of: u32 },
+    /// A new process, or a new program in a known one: whose number is `exec_of`, or 0. With arenas or
+    /// with segments.
+    Attach { id: u32, inner_pid: u32, exec_of: u32, with_arenas: bool },
+    /// A further arena of a process with this token.
+    Arena { shared: Arc<Shared>, inner_pid: u32, token: u64 },
     /// A further segment of a process with this token.
     Segment { segment: Arc<Segment>, token: u64 },
     /// Asked from outside.
@@ -58,6 +64,9 @@ impl Registry {
         if hello.version != VERSION {
             return Decision::Refuse(refusal::VERSION);
         }
+        if hello.segment != 0 && hello.want == want::ARENA {
+            return self.arena(&hello).unwrap_or(Decision::Refuse(refusal::UNKNOWN));
+        }
         if hello.segment != 0 {
             return self.segment(&hello).unwrap_or(Decision::Refuse(refusal::UNKNOWN));
         }
@@ -66,7 +75,8 @@ impl Registry {
             return Decision::Refuse(refusal::CLOSED);
         }
         self.last_id += 1;
-        Decision::Attach { id: self.last_id, inner_pid: hello.pid, exec_of }
+        let with_arenas = hello.want == want::ARENA;
+        Decision::Attach { id: self.last_id, inner_pid: hello.pid, exec_of, with_arenas }
     }
 
     /// The process was given its memory.
@@ -89,6 +99,18 @@ impl Registry {
         let segment = Arc::clone(segments.get(hello.segment as usize)?);
         Some(Decision::Segment { segment, token: known.token })
     }
+
+    fn arena(&self, hello: &Hello) -> Option<Decision> {
+        let known = self.by_pid.values().find(|known| known.token == hello.token)?;
+        let arenas = known.shared.segments.lock().unwrap_or_else(|lock| lock.into_inner());
+        let has_arenas = arenas.first().is_some_and(|first| first.clock().is_some());
+        let shared = Arc::clone(&known.shared);
+        (has_arenas && arenas.len() < MAX_ARENAS).then_some(Decision::Arena {
+            shared,
+            inner_pid: hello.pid,
+            token: known.token,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -104,7 +126,8 @@ mod tests {
     }
 
     fn hello(segment: u32, token: u64) -> [u8; teeperf_wire::hello::HELLO_SIZE] {
-        Hello { version: VERSION, segment, token, pid: 7 }.encode()
+        let want = want::SEGMENTS;
+        Hello { version: VERSION, segment, token, pid: 7, want }.encode()
     }
 
     fn attach(registry: &mut Registry, pid: u32, token: u64) -> (u32, u32) {
@@ -157,7 +180,8 @@ mod tests {
         assert!(matches!(registry.decide(b"what?", peer(50), OWN), Decision::Ignore));
         let decision = registry.decide(&hello(0, 0), peer(0), OWN);
         assert!(matches!(decision, Decision::Refuse(refusal::CLOSED)));
-        let old = Hello { version: VERSION + 1, segment: 0, token: 0, pid: 7 }.encode();
+        let want = want::SEGMENTS;
+        let old = Hello { version: VERSION + 1, segment: 0, token: 0, pid: 7, want }.encode();
         let decision = registry.decide(&old, peer(50), OWN);
         assert!(matches!(decision, Decision::Refuse(refusal::VERSION)));
     }

@@ -1,5 +1,6 @@
 //! The thread that processes attach to. Answers hellos, and sees processes end.
 
+use crate::arena::{self, Manner};
 use crate::clock::ClockPage;
 use crate::control::Request;
 use crate::drain::Event;
@@ -114,6 +115,15 @@ struct Watched {
     id: u32,
 }
 
+/// Who attaches.
+struct Newcomer {
+    id: u32,
+    inner_pid: u32,
+    exec_of: u32,
+}
+
+/// Bytes of an arena: fifteen large chunks.
+const ARENA: usize = 1 << 20;
 /// Most connections that may be silent at once.
 const MAX_WAITING: usize = 64;
 /// Longest silence of a connection.
@@ -192,8 +202,16 @@ impl Desk {
         let Ok(peer) = connection.peer() else { return };
         let Ok(length) = connection.receive(&mut message) else { return };
         match self.registry.decide(&message[..length], peer, self.own_uid) {
-            Decision::Attach { id, inner_pid, exec_of } => {
-                if let Err(error) = self.attach(connection, peer, id, inner_pid, exec_of) {
+            Decision::Attach { id, inner_pid, exec_of, with_arenas } => {
+                let memory = if with_arenas {
+                    self.arena(inner_pid).map(|arena| vec![arena])
+                } else {
+                    Self::segments()
+                };
+                let newcomer = Newcomer { id, inner_pid, exec_of };
+                let attached =
+                    memory.and_then(|memory| self.attach(connection, peer, newcomer, memory));
+                if let Err(error) = attached {
                     // It may be gone.
                     let _ = self.refuse(connection, refusal::CLOSED);
                     self.notice(format!("process {} could not attach: {error}", peer.pid));
@@ -203,6 +221,20 @@ impl Desk {
                 // Who asked may be gone; its process's end is seen elsewhere.
                 let _ = self.welcome(connection, &segment, token, &[segment.file()]);
             }
+            Decision::Arena { shared, inner_pid, token } => match self.arena(inner_pid) {
+                Ok(arena) => {
+                    let segments = &shared.segments;
+                    let mut all = segments.lock().unwrap_or_else(|lock| lock.into_inner());
+                    all.push(Arc::clone(&arena));
+                    drop(all);
+                    // As above.
+                    let _ = self.welcome(connection, &arena, token, &[arena.file()]);
+                }
+                Err(error) => {
+                    let _ = self.refuse(connection, refusal::CLOSED);
+                    self.notice(format!("process {} needs more memory: {error}", peer.pid));
+                }
+            },
             Decision::Control(request) => {
                 self.control(request);
                 // Who asked may be gone.
@@ -226,14 +258,32 @@ impl Desk {
         }
     }
 
+    /// The first memory of a process: small chunks, and large ones.
+    fn segments() -> io::Result<Vec<Arc<Segment>>> {
+        let first = Segment::create(Class::Small)?;
+        first.announce(2);
+        Ok(vec![Arc::new(first), Arc::new(Segment::create(Class::Large)?)])
+    }
+
+    fn arena(&self, pid: u32) -> io::Result<Arc<Segment>> {
+        let manner = Manner {
+            clock: self.terms.clock,
+            on_full: self.terms.on_full,
+            hz: self.terms.hz,
+            cookie: random()? | 1,
+            pid,
+        };
+        arena::create(ARENA, manner, &self.terms.page).map(Arc::new)
+    }
+
     fn attach(
         &mut self,
         connection: &Connection,
         peer: Peer,
-        id: u32,
-        inner_pid: u32,
-        exec_of: u32,
+        Newcomer { id, inner_pid, exec_of }: Newcomer,
+        memory: Vec<Arc<Segment>>,
     ) -> io::Result<()> {
+        let Some(first) = memory.first().map(Arc::clone) else { return Ok(()) };
         let process = connection.peer_process(peer)?;
         let door = Arc::clone(&self.door);
         let mut door = door.lock().unwrap_or_else(|lock| lock.into_inner());
@@ -241,12 +291,8 @@ impl Desk {
             let _ = self.refuse(connection, refusal::CLOSED);
             return Ok(());
         }
-        let first = Arc::new(Segment::create(Class::Small)?);
-        let second = Arc::new(Segment::create(Class::Large)?);
-        first.announce(2);
         let token = random()? | 1;
-        let segments = Mutex::new(vec![Arc::clone(&first), second]);
-        let shared = Arc::new(Shared { segments });
+        let shared = Arc::new(Shared { segments: Mutex::new(memory) });
         let attached = Attached {
             id,
             pid: peer.pid,
@@ -259,8 +305,11 @@ impl Desk {
         };
         // Where there is no /proc, children that are left without having attached are not known.
         let lent = first.lend();
-        let files = [self.terms.page.file(), lent.as_ref().map_or(first.file(), AsFd::as_fd)];
-        self.welcome(connection, &first, token, &files).map_err(|error| match error.kind() {
+        let own = lent.as_ref().map_or(first.file(), AsFd::as_fd);
+        // An arena has a clock of its own.
+        let files = [self.terms.page.file(), own];
+        let files = if first.clock().is_some() { &files[1..] } else { &files[..] };
+        self.welcome(connection, &first, token, files).map_err(|error| match error.kind() {
             io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
                 io::Error::other("it did not wait for the answer")
             }
@@ -392,7 +441,7 @@ fn parent_of(pid: u32) -> Option<u32> {
 mod tests {
     use super::*;
     use std::sync::mpsc::{Receiver, channel};
-    use teeperf_wire::hello::{Hello, WELCOME_SIZE};
+    use teeperf_wire::hello::{Hello, WELCOME_SIZE, want};
 
     fn server(name: &str) -> (Server, Receiver<Event>) {
         let (events, heard) = channel();
@@ -407,7 +456,8 @@ mod tests {
     }
 
     fn hello(name: &str) -> Connection {
-        let hello = Hello { version: VERSION, segment: 0, token: 0, pid: std::process::id() };
+        let (pid, want) = (std::process::id(), want::SEGMENTS);
+        let hello = Hello { version: VERSION, segment: 0, token: 0, pid, want };
         let connection = Connection::connect(name).unwrap();
         connection.send(&hello.encode(), &[]).unwrap();
         connection

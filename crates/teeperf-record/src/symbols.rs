@@ -193,6 +193,7 @@ impl File {
         search.build_id = (!module.build_id.is_empty()).then(|| module.build_id.clone());
         let path = Path::new(OsStr::from_bytes(&module.path)).to_owned();
         if module.is_anchored
+            && !path.is_absolute()
             && let Some((path, functions)) = search.image(&path, ANCHOR)
         {
             return Ok(Self { path, search, functions });
@@ -214,7 +215,7 @@ impl Window {
     fn of(mut module: Module, file: Rc<File>) -> Option<Self> {
         if std::mem::take(&mut module.is_anchored) {
             let anchor = file.functions.named(ANCHOR)?;
-            module.bias = module.bias.wrapping_sub(anchor.start);
+            module.address = module.address.wrapping_add(anchor.start);
         }
         Some(Self { module, file, sent: HashSet::new() })
     }

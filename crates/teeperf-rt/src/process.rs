@@ -12,7 +12,9 @@ use crate::platform::{self, File, Mask};
 use crate::pool;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
-use teeperf_wire::hello::{self, Hello, MAX_SOCKET_NAME, SOCKET_VARIABLE, Welcome, flag, refusal};
+use teeperf_wire::hello::{
+    self, Hello, MAX_SOCKET_NAME, SOCKET_VARIABLE, Welcome, flag, refusal, want,
+};
 use teeperf_wire::shared::{ClockKind, OnFull, clock as clock_page, segment};
 
 /// How far a process has come.
@@ -170,7 +172,8 @@ pub(crate) fn stop_if_alone() {
 
 /// Asks for a further segment and maps it.
 pub(crate) fn ask_for_segment(segment: u32) -> Option<()> {
-    let ask = Hello { version: hello::VERSION, segment, token: token(), pid: id() };
+    let want = want::SEGMENTS;
+    let ask = Hello { version: hello::VERSION, segment, token: token(), pid: id(), want };
     let (welcome, [file, _]) = answer(&ask)?;
     map_segment(&welcome, &file?)
 }
@@ -206,7 +209,8 @@ fn greet() -> Option<(Welcome, [Option<File>; 2])> {
     }
     PROCESS_ID.store(platform::process_id(), Relaxed);
     NEXT_SERIAL.store(1, Relaxed);
-    answer(&Hello { version: hello::VERSION, segment: 0, token: 0, pid: id() })
+    let want = want::SEGMENTS;
+    answer(&Hello { version: hello::VERSION, segment: 0, token: 0, pid: id(), want })
 }
 
 fn answer(ask: &Hello) -> Option<(Welcome, [Option<File>; 2])> {

@@ -19,14 +19,13 @@ use teeperf_wire::word::{self, FIRST_SITE, MAX_ARG, MAX_SITE, code, gap};
 /// The code whose functions have sites: a stretch of addresses.
 #[derive(Clone, Copy, Debug)]
 pub struct Image {
-    /// First address.
-    pub low: usize,
-    /// Bytes.
-    pub length: usize,
-    /// How far it lies from where its file says; nothing where that is not known.
-    pub bias: Option<usize>,
-    /// Address of the symbol `teeperf_anchor`, by which a reader finds the bias.
+    /// Address of the symbol `teeperf_anchor`: readers know places in the image by how far they lie from
+    /// it, and are not told where it lies.
     pub anchor: usize,
+    /// First address, and bytes: may go round the end of the address space.
+    pub low: usize,
+    /// See above.
+    pub length: usize,
     /// Name of its file.
     pub name: &'static [u8],
 }
@@ -229,6 +228,11 @@ impl Thread {
         self.last.set(0);
     }
 
+    /// Whether it has an arena.
+    pub fn is_attached(&self) -> bool {
+        self.arena.get().is_some()
+    }
+
     /// Whether events are recorded now.
     pub fn is_recording(&self) -> bool {
         self.arena.get().is_some_and(|arena| !arena.is_stopped() && !arena.is_paused())
@@ -260,11 +264,11 @@ impl Thread {
         }
         let window = compose::Window {
             opens: true,
-            is_anchored: image.bias.is_none(),
+            is_anchored: true,
             first_site,
             sites: self.sites.get() as u32,
-            address: image.low as u64,
-            bias: image.bias.unwrap_or(image.anchor) as u64,
+            address: image.low.wrapping_sub(image.anchor).cast_signed() as u64,
+            bias: 0,
         };
         let name = image.name.get(..word::module::MAX_PATH).unwrap_or(image.name);
         let fixed = compose::module(&window, 0, name.len());

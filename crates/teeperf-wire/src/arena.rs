@@ -31,7 +31,7 @@ pub const SEGMENT: usize = crate::shared::PAGE;
 /// Least length: one small chunk.
 pub const MIN_LENGTH: usize = SEGMENT + segment::DATA + segment::SMALL_CHUNK;
 /// From this length on chunks are large.
-const LARGE_LENGTH: usize = 4 << 20;
+const LARGE_LENGTH: usize = 1 << 20;
 
 /// The head, written by the host before it lends the arena. Byte offsets.
 pub mod head {

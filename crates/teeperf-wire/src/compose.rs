@@ -63,7 +63,7 @@ pub const fn module(window: &Window, build_id_bytes: usize, path_bytes: usize) -
 pub struct Window {
     /// Whether it opens, or is retired.
     pub opens: bool,
-    /// In place of the load bias stands the address of the symbol [`crate::word::module::ANCHOR`].
+    /// See [`crate::word::module::ANCHORED`].
     pub is_anchored: bool,
     /// Its first site.
     pub first_site: u32,

@@ -35,6 +35,17 @@ pub struct Hello {
     pub token: u64,
     /// Process id as the process knows it.
     pub pid: u32,
+    /// [`want`].
+    pub want: u32,
+}
+
+/// What memory a [`Hello`] asks for.
+pub mod want {
+    /// The clock page and segments.
+    pub const SEGMENTS: u32 = 0;
+    /// Arenas ([`crate::arena`]): one with each hello, whatever its segment is but for 0, which
+    /// attaches the process.
+    pub const ARENA: u32 = 1;
 }
 
 /// Why a [`Welcome`] carries nothing.
@@ -89,6 +100,7 @@ impl Hello {
         out[8..12].copy_from_slice(&self.segment.to_le_bytes());
         out[12..16].copy_from_slice(&self.pid.to_le_bytes());
         out[16..24].copy_from_slice(&self.token.to_le_bytes());
+        out[24..28].copy_from_slice(&self.want.to_le_bytes());
         out
     }
 
@@ -101,6 +113,7 @@ impl Hello {
             segment: u32_at(bytes, 8)?,
             pid: u32_at(bytes, 12)?,
             token: u64_at(bytes, 16)?,
+            want: u32_at(bytes, 24)?,
         })
     }
 }
@@ -153,8 +166,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn hello_comes_back(version: u32, segment: u32, pid: u32, token: u64) {
-            let hello = Hello { version, segment, token, pid };
+        fn hello_comes_back(version: u32, segment: u32, pid: u32, token: u64, want: u32) {
+            let hello = Hello { version, segment, token, pid, want };
             prop_assert_eq!(Hello::decode(&hello.encode()), Some(hello));
         }
 

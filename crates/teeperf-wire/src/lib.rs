@@ -18,4 +18,5 @@ pub mod hello;
 pub mod hook;
 pub mod packet;
 pub mod shared;
+pub mod tree;
 pub mod word;

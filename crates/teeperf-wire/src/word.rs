@@ -111,8 +111,8 @@ pub mod module {
     pub const RETIRED: u32 = 0;
     /// The window opens.
     pub const OPENED: u32 = 1;
-    /// The window opens, and in place of the load bias stands the address of the symbol [`ANCHOR`]: the
-    /// code cannot know where its file says that it lies.
+    /// The window opens, and its address is told from that of the symbol [`ANCHOR`] on, modulo 2^64; the load
+    /// bias is 0. The code cannot know where its file says that it lies, and where it does lie is not told.
     pub const ANCHORED: u32 = 2;
     /// Name of that symbol, which is in the module's own symbol table.
     pub const ANCHOR: &str = "teeperf_anchor";

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use teeperf_wire::hello::{Hello, SOCKET_VARIABLE, VERSION, WELCOME_SIZE, Welcome};
+use teeperf_wire::hello::{Hello, SOCKET_VARIABLE, VERSION, WELCOME_SIZE, Welcome, want};
 use teeperf_wire::shared::{MAGIC, chunk, clock, segment, state};
 use teeperf_wire::word::{code, escape};
 
@@ -159,7 +159,8 @@ fn map(welcome: Welcome, file: &OwnedFd) -> Mapped {
 
 /// One exchange with the recorder: what it answers, and the descriptors with it.
 pub(crate) fn ask(segment: u32, token: u64) -> io::Result<(Welcome, Vec<OwnedFd>)> {
-    let hello = Hello { version: VERSION, segment, token, pid: std::process::id() };
+    let (pid, want) = (std::process::id(), want::SEGMENTS);
+    let hello = Hello { version: VERSION, segment, token, pid, want };
     let socket = connect()?;
     send(&socket, &hello.encode())?;
     let mut bytes = [0u8; WELCOME_SIZE];

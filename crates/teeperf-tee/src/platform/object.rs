@@ -38,9 +38,7 @@ const REACH: usize = 16 << 20;
 /// The image that the runtime is linked into.
 pub(crate) fn image() -> Image {
     let anchor = teeperf_anchor as extern "C" fn() as usize & ADDRESS;
-    let low = anchor.saturating_sub(REACH) & !0xFFF;
-    let name = name();
-    Image { low, length: 2 * REACH, bias: None, anchor, name }
+    Image { anchor, low: anchor.wrapping_sub(REACH), length: 2 * REACH, name: name() }
 }
 
 /// The bytes of a string of C, which the image or the library brings.

@@ -1,0 +1,202 @@
+//! The functions of the API that lead into the TEE. Each is an event, hands the call on to the API
+//! itself, and gives back what that gave.
+
+use crate::lending;
+use crate::sessions::{self, Session, Window};
+use crate::system;
+use crate::teec::{GENERIC, Operation, Outcome, SUCCESS, SharedMemory, Uuid};
+use crate::thread::{self, Own};
+use std::ffi::{CStr, c_void};
+use std::sync::OnceLock;
+
+type Open = unsafe extern "C" fn(
+    *mut c_void,
+    *mut c_void,
+    *const Uuid,
+    u32,
+    *const c_void,
+    *mut Operation,
+    *mut u32,
+) -> Outcome;
+type Invoke = unsafe extern "C" fn(*mut c_void, u32, *mut Operation, *mut u32) -> Outcome;
+type OfOne = unsafe extern "C" fn(*mut c_void);
+type Register = unsafe extern "C" fn(*mut c_void, *mut SharedMemory) -> Outcome;
+type Release = unsafe extern "C" fn(*mut SharedMemory);
+
+/// The API's own function of this name and type, looked up once.
+macro_rules! real {
+    ($name:literal as $kind:ty) => {{
+        static FOUND: OnceLock<Option<$kind>> = OnceLock::new();
+        *FOUND.get_or_init(|| {
+            const NAME: &CStr = $name;
+            let found = system::next(NAME);
+            // SAFETY: the API's function of that name has this type.
+            (!found.is_null()).then(|| unsafe { std::mem::transmute::<*mut c_void, $kind>(found) })
+        })
+    }};
+}
+
+/// `TEEC_OpenSession`.
+///
+/// # Safety
+/// As the API has it.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn TEEC_OpenSession(
+    context: *mut c_void,
+    session: *mut c_void,
+    application: *const Uuid,
+    login: u32,
+    data: *const c_void,
+    operation: *mut Operation,
+    origin: *mut u32,
+) -> Outcome {
+    let Some(real) = real!(c"TEEC_OpenSession" as Open) else { return GENERIC };
+    // SAFETY: the caller's promise.
+    let uuid = unsafe { application.as_ref() }.copied().unwrap_or_default();
+    let mut taken = thread::take();
+    let mut without = Operation::empty();
+    let given = operation;
+    let mut call = |operation| {
+        // SAFETY: the caller's promise.
+        unsafe { real(context, session, application, login, data, operation, origin) }
+    };
+    let Some(own) = taken.own() else { return call(given) };
+    let this = TEEC_OpenSession as Open as usize;
+    own.event(this, 0);
+    let window = sessions::window_of(uuid);
+    let operation = if given.is_null() { &raw mut without } else { given };
+    // SAFETY: the client's operation, or ours.
+    let outcome = unsafe { lend(own, context as usize, window, operation, given, &mut call) };
+    own.event(this, 1);
+    if let Some(entered) = outcome.entered {
+        sessions::has_hooks(uuid, entered);
+    }
+    if outcome.result == SUCCESS {
+        let window = window.filter(|_| outcome.entered != Some(false));
+        let context = context as usize;
+        sessions::opened(session as usize, Session { context, application: uuid, window });
+    }
+    outcome.result
+}
+
+/// `TEEC_InvokeCommand`.
+///
+/// # Safety
+/// As the API has it.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn TEEC_InvokeCommand(
+    session: *mut c_void,
+    command: u32,
+    operation: *mut Operation,
+    origin: *mut u32,
+) -> Outcome {
+    let Some(real) = real!(c"TEEC_InvokeCommand" as Invoke) else { return GENERIC };
+    let mut taken = thread::take();
+    let mut without = Operation::empty();
+    let given = operation;
+    // SAFETY: the caller's promise.
+    let mut call = |operation| unsafe { real(session, command, operation, origin) };
+    let Some(own) = taken.own() else { return call(given) };
+    let this = TEEC_InvokeCommand as Invoke as usize;
+    own.event(this, 0);
+    let known = sessions::session(session as usize);
+    let (context, window) = known.map_or((0, None), |known| (known.context, known.window));
+    let operation = if given.is_null() { &raw mut without } else { given };
+    // SAFETY: the client's operation, or ours.
+    let outcome = unsafe { lend(own, context, window, operation, given, &mut call) };
+    own.event(this, 1);
+    if let Some((known, entered)) = known.zip(outcome.entered) {
+        sessions::has_hooks(known.application, entered);
+    }
+    outcome.result
+}
+
+/// `TEEC_CloseSession`.
+///
+/// # Safety
+/// As the API has it.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn TEEC_CloseSession(session: *mut c_void) {
+    let Some(real) = real!(c"TEEC_CloseSession" as OfOne) else { return };
+    let mut taken = thread::take();
+    let this = TEEC_CloseSession as OfOne as usize;
+    if let Some(own) = taken.own() {
+        own.event(this, 0);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { real(session) };
+    if let Some(own) = taken.own() {
+        own.event(this, 1);
+    }
+    sessions::closed(session as usize);
+}
+
+/// `TEEC_FinalizeContext`.
+///
+/// # Safety
+/// As the API has it.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn TEEC_FinalizeContext(context: *mut c_void) {
+    let Some(real) = real!(c"TEEC_FinalizeContext" as OfOne) else { return };
+    for mut memory in sessions::forget(context as usize) {
+        if let Some(release) = real!(c"TEEC_ReleaseSharedMemory" as Release) {
+            // SAFETY: registered with this context, which still is.
+            unsafe { release(&raw mut *memory) };
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { real(context) };
+}
+
+/// What came of a call.
+struct Outcomes {
+    result: Outcome,
+    /// Whether the application has entered the arena; nothing where it was not lent.
+    entered: Option<bool>,
+}
+
+/// Calls, with the thread's arena in a free slot of the operation where there is one. An application that
+/// has not entered it may not have liked it: where the call failed, it is made once more, without.
+///
+/// # Safety
+/// `operation` is one that nobody else changes meanwhile.
+unsafe fn lend(
+    own: &mut Own,
+    context: usize,
+    window: Option<Window>,
+    operation: *mut Operation,
+    given: *mut Operation,
+    call: &mut impl FnMut(*mut Operation) -> Outcome,
+) -> Outcomes {
+    let memory = own.memory;
+    let register = |shared| {
+        real!(c"TEEC_RegisterSharedMemory" as Register).is_some_and(|register| {
+            // SAFETY: the client's context, and memory that stays.
+            unsafe { register(context as *mut c_void, shared) == SUCCESS }
+        })
+    };
+    let lent = window.filter(|_| context != 0 && takes_memory()).and_then(|window| {
+        let shared = sessions::registered(context, memory, register)?;
+        // SAFETY: the caller's promise.
+        let slot = unsafe { lending::lend(operation, shared) }?;
+        Some((window, slot))
+    });
+    let Some((window, slot)) = lent else {
+        return Outcomes { result: call(given), entered: None };
+    };
+    let before = own.entered();
+    own.hand_on(window.first_site, window.sites);
+    let mut result = call(operation);
+    slot.take_back();
+    let entered = own.entered() != before;
+    own.come_back();
+    if !entered && result != SUCCESS {
+        result = call(given);
+    }
+    Outcomes { result, entered: Some(entered) }
+}
+
+fn takes_memory() -> bool {
+    static TAKES: OnceLock<bool> = OnceLock::new();
+    *TAKES.get_or_init(system::takes_memory)
+}

@@ -1,0 +1,24 @@
+//! Preloaded into a client application of trusted applications: stands between it and the TEE Client
+//! API (GlobalPlatform, TEE Client API Specification 1.0; `libteec` of OP-TEE).
+//!
+//! Each thread has an arena ([`teeperf_wire::arena`]) from the recorder. Calls of the API are events in it.
+//! With every session that is opened and every command the arena goes along as a parameter, in a
+//! slot that the client leaves free; a trusted application that was built with hooks goes on in
+//! the same chunk, so that one stack leads from the client into it.
+//!
+//! The client sees nothing of it: results, parameters and errors are those of the API itself. A
+//! trusted application without hooks, which may refuse a parameter that it does not expect, is asked
+//! again without.
+//!
+//! * [`calls`]: the functions of the API; [`lending`]: the parameter; [`sessions`]: what is known of contexts
+//!   and sessions; [`thread`]: a thread's arena; [`recorder`]: where that is from; [`teec`]: the API's types.
+//!
+//! Without a recorder every call is handed on and nothing else.
+
+mod calls;
+mod lending;
+mod recorder;
+mod sessions;
+mod system;
+mod teec;
+mod thread;

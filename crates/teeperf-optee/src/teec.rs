@@ -1,0 +1,66 @@
+//! Types of the TEE Client API: TEE Client API Specification 1.0, section 4.3. What is of the
+//! implementation lies behind what is of the specification, and is not looked at.
+
+use std::ffi::c_void;
+
+/// `TEEC_Result`.
+pub(crate) type Outcome = u32;
+/// `TEEC_SUCCESS`.
+pub(crate) const SUCCESS: Outcome = 0;
+/// `TEEC_ERROR_GENERIC`.
+pub(crate) const GENERIC: Outcome = 0xFFFF_0000;
+/// `TEEC_NONE`: a slot that is free.
+pub(crate) const NONE: u32 = 0;
+/// `TEEC_MEMREF_WHOLE`.
+pub(crate) const MEMREF_WHOLE: u32 = 0xC;
+/// `TEEC_MEM_INPUT` and `TEEC_MEM_OUTPUT`.
+pub(crate) const BOTH_WAYS: u32 = 3;
+/// Slots of an operation.
+pub(crate) const SLOTS: usize = 4;
+
+/// `TEEC_UUID`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Uuid {
+    pub(crate) time_low: u32,
+    pub(crate) time_mid: u16,
+    pub(crate) time_hi_and_version: u16,
+    pub(crate) clock_seq_and_node: [u8; 8],
+}
+
+/// `TEEC_RegisteredMemoryReference`, as a member of `TEEC_Parameter`, which it fills.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parameter {
+    pub(crate) parent: *mut SharedMemory,
+    pub(crate) size: usize,
+    pub(crate) offset: usize,
+}
+
+/// `TEEC_Operation`.
+#[repr(C)]
+pub(crate) struct Operation {
+    pub(crate) started: u32,
+    pub(crate) types: u32,
+    pub(crate) parameters: [Parameter; SLOTS],
+    /// The implementation's, and more.
+    pub(crate) implementation: [u64; 8],
+}
+
+impl Operation {
+    /// Without parameters.
+    pub(crate) fn empty() -> Self {
+        let none = Parameter { parent: std::ptr::null_mut(), size: 0, offset: 0 };
+        Self { started: 0, types: 0, parameters: [none; SLOTS], implementation: [0; 8] }
+    }
+}
+
+/// `TEEC_SharedMemory`.
+#[repr(C)]
+pub(crate) struct SharedMemory {
+    pub(crate) buffer: *mut c_void,
+    pub(crate) size: usize,
+    pub(crate) flags: u32,
+    /// The implementation's, and more.
+    pub(crate) implementation: [u64; 16],
+}

@@ -1,0 +1,145 @@
+//! A thread's arena, from its first call of the API until it ends.
+
+use crate::recorder::{self, Memory};
+use crate::system;
+use std::cell::Cell;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use teeperf_tee::thread::{Image, Thread};
+use teeperf_wire::arena::baton;
+
+/// The calling thread's side of the recording.
+pub(crate) struct Own {
+    pub(crate) memory: Memory,
+    recording: Thread,
+    pid: u32,
+}
+
+/// Bytes on each side of the anchor that have sites: below those of trusted applications.
+const REACH: usize = 16 << 20;
+
+/// Readers find by it where this library lies: [`teeperf_wire::word::module::ANCHOR`].
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn teeperf_anchor() {}
+
+fn image() -> &'static Image {
+    static IMAGE: OnceLock<Image> = OnceLock::new();
+    IMAGE.get_or_init(|| {
+        let anchor = teeperf_anchor as extern "C" fn() as usize;
+        let name = system::file_of(anchor).map_or(&b""[..], |name| name.to_bytes());
+        Image { anchor, low: anchor.wrapping_sub(REACH), length: 2 * REACH, name }
+    })
+}
+
+static NEXT_SERIAL: AtomicU32 = AtomicU32::new(1);
+
+impl Own {
+    fn new() -> Option<Self> {
+        let memory = recorder::arena()?;
+        let mut own = Self { memory, recording: Thread::new(), pid: std::process::id() };
+        own.number(baton::TID, system::thread_id());
+        own.number(baton::SERIAL, NEXT_SERIAL.fetch_add(1, Relaxed));
+        own.number(baton::SEQUENCE, 0);
+        own.number(baton::CHUNK, 0);
+        own.come_back();
+        own.recording.is_attached().then_some(own)
+    }
+
+    /// A number of the arena's head.
+    fn number(&mut self, offset: usize, value: u32) {
+        self.at(offset).store(value, Relaxed);
+    }
+
+    fn at(&self, offset: usize) -> &AtomicU32 {
+        // SAFETY: offsets are those of the arena's first page, which stays mapped; others may write there
+        // meanwhile, so it is an atomic.
+        unsafe { &*self.memory.base.add(offset).cast() }
+    }
+
+    /// A call (0) or return (1) of the function at this address.
+    pub(crate) fn event(&self, function: usize, kind: u32) {
+        self.recording.event(function, kind);
+    }
+
+    /// Leaves the arena to whoever has this window, until [`Own::come_back`].
+    pub(crate) fn hand_on(&mut self, first_site: u32, sites: u32) {
+        self.recording.detach();
+        self.number(baton::FIRST_SITE, first_site);
+        self.number(baton::SITES, sites);
+    }
+
+    /// Goes on where whoever had it left off.
+    pub(crate) fn come_back(&mut self) {
+        self.number(baton::FIRST_SITE, 0);
+        let Memory { base, length } = self.memory;
+        // SAFETY: mapped as long as the process lives. What is wrong with it shows as not being attached.
+        let _ = unsafe { self.recording.attach(base, length, image()) };
+    }
+
+    /// How often somebody has entered the arena.
+    pub(crate) fn entered(&self) -> u32 {
+        self.at(baton::ENTERED).load(Relaxed)
+    }
+}
+
+impl Drop for Own {
+    /// In the child of a fork the arena is the parent's.
+    fn drop(&mut self) {
+        if self.pid == std::process::id() {
+            self.recording.detach();
+            recorder::give_back(self.memory);
+        }
+    }
+}
+
+thread_local! {
+    static OWN: Cell<State> = const { Cell::new(State::New) };
+}
+
+#[derive(Default)]
+enum State {
+    /// Not asked for yet.
+    #[default]
+    New,
+    /// There is no recorder for this process.
+    Without(u32),
+    With(Box<Own>),
+    /// Somebody further up the stack has it.
+    Taken,
+}
+
+/// The calling thread's side, for as long as this lives.
+pub(crate) struct Taken {
+    own: Option<Box<Own>>,
+    pid: u32,
+    /// Nobody further up the stack has it.
+    is_outermost: bool,
+}
+
+/// The calling thread's side, if it is recorded, and nobody further up the stack has it.
+pub(crate) fn take() -> Taken {
+    let pid = std::process::id();
+    let (own, is_outermost) = match OWN.try_with(|own| own.replace(State::Taken)) {
+        Ok(State::With(known)) if known.pid == pid => (Some(known), true),
+        Ok(State::Without(of)) if of == pid => (None, true),
+        Ok(State::Taken) | Err(_) => (None, false),
+        Ok(_) => (Own::new().map(Box::new), true),
+    };
+    Taken { own, pid, is_outermost }
+}
+
+impl Taken {
+    pub(crate) fn own(&mut self) -> Option<&mut Own> {
+        self.own.as_deref_mut()
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if self.is_outermost {
+            let state = self.own.take().map_or(State::Without(self.pid), State::With);
+            // A thread that is ending has no place for it any more.
+            let _ = OWN.try_with(|own| own.set(state));
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! A tree's memory, which others may read, and perhaps write, at any time.
+
+use core::sync::atomic::{
+    AtomicU32, Ordering::Relaxed, Ordering::Release, Ordering::SeqCst, fence,
+};
+#[cfg(not(target_pointer_width = "64"))]
+use teeperf_wire::tree::header;
+use teeperf_wire::tree::{self, NODE, PLACE};
+
+/// Memory that one thread writes. Indices given to it are checked here.
+#[derive(Clone, Copy)]
+pub(crate) struct Memory {
+    base: *mut u8,
+    nodes: u32,
+}
+
+/// A node of the memory: of those that there is room for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Node(*mut u8);
+
+impl Memory {
+    /// All of it, zeroed.
+    ///
+    /// # Safety
+    /// `bytes` bytes at `base`, which is a multiple of eight, stay there, and nobody else writes them who
+    /// is believed.
+    pub(crate) unsafe fn new(base: *mut u8, bytes: usize) -> Option<Self> {
+        let nodes = tree::nodes_in(bytes)? as u32;
+        (!base.is_null() && (base as usize).is_multiple_of(8)).then_some(Self { base, nodes })
+    }
+
+    /// How many nodes there is room for.
+    pub(crate) fn nodes(self) -> u32 {
+        self.nodes
+    }
+
+    /// The node of this index; of one that is too large the root.
+    #[inline(always)]
+    pub(crate) fn node(self, index: u32) -> Node {
+        let index = if index < self.nodes { index as usize } else { 0 };
+        // SAFETY: within the memory: behind the header there is room for so many nodes.
+        Node(unsafe { self.base.add(NODE + index * NODE) })
+    }
+
+    /// Index of a node.
+    #[inline(always)]
+    pub(crate) fn index(self, node: Node) -> u32 {
+        ((node.0 as usize - self.base as usize) / NODE - 1) as u32
+    }
+
+    /// A field of the header.
+    pub(crate) fn header(self, offset: usize) -> Node {
+        debug_assert!(offset < NODE);
+        // SAFETY: within the header.
+        Node(unsafe { self.base.add(offset) })
+    }
+
+    /// A place of the table, of twice as many as there are nodes: the child, and the node that it is called from.
+    pub(crate) fn place(self, at: u32) -> (u32, u32) {
+        let [child, parent] = self.halves(at);
+        (child.load(Relaxed), parent.load(Relaxed))
+    }
+
+    /// Fills a place.
+    pub(crate) fn fill(self, at: u32, child: u32, of: u32) {
+        let [to_child, to_parent] = self.halves(at);
+        to_parent.store(of, Relaxed);
+        to_child.store(child, Relaxed);
+    }
+
+    fn halves(self, at: u32) -> &'static [AtomicU32; 2] {
+        let at = if at < self.places() { at as usize } else { 0 };
+        let offset = NODE + self.nodes as usize * NODE + at * PLACE;
+        // SAFETY: within the memory, which stays: the table lies behind the nodes.
+        unsafe { &*self.base.add(offset).cast() }
+    }
+
+    /// Places of the table.
+    pub(crate) fn places(self) -> u32 {
+        self.nodes * 2
+    }
+
+    /// Writes a half of a counter's sum that the other half depends on: readers wait meanwhile.
+    #[cfg(not(target_pointer_width = "64"))]
+    fn carry(self, write: impl FnOnce()) {
+        let carry = self.header(header::CARRY).narrow(0);
+        let before = carry.load(Relaxed);
+        carry.store(before.wrapping_add(1), Relaxed);
+        fence(SeqCst);
+        write();
+        carry.store(before.wrapping_add(2), Release);
+    }
+
+    /// Adds to a counter of a node.
+    #[inline(always)]
+    pub(crate) fn add(self, node: Node, offset: usize, more: u64) {
+        #[cfg(target_arch = "x86_64")]
+        node.add_at_once(offset, more);
+        #[cfg(all(target_pointer_width = "64", not(target_arch = "x86_64")))]
+        node.set(offset, node.wide(offset).wrapping_add(more));
+        #[cfg(not(target_pointer_width = "64"))]
+        {
+            let (low, high) = (node.narrow(offset), node.narrow(offset + 4));
+            let (sum, carries) = low.load(Relaxed).overflowing_add(more as u32);
+            let more = (more >> 32) as u32 + u32::from(carries);
+            if more == 0 {
+                low.store(sum, Relaxed);
+            } else {
+                self.carry(|| {
+                    low.store(sum, Relaxed);
+                    high.store(high.load(Relaxed).wrapping_add(more), Relaxed);
+                });
+            }
+        }
+    }
+
+    /// Raises a counter of a node to at least this.
+    #[inline(always)]
+    pub(crate) fn raise(self, node: Node, offset: usize, least: u64) {
+        if node.wide(offset) < least {
+            #[cfg(target_pointer_width = "64")]
+            node.set(offset, least);
+            #[cfg(not(target_pointer_width = "64"))]
+            self.carry(|| node.set(offset, least));
+        }
+    }
+
+    /// Says that all that was written before is there, by a number of the header.
+    pub(crate) fn publish(self, offset: usize, value: u32) {
+        fence(SeqCst);
+        self.header(offset).narrow(0).store(value, Release);
+    }
+}
+
+impl Node {
+    #[inline(always)]
+    fn narrow(self, offset: usize) -> &'static AtomicU32 {
+        debug_assert!(offset.is_multiple_of(4));
+        // SAFETY: a field of a node or of the header, within the memory; aligned, since that is.
+        unsafe { &*self.0.add(offset).cast::<AtomicU32>() }
+    }
+
+    /// A field of four bytes.
+    #[inline(always)]
+    pub(crate) fn get(self, offset: usize) -> u32 {
+        self.narrow(offset).load(Relaxed)
+    }
+
+    /// Sets a field of four bytes.
+    #[inline(always)]
+    pub(crate) fn put(self, offset: usize, value: u32) {
+        self.narrow(offset).store(value, Relaxed);
+    }
+
+    /// A field of eight bytes.
+    #[inline(always)]
+    #[cfg(target_pointer_width = "64")]
+    pub(crate) fn wide(self, offset: usize) -> u64 {
+        self.double(offset).load(Relaxed)
+    }
+
+    /// Sets a field of eight bytes.
+    #[inline(always)]
+    #[cfg(target_pointer_width = "64")]
+    pub(crate) fn set(self, offset: usize, value: u64) {
+        self.double(offset).store(value, Relaxed);
+    }
+
+    #[inline(always)]
+    #[cfg(target_pointer_width = "64")]
+    fn double(self, offset: usize) -> &'static core::sync::atomic::AtomicU64 {
+        debug_assert!(offset.is_multiple_of(8));
+        // SAFETY: as in `narrow`.
+        unsafe { &*self.0.add(offset).cast() }
+    }
+
+    /// A field of eight bytes.
+    #[cfg(not(target_pointer_width = "64"))]
+    pub(crate) fn wide(self, offset: usize) -> u64 {
+        u64::from(self.get(offset)) | u64::from(self.get(offset + 4)) << 32
+    }
+
+    /// Sets a field of eight bytes.
+    #[cfg(not(target_pointer_width = "64"))]
+    pub(crate) fn set(self, offset: usize, value: u64) {
+        self.put(offset, value as u32);
+        self.put(offset + 4, (value >> 32) as u32);
+    }
+
+    /// Adds in one instruction, so that no signal handler comes in between.
+    #[inline(always)]
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    fn add_at_once(self, offset: usize, more: u64) {
+        // SAFETY: a field of eight bytes, as in `narrow`. An instruction that the compiler does not look
+        // into may write what others read meanwhile.
+        unsafe {
+            core::arch::asm!("add qword ptr [{at}], {more}", at = in(reg) self.0.add(offset), more = in(reg) more,
+                options(nostack));
+        }
+    }
+
+    #[cfg(all(target_arch = "x86_64", miri))]
+    fn add_at_once(self, offset: usize, more: u64) {
+        self.set(offset, self.wide(offset).wrapping_add(more));
+    }
+}

@@ -1,0 +1,500 @@
+//! The calling-context tree of one thread ([`teeperf_wire::tree`]): for each call path calls, time in the
+//! function itself, shortest and longest call.
+//!
+//! A call goes to the child that was called last from here, if that is the function; else a table finds
+//! it; else it is made. A return goes to the parent. Time since the clock was last seen to move goes to the
+//! function on top. What a path took in all is the sum over all below it, and is left to readers.
+//!
+//! Where there is no room for another path, functions stand side by side below one node,
+//! [`OVERFLOW`], each with its calls and the time up to its returns; the time between those stands in the node
+//! itself.
+
+use crate::folding::Ways;
+use crate::memory::{Memory, Node};
+use core::cell::{Cell, RefCell};
+use teeperf_wire::tree::{MAGIC, OVERFLOW, ROOT, header, node};
+
+/// See the module. Used by one caller at a time.
+pub struct Tree {
+    memory: Memory,
+    current: Cell<Node>,
+    /// The clock as it was last seen.
+    now: Cell<u64>,
+    /// Frames open below [`OVERFLOW`], and the node above which they are.
+    swallowed: Cell<u64>,
+    above: Cell<Node>,
+    used: Cell<u32>,
+    /// Indices from here on are kept for functions below [`OVERFLOW`].
+    paths: u32,
+    folding: Option<RefCell<Ways>>,
+}
+
+/// Whose tree it is, and what it is to be.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Beginning {
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Number of the thread within its process.
+    pub serial: u32,
+    /// [`teeperf_wire::shared::ClockKind`].
+    pub clock: u32,
+    /// The present time.
+    pub now: u64,
+    /// Calls of functions that are open on the path stand in those.
+    pub folds: bool,
+}
+
+/// One in so many nodes is kept for functions that find no room on their paths.
+const SPARE: u32 = 8;
+
+impl Tree {
+    /// A tree in zeroed memory; nothing when that is too small, or not at a multiple of eight.
+    ///
+    /// # Safety
+    /// The memory stays, and nobody writes it whose writing is to be believed.
+    pub unsafe fn begin(base: *mut u8, bytes: usize, beginning: &Beginning) -> Option<Self> {
+        // SAFETY: the caller's promise.
+        let memory = unsafe { Memory::new(base, bytes) }?;
+        let head = |offset, value| memory.header(offset).put(0, value);
+        head(header::NODES, memory.nodes());
+        head(header::CLOCK, beginning.clock);
+        head(header::PID, beginning.pid);
+        head(header::TID, beginning.tid);
+        head(header::SERIAL, beginning.serial);
+        head(header::FOLDS, u32::from(beginning.folds));
+        memory.header(header::BEGAN).set(0, beginning.now);
+        memory.header(header::TIME).set(0, beginning.now);
+        memory.publish(header::USED, OVERFLOW + 1);
+        memory.header(header::MAGIC + 4).put(0, (MAGIC >> 32) as u32);
+        memory.publish(header::MAGIC, MAGIC as u32);
+        let root = memory.node(ROOT);
+        Some(Self {
+            memory,
+            current: Cell::new(root),
+            now: Cell::new(beginning.now),
+            swallowed: Cell::new(0),
+            above: Cell::new(root),
+            used: Cell::new(OVERFLOW + 1),
+            paths: memory.nodes() - memory.nodes() / SPARE,
+            folding: beginning.folds.then(|| RefCell::new(Ways::new())),
+        })
+    }
+
+    /// The clock as it was last seen.
+    #[inline(always)]
+    pub fn now(&self) -> u64 {
+        self.now.get()
+    }
+
+    /// The clock moved to `now`: the time since goes to the function on top.
+    pub fn moved(&self, now: u64) {
+        let since = now.saturating_sub(self.now.get());
+        self.memory.add(self.current.get(), node::SELF, since);
+        self.skip_to(now);
+    }
+
+    /// The clock moved to `now`: the time since goes to nobody.
+    pub fn skip_to(&self, now: u64) {
+        self.now.set(now);
+        self.memory.header(header::TIME).set(0, now);
+    }
+
+    /// A call of the function at `address`; `word` gives its word, asked once for each path.
+    #[inline(always)]
+    pub fn call(&self, address: u64, word: impl FnOnce() -> u32) {
+        let current = self.current.get();
+        let latest = self.memory.node(current.get(node::LATEST));
+        if latest.wide(node::ADDRESS) == address && self.is_plain() {
+            self.enter(latest);
+        } else {
+            self.call_another(address, word);
+        }
+    }
+
+    /// A return from it.
+    #[inline(always)]
+    pub fn ret(&self, address: u64) {
+        let current = self.current.get();
+        if current.wide(node::ADDRESS) == address && self.is_plain() {
+            self.leave(current);
+        } else {
+            self.return_otherwise(address);
+        }
+    }
+
+    /// Whether a node that fits is all that a call needs.
+    #[inline(always)]
+    fn is_plain(&self) -> bool {
+        self.swallowed.get() == 0 && self.folding.is_none()
+    }
+
+    #[inline(always)]
+    fn enter(&self, there: Node) {
+        self.memory.add(there, node::CALLS, 1);
+        there.set(node::ENTERED, self.now.get());
+        self.current.set(there);
+    }
+
+    #[inline(always)]
+    fn leave(&self, current: Node) {
+        self.time(current);
+        self.current.set(self.memory.node(current.get(node::PARENT)));
+    }
+
+    /// The call of this node ends.
+    #[inline(always)]
+    fn time(&self, there: Node) {
+        let took = self.now.get().wrapping_sub(there.wide(node::ENTERED));
+        self.memory.raise(there, node::MOST, took);
+        self.memory.raise(there, node::LEAST, !took);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn call_another(&self, address: u64, word: impl FnOnce() -> u32) {
+        let current = self.current.get();
+        if self.swallowed.get() > 0 {
+            return self.swallow(address, word);
+        }
+        let Some(there) = self.child(current, address, word, self.paths) else {
+            // Nothing was asked for the word: there was no room.
+            self.above.set(current);
+            return self.swallow(address, || 0);
+        };
+        current.put(node::LATEST, self.memory.index(there));
+        let Some(ways) = &self.folding else { return self.enter(there) };
+        let open = there.get(node::OPEN);
+        if open == 0 {
+            there.put(node::OPEN, 1);
+            return self.enter(there);
+        }
+        let is_kept =
+            ways.try_borrow_mut().is_ok_and(|mut ways| ways.push(self.memory.index(current)));
+        if is_kept {
+            there.put(node::OPEN, open.wrapping_add(1));
+            self.memory.add(there, node::CALLS, 1);
+            self.current.set(there);
+        } else {
+            self.above.set(current);
+            self.swallow(address, || 0);
+        }
+    }
+
+    /// A call for which there is no room: its function is counted below [`OVERFLOW`], if there is room for that.
+    fn swallow(&self, address: u64, word: impl FnOnce() -> u32) {
+        self.swallowed.set(self.swallowed.get() + 1);
+        let overflow = self.memory.node(OVERFLOW);
+        let there = self.child(overflow, address, word, self.memory.nodes()).unwrap_or(overflow);
+        self.memory.add(there, node::CALLS, 1);
+        self.current.set(there);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn return_otherwise(&self, address: u64) {
+        let swallowed = self.swallowed.get();
+        if swallowed > 0 {
+            self.swallowed.set(swallowed - 1);
+            let back = if swallowed == 1 { self.above.get() } else { self.memory.node(OVERFLOW) };
+            return self.current.set(back);
+        }
+        // The frame that is meant: those above it were left without a word.
+        let mut there = self.current.get();
+        let root = self.memory.node(ROOT);
+        let mut mended = 0;
+        let mut steps = 0;
+        while there != root && there.wide(node::ADDRESS) != address && steps <= self.memory.nodes()
+        {
+            there = self.memory.node(there.get(node::PARENT));
+            mended += 1;
+            steps += 1;
+        }
+        let meant = there;
+        if meant == root || meant.wide(node::ADDRESS) != address {
+            return self.memory.add(self.memory.header(header::MENDED), 0, 1);
+        }
+        if mended > 0 {
+            self.memory.add(self.memory.header(header::MENDED), 0, mended);
+        }
+        while self.current.get() != meant {
+            self.leave_one(self.current.get());
+        }
+        self.leave_one(meant);
+    }
+
+    /// Closes the frame on top.
+    fn leave_one(&self, current: Node) {
+        let Some(ways) = &self.folding else { return self.leave(current) };
+        let open = current.get(node::OPEN);
+        current.put(node::OPEN, open.saturating_sub(1));
+        if open > 1 {
+            let back = ways.try_borrow_mut().ok().and_then(|mut ways| ways.pop());
+            return self.current.set(self.memory.node(back.unwrap_or(ROOT)));
+        }
+        self.leave(current);
+    }
+
+    /// The child of a node, made where there is none, as long as indices are below `end`.
+    fn child(
+        &self,
+        parent: Node,
+        address: u64,
+        word: impl FnOnce() -> u32,
+        end: u32,
+    ) -> Option<Node> {
+        let index = self.memory.index(parent);
+        let mut at = self.first_place(index, address);
+        for _ in 0..self.memory.places() {
+            let (found, of) = self.memory.place(at);
+            if found == 0 {
+                let made = self.ancestor(parent, address).or_else(|| {
+                    let is_room = self.used.get() < end.min(self.memory.nodes());
+                    is_room.then(|| self.make(index, address, word))
+                })?;
+                self.memory.fill(at, self.memory.index(made), index);
+                return Some(made);
+            }
+            let there = self.memory.node(found);
+            if of == index && there.wide(node::ADDRESS) == address {
+                return Some(there);
+            }
+            at = if at + 1 < self.memory.places() { at + 1 } else { 0 };
+        }
+        None
+    }
+
+    /// Where calls are folded: the node of this function that is open on the path.
+    fn ancestor(&self, from: Node, address: u64) -> Option<Node> {
+        self.folding.as_ref()?;
+        let mut there = from;
+        for _ in 0..self.memory.nodes() {
+            if there.wide(node::ADDRESS) == address && there.get(node::OPEN) > 0 {
+                return Some(there);
+            }
+            let index = self.memory.index(there);
+            if index <= OVERFLOW {
+                return None;
+            }
+            there = self.memory.node(there.get(node::PARENT));
+        }
+        None
+    }
+
+    fn make(&self, parent: u32, address: u64, word: impl FnOnce() -> u32) -> Node {
+        let index = self.used.get();
+        let made = self.memory.node(index);
+        made.put(node::WORD, word());
+        made.put(node::PARENT, parent);
+        made.set(node::ADDRESS, address);
+        self.used.set(index + 1);
+        self.memory.publish(header::USED, index + 1);
+        made
+    }
+
+    fn first_place(&self, parent: u32, address: u64) -> u32 {
+        // Fibonacci hashing: the upper bits of a product with 2^64 over the golden ratio.
+        let key = address ^ u64::from(parent) << 40 ^ u64::from(parent) >> 8;
+        let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        (hash * u64::from(self.memory.places()) >> 32) as u32
+    }
+
+    /// Forgets the frames that are open: the thread goes on from nowhere.
+    pub fn abandon(&self) {
+        self.swallowed.set(0);
+        if let Some(ways) = &self.folding {
+            let mut there = self.current.get();
+            for _ in 0..self.memory.nodes() {
+                there.put(node::OPEN, 0);
+                there = self.memory.node(there.get(node::PARENT));
+            }
+            if let Ok(mut ways) = ways.try_borrow_mut() {
+                ways.clear();
+            }
+        }
+        self.current.set(self.memory.node(ROOT));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    const TICK: u32 = 1;
+
+    fn tree(bytes: usize, folds: bool) -> Tree {
+        let memory = vec![0u64; bytes / 8].leak();
+        let beginning = Beginning { clock: TICK, folds, ..Beginning::default() };
+        // SAFETY: memory that nobody else has.
+        unsafe { Tree::begin(memory.as_mut_ptr().cast(), bytes, &beginning) }.unwrap()
+    }
+
+    /// Calls, time in itself, shortest and longest call.
+    type Sums = (u64, u64, u64, u64);
+
+    /// What stands in a tree, by call path.
+    fn sums(tree: &Tree) -> HashMap<Vec<u64>, Sums> {
+        let path = |mut index: u32| {
+            let mut path = Vec::new();
+            while index > OVERFLOW {
+                let there = tree.memory.node(index);
+                path.push(there.wide(node::ADDRESS));
+                index = there.get(node::PARENT);
+            }
+            if index == OVERFLOW {
+                path.push(0);
+            }
+            path.reverse();
+            path
+        };
+        let sums = (0..tree.used.get()).map(|index| {
+            let there = tree.memory.node(index);
+            let [calls, own, least, most] =
+                [node::CALLS, node::SELF, node::LEAST, node::MOST].map(|field| there.wide(field));
+            (path(index), (calls, own, if least == 0 { 0 } else { !least }, most))
+        });
+        sums.filter(|(_, sums)| *sums != (0, 0, 0, 0)).collect()
+    }
+
+    /// The same, as simply as can be.
+    #[derive(Default)]
+    struct Slow {
+        sums: HashMap<Vec<u64>, Sums>,
+        open: Vec<(u64, u64)>,
+    }
+
+    impl Slow {
+        fn path(&self) -> Vec<u64> {
+            self.open.iter().map(|frame| frame.0).collect()
+        }
+
+        fn there(&mut self) -> &mut Sums {
+            self.sums.entry(self.path()).or_insert((0, 0, u64::MAX, 0))
+        }
+
+        fn moved(&mut self, since: u64) {
+            self.there().1 += since;
+        }
+
+        fn call(&mut self, address: u64, now: u64) {
+            self.open.push((address, now));
+            self.there().0 += 1;
+        }
+
+        fn ret(&mut self, address: u64, now: u64) {
+            let Some(at) = self.open.iter().rposition(|frame| frame.0 == address) else { return };
+            while self.open.len() > at {
+                let took = now - self.open[self.open.len() - 1].1;
+                let there = self.there();
+                there.2 = there.2.min(took);
+                there.3 = there.3.max(took);
+                self.open.pop();
+            }
+        }
+
+        fn sums(self) -> HashMap<Vec<u64>, Sums> {
+            let shown = |(path, (calls, own, least, most))| {
+                (path, (calls, own, if least == u64::MAX { 0 } else { least }, most))
+            };
+            self.sums.into_iter().map(shown).filter(|(_, sums)| *sums != (0, 0, 0, 0)).collect()
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn sums_are_those_of_a_slow_tree(steps in proptest::collection::vec((0u8..5, 1u64..6, 0u64..3), 0..400)) {
+            let tree = tree(1 << 20, false);
+            let mut slow = Slow::default();
+            let mut now = 0;
+            for (what, address, later) in steps {
+                if later > 0 {
+                    now += later;
+                    tree.moved(now);
+                    slow.moved(later);
+                }
+                if what < 2 {
+                    tree.call(address, || 1);
+                    slow.call(address, now);
+                } else if what < 4 {
+                    let top = slow.open.last().map_or(address, |frame| frame.0);
+                    tree.ret(top);
+                    slow.ret(top, now);
+                } else {
+                    tree.ret(address);
+                    slow.ret(address, now);
+                }
+            }
+            prop_assert_eq!(sums(&tree), slow.sums());
+        }
+
+        /// Whatever is called in whatever order, no call is missing, and all are below where they belong.
+        #[test]
+        fn a_full_tree_counts_every_call(calls in proptest::collection::vec((0u64..60, 0u8..3), 0..600), folds: bool) {
+            let tree = tree(64 + 80 * 24, folds);
+            let (mut open, mut now) = (Vec::new(), 0);
+            let mut made: HashMap<u64, u64> = HashMap::new();
+            for &(address, returns) in &calls {
+                now += 1;
+                tree.moved(now);
+                tree.call(address + 1, || 1);
+                open.push(address + 1);
+                *made.entry(address + 1).or_default() += 1;
+                for _ in 0..returns {
+                    if let Some(address) = open.pop() {
+                        tree.ret(address);
+                    }
+                }
+            }
+            while let Some(address) = open.pop() {
+                tree.ret(address);
+            }
+            prop_assert_eq!(tree.memory.index(tree.current.get()), ROOT);
+            let sums = sums(&tree);
+            let calls: u64 = sums.values().map(|sums| sums.0).sum();
+            prop_assert_eq!(calls, made.values().sum::<u64>());
+            prop_assert_eq!(sums.values().map(|sums| sums.1).sum::<u64>(), now);
+            for (path, sums) in &sums {
+                if let Some(function) = path.last().filter(|&&function| function != 0) {
+                    prop_assert!(made[function] >= sums.0);
+                }
+            }
+        }
+
+        #[test]
+        fn folded_calls_come_back_where_they_were_made(steps in proptest::collection::vec((any::<bool>(), 1u64..5), 0..300)) {
+            let tree = tree(1 << 20, true);
+            let mut open: Vec<u64> = Vec::new();
+            for (calls, address) in steps {
+                if calls {
+                    tree.call(address, || 1);
+                    open.push(address);
+                } else if let Some(address) = open.pop() {
+                    tree.ret(address);
+                }
+                let top = tree.current.get().wide(node::ADDRESS);
+                prop_assert_eq!(top, open.last().copied().unwrap_or(0));
+            }
+            for path in sums(&tree).keys() {
+                let mut once = path.clone();
+                once.sort_unstable();
+                once.dedup();
+                prop_assert_eq!(once.len(), path.len(), "{:?} has a function twice", path);
+            }
+        }
+    }
+
+    #[test]
+    fn memory_that_is_too_small_is_no_tree() {
+        let mut memory = [0u64; 200];
+        let base = memory.as_mut_ptr().cast::<u8>();
+        let beginning = Beginning::default();
+        // SAFETY: memory that nobody else has.
+        let begin = |at: usize, bytes| unsafe { Tree::begin(base.add(at), bytes, &beginning) };
+        assert!(begin(0, 64 + 80 * 15).is_none());
+        assert!(begin(4, 64 + 80 * 16).is_none());
+        assert!(begin(0, 64 + 80 * 16).is_some());
+    }
+}

@@ -1,0 +1,95 @@
+//! A **tree**: calls and times summed for each call path, in memory that the program owns. One thread
+//! writes it; anybody may look meanwhile, since its counters only grow.
+//!
+//! ```text
+//! 0    header
+//! 64   nodes, 64 bytes each: 0 the root, 1 what found no room, then one for each call path
+//! …    a table by which the writer finds children: twice as many places, 8 bytes each
+//! ```
+//!
+//! A node is there when its index is below [`header::USED`], which is written behind it. Its parent's
+//! index is below its own. Where the writer's words have 32 bits, it changes halves of a counter one
+//! after the other: [`header::CARRY`] is odd while it does, and another number behind it, so that a reader who
+//! sees it even and the same before and behind a look has seen no half.
+//!
+//! Numbers are little-endian.
+
+/// First eight bytes: "TPTREE", 0, and the layout's version.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"TPTREE\0\x01");
+/// Bytes of the header, and of a node.
+pub const NODE: usize = 64;
+/// Bytes of a place of the table: index of the child (u32, 0: nobody's place), and of the node that it was
+/// called from (u32).
+pub const PLACE: usize = 8;
+/// Index of the thread itself.
+pub const ROOT: u32 = 0;
+/// Index of the node whose children are functions that found no room on their own paths.
+pub const OVERFLOW: u32 = 1;
+/// Fewest nodes of a tree.
+pub const MIN_NODES: usize = 16;
+/// Most nodes of a tree.
+pub const MAX_NODES: usize = 1 << 24;
+
+/// The header: byte offsets.
+pub mod header {
+    /// u64, [`super::MAGIC`]. Written last.
+    pub const MAGIC: usize = 0;
+    /// u32, how many nodes there is room for.
+    pub const NODES: usize = 8;
+    /// u32, how many there are.
+    pub const USED: usize = 12;
+    /// u32, see the module.
+    pub const CARRY: usize = 16;
+    /// u32, [`crate::shared::ClockKind`].
+    pub const CLOCK: usize = 20;
+    /// u64, when it was begun, clock units.
+    pub const BEGAN: usize = 24;
+    /// u64, time up to which time is charged.
+    pub const TIME: usize = 32;
+    /// u32, process id.
+    pub const PID: usize = 40;
+    /// u32, thread id.
+    pub const TID: usize = 44;
+    /// u32, number of the thread within its process.
+    pub const SERIAL: usize = 48;
+    /// u32, 1: calls of functions that are open on the path stand in those.
+    pub const FOLDS: usize = 52;
+    /// u64, frames that were closed, or returns left out, because a call or return was not seen.
+    pub const MENDED: usize = 56;
+}
+
+/// A node: byte offsets.
+pub mod node {
+    /// u32, word of a call of the function ([`crate::word`]); 0: it has no site.
+    pub const WORD: usize = 0;
+    /// u32, index of the caller's node.
+    pub const PARENT: usize = 4;
+    /// u64, times called.
+    pub const CALLS: usize = 8;
+    /// u64, clock units in the function itself.
+    pub const SELF: usize = 16;
+    /// u64, 2^64 - 1 less the clock units of its shortest call; 0 where none has ended.
+    pub const LEAST: usize = 24;
+    /// u64, clock units of its longest call.
+    pub const MOST: usize = 32;
+    /// u64, address of the function.
+    pub const ADDRESS: usize = 40;
+    /// u64, when its present or last call began.
+    pub const ENTERED: usize = 48;
+    /// u32, index of the child that was called last.
+    pub const LATEST: usize = 56;
+    /// u32, where calls are folded: how many are open.
+    pub const OPEN: usize = 60;
+}
+
+/// Nodes that fit into so many bytes; nothing when that is too few.
+pub const fn nodes_in(bytes: usize) -> Option<usize> {
+    let nodes = bytes.saturating_sub(NODE) / (NODE + 2 * PLACE);
+    if nodes < MIN_NODES {
+        None
+    } else if nodes > MAX_NODES {
+        Some(MAX_NODES)
+    } else {
+        Some(nodes)
+    }
+}

@@ -1,0 +1,38 @@
+# Hooks for a trusted application. In its Makefile, before ta_dev_kit.mk is included:
+#
+#     TEEPERF ?= /where/the/sdk/is/optee
+#     include $(TEEPERF)/teeperf.mk
+#
+# What can be set before that, or on make's command line:
+#
+#     TEEPERF_PROBE=hooks          a hook at each call and return; none: built as ever
+#     TEEPERF_EXCLUDE_FILES=a,b    no hooks in files whose name contains one of these
+#     TEEPERF_EXCLUDE_FUNCTIONS=f  no hooks in functions whose name contains one of these
+#     TEEPERF_PERMIT=y             a build with NDEBUG may be recorded as well
+
+TEEPERF_PROBE ?= hooks
+teeperf-folder := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
+
+ifeq ($(filter $(TEEPERF_PROBE),hooks none),)
+$(error TEEPERF_PROBE=$(TEEPERF_PROBE): one of hooks, none)
+endif
+
+ifneq ($(TEEPERF_PROBE),none)
+
+# The development kit names its targets so, and takes flags by their names.
+teeperf-comma := ,
+teeperf-excluded = teeperf_ta.c,user_ta_header.c$(addprefix $(teeperf-comma),$(TEEPERF_EXCLUDE_FILES))
+teeperf-cflags = -finstrument-functions \
+	-finstrument-functions-exclude-file-list=$(teeperf-excluded) \
+	$(addprefix -finstrument-functions-exclude-function-list=,$(TEEPERF_EXCLUDE_FUNCTIONS)) \
+	-I$(teeperf-folder)/include $(if $(filter y,$(TEEPERF_PERMIT)),-DTEEPERF_PERMIT)
+teeperf-ldflags = --wrap=TA_OpenSessionEntryPoint --wrap=TA_InvokeCommandEntryPoint
+
+CFLAGS_ta_arm32 += $(teeperf-cflags)
+CFLAGS_ta_arm64 += $(teeperf-cflags)
+link-ldflagsta_arm32 += $(teeperf-ldflags)
+link-ldflagsta_arm64 += $(teeperf-ldflags)
+spec-srcs += $(teeperf-folder)/teeperf_ta.c
+LDADD += $(teeperf-folder)/lib/$(if $(filter ta_arm32,$(sm) $(TA_TARGET)),armv7,aarch64)/libteeperf_tee.a
+
+endif

@@ -1,0 +1,148 @@
+/* Linked into a trusted application by teeperf.mk: its entry points are wrapped (--wrap of GNU ld), so that
+ * memory which the recorder lends with a call is attached for the time of that call, and hidden from the
+ * application. Every way out of an entry point but a panic leads through here; behind a panic there is
+ * nobody left to write.
+ */
+#include <tee_internal_api.h>
+#include <tee_internal_api_extensions.h>
+#include <user_ta_header_defines.h>
+
+#include <teeperf_tee.h>
+
+#define NO_HOOK __attribute__((no_instrument_function))
+#define SLOTS 4
+#define TYPE_OF(types, slot) ((types) >> (4 * (slot)) & 0xf)
+
+/* A parameter as libutee hands it over, whichever version of the API the application is built for. */
+union parameter {
+	struct {
+		void *buffer;
+		size_t size;
+	} memref;
+	struct {
+		uint32_t a;
+		uint32_t b;
+	} value;
+};
+
+/* What the wrapped functions are called here and there: see --wrap in ld's manual. */
+TEE_Result __real_TA_OpenSessionEntryPoint(uint32_t types, union parameter *parameters, void **session);
+TEE_Result __wrap_TA_OpenSessionEntryPoint(uint32_t types, union parameter *parameters, void **session);
+TEE_Result __real_TA_InvokeCommandEntryPoint(void *session, uint32_t command, uint32_t types,
+					     union parameter *parameters);
+TEE_Result __wrap_TA_InvokeCommandEntryPoint(void *session, uint32_t command, uint32_t types,
+					     union parameter *parameters);
+
+/* "80391883-0ed0-447a-a4d2-13769a2c6c84.elf", as the development kit calls the file with the symbols. */
+char teeperf_port_name[41];
+
+static NO_HOOK char *put(char *to, uint32_t value, int digits)
+{
+	while (digits-- > 0)
+		*to++ = "0123456789abcdef"[value >> (4 * digits) & 0xf];
+	return to;
+}
+
+static NO_HOOK void find_name(void)
+{
+	const TEE_UUID uuid = TA_UUID;
+	char *to = teeperf_port_name;
+	int i = 0;
+
+	to = put(to, uuid.timeLow, 8);
+	*to++ = '-';
+	to = put(to, uuid.timeMid, 4);
+	*to++ = '-';
+	to = put(to, uuid.timeHiAndVersion, 4);
+	for (i = 0; i < 8; i++) {
+		if (i == 0 || i == 2)
+			*to++ = '-';
+		to = put(to, uuid.clockSeqAndNode[i], 2);
+	}
+	*to++ = '.';
+	*to++ = 'e';
+	*to++ = 'l';
+	*to++ = 'f';
+	*to = 0;
+}
+
+NO_HOOK int teeperf_port_is_outside(const void *start, size_t length)
+{
+	uint32_t flags = TEE_MEMORY_ACCESS_READ | TEE_MEMORY_ACCESS_WRITE | TEE_MEMORY_ACCESS_ANY_OWNER |
+			 TEE_MEMORY_ACCESS_NONSECURE;
+
+	return TEE_CheckMemoryAccessRights(flags, (void *)start, length) == TEE_SUCCESS;
+}
+
+/* The parameter that the recorder has added, and what hides it. */
+struct lent {
+	int slot;
+	union parameter parameter;
+};
+
+/* The first eight bytes of memory that is laid out for recording: "TPARENA", and the layout's version. */
+static NO_HOOK int is_arena(const union parameter *parameter)
+{
+	static const unsigned char magic[8] = "TPARENA\x01";
+	const volatile unsigned char *bytes = parameter->memref.buffer;
+	size_t i = 0;
+
+	if (!bytes || parameter->memref.size < TEEPERF_LEAST)
+		return 0;
+	for (i = 0; i < sizeof(magic); i++)
+		if (bytes[i] != magic[i])
+			return 0;
+	return 1;
+}
+
+static NO_HOOK uint32_t attach(uint32_t types, union parameter *parameters, struct lent *lent)
+{
+	int slot = SLOTS;
+
+	lent->slot = -1;
+	while (slot-- > 0) {
+		if (TYPE_OF(types, slot) != TEE_PARAM_TYPE_MEMREF_INOUT || !is_arena(&parameters[slot]))
+			continue;
+		if (!teeperf_port_name[0])
+			find_name();
+		/* Refused memory is hidden as well: it is not the application's. */
+		teeperf_attach(parameters[slot].memref.buffer, parameters[slot].memref.size);
+		lent->slot = slot;
+		lent->parameter = parameters[slot];
+		parameters[slot].memref.buffer = NULL;
+		parameters[slot].memref.size = 0;
+		return types & ~(0xfU << (4 * slot));
+	}
+	return types;
+}
+
+static NO_HOOK void detach(union parameter *parameters, const struct lent *lent)
+{
+	if (lent->slot < 0)
+		return;
+	teeperf_detach();
+	parameters[lent->slot] = lent->parameter;
+}
+
+NO_HOOK TEE_Result __wrap_TA_OpenSessionEntryPoint(uint32_t types, union parameter *parameters, void **session)
+{
+	struct lent lent = { 0 };
+	TEE_Result result = TEE_SUCCESS;
+
+	types = attach(types, parameters, &lent);
+	result = __real_TA_OpenSessionEntryPoint(types, parameters, session);
+	detach(parameters, &lent);
+	return result;
+}
+
+NO_HOOK TEE_Result __wrap_TA_InvokeCommandEntryPoint(void *session, uint32_t command, uint32_t types,
+						     union parameter *parameters)
+{
+	struct lent lent = { 0 };
+	TEE_Result result = TEE_SUCCESS;
+
+	types = attach(types, parameters, &lent);
+	result = __real_TA_InvokeCommandEntryPoint(session, command, types, parameters);
+	detach(parameters, &lent);
+	return result;
+}
