@@ -5,8 +5,14 @@
 mod bench;
 mod commands;
 mod fuzz;
+mod limited;
+mod mirror;
+mod optee;
+mod packages;
+mod stamp;
 mod steps;
 mod test;
+mod tools;
 
 use clap::{Parser, Subcommand};
 
@@ -25,6 +31,8 @@ enum Task {
     Fuzz(fuzz::Arguments),
     /// Measures the figures and writes docs/performance.md
     Bench(bench::Arguments),
+    /// Boots OP-TEE in QEMU and tests trusted applications and the command on it
+    Optee(optee::Arguments),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -32,5 +40,6 @@ fn main() -> anyhow::Result<()> {
         Task::Test(arguments) => test::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Bench(arguments) => bench::run(&arguments),
+        Task::Optee(arguments) => optee::run(&arguments),
     }
 }

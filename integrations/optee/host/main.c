@@ -1,0 +1,167 @@
+/* The demo's client: invokes one of its commands, as `optee-demo MODE [NUMBER]`, and prints a line for each
+ * answer: what was asked, the result, who gave it, and values. Exits with 0 whatever the answer is, and with
+ * 1 when there was nobody to ask. */
+#include <demo_ta.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tee_client_api.h>
+#include <unistd.h>
+
+static TEEC_Context context;
+static TEEC_Session session;
+
+static void open_session(void)
+{
+    TEEC_UUID uuid = DEMO_TA_UUID;
+    uint32_t origin = 0;
+    TEEC_Result result = TEEC_OpenSession(&context, &session, &uuid, TEEC_LOGIN_PUBLIC, NULL, NULL, &origin);
+    if (result != TEEC_SUCCESS) {
+        printf("session result=0x%08x origin=%u\n", result, origin);
+        exit(1);
+    }
+}
+
+static void tell(const char *asked, TEEC_Result result, uint32_t origin)
+{
+    printf("%s result=0x%08x origin=%u", asked, result, origin);
+}
+
+/* A command that takes a value and gives two. */
+static TEEC_Result of_value(const char *asked, uint32_t command, uint32_t number)
+{
+    TEEC_Operation operation = { 0 };
+    uint32_t origin = 0;
+    operation.paramTypes = TEEC_PARAM_TYPES(TEEC_VALUE_INOUT, TEEC_NONE, TEEC_NONE, TEEC_NONE);
+    operation.params[0].value.a = number;
+    TEEC_Result result = TEEC_InvokeCommand(&session, command, &operation, &origin);
+    tell(asked, result, origin);
+    printf(" a=%u b=%u\n", operation.params[0].value.a, operation.params[0].value.b);
+    return result;
+}
+
+static void calls(uint32_t number)
+{
+    of_value("calls", DEMO_CMD_CALLS, number);
+}
+
+static void compute(uint32_t number)
+{
+    of_value("compute", DEMO_CMD_COMPUTE, number);
+}
+
+static void nested(uint32_t number)
+{
+    of_value("nested", DEMO_CMD_NESTED, number);
+}
+
+static void unknown(uint32_t number)
+{
+    of_value("unknown", UINT32_MAX, number);
+}
+
+/* The application is gone with its panic; another session gets a new one. */
+static void panics(uint32_t number)
+{
+    of_value("panic", DEMO_CMD_PANIC, number);
+    of_value("panicked", DEMO_CMD_CALLS, number);
+    TEEC_CloseSession(&session);
+    open_session();
+    of_value("anew", DEMO_CMD_CALLS, number);
+}
+
+static void sessions(uint32_t number)
+{
+    for (uint32_t i = 0; i < number; i++) {
+        TEEC_CloseSession(&session);
+        open_session();
+    }
+    of_value("sessions", DEMO_CMD_CALLS, number);
+}
+
+/* One parameter of each kind that is not a value alone. */
+static void params(uint32_t number)
+{
+    char text[] = "normal world";
+    char reversed[sizeof text] = { 0 };
+    TEEC_Operation operation = { 0 };
+    uint32_t origin = 0;
+    operation.paramTypes = TEEC_PARAM_TYPES(TEEC_VALUE_INOUT, TEEC_MEMREF_TEMP_INPUT,
+                                            TEEC_MEMREF_TEMP_OUTPUT, TEEC_VALUE_OUTPUT);
+    operation.params[0].value.a = number;
+    operation.params[0].value.b = number + 1;
+    operation.params[1].tmpref.buffer = text;
+    operation.params[1].tmpref.size = strlen(text);
+    operation.params[2].tmpref.buffer = reversed;
+    operation.params[2].tmpref.size = strlen(text);
+    TEEC_Result result = TEEC_InvokeCommand(&session, DEMO_CMD_PARAMS, &operation, &origin);
+    tell("params", result, origin);
+    printf(" a=%u b=%u size=%zu sum=%u length=%u text=%s\n", operation.params[0].value.a,
+           operation.params[0].value.b, operation.params[2].tmpref.size, operation.params[3].value.a,
+           operation.params[3].value.b, reversed);
+
+    operation.params[2].tmpref.size = 1;
+    result = TEEC_InvokeCommand(&session, DEMO_CMD_PARAMS, &operation, &origin);
+    tell("short", result, origin);
+    printf(" size=%zu\n", operation.params[2].tmpref.size);
+}
+
+static TEEC_Operation cancelled;
+
+static void *until_cancelled(void *unused)
+{
+    (void)unused;
+    uint32_t origin = 0;
+    cancelled.paramTypes = TEEC_PARAM_TYPES(TEEC_NONE, TEEC_NONE, TEEC_NONE, TEEC_NONE);
+    TEEC_Result result = TEEC_InvokeCommand(&session, DEMO_CMD_UNTIL_CANCELLED, &cancelled, &origin);
+    tell("cancel", result, origin);
+    printf("\n");
+    return NULL;
+}
+
+static void cancel(uint32_t milliseconds)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, until_cancelled, NULL) != 0) {
+        printf("there is no thread to be had\n");
+        exit(1);
+    }
+    usleep(milliseconds * 1000);
+    TEEC_RequestCancellation(&cancelled);
+    pthread_join(thread, NULL);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(uint32_t number);
+} modes[] = {
+    { "calls", calls },   { "compute", compute },   { "nested", nested }, { "unknown", unknown },
+    { "panic", panics },  { "sessions", sessions }, { "params", params }, { "cancel", cancel },
+};
+
+int main(int count, char **words)
+{
+    const char *mode = count > 1 ? words[1] : "";
+    uint32_t number = count > 2 ? strtoul(words[2], NULL, 0) : 1;
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        if (strcmp(modes[i].name, mode) != 0)
+            continue;
+        TEEC_Result result = TEEC_InitializeContext(NULL, &context);
+        if (result != TEEC_SUCCESS) {
+            printf("context result=0x%08x\n", result);
+            return 1;
+        }
+        open_session();
+        modes[i].run(number);
+        TEEC_CloseSession(&session);
+        TEEC_FinalizeContext(&context);
+        return 0;
+    }
+    fprintf(stderr, "optee-demo MODE [NUMBER]; modes are:");
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+        fprintf(stderr, " %s", modes[i].name);
+    fprintf(stderr, "\n");
+    return 2;
+}

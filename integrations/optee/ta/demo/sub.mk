@@ -1,0 +1,3 @@
+global-incdirs-y += include ../callee/include
+srcs-y += demo_ta.c
+srcs-y += work.c

@@ -1,0 +1,82 @@
+//! `cargo xtask optee`: OP-TEE on an emulated Arm machine, from Debian's packages alone, and our trusted
+//! applications, their client and the command on it. What is fetched and built is kept in one folder.
+//! Whatever cannot be had is skipped, with the reason; only what fails here is a failure.
+
+mod applications;
+mod boot;
+mod checks;
+mod fetch;
+mod firmware;
+mod initramfs;
+mod lab;
+mod tests;
+
+use std::time::Instant;
+
+use anyhow::Result;
+
+use crate::packages::Unavailable;
+use crate::tools;
+use checks::Checks;
+use firmware::Firmware;
+use lab::Lab;
+
+/// Debian packages on this machine: the emulator, compilers, and what builds firmware and file systems.
+const TOOLS: [&str; 15] = [
+    "qemu-system-arm",
+    "gcc-aarch64-linux-gnu",
+    "libc6-dev-arm64-cross",
+    "gcc",
+    "libc6-dev",
+    "libssl-dev",
+    "make",
+    "device-tree-compiler",
+    "python3-cryptography",
+    "python3-pyelftools",
+    "cpio",
+    "xz-utils",
+    "kmod",
+    "dpkg-dev",
+    "zlib1g-dev",
+];
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Groups of tests to run; all if none is named
+    #[arg(value_parser = clap::builder::PossibleValuesParser::new(tests::names()))]
+    groups: Vec<String>,
+}
+
+/// Fetches, builds, boots and tests. The last line says how many checks passed, failed and were skipped; the
+/// exit status, whether one failed.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let mut checks = Checks::default();
+    if let Err(error) = all(arguments, &mut checks) {
+        checks.add("OP-TEE in QEMU", Err(error));
+    }
+    if !checks.finish() {
+        std::process::exit(1);
+    }
+    Ok(())
+}
+
+fn all(arguments: &Arguments, checks: &mut Checks) -> Result<()> {
+    let lab = Lab::open()?;
+    timed("tools", || tools::install(&TOOLS))?;
+    let kit = timed("packages", || fetch::fetch(&lab))?;
+    let packaged = timed("firmware", || Firmware::packaged(&lab, &kit))?;
+    tests::run(&lab, &kit, &packaged, &arguments.groups, checks)
+}
+
+/// Says how long it took, where that is worth a line.
+fn timed<T>(what: &str, step: impl FnOnce() -> Result<T>) -> Result<T> {
+    let start = Instant::now();
+    let result = step();
+    println!("{:7.1} s  {what}", start.elapsed().as_secs_f64());
+    result
+}
+
+/// Why something cannot be had, if that is the reason.
+fn unavailable(error: &anyhow::Error) -> Option<&Unavailable> {
+    error.downcast_ref()
+}

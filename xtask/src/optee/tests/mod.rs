@@ -1,0 +1,105 @@
+//! What runs in the guest: groups of checks, one file for each. A group brings a script, what the script
+//! needs in the shared folder, and the checks of what it has printed. All groups of a boot share a machine.
+
+mod demo;
+mod guest;
+mod xtest;
+
+use anyhow::{Result, ensure};
+
+use super::applications::{self, Build};
+use super::boot::Machine;
+use super::checks::Checks;
+use super::fetch::Kit;
+use super::firmware::Firmware;
+use super::lab::Lab;
+use super::{initramfs, timed};
+use guest::{Ran, Share};
+
+/// One file in this folder.
+struct Group {
+    name: &'static str,
+    /// What the guest's shell runs, in the shared folder.
+    script: &'static str,
+    /// Puts into the shared folder what the script needs beside the applications and their client.
+    prepare: fn(&Lab, &Share) -> Result<()>,
+    /// Looks at what came of it.
+    judge: fn(&Ran, &mut Checks),
+}
+
+const EVERYWHERE: &[Group] = &[xtest::GROUP, demo::GROUP];
+
+/// Of all groups.
+pub(super) fn names() -> Vec<&'static str> {
+    EVERYWHERE.iter().map(|group| group.name).collect()
+}
+
+/// Boots a firmware once for each way in which applications are built for it, and runs what is to be tried
+/// there; of that only what is wanted by name, if anything is.
+pub(super) fn run(
+    lab: &Lab,
+    kit: &Kit,
+    firmware: &Firmware,
+    wanted: &[String],
+    checks: &mut Checks,
+) -> Result<()> {
+    let build = |what: &str| Build {
+        name: format!("{}-{what}", firmware.name),
+        kit: &firmware.kit,
+        compiler: "aarch64-linux-gnu-",
+        variables: &[],
+    };
+    let boots = [(build("64-bit"), EVERYWHERE)];
+    for (build, groups) in boots {
+        let is_wanted =
+            |group: &&Group| wanted.is_empty() || wanted.iter().any(|w| w == group.name);
+        let groups: Vec<&Group> = groups.iter().filter(is_wanted).collect();
+        if !groups.is_empty() {
+            checks.on(&build.name);
+            boot(lab, kit, firmware, &build, &groups, checks)?;
+        }
+    }
+    Ok(())
+}
+
+fn boot(
+    lab: &Lab,
+    kit: &Kit,
+    firmware: &Firmware,
+    build: &Build<'_>,
+    groups: &[&Group],
+    checks: &mut Checks,
+) -> Result<()> {
+    let share = Share::anew(lab.path("boots").join(&build.name))?;
+    timed("applications and their client", || {
+        for application in build.applications(lab)? {
+            share.put(&application.signed, "ta")?;
+            share.put(&application.linked, "linked")?;
+        }
+        share.put(&applications::client(lab, kit)?, "bin")
+    })?;
+    let mut prepared = Vec::new();
+    for group in groups {
+        match (group.prepare)(lab, &share).and_then(|()| share.script(group.name, group.script)) {
+            Ok(()) => prepared.push(group),
+            Err(error) => checks.add(group.name, Err(error)),
+        }
+    }
+    let (archive, kernel) = (initramfs::archive(lab, kit)?, kit.kernel()?);
+    let machine = Machine {
+        flash: &firmware.flash,
+        kernel: &kernel,
+        initramfs: &archive,
+        share: share.folder(),
+    };
+    let consoles = timed("the machine", || machine.run(lab, &build.name))?;
+    let has_ended = consoles.normal.contains("all scripts have run");
+    ensure!(has_ended, "the guest did not come to its end:\n{}", consoles.normal);
+    for group in prepared {
+        match share.ran(group.name) {
+            Ok(ran) => (group.judge)(&ran, checks),
+            Err(error) => checks.add(group.name, Err(error)),
+        }
+    }
+    Ok(())
+}
