@@ -87,7 +87,7 @@ void teeperf_port_pause(void);
 uint64_t teeperf_port_counter(void);
 
 /* Name of the image's file, up to 1200 bytes: readers look for its symbols by it. The library's is empty. */
-extern const char teeperf_port_name[];
+const char *teeperf_port_name(void);
 
 #ifdef __cplusplus
 }

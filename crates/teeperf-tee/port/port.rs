@@ -24,4 +24,6 @@ pub extern "C" fn teeperf_port_counter() -> u64 {
 /// No name.
 #[cfg(feature = "name")]
 #[unsafe(no_mangle)]
-pub static teeperf_port_name: u8 = 0;
+pub extern "C" fn teeperf_port_name() -> *const u8 {
+    c"".as_ptr().cast()
+}

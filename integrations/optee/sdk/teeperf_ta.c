@@ -34,7 +34,7 @@ TEE_Result __wrap_TA_InvokeCommandEntryPoint(void *session, uint32_t command, ui
 					     union parameter *parameters);
 
 /* "80391883-0ed0-447a-a4d2-13769a2c6c84.elf", as the development kit calls the file with the symbols. */
-char teeperf_port_name[41];
+static char name[41];
 
 static NO_HOOK char *put(char *to, uint32_t value, int digits)
 {
@@ -43,10 +43,10 @@ static NO_HOOK char *put(char *to, uint32_t value, int digits)
 	return to;
 }
 
-static NO_HOOK void find_name(void)
+NO_HOOK const char *teeperf_port_name(void)
 {
 	const TEE_UUID uuid = TA_UUID;
-	char *to = teeperf_port_name;
+	char *to = name;
 	int i = 0;
 
 	to = put(to, uuid.timeLow, 8);
@@ -64,6 +64,7 @@ static NO_HOOK void find_name(void)
 	*to++ = 'l';
 	*to++ = 'f';
 	*to = 0;
+	return name;
 }
 
 NO_HOOK int teeperf_port_is_outside(const void *start, size_t length)
@@ -103,8 +104,6 @@ static NO_HOOK uint32_t attach(uint32_t types, union parameter *parameters, stru
 	while (slot-- > 0) {
 		if (TYPE_OF(types, slot) != TEE_PARAM_TYPE_MEMREF_INOUT || !is_arena(&parameters[slot]))
 			continue;
-		if (!teeperf_port_name[0])
-			find_name();
 		/* Refused memory is hidden as well: it is not the application's. */
 		teeperf_attach(parameters[slot].memref.buffer, parameters[slot].memref.size);
 		lent->slot = slot;

@@ -3,7 +3,7 @@
 
 use crate::hooks::ADDRESS;
 use crate::thread::{Image, Thread};
-use core::ffi::{c_char, c_int};
+use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use teeperf_wire::word::module::MAX_PATH;
 
@@ -11,7 +11,7 @@ unsafe extern "C" {
     fn teeperf_port_is_outside(start: *const u8, length: usize) -> c_int;
     fn teeperf_port_pause();
     fn teeperf_port_counter() -> u64;
-    static teeperf_port_name: [c_char; 0];
+    fn teeperf_port_name() -> *const u8;
 }
 
 /// Readers find by it where the image lies: a function, which symbol tables keep. Never called.
@@ -43,9 +43,9 @@ pub(crate) fn image() -> Image {
 
 /// The bytes of a string of C, which the image or the library brings.
 fn name() -> &'static [u8] {
-    let start = (&raw const teeperf_port_name).cast::<u8>();
-    // SAFETY: it ends in a 0, before which every byte is its own.
+    // SAFETY: it ends in a 0, before which every byte is its own, and stays as it is.
     unsafe {
+        let start = teeperf_port_name();
         let mut length = 0;
         while length < MAX_PATH && start.add(length).read() != 0 {
             length += 1;
