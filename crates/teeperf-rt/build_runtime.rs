@@ -1,5 +1,5 @@
-//! Builds what programs are linked with, from the sources of `teeperf-wire`, `teeperf-rt` and
-//! `teeperf-stub`, with nothing but the Rust compiler and the C toolchain it links with. Included by
+//! Builds what programs are linked with, from the sources of `teeperf-wire`, `teeperf-tally`, `teeperf-rt`
+//! and `teeperf-stub`, with nothing but the Rust compiler and the C toolchain it links with. Included by
 //! path from the build script of whatever embeds the runtime, and from the runtime's own tests.
 //!
 //! * `teeperf_stub.o`: into every hooked module;
@@ -59,18 +59,12 @@ pub struct Outputs {
     pub preload: PathBuf,
 }
 
-/// Builds everything into `out`. The folders are those of the three crates; `target` is a target
+/// Builds everything into `out`. `crates` is the folder that the crates are in; `target` is a target
 /// triple, or nothing for the compiler's own. An error says which command failed, and how.
-pub fn build(
-    wire: &Path,
-    runtime: &Path,
-    stub: &Path,
-    out: &Path,
-    target: Option<&str>,
-) -> Result<Outputs, String> {
-    let build = Build { out, target };
-    let wire_library = out.join("libteeperf_wire.rlib");
-    build.rustc("teeperf_wire", wire, &wire_library, &["--crate-type=rlib"])?;
+pub fn build(crates: &Path, out: &Path, target: Option<&str>) -> Result<Outputs, String> {
+    let build = Build { crates, out, target };
+    build.library("teeperf_wire", &[])?;
+    build.library("teeperf_tally", &["teeperf_wire"])?;
 
     let outputs = Outputs {
         stub: out.join("teeperf_stub.o"),
@@ -79,17 +73,16 @@ pub fn build(
         preload: out.join("libteeperf.so"),
     };
     let object = ["--crate-type=lib", "--emit=obj"];
-    build.rustc(
-        "teeperf_stub",
-        stub,
-        &outputs.stub,
-        &[&object[..], &["--cfg=feature=\"hooks\""]].concat(),
-    )?;
+    let stub = |output: &Path, feature: &str| {
+        let feature = format!("--cfg=feature=\"{feature}\"");
+        let more = [&object[..], &[&feature]].concat();
+        build.rustc("teeperf_stub", &["teeperf_wire"], output, &more)
+    };
+    stub(&outputs.stub, "hooks")?;
     let mut members = Vec::new();
     for wrapper in WRAPPED {
         let member = out.join(format!("teeperf_wrap_{wrapper}.o"));
-        let feature = format!("--cfg=feature=\"{wrapper}\"");
-        build.rustc("teeperf_stub", stub, &member, &[&object[..], &[&feature]].concat())?;
+        stub(&member, wrapper)?;
         members.push(member);
     }
     let _ = std::fs::remove_file(&outputs.wrap);
@@ -99,7 +92,7 @@ pub fn build(
     // comes with it, and nothing else does.
     let library = out.join("libteeperf_rt.a");
     let whole = ["--crate-type=staticlib", "-Clto=fat", "--cfg=feature=\"object\""];
-    build.rustc("teeperf_rt", runtime, &library, &whole)?;
+    build.rustc("teeperf_rt", &["teeperf_wire", "teeperf_tally"], &library, &whole)?;
     let linked = out.join("teeperf_rt_linked.o");
     let mut link = tool("ld");
     link.args(["-r", "--gc-sections", "-o"]).arg(&linked);
@@ -120,20 +113,28 @@ pub fn build(
 }
 
 struct Build<'a> {
+    crates: &'a Path,
     out: &'a Path,
     target: Option<&'a str>,
 }
 
 impl Build<'_> {
-    fn rustc(&self, name: &str, folder: &Path, output: &Path, more: &[&str]) -> Result<(), String> {
+    /// A crate that others use.
+    fn library(&self, name: &str, uses: &[&str]) -> Result<(), String> {
+        self.rustc(name, uses, &self.out.join(format!("lib{name}.rlib")), &["--crate-type=rlib"])
+    }
+
+    fn rustc(&self, name: &str, uses: &[&str], output: &Path, more: &[&str]) -> Result<(), String> {
         let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
         let mut command = Command::new(compiler);
+        let folder = self.crates.join(name.replace('_', "-"));
         command.arg(folder.join("src/lib.rs")).args(["--edition=2024", "--crate-name", name]);
         command.args(["-Copt-level=3", "-Ccodegen-units=1", "-Cpanic=abort", "-Cdebuginfo=0"]);
         command.args(["-Crelocation-model=pic", "-Cforce-unwind-tables=no", "--cap-lints=allow"]);
-        if name != "teeperf_wire" {
-            let library = self.out.join("libteeperf_wire.rlib");
-            command.arg("--extern").arg(format!("teeperf_wire={}", library.display()));
+        command.arg("-L").arg(self.out);
+        for used in uses {
+            let library = self.out.join(format!("lib{used}.rlib"));
+            command.arg("--extern").arg(format!("{used}={}", library.display()));
         }
         if let Some(target) = self.target {
             command.args(["--target", target]);

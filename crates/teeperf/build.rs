@@ -34,16 +34,16 @@ fn build() -> Result<(), String> {
     };
     let out = variable("OUT_DIR")?;
     let own = variable("CARGO_MANIFEST_DIR")?;
-    let room = |name: &str| own.join("..").join(name);
-    let (wire, rt, stub) = (room("teeperf-wire"), room("teeperf-rt"), room("teeperf-stub"));
-    for folder in [&wire, &rt, &stub] {
-        println!("cargo::rerun-if-changed={}", folder.display());
+    let crates = own.join("..");
+    for name in ["wire", "tally", "rt", "stub"] {
+        println!("cargo::rerun-if-changed=../teeperf-{name}");
     }
+    let (rt, stub) = (crates.join("teeperf-rt"), crates.join("teeperf-stub"));
     println!("cargo::rerun-if-changed=calibration");
     println!("cargo::rerun-if-changed=src/bundle/fingerprint.rs");
     println!("cargo::rerun-if-changed=build.rs");
 
-    let built = runtime::build(&wire, &rt, &stub, &out, None)?;
+    let built = runtime::build(&crates, &out, None)?;
     copy(&rt.join("include/teeperf.h"), &out.join("teeperf.h"))?;
     copy(&stub.join("src/link_flags.txt"), &out.join("link_flags.txt"))?;
     calibration(&own.join("calibration/calibration.c"), &built, &out)?;

@@ -1,9 +1,10 @@
 //! The stub's side of a module: what the runtime writes there to switch its hooks on and off.
 
+use crate::arch;
 use crate::clock;
 use crate::platform;
 use crate::process;
-use crate::thread;
+use crate::thread::{self, Thread};
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use core::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 use teeperf_wire::hook;
@@ -48,6 +49,14 @@ impl Block {
     /// Address of the module's enter hook.
     pub(crate) fn hook(&self) -> usize {
         (&raw const *self as usize).wrapping_add_signed(self.hook.load(Relaxed) as isize)
+    }
+
+    /// The calling thread's block, while the module's hooks are on.
+    #[inline(always)]
+    pub(crate) fn thread(&self) -> &'static Thread {
+        let offset = self.tls.load(Relaxed) as isize;
+        // SAFETY: what the runtime has put there: where the block lies in every thread's storage.
+        unsafe { &*(arch::thread_pointer().wrapping_add_signed(offset) as *const Thread) }
     }
 
     /// Whether the module's hooks are on.

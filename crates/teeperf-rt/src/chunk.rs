@@ -7,6 +7,7 @@ use crate::module;
 use crate::platform;
 use crate::pool::{self, Taken};
 use crate::process;
+use crate::sums;
 use crate::thread::{Losses, State, Thread};
 use crate::writer::{self, Places};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -59,6 +60,9 @@ pub(crate) fn find(thread: &Thread, waited: Option<u64>, reason: u32) -> bool {
 
 /// A thread's first chunk is a small one.
 fn take(thread: &Thread) -> Option<Taken> {
+    if process::has_trees() && !sums::take(thread, &thread.serial) {
+        return None;
+    }
     // Threads begin their searches in different places, but each always in the same: the chunks in
     // use stay few, and warm in the cache.
     let start = (thread.serial.load(Relaxed) as usize).wrapping_mul(13);

@@ -41,6 +41,12 @@ pub(crate) fn watched() -> &'static AtomicU32 {
     })
 }
 
+/// Whether the clock ticks, and has not moved since it was at `time`, but for 2^32 units.
+#[inline(always)]
+pub(crate) fn stands_at(time: u64) -> bool {
+    kind() == ClockKind::Tick && word(clock::TICK).load(Relaxed) == time as u32
+}
+
 /// The present time in clock units.
 pub(crate) fn now() -> u64 {
     match kind() {

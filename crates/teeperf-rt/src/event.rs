@@ -8,18 +8,20 @@ use crate::module;
 use crate::platform::{self, Mask};
 use crate::pool;
 use crate::process::{self, Life};
+use crate::sums;
 use crate::thread::{self, State, Thread};
 use crate::writer::{self, Places};
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::compiler_fence;
+use teeperf_wire::compose;
 use teeperf_wire::shared::ClockKind;
 use teeperf_wire::word::{self, MAX_ARG, code, gap};
 
 /// What happened.
 #[derive(Clone, Copy)]
-struct Event {
-    address: u64,
-    is_return: bool,
+pub(crate) struct Event {
+    pub(crate) address: u64,
+    pub(crate) is_return: bool,
 }
 
 /// Called by a hook with nothing done yet. `kind` is 0 for a call, 1 for a return.
@@ -28,6 +30,13 @@ struct Event {
 /// `block` is the module block of the stub that calls.
 #[cfg_attr(feature = "object", unsafe(no_mangle))]
 pub unsafe extern "C" fn teeperf_rt_event(address: usize, kind: u32, block: &Block) {
+    if !sums::sum(address, kind, block) {
+        event_slowly(address, kind, block);
+    }
+}
+
+#[inline(never)]
+fn event_slowly(address: usize, kind: u32, block: &Block) {
     let event = Event { address: address as u64, is_return: kind & 1 != 0 };
     for _ in 0..2 {
         let epoch = process::epoch();
@@ -108,6 +117,9 @@ fn wake_or_end(block: Option<&Block>) -> bool {
 
 /// Writes an event, in the chunk there is or in the next; says whether it is written.
 fn record(thread: &Thread, event: Event) -> bool {
+    if process::has_trees() {
+        return sums::record(thread, event);
+    }
     write_in_turn(thread, 4, |thread| write(thread, event))
 }
 
@@ -148,7 +160,7 @@ fn change_chunk(thread: &Thread) -> bool {
 /// Does what must not be left in the midst of it, nor begun again. Signals wait meanwhile; of those that
 /// cannot, the handlers' events are counted, and written behind it, if that can be. Does nothing where a
 /// handler has forked just before and this is the child.
-fn claimed(thread: &Thread, what: impl FnOnce()) {
+pub(crate) fn claimed(thread: &Thread, what: impl FnOnce()) {
     let mask = Mask::new();
     thread.enter(&mask);
     if is_current(thread) {
@@ -168,7 +180,7 @@ fn is_current(thread: &Thread) -> bool {
 
 /// Whether the thread has a chunk to write into, in which all that came before is told; sees to it that
 /// it has, where that can be.
-fn is_running(thread: &Thread) -> bool {
+pub(crate) fn is_running(thread: &Thread) -> bool {
     let is_running = has_chunk(thread);
     if is_running {
         chunk::tell_jump(thread);
@@ -432,9 +444,7 @@ impl Words {
         match module::site_of(event.address) {
             Some(site) => self.push(word::call(site) | u32::from(event.is_return)),
             None => {
-                self.push(word::escape(code::FAR, u32::from(event.is_return)));
-                self.push(word::payload(3 + u32::from(time.is_some())));
-                self.push_all(&word::split64(event.address));
+                self.push_all(&compose::far(event.address, event.is_return.into(), time.is_some()));
             }
         }
         if let Some(time) = time {
@@ -443,9 +453,7 @@ impl Words {
     }
 
     fn push_stamp(&mut self, time: u64) {
-        self.push(word::escape(code::STAMP, 0));
-        self.push(word::payload(2));
-        self.push_all(&word::split62(time));
+        self.push_all(&compose::stamp(time));
     }
 
     fn push_all(&mut self, words: &[u32]) {

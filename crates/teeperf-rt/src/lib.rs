@@ -8,6 +8,7 @@
 //! * [`event`]: one event the long way round, and what a thread may be in the midst of;
 //! * [`chunk`]: a thread's chunk, begun, handed over, waited for;
 //! * [`writer`]: escapes; [`cursor`], [`thread`]: what they are written with;
+//! * [`sums`]: events summed by call path instead;
 //! * [`pool`]: the shared segments chunks come from; [`clock`]: the recorder's clock page;
 //! * [`process`]: attaching to the recorder, fork, pause, the end of recording;
 //! * [`module`]: windows of the modules, [`block`]: their switches, with [`elf`] and [`maps`] to
@@ -34,6 +35,7 @@ mod module;
 mod platform;
 mod pool;
 mod process;
+mod sums;
 mod thread;
 mod writer;
 

@@ -22,6 +22,7 @@ use crate::writer::{self, Places};
 use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+use teeperf_wire::compose;
 use teeperf_wire::word::{self, FIRST_SITE, MAX_SITE, code};
 
 /// Most different files in the life of one process; modules beyond them stay off.
@@ -321,16 +322,18 @@ fn write(thread: &Thread, module: &Module, opens: bool) -> bool {
     let name = unsafe { &*module.name.get() };
     let build_id = name.build_id.get(..name.build_id_length).unwrap_or_default();
     let path = name.path.get(..name.path_length).unwrap_or_default();
-    let count = word::module::FIXED + build_id.len().div_ceil(3) + path.len().div_ceil(3);
-    let Some(mut places) = Places::reserve(thread, 2 + count) else { return false };
-    places.put(word::escape(code::MODULE, 0));
-    places.put(word::payload(count as u32));
-    places.put(word::payload(u32::from(opens)));
-    places.put(word::payload(module.first_site.load(Relaxed)));
-    places.put(word::payload(module.size.load(Relaxed) as u32));
-    places.put_all(&word::split64(module.low.load(Relaxed)));
-    places.put_all(&word::split64(module.bias.load(Relaxed)));
-    places.put(word::payload(build_id.len() as u32));
+    let window = compose::Window {
+        opens,
+        is_anchored: false,
+        first_site: module.first_site.load(Relaxed),
+        sites: module.size.load(Relaxed) as u32,
+        address: module.low.load(Relaxed),
+        bias: module.bias.load(Relaxed),
+    };
+    let fixed = compose::module(&window, build_id.len(), path.len());
+    let count = fixed.len() + build_id.len().div_ceil(3) + path.len().div_ceil(3);
+    let Some(mut places) = Places::reserve(thread, count) else { return false };
+    places.put_all(&fixed);
     for bytes in build_id.chunks(3).chain(path.chunks(3)) {
         places.put(word::pack_bytes(bytes));
     }

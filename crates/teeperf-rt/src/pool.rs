@@ -25,6 +25,8 @@ struct Segment {
     address: AtomicUsize,
     chunk_size: AtomicUsize,
     chunks: AtomicUsize,
+    /// Its chunks are trees' memory.
+    of_trees: AtomicBool,
     /// One bit for each of the first chunks that has been used: its pages are there.
     used: AtomicU64,
 }
@@ -35,8 +37,17 @@ impl Segment {
             address: AtomicUsize::new(0),
             chunk_size: AtomicUsize::new(0),
             chunks: AtomicUsize::new(0),
+            of_trees: AtomicBool::new(false),
             used: AtomicU64::new(0),
         }
+    }
+}
+
+impl Segment {
+    /// Whether it has chunks of this size; nothing: trees.
+    fn holds(&self, chunk_size: Option<usize>) -> bool {
+        let of_trees = self.of_trees.load(Relaxed);
+        chunk_size.map_or(of_trees, |size| !of_trees && self.chunk_size.load(Relaxed) == size)
     }
 }
 
@@ -51,15 +62,25 @@ pub(crate) struct Taken {
     pub(crate) state: &'static AtomicU32,
 }
 
+/// Bytes of a segment of this shape, if there can be one.
+pub(crate) fn size_of(chunk_size: usize, chunks: usize, of_trees: bool) -> Option<usize> {
+    if of_trees {
+        segment::size_of_trees(chunk_size, chunks)
+    } else {
+        segment::size(chunk_size, chunks)
+    }
+}
+
 /// Takes a mapped segment, checked to be of this size, into use. Nothing when the table is full
 /// or the memory says that it is something else.
-pub(crate) fn add(address: usize, chunk_size: usize, chunks: usize) -> Option<()> {
+pub(crate) fn add(address: usize, chunk_size: usize, chunks: usize, of_trees: bool) -> Option<()> {
     // SAFETY: a segment's first page is mapped there.
     let magic = unsafe { (address as *const u64).read_volatile() };
     let index = MAPPED.load(Relaxed);
     let segment = SEGMENTS.get(index).filter(|_| magic == MAGIC)?;
     segment.chunk_size.store(chunk_size, Relaxed);
     segment.chunks.store(chunks, Relaxed);
+    segment.of_trees.store(of_trees, Relaxed);
     segment.used.store(0, Relaxed);
     segment.address.store(address, Release);
     MAPPED.store(index + 1, Release);
@@ -73,7 +94,11 @@ pub(crate) fn forget() {
     let seen = MAPPED.load(Relaxed) + 1;
     for segment in SEGMENTS.iter().take(seen) {
         let address = segment.address.swap(0, Relaxed);
-        let size = segment::size(segment.chunk_size.load(Relaxed), segment.chunks.load(Relaxed));
+        let size = size_of(
+            segment.chunk_size.load(Relaxed),
+            segment.chunks.load(Relaxed),
+            segment.of_trees.load(Relaxed),
+        );
         if let (1.., Some(size)) = (address, size) {
             platform::cut_off(address, size);
         }
@@ -90,14 +115,19 @@ pub(crate) fn forget() {
 /// same chunk.
 pub(crate) fn take(large: bool, start: usize) -> Option<Taken> {
     let size = if large { segment::LARGE_CHUNK } else { segment::SMALL_CHUNK };
-    if let Some(taken) = search(size, start) {
+    if let Some(taken) = search(Some(size), start) {
         return Some(taken);
     }
     let other = if large { segment::SMALL_CHUNK } else { segment::LARGE_CHUNK };
-    if large && segments().any(|(_, segment)| segment.chunk_size.load(Relaxed) == size) {
+    if large && segments().any(|(_, segment)| segment.holds(Some(size))) {
         return None;
     }
-    search(other, start)
+    search(Some(other), start)
+}
+
+/// Memory for a tree, if there is some.
+pub(crate) fn take_tree(start: usize) -> Option<Taken> {
+    search(None, start)
 }
 
 /// Address of each mapped segment, and the segment.
@@ -106,11 +136,13 @@ fn segments() -> impl Iterator<Item = (usize, &'static Segment)> {
     mapped.map(|segment| (segment.address.load(Acquire), segment)).filter(|found| found.0 != 0)
 }
 
-fn search(size: usize, start: usize) -> Option<Taken> {
+/// Among chunks of this size, or trees.
+fn search(chunk_size: Option<usize>, start: usize) -> Option<Taken> {
     for (address, segment) in segments() {
-        if segment.chunk_size.load(Relaxed) != size {
+        if !segment.holds(chunk_size) {
             continue;
         }
+        let size = segment.chunk_size.load(Relaxed);
         let chunks = segment.chunks.load(Relaxed);
         for at in 0..chunks {
             let index = (start + at) % chunks;
@@ -133,7 +165,7 @@ pub(crate) fn prepare(start: usize) {
     for (address, segment) in segments() {
         let index = start.wrapping_sub(address + segment::DATA) / size;
         let is_here = index < segment.chunks.load(Relaxed);
-        if !is_here || segment.chunk_size.load(Relaxed) != size {
+        if !is_here || !segment.holds(Some(size)) {
             continue;
         }
         let bit = 1u64.checked_shl(index as u32).unwrap_or(0);
@@ -240,7 +272,7 @@ mod tests {
         let start = (memory.as_mut_ptr() as usize).next_multiple_of(segment::DATA);
         // SAFETY: the first word of the memory above.
         unsafe { (start as *mut u64).write(MAGIC) };
-        add(start, segment::SMALL_CHUNK, CHUNKS).unwrap();
+        add(start, segment::SMALL_CHUNK, CHUNKS, false).unwrap();
         let ended = AtomicBool::new(false);
         let exchange = |chunk: *mut u8, at: usize, word: u32| {
             // SAFETY: within the memory above, which is never freed, in a chunk that nobody else has.
@@ -290,7 +322,7 @@ mod tests {
             for writer in writers {
                 writer.join().unwrap();
             }
-            while search(segment::SMALL_CHUNK, 0).is_some() {}
+            while search(Some(segment::SMALL_CHUNK), 0).is_some() {}
             ended.store(true, Release);
         });
         assert!(drained >= 4 * ROUNDS - CHUNKS, "{drained} chunks came through");

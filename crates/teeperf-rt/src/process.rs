@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 use teeperf_wire::hello::{
     self, Hello, MAX_SOCKET_NAME, SOCKET_VARIABLE, Welcome, flag, refusal, want,
 };
-use teeperf_wire::shared::{ClockKind, OnFull, clock as clock_page, segment};
+use teeperf_wire::shared::{ClockKind, OnFull, clock as clock_page};
 
 /// How far a process has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,20 +36,24 @@ struct WipedPage {
     life: AtomicU32,
     modules_locked: AtomicU32,
     lost: AtomicU32,
-    rest: [AtomicU32; 1021],
+    sums: AtomicU32,
+    rest: [AtomicU32; 1020],
 }
 
 static WIPED: WipedPage = WipedPage {
     life: AtomicU32::new(0),
     modules_locked: AtomicU32::new(0),
     lost: AtomicU32::new(0),
-    rest: [const { AtomicU32::new(0) }; 1021],
+    sums: AtomicU32::new(0),
+    rest: [const { AtomicU32::new(0) }; 1020],
 };
 /// How often this memory image was attached: a thread whose block has another number begins
 /// anew. Survives a fork.
 static EPOCH: AtomicU32 = AtomicU32::new(0);
 static PAUSED_INSIDE: AtomicBool = AtomicBool::new(false);
 static IS_RESTARTABLE: AtomicBool = AtomicBool::new(false);
+/// Flags of the welcome that say what trees are like; 0: there are none.
+static TREES: AtomicU32 = AtomicU32::new(0);
 static ON_FULL: AtomicU32 = AtomicU32::new(OnFull::Wait as u32);
 static TOKEN: AtomicU64 = AtomicU64::new(0);
 static PROCESS_ID: AtomicU32 = AtomicU32::new(0);
@@ -102,6 +106,28 @@ pub(crate) fn is_restartable() -> bool {
     IS_RESTARTABLE.load(Relaxed)
 }
 
+/// Whether calls are summed in trees.
+pub(crate) fn has_trees() -> bool {
+    TREES.load(Relaxed) != 0
+}
+
+/// Whether trees fold calls.
+pub(crate) fn folds() -> bool {
+    TREES.load(Relaxed) & flag::FOLDS != 0
+}
+
+/// Whether hooks may sum in their thread's tree: this process is attached, and has not paused recording
+/// itself. One look at a page that the kernel wipes on fork.
+#[inline(always)]
+pub(crate) fn sums() -> bool {
+    WIPED.sums.load(Relaxed) != 0
+}
+
+fn let_sum() {
+    let sums = has_trees() && life() == Life::On && !is_paused_inside();
+    WIPED.sums.store(u32::from(sums), Relaxed);
+}
+
 /// Whether nothing is to be recorded now.
 pub(crate) fn is_paused() -> bool {
     is_paused_inside() || clock::is_paused()
@@ -120,6 +146,7 @@ pub(crate) fn is_paused_inside() -> bool {
 /// Pauses or resumes from inside the program.
 pub(crate) fn set_paused(paused: bool) {
     PAUSED_INSIDE.store(paused, Relaxed);
+    let_sum();
 }
 
 /// Whether this process is recorded; attaches it when it is new.
@@ -134,6 +161,7 @@ pub(crate) fn is_on() -> bool {
             module::after_attach(is_on);
             let life = if is_on { Life::On } else { Life::Off };
             WIPED.life.swap(life as u32, SeqCst);
+            let_sum();
             count_early();
         }
     }
@@ -160,6 +188,7 @@ fn count_early() {
 /// Ends recording in this process. Memory stays mapped: hooks of other threads may be about
 /// to write to it. Each module is switched off by the next of its hooks that comes by.
 pub(crate) fn stop() {
+    WIPED.sums.store(0, Relaxed);
     WIPED.life.store(Life::Off as u32, Release);
 }
 
@@ -193,6 +222,8 @@ fn attach() -> Option<()> {
     let kind = ClockKind::from_u32(welcome.clock)?;
     ON_FULL.store(OnFull::from_u32(welcome.on_full)? as u32, Relaxed);
     IS_RESTARTABLE.store(welcome.flags & flag::RESTARTABLE != 0, Relaxed);
+    let of_trees = if welcome.flags & flag::TREE != 0 { flag::TREE | flag::FOLDS } else { 0 };
+    TREES.store(welcome.flags & of_trees, Relaxed);
     TOKEN.store(welcome.token, Relaxed);
     let clock = platform::map_shared(&clock_file?, clock_page::SIZE, false)?;
     clock::set(clock, kind, welcome.flags & flag::ORDERED != 0);
@@ -223,9 +254,10 @@ fn answer(ask: &Hello) -> Option<(Welcome, [Option<File>; 2])> {
 fn map_segment(welcome: &Welcome, file: &File) -> Option<()> {
     let chunk_size = welcome.chunk_size as usize;
     let chunks = welcome.chunks as usize;
-    let size = segment::size(chunk_size, chunks)?;
+    let of_trees = welcome.flags & flag::OF_TREES != 0;
+    let size = pool::size_of(chunk_size, chunks, of_trees)?;
     let address = platform::map_shared(file, size, true)?;
-    let added = pool::add(address, chunk_size, chunks);
+    let added = pool::add(address, chunk_size, chunks, of_trees);
     if added.is_none() {
         platform::unmap(address, size);
     }

@@ -10,6 +10,7 @@ use crate::cursor::{Cursor, PARKED};
 use crate::platform::{self, Mask};
 use crate::pool;
 use crate::process;
+use crate::sums;
 use core::sync::atomic::Ordering::SeqCst;
 use core::sync::atomic::{
     AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
@@ -86,7 +87,12 @@ pub(crate) struct Thread {
     marked_pushed: AtomicU32,
     /// One more than the name of the mark that the last jump went to that is still to be written; 0: none.
     jumped: AtomicU32,
+    /// Where calls are summed.
+    pub(crate) own: sums::Own,
 }
+
+// SAFETY: all fields but the tree are atomic, and that is used by its thread alone.
+unsafe impl Sync for Thread {}
 
 const _: () = assert!(core::mem::offset_of!(Thread, last) == hook::thread::LAST);
 const _: () = assert!(core::mem::offset_of!(Thread, last_high) == hook::thread::LAST_HIGH);
@@ -205,7 +211,18 @@ impl Thread {
         self.take_losses();
         self.marked.store(0, Relaxed);
         self.forget_jump();
+        self.own.forget();
         self.epoch.store(epoch, Relaxed);
+    }
+
+    /// Has hooks that look at the clock first come to the runtime, until the time is `now`, which it never is again.
+    pub(crate) fn keep_apart(&self, now: u64) {
+        self.last.store((now as u32).wrapping_sub(1), Relaxed);
+    }
+
+    /// Frames of the time before a gap that were left in it.
+    pub(crate) fn popped(&self) -> u32 {
+        self.popped.load(Relaxed)
     }
 
     /// CPU time as of now, where it is worth a system call, which takes as long as some hundred events: at

@@ -5,6 +5,7 @@
 use crate::clock;
 use crate::thread::{Losses, Thread};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use teeperf_wire::compose;
 use teeperf_wire::shared::ClockKind;
 use teeperf_wire::word::{self, code};
 
@@ -89,18 +90,7 @@ pub(crate) fn gap(thread: &Thread, reason: u32, losses: Losses, units: u64) -> b
 
 /// The words of a gap.
 pub(crate) fn gap_words(reason: u32, losses: Losses, units: u64) -> [u32; 8] {
-    let [lost_low, lost_high] = word::split62(losses.events);
-    let [units_low, units_high] = word::split62(units);
-    [
-        word::escape(code::GAP, reason),
-        word::payload(6),
-        lost_low,
-        lost_high,
-        word::payload(losses.popped),
-        word::payload(losses.pushed),
-        units_low,
-        units_high,
-    ]
+    compose::gap(reason, losses.events, losses.popped, losses.pushed, units)
 }
 
 /// Text, at most [`MAX_TEXT`] bytes of it.

@@ -1,46 +1,55 @@
 //! Where to go back to from calls of functions that were open already, when those are folded: a stack of nodes,
 //! in which one after the other that is the same is counted.
 
-/// Different nodes on the stack at most.
-const MOST: usize = 256;
+use crate::memory::Memory;
+use core::cell::Cell;
+use core::sync::atomic::Ordering::Relaxed;
+use teeperf_wire::tree::WAYS;
 
 /// See the module.
 pub(crate) struct Ways {
-    ways: [(u32, u32); MOST],
-    used: usize,
+    used: Cell<u32>,
 }
 
 impl Ways {
     pub(crate) const fn new() -> Self {
-        Self { ways: [(0, 0); MOST], used: 0 }
+        Self { used: Cell::new(0) }
     }
 
     /// Says whether there was room.
-    pub(crate) fn push(&mut self, node: u32) -> bool {
-        if let Some((last, times)) = self.used.checked_sub(1).and_then(|at| self.ways.get_mut(at))
-            && *last == node
-            && *times < u32::MAX
-        {
-            *times += 1;
-            return true;
+    pub(crate) fn push(&self, memory: Memory, node: u32) -> bool {
+        let used = self.used.get();
+        if used > 0 {
+            let [last, times] = memory.way(used - 1);
+            let so_often = times.load(Relaxed);
+            if last.load(Relaxed) == node && so_often < u32::MAX {
+                times.store(so_often + 1, Relaxed);
+                return true;
+            }
         }
-        let Some(way) = self.ways.get_mut(self.used) else { return false };
-        *way = (node, 1);
-        self.used += 1;
+        if used as usize >= WAYS {
+            return false;
+        }
+        let [last, times] = memory.way(used);
+        last.store(node, Relaxed);
+        times.store(1, Relaxed);
+        self.used.set(used + 1);
         true
     }
 
-    pub(crate) fn pop(&mut self) -> Option<u32> {
-        let (node, times) = self.ways.get_mut(self.used.checked_sub(1)?)?;
-        *times -= 1;
-        if *times == 0 {
-            self.used -= 1;
+    pub(crate) fn pop(&self, memory: Memory) -> Option<u32> {
+        let used = self.used.get().checked_sub(1)?;
+        let [last, times] = memory.way(used);
+        let so_often = times.load(Relaxed);
+        times.store(so_often.wrapping_sub(1), Relaxed);
+        if so_often <= 1 {
+            self.used.set(used);
         }
-        Some(*node)
+        Some(last.load(Relaxed))
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.used = 0;
+    pub(crate) fn clear(&self) {
+        self.used.set(0);
     }
 }
 
@@ -48,22 +57,29 @@ impl Ways {
 mod tests {
     use super::*;
 
+    fn memory() -> Memory {
+        let bytes = teeperf_wire::tree::bytes_for(16);
+        let memory = vec![0u64; bytes / 8].leak();
+        // SAFETY: memory that nobody else has.
+        unsafe { Memory::new(memory.as_mut_ptr().cast(), bytes) }.unwrap()
+    }
+
     #[test]
     fn ways_come_back_in_turn() {
-        let mut ways = Ways::new();
+        let (memory, ways) = (memory(), Ways::new());
         for node in [3, 3, 3, 5, 3] {
-            assert!(ways.push(node));
+            assert!(ways.push(memory, node));
         }
-        let back: Vec<_> = std::iter::from_fn(|| ways.pop()).collect();
+        let back: Vec<_> = std::iter::from_fn(|| ways.pop(memory)).collect();
         assert_eq!(back, [3, 5, 3, 3, 3]);
     }
 
     #[test]
     fn there_is_an_end_to_them() {
-        let mut ways = Ways::new();
-        assert!((0..MOST as u32).all(|node| ways.push(node)));
-        assert!(!ways.push(7));
-        assert!(ways.push(MOST as u32 - 1), "the same once more");
-        assert_eq!(ways.pop(), Some(MOST as u32 - 1));
+        let (memory, ways) = (memory(), Ways::new());
+        assert!((0..WAYS as u32).all(|node| ways.push(memory, node)));
+        assert!(!ways.push(memory, 7));
+        assert!(ways.push(memory, WAYS as u32 - 1), "the same once more");
+        assert_eq!(ways.pop(memory), Some(WAYS as u32 - 1));
     }
 }

@@ -5,7 +5,7 @@ use core::sync::atomic::{
 };
 #[cfg(not(target_pointer_width = "64"))]
 use teeperf_wire::tree::header;
-use teeperf_wire::tree::{self, NODE, PLACE};
+use teeperf_wire::tree::{self, NODE, PLACE, WAYS};
 
 /// Memory that one thread writes. Indices given to it are checked here.
 #[derive(Clone, Copy)]
@@ -72,6 +72,15 @@ impl Memory {
         let at = if at < self.places() { at as usize } else { 0 };
         let offset = NODE + self.nodes as usize * NODE + at * PLACE;
         // SAFETY: within the memory, which stays: the table lies behind the nodes.
+        unsafe { &*self.base.add(offset).cast() }
+    }
+
+    /// A way back from a folded call: the node, and how often in turn.
+    pub(crate) fn way(self, at: u32) -> &'static [AtomicU32; 2] {
+        let at = if (at as usize) < WAYS { at as usize } else { 0 };
+        let places = self.places() as usize;
+        let offset = NODE + self.nodes as usize * NODE + (places + at) * PLACE;
+        // SAFETY: within the memory, which stays: the ways lie behind the table.
         unsafe { &*self.base.add(offset).cast() }
     }
 

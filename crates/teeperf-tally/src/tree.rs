@@ -11,7 +11,7 @@
 
 use crate::folding::Ways;
 use crate::memory::{Memory, Node};
-use core::cell::{Cell, RefCell};
+use core::cell::Cell;
 use teeperf_wire::tree::{MAGIC, OVERFLOW, ROOT, header, node};
 
 /// See the module. Used by one caller at a time.
@@ -26,7 +26,7 @@ pub struct Tree {
     used: Cell<u32>,
     /// Indices from here on are kept for functions below [`OVERFLOW`].
     paths: u32,
-    folding: Option<RefCell<Ways>>,
+    folding: Option<Ways>,
 }
 
 /// Whose tree it is, and what it is to be.
@@ -78,7 +78,7 @@ impl Tree {
             above: Cell::new(root),
             used: Cell::new(OVERFLOW + 1),
             paths: memory.nodes() - memory.nodes() / SPARE,
-            folding: beginning.folds.then(|| RefCell::new(Ways::new())),
+            folding: beginning.folds.then(Ways::new),
         })
     }
 
@@ -101,16 +101,35 @@ impl Tree {
         self.memory.header(header::TIME).set(0, now);
     }
 
-    /// A call of the function at `address`; `word` gives its word, asked once for each path.
+    /// A call of the function at `address`, if it was called on this path before; says whether it was.
     #[inline(always)]
-    pub fn call(&self, address: u64, word: impl FnOnce() -> u32) {
+    pub fn call(&self, address: u64) -> bool {
         let current = self.current.get();
         let latest = self.memory.node(current.get(node::LATEST));
         if latest.wide(node::ADDRESS) == address && self.is_plain() {
             self.enter(latest);
-        } else {
-            self.call_another(address, word);
+            return true;
         }
+        self.call_another(address)
+    }
+
+    /// The same on a path that may be new: `word` is that of the function, 0 where it has no site. Nothing may come
+    /// in between that uses the tree.
+    pub fn call_anew(&self, address: u64, word: u32) {
+        if self.call(address) {
+            return;
+        }
+        let current = self.current.get();
+        if self.swallowed.get() == 0 {
+            let parent = self.memory.index(current);
+            if let Some(there) = self.make(parent, address, word, self.paths) {
+                current.put(node::LATEST, self.memory.index(there));
+                self.enter_known(current, there);
+                return;
+            }
+            self.above.set(current);
+        }
+        self.swallow(address, word);
     }
 
     /// A return from it.
@@ -151,42 +170,49 @@ impl Tree {
         self.memory.raise(there, node::LEAST, !took);
     }
 
-    #[cold]
     #[inline(never)]
-    fn call_another(&self, address: u64, word: impl FnOnce() -> u32) {
-        let current = self.current.get();
+    fn call_another(&self, address: u64) -> bool {
         if self.swallowed.get() > 0 {
-            return self.swallow(address, word);
+            return false;
         }
-        let Some(there) = self.child(current, address, word, self.paths) else {
-            // Nothing was asked for the word: there was no room.
-            self.above.set(current);
-            return self.swallow(address, || 0);
-        };
+        let current = self.current.get();
+        let index = self.memory.index(current);
+        let found = self.find(index, address).or_else(|| {
+            let open = self.ancestor(current, address)?;
+            self.lead(index, address, open);
+            Some(open)
+        });
+        let Some(there) = found else { return false };
         current.put(node::LATEST, self.memory.index(there));
+        self.enter_known(current, there);
+        true
+    }
+
+    /// A call from one node to another, which may be open already where calls are folded.
+    fn enter_known(&self, from: Node, there: Node) {
         let Some(ways) = &self.folding else { return self.enter(there) };
         let open = there.get(node::OPEN);
         if open == 0 {
             there.put(node::OPEN, 1);
             return self.enter(there);
         }
-        let is_kept =
-            ways.try_borrow_mut().is_ok_and(|mut ways| ways.push(self.memory.index(current)));
-        if is_kept {
+        if ways.push(self.memory, self.memory.index(from)) {
             there.put(node::OPEN, open.wrapping_add(1));
             self.memory.add(there, node::CALLS, 1);
             self.current.set(there);
         } else {
-            self.above.set(current);
-            self.swallow(address, || 0);
+            self.above.set(from);
+            self.swallow(there.wide(node::ADDRESS), there.get(node::WORD));
         }
     }
 
     /// A call for which there is no room: its function is counted below [`OVERFLOW`], if there is room for that.
-    fn swallow(&self, address: u64, word: impl FnOnce() -> u32) {
+    fn swallow(&self, address: u64, word: u32) {
         self.swallowed.set(self.swallowed.get() + 1);
-        let overflow = self.memory.node(OVERFLOW);
-        let there = self.child(overflow, address, word, self.memory.nodes()).unwrap_or(overflow);
+        let there = self
+            .find(OVERFLOW, address)
+            .or_else(|| self.make(OVERFLOW, address, word, self.memory.nodes()))
+            .unwrap_or_else(|| self.memory.node(OVERFLOW));
         self.memory.add(there, node::CALLS, 1);
         self.current.set(there);
     }
@@ -230,39 +256,42 @@ impl Tree {
         let open = current.get(node::OPEN);
         current.put(node::OPEN, open.saturating_sub(1));
         if open > 1 {
-            let back = ways.try_borrow_mut().ok().and_then(|mut ways| ways.pop());
+            let back = ways.pop(self.memory);
             return self.current.set(self.memory.node(back.unwrap_or(ROOT)));
         }
         self.leave(current);
     }
 
-    /// The child of a node, made where there is none, as long as indices are below `end`.
-    fn child(
-        &self,
-        parent: Node,
-        address: u64,
-        word: impl FnOnce() -> u32,
-        end: u32,
-    ) -> Option<Node> {
-        let index = self.memory.index(parent);
-        let mut at = self.first_place(index, address);
+    /// The child of a node, as the table has it.
+    fn find(&self, parent: u32, address: u64) -> Option<Node> {
+        let mut at = self.first_place(parent, address);
         for _ in 0..self.memory.places() {
             let (found, of) = self.memory.place(at);
             if found == 0 {
-                let made = self.ancestor(parent, address).or_else(|| {
-                    let is_room = self.used.get() < end.min(self.memory.nodes());
-                    is_room.then(|| self.make(index, address, word))
-                })?;
-                self.memory.fill(at, self.memory.index(made), index);
-                return Some(made);
+                return None;
             }
             let there = self.memory.node(found);
-            if of == index && there.wide(node::ADDRESS) == address {
+            if of == parent && there.wide(node::ADDRESS) == address {
                 return Some(there);
             }
-            at = if at + 1 < self.memory.places() { at + 1 } else { 0 };
+            at = self.next_place(at);
         }
         None
+    }
+
+    /// Has the table lead from a node to a child.
+    fn lead(&self, parent: u32, address: u64, child: Node) {
+        let mut at = self.first_place(parent, address);
+        for _ in 0..self.memory.places() {
+            if self.memory.place(at).0 == 0 {
+                return self.memory.fill(at, self.memory.index(child), parent);
+            }
+            at = self.next_place(at);
+        }
+    }
+
+    fn next_place(&self, at: u32) -> u32 {
+        if at + 1 < self.memory.places() { at + 1 } else { 0 }
     }
 
     /// Where calls are folded: the node of this function that is open on the path.
@@ -282,15 +311,20 @@ impl Tree {
         None
     }
 
-    fn make(&self, parent: u32, address: u64, word: impl FnOnce() -> u32) -> Node {
+    /// A new child of a node, as long as indices are below `end`.
+    fn make(&self, parent: u32, address: u64, word: u32, end: u32) -> Option<Node> {
         let index = self.used.get();
+        if index >= end.min(self.memory.nodes()) {
+            return None;
+        }
         let made = self.memory.node(index);
-        made.put(node::WORD, word());
+        made.put(node::WORD, word);
         made.put(node::PARENT, parent);
         made.set(node::ADDRESS, address);
         self.used.set(index + 1);
         self.memory.publish(header::USED, index + 1);
-        made
+        self.lead(parent, address, made);
+        Some(made)
     }
 
     fn first_place(&self, parent: u32, address: u64) -> u32 {
@@ -298,6 +332,17 @@ impl Tree {
         let key = address ^ u64::from(parent) << 40 ^ u64::from(parent) >> 8;
         let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         (hash * u64::from(self.memory.places()) >> 32) as u32
+    }
+
+    /// The frame on top was left without a word.
+    pub fn leave_unseen(&self) {
+        match self.swallowed.get() {
+            0 if self.memory.index(self.current.get()) > OVERFLOW => {
+                self.leave_one(self.current.get())
+            }
+            0 => {}
+            _ => self.return_otherwise(0),
+        }
     }
 
     /// Forgets the frames that are open: the thread goes on from nowhere.
@@ -309,9 +354,7 @@ impl Tree {
                 there.put(node::OPEN, 0);
                 there = self.memory.node(there.get(node::PARENT));
             }
-            if let Ok(mut ways) = ways.try_borrow_mut() {
-                ways.clear();
-            }
+            ways.clear();
         }
         self.current.set(self.memory.node(ROOT));
     }
@@ -416,7 +459,7 @@ mod tests {
                     slow.moved(later);
                 }
                 if what < 2 {
-                    tree.call(address, || 1);
+                    tree.call_anew(address, 1);
                     slow.call(address, now);
                 } else if what < 4 {
                     let top = slow.open.last().map_or(address, |frame| frame.0);
@@ -433,13 +476,13 @@ mod tests {
         /// Whatever is called in whatever order, no call is missing, and all are below where they belong.
         #[test]
         fn a_full_tree_counts_every_call(calls in proptest::collection::vec((0u64..60, 0u8..3), 0..600), folds: bool) {
-            let tree = tree(64 + 80 * 24, folds);
+            let tree = tree(teeperf_wire::tree::bytes_for(24), folds);
             let (mut open, mut now) = (Vec::new(), 0);
             let mut made: HashMap<u64, u64> = HashMap::new();
             for &(address, returns) in &calls {
                 now += 1;
                 tree.moved(now);
-                tree.call(address + 1, || 1);
+                tree.call_anew(address + 1, 1);
                 open.push(address + 1);
                 *made.entry(address + 1).or_default() += 1;
                 for _ in 0..returns {
@@ -469,7 +512,7 @@ mod tests {
             let mut open: Vec<u64> = Vec::new();
             for (calls, address) in steps {
                 if calls {
-                    tree.call(address, || 1);
+                    tree.call_anew(address, 1);
                     open.push(address);
                 } else if let Some(address) = open.pop() {
                     tree.ret(address);
@@ -488,13 +531,14 @@ mod tests {
 
     #[test]
     fn memory_that_is_too_small_is_no_tree() {
-        let mut memory = [0u64; 200];
+        use teeperf_wire::tree::bytes_for;
+        let mut memory = [0u64; 600];
         let base = memory.as_mut_ptr().cast::<u8>();
         let beginning = Beginning::default();
         // SAFETY: memory that nobody else has.
         let begin = |at: usize, bytes| unsafe { Tree::begin(base.add(at), bytes, &beginning) };
-        assert!(begin(0, 64 + 80 * 15).is_none());
-        assert!(begin(4, 64 + 80 * 16).is_none());
-        assert!(begin(0, 64 + 80 * 16).is_some());
+        assert!(begin(0, bytes_for(15)).is_none());
+        assert!(begin(4, bytes_for(16)).is_none());
+        assert!(begin(0, bytes_for(16)).is_some());
     }
 }

@@ -252,6 +252,116 @@ pub mod chunk {
     }
 }
 
+/// [`crate::packet::kind::TREE`]: a header of [`HEADER`](tree::HEADER) bytes, then nodes.
+///
+/// ```text
+/// 0   4  process         number of the process in this recording
+/// 4   4  thread          serial of the thread in its process
+/// 8   4  tid             thread id
+/// 12  4  nodes           at most MAX_NODES
+/// 16  8  begin           clock value from which on the sums are
+/// 24  8  end             clock value up to which they are
+/// 32  8  mended          frames closed, or returns left out, because a call or return was not seen
+/// 40  1  encoding        0 plain; 1 zstd
+/// 41  1  flags           bit 0: calls of functions that were open on the path stand in those
+/// 42  6  0
+/// 48  …  data
+/// ```
+///
+/// Calls and times are those between `begin` and `end` alone: packets of a thread are added up. Those of one
+/// moment may come in several packets. Each packet stands alone: it has all ancestors of its nodes.
+///
+/// The data are unsigned LEB128 numbers. For each node, callers before callees: how many nodes before it its
+/// caller's is (of the first, which is the thread itself, 0); the word of a call of the function, or one of
+/// [`tree::word`]; with [`tree::word::FAR`] the function's address; calls; clock units in the function
+/// itself; clock units of its shortest call that has ended so far, and one more (0: none has); of its longest.
+pub mod tree {
+    /// Bytes before the data.
+    pub const HEADER: usize = 48;
+    /// Most nodes in one packet.
+    pub const MAX_NODES: usize = 16384;
+    /// Most bytes that the data may decompress to.
+    pub const MAX_BYTES: usize = MAX_NODES * 64;
+    /// Flag: calls are folded.
+    pub const FOLDS: u8 = 1;
+
+    /// Words of nodes that are no function of a window.
+    pub mod word {
+        /// The thread itself; a function that has no site: its address comes next.
+        pub const FAR: u32 = 0;
+        /// Functions that found no room on their own paths stand below this.
+        pub const OVERFLOW: u32 = 1;
+    }
+
+    /// Encoding of the data.
+    pub mod encoding {
+        /// As it is.
+        pub const PLAIN: u8 = 0;
+        /// One zstd frame.
+        pub const ZSTD: u8 = 1;
+    }
+
+    /// The header.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Header {
+        /// See the table.
+        pub process: u32,
+        /// See the table.
+        pub thread: u32,
+        /// See the table.
+        pub tid: u32,
+        /// See the table.
+        pub nodes: u32,
+        /// See the table.
+        pub begin: u64,
+        /// See the table.
+        pub end: u64,
+        /// See the table.
+        pub mended: u64,
+        /// See the table.
+        pub encoding: u8,
+        /// See the table.
+        pub flags: u8,
+    }
+
+    impl Header {
+        /// As bytes.
+        pub fn encode(&self) -> [u8; HEADER] {
+            let mut out = [0; HEADER];
+            for (at, word) in [self.process, self.thread, self.tid, self.nodes].iter().enumerate() {
+                out[at * 4..at * 4 + 4].copy_from_slice(&word.to_le_bytes());
+            }
+            for (at, wide) in [self.begin, self.end, self.mended].iter().enumerate() {
+                out[16 + at * 8..24 + at * 8].copy_from_slice(&wide.to_le_bytes());
+            }
+            out[40] = self.encoding;
+            out[41] = self.flags;
+            out
+        }
+
+        /// Header and data of a payload; nothing when it is too short or claims more nodes than a packet has.
+        pub fn decode(payload: &[u8]) -> Option<(Self, &[u8])> {
+            let (head, data) = payload.split_at_checked(HEADER)?;
+            let u32_at = |at: usize| {
+                u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]])
+            };
+            let u64_at = |at: usize| u32_at(at) as u64 | (u32_at(at + 4) as u64) << 32;
+            let header = Self {
+                process: u32_at(0),
+                thread: u32_at(4),
+                tid: u32_at(8),
+                nodes: u32_at(12),
+                begin: u64_at(16),
+                end: u64_at(24),
+                mended: u64_at(32),
+                encoding: head[40],
+                flags: head[41],
+            };
+            (header.nodes as usize <= MAX_NODES).then_some((header, data))
+        }
+    }
+}
+
 /// [`crate::packet::kind::SYMBOLS`]: fields. A module with many symbols has many packets.
 pub mod symbols {
     /// [`super::process::ID`] of the process whose window this is.
@@ -280,6 +390,16 @@ mod tests {
             let mut bytes = header.encode().to_vec();
             bytes.push(9);
             prop_assert_eq!(Header::decode(&bytes), Some((header, &[9u8][..])));
+        }
+
+        #[test]
+        fn tree_header_comes_back(n: [u32; 3], nodes in 0u32..=16384, wide: [u64; 3], encoding: u8, flags: u8) {
+            let [process, thread, tid] = n;
+            let [begin, end, mended] = wide;
+            let header =
+                super::tree::Header { process, thread, tid, nodes, begin, end, mended, encoding, flags };
+            let bytes = [&header.encode()[..], &[9]].concat();
+            prop_assert_eq!(super::tree::Header::decode(&bytes), Some((header, &[9u8][..])));
         }
 
         #[test]

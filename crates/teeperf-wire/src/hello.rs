@@ -66,6 +66,13 @@ pub mod flag {
     pub const ORDERED: u32 = 1;
     /// With the tick, words are to be reserved by restartable sequences, where a thread can.
     pub const RESTARTABLE: u32 = 2;
+    /// Calls and times are summed in trees ([`crate::tree`]); no events are written.
+    pub const TREE: u32 = 4;
+    /// In trees, calls of functions that are open on the path stand in those.
+    pub const FOLDS: u32 = 8;
+    /// The segment that comes with this welcome has trees in place of chunks: a chunk's size is that of a
+    /// tree's memory.
+    pub const OF_TREES: u32 = 16;
 }
 
 /// What the recorder answers.

@@ -26,7 +26,7 @@ pub const MAX_PAYLOAD: usize = 1 << 20;
 /// a higher minor version and skips what it does not know; a higher major version it refuses.
 pub const MAJOR: u16 = 1;
 /// See [`MAJOR`].
-pub const MINOR: u16 = 0;
+pub const MINOR: u16 = 1;
 
 /// Packet types. 0 is never used.
 pub mod kind {
@@ -48,6 +48,8 @@ pub mod kind {
     pub const END: u16 = 8;
     /// Fields ([`crate::body::loss`]): events that are missing, and no chunk says so.
     pub const LOSS: u16 = 9;
+    /// Fixed header and nodes ([`crate::body::tree`]): what a thread did, summed by call path.
+    pub const TREE: u16 = 10;
 }
 
 /// A packet's header.

@@ -147,6 +147,21 @@ pub mod segment {
     /// Most chunks a segment may have: so many states have room.
     pub const MAX_CHUNKS: usize = (LOSSES - STATES) / 4;
 
+    /// Bytes of a segment of `trees` trees' memories of `tree_size` bytes, or nothing when there is no such
+    /// segment: memory that is no tree's or not whole pages, none of it, or too much.
+    pub const fn size_of_trees(tree_size: usize, trees: usize) -> Option<usize> {
+        let is_size = tree_size.is_multiple_of(super::PAGE) && tree_size <= MAX_TREE;
+        if is_size && crate::tree::nodes_in(tree_size).is_some() && trees > 0 && trees <= MAX_CHUNKS
+        {
+            Some(DATA + tree_size * trees)
+        } else {
+            None
+        }
+    }
+
+    /// Most bytes of a tree's memory.
+    pub const MAX_TREE: usize = 1 << 30;
+
     /// Bytes of a segment of `chunks` chunks of `chunk_size` bytes, or nothing when that is
     /// no segment: a size other than the two, no chunk, or too many.
     pub const fn size(chunk_size: usize, chunks: usize) -> Option<usize> {

@@ -1,0 +1,183 @@
+//! Events summed in the thread's tree, where the recorder wants no more than that: calls and times for
+//! each call path, in memory that it lends.
+//!
+//! The short way is taken by every event of a path that is known, while the thread has its tree and the
+//! clock stands. All else goes the long way ([`crate::event`]), which comes back here when the thread is
+//! recorded and not paused.
+//!
+//! A signal handler may come in between any two instructions. What it calls returns before the hook goes on, so
+//! that the tree is where it was; a handler that jumps out leaves frames behind, which a return
+//! closes. A path is made with signals kept back.
+
+use crate::block::Block;
+use crate::clock;
+use crate::event::{self, Event};
+use crate::module;
+use crate::pool;
+use crate::process;
+use crate::thread::Thread;
+use core::cell::UnsafeCell;
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
+use teeperf_tally::tree::{Beginning, Tree};
+use teeperf_wire::word;
+
+/// A thread's tree, if it has one.
+pub(crate) struct Own {
+    /// [`Being`] as a number.
+    being: AtomicU8,
+    tree: UnsafeCell<MaybeUninit<Tree>>,
+}
+
+#[cfg(test)]
+impl Default for Own {
+    fn default() -> Self {
+        Self { being: AtomicU8::new(0), tree: UnsafeCell::new(MaybeUninit::uninit()) }
+    }
+}
+
+/// What becomes of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Being {
+    /// There is no tree.
+    None = 0,
+    /// There is one, but events do not go into it: recording is paused, or they are lost.
+    Apart = 1,
+    /// They go into the tree.
+    Summing = 2,
+}
+
+impl Own {
+    fn being(&self) -> Being {
+        match self.being.load(Relaxed) {
+            1 => Being::Apart,
+            2 => Being::Summing,
+            _ => Being::None,
+        }
+    }
+
+    fn set(&self, being: Being) {
+        self.being.store(being as u8, Relaxed);
+    }
+
+    /// Whether there is one.
+    pub(crate) fn is_there(&self) -> bool {
+        self.being() != Being::None
+    }
+
+    /// Forgets it, after a fork: it is the parent's.
+    pub(crate) fn forget(&self) {
+        self.set(Being::None);
+    }
+
+    /// The tree; to be asked only where there is one.
+    #[inline(always)]
+    fn tree(&self) -> &Tree {
+        // SAFETY: written before it was said to be there, and never again while it is. Its thread alone uses it.
+        unsafe { (*self.tree.get()).assume_init_ref() }
+    }
+}
+
+/// Sums an event, if the short way is open; says whether it was.
+#[inline(always)]
+pub(crate) fn sum(address: usize, kind: u32, block: &Block) -> bool {
+    if !process::sums() {
+        return false;
+    }
+    let thread = block.thread();
+    if thread.own.being.load(Relaxed) != Being::Summing as u8 {
+        return false;
+    }
+    let tree = thread.own.tree();
+    if !clock::stands_at(tree.now()) && !has_moved(thread, tree) {
+        return false;
+    }
+    if kind & 1 != 0 {
+        tree.ret(address as u64);
+        return true;
+    }
+    tree.call(address as u64) || make(thread, tree, address as u64)
+}
+
+/// The clock has moved: time is charged, unless recording was paused or has ended. Says whether it goes on.
+#[inline(never)]
+fn has_moved(thread: &Thread, tree: &Tree) -> bool {
+    if clock::is_stopped() || clock::is_paused() {
+        thread.own.set(Being::Apart);
+        return false;
+    }
+    let now = clock::now();
+    tree.moved(now);
+    thread.keep_apart(now);
+    true
+}
+
+/// A path that is new; says whether it could be made. In the midst of another's making it is not.
+#[cold]
+#[inline(never)]
+fn make(thread: &Thread, tree: &Tree, address: u64) -> bool {
+    if thread.is_busy() {
+        return false;
+    }
+    let word = module::site_of(address).map_or(0, word::call);
+    event::claimed(thread, || tree.call_anew(address, word));
+    true
+}
+
+/// An event of a thread that is recorded and not paused, whatever the short way had against it.
+pub(crate) fn record(thread: &Thread, event: Event) -> bool {
+    if thread.own.being() == Being::Apart {
+        // Frames were left meanwhile; of those entered nothing is known.
+        let (tree, popped) = (thread.own.tree(), thread.popped());
+        for _ in 0..popped.min(MOST_LEFT) {
+            tree.leave_unseen();
+        }
+    }
+    if !event::is_running(thread) || !thread.own.is_there() {
+        return false;
+    }
+    let (tree, now) = (thread.own.tree(), clock::now());
+    match thread.own.being() {
+        Being::Apart => tree.skip_to(now),
+        _ => tree.moved(now),
+    }
+    thread.own.set(Being::Summing);
+    thread.keep_apart(now);
+    if event.is_return {
+        tree.ret(event.address);
+    } else if !tree.call(event.address) {
+        let word = module::site_of(event.address).map_or(0, word::call);
+        event::claimed(thread, || tree.call_anew(event.address, word));
+    }
+    true
+}
+
+/// Most frames that are closed one by one.
+const MOST_LEFT: u32 = 1 << 20;
+
+/// Takes memory for a tree, if there is some; says whether the thread has one. The thread is claimed.
+pub(crate) fn take(thread: &Thread, serial: &AtomicU32) -> bool {
+    if thread.own.is_there() {
+        return true;
+    }
+    let serial = serial.load(Relaxed);
+    let Some(taken) = pool::take_tree(serial as usize) else { return false };
+    let beginning = Beginning {
+        pid: process::id(),
+        tid: thread.tid.load(Relaxed),
+        serial,
+        clock: clock::kind() as u32,
+        now: clock::now(),
+        folds: process::folds(),
+    };
+    // SAFETY: a taken chunk, zeroed, in a segment that stays mapped. What the recorder writes there is not
+    // believed.
+    let Some(tree) = (unsafe { Tree::begin(taken.start, taken.size, &beginning) }) else {
+        return false;
+    };
+    // SAFETY: nobody uses what is not said to be there.
+    unsafe { (*thread.own.tree.get()).write(tree) };
+    thread.own.set(Being::Apart);
+    true
+}
