@@ -102,7 +102,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         let begins = &teeperf_wire::packet::SYNC;
         recordings::may_replace(&path, arguments.force, "recording", begins)?;
     }
-    let bundle = bundle::unpacked()?;
+    // Without, what brings its own hooks is recorded.
+    let bundle = bundle::HAS_HOOKS.then(bundle::unpacked).transpose()?;
     let output = if stdout { Output::Stdout } else { Output::File(path.clone()) };
     let mut options = Options::new(output);
     options.clock = match arguments.clock {
@@ -120,7 +121,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     options.limit_size = arguments.limit_size;
     options.limit_time = arguments.limit_time;
     options.paused = arguments.paused;
-    options.preload = Some(bundle.library.clone()).filter(|library| {
+    options.preload = bundle.as_ref().map(|bundle| bundle.library.clone()).filter(|library| {
         let splits = library.as_os_str().as_bytes().iter().any(|byte| b" :".contains(byte));
         if splits {
             eprintln!(
@@ -132,13 +133,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
         !splits
     });
-    options.hook_cost = Some(HookCost::new(move |clock| {
-        calibration::hook_cost(&bundle, clock)
-            .inspect_err(|error| {
-                eprintln!("teeperf: {error:#}; times will hold the cost of the hooks");
-            })
-            .ok()
-    }));
+    options.hook_cost = bundle.map(|bundle| {
+        HookCost::new(move |clock| {
+            calibration::hook_cost(&bundle, clock)
+                .inspect_err(|error| {
+                    eprintln!("teeperf: {error:#}; times will hold the cost of the hooks");
+                })
+                .ok()
+        })
+    });
 
     let live = (!arguments.quiet).then(|| Live::show(Arc::clone(&options.stats)));
     let recorded = Recorder::new(options).run(&arguments.command);
