@@ -43,7 +43,7 @@ pub(super) fn build(lab: &Lab, kit: &Kit) -> Result<Firmware> {
         stamp.keep()?;
     }
     Ok(Firmware {
-        name: "from source",
+        name: "from-source",
         flash: flash(lab, kit, "from-source", &out.join("core"))?,
         kit: out.join("export-ta_arm64"),
         kit_32: Some(out.join("export-ta_arm32")),
