@@ -1,6 +1,7 @@
 //! Builds what travels inside the binary (see `src/bundle`): the runtime in its forms, and the
 //! program that measures what a hook costs. Needs the Rust compiler and gcc, and writes
-//! nowhere but into cargo's output folder.
+//! nowhere but into cargo's output folder. For processors without hooks nothing is built, and `cfg(hooks)`
+//! is not set.
 
 #[path = "src/bundle/fingerprint.rs"]
 mod fingerprint;
@@ -10,6 +11,8 @@ mod runtime;
 
 use std::path::{Path, PathBuf};
 
+/// Processors that `teeperf-stub` and `teeperf-rt` are written for.
+const HOOKED: &[&str] = &["x86_64"];
 /// Everything embedded, by its name in the output folder.
 const EMBEDDED: &[&str] = &[
     "teeperf_stub.o",
@@ -42,10 +45,17 @@ fn build() -> Result<(), String> {
     println!("cargo::rerun-if-changed=calibration");
     println!("cargo::rerun-if-changed=src/bundle/fingerprint.rs");
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-check-cfg=cfg(hooks)");
+    copy(&stub.join("src/link_flags.txt"), &out.join("link_flags.txt"))?;
+    let processor = std::env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
+    if !HOOKED.contains(&processor.as_str()) {
+        println!("cargo::rustc-env=TEEPERF_BUNDLE=without-hooks");
+        return Ok(());
+    }
+    println!("cargo::rustc-cfg=hooks");
 
     let built = runtime::build(&crates, &out, None)?;
     copy(&rt.join("include/teeperf.h"), &out.join("teeperf.h"))?;
-    copy(&stub.join("src/link_flags.txt"), &out.join("link_flags.txt"))?;
     calibration(&own.join("calibration/calibration.c"), &built, &out)?;
 
     let mut whole = Vec::new();

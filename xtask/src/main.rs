@@ -4,6 +4,7 @@
 
 mod bench;
 mod commands;
+mod cross;
 mod fuzz;
 mod limited;
 mod mirror;

@@ -27,6 +27,10 @@ pub(super) struct Firmware {
     pub(super) flash: PathBuf,
     /// What 64-bit trusted applications are built with.
     pub(super) kit: PathBuf,
+    /// What 32-bit ones are built with, where there is such a kit.
+    pub(super) kit_32: Option<PathBuf>,
+    /// Whether it counts calls for gprof.
+    pub(super) has_gprof: bool,
 }
 
 impl Firmware {
@@ -36,6 +40,8 @@ impl Firmware {
             name: "packaged",
             flash: flash(lab, kit, "packaged", &kit.op_tee())?,
             kit: kit.development_kit(),
+            kit_32: None,
+            has_gprof: false,
         })
     }
 }

@@ -5,10 +5,13 @@
 mod applications;
 mod boot;
 mod checks;
+mod command;
 mod fetch;
 mod firmware;
 mod initramfs;
 mod lab;
+mod source;
+mod targets;
 mod tests;
 
 use std::time::Instant;
@@ -42,6 +45,9 @@ const TOOLS: [&str; 15] = [
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
+    /// Builds OP-TEE from Debian's newest source too, with gprof and ftrace, and tests on both
+    #[arg(long)]
+    from_source: bool,
     /// Groups of tests to run; all if none is named
     #[arg(value_parser = clap::builder::PossibleValuesParser::new(tests::names()))]
     groups: Vec<String>,
@@ -52,6 +58,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut checks = Checks::default();
     if let Err(error) = all(arguments, &mut checks) {
+        checks.on("");
         checks.add("OP-TEE in QEMU", Err(error));
     }
     if !checks.finish() {
@@ -65,7 +72,22 @@ fn all(arguments: &Arguments, checks: &mut Checks) -> Result<()> {
     timed("tools", || tools::install(&TOOLS))?;
     let kit = timed("packages", || fetch::fetch(&lab))?;
     let packaged = timed("firmware", || Firmware::packaged(&lab, &kit))?;
-    tests::run(&lab, &kit, &packaged, &arguments.groups, checks)
+    tests::run(&lab, &kit, &packaged, &arguments.groups, checks)?;
+    if arguments.groups.is_empty() {
+        checks.on("");
+        targets::check(&lab, checks);
+    }
+    if arguments.from_source {
+        let from_source = timed("OP-TEE from source", || source::build(&lab, &kit));
+        match from_source {
+            Ok(firmware) => tests::run(&lab, &kit, &firmware, &arguments.groups, checks)?,
+            Err(error) => checks.add("OP-TEE from source", Err(error)),
+        }
+    } else {
+        checks.on("");
+        checks.skip("OP-TEE from source", "it takes minutes to build; --from-source does");
+    }
+    Ok(())
 }
 
 /// Says how long it took, where that is worth a line.

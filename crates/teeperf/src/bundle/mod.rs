@@ -6,7 +6,7 @@ mod fingerprint;
 mod store;
 
 use crate::compiler::Files;
-use anyhow::Result;
+use anyhow::{Result, ensure};
 pub(crate) use fingerprint::fingerprint;
 use std::path::{Path, PathBuf};
 pub(crate) use store::write_atomically;
@@ -14,13 +14,19 @@ pub(crate) use store::write_atomically;
 /// An embedded file: name, mode, contents.
 type Embedded = (&'static str, u32, &'static [u8]);
 
+/// Whether programs of this processor can be given hooks; `build.rs` knows for which there are any.
+pub(crate) const HAS_HOOKS: bool = cfg!(hooks);
+
+#[cfg(not(hooks))]
+const FILES: &[Embedded] = &[];
+#[cfg(hooks)]
 const FILES: &[Embedded] = &[
     (STUB, 0o644, include_bytes!(concat!(env!("OUT_DIR"), "/teeperf_stub.o"))),
     (WRAPPERS, 0o644, include_bytes!(concat!(env!("OUT_DIR"), "/libteeperf_wrap.a"))),
     (RUNTIME, 0o644, include_bytes!(concat!(env!("OUT_DIR"), "/teeperf_rt.o"))),
     (LIBRARY, 0o755, include_bytes!(concat!(env!("OUT_DIR"), "/libteeperf.so"))),
     (CALIBRATION, 0o755, include_bytes!(concat!(env!("OUT_DIR"), "/teeperf-calibration"))),
-    (HEADER, 0o644, include_bytes!(concat!(env!("OUT_DIR"), "/teeperf.h"))),
+    ("include/teeperf.h", 0o644, include_bytes!(concat!(env!("OUT_DIR"), "/teeperf.h"))),
 ];
 
 const STUB: &str = "teeperf_stub.o";
@@ -28,7 +34,6 @@ const WRAPPERS: &str = "libteeperf_wrap.a";
 const RUNTIME: &str = "teeperf_rt.o";
 const LIBRARY: &str = "libteeperf.so";
 const CALIBRATION: &str = "teeperf-calibration";
-const HEADER: &str = "include/teeperf.h";
 
 /// Linker options: in each line whether for `all` modules, an `executable`, a shared `library`, or what `clang` links, and the option.
 const LINK_FLAGS: &str = include_str!(concat!(env!("OUT_DIR"), "/link_flags.txt"));
@@ -55,8 +60,20 @@ pub(crate) fn folder() -> Result<PathBuf> {
     store::folder(env!("TEEPERF_BUNDLE"))
 }
 
+/// An error where programs cannot be given hooks.
+pub(crate) fn needs_hooks() -> Result<()> {
+    ensure!(
+        HAS_HOOKS,
+        "there are no hooks for programs of this processor ({}) yet: build and record them on x86-64; what \
+         was recorded can be read here",
+        std::env::consts::ARCH
+    );
+    Ok(())
+}
+
 /// The embedded files, unpacked.
 pub(crate) fn unpacked() -> Result<Bundle> {
+    needs_hooks()?;
     let folder = folder()?;
     for &(name, mode, contents) in FILES {
         let path = folder.join(name);

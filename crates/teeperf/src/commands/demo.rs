@@ -1,6 +1,7 @@
 //! `teeperf demo`: the whole way once, on a bundled program, with every command shown so that
 //! the user can type it afterwards.
 
+use crate::bundle;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use std::io::Write;
@@ -34,6 +35,7 @@ const STEPS: &[(&str, &[&str])] = &[
 ];
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    bundle::needs_hooks()?;
     let folder = &arguments.folder;
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let source = folder.join(SOURCE_NAME);

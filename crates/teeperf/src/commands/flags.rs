@@ -1,7 +1,7 @@
 //! `teeperf flags`: the words that `teeperf cc` would add, for builds that set them by hand.
 
 use crate::compiler::{self, Family, Product};
-use crate::shell;
+use crate::{bundle, shell};
 use anyhow::Result;
 use clap::Args;
 use std::ffi::OsString;
@@ -34,6 +34,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    bundle::needs_hooks()?;
     let mut words = Vec::new();
     if arguments.cflags {
         let family = if arguments.clang { Family::Clang } else { Family::Gcc };

@@ -1,5 +1,6 @@
 //! `teeperf install-wrappers`: for builds that take a compiler's name but no words behind it.
 
+use crate::bundle;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    bundle::needs_hooks()?;
     let own = std::env::current_exe().context("cannot find teeperf's own file")?;
     std::fs::create_dir_all(&arguments.folder)
         .with_context(|| format!("cannot make {}", arguments.folder.display()))?;

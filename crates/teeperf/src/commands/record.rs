@@ -37,9 +37,10 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let command = &arguments.command;
     let path = arguments.writing.path(|| recordings::name_for(&command[0]))?;
-    let bundle = bundle::unpacked()?;
+    // Without, what brings its own hooks is recorded.
+    let bundle = bundle::HAS_HOOKS.then(bundle::unpacked).transpose()?;
     let mut options = arguments.writing.options(&path);
-    options.preload = Some(bundle.library.clone()).filter(|library| {
+    options.preload = bundle.as_ref().map(|bundle| bundle.library.clone()).filter(|library| {
         let splits = library.as_os_str().as_bytes().iter().any(|byte| b" :".contains(byte));
         if splits {
             eprintln!(
@@ -51,13 +52,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
         !splits
     });
-    options.hook_cost = Some(HookCost::new(move |clock| {
-        calibration::hook_cost(&bundle, clock)
-            .inspect_err(|error| {
-                eprintln!("teeperf: {error:#}; times will hold the cost of the hooks");
-            })
-            .ok()
-    }));
+    options.hook_cost = bundle.map(|bundle| {
+        HookCost::new(move |clock| {
+            calibration::hook_cost(&bundle, clock)
+                .inspect_err(|error| {
+                    eprintln!("teeperf: {error:#}; times will hold the cost of the hooks");
+                })
+                .ok()
+        })
+    });
 
     arguments.writing.record(options, command, &path, tell_of_nothing)
 }

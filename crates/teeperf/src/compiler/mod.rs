@@ -60,6 +60,7 @@ pub(crate) fn command(driver: Driver, arguments: Vec<OsString>) -> Result<Comman
 
 /// Becomes the compiler. Comes back only with an error.
 pub(crate) fn become_compiler(driver: Driver, arguments: Vec<OsString>) -> Result<()> {
+    bundle::needs_hooks()?;
     let mut command = command(driver, arguments)?;
     let error = command.exec();
     Err(error).with_context(|| format!("cannot run the compiler {:?}", command.get_program()))

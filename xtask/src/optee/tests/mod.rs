@@ -1,7 +1,9 @@
 //! What runs in the guest: groups of checks, one file for each. A group brings a script, what the script
 //! needs in the shared folder, and the checks of what it has printed. All groups of a boot share a machine.
 
+mod command;
 mod demo;
+mod gprof;
 mod guest;
 mod xtest;
 
@@ -27,11 +29,13 @@ struct Group {
     judge: fn(&Ran, &mut Checks),
 }
 
-const EVERYWHERE: &[Group] = &[xtest::GROUP, demo::GROUP];
+const EVERYWHERE: &[Group] = &[xtest::GROUP, demo::GROUP, command::GROUP];
+const WITH_32_BITS: &[Group] = &[demo::GROUP];
+const WITH_COUNTED_CALLS: &[Group] = &[gprof::GROUP];
 
 /// Of all groups.
 pub(super) fn names() -> Vec<&'static str> {
-    EVERYWHERE.iter().map(|group| group.name).collect()
+    EVERYWHERE.iter().chain(WITH_COUNTED_CALLS).map(|group| group.name).collect()
 }
 
 /// Boots a firmware once for each way in which applications are built for it, and runs what is to be tried
@@ -49,7 +53,20 @@ pub(super) fn run(
         compiler: "aarch64-linux-gnu-",
         variables: &[],
     };
-    let boots = [(build("64-bit"), EVERYWHERE)];
+    let mut boots = vec![(build("64-bit"), EVERYWHERE)];
+    if let Some(kit) = &firmware.kit_32 {
+        let compiler = "arm-linux-gnueabihf-";
+        boots.push((Build { kit, compiler, ..build("32-bit") }, WITH_32_BITS));
+    } else {
+        checks.skip(
+            &format!("{}-32-bit", firmware.name),
+            "this OP-TEE's kit is for 64-bit applications alone; --from-source builds both",
+        );
+    }
+    if firmware.has_gprof {
+        let variables = &["CFG_TA_MCOUNT=y"];
+        boots.push((Build { variables, ..build("counted") }, WITH_COUNTED_CALLS));
+    }
     for (build, groups) in boots {
         let is_wanted =
             |group: &&Group| wanted.is_empty() || wanted.iter().any(|w| w == group.name);

@@ -1,0 +1,151 @@
+//! Rust for other processors: Debian's compiler, its standard library for 64-bit Arm, and for any other
+//! target a core library made of the same version's sources. Everything but the compiler lies in a
+//! folder; what is built once is kept. Another compiler's toolchains are neither used nor changed.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::limited;
+use crate::packages::{Packages, Unavailable, Wanted};
+use crate::tools;
+
+/// Debian's current compiler, beside which its older one may be installed.
+const COMPILER: &str = "/usr/bin/rustc";
+const PACKAGE: &str = "rustc-web";
+/// Its own sysroot, with the standard library for this machine.
+const INSTALLED: &str = "/usr";
+/// 64-bit Arm under Linux, for which Debian has the standard library built.
+pub(crate) const ARM64_LINUX: &str = "aarch64-unknown-linux-gnu";
+
+const STANDARD: &str = "standard-library";
+const SOURCES: &str = "rust-sources";
+/// Compiling the core library takes some 20 s.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// A compiler and the libraries for it.
+pub(crate) struct Toolchain {
+    folder: PathBuf,
+    packages: Packages,
+    version: String,
+}
+
+impl Toolchain {
+    /// Installs the compiler where it is missing. Libraries are fetched and built when they are asked for.
+    pub(crate) fn open(folder: &Path) -> Result<Self> {
+        tools::install(&[PACKAGE])?;
+        let version = tools::version(PACKAGE).context("no version of an installed package")?;
+        // Another version's metadata cannot be read, so each has a folder of its own.
+        let folder = std::path::absolute(folder)?.join(version.replace('~', "-"));
+        let release = release()?;
+        let entries = [format!("deb {release}"), format!("deb {release}-security")];
+        let entries = entries.each_ref().map(String::as_str);
+        let packages = Packages::open(folder.join("packages"), "arm64", &entries);
+        Ok(Self { folder, packages, version })
+    }
+
+    /// For `RUSTC`, and to be run.
+    pub(crate) fn compiler(&self) -> &'static str {
+        COMPILER
+    }
+
+    /// A folder for `--sysroot` with what a target has: for this machine and [`ARM64_LINUX`] the standard
+    /// library, for others `core` and what the compiler calls by itself.
+    pub(crate) fn sysroot_for(&self, target: &str) -> Result<PathBuf> {
+        if Path::new(INSTALLED).join("lib/rustlib").join(target).is_dir() {
+            return Ok(INSTALLED.into());
+        }
+        let sysroot = self.folder.join("sysroots").join(target);
+        if sysroot.is_dir() {
+            return Ok(sysroot);
+        }
+        let new = self.folder.join("sysroots").join(format!("{target}.new"));
+        if new.is_dir() {
+            fs::remove_dir_all(&new)?;
+        }
+        let libraries = new.join("lib/rustlib").join(target).join("lib");
+        fs::create_dir_all(&libraries)?;
+        if target == ARM64_LINUX {
+            self.link_standard_library(target, &libraries)?;
+        } else {
+            self.build_core(target, &new, &libraries)?;
+        }
+        fs::rename(&new, &sysroot).with_context(|| sysroot.display().to_string())?;
+        Ok(sysroot)
+    }
+
+    fn link_standard_library(&self, target: &str, libraries: &Path) -> Result<()> {
+        let package = format!("libstd-rust-web-dev={}", self.version);
+        self.packages.unpack(&[Wanted { name: STANDARD, package: &package, only: None }])?;
+        let built = self.packages.folder(STANDARD).join("usr/lib/rustlib").join(target).join("lib");
+        if !built.is_dir() {
+            let why = format!("Debian's {package} has no standard library for {target}");
+            return Err(Unavailable(why).into());
+        }
+        for entry in fs::read_dir(&built).with_context(|| built.display().to_string())? {
+            let file = entry?;
+            symlink(file.path(), libraries.join(file.file_name()))?;
+        }
+        Ok(())
+    }
+
+    fn build_core(&self, target: &str, sysroot: &Path, libraries: &Path) -> Result<()> {
+        let library = self.sources()?;
+        println!("building Rust's core library for {target}");
+        let core = library.join("core/src/lib.rs");
+        self.build(target, sysroot, libraries, "core", &core, &[])?;
+        // As its build script sets them, for targets whose C compiler gives it nothing.
+        let features = [
+            r#"feature="compiler-builtins""#,
+            r#"feature="unstable-intrinsics""#,
+            "intrinsics_enabled",
+            "arch_enabled",
+            "optimizations_enabled",
+        ];
+        let builtins = library.join("compiler-builtins/compiler-builtins/src/lib.rs");
+        self.build(target, sysroot, libraries, "compiler_builtins", &builtins, &features)
+    }
+
+    fn build(
+        &self,
+        target: &str,
+        sysroot: &Path,
+        to: &Path,
+        name: &str,
+        source: &Path,
+        features: &[&str],
+    ) -> Result<()> {
+        let mut command = Command::new(COMPILER);
+        command.args(["--crate-name", name, "--crate-type=rlib", "--edition=2024"]).arg(source);
+        command.args(["--target", target, "--cap-lints=allow", "--sysroot"]).arg(sysroot);
+        command.args(["-Copt-level=3", "-Cpanic=abort", "-Cembed-bitcode=yes"]);
+        for feature in features {
+            command.args(["--cfg", feature]);
+        }
+        // The core library is written in what the language has for it alone.
+        command.env("RUSTC_BOOTSTRAP", "1").arg("--out-dir").arg(to);
+        limited::run(&command, LIMIT, &self.folder.join(format!("{name}-{target}.log")))
+    }
+
+    /// The folder `library` of the compiler's sources.
+    fn sources(&self) -> Result<PathBuf> {
+        let package = format!("rust-web-src={}", self.version);
+        let only = Some("./usr/src/*/library/*");
+        self.packages.unpack(&[Wanted { name: SOURCES, package: &package, only }])?;
+        let folder = self.packages.folder(SOURCES).join("usr/src");
+        let version = fs::read_dir(&folder)?.next().context("no sources of Rust's libraries")?;
+        Ok(version?.path().join("library"))
+    }
+}
+
+/// The name of this machine's release of Debian.
+fn release() -> Result<String> {
+    let text = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let name = text.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
+    let why = "/etc/os-release does not name this machine's release";
+    name.map(str::to_owned).ok_or_else(|| Unavailable(why.into()).into())
+}

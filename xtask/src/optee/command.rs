@@ -1,0 +1,44 @@
+//! `teeperf` for 64-bit Arm under Linux: the command as it would run beside OP-TEE. Built with little
+//! optimisation, since it is tested and not measured. Cargo sees what has changed.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::lab::Lab;
+use crate::commands::cargo;
+use crate::cross::{ARM64_LINUX, Toolchain};
+use crate::limited;
+
+/// From nothing it takes about a minute.
+const LIMIT: Duration = Duration::from_secs(600);
+const COMPILER: &str = "aarch64-linux-gnu-gcc";
+
+/// Builds it.
+pub(super) fn build(lab: &Lab, toolchain: &Toolchain) -> Result<PathBuf> {
+    let sysroot = toolchain.sysroot_for(ARM64_LINUX)?;
+    let out = lab.path("command");
+    let mut build = cargo();
+    build.args(["build", "-j2", "--locked", "--release", "-p", "teeperf"]);
+    build.args(["--target", ARM64_LINUX, "--target-dir"]).arg(&out);
+    for (name, value) in [
+        ("RUSTC", toolchain.compiler()),
+        ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", COMPILER),
+        ("CC_aarch64_unknown_linux_gnu", COMPILER),
+        ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1"),
+        ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
+        ("CARGO_PROFILE_RELEASE_DEBUG", "false"),
+        ("CARGO_PROFILE_RELEASE_STRIP", "symbols"),
+    ] {
+        build.env(name, value);
+    }
+    // With a target named, these are not for what runs while it is built. A space in the path is no end.
+    build.env("CARGO_ENCODED_RUSTFLAGS", format!("--sysroot={}", sysroot.display()));
+    // Of a toolchain manager that has started us: it would have its own compiler taken.
+    for variable in ["RUSTUP_TOOLCHAIN", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER"] {
+        build.env_remove(variable);
+    }
+    limited::run(&build, LIMIT, &lab.log("command"))?;
+    Ok(out.join(ARM64_LINUX).join("release/teeperf"))
+}
