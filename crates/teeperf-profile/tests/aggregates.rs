@@ -11,7 +11,7 @@ fn time(ns: f64) -> Time {
 
 fn functions(names: &[&str]) -> Vec<Function> {
     let function =
-        |name: &&str| Function { name: (*name).into(), module: "m".into(), file: None, line: None };
+        |name: &&str| Function { name: (*name).into(), module: "m".into(), ..Function::default() };
     names.iter().map(function).collect()
 }
 

@@ -26,11 +26,9 @@ pub(super) fn write(
     style: &Style,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let tree = aggregate::merged(&profile.threads);
-    let mut rows = aggregate::rows(&tree, &profile.functions, options.sort);
+    let mut rows = aggregate::table(profile, options.sort);
     let all = rows.len();
     rows.truncate(options.limit);
-    aggregate::add_sampling_error(&mut rows, profile.info.period_ns);
     let shown: f64 = rows.iter().map(|row| row.self_time.value).sum();
     let title = format!(
         "Functions by {}: {} of {}, {} of {} in themselves",

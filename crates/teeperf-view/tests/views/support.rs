@@ -11,7 +11,7 @@ pub(crate) fn exact(ns: f64) -> Time {
 
 /// A function without a source file.
 pub(crate) fn function(name: &str, module: &str) -> Function {
-    Function { name: name.into(), module: module.into(), file: None, line: None }
+    Function { name: name.into(), module: module.into(), ..Function::default() }
 }
 
 /// A node with exact times in milliseconds.
@@ -92,5 +92,6 @@ pub(crate) fn kitchen() -> Profile {
         ],
         threads: vec![first, second],
         health: Health { events: 46_016, ..Health::default() },
+        graph: None,
     }
 }
