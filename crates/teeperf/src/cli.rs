@@ -37,6 +37,7 @@ pub(crate) enum Command {
     Record(commands::Record),
     Report(commands::Report),
     Flame(commands::Flame),
+    Export(commands::Export),
     Dump(commands::Dump),
     Demo(commands::Demo),
     /// Pauses a recording: nothing is recorded until it is resumed
