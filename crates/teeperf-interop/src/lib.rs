@@ -8,4 +8,5 @@
 //! file warrants. Nothing here opens files, prints, or knows the command line.
 #![forbid(unsafe_code)]
 
+pub mod fuzz;
 pub mod gmon;

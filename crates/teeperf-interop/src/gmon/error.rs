@@ -15,8 +15,8 @@ pub enum Error {
     },
     /// It begins otherwise.
     #[error(
-        "{name}: offset 0: no gmon file: it does not begin with `gmon`. Files of the old BSD form do not; \
-         `gprof -s PROGRAM {name}` writes what is in one as gmon.sum, which can be read"
+        "{name}: offset 0: no gmon file: it does not begin with `gmon`. If it is of the old BSD form, \
+         `gprof -s PROGRAM {name}` rewrites it as gmon.sum, which can be read"
     )]
     NotGmon {
         /// Which file.

@@ -106,7 +106,8 @@ impl Names {
     /// Index of the function that an address belongs to.
     pub(super) fn at(&self, address: u64) -> Option<usize> {
         let at = self.extents.partition_point(|extent| extent.start <= address).checked_sub(1)?;
-        (address < self.extents[at].end).then_some(at)
+        let end = self.extents[at].end;
+        (address < end || end == u64::MAX).then_some(at)
     }
 
     /// The functions of these indices, and why some have no source file though there are lines.

@@ -37,9 +37,8 @@ pub fn read(name: &str, from: impl Read, program: Option<(&str, Layout)>) -> Res
     let parse = |wide| Records::parse(&bytes, Layout { little_endian, wide });
     let (wide, narrow) = (parse(true), parse(false));
     let is_wide = match program {
-        // Where both make sense, or neither, the program says which.
-        Some((_, program)) if wide.sense().0 == narrow.sense().0 => program.wide,
-        _ => wide.sense() >= narrow.sense(),
+        Some((_, program)) if wide.sense == narrow.sense => program.wide,
+        _ => wide.sense >= narrow.sense,
     };
     let read = if is_wide { wide } else { narrow };
     if let Some((elf, program)) = program
@@ -83,24 +82,18 @@ struct Records<'a> {
     histograms: BTreeMap<u64, Histogram>,
     warnings: Vec<String>,
     more_warnings: u64,
-    /// Records that hardly anybody would write.
-    doubts: u64,
-    end: End,
-}
-
-/// How the reading ended. The last is the best.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum End {
-    /// At something that is no record.
-    Damaged,
-    /// In the midst of a record.
-    Cut,
-    /// Behind a record.
-    Whole,
+    /// Up to where it makes sense, for comparison: the offset of the first thing that nobody would
+    /// write.
+    sense: usize,
 }
 
 /// The file ends before the end of a record.
-struct CutOff;
+struct CutOff {
+    /// Up to where it makes sense all the same, if not only up to its beginning.
+    sense: Option<usize>,
+}
+
+const CUT_OFF: CutOff = CutOff { sense: None };
 
 impl<'a> Records<'a> {
     fn parse(bytes: &'a [u8], layout: Layout) -> Self {
@@ -112,39 +105,37 @@ impl<'a> Records<'a> {
             histograms: BTreeMap::new(),
             warnings: Vec::new(),
             more_warnings: 0,
-            doubts: 0,
-            end: End::Whole,
+            sense: usize::MAX,
         };
         while let Some(&tag) = bytes.get(records.at) {
             let begin = records.at;
             records.at += 1;
             let outcome = match tag {
                 tag::HISTOGRAM => records.histogram(begin),
-                tag::ARC => records.arc(),
+                tag::ARC => records.arc(begin),
                 tag::BLOCKS => records.blocks(begin),
                 _ => {
+                    records.doubt(begin);
                     records.warn(begin, format!(
                         "{tag} is no kind of record: the file is damaged, and what follows is not read"
                     ));
-                    records.end = End::Damaged;
                     break;
                 }
             };
-            if let Err(CutOff) = outcome {
+            if let Err(CutOff { sense }) = outcome {
                 let length = bytes.len();
+                records.doubt(sense.unwrap_or(begin));
                 records.warn(begin, format!(
                     "the file ends at {length}, in the midst of the record that begins here; what is whole of it was read"
                 ));
-                records.end = End::Cut;
                 break;
             }
         }
         records
     }
 
-    /// How much sense it makes, for comparison: first whether there is none at all to doubt.
-    fn sense(&self) -> (bool, End, usize) {
-        (self.doubts == 0 && self.end != End::Damaged, self.end, self.at)
+    fn doubt(&mut self, offset: usize) {
+        self.sense = self.sense.min(offset);
     }
 
     fn finish(self, name: &str) -> Gmon {
@@ -184,7 +175,7 @@ impl<'a> Records<'a> {
                 && text[end..].iter().all(|&byte| byte == 0)
         };
         if low >= high || !is_text(&dimension[..15]) || hz > 1_000_000_000 {
-            self.doubts += 1;
+            self.doubt(begin);
         }
         if low >= high {
             if count > 0 {
@@ -209,7 +200,8 @@ impl<'a> Records<'a> {
             let bins = bins.collect();
             self.keep(begin, Histogram { low, high, hz, parts: count, bins });
         }
-        if there.len() < length { Err(CutOff) } else { Ok(()) }
+        let sense = Some(self.at);
+        if there.len() < length { Err(CutOff { sense }) } else { Ok(()) }
     }
 
     /// Adds a histogram to one of the same range. One that overlaps others otherwise is left out,
@@ -239,10 +231,10 @@ impl<'a> Records<'a> {
         }
     }
 
-    fn arc(&mut self) -> Result<(), CutOff> {
+    fn arc(&mut self, begin: usize) -> Result<(), CutOff> {
         let (from, to, calls) = (self.address()?, self.address()?, self.number()?);
         if to == 0 {
-            self.doubts += 1;
+            self.doubt(begin);
         }
         self.arcs.push(Arc { from, to, calls: calls.into() });
         Ok(())
@@ -258,13 +250,13 @@ impl<'a> Records<'a> {
     }
 
     fn take(&mut self, count: usize) -> Result<&'a [u8], CutOff> {
-        let bytes = self.bytes[self.at..].get(..count).ok_or(CutOff)?;
+        let bytes = self.bytes[self.at..].get(..count).ok_or(CUT_OFF)?;
         self.at += count;
         Ok(bytes)
     }
 
     fn number(&mut self) -> Result<u32, CutOff> {
-        let bytes = self.take(4)?.try_into().map_err(|_| CutOff)?;
+        let bytes = self.take(4)?.try_into().map_err(|_| CUT_OFF)?;
         Ok(match self.layout.little_endian {
             true => u32::from_le_bytes(bytes),
             false => u32::from_be_bytes(bytes),
@@ -275,7 +267,7 @@ impl<'a> Records<'a> {
         if !self.layout.wide {
             return Ok(self.number()?.into());
         }
-        let bytes = self.take(8)?.try_into().map_err(|_| CutOff)?;
+        let bytes = self.take(8)?.try_into().map_err(|_| CUT_OFF)?;
         Ok(match self.layout.little_endian {
             true => u64::from_le_bytes(bytes),
             false => u64::from_be_bytes(bytes),

@@ -74,9 +74,8 @@ impl Arguments {
                 gmon::profile(file, &name, &self.more, self.elf.as_deref(), bias)
             }
             Source::Recording(_, name) if is_for_gmon => bail!(
-                "{name} does not begin as a gmon file does: --elf, --bias and several files are for these. In \
-                 one of the old BSD form, `gprof -s PROGRAM {name}` finds what it writes as gmon.sum, which can \
-                 be read"
+                "{name} does not begin as a gmon file does: --elf, --bias and several files are for these. If it \
+                 is of the old BSD form, `gprof -s PROGRAM {name}` rewrites it as gmon.sum, which can be read"
             ),
             source => self.recording.profile_of(source, false),
         }
