@@ -66,15 +66,15 @@ impl Printer<'_> {
     }
 
     fn function(&self, vertex: &Vertex, out: &mut impl Write) -> io::Result<()> {
-        let own = match vertex.own_calls {
-            0 => String::new(),
-            calls => format!(", {} of them by itself", units::count(calls)),
+        let calls = match (vertex.calls, vertex.own_calls) {
+            (0, _) => ", calls not counted".to_owned(),
+            (calls, 0) => format!(" in {}", units::counted(calls, "call")),
+            (calls, own) => {
+                let own = units::count(own);
+                format!(" in {}, {own} of them by itself", units::counted(calls, "call"))
+            }
         };
-        let figures = format!(
-            ": {} in {}{own}",
-            units::time_inline(vertex.total.value),
-            units::counted(vertex.calls, "call"),
-        );
+        let figures = format!(": {}{calls}", units::time_inline(vertex.total.value));
         let room = self.style.columns().saturating_sub(figures.len()).max(20);
         writeln!(out, "{}{figures}", names::fit(&self.name(Some(vertex.function)), room))?;
         let by_others = |arc: &&Arc| arc.caller != Some(arc.callee);
