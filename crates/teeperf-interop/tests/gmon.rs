@@ -269,6 +269,12 @@ fn without_a_program_functions_are_where_calls_led() {
     let expected = [("0x800".to_owned(), 2.0, 4), ("0x808".to_owned(), 12.0, 11)];
     assert_eq!(table(&moved), expected);
     assert!(moved.health.warnings.is_empty());
+    let calls = Gmon { histograms: Vec::new(), ..gmon.clone() };
+    let timeless = gmon::profile(&calls, &Names::of_calls(&calls, 0), 0);
+    assert_eq!(
+        timeless.health.warnings,
+        ["there is no histogram: times are not known, only counts"]
+    );
     let shifted = gmon::profile(&gmon, &Names::of_calls(&gmon, 0), bias);
     assert_eq!(shifted.health.warnings.len(), 2, "{:?}", shifted.health.warnings);
     assert!(shifted.health.warnings[0].starts_with("15 calls are left out, the first of 0x1000:"));

@@ -14,6 +14,9 @@ pub fn profile(gmon: &Gmon, names: &Names, bias: u64) -> Profile {
     let mut warnings = gmon.warnings.clone();
     let mut period_ns = 0.0f64;
     let mut left_out = LeftOut::default();
+    if gmon.histograms.is_empty() {
+        warnings.push("there is no histogram: times are not known, only counts".into());
+    }
     for histogram in &gmon.histograms {
         let hz = if histogram.hz == 0 {
             let (low, high) = (histogram.low, histogram.high);

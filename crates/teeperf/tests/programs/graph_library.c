@@ -3,5 +3,5 @@
 
 static volatile unsigned long spent;
 
-KEPT static int inner(int n) { for (int i = 0; i < 200000; i++) spent += i; return n; }
+KEPT static int inner(int n) { for (int i = 0; i < 2000000; i++) spent += i; return n; }
 KEPT int packed(int n, int (*compare)(int)) { return inner(n) + inner(n + 1) + compare(n); }
