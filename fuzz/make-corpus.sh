@@ -1,5 +1,6 @@
 #!/bin/sh
-# Makes the seeds of the fuzz targets that are made by compilers or by hand. Needs gcc and python3.
+# Makes the seeds of the fuzz targets that are made by compilers or by hand. Needs gcc and python3; and
+# for other processors' files of gprof Debian's cross compilers and qemu-user.
 #
 # The others are recordings of the programs in programs/, made in a folder /demo by
 #     teeperf cc -g -O0 -pthread calls.c -o calls; teeperf cc -g -O0 forks.c -o forks
@@ -8,7 +9,7 @@ set -eu
 cd "$(dirname "$0")"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p corpus/recording corpus/words corpus/drain corpus/wire corpus/symbols corpus/demangle
+mkdir -p corpus/recording corpus/words corpus/drain corpus/wire corpus/symbols corpus/demangle corpus/gmon
 
 # Small ELF files: both classes, with lines, with stubs, stripped, compressed.
 printf 'extern int far(int);\nint near(int x) { return far(x) + 1; }\n' > "$work/a.c"
@@ -20,6 +21,19 @@ build stubs -s -O1
 build compressed -g1 -gz=zlib
 build class32 -m32 -O1
 build dwarf4 -gdwarf-4 -O1
+
+# Files of gprof: of one program, by the processors' own C libraries; the sum of two; both byte orders and
+# widths.
+profiled() { name=$1; compiler=$2; shift 2; $compiler -pg -O1 -fno-optimize-sibling-calls \
+    programs/profiled.c -o "$work/profiled"; (cd "$work" && "$@" ./profiled); cp "$work/gmon.out" "corpus/gmon/$name"; }
+profiled i686 i686-linux-gnu-gcc env
+profiled aarch64 aarch64-linux-gnu-gcc qemu-aarch64 -L /usr/aarch64-linux-gnu
+profiled arm arm-linux-gnueabihf-gcc qemu-arm -L /usr/arm-linux-gnueabihf
+profiled powerpc powerpc-linux-gnu-gcc qemu-ppc -L /usr/powerpc-linux-gnu
+profiled s390x s390x-linux-gnu-gcc qemu-s390x -L /usr/s390x-linux-gnu
+profiled x86_64 gcc env
+(cd "$work" && gprof -s profiled gmon.out gmon.out >/dev/null)
+cp "$work/gmon.sum" corpus/gmon/sum
 
 # Names.
 i=0
@@ -33,12 +47,30 @@ done
 # The examples of docs/format.md.
 python3 - <<'PYTHON'
 import re
+import struct
 text = open("../docs/format.md", encoding="utf-8").read()
 def example(name):
     return bytes.fromhex("".join(re.findall(rf"^```hex {name}\n(.*?)^```", text, re.S | re.M)))
 def write(path, data):
     with open(f"corpus/{path}", "wb") as file:
         file.write(data)
+# A file of gprof with what is rare in one: counts of basic blocks, histograms that overlap, of another
+# unit, with parts of less than two bytes, and without a rate; a call by nobody, and one beyond all functions.
+def gmon(*records):
+    return b"gmon" + struct.pack("<I12x", 1) + b"".join(records)
+def histogram(low, high, rate, unit, *bins):
+    head = struct.pack("<BQQII15s1s", 0, low, high, len(bins), rate, unit, unit[:1])
+    return head + struct.pack(f"<{len(bins)}H", *bins)
+def arc(caller, callee, calls):
+    return struct.pack("<BQQI", 1, caller, callee, calls)
+write("gmon/rare", gmon(
+    histogram(0x1000, 0x1010, 100, b"seconds", 1, 0, 65535, 2),
+    struct.pack("<BIQQQQ", 2, 2, 0x1000, 7, 0x1004, 8),
+    histogram(0x1000, 0x1010, 100, b"seconds", 1, 0, 65535, 2),
+    histogram(0x1008, 0x1018, 100, b"seconds", 1, 2, 3, 4),
+    histogram(0x2000, 0x2006, 0, b"clocks", *range(12)),
+    histogram(2**64 - 4, 2**64 - 1, 1000, b"seconds", 5),
+    arc(0, 0x1000, 3), arc(0x1002, 0x1008, 2**32 - 1), arc(0x1002, 0x1008, 5), arc(0x1009, 2**64 - 2, 1)))
 whole = example("recording")
 write("recording/document", whole)
 write("wire/packet", whole[:80])

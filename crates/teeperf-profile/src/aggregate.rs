@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use crate::cost::sum_up;
-use crate::model::{Function, FunctionId, Node, Profile, Thread, Time, Tree};
+use crate::model::{Function, FunctionId, Node, Profile, Thread, Time, Tree, Vertex};
 
 /// Levels of callers in [`bottom_up`].
 pub const MOST_CALLERS: usize = 256;
@@ -168,6 +168,28 @@ pub fn rows(tree: &Tree, functions: &[Function], sort: Sort) -> Vec<Row> {
     all
 }
 
+/// The functions of a profile over all threads, sorted, their intervals as wide as its clock makes them.
+pub fn table(profile: &Profile, sort: Sort) -> Vec<Row> {
+    let Some(graph) = &profile.graph else {
+        let mut rows = rows(&merged(&profile.threads), &profile.functions, sort);
+        add_sampling_error(&mut rows, profile.info.period_ns);
+        return rows;
+    };
+    let mut rows: Vec<Row> = graph
+        .functions
+        .iter()
+        .map(|&Vertex { function, calls, mut self_time, mut total, .. }| {
+            if profile.info.period_ns > 0.0 {
+                widen(&mut self_time, profile.info.period_ns, 0.0);
+                widen(&mut total, profile.info.period_ns, 0.0);
+            }
+            Row { function, calls, total, self_time }
+        })
+        .collect();
+    sort_rows(&mut rows, &profile.functions, sort);
+    rows
+}
+
 /// Makes the intervals of rows as wide as a clock that ticks once in `period_ns` makes them; 0: it
 /// does not tick. The ticks that fall into a function are counted, so their number has a deviation
 /// of its root: twice that on both sides. Of what no tick fell into, three may have been due. And
@@ -179,11 +201,15 @@ pub fn add_sampling_error(rows: &mut [Row], period_ns: f64) {
     for row in rows {
         let ahead = AHEAD_NS * row.calls as f64;
         for time in [&mut row.self_time, &mut row.total] {
-            let error = 2.0 * (time.value.max(0.0) * period_ns).sqrt();
-            time.low = (time.low - error).max(0.0);
-            time.high += error.max(3.0 * period_ns) + ahead;
+            widen(time, period_ns, ahead);
         }
     }
+}
+
+fn widen(time: &mut Time, period_ns: f64, ahead: f64) {
+    let error = 2.0 * (time.value.max(0.0) * period_ns).sqrt();
+    time.low = (time.low - error).max(0.0);
+    time.high += error.max(3.0 * period_ns) + ahead;
 }
 
 /// A processor looks at the tick while work before that is still under way. Of a chain of multiplications that

@@ -3,15 +3,16 @@
 
 use std::collections::HashMap;
 
-use crate::model::{Function, FunctionId, Health, Profile};
+use crate::model::{CallGraph, FunctionId, Health, Profile};
+use crate::names::key;
 
-/// All threads of both, functions of one name and module as one. What is known of the run is
-/// that of the first, but for its length, which is the sum.
+/// All threads of both, functions of one name, module and place as one; the sum of their call graphs,
+/// where they have such. What is known of the run is that of the first, but for its length, which
+/// is the sum.
 pub fn combine(mut first: Profile, second: Profile) -> Profile {
-    let mut known: HashMap<(String, String), FunctionId> = HashMap::new();
-    for (number, function) in first.functions.iter().enumerate() {
-        known.insert(key(function), FunctionId(number as u32));
-    }
+    let numbered = first.functions.iter().zip(0..);
+    let mut known: HashMap<_, _> =
+        numbered.map(|(function, number)| (key(function), FunctionId(number))).collect();
     let numbers: Vec<FunctionId> = second
         .functions
         .into_iter()
@@ -29,13 +30,16 @@ pub fn combine(mut first: Profile, second: Profile) -> Profile {
         }
         first.threads.push(thread);
     }
+    first.graph = match (first.graph, second.graph) {
+        (Some(a), Some(b)) => Some(a.plus(&b, |function| numbers[function.0 as usize])),
+        (None, Some(b)) => {
+            Some(CallGraph::default().plus(&b, |function| numbers[function.0 as usize]))
+        }
+        (a, None) => a,
+    };
     first.info.duration_ns = first.info.duration_ns.saturating_add(second.info.duration_ns);
     add_health(&mut first.health, second.health);
     first
-}
-
-fn key(function: &Function) -> (String, String) {
-    (function.name.clone(), function.module.clone())
 }
 
 fn add_health(health: &mut Health, other: Health) {

@@ -100,7 +100,12 @@ impl Gathered {
     }
 
     /// The profile, with what replay found.
-    pub(crate) fn finish(mut self, mut threads: Threads, keep_hook_cost: bool) -> Profile {
+    pub(crate) fn finish(
+        mut self,
+        mut threads: Threads,
+        keep_hook_cost: bool,
+        by_place: bool,
+    ) -> Profile {
         self.warn_of_what_is_missing();
         let hz = self.start.as_ref().map_or(0, |start| start.hz);
         let ns_per_unit = if hz > 0 { 1e9 / hz as f64 } else { 1.0 };
@@ -116,7 +121,7 @@ impl Gathered {
         counts.lost = counts.lost.saturating_add(self.lost);
         let windows = std::mem::take(&mut threads.shared.windows);
         let far = std::mem::take(&mut threads.shared.far);
-        let mut names = Names::new(std::mem::take(&mut self.symbols), windows, far);
+        let mut names = Names::new(std::mem::take(&mut self.symbols), windows, far, by_place);
         let mut trees: Vec<(Thread, usize)> = Vec::new();
         for (key, process, figures, tree) in threads.shown() {
             let thread = self.thread(key, process, figures, &ns);
@@ -151,7 +156,7 @@ impl Gathered {
         let info = self.info(ns_per_unit, counts.span);
         self.warnings.append(&mut threads.shared.warnings);
         let health = health(counts, open, self.warnings, &ns);
-        Profile { info, functions, threads: out, health }
+        Profile { info, functions, threads: out, graph: None, health }
     }
 
     fn warn_of_what_is_missing(&mut self) {

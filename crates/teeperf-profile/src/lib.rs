@@ -4,6 +4,7 @@
 //! * [`Recording::replay`]: the [`model::Profile`] of a recording: exact calls, times, call
 //!   trees, with the cost of the hooks taken off.
 //! * [`aggregate`]: what views need of a profile: tables, callers, filters.
+//! * [`graph`]: calls between functions where no call paths are known, and estimates of totals.
 //! * [`combine`]: several profiles as one.
 //!
 //! What is read is hostile: whatever the bytes, there is a profile or an [`Error`] that
@@ -21,6 +22,7 @@ pub mod events;
 mod finish;
 mod framing;
 pub mod fuzz;
+pub mod graph;
 pub mod model;
 mod names;
 mod recording;

@@ -1,5 +1,8 @@
 //! What replay makes of a recording, and what every view is drawn from: functions, and
-//! for each thread a calling-context tree. Knows nothing of words, packets or files.
+//! for each thread a calling-context tree; or, from formats that know no call paths, a
+//! [`CallGraph`]. Knows nothing of words, packets or files.
+
+use std::sync::Arc as Shared;
 
 /// Nanoseconds with what is known of their error: hook cost is taken off as an interval.
 /// `low` has the most taken off that they can have cost, `high` nothing; `value` lies between them and
@@ -34,7 +37,7 @@ impl std::ops::AddAssign for Time {
 pub struct FunctionId(pub u32);
 
 /// A function that was called.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Function {
     /// Demangled name; `module+0xoffset` when it has no symbol; `[…]` for what is no
     /// function, such as frames whose call was lost.
@@ -45,6 +48,22 @@ pub struct Function {
     pub file: Option<String>,
     /// Line of its definition, where known.
     pub line: Option<u32>,
+    /// Where its code stands, where functions are told apart by that and not by name and
+    /// module alone.
+    pub place: Option<Place>,
+}
+
+/// Where a function's code stands: what formats need that name functions by address.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// Path of the module's file.
+    pub path: Shared<str>,
+    /// Build-id of that file; empty when it has none.
+    pub build_id: Shared<[u8]>,
+    /// First address, as a virtual address of the file: without load bias.
+    pub address: u64,
+    /// Bytes of code, 0 when not known.
+    pub size: u64,
 }
 
 /// A node of a calling-context tree: one call path.
@@ -128,11 +147,11 @@ pub struct Info {
     pub processor: String,
     /// Processors the program could use.
     pub processors: u32,
-    /// `tick`, `cycle` or `ordered`.
+    /// `tick`, `cycle` or `ordered`; `samples` where the program counter was sampled.
     pub clock: String,
     /// Why that clock.
     pub clock_reason: String,
-    /// Mean time between ticks, nanoseconds, 0 where none ticks: a call shorter than ten of
+    /// Mean time between ticks or samples, nanoseconds, 0 where none ticks: a call shorter than ten of
     /// them cannot be timed alone.
     pub period_ns: f64,
     /// When it began, nanoseconds since 1970 UTC.
@@ -147,15 +166,78 @@ pub struct Info {
     pub hook_cost_ps: Option<(u64, u64)>,
 }
 
+/// Calls between functions where no call paths are known, as files of gprof have them: who
+/// called whom, how often, and how long each function took itself. Totals are estimates, see
+/// [`CallGraph::new`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CallGraph {
+    /// Functions that were called, that called others, or that have time, by number.
+    pub functions: Vec<Vertex>,
+    /// Calls, by the numbers of the two, the caller's first.
+    pub arcs: Vec<Arc>,
+    /// Functions that call each other round in circles. Functions' [`Vertex::cycle`] are
+    /// indices of this.
+    pub cycles: Vec<Cycle>,
+}
+
+/// A function of a [`CallGraph`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Vertex {
+    /// Which.
+    pub function: FunctionId,
+    /// Times called, by itself too.
+    pub calls: u64,
+    /// Times called by itself.
+    pub own_calls: u64,
+    /// Time in itself.
+    pub self_time: Time,
+    /// Estimate of the time in it and all it called; without what others of its cycle took.
+    pub total: Time,
+    /// The cycle it belongs to.
+    pub cycle: Option<u32>,
+}
+
+/// Calls of one function by another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arc {
+    /// Who called; nobody known where there is none.
+    pub caller: Option<FunctionId>,
+    /// Who was called.
+    pub callee: FunctionId,
+    /// How often.
+    pub calls: u64,
+    /// Estimate of the time of these calls, nanoseconds, with all that they called; 0 within a
+    /// cycle and for calls of itself.
+    pub total: f64,
+}
+
+/// Functions that call each other round in circles, seen as one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cycle {
+    /// Which, by number.
+    pub members: Vec<FunctionId>,
+    /// Calls of any of them from outside.
+    pub calls: u64,
+    /// Calls among them, and of one by itself.
+    pub inner_calls: u64,
+    /// Time in themselves.
+    pub self_time: Time,
+    /// Estimate of the time in them and all they called.
+    pub total: Time,
+}
+
 /// The result of replay.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     /// What is known of the run.
     pub info: Info,
-    /// Functions that were called. Two of one name and module are one function.
+    /// Functions that were called. Two of one name and module are one function, unless they have
+    /// places: then two of one name and place are.
     pub functions: Vec<Function>,
     /// Threads, the one with most time first.
     pub threads: Vec<Thread>,
+    /// Calls between functions, instead of threads with call paths.
+    pub graph: Option<CallGraph>,
     /// How whole it is.
     pub health: Health,
 }

@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::chunks::Decoder;
 use crate::contents::{Body, Packet, Symbols};
 use crate::escape::{Escape, Module};
 use crate::events::{Item, events};
-use crate::model::{Function, FunctionId};
+use crate::model::{Function, FunctionId, Place};
 use crate::replay::pseudo;
 use crate::warnings::Warnings;
 
@@ -45,7 +46,9 @@ pub(crate) struct Window {
     /// Address of the first byte, less the load bias: the file's own virtual address.
     pub(crate) file_address: u64,
     /// Path of the module.
-    pub(crate) path: String,
+    pub(crate) path: Arc<str>,
+    /// Its build-id; empty when it has none.
+    pub(crate) build_id: Arc<[u8]>,
 }
 
 impl Window {
@@ -56,7 +59,26 @@ impl Window {
             first_site: module.first_site,
             sites: module.sites,
             file_address: module.address.wrapping_sub(module.bias),
-            path: module.path.to_string(),
+            path: module.path.to_string().into(),
+            build_id: module.build_id.bytes().into(),
+        }
+    }
+}
+
+impl Window {
+    /// The file's own virtual address of a site.
+    fn address(&self, site: u32) -> u64 {
+        // A symbol may begin before the window that it reaches into.
+        let distance = i64::from(site) - i64::from(self.first_site);
+        self.file_address.wrapping_add_signed(distance)
+    }
+
+    fn place(&self, site: u32, size: u64) -> Place {
+        Place {
+            path: self.path.clone(),
+            build_id: self.build_id.clone(),
+            address: self.address(site),
+            size,
         }
     }
 }
@@ -112,13 +134,17 @@ impl Sites {
                 module,
                 file: (!file.is_empty()).then_some(file),
                 line: (entry.line != 0).then_some(entry.line),
+                place: window.map(|window| window.place(entry.site, entry.size.into())),
             };
         }
-        let offset = window.map_or(site.into(), |window| {
-            window.file_address.wrapping_add((site - window.first_site).into())
-        });
+        let offset = window.map_or(site.into(), |window| window.address(site));
         let shown = if module.is_empty() { UNKNOWN_MODULE } else { &module };
-        Function { name: format!("{shown}+{offset:#x}"), module, file: None, line: None }
+        Function {
+            name: format!("{shown}+{offset:#x}"),
+            module,
+            place: window.map(|window| window.place(site, 0)),
+            ..Function::default()
+        }
     }
 }
 
@@ -248,20 +274,36 @@ pub(crate) struct Names {
     sites: Sites,
     far: Vec<u64>,
     by_word: HashMap<(u32, u32), FunctionId>,
-    by_name: HashMap<(String, String), FunctionId>,
+    known: HashMap<FunctionKey, FunctionId>,
     functions: Vec<Function>,
+    /// Whether functions keep their places and are told apart by them.
+    by_place: bool,
+}
+
+/// What makes two functions one: name, module, and the place where they have one.
+pub(crate) type FunctionKey = (String, String, Option<Place>);
+
+/// The key of a function.
+pub(crate) fn key(function: &Function) -> FunctionKey {
+    (function.name.clone(), function.module.clone(), function.place.clone())
 }
 
 impl Names {
     /// With everything that the recording says of names.
-    pub(crate) fn new(mut symbols: SymbolTables, windows: Windows, far: Vec<u64>) -> Self {
+    pub(crate) fn new(
+        mut symbols: SymbolTables,
+        windows: Windows,
+        far: Vec<u64>,
+        by_place: bool,
+    ) -> Self {
         symbols.put_in_order();
         Self {
             sites: Sites { symbols, windows },
             far,
             by_word: HashMap::new(),
-            by_name: HashMap::new(),
+            known: HashMap::new(),
             functions: Vec::new(),
+            by_place,
         }
     }
 
@@ -270,10 +312,12 @@ impl Names {
         if let Some(&id) = self.by_word.get(&(process, word)) {
             return id;
         }
-        let function = self.describe(process, word);
+        let mut function = self.describe(process, word);
+        if !self.by_place {
+            function.place = None;
+        }
         let next = FunctionId(self.functions.len() as u32);
-        let name = (function.name.clone(), function.module.clone());
-        let id = *self.by_name.entry(name).or_insert(next);
+        let id = *self.known.entry(key(&function)).or_insert(next);
         if id == next {
             self.functions.push(function);
         }
@@ -303,7 +347,7 @@ impl Names {
 }
 
 fn nameless(name: String) -> Function {
-    Function { name, module: String::new(), file: None, line: None }
+    Function { name, ..Function::default() }
 }
 
 /// Last part of a path.

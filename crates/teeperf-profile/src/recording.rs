@@ -35,6 +35,9 @@ pub struct Options<'a> {
     pub progress: Option<&'a mut dyn FnMut(Progress)>,
     /// Leave the cost of hooks in the times.
     pub keep_hook_cost: bool,
+    /// Tell functions apart by where their code stands, and say so in
+    /// [`Function::place`](crate::model::Function::place); else those of one name and module are one.
+    pub by_place: bool,
     /// Chunks in a batch; 0: what is best. The result does not depend on it.
     pub batch_chunks: usize,
     /// Most call paths, in all threads; 0: [`MAX_PATHS`]. Calls on later ones are counted by
@@ -117,7 +120,7 @@ impl<R: Read> Recording<R> {
         let (fed, threads) = fed.map_err(|source| Error::Workers { name, source })?;
         fed?;
         gathered.warnings.append(&mut self.framing.warnings);
-        Ok(gathered.finish(threads, options.keep_hook_cost))
+        Ok(gathered.finish(threads, options.keep_hook_cost, options.by_place))
     }
 
     fn feed(

@@ -64,12 +64,7 @@ mod tests {
 
     /// `main` (1) calls `read` (2) and `parse` (4), which calls `read` (8); twice.
     fn profile() -> Profile {
-        let function = |name: &str| Function {
-            name: name.into(),
-            module: String::new(),
-            file: None,
-            line: None,
-        };
+        let function = |name: &str| Function { name: name.into(), ..Function::default() };
         let nodes = vec![
             node(0, 0, 0.0, 15.0),
             node(0, 0, 1.0, 15.0),

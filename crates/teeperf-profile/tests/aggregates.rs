@@ -3,7 +3,9 @@
 
 use teeperf_profile::aggregate::{self, Pattern, Sort};
 use teeperf_profile::combine::combine;
-use teeperf_profile::model::{Function, FunctionId, Health, Node, Profile, Thread, Time, Tree};
+use teeperf_profile::model::{
+    CallGraph, Function, FunctionId, Health, Node, Profile, Thread, Time, Tree,
+};
 
 fn time(ns: f64) -> Time {
     Time { value: ns, low: ns / 2.0, high: ns * 2.0 }
@@ -11,7 +13,7 @@ fn time(ns: f64) -> Time {
 
 fn functions(names: &[&str]) -> Vec<Function> {
     let function =
-        |name: &&str| Function { name: (*name).into(), module: "m".into(), file: None, line: None };
+        |name: &&str| Function { name: (*name).into(), module: "m".into(), ..Function::default() };
     names.iter().map(function).collect()
 }
 
@@ -179,6 +181,33 @@ fn combining_is_associative_and_makes_functions_one() {
     assert_eq!((of(0), of(1), of(2)), (vec![0, 1], vec![1, 2], vec![2, 0, 3]));
     assert_eq!(left.health.events, 6);
     assert_eq!(left.health.gaps, [("gap 1".to_owned(), 4, 20), ("gap 0".to_owned(), 2, 10)]);
+}
+
+#[test]
+fn graphs_are_combined_by_their_functions() {
+    let graph = |names: &[&str], period_ns: f64| Profile {
+        info: teeperf_profile::model::Info { period_ns, ..Default::default() },
+        functions: functions(names),
+        graph: Some(CallGraph::new(
+            [(FunctionId(0), 100.0), (FunctionId(1), 300.0)],
+            [(Some(FunctionId(0)), FunctionId(1), 2)],
+        )),
+        ..Profile::default()
+    };
+    let sum = combine(graph(&["a", "b"], 100.0), graph(&["c", "b"], 100.0));
+    let rows: Vec<_> = aggregate::table(&sum, Sort::Total)
+        .iter()
+        .map(|row| (row.function.0, row.calls, row.self_time.value, row.total.value))
+        .collect();
+    assert_eq!(rows, [(1, 4, 600.0, 600.0), (0, 0, 100.0, 400.0), (2, 0, 100.0, 400.0)]);
+    // A sample each 100 ns: four are known to twice their root, more or less.
+    let row = aggregate::table(&sum, Sort::Total)[1];
+    assert_eq!((row.total.low, row.total.high), (0.0, 800.0));
+    let alone = combine(
+        Profile { functions: functions(&["z"]), ..Profile::default() },
+        graph(&["a", "b"], 0.0),
+    );
+    assert_eq!(alone.graph.map(|graph| graph.arcs[0].callee), Some(FunctionId(2)));
 }
 
 #[test]

@@ -90,6 +90,54 @@ fn names_come_from_symbols_modules_and_offsets() {
 }
 
 #[test]
+fn functions_are_told_apart_by_place_when_asked() {
+    // Two functions of one name; another process, elsewhere in memory and with other sites, has the same file.
+    let mut words = module(0x1000, 0x5555_0000_1000, 0x5555_0000_0000, "/opt/program");
+    words.extend([call(0x1110), call(0x1200), ret(0x1200), call(0x1300), ret(0x1300), ret(0x1110)]);
+    let mut builder = Builder::new();
+    builder.chunk(header(1, 1, 10), &words, false);
+    let step = |site| (site, 32, 7, "step", "");
+    builder.symbols(1, 0x1000, &[step(0x1100), step(0x1200)]);
+    let mut words = module(0x3000, 0x7777_0000_1000, 0x7777_0000_0000, "/opt/program");
+    words.extend([call(0x3100), ret(0x3100), call(0x50000), ret(0x50000)]);
+    builder.chunk(header(2, 1, 10), &words, false);
+    builder.symbols(2, 0x3000, &[step(0x3100)]);
+    let bytes = builder.end();
+    let of = |by_place| {
+        let mut options = Options { jobs: 1, by_place, ..Options::default() };
+        let profile = Recording::from_read(&bytes[..], "test").replay(&mut options).unwrap();
+        let place = |f: &teeperf_profile::model::Function| {
+            f.place.as_ref().map(|place| {
+                assert_eq!((&*place.path, &*place.build_id), ("/opt/program", &[0xAB, 0xCD][..]));
+                (place.address, place.size)
+            })
+        };
+        let mut found: Vec<_> =
+            profile.functions.iter().map(|f| (f.name.clone(), place(f))).collect();
+        found.sort();
+        found
+    };
+    let named = |name: &str, place| (name.to_owned(), place);
+    assert_eq!(
+        of(true),
+        [
+            named("[unknown module]+0x50000", None),
+            named("program+0x1300", Some((0x1300, 0))),
+            named("step", Some((0x1100, 32))),
+            named("step", Some((0x1200, 32))),
+        ]
+    );
+    assert_eq!(
+        of(false),
+        [
+            named("[unknown module]+0x50000", None),
+            named("program+0x1300", None),
+            named("step", None)
+        ]
+    );
+}
+
+#[test]
 fn a_function_has_its_name_without_its_window() {
     let mut builder = Builder::new();
     let words = [call(0x1008), ret(0x1008), call(0x1040), ret(0x1040)];

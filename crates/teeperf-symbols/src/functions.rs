@@ -4,7 +4,7 @@ use crate::image::{Image, Section};
 use crate::plt;
 use crate::table::{self, Code, Entry, Kind, Table};
 use crate::{Error, Search};
-use object::elf;
+use object::{Endianness, elf};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +18,8 @@ pub struct Functions {
     build_id: Option<Vec<u8>>,
     origin: Origin,
     is_arm: bool,
+    is_64_bit: bool,
+    is_little_endian: bool,
 }
 
 /// Where the functions were found.
@@ -78,6 +80,8 @@ impl Functions {
         Ok(Self {
             table: Table::new(entries, strings, plt_strings, &code),
             is_arm: image.machine == elf::EM_ARM,
+            is_64_bit: image.is_64,
+            is_little_endian: image.endian == Endianness::Little,
             build_id: image.build_id,
             origin,
         })
@@ -103,6 +107,16 @@ impl Functions {
     /// The file's build-id, where it has one.
     pub fn build_id(&self) -> Option<&[u8]> {
         self.build_id.as_deref()
+    }
+
+    /// Whether addresses have 64 bits, not 32.
+    pub fn is_64_bit(&self) -> bool {
+        self.is_64_bit
+    }
+
+    /// Whether numbers stand with their least byte first.
+    pub fn is_little_endian(&self) -> bool {
+        self.is_little_endian
     }
 
     /// Where they were found.

@@ -86,6 +86,7 @@ impl Builder {
                 module: module.into(),
                 file: file.map(|c| format!("src/{}.c", c.to_ascii_lowercase())),
                 line: file.map(|_| 10 + 7 * self.functions.len() as u32),
+                place: None,
             });
             self.functions.len() - 1
         });
@@ -183,6 +184,7 @@ fn small() -> Profile {
         info: info(&["./small", "input.txt"]),
         functions: b.functions,
         threads: vec![thread(71, "small", first), thread(72, "reader", second)],
+        graph: None,
         health: Health { events: 46, ..Health::default() },
     }
 }
@@ -202,6 +204,7 @@ fn short() -> Profile {
         info: info(&["./short"]),
         functions: b.functions,
         threads: vec![thread(1, "short", tree)],
+        graph: None,
         health: Health { events: 132_002, ..Health::default() },
     }
 }
@@ -215,6 +218,7 @@ fn single() -> Profile {
         info: info(&["./one"]),
         functions: b.functions,
         threads: vec![thread(1, "one", tree)],
+        graph: None,
         health: Health { events: 2, ..Health::default() },
     }
 }
@@ -233,6 +237,7 @@ fn deep() -> Profile {
         info: info(&["./deep", "2000"]),
         functions: b.functions,
         threads: vec![thread(1, "deep", tree)],
+        graph: None,
         health: Health { events: 4002, ..Health::default() },
     }
 }
@@ -267,6 +272,7 @@ fn hostile() -> Profile {
             thread(1, "</option><script>window.broken=7</script>", tree.clone()),
             thread(2, "</select>", tree),
         ],
+        graph: None,
         health: Health {
             events: 37,
             warnings: vec!["</p><script>window.broken=8</script>".into()],
@@ -293,7 +299,7 @@ fn many(paths: usize) -> Profile {
         .map(|i| {
             let name = format!("ns::stage_{}::worker<{}>::step(long)", i % 97, i);
             let file = format!("lib{}.so", i % 7);
-            b.functions.push(Function { name, module: file, file: None, line: None });
+            b.functions.push(Function { name, module: file, ..Function::default() });
             FunctionId(i)
         })
         .collect();
@@ -314,6 +320,7 @@ fn many(paths: usize) -> Profile {
     Profile {
         info: info(&["./many"]),
         functions: b.functions,
+        graph: None,
         health: Health { events: thread.events, ..Health::default() },
         threads: vec![thread],
     }
@@ -346,6 +353,7 @@ fn demo() -> Profile {
         ]),
         functions: b.functions,
         threads,
+        graph: None,
         health: Health {
             events,
             open: 3,

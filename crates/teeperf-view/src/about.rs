@@ -25,7 +25,7 @@ pub(crate) fn of(profile: &Profile) -> Vec<(&'static str, String)> {
         ("Clock", clock(info)),
         ("Hook cost", hook_cost(info)),
         ("Events", events(profile)),
-        ("Health", health(profile)),
+        ("Health", if profile.graph.is_some() { String::new() } else { health(profile) }),
         ("Machine", machine(info)),
     ];
     facts.into_iter().filter(|(_, text)| !text.is_empty()).collect()
@@ -41,13 +41,14 @@ fn ended(info: &Info) -> String {
 
 fn clock(info: &Info) -> String {
     let mut text = printable(&info.clock);
+    let is_sampled = text == "samples";
     if info.period_ns > 0.0 {
         text.push_str(&format!(", {} apart", units::time_inline(info.period_ns)));
     }
     if !info.clock_reason.is_empty() {
         text.push_str(&format!(" ({})", printable(&info.clock_reason)));
     }
-    if !text.is_empty() {
+    if !text.is_empty() && !is_sampled {
         text.push_str("; times are wall time");
     }
     text
@@ -64,6 +65,14 @@ fn hook_cost(info: &Info) -> String {
 }
 
 fn events(profile: &Profile) -> String {
+    if let Some(graph) = &profile.graph {
+        let calls = graph.functions.iter().fold(0u64, |sum, f| sum.saturating_add(f.calls));
+        return format!(
+            "{} between {}",
+            counted(calls, "call"),
+            counted(graph.functions.len() as u64, "function")
+        );
+    }
     let events = profile.health.events;
     let threads: u64 = profile.threads.iter().map(|thread| u64::from(thread.merged.max(1))).sum();
     let mut text = format!(

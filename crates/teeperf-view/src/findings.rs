@@ -27,8 +27,12 @@ pub struct Finding {
 /// Everything worth saying about how whole a profile is.
 pub fn of(profile: &Profile) -> Vec<Finding> {
     let mut found = Vec::new();
-    nothing_recorded(profile, &mut found);
-    nothing_timed(profile, &mut found);
+    if profile.graph.is_some() {
+        estimated(&mut found);
+    } else {
+        nothing_recorded(profile, &mut found);
+        nothing_timed(profile, &mut found);
+    }
     lost(profile, &mut found);
     mended(profile, &mut found);
     gaps(profile, &mut found);
@@ -41,6 +45,13 @@ pub fn of(profile: &Profile) -> Vec<Finding> {
 
 fn push(found: &mut Vec<Finding>, warning: bool, what: String, next: &str) {
     found.push(Finding { warning, what, next: next.into() });
+}
+
+fn estimated(found: &mut Vec<Finding>) {
+    let what = "There are no call paths, only who called whom how often: total times, and the times of \
+                callers and callees, are estimates. Each call of a function is taken to have cost the \
+                same, whoever made it, as gprof does.";
+    push(found, false, what.into(), "");
 }
 
 fn nothing_recorded(profile: &Profile, found: &mut Vec<Finding>) {

@@ -2,11 +2,12 @@
 //! Fields may be added within a version; a field that changes its meaning changes the
 //! version.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
-use teeperf_profile::aggregate::{self, Sort};
-use teeperf_profile::model::{Function, Node, Profile, Thread, Time};
+use teeperf_profile::aggregate::{self, Row, Sort};
+use teeperf_profile::model::{CallGraph, Function, FunctionId, Node, Profile, Thread, Time};
 
 use crate::findings::{self, Finding};
 use crate::layout;
@@ -20,14 +21,18 @@ pub struct Options {
 
 /// Writes the report as one line.
 pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::Result<()> {
+    let rows = aggregate::table(profile, Sort::SelfTime);
+    let (arcs, cycles) = profile.graph.as_ref().map(|known| graph(known, &rows)).unzip();
     let report = Report {
         format: "teeperf-report",
         version: 1,
         units: Units { time: "ns" },
         info: info(profile),
         health: health(profile),
-        functions: functions(profile),
+        functions: functions(profile, &rows),
         threads: profile.threads.iter().map(|thread| lane(thread, profile, options)).collect(),
+        arcs,
+        cycles,
     };
     serde_json::to_writer(&mut *out, &report)?;
     writeln!(out)
@@ -42,6 +47,10 @@ struct Report<'a> {
     health: Whole<'a>,
     functions: Vec<Called<'a>>,
     threads: Vec<Lane<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arcs: Option<Vec<Call>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cycles: Option<Vec<Round>>,
 }
 
 #[derive(Serialize)]
@@ -141,6 +150,27 @@ struct Path<'a> {
     times: Times,
 }
 
+/// Calls of a function by another, where there are no call paths; both by their places in the list of
+/// functions.
+#[derive(Serialize)]
+struct Call {
+    caller: Option<usize>,
+    callee: Option<usize>,
+    calls: u64,
+    total: f64,
+}
+
+/// Functions that call each other in circles.
+#[derive(Serialize)]
+struct Round {
+    members: Vec<usize>,
+    calls: u64,
+    inner_calls: u64,
+    total: f64,
+    #[serde(rename = "self")]
+    self_time: f64,
+}
+
 fn info(profile: &Profile) -> Run<'_> {
     let info = &profile.info;
     Run {
@@ -179,11 +209,9 @@ fn health(profile: &Profile) -> Whole<'_> {
         findings: findings::of(profile).into_iter().map(said).collect(),
     }
 }
-/// Functions, most self time first.
-fn functions(profile: &Profile) -> Vec<Called<'_>> {
-    let tree = aggregate::merged(&profile.threads);
-    let mut rows = aggregate::rows(&tree, &profile.functions, Sort::SelfTime);
-    aggregate::add_sampling_error(&mut rows, profile.info.period_ns);
+
+/// Functions, in the order of these rows.
+fn functions<'a>(profile: &'a Profile, rows: &[Row]) -> Vec<Called<'a>> {
     rows.iter()
         .map(|row| {
             let function = profile.functions.get(row.function.0 as usize);
@@ -197,6 +225,27 @@ fn functions(profile: &Profile) -> Vec<Called<'_>> {
             }
         })
         .collect()
+}
+
+/// Calls and cycles of a graph, by the places that functions have in these rows.
+fn graph(graph: &CallGraph, rows: &[Row]) -> (Vec<Call>, Vec<Round>) {
+    let places: HashMap<FunctionId, usize> =
+        rows.iter().enumerate().map(|(place, row)| (row.function, place)).collect();
+    let place = |function: FunctionId| places.get(&function).copied();
+    let calls = graph.arcs.iter().map(|arc| Call {
+        caller: arc.caller.and_then(place),
+        callee: place(arc.callee),
+        calls: arc.calls,
+        total: number(arc.total),
+    });
+    let cycles = graph.cycles.iter().map(|cycle| Round {
+        members: cycle.members.iter().filter_map(|&member| place(member)).collect(),
+        calls: cycle.calls,
+        inner_calls: cycle.inner_calls,
+        total: number(cycle.total.value),
+        self_time: number(cycle.self_time.value),
+    });
+    (calls.collect(), cycles.collect())
 }
 
 fn lane<'a>(thread: &'a Thread, profile: &'a Profile, options: &Options) -> Lane<'a> {

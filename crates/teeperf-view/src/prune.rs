@@ -66,12 +66,7 @@ pub(crate) fn to(profile: &Profile, most: usize) -> Pruned {
     let next = "For the rest, draw fewer threads or functions, or use the text or JSON report.";
     Pruned {
         trees,
-        function: Some(Function {
-            name: REST.into(),
-            module: String::new(),
-            file: None,
-            line: None,
-        }),
+        function: Some(Function { name: REST.into(), ..Function::default() }),
         finding: Some(Finding { warning: false, what, next: next.into() }),
     }
 }
@@ -146,7 +141,7 @@ mod tests {
 
     fn profile() -> Profile {
         let function =
-            |name: &str| Function { name: name.into(), module: "m".into(), file: None, line: None };
+            |name: &str| Function { name: name.into(), module: "m".into(), ..Function::default() };
         let nodes = vec![
             node(0, 0, 0.0, 100.0),
             node(0, 0, 50.0, 100.0),

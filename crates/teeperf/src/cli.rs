@@ -38,6 +38,7 @@ pub(crate) enum Command {
     ServeMemory(commands::ServeMemory),
     Report(commands::Report),
     Flame(commands::Flame),
+    Export(commands::Export),
     Dump(commands::Dump),
     Demo(commands::Demo),
     /// Pauses a recording: nothing is recorded until it is resumed

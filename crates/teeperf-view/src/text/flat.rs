@@ -26,11 +26,9 @@ pub(super) fn write(
     style: &Style,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let tree = aggregate::merged(&profile.threads);
-    let mut rows = aggregate::rows(&tree, &profile.functions, options.sort);
+    let mut rows = aggregate::table(profile, options.sort);
     let all = rows.len();
     rows.truncate(options.limit);
-    aggregate::add_sampling_error(&mut rows, profile.info.period_ns);
     let shown: f64 = rows.iter().map(|row| row.self_time.value).sum();
     let title = format!(
         "Functions by {}: {} of {}, {} of {} in themselves",
@@ -168,9 +166,12 @@ impl<'a> Table<'a> {
         if self.average > 0 && rows.iter().any(|row| self.is_untold(row)) {
             let limit = units::time_inline(limit);
             let period = units::time_inline(period);
-            let text = format!(
-                "< {limit}: below ten ticks of {period}, which the clock does not tell apart"
-            );
+            let text = match self.profile.graph {
+                Some(_) => format!("< {limit}: below ten samples, which are {period} apart"),
+                None => format!(
+                    "< {limit}: below ten ticks of {period}, which the clock does not tell apart"
+                ),
+            };
             writeln!(out, "{}", faint(text))?;
         }
         let unsure = |time: &teeperf_profile::model::Time| time.value > 0.0 && time.is_uncertain();

@@ -1,6 +1,7 @@
 //! The report for a terminal: what is missing first, then what is known of the run, then
 //! the tables that were asked for.
 
+mod calls;
 mod flat;
 mod paths;
 mod threads;
@@ -71,12 +72,16 @@ pub fn write(
         let shown = names::printable(&options.selection);
         labelled(style.paint(Paint::Faint, "Shown"), &shown, style, out)?;
     }
-    if profile.threads.is_empty() {
+    if profile.threads.is_empty() && profile.graph.is_none() {
         return Ok(());
     }
     let whole = whole(profile);
     if options.functions {
         flat::write(profile, whole, options, style, out)?;
+    }
+    // It knows neither paths nor threads.
+    if let Some(graph) = &profile.graph {
+        return calls::write(profile, graph, options, style, out);
     }
     if options.call_tree {
         paths::write(profile, whole, options, style, out)?;
@@ -89,6 +94,9 @@ pub fn write(
 
 /// What percentages are of: time with a recorded frame, in all threads.
 fn whole(profile: &Profile) -> f64 {
+    if let Some(graph) = &profile.graph {
+        return graph.time();
+    }
     profile.threads.iter().map(|thread| layout::framed_time(&thread.tree)).sum()
 }
 

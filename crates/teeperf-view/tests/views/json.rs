@@ -1,6 +1,6 @@
 //! The JSON report as a program would read it: by the field names that docs/json.md has.
 
-use crate::support::kitchen;
+use crate::support::{kitchen, parser};
 use serde_json::{Value, json};
 use teeperf_profile::model::Profile;
 use teeperf_view::json::{self, Options};
@@ -26,6 +26,35 @@ fn call_paths_only_when_asked() {
 }
 
 #[test]
+fn calls_without_paths() {
+    let report = report(&parser(), true);
+    let names: Vec<&str> = report["functions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| f["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["read", "expr", "parse", "main"]);
+    assert_eq!(report["threads"], json!([]));
+    assert_eq!(
+        report["arcs"],
+        json!([
+            {"caller": null, "callee": 0, "calls": 500, "total": 250e6},
+            {"caller": 3, "callee": 2, "calls": 1, "total": 2500e6},
+            {"caller": 3, "callee": 0, "calls": 500, "total": 250e6},
+            {"caller": 2, "callee": 2, "calls": 6, "total": 0.0},
+            {"caller": 2, "callee": 1, "calls": 40, "total": 0.0},
+            {"caller": 2, "callee": 0, "calls": 1000, "total": 500e6},
+            {"caller": 1, "callee": 2, "calls": 39, "total": 0.0},
+            {"caller": 1, "callee": 0, "calls": 2000, "total": 1000e6},
+        ])
+    );
+    let cycle =
+        json!({"members": [2, 1], "calls": 1, "inner_calls": 85, "total": 2500e6, "self": 1000e6});
+    assert_eq!(report["cycles"], json!([cycle]));
+}
+
+#[test]
 fn every_field_is_documented() {
     fn fields(value: &Value, into: &mut Vec<String>) {
         match value {
@@ -44,6 +73,7 @@ fn every_field_is_documented() {
     profile.health.gaps = vec![("paused".into(), 1, 2)];
     let mut names = Vec::new();
     fields(&report(&profile, true), &mut names);
+    fields(&report(&parser(), true), &mut names);
     for name in names {
         assert!(document.contains(&format!("`{name}`")), "docs/json.md does not name `{name}`");
     }

@@ -107,7 +107,7 @@ fn names_cannot_break_out() {
             name: hostile.into(),
             module: hostile.into(),
             file: Some(hostile.into()),
-            line: None,
+            ..Default::default()
         };
     }
     profile.info.command = vec![format!("./{hostile}"), hostile.into()];

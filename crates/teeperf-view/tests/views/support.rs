@@ -1,7 +1,7 @@
 //! Profiles with round figures, made by hand.
 
 use teeperf_profile::model::{
-    Function, FunctionId, Health, Info, Node, Profile, Thread, Time, Tree,
+    CallGraph, Function, FunctionId, Health, Info, Node, Profile, Thread, Time, Tree,
 };
 
 /// A time without error.
@@ -11,7 +11,7 @@ pub(crate) fn exact(ns: f64) -> Time {
 
 /// A function without a source file.
 pub(crate) fn function(name: &str, module: &str) -> Function {
-    Function { name: name.into(), module: module.into(), file: None, line: None }
+    Function { name: name.into(), module: module.into(), ..Function::default() }
 }
 
 /// A node with exact times in milliseconds.
@@ -92,5 +92,38 @@ pub(crate) fn kitchen() -> Profile {
         ],
         threads: vec![first, second],
         health: Health { events: 46_016, ..Health::default() },
+        graph: None,
+    }
+}
+
+/// What a file of gprof knows of a parser: `main` calls `parse` and `read`, `parse` and `expr` call
+/// each other and `parse` itself, both call `read`, which is also called by nobody known.
+pub(crate) fn parser() -> Profile {
+    let calls = [
+        (Some(0), 1, 1),
+        (Some(0), 3, 500),
+        (Some(1), 1, 6),
+        (Some(1), 2, 40),
+        (Some(2), 1, 39),
+        (Some(1), 3, 1_000),
+        (Some(2), 3, 2_000),
+        (None, 3, 500),
+    ];
+    let times = [(0, 100.0), (1, 400.0), (2, 600.0), (3, 2_000.0)];
+    Profile {
+        info: Info {
+            command: vec!["parser".into()],
+            clock: "samples".into(),
+            clock_reason: "a gmon file".into(),
+            period_ns: 1e7,
+            ..Info::default()
+        },
+        functions: ["main", "parse", "expr", "read"].map(|name| function(name, "parser")).into(),
+        graph: Some(CallGraph::new(
+            times.map(|(function, ms)| (FunctionId(function), ms * 1e6)),
+            calls.map(|(from, to, n)| (from.map(FunctionId), FunctionId(to), n)),
+        )),
+        health: Health { events: 4_086, ..Health::default() },
+        ..Profile::default()
     }
 }

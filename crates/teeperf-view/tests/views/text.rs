@@ -1,8 +1,8 @@
 //! The text report against reports written by hand, and what it says of recordings that
 //! are not whole.
 
-use crate::support::{function, kitchen, node, thread};
-use teeperf_profile::model::{Health, Profile, Time};
+use crate::support::{function, kitchen, node, parser, thread};
+use teeperf_profile::model::{CallGraph, FunctionId, Health, Profile, Time};
 use teeperf_view::style::Style;
 use teeperf_view::text::{self, Options, Sort};
 
@@ -24,6 +24,37 @@ fn sorted_and_limited_at_80_columns() {
     let report = report(&kitchen(), &options, 80);
     let table = report.find("\nFunctions").unwrap();
     assert_eq!(&report[table..], include_str!("data/text/kitchen-80.txt"));
+}
+
+#[test]
+fn calls_without_paths_are_shown_from_both_sides() {
+    assert_eq!(
+        report(&parser(), &Options::default(), 120),
+        include_str!("data/text/parser-120.txt")
+    );
+}
+
+#[test]
+fn callers_and_callees_stay_few_and_narrow() {
+    let names: Vec<String> = (0..40).map(|n| format!("{}{n}", "deep::".repeat(30))).collect();
+    let calls = (1..40).flat_map(|n| [(Some(0), n, 1), (Some(n), 0, 2)]);
+    let profile = Profile {
+        functions: names.iter().map(|name| function(name, "m")).collect(),
+        graph: Some(CallGraph::new(
+            (0..40).map(|n| (FunctionId(n), 1e9)),
+            calls.map(|(from, to, n)| (from.map(FunctionId), FunctionId(to), n)),
+        )),
+        ..parser()
+    };
+    for width in [80, 120] {
+        let report = report(&profile, &Options { limit: 3, ..Options::default() }, width);
+        let tail = &report[report.find("\nCallers").unwrap()..];
+        assert_eq!(tail.matches("\ndeep").count(), 3, "{tail}");
+        assert_eq!(tail.matches("more").count(), 3, "{tail}");
+        for line in tail.lines() {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+    }
 }
 
 /// Names of the functions in the table, in order.

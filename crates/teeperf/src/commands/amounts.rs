@@ -31,6 +31,15 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     Ok(value as u64)
 }
 
+/// An address or a distance of addresses: `0x` and hexadecimal digits, or decimal ones.
+pub(crate) fn address(text: &str) -> Result<u64, String> {
+    let parsed = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    parsed.map_err(|_| "no address: such as 0x40000000".into())
+}
+
 /// A length of time: a number and `ns`, `us`, `ms`, `s`, `m` or `h`; seconds without a unit.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
     let (number, unit) = split(text)?;

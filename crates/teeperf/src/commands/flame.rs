@@ -83,16 +83,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Format::Folded => ("file *.folded", &b"\0"[..]),
     };
     recordings::may_replace(&output, arguments.force, what, begins)?;
-    let name = || format!("cannot write {}", output.display());
-    let file = File::create(&output).with_context(name)?;
-    let is_file = file.metadata().is_ok_and(|about| about.is_file());
-    let mut out = BufWriter::new(file);
-    let drawn = draw(&profile, format, arguments.inverted, &mut out).and_then(|()| out.flush());
-    if drawn.is_err() && is_file {
-        // A part of it is of no use, and would stand in the way of the next attempt.
-        let _ = std::fs::remove_file(&output);
-    }
-    drawn.with_context(name)?;
+    let file = File::create(&output);
+    let file = file.with_context(|| format!("cannot write {}", output.display()))?;
+    super::fill(file, &output, |out| draw(&profile, format, arguments.inverted, out))?;
     super::print(format!("wrote {}\n", output.display()).as_bytes())
 }
 

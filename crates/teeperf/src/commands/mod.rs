@@ -5,8 +5,10 @@ mod amounts;
 mod completions;
 mod demo;
 mod dump;
+mod export;
 mod flags;
 mod flame;
+mod gmon;
 mod install_wrappers;
 mod live;
 mod man;
@@ -20,14 +22,17 @@ mod version;
 mod writing;
 
 use crate::cli::{Cli, Command};
-use anyhow::Result;
-use std::io::Write;
+use anyhow::{Context, Result};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use teeperf_record::control::Request;
 
 pub(crate) use completions::Arguments as Completions;
 pub(crate) use demo::Arguments as Demo;
 pub(crate) use dump::Arguments as Dump;
+pub(crate) use export::Arguments as Export;
 pub(crate) use flags::Arguments as Flags;
 pub(crate) use flame::Arguments as Flame;
 pub(crate) use install_wrappers::Arguments as InstallWrappers;
@@ -48,6 +53,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::ServeMemory(arguments) => return serve_memory::run(&arguments),
         Command::Report(arguments) => report::run(&arguments)?,
         Command::Flame(arguments) => flame::run(&arguments)?,
+        Command::Export(arguments) => export::run(&arguments)?,
         Command::Dump(arguments) => dump::run(&arguments)?,
         Command::Demo(arguments) => demo::run(&arguments)?,
         Command::Pause(arguments) => pause::run(&arguments, Request::Pause)?,
@@ -57,6 +63,22 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Version => version::run()?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a file; one that is not written to its end is removed.
+fn fill(
+    file: File,
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> Result<()> {
+    let is_file = file.metadata().is_ok_and(|about| about.is_file());
+    let mut out = BufWriter::new(file);
+    let written = write(&mut out).and_then(|()| out.flush());
+    if written.is_err() && is_file {
+        // A part of it is of no use, and would stand in the way of the next attempt.
+        let _ = std::fs::remove_file(path);
+    }
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Writes to standard output, and says when that fails.

@@ -5,12 +5,14 @@ use super::terminal;
 use crate::recordings;
 use anyhow::{Result, bail};
 use clap::Args;
-use std::io::IsTerminal;
+use std::fs::File;
+use std::io::{Cursor, IsTerminal, Read};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use teeperf_interop::gmon;
 use teeperf_profile::model::Profile;
 use teeperf_profile::selection::Selection;
-use teeperf_profile::{MAX_PATHS, Options, Recording};
+use teeperf_profile::{Error, MAX_PATHS, Options, Recording};
 use teeperf_view::style::Style;
 
 const MOST_PATHS: NonZeroUsize = NonZeroUsize::new(MAX_PATHS).expect("there is room for some");
@@ -39,16 +41,65 @@ pub(crate) struct Arguments {
     most_paths: NonZeroUsize,
 }
 
+/// A file that was opened, by how it begins, and its name.
+pub(crate) enum Source {
+    /// A recording, or what may be one.
+    Recording(Recording<Box<dyn Read>>, String),
+    /// A file of gprof.
+    Gmon(Box<dyn Read>, String),
+}
+
 impl Arguments {
     /// Reads the recording; the part of its profile that was asked for.
     pub(crate) fn profile(&self) -> Result<Profile> {
+        self.profile_of(self.open()?, false)
+    }
+
+    /// The same, with functions told apart by where their code stands.
+    pub(crate) fn profile_by_place(&self) -> Result<Profile> {
+        self.profile_of(self.open()?, true)
+    }
+
+    /// Opens what is to be read.
+    pub(crate) fn open(&self) -> Result<Source> {
         let path = recordings::named_or_newest(self.recording.as_deref())?;
+        let name = path.display().to_string();
+        let mut file =
+            File::open(&path).map_err(|source| Error::Open { name: name.clone(), source })?;
+        let mut start = Vec::new();
+        (&mut file)
+            .take(gmon::MAGIC.len() as u64)
+            .read_to_end(&mut start)
+            .map_err(|source| Error::Read { name: name.clone(), offset: 0, source })?;
+        let is_gmon = start == gmon::MAGIC;
+        let stream: Box<dyn Read> = Box::new(Cursor::new(start).chain(file));
+        Ok(match is_gmon {
+            true => Source::Gmon(stream, name),
+            false => Source::Recording(Recording::from_read(stream, name.clone()), name),
+        })
+    }
+
+    /// Whether a part was asked for that only call paths and threads can tell.
+    pub(crate) fn is_of_paths(&self) -> bool {
+        !self.selection().is_all()
+    }
+
+    /// Reads what was opened; the part of its profile that was asked for.
+    pub(crate) fn profile_of(&self, source: Source, by_place: bool) -> Result<Profile> {
+        let recording = match source {
+            Source::Recording(recording, _) => recording,
+            Source::Gmon(_, name) => bail!(
+                "{name} is a gmon file: it knows who called whom, but no call paths, and this needs them; \
+                 `teeperf report {name} --elf PROGRAM` shows what is in it"
+            ),
+        };
         let mut options = Options {
             keep_hook_cost: self.keep_hook_cost,
             most_paths: self.most_paths.get(),
+            by_place,
             ..Options::default()
         };
-        let profile = Recording::open(path)?.replay(&mut options)?;
+        let profile = recording.replay(&mut options)?;
         let selection = self.selection();
         if selection.is_all() {
             return Ok(profile);

@@ -1,9 +1,12 @@
 //! `teeperf report`: text for people, JSON for programs.
 
-use super::reading;
-use anyhow::Result;
+use super::reading::{self, Source};
+use super::{amounts, gmon};
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+use teeperf_profile::model::Profile;
 use teeperf_view::{json, text};
 
 /// Prints where the time went: functions, call tree, threads
@@ -13,10 +16,20 @@ Examples:
   teeperf report                              the newest recording in this folder
   teeperf report --tree --focus parse         the call tree of what has to do with parsing
   teeperf report --sort calls --limit 50      what is called most
-  teeperf report --json program.teeperf | jq '.functions[0]'")]
+  teeperf report --json program.teeperf | jq '.functions[0]'
+  teeperf report gmon.out --elf program       a file of gprof; several are summed")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     recording: reading::Arguments,
+    /// More gmon files, to be summed
+    more: Vec<PathBuf>,
+    /// The program that wrote the gmon files: gives names to their addresses
+    #[arg(long, value_name = "PROGRAM")]
+    elf: Option<PathBuf>,
+    /// Where the program was loaded, if the gmon files' addresses are not those of the ELF file: how much
+    /// higher they are, such as 0x40000000
+    #[arg(long, value_name = "ADDRESS", value_parser = amounts::address)]
+    bias: Option<u64>,
     /// JSON on one line; with --tree, with call paths. Times are nanoseconds
     #[arg(long, conflicts_with_all = ["threads", "sort", "limit"])]
     json: bool,
@@ -48,8 +61,29 @@ enum Sort {
     Name,
 }
 
+impl Arguments {
+    fn profile(&self) -> Result<Profile> {
+        let is_for_gmon = self.elf.is_some() || self.bias.is_some() || !self.more.is_empty();
+        match self.recording.open()? {
+            Source::Gmon(..) if self.tree || self.threads || self.recording.is_of_paths() => bail!(
+                "a gmon file knows neither call paths nor threads: --tree, --threads, --thread, --focus and \
+                 --ignore are for recordings"
+            ),
+            Source::Gmon(file, name) => {
+                let bias = self.bias.unwrap_or_default();
+                gmon::profile(file, &name, &self.more, self.elf.as_deref(), bias)
+            }
+            Source::Recording(_, name) if is_for_gmon => bail!(
+                "{name} does not begin as a gmon file does: --elf, --bias and several files are for these. If it \
+                 is of the old BSD form, `gprof -s PROGRAM {name}` rewrites it as gmon.sum, which can be read"
+            ),
+            source => self.recording.profile_of(source, false),
+        }
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let profile = arguments.recording.profile()?;
+    let profile = arguments.profile()?;
     let mut out = BufWriter::new(std::io::stdout().lock());
     if arguments.json {
         json::write(&profile, &json::Options { call_tree: arguments.tree }, &mut out)?;

@@ -1,0 +1,59 @@
+//! One door for fuzzers: any bytes as a file of another profiler.
+
+use crate::gmon::{self, Gmon, Layout, Names};
+
+/// Most parts of histograms that are written again: a file may claim four thousand million of them.
+const MOST_PARTS: u64 = 1 << 16;
+
+/// Reads a gmon file as any program's and as that of each layout, makes profiles of it, and reads
+/// what is written of it, which must be the same. Never panics, and takes time and memory in
+/// proportion to the bytes.
+pub fn any_gmon(bytes: &[u8]) {
+    for wide in [None, Some(false), Some(true)] {
+        for little_endian in [false, true] {
+            let program = wide.map(|wide| ("program", Layout { little_endian, wide }));
+            if let Ok(gmon) = gmon::read("bytes", bytes, program) {
+                assert!(program.is_none_or(|(_, layout)| layout == gmon.layout));
+                check(&gmon);
+            }
+        }
+    }
+}
+
+fn check(gmon: &Gmon) {
+    let calls = |gmon: &Gmon| gmon.arcs.iter().map(|arc| arc.calls).sum::<u64>();
+    let mut seconds = 0.0;
+    for (before, histogram) in gmon.histograms.iter().zip(gmon.histograms.iter().skip(1)) {
+        assert!(before.high <= histogram.low, "they do not overlap");
+    }
+    for histogram in &gmon.histograms {
+        assert!(histogram.low < histogram.high && histogram.bins.len() <= histogram.parts as usize);
+        let samples: f64 = histogram.bins.iter().map(|&bin| f64::from(bin)).sum();
+        seconds += samples / f64::from(if histogram.hz == 0 { 100 } else { histogram.hz });
+    }
+    for bias in [0, 0x1000, u64::MAX] {
+        let profile = gmon::profile(gmon, &Names::of_calls(gmon, bias), bias);
+        let Some(graph) = &profile.graph else { panic!("a graph") };
+        assert_eq!(profile.health.events, calls(gmon), "every call leads somewhere");
+        let spent = graph.time() / 1e9;
+        assert!(spent <= seconds * (1.0 + 1e-9), "{spent} of {seconds} s");
+        for vertex in &graph.functions {
+            let (own, total) = (vertex.self_time.value, vertex.total.value);
+            assert!(own >= 0.0 && own <= total * (1.0 + 1e-9) && total.is_finite());
+        }
+    }
+    if gmon.histograms.iter().map(|histogram| u64::from(histogram.parts)).sum::<u64>() > MOST_PARTS
+    {
+        return;
+    }
+    let mut written = Vec::new();
+    let Ok(()) = gmon.write(&mut written) else { panic!("memory takes it") };
+    let again = gmon::read("written", written.as_slice(), Some(("program", gmon.layout)));
+    // Where nothing stands that only one width makes sense of, the program's counts.
+    let Ok(mut again) = again else { return };
+    assert_eq!(calls(&again), calls(gmon));
+    for (again, histogram) in again.histograms.iter_mut().zip(&gmon.histograms) {
+        again.bins.truncate(histogram.bins.len());
+    }
+    assert_eq!(again.histograms, gmon.histograms);
+}

@@ -1,0 +1,183 @@
+//! From a profile with call paths to a file for gprof: of one module, because a gmon file belongs to one
+//! ELF file. Calls are counted exactly; times become samples.
+
+use std::collections::BTreeMap;
+
+use teeperf_profile::model::{Function, FunctionId, Place, Profile};
+
+use super::{Builder, Error, Gmon, Layout, Names};
+
+/// Which module's functions are written.
+#[derive(Clone, Copy)]
+pub enum Which<'a> {
+    /// The program that was run; where the recording does not know it, the only module.
+    Program,
+    /// One of this path or file name.
+    Named(&'a str),
+    /// The module that this ELF file is.
+    Elf(&'a Names),
+}
+
+/// A file to be written, and what is not in it.
+#[derive(Debug)]
+pub struct Export {
+    /// The file.
+    pub gmon: Gmon,
+    /// Path of the module that it is of.
+    pub module: String,
+    /// What else the profile has.
+    pub left_out: LeftOut,
+}
+
+/// What the profile has and the file has no place for.
+#[derive(Debug, Default, PartialEq)]
+pub struct LeftOut {
+    /// Nanoseconds in functions of other modules, or whose address is not known.
+    pub ns: f64,
+    /// Share of all time that this is.
+    pub share: f64,
+    /// Other modules, the one with most time first.
+    pub modules: Vec<String>,
+    /// Calls by what has no address in the module: the file has them, by nobody.
+    pub calls_by_others: u64,
+}
+
+/// The functions of a module, as a file with so many samples in a second. Functions must have
+/// places: see [`teeperf_profile::Options::by_place`].
+///
+/// # Errors
+///
+/// When the module cannot be told or nothing of it was called, or when what it has fits no file.
+pub fn export(profile: &Profile, which: Which<'_>, hz: u32) -> Result<Export, Error> {
+    let modules = modules(profile);
+    let module = choose(profile, &modules, which)?;
+    let names = if let Which::Elf(names) = which { Some(names) } else { None };
+    let layout = names.and_then(Names::program).map_or(Layout::LITTLE_64, |(_, layout)| layout);
+    let places: Vec<Option<(u64, u64)>> =
+        profile.functions.iter().map(|function| place(function, module, names)).collect();
+    let place = |id: FunctionId| places.get(id.0 as usize).copied().flatten();
+
+    let mut builder = Builder::new(layout, hz);
+    let mut left_out = LeftOut::default();
+    let mut own: BTreeMap<(u64, u64), f64> = BTreeMap::new();
+    for thread in &profile.threads {
+        for node in thread.tree.nodes.iter().skip(1) {
+            let ns = node.self_time.value;
+            let Some((address, size)) = place(node.function) else {
+                left_out.ns += ns;
+                continue;
+            };
+            *own.entry((address, size)).or_default() += ns;
+            let caller = match node.parent {
+                0 => None,
+                parent => place(thread.tree.nodes[parent as usize].function),
+            };
+            if caller.is_none() && node.parent != 0 {
+                left_out.calls_by_others = left_out.calls_by_others.saturating_add(node.calls);
+            }
+            builder.call(caller.map_or(0, |(address, _)| address), address, node.calls);
+        }
+    }
+    let within: f64 = own.values().sum();
+    for ((address, size), ns) in own {
+        builder.time(address, size, ns);
+    }
+    if left_out.ns > 0.0 {
+        left_out.share = left_out.ns / (left_out.ns + within);
+    }
+    let others = modules.iter().filter(|other| other.path != module.path);
+    left_out.modules = others.map(|other| other.path.clone()).collect();
+    Ok(Export { gmon: builder.finish()?, module: module.path.clone(), left_out })
+}
+
+/// A module that something was called of.
+struct Module {
+    path: String,
+    build_id: Vec<u8>,
+    ns: f64,
+}
+
+impl Module {
+    fn name(&self) -> &str {
+        file_name(&self.path)
+    }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+/// All of them, the one with most time first.
+fn modules(profile: &Profile) -> Vec<Module> {
+    let mut found: BTreeMap<(&str, &[u8]), f64> = BTreeMap::new();
+    for node in profile.threads.iter().flat_map(|thread| thread.tree.nodes.iter().skip(1)) {
+        let function = profile.functions.get(node.function.0 as usize);
+        if let Some(Place { path, build_id, .. }) = function.and_then(|f| f.place.as_ref()) {
+            *found.entry((path, build_id)).or_default() += node.self_time.value;
+        }
+    }
+    let module = |((path, build_id), ns): ((&str, &[u8]), f64)| Module {
+        path: path.to_owned(),
+        build_id: build_id.to_vec(),
+        ns,
+    };
+    let mut modules: Vec<Module> = found.into_iter().map(module).collect();
+    modules.sort_by(|a, b| b.ns.total_cmp(&a.ns));
+    modules
+}
+
+fn choose<'a>(
+    profile: &Profile,
+    modules: &'a [Module],
+    which: Which<'_>,
+) -> Result<&'a Module, Error> {
+    let wanted = match which {
+        Which::Program => match modules {
+            [only] => return Ok(only),
+            _ => profile.info.command.first().map_or("the program", |path| file_name(path)),
+        },
+        Which::Named(name) => name,
+        Which::Elf(names) => {
+            let same_build = |module: &&Module| {
+                !module.build_id.is_empty() && module.build_id == names.build_id()
+            };
+            if let Some(found) = modules.iter().find(same_build) {
+                return Ok(found);
+            }
+            names.program().map_or("", |(path, _)| file_name(path))
+        }
+    };
+    if let Some(found) = modules.iter().find(|module| module.path == wanted) {
+        return Ok(found);
+    }
+    let named: Vec<&Module> = modules.iter().filter(|module| module.name() == wanted).collect();
+    match (named.as_slice(), which) {
+        ([found], Which::Elf(names))
+            if !found.build_id.is_empty() && found.build_id != names.build_id() =>
+        {
+            Err(Error::OtherBuild {
+                elf: names.program().map_or_else(String::new, |(path, _)| path.to_owned()),
+            })
+        }
+        ([found], _) => Ok(found),
+        ([], _) => Err(Error::NoModule {
+            module: wanted.to_owned(),
+            others: modules.iter().map(|module| module.path.clone()).collect(),
+        }),
+        (several, _) => Err(Error::SeveralModules {
+            module: wanted.to_owned(),
+            paths: several.iter().map(|module| module.path.clone()).collect(),
+        }),
+    }
+}
+
+/// Address and size of a function in the module: by the ELF file, where there is one and it knows the
+/// function, since a recording has no sizes of functions without symbols.
+fn place(function: &Function, module: &Module, names: Option<&Names>) -> Option<(u64, u64)> {
+    let place = function.place.as_ref()?;
+    if *place.path != *module.path || *place.build_id != *module.build_id {
+        return None;
+    }
+    let known = names.and_then(|names| names.at(place.address).map(|at| &names.extents()[at]));
+    Some(known.map_or((place.address, place.size), |extent| (extent.start, extent.size)))
+}

@@ -1,0 +1,12 @@
+//! Formats of other profilers, one module each. What is read becomes a
+//! [`Profile`](teeperf_profile::model::Profile); what is written is made of one.
+//!
+//! * [`gmon`]: `gmon.out` of gprof, both ways.
+//!
+//! Files of others are hostile: whatever the bytes, there is what could be read, with a warning for what
+//! could not, or an error that names file and offset; never a panic, and no allocation is larger than the
+//! file warrants. Nothing here opens files, prints, or knows the command line.
+#![forbid(unsafe_code)]
+
+pub mod fuzz;
+pub mod gmon;

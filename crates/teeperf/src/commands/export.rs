@@ -1,0 +1,150 @@
+//! `teeperf export`: a recording in the format of another profiler.
+
+use super::reading;
+use crate::recordings;
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+use std::fs::File;
+use std::io::{BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use teeperf_interop::gmon::{self, Export, Names, Which};
+use teeperf_view::findings;
+
+/// Writes a recording in the format of another profiler
+///
+/// gmon: for gprof. Calls are exact; times become samples. A file is of one program or library: of the
+/// program that was run, unless --module or --elf names another. Written as gmon.out, or, where that is
+/// there already, as gmon.1.out, gmon.2.out and so on.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  teeperf export --to gmon && gprof ./program gmon.out      the newest recording in this folder
+  teeperf export --to gmon --module libz.so.1 -o libz.gmon  a library that the program used
+  teeperf export --to gmon --thread worker -o - | gprof -b ./program -")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    recording: reading::Arguments,
+    /// Which format
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    to: Format,
+    /// Where to write; - is standard output [default: gmon.out, or the next free number]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Overwrite a file that is something else
+    #[arg(long, requires = "output")]
+    force: bool,
+    /// Of this module: its path, or its file name [default: the program]
+    #[arg(long, value_name = "NAME", conflicts_with = "elf")]
+    module: Option<String>,
+    /// Of the module that this ELF file is: tells how large its functions are, and is checked against
+    /// the recording
+    #[arg(long, value_name = "FILE")]
+    elf: Option<PathBuf>,
+    /// Samples a second that times become. Files that `gprof -s` is to sum must have the same
+    #[arg(long, value_name = "HZ", default_value_t = gmon::RATE, value_parser = rate())]
+    rate: u32,
+}
+
+/// Formats of others.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// gmon.out, for gprof
+    Gmon,
+}
+
+/// Most numbers tried before it is said that there are too many files.
+const MOST_NUMBERS: u32 = 10_000;
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    match arguments.to {
+        Format::Gmon => to_gmon(arguments),
+    }
+}
+
+fn to_gmon(arguments: &Arguments) -> Result<()> {
+    let profile = arguments.recording.profile_by_place()?;
+    let names = arguments.elf.as_deref().map(Names::open).transpose()?;
+    let which = match (&names, &arguments.module) {
+        (Some(names), _) => Which::Elf(names),
+        (None, Some(name)) => Which::Named(name),
+        (None, None) => Which::Program,
+    };
+    let export = gmon::export(&profile, which, arguments.rate)?;
+    for finding in findings::of(&profile).iter().filter(|finding| finding.warning) {
+        eprintln!("teeperf: {}", format!("{} {}", finding.what, finding.next).trim_end());
+    }
+    say_what_is_left_out(&export);
+    if arguments.output.as_deref() == Some(Path::new("-")) {
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        export.gmon.write(&mut out)?;
+        return Ok(out.flush()?);
+    }
+    let (file, path) = match &arguments.output {
+        Some(path) => {
+            recordings::may_replace(path, arguments.force, "gmon file", gmon::MAGIC)?;
+            let file = File::create(path);
+            (file.with_context(|| format!("cannot write {}", path.display()))?, path.clone())
+        }
+        None => first_free(Path::new(""))?,
+    };
+    super::fill(file, &path, |out| export.gmon.write(out))?;
+    let line = format!("wrote {0}; to read it: gprof {1} {0}\n", path.display(), export.module);
+    super::print(line.as_bytes())
+}
+
+fn say_what_is_left_out(export: &Export) {
+    let Export { module, left_out, .. } = export;
+    if left_out.ns > 0.0 {
+        let others = match left_out.modules.as_slice() {
+            [] => "functions without an address".to_owned(),
+            modules => modules.join(", "),
+        };
+        eprintln!(
+            "teeperf: {:.1} % of the time is not of {module}, and not in the file, but of {others}",
+            left_out.share * 100.0
+        );
+    }
+    if left_out.calls_by_others > 0 {
+        eprintln!(
+            "teeperf: {} calls came from elsewhere than {module}: their caller is address 0, and gprof does \
+             not count them",
+            left_out.calls_by_others
+        );
+    }
+}
+
+/// `gmon.out`, or the first of `gmon.1.out`, `gmon.2.out` and so on that is not there.
+fn first_free(folder: &Path) -> Result<(File, PathBuf)> {
+    for number in 0..MOST_NUMBERS {
+        let path = folder.join(match number {
+            0 => "gmon.out".to_owned(),
+            number => format!("gmon.{number}.out"),
+        });
+        match File::create_new(&path) {
+            Ok(file) => return Ok((file, path)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot write {}", path.display()));
+            }
+        }
+    }
+    bail!("there are {MOST_NUMBERS} files gmon.*.out here already; name one with -o")
+}
+
+fn rate() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(i64::from(*gmon::RATES.start())..=i64::from(*gmon::RATES.end()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_file_is_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = || first_free(folder.path()).unwrap().1.file_name().unwrap().to_owned();
+        assert_eq!([name(), name(), name()], ["gmon.out", "gmon.1.out", "gmon.2.out"]);
+        std::fs::remove_file(folder.path().join("gmon.1.out")).unwrap();
+        assert_eq!([name(), name()], ["gmon.1.out", "gmon.3.out"]);
+    }
+}

@@ -1,0 +1,562 @@
+//! Files of gprof, as people use them: programs built with `-pg`, their files read; recordings of the same
+//! programs written for gprof. Both have to come to the same calls. What needs a tool that is not
+//! there says so.
+
+mod support;
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use support::{Folder, prepared, run, teeperf};
+
+const ROUNDS: u64 = 600;
+
+/// Calls by caller and callee, as often as the pair stands there: two functions may have one name.
+type Arcs = Vec<(String, String, u64)>;
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
+}
+
+/// The sources of the program, and how it is built: calls stay calls.
+fn sources() -> Vec<PathBuf> {
+    vec![
+        "-O1".into(),
+        "-g".into(),
+        "-fno-optimize-sibling-calls".into(),
+        source("graph.c"),
+        source("graph_other.c"),
+    ]
+}
+
+fn is_there(tool: &str) -> bool {
+    let there = Command::new(tool).arg("--version").output().is_ok_and(|out| out.status.success());
+    if !there {
+        eprintln!("skipped: {tool} is not installed");
+    }
+    there
+}
+
+/// A folder with a program built by `compiler` with `-pg`, which `runner` ran: `own`, and its `gmon.out`.
+fn with_own_file(compiler: &str, flags: &[&str], runner: &[&str]) -> Option<Folder> {
+    let folder = Folder::new();
+    let mut build = prepared(Command::new(compiler), &folder);
+    build.args(flags).arg("-pg").args(sources()).args(["-o", "own"]);
+    let built = build.output().unwrap();
+    if !built.status.success() {
+        eprintln!("skipped: {build:?}: {}", String::from_utf8_lossy(&built.stderr));
+        return None;
+    }
+    let mut words = runner.to_vec();
+    words.push("./own");
+    let mut program = prepared(Command::new(words[0]), &folder);
+    run(program.args(&words[1..]).arg(ROUNDS.to_string()));
+    Some(folder)
+}
+
+/// Adds the same program with hooks, `hooked`, recorded: `hooked.teeperf`.
+fn record(folder: &Folder, flags: &[&str]) {
+    run(teeperf(folder).arg("cc").args(flags).args(sources()).args(["-o", "hooked"]));
+    let rounds = ROUNDS.to_string();
+    run(teeperf(folder).args(["record", "-q", "--", "./hooked", &rounds]));
+}
+
+fn gprof(folder: &Folder, tool: &str, words: &[&str]) -> String {
+    run(prepared(Command::new(tool), folder).arg("-b").args(words))
+}
+
+fn report(folder: &Folder, words: &[&str]) -> Value {
+    let text = run(teeperf(folder).args(["report", "--json"]).args(words));
+    serde_json::from_str(&text).unwrap()
+}
+
+fn output(folder: &Folder, words: &[&str]) -> Output {
+    teeperf(folder).args(words).output().unwrap()
+}
+
+fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).unwrap()
+}
+
+/// What `gprof -p` prints: self seconds and calls by others, by name.
+fn flat(text: &str) -> Vec<(String, f64, u64)> {
+    let mut rows = Vec::new();
+    for line in text.lines().skip_while(|line| !line.trim_start().starts_with("time ")).skip(1) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            [_, _, own, name] => rows.push((name.to_owned(), own.parse().unwrap(), 0)),
+            [_, _, own, calls, _, _, name] => {
+                rows.push((name.to_owned(), own.parse().unwrap(), calls.parse().unwrap()));
+            }
+            _ => break,
+        }
+    }
+    rows.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    rows
+}
+
+/// What `gprof -q` prints: calls, and self and total seconds of each entry by name.
+fn graph(text: &str) -> (Arcs, Vec<(String, f64, f64)>) {
+    let (mut arcs, mut totals) = (Arcs::new(), Vec::new());
+    let mut caller: Option<String> = None;
+    for line in text.lines().skip_while(|line| !line.starts_with("index ")).skip(1) {
+        if line.starts_with("Index by") {
+            break;
+        }
+        if line.starts_with("---") || line.contains("<spontaneous>") {
+            caller = None;
+            continue;
+        }
+        let bare = line.split(" <cycle ").next().unwrap();
+        let words: Vec<&str> =
+            bare.split_whitespace().filter(|word| !word.ends_with(']')).collect();
+        let Some(&name) = words.last() else { continue };
+        if line.starts_with('[') {
+            // Of an entry: % time, self, children, and calls where there are any.
+            let seconds = |at: usize| words[at].parse::<f64>().unwrap();
+            if !line.contains("as a whole") {
+                caller = Some(name.to_owned());
+                totals.push((name.to_owned(), seconds(1), seconds(1) + seconds(2)));
+            } else {
+                totals.push(("cycle".to_owned(), seconds(1), seconds(1) + seconds(2)));
+            }
+        } else if let Some(caller) = &caller {
+            let calls = words[words.len() - 2].split('/').next().unwrap();
+            arcs.push((caller.clone(), name.to_owned(), calls.parse().unwrap()));
+        }
+    }
+    arcs.sort();
+    totals.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    (arcs, totals)
+}
+
+/// What the program does, so often as [`ROUNDS`] says.
+fn expected() -> Arcs {
+    let calls = [
+        ("main", "heavy", ROUNDS),
+        ("main", "light", ROUNDS),
+        ("main", "even", ROUNDS),
+        ("even", "odd", 4 * ROUNDS),
+        ("odd", "even", 3 * ROUNDS),
+        ("even", "step", 4 * ROUNDS),
+        ("odd", "step", 3 * ROUNDS),
+        ("main", "product", ROUNDS),
+        ("product", "product", 4 * ROUNDS),
+        ("main", "twice", ROUNDS / 3),
+        ("main", "thrice", ROUNDS / 3),
+        ("main", "step", ROUNDS / 3),
+        ("main", "other", ROUNDS),
+        ("other", "step", 2 * ROUNDS),
+        ("step", "spin", 7 * ROUNDS + ROUNDS / 3),
+        ("twice", "spin", ROUNDS / 3),
+        ("thrice", "spin", ROUNDS / 3),
+    ];
+    let mut arcs: Arcs =
+        calls.iter().map(|&(from, to, n)| (from.to_owned(), to.to_owned(), n)).collect();
+    arcs.sort();
+    arcs
+}
+
+/// The arcs of a report.
+fn arcs(report: &Value) -> Arcs {
+    let name = |at: &Value| {
+        at.as_u64().map(|at| report["functions"][at as usize]["name"].as_str().unwrap().to_owned())
+    };
+    let list = report["arcs"].as_array().unwrap().iter();
+    let mut arcs: Arcs = list
+        .filter_map(|arc| {
+            Some((name(&arc["caller"])?, name(&arc["callee"])?, arc["calls"].as_u64().unwrap()))
+        })
+        .collect();
+    arcs.sort();
+    arcs
+}
+
+/// A report of a gmon file against what gprof prints of it.
+#[track_caller]
+fn assert_same(report: &Value, flat_text: &str, graph_text: &str) {
+    let functions = report["functions"].as_array().unwrap();
+    let own_calls = |at: usize| -> u64 {
+        let own = report["arcs"].as_array().unwrap().iter();
+        own.filter(|arc| arc["caller"] == at && arc["callee"] == at)
+            .map(|arc| arc["calls"].as_u64().unwrap())
+            .sum()
+    };
+    let mut rows: Vec<(String, f64, u64)> = functions
+        .iter()
+        .enumerate()
+        .map(|(at, function)| {
+            let calls = function["calls"].as_u64().unwrap() - own_calls(at);
+            let own = function["self"].as_f64().unwrap() / 1e9;
+            (function["name"].as_str().unwrap().to_owned(), own, calls)
+        })
+        .filter(|(_, own, calls)| *own > 0.0 || *calls > 0)
+        .collect();
+    rows.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    let theirs = flat(flat_text);
+    let names = |rows: &[(String, f64, u64)]| -> Vec<(String, u64)> {
+        rows.iter().map(|(name, _, calls)| (name.clone(), *calls)).collect()
+    };
+    let sorted = |mut names: Vec<(String, u64)>| {
+        names.sort();
+        names
+    };
+    assert_eq!(sorted(names(&rows)), sorted(names(&theirs)), "{flat_text}");
+    // gprof rounds to hundredths, and credits up to a part in two hundred too much.
+    let near = |a: f64, b: f64| (a - b).abs() <= 0.0051 + 0.005 * b;
+    for ((name, own, _), (_, their_own, _)) in rows.iter().zip(&theirs) {
+        assert!(near(*own, *their_own), "{name}: {own} {their_own}\n{flat_text}");
+    }
+    let (their_arcs, their_totals) = graph(graph_text);
+    assert_eq!(arcs(report), their_arcs, "{graph_text}");
+    let mut totals: Vec<(String, f64)> = functions
+        .iter()
+        .map(|function| {
+            let name = function["name"].as_str().unwrap().to_owned();
+            (name, function["total"].as_f64().unwrap() / 1e9)
+        })
+        .collect();
+    let cycles = report["cycles"].as_array().unwrap().iter();
+    totals.extend(cycles.map(|cycle| ("cycle".into(), cycle["total"].as_f64().unwrap() / 1e9)));
+    totals.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    let mut their_totals: Vec<(String, f64)> =
+        their_totals.into_iter().map(|(name, _, total)| (name, total)).collect();
+    their_totals.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    assert_eq!(totals.len(), their_totals.len(), "{totals:?}\n{graph_text}");
+    for ((name, total), (their_name, their_total)) in totals.iter().zip(&their_totals) {
+        // The sum of two that are rounded.
+        assert!(
+            name == their_name && (total - their_total).abs() <= 0.011 + 0.005 * total,
+            "{name} {total}, {their_name} {their_total}\n{graph_text}"
+        );
+    }
+}
+
+#[test]
+fn gprofs_own_file_says_here_what_gprof_says() {
+    if !is_there("gprof") {
+        return;
+    }
+    for flags in [&[][..], &["-no-pie"], &["-static"]] {
+        let Some(folder) = with_own_file("gcc", flags, &["env"]) else { continue };
+        let report = report(&folder, &["gmon.out", "--elf", "own"]);
+        assert_eq!(
+            (&report["info"]["clock"], &report["info"]["period"]),
+            (&"samples".into(), &1e7.into())
+        );
+        if flags != ["-static"] {
+            let [p, q] =
+                ["-p", "-q"].map(|style| gprof(&folder, "gprof", &[style, "./own", "gmon.out"]));
+            assert_same(&report, &p, &q);
+        }
+        let own: Arcs = arcs(&report).into_iter().filter(|arc| expected().contains(arc)).collect();
+        assert_eq!(own, expected(), "{flags:?}");
+        let file =
+            &report["functions"].as_array().unwrap().iter().find(|f| f["name"] == "light").unwrap()
+                ["file"];
+        assert!(file.as_str().unwrap().ends_with("programs/graph.c"), "{file}");
+    }
+}
+
+#[test]
+fn gprof_reads_a_recording_as_it_reads_its_own_file() {
+    if !is_there("gprof") {
+        return;
+    }
+    // Enough work for gprof's hundred samples a second.
+    for flags in [&["-DWORK=10"][..], &["-DWORK=10", "-no-pie"]] {
+        let Some(folder) = with_own_file("gcc", flags, &["env"]) else { continue };
+        std::fs::rename(folder.path().join("gmon.out"), folder.path().join("own.gmon")).unwrap();
+        record(&folder, flags);
+        let told = run(teeperf(&folder).args(["export", "--to", "gmon"]));
+        assert!(
+            told.starts_with("wrote gmon.out; to read it: gprof ")
+                && told.ends_with("/hooked gmon.out\n"),
+            "{told}"
+        );
+
+        let [(theirs, _), (ours, _)] = [("./own", "own.gmon"), ("./hooked", "gmon.out")]
+            .map(|(program, file)| graph(&gprof(&folder, "gprof", &["-q", program, file])));
+        assert_eq!(theirs, expected());
+        assert_eq!(ours, expected());
+
+        let [theirs, ours] = [("./own", "own.gmon"), ("./hooked", "gmon.out")]
+            .map(|(program, file)| gprof(&folder, "gprof", &["-p", program, file]));
+        let by_others = |text: &str| -> Vec<(String, u64)> {
+            let mut calls: Vec<_> =
+                flat(text).into_iter().map(|(name, _, calls)| (name, calls)).collect();
+            calls.retain(|(_, calls)| *calls > 0);
+            calls.sort();
+            calls
+        };
+        assert_eq!(by_others(&theirs), by_others(&ours));
+        // heavy works three times as long as light, but others work on this machine too.
+        let seconds = |text: &str, wanted: &str| -> f64 {
+            flat(text).iter().filter(|row| row.0 == wanted).map(|row| row.1).sum()
+        };
+        for text in [&theirs, &ours] {
+            let (heavy, light) = (seconds(text, "heavy"), seconds(text, "light"));
+            let share = heavy / (heavy + light);
+            assert!((share - 0.75).abs() < 0.2, "{heavy} {light}\n{text}");
+        }
+
+        // Annotated sources: the same count before each function.
+        let counts = |program: &str, file: &str| -> Vec<String> {
+            let text = gprof(&folder, "gprof", &["-A", program, file]);
+            let lines =
+                text.lines().filter(|line| line.contains(" -> ") || line.contains("##### "));
+            lines.map(str::to_owned).collect()
+        };
+        let annotated = counts("./hooked", "gmon.out");
+        assert!(annotated.len() >= 10, "{annotated:?}");
+        assert_eq!(annotated, counts("./own", "own.gmon"));
+    }
+}
+
+#[test]
+fn times_are_right_within_a_sample_and_come_back() {
+    let folder = Folder::new();
+    record(&folder, &[]);
+    run(teeperf(&folder).args(["export", "--to", "gmon", "--elf", "hooked"]));
+    let recorded = report(&folder, &["hooked.teeperf"]);
+    let again = report(&folder, &["gmon.out", "--elf", "hooked"]);
+    assert_eq!(arcs(&again), expected());
+    let sums = |report: &Value| {
+        let mut sums: BTreeMap<String, (f64, u64)> = BTreeMap::new();
+        for function in report["functions"].as_array().unwrap() {
+            let sum = sums.entry(function["name"].as_str().unwrap().to_owned()).or_default();
+            sum.0 += function["self"].as_f64().unwrap();
+            sum.1 += function["calls"].as_u64().unwrap();
+        }
+        sums
+    };
+    let (recorded, again) = (sums(&recorded), sums(&again));
+    assert_eq!(recorded.len(), again.len());
+    for (name, (ns, calls)) in &recorded {
+        let functions = if name == "step" { 2.0 } else { 1.0 };
+        let (there, calls_there) = again[name];
+        assert!((ns - there).abs() <= functions * 0.5e5 + 1.0, "{name}: {ns} {there}");
+        assert_eq!(*calls, calls_there, "{name}");
+    }
+}
+
+#[test]
+fn files_are_summed_here_as_by_gprof() {
+    if !is_there("gprof") {
+        return;
+    }
+    let folder = Folder::new();
+    record(&folder, &[]);
+    for name in ["gmon.out", "gmon.1.out", "gmon.2.out"] {
+        let told = run(teeperf(&folder).args(["export", "--to", "gmon"]));
+        assert!(told.starts_with(&format!("wrote {name}; ")), "{told}");
+    }
+    run(prepared(Command::new("gprof"), &folder).args([
+        "-s",
+        "./hooked",
+        "gmon.out",
+        "gmon.1.out",
+        "gmon.2.out",
+    ]));
+    let thrice: Arcs = expected().into_iter().map(|(from, to, n)| (from, to, 3 * n)).collect();
+    assert_eq!(graph(&gprof(&folder, "gprof", &["-q", "./hooked", "gmon.sum"])).0, thrice);
+    let sum = report(&folder, &["gmon.sum", "--elf", "hooked"]);
+    let three = report(&folder, &["gmon.out", "gmon.1.out", "gmon.2.out", "--elf", "hooked"]);
+    assert_eq!((arcs(&sum), arcs(&three)), (thrice.clone(), thrice));
+    for (a, b) in
+        sum["functions"].as_array().unwrap().iter().zip(three["functions"].as_array().unwrap())
+    {
+        assert!((a["self"].as_f64().unwrap() - b["self"].as_f64().unwrap()).abs() < 1.0, "{a} {b}");
+    }
+}
+
+#[test]
+fn other_widths_and_byte_orders_are_read_as_their_gprof_reads_them() {
+    let processors: [(&str, &str, &[&str]); 5] = [
+        ("i686-linux-gnu", "-O1", &["env"]),
+        ("aarch64-linux-gnu", "-O1", &["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"]),
+        ("arm-linux-gnueabihf", "-marm", &["qemu-arm", "-L", "/usr/arm-linux-gnueabihf"]),
+        ("s390x-linux-gnu", "-O1", &["qemu-s390x", "-L", "/usr/s390x-linux-gnu"]),
+        ("powerpc-linux-gnu", "-O1", &["qemu-ppc", "-L", "/usr/powerpc-linux-gnu"]),
+    ];
+    for (target, flag, runner) in processors {
+        let (compiler, tool) = (format!("{target}-gcc"), format!("{target}-gprof"));
+        if ![&compiler, &tool, runner[0]].into_iter().all(is_there) {
+            continue;
+        }
+        // Where functions stand at multiples of 16 bytes, the C library keeps their callers apart.
+        let flags = [flag, "-falign-functions=16"];
+        let Some(folder) = with_own_file(&compiler, &flags, runner) else { continue };
+        let report = report(&folder, &["gmon.out", "--elf", "own"]);
+        let [p, q] = ["-p", "-q"].map(|style| gprof(&folder, &tool, &[style, "./own", "gmon.out"]));
+        assert_same(&report, &p, &q);
+        assert_eq!(arcs(&report), expected(), "{target}");
+    }
+}
+
+#[test]
+fn a_library_has_a_file_of_its_own() {
+    let folder = Folder::new();
+    let library = source("graph_library.c");
+    run(teeperf(&folder)
+        .args(["cc", "-O1", "-g", "-shared", "-fPIC", "-o", "libpacked.so"])
+        .arg(&library));
+    let flags = ["-DWITH_LIBRARY", "-L.", "-Wl,-rpath,$ORIGIN"];
+    run(teeperf(&folder).arg("cc").args(flags).args(sources()).args(["-lpacked", "-o", "hooked"]));
+    run(teeperf(&folder).args(["record", "-q", "--", "./hooked", "3"]));
+
+    let program = output(&folder, &["export", "--to", "gmon"]);
+    assert!(program.status.success());
+    assert!(stderr(&program).contains("libpacked.so"), "{}", stderr(&program));
+    let told = "teeperf: 5 calls came from elsewhere than ";
+    assert!(stderr(&program).contains(told), "{}", stderr(&program));
+
+    run(teeperf(&folder).args([
+        "export",
+        "--to",
+        "gmon",
+        "--module",
+        "libpacked.so",
+        "-o",
+        "lib.gmon",
+    ]));
+    run(teeperf(&folder).args([
+        "export",
+        "--to",
+        "gmon",
+        "--elf",
+        "libpacked.so",
+        "-o",
+        "elf.gmon",
+    ]));
+    let bytes = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    assert_eq!(bytes("lib.gmon"), bytes("elf.gmon"));
+    let library = report(&folder, &["lib.gmon", "--elf", "libpacked.so"]);
+    assert_eq!(arcs(&library), [("packed".to_owned(), "inner".to_owned(), 10)]);
+    if is_there("gprof") {
+        let theirs = flat(&gprof(&folder, "gprof", &["-p", "libpacked.so", "lib.gmon"]));
+        assert!(theirs.iter().any(|row| row.0 == "inner" && row.2 == 10), "{theirs:?}");
+    }
+
+    let absent = output(&folder, &["export", "--to", "gmon", "--module", "libm.so.6"]);
+    assert_eq!(absent.status.code(), Some(1));
+    assert!(
+        stderr(&absent).starts_with("teeperf: nothing of libm.so.6 was called; but of "),
+        "{}",
+        stderr(&absent)
+    );
+    // Another build of it.
+    run(teeperf(&folder)
+        .args(["cc", "-O0", "-shared", "-fPIC", "-o", "libpacked.so"])
+        .arg(source("graph_library.c")));
+    let other = output(&folder, &["export", "--to", "gmon", "--elf", "libpacked.so", "-o", "-"]);
+    assert!(
+        stderr(&other).contains("libpacked.so: its build-id is not that"),
+        "{}",
+        stderr(&other)
+    );
+    assert!(other.stdout.is_empty());
+}
+
+#[test]
+fn threads_are_told_apart_and_standard_output_is_a_file_too() {
+    let folder = Folder::new();
+    let program = "#include <pthread.h>\n\
+        __attribute__((noinline)) void *work(void *n) { __asm__ volatile(\"\"); return n; }\n\
+        int main(void) { pthread_t t; pthread_create(&t, 0, work, 0); pthread_setname_np(t, \"worker\");\n\
+        pthread_join(t, 0); for (int i = 0; i < 5; i++) work(0); return 0; }\n";
+    folder.write("threads.c", program);
+    run(teeperf(&folder).args([
+        "cc",
+        "-D_GNU_SOURCE",
+        "-O1",
+        "threads.c",
+        "-pthread",
+        "-o",
+        "threads",
+    ]));
+    run(teeperf(&folder).args(["record", "-q", "--", "./threads"]));
+    let calls = |words: &[&str]| {
+        let exported = output(&folder, &[&["export", "--to", "gmon", "-o", "-"], words].concat());
+        assert!(exported.status.success(), "{}", stderr(&exported));
+        std::fs::write(folder.path().join("it"), &exported.stdout).unwrap();
+        let report = report(&folder, &["it", "--elf", "threads"]);
+        let functions = report["functions"].as_array().unwrap().iter();
+        functions.filter(|f| f["name"] == "work").map(|f| f["calls"].as_u64().unwrap()).sum::<u64>()
+    };
+    assert_eq!(calls(&[]), 6);
+    assert_eq!(calls(&["--focus", "main"]), 5);
+    let threads = report(&folder, &["threads.teeperf"]);
+    let ids: Vec<String> = threads["threads"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|thread| thread["id"].to_string())
+        .collect();
+    let mut by_thread: Vec<u64> = ids.iter().map(|id| calls(&["--thread", id])).collect();
+    by_thread.sort_unstable();
+    assert_eq!(by_thread, [1, 5]);
+}
+
+#[test]
+fn what_a_gmon_file_cannot_tell_is_said() {
+    let Some(folder) = with_own_file("gcc", &[], &["env"]) else { return };
+    for words in [
+        &["report", "--tree", "gmon.out"][..],
+        &["report", "--threads", "gmon.out"],
+        &["report", "--focus", "main", "gmon.out"],
+        &["flame", "gmon.out"],
+        &["export", "--to", "gmon", "gmon.out"],
+    ] {
+        let refused = output(&folder, words);
+        assert_eq!((refused.status.code(), &refused.stdout[..]), (Some(1), &b""[..]), "{words:?}");
+        assert!(stderr(&refused).contains("call paths"), "{}", stderr(&refused));
+    }
+    let text = run(teeperf(&folder).args(["report", "gmon.out", "--elf", "own"]));
+    for part in [
+        "There are no call paths",
+        "estimates",
+        "Callers and callees",
+        "600 of 600  from main",
+        "<cycle 1>",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    let nameless = run(teeperf(&folder).args(["report", "gmon.out"]));
+    assert!(nameless.contains("name the program with --elf"), "{nameless}");
+    // Through a pipe, and cut off.
+    let piped = prepared(Command::new("sh"), &folder)
+        .args([
+            "-c",
+            "head -c 3000 gmon.out | \"$0\" report --elf own -",
+            env!("CARGO_BIN_EXE_teeperf"),
+        ])
+        .output()
+        .unwrap();
+    let piped = String::from_utf8_lossy(&piped.stdout).into_owned();
+    assert!(
+        piped.contains("Functions by self time") || piped.contains("the file ends at"),
+        "{piped}"
+    );
+
+    let other = output(&folder, &["report", "own", "--elf", "own"]);
+    assert!(
+        stderr(&other).contains("`gprof -s PROGRAM own` rewrites it as gmon.sum"),
+        "{}",
+        stderr(&other)
+    );
+    let wrong = output(&folder, &["report", "gmon.out", "--elf", "gmon.out"]);
+    assert!(stderr(&wrong).contains("gmon.out: not an ELF file"), "{}", stderr(&wrong));
+    folder.write("letter", "to my grandmother");
+    run(teeperf(&folder).args(["cc", "-O1"]).args(sources()).args(["-o", "hooked"]));
+    run(teeperf(&folder).args(["record", "-q", "--", "./hooked"]));
+    let kept = output(&folder, &["export", "--to", "gmon", "-o", "letter"]);
+    assert!(
+        stderr(&kept).contains("letter is there, and is no gmon file; --force"),
+        "{}",
+        stderr(&kept)
+    );
+    run(teeperf(&folder).args(["export", "--to", "gmon", "-o", "letter", "--force"]));
+    run(teeperf(&folder).args(["export", "--to", "gmon", "-o", "letter"]));
+}
