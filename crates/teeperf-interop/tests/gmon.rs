@@ -337,6 +337,7 @@ fn recorded() -> Profile {
         calls,
         self_time: exact(ns),
         total: exact(ns),
+        extremes: None,
     };
     let (program, library) = ("/bin/program", "/lib/libpack.so");
     let first = vec![

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use crate::cost::sum_up;
-use crate::model::{Function, FunctionId, Node, Profile, Thread, Time, Tree, Vertex};
+use crate::model::{Extremes, Function, FunctionId, Node, Profile, Thread, Time, Tree, Vertex};
 
 /// Levels of callers in [`bottom_up`].
 pub const MOST_CALLERS: usize = 256;
@@ -100,6 +100,7 @@ pub fn merged<'a>(threads: impl IntoIterator<Item = &'a Thread>) -> Tree {
             there.calls += node.calls;
             there.self_time += node.self_time;
             there.total += node.total;
+            there.extremes = Extremes::of_both(there.extremes, node.extremes);
             numbers.push(number);
         }
     }
@@ -140,7 +141,8 @@ pub fn bottom_up(tree: &Tree) -> Tree {
 }
 
 fn empty_node(parent: u32, function: FunctionId) -> Node {
-    Node { parent, function, calls: 0, self_time: Time::default(), total: Time::default() }
+    let (self_time, total) = (Time::default(), Time::default());
+    Node { parent, function, calls: 0, self_time, total, extremes: None }
 }
 
 /// The functions of a tree, one row each, sorted.

@@ -1,7 +1,7 @@
 //! What packets say, taken apart: every field by its name. Text is made UTF-8. Fields in front
 //! of one that is cut off count; what does not parse is [`Body::Malformed`], never a panic.
 
-use teeperf_wire::body::{self, chunk};
+use teeperf_wire::body::{self, chunk, tree};
 use teeperf_wire::fields::{self, Field};
 use teeperf_wire::packet::kind;
 
@@ -31,6 +31,8 @@ pub enum Body<'a> {
     Process(Process),
     /// Words of a thread; see [`crate::chunks`].
     Chunk(chunk::Header, &'a [u8]),
+    /// What a thread did, summed; see [`crate::trees`].
+    Tree(tree::Header, &'a [u8]),
     /// Symbols of a module.
     Symbols(Symbols<'a>),
     /// Name of a thread.
@@ -45,7 +47,7 @@ pub enum Body<'a> {
     Loss(Loss),
     /// A type that this reader does not know.
     Unknown(u16),
-    /// A chunk too short for its header.
+    /// A chunk or tree too short for its header.
     Malformed,
 }
 
@@ -202,6 +204,12 @@ pub(crate) fn decode(packet_kind: u16, payload: &[u8]) -> (Body<'_>, Option<usiz
         kind::CHUNK => {
             return match chunk::Header::decode(payload) {
                 Some((header, data)) => (Body::Chunk(header, data), None),
+                None => (Body::Malformed, Some(0)),
+            };
+        }
+        kind::TREE => {
+            return match tree::Header::decode(payload) {
+                Some((header, data)) => (Body::Tree(header, data), None),
                 None => (Body::Malformed, Some(0)),
             };
         }

@@ -250,6 +250,7 @@ mod tests {
             calls,
             self_time: time,
             total: Time::default(),
+            extremes: None,
         }
     }
 

@@ -9,7 +9,7 @@ use teeperf_wire::word::gap;
 
 use crate::contents::{Body, End, Packet, Process, Start};
 use crate::cost::{self, HookCost};
-use crate::model::{FunctionId, Health, Info, Node, Profile, Thread, Time, Tree};
+use crate::model::{Extremes, FunctionId, Health, Info, Node, Profile, Thread, Time, Tree};
 use crate::names::{Names, SymbolTables, file_name};
 use crate::recording::is_later;
 use crate::replay::{CallTree, Counts, Figures, Threads, pseudo};
@@ -67,8 +67,8 @@ impl Gathered {
                 let (times, _) = self.unknown_packets.entry(kind).or_insert((0, offset));
                 *times += 1;
             }
-            // Chunks go to replay; what is malformed was said.
-            Body::Chunk(..) | Body::Malformed => {}
+            // Chunks and trees go to replay; what is malformed was said.
+            Body::Chunk(..) | Body::Tree(..) | Body::Malformed => {}
         }
     }
 
@@ -139,6 +139,12 @@ impl Gathered {
         if beyond_limits > 0 {
             self.warnings.add(|| {
                 format!("there are more call paths than a profile can have: {beyond_limits} calls on later ones are counted in their functions, with their own time, but not below their callers: they stand below `[too deep]`. `--most-paths` allows more paths")
+            });
+        }
+        let no_room = threads.shared.no_room;
+        if no_room > 0 {
+            self.warnings.add(|| {
+                format!("{no_room} calls found no room on their paths in their thread's tree, and are counted below `[no room]` by function: record with a larger --tree-size")
             });
         }
         let functions = names.into_functions();
@@ -276,11 +282,18 @@ fn convert(tree: &CallTree, names: &mut Names, ns_per_unit: f64) -> Tree {
             Some(merged) if !is_root => *merged.entry((parent, function)).or_insert(next),
             _ => next,
         };
+        let extremes = tree.extremes(at as u32).map(|(least, most)| Extremes {
+            shortest_ns: least as f64 * ns_per_unit,
+            longest_ns: most as f64 * ns_per_unit,
+        });
         if number == next {
-            out.push(Node { parent, function, calls, self_time, total: Time::default() });
+            let total = Time::default();
+            out.push(Node { parent, function, calls, self_time, total, extremes });
         } else {
-            out[number as usize].calls += calls;
-            out[number as usize].self_time += self_time;
+            let there = &mut out[number as usize];
+            there.calls += calls;
+            there.self_time += self_time;
+            there.extremes = Extremes::of_both(there.extremes, extremes);
         }
         numbers.push(number);
     }

@@ -28,6 +28,7 @@ mod names;
 mod recording;
 mod replay;
 pub mod selection;
+pub mod trees;
 mod warnings;
 
 pub use error::Error;

@@ -79,6 +79,30 @@ pub struct Node {
     pub self_time: Time,
     /// Time in it and all it called on this path (inclusive).
     pub total: Time,
+    /// How long its calls on this path took, hooks included, where that was summed while the program ran.
+    pub extremes: Option<Extremes>,
+}
+
+/// Length of the shortest and of the longest call, nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Extremes {
+    /// Of the shortest.
+    pub shortest_ns: f64,
+    /// Of the longest.
+    pub longest_ns: f64,
+}
+
+impl Extremes {
+    /// Those of two sets of calls.
+    pub fn of_both(a: Option<Self>, b: Option<Self>) -> Option<Self> {
+        match (a, b) {
+            (Some(a), Some(b)) => Some(Self {
+                shortest_ns: a.shortest_ns.min(b.shortest_ns),
+                longest_ns: a.longest_ns.max(b.longest_ns),
+            }),
+            (a, b) => a.or(b),
+        }
+    }
 }
 
 /// A calling-context tree. `nodes[0]` is the root and stands for the thread; its self time

@@ -334,6 +334,7 @@ impl Names {
         match word {
             pseudo::UNKNOWN => nameless("[unknown]".into()),
             pseudo::TOO_DEEP => nameless("[too deep]".into()),
+            pseudo::NO_ROOM => nameless("[no room]".into()),
             pseudo::FAR.. => {
                 let number = (word - pseudo::FAR) >> 1;
                 nameless(match self.far.get(number as usize) {

@@ -137,6 +137,7 @@ impl<R: Read> Recording<R> {
                     gathered.words += u64::from(header.count);
                     driver.chunk(packet.offset, header, data);
                 }
+                Body::Tree(header, data) => driver.tree(packet.offset, &header, data),
                 body => gathered.take(packet.offset, body),
             }
             let bytes = self.framing.offset();

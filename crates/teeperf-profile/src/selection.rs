@@ -59,6 +59,7 @@ mod tests {
             calls: 1,
             self_time: exact(self_ns),
             total: exact(total_ns),
+            extremes: None,
         }
     }
 

@@ -32,6 +32,7 @@ fn tree(root_total: f64, nodes: &[(u32, u32, u64, f64, f64)]) -> Tree {
         calls,
         self_time: time(own),
         total: time(total),
+        extremes: None,
     });
     Tree { nodes: std::iter::once(root).chain(rest).collect() }
 }

@@ -15,6 +15,8 @@ pub enum Request {
     Resume = 2,
     /// End the recording; the program goes on.
     Stop = 3,
+    /// Write out what the trees of all threads have grown by.
+    Snapshot = 4,
 }
 
 /// Why a recorder could not be asked.
@@ -68,7 +70,9 @@ impl Request {
 
     /// Nothing when the bytes are no request.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        [Self::Pause, Self::Resume, Self::Stop].into_iter().find(|known| known.encode() == bytes)
+        [Self::Pause, Self::Resume, Self::Stop, Self::Snapshot]
+            .into_iter()
+            .find(|known| known.encode() == bytes)
     }
 }
 

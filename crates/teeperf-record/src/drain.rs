@@ -2,6 +2,7 @@
 //! all traced processes are gone, or recording is told to end.
 
 use crate::clock::Ticker;
+use crate::intervals::Intervals;
 use crate::newcomers::Newcomers;
 use crate::pauses::Pauses;
 use crate::process::{Attached, Ending, LOOK_IN, Process};
@@ -11,7 +12,7 @@ use crate::sink::Sink;
 use crate::{Level, packets::Payload};
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use teeperf_wire::body::end;
 use teeperf_wire::packet::kind;
@@ -30,6 +31,8 @@ pub(crate) enum Event {
     CommandEnded(Ending),
     /// Recording was paused from outside, or resumed.
     Paused(bool),
+    /// Trees are to be written out now.
+    Snapshot { written: Sender<()> },
     /// Recording is to end, for this reason.
     Stop(String),
     /// Payload of a symbol packet.
@@ -87,6 +90,8 @@ pub(crate) struct Drain {
     /// First segments of processes that are gone, but left children that have not attached yet.
     inherited: Vec<Arc<Segment>>,
     newcomers: Newcomers,
+    /// When trees are written.
+    intervals: Intervals,
     /// Since when the command is gone and no process attached, or known as the child of one that was.
     alone_since: Instant,
 }
@@ -134,8 +139,15 @@ impl Drain {
             leaving: Vec::new(),
             inherited: Vec::new(),
             newcomers,
+            intervals: Intervals::default(),
             alone_since: Instant::now(),
         }
+    }
+
+    /// Writes trees now and then, for the time line.
+    pub(crate) fn writing_trees(mut self, interval: Option<Duration>) -> Self {
+        self.intervals = Intervals::every(interval);
+        self
     }
 
     /// Drains until the end.
@@ -155,6 +167,9 @@ impl Drain {
                 self.processes.iter_mut().for_each(|process| process.look_in(&mut self.sink));
                 looked_in = Instant::now();
                 look_in = (look_in * 2).min(LOOK_IN);
+            }
+            if self.intervals.is_due() {
+                self.processes.iter_mut().for_each(|process| process.take_trees(&mut self.sink));
             }
             self.sink.flush_old();
             if self.is_over() {
@@ -207,6 +222,12 @@ impl Drain {
                 if let Some(text) = self.pauses.turn(is_paused, self.sink.time.elapsed()) {
                     self.sink.notice(Level::Information, text, None);
                 }
+            }
+            Event::Snapshot { written } => {
+                self.processes.iter_mut().for_each(|process| process.take_trees(&mut self.sink));
+                self.sink.flush();
+                // Who asked may not wait any more.
+                let _ = written.send(());
             }
             Event::Stop(reason) => _ = self.stop.get_or_insert(reason),
             Event::Symbols(payload) => self.sink.packet(kind::SYMBOLS, &payload),

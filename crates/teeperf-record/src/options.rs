@@ -30,6 +30,8 @@ pub struct Options {
     pub paused: bool,
     /// A library to load into every program, before those that `LD_PRELOAD` names already.
     pub preload: Option<PathBuf>,
+    /// Calls and times are summed by call path, in place of writing events.
+    pub tree: Option<Tree>,
     /// Memory for code that cannot ask for any.
     pub lent: Option<Lent>,
     /// What hooks cost, where it is known.
@@ -43,6 +45,30 @@ pub struct Options {
     pub signals: bool,
     /// Moved while recording.
     pub stats: Arc<Stats>,
+}
+
+/// What trees are like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tree {
+    /// Bytes for each thread: they bound how many call paths it can have.
+    pub bytes: usize,
+    /// Calls of functions that are open on the path stand in those.
+    pub folds: bool,
+    /// Trees are written out so often, for the time line; less often in long runs. And at the end.
+    pub interval: Option<Duration>,
+}
+
+impl Tree {
+    /// Least memory that a tree can have, and most.
+    pub const BYTES: std::ops::RangeInclusive<usize> =
+        (teeperf_wire::shared::PAGE)..=(teeperf_wire::shared::segment::MAX_TREE);
+}
+
+impl Default for Tree {
+    /// 1 MiB, no folding, written at the end.
+    fn default() -> Self {
+        Self { bytes: 1 << 20, folds: false, interval: None }
+    }
 }
 
 /// What hooks cost under one clock.
@@ -86,6 +112,7 @@ impl Options {
             limit_time: None,
             paused: false,
             preload: None,
+            tree: None,
             lent: None,
             hook_cost: None,
             writer: concat!("teeperf ", env!("CARGO_PKG_VERSION")).into(),

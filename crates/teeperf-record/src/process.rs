@@ -11,9 +11,10 @@ use crate::liveness::Threads;
 use crate::order::Order;
 use crate::packets::Payload;
 use crate::seen::Seen;
-use crate::segment::Segment;
+use crate::segment::{Class, Segment};
 use crate::sink::{Encoded, Sink};
 use crate::symbols::WindowId;
+use crate::trees::Trees;
 use chunks::{Chunks, Place};
 use names::Names;
 use pool::Pool;
@@ -83,6 +84,9 @@ pub(crate) struct Process {
     threads: Threads,
     shared: Arc<Shared>,
     segments: Vec<Chunks>,
+    trees: Vec<Trees>,
+    /// Segments of either kind that are known.
+    adopted: usize,
     order: Order<Encoded>,
     seen: Seen,
     windows: Windows,
@@ -116,6 +120,8 @@ impl Process {
             threads: Threads::new(attached.pid, attached.inner_pid),
             shared: attached.shared,
             segments: Vec::new(),
+            trees: Vec::new(),
+            adopted: 0,
             order: Order::default(),
             seen: Seen::default(),
             windows: Windows::default(),
@@ -127,6 +133,9 @@ impl Process {
             has_arenas: false,
         };
         process.adopt_segments();
+        if let Some(trees) = process.trees.first() {
+            process.pool = Pool::with_trees(trees.segment.class().shape().0);
+        }
         if process.first_segment().clock().is_some() {
             process.has_arenas = true;
             process.pool.give_up_growing();
@@ -200,7 +209,7 @@ impl Process {
         let mut kept = Vec::new();
         self.order.give_up_all(&mut kept);
         sink.write_kept(&mut kept);
-        self.ask_for_symbols(sink);
+        self.take_trees(sink);
         self.segments[0].segment.wake();
         self.segments[0].segment.wake_sleepers();
         if self.refused > 0 {
@@ -250,6 +259,30 @@ impl Process {
                 }
             }
         }
+        for trees in &self.trees {
+            let class = trees.segment.class();
+            trees.segment.states().for_each(|state| self.pool.count(class, state));
+        }
+    }
+
+    /// Writes out what the trees of all threads grew by.
+    pub(crate) fn take_trees(&mut self, sink: &mut Sink) {
+        for at in 0..self.trees.len() {
+            for index in 0..self.trees[at].segment.chunks() {
+                self.take_tree(at, index, sink);
+            }
+        }
+        self.ask_for_symbols(sink);
+    }
+
+    fn take_tree(&mut self, at: usize, index: usize, sink: &mut Sink) {
+        let Some(growth) = self.trees[at].growth(index, self.id) else { return };
+        self.seen.mark(&growth.words);
+        sink.stats.threads.add(growth.is_first.into());
+        sink.stats.events.add(growth.calls.saturating_mul(2));
+        for payload in &growth.payloads {
+            sink.packet(kind::TREE, payload);
+        }
     }
 
     /// Takes chunks back from threads that are gone, and makes a segment where the living
@@ -269,7 +302,7 @@ impl Process {
     }
 
     fn grow(&mut self, now: Instant, sink: &mut Sink) {
-        let segments = self.segments.len();
+        let segments = self.adopted;
         let mut warn = |text| sink.notice(crate::Level::Warning, text, Some(self.id));
         if let Some(class) = self.pool.wants_segment(segments, now) {
             match Segment::create(class) {
@@ -303,9 +336,14 @@ impl Process {
 
     fn adopt_segments(&mut self) {
         let shared = self.shared.segments.lock().unwrap_or_else(|lock| lock.into_inner());
-        let known = self.segments.len();
-        self.segments
-            .extend(shared[known..].iter().map(|segment| Chunks::new(Arc::clone(segment))));
+        for segment in &shared[self.adopted..] {
+            let segment = Arc::clone(segment);
+            match segment.class() {
+                Class::Trees(_) => self.trees.push(Trees::new(segment)),
+                _ => self.segments.push(Chunks::new(segment)),
+            }
+        }
+        self.adopted = shared.len();
     }
 
     /// Chunks of threads that are gone, in the order of threads and chunks.
@@ -325,7 +363,27 @@ impl Process {
                 }
             }
         }
-        let dead = chunks::of_the_dead(&mut held, &self.threads.census());
+        let census = self.threads.census();
+        let dead = chunks::of_the_dead(&mut held, &census);
+        let mut freed = 0;
+        for at in 0..self.trees.len() {
+            let taken: Vec<_> = self.trees[at].segment.states().enumerate().collect();
+            for (index, _) in taken.into_iter().filter(|&(_, state)| state == state::TAKEN) {
+                let is_gone = self.trees[at]
+                    .owner(index)
+                    .is_some_and(|(tid, pid)| self.threads.are_of(pid) && !census.is_alive(tid));
+                if is_gone {
+                    self.take_tree(at, index, sink);
+                    self.trees[at].give_back(index);
+                    freed += 1;
+                }
+            }
+        }
+        if freed > 0 {
+            sink.page.progress();
+            self.segments[0].segment.wake();
+            self.segments[0].segment.wake_sleepers();
+        }
         for &(header, place, state) in &dead {
             match state {
                 state::FULL => _ = self.drain_full(place, Why::ThreadGone, sink),
@@ -333,7 +391,7 @@ impl Process {
             }
             self.order.forget(header.serial);
         }
-        dead.len()
+        dead.len() + freed
     }
 
     fn ask_for_symbols(&mut self, sink: &mut Sink) {

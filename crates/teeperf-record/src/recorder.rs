@@ -7,7 +7,7 @@ use crate::drain::{Companions, Drain, Event, Limits, Summary};
 use crate::launch::{self, FileLimit, LaunchError, Surroundings};
 use crate::machine;
 use crate::newcomers::Newcomers;
-use crate::options::Options;
+use crate::options::{Options, Tree};
 use crate::pauses::Pauses;
 use crate::process::Attached;
 use crate::server::{Server, Terms, random};
@@ -28,7 +28,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 use teeperf_wire::hello::flag;
 use teeperf_wire::packet::kind;
-use teeperf_wire::shared::{ClockKind, control};
+use teeperf_wire::shared::{ClockKind, PAGE, control};
 
 /// Records a command.
 #[derive(Debug)]
@@ -172,9 +172,10 @@ impl Recorder {
         let terms = Terms {
             page,
             clock: chosen.kind,
-            flags: wishes(&chosen),
+            flags: wishes(&chosen, options.tree),
             hz: chosen.hz,
             on_full: options.on_full,
+            tree: options.tree.map(|tree| tree.bytes.next_multiple_of(PAGE)),
         };
         // As long as it is recorded.
         let _lent = match &options.lent {
@@ -183,12 +184,14 @@ impl Recorder {
         };
         let attached = u32::from(options.lent.is_some());
         let server = Server::start(&socket, terms, events.clone(), attached)?;
+        let interval = options.tree.and_then(|tree| tree.interval);
         let limits = Limits { bytes: options.limit_size, time: options.limit_time };
         let (ended, end) = io::pipe()?;
         let pauses = Pauses::new(options.paused);
         let companions = Companions { server, ticker };
         let newcomers = Newcomers::of(&socket);
-        let drain = Drain::new(sink, inbox, limits, pauses, newcomers, companions);
+        let drain =
+            Drain::new(sink, inbox, limits, pauses, newcomers, companions).writing_trees(interval);
         let drain = std::thread::Builder::new().name("teeperf-drain".into()).spawn(move || {
             let summary = drain.run();
             drop(end);
@@ -259,10 +262,15 @@ fn lend(lent: &Lent, terms: &Terms, events: &Sender<Event>) -> Result<LentFile, 
 }
 
 /// How processes are to record.
-fn wishes(chosen: &Chosen) -> u32 {
+fn wishes(chosen: &Chosen, tree: Option<Tree>) -> u32 {
     let ordered = if chosen.is_ordered { flag::ORDERED } else { 0 };
     let restartable = if machine::exchanges_slowly() { flag::RESTARTABLE } else { 0 };
-    ordered | restartable
+    let trees = match tree {
+        Some(Tree { folds: true, .. }) => flag::TREE | flag::FOLDS,
+        Some(_) => flag::TREE,
+        None => 0,
+    };
+    ordered | restartable | trees
 }
 
 fn tell(events: &Sender<Event>, event: Event) {

@@ -30,6 +30,8 @@ pub(crate) enum Class {
         /// How many.
         chunks: usize,
     },
+    /// Memories of trees, of so many bytes each.
+    Trees(usize),
 }
 
 impl Class {
@@ -39,9 +41,13 @@ impl Class {
             Self::Small => (segment::SMALL_CHUNK, segment::SMALL_CHUNKS),
             Self::Large => (segment::LARGE_CHUNK, segment::LARGE_CHUNKS),
             Self::Arena { chunk_size, chunks } => (chunk_size, chunks),
+            Self::Trees(bytes) => (bytes, TREES),
         }
     }
 }
+
+/// Memories of trees in a segment.
+const TREES: usize = 4;
 
 /// A segment in shared memory.
 #[derive(Debug)]
@@ -160,6 +166,17 @@ impl Segment {
     pub(crate) fn give_back(&self, index: usize, words: usize) {
         let bytes = (chunk::WORDS + words * 4).next_multiple_of(8);
         zero(self.memory.wides(self.start(index), bytes));
+        state::give_back(self.state(index));
+    }
+
+    /// Copies the first bytes of a chunk, from its header on.
+    pub(crate) fn copy_of(&self, index: usize, into: &mut [u64]) {
+        copy_out(self.memory.wides(self.start(index), into.len() * 8), into);
+    }
+
+    /// Zeroes all of a chunk, and gives it back to the process.
+    pub(crate) fn give_back_whole(&self, index: usize) {
+        zero(self.memory.wides(self.start(index), self.class.shape().0));
         state::give_back(self.state(index));
     }
 

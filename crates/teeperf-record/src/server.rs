@@ -12,11 +12,11 @@ use crate::socket::{Connection, Listener, Peer};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use teeperf_wire::hello::{HELLO_SIZE, VERSION, Welcome, refusal};
+use teeperf_wire::hello::{HELLO_SIZE, VERSION, Welcome, flag, refusal};
 use teeperf_wire::shared::{ClockKind, OnFull, control};
 
 /// What every process is told alike.
@@ -28,6 +28,8 @@ pub(crate) struct Terms {
     pub(crate) flags: u32,
     pub(crate) hz: u64,
     pub(crate) on_full: OnFull,
+    /// Bytes of a thread's tree, where calls are summed.
+    pub(crate) tree: Option<usize>,
 }
 
 /// The running thread. Dropping it ends it: who comes later finds no recorder.
@@ -206,7 +208,7 @@ impl Desk {
                 let memory = if with_arenas {
                     self.arena(inner_pid).map(|arena| vec![arena])
                 } else {
-                    Self::segments()
+                    self.segments()
                 };
                 let newcomer = Newcomer { id, inner_pid, exec_of };
                 let attached =
@@ -258,11 +260,12 @@ impl Desk {
         }
     }
 
-    /// The first memory of a process: small chunks, and large ones.
-    fn segments() -> io::Result<Vec<Arc<Segment>>> {
+    /// The first memory of a process: small chunks, and large ones or trees.
+    fn segments(&self) -> io::Result<Vec<Arc<Segment>>> {
         let first = Segment::create(Class::Small)?;
         first.announce(2);
-        Ok(vec![Arc::new(first), Arc::new(Segment::create(Class::Large)?)])
+        let second = self.terms.tree.map_or(Class::Large, Class::Trees);
+        Ok(vec![Arc::new(first), Arc::new(Segment::create(second)?)])
     }
 
     fn arena(&self, pid: u32) -> io::Result<Arc<Segment>> {
@@ -336,11 +339,14 @@ impl Desk {
         files: &[BorrowedFd<'_>],
     ) -> io::Result<()> {
         let (chunk_size, chunks) = segment.class().shape();
+        let of_trees = matches!(segment.class(), Class::Trees(_));
+        let blank = self.blank(refusal::NONE);
         let welcome = Welcome {
             token,
             chunk_size: chunk_size as u32,
             chunks: chunks as u32,
-            ..self.blank(refusal::NONE)
+            flags: blank.flags | if of_trees { flag::OF_TREES } else { 0 },
+            ..blank
         };
         connection.send(&welcome.encode(), files)
     }
@@ -374,6 +380,12 @@ impl Desk {
             Request::Resume => {
                 self.terms.page.control(0, control::PAUSED);
                 self.tell(Event::Paused(false));
+            }
+            Request::Snapshot => {
+                let (written, is_written) = channel();
+                self.tell(Event::Snapshot { written });
+                // The answer says that it is done; a drain that has to wait for its output is not waited for long.
+                let _ = is_written.recv_timeout(SILENCE);
             }
             Request::Stop => self.tell(Event::Stop("it was asked to end".into())),
         }
@@ -440,7 +452,7 @@ fn parent_of(pid: u32) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc::{Receiver, channel};
+    use std::sync::mpsc::Receiver;
     use teeperf_wire::hello::{Hello, WELCOME_SIZE, want};
 
     fn server(name: &str) -> (Server, Receiver<Event>) {
@@ -451,6 +463,7 @@ mod tests {
             flags: 0,
             hz: 0,
             on_full: OnFull::Wait,
+            tree: None,
         };
         (Server::start(name, terms, events, 0).unwrap(), heard)
     }

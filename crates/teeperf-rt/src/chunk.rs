@@ -186,6 +186,9 @@ fn begin(thread: &Thread, taken: Taken, waited: Option<u64>, reason: u32) {
         },
         Relaxed,
     );
+    if process::has_trees() {
+        thread.keep_apart(now);
+    }
     thread.set_state(State::Running);
     thread.end_all_waits();
     let words = (taken.size - chunk::WORDS) / 4 - TAIL;

@@ -4,7 +4,6 @@
 use crate::memory::Memory;
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
-use teeperf_wire::tree::WAYS;
 
 /// See the module.
 pub(crate) struct Ways {
@@ -27,7 +26,7 @@ impl Ways {
                 return true;
             }
         }
-        if used as usize >= WAYS {
+        if used >= memory.ways() {
             return false;
         }
         let [last, times] = memory.way(used);
@@ -58,7 +57,7 @@ mod tests {
     use super::*;
 
     fn memory() -> Memory {
-        let bytes = teeperf_wire::tree::bytes_for(16);
+        let bytes = 4096;
         let memory = vec![0u64; bytes / 8].leak();
         // SAFETY: memory that nobody else has.
         unsafe { Memory::new(memory.as_mut_ptr().cast(), bytes) }.unwrap()
@@ -77,9 +76,9 @@ mod tests {
     #[test]
     fn there_is_an_end_to_them() {
         let (memory, ways) = (memory(), Ways::new());
-        assert!((0..WAYS as u32).all(|node| ways.push(memory, node)));
+        assert!((0..memory.ways()).all(|node| ways.push(memory, node)));
         assert!(!ways.push(memory, 7));
-        assert!(ways.push(memory, WAYS as u32 - 1), "the same once more");
-        assert_eq!(ways.pop(memory), Some(WAYS as u32 - 1));
+        assert!(ways.push(memory, memory.ways() - 1), "the same once more");
+        assert_eq!(ways.pop(memory), Some(memory.ways() - 1));
     }
 }

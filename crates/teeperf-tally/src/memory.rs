@@ -5,13 +5,14 @@ use core::sync::atomic::{
 };
 #[cfg(not(target_pointer_width = "64"))]
 use teeperf_wire::tree::header;
-use teeperf_wire::tree::{self, NODE, PLACE, WAYS};
+use teeperf_wire::tree::{self, NODE, PLACE};
 
 /// Memory that one thread writes. Indices given to it are checked here.
 #[derive(Clone, Copy)]
 pub(crate) struct Memory {
     base: *mut u8,
     nodes: u32,
+    ways: u32,
 }
 
 /// A node of the memory: of those that there is room for.
@@ -26,7 +27,8 @@ impl Memory {
     /// is believed.
     pub(crate) unsafe fn new(base: *mut u8, bytes: usize) -> Option<Self> {
         let nodes = tree::nodes_in(bytes)? as u32;
-        (!base.is_null() && (base as usize).is_multiple_of(8)).then_some(Self { base, nodes })
+        let ways = ((bytes - tree::ways(nodes as usize)) / PLACE) as u32;
+        (!base.is_null() && (base as usize).is_multiple_of(8)).then_some(Self { base, nodes, ways })
     }
 
     /// How many nodes there is room for.
@@ -77,11 +79,15 @@ impl Memory {
 
     /// A way back from a folded call: the node, and how often in turn.
     pub(crate) fn way(self, at: u32) -> &'static [AtomicU32; 2] {
-        let at = if (at as usize) < WAYS { at as usize } else { 0 };
-        let places = self.places() as usize;
-        let offset = NODE + self.nodes as usize * NODE + (places + at) * PLACE;
+        let at = if at < self.ways { at as usize } else { 0 };
+        let offset = tree::ways(self.nodes as usize) + at * PLACE;
         // SAFETY: within the memory, which stays: the ways lie behind the table.
         unsafe { &*self.base.add(offset).cast() }
+    }
+
+    /// How many ways back there is room for, at least one.
+    pub(crate) fn ways(self) -> u32 {
+        self.ways
     }
 
     /// Places of the table.

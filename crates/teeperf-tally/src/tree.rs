@@ -113,8 +113,8 @@ impl Tree {
         self.call_another(address)
     }
 
-    /// The same on a path that may be new: `word` is that of the function, 0 where it has no site. Nothing may come
-    /// in between that uses the tree.
+    /// The same on a path that is new, as [`Tree::call`] has just said: `word` is that of the function, 0 where it
+    /// has no site. Nothing may come in between that uses the tree.
     pub fn call_anew(&self, address: u64, word: u32) {
         if self.call(address) {
             return;
@@ -129,7 +129,8 @@ impl Tree {
             }
             self.above.set(current);
         }
-        self.swallow(address, word);
+        let there = self.make(OVERFLOW, address, word, self.memory.nodes());
+        self.swallow(there.unwrap_or_else(|| self.memory.node(OVERFLOW)));
     }
 
     /// A return from it.
@@ -172,19 +173,33 @@ impl Tree {
 
     #[inline(never)]
     fn call_another(&self, address: u64) -> bool {
-        if self.swallowed.get() > 0 {
-            return false;
-        }
         let current = self.current.get();
-        let index = self.memory.index(current);
-        let found = self.find(index, address).or_else(|| {
-            let open = self.ancestor(current, address)?;
-            self.lead(index, address, open);
-            Some(open)
-        });
-        let Some(there) = found else { return false };
-        current.put(node::LATEST, self.memory.index(there));
-        self.enter_known(current, there);
+        if self.swallowed.get() == 0 {
+            let index = self.memory.index(current);
+            let found = self.find(index, address).or_else(|| {
+                let open = self.ancestor(current, address)?;
+                self.lead(index, address, open);
+                Some(open)
+            });
+            if let Some(there) = found {
+                current.put(node::LATEST, self.memory.index(there));
+                self.enter_known(current, there);
+                return true;
+            }
+            if self.used.get() < self.paths {
+                return false;
+            }
+        }
+        // There is no room for another path.
+        let there = match self.find(OVERFLOW, address) {
+            Some(there) => there,
+            None if self.used.get() < self.memory.nodes() => return false,
+            None => self.memory.node(OVERFLOW),
+        };
+        if self.swallowed.get() == 0 {
+            self.above.set(current);
+        }
+        self.swallow(there);
         true
     }
 
@@ -202,17 +217,13 @@ impl Tree {
             self.current.set(there);
         } else {
             self.above.set(from);
-            self.swallow(there.wide(node::ADDRESS), there.get(node::WORD));
+            self.swallow(self.memory.node(OVERFLOW));
         }
     }
 
-    /// A call for which there is no room: its function is counted below [`OVERFLOW`], if there is room for that.
-    fn swallow(&self, address: u64, word: u32) {
+    /// A call for which there is no room: it is counted here, below [`OVERFLOW`] or in that.
+    fn swallow(&self, there: Node) {
         self.swallowed.set(self.swallowed.get() + 1);
-        let there = self
-            .find(OVERFLOW, address)
-            .or_else(|| self.make(OVERFLOW, address, word, self.memory.nodes()))
-            .unwrap_or_else(|| self.memory.node(OVERFLOW));
         self.memory.add(there, node::CALLS, 1);
         self.current.set(there);
     }
@@ -476,7 +487,7 @@ mod tests {
         /// Whatever is called in whatever order, no call is missing, and all are below where they belong.
         #[test]
         fn a_full_tree_counts_every_call(calls in proptest::collection::vec((0u64..60, 0u8..3), 0..600), folds: bool) {
-            let tree = tree(teeperf_wire::tree::bytes_for(24), folds);
+            let tree = tree(2112, folds);
             let (mut open, mut now) = (Vec::new(), 0);
             let mut made: HashMap<u64, u64> = HashMap::new();
             for &(address, returns) in &calls {
@@ -531,14 +542,13 @@ mod tests {
 
     #[test]
     fn memory_that_is_too_small_is_no_tree() {
-        use teeperf_wire::tree::bytes_for;
         let mut memory = [0u64; 600];
         let base = memory.as_mut_ptr().cast::<u8>();
         let beginning = Beginning::default();
         // SAFETY: memory that nobody else has.
         let begin = |at: usize, bytes| unsafe { Tree::begin(base.add(at), bytes, &beginning) };
-        assert!(begin(0, bytes_for(15)).is_none());
-        assert!(begin(4, bytes_for(16)).is_none());
-        assert!(begin(0, bytes_for(16)).is_some());
+        assert!(begin(0, 1400).is_none());
+        assert!(begin(4, 1440).is_none());
+        assert!(begin(0, 1440).is_some());
     }
 }

@@ -128,7 +128,7 @@ impl Builder {
 fn node(parent: u32, function: FunctionId, calls: u64, ns: f64, hooked: u64) -> Node {
     let slack = 0.5 * hooked as f64;
     let time = Time { value: ns, low: (ns - slack).max(0.0), high: ns + slack };
-    Node { parent, function, calls, self_time: time, total: time }
+    Node { parent, function, calls, self_time: time, total: time, extremes: None }
 }
 
 fn info(command: &[&str]) -> Info {

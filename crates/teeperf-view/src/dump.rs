@@ -24,8 +24,9 @@ use teeperf_profile::chunks::Decoder;
 use teeperf_profile::contents::{Body, Packet, Start};
 use teeperf_profile::escape::Escape;
 use teeperf_profile::events::{Event, Item, events};
-use teeperf_profile::{SiteNames, far_name, gap_name};
+use teeperf_profile::{SiteNames, far_name, gap_name, trees};
 use teeperf_wire::body::chunk::{self, Header};
+use teeperf_wire::body::tree;
 
 use crate::names::printable;
 
@@ -99,6 +100,13 @@ impl Dump {
                 line.of_thread(header);
                 line.time = self.clock.seconds(header.time);
                 line.text = chunk_text(header, data.len());
+            }
+            Body::Tree(header, data) => {
+                line.kind = "tree";
+                line.process = Some(header.process);
+                line.thread = Some(header.tid);
+                line.time = self.clock.seconds(header.end);
+                line.text = tree_text(header, data);
             }
             Body::Symbols(symbols) => {
                 line.kind = "symbols";
@@ -232,6 +240,29 @@ fn chunk_text(header: &Header, bytes: usize) -> String {
         flag(chunk::WHOLE, " whole"),
         flag(chunk::CUT, " cut"),
     )
+}
+
+fn tree_text(header: &tree::Header, data: &[u8]) -> String {
+    let (nodes, error) = trees::nodes(header, data);
+    let calls = nodes.iter().fold(0, |sum: u64, node| sum.saturating_add(node.calls));
+    let own = nodes.iter().fold(0, |sum: u64, node| sum.saturating_add(node.own));
+    let mut text = format!(
+        "serial={} nodes={} bytes={} encoding={} begin={} end={} calls={calls} time={own} mended={}",
+        header.thread,
+        header.nodes,
+        data.len(),
+        header.encoding,
+        header.begin,
+        header.end,
+        header.mended,
+    );
+    if header.flags & tree::FOLDS != 0 {
+        text += " folded";
+    }
+    if let Some(error) = error {
+        text += &format!(" error={}", quoted(&error.to_string()));
+    }
+    text
 }
 
 fn ended(exit_status: Option<i64>, signal: Option<i64>) -> String {

@@ -144,6 +144,7 @@ mod tests {
                 calls: 1,
                 self_time: Time::default(),
                 total: Time { value: ns, low: ns, high: ns },
+                extremes: None,
             });
             Tree { nodes: nodes.collect() }
         })

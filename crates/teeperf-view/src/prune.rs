@@ -117,6 +117,7 @@ fn cut(tree: &Tree, limit: f64, rest: FunctionId, left_out: &mut LeftOut) -> Tre
                 calls: 0,
                 self_time: time,
                 total: time,
+                extremes: None,
             });
         }
     }
@@ -136,6 +137,7 @@ mod tests {
             calls: 1,
             self_time: exact(self_ns),
             total: exact(total_ns),
+            extremes: None,
         }
     }
 

@@ -5,7 +5,7 @@
 //! 0    header
 //! 64   nodes, 64 bytes each: 0 the root, 1 what found no room, then one for each call path
 //! …    a table by which the writer finds children: twice as many places, 8 bytes each
-//! …    where to go back to from folded calls: WAYS places, 8 bytes each
+//! …    where to go back to from folded calls: places of 8 bytes, to the end
 //! ```
 //!
 //! A node is there when its index is below [`header::USED`], which is written behind it. Its parent's
@@ -22,8 +22,8 @@ pub const NODE: usize = 64;
 /// Bytes of a place of the table: index of the child (u32, 0: nobody's place), and of the node that it was
 /// called from (u32).
 pub const PLACE: usize = 8;
-/// Places of the ways back from folded calls: index of a node (u32), and how often in turn (u32).
-pub const WAYS: usize = 256;
+/// One in so many bytes is for the ways back from folded calls: index of a node (u32), and how often in turn (u32).
+const WAYS: usize = 16;
 /// Index of the thread itself.
 pub const ROOT: u32 = 0;
 /// Index of the node whose children are functions that found no room on their own paths.
@@ -87,7 +87,7 @@ pub mod node {
 
 /// Nodes that fit into so many bytes; nothing when that is too few.
 pub const fn nodes_in(bytes: usize) -> Option<usize> {
-    let nodes = bytes.saturating_sub(NODE + WAYS * PLACE) / (NODE + 2 * PLACE);
+    let nodes = (bytes - bytes / WAYS).saturating_sub(NODE) / (NODE + 2 * PLACE);
     if nodes < MIN_NODES {
         None
     } else if nodes > MAX_NODES {
@@ -97,7 +97,7 @@ pub const fn nodes_in(bytes: usize) -> Option<usize> {
     }
 }
 
-/// Bytes that so many nodes take.
-pub const fn bytes_for(nodes: usize) -> usize {
-    NODE + nodes * (NODE + 2 * PLACE) + WAYS * PLACE
+/// Bytes behind which the ways back lie, where there are so many nodes.
+pub const fn ways(nodes: usize) -> usize {
+    NODE + nodes * (NODE + 2 * PLACE)
 }

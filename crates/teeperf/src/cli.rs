@@ -45,6 +45,7 @@ pub(crate) enum Command {
     Pause(commands::Pause),
     /// Resumes a paused recording
     Resume(commands::Pause),
+    Ctl(commands::Ctl),
     Completions(commands::Completions),
     Man(commands::Man),
     /// Prints the version, and which versions of recordings and programs it understands

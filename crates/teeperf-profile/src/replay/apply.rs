@@ -38,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) counts: Counts,
     /// What was wrong.
     pub(crate) warnings: Warnings,
+    /// Calls that found no room on their paths in a thread's tree.
+    pub(crate) no_room: u64,
     /// Scratch: node in the tree of each node of the summary.
     numbers: Vec<u32>,
     /// Scratch: roots of a segment, each with the depth of the stack below it.
@@ -66,6 +68,7 @@ impl Shared {
             windows: Windows::default(),
             counts: Counts::default(),
             warnings: Warnings::default(),
+            no_room: 0,
             numbers: Vec::new(),
             grounds: Vec::new(),
             far_here: Vec::new(),
@@ -99,16 +102,21 @@ impl Shared {
         self.counts.span = Some((first.min(begin), last.max(end)));
         self.far_here.clear();
         for &address in &summary.far {
-            let number = match self.far_numbers.get(&address) {
-                Some(&number) => number,
-                None if self.far.len() < pseudo::MAX_FAR as usize => {
-                    self.far.push(address);
-                    self.far_numbers.insert(address, self.far.len() as u32 - 1);
-                    self.far.len() as u32 - 1
-                }
-                None => pseudo::MAX_FAR,
-            };
+            let number = self.far_number(address);
             self.far_here.push(number);
+        }
+    }
+
+    /// The number that nodes have for an address outside every window.
+    pub(super) fn far_number(&mut self, address: u64) -> u32 {
+        match self.far_numbers.get(&address) {
+            Some(&number) => number,
+            None if self.far.len() < pseudo::MAX_FAR as usize => {
+                self.far.push(address);
+                self.far_numbers.insert(address, self.far.len() as u32 - 1);
+                self.far.len() as u32 - 1
+            }
+            None => pseudo::MAX_FAR,
         }
     }
 

@@ -34,6 +34,8 @@ pub(crate) struct CallTree {
     pub(crate) process: u32,
     /// Calls beyond 32 bits, in units of 2^32, by node.
     carried: HashMap<u32, u64>,
+    /// Clock units of the shortest and the longest call of a node, where that is known.
+    extremes: HashMap<u32, (u64, u64)>,
 }
 
 impl CallTree {
@@ -41,13 +43,24 @@ impl CallTree {
     pub(crate) fn new(process: u32) -> Self {
         let mut tree = Tree::default();
         tree.add_root();
-        Self { tree, process, carried: HashMap::new() }
+        Self { tree, process, carried: HashMap::new(), extremes: HashMap::new() }
     }
 
     /// Calls of a node.
     pub(crate) fn calls(&self, node: u32) -> u64 {
         let low = u64::from(self.tree.nodes()[node as usize].calls);
         low + (self.carried.get(&node).copied().unwrap_or(0) << 32)
+    }
+
+    /// Clock units of the shortest and the longest call of a node, where that is known.
+    pub(crate) fn extremes(&self, node: u32) -> Option<(u64, u64)> {
+        self.extremes.get(&node).copied()
+    }
+
+    /// A node's calls took so long at least and at most.
+    pub(super) fn widen(&mut self, node: u32, (least, most): (u64, u64)) {
+        let there = self.extremes.entry(node).or_insert((least, most));
+        *there = (there.0.min(least), there.1.max(most));
     }
 
     /// Adds calls and clock units to a node.
@@ -114,6 +127,9 @@ impl CallTree {
                 word => self.child(room, parent, word),
             };
             self.count(here, other.calls(i as u32), node.time);
+            if let Some(extremes) = other.extremes(i as u32) {
+                self.widen(here, extremes);
+            }
             numbers.push(here);
         }
         numbers

@@ -6,12 +6,13 @@ use std::io;
 use std::thread::{Builder, Scope};
 
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
-use teeperf_wire::body::chunk::Header;
+use teeperf_wire::body::{chunk::Header, tree};
 
 use super::batch::{Batch, Gatherer};
 use super::fold;
 use super::summarise::Summariser;
 use super::summary::Summary;
+use super::sums::Sums;
 use super::threads::Threads;
 
 /// How to replay.
@@ -47,6 +48,7 @@ pub(crate) struct Driver {
     workers: Option<Workers>,
     spare_batches: Vec<Batch>,
     spare_summaries: Vec<Summary>,
+    sums: Sums,
 }
 
 struct Workers {
@@ -84,6 +86,7 @@ impl Driver {
             workers: None,
             spare_batches: Vec::new(),
             spare_summaries: Vec::new(),
+            sums: Sums::default(),
         })
     }
 
@@ -94,6 +97,11 @@ impl Driver {
         if let Some(batch) = complete {
             self.submit(batch);
         }
+    }
+
+    /// The next tree of the recording; `offset` is that of its packet.
+    pub(crate) fn tree(&mut self, offset: u64, header: &tree::Header, data: &[u8]) {
+        self.sums.add(offset, header, data, &mut self.threads.shared);
     }
 
     /// Calls and returns replayed so far.
@@ -107,6 +115,7 @@ impl Driver {
         }
         self.wait_until(0);
         fold::fold_returned(&mut self.threads);
+        self.threads.take_sums(self.sums);
         self.threads
     }
 

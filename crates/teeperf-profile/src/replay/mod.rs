@@ -18,6 +18,7 @@ mod settle;
 mod stack;
 mod summarise;
 mod summary;
+mod sums;
 mod threads;
 mod tree;
 

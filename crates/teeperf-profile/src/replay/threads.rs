@@ -8,6 +8,7 @@ use super::calltree::CallTree;
 use super::fold;
 use super::stack::Stack;
 use super::summary::{Place, Summary};
+use super::sums::Sums;
 
 /// A thread's number: process and serial.
 pub(crate) type ThreadKey = (u32, u32);
@@ -228,6 +229,35 @@ impl Threads {
         self.states.insert(key, thread);
         if self.single > fold::MOST_SINGLE {
             fold::fold(self);
+        }
+    }
+
+    /// Adds what threads' own trees have summed.
+    pub(super) fn take_sums(&mut self, sums: Sums) {
+        for (key, summed) in sums.0 {
+            let (begin, end) = summed.span;
+            let (first, last) = self.shared.counts.span.unwrap_or((begin, end));
+            self.shared.counts.span = Some((first.min(begin), last.max(end)));
+            // Each call and its return; those still open have none.
+            let events = summed.calls.saturating_mul(2);
+            self.shared.counts.events = self.shared.counts.events.saturating_add(events);
+            let known = self.states.remove(&key);
+            let mut state = known.unwrap_or_else(|| {
+                let tree = self.free_trees.pop().unwrap_or_else(|| {
+                    self.trees.push(None);
+                    self.trees.len() - 1
+                });
+                self.trees[tree] = Some(CallTree::new(key.0));
+                self.single += 1;
+                ThreadState::new(tree, summed.tid, &Summary::default())
+            });
+            state.events = state.events.saturating_add(events);
+            state.first_time = if state.now == 0 { begin } else { state.first_time.min(begin) };
+            state.now = state.now.max(end);
+            if let Some(tree) = self.trees.get_mut(state.tree).and_then(Option::as_mut) {
+                tree.absorb(&mut self.shared.room, &summed.tree);
+            }
+            self.states.insert(key, state);
         }
     }
 

@@ -19,6 +19,8 @@ pub(crate) mod pseudo {
     pub(crate) const UNKNOWN: u32 = 0xFF00_0000;
     /// Frames beyond the limits on depth and on call paths; below it functions stand flat.
     pub(crate) const TOO_DEEP: u32 = 0xFF00_0002;
+    /// Functions below it found no room on their own paths in the tree that summed them.
+    pub(crate) const NO_ROOM: u32 = 0xFF00_0004;
     /// No frame: the ground under a stack. No return word ends it.
     pub(crate) const ROOT: u32 = 0xFFFF_FFFE;
 }

@@ -20,6 +20,9 @@ struct Census {
 pub(crate) struct Pool {
     small: Census,
     large: Census,
+    trees: Census,
+    /// Bytes of one tree's memory, where there are trees and no large chunks.
+    tree_bytes: Option<usize>,
     /// Bytes of chunks that are out of use for good.
     retired: usize,
     wanted: u32,
@@ -45,10 +48,16 @@ const MAX_RETIRED: usize = 256 << 20;
 const MAX_BYTES: usize = 2 << 30;
 
 impl Pool {
+    /// For a process whose threads have trees.
+    pub(crate) fn with_trees(bytes: usize) -> Self {
+        Self { tree_bytes: Some(bytes), ..Self::default() }
+    }
+
     /// A new count begins.
     pub(crate) fn begin(&mut self) {
         self.small = Census::default();
         self.large = Census::default();
+        self.trees = Census::default();
         self.retired = 0;
     }
 
@@ -63,6 +72,7 @@ impl Pool {
         let census = match class {
             Class::Small => &mut self.small,
             Class::Large => &mut self.large,
+            Class::Trees(_) => &mut self.trees,
             // It has what it was lent.
             Class::Arena { .. } => return,
         };
@@ -74,7 +84,8 @@ impl Pool {
     /// What the process's counter of hungry threads says.
     pub(crate) fn note_wanted(&mut self, wanted: u32, now: Instant) {
         // A thread says once that it is hungry, and may be for long where nothing is free.
-        let nothing = self.small.free + self.large.free == 0;
+        let nothing = self.small.free + self.large.free == 0
+            || self.tree_bytes.is_some() && self.trees.free == 0;
         if wanted != self.wanted || nothing && self.wanted_at.is_some() {
             self.wanted = wanted;
             self.wanted_at = Some(now);
@@ -95,7 +106,7 @@ impl Pool {
     pub(crate) fn wants_sweep(&self, now: Instant) -> bool {
         let Some(last) = self.swept_at else { return true };
         let since = now.saturating_duration_since(last);
-        let due = self.small.is_low() || self.large.is_low();
+        let due = self.small.is_low() || self.large.is_low() || self.trees.is_low();
         since >= SWEEP_AT_LEAST || due && since >= self.sweep_took * SWEEP_SHARE
     }
 
@@ -110,6 +121,11 @@ impl Pool {
         if !self.may_grow(segments) {
             return None;
         }
+        if let Some(bytes) = self.tree_bytes {
+            let class = if self.trees.free == 0 { Class::Trees(bytes) } else { Class::Small };
+            let is_short = self.trees.free == 0 || self.small.is_short();
+            return (is_short && self.is_hungry(now)).then_some(class);
+        }
         let beyond = self.retired.saturating_sub(MAX_RETIRED);
         if self.large.free == 0 && self.large.all * segment::LARGE_CHUNK + beyond < SPARE {
             return Some(Class::Large);
@@ -119,12 +135,15 @@ impl Pool {
 
     fn may_grow(&self, segments: usize) -> bool {
         let small = self.small.all * segment::SMALL_CHUNK;
-        let bytes = small + self.large.all * segment::LARGE_CHUNK + self.retired;
+        let trees = self.trees.all * self.tree_bytes.unwrap_or(0);
+        let bytes = small + self.large.all * segment::LARGE_CHUNK + trees + self.retired;
         !self.full_grown && segments < segment::MAX_SEGMENTS && bytes < MAX_BYTES
     }
 
     fn short_class(&self) -> Option<Class> {
-        if self.small.is_short() {
+        if let Some(bytes) = self.tree_bytes.filter(|_| self.trees.is_short()) {
+            Some(Class::Trees(bytes))
+        } else if self.small.is_short() {
             Some(Class::Small)
         } else if self.large.is_short() {
             Some(Class::Large)

@@ -3,6 +3,7 @@
 
 mod amounts;
 mod completions;
+mod ctl;
 mod demo;
 mod dump;
 mod export;
@@ -30,6 +31,7 @@ use std::process::ExitCode;
 use teeperf_record::control::Request;
 
 pub(crate) use completions::Arguments as Completions;
+pub(crate) use ctl::Arguments as Ctl;
 pub(crate) use demo::Arguments as Demo;
 pub(crate) use dump::Arguments as Dump;
 pub(crate) use export::Arguments as Export;
@@ -58,6 +60,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Demo(arguments) => demo::run(&arguments)?,
         Command::Pause(arguments) => pause::run(&arguments, Request::Pause)?,
         Command::Resume(arguments) => pause::run(&arguments, Request::Resume)?,
+        Command::Ctl(arguments) => ctl::run(&arguments)?,
         Command::Completions(arguments) => completions::run(&arguments)?,
         Command::Man(arguments) => man::run(&arguments)?,
         Command::Version => version::run()?,

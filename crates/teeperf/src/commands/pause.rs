@@ -18,7 +18,12 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, request: Request) -> Result<()> {
-    let pid = match (arguments.pid, &control::recorders()[..]) {
+    ask(arguments.pid, request)
+}
+
+/// Asks the recording that has this process id, or records that process; or the only one that runs.
+pub(super) fn ask(pid: Option<u32>, request: Request) -> Result<()> {
+    let pid = match (pid, &control::recorders()[..]) {
         (Some(pid), _) => pid,
         (None, [only]) => *only,
         (None, []) => bail!("nothing is being recorded; start with `teeperf record -- PROGRAM`"),

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
-use teeperf_record::{Choice, Options, Outcome, Output, Period, RecordError, Recorder};
+use teeperf_record::{Choice, Options, Outcome, Output, Period, RecordError, Recorder, Tree};
 use teeperf_wire::shared;
 
 /// How to record.
@@ -45,6 +45,22 @@ pub(crate) struct Arguments {
     /// Start paused, until `teeperf resume` or the program itself resumes
     #[arg(long)]
     paused: bool,
+    /// What is recorded: every event, or calls and times summed for each call path, in memory of a fixed size,
+    /// however long the run
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = Probe::Trace)]
+    probe: Probe,
+    /// With --probe tree: memory for each thread, at 80 bytes a call path; calls on paths beyond it are counted
+    /// by function
+    #[arg(long, value_name = "SIZE", value_parser = tree_size, default_value = "1MiB")]
+    tree_size: u64,
+    /// With --probe tree: calls of functions that are open on the path count there, so that recursion makes no
+    /// new paths
+    #[arg(long)]
+    fold_recursion: bool,
+    /// With --probe tree: write what was summed so often, such as 10s, for the time line; in long runs less
+    /// often. It is written at the end in any case, and by `teeperf ctl PID snapshot`
+    #[arg(long, value_name = "TIME", value_parser = amounts::time)]
+    interval: Option<Duration>,
     /// Say nothing but errors and warnings
     #[arg(short, long)]
     quiet: bool,
@@ -65,6 +81,21 @@ enum Clock {
     Cycle,
     /// The same, read when all work before it is done: for calls of some tens of nanoseconds
     Ordered,
+}
+
+/// What is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Probe {
+    /// Every call and return, in order
+    Trace,
+    /// Sums for each call path
+    Tree,
+}
+
+fn tree_size(text: &str) -> Result<u64, String> {
+    let bytes = amounts::bytes(text)?;
+    let fits = usize::try_from(bytes).is_ok_and(|bytes| Tree::BYTES.contains(&bytes));
+    if fits { Ok(bytes) } else { Err("it is 4 KiB at least and 1 GiB at most".into()) }
 }
 
 /// What happens when there is no room for events.
@@ -109,6 +140,11 @@ impl Arguments {
         options.limit_size = self.limit_size;
         options.limit_time = self.limit_time;
         options.paused = self.paused;
+        options.tree = (self.probe == Probe::Tree).then_some(Tree {
+            bytes: self.tree_size as usize,
+            folds: self.fold_recursion,
+            interval: self.interval,
+        });
         options.search.images.clone_from(&self.elf);
         options
     }
