@@ -14,7 +14,7 @@
 //! one: their common total is given to those that called into the circle, by their share of these calls.
 //! Calls by nobody known count among the calls; their share of the time is nobody's.
 
-use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::model::{Arc, CallGraph, Cycle, FunctionId, Time, Vertex};
 
@@ -25,26 +25,32 @@ impl CallGraph {
         times: impl IntoIterator<Item = (FunctionId, f64)>,
         calls: impl IntoIterator<Item = (Option<FunctionId>, FunctionId, u64)>,
     ) -> Self {
-        let mut own: HashMap<FunctionId, f64> = HashMap::new();
-        for (function, ns) in times {
-            *own.entry(function).or_default() += ns;
-        }
-        let mut sums: HashMap<(Option<FunctionId>, FunctionId), u64> = HashMap::new();
-        for (caller, callee, count) in calls.into_iter().filter(|call| call.2 > 0) {
-            let sum = sums.entry((caller, callee)).or_default();
-            *sum = sum.saturating_add(count);
-            for function in caller.into_iter().chain([callee]) {
-                own.entry(function).or_default();
-            }
-        }
-        let mut functions: Vec<Vertex> =
-            own.into_iter().map(|(function, ns)| vertex(function, ns)).collect();
-        functions.sort_unstable_by_key(|vertex| vertex.function);
-        let mut arcs: Vec<Arc> = sums
+        let mut times: Vec<(FunctionId, f64)> = times.into_iter().collect();
+        let mut arcs: Vec<Arc> = calls
             .into_iter()
-            .map(|((caller, callee), calls)| Arc { caller, callee, calls, total: 0.0 })
+            .filter(|call| call.2 > 0)
+            .map(|(caller, callee, calls)| Arc { caller, callee, calls, total: 0.0 })
             .collect();
         arcs.sort_unstable_by_key(|arc| (arc.caller, arc.callee));
+        arcs.dedup_by(|next, sum| {
+            let same = (next.caller, next.callee) == (sum.caller, sum.callee);
+            if same {
+                sum.calls = sum.calls.saturating_add(next.calls);
+            }
+            same
+        });
+        let called = arcs.iter().flat_map(|arc| arc.caller.into_iter().chain([arc.callee]));
+        times.extend(called.map(|function| (function, 0.0)));
+        // Stable, so that sums do not depend on how it is sorted.
+        times.sort_by_key(|time| time.0);
+        times.dedup_by(|next, sum| {
+            let same = next.0 == sum.0;
+            if same {
+                sum.1 += next.1;
+            }
+            same
+        });
+        let functions = times.into_iter().map(|(function, ns)| vertex(function, ns)).collect();
         let mut graph = Self { functions, arcs, cycles: Vec::new() };
         graph.estimate();
         graph
@@ -93,14 +99,17 @@ impl CallGraph {
         let place = |function| self.place(function).unwrap_or_default();
         let ends: Vec<(Option<usize>, usize)> =
             self.arcs.iter().map(|arc| (arc.caller.map(place), place(arc.callee))).collect();
-        let mut outgoing: Vec<Vec<usize>> = vec![Vec::new(); self.functions.len()];
+        // Arcs stand in the order of their callers.
+        let mut outgoing: Vec<Range<usize>> = vec![0..0; self.functions.len()];
         for (arc, &(caller, callee)) in ends.iter().enumerate() {
             let vertex = &mut self.functions[callee];
             vertex.calls = vertex.calls.saturating_add(self.arcs[arc].calls);
-            match caller {
-                Some(caller) if caller == callee => vertex.own_calls = self.arcs[arc].calls,
-                Some(caller) => outgoing[caller].push(arc),
-                None => {}
+            if let Some(caller) = caller {
+                if caller == callee {
+                    vertex.own_calls = self.arcs[arc].calls;
+                }
+                let begin = if outgoing[caller].is_empty() { arc } else { outgoing[caller].start };
+                outgoing[caller] = begin..arc + 1;
             }
         }
         let groups = groups(&outgoing, &ends);
@@ -120,7 +129,7 @@ impl CallGraph {
         for (number, group) in groups.iter().enumerate() {
             for &member in group {
                 let mut below = 0.0;
-                for &arc in &outgoing[member] {
+                for arc in outgoing[member].clone() {
                     let callee = group_of[ends[arc].1];
                     if callee != number {
                         let share = self.arcs[arc].calls as f64 / outer_calls[callee] as f64;
@@ -174,7 +183,7 @@ fn exact(ns: f64) -> Time {
 /// Functions that call each other in circles, together; all others alone. Callees before callers
 /// (Tarjan: "Depth-first search and linear graph algorithms", 1972, without its recursion: chains of
 /// calls may be longer than our stack).
-fn groups(outgoing: &[Vec<usize>], ends: &[(Option<usize>, usize)]) -> Vec<Vec<usize>> {
+fn groups(outgoing: &[Range<usize>], ends: &[(Option<usize>, usize)]) -> Vec<Vec<usize>> {
     const UNSEEN: usize = usize::MAX;
     let count = outgoing.len();
     let (mut order, mut low) = (vec![UNSEEN; count], vec![0; count]);
@@ -191,7 +200,7 @@ fn groups(outgoing: &[Vec<usize>], ends: &[(Option<usize>, usize)]) -> Vec<Vec<u
                 open.push(at);
                 next += 1;
             }
-            let callee = outgoing[at].get(*arc).map(|&arc| ends[arc].1);
+            let callee = outgoing[at].clone().nth(*arc).map(|arc| ends[arc].1);
             *arc += 1;
             match callee {
                 Some(callee) if order[callee] == UNSEEN => path.push((callee, 0)),

@@ -12,6 +12,8 @@ use super::{SECONDS, SECONDS_SHORT};
 
 /// Largest file that is read: one of a program with half a gigabyte of code has half as much.
 pub const MAX_FILE: u64 = 256 << 20;
+/// Most arcs that are read. What writes these files stops at a quarter of that.
+const MAX_ARCS: usize = 1 << 22;
 /// Most warnings of one file.
 const MAX_WARNINGS: usize = 20;
 
@@ -78,6 +80,7 @@ struct Records<'a> {
     at: usize,
     layout: Layout,
     arcs: Vec<Arc>,
+    arcs_left_out: u64,
     /// By first address.
     histograms: BTreeMap<u64, Histogram>,
     warnings: Vec<String>,
@@ -102,6 +105,7 @@ impl<'a> Records<'a> {
             at: HEADER,
             layout,
             arcs: Vec::new(),
+            arcs_left_out: 0,
             histograms: BTreeMap::new(),
             warnings: Vec::new(),
             more_warnings: 0,
@@ -141,6 +145,12 @@ impl<'a> Records<'a> {
     fn finish(self, name: &str) -> Gmon {
         let mut warnings: Vec<String> =
             self.warnings.into_iter().map(|warning| format!("{name}: {warning}")).collect();
+        if self.arcs_left_out > 0 {
+            warnings.push(format!(
+                "{name}: {} arcs are left out: only the first {MAX_ARCS} are read",
+                self.arcs_left_out
+            ));
+        }
         if self.more_warnings > 0 {
             warnings.push(format!("{name}: and {} more warnings", self.more_warnings));
         }
@@ -236,7 +246,11 @@ impl<'a> Records<'a> {
         if to == 0 {
             self.doubt(begin);
         }
-        self.arcs.push(Arc { from, to, calls: calls.into() });
+        if self.arcs.len() < MAX_ARCS {
+            self.arcs.push(Arc { from, to, calls: calls.into() });
+        } else {
+            self.arcs_left_out += 1;
+        }
         Ok(())
     }
 

@@ -1,9 +1,10 @@
 //! The table of functions.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use teeperf_profile::aggregate::{self, Row, Sort};
-use teeperf_profile::model::{Function, Profile};
+use teeperf_profile::model::Profile;
 
 use super::{Options, flagged, heading, left};
 use crate::style::{Paint, Style};
@@ -56,6 +57,19 @@ fn by(sort: Sort) -> &'static str {
     }
 }
 
+/// Name and module of a function; where it calls others in circles, with the cycle it belongs to.
+fn described<'a>(profile: &'a Profile, row: &Row) -> (Cow<'a, str>, &'a str) {
+    let Some(function) = profile.functions.get(row.function.0 as usize) else {
+        return ("[unknown]".into(), "");
+    };
+    let vertex = profile.graph.as_ref().and_then(|graph| graph.vertex(row.function));
+    let name = match vertex.and_then(|vertex| vertex.cycle) {
+        Some(cycle) => format!("{} <cycle {}>", function.name, cycle + 1).into(),
+        None => function.name.as_str().into(),
+    };
+    (name, &function.module)
+}
+
 struct Table<'a> {
     profile: &'a Profile,
     style: &'a Style,
@@ -73,17 +87,13 @@ impl<'a> Table<'a> {
         let width = style.columns();
         let calls = rows.iter().map(|row| units::count(row.calls).len()).max().unwrap_or(0).max(5);
         let average = if width >= MIDDLE { units::TIME_COLUMNS + 2 } else { 0 };
-        let longest = |of: &dyn Fn(&Function) -> &str| {
-            let length = |row: &Row| {
-                profile.functions.get(row.function.0 as usize).map_or(0, |f| names::columns(of(f)))
-            };
-            rows.iter().map(length).max().unwrap_or(0)
-        };
-        let module = if width >= WIDE { longest(&|f| &f.module).clamp(6, 24) } else { 0 };
+        let modules = rows.iter().map(|row| names::columns(described(profile, row).1));
+        let names = rows.iter().map(|row| names::columns(&described(profile, row).0));
+        let module = if width >= WIDE { modules.max().unwrap_or(0).clamp(6, 24) } else { 0 };
         let times = 2 * (units::TIME_COLUMNS + 1 + 7);
         let gaps = 5 + if average > 0 { 2 } else { 0 } + if module > 0 { 2 } else { 0 };
         let room = width.saturating_sub(times + calls + average + module + gaps);
-        let name = longest(&|f| &f.name).clamp(8, room.max(20));
+        let name = names.max().unwrap_or(0).clamp(8, room.max(20));
         Self { profile, style, whole, calls, average, name, module }
     }
 
@@ -124,17 +134,13 @@ impl<'a> Table<'a> {
         if self.average > 0 {
             write!(out, "  {:>average$}", self.per_call(row), average = self.average)?;
         }
-        let unknown = ("[unknown]", "");
-        let (name, module) = self
-            .profile
-            .functions
-            .get(row.function.0 as usize)
-            .map_or(unknown, |f| (f.name.as_str(), f.module.as_str()));
+        let (name, module) = described(self.profile, row);
         if self.module > 0 {
-            let line = format!("  {}  {}", left(name, self.name), names::fit(module, self.module));
+            let module = names::fit(module, self.module);
+            let line = format!("  {}  {module}", left(&name, self.name));
             writeln!(out, "{}", line.trim_end())
         } else {
-            writeln!(out, "  {}", names::fit(name, self.name))
+            writeln!(out, "  {}", names::fit(&name, self.name))
         }
     }
 
@@ -188,17 +194,13 @@ impl<'a> Table<'a> {
             if unsure(&row.total) {
                 parts.push(format!("total {}", units::interval(&row.total)));
             }
-            let name = self
-                .profile
-                .functions
-                .get(row.function.0 as usize)
-                .map_or("[unknown]", |f| &f.name);
+            let (name, _) = described(self.profile, row);
             let figures = parts.join(", ");
             let room = self.style.columns().saturating_sub(names::columns(&figures) + 6);
             writeln!(
                 out,
                 "{}",
-                faint(format!("    {figures}: {}", names::fit(name, room.max(20))))
+                faint(format!("    {figures}: {}", names::fit(&name, room.max(20))))
             )?;
         }
         Ok(())
