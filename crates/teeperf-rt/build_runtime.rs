@@ -59,10 +59,10 @@ pub struct Outputs {
     pub preload: PathBuf,
 }
 
-/// Builds everything into `out`. `crates` is the folder that the crates are in; `target` is a target
-/// triple, or nothing for the compiler's own. An error says which command failed, and how.
-pub fn build(crates: &Path, out: &Path, target: Option<&str>) -> Result<Outputs, String> {
-    let build = Build { crates, out, target };
+/// Builds everything into `out`, for the compiler's own target. `crates` is the folder that the crates are
+/// in. An error says which command failed, and how.
+pub fn build(crates: &Path, out: &Path) -> Result<Outputs, String> {
+    let build = Build { crates, out, flags: &[] };
     build.library("teeperf_wire", &[])?;
     build.library("teeperf_tally", &["teeperf_wire"])?;
 
@@ -112,19 +112,31 @@ pub fn build(crates: &Path, out: &Path, target: Option<&str>) -> Result<Outputs,
     Ok(outputs)
 }
 
-struct Build<'a> {
-    crates: &'a Path,
-    out: &'a Path,
-    target: Option<&'a str>,
+/// Builds crates without cargo: each from its folder below `crates`, libraries into `out`, with `flags` for
+/// the compiler beside the usual ones.
+pub struct Build<'a> {
+    /// See above.
+    pub crates: &'a Path,
+    /// See above.
+    pub out: &'a Path,
+    /// See above.
+    pub flags: &'a [&'a str],
 }
 
 impl Build<'_> {
     /// A crate that others use.
-    fn library(&self, name: &str, uses: &[&str]) -> Result<(), String> {
+    pub fn library(&self, name: &str, uses: &[&str]) -> Result<(), String> {
         self.rustc(name, uses, &self.out.join(format!("lib{name}.rlib")), &["--crate-type=rlib"])
     }
 
-    fn rustc(&self, name: &str, uses: &[&str], output: &Path, more: &[&str]) -> Result<(), String> {
+    /// A crate as something else.
+    pub fn rustc(
+        &self,
+        name: &str,
+        uses: &[&str],
+        output: &Path,
+        more: &[&str],
+    ) -> Result<(), String> {
         let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
         let mut command = Command::new(compiler);
         let folder = self.crates.join(name.replace('_', "-"));
@@ -136,10 +148,7 @@ impl Build<'_> {
             let library = self.out.join(format!("lib{used}.rlib"));
             command.arg("--extern").arg(format!("{used}={}", library.display()));
         }
-        if let Some(target) = self.target {
-            command.args(["--target", target]);
-        }
-        run(command.args(more).arg("-o").arg(output))
+        run(command.args(self.flags).args(more).arg("-o").arg(output))
     }
 }
 

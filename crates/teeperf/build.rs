@@ -1,7 +1,7 @@
 //! Builds what travels inside the binary (see `src/bundle`): the runtime in its forms, and the
 //! program that measures what a hook costs. Needs the Rust compiler and gcc, and writes
-//! nowhere but into cargo's output folder. For processors without hooks nothing is built, and `cfg(hooks)`
-//! is not set.
+//! nowhere but into cargo's output folder. For processors without hooks there is no runtime, and `cfg(hooks)`
+//! is not set; the library for clients of trusted applications is for all.
 
 #[path = "src/bundle/fingerprint.rs"]
 mod fingerprint;
@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 
 /// Processors that `teeperf-stub` and `teeperf-rt` are written for.
 const HOOKED: &[&str] = &["x86_64"];
-/// Everything embedded, by its name in the output folder.
+/// The library for clients of trusted applications, by its name in the output folder.
+const OPTEE: &str = "libteeperf_optee.so";
+/// Everything else that is embedded, likewise.
 const EMBEDDED: &[&str] = &[
     "teeperf_stub.o",
     "libteeperf_wrap.a",
@@ -38,7 +40,7 @@ fn build() -> Result<(), String> {
     let out = variable("OUT_DIR")?;
     let own = variable("CARGO_MANIFEST_DIR")?;
     let crates = own.join("..");
-    for name in ["wire", "tally", "rt", "stub"] {
+    for name in ["wire", "tally", "rt", "stub", "tee", "optee"] {
         println!("cargo::rerun-if-changed=../teeperf-{name}");
     }
     let (rt, stub) = (crates.join("teeperf-rt"), crates.join("teeperf-stub"));
@@ -47,24 +49,45 @@ fn build() -> Result<(), String> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-check-cfg=cfg(hooks)");
     copy(&stub.join("src/link_flags.txt"), &out.join("link_flags.txt"))?;
+    optee(&crates, &out)?;
+    let mut embedded = vec![OPTEE];
     let processor = std::env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
-    if !HOOKED.contains(&processor.as_str()) {
-        println!("cargo::rustc-env=TEEPERF_BUNDLE=without-hooks");
-        return Ok(());
+    if HOOKED.contains(&processor.as_str()) {
+        println!("cargo::rustc-cfg=hooks");
+        let built = runtime::build(&crates, &out)?;
+        copy(&rt.join("include/teeperf.h"), &out.join("teeperf.h"))?;
+        calibration(&own.join("calibration/calibration.c"), &built, &out)?;
+        embedded.extend(EMBEDDED);
     }
-    println!("cargo::rustc-cfg=hooks");
-
-    let built = runtime::build(&crates, &out, None)?;
-    copy(&rt.join("include/teeperf.h"), &out.join("teeperf.h"))?;
-    calibration(&own.join("calibration/calibration.c"), &built, &out)?;
 
     let mut whole = Vec::new();
-    for name in EMBEDDED {
+    for name in embedded {
         let path = out.join(name);
         whole.extend(std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?);
     }
     println!("cargo::rustc-env=TEEPERF_BUNDLE={:032x}", fingerprint::fingerprint(&whole));
     Ok(())
+}
+
+/// For whatever processor and system the command itself is built for, as cargo builds it.
+fn optee(crates: &Path, out: &Path) -> Result<(), String> {
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let flags = variable("CARGO_ENCODED_RUSTFLAGS");
+    let mut flags: Vec<&str> = flags.split('\x1f').filter(|flag| !flag.is_empty()).collect();
+    let (linker, target) = (variable("RUSTC_LINKER"), variable("TARGET"));
+    let linker = format!("-Clinker={linker}");
+    if linker != "-Clinker=" {
+        flags.push(&linker);
+    }
+    flags.extend(["-Cstrip=debuginfo", "--target", &target]);
+    // Apart from the runtime's, which are for the machine that builds.
+    let folder = out.join("optee");
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let build = runtime::Build { crates, out: &folder, flags: &flags };
+    build.library("teeperf_wire", &[])?;
+    build.library("teeperf_tee", &["teeperf_wire"])?;
+    let uses = ["teeperf_wire", "teeperf_tee"];
+    build.rustc("teeperf_optee", &uses, &out.join(OPTEE), &["--crate-type=cdylib"])
 }
 
 /// The program is hooked and linked as `teeperf cc` would do it.

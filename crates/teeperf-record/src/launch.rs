@@ -94,7 +94,7 @@ fn executable(path: &Path) -> io::Result<()> {
 pub(crate) struct Surroundings {
     /// Name of the recorder's socket.
     pub(crate) socket: String,
-    pub(crate) preload: Option<PathBuf>,
+    pub(crate) preload: Vec<PathBuf>,
     /// The recording goes to standard output, so the command's goes to standard error.
     pub(crate) output_taken: bool,
     /// The limit of open files before the recorder raised its own.
@@ -117,8 +117,9 @@ impl Found {
         let mut command = Command::new(&self.path);
         command.arg0(&self.words[0]).args(&self.words[1..]);
         command.env(SOCKET_VARIABLE, &surroundings.socket);
-        if let Some(preload) = &surroundings.preload {
-            command.env(PRELOAD, preloads(preload, std::env::var_os(PRELOAD)));
+        if !surroundings.preload.is_empty() {
+            let before = std::env::var_os(PRELOAD);
+            command.env(PRELOAD, preloads(&surroundings.preload, before));
             command.env(SANITIZER, sanitizer(std::env::var_os(SANITIZER)));
         }
         if surroundings.output_taken {
@@ -154,14 +155,11 @@ fn sanitizer(before: Option<OsString>) -> OsString {
     all
 }
 
-/// The library before those that are there already: ld.so(8).
-fn preloads(library: &Path, before: Option<OsString>) -> OsString {
-    let mut all = library.as_os_str().to_owned();
-    if let Some(before) = before.filter(|before| !before.is_empty()) {
-        all.push(":");
-        all.push(before);
-    }
-    all
+/// The libraries before those that are there already: ld.so(8).
+fn preloads(libraries: &[PathBuf], before: Option<OsString>) -> OsString {
+    let ours = libraries.iter().map(|library| library.as_os_str().to_owned());
+    let all: Vec<OsString> = ours.chain(before.filter(|before| !before.is_empty())).collect();
+    all.join(OsStr::new(":"))
 }
 
 fn standard_error() -> io::Result<Stdio> {
@@ -224,9 +222,9 @@ mod tests {
 
     #[test]
     fn preloads_keep_those_before() {
-        let library = Path::new("/a.so");
-        assert_eq!(preloads(library, None), "/a.so");
-        assert_eq!(preloads(library, Some("".into())), "/a.so");
-        assert_eq!(preloads(library, Some("/b.so /c.so".into())), "/a.so:/b.so /c.so");
+        let libraries = ["/a.so".into(), "/o.so".into()];
+        assert_eq!(preloads(&libraries[..1], None), "/a.so");
+        assert_eq!(preloads(&libraries[..1], Some("".into())), "/a.so");
+        assert_eq!(preloads(&libraries, Some("/b.so /c.so".into())), "/a.so:/o.so:/b.so /c.so");
     }
 }

@@ -28,8 +28,8 @@ pub struct Options {
     pub limit_time: Option<Duration>,
     /// Nothing is recorded until [`crate::control::Request::Resume`].
     pub paused: bool,
-    /// A library to load into every program, before those that `LD_PRELOAD` names already.
-    pub preload: Option<PathBuf>,
+    /// Libraries to load into every program, before those that `LD_PRELOAD` names already.
+    pub preload: Vec<PathBuf>,
     /// Calls and times are summed by call path, in place of writing events.
     pub tree: Option<Tree>,
     /// Memory for code that cannot ask for any.
@@ -111,7 +111,7 @@ impl Options {
             limit_size: None,
             limit_time: None,
             paused: false,
-            preload: None,
+            preload: Vec::new(),
             tree: None,
             lent: None,
             hook_cost: None,

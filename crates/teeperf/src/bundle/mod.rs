@@ -17,6 +17,13 @@ type Embedded = (&'static str, u32, &'static [u8]);
 /// Whether programs of this processor can be given hooks; `build.rs` knows for which there are any.
 pub(crate) const HAS_HOOKS: bool = cfg!(hooks);
 
+/// For clients of trusted applications, whatever the processor.
+const OPTEE: Embedded = (
+    "libteeperf_optee.so",
+    0o755,
+    include_bytes!(concat!(env!("OUT_DIR"), "/libteeperf_optee.so")),
+);
+
 #[cfg(not(hooks))]
 const FILES: &[Embedded] = &[];
 #[cfg(hooks)]
@@ -75,12 +82,8 @@ pub(crate) fn needs_hooks() -> Result<()> {
 pub(crate) fn unpacked() -> Result<Bundle> {
     needs_hooks()?;
     let folder = folder()?;
-    for &(name, mode, contents) in FILES {
-        let path = folder.join(name);
-        if !path.metadata().is_ok_and(|file| file.len() == contents.len() as u64) {
-            std::fs::create_dir_all(path.parent().unwrap_or(&folder))?;
-            write_atomically(&path, contents, mode)?;
-        }
+    for file in FILES {
+        unpack(&folder, file)?;
     }
     Ok(Bundle {
         include: folder.join("include"),
@@ -94,6 +97,21 @@ pub(crate) fn unpacked() -> Result<Bundle> {
         library: folder.join(LIBRARY),
         calibration: folder.join(CALIBRATION),
     })
+}
+
+/// The library that stands between clients of trusted applications and the TEE Client API, unpacked.
+pub(crate) fn for_clients() -> Result<PathBuf> {
+    unpack(&folder()?, &OPTEE)
+}
+
+/// Where the file is, which is put there if it is not.
+fn unpack(folder: &Path, &(name, mode, contents): &Embedded) -> Result<PathBuf> {
+    let path = folder.join(name);
+    if !path.metadata().is_ok_and(|file| file.len() == contents.len() as u64) {
+        std::fs::create_dir_all(path.parent().unwrap_or(folder))?;
+        write_atomically(&path, contents, mode)?;
+    }
+    Ok(path)
 }
 
 impl Bundle {

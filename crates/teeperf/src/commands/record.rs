@@ -2,10 +2,11 @@
 
 use super::writing;
 use crate::{bundle, calibration, recordings};
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::Args;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::process::ExitCode;
 use teeperf_record::{HookCost, Outcome};
 
@@ -20,8 +21,14 @@ Examples:
   teeperf record -o slow.teeperf -- make check    a whole tree of processes
   teeperf record --clock cycle -- ./program       for the length of single calls
   teeperf record --limit-time 30s -- ./server     records the first half minute
-  teeperf record --paused -- ./server             then: teeperf resume")]
+  teeperf record --paused -- ./server             then: teeperf resume
+  teeperf record --probe tree -- ./server         for days: calls and times summed by call path
+  teeperf record --optee --elf 8aaaf200-2450-11e4-abe2-0002a5d5c51b.elf -- optee_example_hello_world")]
 pub(crate) struct Arguments {
+    /// The program is a client of trusted applications of OP-TEE: records those that were built with hooks,
+    /// and the calls into them. The client stays as it is
+    #[arg(long)]
+    optee: bool,
     #[command(flatten)]
     writing: writing::Arguments,
     /// The program and its arguments
@@ -37,12 +44,19 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let command = &arguments.command;
     let path = arguments.writing.path(|| recordings::name_for(&command[0]))?;
+    let mut options = arguments.writing.options(&path);
+    if arguments.optee {
+        options.preload = vec![bundle::for_clients()?];
+        let is_kept = options.preload.iter().all(|library| can_be_preloaded(library));
+        ensure!(is_kept, "set XDG_CACHE_HOME to a folder without space and colon in its path");
+        return arguments.writing.record(options, command, &path, tell_of_no_client);
+    }
     // Without, what brings its own hooks is recorded.
     let bundle = bundle::HAS_HOOKS.then(bundle::unpacked).transpose()?;
-    let mut options = arguments.writing.options(&path);
-    options.preload = bundle.as_ref().map(|bundle| bundle.library.clone()).filter(|library| {
-        let splits = library.as_os_str().as_bytes().iter().any(|byte| b" :".contains(byte));
-        if splits {
+    options.preload.extend(bundle.as_ref().map(|bundle| bundle.library.clone()));
+    options.preload.retain(|library| {
+        let is_kept = can_be_preloaded(library);
+        if !is_kept {
             eprintln!(
                 "teeperf: {} cannot be preloaded, because of the space or colon in its path: programs \
                  that are not hooked, with libraries that are, will not be recorded. Set \
@@ -50,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
                 library.display()
             );
         }
-        !splits
+        is_kept
     });
     options.hook_cost = bundle.map(|bundle| {
         HookCost::new(move |clock| {
@@ -63,6 +77,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     });
 
     arguments.writing.record(options, command, &path, tell_of_nothing)
+}
+
+/// Whether `LD_PRELOAD` can have this path in it.
+fn can_be_preloaded(library: &Path) -> bool {
+    !library.as_os_str().as_bytes().iter().any(|byte| b" :".contains(byte))
+}
+
+/// Why no client was recorded, where nothing has said so yet.
+fn tell_of_no_client(outcome: &Outcome) {
+    if outcome.error.is_none() {
+        eprintln!(
+            "teeperf: nothing was recorded: the program opened no session with a trusted application, \
+             does not use the shared library libteec, or may not be preloaded into (set-user-id)"
+        );
+    }
 }
 
 /// Why no process was recorded, where nothing has said so yet.

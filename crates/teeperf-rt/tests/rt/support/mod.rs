@@ -20,7 +20,7 @@ pub(crate) fn runtime() -> &'static build_runtime::Outputs {
         let out = folder().join("runtime");
         std::fs::create_dir_all(&out).unwrap();
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        build_runtime::build(crates, &out, None).unwrap()
+        build_runtime::build(crates, &out).unwrap()
     })
 }
 
