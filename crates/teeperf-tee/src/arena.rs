@@ -161,9 +161,9 @@ impl Arena {
         self.write_wide(offset, self.wide(offset).wrapping_add_signed(events));
     }
 
-    /// Bytes of a chunk.
-    pub(crate) fn chunk_size(&self) -> usize {
-        self.chunk_size
+    /// How many chunks it has.
+    pub(crate) fn chunks(&self) -> usize {
+        self.chunks
     }
 
     /// Words that a chunk has room for.

@@ -23,19 +23,48 @@ pub(crate) struct Chunk {
 pub(crate) fn left(arena: &Arena) -> Option<(Chunk, usize)> {
     let index = (arena.read(baton::CHUNK) as usize).checked_sub(1)?;
     let used = arena.read(baton::USED) as usize;
-    let offset = arena.chunk(index)?;
-    let is_whole = arena.is_taken(index)
-        && used <= arena.capacity() - TAIL
-        && arena.read(offset + chunk::CLOCK) == arena.clock as u32;
-    is_whole.then_some((Chunk { index, offset, kept: 0 }, used))
+    let chunk = Chunk::of(arena, index)?;
+    let is_place = used <= arena.capacity() - TAIL;
+    (is_place && arena.is_taken(index) && chunk.has_header(arena)).then_some((chunk, used))
+}
+
+/// The last chunk of the thread of this serial, whose writer has ended without a word; its number among the
+/// thread's, and its words.
+pub(crate) fn abandoned(arena: &Arena, serial: u32) -> Option<(Chunk, u32, usize)> {
+    let mut last: Option<(Chunk, u32)> = None;
+    for chunk in (0..arena.chunks()).map_while(|index| Chunk::of(arena, index)) {
+        if !arena.is_taken(chunk.index)
+            || !chunk.has_header(arena)
+            || arena.read(chunk.offset + chunk::SERIAL) != serial
+        {
+            continue;
+        }
+        let sequence = arena.read(chunk.offset + chunk::SEQUENCE);
+        if last.is_none_or(|(_, before)| sequence > before) {
+            last = Some((chunk, sequence));
+        }
+    }
+    let (chunk, sequence) = last?;
+    let most = arena.capacity() - TAIL;
+    let words = chunk.offset + chunk::WORDS;
+    let used = (0..most).find(|at| arena.read(words + 4 * at) == 0).unwrap_or(most);
+    Some((chunk, sequence, used))
 }
 
 impl Chunk {
     /// A free one. Threads begin their searches in different places.
     pub(crate) fn take(arena: &Arena, who: Who) -> Option<Self> {
         let index = arena.take((who.serial as usize).wrapping_mul(13))?;
-        let Some(offset) = arena.chunk(index) else { return None };
-        Some(Self { index, offset, kept: 0 })
+        Self::of(arena, index)
+    }
+
+    /// That of this index, if there is one.
+    fn of(arena: &Arena, index: usize) -> Option<Self> {
+        arena.chunk(index).map(|offset| Self { index, offset, kept: 0 })
+    }
+
+    fn has_header(&self, arena: &Arena) -> bool {
+        arena.read(self.offset + chunk::CLOCK) == arena.clock as u32
     }
 
     /// Says whose it is.

@@ -163,7 +163,8 @@ impl Thread {
         self.busy.set(false);
     }
 
-    /// Goes on in lent memory: where the thread left it, if the host says so, else in a chunk of its own.
+    /// Goes on in lent memory: where the thread left it, if the host says so, else in a chunk of its own. Says
+    /// whether that was left by somebody who ended there without a word.
     ///
     /// # Safety
     /// As [`Arena::check`], until [`Thread::detach`].
@@ -172,7 +173,7 @@ impl Thread {
         base: *mut u8,
         length: usize,
         image: &Image,
-    ) -> Result<(), Refusal> {
+    ) -> Result<bool, Refusal> {
         if self.arena.get().is_some() {
             return Err(Refusal::Attached);
         }
@@ -196,14 +197,47 @@ impl Thread {
         self.who.set(who);
         self.arena.set(Some(arena));
         self.state.set(if arena.is_stopped() { State::Off } else { State::On });
+        let is_held = arena.read(baton::HELD) == 1 && tid != 0;
+        arena.write(baton::HELD, 1);
         if self.state.get() == State::On {
-            if let Some((chunk, used)) = chunk::left(&arena) {
+            if is_held {
+                self.go_on_behind(&arena);
+            } else if let Some((chunk, used)) = chunk::left(&arena) {
                 self.time.set(arena.wide(baton::TIME));
                 self.set_chunk(&arena, chunk, used);
             }
             self.announce(&arena, image);
         }
-        Ok(())
+        Ok(is_held)
+    }
+
+    /// Goes on behind the last word that somebody has written who ended there.
+    fn go_on_behind(&self, arena: &Arena) {
+        let mut who = self.who.get();
+        let Some((chunk, sequence, used)) = chunk::abandoned(arena, who.serial) else { return };
+        who.sequence = sequence;
+        self.who.set(who);
+        self.time.set(self.now(arena));
+        self.set_chunk(arena, chunk, used);
+        self.put_where_room(&compose::stamp(self.time.get()));
+    }
+
+    /// An escape without payload ([`code`]), where events are recorded.
+    pub fn escape(&self, code: u32, arg: u32) {
+        self.put_where_room(&[word::escape(code, arg)]);
+    }
+
+    /// Writes words that belong together, if there is a chunk, or the next is free.
+    fn put_where_room(&self, words: &[u32]) {
+        let Some(arena) = self.arena.get().filter(|_| self.state.get() == State::On) else {
+            return;
+        };
+        if self.room() >= words.len() || self.change_chunk(&arena) {
+            self.put_all(words);
+            if arena.clock == ClockKind::Cycle {
+                self.end_hooks_room();
+            }
+        }
     }
 
     /// Leaves the arena, and says there how far it came. Nothing of it is touched any more.
@@ -220,7 +254,8 @@ impl Thread {
         arena.write(baton::SEQUENCE, who.sequence);
         arena.write(baton::USED, used as u32);
         arena.write_wide(baton::TIME, self.time.get());
-        arena.publish(baton::CHUNK, chunk.map_or(0, |chunk| chunk.index as u32 + 1));
+        arena.write(baton::CHUNK, chunk.map_or(0, |chunk| chunk.index as u32 + 1));
+        arena.publish(baton::HELD, 0);
         self.chunk.set(None);
         self.switch_off();
         self.arena.set(None);

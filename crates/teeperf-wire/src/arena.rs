@@ -71,6 +71,9 @@ pub mod baton {
     pub const SITES: usize = 100;
     /// Whoever enters adds 1: so the host knows that there is a runtime inside.
     pub const ENTERED: usize = 104;
+    /// 1 while somebody is in the arena. Who finds it so when entering goes on behind one who ended there without a
+    /// word: the baton is not what that one has left, but the thread's chunks are.
+    pub const HELD: usize = 108;
 }
 
 /// Bytes of a chunk, and chunks, of an arena this long; nothing when it is too short.
@@ -85,7 +88,7 @@ pub const fn shape(length: usize) -> Option<(usize, usize)> {
 }
 
 // The head and the baton lie in what the clock page leaves free.
-const _: () = assert!(baton::ENTERED + 4 <= crate::shared::clock::GENERATION);
+const _: () = assert!(baton::HELD + 4 <= crate::shared::clock::GENERATION);
 
 #[cfg(test)]
 mod tests {

@@ -10,6 +10,7 @@ mod fetch;
 mod firmware;
 mod initramfs;
 mod lab;
+mod sdk;
 mod source;
 mod targets;
 mod tests;

@@ -5,6 +5,7 @@ mod command;
 mod demo;
 mod gprof;
 mod guest;
+mod recorded;
 mod xtest;
 
 use anyhow::{Result, ensure};
@@ -15,7 +16,8 @@ use super::checks::Checks;
 use super::fetch::Kit;
 use super::firmware::Firmware;
 use super::lab::Lab;
-use super::{initramfs, timed};
+use super::{initramfs, sdk, timed};
+use crate::cross::Toolchain;
 use guest::{Ran, Share};
 
 /// One file in this folder.
@@ -32,10 +34,11 @@ struct Group {
 const EVERYWHERE: &[Group] = &[xtest::GROUP, demo::GROUP, command::GROUP];
 const WITH_32_BITS: &[Group] = &[demo::GROUP];
 const WITH_COUNTED_CALLS: &[Group] = &[gprof::GROUP];
+const WITH_HOOKS: &[Group] = &[recorded::GROUP];
 
 /// Of all groups.
 pub(super) fn names() -> Vec<&'static str> {
-    EVERYWHERE.iter().chain(WITH_COUNTED_CALLS).map(|group| group.name).collect()
+    EVERYWHERE.iter().chain(WITH_COUNTED_CALLS).chain(WITH_HOOKS).map(|group| group.name).collect()
 }
 
 /// Boots a firmware once for each way in which applications are built for it, and runs what is to be tried
@@ -51,7 +54,7 @@ pub(super) fn run(
         name: format!("{}-{what}", firmware.name),
         kit: &firmware.kit,
         compiler: "aarch64-linux-gnu-",
-        variables: &[],
+        variables: Vec::new(),
     };
     let mut boots = vec![(build("64-bit"), EVERYWHERE)];
     if let Some(kit) = &firmware.kit_32 {
@@ -64,8 +67,15 @@ pub(super) fn run(
         );
     }
     if firmware.has_gprof {
-        let variables = &["CFG_TA_MCOUNT=y"];
+        let variables = vec!["CFG_TA_MCOUNT=y".into()];
         boots.push((Build { variables, ..build("counted") }, WITH_COUNTED_CALLS));
+    }
+    match Toolchain::open(&lab.path("rust")).and_then(|toolchain| sdk::build(lab, &toolchain)) {
+        Ok(sdk) => {
+            let variables = vec![format!("TEEPERF={}", sdk.display())];
+            boots.push((Build { variables, ..build("hooked") }, WITH_HOOKS));
+        }
+        Err(error) => checks.add("an SDK for trusted applications", Err(error)),
     }
     for (build, groups) in boots {
         let is_wanted =
