@@ -10,7 +10,7 @@ pub(super) const GROUP: Group = Group {
     name: "demo",
     script: "set -e\n\
              bin/optee-demo calls 7\n\
-             bin/optee-demo compute 3000000\n\
+             bin/optee-demo compute 20000000\n\
              bin/optee-demo params 7\n\
              bin/optee-demo nested 10\n\
              bin/optee-demo sessions 20\n\
@@ -41,7 +41,7 @@ pub(super) fn answers(ran: &Ran, checks: &mut Checks, how: &str) {
     let params = format!("{SUCCESS} a=8 b=7 size=12 sum={sum} length=12 text=dlrow lamron");
     for (word, answer) in [
         ("calls", format!("{SUCCESS} a={} b=0", calls(7))),
-        ("compute", format!("{SUCCESS} a={} b=0", compute(3_000_000))),
+        ("compute", format!("{SUCCESS} a={} b=0", compute(20_000_000))),
         ("params", params),
         ("short", format!("{TOO_SHORT} size=12")),
         ("nested", format!("{SUCCESS} a=1024 b=0")),

@@ -19,7 +19,7 @@ pub(super) const GROUP: Group = Group {
              record() { bin/teeperf record -q --optee --elf linked/$DEMO --elf linked/$CALLEE -o \"out/$1.teeperf\" -- bin/optee-demo \"$@\"; }\n\
              DEMO=80391883-0ed0-447a-a4d2-13769a2c6c84.elf\n\
              CALLEE=15cc187a-0d9c-4ce6-b9c4-532575f57ded.elf\n\
-             for mode in 'calls 7' 'compute 3000000' 'params 7' 'nested 10' 'sessions 20' 'cancel 200' 'panic 66' unknown; do record $mode; done\n\
+             for mode in 'calls 7' 'compute 20000000' 'params 7' 'nested 10' 'sessions 20' 'cancel 200' 'panic 66' unknown; do record $mode; done\n\
              bin/teeperf record -q --optee -o out/nameless.teeperf -- bin/optee-demo calls 7 >/dev/null\n\
              bin/teeperf record -q --optee --on-full drop -o out/many.teeperf -- bin/optee-demo calls 20000 >/dev/null\n\
              echo '## xtest'; bin/teeperf record -q --optee -o out/xtest.teeperf -- xtest -t regression 1001 2>&1\n",
@@ -66,15 +66,11 @@ impl Profile {
         Ok(Self(serde_json::from_str(&teeperf(ran, &words, recording)?)?))
     }
 
-    fn functions(&self) -> impl Iterator<Item = (&str, u64, f64)> {
+    fn functions(&self) -> impl Iterator<Item = (&str, u64)> {
         let rows = self.0["functions"].as_array().into_iter().flatten();
         rows.map(|row| {
-            let own = row["self_ns"]["value"].as_f64().or(row["self_ns"].as_f64());
-            (
-                row["name"].as_str().unwrap_or_default(),
-                row["calls"].as_u64().unwrap_or_default(),
-                own.unwrap_or_default(),
-            )
+            let calls = row["calls"].as_u64().unwrap_or_default();
+            (row["name"].as_str().unwrap_or_default(), calls)
         })
     }
 
@@ -139,9 +135,14 @@ fn time(ran: &Ran) -> Result<()> {
     let profile = Profile::of(ran, "compute.teeperf", &[])?;
     profile.is_whole()?;
     profile.has(&[("compute", 1)])?;
-    let most = profile.functions().max_by(|a, b| a.2.total_cmp(&b.2));
-    let (name, ..) = most.context("no functions")?;
-    ensure!(name == "compute" || name == "TEEC_OpenSession", "most time is in {name}");
+    let total = |function: &str| {
+        let rows = profile.0["functions"].as_array().into_iter().flatten();
+        let mut rows = rows.filter(|row| row["name"] == function);
+        rows.find_map(|row| row["total"].as_f64()).unwrap_or_default()
+    };
+    // A clock of an emulated machine moves late at times.
+    let (inside, outside) = (total("compute"), total("TEEC_InvokeCommand"));
+    ensure!(inside > outside / 2.0, "compute has {inside} of {outside} ns");
     Ok(())
 }
 
