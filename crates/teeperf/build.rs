@@ -85,7 +85,8 @@ fn optee(crates: &Path, out: &Path) -> Result<(), String> {
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let build = runtime::Build { crates, out: &folder, flags: &flags };
     build.library("teeperf_wire", &[])?;
-    build.library("teeperf_tee", &["teeperf_wire"])?;
+    build.library("teeperf_tally", &["teeperf_wire"])?;
+    build.library("teeperf_tee", &["teeperf_wire", "teeperf_tally"])?;
     let uses = ["teeperf_wire", "teeperf_tee"];
     build.rustc("teeperf_optee", &uses, &out.join(OPTEE), &["--crate-type=cdylib"])
 }

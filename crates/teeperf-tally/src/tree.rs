@@ -12,7 +12,7 @@
 use crate::folding::Ways;
 use crate::memory::{Memory, Node};
 use core::cell::Cell;
-use teeperf_wire::tree::{MAGIC, OVERFLOW, ROOT, header, node};
+use teeperf_wire::tree::{MAGIC, NODE, OVERFLOW, ROOT, header, node};
 
 /// See the module. Used by one caller at a time.
 pub struct Tree {
@@ -343,6 +343,29 @@ impl Tree {
         let key = address ^ u64::from(parent) << 40 ^ u64::from(parent) >> 8;
         let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         (hash * u64::from(self.memory.places()) >> 32) as u32
+    }
+
+    /// How many nodes there are.
+    pub fn used(&self) -> u32 {
+        self.used.get()
+    }
+
+    /// When it was begun.
+    pub fn began(&self) -> u64 {
+        self.memory.header(header::BEGAN).wide(0)
+    }
+
+    /// A node, eight bytes at a time ([`node`]). What it has summed is taken out of it.
+    pub fn take(&self, index: u32) -> [u64; NODE / 8] {
+        let there = self.memory.node(index);
+        let mut out = [0; NODE / 8];
+        for (at, wide) in out.iter_mut().enumerate() {
+            *wide = there.wide(at * 8);
+        }
+        for sum in [node::CALLS, node::SELF, node::LEAST, node::MOST] {
+            there.set(sum, 0);
+        }
+        out
     }
 
     /// The frame on top was left without a word.

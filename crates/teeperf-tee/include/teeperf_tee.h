@@ -89,6 +89,14 @@ uint64_t teeperf_port_counter(void);
 /* Name of the image's file, up to 1200 bytes: readers look for its symbols by it. The library's is empty. */
 const char *teeperf_port_name(void);
 
+/* Memory of the trusted side's own, zeroed, at a multiple of 8, in which calls and times are summed by call path
+ * while no events can be written: 80 bytes a path. What is summed is handed over with the next events. The
+ * library's is a null pointer: what is called while nothing is attached is not recorded. */
+void *teeperf_port_tree(size_t *length);
+
+/* 1: sums alone, no events. The library's is 0. */
+int teeperf_port_sums(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -27,3 +27,17 @@ pub extern "C" fn teeperf_port_counter() -> u64 {
 pub extern "C" fn teeperf_port_name() -> *const u8 {
     c"".as_ptr().cast()
 }
+
+/// There is no memory for a tree.
+#[cfg(feature = "tree")]
+#[unsafe(no_mangle)]
+pub extern "C" fn teeperf_port_tree(_length: *mut usize) -> *mut u8 {
+    core::ptr::null_mut()
+}
+
+/// What can be written is.
+#[cfg(feature = "sums")]
+#[unsafe(no_mangle)]
+pub extern "C" fn teeperf_port_sums() -> i32 {
+    0
+}

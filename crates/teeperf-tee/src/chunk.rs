@@ -2,8 +2,9 @@
 
 use crate::arena::Arena;
 use crate::thread::Who;
-use teeperf_wire::arena::baton;
+use teeperf_wire::arena::{OF_TREE, baton, piece};
 use teeperf_wire::shared::chunk;
+use teeperf_wire::tree::NODE;
 use teeperf_wire::word::{self, code};
 
 /// A place at a chunk's end is kept for the word that ends it.
@@ -78,6 +79,37 @@ impl Chunk {
         arena.write_wide(self.offset + chunk::STACK, 0);
         // Last, so that whoever sees it sees the rest.
         arena.publish(self.offset + chunk::CLOCK, arena.clock as u32);
+    }
+
+    /// In place of words: a node of a tree, of those that there is room for.
+    pub(crate) fn put_node(&self, arena: &Arena, at: usize, wides: &[u64; NODE / 8]) {
+        if at < arena.nodes_of_chunk() {
+            let start = self.offset + chunk::WORDS + at * NODE;
+            for (number, wide) in wides.iter().enumerate() {
+                arena.write_wide(start + number * 8, *wide);
+            }
+        }
+    }
+
+    /// Gives it to the host with so many nodes, whose sums are those of a span of time.
+    pub(crate) fn hand_over_nodes(
+        &self,
+        arena: &Arena,
+        who: Who,
+        (first, count): (u32, u32),
+        (begin, end): (u64, u64),
+        began: u64,
+    ) {
+        arena.write(self.offset + chunk::PID, who.pid);
+        arena.write(self.offset + chunk::TID, who.tid);
+        arena.write(self.offset + chunk::SERIAL, who.serial);
+        arena.write(self.offset + piece::FIRST, first);
+        arena.write(self.offset + piece::COUNT, count);
+        arena.write_wide(self.offset + piece::BEGIN, begin);
+        arena.write_wide(self.offset + piece::END, end);
+        arena.write_wide(self.offset + piece::BEGAN, began);
+        arena.publish(self.offset + chunk::CLOCK, OF_TREE);
+        arena.hand_over(self.index);
     }
 
     /// Where there is no more room.

@@ -5,6 +5,7 @@
 //! * [`thread`]: one thread's recording: what a hook does, what it does once in a while;
 //! * [`arena`]: lent memory, checked once and never believed;
 //! * [`hooks`]: the functions that compilers call; [`api`]: what `teeperf_tee.h` promises;
+//! * [`sums`]: what is summed where no event can be written;
 //! * [`platform`]: what differs from one place to the next.
 //!
 //! What it never does: allocate, call a library, wait for ever, use a value from lent memory as an
@@ -19,6 +20,7 @@ mod chunk;
 pub mod hooks;
 mod losses;
 pub mod platform;
+mod sums;
 pub mod thread;
 
 /// The runtime has no way to panic that a test has not found; if there is one, the image

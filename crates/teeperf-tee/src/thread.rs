@@ -8,6 +8,7 @@ use crate::arena::{Arena, Refusal};
 use crate::chunk::{self, Chunk};
 use crate::losses::Losses;
 use crate::platform;
+use crate::sums::{Sums, Window};
 use core::cell::Cell;
 #[cfg(feature = "nested")]
 use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
@@ -59,7 +60,7 @@ pub struct Thread {
     since: Cell<u64>,
     /// Cookie and first site of the arena that the image was announced in.
     announced: Cell<(u64, u32)>,
-    image: Cell<Option<Image>>,
+    sums: Sums,
 }
 
 /// What a thread is doing.
@@ -114,7 +115,7 @@ impl Thread {
             losses: Cell::new(Losses { events: 0, popped: 0, pushed: 0 }),
             since: Cell::new(0),
             announced: Cell::new((0, 0)),
-            image: Cell::new(None),
+            sums: Sums::new(),
         }
     }
 
@@ -207,6 +208,8 @@ impl Thread {
                 self.set_chunk(&arena, chunk, used);
             }
             self.announce(&arena, image);
+            self.hand_over_sums(&arena);
+            self.sums.follow(&arena);
         }
         Ok(is_held)
     }
@@ -234,7 +237,7 @@ impl Thread {
         };
         if self.room() >= words.len() || self.change_chunk(&arena) {
             self.put_all(words);
-            if arena.clock == ClockKind::Cycle {
+            if arena.clock == ClockKind::Cycle || platform::always_sums() {
                 self.end_hooks_room();
             }
         }
@@ -243,6 +246,9 @@ impl Thread {
     /// Leaves the arena, and says there how far it came. Nothing of it is touched any more.
     pub fn detach(&self) {
         let Some(arena) = self.arena.get() else { return };
+        if platform::always_sums() && self.state.get() == State::On {
+            self.hand_over_sums(&arena);
+        }
         let chunk = self.chunk.get();
         if let Some(chunk) = chunk
             && self.state.get() == State::Paused
@@ -288,7 +294,16 @@ impl Thread {
         self.low.set(image.low);
         self.sites.set(image.length.min(room));
         self.first_word.set(word::call(first));
-        self.image.set(Some(*image));
+    }
+
+    /// Hands over what was summed while events could not be written.
+    fn hand_over_sums(&self, arena: &Arena) {
+        let window = Window {
+            low: self.low.get(),
+            sites: self.sites.get(),
+            first_word: self.first_word.get(),
+        };
+        self.sums.hand_over(arena, self.who.get(), window);
     }
 
     /// Says what the image is, once in each arena. Where there is no room for it now, the next attaching says it.
@@ -326,12 +341,27 @@ impl Thread {
     #[cold]
     #[inline(never)]
     fn event_slowly(&self, address: usize, kind: u32) {
-        let Some(arena) = self.arena.get() else { return };
+        let Some(arena) = self.arena.get() else { return self.sums.event(None, address, kind) };
+        if platform::always_sums() && self.state.get() == State::On {
+            return self.sum(&arena, address, kind);
+        }
         if !self.is_running(&arena) || !self.write_somewhere(&arena, address, kind) {
             if self.state.get() != State::Off {
                 self.lose(&arena, kind);
             }
         }
+    }
+
+    /// An event that is not to be written, with the arena's clock.
+    fn sum(&self, arena: &Arena, address: usize, kind: u32) {
+        if arena.is_stopped() {
+            self.switch_off();
+        } else if !arena.is_paused() {
+            self.sums.event(Some(arena), address, kind);
+        }
+        // Every event comes here.
+        self.end_hooks_room();
+        self.last.set(self.watched_now());
     }
 
     /// Whether there is something to write into, as far as the host wishes.
@@ -511,7 +541,7 @@ impl Thread {
         self.end.set(chunk.end(arena));
         self.watched.set(arena.tick_word());
         self.last.set(self.time.get() as u32);
-        if arena.clock == ClockKind::Cycle {
+        if arena.clock == ClockKind::Cycle || platform::always_sums() {
             self.end_hooks_room();
         }
     }

@@ -1,6 +1,7 @@
 /* The demo's client: invokes one of its commands, as `optee-demo MODE [NUMBER]`, and prints a line for each
  * answer: what was asked, the result, who gave it, and values. Exits with 0 whatever the answer is, and with
  * 1 when there was nobody to ask. */
+#include <callee_ta.h>
 #include <demo_ta.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -12,6 +13,8 @@
 
 static TEEC_Context context;
 static TEEC_Session session;
+/* The one that is asked. */
+static TEEC_Session *current = &session;
 
 static void open_session(void)
 {
@@ -36,7 +39,7 @@ static TEEC_Result of_value(const char *asked, uint32_t command, uint32_t number
     uint32_t origin = 0;
     operation.paramTypes = TEEC_PARAM_TYPES(TEEC_VALUE_INOUT, TEEC_NONE, TEEC_NONE, TEEC_NONE);
     operation.params[0].value.a = number;
-    TEEC_Result result = TEEC_InvokeCommand(&session, command, &operation, &origin);
+    TEEC_Result result = TEEC_InvokeCommand(current, command, &operation, &origin);
     tell(asked, result, origin);
     printf(" a=%u b=%u\n", operation.params[0].value.a, operation.params[0].value.b);
     return result;
@@ -108,6 +111,30 @@ static void params(uint32_t number)
     printf(" size=%zu\n", operation.params[2].tmpref.size);
 }
 
+/* Calls with four parameters, and one with one behind them. */
+static void slots(uint32_t number)
+{
+    for (uint32_t i = 0; i < number; i++)
+        params(i);
+    calls(number);
+}
+
+/* The application calls another one, and then its client does. */
+static void both(uint32_t number)
+{
+    TEEC_UUID uuid = CALLEE_TA_UUID;
+    TEEC_Session callee;
+    uint32_t origin = 0;
+    TEEC_Result result = TEEC_OpenSession(&context, &callee, &uuid, TEEC_LOGIN_PUBLIC, NULL, NULL, &origin);
+    nested(number);
+    if (result == TEEC_SUCCESS) {
+        current = &callee;
+        of_value("callee", CALLEE_CMD_DOUBLE, number);
+        current = &session;
+        TEEC_CloseSession(&callee);
+    }
+}
+
 static TEEC_Operation cancelled;
 
 static void *until_cancelled(void *unused)
@@ -139,6 +166,7 @@ static const struct {
 } modes[] = {
     { "calls", calls },   { "compute", compute },   { "nested", nested }, { "unknown", unknown },
     { "panic", panics },  { "sessions", sessions }, { "params", params }, { "cancel", cancel },
+    { "slots", slots },   { "both", both },
 };
 
 int main(int count, char **words)

@@ -15,7 +15,7 @@ use crate::limited;
 
 const LIMIT: Duration = Duration::from_secs(120);
 /// Platform functions of which the library has one each.
-const PORT: [&str; 4] = ["is_outside", "pause", "counter", "name"];
+const PORT: [&str; 6] = ["is_outside", "pause", "counter", "name", "tree", "sums"];
 
 /// Builds it anew: it takes a few seconds.
 pub(super) fn build(lab: &Lab, toolchain: &Toolchain) -> Result<PathBuf> {
@@ -39,20 +39,31 @@ pub(super) fn build(lab: &Lab, toolchain: &Toolchain) -> Result<PathBuf> {
         command.args(["-Cpanic=abort", "-Crelocation-model=pic", "--cap-lints=allow"]);
         command.args(["-Cforce-unwind-tables=no", "-Ctarget-feature=-outline-atomics"]);
         command.arg("--sysroot").arg(toolchain.sysroot_for(ARM64_LINUX)?);
-        if source.starts_with("teeperf-tee/src") {
-            let wire = lab.path("libteeperf_wire.rlib");
-            command.arg("--extern").arg(format!("teeperf_wire={}", wire.display()));
+        for library in ["wire", "tally"].map(|name| lab.path(&format!("libteeperf_{name}.rlib"))) {
+            let name = library.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+            if !source.contains("port") && library.is_file() && !source.starts_with("teeperf-wire")
+            {
+                let name = name.trim_start_matches("lib");
+                command.arg("--extern").arg(format!("{name}={}", library.display()));
+            }
         }
         command.args(more).arg("-o").arg(&output);
         limited::run(&command, LIMIT, &lab.log("sdk"))?;
         Ok(output)
     };
-    let rlib = ["--crate-name=teeperf_wire", "--crate-type=rlib"];
-    compile("teeperf-wire/src/lib.rs", "libteeperf_wire.rlib", &rlib)?;
+    // What the others use of them is in their own objects.
+    let mut members = Vec::new();
+    for name in ["wire", "tally"] {
+        let source = format!("teeperf-{name}/src/lib.rs");
+        let name = format!("--crate-name=teeperf_{name}");
+        let output = |ending: &str| format!("{}{ending}", name.trim_start_matches("--crate-name="));
+        compile(&source, &format!("lib{}", output(".rlib")), &[&name, "--crate-type=rlib"])?;
+        members.push(compile(&source, &output(".o"), &[&name, "--crate-type=rlib", "--emit=obj"])?);
+    }
     let object = ["--crate-type=staticlib", "--emit=obj", "-Clto=fat"];
     let runtime = ["--crate-name=teeperf_tee", r#"--cfg=feature="object""#];
     let runtime = [&object[..], &runtime].concat();
-    let mut members = vec![compile("teeperf-tee/src/lib.rs", "teeperf_tee.o", &runtime)?];
+    members.push(compile("teeperf-tee/src/lib.rs", "teeperf_tee.o", &runtime)?);
     for part in PORT {
         let feature = format!(r#"--cfg=feature="{part}""#);
         let port = ["--crate-name=port", "--crate-type=lib", "--emit=obj", &feature];

@@ -12,6 +12,8 @@ unsafe extern "C" {
     fn teeperf_port_pause();
     fn teeperf_port_counter() -> u64;
     fn teeperf_port_name() -> *const u8;
+    fn teeperf_port_tree(length: *mut usize) -> *mut u8;
+    fn teeperf_port_sums() -> c_int;
 }
 
 /// Readers find by it where the image lies: a function, which symbol tables keep. Never called.
@@ -83,4 +85,18 @@ pub(crate) fn has_counter() -> bool {
 pub(crate) fn counter() -> u64 {
     // SAFETY: as above.
     unsafe { teeperf_port_counter() }
+}
+
+/// Memory for a tree, if the image has some.
+pub(crate) fn tree_memory() -> Option<(*mut u8, usize)> {
+    let mut length = 0;
+    // SAFETY: as above; it writes the one number.
+    let base = unsafe { teeperf_port_tree(&raw mut length) };
+    (!base.is_null()).then_some((base, length))
+}
+
+/// Whether events are summed though they could be written.
+pub(crate) fn always_sums() -> bool {
+    // SAFETY: as above.
+    unsafe { teeperf_port_sums() != 0 }
 }

@@ -20,6 +20,7 @@ pub(super) const GROUP: Group = Group {
              DEMO=80391883-0ed0-447a-a4d2-13769a2c6c84.elf\n\
              CALLEE=15cc187a-0d9c-4ce6-b9c4-532575f57ded.elf\n\
              for mode in 'calls 7' 'compute 20000000' 'params 7' 'nested 10' 'sessions 20' 'cancel 200' 'panic 66' unknown; do record $mode; done\n\
+             for mode in 'slots 5' 'both 4'; do record $mode >/dev/null; done\n\
              bin/teeperf record -q --optee -o out/nameless.teeperf -- bin/optee-demo calls 7 >/dev/null\n\
              bin/teeperf record -q --optee --on-full drop -o out/many.teeperf -- bin/optee-demo calls 20000 >/dev/null\n\
              echo '## xtest'; bin/teeperf record -q --optee -o out/xtest.teeperf -- xtest -t regression 1001 2>&1\n",
@@ -42,6 +43,8 @@ fn judge(ran: &Ran, checks: &mut Checks) {
     checks.add("compute: its time is found", time(ran));
     checks.add("params: a call with four parameters leaves the rest as it was", params(ran));
     checks.add("nested: the calls of the caller", nested(ran));
+    checks.add("slots: what had no memory lent is handed over later", slots(ran));
+    checks.add("both: calls from application to application are handed over later", both(ran));
     checks.add("sessions: each of them", sessions(ran));
     checks.add("panic: what was called up to it, and by the next", panic(ran));
     checks.add("symbols given when it is read", nameless(ran));
@@ -156,6 +159,25 @@ fn nested(ran: &Ran) -> Result<()> {
     let profile = Profile::of(ran, "nested.teeperf", &[])?;
     profile.is_whole()?;
     profile.has(&[("TEEC_InvokeCommand", 1), ("nested", 1)])
+}
+
+/// Ten calls in which nothing is lent, one in which something is.
+fn slots(ran: &Ran) -> Result<()> {
+    let profile = Profile::of(ran, "slots.teeperf", &[])?;
+    profile.is_whole()?;
+    profile.has(&[
+        ("TEEC_InvokeCommand", 11),
+        ("TA_InvokeCommandEntryPoint", 11),
+        ("all_four", 10),
+        ("leaf", 75),
+    ])
+}
+
+fn both(ran: &Ran) -> Result<()> {
+    let profile = Profile::of(ran, "both.teeperf", &[])?;
+    profile.is_whole()?;
+    // Four from the demo, one from the client.
+    profile.has(&[("twice", 5), ("nested", 1), ("TEEC_InvokeCommand", 2)])
 }
 
 fn sessions(ran: &Ran) -> Result<()> {
