@@ -6,6 +6,7 @@ mod demo;
 mod gprof;
 mod guest;
 mod recorded;
+mod summed;
 mod xtest;
 
 use anyhow::{Result, ensure};
@@ -35,10 +36,16 @@ const EVERYWHERE: &[Group] = &[xtest::GROUP, demo::GROUP, command::GROUP];
 const WITH_32_BITS: &[Group] = &[demo::GROUP];
 const WITH_COUNTED_CALLS: &[Group] = &[gprof::GROUP];
 const WITH_HOOKS: &[Group] = &[recorded::GROUP];
+const WITH_TREES: &[Group] = &[summed::GROUP];
 
 /// Of all groups.
 pub(super) fn names() -> Vec<&'static str> {
-    EVERYWHERE.iter().chain(WITH_COUNTED_CALLS).chain(WITH_HOOKS).map(|group| group.name).collect()
+    [EVERYWHERE, WITH_COUNTED_CALLS, WITH_HOOKS, WITH_TREES]
+        .iter()
+        .copied()
+        .flatten()
+        .map(|group| group.name)
+        .collect()
 }
 
 /// Boots a firmware once for each way in which applications are built for it, and runs what is to be tried
@@ -73,7 +80,9 @@ pub(super) fn run(
     match Toolchain::open(&lab.path("rust")).and_then(|toolchain| sdk::build(lab, &toolchain)) {
         Ok(sdk) => {
             let variables = vec![format!("TEEPERF={}", sdk.display())];
+            let summed = [&variables[..], &["TEEPERF_PROBE=tree".into()]].concat();
             boots.push((Build { variables, ..build("hooked") }, WITH_HOOKS));
+            boots.push((Build { variables: summed, ..build("summed") }, WITH_TREES));
         }
         Err(error) => checks.add("an SDK for trusted applications", Err(error)),
     }

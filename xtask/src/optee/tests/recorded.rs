@@ -28,7 +28,7 @@ pub(super) const GROUP: Group = Group {
     judge,
 };
 
-fn prepare(lab: &Lab, share: &Share) -> Result<()> {
+pub(super) fn prepare(lab: &Lab, share: &Share) -> Result<()> {
     let toolchain = Toolchain::open(&lab.path("rust"))?;
     share.put(&timed("the command", || command::build(lab, &toolchain))?, "bin")?;
     // Recordings are read on this machine.
@@ -61,10 +61,10 @@ fn teeperf(ran: &Ran, words: &[&str], recording: &str) -> Result<String> {
 }
 
 /// A recording's profile.
-struct Profile(Value);
+pub(super) struct Profile(Value);
 
 impl Profile {
-    fn of(ran: &Ran, recording: &str, more: &[&str]) -> Result<Self> {
+    pub(super) fn of(ran: &Ran, recording: &str, more: &[&str]) -> Result<Self> {
         let words = [&["report", "--json"], more].concat();
         Ok(Self(serde_json::from_str(&teeperf(ran, &words, recording)?)?))
     }
@@ -86,7 +86,7 @@ impl Profile {
     }
 
     /// Whether these functions were called so often.
-    fn has(&self, expected: &[(&str, u64)]) -> Result<()> {
+    pub(super) fn has(&self, expected: &[(&str, u64)]) -> Result<()> {
         for &(function, calls) in expected {
             let found = self.calls(function);
             ensure!(found == calls, "{function} was called {found} times, not {calls}");
@@ -95,7 +95,7 @@ impl Profile {
     }
 
     /// Whether nothing is missing.
-    fn is_whole(&self) -> Result<()> {
+    pub(super) fn is_whole(&self) -> Result<()> {
         for what in ["lost", "mended", "open", "unopened"] {
             ensure!(self.health(what) == 0, "{} {what}", self.health(what));
         }
