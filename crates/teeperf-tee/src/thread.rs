@@ -91,6 +91,8 @@ static STANDS: u32 = 0;
 const RETRY: u64 = 1024;
 /// Pauses after which a clock that has not moved meanwhile is taken to stand.
 const PATIENCE: u32 = 1 << 16;
+/// Most pauses of one wait, whatever the host's clock and progress say.
+const MOST_PAUSES: u32 = 1 << 24;
 
 impl Thread {
     /// Off.
@@ -590,7 +592,10 @@ impl Thread {
         let begun = self.now(arena);
         let mut seen = (arena.progress(), begun);
         let (mut pauses, mut last) = (0, begun);
-        while pauses < PATIENCE && !arena.is_stopped() {
+        for _ in 0..MOST_PAUSES {
+            if pauses >= PATIENCE || arena.is_stopped() {
+                break;
+            }
             arena.want();
             platform::pause();
             let now = self.now(arena);

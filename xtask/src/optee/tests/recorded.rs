@@ -1,13 +1,11 @@
 //! Trusted applications with hooks, and their client as it is: whether what is recorded of them is what they
 //! did, in both worlds, and whether they give the answers that they give without.
 
-use std::process::Command;
-
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::{Group, Ran, Share, demo};
-use crate::commands::{cargo, run_quietly, target};
+use super::{Group, Ran, Share, demo, teeperf};
+use crate::commands::{cargo, run_quietly};
 use crate::cross::Toolchain;
 use crate::optee::checks::Checks;
 use crate::optee::lab::Lab;
@@ -51,13 +49,6 @@ fn judge(ran: &Ran, checks: &mut Checks) {
     checks.add("twenty thousand calls: each recorded or counted as lost", many(ran));
     checks.add("both worlds in one flame graph", flame(ran));
     checks.add("xtest, whose applications have no hooks", xtest(ran));
-}
-
-/// What this machine's `teeperf` prints.
-fn teeperf(ran: &Ran, words: &[&str], recording: &str) -> Result<String> {
-    let mut command = Command::new(target()?.join("debug/teeperf"));
-    command.args(words).arg(ran.folder.join("out").join(recording)).current_dir(&ran.folder);
-    run_quietly(&mut command).with_context(|| recording.to_owned())
 }
 
 /// A recording's profile.
