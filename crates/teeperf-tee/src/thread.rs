@@ -365,10 +365,9 @@ impl Thread {
         if platform::always_sums() && self.state.get() == State::On {
             return self.sum(&arena, address, kind);
         }
-        if !self.is_running(&arena) || !self.write_somewhere(&arena, address, kind) {
-            if self.state.get() != State::Off {
-                self.lose(&arena, kind);
-            }
+        let is_written = self.is_running(&arena) && self.write_somewhere(&arena, address, kind);
+        if !is_written && self.state.get() != State::Off {
+            self.lose(&arena, kind);
         }
     }
 
