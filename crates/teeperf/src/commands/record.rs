@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
-use teeperf_record::{HookCost, Outcome};
+use teeperf_record::{Choice, HookCost, Outcome};
 
 /// Runs a program and records every call and return of its hooked functions
 ///
@@ -46,6 +46,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let path = arguments.writing.path(|| recordings::name_for(&command[0]))?;
     let mut options = arguments.writing.options(&path);
     if arguments.optee {
+        // A trusted application may not have the counter that Linux has: the tick lies in the memory lent to it.
+        let is_lent = matches!(options.clock, Choice::Auto | Choice::Tick);
+        ensure!(is_lent, "trusted applications are recorded with the tick: go without --clock");
+        options.clock = Choice::Tick;
         options.preload = vec![bundle::for_clients()?];
         let is_kept = options.preload.iter().all(|library| can_be_preloaded(library));
         ensure!(is_kept, "set XDG_CACHE_HOME to a folder without space and colon in its path");
