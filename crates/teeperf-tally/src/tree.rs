@@ -342,7 +342,7 @@ impl Tree {
         // Fibonacci hashing: the upper bits of a product with 2^64 over the golden ratio.
         let key = address ^ u64::from(parent) << 40 ^ u64::from(parent) >> 8;
         let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-        (hash * u64::from(self.memory.places()) >> 32) as u32
+        ((hash * u64::from(self.memory.places())) >> 32) as u32
     }
 
     /// How many nodes there are.

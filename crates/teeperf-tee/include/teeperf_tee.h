@@ -80,8 +80,9 @@ TEEPERF_TEE_INLINE int teeperf_recording(void)
  * caller's word for it. */
 int teeperf_port_is_outside(const void *start, size_t length);
 
-/* A short rest while the host frees memory. The library's does nothing. */
-void teeperf_port_pause(void);
+/* A short rest, of a millisecond or so, while the host frees memory; returns for how many microseconds it was, 0 if
+ * it was none. The library's is none. */
+uint32_t teeperf_port_pause(void);
 
 /* A counter that runs at a steady rate, such as cntvct_el0; 0 where there is none, as the library's says. */
 uint64_t teeperf_port_counter(void);

@@ -12,7 +12,9 @@ pub extern "C" fn teeperf_port_is_outside(_start: *const u8, _length: usize) -> 
 /// No rest.
 #[cfg(feature = "pause")]
 #[unsafe(no_mangle)]
-pub extern "C" fn teeperf_port_pause() {}
+pub extern "C" fn teeperf_port_pause() -> u32 {
+    0
+}
 
 /// There is none.
 #[cfg(feature = "counter")]

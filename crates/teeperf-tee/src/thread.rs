@@ -89,8 +89,13 @@ pub(crate) struct Who {
 static STANDS: u32 = 0;
 /// Events without a chunk until the next look for one, where the clock does not move.
 const RETRY: u64 = 1024;
-/// Pauses after which a clock that has not moved meanwhile is taken to stand.
-const PATIENCE: u32 = 1 << 16;
+/// Longest rest of a wait in which neither the clock moves nor the host frees anything, microseconds; and most
+/// looks, where the platform cannot rest.
+const PATIENCE_US: u64 = 1_000_000;
+const PATIENCE_LOOKS: u32 = 1 << 22;
+/// Longest wait of all, whatever the host's clock and progress say.
+const LONGEST_US: u64 = 60_000_000;
+const MOST_LOOKS: u32 = 1 << 26;
 
 impl Thread {
     /// Off.
@@ -199,6 +204,15 @@ impl Thread {
         self.arena.set(Some(arena));
         self.state.set(if arena.is_stopped() { State::Off } else { State::On });
         let is_held = arena.read(baton::HELD) == 1 && tid != 0;
+        if tid != 0 && !is_held {
+            let left = Losses {
+                events: arena.wide(baton::LOST),
+                popped: arena.read(baton::POPPED),
+                pushed: arena.read(baton::PUSHED),
+            };
+            self.losses.set(left.then(self.losses.get()));
+        }
+        arena.write_wide(baton::LOST, 0);
         arena.write(baton::HELD, 1);
         if self.state.get() == State::On {
             if is_held {
@@ -257,6 +271,12 @@ impl Thread {
         }
         let used = chunk.map_or(0, |chunk| chunk.used(&arena, self.next.get()));
         let who = self.who.get();
+        // Without a number of the host's, the next one here is this one.
+        let losses =
+            if arena.read(baton::TID) != 0 { self.losses.take() } else { Losses::default() };
+        arena.write_wide(baton::LOST, losses.events);
+        arena.write(baton::POPPED, losses.popped);
+        arena.write(baton::PUSHED, losses.pushed);
         arena.write(baton::SEQUENCE, who.sequence);
         arena.write(baton::USED, used as u32);
         arena.write_wide(baton::TIME, self.time.get());
@@ -345,10 +365,9 @@ impl Thread {
         if platform::always_sums() && self.state.get() == State::On {
             return self.sum(&arena, address, kind);
         }
-        if !self.is_running(&arena) || !self.write_somewhere(&arena, address, kind) {
-            if self.state.get() != State::Off {
-                self.lose(&arena, kind);
-            }
+        let is_written = self.is_running(&arena) && self.write_somewhere(&arena, address, kind);
+        if !is_written && self.state.get() != State::Off {
+            self.lose(&arena, kind);
         }
     }
 
@@ -588,21 +607,30 @@ impl Thread {
 
     fn wait(&self, arena: &Arena) -> Option<(Chunk, u64)> {
         let begun = self.now(arena);
-        let mut seen = (arena.progress(), begun);
-        let (mut pauses, mut last) = (0, begun);
-        while pauses < PATIENCE && !arena.is_stopped() {
+        // What the clock and the host's progress were when either was last seen to move.
+        let (mut seen, mut progressed) = ((arena.progress(), begun), begun);
+        let (mut rested, mut rested_since) = (0, 0);
+        let (mut looks, mut looks_since) = (0, 0);
+        while rested < LONGEST_US && looks < MOST_LOOKS && !arena.is_stopped() {
             arena.want();
-            platform::pause();
+            let rest = u64::from(platform::pause());
+            rested += rest;
+            looks += 1;
             let now = self.now(arena);
             if let Some(chunk) = Chunk::take(arena, self.who.get()) {
                 return Some((chunk, now.saturating_sub(begun)));
             }
-            // The time may stand, when the host is gone.
-            pauses = if now == last { pauses + 1 } else { 0 };
-            last = now;
-            if arena.progress() != seen.0 {
-                seen = (arena.progress(), now);
-            } else if now.saturating_sub(seen.1) >= arena.hz {
+            let progress = arena.progress();
+            if progress != seen.0 {
+                progressed = now;
+            }
+            if (progress, now) != seen {
+                seen = (progress, now);
+                (rested_since, looks_since) = (rested, looks);
+            }
+            let is_still =
+                rested - rested_since >= PATIENCE_US || looks - looks_since >= PATIENCE_LOOKS;
+            if is_still || now.saturating_sub(progressed) >= arena.hz {
                 return None;
             }
         }

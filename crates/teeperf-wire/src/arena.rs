@@ -96,6 +96,12 @@ pub mod baton {
     /// 1 while somebody is in the arena. Who finds it so when entering goes on behind one who ended there without a
     /// word: the baton is not what that one has left, but the thread's chunks are.
     pub const HELD: usize = 108;
+    /// u64, events that whoever left the arena had no chunk to say of: the next one says so.
+    pub const LOST: usize = 112;
+    /// Frames of the time before those that were left.
+    pub const POPPED: usize = 120;
+    /// Frames entered since and still open.
+    pub const PUSHED: usize = 124;
 }
 
 /// Bytes of a chunk, and chunks, of an arena this long; nothing when it is too short.
@@ -110,7 +116,7 @@ pub const fn shape(length: usize) -> Option<(usize, usize)> {
 }
 
 // The head and the baton lie in what the clock page leaves free.
-const _: () = assert!(baton::HELD + 4 <= crate::shared::clock::GENERATION);
+const _: () = assert!(baton::PUSHED + 4 <= crate::shared::clock::GENERATION);
 
 #[cfg(test)]
 mod tests {

@@ -76,6 +76,11 @@ pub(super) fn client(lab: &Lab, kit: &Kit) -> Result<PathBuf> {
     Ok(out.join("optee-demo"))
 }
 
+/// The hostile normal world, which is built with the client.
+pub(super) fn hostile(lab: &Lab) -> PathBuf {
+    lab.path("applications/client/optee-hostile")
+}
+
 /// Headers and library in one folder, from the packages that have one each.
 fn client_library(kit: &Kit, export: &Path) -> Result<()> {
     fs::create_dir_all(export.join("lib"))?;

@@ -14,8 +14,10 @@ pub(crate) fn is_outside(_start: *const u8, _length: usize) -> bool {
     true
 }
 
-pub(crate) fn pause() {
+/// Lets others run; says how many microseconds it rested, 0 where that is not known.
+pub(crate) fn pause() -> u32 {
     core::hint::spin_loop();
+    0
 }
 
 pub(crate) fn has_counter() -> bool {

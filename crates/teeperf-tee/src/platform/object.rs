@@ -9,7 +9,7 @@ use teeperf_wire::word::module::MAX_PATH;
 
 unsafe extern "C" {
     fn teeperf_port_is_outside(start: *const u8, length: usize) -> c_int;
-    fn teeperf_port_pause();
+    fn teeperf_port_pause() -> u32;
     fn teeperf_port_counter() -> u64;
     fn teeperf_port_name() -> *const u8;
     fn teeperf_port_tree(length: *mut usize) -> *mut u8;
@@ -70,8 +70,8 @@ pub(crate) fn is_outside(start: *const u8, length: usize) -> bool {
     unsafe { teeperf_port_is_outside(start, length) != 0 }
 }
 
-/// Between two looks at memory that the host is to free.
-pub(crate) fn pause() {
+/// Between two looks at memory that the host is to free: says how many microseconds it rested, 0 where it cannot.
+pub(crate) fn pause() -> u32 {
     // SAFETY: as above.
     unsafe { teeperf_port_pause() }
 }

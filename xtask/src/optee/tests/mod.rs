@@ -5,11 +5,15 @@ mod command;
 mod demo;
 mod gprof;
 mod guest;
+mod hostile;
 mod recorded;
 mod summed;
 mod xtest;
 
-use anyhow::{Result, ensure};
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
 
 use super::applications::{self, Build};
 use super::boot::Machine;
@@ -18,6 +22,7 @@ use super::fetch::Kit;
 use super::firmware::Firmware;
 use super::lab::Lab;
 use super::{initramfs, sdk, timed};
+use crate::commands::{run_quietly, target};
 use crate::cross::Toolchain;
 use guest::{Ran, Share};
 
@@ -35,7 +40,7 @@ struct Group {
 const EVERYWHERE: &[Group] = &[xtest::GROUP, demo::GROUP, command::GROUP];
 const WITH_32_BITS: &[Group] = &[demo::GROUP];
 const WITH_COUNTED_CALLS: &[Group] = &[gprof::GROUP];
-const WITH_HOOKS: &[Group] = &[recorded::GROUP];
+const WITH_HOOKS: &[Group] = &[recorded::GROUP, hostile::GROUP];
 const WITH_TREES: &[Group] = &[summed::GROUP];
 
 /// Of all groups.
@@ -114,6 +119,8 @@ fn boot(
         }
         share.put(&applications::client(lab, kit)?, "bin")
     })?;
+    let limit = hostile::limit()?;
+    fs::write(share.folder().join("limit"), limit.as_secs().to_string())?;
     let mut prepared = Vec::new();
     for group in groups {
         match (group.prepare)(lab, &share).and_then(|()| share.script(group.name, group.script)) {
@@ -127,6 +134,7 @@ fn boot(
         kernel: &kernel,
         initramfs: &archive,
         share: share.folder(),
+        scripts: limit,
     };
     let consoles = timed("the machine", || machine.run(lab, &build.name))?;
     let has_ended = consoles.normal.contains("all scripts have run");
@@ -138,4 +146,11 @@ fn boot(
         }
     }
     Ok(())
+}
+
+/// What this machine's `teeperf` prints.
+fn teeperf(ran: &Ran, words: &[&str], recording: &str) -> Result<String> {
+    let mut command = Command::new(target()?.join("debug/teeperf"));
+    command.args(words).arg(ran.folder.join("out").join(recording)).current_dir(&ran.folder);
+    run_quietly(&mut command).with_context(|| recording.to_owned())
 }
