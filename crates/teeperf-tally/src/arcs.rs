@@ -257,6 +257,17 @@ impl Arcs {
         (self.lost_calls.replace(0), self.lost_time.replace(0))
     }
 
+    /// Moves `next` to a place that has grown, from where it is on; says whether there is one.
+    pub fn has_grown(&self, next: &mut u32) -> bool {
+        let all = self.places.get() as u32 + self.spans.get();
+        // SAFETY: within the memory: there are so many places.
+        let count = |at: u32| unsafe { &*self.first.get().add(at as usize) }.count.get();
+        while *next < all && count(*next) == 0 {
+            *next += 1;
+        }
+        *next < all
+    }
+
     /// Takes out what places have grown by, from the one at `next` on, which moves behind the last that was
     /// looked at; nothing when there are no more.
     pub fn take(&self, next: &mut u32) -> Option<Growth> {
@@ -302,7 +313,7 @@ impl Table {
     /// The place of these two; a new one, as long as fewer than `most` were `made`.
     fn find(&self, from: usize, to: usize, made: &Cell<u32>, most: u32) -> Option<&'static Place> {
         let key = (from as u32).wrapping_add((to as u32) << 2).wrapping_mul(SPREAD);
-        let mut at = (u64::from(key) * u64::from(self.places) >> 32) as u32;
+        let mut at = ((u64::from(key) * u64::from(self.places)) >> 32) as u32;
         for _ in 0..self.places {
             // SAFETY: below the number of places, of which there are so many in the memory, which stays.
             let there = unsafe { &*self.first.add(at as usize) };
