@@ -15,7 +15,7 @@ use crate::limited;
 
 const LIMIT: Duration = Duration::from_secs(120);
 /// Platform functions of which the library has one each.
-const PORT: [&str; 6] = ["is_outside", "pause", "counter", "name", "tree", "sums"];
+const PORT: [&str; 7] = ["is_outside", "pause", "counter", "name", "tree", "sums", "arcs"];
 
 /// Builds it anew: it takes a few seconds.
 pub(super) fn build(lab: &Lab, toolchain: &Toolchain) -> Result<PathBuf> {
@@ -64,6 +64,8 @@ pub(super) fn build(lab: &Lab, toolchain: &Toolchain) -> Result<PathBuf> {
     let runtime = ["--crate-name=teeperf_tee", r#"--cfg=feature="object""#];
     let runtime = [&object[..], &runtime].concat();
     members.push(compile("teeperf-tee/src/lib.rs", "teeperf_tee.o", &runtime)?);
+    let entries = ["--crate-name=mcount", "--crate-type=lib", "--emit=obj"];
+    members.push(compile("teeperf-tee/mcount/mcount.rs", "mcount.o", &entries)?);
     for part in PORT {
         let feature = format!(r#"--cfg=feature="{part}""#);
         let port = ["--crate-name=port", "--crate-type=lib", "--emit=obj", &feature];

@@ -74,6 +74,13 @@ impl Profile {
         self.functions().filter(|row| row.0 == function).map(|row| row.1).sum()
     }
 
+    /// A time of a function, nanoseconds.
+    pub(super) fn time(&self, function: &str, which: &str) -> f64 {
+        let rows = self.0["functions"].as_array().into_iter().flatten();
+        let mut rows = rows.filter(|row| row["name"] == function);
+        rows.find_map(|row| row[which].as_f64()).unwrap_or_default()
+    }
+
     fn health(&self, what: &str) -> u64 {
         self.0["health"][what].as_u64().unwrap_or(u64::MAX)
     }
@@ -131,11 +138,7 @@ fn time(ran: &Ran) -> Result<()> {
     let profile = Profile::of(ran, "compute.teeperf", &[])?;
     profile.is_whole()?;
     profile.has(&[("compute", 1)])?;
-    let total = |function: &str| {
-        let rows = profile.0["functions"].as_array().into_iter().flatten();
-        let mut rows = rows.filter(|row| row["name"] == function);
-        rows.find_map(|row| row["total"].as_f64()).unwrap_or_default()
-    };
+    let total = |function| profile.time(function, "total");
     // A clock of an emulated machine moves late at times.
     let (inside, outside) = (total("compute"), total("TEEC_InvokeCommand"));
     ensure!(inside > outside / 2.0, "compute has {inside} of {outside} ns");
