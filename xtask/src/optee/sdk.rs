@@ -47,7 +47,7 @@ pub(super) fn build(lab: &Lab, toolchain: &Toolchain) -> Result<PathBuf> {
                 command.arg("--extern").arg(format!("{name}={}", library.display()));
             }
         }
-        command.args(more).arg("-o").arg(&output);
+        command.arg("-L").arg(lab.path("")).args(more).arg("-o").arg(&output);
         limited::run(&command, LIMIT, &lab.log("sdk"))?;
         Ok(output)
     };
