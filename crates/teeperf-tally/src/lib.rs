@@ -11,4 +11,5 @@
 pub mod arcs;
 mod folding;
 mod memory;
+mod positions;
 pub mod tree;
