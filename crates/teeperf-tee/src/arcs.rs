@@ -20,6 +20,10 @@ static STANDS: u32 = 0;
 /// A thread's arcs, from its first such call on.
 pub(crate) struct Counted {
     arcs: Cell<Option<&'static Arcs>>,
+    /// Whether what is counted is for the attached arena: not where recording has ended there.
+    is_lent: Cell<bool>,
+    /// Whether time is that arena's.
+    follows: Cell<bool>,
     /// Time from which on what was counted has not been handed over.
     since: Cell<u64>,
 }
@@ -38,12 +42,16 @@ pub unsafe extern "C" fn teeperf_tee_arc(arcs: *const Arcs, from: usize, to: usi
 
 impl Counted {
     pub(crate) const fn new() -> Self {
-        Self { arcs: Cell::new(None), since: Cell::new(0) }
+        Self {
+            arcs: Cell::new(None),
+            is_lent: Cell::new(false),
+            follows: Cell::new(false),
+            since: Cell::new(0),
+        }
     }
 
     /// See [`teeperf_tee_arc`].
     pub(crate) fn call(&self, arcs: &'static Arcs, arena: Option<&Arena>, from: usize, to: usize) {
-        let arena = arena.filter(|arena| arena.clock == ClockKind::Tick);
         if !arcs.has_memory() {
             let Some((base, bytes)) = platform::arcs_memory() else { return };
             // SAFETY: the platform's promise: memory for this alone, zeroed.
@@ -55,13 +63,15 @@ impl Counted {
                 self.follow(arena, arena.tick());
             }
         }
-        arcs.call(from, to, arena.map(Arena::tick));
+        arcs.call(from, to, arena.filter(|_| self.follows.get()).map(Arena::tick));
     }
 
-    /// From now on time is this arena's.
+    /// From now on what is counted is for this arena, and time is its.
     pub(crate) fn follow(&self, arena: &Arena, now: u64) {
         let Some(arcs) = self.arcs.get() else { return };
+        self.is_lent.set(true);
         if arena.clock == ClockKind::Tick {
+            self.follows.set(true);
             // SAFETY: the arena can be read until it is left, which `leave` is told before.
             unsafe { arcs.watch(arena.tick_word(), now) };
         }
@@ -74,8 +84,8 @@ impl Counted {
     /// Hands over what was counted, as far as there are free chunks, and looks at the arena no more. What found no
     /// chunk stays for the next time.
     pub(crate) fn leave(&self, arena: &Arena, now: u64, who: Who, window: Window) {
-        let Some(arcs) = self.arcs.get() else { return };
-        if arena.clock == ClockKind::Tick {
+        let Some(arcs) = self.arcs.get().filter(|_| self.is_lent.replace(false)) else { return };
+        if self.follows.replace(false) {
             arcs.spent(0, now);
         }
         // SAFETY: a word of our own.

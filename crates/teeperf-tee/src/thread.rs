@@ -333,7 +333,7 @@ impl Thread {
 
     /// A call, of code that is compiled with `-pg`, which its hook does not count by itself.
     pub fn arc(&self, arcs: &'static Arcs, from: usize, to: usize) {
-        let arena = self.arena.get();
+        let arena = self.arena.get().filter(|_| self.state.get() != State::Off);
         self.counted.call(arcs, arena.as_ref(), from, to);
     }
 
