@@ -366,6 +366,29 @@ fn recorded() -> Profile {
     }
 }
 
+/// What is known without call paths is in the file as well.
+#[test]
+fn calls_without_paths_become_a_file() {
+    let mut profile = recorded();
+    let times = [(FunctionId(0), 5e6), (FunctionId(3), 1e6)];
+    let calls = [(None, FunctionId(0), 2), (Some(FunctionId(0)), FunctionId(4), 7)];
+    let graph = teeperf_profile::model::CallGraph::new(times, calls);
+    profile.graph = Some(graph.clone());
+    let both = gmon::export(&profile, Which::Program, 1000).unwrap();
+    profile.threads.clear();
+    let alone = gmon::export(&profile, Which::Program, 1000).unwrap();
+    assert_eq!(alone.left_out.ns, 1e6);
+    let arcs = |export: &gmon::Export| -> Vec<_> {
+        export.gmon.arcs.iter().map(|arc| (arc.from, arc.to, arc.calls)).collect()
+    };
+    assert_eq!(arcs(&alone), [(0, 0x1000, 2), (0x1000, 0x1030, 7)]);
+    assert!(arcs(&both).contains(&(0x1000, 0x1030, 7)) && arcs(&both).contains(&(0, 0x1000, 3)));
+    let samples = |export: &gmon::Export| -> u32 {
+        export.gmon.histograms.iter().flat_map(|histogram| &histogram.bins).sum()
+    };
+    assert_eq!((samples(&alone), samples(&both)), (5, 18));
+}
+
 #[test]
 fn a_module_of_a_recording_becomes_a_file() {
     let export = gmon::export(&recorded(), Which::Program, 1000).unwrap();

@@ -173,22 +173,31 @@ pub fn rows(tree: &Tree, functions: &[Function], sort: Sort) -> Vec<Row> {
 
 /// The functions of a profile over all threads, sorted, their intervals as wide as its clock makes them.
 pub fn table(profile: &Profile, sort: Sort) -> Vec<Row> {
-    let Some(graph) = &profile.graph else {
-        let mut rows = rows(&merged(&profile.threads), &profile.functions, sort);
-        add_sampling_error(&mut rows, profile.info.period_ns);
-        return rows;
+    let mut rows = if profile.threads.is_empty() {
+        Vec::new()
+    } else {
+        rows(&merged(&profile.threads), &profile.functions, sort)
     };
-    let mut rows: Vec<Row> = graph
-        .functions
-        .iter()
-        .map(|&Vertex { function, calls, mut self_time, mut total, .. }| {
-            if profile.info.period_ns > 0.0 {
-                widen(&mut self_time, profile.info.period_ns, 0.0);
-                widen(&mut total, profile.info.period_ns, 0.0);
+    add_sampling_error(&mut rows, profile.info.period_ns);
+    let Some(graph) = &profile.graph else { return rows };
+    let places: HashMap<FunctionId, usize> =
+        rows.iter().enumerate().map(|(place, row)| (row.function, place)).collect();
+    for &Vertex { function, calls, mut self_time, mut total, .. } in &graph.functions {
+        if profile.info.period_ns > 0.0 {
+            widen(&mut self_time, profile.info.period_ns, 0.0);
+            widen(&mut total, profile.info.period_ns, 0.0);
+        }
+        match places.get(&function) {
+            // Some of its calls have a path, and others have none.
+            Some(&place) => {
+                let row = &mut rows[place];
+                row.calls = row.calls.saturating_add(calls);
+                row.self_time += self_time;
+                row.total += total;
             }
-            Row { calls, total, self_time, ..empty_row(function) }
-        })
-        .collect();
+            None => rows.push(Row { calls, total, self_time, ..empty_row(function) }),
+        }
+    }
     sort_rows(&mut rows, &profile.functions, sort);
     rows
 }

@@ -1,7 +1,7 @@
 //! What packets say, taken apart: every field by its name. Text is made UTF-8. Fields in front
 //! of one that is cut off count; what does not parse is [`Body::Malformed`], never a panic.
 
-use teeperf_wire::body::{self, chunk, tree};
+use teeperf_wire::body::{self, arcs, chunk, tree};
 use teeperf_wire::fields::{self, Field};
 use teeperf_wire::packet::kind;
 
@@ -33,6 +33,8 @@ pub enum Body<'a> {
     Chunk(chunk::Header, &'a [u8]),
     /// What a thread did, summed; see [`crate::trees`].
     Tree(tree::Header, &'a [u8]),
+    /// A thread's calls without paths; [`crate::arcs`] decodes them.
+    Arcs(arcs::Header, &'a [u8]),
     /// Symbols of a module.
     Symbols(Symbols<'a>),
     /// Name of a thread.
@@ -212,6 +214,12 @@ pub(crate) fn decode(packet_kind: u16, payload: &[u8]) -> (Body<'_>, Option<usiz
         kind::TREE => {
             return match tree::Header::decode(payload) {
                 Some((header, data)) => (Body::Tree(header, data), None),
+                None => (Body::Malformed, Some(0)),
+            };
+        }
+        kind::ARCS => {
+            return match arcs::Header::decode(payload) {
+                Some((header, data)) => (Body::Arcs(header, data), None),
                 None => (Body::Malformed, Some(0)),
             };
         }

@@ -68,8 +68,8 @@ impl Gathered {
                 let (times, _) = self.unknown_packets.entry(kind).or_insert((0, offset));
                 *times += 1;
             }
-            // Chunks and trees go to replay; what is malformed was said.
-            Body::Chunk(..) | Body::Tree(..) | Body::Malformed => {}
+            // Chunks, trees and arcs go to replay; what is malformed was said.
+            Body::Chunk(..) | Body::Tree(..) | Body::Arcs(..) | Body::Malformed => {}
         }
     }
 
@@ -150,6 +150,11 @@ impl Gathered {
                 format!("{no_room} calls found no room on their paths in their thread's tree, and are counted below `[no room]` by function: record with a larger --tree-size")
             });
         }
+        let (graph, calls) = std::mem::take(&mut threads.arcs).graph(&mut names, ns_per_unit);
+        if calls > 0 {
+            self.warnings
+                .add(|| format!("there are more arcs than are read: {calls} calls are left out"));
+        }
         let functions = names.into_functions();
         let cost = hook_cost.filter(|_| !keep_hook_cost);
         for thread in &mut out {
@@ -165,7 +170,7 @@ impl Gathered {
         let info = self.info(ns_per_unit, counts.span);
         self.warnings.append(&mut threads.shared.warnings);
         let health = health(counts, open, self.warnings, &ns);
-        Profile { info, functions, threads: out, graph: None, health }
+        Profile { info, functions, threads: out, graph, health }
     }
 
     fn warn_of_what_is_missing(&mut self) {

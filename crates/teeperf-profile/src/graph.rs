@@ -19,13 +19,14 @@ use std::ops::Range;
 use crate::model::{Arc, CallGraph, Cycle, FunctionId, Time, Vertex};
 
 impl CallGraph {
-    /// Of functions' own times in nanoseconds, and of calls: caller, callee, how many. What stands there more
+    /// Of functions' own times, nanoseconds where they have no bounds, and of calls: caller, callee, how many. What stands there more
     /// than once is added up.
     pub fn new(
-        times: impl IntoIterator<Item = (FunctionId, f64)>,
+        times: impl IntoIterator<Item = (FunctionId, impl Into<Time>)>,
         calls: impl IntoIterator<Item = (Option<FunctionId>, FunctionId, u64)>,
     ) -> Self {
-        let mut times: Vec<(FunctionId, f64)> = times.into_iter().collect();
+        let mut times: Vec<(FunctionId, Time)> =
+            times.into_iter().map(|(function, time)| (function, time.into())).collect();
         let mut arcs: Vec<Arc> = calls
             .into_iter()
             .filter(|call| call.2 > 0)
@@ -40,7 +41,7 @@ impl CallGraph {
             same
         });
         let called = arcs.iter().flat_map(|arc| arc.caller.into_iter().chain([arc.callee]));
-        times.extend(called.map(|function| (function, 0.0)));
+        times.extend(called.map(|function| (function, Time::default())));
         // Stable, so that sums do not depend on how it is sorted.
         times.sort_by_key(|time| time.0);
         times.dedup_by(|next, sum| {
@@ -50,7 +51,7 @@ impl CallGraph {
             }
             same
         });
-        let functions = times.into_iter().map(|(function, ns)| vertex(function, ns)).collect();
+        let functions = times.into_iter().map(|(function, time)| vertex(function, time)).collect();
         let mut graph = Self { functions, arcs, cycles: Vec::new() };
         graph.estimate();
         graph
@@ -59,7 +60,7 @@ impl CallGraph {
     /// This and another, whose functions have the numbers that `number` gives them here.
     pub fn plus(&self, other: &Self, number: impl Fn(FunctionId) -> FunctionId) -> Self {
         let times = |graph: &Self| -> Vec<_> {
-            graph.functions.iter().map(|v| (v.function, v.self_time.value)).collect()
+            graph.functions.iter().map(|v| (v.function, v.self_time)).collect()
         };
         let calls = |graph: &Self| -> Vec<_> {
             graph.arcs.iter().map(|arc| (arc.caller, arc.callee, arc.calls)).collect()
@@ -138,7 +139,8 @@ impl CallGraph {
                     }
                 }
                 let vertex = &mut self.functions[member];
-                vertex.total = exact(vertex.self_time.value + below);
+                vertex.total = vertex.self_time;
+                vertex.total += below.into();
             }
             totals.push(group.iter().map(|&at| self.functions[at].total.value).sum());
         }
@@ -164,20 +166,15 @@ impl CallGraph {
                 members,
                 calls: outer_calls[number],
                 inner_calls: calls.saturating_sub(outer_calls[number]),
-                self_time: exact(own),
-                total: exact(totals[number]),
+                self_time: own.into(),
+                total: totals[number].into(),
             });
         }
     }
 }
 
-fn vertex(function: FunctionId, ns: f64) -> Vertex {
-    let (self_time, total) = (exact(ns), Time::default());
-    Vertex { function, calls: 0, own_calls: 0, self_time, total, cycle: None }
-}
-
-fn exact(ns: f64) -> Time {
-    Time { value: ns, low: ns, high: ns }
+fn vertex(function: FunctionId, self_time: Time) -> Vertex {
+    Vertex { function, calls: 0, own_calls: 0, self_time, total: Time::default(), cycle: None }
 }
 
 /// Functions that call each other in circles, together; all others alone. Callees before callers

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod aggregate;
+pub mod arcs;
 pub mod chunks;
 pub mod combine;
 pub mod contents;

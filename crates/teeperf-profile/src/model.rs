@@ -24,6 +24,13 @@ impl Time {
     }
 }
 
+impl From<f64> for Time {
+    /// Nanoseconds that are known.
+    fn from(ns: f64) -> Self {
+        Self { value: ns, low: ns, high: ns }
+    }
+}
+
 impl std::ops::AddAssign for Time {
     fn add_assign(&mut self, other: Self) {
         self.value += other.value;
@@ -260,7 +267,7 @@ pub struct Profile {
     pub functions: Vec<Function>,
     /// Threads, the one with most time first.
     pub threads: Vec<Thread>,
-    /// Calls between functions, instead of threads with call paths.
+    /// Calls between functions of which no call paths are known; beside threads, where they are of some.
     pub graph: Option<CallGraph>,
     /// How whole it is.
     pub health: Health,

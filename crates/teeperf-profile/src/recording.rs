@@ -142,6 +142,7 @@ impl<R: Read> Recording<R> {
                     driver.chunk(packet.offset, header, data);
                 }
                 Body::Tree(header, data) => driver.tree(packet.offset, &header, data),
+                Body::Arcs(header, data) => driver.arcs(packet.offset, &header, data),
                 body => gathered.take(packet.offset, body),
             }
             let bytes = self.framing.offset();

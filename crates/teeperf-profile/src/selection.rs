@@ -25,6 +25,10 @@ impl Selection {
     /// That part of a profile. Totals are of what is left; what is known of the run and of
     /// the recording's health stays that of the whole.
     pub fn of(&self, mut profile: Profile) -> Profile {
+        if !self.is_all() {
+            // It has neither threads nor paths.
+            profile.graph = None;
+        }
         profile.threads.retain(|thread| self.has(thread));
         for pattern in self.focus.iter().map(Pattern::new) {
             profile =

@@ -42,7 +42,7 @@ pub fn nodes(header: &Header, data: &[u8]) -> (Vec<Node>, Option<TreeError>) {
     let mut bytes = Vec::new();
     let plain = match header.encoding {
         encoding::PLAIN => data,
-        encoding::ZSTD => match decompress(data, &mut bytes) {
+        encoding::ZSTD => match decompress(data, &mut bytes, MAX_BYTES) {
             Some(()) => &bytes[..],
             None => return (Vec::new(), Some(TreeError::Compression)),
         },
@@ -60,8 +60,9 @@ pub fn nodes(header: &Header, data: &[u8]) -> (Vec<Node>, Option<TreeError>) {
     (out, None)
 }
 
-fn decompress(data: &[u8], into: &mut Vec<u8>) -> Option<()> {
-    into.try_reserve_exact(MAX_BYTES).ok()?;
+/// Into at most so many bytes.
+pub(crate) fn decompress(data: &[u8], into: &mut Vec<u8>, most: usize) -> Option<()> {
+    into.try_reserve_exact(most).ok()?;
     // Writes into the capacity that is there, and no further.
     zstd::bulk::Decompressor::new().ok()?.decompress_to_buffer(data, into).ok().map(drop)
 }
@@ -82,7 +83,7 @@ fn node(rest: &mut &[u8], at: usize, of: u32) -> Result<Node, TreeError> {
 }
 
 /// An unsigned number, seven bits a byte, low ones first (DWARF 5, 7.6).
-fn leb128(rest: &mut &[u8]) -> Option<u64> {
+pub(crate) fn leb128(rest: &mut &[u8]) -> Option<u64> {
     let mut number = 0u64;
     for shift in (0..64).step_by(7) {
         let (&byte, behind) = rest.split_first()?;

@@ -707,3 +707,72 @@ fn a_stamp_sets_the_time_and_a_step_back_charges_nothing() {
         profile.threads[0].tree.nodes.iter().map(|n| n.self_time.value).collect();
     assert_eq!(selves, [4000.0, 10.0]);
 }
+
+/// `main` (0x1000) calls `work` (0x1010), in two packets; somebody at address 9 calls `main`.
+#[test]
+fn calls_without_paths_become_a_graph() {
+    let arcs = |arcs: u32, spans: u32, lost: u64, data: &[u8]| {
+        let header = body::arcs::Header {
+            process: 1,
+            thread: 1,
+            tid: 7,
+            arcs,
+            spans,
+            lost,
+            begin: 100,
+            end: 200,
+            ..body::arcs::Header::default()
+        };
+        [&header.encode()[..], data].concat()
+    };
+    // Words of calls at 0x1008, 0x1000, 0x1012 and 0x1010.
+    let (in_main, main) = ([0x90, 0x40], [0x80, 0x40]);
+    let (in_work, work) = ([0xA4, 0x40], [0xA0, 0x40]);
+    let mut builder = Builder::new();
+    builder.process(1, 70, "/bin/program");
+    builder.symbols(1, 0x1000, &[(0x1000, 16, 0, "main", ""), (0x1010, 16, 0, "work", "")]);
+    let first = [&in_main[..], &work, &[5], &[0, 9], &main, &[1], &work, &in_main, &[40]].concat();
+    builder.packet(kind::ARCS, &arcs(2, 1, 0, &first));
+    // A call by itself, time in itself, and time of nobody.
+    let second = [
+        &in_main[..],
+        &work,
+        &[2],
+        &in_work,
+        &work,
+        &[3],
+        &work,
+        &in_work,
+        &[7],
+        &[0, 0, 0, 0, 50],
+    ];
+    builder.packet(kind::ARCS, &arcs(2, 2, 4, &second.concat()));
+    let profile = replay(&builder.end());
+    let graph = profile.graph.as_ref().unwrap();
+    let name =
+        |id: teeperf_profile::model::FunctionId| profile.functions[id.0 as usize].name.as_str();
+    let mut found: Vec<_> = graph
+        .functions
+        .iter()
+        .map(|v| (name(v.function), v.calls, v.self_time.low, v.self_time.value, v.self_time.high))
+        .collect();
+    found.sort_by_key(|row| row.0);
+    // Of 40 each of the two has half, or nothing, or all.
+    let far = "[unknown module]+0x9";
+    let expected =
+        [(far, 0, 0.0, 0.0, 0.0), ("main", 1, 0.0, 20.0, 40.0), ("work", 10, 7.0, 27.0, 47.0)];
+    assert_eq!(found, expected);
+    let mut calls: Vec<_> =
+        graph.arcs.iter().map(|arc| (arc.caller.map(name), name(arc.callee), arc.calls)).collect();
+    calls.sort_unstable();
+    let expected = [(Some(far), "main", 1), (Some("main"), "work", 7), (Some("work"), "work", 3)];
+    assert_eq!(calls, expected);
+    assert_eq!((profile.health.events, profile.health.lost), (11, 4));
+
+    let mut cut = Builder::new();
+    cut.packet(kind::ARCS, &arcs(2, 0, 0, &first[..6]));
+    let profile = replay(&cut.end());
+    assert_eq!(profile.graph.unwrap().arcs.len(), 1);
+    let said = profile.health.warnings.join("\n");
+    assert!(said.contains("arcs at offset") && said.contains("item 1 of 2"), "{said}");
+}

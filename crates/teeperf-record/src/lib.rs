@@ -14,6 +14,7 @@
 //! process that writes nonsense gets a nonsensical recording, and nothing else happens.
 //! The crate never reads a recording, and knows nothing of call trees.
 
+mod arcs;
 mod arena;
 mod clock;
 pub mod control;

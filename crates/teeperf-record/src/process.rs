@@ -286,9 +286,10 @@ impl Process {
     fn write_growth(&mut self, growth: &Growth, sink: &mut Sink) {
         self.seen.mark(&growth.words);
         sink.stats.threads.add(growth.is_first.into());
-        sink.stats.events.add(growth.calls.saturating_mul(2));
+        sink.stats.events.add(growth.calls.saturating_add(growth.returns));
+        sink.stats.lost.add(growth.lost);
         for payload in &growth.payloads {
-            sink.packet(kind::TREE, payload);
+            sink.packet(growth.kind, payload);
         }
     }
 

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use teeperf_wire::arena::piece;
 use teeperf_wire::body::tree::{self as packet, Header, MAX_NODES, encoding, word};
+use teeperf_wire::packet::kind;
 use teeperf_wire::shared::chunk;
 use teeperf_wire::tree::{MAGIC, NODE, OVERFLOW, ROOT, header, node};
 
@@ -39,12 +40,18 @@ struct Look {
 
 /// What a tree grew by, to be written.
 pub(crate) struct Growth {
+    /// Their kind of packet.
+    pub(crate) kind: u16,
     /// Payloads of packets.
     pub(crate) payloads: Vec<Vec<u8>>,
     /// Words of the functions in them.
     pub(crate) words: Vec<u32>,
     /// Calls in them.
     pub(crate) calls: u64,
+    /// Returns in them.
+    pub(crate) returns: u64,
+    /// Calls that are missing.
+    pub(crate) lost: u64,
     /// Of the thread.
     pub(crate) serial: u32,
     /// Whether nothing of this tree was written before.
@@ -54,9 +61,13 @@ pub(crate) struct Growth {
 impl Growth {
     fn of(header: Header, grown: &[Grown], is_first: bool) -> Self {
         let words = grown.iter().map(|node| node.word).filter(|&word| word > word::OVERFLOW);
+        let calls = grown.iter().fold(0, |sum: u64, node| sum.saturating_add(node.calls));
         Self {
+            kind: kind::TREE,
             words: words.collect(),
-            calls: grown.iter().fold(0, |sum: u64, node| sum.saturating_add(node.calls)),
+            calls,
+            returns: calls,
+            lost: 0,
             payloads: payloads(header, grown),
             serial: header.thread,
             is_first,
@@ -196,12 +207,12 @@ impl Trees {
 }
 
 /// A field of four bytes.
-fn narrow(wides: &[u64], offset: usize) -> u32 {
+pub(crate) fn narrow(wides: &[u64], offset: usize) -> u32 {
     (wides[offset / 8] >> (offset % 8 * 8)) as u32
 }
 
 /// A field of eight bytes.
-fn wide(wides: &[u64], offset: usize) -> u64 {
+pub(crate) fn wide(wides: &[u64], offset: usize) -> u64 {
     wides[offset / 8]
 }
 
@@ -373,7 +384,7 @@ impl Piece {
 }
 
 /// An unsigned number, seven bits a byte, low ones first (DWARF 5, 7.6).
-fn leb128(out: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn leb128(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;

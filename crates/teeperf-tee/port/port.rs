@@ -43,3 +43,10 @@ pub extern "C" fn teeperf_port_tree(_length: *mut usize) -> *mut u8 {
 pub extern "C" fn teeperf_port_sums() -> i32 {
     0
 }
+
+/// There is no memory for arcs.
+#[cfg(feature = "arcs")]
+#[unsafe(no_mangle)]
+pub extern "C" fn teeperf_port_arcs(_length: *mut usize) -> *mut u8 {
+    core::ptr::null_mut()
+}

@@ -3,7 +3,7 @@
 //! of it.
 
 use core::sync::atomic::{AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
-use teeperf_wire::arena::{self, ALIGNMENT, SEGMENT, head};
+use teeperf_wire::arena::{self, ALIGNMENT, SEGMENT, head, item};
 use teeperf_wire::shared::{ClockKind, OnFull, clock, control, segment, state};
 use teeperf_wire::tree::NODE;
 
@@ -170,6 +170,11 @@ impl Arena {
     /// Words that a chunk has room for.
     pub(crate) fn capacity(&self) -> usize {
         (self.chunk_size - teeperf_wire::shared::chunk::WORDS) / 4
+    }
+
+    /// Items of arcs that a chunk has room for.
+    pub(crate) fn items_of_chunk(&self) -> usize {
+        (self.chunk_size - teeperf_wire::shared::chunk::WORDS) / item::SIZE
     }
 
     /// Nodes of a tree that a chunk has room for.

@@ -2,7 +2,7 @@
 
 use crate::arena::Arena;
 use crate::thread::Who;
-use teeperf_wire::arena::{OF_TREE, baton, piece};
+use teeperf_wire::arena::{OF_ARCS, OF_TREE, baton, item, items, piece};
 use teeperf_wire::shared::chunk;
 use teeperf_wire::tree::NODE;
 use teeperf_wire::word::{self, code};
@@ -109,6 +109,40 @@ impl Chunk {
         arena.write_wide(self.offset + piece::END, end);
         arena.write_wide(self.offset + piece::BEGAN, began);
         arena.publish(self.offset + chunk::CLOCK, OF_TREE);
+        arena.hand_over(self.index);
+    }
+
+    /// In place of words: an arc or a span, of those that there is room for; the words, then the addresses, of its
+    /// two places.
+    pub(crate) fn put_item(&self, arena: &Arena, at: usize, words: [u32; 2], wides: [u64; 3]) {
+        if at < arena.items_of_chunk() {
+            let start = self.offset + chunk::WORDS + at * item::SIZE;
+            arena.write(start + item::FROM_WORD, words[0]);
+            arena.write(start + item::TO_WORD, words[1]);
+            for (offset, wide) in [item::FROM, item::TO, item::COUNT].into_iter().zip(wides) {
+                arena.write_wide(start + offset, wide);
+            }
+        }
+    }
+
+    /// Gives it to the host with so many arcs, and items in all, whose sums are those of a span of time.
+    pub(crate) fn hand_over_items(
+        &self,
+        arena: &Arena,
+        who: Who,
+        (arcs, count): (u32, u32),
+        (begin, end): (u64, u64),
+        lost: u64,
+    ) {
+        arena.write(self.offset + chunk::PID, who.pid);
+        arena.write(self.offset + chunk::TID, who.tid);
+        arena.write(self.offset + chunk::SERIAL, who.serial);
+        arena.write(self.offset + items::ARCS, arcs);
+        arena.write(self.offset + items::COUNT, count);
+        arena.write_wide(self.offset + items::BEGIN, begin);
+        arena.write_wide(self.offset + items::END, end);
+        arena.write_wide(self.offset + items::LOST, lost);
+        arena.publish(self.offset + chunk::CLOCK, OF_ARCS);
         arena.hand_over(self.index);
     }
 

@@ -6,6 +6,7 @@
 //! * [`arena`]: lent memory, checked once and never believed;
 //! * [`hooks`]: the functions that compilers call; [`api`]: what `teeperf_tee.h` promises;
 //! * [`sums`]: what is summed where no event can be written;
+//! * [`arcs`]: calls that code compiled with `-pg` makes, counted;
 //! * [`platform`]: what differs from one place to the next.
 //!
 //! What it never does: allocate, call a library, wait for ever, use a value from lent memory as an
@@ -14,6 +15,7 @@
 
 #[cfg(feature = "object")]
 pub mod api;
+mod arcs;
 pub mod arena;
 mod chunk;
 #[cfg(feature = "object")]

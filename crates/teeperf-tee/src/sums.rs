@@ -34,7 +34,7 @@ pub(crate) struct Window {
 
 impl Window {
     /// Word of a call of the function at this address; 0: it has no site.
-    fn word(&self, address: u64) -> u32 {
+    pub(crate) fn word(&self, address: u64) -> u32 {
         let site = (address as usize).wrapping_sub(self.low);
         if site < self.sites { self.first_word.wrapping_add((site as u32) << 1) } else { 0 }
     }

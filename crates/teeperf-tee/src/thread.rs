@@ -4,6 +4,7 @@
 //! A thread is used by one caller at a time. Where interrupts may run hooked code in the midst of a
 //! hook, it is built with the feature `nested`: what comes meanwhile is counted as left out.
 
+use crate::arcs::Counted;
 use crate::arena::{Arena, Refusal};
 use crate::chunk::{self, Chunk};
 use crate::losses::Losses;
@@ -12,6 +13,7 @@ use crate::sums::{Sums, Window};
 use core::cell::Cell;
 #[cfg(feature = "nested")]
 use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
+use teeperf_tally::arcs::Arcs;
 use teeperf_wire::arena::baton;
 use teeperf_wire::compose;
 use teeperf_wire::shared::{ClockKind, OnFull};
@@ -61,6 +63,7 @@ pub struct Thread {
     /// Cookie and first site of the arena that the image was announced in.
     announced: Cell<(u64, u32)>,
     sums: Sums,
+    pub(crate) counted: Counted,
 }
 
 /// What a thread is doing.
@@ -121,6 +124,7 @@ impl Thread {
             since: Cell::new(0),
             announced: Cell::new((0, 0)),
             sums: Sums::new(),
+            counted: Counted::new(),
         }
     }
 
@@ -224,6 +228,7 @@ impl Thread {
             self.announce(&arena, image);
             self.hand_over_sums(&arena);
             self.sums.follow(&arena);
+            self.counted.follow(&arena, self.now(&arena));
         }
         Ok(is_held)
     }
@@ -260,6 +265,7 @@ impl Thread {
     /// Leaves the arena, and says there how far it came. Nothing of it is touched any more.
     pub fn detach(&self) {
         let Some(arena) = self.arena.get() else { return };
+        self.counted.leave(&arena, self.now(&arena), self.who.get(), self.window());
         if platform::always_sums() && self.state.get() == State::On {
             self.hand_over_sums(&arena);
         }
@@ -318,12 +324,17 @@ impl Thread {
 
     /// Hands over what was summed while events could not be written.
     fn hand_over_sums(&self, arena: &Arena) {
-        let window = Window {
-            low: self.low.get(),
-            sites: self.sites.get(),
-            first_word: self.first_word.get(),
-        };
-        self.sums.hand_over(arena, self.who.get(), window);
+        self.sums.hand_over(arena, self.who.get(), self.window());
+    }
+
+    fn window(&self) -> Window {
+        Window { low: self.low.get(), sites: self.sites.get(), first_word: self.first_word.get() }
+    }
+
+    /// A call, of code that is compiled with `-pg`, which its hook does not count by itself.
+    pub fn arc(&self, arcs: &'static Arcs, from: usize, to: usize) {
+        let arena = self.arena.get().filter(|_| self.state.get() != State::Off);
+        self.counted.call(arcs, arena.as_ref(), from, to);
     }
 
     /// Says what the image is, once in each arena. Where there is no room for it now, the next attaching says it.

@@ -10,6 +10,7 @@ use crate::units::{self, count, counted};
 /// The facts, most wanted first; what is not known is left out.
 pub(crate) fn of(profile: &Profile) -> Vec<(&'static str, String)> {
     let info = &profile.info;
+    let is_of_counts = profile.graph.is_some() && profile.threads.is_empty();
     let facts = [
         ("Command", printable(&info.command.join(" "))),
         ("Ended", ended(info)),
@@ -25,7 +26,7 @@ pub(crate) fn of(profile: &Profile) -> Vec<(&'static str, String)> {
         ("Clock", clock(info)),
         ("Hook cost", hook_cost(info)),
         ("Events", events(profile)),
-        ("Health", if profile.graph.is_some() { String::new() } else { health(profile) }),
+        ("Health", if is_of_counts { String::new() } else { health(profile) }),
         ("Machine", machine(info)),
     ];
     facts.into_iter().filter(|(_, text)| !text.is_empty()).collect()
@@ -65,15 +66,21 @@ fn hook_cost(info: &Info) -> String {
 }
 
 fn events(profile: &Profile) -> String {
+    let mut events = profile.health.events;
+    let mut without_paths = String::new();
     if let Some(graph) = &profile.graph {
         let calls = graph.functions.iter().fold(0u64, |sum, f| sum.saturating_add(f.calls));
-        return format!(
+        let between = format!(
             "{} between {}",
             counted(calls, "call"),
             counted(graph.functions.len() as u64, "function")
         );
+        if profile.threads.is_empty() {
+            return between;
+        }
+        without_paths = format!("; without their paths {between}");
+        events = events.saturating_sub(calls);
     }
-    let events = profile.health.events;
     let threads: u64 = profile.threads.iter().map(|thread| u64::from(thread.merged.max(1))).sum();
     let mut text = format!(
         "{} in {}",
@@ -91,7 +98,7 @@ fn events(profile: &Profile) -> String {
             if rate >= 1e6 { format!("{:.1} million", rate / 1e6) } else { count(rate as u64) };
         text.push_str(&format!(", {rate} a second"));
     }
-    text
+    text + &without_paths
 }
 
 fn health(profile: &Profile) -> String {

@@ -16,6 +16,9 @@
 //! A packet of a thread's tree is one line, `tree`: nodes, the times between which its sums are (clock units), its
 //! calls and units of time in all, frames mended, `folded` where recursive calls stand in the open ones.
 //!
+//! Likewise one of calls without paths, `arcs`: arcs, spans of time, calls and time in them, and calls that are
+//! in none.
+//!
 //! This shows what is recorded and mends nothing: a depth counts calls less returns, and
 //! follows gaps, stack switches, `vfork` and `longjmp`; where an exception was caught the
 //! frames that it ended still count.
@@ -23,13 +26,14 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+use teeperf_profile::arcs::{self as packets, items};
 use teeperf_profile::chunks::Decoder;
 use teeperf_profile::contents::{Body, Packet, Start};
 use teeperf_profile::escape::Escape;
 use teeperf_profile::events::{Event, Item, events};
 use teeperf_profile::{SiteNames, far_name, gap_name, trees};
 use teeperf_wire::body::chunk::{self, Header};
-use teeperf_wire::body::tree;
+use teeperf_wire::body::{arcs, tree};
 
 use crate::names::printable;
 
@@ -110,6 +114,13 @@ impl Dump {
                 line.thread = Some(header.tid);
                 line.time = self.clock.seconds(header.end);
                 line.text = tree_text(header, data);
+            }
+            Body::Arcs(header, data) => {
+                line.kind = "arcs";
+                line.process = Some(header.process);
+                line.thread = Some(header.tid);
+                line.time = self.clock.seconds(header.end);
+                line.text = arcs_text(header, data);
             }
             Body::Symbols(symbols) => {
                 line.kind = "symbols";
@@ -262,6 +273,30 @@ fn tree_text(header: &tree::Header, data: &[u8]) -> String {
     if header.flags & tree::FOLDS != 0 {
         text += " folded";
     }
+    if let Some(error) = error {
+        text += &format!(" error={}", quoted(&error.to_string()));
+    }
+    text
+}
+
+fn arcs_text(header: &arcs::Header, data: &[u8]) -> String {
+    let (found, spans, error) = items(header, data);
+    let sum = |items: &[packets::Item]| {
+        items.iter().fold(0, |sum: u64, item| sum.saturating_add(item.count))
+    };
+    let mut text = format!(
+        "serial={} arcs={} spans={} bytes={} encoding={} begin={} end={} calls={} time={} lost={}",
+        header.thread,
+        header.arcs,
+        header.spans,
+        data.len(),
+        header.encoding,
+        header.begin,
+        header.end,
+        sum(&found),
+        sum(&spans),
+        header.lost,
+    );
     if let Some(error) = error {
         text += &format!(" error={}", quoted(&error.to_string()));
     }

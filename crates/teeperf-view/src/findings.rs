@@ -28,7 +28,7 @@ pub struct Finding {
 pub fn of(profile: &Profile) -> Vec<Finding> {
     let mut found = Vec::new();
     if profile.graph.is_some() {
-        estimated(&mut found);
+        estimated(profile, &mut found);
     } else {
         nothing_recorded(profile, &mut found);
         nothing_timed(profile, &mut found);
@@ -47,11 +47,18 @@ fn push(found: &mut Vec<Finding>, warning: bool, what: String, next: &str) {
     found.push(Finding { warning, what, next: next.into() });
 }
 
-fn estimated(found: &mut Vec<Finding>) {
-    let what = "There are no call paths, only who called whom how often: total times, and the times of \
-                callers and callees, are estimates. Each call of a function is taken to have cost the \
-                same, whoever made it, as gprof does.";
-    push(found, false, what.into(), "");
+fn estimated(profile: &Profile, found: &mut Vec<Finding>) {
+    let what = if profile.threads.is_empty() {
+        "There are no call paths, only who called whom how often"
+    } else {
+        "Of some code there are no call paths, only who called whom how often; time in it is in that of \
+         whoever called into it as well"
+    };
+    let what = format!(
+        "{what}: total times, and the times of callers and callees, are estimates. Each call of a function is \
+         taken to have cost the same, whoever made it, as gprof does."
+    );
+    push(found, false, what, "");
 }
 
 fn nothing_recorded(profile: &Profile, found: &mut Vec<Finding>) {

@@ -41,6 +41,45 @@ pub const OF_TREE: u32 = 3;
 /// In the serial of a thread: what stands there was summed while the thread was inside.
 pub const OF_SUMS: u32 = 0x8000_0000;
 
+/// Likewise: the chunk has calls between places of code, and times, each as [`item`] says, and its header says in
+/// [`items`] which.
+pub const OF_ARCS: u32 = 4;
+
+/// A chunk of calls between places of code, with what they grew by since they were handed over last: byte offsets
+/// in its header.
+pub mod items {
+    /// u64, time up to which the sums are.
+    pub const END: usize = super::piece::END;
+    /// u64, calls that found no room and are in no arc.
+    pub const LOST: usize = crate::shared::chunk::CPU_NS;
+    /// u32, how many items are arcs: the first ones. The rest are spans.
+    pub const ARCS: usize = super::piece::FIRST;
+    /// u32, how many items.
+    pub const COUNT: usize = super::piece::COUNT;
+    /// u64, time from which on the sums are.
+    pub const BEGIN: usize = super::piece::BEGIN;
+}
+
+/// An arc, or a span of time: byte offsets. Each has two places of code, as the word of a call there
+/// ([`crate::word`]), or where that is 0, as an address; an address of 0 is nobody known.
+///
+/// An arc is from a call to the function that was called. A span is time between the entry of a function and the
+/// next call: from that function to where the call was; nobody where none came.
+pub mod item {
+    /// Bytes of an item.
+    pub const SIZE: usize = 32;
+    /// u32, word of the one place.
+    pub const FROM_WORD: usize = 0;
+    /// u32, word of the other.
+    pub const TO_WORD: usize = 4;
+    /// u64, address of the one, where it has no word.
+    pub const FROM: usize = 8;
+    /// u64, address of the other, where it has no word.
+    pub const TO: usize = 16;
+    /// u64, calls, or clock units.
+    pub const COUNT: usize = 24;
+}
+
 /// A piece of a tree: byte offsets in a chunk's header.
 pub mod piece {
     /// u64, time up to which the sums are.

@@ -362,6 +362,102 @@ pub mod tree {
     }
 }
 
+/// [`crate::packet::kind::ARCS`]: a header of [`HEADER`](arcs::HEADER) bytes, then arcs, then spans.
+///
+/// ```text
+/// 0   4  process         number of the process in this recording
+/// 4   4  thread          serial of the thread in its process
+/// 8   4  tid             thread id
+/// 12  4  arcs            with spans at most MAX_ITEMS
+/// 16  8  begin           clock value from which on the sums are
+/// 24  8  end             clock value up to which they are
+/// 32  8  lost            calls that are in no arc
+/// 40  4  spans
+/// 44  1  encoding        0 plain; 1 zstd
+/// 45  3  0
+/// 48  …  data
+/// ```
+///
+/// Calls and times are those between `begin` and `end` alone: packets add up.
+///
+/// The data are unsigned LEB128 numbers, three for each arc and each span: two places of code and a count. A place
+/// is the word of a call there, or 0 and behind it, as one number more, an address; an address of 0 is nobody
+/// known. An arc goes from a call to the function that was called, and counts calls. A span is clock units between the
+/// entry of a function, the first place, and the next call by anybody, the second: that the function was left
+/// in between is not seen.
+pub mod arcs {
+    /// Bytes before the data.
+    pub const HEADER: usize = 48;
+    /// Most arcs and spans in one packet.
+    pub const MAX_ITEMS: usize = 16384;
+    /// Most bytes that the data may decompress to.
+    pub const MAX_BYTES: usize = MAX_ITEMS * 32;
+    /// Word of a place that has no site: its address comes next.
+    pub const FAR: u32 = 0;
+    pub use super::tree::encoding;
+
+    /// The header.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Header {
+        /// See the table.
+        pub process: u32,
+        /// See the table.
+        pub thread: u32,
+        /// See the table.
+        pub tid: u32,
+        /// See the table.
+        pub arcs: u32,
+        /// See the table.
+        pub begin: u64,
+        /// See the table.
+        pub end: u64,
+        /// See the table.
+        pub lost: u64,
+        /// See the table.
+        pub spans: u32,
+        /// See the table.
+        pub encoding: u8,
+    }
+
+    impl Header {
+        /// As bytes.
+        pub fn encode(&self) -> [u8; HEADER] {
+            let mut out = [0; HEADER];
+            for (at, word) in [self.process, self.thread, self.tid, self.arcs].iter().enumerate() {
+                out[at * 4..at * 4 + 4].copy_from_slice(&word.to_le_bytes());
+            }
+            for (at, wide) in [self.begin, self.end, self.lost].iter().enumerate() {
+                out[16 + at * 8..24 + at * 8].copy_from_slice(&wide.to_le_bytes());
+            }
+            out[40..44].copy_from_slice(&self.spans.to_le_bytes());
+            out[44] = self.encoding;
+            out
+        }
+
+        /// Header and data of a payload; nothing when it is too short or claims more than a packet has.
+        pub fn decode(payload: &[u8]) -> Option<(Self, &[u8])> {
+            let (head, data) = payload.split_at_checked(HEADER)?;
+            let u32_at = |at: usize| {
+                u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]])
+            };
+            let u64_at = |at: usize| u32_at(at) as u64 | (u32_at(at + 4) as u64) << 32;
+            let header = Self {
+                process: u32_at(0),
+                thread: u32_at(4),
+                tid: u32_at(8),
+                arcs: u32_at(12),
+                begin: u64_at(16),
+                end: u64_at(24),
+                lost: u64_at(32),
+                spans: u32_at(40),
+                encoding: head[44],
+            };
+            let items = header.arcs as u64 + header.spans as u64;
+            (items <= MAX_ITEMS as u64).then_some((header, data))
+        }
+    }
+}
+
 /// [`crate::packet::kind::SYMBOLS`]: fields. A module with many symbols has many packets.
 pub mod symbols {
     /// [`super::process::ID`] of the process whose window this is.
@@ -403,6 +499,16 @@ mod tests {
                 super::tree::Header { process, thread, tid, nodes, begin, end, mended, encoding, flags };
             let bytes = [&header.encode()[..], &[9]].concat();
             prop_assert_eq!(super::tree::Header::decode(&bytes), Some((header, &[9u8][..])));
+        }
+
+        #[test]
+        fn arcs_header_comes_back(n: [u32; 3], arcs in 0u32..=16000, spans in 0u32..=384, wide: [u64; 3], encoding: u8) {
+            let [process, thread, tid] = n;
+            let [begin, end, lost] = wide;
+            let header =
+                super::arcs::Header { process, thread, tid, arcs, begin, end, lost, spans, encoding };
+            let bytes = [&header.encode()[..], &[9]].concat();
+            prop_assert_eq!(super::arcs::Header::decode(&bytes), Some((header, &[9u8][..])));
         }
 
         #[test]

@@ -50,6 +50,8 @@ pub mod kind {
     pub const LOSS: u16 = 9;
     /// Fixed header and nodes ([`crate::body::tree`]): what a thread did, summed by call path.
     pub const TREE: u16 = 10;
+    /// Fixed header, arcs and spans ([`crate::body::arcs`]): who called whom how often, without call paths.
+    pub const ARCS: u16 = 11;
 }
 
 /// A packet's header.

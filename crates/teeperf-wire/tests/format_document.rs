@@ -2,7 +2,7 @@
 //! the numbers in its tables are the constants here.
 
 use teeperf_wire::body::{
-    chunk, end, loss, notice, process, process_end, start, symbols, thread, tree,
+    arcs, chunk, end, loss, notice, process, process_end, start, symbols, thread, tree,
 };
 use teeperf_wire::packet::{HEADER_SIZE, Header, MAJOR, MAX_PAYLOAD, MINOR, kind};
 use teeperf_wire::word::{self, Word, code, gap, module};
@@ -103,6 +103,19 @@ fn headers_of_encoded_chunks() {
     assert_eq!((header.cpu_ns, header.words_bytes), (123_456, 32));
     assert_eq!((header.clock, header.encoding), (2, chunk::encoding::CYCLE_ZSTD));
     assert_eq!(words(&example("chunk-cycle-words")).len(), 12);
+}
+
+#[test]
+fn the_header_of_arcs() {
+    let bytes = example("arcs");
+    let (header, data) = arcs::Header::decode(&bytes).unwrap();
+    assert_eq!((header.process, header.thread, header.tid), (1, 1, 78));
+    assert_eq!((header.arcs, header.spans, header.lost), (2, 1, 0));
+    assert_eq!((header.begin, header.end, header.encoding), (5000, 5017, arcs::encoding::PLAIN));
+    // Sites are hexadecimal, and words twice as much.
+    let (site, function) = ([0x88, 0x88, 1], [0x80, 0x89, 1]);
+    let arcs = [&site[..], &function, &[3], &[arcs::FAR as u8, 9], &function, &[0xC8, 1]].concat();
+    assert_eq!(data, [&arcs[..], &function, &site, &[17]].concat());
 }
 
 #[test]
@@ -208,7 +221,7 @@ fn tables_have_the_numbers_of_the_code() {
     let types = rows("## 4. Types of packets");
     assert_eq!(
         types,
-        named!(kind: START PROCESS CHUNK SYMBOLS THREAD PROCESS_END NOTICE END LOSS TREE)
+        named!(kind: START PROCESS CHUNK SYMBOLS THREAD PROCESS_END NOTICE END LOSS TREE ARCS)
     );
     let tags = named!(start: VERSION WRITER CLOCK HZ PERIOD CLOCK_REASON CLOCK_START WALL_NS
         ARGUMENT HOST SYSTEM MACHINE PROCESSOR PROCESSORS ON_FULL DIRECTORY HOOK_COST_PS
@@ -238,6 +251,8 @@ fn limits_are_those_of_the_code() {
         ("bytes that a chunk's data decompresses to", chunk::MAX_BYTES),
         ("nodes in a tree packet", tree::MAX_NODES),
         ("bytes that a tree's data decompresses to", tree::MAX_BYTES),
+        ("arcs and spans in a packet", arcs::MAX_ITEMS),
+        ("bytes that their data decompresses to", arcs::MAX_BYTES),
         ("payload words of an escape that a writer makes", word::MAX_PAYLOAD as usize),
         ("build-id", word::module::MAX_BUILD_ID),
         ("path of a module", word::module::MAX_PATH),

@@ -314,6 +314,24 @@ fn gprof_reads_a_recording_as_it_reads_its_own_file() {
     }
 }
 
+/// What a program has summed while it ran is exported as what it has written call by call.
+#[test]
+fn gprof_reads_a_recording_of_trees() {
+    if !is_there("gprof") {
+        return;
+    }
+    let folder = Folder::new();
+    record(&folder, &[]);
+    let rounds = ROUNDS.to_string();
+    run(teeperf(&folder)
+        .args(["record", "-q", "--probe", "tree", "-o", "summed.teeperf"])
+        .args(["--", "./hooked", &rounds]));
+    run(teeperf(&folder).args(["export", "--to", "gmon", "summed.teeperf"]));
+    let shown = gprof(&folder, "gprof", &["-q", "./hooked", "gmon.out"]);
+    assert_eq!(graph(&shown).0, expected());
+    assert_eq!(arcs(&report(&folder, &["gmon.out", "--elf", "hooked"])), expected());
+}
+
 #[test]
 fn times_are_right_within_a_sample_and_come_back() {
     let folder = Folder::new();
@@ -540,7 +558,7 @@ fn what_a_gmon_file_cannot_tell_is_said() {
         "{piped}"
     );
 
-    let other = output(&folder, &["report", "own", "--elf", "own"]);
+    let other = output(&folder, &["report", "own", "--bias", "0x1000", "--elf", "own"]);
     assert!(
         stderr(&other).contains("`gprof -s PROGRAM own` rewrites it as gmon.sum"),
         "{}",

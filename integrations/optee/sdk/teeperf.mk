@@ -6,17 +6,20 @@
 # What can be set before that, or on make's command line:
 #
 #     TEEPERF_PROBE=trace          every call and return is recorded; tree: calls and times summed for
-#                                  each call path; none: built as ever
+#                                  each call path; gprof: calls counted, as gcc's -pg has it; none: built
+#                                  as ever
 #     TEEPERF_TREE_SIZE=32768      bytes in which is summed what cannot be written, or with tree everything
-#     TEEPERF_EXCLUDE_FILES=a,b    no hooks in files whose name contains one of these
-#     TEEPERF_EXCLUDE_FUNCTIONS=f  no hooks in functions whose name contains one of these
+#     TEEPERF_ARCS_SIZE=32768      with gprof: bytes in which calls are counted, 24 for a pair of places,
+#                                  16 in 32-bit applications
+#     TEEPERF_EXCLUDE_FILES=a,b    no hooks in files whose name contains one of these; not with gprof
+#     TEEPERF_EXCLUDE_FUNCTIONS=f  no hooks in functions whose name contains one of these; not with gprof
 #     TEEPERF_PERMIT=y             a build with NDEBUG may be recorded as well
 
 TEEPERF_PROBE ?= trace
 teeperf-folder := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 
-ifeq ($(filter $(TEEPERF_PROBE),trace tree none),)
-$(error TEEPERF_PROBE=$(TEEPERF_PROBE): one of trace, tree, none)
+ifeq ($(filter $(TEEPERF_PROBE),trace tree gprof none),)
+$(error TEEPERF_PROBE=$(TEEPERF_PROBE): one of trace, tree, gprof, none)
 endif
 
 ifneq ($(TEEPERF_PROBE),none)
@@ -24,11 +27,15 @@ ifneq ($(TEEPERF_PROBE),none)
 # The development kit names its targets so, and takes flags by their names.
 teeperf-comma := ,
 teeperf-excluded = teeperf_ta.c,user_ta_header.c$(addprefix $(teeperf-comma),$(TEEPERF_EXCLUDE_FILES))
-teeperf-cflags = -finstrument-functions \
+ifeq ($(TEEPERF_PROBE),gprof)
+teeperf-hooks = -pg -DTEEPERF_COUNTS $(addprefix -DTEEPERF_ARCS_SIZE=,$(TEEPERF_ARCS_SIZE))
+else
+teeperf-hooks = -finstrument-functions \
 	-finstrument-functions-exclude-file-list=$(teeperf-excluded) \
 	$(addprefix -finstrument-functions-exclude-function-list=,$(TEEPERF_EXCLUDE_FUNCTIONS)) \
-	-I$(teeperf-folder)/include $(if $(filter y,$(TEEPERF_PERMIT)),-DTEEPERF_PERMIT) \
 	$(addprefix -DTEEPERF_TREE_SIZE=,$(TEEPERF_TREE_SIZE)) $(if $(filter tree,$(TEEPERF_PROBE)),-DTEEPERF_SUMS)
+endif
+teeperf-cflags = $(teeperf-hooks) -I$(teeperf-folder)/include $(if $(filter y,$(TEEPERF_PERMIT)),-DTEEPERF_PERMIT)
 teeperf-ldflags = --wrap=TA_OpenSessionEntryPoint --wrap=TA_InvokeCommandEntryPoint
 
 CFLAGS_ta_arm32 += $(teeperf-cflags)

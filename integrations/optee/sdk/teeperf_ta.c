@@ -75,6 +75,22 @@ NO_HOOK int teeperf_port_is_outside(const void *start, size_t length)
 	return TEE_CheckMemoryAccessRights(flags, (void *)start, length) == TEE_SUCCESS;
 }
 
+#ifdef TEEPERF_COUNTS
+
+/* Where the calls of code that is compiled with -pg are counted: 24 bytes for a pair of places, or 16. */
+#ifndef TEEPERF_ARCS_SIZE
+#define TEEPERF_ARCS_SIZE 32768
+#endif
+static uint64_t arcs[TEEPERF_ARCS_SIZE / sizeof(uint64_t)];
+
+NO_HOOK void *teeperf_port_arcs(size_t *length)
+{
+	*length = sizeof(arcs);
+	return arcs;
+}
+
+#else
+
 /* Where calls are summed while no memory is lent, for TEEPERF_PROBE=tree always: 80 bytes a call path. */
 #ifndef TEEPERF_TREE_SIZE
 #define TEEPERF_TREE_SIZE 32768
@@ -95,6 +111,8 @@ NO_HOOK int teeperf_port_sums(void)
 	return 0;
 #endif
 }
+
+#endif
 
 /* The normal world goes on meanwhile. */
 NO_HOOK uint32_t teeperf_port_pause(void)

@@ -6,6 +6,7 @@ mod applications;
 mod boot;
 mod checks;
 mod command;
+mod entries;
 mod fetch;
 mod firmware;
 mod initramfs;
@@ -77,6 +78,7 @@ fn all(arguments: &Arguments, checks: &mut Checks) -> Result<()> {
     if arguments.groups.is_empty() {
         checks.on("");
         targets::check(&lab, checks);
+        entries::check(&lab, checks);
     }
     if arguments.from_source {
         let from_source = timed("OP-TEE from source", || source::build(&lab, &kit));

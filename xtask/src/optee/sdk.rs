@@ -2,7 +2,7 @@
 //! in one folder, laid out as the makefile of the SDK expects it.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::limited;
 
 const LIMIT: Duration = Duration::from_secs(120);
 /// Platform functions of which the library has one each.
-const PORT: [&str; 6] = ["is_outside", "pause", "counter", "name", "tree", "sums"];
+const PORT: [&str; 7] = ["is_outside", "pause", "counter", "name", "tree", "sums", "arcs"];
 
 /// Builds it anew: it takes a few seconds.
 pub(super) fn build(lab: &Lab, toolchain: &Toolchain) -> Result<PathBuf> {
@@ -31,15 +31,31 @@ pub(super) fn build(lab: &Lab, toolchain: &Toolchain) -> Result<PathBuf> {
     let header = root().join("crates/teeperf-tee/include/teeperf_tee.h");
     fs::copy(header, folder.join("include/teeperf_tee.h"))?;
 
+    library(lab, toolchain, ARM64_LINUX, &libraries)?;
+    Ok(folder)
+}
+
+/// Builds `libteeperf_tee.a` for a target into a folder.
+pub(super) fn library(
+    lab: &Lab,
+    toolchain: &Toolchain,
+    target: &str,
+    folder: &Path,
+) -> Result<PathBuf> {
+    let out = &lab.path("library").join(target);
+    fs::create_dir_all(out)?;
     let compile = |source: &str, output: &str, more: &[&str]| -> Result<PathBuf> {
-        let output = lab.path(output);
+        let output = out.join(output);
         let mut command = Command::new(toolchain.compiler());
         command.arg(root().join("crates").join(source)).arg("--edition=2024");
-        command.args(["--target", ARM64_LINUX, "-Copt-level=3", "-Ccodegen-units=1"]);
+        command.args(["--target", target, "-Copt-level=3", "-Ccodegen-units=1"]);
         command.args(["-Cpanic=abort", "-Crelocation-model=pic", "--cap-lints=allow"]);
-        command.args(["-Cforce-unwind-tables=no", "-Ctarget-feature=-outline-atomics"]);
-        command.arg("--sysroot").arg(toolchain.sysroot_for(ARM64_LINUX)?);
-        for library in ["wire", "tally"].map(|name| lab.path(&format!("libteeperf_{name}.rlib"))) {
+        command.arg("-Cforce-unwind-tables=no");
+        if target == ARM64_LINUX {
+            command.arg("-Ctarget-feature=-outline-atomics");
+        }
+        command.arg("--sysroot").arg(toolchain.sysroot_for(target)?);
+        for library in ["wire", "tally"].map(|name| out.join(format!("libteeperf_{name}.rlib"))) {
             let name = library.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
             if !source.contains("port") && library.is_file() && !source.starts_with("teeperf-wire")
             {
@@ -47,7 +63,7 @@ pub(super) fn build(lab: &Lab, toolchain: &Toolchain) -> Result<PathBuf> {
                 command.arg("--extern").arg(format!("{name}={}", library.display()));
             }
         }
-        command.args(more).arg("-o").arg(&output);
+        command.arg("-L").arg(out).args(more).arg("-o").arg(&output);
         limited::run(&command, LIMIT, &lab.log("sdk"))?;
         Ok(output)
     };
@@ -64,13 +80,16 @@ pub(super) fn build(lab: &Lab, toolchain: &Toolchain) -> Result<PathBuf> {
     let runtime = ["--crate-name=teeperf_tee", r#"--cfg=feature="object""#];
     let runtime = [&object[..], &runtime].concat();
     members.push(compile("teeperf-tee/src/lib.rs", "teeperf_tee.o", &runtime)?);
+    let entries = ["--crate-name=mcount", "--crate-type=lib", "--emit=obj"];
+    members.push(compile("teeperf-tee/mcount/mcount.rs", "mcount.o", &entries)?);
     for part in PORT {
         let feature = format!(r#"--cfg=feature="{part}""#);
         let port = ["--crate-name=port", "--crate-type=lib", "--emit=obj", &feature];
         members.push(compile("teeperf-tee/port/port.rs", &format!("port_{part}.o"), &port)?);
     }
+    let library = folder.join("libteeperf_tee.a");
     let mut archive = Command::new("aarch64-linux-gnu-ar");
-    archive.arg("crs").arg(libraries.join("libteeperf_tee.a")).args(&members);
+    archive.arg("crs").arg(&library).args(&members);
     limited::run(&archive, LIMIT, &lab.log("sdk")).context("the library")?;
-    Ok(folder)
+    Ok(library)
 }

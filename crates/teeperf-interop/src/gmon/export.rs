@@ -1,4 +1,4 @@
-//! From a profile with call paths to a file for gprof: of one module, because a gmon file belongs to one
+//! From a profile of a recording to a file for gprof: of one module, because a gmon file belongs to one
 //! ELF file. Calls are counted exactly; times become samples.
 
 use std::collections::BTreeMap;
@@ -78,6 +78,23 @@ pub fn export(profile: &Profile, which: Which<'_>, hz: u32) -> Result<Export, Er
             builder.call(caller.map_or(0, |(address, _)| address), address, node.calls);
         }
     }
+    if let Some(graph) = &profile.graph {
+        for vertex in &graph.functions {
+            let ns = vertex.self_time.value;
+            match place(vertex.function) {
+                Some(known) => *own.entry(known).or_default() += ns,
+                None => left_out.ns += ns,
+            }
+        }
+        for arc in &graph.arcs {
+            let Some((callee, _)) = place(arc.callee) else { continue };
+            let caller = arc.caller.and_then(place);
+            if caller.is_none() && arc.caller.is_some() {
+                left_out.calls_by_others = left_out.calls_by_others.saturating_add(arc.calls);
+            }
+            builder.call(caller.map_or(0, |(address, _)| address), callee, arc.calls);
+        }
+    }
     let within: f64 = own.values().sum();
     for ((address, size), ns) in own {
         builder.time(address, size, ns);
@@ -110,10 +127,14 @@ fn file_name(path: &str) -> &str {
 /// All of them, the one with most time first.
 fn modules(profile: &Profile) -> Vec<Module> {
     let mut found: BTreeMap<(&str, &[u8]), f64> = BTreeMap::new();
-    for node in profile.threads.iter().flat_map(|thread| thread.tree.nodes.iter().skip(1)) {
-        let function = profile.functions.get(node.function.0 as usize);
+    let nodes = profile.threads.iter().flat_map(|thread| thread.tree.nodes.iter().skip(1));
+    let of_paths = nodes.map(|node| (node.function, node.self_time.value));
+    let graph = profile.graph.iter().flat_map(|graph| &graph.functions);
+    let of_counts = graph.map(|vertex| (vertex.function, vertex.self_time.value));
+    for (function, ns) in of_paths.chain(of_counts) {
+        let function = profile.functions.get(function.0 as usize);
         if let Some(Place { path, build_id, .. }) = function.and_then(|f| f.place.as_ref()) {
-            *found.entry((path, build_id)).or_default() += node.self_time.value;
+            *found.entry((path, build_id)).or_default() += ns;
         }
     }
     let module = |((path, build_id), ns): ((&str, &[u8]), f64)| Module {

@@ -6,7 +6,7 @@ use std::io;
 use std::thread::{Builder, Scope};
 
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
-use teeperf_wire::body::{chunk::Header, tree};
+use teeperf_wire::body::{arcs, chunk::Header, tree};
 
 use super::batch::{Batch, Gatherer};
 use super::fold;
@@ -102,6 +102,11 @@ impl Driver {
     /// The next tree of the recording; `offset` is that of its packet.
     pub(crate) fn tree(&mut self, offset: u64, header: &tree::Header, data: &[u8]) {
         self.sums.add(offset, header, data, &mut self.threads.shared);
+    }
+
+    /// The next arcs of the recording; `offset` is that of their packet.
+    pub(crate) fn arcs(&mut self, offset: u64, header: &arcs::Header, data: &[u8]) {
+        self.threads.arcs.add(offset, header, data, &mut self.threads.shared);
     }
 
     /// Calls and returns replayed so far.

@@ -10,6 +10,7 @@
 //! trees, however long the recording is.
 
 mod apply;
+mod arcs;
 mod batch;
 mod calltree;
 mod drive;

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::apply::{Apply, Shared};
+use super::arcs::Arcs;
 use super::calltree::CallTree;
 use super::fold;
 use super::stack::Stack;
@@ -180,6 +181,8 @@ pub(crate) struct Threads {
     pub(crate) groups: fold::Groups,
     /// What all threads have in common.
     pub(crate) shared: Shared,
+    /// Calls without paths.
+    pub(crate) arcs: Arcs,
     /// Threads with a tree of their own.
     pub(super) single: usize,
 }
@@ -193,6 +196,7 @@ impl Threads {
             free_trees: Vec::new(),
             groups: fold::Groups::default(),
             shared: Shared::new(paths),
+            arcs: Arcs::default(),
             single: 0,
         }
     }

@@ -2,16 +2,18 @@
 
 use super::windows::Opened;
 use super::{Place, Process};
+use crate::arcs;
 use crate::escapes::{self, Module};
 use crate::packets::{Level, Payload};
 use crate::process::chunks::Hole;
 use crate::sink::Sink;
 use crate::survey;
 use crate::symbols::WindowId;
+use crate::trees::Growth;
 use crate::verdict::{Facts, Verdict};
 use crate::walk::{Walk, fill_holes, time_after};
 use std::time::{Duration, Instant};
-use teeperf_wire::arena::OF_TREE;
+use teeperf_wire::arena::{OF_ARCS, OF_TREE};
 use teeperf_wire::body::{chunk, thread};
 use teeperf_wire::packet::kind;
 use teeperf_wire::shared::{ChunkHeader, ClockKind};
@@ -43,8 +45,14 @@ impl Process {
     /// A chunk that was handed over. False when it is left for later.
     pub(super) fn drain_full(&mut self, place: Place, why: Why, sink: &mut Sink) -> bool {
         let segment = &self.segments[place.segment].segment;
-        if segment.clock().is_some() && segment.header(place.index).clock == OF_TREE {
-            self.drain_piece(place, why, sink);
+        let of = segment.header(place.index).clock;
+        if segment.clock().is_some() && matches!(of, OF_TREE | OF_ARCS) {
+            let growth = if of == OF_TREE {
+                self.pieces.growth(segment, place.index, self.id)
+            } else {
+                arcs::growth(segment, place.index, self.id)
+            };
+            self.drain_sums(growth, place, why, sink);
             return true;
         }
         let Some((header, first, time)) = self.look_at(place, why, sink) else { return true };
@@ -96,11 +104,9 @@ impl Process {
         true
     }
 
-    /// A chunk with a piece of a tree.
-    fn drain_piece(&mut self, place: Place, why: Why, sink: &mut Sink) {
-        let chunks = &self.segments[place.segment];
-        let growth = self.pieces.growth(&chunks.segment, place.index, self.id);
-        let capacity = chunks.segment.capacity();
+    /// A chunk with sums.
+    fn drain_sums(&mut self, growth: Option<Growth>, place: Place, why: Why, sink: &mut Sink) {
+        let capacity = self.segments[place.segment].segment.capacity();
         if let Some(growth) = growth {
             let word = growth.words.first().copied().unwrap_or(0);
             if growth.is_first

@@ -36,3 +36,8 @@ pub(crate) fn tree_memory() -> Option<(*mut u8, usize)> {
 pub(crate) fn always_sums() -> bool {
     false
 }
+
+/// Nothing is counted here.
+pub(crate) fn arcs_memory() -> Option<(*mut u8, usize)> {
+    None
+}

@@ -14,6 +14,7 @@ unsafe extern "C" {
     fn teeperf_port_name() -> *const u8;
     fn teeperf_port_tree(length: *mut usize) -> *mut u8;
     fn teeperf_port_sums() -> c_int;
+    fn teeperf_port_arcs(length: *mut usize) -> *mut u8;
 }
 
 /// Readers find by it where the image lies: a function, which symbol tables keep. Never called.
@@ -99,4 +100,12 @@ pub(crate) fn tree_memory() -> Option<(*mut u8, usize)> {
 pub(crate) fn always_sums() -> bool {
     // SAFETY: as above.
     unsafe { teeperf_port_sums() != 0 }
+}
+
+/// Memory for calls of code that is compiled with `-pg`, if the image has some.
+pub(crate) fn arcs_memory() -> Option<(*mut u8, usize)> {
+    let mut length = 0;
+    // SAFETY: as above; it writes the one number.
+    let base = unsafe { teeperf_port_arcs(&raw mut length) };
+    (!base.is_null()).then_some((base, length))
 }

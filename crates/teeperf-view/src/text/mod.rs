@@ -9,7 +9,7 @@ mod threads;
 use std::io::{self, Write};
 
 pub use teeperf_profile::aggregate::Sort;
-use teeperf_profile::model::Profile;
+use teeperf_profile::model::{CallGraph, Profile};
 
 use crate::findings::{self, Finding};
 use crate::style::{Paint, Painted, Style};
@@ -79,25 +79,27 @@ pub fn write(
     if options.functions {
         flat::write(profile, whole, options, style, out)?;
     }
-    // It knows neither paths nor threads.
-    if let Some(graph) = &profile.graph {
-        return calls::write(profile, graph, options, style, out);
-    }
-    if options.call_tree {
+    let has_threads = !profile.threads.is_empty();
+    if options.call_tree && has_threads {
         paths::write(profile, whole, options, style, out)?;
     }
-    if options.threads {
+    // It knows neither paths nor threads.
+    if let Some(graph) = &profile.graph
+        && (options.functions || !has_threads)
+    {
+        calls::write(profile, graph, options, style, out)?;
+    }
+    if options.threads && has_threads {
         threads::write(profile, options, style, out)?;
     }
     Ok(())
 }
 
-/// What percentages are of: time with a recorded frame, in all threads.
+/// What percentages are of: time with a recorded frame, in all threads, and of calls without paths.
 fn whole(profile: &Profile) -> f64 {
-    if let Some(graph) = &profile.graph {
-        return graph.time();
-    }
-    profile.threads.iter().map(|thread| layout::framed_time(&thread.tree)).sum()
+    let graph = profile.graph.as_ref().map_or(0.0, CallGraph::time);
+    let threads: f64 = profile.threads.iter().map(|thread| layout::framed_time(&thread.tree)).sum();
+    graph + threads
 }
 
 fn say(finding: &Finding, style: &Style, out: &mut impl Write) -> io::Result<()> {

@@ -148,7 +148,9 @@ impl Arguments {
 }
 
 fn has_calls(profile: &Profile) -> bool {
-    profile.threads.iter().flat_map(|thread| &thread.tree.nodes).any(|node| node.calls > 0)
+    let has_arcs = profile.graph.as_ref().is_some_and(|graph| !graph.arcs.is_empty());
+    has_arcs
+        || profile.threads.iter().flat_map(|thread| &thread.tree.nodes).any(|node| node.calls > 0)
 }
 
 /// Colour on terminals only, and as wide as they are; see <https://no-color.org>.

@@ -2,6 +2,7 @@
 //! trusted application leaves in the normal world. Its counts are a yardstick for others'.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Result, ensure};
@@ -33,11 +34,19 @@ fn counted(ran: &Ran) -> Result<()> {
     let shifted = linked.with_extension("shifted.elf");
     let mut shift = Command::new("aarch64-linux-gnu-objcopy");
     run_quietly(shift.args(["--change-addresses", SHIFT]).arg(&linked).arg(&shifted))?;
+    has(
+        &shifted,
+        &ran.folder.join("out").join(format!("gmon-{DEMO}.out")),
+        &[("outer", 1000), ("middle", 3000), ("leaf", 15_000)],
+    )
+}
+
+/// Whether gprof finds these calls in a file.
+pub(super) fn has(program: &Path, file: &Path, expected: &[(&str, u64)]) -> Result<()> {
     let mut gprof = Command::new("aarch64-linux-gnu-gprof");
-    gprof.args(["-b", "-p"]).arg(&shifted);
-    let shown = run_quietly(gprof.arg(ran.folder.join("out").join(format!("gmon-{DEMO}.out"))))?;
+    let shown = run_quietly(gprof.args(["-b", "-p"]).arg(program).arg(file))?;
     let counts = counts(&shown);
-    for (function, calls) in [("outer", 1000), ("middle", 3000), ("leaf", 15_000)] {
+    for &(function, calls) in expected {
         let found = counts.get(function).copied();
         ensure!(found == Some(calls), "{function}: {found:?} calls, not {calls}:\n{shown}");
     }

@@ -2,6 +2,7 @@
 //! needs in the shared folder, and the checks of what it has printed. All groups of a boot share a machine.
 
 mod command;
+mod counted;
 mod demo;
 mod gprof;
 mod guest;
@@ -42,10 +43,11 @@ const WITH_32_BITS: &[Group] = &[demo::GROUP];
 const WITH_COUNTED_CALLS: &[Group] = &[gprof::GROUP];
 const WITH_HOOKS: &[Group] = &[recorded::GROUP, hostile::GROUP];
 const WITH_TREES: &[Group] = &[summed::GROUP];
+const WITH_ARCS: &[Group] = &[counted::GROUP];
 
 /// Of all groups.
 pub(super) fn names() -> Vec<&'static str> {
-    [EVERYWHERE, WITH_COUNTED_CALLS, WITH_HOOKS, WITH_TREES]
+    [EVERYWHERE, WITH_COUNTED_CALLS, WITH_HOOKS, WITH_TREES, WITH_ARCS]
         .iter()
         .copied()
         .flatten()
@@ -86,8 +88,10 @@ pub(super) fn run(
         Ok(sdk) => {
             let variables = vec![format!("TEEPERF={}", sdk.display())];
             let summed = [&variables[..], &["TEEPERF_PROBE=tree".into()]].concat();
+            let arcs = [&variables[..], &["TEEPERF_PROBE=gprof".into()]].concat();
             boots.push((Build { variables, ..build("hooked") }, WITH_HOOKS));
             boots.push((Build { variables: summed, ..build("summed") }, WITH_TREES));
+            boots.push((Build { variables: arcs, ..build("arcs") }, WITH_ARCS));
         }
         Err(error) => checks.add("an SDK for trusted applications", Err(error)),
     }

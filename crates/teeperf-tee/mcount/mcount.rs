@@ -1,0 +1,39 @@
+//! What compilers call at each entry with `-pg`, as the library has it: an object of its own, so that only images
+//! with such calls take it. Finds an arc that is known in the thread's table, and counts it, with a few
+//! registers and no call; all else goes to `teeperf_tee_arc`.
+//!
+//! Keeps every register in which an argument may be, those of floating-point numbers and vectors up to 128 bits
+//! too, and that of the static chain. Never touches lent memory but for the clock's word.
+//!
+//! With the feature `threads` each thread has a table, in ELF thread-local storage; else there is one.
+#![no_std]
+
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+#[cfg(target_arch = "arm")]
+mod arm;
+#[cfg(target_arch = "riscv64")]
+mod riscv64;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+
+use core::arch::global_asm;
+use teeperf_tally::arcs::layout;
+
+#[cfg(feature = "threads")]
+global_asm!(".section .tbss.teeperf_arcs, \"awT\", %nobits");
+#[cfg(not(feature = "threads"))]
+global_asm!(".section .bss.teeperf_arcs, \"aw\", %nobits");
+
+// All zero: without memory.
+global_asm!(
+    "
+    .p2align 3
+    .type   teeperf_arcs, %object
+teeperf_arcs:
+    .zero   {size}
+    .size   teeperf_arcs, {size}
+    .text
+    ",
+    size = const layout::SIZE,
+);

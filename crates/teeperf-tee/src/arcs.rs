@@ -1,0 +1,134 @@
+//! Calls of code that is compiled with `-pg`, counted in memory of the trusted side's own
+//! ([`teeperf_tally::arcs`]), and handed over in chunks of an arena whenever the thread leaves it. While nothing is
+//! attached they are counted as well.
+//!
+//! Time is that of the arena's tick. While nothing is attached, and with the clock `cycle`, which a hook would have
+//! to read each time, calls alone are counted.
+
+use crate::arena::Arena;
+use crate::chunk::Chunk;
+use crate::platform;
+use crate::sums::Window;
+use crate::thread::Who;
+use core::cell::Cell;
+use teeperf_tally::arcs::{Arcs, Growth, Kind, NOBODY};
+use teeperf_wire::arena::OF_SUMS;
+use teeperf_wire::shared::ClockKind;
+
+static STANDS: u32 = 0;
+
+/// A thread's arcs, from its first such call on.
+pub(crate) struct Counted {
+    arcs: Cell<Option<&'static Arcs>>,
+    /// Whether what is counted is for the attached arena: not where recording has ended there.
+    is_lent: Cell<bool>,
+    /// Whether time is that arena's.
+    follows: Cell<bool>,
+    /// Time from which on what was counted has not been handed over.
+    since: Cell<u64>,
+}
+
+/// What a hook does with a call that it does not find in the thread's table, or when the clock has moved: an address
+/// behind the call, and one in the function that was called.
+///
+/// # Safety
+/// `arcs` is the calling thread's table.
+#[cfg(feature = "object")]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn teeperf_tee_arc(arcs: *const Arcs, from: usize, to: usize) {
+    // SAFETY: the caller's promise; a thread's table stays as long as the thread.
+    platform::thread().arc(unsafe { &*arcs }, from, to);
+}
+
+impl Counted {
+    pub(crate) const fn new() -> Self {
+        Self {
+            arcs: Cell::new(None),
+            is_lent: Cell::new(false),
+            follows: Cell::new(false),
+            since: Cell::new(0),
+        }
+    }
+
+    /// See [`teeperf_tee_arc`].
+    pub(crate) fn call(&self, arcs: &'static Arcs, arena: Option<&Arena>, from: usize, to: usize) {
+        if !arcs.has_memory() {
+            let Some((base, bytes)) = platform::arcs_memory() else { return };
+            // SAFETY: the platform's promise: memory for this alone, zeroed.
+            if !unsafe { arcs.begin(base, bytes, &raw const STANDS) } {
+                return;
+            }
+            self.arcs.set(Some(arcs));
+            if let Some(arena) = arena {
+                self.follow(arena, arena.tick());
+            }
+        }
+        arcs.call(from, to, arena.filter(|_| self.follows.get()).map(Arena::tick));
+    }
+
+    /// From now on what is counted is for this arena, and time is its.
+    pub(crate) fn follow(&self, arena: &Arena, now: u64) {
+        let Some(arcs) = self.arcs.get() else { return };
+        self.is_lent.set(true);
+        if arena.clock == ClockKind::Tick {
+            self.follows.set(true);
+            // SAFETY: the arena can be read until it is left, which `leave` is told before.
+            unsafe { arcs.watch(arena.tick_word(), now) };
+        }
+        let mut next = 0;
+        if !arcs.has_grown(&mut next) {
+            self.since.set(now);
+        }
+    }
+
+    /// Hands over what was counted, as far as there are free chunks, and looks at the arena no more. What found no
+    /// chunk stays for the next time.
+    pub(crate) fn leave(&self, arena: &Arena, now: u64, who: Who, window: Window) {
+        let Some(arcs) = self.arcs.get().filter(|_| self.is_lent.replace(false)) else { return };
+        if self.follows.replace(false) {
+            arcs.spent(0, now);
+        }
+        // SAFETY: a word of our own.
+        unsafe { arcs.watch(&raw const STANDS, 0) };
+        // As sums, not as what the thread itself did: its events may be in the arena as well.
+        let who = Who { serial: who.serial | OF_SUMS, ..who };
+        let mut next = 0;
+        while arcs.has_grown(&mut next) {
+            let Some(chunk) = Chunk::take(arena, who) else { return };
+            let (lost, lost_time) = arcs.take_lost();
+            let (mut count, mut of_arcs) = (0, 0);
+            let room = arena.items_of_chunk() as u32;
+            // The last place is for time that found none.
+            while count < room - 1
+                && let Some(growth) = arcs.take(&mut next)
+            {
+                of_arcs += u32::from(growth.kind == Kind::Arc);
+                put(&chunk, arena, count, &growth, window);
+                count += 1;
+            }
+            if lost_time > 0 {
+                let span = Growth { kind: Kind::Span, from: 0, to: 0, count: lost_time };
+                put(&chunk, arena, count, &span, window);
+                count += 1;
+            }
+            chunk.hand_over_items(arena, who, (of_arcs, count), (self.since.get(), now), lost);
+        }
+        self.since.set(now);
+    }
+}
+
+/// Addresses behind calls become those of the calls: a call may be the last that its function has.
+fn put(chunk: &Chunk, arena: &Arena, at: u32, growth: &Growth, window: Window) {
+    let (from, to) = match growth.kind {
+        Kind::Arc if growth.from == NOBODY => (0, growth.to),
+        Kind::Arc => (growth.from.saturating_sub(1), growth.to),
+        Kind::Span => (growth.from, growth.to.saturating_sub(1)),
+    };
+    let place = |address: usize| match window.word(address as u64) {
+        _ if address == 0 => (0, 0),
+        0 => (0, address as u64),
+        word => (word, 0),
+    };
+    let ((from_word, from), (to_word, to)) = (place(from), place(to));
+    chunk.put_item(arena, at as usize, [from_word, to_word], [from, to, growth.count]);
+}
