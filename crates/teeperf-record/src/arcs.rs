@@ -4,7 +4,8 @@
 //! Believes nothing: counts are limited to what a chunk has, and words to those of calls.
 
 use crate::segment::Segment;
-use crate::trees::{Growth, leb128, narrow, wide};
+use crate::trees::packets::leb128;
+use crate::trees::{Growth, narrow, wide};
 use teeperf_wire::arena::{item, items};
 use teeperf_wire::body::arcs::{FAR, Header, MAX_ITEMS, encoding};
 use teeperf_wire::packet::kind;

@@ -22,7 +22,12 @@ use teeperf_wire::tree::{MAGIC, NODE, OVERFLOW, ROOT, header, node};
 /// See the module. Used by one caller at a time, and by signal handlers that interrupt it.
 pub struct Tree {
     memory: Memory,
+    /// The node on top.
     current: Cell<Node>,
+    /// Where its return and its next call are likely to lead, so that these do not wait for a look into the node
+    /// that the event before them led to. A signal handler may leave both wrong: they are compared first.
+    caller: Cell<Node>,
+    latest: Cell<Node>,
     /// The clock as it was last seen.
     now: memory::Now,
     /// Frames open below [`OVERFLOW`], and [`FOLDS`] where calls are folded: 0 where a node that fits is all
@@ -100,6 +105,8 @@ impl Tree {
         Some(Self {
             memory,
             current: Cell::new(root),
+            caller: Cell::new(root),
+            latest: Cell::new(root),
             now: memory::Now::new(beginning.now),
             apart: Cell::new(if beginning.folds { FOLDS } else { 0 }),
             above: Cell::new(root),
@@ -137,16 +144,27 @@ impl Tree {
         Some(since)
     }
 
-    /// A call of the function at `address`, if it was called on this path before; says whether it was.
+    /// A call of the function at `address`, if it is the one that was called last from here; says whether it
+    /// is.
     #[inline(always)]
-    pub fn call(&self, address: u64) -> bool {
-        let current = self.current.get();
-        let latest = self.memory.node(current.get(node::LATEST));
-        if latest.wide(node::ADDRESS) == address && self.apart.get() == 0 {
-            self.enter(latest);
-            return true;
+    pub fn call_again(&self, address: u64) -> bool {
+        let (there, current) = (self.latest.get(), self.current.get());
+        if there.wide(node::ADDRESS) != address
+            || !self.memory.is_parent(current, there)
+            || self.apart.get() != 0
+        {
+            return false;
         }
-        self.call_another(address)
+        let Some(latest) = self.memory.node_within(there.get(node::LATEST)) else { return false };
+        self.memory.add(there, node::CALLS, 1);
+        there.set(node::ENTERED, self.now.get());
+        self.move_to(there, current, latest);
+        true
+    }
+
+    /// A call of the function at `address`, if it was called on this path before; says whether it was.
+    pub fn call(&self, address: u64) -> bool {
+        self.call_again(address) || self.call_another(address)
     }
 
     /// The same on a path that is new, as [`Tree::call`] has just said: `word` is that of the function, 0 where it
@@ -168,13 +186,25 @@ impl Tree {
         self.swallow(there.unwrap_or_else(|| self.memory.node(OVERFLOW)));
     }
 
-    /// A return from it.
+    /// A return from it, if it is on top; says whether it is.
     #[inline(always)]
+    pub fn ret_from_top(&self, address: u64) -> bool {
+        let (current, back) = (self.current.get(), self.caller.get());
+        if current.wide(node::ADDRESS) != address
+            || !self.memory.is_parent(back, current)
+            || self.apart.get() != 0
+        {
+            return false;
+        }
+        let Some(caller) = self.memory.node_within(back.get(node::PARENT)) else { return false };
+        self.time(current);
+        self.move_to(back, caller, current);
+        true
+    }
+
+    /// A return from it.
     pub fn ret(&self, address: u64) {
-        let current = self.current.get();
-        if current.wide(node::ADDRESS) == address && self.apart.get() == 0 {
-            self.leave(current);
-        } else {
+        if !self.ret_from_top(address) {
             self.return_otherwise(address);
         }
     }
@@ -189,16 +219,28 @@ impl Tree {
     }
 
     #[inline(always)]
+    fn move_to(&self, current: Node, caller: Node, latest: Node) {
+        self.current.set(current);
+        self.caller.set(caller);
+        self.latest.set(latest);
+    }
+
+    /// This is the node on top.
+    fn stand_at(&self, current: Node) {
+        let [caller, latest] =
+            [node::PARENT, node::LATEST].map(|field| self.memory.node(current.get(field)));
+        self.move_to(current, caller, latest);
+    }
+
     fn enter(&self, there: Node) {
         self.memory.add(there, node::CALLS, 1);
         there.set(node::ENTERED, self.now.get());
-        self.current.set(there);
+        self.stand_at(there);
     }
 
-    #[inline(always)]
     fn leave(&self, current: Node) {
         self.time(current);
-        self.current.set(self.memory.node(current.get(node::PARENT)));
+        self.stand_at(self.memory.node(current.get(node::PARENT)));
     }
 
     /// The call of this node ends.
@@ -251,7 +293,7 @@ impl Tree {
             self.enter(there);
         } else if folding.ways.push(self.memory, there, from) {
             self.memory.add(there, node::CALLS, 1);
-            self.current.set(there);
+            self.stand_at(there);
         } else {
             return false;
         }
@@ -270,7 +312,7 @@ impl Tree {
         there.set(node::ENTERED, self.episode.get());
         self.set_swallowed(swallowed + 1);
         self.memory.add(there, node::CALLS, 1);
-        self.current.set(there);
+        self.stand_at(there);
     }
 
     /// Frames of this node that are open now, below [`OVERFLOW`].
