@@ -540,7 +540,7 @@ fn what_a_gmon_file_cannot_tell_is_said() {
         "{piped}"
     );
 
-    let other = output(&folder, &["report", "own", "--elf", "own"]);
+    let other = output(&folder, &["report", "own", "--bias", "0x1000", "--elf", "own"]);
     assert!(
         stderr(&other).contains("`gprof -s PROGRAM own` rewrites it as gmon.sum"),
         "{}",
