@@ -87,10 +87,338 @@ fn coroutines_have_stacks_of_their_own() {
     paths_agree("coroutines.c", &[], &[]);
 }
 
-/// Guards: frames entered while it is off are unknown ones.
+/// Guards: frames entered while it is off are unknown ones, and any return is taken for theirs.
 #[test]
 fn random_off_and_on_against_a_slow_model() {
     for (seed, toggles) in [("1", "10"), ("2", "100"), ("3", "500"), ("4", "2"), ("5", "1000")] {
         paths_agree("pauses.c", &[seed, toggles, "20000"], &[]);
     }
+}
+
+/// Guards: all of these together, in random order: jumps past catches, coroutines inside handlers, exceptions
+/// below jumps; with recursion folded too, where counts are those of functions.
+#[test]
+fn random_walks_through_everything() {
+    let shop = Workshop::new();
+    let (large, folded) = (["--tree-size", "64MiB"], ["--fold-recursion", "--tree-size", "64MiB"]);
+    for compiler in Compiler::all() {
+        let program = shop.build("wanders.cc", compiler, &["-O2"]);
+        for (seed, allowed) in [
+            ("1", "j"),
+            ("2", "x"),
+            ("3", "s"),
+            ("4", "c"),
+            ("5", "jxs"),
+            ("6", "jxsc"),
+            ("7", "jxscp"),
+        ] {
+            let arguments = [seed, "20000", allowed];
+            let recorded = shop.record(&[TREE, &large].concat(), &program, &arguments, 0);
+            let told = recorded.outcome.told();
+            assert_calls(&told, &recorded.report);
+            assert_eq!(recorded.report.health("lost"), 0, "{compiler:?} {allowed}");
+            // As with events: a catch alone does not tell two frames of one function apart, and what happens
+            // while recording is off is not followed.
+            let is_followed = compiler == Compiler::Gcc || !allowed.contains('x');
+            if is_followed && !allowed.contains('p') {
+                assert_paths(&told, &recorded.report);
+            }
+            summed(&shop, &folded, &program, &arguments, 0);
+        }
+    }
+}
+
+/// Guards: each node counts in one instruction, and a handler that interrupts a hook leaves the tree where it was.
+#[test]
+fn handlers_during_hooks_lose_nothing() {
+    let shop = Workshop::new();
+    for compiler in Compiler::all() {
+        let program = shop.build("signals.c", compiler, &["-O2"]);
+        for (options, stack) in [
+            (&["--clock", "tick"][..], None),
+            (&["--clock", "cycle"], None),
+            (&["--clock", "tick"], Some("own stack")),
+            (&["--fold-recursion", "--clock", "tick"], None),
+        ] {
+            let arguments: Vec<&str> = ["1500"].into_iter().chain(stack).collect();
+            let (told, report) = summed(&shop, options, &program, &arguments, 0);
+            assert!(told.calls["handler"] > 1000, "hardly any signal came: {told:?}");
+            assert_eq!(report.health("mended"), 0, "{compiler:?} {options:?}");
+        }
+    }
+}
+
+/// Guards: time that a handler has charged is not charged again by the hook that it interrupted.
+#[test]
+fn the_time_of_a_long_handler_is_counted_once() {
+    let shop = Workshop::new();
+    let program = shop.build("late.c", Compiler::Gcc, &["-O2"]);
+    for (clock, rounds) in [("tick", "40000000"), ("cycle", "8000000")] {
+        let recorded = shop.record(&[TREE, &["--clock", clock]].concat(), &program, &[rounds], 0);
+        let (main, duration) = recorded.report.total_and_duration("main");
+        assert!(main <= 1.01 * duration, "{clock}: {main} ns in main, {duration} ns in all");
+        let (handlers, _) = recorded.report.total_and_duration("handler");
+        let slept = 10e6 * recorded.report.calls["handler"] as f64;
+        assert!(slept > 20e6, "{clock}: hardly any signal came");
+        assert!(
+            handlers > 0.95 * slept,
+            "{clock}: {handlers} ns in handlers that slept {slept} ns"
+        );
+    }
+}
+
+/// Guards: memory of threads that have ended is read, and given to others.
+#[test]
+fn many_short_threads_and_many_that_wait() {
+    let shop = Workshop::new();
+    let program = shop.build("threads.c", Compiler::Gcc, &["-O2"]);
+    for (how, number, threads) in [("short", "20000", 20_001), ("blocked", "300", 301)] {
+        let (_, report) = summed(&shop, &["--tree-size", "16KiB"], &program, &[how, number], 0);
+        report.expect_whole();
+        assert_eq!(report.threads(), threads);
+    }
+    for arguments in [&["ways"][..], &["outlive", "30"]] {
+        summed(&shop, &[], &program, arguments, 0);
+    }
+}
+
+/// Guards: a child has trees of its own, whatever way it came about.
+#[test]
+fn processes_of_every_kind() {
+    let shop = Workshop::new();
+    for flags in [&["-O2"][..], &["-O0", "-static"]] {
+        let program = shop.build("processes.c", Compiler::Gcc, flags);
+        for (how, processes) in [
+            ("fork", Some(10)),
+            ("threads", Some(31)),
+            ("vfork-exec", None),
+            ("vfork-exit", Some(1)),
+            ("spawn", None),
+            ("clone", Some(7)),
+            ("exec", None),
+            ("unhooked", None),
+        ] {
+            let (_, report) = summed(&shop, &[], &program, &[how], 0);
+            assert!(processes.is_none_or(|processes| report.processes() == processes), "{how}");
+            // None of the twenty calls behind a vfork lies below the child's frames.
+            if how.starts_with("vfork") {
+                assert_eq!(report.calls_directly_below("vforks", "work"), 20, "{how}");
+            }
+        }
+    }
+}
+
+/// Guards: hooks before main and after it, and in code that is loaded and unloaded.
+#[test]
+fn early_late_and_unloaded_code() {
+    let shop = Workshop::new();
+    for flags in [&["-O2"][..], &["-O2", "-static"]] {
+        let program = shop.build("lifetimes.cc", Compiler::Gcc, flags);
+        summed(&shop, &[], &program, &[], 6).1.expect_whole();
+    }
+    let shared = ["-O2", "-shared", "-fPIC", "-DNAME=red"];
+    let plugin = shop.build("plugin.c", Compiler::Gcc, &shared);
+    let host = shop.build("plugin_host.c", Compiler::Gcc, &["-O2"]);
+    let recorded = shop.record(TREE, &host, &["2000", plugin.to_str().unwrap()], 0);
+    let calls = |name: &str| recorded.report.calls.get(name).copied();
+    assert_eq!((calls("plugin_run"), calls("red_inner")), (Some(2000), Some(8000)));
+    assert_eq!(calls("one_round"), recorded.outcome.told().calls.get("one_round").copied());
+    recorded.report.expect_whole();
+}
+
+/// Guards: what was summed is in memory that outlives the program.
+#[test]
+fn every_sudden_end_leaves_every_call() {
+    let shop = Workshop::new();
+    let program = shop.build("dies.c", Compiler::Gcc, &["-O1"]);
+    for (how, signal) in [
+        ("kill", Some(libc::SIGKILL)),
+        ("segv", Some(libc::SIGSEGV)),
+        ("exit", None),
+        ("syscall", None),
+    ] {
+        let mut recording = shop.recording(TREE, &program, &[how, "200000"]);
+        let outcome = run(&mut recording.command);
+        assert_eq!(signal_of(outcome.status), signal, "{how}: {outcome:?}");
+        let report = Report::of(&recording.file);
+        assert_calls(&outcome.told(), &report);
+        assert_eq!((report.health("lost"), report.health("mended")), (0, 0), "{how}");
+    }
+}
+
+/// `steady.c`, summed, making calls without end; the shop that it came from goes last.
+struct Steady {
+    progress: Progress,
+    running: Running,
+    file: std::path::PathBuf,
+    _shop: Workshop,
+}
+
+impl Steady {
+    fn start(options: &[&str]) -> Self {
+        let shop = Workshop::new();
+        let program = shop.build("steady.c", Compiler::Gcc, &["-O1"]);
+        let progress = Progress::new(&shop, "progress");
+        let arguments = [progress.name(), "1000000000", "1000"];
+        let mut recording = shop.recording(&[TREE, options].concat(), &program, &arguments);
+        let running = Running::start(&mut recording.command);
+        wait_until("calls", || progress.calls() > 100_000);
+        Self { progress, running, file: recording.file, _shop: shop }
+    }
+
+    /// Ends the program, and reads the whole recording.
+    fn end(self) -> (Told, Report) {
+        let (told, report, _) = self.end_and_dump();
+        (told, report)
+    }
+
+    /// As above, with what a dump has.
+    fn end_and_dump(self) -> (Told, Report, String) {
+        self.progress.stop();
+        let outcome = self.running.wait();
+        outcome.expect_code(5);
+        let dump = run(teeperf().arg("dump").arg(&self.file)).stdout;
+        (outcome.told(), Report::of(&self.file), dump)
+    }
+
+    fn ctl(&self, what: &str) {
+        run(teeperf().args(["ctl", &self.running.pid().to_string(), what])).expect_code(0);
+    }
+
+    /// Calls of `leaf` in the recording as it is now.
+    fn read(&self) -> u64 {
+        let has_packets = std::fs::metadata(&self.file).is_ok_and(|file| file.len() > 0);
+        if has_packets { Report::of(&self.file).calls.get("leaf").copied().unwrap_or(0) } else { 0 }
+    }
+}
+
+/// Guards: a program that is killed in the midst of a hook leaves all but that one call.
+#[test]
+fn killed_from_outside() {
+    let steady = Steady::start(&[]);
+    let victim = child_of(steady.running.pid());
+    // SAFETY: kill only takes numbers.
+    assert_eq!(unsafe { libc::kill(victim, libc::SIGKILL) }, 0);
+    let outcome = steady.running.wait();
+    assert_eq!(signal_of(outcome.status), Some(libc::SIGKILL));
+    let report = Report::of(&steady.file);
+    assert!(report.calls["leaf"].abs_diff(steady.progress.calls()) <= 1, "{report:?}");
+}
+
+/// Guards: a snapshot is in the recording while the program runs, and what comes later is added to it.
+#[test]
+fn snapshots() {
+    let steady = Steady::start(&[]);
+    assert_eq!(steady.read(), 0, "nothing is written before it is asked for");
+    for _ in 0..3 {
+        let before = steady.progress.calls();
+        steady.ctl("snapshot");
+        wait_until("a snapshot", || steady.read() >= before);
+        assert!(steady.read() <= steady.progress.calls());
+    }
+    let (told, report) = steady.end();
+    assert_calls(&told, &report);
+    report.expect_whole();
+}
+
+/// Guards: pausing from outside takes the calls out, and resuming goes on where the thread is.
+#[test]
+fn paused_and_resumed_by_ctl() {
+    let steady = Steady::start(&[]);
+    steady.ctl("pause");
+    let paused_at = steady.progress.calls();
+    wait_until("calls while it is paused", || steady.progress.calls() > paused_at + 200_000);
+    steady.ctl("resume");
+    let resumed_at = steady.progress.calls();
+    wait_until("calls behind it", || steady.progress.calls() > resumed_at + 100_000);
+    let (told, report) = steady.end();
+    let left_out = told.calls["leaf"] - report.calls["leaf"];
+    assert!((200_000..=resumed_at).contains(&left_out), "{left_out} of {told:?}");
+    for figure in ["lost", "mended"] {
+        assert_eq!(report.health(figure), 0, "{figure}");
+    }
+    assert_eq!(report.gap("paused").0, 1, "{report:?}");
+}
+
+/// Guards: each packet has what the tree grew by since the one before it, and together they are the whole.
+#[test]
+fn written_at_intervals() {
+    let steady = Steady::start(&["--interval", "30ms"]);
+    wait_until("several intervals", || steady.progress.calls() > 1_000_000);
+    let read = steady.read();
+    assert!(read > 0 && read <= steady.progress.calls());
+    let (told, report, dump) = steady.end_and_dump();
+    assert_calls(&told, &report);
+    report.expect_whole();
+    let number = |line: &str, name: &str| -> u64 {
+        let text = line.split(' ').find_map(|word| word.strip_prefix(name)).expect(name);
+        text.parse().expect("a number")
+    };
+    let trees: Vec<&str> = dump.lines().filter(|line| line.contains(" tree ")).collect();
+    assert!(trees.len() > 5, "{dump}");
+    for pair in trees.windows(2) {
+        assert_eq!(number(pair[0], "end="), number(pair[1], "begin="));
+    }
+    let calls: u64 = trees.iter().map(|line| number(line, "calls=")).sum();
+    assert_eq!(calls, told.total());
+}
+
+/// Guards: what was summed so far is in a recording whose recorder was killed, or ends before the program.
+#[test]
+fn a_recorder_that_ends_first() {
+    let steady = Steady::start(&["--interval", "30ms"]);
+    wait_until("something written", || steady.read() > 0);
+    steady.running.signal(libc::SIGKILL);
+    let now = steady.progress.calls();
+    wait_until("the program goes on", || steady.progress.calls() > now + 200_000);
+    let read = steady.read();
+    assert!(read > 0 && read < steady.progress.calls());
+    steady.progress.stop();
+    wait_until("the program's end", || steady.progress.done());
+
+    let steady = Steady::start(&["--limit-time", "1s"]);
+    wait_until("the end of the recording", || steady.read() > 100_000);
+    let (told, report) = steady.end();
+    assert!(report.calls["leaf"] < told.calls["leaf"]);
+    assert_eq!(report.health("mended"), 0);
+}
+
+/// Guards: where there is no room for a path, its calls are counted by function; and it is said.
+#[test]
+fn a_tree_that_is_too_small() {
+    let shop = Workshop::new();
+    let program = shop.build("pauses.c", Compiler::Gcc, &["-O2"]);
+    for options in [&["--tree-size", "16KiB"][..], &["--tree-size", "16KiB", "--clock", "cycle"]] {
+        let (_, report) = summed(&shop, options, &program, &["5", "0", "20000"], 0);
+        assert_eq!(report.health("mended"), 0);
+        let says_so =
+            |warning: &String| warning.contains("[no room]") && warning.contains("--tree-size");
+        assert!(report.warnings.iter().any(says_so), "{report:?}");
+    }
+    // And with jumps, catches and stacks, which leave such frames too.
+    for (source, arguments) in [
+        ("longjmps.c", &[][..]),
+        ("exceptions.cc", &[]),
+        ("coroutines.c", &[]),
+        ("wanders.cc", &["6", "20000", "jxsc"]),
+    ] {
+        let program = shop.build(source, Compiler::Gcc, &["-O2"]);
+        summed(&shop, &["--tree-size", "16KiB"], &program, arguments, 0);
+    }
+}
+
+/// Guards: of a recursion, through however many functions, each function has a node and a way back.
+#[test]
+fn recursion_is_folded_however_deep() {
+    let shop = Workshop::new();
+    let program = shop.build("rounds.c", Compiler::Gcc, &["-O1"]);
+    let (_, report) = summed(&shop, &["--fold-recursion"], &program, &["100000"], 0);
+    report.expect_whole();
+    let paths = report.paths();
+    assert!(paths.len() < 20, "{paths:?}");
+    assert_eq!(paths["main;deals;clubs;spades;hearts"], 5 * 33_333);
+    let program = shop.build("deep.c", Compiler::Gcc, &["-O1"]);
+    let (told, report) = summed(&shop, &["--fold-recursion"], &program, &["100000"], 0);
+    report.expect_whole();
+    assert_eq!(report.paths()["runs;descends"], told.calls["descends"]);
 }

@@ -114,8 +114,8 @@ impl Driver {
             self.submit(batch);
         }
         self.wait_until(0);
-        fold::fold_returned(&mut self.threads);
         self.threads.take_sums(self.sums);
+        fold::fold_returned(&mut self.threads);
         self.threads
     }
 

@@ -249,7 +249,9 @@ impl Threads {
                 });
                 self.trees[tree] = Some(CallTree::new(key.0));
                 self.single += 1;
-                ThreadState::new(tree, summed.tid, &Summary::default())
+                let new = ThreadState::new(tree, summed.tid, &Summary::default());
+                // Threads that sum have a chunk too: where some were folded, this is one of those.
+                ThreadState { begins: self.groups.is_empty(), ..new }
             });
             state.events = state.events.saturating_add(events);
             state.first_time = if state.now == 0 { begin } else { state.first_time.min(begin) };
@@ -258,6 +260,9 @@ impl Threads {
                 tree.absorb(&mut self.shared.room, &summed.tree);
             }
             self.states.insert(key, state);
+            if self.single > fold::MOST_SINGLE {
+                fold::fold(self);
+            }
         }
     }
 
