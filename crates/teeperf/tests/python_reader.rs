@@ -52,13 +52,13 @@ struct Recording {
 }
 
 impl Recording {
-    fn new(clock: &str) -> Self {
+    fn new(clock: &str, probe: &str) -> Self {
         let folder = Folder::new();
         folder.write("program.c", PROGRAM);
         let build = ["cc", "-O0", "-g", "-pthread", "program.c", "-o", "program"];
         run(teeperf(&folder).args(build));
-        let record = ["record", "-q", "--clock", clock, "-o", "it.teeperf", "--", "./program"];
-        let status = teeperf(&folder).args(record).status().unwrap();
+        let how = ["--clock", clock, "--probe", probe, "-o", "it.teeperf", "--", "./program"];
+        let status = teeperf(&folder).args(["record", "-q"]).args(how).status().unwrap();
         assert_eq!(status.code(), Some(3), "the program's own status");
         Self { folder }
     }
@@ -94,12 +94,19 @@ fn figures(report: &Value, figure: &str) -> BTreeMap<String, f64> {
     functions.map(pair).collect()
 }
 
+/// The same of functions that have it.
+fn figures_of(report: &Value, figure: &str) -> BTreeMap<String, f64> {
+    let functions = report["functions"].as_array().unwrap().iter();
+    let pair = |f: &Value| Some((f["name"].as_str().unwrap().to_owned(), f[figure].as_f64()?));
+    functions.filter_map(pair).collect()
+}
+
 fn expected() -> BTreeMap<String, f64> {
     CALLS.iter().map(|&(name, calls)| (name.to_owned(), calls as f64)).collect()
 }
 
-fn whole(clock: &str) {
-    let recording = Recording::new(clock);
+fn whole(clock: &str, probe: &str) {
+    let recording = Recording::new(clock, probe);
     let python = recording.by_python("it.teeperf");
     let report = recording.by_report("it.teeperf");
     assert_eq!(python["warnings"], serde_json::json!([]));
@@ -114,6 +121,20 @@ fn whole(clock: &str) {
     for thread in python["threads"].as_array().unwrap() {
         for count in ["lost_events", "lost_words", "mended", "unopened", "open"] {
             assert_eq!(thread[count], 0, "{count} of {thread}");
+        }
+    }
+    for figure in ["shortest", "longest"] {
+        let unit = 1e9 / python["start"]["hz"].as_f64().unwrap();
+        let lengths = figures_of(&report, figure);
+        assert_eq!(lengths.len(), if probe == "tree" { CALLS.len() } else { 0 }, "{figure}");
+        for (name, ns) in lengths {
+            let threads = python["threads"].as_array().unwrap().iter();
+            let functions = threads.flat_map(|thread| thread["functions"].as_array().unwrap());
+            let mut units =
+                functions.filter(|f| f["name"] == *name).map(|f| f[figure].as_f64().unwrap());
+            let first = units.next().unwrap();
+            let of_all = units.fold(first, if figure == "longest" { f64::max } else { f64::min });
+            assert!((ns - of_all * unit).abs() < 0.01, "{figure} of {name}: {ns}, {of_all} units");
         }
     }
     same_times(&python, &report);
@@ -200,17 +221,23 @@ fn programs_that_are_hard_to_follow() {
 
 #[test]
 fn a_recording_of_ticks() {
-    whole("tick");
+    whole("tick", "trace");
 }
 
 #[test]
 fn a_recording_of_cycles() {
-    whole("cycle");
+    whole("cycle", "trace");
+}
+
+#[test]
+fn recordings_of_trees() {
+    whole("tick", "tree");
+    whole("cycle", "tree");
 }
 
 #[test]
 fn a_recording_cut_off_anywhere() {
-    let recording = Recording::new("tick");
+    let recording = Recording::new("tick", "trace");
     let bytes = std::fs::read(recording.folder.path().join("it.teeperf")).unwrap();
     for part in 1..8 {
         let cut = &bytes[..bytes.len() * part / 8];

@@ -77,11 +77,12 @@ fn expect_seen(
     assert_eq!(report.warnings, warnings);
 }
 
-const CLOCKS: [&str; 2] = ["tick", "cycle"];
+/// Ways to record: what is paused and what is not is the same in all.
+const WAYS: [&[&str]; 3] = [&["--clock", "tick"], &["--clock", "cycle"], &["--probe", "tree"]];
 
 /// The same from outside and from inside: frames left while it is off, and frames entered.
-fn off_and_on(clock: &str, mut turn: impl FnMut(&mut Phases, &str)) {
-    let mut phases = Phases::start(&["--clock", clock]);
+fn off_and_on(way: &[&str], mut turn: impl FnMut(&mut Phases, &str)) {
+    let mut phases = Phases::start(way);
     phases.does(&["red 1000"]);
     turn(&mut phases, "pause");
     phases.does(&["red 500", "green 200"]);
@@ -110,16 +111,16 @@ fn off_and_on(clock: &str, mut turn: impl FnMut(&mut Phases, &str)) {
 /// Guards: the recorder's word in the clock page, which every thread sees at its next event.
 #[test]
 fn from_outside() {
-    for clock in CLOCKS {
-        off_and_on(clock, |phases, word| phases.asks(word, phases.running.pid()));
+    for way in WAYS {
+        off_and_on(way, |phases, word| phases.asks(word, phases.running.pid()));
     }
 }
 
 /// Guards: the gate, which sends every hook the long way round while the program itself pauses.
 #[test]
 fn from_inside() {
-    for clock in CLOCKS {
-        off_and_on(clock, |phases, word| phases.does(&[&format!("{word} 0")]));
+    for way in WAYS {
+        off_and_on(way, |phases, word| phases.does(&[&format!("{word} 0")]));
     }
 }
 
@@ -127,8 +128,8 @@ fn from_inside() {
 /// other does not resume.
 #[test]
 fn from_both_sides() {
-    for clock in CLOCKS {
-        let mut phases = Phases::start(&["--clock", clock]);
+    for way in WAYS {
+        let mut phases = Phases::start(way);
         phases.does(&["red 10"]);
         let program = child_of(phases.running.pid());
         phases.asks("pause", program);
@@ -150,8 +151,8 @@ fn from_both_sides() {
 /// to: they are no loss, and its frames are known to be there.
 #[test]
 fn from_the_start_until_it_is_resumed() {
-    for clock in CLOCKS {
-        let mut phases = Phases::start(&["--clock", clock, "--paused"]);
+    for way in WAYS {
+        let mut phases = Phases::start(&[way, &["--paused"]].concat());
         phases.does(&["red 100", "deep 3"]);
         phases.asks("resume", phases.running.pid());
         phases.does(&["green 5", "up 0", "blue 6"]);
