@@ -174,6 +174,12 @@ impl Segment {
         copy_out(self.memory.wides(self.start(index), into.len() * 8), into);
     }
 
+    /// All of a chunk, as the process would write it.
+    #[cfg(test)]
+    pub(crate) fn all_of(&self, index: usize) -> &[std::sync::atomic::AtomicU64] {
+        self.memory.wides(self.start(index), self.class.shape().0)
+    }
+
     /// Zeroes all of a chunk, and gives it back to the process.
     pub(crate) fn give_back_whole(&self, index: usize) {
         zero(self.memory.wides(self.start(index), self.class.shape().0));

@@ -3,11 +3,13 @@
 //!
 //! Believes nothing: indices are checked, and counters that shrank count as not grown.
 
+mod packets;
+
 use crate::segment::Segment;
 use std::collections::HashMap;
 use std::sync::Arc;
 use teeperf_wire::arena::piece;
-use teeperf_wire::body::tree::{self as packet, Header, MAX_NODES, encoding, word};
+use teeperf_wire::body::tree::{self as packet, Header, word};
 use teeperf_wire::shared::chunk;
 use teeperf_wire::tree::{MAGIC, NODE, OVERFLOW, ROOT, header, node};
 
@@ -47,7 +49,7 @@ pub(crate) struct Growth {
     pub(crate) calls: u64,
     /// Of the thread.
     pub(crate) serial: u32,
-    /// Whether nothing of this tree was written before.
+    /// Whether nothing was written of the thread before: of those with chunks, chunks are.
     pub(crate) is_first: bool,
 }
 
@@ -57,7 +59,7 @@ impl Growth {
         Self {
             words: words.collect(),
             calls: grown.iter().fold(0, |sum: u64, node| sum.saturating_add(node.calls)),
-            payloads: payloads(header, grown),
+            payloads: packets::of(header, grown),
             serial: header.thread,
             is_first,
         }
@@ -140,8 +142,7 @@ impl Trees {
         let [head, ..] = look.wides.as_chunks::<{ NODE / 8 }>().0 else { return None };
         let (serial, began) = (narrow(head, header::SERIAL), wide(head, header::BEGAN));
         let written = &mut self.written[index];
-        let is_first = written.owner != (serial, began);
-        if is_first {
+        if written.owner != (serial, began) {
             *written = Written { owner: (serial, began), end: began, ..Written::default() };
         }
         let end = wide(head, header::TIME).max(written.end);
@@ -157,12 +158,12 @@ impl Trees {
             ..Header::default()
         };
         let grown = look.grown(&mut written.sums);
-        if grown.is_empty() {
+        if grown.is_empty() && mended == 0 {
             return None;
         }
         written.end = end;
         written.mended = wide(head, header::MENDED);
-        Some(Growth::of(header, &grown, is_first))
+        Some(Growth::of(header, &grown, false))
     }
 
     /// Gives a memory back, zeroed.
@@ -179,14 +180,16 @@ impl Trees {
 
     fn look(&self, index: usize) -> Option<Look> {
         let room = (self.segment.class().shape().0 - NODE) / NODE;
-        for _ in 0..MOST_LOOKS {
+        for looks in 1..=MOST_LOOKS {
             let head = self.look_at_head(index)?;
             let carry = narrow(&head, header::CARRY);
             let nodes = (narrow(&head, header::USED) as usize).min(room);
             let mut wides = vec![0; (1 + nodes) * NODE / 8];
             self.segment.copy_of(index, &mut wides);
             let again = self.look_at_head(index)?;
-            if carry.is_multiple_of(2) && narrow(&again, header::CARRY) == carry {
+            // Whoever was killed in the midst of it, or is no friend, leaves it odd: then a number may be too small.
+            let is_whole = carry.is_multiple_of(2) && narrow(&again, header::CARRY) == carry;
+            if is_whole || looks == MOST_LOOKS {
                 return Some(Look { wides, nodes });
             }
             std::thread::yield_now();
@@ -280,103 +283,125 @@ impl Look {
     }
 }
 
-/// Most nodes of a packet that are there for themselves; their ancestors come with them.
-const OWN_NODES: usize = MAX_NODES / 2;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::Class;
+    use proptest::prelude::*;
+    use teeperf_tally::tree::{Beginning, Tree};
 
-/// Packets with all these nodes, each with the ancestors of those it has. Deeper paths than a packet has room for
-/// begin at the root with what is left.
-fn payloads(header: Header, nodes: &[Grown]) -> Vec<Vec<u8>> {
-    let mut out = Vec::new();
-    let mut from = 0;
-    while from < nodes.len() {
-        let mut piece = Piece::default();
-        let mut at = from;
-        while at < nodes.len() && at - from < OWN_NODES && piece.add(nodes, at) {
-            at += 1;
-        }
-        // A path that has no room even alone is cut: its node goes to the root.
-        if at == from {
-            piece = Piece::default();
-            piece.cut(nodes, at);
-            at += 1;
-        }
-        let first = from == 0;
-        let header = Header { mended: if first { header.mended } else { 0 }, ..header };
-        out.push(piece.payload(header));
-        from = at;
-    }
-    out
-}
-
-/// Nodes of one packet.
-#[derive(Default)]
-struct Piece {
-    nodes: Vec<Grown>,
-    /// By index among all, index here.
-    numbers: HashMap<u32, u32>,
-}
-
-impl Piece {
-    /// Adds a node and its ancestors; says whether there was room.
-    fn add(&mut self, nodes: &[Grown], index: usize) -> bool {
-        let mut missing = vec![index as u32];
-        let mut there = nodes[index].parent;
-        while *missing.last().unwrap_or(&0) != 0 && !self.numbers.contains_key(&there) {
-            missing.push(there);
-            there = nodes[there as usize].parent;
-        }
-        if self.nodes.len() + missing.len() > MAX_NODES {
-            return false;
-        }
-        for &number in missing.iter().rev() {
-            if self.numbers.contains_key(&number) {
-                // It was there as an ancestor, and now is for itself.
-                continue;
+    /// Header and nodes of a packet, which must be right to its end.
+    pub(super) fn read(payload: &[u8]) -> (Header, Vec<Grown>) {
+        let (header, data) = Header::decode(payload).unwrap();
+        let data = zstd::bulk::decompress(data, packet::MAX_BYTES).unwrap();
+        let mut bytes = data.iter();
+        let mut number = || {
+            let mut number = 0;
+            for shift in (0..).step_by(7) {
+                let byte = *bytes.next().unwrap();
+                number |= u64::from(byte & 0x7F) << shift;
+                if byte < 0x80 {
+                    break;
+                }
             }
-            let node = nodes[number as usize];
-            let parent = self.numbers.get(&node.parent).copied().unwrap_or(0);
-            self.numbers.insert(number, self.nodes.len() as u32);
-            self.nodes.push(Grown { parent, calls: 0, own: 0, ..node });
-        }
-        if let Some(here) = self.numbers.get(&(index as u32)) {
-            let (here, node) = (&mut self.nodes[*here as usize], nodes[index]);
-            (here.calls, here.own) = (node.calls, node.own);
-        }
-        true
-    }
-
-    /// A node right below the root.
-    fn cut(&mut self, nodes: &[Grown], index: usize) {
-        self.nodes = vec![Grown::default(), Grown { parent: 0, ..nodes[index] }];
-    }
-
-    fn payload(&self, header: Header) -> Vec<u8> {
-        let mut data = Vec::with_capacity(self.nodes.len() * 8);
-        for (at, node) in self.nodes.iter().enumerate() {
-            leb128(&mut data, at as u64 - u64::from(node.parent));
-            leb128(&mut data, node.word.into());
-            if node.word == word::FAR {
-                leb128(&mut data, node.address);
-            }
-            for number in [node.calls, node.own, node.least, node.most] {
-                leb128(&mut data, number);
-            }
-        }
-        let compressed = zstd::bulk::compress(&data, 1);
-        let header = Header {
-            nodes: self.nodes.len() as u32,
-            encoding: if compressed.is_ok() { encoding::ZSTD } else { encoding::PLAIN },
-            ..header
+            number
         };
-        [&header.encode()[..], &compressed.unwrap_or(data)].concat()
+        let mut nodes = Vec::new();
+        for at in 0..u64::from(header.nodes) {
+            let parent = at.checked_sub(number()).unwrap() as u32;
+            let word = number() as u32;
+            let address = if word == word::FAR { number() } else { 0 };
+            let [calls, own, least, most] = [(); 4].map(|()| number());
+            nodes.push(Grown { parent, word, address, calls, own, least, most });
+        }
+        assert!(bytes.next().is_none());
+        (header, nodes)
     }
-}
 
-/// An unsigned number, seven bits a byte, low ones first (DWARF 5, 7.6).
-fn leb128(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
+    fn trees(bytes: usize) -> Trees {
+        Trees::new(Arc::new(Segment::create(Class::Trees(bytes)).unwrap()))
     }
-    out.push(number as u8);
+
+    /// Any bytes behind a head that is one.
+    fn fill(trees: &Trees, used: u32, carry: u32, wides: &[u64]) {
+        let memory = trees.segment.all_of(0);
+        for (at, place) in memory.iter().enumerate() {
+            let wide = wides[at % wides.len()].rotate_left(at as u32 / 64);
+            place.store(wide, std::sync::atomic::Ordering::Relaxed);
+        }
+        let set = |offset: usize, wide: u64| {
+            memory[offset / 8].store(wide, std::sync::atomic::Ordering::Relaxed);
+        };
+        set(header::MAGIC, MAGIC);
+        set(header::NODES, u64::from(used) << 32 | 7);
+        set(header::CARRY, u64::from(carry));
+    }
+
+    proptest! {
+        /// Parents that lead in circles, numbers beyond all bounds, counters that shrink: no more than the
+        /// memory has room for is written, and it can be read.
+        #[test]
+        fn memory_of_any_content(used: u32, carry: u32, wides in proptest::collection::vec(any::<u64>(), 1..40), then in proptest::collection::vec(any::<u64>(), 1..40)) {
+            let mut trees = trees(4096);
+            for wides in [wides, then] {
+                fill(&trees, used, carry, &wides);
+                let Some(growth) = trees.growth(0, 1) else { continue };
+                let nodes: usize = growth.payloads.iter().map(|payload| read(payload).1.len()).sum();
+                prop_assert!(nodes <= 64);
+            }
+        }
+
+        /// What a tree grows by, taken at any time, adds up to the tree.
+        #[test]
+        fn differences_add_up(steps in proptest::collection::vec((0u8..5, 1u64..9, 0u64..3), 0..300)) {
+            let mut trees = trees(1 << 16);
+            let beginning = Beginning { pid: 3, tid: 4, serial: 5, clock: 1, ..Beginning::default() };
+            let base = trees.segment.all_of(0).as_ptr().cast_mut().cast();
+            // SAFETY: the segment's memory, which lives as long as the trees, and nobody else writes.
+            let tree = unsafe { Tree::begin(base, 1 << 16, &beginning) }.unwrap();
+            let (mut open, mut now) = (Vec::new(), 0);
+            let mut made: HashMap<Vec<u64>, u64> = HashMap::new();
+            let (mut seen, mut time, mut end) = (HashMap::new(), 0, 0);
+            let mut take = |trees: &mut Trees| {
+                let Some(growth) = trees.growth(0, 9) else { return };
+                for payload in &growth.payloads {
+                    let (header, nodes) = read(payload);
+                    assert_eq!((header.process, header.thread, header.tid), (9, 5, 4));
+                    assert!(header.begin >= end && header.end >= header.begin);
+                    end = header.end;
+                    let mut paths: Vec<Vec<u64>> = Vec::new();
+                    for (at, node) in nodes.iter().enumerate() {
+                        let mut path = if at == 0 { Vec::new() } else { paths[node.parent as usize].clone() };
+                        if at > 0 {
+                            path.push(node.word.into());
+                        }
+                        *seen.entry(path.clone()).or_insert(0) += node.calls;
+                        time += node.own;
+                        paths.push(path);
+                    }
+                }
+            };
+            for (what, address, later) in steps {
+                now += later;
+                tree.moved(now);
+                match what {
+                    0 | 1 => {
+                        tree.call_anew(address, (0x2000 + 2 * address) as u32);
+                        open.push(0x2000 + 2 * address);
+                        *made.entry(open.clone()).or_insert(0) += 1;
+                    }
+                    2 | 3 => {
+                        if let Some(word) = open.pop() {
+                            tree.ret((word - 0x2000) / 2);
+                        }
+                    }
+                    _ => take(&mut trees),
+                }
+            }
+            take(&mut trees);
+            seen.retain(|_, &mut calls| calls > 0);
+            prop_assert_eq!(seen, made);
+            prop_assert_eq!(time, now);
+        }
+    }
 }
