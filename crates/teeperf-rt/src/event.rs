@@ -30,6 +30,13 @@ pub(crate) struct Event {
 /// `block` is the module block of the stub that calls.
 #[cfg_attr(feature = "object", unsafe(no_mangle))]
 pub unsafe extern "C" fn teeperf_rt_event(address: usize, kind: u32, block: &Block) {
+    if !sums::sum_shortly(address, kind, block) {
+        event_otherwise(address, kind, block);
+    }
+}
+
+#[inline(never)]
+fn event_otherwise(address: usize, kind: u32, block: &Block) {
     if !sums::sum(address, kind, block) {
         event_slowly(address, kind, block);
     }

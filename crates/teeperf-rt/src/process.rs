@@ -10,6 +10,7 @@ use crate::clock;
 use crate::module;
 use crate::platform::{self, File, Mask};
 use crate::pool;
+use crate::sums;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 use teeperf_wire::hello::{
@@ -36,7 +37,7 @@ struct WipedPage {
     life: AtomicU32,
     modules_locked: AtomicU32,
     lost: AtomicU32,
-    sums: AtomicU32,
+    sums: AtomicU8,
     rest: [AtomicU32; 1020],
 }
 
@@ -44,7 +45,7 @@ static WIPED: WipedPage = WipedPage {
     life: AtomicU32::new(0),
     modules_locked: AtomicU32::new(0),
     lost: AtomicU32::new(0),
-    sums: AtomicU32::new(0),
+    sums: AtomicU8::new(0),
     rest: [const { AtomicU32::new(0) }; 1020],
 };
 /// How often this memory image was attached: a thread whose block has another number begins
@@ -116,16 +117,16 @@ pub(crate) fn folds() -> bool {
     TREES.load(Relaxed) & flag::FOLDS != 0
 }
 
-/// Whether hooks may sum in their thread's tree: this process is attached, and has not paused recording
+/// How hooks may sum in their thread's tree, 0 for not: this process is attached, and has not paused recording
 /// itself. One look at a page that the kernel wipes on fork.
 #[inline(always)]
-pub(crate) fn sums() -> bool {
-    WIPED.sums.load(Relaxed) != 0
+pub(crate) fn sums() -> u8 {
+    WIPED.sums.load(Relaxed)
 }
 
 fn let_sum() {
     let sums = has_trees() && life() == Life::On && !is_paused_inside();
-    WIPED.sums.store(u32::from(sums), Relaxed);
+    WIPED.sums.store(if sums { sums::SUMMING } else { 0 }, Relaxed);
 }
 
 /// Whether nothing is to be recorded now.

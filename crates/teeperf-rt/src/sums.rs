@@ -20,6 +20,7 @@ use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use teeperf_tally::tree::{Beginning, Tree};
+use teeperf_wire::shared::ClockKind;
 use teeperf_wire::word;
 
 /// A thread's tree, if it has one.
@@ -36,23 +37,38 @@ impl Default for Own {
     }
 }
 
-/// What becomes of events.
+/// What becomes of events: a bit each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Being {
     /// There is no tree.
     None = 0,
-    /// There is one, but events do not go into it: recording is paused, or they are lost.
+    /// There is one, but events do not go into it: recording is paused, or something is to be told first.
     Apart = 1,
-    /// They go into the tree.
-    Summing = 2,
+    /// They go into the tree, under a clock that ticks.
+    Ticking = 2,
+    /// They go into the tree, each with the time.
+    Counting = 4,
 }
+
+impl Being {
+    fn of_clock() -> Self {
+        match clock::kind() {
+            ClockKind::Tick => Self::Ticking,
+            ClockKind::Cycle => Self::Counting,
+        }
+    }
+}
+
+/// Bits of [`Being`] with which events go into the tree.
+pub(crate) const SUMMING: u8 = Being::Ticking as u8 | Being::Counting as u8;
 
 impl Own {
     fn being(&self) -> Being {
         match self.being.load(Relaxed) {
             1 => Being::Apart,
-            2 => Being::Summing,
+            2 => Being::Ticking,
+            4 => Being::Counting,
             _ => Being::None,
         }
     }
@@ -79,14 +95,25 @@ impl Own {
     }
 }
 
-/// Sums an event, if the short way is open; says whether it was.
+/// Sums an event, where that is as simple as in most cases; says whether it was. Calls nobody, so that it
+/// needs no room on the stack.
 #[inline(always)]
-pub(crate) fn sum(address: usize, kind: u32, block: &Block) -> bool {
-    if !process::sums() {
+pub(crate) fn sum_shortly(address: usize, kind: u32, block: &Block) -> bool {
+    let thread = block.thread();
+    if thread.own.being.load(Relaxed) & process::sums() & Being::Ticking as u8 == 0 {
         return false;
     }
+    let tree = thread.own.tree();
+    if block.tick() != tree.now() as u32 {
+        return false;
+    }
+    if kind & 1 != 0 { tree.ret_from_top(address as u64) } else { tree.call_again(address as u64) }
+}
+
+/// Sums an event, if the way to the tree is open; says whether it was.
+pub(crate) fn sum(address: usize, kind: u32, block: &Block) -> bool {
     let thread = block.thread();
-    if thread.own.being.load(Relaxed) != Being::Summing as u8 {
+    if thread.own.being.load(Relaxed) & process::sums() == 0 {
         return false;
     }
     let tree = thread.own.tree();
@@ -101,7 +128,6 @@ pub(crate) fn sum(address: usize, kind: u32, block: &Block) -> bool {
 }
 
 /// The clock has moved: time is charged, unless recording was paused or has ended. Says whether it goes on.
-#[inline(never)]
 fn has_moved(thread: &Thread, tree: &Tree) -> bool {
     if clock::is_stopped() || clock::is_paused() {
         thread.own.set(Being::Apart);
@@ -144,7 +170,7 @@ pub(crate) fn record(thread: &Thread, event: Event) -> bool {
         Being::Apart => tree.skip_to(now),
         _ => tree.moved(now),
     }
-    thread.own.set(Being::Summing);
+    thread.own.set(Being::of_clock());
     thread.keep_apart(now);
     if event.is_return {
         tree.ret(event.address);
@@ -203,7 +229,7 @@ pub(crate) fn miss(thread: &Thread, left: u32, entered: u32) {
 
 /// Recording is paused: until the long way has been taken, events do not go into the tree.
 pub(crate) fn pause(thread: &Thread) {
-    if thread.own.being() == Being::Summing {
+    if thread.own.being() == Being::of_clock() {
         thread.own.tree().moved(clock::now());
         thread.own.set(Being::Apart);
     }

@@ -46,11 +46,20 @@ impl Memory {
     }
 
     /// The node of this index; of one that is too large the root.
-    #[inline(always)]
     pub(crate) fn node(self, index: u32) -> Node {
         let index = if index < self.nodes { index as usize } else { 0 };
-        // SAFETY: within the memory: behind the header there is room for so many nodes.
+        // SAFETY: as below; there is always a root.
         Node(unsafe { self.base.add(NODE + index * NODE) })
+    }
+
+    /// The node of this index, if there is room for so many.
+    #[inline(always)]
+    pub(crate) fn node_within(self, index: u32) -> Option<Node> {
+        if index >= self.nodes {
+            return None;
+        }
+        // SAFETY: within the memory: behind the header there is room for so many nodes.
+        Some(Node(unsafe { self.base.add(NODE + index as usize * NODE) }))
     }
 
     /// Index of a node.

@@ -137,16 +137,25 @@ impl Tree {
         Some(since)
     }
 
-    /// A call of the function at `address`, if it was called on this path before; says whether it was.
+    /// A call of the function at `address`, if it is the one that was called last from here; says whether it
+    /// is.
     #[inline(always)]
-    pub fn call(&self, address: u64) -> bool {
-        let current = self.current.get();
-        let latest = self.memory.node(current.get(node::LATEST));
-        if latest.wide(node::ADDRESS) == address && self.apart.get() == 0 {
-            self.enter(latest);
-            return true;
+    pub fn call_again(&self, address: u64) -> bool {
+        // Whoever comes next waits for the node on top: what makes sure of it is not waited for.
+        let latest = match self.memory.node_within(self.current.get().get(node::LATEST)) {
+            Some(latest) if latest.wide(node::ADDRESS) == address => latest,
+            _ => return false,
+        };
+        if self.apart.get() != 0 {
+            return false;
         }
-        self.call_another(address)
+        self.enter(latest);
+        true
+    }
+
+    /// A call of the function at `address`, if it was called on this path before; says whether it was.
+    pub fn call(&self, address: u64) -> bool {
+        self.call_again(address) || self.call_another(address)
     }
 
     /// The same on a path that is new, as [`Tree::call`] has just said: `word` is that of the function, 0 where it
@@ -168,13 +177,22 @@ impl Tree {
         self.swallow(there.unwrap_or_else(|| self.memory.node(OVERFLOW)));
     }
 
-    /// A return from it.
+    /// A return from it, if it is on top; says whether it is.
     #[inline(always)]
-    pub fn ret(&self, address: u64) {
+    pub fn ret_from_top(&self, address: u64) -> bool {
         let current = self.current.get();
-        if current.wide(node::ADDRESS) == address && self.apart.get() == 0 {
-            self.leave(current);
-        } else {
+        if current.wide(node::ADDRESS) != address || self.apart.get() != 0 {
+            return false;
+        }
+        let Some(back) = self.memory.node_within(current.get(node::PARENT)) else { return false };
+        self.time(current);
+        self.current.set(back);
+        true
+    }
+
+    /// A return from it.
+    pub fn ret(&self, address: u64) {
+        if !self.ret_from_top(address) {
             self.return_otherwise(address);
         }
     }
@@ -195,7 +213,6 @@ impl Tree {
         self.current.set(there);
     }
 
-    #[inline(always)]
     fn leave(&self, current: Node) {
         self.time(current);
         self.current.set(self.memory.node(current.get(node::PARENT)));

@@ -17,6 +17,7 @@ mod real_programs;
 mod replay;
 mod sort;
 mod threads;
+mod tree;
 mod whole;
 
 use anyhow::Result;
@@ -41,6 +42,7 @@ pub(crate) const FIGURES: &[Figure] = &[
     hot_path::FIGURE,
     cycle::FIGURE,
     threads::FIGURE,
+    tree::FIGURE,
     idle::FIGURE,
     whole::FIGURE,
     kernels::FIGURE,
