@@ -22,7 +22,12 @@ use teeperf_wire::tree::{MAGIC, NODE, OVERFLOW, ROOT, header, node};
 /// See the module. Used by one caller at a time, and by signal handlers that interrupt it.
 pub struct Tree {
     memory: Memory,
+    /// The node on top; and its caller's, and the one that was called last from it. These are known beforehand so
+    /// that an event does not wait for a look into the node that the event before it led to. Of the three `current`
+    /// is always written first: then a signal handler, which calls before it returns, finds what it needs.
     current: Cell<Node>,
+    caller: Cell<Node>,
+    latest: Cell<Node>,
     /// The clock as it was last seen.
     now: memory::Now,
     /// Frames open below [`OVERFLOW`], and [`FOLDS`] where calls are folded: 0 where a node that fits is all
@@ -100,6 +105,8 @@ impl Tree {
         Some(Self {
             memory,
             current: Cell::new(root),
+            caller: Cell::new(root),
+            latest: Cell::new(root),
             now: memory::Now::new(beginning.now),
             apart: Cell::new(if beginning.folds { FOLDS } else { 0 }),
             above: Cell::new(root),
@@ -141,15 +148,14 @@ impl Tree {
     /// is.
     #[inline(always)]
     pub fn call_again(&self, address: u64) -> bool {
-        // Whoever comes next waits for the node on top: what makes sure of it is not waited for.
-        let latest = match self.memory.node_within(self.current.get().get(node::LATEST)) {
-            Some(latest) if latest.wide(node::ADDRESS) == address => latest,
-            _ => return false,
-        };
-        if self.apart.get() != 0 {
+        let there = self.latest.get();
+        if there.wide(node::ADDRESS) != address || self.apart.get() != 0 {
             return false;
         }
-        self.enter(latest);
+        let Some(latest) = self.memory.node_within(there.get(node::LATEST)) else { return false };
+        self.memory.add(there, node::CALLS, 1);
+        there.set(node::ENTERED, self.now.get());
+        self.move_to(there, self.current.get(), latest);
         true
     }
 
@@ -184,9 +190,10 @@ impl Tree {
         if current.wide(node::ADDRESS) != address || self.apart.get() != 0 {
             return false;
         }
-        let Some(back) = self.memory.node_within(current.get(node::PARENT)) else { return false };
+        let back = self.caller.get();
+        let Some(caller) = self.memory.node_within(back.get(node::PARENT)) else { return false };
         self.time(current);
-        self.current.set(back);
+        self.move_to(back, caller, current);
         true
     }
 
@@ -207,15 +214,29 @@ impl Tree {
     }
 
     #[inline(always)]
+    fn move_to(&self, current: Node, caller: Node, latest: Node) {
+        self.current.set(current);
+        compiler_fence(SeqCst);
+        self.caller.set(caller);
+        self.latest.set(latest);
+    }
+
+    /// This is the node on top.
+    fn stand_at(&self, current: Node) {
+        let [caller, latest] =
+            [node::PARENT, node::LATEST].map(|field| self.memory.node(current.get(field)));
+        self.move_to(current, caller, latest);
+    }
+
     fn enter(&self, there: Node) {
         self.memory.add(there, node::CALLS, 1);
         there.set(node::ENTERED, self.now.get());
-        self.current.set(there);
+        self.stand_at(there);
     }
 
     fn leave(&self, current: Node) {
         self.time(current);
-        self.current.set(self.memory.node(current.get(node::PARENT)));
+        self.stand_at(self.memory.node(current.get(node::PARENT)));
     }
 
     /// The call of this node ends.
@@ -268,7 +289,7 @@ impl Tree {
             self.enter(there);
         } else if folding.ways.push(self.memory, there, from) {
             self.memory.add(there, node::CALLS, 1);
-            self.current.set(there);
+            self.stand_at(there);
         } else {
             return false;
         }
@@ -287,7 +308,7 @@ impl Tree {
         there.set(node::ENTERED, self.episode.get());
         self.set_swallowed(swallowed + 1);
         self.memory.add(there, node::CALLS, 1);
-        self.current.set(there);
+        self.stand_at(there);
     }
 
     /// Frames of this node that are open now, below [`OVERFLOW`].

@@ -61,7 +61,7 @@ impl Tree {
         }
         self.above.set(top);
         self.set_swallowed(swallowed.into());
-        self.current.set(if swallowed > 0 { self.memory.node(OVERFLOW) } else { top });
+        self.stand_at(if swallowed > 0 { self.memory.node(OVERFLOW) } else { top });
     }
 
     /// A stack begins anew, and is empty.
@@ -90,7 +90,7 @@ impl Tree {
         let Some(unseen) = unseen() else {
             if self.swallowed() == 0 {
                 self.above.set(current);
-                self.current.set(self.memory.node(OVERFLOW));
+                self.stand_at(self.memory.node(OVERFLOW));
             }
             self.is_blind.set(true);
             return self.set_swallowed(self.swallowed() + u64::from(entered));
@@ -99,7 +99,7 @@ impl Tree {
         if let Some(folding) = &self.folding {
             folding.deeper(entered);
         }
-        self.current.set(unseen);
+        self.stand_at(unseen);
     }
 
     /// Whether a node stands for frames whose calls were not seen.
@@ -149,7 +149,7 @@ impl Tree {
             self.set_swallowed(swallowed - closed);
             let is_last = closed == swallowed;
             let below = if is_last { self.above.get() } else { self.memory.node(OVERFLOW) };
-            self.current.set(below);
+            self.stand_at(below);
         }
         let root = self.memory.node(ROOT);
         while frames > 0 && self.current.get() != root {
@@ -171,7 +171,7 @@ impl Tree {
         current.put(node::OPEN, left);
         self.shallower(closed as u32);
         if left == 0 {
-            self.current.set(self.memory.node(current.get(node::PARENT)));
+            self.stand_at(self.memory.node(current.get(node::PARENT)));
         }
         closed
     }
@@ -181,7 +181,7 @@ impl Tree {
         let Some(folding) = &self.folding else { return self.leave(current) };
         self.shallower(1);
         match folding.ways.pop(self.memory, current) {
-            Some(back) => self.current.set(back),
+            Some(back) => self.stand_at(back),
             None => self.leave(current),
         }
     }
@@ -198,7 +198,7 @@ impl Tree {
             self.close(self.swallowed() + u64::from(folding.depth.get()));
         }
         self.set_swallowed(0);
-        self.current.set(self.memory.node(ROOT));
+        self.stand_at(self.memory.node(ROOT));
     }
 
     /// The node on top of those that found room.
