@@ -62,6 +62,13 @@ impl Memory {
         Some(Node(unsafe { self.base.add(NODE + index as usize * NODE) }))
     }
 
+    /// Whether a node is the caller's of another.
+    #[inline(always)]
+    pub(crate) fn is_parent(self, caller: Node, of: Node) -> bool {
+        let index = of.get(tree::node::PARENT) as usize;
+        self.base.wrapping_add(NODE).wrapping_add(index * NODE) == caller.0
+    }
+
     /// Index of a node.
     #[inline(always)]
     pub(crate) fn index(self, node: Node) -> u32 {

@@ -22,10 +22,10 @@ use teeperf_wire::tree::{MAGIC, NODE, OVERFLOW, ROOT, header, node};
 /// See the module. Used by one caller at a time, and by signal handlers that interrupt it.
 pub struct Tree {
     memory: Memory,
-    /// The node on top; and its caller's, and the one that was called last from it. These are known beforehand so
-    /// that an event does not wait for a look into the node that the event before it led to. Of the three `current`
-    /// is always written first: then a signal handler, which calls before it returns, finds what it needs.
+    /// The node on top.
     current: Cell<Node>,
+    /// Where its return and its next call are likely to lead, so that these do not wait for a look into the node
+    /// that the event before them led to. A signal handler may leave both wrong: they are compared first.
     caller: Cell<Node>,
     latest: Cell<Node>,
     /// The clock as it was last seen.
@@ -148,14 +148,17 @@ impl Tree {
     /// is.
     #[inline(always)]
     pub fn call_again(&self, address: u64) -> bool {
-        let there = self.latest.get();
-        if there.wide(node::ADDRESS) != address || self.apart.get() != 0 {
+        let (there, current) = (self.latest.get(), self.current.get());
+        if there.wide(node::ADDRESS) != address
+            || !self.memory.is_parent(current, there)
+            || self.apart.get() != 0
+        {
             return false;
         }
         let Some(latest) = self.memory.node_within(there.get(node::LATEST)) else { return false };
         self.memory.add(there, node::CALLS, 1);
         there.set(node::ENTERED, self.now.get());
-        self.move_to(there, self.current.get(), latest);
+        self.move_to(there, current, latest);
         true
     }
 
@@ -186,11 +189,13 @@ impl Tree {
     /// A return from it, if it is on top; says whether it is.
     #[inline(always)]
     pub fn ret_from_top(&self, address: u64) -> bool {
-        let current = self.current.get();
-        if current.wide(node::ADDRESS) != address || self.apart.get() != 0 {
+        let (current, back) = (self.current.get(), self.caller.get());
+        if current.wide(node::ADDRESS) != address
+            || !self.memory.is_parent(back, current)
+            || self.apart.get() != 0
+        {
             return false;
         }
-        let back = self.caller.get();
         let Some(caller) = self.memory.node_within(back.get(node::PARENT)) else { return false };
         self.time(current);
         self.move_to(back, caller, current);
@@ -216,7 +221,6 @@ impl Tree {
     #[inline(always)]
     fn move_to(&self, current: Node, caller: Node, latest: Node) {
         self.current.set(current);
-        compiler_fence(SeqCst);
         self.caller.set(caller);
         self.latest.set(latest);
     }
