@@ -5,6 +5,8 @@
 # The others are recordings of the programs in programs/, made in a folder /demo by
 #     teeperf cc -g -O0 -pthread calls.c -o calls; teeperf cc -g -O0 forks.c -o forks
 #     teeperf record --clock tick -o tick -- ./calls       (cycle and forks likewise)
+#     teeperf record --probe tree --clock tick -o tree -- ./calls
+#     teeperf record --probe tree --clock cycle --tree-size 4KiB --fold-recursion --interval 1ms -o tree-folded -- ./calls
 set -eu
 cd "$(dirname "$0")"
 work=$(mktemp -d)

@@ -26,8 +26,6 @@ pub(crate) struct Trees {
 struct Written {
     /// Thread and beginning of the tree that the rest is about.
     owner: (u32, u64),
-    /// Whether anything was.
-    is_begun: bool,
     /// Up to when.
     end: u64,
     mended: u64,
@@ -58,7 +56,7 @@ pub(crate) struct Growth {
     pub(crate) lost: u64,
     /// Of the thread.
     pub(crate) serial: u32,
-    /// Whether nothing of this tree was written before.
+    /// Whether nothing was written of the thread before: of those with chunks, chunks are.
     pub(crate) is_first: bool,
 }
 
@@ -174,10 +172,9 @@ impl Trees {
         if grown.is_empty() && mended == 0 {
             return None;
         }
-        let is_first = !std::mem::replace(&mut written.is_begun, true);
         written.end = end;
         written.mended = wide(head, header::MENDED);
-        Some(Growth::of(header, &grown, is_first))
+        Some(Growth::of(header, &grown, false))
     }
 
     /// Gives a memory back, zeroed.
@@ -376,10 +373,9 @@ mod tests {
             let tree = unsafe { Tree::begin(base, 1 << 16, &beginning) }.unwrap();
             let (mut open, mut now) = (Vec::new(), 0);
             let mut made: HashMap<Vec<u64>, u64> = HashMap::new();
-            let (mut seen, mut time, mut end, mut is_first) = (HashMap::new(), 0, 0, true);
+            let (mut seen, mut time, mut end) = (HashMap::new(), 0, 0);
             let mut take = |trees: &mut Trees| {
                 let Some(growth) = trees.growth(0, 9) else { return };
-                assert!(growth.is_first == std::mem::take(&mut is_first));
                 for payload in &growth.payloads {
                     let (header, nodes) = read(payload);
                     assert_eq!((header.process, header.thread, header.tid), (9, 5, 4));

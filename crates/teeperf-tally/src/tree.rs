@@ -472,7 +472,7 @@ mod tests {
 
     const TICK: u32 = 1;
 
-    fn tree(bytes: usize, folds: bool) -> Tree {
+    pub(super) fn tree(bytes: usize, folds: bool) -> Tree {
         let memory = vec![0u64; bytes / 8].leak();
         let beginning = Beginning { clock: TICK, folds, ..Beginning::default() };
         // SAFETY: memory that nobody else has.

@@ -247,3 +247,148 @@ impl Tree {
         (frames, false)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::tree::Tree;
+    use crate::tree::tests::tree;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+    use teeperf_wire::tree::{OVERFLOW, header, node};
+
+    /// Addresses of the frames on the path, the uppermost last; where calls are folded, of those that it has.
+    fn path(tree: &Tree) -> Vec<u64> {
+        let mut there = tree.current.get();
+        let mut path = Vec::new();
+        while tree.memory.index(there) > OVERFLOW {
+            let frames = if tree.is_unseen(there) { there.get(node::OPEN) } else { 1 };
+            path.extend((0..frames).map(|_| there.wide(node::ADDRESS)));
+            there = tree.memory.node(there.get(node::PARENT));
+        }
+        path.reverse();
+        path
+    }
+
+    fn mended(tree: &Tree) -> u64 {
+        tree.memory.header(header::MENDED).wide(0)
+    }
+
+    /// Frames by stack, marks by key; 0 is a frame that was not seen.
+    #[derive(Default)]
+    struct Slow {
+        open: Vec<u64>,
+        stack: u64,
+        left: HashMap<u64, Vec<u64>>,
+        marks: HashMap<u64, (u64, usize)>,
+    }
+
+    impl Slow {
+        fn switch(&mut self, entered: u64) {
+            self.left.insert(self.stack, std::mem::take(&mut self.open));
+            self.open = self.left.remove(&entered).unwrap_or_default();
+            self.stack = entered;
+        }
+
+        fn jump(&mut self, key: u64) {
+            let Some(&(stack, depth)) = self.marks.get(&key) else { return };
+            if stack != self.stack && self.left.contains_key(&stack) {
+                self.switch(stack);
+            }
+            self.open.truncate(depth);
+        }
+    }
+
+    proptest! {
+        /// What docs/format.md says of ways out under Replay, with frames and not with nodes.
+        #[test]
+        fn ways_out_are_those_of_frames(steps in proptest::collection::vec((0u8..12, 1u64..5), 0..300)) {
+            let tree = tree(1 << 20, false);
+            let mut slow = Slow::default();
+            for (what, n) in steps {
+                // A node of unseen frames has the number of all stacks' together, and a return takes any.
+                let has_unseen = slow.open.contains(&0);
+                match what {
+                    7 | 10 if has_unseen => continue,
+                    11 if !slow.left.is_empty() => continue,
+                    0..5 => {
+                        tree.call_anew(n, 1);
+                        slow.open.push(n);
+                    }
+                    5 | 6 => {
+                        if let Some(address) = slow.open.pop() {
+                            tree.ret(if address == 0 { n } else { address });
+                        }
+                    }
+                    7 => {
+                        tree.mark(n);
+                        slow.marks.insert(n, (slow.stack, slow.open.len()));
+                    }
+                    8 => {
+                        tree.jump(n);
+                        slow.jump(n);
+                    }
+                    9 => {
+                        tree.catch(n);
+                        if let Some(at) = slow.open.iter().rposition(|&frame| frame == n) {
+                            slow.open.truncate(at + 1);
+                        }
+                    }
+                    10 if n == 4 => {
+                        tree.begin_stack(2);
+                        slow.left.remove(&2);
+                        if slow.stack == 2 {
+                            slow.open.clear();
+                        }
+                    }
+                    10 => if n != slow.stack {
+                        tree.switch(Some(slow.stack), n);
+                        slow.switch(n);
+                    },
+                    _ => {
+                        tree.miss(n as u32 - 1, 3);
+                        slow.open.truncate((slow.open.len() + 1).saturating_sub(n as usize));
+                        slow.open.extend([0; 3]);
+                    }
+                }
+                prop_assert_eq!(path(&tree), &slow.open[..]);
+            }
+            prop_assert_eq!(mended(&tree), 0);
+        }
+
+        /// Where there is no room, and where calls are folded: all that was open is closed by a jump to the ground, and
+        /// what comes then is where it belongs.
+        #[test]
+        fn a_jump_to_the_ground_leaves_nothing(calls in proptest::collection::vec((1u64..60, any::<bool>()), 0..300), folds: bool) {
+            let tree = tree(2112, folds);
+            tree.mark(9);
+            let mut open = Vec::new();
+            for (address, calls) in calls {
+                if calls {
+                    tree.call_anew(address, 1);
+                    open.push(address);
+                } else if let Some(address) = open.pop() {
+                    tree.ret(address);
+                }
+            }
+            tree.jump(9);
+            prop_assert_eq!(path(&tree), Vec::<u64>::new());
+            prop_assert_eq!((tree.swallowed(), mended(&tree)), (0, 0));
+        }
+    }
+
+    /// Frames that found no room are left without a word: a return of one below them closes them all.
+    #[test]
+    fn frames_without_room_do_not_stay_for_ever() {
+        let tree = tree(2112, false);
+        let room = u64::from(tree.paths - tree.used.get());
+        for address in 1..=room + 2 {
+            tree.call_anew(address, 1);
+        }
+        assert_eq!(tree.swallowed(), 2);
+        tree.ret(room + 1);
+        assert_eq!((tree.swallowed(), mended(&tree)), (1, 0), "one of two, whichever");
+        tree.ret(3);
+        assert_eq!((tree.swallowed(), path(&tree)), (0, vec![1, 2]));
+        assert_eq!(mended(&tree), 1 + room - 3);
+    }
+}

@@ -47,12 +47,12 @@ fn hook(lab: &Lab, clock: &'static str) -> Result<Row> {
         command.arg(&ours);
         command
     };
+    let yardstick = lab.offers(Hooks::Word).then(|| build(Hooks::Word)).transpose()?;
     let mut trials: Vec<Trial<'_>> = vec![
         ("tree", Box::new(|| cost(&mut record(&["--probe", "tree"])))),
         ("trace", Box::new(|| cost(&mut record(&[])))),
         ("no hooks", Box::new(|| cost(&mut Command::new(&plain)))),
     ];
-    let yardstick = lab.offers(Hooks::Word).then(|| build(Hooks::Word)).transpose()?;
     if let Some(yardstick) = &yardstick {
         let run = || cost(yardstick_run(yardstick, &out).env("SLEEP_US", "50"));
         trials.push(("word_hook", Box::new(run)));
