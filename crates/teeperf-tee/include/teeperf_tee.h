@@ -53,19 +53,28 @@ extern "C" {
 /* The library's side; not to be called directly. */
 int teeperf_tee_attach(void *base, size_t length, int is_permitted);
 void teeperf_tee_detach(void);
+void teeperf_tee_end_thread(void);
 int teeperf_tee_recording(void);
 
 /* Records into this memory until teeperf_detach(); 0, or why not. It may be there at another address
- * each time: recording goes on where it ended. */
+ * each time: recording goes on where it ended. In a library for threads, one of them attaches for all. */
 TEEPERF_TEE_INLINE int teeperf_attach(void *base, size_t length)
 {
 	return teeperf_tee_attach(base, length, TEEPERF_IS_PERMITTED);
 }
 
-/* Touches the memory no more. */
+/* Touches the memory no more. In a library for threads: no other thread may be within hooked code then.
+ * Never from a signal handler or an interrupt. */
 TEEPERF_TEE_INLINE void teeperf_detach(void)
 {
 	teeperf_tee_detach();
+}
+
+/* The calling thread ends, and calls no hooked function any more: the host gets what it has written, and others
+ * get its room. Where there is one thread only, it does nothing. */
+TEEPERF_TEE_INLINE void teeperf_end_thread(void)
+{
+	teeperf_tee_end_thread();
 }
 
 /* 1 while calls are recorded, else 0. */
@@ -80,7 +89,9 @@ TEEPERF_TEE_INLINE int teeperf_recording(void)
  * caller's word for it. */
 int teeperf_port_is_outside(const void *start, size_t length);
 
-/* A short rest while the host frees memory. The library's does nothing. */
+/* A short rest while the host frees memory: some ten microseconds, as the library's takes by waiting in a
+ * loop, and no more than a millisecond. After 65536 of them in which the clock stood still, the host
+ * is taken to be gone, and calls are counted as left out. */
 void teeperf_port_pause(void);
 
 /* A counter that runs at a steady rate, such as cntvct_el0; 0 where there is none, as the library's says. */

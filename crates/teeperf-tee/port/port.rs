@@ -9,10 +9,14 @@ pub extern "C" fn teeperf_port_is_outside(_start: *const u8, _length: usize) -> 
     1
 }
 
-/// No rest.
+/// Some ten microseconds, of which the processor is told.
 #[cfg(feature = "pause")]
 #[unsafe(no_mangle)]
-pub extern "C" fn teeperf_port_pause() {}
+pub extern "C" fn teeperf_port_pause() {
+    for _ in 0..1000 {
+        core::hint::spin_loop();
+    }
+}
 
 /// There is none.
 #[cfg(feature = "counter")]

@@ -15,27 +15,37 @@ pub(crate) struct Chunk {
     pub(crate) index: usize,
     /// Where it lies in the arena.
     pub(crate) offset: usize,
-    /// While recording is paused: words that it has.
-    pub(crate) kept: usize,
 }
 
 /// The chunk that whoever was in the arena before has left, and its number of words.
 pub(crate) fn left(arena: &Arena) -> Option<(Chunk, usize)> {
     let index = (arena.read(baton::CHUNK) as usize).checked_sub(1)?;
     let used = arena.read(baton::USED) as usize;
+    there(arena, index, used).map(|chunk| (chunk, used))
+}
+
+/// A chunk that a thread has begun, if there is one of this index, and room for so many words.
+pub(crate) fn there(arena: &Arena, index: usize, used: usize) -> Option<Chunk> {
     let offset = arena.chunk(index)?;
     let is_whole = arena.is_taken(index)
         && used <= arena.capacity() - TAIL
-        && arena.read(offset + chunk::CLOCK) == arena.clock as u32;
-    is_whole.then_some((Chunk { index, offset, kept: 0 }, used))
+        && arena.read(offset + chunk::CLOCK) == arena.clock() as u32;
+    is_whole.then_some(Chunk { index, offset })
 }
 
 impl Chunk {
+    /// No chunk: all zero. None lies at the arena's beginning.
+    pub(crate) const NONE: Self = Self { index: 0, offset: 0 };
+
+    /// This, unless it is none.
+    pub(crate) fn some(self) -> Option<Self> {
+        (self.offset != 0).then_some(self)
+    }
+
     /// A free one. Threads begin their searches in different places.
     pub(crate) fn take(arena: &Arena, who: Who) -> Option<Self> {
         let index = arena.take((who.serial as usize).wrapping_mul(13))?;
-        let Some(offset) = arena.chunk(index) else { return None };
-        Some(Self { index, offset, kept: 0 })
+        arena.chunk(index).map(|offset| Self { index, offset })
     }
 
     /// Says whose it is.
@@ -48,7 +58,7 @@ impl Chunk {
         arena.write_wide(self.offset + chunk::CPU_NS, u64::MAX);
         arena.write_wide(self.offset + chunk::STACK, 0);
         // Last, so that whoever sees it sees the rest.
-        arena.publish(self.offset + chunk::CLOCK, arena.clock as u32);
+        arena.publish(self.offset + chunk::CLOCK, arena.clock() as u32);
     }
 
     /// Where there is no more room.
@@ -61,11 +71,15 @@ impl Chunk {
         (next as usize).saturating_sub(arena.place(self.offset, 0) as usize) / 4
     }
 
-    /// Gives it to the host, with a word behind the last that ends it.
-    pub(crate) fn hand_over(&self, arena: &Arena, next: *mut u32) {
+    /// Gives it to the host, with a word behind the last that ends it: nothing, or a gap of this reason.
+    pub(crate) fn hand_over(&self, arena: &Arena, next: *mut u32, reason: Option<u32>) {
+        let last = match reason {
+            Some(reason) => word::escape(code::GAP, reason),
+            None => word::escape(code::PAD, 0),
+        };
         let used = self.used(arena, next).min(arena.capacity() - TAIL);
         // SAFETY: within the chunk, since a place is kept behind the last word.
-        unsafe { arena.place(self.offset, used).write_volatile(word::escape(code::PAD, 0)) };
+        unsafe { arena.place(self.offset, used).write_volatile(last) };
         arena.hand_over(self.index);
     }
 }

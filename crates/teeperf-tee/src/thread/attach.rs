@@ -1,0 +1,226 @@
+//! Coming to an arena, leaving it, and coming to it again, wherever it lies then.
+
+use super::{Image, Kept, State, Thread, Who};
+use crate::arena::{Arena, Refusal};
+use crate::chunk::{self, Chunk};
+use crate::platform;
+use teeperf_wire::arena::baton;
+use teeperf_wire::compose;
+use teeperf_wire::shared::ClockKind;
+use teeperf_wire::word::{self, FIRST_SITE, MAX_SITE};
+
+impl Thread {
+    /// Goes on in lent memory: where the host says, if it names a thread, else where this one left it, or
+    /// in a chunk of its own.
+    ///
+    /// # Safety
+    /// As [`Arena::check`], until [`Thread::detach`].
+    pub unsafe fn attach(
+        &self,
+        base: *mut u8,
+        length: usize,
+        image: &Image,
+    ) -> Result<(), Refusal> {
+        // SAFETY: the caller's promise.
+        self.undisturbed(|| unsafe { self.come(base, length, image, true) })
+            .unwrap_or(Err(Refusal::Attached))
+    }
+
+    /// Likewise, to an arena that another thread has attached, and that names none.
+    ///
+    /// # Safety
+    /// As [`Arena::check`], until [`Thread::let_go`].
+    #[cfg(feature = "threads")]
+    pub(crate) unsafe fn follow(&self, base: *mut u8, length: usize, image: &Image) {
+        let come = || {
+            self.let_go();
+            // SAFETY: the caller's promise.
+            unsafe { self.come(base, length, image, false) }
+        };
+        // Where that fails it is not recorded.
+        let _ = self.undisturbed(come);
+    }
+
+    /// Leaves the arena, and says there how far it came. Nothing of it is touched any more.
+    pub fn detach(&self) {
+        self.undisturbed(|| {
+            let Some(arena) = self.arena() else { return };
+            if self.state.get() == State::Paused {
+                self.resume(&arena);
+            }
+            self.tell_nested_at_last(&arena);
+            self.let_go();
+            let chunk = self.chunk();
+            arena.write(baton::SEQUENCE, self.who.get().sequence);
+            arena.write(baton::USED, self.kept.get().used as u32);
+            arena.write_wide(baton::TIME, self.time.get());
+            arena.publish(baton::CHUNK, chunk.map_or(0, |chunk| chunk.index as u32 + 1));
+        });
+    }
+
+    /// The thread ends: its chunk is the host's.
+    #[cfg(feature = "threads")]
+    pub(crate) fn end(&self) {
+        self.undisturbed(|| {
+            let Some(arena) = self.arena() else { return };
+            if self.state.get() == State::Paused {
+                self.resume(&arena);
+            }
+            self.tell_nested_at_last(&arena);
+            if let Some(chunk) = self.chunk() {
+                chunk.hand_over(&arena, self.next.get(), None);
+            }
+            self.chunk.set(Chunk::NONE);
+            self.let_go();
+        });
+    }
+
+    /// Nothing of the arena is touched any more, nor now: it may be gone.
+    pub(crate) fn let_go(&self) {
+        self.close();
+        if let Some(arena) = self.arena() {
+            let used = self.chunk().map_or(0, |chunk| chunk.used(&arena, self.next.get()));
+            self.kept.set(Kept { cookie: arena.cookie, used });
+        }
+        self.arena.set(Arena::NONE);
+        self.next.set(core::ptr::null_mut());
+        self.end.set(core::ptr::null_mut());
+    }
+
+    /// Keeps hooks that interrupt this out; nothing, where this interrupts a hook.
+    fn undisturbed<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
+        #[cfg(feature = "nested")]
+        if !self.nested.begin() {
+            return None;
+        }
+        let result = work();
+        #[cfg(feature = "nested")]
+        self.nested.end();
+        Some(result)
+    }
+
+    /// # Safety
+    /// As [`Thread::attach`].
+    unsafe fn come(
+        &self,
+        base: *mut u8,
+        length: usize,
+        image: &Image,
+        is_first: bool,
+    ) -> Result<(), Refusal> {
+        if self.arena().is_some() {
+            return Err(Refusal::Attached);
+        }
+        // SAFETY: the caller's promise.
+        let arena = unsafe { Arena::check(base, length, platform::is_outside) }?;
+        if arena.clock() == ClockKind::Cycle && !platform::has_counter() {
+            return Err(Refusal::Clock);
+        }
+        self.open_window(&arena, image);
+        self.arena.set(arena);
+        self.watched.set(arena.tick_word());
+        if is_first {
+            arena.write(baton::ENTERED, arena.read(baton::ENTERED).wrapping_add(1));
+        }
+        self.go_on(&arena, is_first);
+        if arena.is_stopped() {
+            self.state.set(State::Off);
+        }
+        if is_first && self.state.get() != State::Off {
+            self.announce(&arena, image);
+        }
+        if self.state.get() == State::On && arena.is_paused() {
+            self.pause(&arena);
+        }
+        self.open(&arena);
+        Ok(())
+    }
+
+    /// As which thread, and in which chunk.
+    fn go_on(&self, arena: &Arena, takes_baton: bool) {
+        let pid = arena.read(baton::PID);
+        let kept = self.kept.get();
+        let was_here = kept.cookie == arena.cookie;
+        if !was_here {
+            self.start_anew();
+        }
+        let (tid, serial) = (arena.read(baton::TID), arena.read(baton::SERIAL));
+        let found = if takes_baton && tid != 0 && serial != 0 {
+            self.who.set(Who { pid, tid, serial, sequence: arena.read(baton::SEQUENCE) });
+            self.time.set(arena.wide(baton::TIME));
+            chunk::left(arena)
+        } else if was_here {
+            let own = self.chunk().and_then(|own| chunk::there(arena, own.index, kept.used));
+            own.map(|chunk| (chunk, kept.used))
+        } else {
+            let serial = platform::next_serial();
+            self.who.set(Who { pid, tid: serial, serial, sequence: 0 });
+            None
+        };
+        self.chunk.set(Chunk::NONE);
+        if let Some((chunk, used)) = found {
+            self.set_chunk(arena, chunk, used);
+        }
+    }
+
+    /// Another recording: what was left out of the last one is no matter of this one.
+    fn start_anew(&self) {
+        self.losses.take();
+        #[cfg(feature = "nested")]
+        self.nested.take();
+        self.state.set(State::On);
+        self.chunk.set(Chunk::NONE);
+    }
+
+    /// The sites that the host has left to this image.
+    fn open_window(&self, arena: &Arena, image: &Image) {
+        let (first, sites) = (arena.read(baton::FIRST_SITE), arena.read(baton::SITES));
+        let (first, sites) = if first == 0 { (FIRST_SITE, MAX_SITE) } else { (first, sites) };
+        let first = first.clamp(FIRST_SITE, MAX_SITE);
+        let room = (sites as usize).min((MAX_SITE - first) as usize + 1);
+        self.low.set(image.low);
+        self.window.set(image.length.min(room));
+        self.first_word.set(word::call(first));
+    }
+
+    /// Says what the image is, once in each arena. Where there is no room for it now, the next attaching says it.
+    fn announce(&self, arena: &Arena, image: &Image) {
+        let first_site = self.first_word.get() >> 1;
+        if self.announced.get() == (arena.cookie, first_site) {
+            return;
+        }
+        let window = compose::Window {
+            opens: true,
+            is_anchored: true,
+            first_site,
+            sites: self.window.get() as u32,
+            address: image.low.wrapping_sub(image.anchor).cast_signed() as u64,
+            bias: 0,
+        };
+        let name = image.name.get(..word::module::MAX_PATH).unwrap_or(image.name);
+        let fixed = compose::module(&window, 0, name.len());
+        if self.room() < fixed.len() + name.len().div_ceil(3) && !self.change_chunk(arena) {
+            return;
+        }
+        self.put_all(&fixed);
+        for bytes in name.chunks(3) {
+            self.put(word::pack_bytes(bytes));
+        }
+        self.announced.set((arena.cookie, first_site));
+    }
+
+    /// Whoever comes next may be another runtime: what interrupted hooks of this one is told now.
+    #[cfg(feature = "nested")]
+    fn tell_nested_at_last(&self, arena: &Arena) {
+        let Some(lost) = self.nested.take() else { return };
+        let words = compose::gap(word::gap::NESTED, lost.events, lost.popped, lost.pushed, 0);
+        if self.state.get() != State::On {
+            arena.count_losses(self.who.get().serial, lost.events as i64);
+        } else if self.room() >= words.len() || self.change_chunk(arena) {
+            self.put_all(&words);
+        }
+    }
+
+    #[cfg(not(feature = "nested"))]
+    fn tell_nested_at_last(&self, _arena: &Arena) {}
+}
