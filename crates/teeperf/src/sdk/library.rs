@@ -1,0 +1,91 @@
+//! How the runtime becomes a library: one object with all of it, and one for each function of the platform's
+//! that an image may bring itself, so that a link takes those alone that it does not bring.
+
+use super::archive::{self, Member};
+use super::compile::Build;
+use super::compiler::Compiler;
+use super::target::Wanted;
+use super::{Kind, Threads};
+use anyhow::{Context, Result, ensure};
+use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
+use std::path::Path;
+
+/// A built library.
+pub(super) struct Library {
+    /// The `.a` file.
+    pub(super) archive: Vec<u8>,
+    /// The target that it is for.
+    pub(super) triple: &'static str,
+    /// Bytes of code of the runtime, without the platform's functions.
+    pub(super) code: u64,
+}
+
+/// Functions of `port.rs`, which has a feature for each.
+const PORTS: [&str; 4] = ["is_outside", "pause", "counter", "name"];
+/// The rest of their names.
+const PORT: &str = "teeperf_port_";
+
+/// Compiles it in `work`, where the sources are.
+pub(super) fn build(
+    compiler: &Compiler,
+    wanted: &Wanted,
+    kind: Kind,
+    work: &Path,
+) -> Result<Library> {
+    let (triple, sysroot) = compiler.core_for(wanted.triples(), work)?;
+    let out = work.join(triple);
+    std::fs::create_dir_all(&out)?;
+    let crates = work.join("crates");
+    let sysroot = sysroot.to_str().context("the sysroot's name is no text")?;
+    let mut flags = vec!["--target", triple, "--sysroot", sysroot];
+    flags.extend(wanted.architecture().flags);
+    let build = Build { crates: &crates, out: &out, flags: &flags };
+    let told = anyhow::Error::msg;
+    build.library("teeperf_wire", &[]).map_err(told)?;
+
+    let runtime = out.join("tee.o");
+    // As a static library with link-time optimisation, so that what it uses of the core library
+    // comes with it, and nothing else does.
+    let mut options = vec!["--crate-type=staticlib", "--emit=obj", "-Clto=fat"];
+    options.push("--cfg=feature=\"object\"");
+    if kind.nested {
+        options.push("--cfg=feature=\"nested\"");
+    }
+    if kind.threads == Threads::Tls {
+        options.push("--cfg=feature=\"threads\"");
+    }
+    build.rustc("teeperf_tee", &["teeperf_wire"], &runtime, &options).map_err(told)?;
+
+    let mut members = vec![Member::read("tee.o", &runtime)?];
+    for port in PORTS {
+        let object = out.join(format!("{port}.o"));
+        let feature = format!("--cfg=feature=\"{port}\"");
+        let options = ["--crate-type=lib", "--emit=obj", &feature];
+        build
+            .source(
+                "teeperf-tee/port/port.rs",
+                &format!("teeperf_port_{port}"),
+                &[],
+                &object,
+                &options,
+            )
+            .map_err(told)?;
+        members.push(Member::read(&format!("{port}.o"), &object)?);
+    }
+    let code = check(&members[0].contents)?;
+    Ok(Library { archive: archive::of(&members)?, triple, code })
+}
+
+/// Looks whether the runtime stands alone but for the platform's functions; the bytes of its code.
+fn check(object: &[u8]) -> Result<u64> {
+    let file = object::File::parse(object)?;
+    for symbol in file.symbols().filter(|symbol| symbol.is_undefined()) {
+        let name = symbol.name().unwrap_or_default();
+        ensure!(
+            name.is_empty() || name.starts_with(PORT),
+            "this compiler makes the runtime call {name}, which nobody brings: try another version of it"
+        );
+    }
+    let code = file.sections().filter(|section| section.kind() == SectionKind::Text);
+    Ok(code.map(|section| section.size()).sum())
+}
