@@ -11,7 +11,7 @@ use teeperf_wire::word::{self, MAX_ARG, code, gap};
 /// Events without a chunk until the next look for one, where the clock does not move.
 const RETRY: u64 = 1024;
 /// Pauses after which a clock that has not moved meanwhile is taken to stand.
-const PATIENCE: u32 = 1 << 16;
+const PATIENCE: u32 = if cfg!(miri) { 1 << 8 } else { 1 << 16 };
 /// Pauses after which a host that has freed nothing meanwhile is taken to be gone, whatever its clock says.
 const MOST_PAUSES: u32 = 1 << 20;
 /// Words of an event at most: a stamp, a far address with its time, and a gap.
