@@ -19,6 +19,7 @@ const OPTEE: &str = "libteeperf_optee.so";
 /// What `teeperf install-sdk` builds from, by the folder it unpacks it into: whole folders.
 const SDK: &[(&str, &str)] = &[
     ("crates/teeperf-wire/src", "../teeperf-wire/src"),
+    ("crates/teeperf-tally/src", "../teeperf-tally/src"),
     ("crates/teeperf-tee/src", "../teeperf-tee/src"),
     ("crates/teeperf-tee/port", "../teeperf-tee/port"),
     ("include", "../teeperf-tee/include"),
@@ -129,7 +130,8 @@ fn optee(crates: &Path, out: &Path) -> Result<(), String> {
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let build = runtime::Build { crates, out: &folder, flags: &flags };
     build.library("teeperf_wire", &[])?;
-    build.library("teeperf_tee", &["teeperf_wire"])?;
+    build.library("teeperf_tally", &["teeperf_wire"])?;
+    build.library("teeperf_tee", &["teeperf_wire", "teeperf_tally"])?;
     let uses = ["teeperf_wire", "teeperf_tee"];
     build.rustc("teeperf_optee", &uses, &out.join(OPTEE), &["--crate-type=cdylib"])
 }

@@ -7,7 +7,7 @@ use teeperf_symbols::{Functions, Lines, Search, demangle};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let path = Path::new("file");
-    let search = Search { debug_folders: Vec::new(), build_id: None };
+    let search = Search { debug_folders: Vec::new(), ..Search::default() };
     let mut starts = vec![0, 0x1000, u64::MAX];
     if let Ok(functions) = Functions::from_bytes(path, bytes.to_vec(), &search) {
         let mut last = None;

@@ -20,6 +20,7 @@ from recording_format import text_of
 
 ABANDONED = 0x3FFFFFFFFFFFFFFF
 UNKNOWN = "[unknown]"
+NO_ROOM = "[no room]"
 
 GAPS = {
     1: "paused", 2: "dropped", 3: "nested", 4: "waited", 5: "stalled", 6: "filtered",
@@ -51,6 +52,9 @@ class Thread:
         # All that was ever charged; by function: frames open, and what `charged` was when
         # the first of them was opened.
         self.charged, self.open, self.since = 0, {}, {}
+        # By function: shortest and longest call, where trees tell.
+        self.extremes = {}
+        self.no_room = 0
 
     def push(self, function):
         self.stack.append(function)
@@ -133,6 +137,41 @@ class Thread:
         while len(self.stack) > depth:
             self.pop()
 
+    def grew(self, nodes):
+        """What call paths grew by (section 5, Trees)."""
+        functions, paths = [], []
+        for at, (parent, word, address, calls, own, extremes) in enumerate(nodes):
+            if at == 0:
+                functions.append(None)
+                paths.append(frozenset())
+                self.outside += own
+                continue
+            swallowed = word == 1 or nodes[parent][1] == 1
+            function = word >> 1
+            if word == 0:
+                function = ("far", address) if address else UNKNOWN
+            elif word == 1:
+                function = NO_ROOM
+            elif word % 2 == 1 or word >= 0xE0000000:
+                function = functions[parent]
+            functions.append(function)
+            path = paths[parent] if function is None else paths[parent] | {function}
+            paths.append(path)
+            for there in path:
+                self.total[there] = self.total.get(there, 0) + own
+            if function is None:
+                self.outside += own
+                continue
+            self.self_time[function] = self.self_time.get(function, 0) + own
+            self.no_room += calls if swallowed else 0
+            self.events += 2 * calls
+            self.calls += calls
+            if function not in (NO_ROOM, UNKNOWN):
+                self.count[function] = self.count.get(function, 0) + calls
+            if extremes is not None:
+                least, most = self.extremes.get(function, extremes)
+                self.extremes[function] = min(least, extremes[0]), max(most, extremes[1])
+
 
 class Recording:
     """All that a recording says."""
@@ -142,6 +181,7 @@ class Recording:
         self.version = (1, 0)
         self.processes, self.threads, self.windows = {}, {}, {}
         self.names, self.symbols, self.stacks = {}, {}, {}
+        self.anchors = {}
         self.notices, self.warnings = [], []
         self.words = 0
         self.skipped = set()
@@ -193,6 +233,8 @@ class Recording:
             loss = fmt.fields(payload, fmt.LOSS_TAGS, self.warn)
             process = self.processes.setdefault(loss.get("process", 0), {})
             process["lost_events"] = process.get("lost_events", 0) + loss.get("events", 0)
+        elif kind == 10:
+            self.tree(at, payload)
         else:
             self.warn_once(f"packets of type {kind} were skipped")
 
@@ -215,6 +257,8 @@ class Recording:
 
     def take_symbols(self, payload):
         found = fmt.fields(payload, fmt.SYMBOLS_TAGS, self.warn)
+        if "anchor" in found:
+            self.anchors[found.get("process", 0), found.get("first_site", 0)] = found["anchor"]
         for value in found.get("symbols", []):
             if len(value) < 14:
                 self.warn("a symbol is cut off")
@@ -267,6 +311,28 @@ class Recording:
             else:
                 self.warn(f"chunk at offset {at}: the last {item[1]} words cannot be read")
                 thread.lost_words += item[1]
+
+    def tree(self, at, payload):
+        if len(payload) < fmt.TREE.size:
+            self.warn(f"tree at offset {at}: its header is cut off")
+            return
+        names = ("process", "thread", "tid", "nodes", "begin", "end", "mended", "encoding", "flags")
+        header = dict(zip(names, fmt.TREE.unpack_from(payload)))
+        if header["nodes"] > fmt.MAX_NODES:
+            self.warn(f"tree at offset {at}: it claims more nodes than a packet has")
+            return
+        key = header["process"], header["thread"]
+        thread = self.threads.get(key)
+        if thread is None:
+            thread = self.threads[key] = Thread(*key, header["tid"], header["begin"])
+        thread.mended += header["mended"]
+        try:
+            nodes, wrong = fmt.nodes_of(header, payload[fmt.TREE.size:])
+        except fmt.Unreadable as why:
+            nodes, wrong = [], str(why)
+        if wrong is not None:
+            self.warn(f"tree at offset {at}: {wrong}")
+        thread.grew(nodes)
 
     def note_place(self, at, thread, header):
         """Says so when words are missing before this piece."""
@@ -391,6 +457,8 @@ class Recording:
             "address": fmt.join(payload[3:6]), "bias": fmt.join(payload[6:9]),
             "build_id": build_id[:size].hex(), "path": text_of(fmt.packed(texts[(size + 2) // 3:])),
         }
+        if payload[0] & 0x7FFFFFFF == 2:
+            window["anchored"] = True
         # What retires a window says the same of it as what opened it.
         known = self.windows.setdefault(process, {}).setdefault(first, window)
         if known["path"] != window["path"]:
@@ -400,8 +468,8 @@ class Recording:
 
     def function(self, process, word):
         """What names a function: (name, module, address in the file, file, line)."""
-        if word == UNKNOWN:
-            return UNKNOWN, None, None, None, None
+        if word in (UNKNOWN, NO_ROOM):
+            return word, None, None, None, None
         if isinstance(word, tuple):
             return f"{word[1]:#x}", None, None, None, None
         window = next((w for w in self.windows.get(process, {}).values()
@@ -410,14 +478,18 @@ class Recording:
         if window is not None:
             path = window["path"]
             base = window["address"] - window["bias"] - window["first_site"]
-            address = (base + word) % 2**64
+            anchor = self.anchors.get((process, window["first_site"]))
+            if not window.get("anchored"):
+                address = (base + word) % 2**64
+            elif anchor is not None:
+                address = (base + anchor + word) % 2**64
         symbols = self.symbols.get(process, {})
         site = max((site for site in symbols if site <= word), default=None)
         if site is not None and word < site + max(symbols[site][0], 1):
             _, name, file, line = symbols[site]
             start = None if address is None else (address - (word - site)) % 2**64
             return name, path, start, file, line
-        name = f"site {word:#x}" if path is None else f"{path.rsplit('/', 1)[-1]}+{address:#x}"
+        name = f"site {word:#x}" if address is None else f"{path.rsplit('/', 1)[-1]}+{address:#x}"
         return name, path, address, None, None
 
     def functions_of(self, thread):
@@ -436,6 +508,11 @@ class Recording:
             entry["calls"] += thread.count.get(function, 0)
             entry["self"] += thread.self_time.get(function, 0)
             entry["total"] += thread.total.get(function, 0)
+            extremes = thread.extremes.get(function)
+            if extremes is not None:
+                known = entry.get("shortest", extremes[0]), entry.get("longest", extremes[1])
+                entry["shortest"] = min(known[0], extremes[0])
+                entry["longest"] = max(known[1], extremes[1])
         return sorted(out.values(), key=lambda entry: (-entry["total"], entry["name"]))
 
     def as_json(self):
@@ -448,6 +525,7 @@ class Recording:
                 "name": self.names.get(key), "events": thread.events, "calls": thread.calls,
                 "lost_events": thread.lost, "left_out": thread.left_out, "lost_words": thread.lost_words,
                 "mended": thread.mended, "unopened": thread.unopened, "open": len(thread.stack),
+                "no_room": thread.no_room,
                 "waited": thread.waited, "outside": thread.outside,
                 "gaps": [{"reason": GAPS.get(reason, reason), "times": times, "units": units}
                          for reason, (times, units) in sorted(thread.gaps.items())],

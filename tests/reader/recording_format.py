@@ -10,9 +10,12 @@ import zlib
 MAX_PAYLOAD = 1 << 20
 MAX_WORDS = 16384
 MAX_BYTES = 147456
+MAX_NODES = 16384
+MAX_TREE_BYTES = 1 << 20
 HEADER = struct.Struct("<4sHHIII")
 FIELD = struct.Struct("<HHI")
 CHUNK = struct.Struct("<IIIIIIQQQBBHI")
+TREE = struct.Struct("<IIIIQQQBB6x")
 TICK_CLOCK, CYCLE_CLOCK = 1, 2
 
 # Tags of fields by type of packet (section 4): name in the output, and kind of value.
@@ -36,7 +39,10 @@ PROCESS_END_TAGS = {
 THREAD_TAGS = {
     1: ("process", "number"), 2: ("serial", "number"), 3: ("tid", "number"), 4: ("name", "text"),
 }
-SYMBOLS_TAGS = {1: ("process", "number"), 2: ("first_site", "number"), 3: ("symbols", "list")}
+SYMBOLS_TAGS = {
+    1: ("process", "number"), 2: ("first_site", "number"), 3: ("symbols", "list"),
+    4: ("anchor", "number"),
+}
 LOSS_TAGS = {1: ("process", "number"), 2: ("events", "number")}
 NOTICE_TAGS = {1: ("level", "number"), 2: ("text", "text"), 3: ("process", "number")}
 END_TAGS = {
@@ -46,7 +52,7 @@ END_TAGS = {
 
 
 class Unreadable(Exception):
-    """A chunk whose words cannot be had."""
+    """A chunk whose words cannot be had, or a tree whose nodes cannot."""
 
 
 def text_of(value):
@@ -123,8 +129,8 @@ def fields(payload, tags, warn):
 # ---------------------------------------------------------------- chunks and words
 
 
-def decompress(data):
-    """What one zstd frame holds, if it is not more than a chunk may have."""
+def decompress(data, most=MAX_BYTES):
+    """What one zstd frame holds, if it is not more than a packet may have."""
     try:
         import zstandard
     except ImportError:
@@ -135,10 +141,10 @@ def decompress(data):
     else:
         try:
             with zstandard.ZstdDecompressor().stream_reader(data) as reader:
-                out = reader.read(MAX_BYTES + 1)
+                out = reader.read(most + 1)
         except zstandard.ZstdError:
             raise Unreadable("its data does not decompress") from None
-    if len(out) > MAX_BYTES:
+    if len(out) > most:
         raise Unreadable("its data decompresses to too much")
     return out
 
@@ -190,16 +196,48 @@ def join_planes(header, data):
     return words
 
 
-def leb128(octets):
+def leb128(octets, bits=35, what="its second plane is cut off"):
     value = 0
-    for shift in range(0, 35, 7):
+    for shift in range(0, bits, 7):
         octet = next(octets, None)
         if octet is None:
             break
         value |= (octet & 0x7F) << shift
         if octet < 0x80:
             return value
-    raise Unreadable("its second plane is cut off")
+    raise Unreadable(what)
+
+
+def nodes_of(header, data):
+    """The nodes of a tree packet, and what is wrong with the rest (section 5, Trees): for each the place
+    of its caller's among them, its function as the word of a call, calls, own time, and shortest and
+    longest call or None."""
+    if header["encoding"] == 1:
+        data = decompress(data, MAX_TREE_BYTES)
+    elif header["encoding"] != 0:
+        raise Unreadable(f"encoding {header['encoding']} is not known")
+    numbers, nodes = iter(data), []
+
+    def number():
+        value = leb128(numbers, 70, f"node {len(nodes)} is cut off")
+        if value >= 2**64:
+            raise Unreadable(f"node {len(nodes)} has a number of more than 64 bits")
+        return value
+
+    try:
+        for at in range(header["nodes"]):
+            back, function = number(), number()
+            if back > at or (back == 0) != (at == 0):
+                raise Unreadable(f"node {at} has no caller before it")
+            if function >= 2**32:
+                raise Unreadable(f"node {at} has a function that is no word")
+            address = number() if function == 0 else None
+            calls, own, least, most = (number() for _ in range(4))
+            extremes = (least - 1, max(most, least - 1)) if least else None
+            nodes.append((at - back, function, address, calls, own, extremes))
+    except Unreadable as why:
+        return nodes, str(why)
+    return nodes, None
 
 
 def join(words):

@@ -108,6 +108,29 @@ def flat(*parts):
 A, B, C = 0x2200, 0x2240, 0x2280
 
 
+def number(value):
+    """Unsigned LEB128."""
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    return bytes(out + bytes([value]))
+
+
+def tree(*nodes, thread=1, count=None, begin=0, end=100, mended=0, encoding=0, cut=None):
+    """Nodes as rows of numbers."""
+    data = b"".join(number(value) for node in nodes for value in node)[:cut]
+    count = len(nodes) if count is None else count
+    head = struct.pack("<IIIIQQQBB6x", 1, thread, 78, count, begin, end, mended, encoding, 0)
+    return head + data
+
+
+def tree_recording(*trees):
+    payloads = [(1, start(minor=1)), (2, field(1, 1) + field(2, 77))]
+    payloads += [(10, payload) for payload in trees] + [(8, field(1, 0))]
+    return b"".join(packet(kind, n, payload) for n, (kind, payload) in enumerate(payloads))
+
+
 class Case(unittest.TestCase):
     maxDiff = None
 
@@ -131,7 +154,7 @@ class Examples(Case):
     def test_the_whole_recording(self):
         read = read_recording.read(example("recording"))
         self.assertEqual(read["warnings"], [])
-        self.assertEqual(read["version"], "1.0")
+        self.assertEqual(read["version"], "1.1")
         self.assertEqual(read["start"], {"clock": 1, "hz": 1_000_000, "clock_start": 5000})
         self.assertEqual(read["processes"], [
             {"id": 1, "pid": 77, "executable": "/bin/a", "time": 5000}])
@@ -591,6 +614,69 @@ class Damage(Case):
             read = read_recording.read(data)
             self.assertEqual(read["threads"], [])
             self.assertIn("there is no start packet", read["warnings"])
+
+
+class Trees(Case):
+    root = (0, 0, 0, 0, 2, 0, 0)
+
+    def summed(self, *trees):
+        read = read_recording.read(tree_recording(*trees))
+        self.assertEqual(read["warnings"], [])
+        (thread,) = read["threads"]
+        return thread
+
+    def test_the_example(self):
+        thread = self.summed(example("tree"))
+        self.assertEqual(self.figures(thread), {"0x2200": (1, 8, 15), "0x2240": (3, 7, 7)})
+        self.assertEqual((thread["outside"], thread["calls"], thread["events"]), (2, 4, 8))
+        extremes = {entry["name"]: (entry["shortest"], entry["longest"]) for entry in thread["functions"]}
+        self.assertEqual(extremes, {"site 0x2200": (15, 15), "site 0x2240": (1, 4)})
+
+    def test_packets_of_a_thread_add_up_in_whatever_order(self):
+        first = tree(self.root, (1, call(A), 1, 5, 9, 12), mended=1)
+        second = tree(self.root, (1, call(A), 2, 6, 4, 8), (1, call(B), 1, 1, 0, 0), mended=2)
+        for thread in (self.summed(first, second), self.summed(second, first)):
+            self.assertEqual(self.figures(thread), {"0x2200": (3, 11, 12), "0x2240": (1, 1, 1)})
+            self.assertEqual((thread["mended"], thread["outside"]), (3, 4))
+            a = next(entry for entry in thread["functions"] if entry["name"].endswith("2200"))
+            self.assertEqual((a["shortest"], a["longest"]), (3, 12))
+
+    def test_time_of_recursion_counts_once(self):
+        nodes = (self.root, (1, call(A), 1, 5, 0, 0), (1, call(A), 1, 7, 0, 0))
+        self.assertEqual(self.figures(self.summed(tree(*nodes))), {"0x2200": (2, 12, 12)})
+
+    def test_what_found_no_room_and_what_is_unknown(self):
+        nodes = (self.root, (1, 1, 4, 1, 0, 0), (1, call(A), 2, 3, 0, 0), (3, 0, 0, 0, 5, 0, 0),
+                 (1, call(B), 1, 1, 0, 0), (5, 0, 0x77, 1, 0, 0, 0))
+        thread = self.summed(tree(*nodes))
+        self.assertEqual(self.figures(thread), {
+            "[no room]": (0, 1, 4), "0x2200": (2, 3, 3), "[unknown]": (0, 5, 6), "0x2240": (1, 1, 1),
+            "0x77": (1, 0, 0)})
+        self.assertEqual(thread["no_room"], 6)
+
+    def test_trees_that_lie(self):
+        good, bad = (1, call(A), 1, 1, 0, 0), (9, call(B), 1, 1, 0, 0)
+        for payload, calls in (
+            (tree(self.root, good, bad), 1), (tree(self.root, good, (0, *good[1:])), 1),
+            (tree(self.root, good, count=3), 1), (tree(self.root, good, good, cut=-1), 1),
+            (tree(self.root, good, (1, 1 << 32, 1, 1, 0, 0)), 1),
+            (tree(self.root, good, (1, call(B), 1 << 64, 1, 0, 0)), 1),
+            (tree(self.root, good, encoding=1), 0), (tree(self.root, good, encoding=7), 0),
+            (tree(self.root, good, count=16385), 0), (tree()[:47], 0),
+        ):
+            read = read_recording.read(tree_recording(payload))
+            self.assertEqual(len(read["warnings"]), 1, payload.hex())
+            self.assertEqual(sum(thread["calls"] for thread in read["threads"]), calls)
+
+    def test_a_window_that_is_told_from_an_anchor(self):
+        told = flat(escape(22, 0, flat(low(2, 0x2000, 0x100, *(0x7FFFFFC0, 0x7FFFFFFF, 3), 0, 0, 0, 0),
+                                       low(*b"a"))), call(0x2010))
+        names = field(1, 1) + field(2, 0x2000) + field(4, 0x5000)
+        data = recording(chunk(told))
+        for payload, address in ((names, 0x4FD0), (field(1, 1), None)):
+            read = read_recording.read(data + packet(4, 4, payload))
+            (entry,) = read["threads"][0]["functions"]
+            self.assertEqual((entry["module"], entry["address"]), ("a", address))
 
 
 if __name__ == "__main__":

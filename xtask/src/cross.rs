@@ -41,6 +41,12 @@ impl Toolchain {
     pub(crate) fn open(folder: &Path) -> Result<Self> {
         tools::install(&[PACKAGE])?;
         let version = tools::version(PACKAGE).context("no version of an installed package")?;
+        let needed = env!("CARGO_PKG_RUST_VERSION");
+        if minor(&version) < minor(needed) {
+            let next = format!("run `apt-get install {PACKAGE}` for a newer one");
+            let why = format!("{PACKAGE} is {version}, and {needed} is needed; {next}");
+            return Err(Unavailable(why).into());
+        }
         // Another version's metadata cannot be read, so each has a folder of its own.
         let folder = std::path::absolute(folder)?.join(version.replace('~', "-"));
         let release = release()?;
@@ -121,10 +127,27 @@ impl Toolchain {
     }
 }
 
+/// The middle number of a version.
+fn minor(version: &str) -> Option<u32> {
+    version.split('.').nth(1)?.parse().ok()
+}
+
 /// The name of this machine's release of Debian.
 fn release() -> Result<String> {
     let text = fs::read_to_string("/etc/os-release").unwrap_or_default();
     let name = text.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
     let why = "/etc/os-release does not name this machine's release";
     name.map(str::to_owned).ok_or_else(|| Unavailable(why.into()).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        assert_eq!(minor("1.96.0+dfsg1-1~deb12u2"), Some(96));
+        assert_eq!(minor(env!("CARGO_PKG_RUST_VERSION")).map(|minor| minor > 80), Some(true));
+        assert!(minor("1.9.0") < minor("1.10") && minor("strange") < minor("1.0"));
+    }
 }

@@ -119,6 +119,7 @@ pub(crate) fn registered(
 }
 
 /// The context ends: what it knew of arenas, to be released.
+#[expect(clippy::vec_box, reason = "the API knows each by its address")]
 pub(crate) fn forget(context: usize) -> Vec<Box<SharedMemory>> {
     with(|known| {
         known.sessions.retain(|_, session| session.context != context);

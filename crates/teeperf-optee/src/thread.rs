@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use teeperf_tee::thread::{Image, Thread};
 use teeperf_wire::arena::baton;
+use teeperf_wire::word::code;
 
 /// The calling thread's side of the recording.
 pub(crate) struct Own {
@@ -17,6 +18,9 @@ pub(crate) struct Own {
 
 /// Bytes on each side of the anchor that have sites: below those of trusted applications.
 const REACH: usize = 16 << 20;
+
+/// Name of the mark at which the arena was handed on: there is one at a time.
+const HANDED_ON: u32 = 1;
 
 /// Readers find by it where this library lies: [`teeperf_wire::word::module::ANCHOR`].
 #[unsafe(no_mangle)]
@@ -41,6 +45,7 @@ impl Own {
         own.number(baton::SERIAL, NEXT_SERIAL.fetch_add(1, Relaxed));
         own.number(baton::SEQUENCE, 0);
         own.number(baton::CHUNK, 0);
+        own.number(baton::HELD, 0);
         own.come_back();
         own.recording.is_attached().then_some(own)
     }
@@ -63,17 +68,21 @@ impl Own {
 
     /// Leaves the arena to whoever has this window, until [`Own::come_back`].
     pub(crate) fn hand_on(&mut self, first_site: u32, sites: u32) {
+        self.recording.escape(code::MARK, HANDED_ON);
         self.recording.detach();
         self.number(baton::FIRST_SITE, first_site);
         self.number(baton::SITES, sites);
     }
 
-    /// Goes on where whoever had it left off.
+    /// Goes on where whoever had it left off. The frames of one who ended in there are gone.
     pub(crate) fn come_back(&mut self) {
         self.number(baton::FIRST_SITE, 0);
         let Memory { base, length } = self.memory;
         // SAFETY: mapped as long as the process lives. What is wrong with it shows as not being attached.
-        let _ = unsafe { self.recording.attach(base, length, image()) };
+        let attached = unsafe { self.recording.attach(base, length, image()) };
+        if attached == Ok(true) {
+            self.recording.escape(code::JUMP, HANDED_ON);
+        }
     }
 
     /// How often somebody has entered the arena.

@@ -22,6 +22,8 @@ pub struct Row {
     pub total: Time,
     /// Time in itself.
     pub self_time: Time,
+    /// Its shortest and longest call, where they are known.
+    pub extremes: Option<Extremes>,
 }
 
 /// What a table is sorted by; equal rows stand in the order of their names.
@@ -147,9 +149,7 @@ fn empty_node(parent: u32, function: FunctionId) -> Node {
 
 /// The functions of a tree, one row each, sorted.
 pub fn rows(tree: &Tree, functions: &[Function], sort: Sort) -> Vec<Row> {
-    let empty =
-        |function| Row { function, calls: 0, total: Time::default(), self_time: Time::default() };
-    let mut all: Vec<Row> = (0..functions.len() as u32).map(|i| empty(FunctionId(i))).collect();
+    let mut all: Vec<Row> = (0..functions.len() as u32).map(|i| empty_row(FunctionId(i))).collect();
     // Calls of each function that are open on the path we are on.
     let mut open = vec![0u32; functions.len()];
     walk(tree, |step| match step {
@@ -158,6 +158,7 @@ pub fn rows(tree: &Tree, functions: &[Function], sort: Sort) -> Vec<Row> {
             let row = &mut all[node.function.0 as usize];
             row.calls += node.calls;
             row.self_time += node.self_time;
+            row.extremes = Extremes::of_both(row.extremes, node.extremes);
             if open[node.function.0 as usize] == 0 {
                 row.total += node.total;
             }
@@ -185,7 +186,7 @@ pub fn table(profile: &Profile, sort: Sort) -> Vec<Row> {
                 widen(&mut self_time, profile.info.period_ns, 0.0);
                 widen(&mut total, profile.info.period_ns, 0.0);
             }
-            Row { function, calls, total, self_time }
+            Row { calls, total, self_time, ..empty_row(function) }
         })
         .collect();
     sort_rows(&mut rows, &profile.functions, sort);
@@ -290,12 +291,14 @@ pub fn callees(
 }
 
 fn empty_row(function: FunctionId) -> Row {
-    Row { function, calls: 0, total: Time::default(), self_time: Time::default() }
+    let (total, self_time) = (Time::default(), Time::default());
+    Row { function, calls: 0, total, self_time, extremes: None }
 }
 
 fn add_to(row: &mut Row, node: &Node, outer: bool) {
     row.calls += node.calls;
     row.self_time += node.self_time;
+    row.extremes = Extremes::of_both(row.extremes, node.extremes);
     if outer {
         row.total += node.total;
     }

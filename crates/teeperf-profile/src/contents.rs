@@ -148,6 +148,8 @@ pub struct Symbols<'a> {
     pub process: u32,
     /// First site of the window.
     pub first_site: u32,
+    /// Address in the module's file of what its window is told from, if it is.
+    pub anchor: Option<u64>,
     payload: &'a [u8],
 }
 
@@ -376,11 +378,12 @@ fn end<'a>(fields: impl Iterator<Item = Field<'a>>) -> End {
 
 fn symbols<'a>(fields: impl Iterator<Item = Field<'a>>, payload: &'a [u8]) -> Symbols<'a> {
     use body::symbols as tag;
-    let mut out = Symbols { process: 0, first_site: 0, payload };
+    let mut out = Symbols { process: 0, first_site: 0, anchor: None, payload };
     for field in fields {
         match field.tag {
             tag::PROCESS => out.process = number32(&field),
             tag::FIRST_SITE => out.first_site = number32(&field),
+            tag::ANCHOR => out.anchor = field.number(),
             _ => {}
         }
     }

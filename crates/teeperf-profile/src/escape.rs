@@ -80,6 +80,8 @@ pub struct Module<'a> {
     pub first_site: u32,
     /// Number of sites.
     pub sites: u32,
+    /// Whether its address is told from [`module::ANCHOR`] on.
+    pub is_anchored: bool,
     /// Address of the window's first byte.
     pub address: u64,
     /// Load bias.
@@ -193,7 +195,8 @@ fn module_payload(payload: &[u32]) -> Option<Module<'_>> {
     }
     let (build_id, path) = texts.split_at_checked(build_id_bytes.div_ceil(3))?;
     Some(Module {
-        opens: word::payload_value(fixed[0])? != 0,
+        opens: word::payload_value(fixed[0])? != module::RETIRED,
+        is_anchored: word::payload_value(fixed[0])? == module::ANCHORED,
         first_site: word::payload_value(fixed[1])?,
         sites: word::payload_value(fixed[2])?,
         address: word::join(&fixed[3..6])?,

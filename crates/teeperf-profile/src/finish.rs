@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use teeperf_symbols::Search;
 use teeperf_wire::packet::MAJOR;
 use teeperf_wire::shared::ClockKind;
 use teeperf_wire::word::gap;
@@ -105,6 +106,7 @@ impl Gathered {
         mut threads: Threads,
         keep_hook_cost: bool,
         by_place: bool,
+        search: Search,
     ) -> Profile {
         self.warn_of_what_is_missing();
         let hz = self.start.as_ref().map_or(0, |start| start.hz);
@@ -121,7 +123,8 @@ impl Gathered {
         counts.lost = counts.lost.saturating_add(self.lost);
         let windows = std::mem::take(&mut threads.shared.windows);
         let far = std::mem::take(&mut threads.shared.far);
-        let mut names = Names::new(std::mem::take(&mut self.symbols), windows, far, by_place);
+        let mut names =
+            Names::new(std::mem::take(&mut self.symbols), windows, far, by_place, search);
         let mut trees: Vec<(Thread, usize)> = Vec::new();
         for (key, process, figures, tree) in threads.shown() {
             let thread = self.thread(key, process, figures, &ns);

@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
+use teeperf_symbols::{Functions, Search};
+use teeperf_wire::word::module::ANCHOR;
+
 use crate::chunks::Decoder;
 use crate::contents::{Body, Packet, Symbols};
 use crate::escape::{Escape, Module};
@@ -32,6 +35,8 @@ pub(crate) struct SymbolTables {
     in_order: bool,
     text: Vec<u8>,
     count: usize,
+    /// Addresses of [`ANCHOR`] in files, by process and first site of the window.
+    anchors: HashMap<(u32, u32), u64>,
     /// Symbols that found no room.
     pub(crate) left_out: u64,
 }
@@ -43,8 +48,11 @@ pub(crate) struct Window {
     pub(crate) first_site: u32,
     /// Number of sites.
     pub(crate) sites: u32,
-    /// Address of the first byte, less the load bias: the file's own virtual address.
+    /// Address of the first byte, less the load bias: the file's own virtual address. Or that less the
+    /// address of [`ANCHOR`].
     pub(crate) file_address: u64,
+    /// Whether it is the latter.
+    pub(crate) is_anchored: bool,
     /// Path of the module.
     pub(crate) path: Arc<str>,
     /// Its build-id; empty when it has none.
@@ -59,6 +67,7 @@ impl Window {
             first_site: module.first_site,
             sites: module.sites,
             file_address: module.address.wrapping_sub(module.bias),
+            is_anchored: module.is_anchored,
             path: module.path.to_string().into(),
             build_id: module.build_id.bytes().into(),
         }
@@ -66,20 +75,16 @@ impl Window {
 }
 
 impl Window {
-    /// The file's own virtual address of a site.
-    fn address(&self, site: u32) -> u64 {
+    /// The file's own virtual address of a site; `anchor` is that of [`ANCHOR`].
+    fn address(&self, site: u32, anchor: u64) -> u64 {
         // A symbol may begin before the window that it reaches into.
         let distance = i64::from(site) - i64::from(self.first_site);
-        self.file_address.wrapping_add_signed(distance)
+        let anchor = if self.is_anchored { anchor } else { 0 };
+        self.file_address.wrapping_add_signed(distance).wrapping_add(anchor)
     }
 
-    fn place(&self, site: u32, size: u64) -> Place {
-        Place {
-            path: self.path.clone(),
-            build_id: self.build_id.clone(),
-            address: self.address(site),
-            size,
-        }
+    fn place(&self, address: u64, size: u64) -> Place {
+        Place { path: self.path.clone(), build_id: self.build_id.clone(), address, size }
     }
 }
 
@@ -114,37 +119,79 @@ impl Windows {
     }
 }
 
-/// What a recording says of names: symbols, and the modules they are in.
+/// What a recording says of names: symbols, and the modules they are in; and files that say more.
 #[derive(Default)]
 struct Sites {
     symbols: SymbolTables,
     windows: Windows,
+    images: Images,
 }
 
 impl Sites {
     /// The function at a site: by its symbol, demangled, or by module and offset. Symbols must
     /// be in order.
-    fn function(&self, process: u32, site: u32) -> Function {
+    fn function(&mut self, process: u32, site: u32) -> Function {
         let window = self.windows.at(process, site);
         let module = window.map_or(String::new(), |window| file_name(&window.path));
+        let first = window.map_or(0, |window| window.first_site);
+        let anchor = self.symbols.anchors.get(&(process, first)).copied();
         if let Some(entry) = self.symbols.symbol(process, site) {
             let file = self.symbols.text(entry.file);
+            let address = |window: &Window| window.address(entry.site, anchor.unwrap_or(0));
             return Function {
                 name: teeperf_symbols::demangle(&self.symbols.text(entry.name)).into_owned(),
                 module,
                 file: (!file.is_empty()).then_some(file),
                 line: (entry.line != 0).then_some(entry.line),
-                place: window.map(|window| window.place(entry.site, entry.size.into())),
+                place: window.map(|window| window.place(address(window), entry.size.into())),
             };
         }
-        let offset = window.map_or(site.into(), |window| window.address(site));
-        let shown = if module.is_empty() { UNKNOWN_MODULE } else { &module };
-        Function {
-            name: format!("{shown}+{offset:#x}"),
-            module,
-            place: window.map(|window| window.place(site, 0)),
-            ..Function::default()
+        let Some(window) = window else {
+            let name = format!("{UNKNOWN_MODULE}+{site:#x}");
+            return Function { name, module, ..Function::default() };
+        };
+        if let Some((name, address, size)) = self.images.function(window, site) {
+            let place = Some(window.place(address, size));
+            return Function { name, module, place, ..Function::default() };
         }
+        let address = window.address(site, anchor.unwrap_or(0));
+        let shown = if module.is_empty() { UNKNOWN_MODULE } else { &module };
+        let name = if window.is_anchored && anchor.is_none() {
+            // Where the file has it is not known.
+            let distance = address.cast_signed();
+            let sign = if distance < 0 { '-' } else { '+' };
+            format!("{shown}+anchor{sign}{:#x}", distance.unsigned_abs())
+        } else {
+            format!("{shown}+{address:#x}")
+        };
+        Function { name, module, place: Some(window.place(address, 0)), ..Function::default() }
+    }
+}
+
+/// Files that were named for images of which the recording has no symbols.
+#[derive(Default)]
+struct Images {
+    search: Search,
+    /// By what the recording calls the image: its functions, and the address of [`ANCHOR`] among them.
+    opened: HashMap<Arc<str>, Option<(Functions, u64)>>,
+}
+
+impl Images {
+    /// Name, address and size of the function at a site.
+    fn function(&mut self, window: &Window, site: u32) -> Option<(String, u64, u64)> {
+        if !window.is_anchored || self.search.images.is_empty() {
+            return None;
+        }
+        let open = || {
+            let (_, functions) = self.search.image(Path::new(&*window.path), ANCHOR)?;
+            let anchor = functions.named(ANCHOR)?.start;
+            Some((functions, anchor))
+        };
+        let opened = self.opened.entry(window.path.clone()).or_insert_with(open);
+        let (functions, anchor) = opened.as_ref()?;
+        let symbol = functions.at(window.address(site, *anchor))?;
+        let name = teeperf_symbols::demangle(&symbol.name).into_owned();
+        Some((name, symbol.start, symbol.size))
     }
 }
 
@@ -214,6 +261,11 @@ impl SymbolTables {
     /// Keeps the symbols of a packet.
     pub(crate) fn add(&mut self, symbols: &Symbols<'_>) {
         self.in_order = false;
+        if let Some(anchor) = symbols.anchor
+            && self.anchors.len() < MAX_WINDOWS
+        {
+            self.anchors.insert((symbols.process, symbols.first_site), anchor);
+        }
         let table = self.tables.entry(symbols.process).or_default();
         for symbol in symbols.iter().filter(|symbol| !symbol.name.is_empty()) {
             if self.count >= MAX_SYMBOLS || self.text.len() >= MAX_TEXT {
@@ -295,10 +347,12 @@ impl Names {
         windows: Windows,
         far: Vec<u64>,
         by_place: bool,
+        search: Search,
     ) -> Self {
         symbols.put_in_order();
+        let images = Images { search, opened: HashMap::new() };
         Self {
-            sites: Sites { symbols, windows },
+            sites: Sites { symbols, windows, images },
             far,
             by_word: HashMap::new(),
             known: HashMap::new(),
@@ -330,7 +384,7 @@ impl Names {
         self.functions
     }
 
-    fn describe(&self, process: u32, word: u32) -> Function {
+    fn describe(&mut self, process: u32, word: u32) -> Function {
         match word {
             pseudo::UNKNOWN => nameless("[unknown]".into()),
             pseudo::TOO_DEEP => nameless("[too deep]".into()),

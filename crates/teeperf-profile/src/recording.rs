@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use teeperf_symbols::Search;
 use teeperf_wire::packet::{MAJOR, MINOR};
 
 use crate::contents::{self, Body, Packet};
@@ -38,6 +39,8 @@ pub struct Options<'a> {
     /// Tell functions apart by where their code stands, and say so in
     /// [`Function::place`](crate::model::Function::place); else those of one name and module are one.
     pub by_place: bool,
+    /// Files of images whose symbols the recording may not have. Taken by replay.
+    pub search: Search,
     /// Chunks in a batch; 0: what is best. The result does not depend on it.
     pub batch_chunks: usize,
     /// Most call paths, in all threads; 0: [`MAX_PATHS`]. Calls on later ones are counted by
@@ -120,7 +123,8 @@ impl<R: Read> Recording<R> {
         let (fed, threads) = fed.map_err(|source| Error::Workers { name, source })?;
         fed?;
         gathered.warnings.append(&mut self.framing.warnings);
-        Ok(gathered.finish(threads, options.keep_hook_cost, options.by_place))
+        let search = std::mem::take(&mut options.search);
+        Ok(gathered.finish(threads, options.keep_hook_cost, options.by_place, search))
     }
 
     fn feed(

@@ -25,6 +25,7 @@ fn tree(root_total: f64, nodes: &[(u32, u32, u64, f64, f64)]) -> Tree {
         calls: 0,
         self_time: time(0.0),
         total: time(root_total),
+        extremes: None,
     };
     let rest = nodes.iter().map(|&(parent, function, calls, own, total)| Node {
         parent,
@@ -218,6 +219,7 @@ fn a_count_of_ticks_is_known_to_twice_its_root() {
         calls: 0,
         total: Time { value, low: value, high: value },
         self_time: Time { value, low: value - 1.0, high: value + 1.0 },
+        extremes: None,
     };
     // A hundred ticks of 4 ns, one, and none.
     let mut rows = [row(400.0), row(4.0), row(0.0)];

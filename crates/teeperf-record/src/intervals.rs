@@ -23,7 +23,7 @@ impl Intervals {
     /// Whether they are to be written now; then they are.
     pub(crate) fn is_due(&mut self) -> bool {
         let now = Instant::now();
-        if !self.due.is_some_and(|due| due <= now) {
+        if self.due.is_none_or(|due| due > now) {
             return false;
         }
         self.written += 1;

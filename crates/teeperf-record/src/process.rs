@@ -14,7 +14,7 @@ use crate::seen::Seen;
 use crate::segment::{Class, Segment};
 use crate::sink::{Encoded, Sink};
 use crate::symbols::WindowId;
-use crate::trees::Trees;
+use crate::trees::{Growth, Pieces, Trees};
 use chunks::{Chunks, Place};
 use names::Names;
 use pool::Pool;
@@ -85,6 +85,7 @@ pub(crate) struct Process {
     shared: Arc<Shared>,
     segments: Vec<Chunks>,
     trees: Vec<Trees>,
+    pieces: Pieces,
     /// Segments of either kind that are known.
     adopted: usize,
     order: Order<Encoded>,
@@ -121,6 +122,7 @@ impl Process {
             shared: attached.shared,
             segments: Vec::new(),
             trees: Vec::new(),
+            pieces: Pieces::default(),
             adopted: 0,
             order: Order::default(),
             seen: Seen::default(),
@@ -276,7 +278,12 @@ impl Process {
     }
 
     fn take_tree(&mut self, at: usize, index: usize, sink: &mut Sink) {
-        let Some(growth) = self.trees[at].growth(index, self.id) else { return };
+        if let Some(growth) = self.trees[at].growth(index, self.id) {
+            self.write_growth(&growth, sink);
+        }
+    }
+
+    fn write_growth(&mut self, growth: &Growth, sink: &mut Sink) {
         self.seen.mark(&growth.words);
         sink.stats.threads.add(growth.is_first.into());
         sink.stats.events.add(growth.calls.saturating_mul(2));

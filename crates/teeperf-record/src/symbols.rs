@@ -115,6 +115,8 @@ struct File {
 struct Window {
     module: Module,
     file: Rc<File>,
+    /// Address in the file of what the module's addresses were told from.
+    anchor: Option<u64>,
     /// Starts of the functions that were sent.
     sent: HashSet<u64>,
 }
@@ -213,11 +215,13 @@ impl File {
 impl Window {
     /// A module's, where it is known how far from its file it lies.
     fn of(mut module: Module, file: Rc<File>) -> Option<Self> {
+        let mut anchor = None;
         if std::mem::take(&mut module.is_anchored) {
-            let anchor = file.functions.named(ANCHOR)?;
-            module.address = module.address.wrapping_add(anchor.start);
+            let address = file.functions.named(ANCHOR)?.start;
+            module.address = module.address.wrapping_add(address);
+            anchor = Some(address);
         }
-        Some(Self { module, file, sent: HashSet::new() })
+        Some(Self { module, file, anchor, sent: HashSet::new() })
     }
 
     /// Payloads with the functions that begin or lie at these sites and were not sent yet.
@@ -239,6 +243,7 @@ impl Window {
             Payload::default()
                 .number(symbols::PROCESS, id.process as u64)
                 .number(symbols::FIRST_SITE, id.first_site as u64)
+                .maybe(symbols::ANCHOR, self.anchor)
         };
         let (mut payloads, mut payload) = (Vec::new(), begin());
         let mut places = places.into_iter();

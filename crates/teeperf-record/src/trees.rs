@@ -4,8 +4,11 @@
 //! Believes nothing: indices are checked, and counters that shrank count as not grown.
 
 use crate::segment::Segment;
+use std::collections::HashMap;
 use std::sync::Arc;
+use teeperf_wire::arena::piece;
 use teeperf_wire::body::tree::{self as packet, Header, MAX_NODES, encoding, word};
+use teeperf_wire::shared::chunk;
 use teeperf_wire::tree::{MAGIC, NODE, OVERFLOW, ROOT, header, node};
 
 /// Memories of trees, in one segment.
@@ -28,6 +31,7 @@ struct Written {
 }
 
 /// A tree as it stood at one moment.
+#[derive(Default)]
 struct Look {
     wides: Vec<u64>,
     nodes: usize,
@@ -41,8 +45,77 @@ pub(crate) struct Growth {
     pub(crate) words: Vec<u32>,
     /// Calls in them.
     pub(crate) calls: u64,
+    /// Of the thread.
+    pub(crate) serial: u32,
     /// Whether nothing of this tree was written before.
     pub(crate) is_first: bool,
+}
+
+impl Growth {
+    fn of(header: Header, grown: &[Grown], is_first: bool) -> Self {
+        let words = grown.iter().map(|node| node.word).filter(|&word| word > word::OVERFLOW);
+        Self {
+            words: words.collect(),
+            calls: grown.iter().fold(0, |sum: u64, node| sum.saturating_add(node.calls)),
+            payloads: payloads(header, grown),
+            serial: header.thread,
+            is_first,
+        }
+    }
+}
+
+/// Trees of an arena's threads, which come in pieces ([`teeperf_wire::arena::piece`]): what their nodes are.
+#[derive(Default)]
+pub(crate) struct Pieces {
+    /// By serial and beginning.
+    known: HashMap<(u32, u64), Look>,
+}
+
+/// Most nodes of a tree that comes in pieces, and most such trees of a process.
+const MOST_NODES: usize = 1 << 16;
+const MOST_TREES: usize = 16;
+
+impl Pieces {
+    /// What the piece in a chunk says; nothing when it makes no sense.
+    pub(crate) fn growth(
+        &mut self,
+        segment: &Segment,
+        index: usize,
+        process: u32,
+    ) -> Option<Growth> {
+        let mut wides = vec![0; segment.class().shape().0 / 8];
+        segment.copy_of(index, &mut wides);
+        let (head, nodes) = wides.split_at_checked(chunk::WORDS / 8)?;
+        let (first, count) = (narrow(head, piece::FIRST), narrow(head, piece::COUNT));
+        let count = count as usize;
+        let end = (first as usize).checked_add(count).filter(|&end| end <= MOST_NODES)?;
+        let nodes = nodes.get(..count * NODE / 8)?;
+        let key = (narrow(head, chunk::SERIAL), wide(head, piece::BEGAN));
+        let is_first = !self.known.contains_key(&key);
+        if is_first && self.known.len() >= MOST_TREES {
+            self.known.clear();
+        }
+        let look = self.known.entry(key).or_default();
+        look.nodes = look.nodes.max(end);
+        look.wides.resize((1 + look.nodes) * NODE / 8, 0);
+        let at = (1 + first as usize) * NODE / 8;
+        look.wides[at..at + nodes.len()].copy_from_slice(nodes);
+        let grown = look.grown(&mut Vec::new());
+        for node in look.wides[at..at + nodes.len()].chunks_mut(NODE / 8) {
+            for sum in [node::CALLS, node::SELF, node::LEAST, node::MOST] {
+                node[sum / 8] = 0;
+            }
+        }
+        let header = Header {
+            process,
+            thread: key.0,
+            tid: narrow(head, chunk::TID),
+            begin: wide(head, piece::BEGIN),
+            end: wide(head, piece::END),
+            ..Header::default()
+        };
+        Some(Growth::of(header, &grown, is_first))
+    }
 }
 
 /// Most looks at a tree whose thread changes halves of numbers meanwhile.
@@ -89,13 +162,7 @@ impl Trees {
         }
         written.end = end;
         written.mended = wide(head, header::MENDED);
-        let words = grown.iter().map(|node| node.word).filter(|&word| word > word::OVERFLOW);
-        Some(Growth {
-            words: words.collect(),
-            calls: grown.iter().fold(0, |sum: u64, node| sum.saturating_add(node.calls)),
-            payloads: payloads(header, &grown),
-            is_first,
-        })
+        Some(Growth::of(header, &grown, is_first))
     }
 
     /// Gives a memory back, zeroed.
@@ -246,7 +313,7 @@ fn payloads(header: Header, nodes: &[Grown]) -> Vec<Vec<u8>> {
 struct Piece {
     nodes: Vec<Grown>,
     /// By index among all, index here.
-    numbers: std::collections::HashMap<u32, u32>,
+    numbers: HashMap<u32, u32>,
 }
 
 impl Piece {

@@ -3,17 +3,18 @@
 
 use crate::clock;
 use crate::cursor::{self, Cursor, Parked};
+use crate::leap;
 use crate::module;
 use crate::platform;
 use crate::pool::{self, Taken};
 use crate::process;
-use crate::sums;
+use crate::sums::{self, Leap};
 use crate::thread::{Losses, State, Thread};
 use crate::writer::{self, Places};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 use teeperf_wire::shared::{ClockKind, OnFull, STALL_NS, chunk, state};
-use teeperf_wire::word::{self, code, gap};
+use teeperf_wire::word::{self, gap};
 
 /// Words at a chunk's end that hooks do not get: for the word that ends it, and for
 /// a last gap when recording stops.
@@ -117,7 +118,7 @@ pub(crate) fn settle_losses(thread: &Thread, reason: u32) {
 /// it is told behind it.
 pub(crate) fn tell_jump(thread: &Thread) -> bool {
     let Some(name) = thread.jumped() else { return true };
-    let is_written = writer::escape(thread, code::JUMP, name, &[]);
+    let is_written = leap::tell(thread, Leap::Jump(name));
     if is_written {
         thread.forget_jump();
     }

@@ -237,6 +237,7 @@ fn pause(thread: &Thread) {
         if thread.state() != State::Running {
             return;
         }
+        sums::pause(thread);
         thread.kept.store(thread.cursor.keep(), Relaxed);
         thread.since.store(clock::now(), Relaxed);
         thread.set_state(State::Paused);

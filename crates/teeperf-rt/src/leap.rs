@@ -8,6 +8,7 @@ use crate::block::Block;
 use crate::event;
 use crate::module;
 use crate::process;
+use crate::sums::{self, Leap};
 use crate::thread::{self, Thread};
 use crate::writer;
 use core::ffi::{c_int, c_void};
@@ -86,23 +87,41 @@ pub(crate) fn context_ended(linked: usize) {
 
 /// Another stack runs from here on.
 pub(crate) fn switch(block: Option<&Block>, left: u64, entered: u64) {
-    let [a, b] = word::split62(left);
-    let [c, d] = word::split62(entered);
-    event::put(block, |thread| writer::escape(thread, code::SWITCH, 0, &[a, b, c, d]));
+    event::put(block, |thread| tell(thread, Leap::Switch(left, entered)));
     thread::current().stack.store(entered, Relaxed);
 }
 
 /// A stack begins anew and empty.
 pub(crate) fn begin_stack(block: Option<&Block>, stack: u64) {
-    event::put(block, |thread| writer::escape(thread, code::STACK_NEW, 0, &word::split62(stack)));
+    event::put(block, |thread| tell(thread, Leap::NewStack(stack)));
 }
 
 /// The function at `address` caught an exception.
 #[cfg_attr(feature = "object", unsafe(no_mangle))]
 pub extern "C" fn teeperf_rt_catch(address: usize, block: &Block) {
-    if let Some(site) = module::site_of(address as u64) {
-        let payload = [word::payload(site)];
-        event::put(Some(block), |thread| writer::escape(thread, code::CATCH, 0, &payload));
+    event::put(Some(block), |thread| tell(thread, Leap::Catch(address as u64)));
+}
+
+/// Has the thread's tree follow it, or writes it where events are written; says whether there was room.
+pub(crate) fn tell(thread: &Thread, leap: Leap) -> bool {
+    if process::has_trees() {
+        sums::leap(thread, leap);
+        return true;
+    }
+    let write = |code, name, payload: &[u32]| writer::escape(thread, code, name, payload);
+    match leap {
+        Leap::Mark(name) => write(code::MARK, name, &[]),
+        Leap::Jump(name) => write(code::JUMP, name, &[]),
+        Leap::VforkBegin => write(code::VFORK_BEGIN, 0, &[]),
+        Leap::VforkEnd => write(code::VFORK_END, 0, &[]),
+        Leap::Switch(left, entered) => {
+            let [a, b] = word::split62(left);
+            let [c, d] = word::split62(entered);
+            write(code::SWITCH, 0, &[a, b, c, d])
+        }
+        Leap::NewStack(stack) => write(code::STACK_NEW, 0, &word::split62(stack)),
+        Leap::Catch(address) => module::site_of(address)
+            .is_none_or(|site| write(code::CATCH, 0, &[word::payload(site)])),
     }
 }
 
@@ -148,9 +167,13 @@ pub unsafe extern "C" fn teeperf_rt_left(context: *mut c_void, unwinding: &Unwin
 
 fn plain(block: &Block, what: u32, place: usize) {
     let name = name_of(place);
-    if !event::put(Some(block), |thread| writer::escape(thread, what, name, &[]))
-        && process::is_attached()
-    {
+    let leap = match what {
+        code::MARK => Leap::Mark(name),
+        code::JUMP => Leap::Jump(name),
+        code::VFORK_BEGIN => Leap::VforkBegin,
+        _ => Leap::VforkEnd,
+    };
+    if !event::put(Some(block), |thread| tell(thread, leap)) && process::is_attached() {
         leap_unwritten(thread::current(), what, name);
     }
 }

@@ -6,8 +6,8 @@
 //! recorded and not paused.
 //!
 //! A signal handler may come in between any two instructions. What it calls returns before the hook goes on, so
-//! that the tree is where it was; a handler that jumps out leaves frames behind, which a return
-//! closes. A path is made with signals kept back.
+//! that the tree is where it was; a handler that jumps out says so ([`leap`]). A path is made with signals kept
+//! back.
 
 use crate::block::Block;
 use crate::clock;
@@ -120,20 +120,22 @@ fn make(thread: &Thread, tree: &Tree, address: u64) -> bool {
     if thread.is_busy() {
         return false;
     }
+    call_anew(thread, tree, address)
+}
+
+/// Makes a path, and calls; not in the child of a handler that has forked just before.
+fn call_anew(thread: &Thread, tree: &Tree, address: u64) -> bool {
     let word = module::site_of(address).map_or(0, word::call);
-    event::claimed(thread, || tree.call_anew(address, word));
-    true
+    let mut is_made = false;
+    event::claimed(thread, || {
+        tree.call_anew(address, word);
+        is_made = true;
+    });
+    is_made
 }
 
 /// An event of a thread that is recorded and not paused, whatever the short way had against it.
 pub(crate) fn record(thread: &Thread, event: Event) -> bool {
-    if thread.own.being() == Being::Apart {
-        // Frames were left meanwhile; of those entered nothing is known.
-        let (tree, popped) = (thread.own.tree(), thread.popped());
-        for _ in 0..popped.min(MOST_LEFT) {
-            tree.leave_unseen();
-        }
-    }
     if !event::is_running(thread) || !thread.own.is_there() {
         return false;
     }
@@ -146,15 +148,73 @@ pub(crate) fn record(thread: &Thread, event: Event) -> bool {
     thread.keep_apart(now);
     if event.is_return {
         tree.ret(event.address);
-    } else if !tree.call(event.address) {
-        let word = module::site_of(event.address).map_or(0, word::call);
-        event::claimed(thread, || tree.call_anew(event.address, word));
+        return true;
     }
-    true
+    tree.call(event.address) || call_anew(thread, tree, event.address)
 }
 
-/// Most frames that are closed one by one.
-const MOST_LEFT: u32 = 1 << 20;
+/// A way out of functions or into them that no hook sees; names of marks have 24 bits.
+#[derive(Clone, Copy)]
+pub(crate) enum Leap {
+    /// The depth is kept under this name.
+    Mark(u32),
+    /// The stack falls to the depth that was kept last.
+    Jump(u32),
+    /// As those, with a name of its own.
+    VforkBegin,
+    /// See [`Leap::VforkBegin`].
+    VforkEnd,
+    /// From one stack, which may be [`word::ABANDONED`], to another.
+    Switch(u64, u64),
+    /// A stack begins anew.
+    NewStack(u64),
+    /// The function at this address catches an exception.
+    Catch(u64),
+}
+
+/// Follows it in the thread's tree. The thread is recorded and not paused.
+pub(crate) fn leap(thread: &Thread, leap: Leap) {
+    const VFORK: u64 = 1 << 32;
+    if !thread.own.is_there() {
+        return;
+    }
+    let tree = thread.own.tree();
+    match leap {
+        Leap::Mark(name) => tree.mark(name.into()),
+        Leap::Jump(name) => tree.jump(name.into()),
+        Leap::VforkBegin => tree.mark(VFORK),
+        Leap::VforkEnd => tree.jump(VFORK),
+        Leap::Switch(left, entered) => {
+            tree.switch((left != word::ABANDONED).then_some(left), entered);
+        }
+        Leap::NewStack(stack) => tree.begin_stack(stack),
+        Leap::Catch(address) => tree.catch(address),
+    }
+}
+
+/// Tells the tree of frames that were left while nothing was summed, and then of those entered.
+pub(crate) fn miss(thread: &Thread, left: u32, entered: u32) {
+    if (left, entered) == (0, 0) || !thread.own.is_there() {
+        return;
+    }
+    let tell = || thread.own.tree().miss(left, entered);
+    if thread.is_busy() { tell() } else { event::claimed(thread, tell) }
+}
+
+/// Recording is paused: until the long way has been taken, events do not go into the tree.
+pub(crate) fn pause(thread: &Thread) {
+    if thread.own.being() == Being::Summing {
+        thread.own.tree().moved(clock::now());
+        thread.own.set(Being::Apart);
+    }
+}
+
+/// Something is to be told before the next event, which takes the long way.
+pub(crate) fn delay(thread: &Thread) {
+    if thread.own.is_there() {
+        thread.own.set(Being::Apart);
+    }
+}
 
 /// Takes memory for a tree, if there is some; says whether the thread has one. The thread is claimed.
 pub(crate) fn take(thread: &Thread, serial: &AtomicU32) -> bool {
@@ -169,6 +229,7 @@ pub(crate) fn take(thread: &Thread, serial: &AtomicU32) -> bool {
         serial,
         clock: clock::kind() as u32,
         now: clock::now(),
+        stack: thread.stack.load(Relaxed),
         folds: process::folds(),
     };
     // SAFETY: a taken chunk, zeroed, in a segment that stays mapped. What the recorder writes there is not

@@ -220,11 +220,6 @@ impl Thread {
         self.last.store((now as u32).wrapping_sub(1), Relaxed);
     }
 
-    /// Frames of the time before a gap that were left in it.
-    pub(crate) fn popped(&self) -> u32 {
-        self.popped.load(Relaxed)
-    }
-
     /// CPU time as of now, where it is worth a system call, which takes as long as some hundred events: at
     /// the thread's first chunk, and then when a sixteenth of its age or so has passed.
     pub(crate) fn cpu_ns(&self, now: u64, is_first: bool) -> Option<u64> {
@@ -343,6 +338,7 @@ impl Thread {
         if is_out {
             self.jumped.store(name + 1, Relaxed);
             self.last.store(clock::watched().load(Relaxed).wrapping_sub(1), Relaxed);
+            sums::delay(self);
         } else {
             popped = self.marked_popped.load(Relaxed);
             pushed = self.marked_pushed.load(Relaxed);

@@ -3,6 +3,8 @@
 //! clock they are even in number, so that an event and its time are one aligned store.
 
 use crate::clock;
+use crate::process;
+use crate::sums;
 use crate::thread::{Losses, Thread};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use teeperf_wire::compose;
@@ -84,13 +86,18 @@ pub(crate) fn escape(thread: &Thread, code: u32, arg: u32, payload: &[u32]) -> b
 /// A gap; `units` of time are to be left out. Says whether there was room.
 pub(crate) fn gap(thread: &Thread, reason: u32, losses: Losses, units: u64) -> bool {
     let words = gap_words(reason, losses, units);
-    let places = Places::reserve(thread, words.len());
-    places.map(|mut places| places.put_all(&words)).is_some()
+    let Some(mut places) = Places::reserve(thread, words.len()) else { return false };
+    places.put_all(&words);
+    drop(places);
+    sums::miss(thread, losses.popped, losses.pushed);
+    true
 }
 
-/// The words of a gap.
+/// The words of a gap. Where there are trees, these are told what became of frames.
 pub(crate) fn gap_words(reason: u32, losses: Losses, units: u64) -> [u32; 8] {
-    compose::gap(reason, losses.events, losses.popped, losses.pushed, units)
+    let has_trees = process::has_trees();
+    let (popped, pushed) = if has_trees { (0, 0) } else { (losses.popped, losses.pushed) };
+    compose::gap(reason, losses.events, popped, pushed, units)
 }
 
 /// Text, at most [`MAX_TEXT`] bytes of it.

@@ -1,54 +1,84 @@
-//! Where to go back to from calls of functions that were open already, when those are folded: a stack of nodes,
-//! in which one after the other that is the same is counted.
+//! Ways back from calls of functions that were open already, when those are folded: for each node a stack of
+//! the nodes it was called from, in which one after the other that is the same is counted. So of a recursion
+//! through however many functions each node has one way, however deep it goes.
 
-use crate::memory::Memory;
+use crate::memory::{Memory, Node};
 use core::cell::Cell;
-use core::sync::atomic::Ordering::Relaxed;
+use teeperf_wire::tree::{node, way};
 
-/// See the module.
+/// In [`node::OPEN`]: a call is open, and none beside it.
+const ONE: u32 = 1;
+
+/// Ways that are free, of the memory's.
 pub(crate) struct Ways {
-    used: Cell<u32>,
+    /// Those that never were used begin here.
+    unused: Cell<u32>,
+    /// One more than the number of the first that is free again.
+    free: Cell<u32>,
 }
 
 impl Ways {
     pub(crate) const fn new() -> Self {
-        Self { used: Cell::new(0) }
+        Self { unused: Cell::new(0), free: Cell::new(0) }
     }
 
-    /// Says whether there was room.
-    pub(crate) fn push(&self, memory: Memory, node: u32) -> bool {
-        let used = self.used.get();
-        if used > 0 {
-            let [last, times] = memory.way(used - 1);
-            let so_often = times.load(Relaxed);
-            if last.load(Relaxed) == node && so_often < u32::MAX {
-                times.store(so_often + 1, Relaxed);
+    /// Whether a call of this node is open.
+    pub(crate) fn is_open(there: Node) -> bool {
+        there.get(node::OPEN) > 0
+    }
+
+    /// A call of a node of which none was open.
+    pub(crate) fn open(there: Node) {
+        there.put(node::OPEN, ONE);
+    }
+
+    /// A further call, from another node; says whether there was room.
+    pub(crate) fn push(&self, memory: Memory, there: Node, from: Node) -> bool {
+        let open = there.get(node::OPEN);
+        let from = memory.index(from);
+        if let Some(last) = open.checked_sub(ONE + 1).and_then(|last| memory.way(last)) {
+            let times = last.get(way::TIMES);
+            if last.get(way::TO) == from && times < u32::MAX {
+                last.put(way::TIMES, times + 1);
                 return true;
             }
         }
-        if used >= memory.ways() {
-            return false;
-        }
-        let [last, times] = memory.way(used);
-        last.store(node, Relaxed);
-        times.store(1, Relaxed);
-        self.used.set(used + 1);
+        let Some((number, fresh)) = self.take(memory) else { return false };
+        fresh.put(way::TO, from);
+        fresh.put(way::TIMES, 1);
+        fresh.put(way::NEXT, open.saturating_sub(ONE));
+        there.put(node::OPEN, number + 1 + ONE);
         true
     }
 
-    pub(crate) fn pop(&self, memory: Memory) -> Option<u32> {
-        let used = self.used.get().checked_sub(1)?;
-        let [last, times] = memory.way(used);
-        let so_often = times.load(Relaxed);
-        times.store(so_often.wrapping_sub(1), Relaxed);
-        if so_often <= 1 {
-            self.used.set(used);
+    /// The last call of a node ends: the node to go back to, or nothing where it was the first.
+    pub(crate) fn pop(&self, memory: Memory, there: Node) -> Option<Node> {
+        let number = there.get(node::OPEN).checked_sub(ONE + 1);
+        let Some((number, last)) = number.and_then(|last| Some((last, memory.way(last)?))) else {
+            there.put(node::OPEN, 0);
+            return None;
+        };
+        let (to, times) = (memory.node(last.get(way::TO)), last.get(way::TIMES));
+        if times > 1 {
+            last.put(way::TIMES, times - 1);
+        } else {
+            there.put(node::OPEN, last.get(way::NEXT).saturating_add(ONE));
+            last.put(way::NEXT, self.free.get());
+            self.free.set(number + 1);
         }
-        Some(last.load(Relaxed))
+        Some(to)
     }
 
-    pub(crate) fn clear(&self) {
-        self.used.set(0);
+    fn take(&self, memory: Memory) -> Option<(u32, Node)> {
+        if let Some(number) = self.free.get().checked_sub(1) {
+            let taken = memory.way(number)?;
+            self.free.set(taken.get(way::NEXT));
+            return Some((number, taken));
+        }
+        let number = self.unused.get();
+        let taken = memory.way(number)?;
+        self.unused.set(number + 1);
+        Some((number, taken))
     }
 }
 
@@ -60,25 +90,64 @@ mod tests {
         let bytes = 4096;
         let memory = vec![0u64; bytes / 8].leak();
         // SAFETY: memory that nobody else has.
-        unsafe { Memory::new(memory.as_mut_ptr().cast(), bytes) }.unwrap()
+        unsafe { Memory::new(memory.as_mut_ptr().cast(), bytes, true) }.unwrap()
+    }
+
+    fn back(memory: Memory, ways: &Ways, there: Node) -> Option<u32> {
+        ways.pop(memory, there).map(|to| memory.index(to))
     }
 
     #[test]
-    fn ways_come_back_in_turn() {
+    fn ways_come_back_in_turn_for_each_node() {
         let (memory, ways) = (memory(), Ways::new());
-        for node in [3, 3, 3, 5, 3] {
-            assert!(ways.push(memory, node));
+        let [a, b] = [7, 8].map(|index| memory.node(index));
+        Ways::open(a);
+        Ways::open(b);
+        for from in [3, 3, 3, 5, 3] {
+            assert!(ways.push(memory, a, memory.node(from)));
+            assert!(ways.push(memory, b, memory.node(from + 1)));
         }
-        let back: Vec<_> = std::iter::from_fn(|| ways.pop(memory)).collect();
-        assert_eq!(back, [3, 5, 3, 3, 3]);
+        for from in [3, 5, 3, 3, 3] {
+            assert_eq!(back(memory, &ways, a), Some(from));
+            assert_eq!(back(memory, &ways, b), Some(from + 1));
+        }
+        assert!(Ways::is_open(a));
+        assert_eq!(back(memory, &ways, a), None);
+        assert!(!Ways::is_open(a));
     }
 
     #[test]
-    fn there_is_an_end_to_them() {
+    fn there_is_an_end_to_them_and_they_are_used_again() {
         let (memory, ways) = (memory(), Ways::new());
-        assert!((0..memory.ways()).all(|node| ways.push(memory, node)));
-        assert!(!ways.push(memory, 7));
-        assert!(ways.push(memory, memory.ways() - 1), "the same once more");
-        assert_eq!(ways.pop(memory), Some(memory.ways() - 1));
+        let there = memory.node(7);
+        for _ in 0..2 {
+            Ways::open(there);
+            let pushed = (0..).take_while(|from| ways.push(memory, there, memory.node(from % 40)));
+            let pushed = pushed.count() as u32;
+            assert_eq!(pushed, 8, "136 bytes");
+            assert!(ways.push(memory, there, memory.node(pushed - 1)), "the same once more");
+            assert_eq!(back(memory, &ways, there), Some(pushed - 1));
+            for from in (0..pushed).rev() {
+                assert_eq!(back(memory, &ways, there), Some(from));
+            }
+            assert_eq!(back(memory, &ways, there), None);
+        }
+    }
+
+    /// Who else writes the memory makes it wrong, and no more.
+    #[test]
+    fn ways_that_lead_nowhere() {
+        let (memory, ways) = (memory(), Ways::new());
+        let there = memory.node(7);
+        there.put(node::OPEN, u32::MAX);
+        assert!(ways.push(memory, there, memory.node(3)));
+        memory.way(0).unwrap().put(way::NEXT, u32::MAX);
+        memory.way(0).unwrap().put(way::TO, u32::MAX);
+        assert_eq!(back(memory, &ways, there), Some(0));
+        assert_eq!(back(memory, &ways, there), None);
+        memory.way(0).unwrap().put(way::NEXT, 99);
+        Ways::open(there);
+        assert!(ways.push(memory, there, memory.node(3)));
+        assert!(!ways.push(memory, there, memory.node(4)));
     }
 }

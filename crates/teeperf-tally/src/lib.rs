@@ -9,4 +9,5 @@
 
 mod folding;
 mod memory;
+mod positions;
 pub mod tree;

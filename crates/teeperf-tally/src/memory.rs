@@ -1,11 +1,12 @@
 //! A tree's memory, which others may read, and perhaps write, at any time.
 
+use core::cell::Cell;
 use core::sync::atomic::{
     AtomicU32, Ordering::Relaxed, Ordering::Release, Ordering::SeqCst, fence,
 };
 #[cfg(not(target_pointer_width = "64"))]
 use teeperf_wire::tree::header;
-use teeperf_wire::tree::{self, NODE, PLACE};
+use teeperf_wire::tree::{self, NODE, PLACE, RECORD, WAY};
 
 /// Memory that one thread writes. Indices given to it are checked here.
 #[derive(Clone, Copy)]
@@ -13,22 +14,30 @@ pub(crate) struct Memory {
     base: *mut u8,
     nodes: u32,
     ways: u32,
+    records: u32,
 }
 
-/// A node of the memory: of those that there is room for.
+/// The clock as a thread last saw it. It never goes back, whatever signal handlers come in between.
+pub(crate) struct Now(Cell<u64>);
+
+/// A node of the memory, of those that there is room for, or another place with fields: the header, a
+/// way, a record.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Node(*mut u8);
 
 impl Memory {
-    /// All of it, zeroed.
+    /// All of it, zeroed; with room for ways back where calls are folded.
     ///
     /// # Safety
     /// `bytes` bytes at `base`, which is a multiple of eight, stay there, and nobody else writes them who
     /// is believed.
-    pub(crate) unsafe fn new(base: *mut u8, bytes: usize) -> Option<Self> {
+    pub(crate) unsafe fn new(base: *mut u8, bytes: usize, folds: bool) -> Option<Self> {
         let nodes = tree::nodes_in(bytes)? as u32;
-        let ways = ((bytes - tree::ways(nodes as usize)) / PLACE) as u32;
-        (!base.is_null() && (base as usize).is_multiple_of(8)).then_some(Self { base, nodes, ways })
+        let left = bytes - tree::behind(nodes as usize);
+        let ways = if folds { left / 2 / WAY } else { 0 } as u32;
+        let records = ((left - ways as usize * WAY) / RECORD) as u32;
+        let is_usable = !base.is_null() && (base as usize).is_multiple_of(8);
+        is_usable.then_some(Self { base, nodes, ways, records })
     }
 
     /// How many nodes there is room for.
@@ -77,17 +86,24 @@ impl Memory {
         unsafe { &*self.base.add(offset).cast() }
     }
 
-    /// A way back from a folded call: the node, and how often in turn.
-    pub(crate) fn way(self, at: u32) -> &'static [AtomicU32; 2] {
-        let at = if at < self.ways { at as usize } else { 0 };
-        let offset = tree::ways(self.nodes as usize) + at * PLACE;
-        // SAFETY: within the memory, which stays: the ways lie behind the table.
-        unsafe { &*self.base.add(offset).cast() }
+    /// A way back from a folded call, where there is room for so many.
+    pub(crate) fn way(self, at: u32) -> Option<Node> {
+        let offset = tree::behind(self.nodes as usize) + at as usize * WAY;
+        // SAFETY: within the memory: the ways lie behind the table.
+        (at < self.ways).then(|| Node(unsafe { self.base.add(offset) }))
     }
 
-    /// How many ways back there is room for, at least one.
-    pub(crate) fn ways(self) -> u32 {
-        self.ways
+    /// A record, where there is room for so many.
+    pub(crate) fn record(self, at: u32) -> Option<Node> {
+        let ways = self.ways as usize * WAY;
+        let offset = tree::behind(self.nodes as usize) + ways + at as usize * RECORD;
+        // SAFETY: within the memory: the records lie behind the ways.
+        (at < self.records).then(|| Node(unsafe { self.base.add(offset) }))
+    }
+
+    /// How many records there is room for.
+    pub(crate) fn records(self) -> u32 {
+        self.records
     }
 
     /// Places of the table.
@@ -144,6 +160,47 @@ impl Memory {
     pub(crate) fn publish(self, offset: usize, value: u32) {
         fence(SeqCst);
         self.header(offset).narrow(0).store(value, Release);
+    }
+}
+
+impl Now {
+    pub(crate) const fn new(now: u64) -> Self {
+        Self(Cell::new(now))
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self) -> u64 {
+        self.0.get()
+    }
+
+    /// Moves on to `now`; says by how much, if that was done here.
+    #[inline(always)]
+    pub(crate) fn advance(&self, now: u64) -> Option<u64> {
+        let last = self.0.get();
+        (now > last && self.replace(last, now)).then(|| now - last)
+    }
+
+    /// In one instruction; not locked, since no other thread is concerned.
+    #[inline(always)]
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    fn replace(&self, last: u64, now: u64) -> bool {
+        let was: u64;
+        // SAFETY: a number of this thread's own.
+        unsafe {
+            core::arch::asm!("cmpxchg qword ptr [{at}], {now}", at = in(reg) self.0.as_ptr(), now = in(reg) now,
+                inout("rax") last => was, options(nostack));
+        }
+        was == last
+    }
+
+    /// Nearly at once: on processors where programs have no hooks yet, or no signals.
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    fn replace(&self, last: u64, now: u64) -> bool {
+        let is_same = self.0.get() == last;
+        if is_same {
+            self.0.set(now);
+        }
+        is_same
     }
 }
 

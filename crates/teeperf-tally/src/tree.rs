@@ -8,26 +8,50 @@
 //! Where there is no room for another path, functions stand side by side below one node,
 //! [`OVERFLOW`], each with its calls and the time up to its returns; the time between those stands in the node
 //! itself.
+//!
+//! Ways into and out of functions without a call or return are in [`leaps`].
+
+mod leaps;
 
 use crate::folding::Ways;
-use crate::memory::{Memory, Node};
+use crate::memory::{self, Memory, Node};
 use core::cell::Cell;
-use teeperf_wire::tree::{MAGIC, OVERFLOW, ROOT, header, node};
+use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
+use teeperf_wire::tree::{MAGIC, NODE, OVERFLOW, ROOT, header, node};
 
-/// See the module. Used by one caller at a time.
+/// See the module. Used by one caller at a time, and by signal handlers that interrupt it.
 pub struct Tree {
     memory: Memory,
     current: Cell<Node>,
     /// The clock as it was last seen.
-    now: Cell<u64>,
-    /// Frames open below [`OVERFLOW`], and the node above which they are.
-    swallowed: Cell<u64>,
+    now: memory::Now,
+    /// Frames open below [`OVERFLOW`], and [`FOLDS`] where calls are folded: 0 where a node that fits is all
+    /// that a call needs.
+    apart: Cell<u64>,
+    /// The node above which those frames are.
     above: Cell<Node>,
+    /// How often there were such frames, after none.
+    episode: Cell<u64>,
+    /// It is not known any more which functions those frames are of.
+    is_blind: Cell<bool>,
     used: Cell<u32>,
     /// Indices from here on are kept for functions below [`OVERFLOW`].
     paths: u32,
-    folding: Option<Ways>,
+    folding: Option<Folding>,
+    /// Id of the stack that the thread is on.
+    stack: Cell<u64>,
 }
+
+/// What folded calls need.
+struct Folding {
+    ways: Ways,
+    /// Frames open on this stack, of those that found room; and the most there ever were.
+    depth: Cell<u32>,
+    deepest: Cell<u32>,
+}
+
+/// In [`Tree::apart`].
+const FOLDS: u64 = 1 << 63;
 
 /// Whose tree it is, and what it is to be.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,6 +66,8 @@ pub struct Beginning {
     pub clock: u32,
     /// The present time.
     pub now: u64,
+    /// Id of the stack that the thread is on; 0: its own.
+    pub stack: u64,
     /// Calls of functions that are open on the path stand in those.
     pub folds: bool,
 }
@@ -54,9 +80,12 @@ impl Tree {
     ///
     /// # Safety
     /// The memory stays, and nobody writes it whose writing is to be believed.
+    // Inlined, so that it is made where it is to lie: moving it may be a call of `memcpy`, which not everybody
+    // who has a tree may make.
+    #[inline(always)]
     pub unsafe fn begin(base: *mut u8, bytes: usize, beginning: &Beginning) -> Option<Self> {
         // SAFETY: the caller's promise.
-        let memory = unsafe { Memory::new(base, bytes) }?;
+        let memory = unsafe { Memory::new(base, bytes, beginning.folds) }?;
         let head = |offset, value| memory.header(offset).put(0, value);
         head(header::NODES, memory.nodes());
         head(header::CLOCK, beginning.clock);
@@ -70,15 +99,19 @@ impl Tree {
         memory.header(header::MAGIC + 4).put(0, (MAGIC >> 32) as u32);
         memory.publish(header::MAGIC, MAGIC as u32);
         let root = memory.node(ROOT);
+        let folding = Folding { ways: Ways::new(), depth: Cell::new(0), deepest: Cell::new(0) };
         Some(Self {
             memory,
             current: Cell::new(root),
-            now: Cell::new(beginning.now),
-            swallowed: Cell::new(0),
+            now: memory::Now::new(beginning.now),
+            apart: Cell::new(if beginning.folds { FOLDS } else { 0 }),
             above: Cell::new(root),
+            episode: Cell::new(0),
+            is_blind: Cell::new(false),
             used: Cell::new(OVERFLOW + 1),
             paths: memory.nodes() - memory.nodes() / SPARE,
-            folding: beginning.folds.then(Ways::new),
+            folding: beginning.folds.then_some(folding),
+            stack: Cell::new(beginning.stack),
         })
     }
 
@@ -88,17 +121,23 @@ impl Tree {
         self.now.get()
     }
 
-    /// The clock moved to `now`: the time since goes to the function on top.
+    /// The clock moved to `now`: the time since goes to the function on top. A signal handler that comes in
+    /// between says so itself, and time that it has charged is not charged again.
     pub fn moved(&self, now: u64) {
-        let since = now.saturating_sub(self.now.get());
-        self.memory.add(self.current.get(), node::SELF, since);
-        self.skip_to(now);
+        if let Some(since) = self.skip(now) {
+            self.memory.add(self.current.get(), node::SELF, since);
+        }
     }
 
     /// The clock moved to `now`: the time since goes to nobody.
     pub fn skip_to(&self, now: u64) {
-        self.now.set(now);
+        self.skip(now);
+    }
+
+    fn skip(&self, now: u64) -> Option<u64> {
+        let since = self.now.advance(now)?;
         self.memory.header(header::TIME).set(0, now);
+        Some(since)
     }
 
     /// A call of the function at `address`, if it was called on this path before; says whether it was.
@@ -106,7 +145,7 @@ impl Tree {
     pub fn call(&self, address: u64) -> bool {
         let current = self.current.get();
         let latest = self.memory.node(current.get(node::LATEST));
-        if latest.wide(node::ADDRESS) == address && self.is_plain() {
+        if latest.wide(node::ADDRESS) == address && self.apart.get() == 0 {
             self.enter(latest);
             return true;
         }
@@ -120,14 +159,13 @@ impl Tree {
             return;
         }
         let current = self.current.get();
-        if self.swallowed.get() == 0 {
-            let parent = self.memory.index(current);
-            if let Some(there) = self.make(parent, address, word, self.paths) {
-                current.put(node::LATEST, self.memory.index(there));
-                self.enter_known(current, there);
-                return;
-            }
-            self.above.set(current);
+        let parent = self.memory.index(current);
+        if self.swallowed() == 0
+            && self.find(parent, address).is_none()
+            && let Some(there) = self.make(parent, address, word, self.paths)
+        {
+            self.enter_known(current, there);
+            return;
         }
         let there = self.make(OVERFLOW, address, word, self.memory.nodes());
         self.swallow(there.unwrap_or_else(|| self.memory.node(OVERFLOW)));
@@ -137,17 +175,20 @@ impl Tree {
     #[inline(always)]
     pub fn ret(&self, address: u64) {
         let current = self.current.get();
-        if current.wide(node::ADDRESS) == address && self.is_plain() {
+        if current.wide(node::ADDRESS) == address && self.apart.get() == 0 {
             self.leave(current);
         } else {
             self.return_otherwise(address);
         }
     }
 
-    /// Whether a node that fits is all that a call needs.
-    #[inline(always)]
-    fn is_plain(&self) -> bool {
-        self.swallowed.get() == 0 && self.folding.is_none()
+    /// Frames open below [`OVERFLOW`].
+    fn swallowed(&self) -> u64 {
+        self.apart.get() & !FOLDS
+    }
+
+    fn set_swallowed(&self, frames: u64) {
+        self.apart.set(frames.min(!FOLDS) | self.apart.get() & FOLDS);
     }
 
     #[inline(always)]
@@ -166,7 +207,10 @@ impl Tree {
     /// The call of this node ends.
     #[inline(always)]
     fn time(&self, there: Node) {
-        let took = self.now.get().wrapping_sub(there.wide(node::ENTERED));
+        let entered = there.wide(node::ENTERED);
+        // A signal handler in between may call the same function, later.
+        compiler_fence(SeqCst);
+        let took = self.now.get().wrapping_sub(entered);
         self.memory.raise(there, node::MOST, took);
         self.memory.raise(there, node::LEAST, !took);
     }
@@ -174,103 +218,107 @@ impl Tree {
     #[inline(never)]
     fn call_another(&self, address: u64) -> bool {
         let current = self.current.get();
-        if self.swallowed.get() == 0 {
+        if self.swallowed() == 0 {
             let index = self.memory.index(current);
             let found = self.find(index, address).or_else(|| {
                 let open = self.ancestor(current, address)?;
                 self.lead(index, address, open);
                 Some(open)
             });
-            if let Some(there) = found {
-                current.put(node::LATEST, self.memory.index(there));
-                self.enter_known(current, there);
-                return true;
-            }
-            if self.used.get() < self.paths {
-                return false;
+            match found {
+                Some(there) if self.enter_known(current, there) => return true,
+                None if self.used.get() < self.paths => return false,
+                _ => {}
             }
         }
-        // There is no room for another path.
+        // There is no room for another path, or way back.
         let there = match self.find(OVERFLOW, address) {
             Some(there) => there,
             None if self.used.get() < self.memory.nodes() => return false,
             None => self.memory.node(OVERFLOW),
         };
-        if self.swallowed.get() == 0 {
-            self.above.set(current);
-        }
         self.swallow(there);
         true
     }
 
-    /// A call from one node to another, which may be open already where calls are folded.
-    fn enter_known(&self, from: Node, there: Node) {
-        let Some(ways) = &self.folding else { return self.enter(there) };
-        let open = there.get(node::OPEN);
-        if open == 0 {
-            there.put(node::OPEN, 1);
-            return self.enter(there);
-        }
-        if ways.push(self.memory, self.memory.index(from)) {
-            there.put(node::OPEN, open.wrapping_add(1));
+    /// A call from one node to another, which may be open already where calls are folded; says whether there was
+    /// room.
+    fn enter_known(&self, from: Node, there: Node) -> bool {
+        from.put(node::LATEST, self.memory.index(there));
+        let Some(folding) = &self.folding else {
+            self.enter(there);
+            return true;
+        };
+        if !Ways::is_open(there) {
+            Ways::open(there);
+            self.enter(there);
+        } else if folding.ways.push(self.memory, there, from) {
             self.memory.add(there, node::CALLS, 1);
             self.current.set(there);
         } else {
-            self.above.set(from);
-            self.swallow(self.memory.node(OVERFLOW));
+            return false;
         }
+        folding.deeper(1);
+        true
     }
 
     /// A call for which there is no room: it is counted here, below [`OVERFLOW`] or in that.
     fn swallow(&self, there: Node) {
-        self.swallowed.set(self.swallowed.get() + 1);
+        let swallowed = self.swallowed();
+        if swallowed == 0 {
+            self.above.set(self.current.get());
+            self.episode.set(self.episode.get() + 1);
+        }
+        there.put(node::OPEN, self.swallowed_of(there).saturating_add(1));
+        there.set(node::ENTERED, self.episode.get());
+        self.set_swallowed(swallowed + 1);
         self.memory.add(there, node::CALLS, 1);
         self.current.set(there);
+    }
+
+    /// Frames of this node that are open now, below [`OVERFLOW`].
+    fn swallowed_of(&self, there: Node) -> u32 {
+        if there.wide(node::ENTERED) == self.episode.get() { there.get(node::OPEN) } else { 0 }
+    }
+
+    /// Whether a frame below [`OVERFLOW`] may be of this function; then the node that it counts in.
+    fn swallowed_frame(&self, address: u64) -> Option<Node> {
+        let there = self.find(OVERFLOW, address).unwrap_or_else(|| self.memory.node(OVERFLOW));
+        (self.is_blind.get() || self.swallowed_of(there) > 0).then_some(there)
     }
 
     #[cold]
     #[inline(never)]
     fn return_otherwise(&self, address: u64) {
-        let swallowed = self.swallowed.get();
+        let swallowed = self.swallowed();
         if swallowed > 0 {
-            self.swallowed.set(swallowed - 1);
-            let back = if swallowed == 1 { self.above.get() } else { self.memory.node(OVERFLOW) };
-            return self.current.set(back);
+            if let Some(there) = self.swallowed_frame(address) {
+                there.put(node::OPEN, self.swallowed_of(there).saturating_sub(1));
+                return self.close(1);
+            }
+            // It is of a frame below them: they were left without a word.
+            self.mend(swallowed);
+            self.close(swallowed);
+        }
+        let current = self.current.get();
+        if current == self.memory.node(ROOT) {
+            // From a call before the recording.
+            return;
         }
         // The frame that is meant: those above it were left without a word.
-        let mut there = self.current.get();
-        let root = self.memory.node(ROOT);
-        let mut mended = 0;
-        let mut steps = 0;
-        while there != root && there.wide(node::ADDRESS) != address && steps <= self.memory.nodes()
-        {
-            there = self.memory.node(there.get(node::PARENT));
-            mended += 1;
-            steps += 1;
+        match self.nearest(|there| there.wide(node::ADDRESS) == address || self.is_unseen(there)) {
+            Some(meant) => {
+                self.mend(self.close_above(meant));
+                self.close(1);
+            }
+            None => self.mend(1),
         }
-        let meant = there;
-        if meant == root || meant.wide(node::ADDRESS) != address {
-            return self.memory.add(self.memory.header(header::MENDED), 0, 1);
-        }
-        if mended > 0 {
-            self.memory.add(self.memory.header(header::MENDED), 0, mended);
-        }
-        while self.current.get() != meant {
-            self.leave_one(self.current.get());
-        }
-        self.leave_one(meant);
     }
 
-    /// Closes the frame on top.
-    fn leave_one(&self, current: Node) {
-        let Some(ways) = &self.folding else { return self.leave(current) };
-        let open = current.get(node::OPEN);
-        current.put(node::OPEN, open.saturating_sub(1));
-        if open > 1 {
-            let back = ways.pop(self.memory);
-            return self.current.set(self.memory.node(back.unwrap_or(ROOT)));
+    fn mend(&self, frames: u64) {
+        if frames > 0 {
+            self.memory.add(self.memory.header(header::MENDED), 0, frames);
         }
-        self.leave(current);
     }
 
     /// The child of a node, as the table has it.
@@ -310,7 +358,7 @@ impl Tree {
         self.folding.as_ref()?;
         let mut there = from;
         for _ in 0..self.memory.nodes() {
-            if there.wide(node::ADDRESS) == address && there.get(node::OPEN) > 0 {
+            if there.wide(node::ADDRESS) == address && Ways::is_open(there) {
                 return Some(there);
             }
             let index = self.memory.index(there);
@@ -342,32 +390,38 @@ impl Tree {
         // Fibonacci hashing: the upper bits of a product with 2^64 over the golden ratio.
         let key = address ^ u64::from(parent) << 40 ^ u64::from(parent) >> 8;
         let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-        (hash * u64::from(self.memory.places()) >> 32) as u32
+        ((hash * u64::from(self.memory.places())) >> 32) as u32
     }
 
-    /// The frame on top was left without a word.
-    pub fn leave_unseen(&self) {
-        match self.swallowed.get() {
-            0 if self.memory.index(self.current.get()) > OVERFLOW => {
-                self.leave_one(self.current.get())
-            }
-            0 => {}
-            _ => self.return_otherwise(0),
-        }
+    /// How many nodes there are.
+    pub fn used(&self) -> u32 {
+        self.used.get()
     }
 
-    /// Forgets the frames that are open: the thread goes on from nowhere.
-    pub fn abandon(&self) {
-        self.swallowed.set(0);
-        if let Some(ways) = &self.folding {
-            let mut there = self.current.get();
-            for _ in 0..self.memory.nodes() {
-                there.put(node::OPEN, 0);
-                there = self.memory.node(there.get(node::PARENT));
-            }
-            ways.clear();
+    /// When it was begun.
+    pub fn began(&self) -> u64 {
+        self.memory.header(header::BEGAN).wide(0)
+    }
+
+    /// A node, eight bytes at a time ([`node`]). What it has summed is taken out of it.
+    pub fn take(&self, index: u32) -> [u64; NODE / 8] {
+        let there = self.memory.node(index);
+        let mut out = [0; NODE / 8];
+        for (at, wide) in out.iter_mut().enumerate() {
+            *wide = there.wide(at * 8);
         }
-        self.current.set(self.memory.node(ROOT));
+        for sum in [node::CALLS, node::SELF, node::LEAST, node::MOST] {
+            there.set(sum, 0);
+        }
+        out
+    }
+}
+
+impl Folding {
+    fn deeper(&self, frames: u32) {
+        let depth = self.depth.get().saturating_add(frames);
+        self.depth.set(depth);
+        self.deepest.set(self.deepest.get().max(depth));
     }
 }
 

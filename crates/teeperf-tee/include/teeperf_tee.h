@@ -89,16 +89,24 @@ TEEPERF_TEE_INLINE int teeperf_recording(void)
  * caller's word for it. */
 int teeperf_port_is_outside(const void *start, size_t length);
 
-/* A short rest while the host frees memory: some ten microseconds, as the library's takes by waiting in a
- * loop, and no more than a millisecond. After 65536 of them in which the clock stood still, the host
- * is taken to be gone, and calls are counted as left out. */
-void teeperf_port_pause(void);
+/* A short rest, of a millisecond or so, while the host frees memory; returns for how many microseconds it was, 0 if
+ * it was none. The library's is none. */
+uint32_t teeperf_port_pause(void);
 
 /* A counter that runs at a steady rate, such as cntvct_el0; 0 where there is none, as the library's says. */
 uint64_t teeperf_port_counter(void);
 
 /* Name of the image's file, up to 1200 bytes: readers look for its symbols by it. The library's is empty. */
 const char *teeperf_port_name(void);
+
+/* Memory of the trusted side's own, zeroed, at a multiple of 8, in which calls and times are summed by call path
+ * while no events can be written: 80 bytes a path. What is summed is handed over with the next events. The
+ * library's is a null pointer: what is called while nothing is attached is not recorded. Not asked for by a
+ * library for threads. */
+void *teeperf_port_tree(size_t *length);
+
+/* 1: sums alone, no events. The library's is 0. */
+int teeperf_port_sums(void);
 
 #ifdef __cplusplus
 }

@@ -13,13 +13,11 @@ pub extern "C" fn teeperf_port_is_outside(_start: *const u8, _length: usize) -> 
     1
 }
 
-/// Some ten microseconds, of which the processor is told.
+/// No rest.
 #[cfg(feature = "pause")]
 #[unsafe(no_mangle)]
-pub extern "C" fn teeperf_port_pause() {
-    for _ in 0..1000 {
-        core::hint::spin_loop();
-    }
+pub extern "C" fn teeperf_port_pause() -> u32 {
+    0
 }
 
 /// There is none.
@@ -34,4 +32,18 @@ pub extern "C" fn teeperf_port_counter() -> u64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn teeperf_port_name() -> *const u8 {
     c"".as_ptr().cast()
+}
+
+/// There is no memory for a tree.
+#[cfg(feature = "tree")]
+#[unsafe(no_mangle)]
+pub extern "C" fn teeperf_port_tree(_length: *mut usize) -> *mut u8 {
+    core::ptr::null_mut()
+}
+
+/// What can be written is.
+#[cfg(feature = "sums")]
+#[unsafe(no_mangle)]
+pub extern "C" fn teeperf_port_sums() -> i32 {
+    0
 }

@@ -21,7 +21,7 @@ pub unsafe extern "C" fn teeperf_tee_attach(
     let image = platform::image();
     // SAFETY: the caller's promise.
     match unsafe { platform::attach(base, length, &image) } {
-        Ok(()) => 0,
+        Ok(_) => 0,
         Err(refusal) => refusal as c_int,
     }
 }

@@ -5,6 +5,7 @@
 use core::sync::atomic::{AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use teeperf_wire::arena::{self, ALIGNMENT, SEGMENT, head};
 use teeperf_wire::shared::{ClockKind, OnFull, clock, control, segment, state};
+use teeperf_wire::tree::NODE;
 
 /// Why memory is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +105,8 @@ impl Arena {
         self.wide(head::HZ)
     }
 
-    fn chunks(&self) -> usize {
+    /// How many chunks it has.
+    pub(crate) fn chunks(&self) -> usize {
         self.chunks.into()
     }
 
@@ -192,6 +194,11 @@ impl Arena {
     /// Words that a chunk has room for.
     pub(crate) fn capacity(&self) -> usize {
         (self.chunk_size() - teeperf_wire::shared::chunk::WORDS) / 4
+    }
+
+    /// Nodes of a tree that a chunk has room for.
+    pub(crate) fn nodes_of_chunk(&self) -> usize {
+        self.chunk_size() / NODE - 1
     }
 
     /// Offset of a chunk, where there is one of this index.

@@ -2,8 +2,9 @@
 
 use crate::arena::Arena;
 use crate::thread::Who;
-use teeperf_wire::arena::baton;
+use teeperf_wire::arena::{OF_TREE, baton, piece};
 use teeperf_wire::shared::chunk;
+use teeperf_wire::tree::NODE;
 use teeperf_wire::word::{self, code};
 
 /// A place at a chunk's end is kept for the word that ends it.
@@ -26,11 +27,32 @@ pub(crate) fn left(arena: &Arena) -> Option<(Chunk, usize)> {
 
 /// A chunk that a thread has begun, if there is one of this index, and room for so many words.
 pub(crate) fn there(arena: &Arena, index: usize, used: usize) -> Option<Chunk> {
-    let offset = arena.chunk(index)?;
-    let is_whole = arena.is_taken(index)
-        && used <= arena.capacity() - TAIL
-        && arena.read(offset + chunk::CLOCK) == arena.clock() as u32;
-    is_whole.then_some(Chunk { index, offset })
+    let chunk = Chunk::of(arena, index)?;
+    let is_place = used <= arena.capacity() - TAIL;
+    (is_place && arena.is_taken(index) && chunk.has_header(arena)).then_some(chunk)
+}
+
+/// The last chunk of the thread of this serial, whose writer has ended without a word; its number among the
+/// thread's, and its words.
+pub(crate) fn abandoned(arena: &Arena, serial: u32) -> Option<(Chunk, u32, usize)> {
+    let mut last: Option<(Chunk, u32)> = None;
+    for chunk in (0..arena.chunks()).map_while(|index| Chunk::of(arena, index)) {
+        if !arena.is_taken(chunk.index)
+            || !chunk.has_header(arena)
+            || arena.read(chunk.offset + chunk::SERIAL) != serial
+        {
+            continue;
+        }
+        let sequence = arena.read(chunk.offset + chunk::SEQUENCE);
+        if last.is_none_or(|(_, before)| sequence > before) {
+            last = Some((chunk, sequence));
+        }
+    }
+    let (chunk, sequence) = last?;
+    let most = arena.capacity() - TAIL;
+    let words = chunk.offset + chunk::WORDS;
+    let used = (0..most).find(|at| arena.read(words + 4 * at) == 0).unwrap_or(most);
+    Some((chunk, sequence, used))
 }
 
 impl Chunk {
@@ -45,7 +67,16 @@ impl Chunk {
     /// A free one. Threads begin their searches in different places.
     pub(crate) fn take(arena: &Arena, who: Who) -> Option<Self> {
         let index = arena.take((who.serial as usize).wrapping_mul(13))?;
+        Self::of(arena, index)
+    }
+
+    /// That of this index, if there is one.
+    fn of(arena: &Arena, index: usize) -> Option<Self> {
         arena.chunk(index).map(|offset| Self { index, offset })
+    }
+
+    fn has_header(&self, arena: &Arena) -> bool {
+        arena.read(self.offset + chunk::CLOCK) == arena.clock() as u32
     }
 
     /// Says whose it is.
@@ -59,6 +90,37 @@ impl Chunk {
         arena.write_wide(self.offset + chunk::STACK, 0);
         // Last, so that whoever sees it sees the rest.
         arena.publish(self.offset + chunk::CLOCK, arena.clock() as u32);
+    }
+
+    /// In place of words: a node of a tree, of those that there is room for.
+    pub(crate) fn put_node(&self, arena: &Arena, at: usize, wides: &[u64; NODE / 8]) {
+        if at < arena.nodes_of_chunk() {
+            let start = self.offset + chunk::WORDS + at * NODE;
+            for (number, wide) in wides.iter().enumerate() {
+                arena.write_wide(start + number * 8, *wide);
+            }
+        }
+    }
+
+    /// Gives it to the host with so many nodes, whose sums are those of a span of time.
+    pub(crate) fn hand_over_nodes(
+        &self,
+        arena: &Arena,
+        who: Who,
+        (first, count): (u32, u32),
+        (begin, end): (u64, u64),
+        began: u64,
+    ) {
+        arena.write(self.offset + chunk::PID, who.pid);
+        arena.write(self.offset + chunk::TID, who.tid);
+        arena.write(self.offset + chunk::SERIAL, who.serial);
+        arena.write(self.offset + piece::FIRST, first);
+        arena.write(self.offset + piece::COUNT, count);
+        arena.write_wide(self.offset + piece::BEGIN, begin);
+        arena.write_wide(self.offset + piece::END, end);
+        arena.write_wide(self.offset + piece::BEGAN, began);
+        arena.publish(self.offset + chunk::CLOCK, OF_TREE);
+        arena.hand_over(self.index);
     }
 
     /// Where there is no more room.

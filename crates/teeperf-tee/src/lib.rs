@@ -6,6 +6,7 @@
 //! * [`thread`]: one thread's recording: what a hook does, what it does once in a while;
 //! * [`arena`]: lent memory, checked once and never believed;
 //! * [`hooks`]: the functions that compilers call; [`api`]: what `teeperf_tee.h` promises;
+//! * [`sums`]: what is summed where no event can be written;
 //! * [`platform`]: what differs from one place to the next.
 //!
 //! What it never does: allocate, call a library, wait for ever, use a value from lent memory as an
@@ -22,6 +23,7 @@ mod losses;
 #[cfg(any(feature = "nested", test))]
 mod nested;
 pub mod platform;
+mod sums;
 pub mod thread;
 
 // It passes no floating-point numbers, so that it goes into images that pass them in either manner

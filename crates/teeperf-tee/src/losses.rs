@@ -23,6 +23,16 @@ impl Losses {
         }
     }
 
+    /// Those before, and behind them these.
+    pub(crate) fn then(self, later: Self) -> Self {
+        let met = self.pushed.min(later.popped);
+        Self {
+            events: self.events.wrapping_add(later.events),
+            popped: self.popped.wrapping_add(later.popped - met),
+            pushed: (self.pushed - met).wrapping_add(later.pushed),
+        }
+    }
+
     pub(crate) fn take(&mut self) -> Option<Self> {
         (self.events > 0).then(|| core::mem::take(self))
     }
@@ -41,5 +51,12 @@ mod tests {
         assert_eq!(losses, Losses { events: 6, popped: 1, pushed: 1 });
         assert_eq!(losses.take(), Some(Losses { events: 6, popped: 1, pushed: 1 }));
         assert_eq!(losses.take(), None);
+    }
+
+    #[test]
+    fn one_who_comes_later_leaves_frames_that_another_entered() {
+        let before = Losses { events: 3, popped: 1, pushed: 2 };
+        let later = Losses { events: 4, popped: 3, pushed: 1 };
+        assert_eq!(before.then(later), Losses { events: 7, popped: 2, pushed: 1 });
     }
 }

@@ -17,6 +17,7 @@ use crate::losses::Losses;
 #[cfg(feature = "nested")]
 use crate::nested::Nested;
 use crate::platform;
+use crate::sums::Sums;
 use core::cell::Cell;
 use teeperf_wire::shared::ClockKind;
 
@@ -70,6 +71,7 @@ pub struct Thread {
     since: Cell<u64>,
     /// Cookie and first site of the arena that the image was announced in.
     announced: Cell<(u64, u32)>,
+    sums: Sums,
 }
 
 /// What a thread is doing.
@@ -129,6 +131,7 @@ impl Thread {
             losses: Cell::new(Losses { events: 0, popped: 0, pushed: 0 }),
             since: Cell::new(0),
             announced: Cell::new((0, 0)),
+            sums: Sums::new(),
         }
     }
 
@@ -188,7 +191,8 @@ impl Thread {
     fn open(&self, arena: &Arena) {
         let may = self.state.get() == State::On
             && self.chunk().is_some()
-            && arena.clock() == ClockKind::Tick;
+            && arena.clock() == ClockKind::Tick
+            && !platform::always_sums();
         self.sites.set(if may { self.window.get() } else { 0 });
     }
 

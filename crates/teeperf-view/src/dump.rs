@@ -13,6 +13,9 @@
 //! word in the chunk. A thread is its id, a time seconds since the recording's start, a depth
 //! that of the frame that begins (`+`) or ends (`-`). What does not apply is `-`.
 //!
+//! A packet of a thread's tree is one line, `tree`: nodes, the times between which its sums are (clock units), its
+//! calls and units of time in all, frames mended, `folded` where recursive calls stand in the open ones.
+//!
 //! This shows what is recorded and mends nothing: a depth counts calls less returns, and
 //! follows gaps, stack switches, `vfork` and `longjmp`; where an exception was caught the
 //! frames that it ended still count.

@@ -7,7 +7,9 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use teeperf_profile::aggregate::{self, Row, Sort};
-use teeperf_profile::model::{CallGraph, Function, FunctionId, Node, Profile, Thread, Time};
+use teeperf_profile::model::{
+    CallGraph, Extremes, Function, FunctionId, Node, Profile, Thread, Time,
+};
 
 use crate::findings::{self, Finding};
 use crate::layout;
@@ -111,6 +113,8 @@ struct Called<'a> {
     calls: u64,
     #[serde(flatten)]
     times: Times,
+    #[serde(flatten)]
+    extremes: Option<Lengths>,
 }
 
 #[derive(Serialize)]
@@ -122,6 +126,13 @@ struct Times {
     total_high: f64,
     self_low: f64,
     self_high: f64,
+}
+
+/// Of the shortest and the longest call.
+#[derive(Serialize)]
+struct Lengths {
+    shortest: f64,
+    longest: f64,
 }
 
 #[derive(Serialize)]
@@ -148,6 +159,8 @@ struct Path<'a> {
     calls: u64,
     #[serde(flatten)]
     times: Times,
+    #[serde(flatten)]
+    extremes: Option<Lengths>,
 }
 
 /// Calls of a function by another, where there are no call paths; both by their places in the list of
@@ -222,6 +235,7 @@ fn functions<'a>(profile: &'a Profile, rows: &[Row]) -> Vec<Called<'a>> {
                 line: function.and_then(|function| function.line),
                 calls: row.calls,
                 times: times(&row.total, &row.self_time),
+                extremes: row.extremes.map(lengths),
             }
         })
         .collect()
@@ -257,6 +271,7 @@ fn lane<'a>(thread: &'a Thread, profile: &'a Profile, options: &Options) -> Lane
             module: function.map_or("", |function| &function.module),
             calls: node.calls,
             times: times(&node.total, &node.self_time),
+            extremes: node.extremes.map(lengths),
         }
     };
     Lane {
@@ -286,6 +301,10 @@ fn times(total: &Time, self_time: &Time) -> Times {
         self_low: number(self_time.low),
         self_high: number(self_time.high),
     }
+}
+
+fn lengths(extremes: Extremes) -> Lengths {
+    Lengths { shortest: number(extremes.shortest_ns), longest: number(extremes.longest_ns) }
 }
 
 /// A thousandth of a nanosecond is finer than any clock here; JSON has no infinity.

@@ -33,6 +33,28 @@ pub const MIN_LENGTH: usize = SEGMENT + segment::DATA + segment::SMALL_CHUNK;
 /// From this length on chunks are large.
 const LARGE_LENGTH: usize = 1 << 20;
 
+/// In the place of a chunk's clock ([`crate::shared::chunk::CLOCK`]): in place of words the chunk has nodes of a
+/// [`crate::tree`], with what they grew by since they were handed over last. Then its header says in
+/// [`piece`] what those are.
+pub const OF_TREE: u32 = 3;
+
+/// In the serial of a thread: what stands there was summed while the thread was inside.
+pub const OF_SUMS: u32 = 0x8000_0000;
+
+/// A piece of a tree: byte offsets in a chunk's header.
+pub mod piece {
+    /// u64, time up to which the sums are.
+    pub const END: usize = crate::shared::chunk::TIME;
+    /// u64, time when the tree was begun: with the thread's serial it says which tree it is.
+    pub const BEGAN: usize = crate::shared::chunk::CPU_NS;
+    /// u32, index of the first node.
+    pub const FIRST: usize = crate::shared::chunk::STACK;
+    /// u32, how many nodes.
+    pub const COUNT: usize = crate::shared::chunk::STACK + 4;
+    /// u64, time from which on the sums are.
+    pub const BEGIN: usize = 48;
+}
+
 /// The head, written by the host before it lends the arena. Byte offsets.
 pub mod head {
     /// u64, [`super::MAGIC`]. Written last.
@@ -71,6 +93,15 @@ pub mod baton {
     pub const SITES: usize = 100;
     /// Whoever enters adds 1: so the host knows that there is a runtime inside.
     pub const ENTERED: usize = 104;
+    /// 1 while somebody is in the arena. Who finds it so when entering goes on behind one who ended there without a
+    /// word: the baton is not what that one has left, but the thread's chunks are.
+    pub const HELD: usize = 108;
+    /// u64, events that whoever left the arena had no chunk to say of: the next one says so.
+    pub const LOST: usize = 112;
+    /// Frames of the time before those that were left.
+    pub const POPPED: usize = 120;
+    /// Frames entered since and still open.
+    pub const PUSHED: usize = 124;
 }
 
 /// Bytes of a chunk, and chunks, of an arena this long; nothing when it is too short.
@@ -85,7 +116,7 @@ pub const fn shape(length: usize) -> Option<(usize, usize)> {
 }
 
 // The head and the baton lie in what the clock page leaves free.
-const _: () = assert!(baton::ENTERED + 4 <= crate::shared::clock::GENERATION);
+const _: () = assert!(baton::PUSHED + 4 <= crate::shared::clock::GENERATION);
 
 #[cfg(test)]
 mod tests {

@@ -372,6 +372,9 @@ pub mod symbols {
     /// bytes (u32), line (u32, 0 unknown), length of the name (u16), then the name as the
     /// linker knows it (mangled), then the source file's path, which may be empty.
     pub const SYMBOL: u16 = 3;
+    /// Where the module's window is told from [`crate::word::module::ANCHOR`] on: that function's virtual
+    /// address in the module's file.
+    pub const ANCHOR: u16 = 4;
 }
 
 #[cfg(test)]

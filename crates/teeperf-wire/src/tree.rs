@@ -5,7 +5,8 @@
 //! 0    header
 //! 64   nodes, 64 bytes each: 0 the root, 1 what found no room, then one for each call path
 //! …    a table by which the writer finds children: twice as many places, 8 bytes each
-//! …    where to go back to from folded calls: places of 8 bytes, to the end
+//! …    ways back from folded calls, where calls are folded: 16 bytes each
+//! …    records of marks, and of stacks that were left: 32 bytes each, to the end
 //! ```
 //!
 //! A node is there when its index is below [`header::USED`], which is written behind it. Its parent's
@@ -22,8 +23,12 @@ pub const NODE: usize = 64;
 /// Bytes of a place of the table: index of the child (u32, 0: nobody's place), and of the node that it was
 /// called from (u32).
 pub const PLACE: usize = 8;
-/// One in so many bytes is for the ways back from folded calls: index of a node (u32), and how often in turn (u32).
-const WAYS: usize = 16;
+/// Bytes of a way back, and of a record.
+pub const WAY: usize = 16;
+/// See [`WAY`].
+pub const RECORD: usize = 32;
+/// One in so many bytes is for ways back and records.
+const BESIDE: usize = 16;
 /// Index of the thread itself.
 pub const ROOT: u32 = 0;
 /// Index of the node whose children are functions that found no room on their own paths.
@@ -81,13 +86,38 @@ pub mod node {
     pub const ENTERED: usize = 48;
     /// u32, index of the child that was called last.
     pub const LATEST: usize = 56;
-    /// u32, where calls are folded: how many are open.
+    /// u32, of a node whose address is 0: how many frames it stands for. Else, where calls are folded: 0: none
+    /// is open; 1: one is; more: others too, and this less 2 is the way back from the last.
     pub const OPEN: usize = 60;
+}
+
+/// A way back from calls that are folded: byte offsets, u32 each.
+pub mod way {
+    /// Index of the node to go back to.
+    pub const TO: usize = 0;
+    /// How often in turn.
+    pub const TIMES: usize = 4;
+    /// One more than the number of the way below it, or of the next that is free; 0: none.
+    pub const NEXT: usize = 8;
+}
+
+/// Where the thread was when a mark was made, or when it left a stack: byte offsets.
+pub mod record {
+    /// u64, which mark or stack; 0: the record is free.
+    pub const KEY: usize = 0;
+    /// u64, id of the stack of a mark.
+    pub const STACK: usize = 8;
+    /// u32, index of the node on top, of those that found room.
+    pub const TOP: usize = 16;
+    /// u32, frames open above it that found none.
+    pub const SWALLOWED: usize = 20;
+    /// u32, where calls are folded: frames open up to [`TOP`].
+    pub const DEPTH: usize = 24;
 }
 
 /// Nodes that fit into so many bytes; nothing when that is too few.
 pub const fn nodes_in(bytes: usize) -> Option<usize> {
-    let nodes = (bytes - bytes / WAYS).saturating_sub(NODE) / (NODE + 2 * PLACE);
+    let nodes = (bytes - bytes / BESIDE).saturating_sub(NODE) / (NODE + 2 * PLACE);
     if nodes < MIN_NODES {
         None
     } else if nodes > MAX_NODES {
@@ -97,7 +127,7 @@ pub const fn nodes_in(bytes: usize) -> Option<usize> {
     }
 }
 
-/// Bytes behind which the ways back lie, where there are so many nodes.
-pub const fn ways(nodes: usize) -> usize {
+/// Bytes behind which ways back and records lie, where there are so many nodes.
+pub const fn behind(nodes: usize) -> usize {
     NODE + nodes * (NODE + 2 * PLACE)
 }

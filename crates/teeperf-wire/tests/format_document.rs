@@ -1,9 +1,11 @@
 //! docs/format.md says what this crate does: its examples are read with the decoders here, and
 //! the numbers in its tables are the constants here.
 
-use teeperf_wire::body::{chunk, end, loss, notice, process, process_end, start, symbols, thread};
+use teeperf_wire::body::{
+    chunk, end, loss, notice, process, process_end, start, symbols, thread, tree,
+};
 use teeperf_wire::packet::{HEADER_SIZE, Header, MAJOR, MAX_PAYLOAD, MINOR, kind};
-use teeperf_wire::word::{self, Word, code, gap};
+use teeperf_wire::word::{self, Word, code, gap, module};
 use teeperf_wire::{fields, shared};
 
 const DOCUMENT: &str = include_str!("../../../docs/format.md");
@@ -104,6 +106,50 @@ fn headers_of_encoded_chunks() {
 }
 
 #[test]
+fn the_header_of_a_tree() {
+    let bytes = example("tree");
+    let (header, data) = tree::Header::decode(&bytes).unwrap();
+    assert_eq!((header.process, header.thread, header.tid, header.nodes), (1, 1, 78, 3));
+    assert_eq!((header.begin, header.end, header.mended), (5000, 5017, 0));
+    assert_eq!((header.encoding, header.flags), (tree::encoding::PLAIN, 0));
+    let outer = [1, 0x80, 0x88, 1, 1, 8, 16, 15];
+    let inner = [1, 0x80, 0x89, 1, 3, 7, 2, 4];
+    let thread = [0, tree::word::FAR as u8, 0, 0, 2, 0, 0];
+    assert_eq!(data, [&thread[..], &outer, &inner].concat());
+    let header = [
+        ("process", 0),
+        ("thread", 4),
+        ("tid", 8),
+        ("nodes", 12),
+        ("begin", 16),
+        ("end", 24),
+        ("mended", 32),
+        ("encoding", 40),
+        ("flags", 41),
+    ];
+    let table = DOCUMENT.split_once("### Trees").unwrap().1;
+    let table = table.split("\n#").next().unwrap();
+    for (name, offset) in header {
+        let is_row = |line: &str| {
+            line.starts_with(&format!("| {offset} | ")) && line.contains(&format!(" | {name} | "))
+        };
+        assert!(table.lines().any(is_row), "{name} at {offset}");
+    }
+}
+
+#[test]
+fn windows_open_and_end_as_the_code_says() {
+    for (number, what) in [
+        (module::OPENED, "the window opens"),
+        (module::RETIRED, "it is retired"),
+        (module::ANCHORED, "it opens, and is told"),
+    ] {
+        assert!(DOCUMENT.contains(&format!("{number}: {what}")), "{what}");
+    }
+    assert!(DOCUMENT.contains(&format!("`{}`", module::ANCHOR)));
+}
+
+#[test]
 fn escapes_and_fields() {
     let payload = |words: &[u32]| words.iter().map(|&word| word::payload(word)).collect::<Vec<_>>();
     let [low, high] = word::split62(10);
@@ -160,7 +206,10 @@ macro_rules! named {
 #[test]
 fn tables_have_the_numbers_of_the_code() {
     let types = rows("## 4. Types of packets");
-    assert_eq!(types, named!(kind: START PROCESS CHUNK SYMBOLS THREAD PROCESS_END NOTICE END LOSS));
+    assert_eq!(
+        types,
+        named!(kind: START PROCESS CHUNK SYMBOLS THREAD PROCESS_END NOTICE END LOSS TREE)
+    );
     let tags = named!(start: VERSION WRITER CLOCK HZ PERIOD CLOCK_REASON CLOCK_START WALL_NS
         ARGUMENT HOST SYSTEM MACHINE PROCESSOR PROCESSORS ON_FULL DIRECTORY HOOK_COST_PS
         LEAST_COST_PS ORDERED);
@@ -169,7 +218,7 @@ fn tables_have_the_numbers_of_the_code() {
     assert_eq!(rows("### PROCESS"), tags);
     assert_eq!(rows("### PROCESS_END"), named!(process_end: ID TIME EXIT_STATUS SIGNAL));
     assert_eq!(rows("### THREAD"), named!(thread: PROCESS SERIAL TID NAME));
-    assert_eq!(rows("### SYMBOLS"), named!(symbols: PROCESS FIRST_SITE SYMBOL));
+    assert_eq!(rows("### SYMBOLS"), named!(symbols: PROCESS FIRST_SITE SYMBOL ANCHOR));
     assert_eq!(rows("### NOTICE"), named!(notice: LEVEL TEXT PROCESS));
     assert_eq!(rows("### LOSS"), named!(loss: PROCESS EVENTS));
     let tags = named!(end: TIME WORDS EXIT_STATUS SIGNAL REASON RECORDER_CPU_NS);
@@ -187,6 +236,8 @@ fn limits_are_those_of_the_code() {
         ("payload of a packet", MAX_PAYLOAD),
         ("words in a chunk packet", chunk::MAX_WORDS),
         ("bytes that a chunk's data decompresses to", chunk::MAX_BYTES),
+        ("nodes in a tree packet", tree::MAX_NODES),
+        ("bytes that a tree's data decompresses to", tree::MAX_BYTES),
         ("payload words of an escape that a writer makes", word::MAX_PAYLOAD as usize),
         ("build-id", word::module::MAX_BUILD_ID),
         ("path of a module", word::module::MAX_PATH),

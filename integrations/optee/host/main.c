@@ -1,6 +1,7 @@
 /* The demo's client: invokes one of its commands, as `optee-demo MODE [NUMBER]`, and prints a line for each
  * answer: what was asked, the result, who gave it, and values. Exits with 0 whatever the answer is, and with
  * 1 when there was nobody to ask. */
+#include <callee_ta.h>
 #include <demo_ta.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -8,10 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <tee_client_api.h>
+#include <time.h>
 #include <unistd.h>
 
 static TEEC_Context context;
 static TEEC_Session session;
+/* The one that is asked. */
+static TEEC_Session *current = &session;
 
 static void open_session(void)
 {
@@ -36,7 +40,7 @@ static TEEC_Result of_value(const char *asked, uint32_t command, uint32_t number
     uint32_t origin = 0;
     operation.paramTypes = TEEC_PARAM_TYPES(TEEC_VALUE_INOUT, TEEC_NONE, TEEC_NONE, TEEC_NONE);
     operation.params[0].value.a = number;
-    TEEC_Result result = TEEC_InvokeCommand(&session, command, &operation, &origin);
+    TEEC_Result result = TEEC_InvokeCommand(current, command, &operation, &origin);
     tell(asked, result, origin);
     printf(" a=%u b=%u\n", operation.params[0].value.a, operation.params[0].value.b);
     return result;
@@ -108,6 +112,68 @@ static void params(uint32_t number)
     printf(" size=%zu\n", operation.params[2].tmpref.size);
 }
 
+/* Calls with four parameters, and one with one behind them. */
+static void slots(uint32_t number)
+{
+    for (uint32_t i = 0; i < number; i++)
+        params(i);
+    calls(number);
+}
+
+/* The application calls another one, and then its client does. */
+static void both(uint32_t number)
+{
+    TEEC_UUID uuid = CALLEE_TA_UUID;
+    TEEC_Session callee;
+    uint32_t origin = 0;
+    TEEC_Result result = TEEC_OpenSession(&context, &callee, &uuid, TEEC_LOGIN_PUBLIC, NULL, NULL, &origin);
+    nested(number);
+    if (result == TEEC_SUCCESS) {
+        current = &callee;
+        of_value("callee", CALLEE_CMD_DOUBLE, number);
+        current = &session;
+        TEEC_CloseSession(&callee);
+    }
+}
+
+static uint32_t expected(uint32_t rounds)
+{
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < rounds; i++)
+        for (uint32_t j = i; j < i + 3; j++)
+            for (uint32_t k = j; k < j + 5; k++)
+                sum += 3 * k + 1;
+    return sum;
+}
+
+/* Calls for so many seconds, of which every answer has to be right; on a new session each hundred times. What is
+ * refused as it is when there is a parameter too many is counted apart. */
+static void hammer(uint32_t seconds)
+{
+    uint32_t origin = 0, right = 0, refused = 0, wrong = 0;
+    for (time_t end = time(NULL) + seconds; time(NULL) < end;) {
+        uint32_t rounds = 1 + (right + refused) % 50;
+        TEEC_Operation operation = { 0 };
+        operation.paramTypes = TEEC_PARAM_TYPES(TEEC_VALUE_INOUT, TEEC_NONE, TEEC_NONE, TEEC_NONE);
+        operation.params[0].value.a = rounds;
+        TEEC_Result result = TEEC_InvokeCommand(&session, DEMO_CMD_CALLS, &operation, &origin);
+        if (result == TEEC_SUCCESS && operation.params[0].value.a == expected(rounds)) {
+            right++;
+        } else if (result == TEEC_ERROR_BAD_PARAMETERS && origin == TEEC_ORIGIN_TRUSTED_APP) {
+            refused++;
+        } else {
+            wrong++;
+            tell("wrong", result, origin);
+            printf(" a=%u rounds=%u\n", operation.params[0].value.a, rounds);
+        }
+        if ((right + refused + wrong) % 100 == 0) {
+            TEEC_CloseSession(&session);
+            open_session();
+        }
+    }
+    printf("hammer right=%u refused=%u wrong=%u\n", right, refused, wrong);
+}
+
 static TEEC_Operation cancelled;
 
 static void *until_cancelled(void *unused)
@@ -139,6 +205,7 @@ static const struct {
 } modes[] = {
     { "calls", calls },   { "compute", compute },   { "nested", nested }, { "unknown", unknown },
     { "panic", panics },  { "sessions", sessions }, { "params", params }, { "cancel", cancel },
+    { "slots", slots },   { "both", both },       { "hammer", hammer },
 };
 
 int main(int count, char **words)

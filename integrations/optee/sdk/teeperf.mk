@@ -5,16 +5,18 @@
 #
 # What can be set before that, or on make's command line:
 #
-#     TEEPERF_PROBE=hooks          a hook at each call and return; none: built as ever
+#     TEEPERF_PROBE=trace          every call and return is recorded; tree: calls and times summed for
+#                                  each call path; none: built as ever
+#     TEEPERF_TREE_SIZE=32768      bytes in which is summed what cannot be written, or with tree everything
 #     TEEPERF_EXCLUDE_FILES=a,b    no hooks in files whose name contains one of these
 #     TEEPERF_EXCLUDE_FUNCTIONS=f  no hooks in functions whose name contains one of these
 #     TEEPERF_PERMIT=y             a build with NDEBUG may be recorded as well
 
-TEEPERF_PROBE ?= hooks
+TEEPERF_PROBE ?= trace
 teeperf-folder := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 
-ifeq ($(filter $(TEEPERF_PROBE),hooks none),)
-$(error TEEPERF_PROBE=$(TEEPERF_PROBE): one of hooks, none)
+ifeq ($(filter $(TEEPERF_PROBE),trace tree none),)
+$(error TEEPERF_PROBE=$(TEEPERF_PROBE): one of trace, tree, none)
 endif
 
 ifneq ($(TEEPERF_PROBE),none)
@@ -25,7 +27,8 @@ teeperf-excluded = teeperf_ta.c,user_ta_header.c$(addprefix $(teeperf-comma),$(T
 teeperf-cflags = -finstrument-functions \
 	-finstrument-functions-exclude-file-list=$(teeperf-excluded) \
 	$(addprefix -finstrument-functions-exclude-function-list=,$(TEEPERF_EXCLUDE_FUNCTIONS)) \
-	-I$(teeperf-folder)/../include $(if $(filter y,$(TEEPERF_PERMIT)),-DTEEPERF_PERMIT)
+	-I$(teeperf-folder)/../include $(if $(filter y,$(TEEPERF_PERMIT)),-DTEEPERF_PERMIT) \
+	$(addprefix -DTEEPERF_TREE_SIZE=,$(TEEPERF_TREE_SIZE)) $(if $(filter tree,$(TEEPERF_PROBE)),-DTEEPERF_SUMS)
 teeperf-ldflags = --wrap=TA_OpenSessionEntryPoint --wrap=TA_InvokeCommandEntryPoint
 
 CFLAGS_ta_arm32 += $(teeperf-cflags)

@@ -75,6 +75,33 @@ NO_HOOK int teeperf_port_is_outside(const void *start, size_t length)
 	return TEE_CheckMemoryAccessRights(flags, (void *)start, length) == TEE_SUCCESS;
 }
 
+/* Where calls are summed while no memory is lent, for TEEPERF_PROBE=tree always: 80 bytes a call path. */
+#ifndef TEEPERF_TREE_SIZE
+#define TEEPERF_TREE_SIZE 32768
+#endif
+static uint64_t tree[TEEPERF_TREE_SIZE / sizeof(uint64_t)];
+
+NO_HOOK void *teeperf_port_tree(size_t *length)
+{
+	*length = sizeof(tree);
+	return tree;
+}
+
+NO_HOOK int teeperf_port_sums(void)
+{
+#ifdef TEEPERF_SUMS
+	return 1;
+#else
+	return 0;
+#endif
+}
+
+/* The normal world goes on meanwhile. */
+NO_HOOK uint32_t teeperf_port_pause(void)
+{
+	return TEE_Wait(1) == TEE_SUCCESS ? 1000 : 0;
+}
+
 /* The parameter that the recorder has added, and what hides it. */
 struct lent {
 	int slot;

@@ -24,7 +24,7 @@ pub(super) struct Build<'a> {
     pub(super) kit: &'a Path,
     pub(super) compiler: &'static str,
     /// Variables of the kit's Makefiles, as `CFG_TA_MCOUNT=y`.
-    pub(super) variables: &'static [&'static str],
+    pub(super) variables: Vec<String>,
 }
 
 /// A built application.
@@ -45,7 +45,7 @@ impl Build<'_> {
         make.arg(format!("TA_DEV_KIT_DIR={}", self.kit.display()));
         // The one that has what Debian's packages bring.
         make.arg("PYTHON3=/usr/bin/python3").arg(format!("CROSS_COMPILE={}", self.compiler));
-        make.args(self.variables);
+        make.args(&self.variables);
         limited::run(&make, LIMIT, &lab.log(&format!("applications-{}", self.name)))?;
         let mut found = Vec::new();
         for folder in fs::read_dir(&out)? {
@@ -74,6 +74,11 @@ pub(super) fn client(lab: &Lab, kit: &Kit) -> Result<PathBuf> {
     make.arg("CROSS_COMPILE=aarch64-linux-gnu-");
     limited::run(&make, LIMIT, &lab.log("client"))?;
     Ok(out.join("optee-demo"))
+}
+
+/// The hostile normal world, which is built with the client.
+pub(super) fn hostile(lab: &Lab) -> PathBuf {
+    lab.path("applications/client/optee-hostile")
 }
 
 /// Headers and library in one folder, from the packages that have one each.

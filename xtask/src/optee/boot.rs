@@ -16,8 +16,8 @@ use crate::limited;
 pub(super) const KERNEL_ADDRESS: u64 = 0x6000_0000;
 const INITRAMFS_ADDRESS: u64 = 0x4800_0000;
 const EMULATOR: &str = "qemu-system-aarch64";
-/// One boot takes 2 s, and scripts have limits of their own.
-const LIMIT: Duration = Duration::from_secs(180);
+/// One boot takes 2 s.
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// What is booted.
 pub(super) struct Machine<'a> {
@@ -26,6 +26,8 @@ pub(super) struct Machine<'a> {
     pub(super) initramfs: &'a Path,
     /// What the guest sees as `/share`.
     pub(super) share: &'a Path,
+    /// How long its scripts may take.
+    pub(super) scripts: Duration,
 }
 
 /// What both worlds have printed.
@@ -65,7 +67,8 @@ impl Machine<'_> {
         for file in [&normal, &secure] {
             command.args(["-serial", &format!("file:{}", file.display())]);
         }
-        let ended = limited::run(&command, LIMIT, &lab.log(&format!("{name}-emulator")));
+        let ended =
+            limited::run(&command, LIMIT + self.scripts, &lab.log(&format!("{name}-emulator")));
         let text = |file: &PathBuf| {
             fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
         };

@@ -10,6 +10,7 @@ mod fetch;
 mod firmware;
 mod initramfs;
 mod lab;
+mod sdk;
 mod source;
 mod targets;
 mod tests;
@@ -81,7 +82,10 @@ fn all(arguments: &Arguments, checks: &mut Checks) -> Result<()> {
         let from_source = timed("OP-TEE from source", || source::build(&lab, &kit));
         match from_source {
             Ok(firmware) => tests::run(&lab, &kit, &firmware, &arguments.groups, checks)?,
-            Err(error) => checks.add("OP-TEE from source", Err(error)),
+            Err(error) => {
+                checks.on("");
+                checks.add("OP-TEE from source", Err(error));
+            }
         }
     } else {
         checks.on("");

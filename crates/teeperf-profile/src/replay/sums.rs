@@ -61,6 +61,9 @@ impl Summed {
             let parent = numbers.get(node.parent as usize).copied().unwrap_or(0);
             let here = match node.word {
                 _ if at == 0 => 0,
+                word::FAR if node.address == 0 => {
+                    self.tree.child(&mut shared.room, parent, pseudo::UNKNOWN)
+                }
                 word::FAR => {
                     let word = pseudo::FAR + 2 * shared.far_number(node.address);
                     self.tree.child(&mut shared.room, parent, word)
@@ -77,9 +80,10 @@ impl Summed {
             if is_swallowed {
                 shared.no_room = shared.no_room.saturating_add(node.calls);
             }
-            // What is swallowed by the node itself is no call of a function.
-            let calls = if node.word == word::OVERFLOW { 0 } else { node.calls };
-            self.tree.count(here, calls, node.own);
+            // What is swallowed by the node itself is no call of a function, and frames whose calls were not
+            // seen are none.
+            let is_function = node.word > word::OVERFLOW || node.address != 0;
+            self.tree.count(here, if is_function { node.calls } else { 0 }, node.own);
             self.calls = self.calls.saturating_add(node.calls);
             if let Some(extremes) = node.extremes {
                 self.tree.widen(here, extremes);

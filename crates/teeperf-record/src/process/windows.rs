@@ -38,6 +38,12 @@ impl Windows {
         self.modules.values()
     }
 
+    /// The module that has this site.
+    pub(super) fn at(&self, site: u32) -> Option<&Module> {
+        let (_, module) = self.modules.range(..=site).next_back()?;
+        (last(module) >= site).then_some(module)
+    }
+
     /// Opens a window.
     pub(super) fn open(&mut self, module: &Module) -> Opened {
         if self.modules.get(&module.first_site) == Some(module) {

@@ -11,6 +11,7 @@ use crate::symbols::WindowId;
 use crate::verdict::{Facts, Verdict};
 use crate::walk::{Walk, fill_holes, time_after};
 use std::time::{Duration, Instant};
+use teeperf_wire::arena::OF_TREE;
 use teeperf_wire::body::{chunk, thread};
 use teeperf_wire::packet::kind;
 use teeperf_wire::shared::{ChunkHeader, ClockKind};
@@ -41,6 +42,11 @@ struct Piece<'a> {
 impl Process {
     /// A chunk that was handed over. False when it is left for later.
     pub(super) fn drain_full(&mut self, place: Place, why: Why, sink: &mut Sink) -> bool {
+        let segment = &self.segments[place.segment].segment;
+        if segment.clock().is_some() && segment.header(place.index).clock == OF_TREE {
+            self.drain_piece(place, why, sink);
+            return true;
+        }
         let Some((header, first, time)) = self.look_at(place, why, sink) else { return true };
         let chunks = &mut self.segments[place.segment];
         let (segment, track) = (&chunks.segment, &mut chunks.tracks[place.index]);
@@ -88,6 +94,31 @@ impl Process {
         self.write(Piece { header, first, time, words, flags: chunk::WHOLE }, sink);
         sink.copy = Some(copy);
         true
+    }
+
+    /// A chunk with a piece of a tree.
+    fn drain_piece(&mut self, place: Place, why: Why, sink: &mut Sink) {
+        let chunks = &self.segments[place.segment];
+        let growth = self.pieces.growth(&chunks.segment, place.index, self.id);
+        let capacity = chunks.segment.capacity();
+        if let Some(growth) = growth {
+            let word = growth.words.first().copied().unwrap_or(0);
+            if growth.is_first
+                && let Some(module) = self.windows.at(word >> 1)
+            {
+                let packet = Payload::default()
+                    .number(thread::PROCESS, self.id as u64)
+                    .number(thread::SERIAL, growth.serial as u64)
+                    .bytes(thread::NAME, &module.path);
+                sink.packet(kind::THREAD, &packet.finish());
+            }
+            self.write_growth(&growth, sink);
+        } else {
+            self.refused += 1;
+        }
+        if why != Why::Ending {
+            self.give_back(place, capacity, sink);
+        }
     }
 
     /// The rest of a chunk that its thread will not hand over any more.

@@ -31,7 +31,7 @@ impl Program {
     }
 
     fn search(&self) -> Search {
-        Search { debug_folders: vec![self.workshop.path("debug")], build_id: None }
+        Search { debug_folders: vec![self.workshop.path("debug")], ..Search::default() }
     }
 
     fn origin(&self) -> Origin {

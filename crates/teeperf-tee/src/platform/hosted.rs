@@ -14,8 +14,10 @@ pub(crate) fn is_outside(_start: *const u8, _length: usize) -> bool {
     true
 }
 
-pub(crate) fn pause() {
+/// Lets others run; says how many microseconds it rested, 0 where that is not known.
+pub(crate) fn pause() -> u32 {
     core::hint::spin_loop();
+    0
 }
 
 pub(crate) fn has_counter() -> bool {
@@ -24,4 +26,13 @@ pub(crate) fn has_counter() -> bool {
 
 pub(crate) fn counter() -> u64 {
     0
+}
+
+/// Nothing is summed here.
+pub(crate) fn tree_memory() -> Option<(*mut u8, usize)> {
+    None
+}
+
+pub(crate) fn always_sums() -> bool {
+    false
 }

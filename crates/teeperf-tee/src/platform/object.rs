@@ -8,9 +8,11 @@ use teeperf_wire::word::module::MAX_PATH;
 
 unsafe extern "C" {
     fn teeperf_port_is_outside(start: *const u8, length: usize) -> c_int;
-    fn teeperf_port_pause();
+    fn teeperf_port_pause() -> u32;
     fn teeperf_port_counter() -> u64;
     fn teeperf_port_name() -> *const u8;
+    fn teeperf_port_tree(length: *mut usize) -> *mut u8;
+    fn teeperf_port_sums() -> c_int;
 }
 
 /// Readers find by it where the image lies: a function, which symbol tables keep. Never called.
@@ -48,8 +50,8 @@ pub(crate) fn is_outside(start: *const u8, length: usize) -> bool {
     unsafe { teeperf_port_is_outside(start, length) != 0 }
 }
 
-/// Between two looks at memory that the host is to free.
-pub(crate) fn pause() {
+/// Between two looks at memory that the host is to free: says how many microseconds it rested, 0 where it cannot.
+pub(crate) fn pause() -> u32 {
     // SAFETY: as above.
     unsafe { teeperf_port_pause() }
 }
@@ -63,4 +65,18 @@ pub(crate) fn has_counter() -> bool {
 pub(crate) fn counter() -> u64 {
     // SAFETY: as above.
     unsafe { teeperf_port_counter() }
+}
+
+/// Memory for a tree, if the image has some.
+pub(crate) fn tree_memory() -> Option<(*mut u8, usize)> {
+    let mut length = 0;
+    // SAFETY: as above; it writes the one number.
+    let base = unsafe { teeperf_port_tree(&raw mut length) };
+    (!base.is_null()).then_some((base, length))
+}
+
+/// Whether events are summed though they could be written.
+pub(crate) fn always_sums() -> bool {
+    // SAFETY: as above.
+    !cfg!(feature = "threads") && unsafe { teeperf_port_sums() != 0 }
 }

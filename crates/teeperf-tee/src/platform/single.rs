@@ -34,7 +34,7 @@ pub(crate) fn thread() -> &'static Thread {
 
 /// # Safety
 /// As [`Thread::attach`].
-pub(crate) unsafe fn attach(base: *mut u8, length: usize, image: &Image) -> Result<(), Refusal> {
+pub(crate) unsafe fn attach(base: *mut u8, length: usize, image: &Image) -> Result<bool, Refusal> {
     // SAFETY: the caller's promise.
     unsafe { ONLY.0.attach(base, length, image) }
 }

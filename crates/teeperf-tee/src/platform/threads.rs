@@ -62,7 +62,7 @@ impl Local {
 
 /// # Safety
 /// As [`Thread::attach`], for all threads.
-pub(crate) unsafe fn attach(base: *mut u8, length: usize, image: &Image) -> Result<(), Refusal> {
+pub(crate) unsafe fn attach(base: *mut u8, length: usize, image: &Image) -> Result<bool, Refusal> {
     if CHANGES.swap(true, Acquire) {
         return Err(Refusal::Attached);
     }
@@ -74,7 +74,7 @@ pub(crate) unsafe fn attach(base: *mut u8, length: usize, image: &Image) -> Resu
 
 /// # Safety
 /// As above.
-unsafe fn attach_alone(base: *mut u8, length: usize, image: &Image) -> Result<(), Refusal> {
+unsafe fn attach_alone(base: *mut u8, length: usize, image: &Image) -> Result<bool, Refusal> {
     let epoch = EPOCH.load(Relaxed);
     if is_attached(epoch) {
         return Err(Refusal::Attached);
@@ -82,13 +82,13 @@ unsafe fn attach_alone(base: *mut u8, length: usize, image: &Image) -> Result<()
     let own = local::local();
     own.thread.let_go();
     // SAFETY: the caller's promise.
-    unsafe { own.thread.attach(base, length, image) }?;
+    let is_held = unsafe { own.thread.attach(base, length, image) }?;
     BASE.store(base, Relaxed);
     LENGTH.store(length, Relaxed);
     let epoch = epoch.wrapping_add(1);
     own.epoch.set(epoch);
     EPOCH.store(epoch, Release);
-    Ok(())
+    Ok(is_held)
 }
 
 /// No other thread is within the image's code.

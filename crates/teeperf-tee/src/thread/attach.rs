@@ -3,7 +3,9 @@
 use super::{Image, Kept, State, Thread, Who};
 use crate::arena::{Arena, Refusal};
 use crate::chunk::{self, Chunk};
+use crate::losses::Losses;
 use crate::platform;
+use crate::sums::Window;
 use teeperf_wire::arena::baton;
 use teeperf_wire::compose;
 use teeperf_wire::shared::ClockKind;
@@ -11,7 +13,7 @@ use teeperf_wire::word::{self, FIRST_SITE, MAX_SITE};
 
 impl Thread {
     /// Goes on in lent memory: where the host says, if it names a thread, else where this one left it, or
-    /// in a chunk of its own.
+    /// in a chunk of its own. Says whether that was left by somebody who ended there without a word.
     ///
     /// # Safety
     /// As [`Arena::check`], until [`Thread::detach`].
@@ -20,7 +22,7 @@ impl Thread {
         base: *mut u8,
         length: usize,
         image: &Image,
-    ) -> Result<(), Refusal> {
+    ) -> Result<bool, Refusal> {
         // SAFETY: the caller's promise.
         self.undisturbed(|| unsafe { self.come(base, length, image, true) })
             .unwrap_or(Err(Refusal::Attached))
@@ -45,17 +47,40 @@ impl Thread {
     pub fn detach(&self) {
         self.undisturbed(|| {
             let Some(arena) = self.arena() else { return };
+            if platform::always_sums() && self.state.get() == State::On {
+                self.hand_over_sums(&arena);
+            }
             if self.state.get() == State::Paused {
                 self.resume(&arena);
             }
             self.tell_nested_at_last(&arena);
             self.let_go();
             let chunk = self.chunk();
+            // Without a number of the host's, the next one here is this one.
+            let losses =
+                if arena.read(baton::TID) != 0 { self.losses.take() } else { Losses::default() };
+            arena.write_wide(baton::LOST, losses.events);
+            arena.write(baton::POPPED, losses.popped);
+            arena.write(baton::PUSHED, losses.pushed);
             arena.write(baton::SEQUENCE, self.who.get().sequence);
             arena.write(baton::USED, self.kept.get().used as u32);
             arena.write_wide(baton::TIME, self.time.get());
-            arena.publish(baton::CHUNK, chunk.map_or(0, |chunk| chunk.index as u32 + 1));
+            arena.write(baton::CHUNK, chunk.map_or(0, |chunk| chunk.index as u32 + 1));
+            arena.publish(baton::HELD, 0);
         });
+    }
+
+    /// An escape without payload ([`word::code`]), where events are recorded.
+    pub fn escape(&self, code: u32, arg: u32) {
+        self.undisturbed(|| self.put_where_room(&[word::escape(code, arg)]));
+    }
+
+    /// Writes words that belong together, if there is a chunk, or the next is free.
+    fn put_where_room(&self, words: &[u32]) {
+        let Some(arena) = self.arena().filter(|_| self.state.get() == State::On) else { return };
+        if self.room() >= words.len() || self.change_chunk(&arena) {
+            self.put_all(words);
+        }
     }
 
     /// The thread ends: its chunk is the host's.
@@ -107,7 +132,7 @@ impl Thread {
         length: usize,
         image: &Image,
         is_first: bool,
-    ) -> Result<(), Refusal> {
+    ) -> Result<bool, Refusal> {
         if self.arena().is_some() {
             return Err(Refusal::Attached);
         }
@@ -122,45 +147,92 @@ impl Thread {
         if is_first {
             arena.write(baton::ENTERED, arena.read(baton::ENTERED).wrapping_add(1));
         }
-        self.go_on(&arena, is_first);
+        let is_held = self.go_on(&arena, is_first);
         if arena.is_stopped() {
             self.state.set(State::Off);
         }
         if is_first && self.state.get() != State::Off {
             self.announce(&arena, image);
+            self.hand_over_sums(&arena);
+            self.sums.follow(&arena);
         }
-        if self.state.get() == State::On && arena.is_paused() {
+        if self.state.get() == State::On && arena.is_paused() && !platform::always_sums() {
             self.pause(&arena);
         }
         self.open(&arena);
-        Ok(())
+        Ok(is_held)
     }
 
-    /// As which thread, and in which chunk.
-    fn go_on(&self, arena: &Arena, takes_baton: bool) {
-        let pid = arena.read(baton::PID);
+    /// As which thread, and in which chunk; says whether that was left without a word.
+    fn go_on(&self, arena: &Arena, takes_baton: bool) -> bool {
         let kept = self.kept.get();
         let was_here = kept.cookie == arena.cookie;
         if !was_here {
             self.start_anew();
         }
+        let own = self.chunk.replace(Chunk::NONE).some();
+        let pid = arena.read(baton::PID);
         let (tid, serial) = (arena.read(baton::TID), arena.read(baton::SERIAL));
-        let found = if takes_baton && tid != 0 && serial != 0 {
+        if takes_baton && tid != 0 && serial != 0 {
             self.who.set(Who { pid, tid, serial, sequence: arena.read(baton::SEQUENCE) });
-            self.time.set(arena.wide(baton::TIME));
-            chunk::left(arena)
-        } else if was_here {
-            let own = self.chunk().and_then(|own| chunk::there(arena, own.index, kept.used));
-            own.map(|chunk| (chunk, kept.used))
+            return self.take_baton(arena);
+        }
+        if was_here {
+            let there = own.and_then(|own| chunk::there(arena, own.index, kept.used));
+            if let Some(chunk) = there {
+                self.set_chunk(arena, chunk, kept.used);
+            }
         } else {
             let serial = platform::next_serial();
             self.who.set(Who { pid, tid: serial, serial, sequence: 0 });
-            None
-        };
-        self.chunk.set(Chunk::NONE);
-        if let Some((chunk, used)) = found {
-            self.set_chunk(arena, chunk, used);
         }
+        false
+    }
+
+    /// Goes on where whoever was in the arena has left it.
+    fn take_baton(&self, arena: &Arena) -> bool {
+        if self.state.get() != State::Off {
+            self.state.set(State::On);
+        }
+        let is_held = arena.read(baton::HELD) == 1;
+        if is_held {
+            self.go_on_behind(arena);
+        } else {
+            let left = Losses {
+                events: arena.wide(baton::LOST),
+                popped: arena.read(baton::POPPED),
+                pushed: arena.read(baton::PUSHED),
+            };
+            self.losses.set(left.then(self.losses.get()));
+            if let Some((chunk, used)) = chunk::left(arena) {
+                self.time.set(arena.wide(baton::TIME));
+                self.set_chunk(arena, chunk, used);
+            }
+        }
+        arena.write_wide(baton::LOST, 0);
+        arena.write(baton::HELD, 1);
+        is_held
+    }
+
+    /// Goes on behind the last word that somebody has written who ended there.
+    fn go_on_behind(&self, arena: &Arena) {
+        let mut who = self.who.get();
+        let Some((chunk, sequence, used)) = chunk::abandoned(arena, who.serial) else { return };
+        who.sequence = sequence;
+        self.who.set(who);
+        self.time.set(self.now(arena));
+        self.set_chunk(arena, chunk, used);
+        self.put_where_room(&compose::stamp(self.time.get()));
+    }
+
+    /// Hands over what was summed while events could not be written.
+    fn hand_over_sums(&self, arena: &Arena) {
+        let window = Window {
+            low: self.low.get(),
+            sites: self.window.get(),
+            first_word: self.first_word.get(),
+        };
+        self.sums.hand_over(arena, self.who.get(), window);
     }
 
     /// Another recording: what was left out of the last one is no matter of this one.

@@ -10,10 +10,13 @@ use teeperf_wire::word::{self, MAX_ARG, code, gap};
 
 /// Events without a chunk until the next look for one, where the clock does not move.
 const RETRY: u64 = 1024;
-/// Pauses after which a clock that has not moved meanwhile is taken to stand.
-const PATIENCE: u32 = if cfg!(miri) { 1 << 8 } else { 1 << 16 };
-/// Pauses after which a host that has freed nothing meanwhile is taken to be gone, whatever its clock says.
-const MOST_PAUSES: u32 = 1 << 20;
+/// Longest rest of a wait in which neither the clock moves nor the host frees anything, microseconds; and most
+/// looks, where the platform cannot rest.
+const PATIENCE_US: u64 = 1_000_000;
+const PATIENCE_LOOKS: u32 = if cfg!(miri) { 1 << 8 } else { 1 << 22 };
+/// Longest wait of all, whatever the host's clock and progress say.
+const LONGEST_US: u64 = 60_000_000;
+const MOST_LOOKS: u32 = 1 << 26;
 /// Words of an event at most: a stamp, a far address with its time, and a gap.
 const LONGEST: usize = 4 + 6 + 8;
 
@@ -21,9 +24,20 @@ impl Thread {
     #[cold]
     #[inline(never)]
     pub(super) fn event_slowly(&self, address: usize, kind: u32) {
-        let Some(arena) = self.arena() else { return };
-        if !self.is_running(&arena) || !self.write_somewhere(&arena, address, kind) {
+        let Some(arena) = self.arena() else { return self.sums.event(None, address, kind) };
+        if self.state.get() == State::On && platform::always_sums() {
+            self.sum(&arena, address, kind);
+        } else if !self.is_running(&arena) || !self.write_somewhere(&arena, address, kind) {
             self.lose(&arena, kind);
+        }
+    }
+
+    /// An event that is not to be written, with the arena's clock.
+    fn sum(&self, arena: &Arena, address: usize, kind: u32) {
+        if arena.is_stopped() {
+            self.switch_off();
+        } else if !arena.is_paused() {
+            self.sums.event(Some(arena), address, kind);
         }
     }
 
@@ -194,24 +208,31 @@ impl Thread {
     }
 
     fn wait(&self, arena: &Arena) -> Option<(Chunk, u64)> {
-        let begun = self.now(arena);
-        let mut seen = (arena.progress(), begun);
-        let hz = arena.hz();
-        let (mut pauses, mut standing, mut last) = (0, 0, begun);
-        while standing < PATIENCE && pauses < MOST_PAUSES && !arena.is_stopped() {
+        let (begun, hz) = (self.now(arena), arena.hz());
+        // What the clock and the host's progress were when either was last seen to move.
+        let (mut seen, mut progressed) = ((arena.progress(), begun), begun);
+        let (mut rested, mut rested_since) = (0, 0);
+        let (mut looks, mut looks_since) = (0, 0);
+        while rested < LONGEST_US && looks < MOST_LOOKS && !arena.is_stopped() {
             arena.want();
-            platform::pause();
+            let rest = u64::from(platform::pause());
+            rested += rest;
+            looks += 1;
             let now = self.now(arena);
             if let Some(chunk) = Chunk::take(arena, self.who.get()) {
                 return Some((chunk, now.saturating_sub(begun)));
             }
-            // The time may stand, when the host is gone.
-            standing = if now == last { standing + 1 } else { 0 };
-            (pauses, last) = (pauses + 1, now);
             let progress = arena.progress();
             if progress != seen.0 {
-                (seen, pauses) = ((progress, now), 0);
-            } else if now.saturating_sub(seen.1) >= hz {
+                progressed = now;
+            }
+            if (progress, now) != seen {
+                seen = (progress, now);
+                (rested_since, looks_since) = (rested, looks);
+            }
+            let is_still =
+                rested - rested_since >= PATIENCE_US || looks - looks_since >= PATIENCE_LOOKS;
+            if is_still || now.saturating_sub(progressed) >= hz {
                 return None;
             }
         }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use teeperf_profile::aggregate::{self, Row, Sort};
-use teeperf_profile::model::Profile;
+use teeperf_profile::model::{Extremes, Profile};
 
 use super::{Options, flagged, heading, left};
 use crate::style::{Paint, Style};
@@ -14,6 +14,10 @@ use crate::{names, units};
 const WIDE: usize = 118;
 /// Columns from which averages have room.
 const MIDDLE: usize = 96;
+/// Columns of the shortest and the longest call.
+const EXTREMES: usize = 2 * (units::TIME_COLUMNS + 4);
+/// Columns that names always have, where they need as many.
+const NAME: usize = 20;
 /// A call shorter than so many ticks cannot be timed alone.
 const TICKS: f64 = 10.0;
 /// Of calls that so many ticks fell into the mean is known within a tenth (the deviation of a
@@ -77,6 +81,8 @@ struct Table<'a> {
     calls: usize,
     /// Columns of the average, 0 for none.
     average: usize,
+    /// Columns of the shortest and the longest call, 0 for none.
+    extremes: usize,
     name: usize,
     /// Columns of the module, 0 for none.
     module: usize,
@@ -84,17 +90,21 @@ struct Table<'a> {
 
 impl<'a> Table<'a> {
     fn new(rows: &[Row], profile: &'a Profile, whole: f64, style: &'a Style) -> Self {
-        let width = style.columns();
         let calls = rows.iter().map(|row| units::count(row.calls).len()).max().unwrap_or(0).max(5);
+        let times = 2 * (units::TIME_COLUMNS + 1 + 7);
+        let longest = rows.iter().map(|row| names::columns(&described(profile, row).0));
+        let longest = longest.max().unwrap_or(0).max(8);
+        let has_extremes = rows.iter().any(|row| row.extremes.is_some());
+        let has_room = style.columns() >= times + calls + 5 + EXTREMES + longest.min(NAME);
+        let extremes = if has_extremes && has_room { EXTREMES } else { 0 };
+        let width = style.columns() - extremes;
         let average = if width >= MIDDLE { units::TIME_COLUMNS + 2 } else { 0 };
         let modules = rows.iter().map(|row| names::columns(described(profile, row).1));
-        let names = rows.iter().map(|row| names::columns(&described(profile, row).0));
         let module = if width >= WIDE { modules.max().unwrap_or(0).clamp(6, 24) } else { 0 };
-        let times = 2 * (units::TIME_COLUMNS + 1 + 7);
         let gaps = 5 + if average > 0 { 2 } else { 0 } + if module > 0 { 2 } else { 0 };
         let room = width.saturating_sub(times + calls + average + module + gaps);
-        let name = names.max().unwrap_or(0).clamp(8, room.max(20));
-        Self { profile, style, whole, calls, average, name, module }
+        let name = longest.min(room.max(NAME));
+        Self { profile, style, whole, calls, average, extremes, name, module }
     }
 
     fn head(&self, out: &mut impl Write) -> io::Result<()> {
@@ -109,6 +119,14 @@ impl<'a> Table<'a> {
         );
         if self.average > 0 {
             line.push_str(&format!("  {:>average$}", "PER CALL ", average = self.average));
+        }
+        if self.extremes > 0 {
+            line.push_str(&format!(
+                "  {:>column$}  {:>column$}",
+                "SHORTEST",
+                "LONGEST ",
+                column = EXTREMES / 2 - 2
+            ));
         }
         line.push_str("  FUNCTION");
         if self.module > 0 {
@@ -134,6 +152,14 @@ impl<'a> Table<'a> {
         if self.average > 0 {
             write!(out, "  {:>average$}", self.per_call(row), average = self.average)?;
         }
+        if self.extremes > 0 {
+            let column = EXTREMES / 2 - 2;
+            let of = |which: fn(&Extremes) -> f64| {
+                row.extremes.map_or_else(String::new, |extremes| self.length(which(&extremes)))
+            };
+            let (shortest, longest) = (of(|two| two.shortest_ns), of(|two| two.longest_ns));
+            write!(out, "  {shortest:>column$}  {longest:>column$}")?;
+        }
         let (name, module) = described(self.profile, row);
         if self.module > 0 {
             let module = names::fit(module, self.module);
@@ -153,6 +179,12 @@ impl<'a> Table<'a> {
             }
             calls => units::time(row.total.value / calls as f64),
         }
+    }
+
+    /// Time of one call: below a tick no more is known of it.
+    fn length(&self, ns: f64) -> String {
+        let period = self.profile.info.period_ns;
+        if ns < period { format!("< {}", units::time(period)) } else { units::time(ns) }
     }
 
     /// Whether the mean is not known: a call below ten ticks cannot be timed alone, and too few

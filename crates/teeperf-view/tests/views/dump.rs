@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use teeperf_profile::chunks::Decoder;
 use teeperf_profile::{Options, Recording, SiteNames};
 use teeperf_view::dump::Dump;
-use teeperf_wire::body::{self, chunk};
+use teeperf_wire::body::{self, chunk, tree};
 use teeperf_wire::fields::Writer;
 use teeperf_wire::packet::{Header, MAJOR, kind};
 use teeperf_wire::word::{self, code, gap};
@@ -258,6 +258,31 @@ fn functions_have_the_names_that_reports_have() {
         calls(&lines),
         [&*unknown(0x3230), &unknown(0x1008), "kst+0x1230", &unknown(0x9000), far]
     );
+}
+
+#[test]
+fn a_tree_is_one_line() {
+    let header = tree::Header {
+        process: 1,
+        thread: 2,
+        tid: 4100,
+        nodes: 2,
+        begin: 1_000,
+        end: 3_000,
+        mended: 1,
+        flags: tree::FOLDS,
+        ..Default::default()
+    };
+    let of = |data: &[u8]| {
+        let mut bytes = Bytes { bytes: recording(&[]), packets: 9 };
+        bytes.packet(kind::TREE, &[&header.encode()[..], data].concat());
+        dump(&bytes.bytes, true).pop().unwrap()[1..].join(" ")
+    };
+    assert_eq!(
+        of(&[0, 0, 0, 0, 2, 0, 0, 1, 0, 7, 3, 8, 2, 5]),
+        "tree 1 4100 0.002000000 - serial=2 nodes=2 bytes=14 encoding=0 begin=1000 end=3000 calls=3 time=10 mended=1 folded"
+    );
+    assert!(of(&[0, 0, 0, 0, 2, 0, 0, 1]).ends_with(" error=\"node 1 of 2 cannot be read\""));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The JSON report as a program would read it: by the field names that docs/json.md has.
 
-use crate::support::{kitchen, parser};
+use crate::support::{kitchen, parser, summed_kitchen};
 use serde_json::{Value, json};
 use teeperf_profile::model::Profile;
 use teeperf_view::json::{self, Options};
@@ -23,6 +23,20 @@ fn call_paths_only_when_asked() {
     let report = report(&kitchen(), false);
     assert!(report["threads"][0].get("tree").is_none());
     assert_eq!(report["threads"][0]["recorded"], json!(1e9));
+}
+
+#[test]
+fn shortest_and_longest_calls_where_they_are_known() {
+    let report = report(&summed_kitchen(), true);
+    let lengths = |of: &Value| (of["shortest"].as_f64(), of["longest"].as_f64());
+    let paths = &report["threads"][0]["tree"];
+    assert_eq!(lengths(&paths[2]), (Some(300_000.0), Some(300e6)));
+    let named = |name: &str| {
+        let mut functions = report["functions"].as_array().unwrap().iter();
+        lengths(functions.find(|function| function["name"] == name).unwrap())
+    };
+    assert_eq!(named("parse"), (Some(150_000.0), Some(600e6)));
+    assert_eq!(named("serve"), (None, None));
 }
 
 #[test]
@@ -73,6 +87,7 @@ fn every_field_is_documented() {
     profile.health.gaps = vec![("paused".into(), 1, 2)];
     let mut names = Vec::new();
     fields(&report(&profile, true), &mut names);
+    fields(&report(&summed_kitchen(), true), &mut names);
     fields(&report(&parser(), true), &mut names);
     for name in names {
         assert!(document.contains(&format!("`{name}`")), "docs/json.md does not name `{name}`");

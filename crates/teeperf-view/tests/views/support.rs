@@ -1,7 +1,7 @@
 //! Profiles with round figures, made by hand.
 
 use teeperf_profile::model::{
-    CallGraph, Function, FunctionId, Health, Info, Node, Profile, Thread, Time, Tree,
+    CallGraph, Extremes, Function, FunctionId, Health, Info, Node, Profile, Thread, Time, Tree,
 };
 
 /// A time without error.
@@ -22,12 +22,25 @@ pub(crate) fn node(parent: u32, function: u32, calls: u64, self_ms: f64, total_m
         calls,
         self_time: exact(self_ms * 1e6),
         total: exact(total_ms * 1e6),
+        extremes: None,
     }
 }
 
 /// A thread of these nodes; the first is the root.
 pub(crate) fn thread(tid: u32, name: &str, nodes: Vec<Node>) -> Thread {
     Thread { pid: 10, tid, name: name.into(), merged: 1, tree: Tree { nodes }, ..Thread::default() }
+}
+
+/// Two threads and a recursion, with their shortest and longest calls of all functions but `serve`; the tick is
+/// 100 µs.
+pub(crate) fn summed_kitchen() -> Profile {
+    let mut profile = kitchen();
+    for node in profile.threads.iter_mut().flat_map(|thread| &mut thread.tree.nodes[1..]) {
+        let (shortest_ns, longest_ns) = (f64::from(node.parent) * 150_000.0, node.total.value);
+        let is_known = node.function != FunctionId(3);
+        node.extremes = is_known.then_some(Extremes { shortest_ns, longest_ns });
+    }
+    profile
 }
 
 /// Two threads and a recursion:

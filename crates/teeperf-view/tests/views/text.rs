@@ -1,7 +1,7 @@
 //! The text report against reports written by hand, and what it says of recordings that
 //! are not whole.
 
-use crate::support::{function, kitchen, node, parser, thread};
+use crate::support::{function, kitchen, node, parser, summed_kitchen, thread};
 use teeperf_profile::model::{CallGraph, FunctionId, Health, Profile, Time};
 use teeperf_view::style::Style;
 use teeperf_view::text::{self, Options, Sort};
@@ -24,6 +24,18 @@ fn sorted_and_limited_at_80_columns() {
     let report = report(&kitchen(), &options, 80);
     let table = report.find("\nFunctions").unwrap();
     assert_eq!(&report[table..], include_str!("data/text/kitchen-80.txt"));
+}
+
+#[test]
+fn shortest_and_longest_calls_where_they_are_known_and_find_room() {
+    let options = Options { threads: false, ..Options::default() };
+    let table = |width| {
+        let report = report(&summed_kitchen(), &options, width);
+        report[report.find("\nFunctions").unwrap()..].to_owned()
+    };
+    assert_eq!(table(120), include_str!("data/text/summed-120.txt"));
+    assert_eq!(table(80), include_str!("data/text/summed-80.txt"));
+    assert!(!table(70).contains("LONGEST"));
 }
 
 #[test]

@@ -36,10 +36,6 @@ pub(crate) struct Arguments {
     /// Of this module: its path, or its file name [default: the program]
     #[arg(long, value_name = "NAME", conflicts_with = "elf")]
     module: Option<String>,
-    /// Of the module that this ELF file is: tells how large its functions are, and is checked against
-    /// the recording
-    #[arg(long, value_name = "FILE")]
-    elf: Option<PathBuf>,
     /// Samples a second that times become. Files that `gprof -s` is to sum must have the same
     #[arg(long, value_name = "HZ", default_value_t = gmon::RATE, value_parser = rate())]
     rate: u32,
@@ -63,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
 fn to_gmon(arguments: &Arguments) -> Result<()> {
     let profile = arguments.recording.profile_by_place()?;
-    let names = arguments.elf.as_deref().map(Names::open).transpose()?;
+    let names = arguments.recording.program()?.map(Names::open).transpose()?;
     let which = match (&names, &arguments.module) {
         (Some(names), _) => Which::Elf(names),
         (None, Some(name)) => Which::Named(name),

@@ -8,11 +8,12 @@ use clap::Args;
 use std::fs::File;
 use std::io::{Cursor, IsTerminal, Read};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use teeperf_interop::gmon;
 use teeperf_profile::model::Profile;
 use teeperf_profile::selection::Selection;
 use teeperf_profile::{Error, MAX_PATHS, Options, Recording};
+use teeperf_record::Search;
 use teeperf_view::style::Style;
 
 const MOST_PATHS: NonZeroUsize = NonZeroUsize::new(MAX_PATHS).expect("there is room for some");
@@ -35,6 +36,10 @@ pub(crate) struct Arguments {
     /// Leave the cost of the hooks in the times
     #[arg(long)]
     keep_hook_cost: bool,
+    /// A file that gives names to addresses: the program of a gmon file, or an image, such as a trusted
+    /// application, whose symbols the recording does not have
+    #[arg(long, value_name = "FILE")]
+    pub(crate) elf: Vec<PathBuf>,
     /// Most call paths to tell apart, at some 150 bytes of memory each; calls on later ones are
     /// counted by function
     #[arg(long, value_name = "N", default_value_t = MOST_PATHS, hide_short_help = true)]
@@ -50,6 +55,15 @@ pub(crate) enum Source {
 }
 
 impl Arguments {
+    /// The one file that gives names, if there is one.
+    pub(crate) fn program(&self) -> Result<Option<&Path>> {
+        match &self.elf[..] {
+            [] => Ok(None),
+            [one] => Ok(Some(one)),
+            _ => bail!("this is of one program or library: name one with --elf"),
+        }
+    }
+
     /// Reads the recording; the part of its profile that was asked for.
     pub(crate) fn profile(&self) -> Result<Profile> {
         self.profile_of(self.open()?, false)
@@ -97,6 +111,7 @@ impl Arguments {
             keep_hook_cost: self.keep_hook_cost,
             most_paths: self.most_paths.get(),
             by_place,
+            search: Search { images: self.elf.clone(), ..Search::default() },
             ..Options::default()
         };
         let profile = recording.replay(&mut options)?;

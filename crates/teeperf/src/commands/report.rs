@@ -23,9 +23,6 @@ pub(crate) struct Arguments {
     recording: reading::Arguments,
     /// More gmon files, to be summed
     more: Vec<PathBuf>,
-    /// The program that wrote the gmon files: gives names to their addresses
-    #[arg(long, value_name = "PROGRAM")]
-    elf: Option<PathBuf>,
     /// Where the program was loaded, if the gmon files' addresses are not those of the ELF file: how much
     /// higher they are, such as 0x40000000
     #[arg(long, value_name = "ADDRESS", value_parser = amounts::address)]
@@ -63,7 +60,7 @@ enum Sort {
 
 impl Arguments {
     fn profile(&self) -> Result<Profile> {
-        let is_for_gmon = self.elf.is_some() || self.bias.is_some() || !self.more.is_empty();
+        let is_for_gmon = self.bias.is_some() || !self.more.is_empty();
         match self.recording.open()? {
             Source::Gmon(..) if self.tree || self.threads || self.recording.is_of_paths() => bail!(
                 "a gmon file knows neither call paths nor threads: --tree, --threads, --thread, --focus and \
@@ -71,10 +68,10 @@ impl Arguments {
             ),
             Source::Gmon(file, name) => {
                 let bias = self.bias.unwrap_or_default();
-                gmon::profile(file, &name, &self.more, self.elf.as_deref(), bias)
+                gmon::profile(file, &name, &self.more, self.recording.program()?, bias)
             }
             Source::Recording(_, name) if is_for_gmon => bail!(
-                "{name} does not begin as a gmon file does: --elf, --bias and several files are for these. If it \
+                "{name} does not begin as a gmon file does: --bias and several files are for these. If it \
                  is of the old BSD form, `gprof -s PROGRAM {name}` rewrites it as gmon.sum, which can be read"
             ),
             source => self.recording.profile_of(source, false),

@@ -8,7 +8,7 @@ use std::path::Path;
 /// An object in a library.
 pub(super) struct Member {
     /// Up to 15 letters.
-    name: String,
+    pub(super) name: String,
     pub(super) contents: Vec<u8>,
 }
 

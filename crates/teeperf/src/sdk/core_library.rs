@@ -40,7 +40,7 @@ pub(crate) fn commands(
             "--cap-lints=allow",
             "--sysroot",
         ]);
-        command.arg(sysroot).args(["-Copt-level=3", "-Cpanic=abort", "-Cembed-bitcode=yes"]);
+        command.arg(sysroot).args(["-Copt-level=2", "-Cpanic=abort", "-Cembed-bitcode=yes"]);
         // The core library is written in what the language has for it alone.
         command.env("RUSTC_BOOTSTRAP", "1").arg("--out-dir").arg(&to);
         command

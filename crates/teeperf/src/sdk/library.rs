@@ -7,6 +7,7 @@ use super::compiler::Compiler;
 use super::target::Wanted;
 use super::{Kind, Threads};
 use anyhow::{Context, Result, ensure};
+use object::read::archive::ArchiveFile;
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
 use std::path::Path;
 
@@ -21,7 +22,7 @@ pub(super) struct Library {
 }
 
 /// Functions of `port.rs`, which has a feature for each.
-const PORTS: [&str; 4] = ["is_outside", "pause", "counter", "name"];
+const PORTS: [&str; 6] = ["is_outside", "pause", "counter", "name", "tree", "sums"];
 /// The rest of their names.
 const PORT: &str = "teeperf_port_";
 
@@ -42,11 +43,12 @@ pub(super) fn build(
     let build = Build { crates: &crates, out: &out, flags: &flags };
     let told = anyhow::Error::msg;
     build.library("teeperf_wire", &[]).map_err(told)?;
+    build.library("teeperf_tally", &["teeperf_wire"]).map_err(told)?;
 
-    let runtime = out.join("tee.o");
-    // As a static library with link-time optimisation, so that what it uses of the core library
-    // comes with it, and nothing else does.
-    let mut options = vec!["--crate-type=staticlib", "--emit=obj", "-Clto=fat"];
+    let runtime = out.join("libteeperf_tee.a");
+    // As a static library with link-time optimisation, so that what it uses of other crates and of the core
+    // library comes with it in one object, and nothing else does.
+    let mut options = vec!["--crate-type=staticlib", "-Clto=fat"];
     options.push("--cfg=feature=\"object\"");
     if kind.nested {
         options.push("--cfg=feature=\"nested\"");
@@ -54,9 +56,11 @@ pub(super) fn build(
     if kind.threads == Threads::Tls {
         options.push("--cfg=feature=\"threads\"");
     }
-    build.rustc("teeperf_tee", &["teeperf_wire"], &runtime, &options).map_err(told)?;
+    build
+        .rustc("teeperf_tee", &["teeperf_wire", "teeperf_tally"], &runtime, &options)
+        .map_err(told)?;
 
-    let mut members = vec![Member::read("tee.o", &runtime)?];
+    let mut members = vec![Member { name: "tee.o".into(), contents: object_of(&runtime)? }];
     for port in PORTS {
         let object = out.join(format!("{port}.o"));
         let feature = format!("--cfg=feature=\"{port}\"");
@@ -74,6 +78,19 @@ pub(super) fn build(
     }
     let code = check(&members[0].contents)?;
     Ok(Library { archive: archive::of(&members)?, triple, code })
+}
+
+/// The runtime's object in the library that the compiler made, beside which lies what the compiler calls by
+/// itself, on some processors.
+fn object_of(library: &Path) -> Result<Vec<u8>> {
+    let bytes = std::fs::read(library).with_context(|| library.display().to_string())?;
+    let archive = ArchiveFile::parse(&*bytes)?;
+    let members: Result<Vec<_>, _> = archive.members().collect();
+    let is_own = |name: &[u8]| String::from_utf8_lossy(name).contains(".teeperf_tee.");
+    let mut own = members?.into_iter().filter(|member| is_own(member.name()));
+    let only = own.next().filter(|_| own.next().is_none());
+    let only = only.context("the compiler has not made one object of the runtime")?;
+    Ok(only.data(&*bytes)?.to_vec())
 }
 
 /// Looks whether the runtime stands alone but for the platform's functions; the bytes of its code.

@@ -18,9 +18,8 @@ const ARCHITECTURES: &[Architecture] = &[
     Architecture {
         name: "x86_64",
         triples: &["x86_64-unknown-none", "x86_64-unknown-linux-gnu", "x86_64-unknown-linux-musl"],
-        // The bare one is made for kernels, which lie in the highest 2 GB, and in whose stacks
-        // interrupts write.
-        flags: &["-Ccode-model=small", "-Cno-redzone=yes"],
+        // Interrupts of bare machines write below the stack pointer.
+        flags: &["-Cno-redzone=yes"],
     },
     Architecture {
         name: "aarch64",

@@ -25,6 +25,11 @@ void TA_CloseSessionEntryPoint(void *session)
     (void)session;
 }
 
+static uint32_t __attribute__((noinline, noclone, noipa)) twice(uint32_t number)
+{
+    return 2 * number;
+}
+
 TEE_Result TA_InvokeCommandEntryPoint(void *session, uint32_t command, uint32_t types, TEE_Param params[4])
 {
     (void)session;
@@ -33,6 +38,6 @@ TEE_Result TA_InvokeCommandEntryPoint(void *session, uint32_t command, uint32_t 
     if (types != TEE_PARAM_TYPES(TEE_PARAM_TYPE_VALUE_INOUT, TEE_PARAM_TYPE_NONE, TEE_PARAM_TYPE_NONE,
                                  TEE_PARAM_TYPE_NONE))
         return TEE_ERROR_BAD_PARAMETERS;
-    params[0].value.a *= 2;
+    params[0].value.a = twice(params[0].value.a);
     return TEE_SUCCESS;
 }

@@ -5,9 +5,15 @@ mod command;
 mod demo;
 mod gprof;
 mod guest;
+mod hostile;
+mod recorded;
+mod summed;
 mod xtest;
 
-use anyhow::{Result, ensure};
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
 
 use super::applications::{self, Build};
 use super::boot::Machine;
@@ -15,7 +21,9 @@ use super::checks::Checks;
 use super::fetch::Kit;
 use super::firmware::Firmware;
 use super::lab::Lab;
-use super::{initramfs, timed};
+use super::{initramfs, sdk, timed};
+use crate::commands::{run_quietly, target};
+use crate::cross::Toolchain;
 use guest::{Ran, Share};
 
 /// One file in this folder.
@@ -32,10 +40,17 @@ struct Group {
 const EVERYWHERE: &[Group] = &[xtest::GROUP, demo::GROUP, command::GROUP];
 const WITH_32_BITS: &[Group] = &[demo::GROUP];
 const WITH_COUNTED_CALLS: &[Group] = &[gprof::GROUP];
+const WITH_HOOKS: &[Group] = &[recorded::GROUP, hostile::GROUP];
+const WITH_TREES: &[Group] = &[summed::GROUP];
 
 /// Of all groups.
 pub(super) fn names() -> Vec<&'static str> {
-    EVERYWHERE.iter().chain(WITH_COUNTED_CALLS).map(|group| group.name).collect()
+    [EVERYWHERE, WITH_COUNTED_CALLS, WITH_HOOKS, WITH_TREES]
+        .iter()
+        .copied()
+        .flatten()
+        .map(|group| group.name)
+        .collect()
 }
 
 /// Boots a firmware once for each way in which applications are built for it, and runs what is to be tried
@@ -51,7 +66,7 @@ pub(super) fn run(
         name: format!("{}-{what}", firmware.name),
         kit: &firmware.kit,
         compiler: "aarch64-linux-gnu-",
-        variables: &[],
+        variables: Vec::new(),
     };
     let mut boots = vec![(build("64-bit"), EVERYWHERE)];
     if let Some(kit) = &firmware.kit_32 {
@@ -64,8 +79,17 @@ pub(super) fn run(
         );
     }
     if firmware.has_gprof {
-        let variables = &["CFG_TA_MCOUNT=y"];
+        let variables = vec!["CFG_TA_MCOUNT=y".into()];
         boots.push((Build { variables, ..build("counted") }, WITH_COUNTED_CALLS));
+    }
+    match Toolchain::open(&lab.path("rust")).and_then(|toolchain| sdk::build(lab, &toolchain)) {
+        Ok(sdk) => {
+            let variables = vec![format!("TEEPERF={}", sdk.display())];
+            let summed = [&variables[..], &["TEEPERF_PROBE=tree".into()]].concat();
+            boots.push((Build { variables, ..build("hooked") }, WITH_HOOKS));
+            boots.push((Build { variables: summed, ..build("summed") }, WITH_TREES));
+        }
+        Err(error) => checks.add("an SDK for trusted applications", Err(error)),
     }
     for (build, groups) in boots {
         let is_wanted =
@@ -95,6 +119,8 @@ fn boot(
         }
         share.put(&applications::client(lab, kit)?, "bin")
     })?;
+    let limit = hostile::limit()?;
+    fs::write(share.folder().join("limit"), limit.as_secs().to_string())?;
     let mut prepared = Vec::new();
     for group in groups {
         match (group.prepare)(lab, &share).and_then(|()| share.script(group.name, group.script)) {
@@ -108,6 +134,7 @@ fn boot(
         kernel: &kernel,
         initramfs: &archive,
         share: share.folder(),
+        scripts: limit,
     };
     let consoles = timed("the machine", || machine.run(lab, &build.name))?;
     let has_ended = consoles.normal.contains("all scripts have run");
@@ -119,4 +146,11 @@ fn boot(
         }
     }
     Ok(())
+}
+
+/// What this machine's `teeperf` prints.
+fn teeperf(ran: &Ran, words: &[&str], recording: &str) -> Result<String> {
+    let mut command = Command::new(target()?.join("debug/teeperf"));
+    command.args(words).arg(ran.folder.join("out").join(recording)).current_dir(&ran.folder);
+    run_quietly(&mut command).with_context(|| recording.to_owned())
 }

@@ -1,0 +1,249 @@
+//! Ways into and out of functions that are no call and no return: marks and jumps (`setjmp`, `longjmp`, `vfork`),
+//! caught exceptions, other stacks, and what was done while nothing was summed.
+//!
+//! Frames that are closed here end now, and were left as the program meant to. They are closed one by one, so
+//! that each node is as if its function had returned.
+
+use super::Tree;
+use crate::memory::Node;
+use crate::positions::{self, Kind, Position};
+use teeperf_wire::tree::{OVERFLOW, ROOT, node};
+
+impl Tree {
+    /// A mark is made here.
+    pub fn mark(&self, key: u64) {
+        positions::keep(self.memory, Kind::Mark, key, self.stack.get(), self.position());
+    }
+
+    /// The thread goes back to where a mark was made last, if that is known.
+    pub fn jump(&self, key: u64) {
+        let Some((kept, stack)) = positions::find(self.memory, Kind::Mark, key) else { return };
+        let present = self.stack.get();
+        if stack != present && positions::find(self.memory, Kind::Stack, stack).is_some() {
+            self.switch(Some(present), stack);
+        }
+        self.close(self.frames_above(&kept));
+    }
+
+    /// The function at `address` catches an exception.
+    pub fn catch(&self, address: u64) {
+        let swallowed = self.swallowed();
+        if swallowed > 0 && self.swallowed_frame(address).is_some() {
+            // One of these frames, and not known which.
+            return;
+        }
+        let top = if swallowed > 0 { self.above.get() } else { self.current.get() };
+        if self.nearest_below(top, |there| there.wide(node::ADDRESS) == address).is_some() {
+            self.close(swallowed);
+        }
+        if let Some(meant) = self.nearest(|there| there.wide(node::ADDRESS) == address) {
+            self.close_above(meant);
+        }
+    }
+
+    /// The thread goes on on another stack; the one that it leaves runs again if it is named here.
+    pub fn switch(&self, left: Option<u64>, entered: u64) {
+        match left {
+            Some(left) => {
+                positions::keep(self.memory, Kind::Stack, left, 0, self.position());
+            }
+            None => self.close_all(),
+        }
+        let kept = positions::find(self.memory, Kind::Stack, entered);
+        positions::forget(self.memory, Kind::Stack, entered);
+        self.stack.set(entered);
+        // Frames that find no room are from now on of several stacks.
+        self.is_blind.set(true);
+        let root = Position { top: self.memory.node(ROOT), swallowed: 0, depth: 0 };
+        let Position { top, swallowed, depth } = kept.map_or(root, |(position, _)| position);
+        if let Some(folding) = &self.folding {
+            folding.depth.set(depth.min(folding.deepest.get()));
+        }
+        self.above.set(top);
+        self.set_swallowed(swallowed.into());
+        self.current.set(if swallowed > 0 { self.memory.node(OVERFLOW) } else { top });
+    }
+
+    /// A stack begins anew, and is empty.
+    pub fn begin_stack(&self, stack: u64) {
+        positions::forget(self.memory, Kind::Stack, stack);
+        if self.stack.get() == stack {
+            self.close_all();
+        }
+    }
+
+    /// While nothing was summed, so many frames were left, and then so many entered: these are unknown, and
+    /// any return is taken for theirs. Nothing may come in between that uses the tree.
+    pub fn miss(&self, left: u32, entered: u32) {
+        self.close(left.into());
+        if entered == 0 {
+            return;
+        }
+        let current = self.current.get();
+        let unseen = || {
+            if self.swallowed() > 0 || self.is_unseen(current) {
+                return self.is_unseen(current).then_some(current);
+            }
+            let index = self.memory.index(current);
+            self.find(index, 0).or_else(|| self.make(index, 0, 0, self.paths))
+        };
+        let Some(unseen) = unseen() else {
+            if self.swallowed() == 0 {
+                self.above.set(current);
+                self.current.set(self.memory.node(OVERFLOW));
+            }
+            self.is_blind.set(true);
+            return self.set_swallowed(self.swallowed() + u64::from(entered));
+        };
+        unseen.put(node::OPEN, unseen.get(node::OPEN).saturating_add(entered));
+        if let Some(folding) = &self.folding {
+            folding.deeper(entered);
+        }
+        self.current.set(unseen);
+    }
+
+    /// Whether a node stands for frames whose calls were not seen.
+    pub(super) fn is_unseen(&self, there: Node) -> bool {
+        there.wide(node::ADDRESS) == 0 && self.memory.index(there) > OVERFLOW
+    }
+
+    /// The nearest frame below the top, and with it, that fits, of those that found room.
+    pub(super) fn nearest(&self, fits: impl Fn(Node) -> bool) -> Option<Node> {
+        self.nearest_below(self.current.get(), fits)
+    }
+
+    fn nearest_below(&self, top: Node, fits: impl Fn(Node) -> bool) -> Option<Node> {
+        let mut there = top;
+        for _ in 0..self.memory.nodes() {
+            if self.memory.index(there) <= OVERFLOW {
+                return None;
+            }
+            if fits(there) {
+                return Some(there);
+            }
+            there = self.memory.node(there.get(node::PARENT));
+        }
+        None
+    }
+
+    /// Closes the frames above a node that lies on the path; says how many. All found room.
+    pub(super) fn close_above(&self, meant: Node) -> u64 {
+        let most = match &self.folding {
+            Some(folding) => folding.depth.get(),
+            None => self.memory.nodes(),
+        };
+        let mut closed = 0;
+        while self.current.get() != meant && closed < u64::from(most) {
+            self.close(1);
+            closed += 1;
+        }
+        closed
+    }
+
+    /// Closes so many frames, or all there are.
+    pub(super) fn close(&self, mut frames: u64) {
+        let swallowed = self.swallowed();
+        if swallowed > 0 {
+            let closed = frames.min(swallowed);
+            frames -= closed;
+            self.set_swallowed(swallowed - closed);
+            let is_last = closed == swallowed;
+            let below = if is_last { self.above.get() } else { self.memory.node(OVERFLOW) };
+            self.current.set(below);
+        }
+        let root = self.memory.node(ROOT);
+        while frames > 0 && self.current.get() != root {
+            let current = self.current.get();
+            if self.is_unseen(current) {
+                frames -= self.leave_unseen(current, frames).max(1);
+            } else {
+                frames -= 1;
+                self.leave_one(current);
+            }
+        }
+    }
+
+    /// Leaves frames that a node stands for, up to so many; says how many.
+    fn leave_unseen(&self, current: Node, frames: u64) -> u64 {
+        let open = current.get(node::OPEN);
+        let closed = frames.min(open.into());
+        let left = open - closed as u32;
+        current.put(node::OPEN, left);
+        self.shallower(closed as u32);
+        if left == 0 {
+            self.current.set(self.memory.node(current.get(node::PARENT)));
+        }
+        closed
+    }
+
+    /// Closes the frame on top, which found room and is known.
+    fn leave_one(&self, current: Node) {
+        let Some(folding) = &self.folding else { return self.leave(current) };
+        self.shallower(1);
+        match folding.ways.pop(self.memory, current) {
+            Some(back) => self.current.set(back),
+            None => self.leave(current),
+        }
+    }
+
+    fn shallower(&self, frames: u32) {
+        if let Some(folding) = &self.folding {
+            folding.depth.set(folding.depth.get().saturating_sub(frames));
+        }
+    }
+
+    /// Closes all frames of the stack, or forgets them where nothing counts them.
+    fn close_all(&self) {
+        if let Some(folding) = &self.folding {
+            self.close(self.swallowed() + u64::from(folding.depth.get()));
+        }
+        self.set_swallowed(0);
+        self.current.set(self.memory.node(ROOT));
+    }
+
+    /// The node on top of those that found room.
+    fn above_or_current(&self) -> Node {
+        if self.swallowed() > 0 { self.above.get() } else { self.current.get() }
+    }
+
+    fn position(&self) -> Position {
+        Position {
+            top: self.above_or_current(),
+            swallowed: self.swallowed().min(u32::MAX.into()) as u32,
+            depth: self.folding.as_ref().map_or(0, |folding| folding.depth.get()),
+        }
+    }
+
+    /// How many frames are open above a position that was kept.
+    fn frames_above(&self, kept: &Position) -> u64 {
+        let here = self.position();
+        if self.folding.is_some() {
+            let frames =
+                |position: &Position| u64::from(position.depth) + u64::from(position.swallowed);
+            return frames(&here).saturating_sub(frames(kept));
+        }
+        // In most cases it lies on the path; else the depths of both tell.
+        let (from_here, is_on_path) = self.frames_to(here.top, kept.top);
+        let root = self.memory.node(ROOT);
+        let from_kept = if is_on_path { 0 } else { self.frames_to(kept.top, root).0 };
+        (from_here + u64::from(here.swallowed))
+            .saturating_sub(from_kept + u64::from(kept.swallowed))
+    }
+
+    /// Frames from a node down to another, or to the root, and whether that came first.
+    fn frames_to(&self, top: Node, down_to: Node) -> (u64, bool) {
+        let mut there = top;
+        let mut frames = 0;
+        for _ in 0..self.memory.nodes() {
+            if there == down_to {
+                return (frames, true);
+            }
+            if self.memory.index(there) <= OVERFLOW {
+                break;
+            }
+            frames += if self.is_unseen(there) { there.get(node::OPEN).into() } else { 1 };
+            there = self.memory.node(there.get(node::PARENT));
+        }
+        (frames, false)
+    }
+}

@@ -1,0 +1,154 @@
+//! Where there is no lent memory, or nobody wants every event: calls and times summed in a tree, in memory of
+//! the trusted side's own ([`teeperf_tally`]). What a tree has grown by is handed over, in chunks of an arena,
+//! at the next opportunity.
+
+use crate::arena::Arena;
+use crate::chunk::Chunk;
+use crate::platform;
+use crate::thread::Who;
+use core::cell::{Cell, UnsafeCell};
+use core::mem::MaybeUninit;
+use teeperf_tally::tree::{Beginning, Tree};
+use teeperf_wire::arena::OF_SUMS;
+use teeperf_wire::shared::ClockKind;
+use teeperf_wire::tree::node;
+use teeperf_wire::word;
+
+/// A thread's tree, if the platform has memory for one. A new one is all zero.
+pub(crate) struct Sums {
+    /// Where there is one, it is never written again.
+    tree: UnsafeCell<MaybeUninit<Tree>>,
+    asked: Cell<Asked>,
+    /// Time from which on what is in the tree has not been handed over.
+    since: Cell<u64>,
+    /// Events since then.
+    is_grown: Cell<bool>,
+}
+
+/// Whether the platform was asked for memory.
+#[derive(Clone, Copy)]
+#[repr(u32)]
+enum Asked {
+    NotYet = 0,
+    ThereIsNone = 1,
+    ThereIsATree = 2,
+}
+
+/// The stretch of code whose functions have sites, in the arena that a tree is handed over in.
+#[derive(Clone, Copy)]
+pub(crate) struct Window {
+    pub(crate) low: usize,
+    pub(crate) sites: usize,
+    pub(crate) first_word: u32,
+}
+
+impl Window {
+    /// Word of a call of the function at this address; 0: it has no site.
+    fn word(&self, address: u64) -> u32 {
+        let site = (address as usize).wrapping_sub(self.low);
+        if site < self.sites { self.first_word.wrapping_add((site as u32) << 1) } else { 0 }
+    }
+}
+
+impl Sums {
+    pub(crate) const fn new() -> Self {
+        Self {
+            tree: UnsafeCell::new(MaybeUninit::uninit()),
+            asked: Cell::new(Asked::NotYet),
+            since: Cell::new(0),
+            is_grown: Cell::new(false),
+        }
+    }
+
+    fn tree(&self) -> Option<&Tree> {
+        if cfg!(feature = "threads") {
+            // The platform's memory is one, and each thread would take it for its own.
+            return None;
+        }
+        if let Asked::NotYet = self.asked.get() {
+            self.asked.set(Asked::ThereIsNone);
+            if let Some(begun) = begin() {
+                // SAFETY: nobody has a reference to it yet.
+                unsafe { self.tree.get().write(MaybeUninit::new(begun)) };
+                self.asked.set(Asked::ThereIsATree);
+            }
+        }
+        match self.asked.get() {
+            // SAFETY: it was written, and is not any more.
+            Asked::ThereIsATree => Some(unsafe { (*self.tree.get()).assume_init_ref() }),
+            _ => None,
+        }
+    }
+
+    /// Time in the tree's units; where nothing ticks and nothing counts, it stands.
+    fn now(arena: Option<&Arena>, tree: &Tree) -> u64 {
+        match arena {
+            _ if platform::has_counter() => platform::counter(),
+            Some(arena) => arena.tick(),
+            None => tree.now(),
+        }
+    }
+
+    /// Sums a call (kind 0) or a return (1).
+    pub(crate) fn event(&self, arena: Option<&Arena>, address: usize, kind: u32) {
+        let Some(tree) = self.tree() else { return };
+        let now = Self::now(arena, tree);
+        if now > tree.now() {
+            tree.moved(now);
+        }
+        self.is_grown.set(true);
+        if kind != 0 {
+            tree.ret(address as u64);
+        } else if !tree.call(address as u64) {
+            // Words depend on the arena, and are found when the tree is handed over.
+            tree.call_anew(address as u64, 0);
+        }
+    }
+
+    /// Another arena's clock goes on from another time: what lies between is nobody's.
+    pub(crate) fn follow(&self, arena: &Arena) {
+        if let Some(tree) = self.tree() {
+            let now = Self::now(Some(arena), tree);
+            tree.skip_to(now);
+            if !self.is_grown.get() {
+                self.since.set(now);
+            }
+        }
+    }
+
+    /// Hands over what the tree has grown by, as far as there are free chunks. What found none stays for the next
+    /// time.
+    pub(crate) fn hand_over(&self, arena: &Arena, who: Who, window: Window) {
+        let Some(tree) = self.tree().filter(|_| self.is_grown.get()) else { return };
+        // Not the thread's own: there is no telling below which of its frames they were.
+        let who = Who { serial: who.serial | OF_SUMS, ..who };
+        let of_chunk = arena.nodes_of_chunk() as u32;
+        let (mut first, used) = (0, tree.used());
+        while first < used {
+            let Some(chunk) = Chunk::take(arena, who) else { return };
+            let count = of_chunk.min(used - first);
+            for at in 0..count {
+                let mut wides = tree.take(first + at);
+                let address = wides[node::ADDRESS / 8];
+                let parent = wides[node::PARENT / 8] >> 32 << 32;
+                wides[node::WORD / 8] = parent | u64::from(window.word(address));
+                chunk.put_node(arena, at as usize, &wides);
+            }
+            let span = (self.since.get(), tree.now());
+            chunk.hand_over_nodes(arena, who, (first, count), span, tree.began());
+            first += count;
+        }
+        self.since.set(tree.now());
+        self.is_grown.set(false);
+    }
+}
+
+fn begin() -> Option<Tree> {
+    let (base, bytes) = platform::tree_memory()?;
+    let clock = if platform::has_counter() { ClockKind::Cycle } else { ClockKind::Tick };
+    let beginning = Beginning { clock: clock as u32, ..Beginning::default() };
+    // SAFETY: the platform's promise: memory for this alone, zeroed.
+    unsafe { Tree::begin(base, bytes, &beginning) }
+}
+
+const _: () = assert!(node::WORD == 0 && node::PARENT == 4 && word::FIRST_SITE > 0);

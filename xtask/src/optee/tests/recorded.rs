@@ -1,0 +1,238 @@
+//! Trusted applications with hooks, and their client as it is: whether what is recorded of them is what they
+//! did, in both worlds, and whether they give the answers that they give without.
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::{Group, Ran, Share, demo, teeperf};
+use crate::commands::{cargo, run_quietly};
+use crate::cross::Toolchain;
+use crate::optee::checks::Checks;
+use crate::optee::lab::Lab;
+use crate::optee::{command, timed};
+
+pub(super) const GROUP: Group = Group {
+    name: "recorded",
+    script: "set -e\n\
+             record() { bin/teeperf record -q --optee --elf linked/$DEMO --elf linked/$CALLEE -o \"out/$1.teeperf\" -- bin/optee-demo \"$@\"; }\n\
+             DEMO=80391883-0ed0-447a-a4d2-13769a2c6c84.elf\n\
+             CALLEE=15cc187a-0d9c-4ce6-b9c4-532575f57ded.elf\n\
+             for mode in 'calls 7' 'compute 20000000' 'params 7' 'nested 10' 'sessions 20' 'cancel 200' 'panic 66' unknown; do record $mode; done\n\
+             for mode in 'slots 5' 'both 4'; do record $mode >/dev/null; done\n\
+             bin/teeperf record -q --optee -o out/nameless.teeperf -- bin/optee-demo calls 7 >/dev/null\n\
+             bin/teeperf record -q --optee --elf linked/$DEMO -o out/many.teeperf -- bin/optee-demo calls 20000 >/dev/null\n\
+             bin/teeperf record -q --optee --on-full drop --elf linked/$DEMO -o out/dropped.teeperf -- bin/optee-demo calls 20000 >/dev/null\n\
+             echo '## xtest'; bin/teeperf record -q --optee -o out/xtest.teeperf -- xtest -t regression 1001 2>&1\n",
+    prepare,
+    judge,
+};
+
+pub(super) fn prepare(lab: &Lab, share: &Share) -> Result<()> {
+    let toolchain = Toolchain::open(&lab.path("rust"))?;
+    share.put(&timed("the command", || command::build(lab, &toolchain))?, "bin")?;
+    // Recordings are read on this machine.
+    run_quietly(cargo().args(["build", "-j2", "-q", "-p", "teeperf"])).map(drop)
+}
+
+fn judge(ran: &Ran, checks: &mut Checks) {
+    checks.add("recorded clients end", ran.succeeded());
+    demo::answers(ran, checks, "while recorded");
+    checks.add("calls: counts in both worlds", counts(ran));
+    checks.add("calls: one stack leads from the client into the application", one_stack(ran));
+    checks.add("compute: its time is found", time(ran));
+    checks.add("params: a call with four parameters leaves the rest as it was", params(ran));
+    checks.add("nested: the calls of the caller", nested(ran));
+    checks.add("slots: what had no memory lent is handed over later", slots(ran));
+    checks.add("both: calls from application to application are handed over later", both(ran));
+    checks.add("sessions: each of them", sessions(ran));
+    checks.add("panic: what was called up to it, and by the next", panic(ran));
+    checks.add("symbols given when it is read", nameless(ran));
+    checks.add("four hundred thousand calls: each recorded", many(ran));
+    checks.add("dropped: each recorded or counted as lost", dropped(ran));
+    checks.add("both worlds in one flame graph", flame(ran));
+    checks.add("xtest, whose applications have no hooks", xtest(ran));
+}
+
+/// A recording's profile.
+pub(super) struct Profile(Value);
+
+impl Profile {
+    pub(super) fn of(ran: &Ran, recording: &str, more: &[&str]) -> Result<Self> {
+        let words = [&["report", "--json"], more].concat();
+        Ok(Self(serde_json::from_str(&teeperf(ran, &words, recording)?)?))
+    }
+
+    fn functions(&self) -> impl Iterator<Item = (&str, u64)> {
+        let rows = self.0["functions"].as_array().into_iter().flatten();
+        rows.map(|row| {
+            let calls = row["calls"].as_u64().unwrap_or_default();
+            (row["name"].as_str().unwrap_or_default(), calls)
+        })
+    }
+
+    fn calls(&self, function: &str) -> u64 {
+        self.functions().filter(|row| row.0 == function).map(|row| row.1).sum()
+    }
+
+    fn health(&self, what: &str) -> u64 {
+        self.0["health"][what].as_u64().unwrap_or(u64::MAX)
+    }
+
+    /// Whether these functions were called so often.
+    pub(super) fn has(&self, expected: &[(&str, u64)]) -> Result<()> {
+        for &(function, calls) in expected {
+            let found = self.calls(function);
+            ensure!(found == calls, "{function} was called {found} times, not {calls}");
+        }
+        Ok(())
+    }
+
+    /// Whether nothing is missing.
+    pub(super) fn is_whole(&self) -> Result<()> {
+        for what in ["lost", "mended", "open", "unopened"] {
+            ensure!(self.health(what) == 0, "{} {what}", self.health(what));
+        }
+        Ok(())
+    }
+}
+
+fn counts(ran: &Ran) -> Result<()> {
+    let profile = Profile::of(ran, "calls.teeperf", &[])?;
+    profile.is_whole()?;
+    profile.has(&[
+        ("TEEC_OpenSession", 1),
+        ("TEEC_InvokeCommand", 1),
+        ("TEEC_CloseSession", 1),
+        ("TA_OpenSessionEntryPoint", 1),
+        ("TA_InvokeCommandEntryPoint", 1),
+        ("calls", 1),
+        ("outer", 7),
+        ("middle", 21),
+        ("leaf", 105),
+    ])
+}
+
+fn one_stack(ran: &Ran) -> Result<()> {
+    let path =
+        ["TEEC_InvokeCommand", "TA_InvokeCommandEntryPoint", "calls", "outer", "middle", "leaf"];
+    let Profile(profile) = Profile::of(ran, "calls.teeperf", &["--tree"])?;
+    let nodes = profile["threads"][0]["tree"].as_array().context("no call tree")?;
+    let mut there = nodes.iter().find(|node| node["name"] == "leaf");
+    let mut found = Vec::new();
+    while let Some(node) = there {
+        found.insert(0, node["name"].as_str().unwrap_or_default());
+        there = node["caller"].as_u64().and_then(|caller| nodes.get(caller as usize));
+    }
+    ensure!(found == path, "the path is {found:?}");
+    Ok(())
+}
+
+fn time(ran: &Ran) -> Result<()> {
+    let profile = Profile::of(ran, "compute.teeperf", &[])?;
+    profile.is_whole()?;
+    profile.has(&[("compute", 1)])?;
+    let total = |function: &str| {
+        let rows = profile.0["functions"].as_array().into_iter().flatten();
+        let mut rows = rows.filter(|row| row["name"] == function);
+        rows.find_map(|row| row["total"].as_f64()).unwrap_or_default()
+    };
+    // A clock of an emulated machine moves late at times.
+    let (inside, outside) = (total("compute"), total("TEEC_InvokeCommand"));
+    ensure!(inside > outside / 2.0, "compute has {inside} of {outside} ns");
+    Ok(())
+}
+
+fn params(ran: &Ran) -> Result<()> {
+    let profile = Profile::of(ran, "params.teeperf", &[])?;
+    profile.is_whole()?;
+    profile.has(&[("TEEC_InvokeCommand", 2), ("TA_OpenSessionEntryPoint", 1), ("all_four", 0)])
+}
+
+fn nested(ran: &Ran) -> Result<()> {
+    let profile = Profile::of(ran, "nested.teeperf", &[])?;
+    profile.is_whole()?;
+    profile.has(&[("TEEC_InvokeCommand", 1), ("nested", 1)])
+}
+
+/// Ten calls in which nothing is lent, one in which something is.
+fn slots(ran: &Ran) -> Result<()> {
+    let profile = Profile::of(ran, "slots.teeperf", &[])?;
+    profile.is_whole()?;
+    profile.has(&[
+        ("TEEC_InvokeCommand", 11),
+        ("TA_InvokeCommandEntryPoint", 11),
+        ("all_four", 10),
+        ("leaf", 75),
+    ])
+}
+
+fn both(ran: &Ran) -> Result<()> {
+    let profile = Profile::of(ran, "both.teeperf", &[])?;
+    profile.is_whole()?;
+    // Four from the demo, one from the client.
+    profile.has(&[("twice", 5), ("nested", 1), ("TEEC_InvokeCommand", 2)])
+}
+
+fn sessions(ran: &Ran) -> Result<()> {
+    let profile = Profile::of(ran, "sessions.teeperf", &[])?;
+    profile.is_whole()?;
+    profile.has(&[
+        ("TEEC_OpenSession", 21),
+        ("TEEC_CloseSession", 21),
+        ("TA_OpenSessionEntryPoint", 21),
+        ("leaf", 300),
+    ])
+}
+
+fn panic(ran: &Ran) -> Result<()> {
+    let profile = Profile::of(ran, "panic.teeperf", &[])?;
+    profile.is_whole()?;
+    profile.has(&[
+        ("TEEC_InvokeCommand", 3),
+        // Into the panic, and anew; behind the panic nobody is called.
+        ("TA_InvokeCommandEntryPoint", 2),
+        ("TA_OpenSessionEntryPoint", 2),
+        ("leaf", 66 * 15),
+    ])
+}
+
+fn nameless(ran: &Ran) -> Result<()> {
+    let unnamed = Profile::of(ran, "nameless.teeperf", &[])?;
+    ensure!(unnamed.calls("leaf") == 0, "there are names that nobody gave");
+    let elf = "linked/80391883-0ed0-447a-a4d2-13769a2c6c84.elf";
+    Profile::of(ran, "nameless.teeperf", &["--elf", elf])?.has(&[("leaf", 105), ("outer", 7)])
+}
+
+/// Many chunks.
+fn many(ran: &Ran) -> Result<()> {
+    let profile = Profile::of(ran, "many.teeperf", &[])?;
+    profile.is_whole()?;
+    profile.has(&[("outer", 20_000), ("middle", 60_000), ("leaf", 300_000)])
+}
+
+/// Events that found no room are counted.
+fn dropped(ran: &Ran) -> Result<()> {
+    let profile = Profile::of(ran, "dropped.teeperf", &[])?;
+    let (calls, lost) = (profile.functions().map(|row| row.1).sum::<u64>(), profile.health("lost"));
+    // outer, middle and leaf are 1 + 3 + 15 calls; six lead to them, or end the session.
+    let all = 2 * (20_000 * 19 + 6);
+    ensure!(lost > 0 || 2 * calls == all, "{calls} calls, nothing lost, of {all} events");
+    ensure!(2 * calls + lost >= all, "{calls} calls and {lost} lost of {all} events");
+    Ok(())
+}
+
+fn flame(ran: &Ran) -> Result<()> {
+    let svg = teeperf(ran, &["flame", "--svg", "-o", "-"], "compute.teeperf")?;
+    for name in ["TEEC_InvokeCommand", "TA_InvokeCommandEntryPoint", "compute"] {
+        ensure!(svg.contains(name), "no {name} in the flame graph");
+    }
+    Ok(())
+}
+
+fn xtest(ran: &Ran) -> Result<()> {
+    let text = ran.section("xtest")?;
+    ensure!(text.contains("regression_1001 OK"), "{text}");
+    let profile = Profile::of(ran, "xtest.teeperf", &[])?;
+    ensure!(profile.calls("TEEC_OpenSession") > 0, "no calls of the API in the recording");
+    Ok(())
+}
