@@ -6,9 +6,10 @@ NO_HOOK const char *teeperf_port_name(void)
 	return "full";
 }
 
-NO_HOOK void teeperf_port_pause(void)
+NO_HOOK uint32_t teeperf_port_pause(void)
 {
-	usleep(20);
+	usleep(100);
+	return 100;
 }
 
 static CALLED void called(void)

@@ -16,6 +16,7 @@ NO_HOOK int main(int count, char **words)
 {
 	struct lent memory = lent(words[1], NULL);
 	unsigned char *base = memory.base;
+	uintptr_t before = (uintptr_t)own - 4096;
 
 	(void)count;
 	printf("null %d\n", teeperf_attach(NULL, memory.length));
@@ -24,7 +25,7 @@ NO_HOOK int main(int count, char **words)
 	printf("endless %d\n", teeperf_attach((void *)((uintptr_t)-64), TEEPERF_LEAST));
 	memcpy(own, base, 4096);
 	printf("inside %d\n", teeperf_attach(own, sizeof(own)));
-	printf("partly %d\n", teeperf_attach(own - 4096, 2 * 4096 + TEEPERF_LEAST));
+	printf("partly %d\n", teeperf_attach((void *)before, 2 * 4096 + TEEPERF_LEAST));
 	base[7]++;
 	printf("unknown %d\n", teeperf_attach(base, memory.length));
 	base[7]--;

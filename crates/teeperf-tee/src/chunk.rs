@@ -3,12 +3,13 @@
 use crate::arena::Arena;
 use crate::thread::Who;
 use teeperf_wire::arena::{OF_TREE, baton, piece};
+use teeperf_wire::compose;
 use teeperf_wire::shared::chunk;
 use teeperf_wire::tree::NODE;
 use teeperf_wire::word::{self, code};
 
-/// A place at a chunk's end is kept for the word that ends it.
-const TAIL: usize = 1;
+/// Places at a chunk's end are kept for a last gap and the word that ends it.
+const TAIL: usize = 8 + 1;
 
 /// A chunk that a thread has.
 #[derive(Clone, Copy, Debug)]
@@ -133,15 +134,19 @@ impl Chunk {
         (next as usize).saturating_sub(arena.place(self.offset, 0) as usize) / 4
     }
 
-    /// Gives it to the host, with a word behind the last that ends it: nothing, or a gap of this reason.
+    /// Gives it to the host, with a word behind the last that ends it, and before that a gap of this reason, if
+    /// there is one.
     pub(crate) fn hand_over(&self, arena: &Arena, next: *mut u32, reason: Option<u32>) {
-        let last = match reason {
-            Some(reason) => word::escape(code::GAP, reason),
-            None => word::escape(code::PAD, 0),
+        let mut at = self.used(arena, next).min(arena.capacity() - TAIL);
+        let mut put = |word| {
+            // SAFETY: within the chunk, since places are kept behind the last word.
+            unsafe { arena.place(self.offset, at).write_volatile(word) };
+            at += 1;
         };
-        let used = self.used(arena, next).min(arena.capacity() - TAIL);
-        // SAFETY: within the chunk, since a place is kept behind the last word.
-        unsafe { arena.place(self.offset, used).write_volatile(last) };
+        if let Some(reason) = reason {
+            compose::gap(reason, 0, 0, 0, 0).into_iter().for_each(&mut put);
+        }
+        put(word::escape(code::PAD, 0));
         arena.hand_over(self.index);
     }
 }
