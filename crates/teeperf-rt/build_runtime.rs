@@ -7,6 +7,10 @@
 //! * `teeperf_rt.o`: into executables; every symbol local but `teeperf_rt_*`;
 //! * `libteeperf.so`: the same runtime, to be preloaded where the executable has none.
 
+#[path = "compile.rs"]
+mod compile;
+
+pub use compile::{Build, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -112,46 +116,6 @@ pub fn build(crates: &Path, out: &Path) -> Result<Outputs, String> {
     Ok(outputs)
 }
 
-/// Builds crates without cargo: each from its folder below `crates`, libraries into `out`, with `flags` for
-/// the compiler beside the usual ones.
-pub struct Build<'a> {
-    /// See above.
-    pub crates: &'a Path,
-    /// See above.
-    pub out: &'a Path,
-    /// See above.
-    pub flags: &'a [&'a str],
-}
-
-impl Build<'_> {
-    /// A crate that others use.
-    pub fn library(&self, name: &str, uses: &[&str]) -> Result<(), String> {
-        self.rustc(name, uses, &self.out.join(format!("lib{name}.rlib")), &["--crate-type=rlib"])
-    }
-
-    /// A crate as something else.
-    pub fn rustc(
-        &self,
-        name: &str,
-        uses: &[&str],
-        output: &Path,
-        more: &[&str],
-    ) -> Result<(), String> {
-        let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-        let mut command = Command::new(compiler);
-        let folder = self.crates.join(name.replace('_', "-"));
-        command.arg(folder.join("src/lib.rs")).args(["--edition=2024", "--crate-name", name]);
-        command.args(["-Copt-level=3", "-Ccodegen-units=1", "-Cpanic=abort", "-Cdebuginfo=0"]);
-        command.args(["-Crelocation-model=pic", "-Cforce-unwind-tables=no", "--cap-lints=allow"]);
-        command.arg("-L").arg(self.out);
-        for used in uses {
-            let library = self.out.join(format!("lib{used}.rlib"));
-            command.arg("--extern").arg(format!("{used}={}", library.display()));
-        }
-        run(command.args(self.flags).args(more).arg("-o").arg(output))
-    }
-}
-
 /// A tool, or what the environment has in its place, as `CC` for `cc`. That may be several words, as
 /// in `ccache gcc`. `teeperf cc` of an earlier installation is not taken: it links its own runtime.
 pub fn tool(name: &str) -> Command {
@@ -162,13 +126,4 @@ pub fn tool(name: &str) -> Command {
     let mut command = Command::new(words.next().unwrap_or(name));
     command.args(words);
     command
-}
-
-/// Runs a command; an error has what it printed.
-pub fn run(command: &mut Command) -> Result<(), String> {
-    let result = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-    if result.status.success() {
-        return Ok(());
-    }
-    Err(format!("{command:?}: {}\n{}", result.status, String::from_utf8_lossy(&result.stderr)))
 }

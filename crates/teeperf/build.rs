@@ -9,12 +9,23 @@ mod fingerprint;
 #[allow(unreachable_pub, reason = "it is included here, and nobody uses it from outside")]
 mod runtime;
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Processors that `teeperf-stub` and `teeperf-rt` are written for.
 const HOOKED: &[&str] = &["x86_64"];
 /// The library for clients of trusted applications, by its name in the output folder.
 const OPTEE: &str = "libteeperf_optee.so";
+/// What `teeperf install-sdk` builds from, by the folder it unpacks it into: whole folders.
+const SDK: &[(&str, &str)] = &[
+    ("crates/teeperf-wire/src", "../teeperf-wire/src"),
+    ("crates/teeperf-tally/src", "../teeperf-tally/src"),
+    ("crates/teeperf-tee/src", "../teeperf-tee/src"),
+    ("crates/teeperf-tee/port", "../teeperf-tee/port"),
+    ("crates/teeperf-tee/mcount", "../teeperf-tee/mcount"),
+    ("include", "../teeperf-tee/include"),
+    ("optee", "../../integrations/optee/sdk"),
+];
 /// Everything else that is embedded, likewise.
 const EMBEDDED: &[&str] = &[
     "teeperf_stub.o",
@@ -49,6 +60,7 @@ fn build() -> Result<(), String> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-check-cfg=cfg(hooks)");
     copy(&stub.join("src/link_flags.txt"), &out.join("link_flags.txt"))?;
+    sdk(&own, &out)?;
     optee(&crates, &out)?;
     let mut embedded = vec![OPTEE];
     let processor = std::env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
@@ -66,6 +78,40 @@ fn build() -> Result<(), String> {
         whole.extend(std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?);
     }
     println!("cargo::rustc-env=TEEPERF_BUNDLE={:032x}", fingerprint::fingerprint(&whole));
+    Ok(())
+}
+
+/// Lists the files of [`SDK`] as a table of names and contents, which the command includes.
+fn sdk(own: &Path, out: &Path) -> Result<(), String> {
+    let mut table = String::from("&[\n");
+    for (to, from) in SDK {
+        println!("cargo::rerun-if-changed={from}");
+        let folder = own.join(from);
+        let root =
+            folder.canonicalize().map_err(|error| format!("{}: {error}", folder.display()))?;
+        list(&root, to, &mut table)?;
+    }
+    table.push(']');
+    let path = out.join("sdk.rs");
+    std::fs::write(&path, table).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn list(folder: &Path, to: &str, table: &mut String) -> Result<(), String> {
+    let told = |error| format!("{}: {error}", folder.display());
+    let entries: Result<Vec<_>, _> = std::fs::read_dir(folder).map_err(told)?.collect();
+    let mut paths: Vec<PathBuf> =
+        entries.map_err(told)?.iter().map(std::fs::DirEntry::path).collect();
+    paths.sort();
+    for path in paths {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let to = format!("{to}/{name}");
+        if path.is_dir() {
+            list(&path, &to, table)?;
+        } else {
+            writeln!(table, "({to:?}, include_bytes!({:?})),", path.display().to_string())
+                .map_err(|error| error.to_string())?;
+        }
+    }
     Ok(())
 }
 

@@ -2,10 +2,12 @@
 //! target a core library made of the same version's sources. Everything but the compiler lies in a
 //! folder; what is built once is kept. Another compiler's toolchains are neither used nor changed.
 
+#[path = "../../crates/teeperf/src/sdk/core_library.rs"]
+mod core_library;
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -78,7 +80,7 @@ impl Toolchain {
         if target == ARM64_LINUX {
             self.link_standard_library(target, &libraries)?;
         } else {
-            self.build_core(target, &new, &libraries)?;
+            self.build_core(target, &new)?;
         }
         fs::rename(&new, &sysroot).with_context(|| sysroot.display().to_string())?;
         Ok(sysroot)
@@ -99,42 +101,14 @@ impl Toolchain {
         Ok(())
     }
 
-    fn build_core(&self, target: &str, sysroot: &Path, libraries: &Path) -> Result<()> {
+    fn build_core(&self, target: &str, sysroot: &Path) -> Result<()> {
         let library = self.sources()?;
         println!("building Rust's core library for {target}");
-        let core = library.join("core/src/lib.rs");
-        self.build(target, sysroot, libraries, "core", &core, &[])?;
-        // As its build script sets them, for targets whose C compiler gives it nothing.
-        let features = [
-            r#"feature="compiler-builtins""#,
-            r#"feature="unstable-intrinsics""#,
-            "intrinsics_enabled",
-            "arch_enabled",
-            "optimizations_enabled",
-        ];
-        let builtins = library.join("compiler-builtins/compiler-builtins/src/lib.rs");
-        self.build(target, sysroot, libraries, "compiler_builtins", &builtins, &features)
-    }
-
-    fn build(
-        &self,
-        target: &str,
-        sysroot: &Path,
-        to: &Path,
-        name: &str,
-        source: &Path,
-        features: &[&str],
-    ) -> Result<()> {
-        let mut command = Command::new(COMPILER);
-        command.args(["--crate-name", name, "--crate-type=rlib", "--edition=2024"]).arg(source);
-        command.args(["--target", target, "--cap-lints=allow", "--sysroot"]).arg(sysroot);
-        command.args(["-Copt-level=2", "-Cpanic=abort", "-Cembed-bitcode=yes"]);
-        for feature in features {
-            command.args(["--cfg", feature]);
+        let commands = core_library::commands(COMPILER.as_ref(), &library, target, sysroot)?;
+        for (step, command) in ["core", "builtins"].iter().zip(&commands) {
+            limited::run(command, LIMIT, &self.folder.join(format!("{step}-{target}.log")))?;
         }
-        // The core library is written in what the language has for it alone.
-        command.env("RUSTC_BOOTSTRAP", "1").arg("--out-dir").arg(to);
-        limited::run(&command, LIMIT, &self.folder.join(format!("{name}-{target}.log")))
+        Ok(())
     }
 
     /// The folder `library` of the compiler's sources.
@@ -144,7 +118,12 @@ impl Toolchain {
         self.packages.unpack(&[Wanted { name: SOURCES, package: &package, only }])?;
         let folder = self.packages.folder(SOURCES).join("usr/src");
         let version = fs::read_dir(&folder)?.next().context("no sources of Rust's libraries")?;
-        Ok(version?.path().join("library"))
+        let library = version?.path().join("library");
+        if !core_library::are_sources(&library) {
+            let why = format!("Debian's {package} has not the sources of Rust's core library");
+            return Err(Unavailable(why).into());
+        }
+        Ok(library)
     }
 }
 

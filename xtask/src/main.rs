@@ -3,6 +3,7 @@
 //! measured stands elsewhere.
 
 mod bench;
+mod checks;
 mod commands;
 mod cross;
 mod fuzz;
@@ -10,8 +11,10 @@ mod limited;
 mod mirror;
 mod optee;
 mod packages;
+mod sdk;
 mod stamp;
 mod steps;
+mod targets;
 mod test;
 mod tools;
 
@@ -34,6 +37,8 @@ enum Task {
     Bench(bench::Arguments),
     /// Boots OP-TEE in QEMU and tests trusted applications and the command on it
     Optee(optee::Arguments),
+    /// Runs the runtime for code without a system on this processor and on emulated ones
+    Targets(targets::Arguments),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -42,5 +47,6 @@ fn main() -> anyhow::Result<()> {
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Bench(arguments) => bench::run(&arguments),
         Task::Optee(arguments) => optee::run(&arguments),
+        Task::Targets(arguments) => targets::run(&arguments),
     }
 }

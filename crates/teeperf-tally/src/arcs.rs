@@ -35,6 +35,8 @@ pub struct Arcs {
     places: Cell<usize>,
     /// What `watched` was when it was last looked at.
     last: Cell<u32>,
+    /// A number that says whose `watched` is: assembly may look at it only while that is the present one.
+    epoch: Cell<u32>,
     /// What assembly has no need of.
     spans: Cell<u32>,
     made: Cell<u32>,
@@ -70,6 +72,8 @@ pub mod layout {
     pub const PLACES: usize = offset_of!(Arcs, places);
     /// Likewise.
     pub const LAST: usize = offset_of!(Arcs, last);
+    /// Likewise.
+    pub const EPOCH: usize = offset_of!(Arcs, epoch);
     /// Bytes of [`Arcs`].
     pub const SIZE: usize = size_of::<Arcs>();
     /// Bytes of a [`Place`].
@@ -145,6 +149,7 @@ impl Arcs {
             latest: Cell::new(null_mut()),
             places: Cell::new(0),
             last: Cell::new(0),
+            epoch: Cell::new(0),
             spans: Cell::new(0),
             made: Cell::new(0),
             made_spans: Cell::new(0),
@@ -195,10 +200,20 @@ impl Arcs {
         self.watched.set(watched);
     }
 
+    /// What `watched` is from now on: see the field.
+    pub fn set_epoch(&self, epoch: u32) {
+        self.epoch.set(epoch);
+    }
+
+    /// A call that cannot be counted.
+    pub fn miss(&self) {
+        self.lost_calls.set(self.lost_calls.get().wrapping_add(1));
+    }
+
     /// A call from one place to another, where assembly has found it unknown, or that the clock moved.
     pub fn call(&self, from: usize, to: usize, now: Option<u64>) {
         if self.is_busy.replace(true) {
-            self.lost_calls.set(self.lost_calls.get().wrapping_add(1));
+            self.miss();
             return;
         }
         compiler_fence(SeqCst);
@@ -215,7 +230,7 @@ impl Arcs {
                 self.latest.set(core::ptr::from_ref(there).cast_mut());
             }
             None => {
-                self.lost_calls.set(self.lost_calls.get().wrapping_add(1));
+                self.miss();
                 self.latest.set(null_mut());
             }
         }

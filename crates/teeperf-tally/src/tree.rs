@@ -85,6 +85,9 @@ impl Tree {
     ///
     /// # Safety
     /// The memory stays, and nobody writes it whose writing is to be believed.
+    // Inlined, so that it is made where it is to lie: moving it may be a call of `memcpy`, which not everybody
+    // who has a tree may make.
+    #[inline(always)]
     pub unsafe fn begin(base: *mut u8, bytes: usize, beginning: &Beginning) -> Option<Self> {
         // SAFETY: the caller's promise.
         let memory = unsafe { Memory::new(base, bytes, beginning.folds) }?;

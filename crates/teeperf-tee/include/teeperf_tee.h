@@ -53,19 +53,28 @@ extern "C" {
 /* The library's side; not to be called directly. */
 int teeperf_tee_attach(void *base, size_t length, int is_permitted);
 void teeperf_tee_detach(void);
+void teeperf_tee_end_thread(void);
 int teeperf_tee_recording(void);
 
 /* Records into this memory until teeperf_detach(); 0, or why not. It may be there at another address
- * each time: recording goes on where it ended. */
+ * each time: recording goes on where it ended. In a library for threads, one of them attaches for all. */
 TEEPERF_TEE_INLINE int teeperf_attach(void *base, size_t length)
 {
 	return teeperf_tee_attach(base, length, TEEPERF_IS_PERMITTED);
 }
 
-/* Touches the memory no more. */
+/* Touches the memory no more. In a library for threads: no other thread may be within hooked code then.
+ * Never from a signal handler or an interrupt. */
 TEEPERF_TEE_INLINE void teeperf_detach(void)
 {
 	teeperf_tee_detach();
+}
+
+/* The calling thread ends, and calls no hooked function any more: the host gets what it has written, and others
+ * get its room. Where there is one thread only, it does nothing. */
+TEEPERF_TEE_INLINE void teeperf_end_thread(void)
+{
+	teeperf_tee_end_thread();
 }
 
 /* 1 while calls are recorded, else 0. */
@@ -92,7 +101,8 @@ const char *teeperf_port_name(void);
 
 /* Memory of the trusted side's own, zeroed, at a multiple of 8, in which calls and times are summed by call path
  * while no events can be written: 80 bytes a path. What is summed is handed over with the next events. The
- * library's is a null pointer: what is called while nothing is attached is not recorded. */
+ * library's is a null pointer: what is called while nothing is attached is not recorded. Not asked for by a
+ * library for threads. */
 void *teeperf_port_tree(size_t *length);
 
 /* For code that is compiled with -pg: memory of the trusted side's own, zeroed, at a multiple of 8, in which calls are

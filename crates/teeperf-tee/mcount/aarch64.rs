@@ -26,6 +26,48 @@ global_asm!(
     "
 );
 
+// Leads away where the table's clock may be gone. May change `x11` and `x12`.
+#[cfg(feature = "threads")]
+global_asm!(
+    "
+    .macro  teeperf_clock_or where
+    adrp    x11, teeperf_tee_epoch
+    ldr     w11, [x11, :lo12:teeperf_tee_epoch]
+    ldr     w12, [x9, #{epoch}]
+    cmp     w11, w12
+    b.ne    \\where
+    .endm
+    ",
+    epoch = const layout::EPOCH,
+);
+#[cfg(not(feature = "threads"))]
+global_asm!(
+    "
+    .macro  teeperf_clock_or where
+    .endm
+    "
+);
+
+// What a call may change of the registers for floating-point numbers and vectors, where there are any.
+#[cfg(target_feature = "neon")]
+global_asm!(
+    "
+    .macro  teeperf_floats what
+    \\what  q0, q1, [sp, #96]
+    \\what  q2, q3, [sp, #128]
+    \\what  q4, q5, [sp, #160]
+    \\what  q6, q7, [sp, #192]
+    .endm
+    "
+);
+#[cfg(not(target_feature = "neon"))]
+global_asm!(
+    "
+    .macro  teeperf_floats what
+    .endm
+    "
+);
+
 global_asm!(
     "
     .section .text.teeperf_mcount, \"ax\", %progbits
@@ -55,6 +97,7 @@ _mcount:
     cmp     x11, x0
     ccmp    x12, x30, #0, eq
     b.ne    3f
+    teeperf_clock_or 4f
     ldr     x11, [x9, #{watched}]
     ldr     w11, [x11]
     ldr     w12, [x9, #{last}]
@@ -75,18 +118,12 @@ _mcount:
     stp     x4, x5, [sp, #48]
     stp     x6, x7, [sp, #64]
     stp     x8, x18, [sp, #80]
-    stp     q0, q1, [sp, #96]
-    stp     q2, q3, [sp, #128]
-    stp     q4, q5, [sp, #160]
-    stp     q6, q7, [sp, #192]
+    teeperf_floats stp
     mov     x1, x0
     mov     x2, x30
     mov     x0, x9
     bl      teeperf_tee_arc
-    ldp     q6, q7, [sp, #192]
-    ldp     q4, q5, [sp, #160]
-    ldp     q2, q3, [sp, #128]
-    ldp     q0, q1, [sp, #96]
+    teeperf_floats ldp
     ldp     x8, x18, [sp, #80]
     ldp     x6, x7, [sp, #64]
     ldp     x4, x5, [sp, #48]

@@ -5,6 +5,9 @@
 use core::arch::global_asm;
 use teeperf_tally::arcs::{SPREAD, layout};
 
+// As the runtime: it goes into images that pass floating-point numbers in either manner.
+global_asm!(".eabi_attribute 28, 3");
+
 // The thread's table, in `r0`; a constant of it lies behind the function. May change `r3`.
 #[cfg(feature = "threads")]
 global_asm!(
@@ -29,6 +32,33 @@ global_asm!(
     .endm
     .macro  teeperf_arcs_place
 9:  .word   teeperf_arcs - (8b + 8)
+    .endm
+    "
+);
+
+// Leads away where the table's clock may be gone; a constant of it lies behind the function. May change `r4` and `r5`.
+#[cfg(feature = "threads")]
+global_asm!(
+    "
+    .macro  teeperf_clock_or where
+    ldr     r4, 7f
+6:  ldr     r4, [pc, r4]
+    ldr     r5, [r0, #{epoch}]
+    cmp     r4, r5
+    bne     \\where
+    .endm
+    .macro  teeperf_clock_place
+7:  .word   teeperf_tee_epoch - (6b + 8)
+    .endm
+    ",
+    epoch = const layout::EPOCH,
+);
+#[cfg(not(feature = "threads"))]
+global_asm!(
+    "
+    .macro  teeperf_clock_or where
+    .endm
+    .macro  teeperf_clock_place
     .endm
     "
 );
@@ -85,6 +115,7 @@ __gnu_mcount_nc:
     ldr     r4, [r3, #{to}]
     cmp     r4, r2
     bne     4f
+    teeperf_clock_or 5f
     ldr     r4, [r0, #{watched}]
     ldr     r4, [r4]
     ldr     r5, [r0, #{last}]
@@ -115,6 +146,7 @@ __gnu_mcount_nc:
     pop     {{r1, ip}}
     b       3b
     teeperf_arcs_place
+    teeperf_clock_place
     .size   __gnu_mcount_nc, . - __gnu_mcount_nc
     .text
     ",

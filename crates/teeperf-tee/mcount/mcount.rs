@@ -5,7 +5,8 @@
 //! Keeps every register in which an argument may be, those of floating-point numbers and vectors up to 128 bits
 //! too, and that of the static chain. Never touches lent memory but for the clock's word.
 //!
-//! With the feature `threads` each thread has a table, in ELF thread-local storage; else there is one.
+//! With the feature `threads` each thread has a table, in ELF thread-local storage; else there is one. Then the
+//! table's clock may be gone when another thread has detached: that is seen by a number that changes with it.
 #![no_std]
 
 #[cfg(target_arch = "aarch64")]
@@ -22,6 +23,8 @@ use teeperf_tally::arcs::layout;
 
 #[cfg(feature = "threads")]
 global_asm!(".section .tbss.teeperf_arcs, \"awT\", %nobits");
+#[cfg(feature = "threads")]
+global_asm!(".hidden teeperf_tee_epoch");
 #[cfg(not(feature = "threads"))]
 global_asm!(".section .bss.teeperf_arcs, \"aw\", %nobits");
 

@@ -23,6 +23,27 @@ global_asm!(
     "
 );
 
+// Leads away where the table's clock may be gone. May change `t4` and `t5`.
+#[cfg(feature = "threads")]
+global_asm!(
+    "
+    .macro  teeperf_clock_or where
+    lla     t4, teeperf_tee_epoch
+    lw      t4, 0(t4)
+    lw      t5, {epoch}(t0)
+    bne     t4, t5, \\where
+    .endm
+    ",
+    epoch = const layout::EPOCH,
+);
+#[cfg(not(feature = "threads"))]
+global_asm!(
+    "
+    .macro  teeperf_clock_or where
+    .endm
+    "
+);
+
 // What a call may change of the registers for floating-point numbers, where there are any.
 #[cfg(target_feature = "d")]
 global_asm!(
@@ -76,6 +97,7 @@ _mcount:
     ld      t5, {to}(t1)
     bne     t4, a0, 3f
     bne     t5, ra, 3f
+    teeperf_clock_or 4f
     ld      t4, {watched}(t0)
     lw      t4, 0(t4)
     lw      t5, {last}(t0)

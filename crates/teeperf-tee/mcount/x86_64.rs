@@ -23,6 +23,26 @@ global_asm!(
     "
 );
 
+// Leads away where the table's clock may be gone. May change `rcx`.
+#[cfg(feature = "threads")]
+global_asm!(
+    "
+    .macro  teeperf_clock_or where
+    mov     ecx, dword ptr [rip + teeperf_tee_epoch]
+    cmp     ecx, dword ptr [r11 + {epoch}]
+    jne     \\where
+    .endm
+    ",
+    epoch = const layout::EPOCH,
+);
+#[cfg(not(feature = "threads"))]
+global_asm!(
+    "
+    .macro  teeperf_clock_or where
+    .endm
+    "
+);
+
 // `rdx` is where the call came from, `rcx` where it led; what they were, and `rax`, lies on the stack.
 global_asm!(
     "
@@ -41,6 +61,7 @@ global_asm!(
     jne     3f
     cmp     rcx, qword ptr [rax + {to}]
     jne     3f
+    teeperf_clock_or teeperf_count_slowly
     mov     rcx, qword ptr [r11 + {watched}]
     mov     ecx, dword ptr [rcx]
     cmp     ecx, dword ptr [r11 + {last}]

@@ -2,6 +2,10 @@
 //! link takes those alone that the image does not bring.
 #![no_std]
 
+// As in the runtime: they link with code of either manner of passing floating-point numbers.
+#[cfg(target_arch = "arm")]
+core::arch::global_asm!(".eabi_attribute 28, 3");
+
 /// The caller answers for it.
 #[cfg(feature = "is_outside")]
 #[unsafe(no_mangle)]

@@ -20,7 +20,7 @@ pub unsafe extern "C" fn teeperf_tee_attach(
     }
     let image = platform::image();
     // SAFETY: the caller's promise.
-    match unsafe { platform::thread().attach(base, length, &image) } {
+    match unsafe { platform::attach(base, length, &image) } {
         Ok(_) => 0,
         Err(refusal) => refusal as c_int,
     }
@@ -29,7 +29,13 @@ pub unsafe extern "C" fn teeperf_tee_attach(
 /// Touches lent memory no more.
 #[cfg_attr(feature = "object", unsafe(no_mangle))]
 pub extern "C" fn teeperf_tee_detach() {
-    platform::thread().detach();
+    platform::detach();
+}
+
+/// The calling thread calls nothing hooked any more.
+#[cfg_attr(feature = "object", unsafe(no_mangle))]
+pub extern "C" fn teeperf_tee_end_thread() {
+    platform::end_thread();
 }
 
 /// 1 while events of the calling thread are recorded, else 0.

@@ -63,6 +63,7 @@ impl Counted {
                 self.follow(arena, arena.tick());
             }
         }
+        arcs.set_epoch(platform::epoch());
         arcs.call(from, to, arena.filter(|_| self.follows.get()).map(Arena::tick));
     }
 
@@ -70,26 +71,43 @@ impl Counted {
     pub(crate) fn follow(&self, arena: &Arena, now: u64) {
         let Some(arcs) = self.arcs.get() else { return };
         self.is_lent.set(true);
-        if arena.clock == ClockKind::Tick {
+        if arena.clock() == ClockKind::Tick {
             self.follows.set(true);
             // SAFETY: the arena can be read until it is left, which `leave` is told before.
             unsafe { arcs.watch(arena.tick_word(), now) };
         }
-        let mut next = 0;
-        if !arcs.has_grown(&mut next) {
-            self.since.set(now);
+        let has_grown = arcs.has_grown(&mut 0);
+        self.since.set(if has_grown { self.since.get().min(now) } else { now });
+    }
+
+    /// Nothing of the arena is looked at any more. What was counted stays for the next.
+    pub(crate) fn let_go(&self) {
+        self.is_lent.set(false);
+        let arcs = self.arcs.get().filter(|_| self.follows.replace(false));
+        if let Some(arcs) = arcs {
+            // SAFETY: a word of our own.
+            unsafe { arcs.watch(&raw const STANDS, 0) };
         }
     }
 
     /// Hands over what was counted, as far as there are free chunks, and looks at the arena no more. What found no
     /// chunk stays for the next time.
     pub(crate) fn leave(&self, arena: &Arena, now: u64, who: Who, window: Window) {
-        let Some(arcs) = self.arcs.get().filter(|_| self.is_lent.replace(false)) else { return };
-        if self.follows.replace(false) {
+        if let Some(arcs) = self.arcs.get().filter(|_| self.follows.get()) {
             arcs.spent(0, now);
         }
-        // SAFETY: a word of our own.
-        unsafe { arcs.watch(&raw const STANDS, 0) };
+        self.hand_over(arena, now, who, window);
+        self.let_go();
+    }
+
+    /// Whether a second has passed since something was handed over.
+    pub(crate) fn is_due(&self, arena: &Arena, now: u64) -> bool {
+        self.is_lent.get() && now.saturating_sub(self.since.get()) >= arena.hz()
+    }
+
+    /// Hands over what was counted, as far as there are free chunks.
+    pub(crate) fn hand_over(&self, arena: &Arena, now: u64, who: Who, window: Window) {
+        let Some(arcs) = self.arcs.get().filter(|_| self.is_lent.get()) else { return };
         // As sums, not as what the thread itself did: its events may be in the arena as well.
         let who = Who { serial: who.serial | OF_SUMS, ..who };
         let mut next = 0;

@@ -27,23 +27,35 @@ pub enum Refusal {
     Attached = -7,
 }
 
-/// An arena. The caller of [`Arena::check`] answers for its memory.
+/// An arena. The caller of [`Arena::check`] answers for its memory. Few bytes, of which copies are made without
+/// a call of `memcpy`: that may be the image's own, and hooked.
 #[derive(Clone, Copy, Debug)]
 pub struct Arena {
     base: *mut u8,
-    chunk_size: usize,
-    chunks: usize,
-    /// Which clock its words are to be timed by.
-    pub clock: ClockKind,
-    /// What to do when no chunk is free.
-    pub on_full: OnFull,
     /// Says whether it is the one that was there before.
     pub cookie: u64,
-    /// Clock units in a second.
-    pub hz: u64,
+    chunks: u16,
+    has_large_chunks: bool,
+    is_cycle: bool,
+    on_full: u32,
 }
 
 impl Arena {
+    /// No arena: all zero.
+    pub(crate) const NONE: Self = Self {
+        base: core::ptr::null_mut(),
+        cookie: 0,
+        chunks: 0,
+        has_large_chunks: false,
+        is_cycle: false,
+        on_full: 0,
+    };
+
+    /// This, unless it is none.
+    pub(crate) fn some(self) -> Option<Self> {
+        (!self.base.is_null()).then_some(self)
+    }
+
     /// Looks at memory that a host has lent. `is_outside` says whether all of a stretch is the host's.
     ///
     /// # Safety
@@ -66,23 +78,40 @@ impl Arena {
         if !is_outside(base, length) {
             return Err(Refusal::Inside);
         }
-        let mut found = Self {
-            base,
-            chunk_size,
-            chunks,
-            clock: ClockKind::Tick,
-            on_full: OnFull::Drop,
-            cookie: 0,
-            hz: 0,
-        };
+        let has_large_chunks = chunk_size == segment::LARGE_CHUNK;
+        let mut found = Self { base, chunks: chunks as u16, has_large_chunks, ..Self::NONE };
         if found.wide(head::MAGIC) != arena::MAGIC {
             return Err(Refusal::Unknown);
         }
-        found.clock = ClockKind::from_u32(found.read(head::CLOCK)).ok_or(Refusal::Clock)?;
-        found.on_full = OnFull::from_u32(found.read(head::ON_FULL)).unwrap_or(OnFull::Drop);
+        let clock = ClockKind::from_u32(found.read(head::CLOCK)).ok_or(Refusal::Clock)?;
+        found.is_cycle = clock == ClockKind::Cycle;
+        found.on_full = found.read(head::ON_FULL);
         found.cookie = found.wide(head::COOKIE);
-        found.hz = found.wide(head::HZ);
         Ok(found)
+    }
+
+    /// Which clock its words are to be timed by.
+    pub fn clock(&self) -> ClockKind {
+        if self.is_cycle { ClockKind::Cycle } else { ClockKind::Tick }
+    }
+
+    /// What to do when no chunk is free.
+    pub fn on_full(&self) -> OnFull {
+        OnFull::from_u32(self.on_full).unwrap_or(OnFull::Drop)
+    }
+
+    /// Clock units in a second.
+    pub fn hz(&self) -> u64 {
+        self.wide(head::HZ)
+    }
+
+    /// How many chunks it has.
+    pub(crate) fn chunks(&self) -> usize {
+        self.chunks.into()
+    }
+
+    fn chunk_size(&self) -> usize {
+        if self.has_large_chunks { segment::LARGE_CHUNK } else { segment::SMALL_CHUNK }
     }
 
     /// A number of the arena. Offsets are ours, never the host's.
@@ -162,35 +191,30 @@ impl Arena {
         self.write_wide(offset, self.wide(offset).wrapping_add_signed(events));
     }
 
-    /// How many chunks it has.
-    pub(crate) fn chunks(&self) -> usize {
-        self.chunks
-    }
-
     /// Words that a chunk has room for.
     pub(crate) fn capacity(&self) -> usize {
-        (self.chunk_size - teeperf_wire::shared::chunk::WORDS) / 4
+        (self.chunk_size() - teeperf_wire::shared::chunk::WORDS) / 4
     }
 
     /// Items of arcs that a chunk has room for.
     pub(crate) fn items_of_chunk(&self) -> usize {
-        (self.chunk_size - teeperf_wire::shared::chunk::WORDS) / item::SIZE
+        (self.chunk_size() - teeperf_wire::shared::chunk::WORDS) / item::SIZE
     }
 
     /// Nodes of a tree that a chunk has room for.
     pub(crate) fn nodes_of_chunk(&self) -> usize {
-        self.chunk_size / NODE - 1
+        self.chunk_size() / NODE - 1
     }
 
     /// Offset of a chunk, where there is one of this index.
     pub(crate) fn chunk(&self, index: usize) -> Option<usize> {
-        (index < self.chunks).then(|| SEGMENT + segment::DATA + index * self.chunk_size)
+        (index < self.chunks()).then(|| SEGMENT + segment::DATA + index * self.chunk_size())
     }
 
     /// The place of a word of a chunk: `at` is at most [`Arena::capacity`].
     pub(crate) fn place(&self, chunk: usize, at: usize) -> *mut u32 {
         let offset = chunk + teeperf_wire::shared::chunk::WORDS + at * 4;
-        debug_assert!(offset <= chunk + self.chunk_size);
+        debug_assert!(offset <= chunk + self.chunk_size());
         // SAFETY: within the chunk or at its end.
         unsafe { self.base.add(offset).cast() }
     }
@@ -206,9 +230,13 @@ impl Arena {
 
     /// Takes a free chunk, if there is one; looks from `start` on.
     pub(crate) fn take(&self, start: usize) -> Option<usize> {
-        let start = start.checked_rem(self.chunks).unwrap_or(0);
-        let mut all = (start..self.chunks).chain(0..start);
-        all.find(|&index| state::take(self.state(index)))
+        let chunks = self.chunks();
+        // Not by a division, which is a call on some processors.
+        let mut start = start % segment::MAX_CHUNKS;
+        while start >= chunks && start > 0 {
+            start /= 2;
+        }
+        (start..chunks).chain(0..start).find(|&index| state::take(self.state(index)))
     }
 
     /// Hands a taken chunk over.

@@ -3,12 +3,13 @@
 use crate::arena::Arena;
 use crate::thread::Who;
 use teeperf_wire::arena::{OF_ARCS, OF_TREE, baton, item, items, piece};
+use teeperf_wire::compose;
 use teeperf_wire::shared::chunk;
 use teeperf_wire::tree::NODE;
 use teeperf_wire::word::{self, code};
 
-/// A place at a chunk's end is kept for the word that ends it.
-const TAIL: usize = 1;
+/// Places at a chunk's end are kept for a last gap and the word that ends it.
+const TAIL: usize = 8 + 1;
 
 /// A chunk that a thread has.
 #[derive(Clone, Copy, Debug)]
@@ -16,17 +17,20 @@ pub(crate) struct Chunk {
     pub(crate) index: usize,
     /// Where it lies in the arena.
     pub(crate) offset: usize,
-    /// While recording is paused: words that it has.
-    pub(crate) kept: usize,
 }
 
 /// The chunk that whoever was in the arena before has left, and its number of words.
 pub(crate) fn left(arena: &Arena) -> Option<(Chunk, usize)> {
     let index = (arena.read(baton::CHUNK) as usize).checked_sub(1)?;
     let used = arena.read(baton::USED) as usize;
+    there(arena, index, used).map(|chunk| (chunk, used))
+}
+
+/// A chunk that a thread has begun, if there is one of this index, and room for so many words.
+pub(crate) fn there(arena: &Arena, index: usize, used: usize) -> Option<Chunk> {
     let chunk = Chunk::of(arena, index)?;
     let is_place = used <= arena.capacity() - TAIL;
-    (is_place && arena.is_taken(index) && chunk.has_header(arena)).then_some((chunk, used))
+    (is_place && arena.is_taken(index) && chunk.has_header(arena)).then_some(chunk)
 }
 
 /// The last chunk of the thread of this serial, whose writer has ended without a word; its number among the
@@ -53,6 +57,14 @@ pub(crate) fn abandoned(arena: &Arena, serial: u32) -> Option<(Chunk, u32, usize
 }
 
 impl Chunk {
+    /// No chunk: all zero. None lies at the arena's beginning.
+    pub(crate) const NONE: Self = Self { index: 0, offset: 0 };
+
+    /// This, unless it is none.
+    pub(crate) fn some(self) -> Option<Self> {
+        (self.offset != 0).then_some(self)
+    }
+
     /// A free one. Threads begin their searches in different places.
     pub(crate) fn take(arena: &Arena, who: Who) -> Option<Self> {
         let index = arena.take((who.serial as usize).wrapping_mul(13))?;
@@ -61,11 +73,11 @@ impl Chunk {
 
     /// That of this index, if there is one.
     fn of(arena: &Arena, index: usize) -> Option<Self> {
-        arena.chunk(index).map(|offset| Self { index, offset, kept: 0 })
+        arena.chunk(index).map(|offset| Self { index, offset })
     }
 
     fn has_header(&self, arena: &Arena) -> bool {
-        arena.read(self.offset + chunk::CLOCK) == arena.clock as u32
+        arena.read(self.offset + chunk::CLOCK) == arena.clock() as u32
     }
 
     /// Says whose it is.
@@ -78,7 +90,7 @@ impl Chunk {
         arena.write_wide(self.offset + chunk::CPU_NS, u64::MAX);
         arena.write_wide(self.offset + chunk::STACK, 0);
         // Last, so that whoever sees it sees the rest.
-        arena.publish(self.offset + chunk::CLOCK, arena.clock as u32);
+        arena.publish(self.offset + chunk::CLOCK, arena.clock() as u32);
     }
 
     /// In place of words: a node of a tree, of those that there is room for.
@@ -156,11 +168,19 @@ impl Chunk {
         (next as usize).saturating_sub(arena.place(self.offset, 0) as usize) / 4
     }
 
-    /// Gives it to the host, with a word behind the last that ends it.
-    pub(crate) fn hand_over(&self, arena: &Arena, next: *mut u32) {
-        let used = self.used(arena, next).min(arena.capacity() - TAIL);
-        // SAFETY: within the chunk, since a place is kept behind the last word.
-        unsafe { arena.place(self.offset, used).write_volatile(word::escape(code::PAD, 0)) };
+    /// Gives it to the host, with a word behind the last that ends it, and before that a gap of this reason, if
+    /// there is one.
+    pub(crate) fn hand_over(&self, arena: &Arena, next: *mut u32, reason: Option<u32>) {
+        let mut at = self.used(arena, next).min(arena.capacity() - TAIL);
+        let mut put = |word| {
+            // SAFETY: within the chunk, since places are kept behind the last word.
+            unsafe { arena.place(self.offset, at).write_volatile(word) };
+            at += 1;
+        };
+        if let Some(reason) = reason {
+            compose::gap(reason, 0, 0, 0, 0).into_iter().for_each(&mut put);
+        }
+        put(word::escape(code::PAD, 0));
         arena.hand_over(self.index);
     }
 }

@@ -1,6 +1,7 @@
 //! The runtime inside code that has no system of its own to ask for anything: trusted applications,
 //! enclaves, bare-metal images. It needs memory that a host lends ([`teeperf_wire::arena`]), loads and
-//! stores of 32 bits, and nothing else.
+//! stores of 32 bits, and nothing else. With the feature `threads` also thread-local storage, and
+//! compare-and-exchange.
 //!
 //! * [`thread`]: one thread's recording: what a hook does, what it does once in a while;
 //! * [`arena`]: lent memory, checked once and never believed;
@@ -21,9 +22,16 @@ mod chunk;
 #[cfg(feature = "object")]
 pub mod hooks;
 mod losses;
+#[cfg(any(feature = "nested", test))]
+mod nested;
 pub mod platform;
 mod sums;
 pub mod thread;
+
+// It passes no floating-point numbers, so that it goes into images that pass them in either manner
+// (Tag_ABI_VFP_args; "Addenda to, and Errata in, the ABI for the Arm Architecture").
+#[cfg(all(feature = "object", target_arch = "arm"))]
+core::arch::global_asm!(".eabi_attribute 28, 3");
 
 /// The runtime has no way to panic that a test has not found; if there is one, the image
 /// must not go on with half an invariant.

@@ -3,10 +3,20 @@
 
 #[cfg(not(feature = "object"))]
 mod hosted;
+#[cfg(all(feature = "object", feature = "threads"))]
+mod local;
 #[cfg(feature = "object")]
 mod object;
+#[cfg(all(feature = "object", not(feature = "threads")))]
+mod single;
+#[cfg(all(feature = "object", feature = "threads"))]
+mod threads;
 
 #[cfg(not(feature = "object"))]
 pub(crate) use hosted::*;
 #[cfg(feature = "object")]
 pub(crate) use object::*;
+#[cfg(all(feature = "object", not(feature = "threads")))]
+pub(crate) use single::*;
+#[cfg(all(feature = "object", feature = "threads"))]
+pub(crate) use threads::*;

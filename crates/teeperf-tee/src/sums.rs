@@ -7,21 +7,31 @@ use crate::chunk::Chunk;
 use crate::platform;
 use crate::thread::Who;
 use core::cell::{Cell, UnsafeCell};
+use core::mem::MaybeUninit;
 use teeperf_tally::tree::{Beginning, Tree};
 use teeperf_wire::arena::OF_SUMS;
 use teeperf_wire::shared::ClockKind;
 use teeperf_wire::tree::node;
 use teeperf_wire::word;
 
-/// A thread's tree, if the platform has memory for one.
+/// A thread's tree, if the platform has memory for one. A new one is all zero.
 pub(crate) struct Sums {
-    tree: UnsafeCell<Option<Tree>>,
-    /// Whether it was asked for; then it stays as it is.
-    is_begun: Cell<bool>,
+    /// Where there is one, it is never written again.
+    tree: UnsafeCell<MaybeUninit<Tree>>,
+    asked: Cell<Asked>,
     /// Time from which on what is in the tree has not been handed over.
     since: Cell<u64>,
     /// Events since then.
     is_grown: Cell<bool>,
+}
+
+/// Whether the platform was asked for memory.
+#[derive(Clone, Copy)]
+#[repr(u32)]
+enum Asked {
+    NotYet = 0,
+    ThereIsNone = 1,
+    ThereIsATree = 2,
 }
 
 /// The stretch of code whose functions have sites, in the arena that a tree is handed over in.
@@ -43,28 +53,31 @@ impl Window {
 impl Sums {
     pub(crate) const fn new() -> Self {
         Self {
-            tree: UnsafeCell::new(None),
-            is_begun: Cell::new(false),
+            tree: UnsafeCell::new(MaybeUninit::uninit()),
+            asked: Cell::new(Asked::NotYet),
             since: Cell::new(0),
             is_grown: Cell::new(false),
         }
     }
 
     fn tree(&self) -> Option<&Tree> {
-        let begin = || {
-            let (base, bytes) = platform::tree_memory()?;
-            let clock = if platform::has_counter() { ClockKind::Cycle } else { ClockKind::Tick };
-            let beginning = Beginning { clock: clock as u32, ..Beginning::default() };
-            // SAFETY: the platform's promise: memory for this alone, zeroed.
-            unsafe { Tree::begin(base, bytes, &beginning) }
-        };
-        if !self.is_begun.replace(true) {
-            let begun = begin();
-            // SAFETY: nobody has a reference to it yet.
-            unsafe { *self.tree.get() = begun };
+        if cfg!(feature = "threads") {
+            // The platform's memory is one, and each thread would take it for its own.
+            return None;
         }
-        // SAFETY: it is not written any more.
-        unsafe { &*self.tree.get() }.as_ref()
+        if let Asked::NotYet = self.asked.get() {
+            self.asked.set(Asked::ThereIsNone);
+            if let Some(begun) = begin() {
+                // SAFETY: nobody has a reference to it yet.
+                unsafe { self.tree.get().write(MaybeUninit::new(begun)) };
+                self.asked.set(Asked::ThereIsATree);
+            }
+        }
+        match self.asked.get() {
+            // SAFETY: it was written, and is not any more.
+            Asked::ThereIsATree => Some(unsafe { (*self.tree.get()).assume_init_ref() }),
+            _ => None,
+        }
     }
 
     /// Time in the tree's units; where nothing ticks and nothing counts, it stands.
@@ -128,6 +141,14 @@ impl Sums {
         self.since.set(tree.now());
         self.is_grown.set(false);
     }
+}
+
+fn begin() -> Option<Tree> {
+    let (base, bytes) = platform::tree_memory()?;
+    let clock = if platform::has_counter() { ClockKind::Cycle } else { ClockKind::Tick };
+    let beginning = Beginning { clock: clock as u32, ..Beginning::default() };
+    // SAFETY: the platform's promise: memory for this alone, zeroed.
+    unsafe { Tree::begin(base, bytes, &beginning) }
 }
 
 const _: () = assert!(node::WORD == 0 && node::PARENT == 4 && word::FIRST_SITE > 0);

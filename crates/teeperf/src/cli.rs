@@ -34,6 +34,7 @@ pub(crate) enum Command {
     Cxx(WrapperArguments),
     Flags(commands::Flags),
     InstallWrappers(commands::InstallWrappers),
+    InstallSdk(commands::InstallSdk),
     Record(commands::Record),
     ServeMemory(commands::ServeMemory),
     Report(commands::Report),

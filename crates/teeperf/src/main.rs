@@ -7,6 +7,7 @@ mod cli;
 mod commands;
 mod compiler;
 mod recordings;
+mod sdk;
 mod shell;
 
 use clap::Parser;

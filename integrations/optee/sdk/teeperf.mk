@@ -1,4 +1,4 @@
-# Hooks for a trusted application. In its Makefile, before ta_dev_kit.mk is included:
+# Hooks for a trusted application, as `teeperf install-sdk` installs them. In its Makefile, before ta_dev_kit.mk is included:
 #
 #     TEEPERF ?= /where/the/sdk/is/optee
 #     include $(TEEPERF)/teeperf.mk
@@ -35,7 +35,7 @@ teeperf-hooks = -finstrument-functions \
 	$(addprefix -finstrument-functions-exclude-function-list=,$(TEEPERF_EXCLUDE_FUNCTIONS)) \
 	$(addprefix -DTEEPERF_TREE_SIZE=,$(TEEPERF_TREE_SIZE)) $(if $(filter tree,$(TEEPERF_PROBE)),-DTEEPERF_SUMS)
 endif
-teeperf-cflags = $(teeperf-hooks) -I$(teeperf-folder)/include $(if $(filter y,$(TEEPERF_PERMIT)),-DTEEPERF_PERMIT)
+teeperf-cflags = $(teeperf-hooks) -I$(teeperf-folder)/../include $(if $(filter y,$(TEEPERF_PERMIT)),-DTEEPERF_PERMIT)
 teeperf-ldflags = --wrap=TA_OpenSessionEntryPoint --wrap=TA_InvokeCommandEntryPoint
 
 CFLAGS_ta_arm32 += $(teeperf-cflags)
@@ -43,6 +43,6 @@ CFLAGS_ta_arm64 += $(teeperf-cflags)
 link-ldflagsta_arm32 += $(teeperf-ldflags)
 link-ldflagsta_arm64 += $(teeperf-ldflags)
 spec-srcs += $(teeperf-folder)/teeperf_ta.c
-LDADD += $(teeperf-folder)/lib/$(if $(filter ta_arm32,$(sm) $(TA_TARGET)),armv7,aarch64)/libteeperf_tee.a
+LDADD += $(teeperf-folder)/../lib/$(if $(filter ta_arm32,$(sm) $(TA_TARGET)),armv7,aarch64)/libteeperf_tee.a
 
 endif

@@ -12,13 +12,13 @@ use crate::commands;
 const CACHE: &str = "TEEPERF_OPTEE_CACHE";
 
 /// The folder.
-pub(super) struct Lab {
+pub(crate) struct Lab {
     cache: PathBuf,
 }
 
 impl Lab {
     /// Makes it where it is not there yet.
-    pub(super) fn open() -> Result<Self> {
+    pub(crate) fn open() -> Result<Self> {
         let cache = match std::env::var_os(CACHE).filter(|value| !value.is_empty()) {
             Some(folder) => std::path::absolute(folder)?,
             None => commands::target()?.join("optee"),
@@ -30,12 +30,12 @@ impl Lab {
     }
 
     /// Something in it.
-    pub(super) fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.cache.join(name)
     }
 
     /// Where a program's output goes.
-    pub(super) fn log(&self, name: &str) -> PathBuf {
+    pub(crate) fn log(&self, name: &str) -> PathBuf {
         self.cache.join("logs").join(format!("{name}.log"))
     }
 }

@@ -4,14 +4,11 @@
 
 mod applications;
 mod boot;
-mod checks;
 mod command;
-mod entries;
 mod fetch;
 mod firmware;
 mod initramfs;
 mod lab;
-mod sdk;
 mod source;
 mod targets;
 mod tests;
@@ -20,11 +17,10 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::packages::Unavailable;
+use crate::checks::Checks;
 use crate::tools;
-use checks::Checks;
 use firmware::Firmware;
-use lab::Lab;
+pub(crate) use lab::Lab;
 
 /// Debian packages on this machine: the emulator, compilers, and what builds firmware and file systems.
 const TOOLS: [&str; 15] = [
@@ -78,7 +74,6 @@ fn all(arguments: &Arguments, checks: &mut Checks) -> Result<()> {
     if arguments.groups.is_empty() {
         checks.on("");
         targets::check(&lab, checks);
-        entries::check(&lab, checks);
     }
     if arguments.from_source {
         let from_source = timed("OP-TEE from source", || source::build(&lab, &kit));
@@ -102,9 +97,4 @@ fn timed<T>(what: &str, step: impl FnOnce() -> Result<T>) -> Result<T> {
     let result = step();
     println!("{:7.1} s  {what}", start.elapsed().as_secs_f64());
     result
-}
-
-/// Why something cannot be had, if that is the reason.
-fn unavailable(error: &anyhow::Error) -> Option<&Unavailable> {
-    error.downcast_ref()
 }

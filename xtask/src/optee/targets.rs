@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::checks::Checks;
 use super::lab::Lab;
+use crate::checks::Checks;
 use crate::commands::root;
 use crate::cross::{ARM64_LINUX, Toolchain};
 use crate::limited;

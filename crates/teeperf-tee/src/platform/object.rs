@@ -2,9 +2,8 @@
 //! says what it is to do. Of those it does not bring the library has one that does the least.
 
 use crate::hooks::ADDRESS;
-use crate::thread::{Image, Thread};
+use crate::thread::Image;
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use teeperf_wire::word::module::MAX_PATH;
 
 unsafe extern "C" {
@@ -21,20 +20,6 @@ unsafe extern "C" {
 #[unsafe(no_mangle)]
 pub extern "C" fn teeperf_anchor() {}
 
-/// The one thread there is.
-struct Only(Thread);
-
-// SAFETY: the image runs one thread at a time; interrupts that run hooked code need the feature `nested`.
-unsafe impl Sync for Only {}
-
-static ONLY: Only = Only(Thread::new());
-
-/// The calling thread.
-#[inline(always)]
-pub(crate) fn thread() -> &'static Thread {
-    &ONLY.0
-}
-
 /// Addresses on each side of the anchor that have sites.
 const REACH: usize = 16 << 20;
 
@@ -49,20 +34,15 @@ fn name() -> &'static [u8] {
     // SAFETY: it ends in a 0, before which every byte is its own, and stays as it is.
     unsafe {
         let start = teeperf_port_name();
+        if start.is_null() {
+            return &[];
+        }
         let mut length = 0;
         while length < MAX_PATH && start.add(length).read() != 0 {
             length += 1;
         }
         core::slice::from_raw_parts(start, length)
     }
-}
-
-/// A new thread's number.
-pub(crate) fn next_serial() -> u32 {
-    static NEXT: AtomicU32 = AtomicU32::new(1);
-    let serial = NEXT.load(Relaxed);
-    NEXT.store(serial.wrapping_add(1), Relaxed);
-    serial
 }
 
 /// Whether all of a stretch of memory is the host's.
@@ -99,7 +79,7 @@ pub(crate) fn tree_memory() -> Option<(*mut u8, usize)> {
 /// Whether events are summed though they could be written.
 pub(crate) fn always_sums() -> bool {
     // SAFETY: as above.
-    unsafe { teeperf_port_sums() != 0 }
+    !cfg!(feature = "threads") && unsafe { teeperf_port_sums() != 0 }
 }
 
 /// Memory for calls of code that is compiled with `-pg`, if the image has some.

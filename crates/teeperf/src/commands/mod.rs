@@ -10,6 +10,7 @@ mod export;
 mod flags;
 mod flame;
 mod gmon;
+mod install_sdk;
 mod install_wrappers;
 mod live;
 mod man;
@@ -37,6 +38,7 @@ pub(crate) use dump::Arguments as Dump;
 pub(crate) use export::Arguments as Export;
 pub(crate) use flags::Arguments as Flags;
 pub(crate) use flame::Arguments as Flame;
+pub(crate) use install_sdk::Arguments as InstallSdk;
 pub(crate) use install_wrappers::Arguments as InstallWrappers;
 pub(crate) use man::Arguments as Man;
 pub(crate) use pause::Arguments as Pause;
@@ -51,6 +53,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Cc(_) | Command::Cxx(_) => crate::cli::print_wrapper_help()?,
         Command::Flags(arguments) => flags::run(&arguments)?,
         Command::InstallWrappers(arguments) => install_wrappers::run(&arguments)?,
+        Command::InstallSdk(arguments) => install_sdk::run(&arguments)?,
         Command::Record(arguments) => return record::run(&arguments),
         Command::ServeMemory(arguments) => return serve_memory::run(&arguments),
         Command::Report(arguments) => report::run(&arguments)?,

@@ -8,9 +8,9 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use super::{Group, Ran, Share};
+use crate::checks::{Checks, same};
 use crate::commands::{cargo, root, run_quietly, target};
 use crate::cross::Toolchain;
-use crate::optee::checks::{Checks, same};
 use crate::optee::lab::{Lab, emptied};
 use crate::optee::{command, timed};
 

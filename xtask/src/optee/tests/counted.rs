@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::recorded::{Profile, prepare};
 use super::{Group, Ran, demo, gprof, teeperf};
-use crate::optee::checks::Checks;
+use crate::checks::Checks;
 
 pub(super) const GROUP: Group = Group {
     name: "counted",

@@ -4,7 +4,7 @@
 use anyhow::{Result, ensure};
 
 use super::{Group, Ran};
-use crate::optee::checks::Checks;
+use crate::checks::Checks;
 
 pub(super) const GROUP: Group = Group {
     name: "demo",

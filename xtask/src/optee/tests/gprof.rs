@@ -8,8 +8,8 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 
 use super::{Group, Ran};
+use crate::checks::Checks;
 use crate::commands::run_quietly;
-use crate::optee::checks::Checks;
 
 pub(super) const GROUP: Group = Group {
     name: "gprof",

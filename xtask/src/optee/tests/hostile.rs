@@ -8,8 +8,8 @@ use anyhow::{Context, Result, ensure};
 
 use super::recorded::prepare as with_command;
 use super::{Group, Ran, Share, teeperf};
+use crate::checks::Checks;
 use crate::optee::applications;
-use crate::optee::checks::Checks;
 use crate::optee::lab::Lab;
 
 pub(super) const GROUP: Group = Group {

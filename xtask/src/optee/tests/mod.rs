@@ -18,13 +18,14 @@ use anyhow::{Context, Result, ensure};
 
 use super::applications::{self, Build};
 use super::boot::Machine;
-use super::checks::Checks;
 use super::fetch::Kit;
 use super::firmware::Firmware;
 use super::lab::Lab;
-use super::{initramfs, sdk, timed};
+use super::{initramfs, timed};
+use crate::checks::Checks;
 use crate::commands::{run_quietly, target};
-use crate::cross::Toolchain;
+use crate::cross::{ARM64_LINUX, Toolchain};
+use crate::sdk;
 use guest::{Ran, Share};
 
 /// One file in this folder.
@@ -84,9 +85,14 @@ pub(super) fn run(
         let variables = vec!["CFG_TA_MCOUNT=y".into()];
         boots.push((Build { variables, ..build("counted") }, WITH_COUNTED_CALLS));
     }
-    match Toolchain::open(&lab.path("rust")).and_then(|toolchain| sdk::build(lab, &toolchain)) {
-        Ok(sdk) => {
-            let variables = vec![format!("TEEPERF={}", sdk.display())];
+    let folder = lab.path("sdk");
+    let sdk = Toolchain::open(&lab.path("rust")).and_then(|toolchain| {
+        let (targets, log) = ([(ARM64_LINUX, Some(&toolchain))], lab.log("sdk"));
+        sdk::install(&folder, &targets, &[], &log)
+    });
+    match sdk {
+        Ok(()) => {
+            let variables = vec![format!("TEEPERF={}/optee", folder.display())];
             let summed = [&variables[..], &["TEEPERF_PROBE=tree".into()]].concat();
             let arcs = [&variables[..], &["TEEPERF_PROBE=gprof".into()]].concat();
             boots.push((Build { variables, ..build("hooked") }, WITH_HOOKS));

@@ -5,9 +5,9 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use super::{Group, Ran, Share, demo, teeperf};
+use crate::checks::Checks;
 use crate::commands::{cargo, run_quietly};
 use crate::cross::Toolchain;
-use crate::optee::checks::Checks;
 use crate::optee::lab::Lab;
 use crate::optee::{command, timed};
 

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::recorded::{Profile, prepare};
 use super::{Group, Ran, demo};
-use crate::optee::checks::Checks;
+use crate::checks::Checks;
 
 pub(super) const GROUP: Group = Group {
     name: "summed",

@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 
 use anyhow::{Result, bail};
 
+use crate::packages::Unavailable;
+
 /// Counts of what passed, failed and was skipped.
 #[derive(Default)]
-pub(super) struct Checks {
+pub(crate) struct Checks {
     passed: usize,
     failed: usize,
     skipped: usize,
@@ -16,19 +18,19 @@ pub(super) struct Checks {
 
 impl Checks {
     /// Says on what the following runs; nothing, where it runs here.
-    pub(super) fn on(&mut self, on: &str) {
+    pub(crate) fn on(&mut self, on: &str) {
         self.on = if on.is_empty() { String::new() } else { format!("{on}: ") };
     }
 
     /// How a check went. What cannot be had is skipped.
-    pub(super) fn add(&mut self, name: &str, result: Result<()>) {
+    pub(crate) fn add(&mut self, name: &str, result: Result<()>) {
         let on = &self.on;
         match result {
             Ok(()) => {
                 self.passed += 1;
                 println!("passed   {on}{name}");
             }
-            Err(error) => match super::unavailable(&error) {
+            Err(error) => match error.downcast_ref::<Unavailable>() {
                 Some(why) => self.skip(name, &why.to_string()),
                 None => {
                     self.failed += 1;
@@ -39,13 +41,13 @@ impl Checks {
     }
 
     /// Something did not run, for this reason.
-    pub(super) fn skip(&mut self, name: &str, why: &str) {
+    pub(crate) fn skip(&mut self, name: &str, why: &str) {
         self.skipped += 1;
         println!("skipped  {}{name}: {why}", self.on);
     }
 
     /// Prints the sums, as the last line of all; says whether nothing failed.
-    pub(super) fn finish(self) -> bool {
+    pub(crate) fn finish(self) -> bool {
         println!("{}", self.sums());
         self.failed == 0
     }
@@ -56,7 +58,7 @@ impl Checks {
 }
 
 /// An error unless both are the same; it shows where they part.
-pub(super) fn same(found: &str, expected: &str) -> Result<()> {
+pub(crate) fn same(found: &str, expected: &str) -> Result<()> {
     if found == expected {
         return Ok(());
     }
@@ -78,7 +80,6 @@ pub(super) fn same(found: &str, expected: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packages::Unavailable;
 
     #[test]
     fn what_cannot_be_had_is_skipped_and_no_failure() {

@@ -317,7 +317,9 @@ PLAIN int main(void)
 	all(1);
 	teeperf_detach();
 	gather();
+	/* Another recording. */
 	arena[CONTROL] = 0;
+	arena[16] = 8;
 	check(calls[0][12 + 1] == 1 + 3 * ROUNDS, "calls behind the end of recording");
 	check(teeperf_attach(arena, LENGTH) == 0, "attaching");
 	teeperf_detach();

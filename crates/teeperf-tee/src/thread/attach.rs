@@ -1,0 +1,323 @@
+//! Coming to an arena, leaving it, and coming to it again, wherever it lies then.
+
+use super::{Image, Kept, State, Thread, Who};
+use crate::arena::{Arena, Refusal};
+use crate::chunk::{self, Chunk};
+use crate::losses::Losses;
+use crate::platform;
+use crate::sums::Window;
+use teeperf_tally::arcs::Arcs;
+use teeperf_wire::arena::baton;
+use teeperf_wire::compose;
+use teeperf_wire::shared::ClockKind;
+use teeperf_wire::word::{self, FIRST_SITE, MAX_SITE};
+
+impl Thread {
+    /// Goes on in lent memory: where the host says, if it names a thread, else where this one left it, or
+    /// in a chunk of its own. Says whether that was left by somebody who ended there without a word.
+    ///
+    /// # Safety
+    /// As [`Arena::check`], until [`Thread::detach`].
+    pub unsafe fn attach(
+        &self,
+        base: *mut u8,
+        length: usize,
+        image: &Image,
+    ) -> Result<bool, Refusal> {
+        // SAFETY: the caller's promise.
+        self.undisturbed(|| unsafe { self.come(base, length, image, true) })
+            .unwrap_or(Err(Refusal::Attached))
+    }
+
+    /// Likewise, to an arena that another thread has attached, and that names none.
+    ///
+    /// # Safety
+    /// As [`Arena::check`], until [`Thread::let_go`].
+    #[cfg(feature = "threads")]
+    pub(crate) unsafe fn follow(&self, base: *mut u8, length: usize, image: &Image) {
+        let come = || {
+            self.let_go();
+            // SAFETY: the caller's promise.
+            unsafe { self.come(base, length, image, false) }
+        };
+        // Where that fails it is not recorded.
+        let _ = self.undisturbed(come);
+    }
+
+    /// Leaves the arena, and says there how far it came. Nothing of it is touched any more.
+    pub fn detach(&self) {
+        self.undisturbed(|| {
+            let Some(arena) = self.arena() else { return };
+            self.counted.leave(&arena, self.now(&arena), self.who.get(), self.own_window());
+            if platform::always_sums() && self.state.get() == State::On {
+                self.hand_over_sums(&arena);
+            }
+            if self.state.get() == State::Paused {
+                self.resume(&arena);
+            }
+            self.tell_nested_at_last(&arena);
+            self.let_go();
+            let chunk = self.chunk();
+            // Without a number of the host's, the next one here is this one.
+            let losses =
+                if arena.read(baton::TID) != 0 { self.losses.take() } else { Losses::default() };
+            arena.write_wide(baton::LOST, losses.events);
+            arena.write(baton::POPPED, losses.popped);
+            arena.write(baton::PUSHED, losses.pushed);
+            arena.write(baton::SEQUENCE, self.who.get().sequence);
+            arena.write(baton::USED, self.kept.get().used as u32);
+            arena.write_wide(baton::TIME, self.time.get());
+            arena.write(baton::CHUNK, chunk.map_or(0, |chunk| chunk.index as u32 + 1));
+            arena.publish(baton::HELD, 0);
+        });
+    }
+
+    /// An escape without payload ([`word::code`]), where events are recorded.
+    pub fn escape(&self, code: u32, arg: u32) {
+        self.undisturbed(|| self.put_where_room(&[word::escape(code, arg)]));
+    }
+
+    /// Writes words that belong together, if there is a chunk, or the next is free.
+    fn put_where_room(&self, words: &[u32]) {
+        let Some(arena) = self.arena().filter(|_| self.state.get() == State::On) else { return };
+        if self.room() >= words.len() || self.change_chunk(&arena) {
+            self.put_all(words);
+        }
+    }
+
+    /// The thread ends: its chunk is the host's.
+    #[cfg(feature = "threads")]
+    pub(crate) fn end(&self) {
+        self.undisturbed(|| {
+            let Some(arena) = self.arena() else { return };
+            if self.state.get() == State::Paused {
+                self.resume(&arena);
+            }
+            self.counted.leave(&arena, self.now(&arena), self.who.get(), self.own_window());
+            self.tell_nested_at_last(&arena);
+            if let Some(chunk) = self.chunk() {
+                chunk.hand_over(&arena, self.next.get(), None);
+            }
+            self.chunk.set(Chunk::NONE);
+            self.let_go();
+        });
+    }
+
+    /// Nothing of the arena is touched any more, nor now: it may be gone.
+    pub(crate) fn let_go(&self) {
+        self.close();
+        self.counted.let_go();
+        if let Some(arena) = self.arena() {
+            let used = self.chunk().map_or(0, |chunk| chunk.used(&arena, self.next.get()));
+            self.kept.set(Kept { cookie: arena.cookie, used });
+        }
+        self.arena.set(Arena::NONE);
+        self.next.set(core::ptr::null_mut());
+        self.end.set(core::ptr::null_mut());
+    }
+
+    /// Keeps hooks that interrupt this out; nothing, where this interrupts a hook.
+    fn undisturbed<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
+        #[cfg(feature = "nested")]
+        if !self.nested.begin() {
+            return None;
+        }
+        let result = work();
+        #[cfg(feature = "nested")]
+        self.nested.end();
+        Some(result)
+    }
+
+    /// # Safety
+    /// As [`Thread::attach`].
+    unsafe fn come(
+        &self,
+        base: *mut u8,
+        length: usize,
+        image: &Image,
+        is_first: bool,
+    ) -> Result<bool, Refusal> {
+        if self.arena().is_some() {
+            return Err(Refusal::Attached);
+        }
+        // SAFETY: the caller's promise.
+        let arena = unsafe { Arena::check(base, length, platform::is_outside) }?;
+        if arena.clock() == ClockKind::Cycle && !platform::has_counter() {
+            return Err(Refusal::Clock);
+        }
+        self.open_window(&arena, image);
+        self.arena.set(arena);
+        self.watched.set(arena.tick_word());
+        if is_first {
+            arena.write(baton::ENTERED, arena.read(baton::ENTERED).wrapping_add(1));
+        }
+        let is_held = self.go_on(&arena, is_first);
+        if arena.is_stopped() {
+            self.state.set(State::Off);
+        }
+        if is_first && self.state.get() != State::Off {
+            self.announce(&arena, image);
+            self.hand_over_sums(&arena);
+            self.sums.follow(&arena);
+        }
+        if self.state.get() != State::Off {
+            self.counted.follow(&arena, self.now(&arena));
+        }
+        if self.state.get() == State::On && arena.is_paused() && !platform::always_sums() {
+            self.pause(&arena);
+        }
+        self.open(&arena);
+        Ok(is_held)
+    }
+
+    /// As which thread, and in which chunk; says whether that was left without a word.
+    fn go_on(&self, arena: &Arena, takes_baton: bool) -> bool {
+        let kept = self.kept.get();
+        let was_here = kept.cookie == arena.cookie;
+        if !was_here {
+            self.start_anew();
+        }
+        let own = self.chunk.replace(Chunk::NONE).some();
+        let pid = arena.read(baton::PID);
+        let (tid, serial) = (arena.read(baton::TID), arena.read(baton::SERIAL));
+        if takes_baton && tid != 0 && serial != 0 {
+            self.who.set(Who { pid, tid, serial, sequence: arena.read(baton::SEQUENCE) });
+            return self.take_baton(arena);
+        }
+        if was_here {
+            let there = own.and_then(|own| chunk::there(arena, own.index, kept.used));
+            if let Some(chunk) = there {
+                self.set_chunk(arena, chunk, kept.used);
+            }
+        } else {
+            let serial = platform::next_serial();
+            self.who.set(Who { pid, tid: serial, serial, sequence: 0 });
+        }
+        false
+    }
+
+    /// Goes on where whoever was in the arena has left it.
+    fn take_baton(&self, arena: &Arena) -> bool {
+        if self.state.get() != State::Off {
+            self.state.set(State::On);
+        }
+        let is_held = arena.read(baton::HELD) == 1;
+        if is_held {
+            self.go_on_behind(arena);
+        } else {
+            let left = Losses {
+                events: arena.wide(baton::LOST),
+                popped: arena.read(baton::POPPED),
+                pushed: arena.read(baton::PUSHED),
+            };
+            self.losses.set(left.then(self.losses.get()));
+            if let Some((chunk, used)) = chunk::left(arena) {
+                self.time.set(arena.wide(baton::TIME));
+                self.set_chunk(arena, chunk, used);
+            }
+        }
+        arena.write_wide(baton::LOST, 0);
+        arena.write(baton::HELD, 1);
+        is_held
+    }
+
+    /// Goes on behind the last word that somebody has written who ended there.
+    fn go_on_behind(&self, arena: &Arena) {
+        let mut who = self.who.get();
+        let Some((chunk, sequence, used)) = chunk::abandoned(arena, who.serial) else { return };
+        who.sequence = sequence;
+        self.who.set(who);
+        self.time.set(self.now(arena));
+        self.set_chunk(arena, chunk, used);
+        self.put_where_room(&compose::stamp(self.time.get()));
+    }
+
+    /// Hands over what was summed while events could not be written.
+    fn hand_over_sums(&self, arena: &Arena) {
+        self.sums.hand_over(arena, self.who.get(), self.own_window());
+    }
+
+    /// What has sites.
+    fn own_window(&self) -> Window {
+        Window { low: self.low.get(), sites: self.window.get(), first_word: self.first_word.get() }
+    }
+
+    /// A call, of code that is compiled with `-pg`, which its hook does not count by itself.
+    pub fn arc(&self, arcs: &'static Arcs, from: usize, to: usize) {
+        let count = || {
+            let arena = self.arena().filter(|_| self.state.get() != State::Off);
+            self.counted.call(arcs, arena.as_ref(), from, to);
+            // Threads that live on do not detach by themselves.
+            if let Some(arena) = arena.filter(|_| cfg!(feature = "threads")) {
+                let now = self.now(&arena);
+                if self.counted.is_due(&arena, now) {
+                    self.counted.hand_over(&arena, now, self.who.get(), self.own_window());
+                }
+            }
+        };
+        if self.undisturbed(count).is_none() {
+            arcs.miss();
+        }
+    }
+
+    /// Another recording: what was left out of the last one is no matter of this one.
+    fn start_anew(&self) {
+        self.losses.take();
+        #[cfg(feature = "nested")]
+        self.nested.take();
+        self.state.set(State::On);
+        self.chunk.set(Chunk::NONE);
+    }
+
+    /// The sites that the host has left to this image.
+    fn open_window(&self, arena: &Arena, image: &Image) {
+        let (first, sites) = (arena.read(baton::FIRST_SITE), arena.read(baton::SITES));
+        let (first, sites) = if first == 0 { (FIRST_SITE, MAX_SITE) } else { (first, sites) };
+        let first = first.clamp(FIRST_SITE, MAX_SITE);
+        let room = (sites as usize).min((MAX_SITE - first) as usize + 1);
+        self.low.set(image.low);
+        self.window.set(image.length.min(room));
+        self.first_word.set(word::call(first));
+    }
+
+    /// Says what the image is, once in each arena. Where there is no room for it now, the next attaching says it.
+    fn announce(&self, arena: &Arena, image: &Image) {
+        let first_site = self.first_word.get() >> 1;
+        if self.announced.get() == (arena.cookie, first_site) {
+            return;
+        }
+        let window = compose::Window {
+            opens: true,
+            is_anchored: true,
+            first_site,
+            sites: self.window.get() as u32,
+            address: image.low.wrapping_sub(image.anchor).cast_signed() as u64,
+            bias: 0,
+        };
+        let name = image.name.get(..word::module::MAX_PATH).unwrap_or(image.name);
+        let fixed = compose::module(&window, 0, name.len());
+        if self.room() < fixed.len() + name.len().div_ceil(3) && !self.change_chunk(arena) {
+            return;
+        }
+        self.put_all(&fixed);
+        for bytes in name.chunks(3) {
+            self.put(word::pack_bytes(bytes));
+        }
+        self.announced.set((arena.cookie, first_site));
+    }
+
+    /// Whoever comes next may be another runtime: what interrupted hooks of this one is told now.
+    #[cfg(feature = "nested")]
+    fn tell_nested_at_last(&self, arena: &Arena) {
+        let Some(lost) = self.nested.take() else { return };
+        let words = compose::gap(word::gap::NESTED, lost.events, lost.popped, lost.pushed, 0);
+        if self.state.get() != State::On {
+            arena.count_losses(self.who.get().serial, lost.events as i64);
+        } else if self.room() >= words.len() || self.change_chunk(arena) {
+            self.put_all(&words);
+        }
+    }
+
+    #[cfg(not(feature = "nested"))]
+    fn tell_nested_at_last(&self, _arena: &Arena) {}
+}

@@ -1,0 +1,227 @@
+//! A thread beside a host that is played here, in memory that is its own: what it writes is compared with what
+//! a slow model says, and nothing that the host may write leads it out of the memory.
+
+mod host;
+mod model;
+
+use super::{Image, Thread};
+use crate::arena::Refusal;
+use host::{Host, Seen};
+use proptest::prelude::*;
+use teeperf_wire::arena::{MIN_LENGTH, baton, head};
+use teeperf_wire::shared::{OnFull, clock, control};
+use teeperf_wire::word::gap;
+
+/// Addresses below it and from `LOW + LENGTH` on have no sites.
+const LOW: usize = 0x1000_0000;
+const LENGTH: usize = 0x10_0000;
+const IMAGE: Image = Image { anchor: LOW + 0x800, low: LOW, length: LENGTH, name: b"image.elf" };
+
+fn attach(thread: &Thread, host: &Host) -> Result<bool, Refusal> {
+    // SAFETY: the host's memory stays as long as the test holds it.
+    unsafe { thread.attach(host.base(), host.length(), &IMAGE) }
+}
+
+fn call(function: usize) -> Seen {
+    Seen::Event { address: LOW + function, kind: 0 }
+}
+
+fn ret(function: usize) -> Seen {
+    Seen::Event { address: LOW + function, kind: 1 }
+}
+
+#[test]
+fn a_new_thread_is_all_zero() {
+    let thread = Thread::new();
+    let size = size_of::<Thread>();
+    // Bytes between fields are left out of it: each field is asked for by itself.
+    assert!(thread.watched.get().is_null() && thread.next.get().is_null());
+    assert_eq!((thread.sites.get(), thread.window.get(), thread.state.get() as u32), (0, 0, 0));
+    assert!(thread.arena().is_none() && thread.chunk().is_none());
+    assert!(size <= 512, "{size}");
+}
+
+#[test]
+fn without_an_arena_events_go_nowhere() {
+    let thread = Thread::new();
+    thread.event(LOW, 0);
+    thread.detach();
+    assert!(!thread.is_attached() && !thread.is_recording());
+}
+
+#[test]
+fn near_and_far_calls_stand_with_their_times() {
+    let host = Host::new(1 << 20, OnFull::Drop);
+    let thread = Thread::new();
+    host.tick(5);
+    attach(&thread, &host).unwrap();
+    thread.event(LOW + 8, 0);
+    host.tick(6);
+    thread.event(LOW - 4, 0);
+    host.tick(6 + (1 << 24));
+    thread.event(LOW - 4, 1);
+    // The low half alone went back.
+    host.tick((1 << 32) + 7);
+    thread.event(LOW + 8, 1);
+    thread.detach();
+    let far = |kind| Seen::Event { address: LOW - 4, kind };
+    let module = Seen::Module { low: -0x800, sites: LENGTH as u32 };
+    let times =
+        [(5, module), (5, call(8)), (6, far(0)), (6 + (1 << 24), far(1)), ((1 << 32) + 7, ret(8))];
+    assert_eq!(host.seen(), times);
+}
+
+#[test]
+fn every_refusal_has_its_reason() {
+    let host = Host::new(1 << 20, OnFull::Drop);
+    let thread = Thread::new();
+    let come = |base: *mut u8, length| {
+        // SAFETY: the host's memory, or refused before it is looked at.
+        unsafe { thread.attach(base, length, &IMAGE) }
+    };
+    assert_eq!(come(std::ptr::null_mut(), MIN_LENGTH), Err(Refusal::Misaligned));
+    assert_eq!(come(host.base().wrapping_add(4), MIN_LENGTH), Err(Refusal::Misaligned));
+    assert_eq!(come(host.base(), MIN_LENGTH - 1), Err(Refusal::TooSmall));
+    let high = host.base().with_addr(usize::MAX & !63);
+    assert_eq!(come(high, MIN_LENGTH), Err(Refusal::TooSmall));
+    host.write(head::CLOCK, 2);
+    assert_eq!(attach(&thread, &host), Err(Refusal::Clock));
+    host.write(head::CLOCK, 7);
+    assert_eq!(attach(&thread, &host), Err(Refusal::Clock));
+    host.write(head::CLOCK, 1);
+    host.write(head::MAGIC, 0);
+    assert_eq!(attach(&thread, &host), Err(Refusal::Unknown));
+    assert!(!thread.is_attached());
+    let host = Host::new(1 << 20, OnFull::Drop);
+    attach(&thread, &host).unwrap();
+    assert_eq!(attach(&thread, &host), Err(Refusal::Attached));
+}
+
+#[test]
+fn a_pause_is_a_gap_that_knows_what_became_of_the_stack() {
+    let host = Host::new(1 << 20, OnFull::Drop);
+    let thread = Thread::new();
+    attach(&thread, &host).unwrap();
+    thread.event(LOW, 0);
+    thread.event(LOW + 4, 0);
+    host.write(clock::CONTROL, control::PAUSED);
+    host.tick(10);
+    for kind in [1, 1, 0] {
+        thread.event(LOW + 4, kind);
+    }
+    assert!(!thread.is_recording());
+    // Leaving and coming back in the middle of it does not end it.
+    thread.detach();
+    attach(&thread, &host).unwrap();
+    thread.event(LOW + 8, 0);
+    host.tick(25);
+    host.write(clock::CONTROL, 0);
+    thread.event(LOW + 12, 0);
+    thread.detach();
+    let gap = |events, popped, pushed, units| {
+        let reason = gap::PAUSED;
+        Seen::Gap { reason, events, popped, pushed, units }
+    };
+    let seen: Vec<Seen> = host.seen().into_iter().map(|(_, seen)| seen).collect();
+    assert_eq!(seen[1..], [call(0), call(4), gap(3, 2, 1, 0), gap(1, 0, 1, 15), call(12),]);
+}
+
+#[test]
+fn a_host_that_is_to_stop_when_full_is_told_so_and_no_more() {
+    let host = Host::new(MIN_LENGTH, OnFull::Stop);
+    let thread = Thread::new();
+    attach(&thread, &host).unwrap();
+    for _ in 0..2000 {
+        thread.event(LOW, 0);
+        thread.event(LOW, 1);
+    }
+    assert!(!thread.is_recording());
+    let last = Seen::Gap { reason: gap::STOPPED, events: 0, popped: 0, pushed: 0, units: 0 };
+    assert_eq!(host.seen().last().unwrap().1, last);
+    host.drain();
+    thread.detach();
+    attach(&thread, &host).unwrap();
+    thread.event(LOW, 0);
+    assert_eq!(host.untold(), 0);
+    assert!(!thread.is_recording());
+}
+
+#[test]
+fn a_host_that_frees_nothing_is_not_waited_for_for_ever() {
+    let host = Host::new(MIN_LENGTH, OnFull::Wait);
+    let thread = Thread::new();
+    attach(&thread, &host).unwrap();
+    for _ in 0..2000 {
+        thread.event(LOW, 0);
+    }
+    host.drain();
+    host.tick(9);
+    thread.event(LOW, 0);
+    thread.detach();
+    let seen = host.seen();
+    let stalled = |seen: &&(u64, Seen)| matches!(seen.1, Seen::Gap { reason: gap::STALLED, .. });
+    let Seen::Gap { events, pushed, .. } = seen.iter().find(stalled).unwrap().1 else { panic!() };
+    assert_eq!(events, u64::from(pushed));
+    assert_eq!(model::depth(&seen), 2001);
+    assert_eq!(host.untold(), 0);
+}
+
+#[test]
+fn whoever_is_named_goes_on_in_the_chunk_that_was_left() {
+    let host = Host::new(1 << 20, OnFull::Drop);
+    host.write(baton::TID, 77);
+    host.write(baton::SERIAL, 3);
+    let (one, other) = (Thread::new(), Thread::new());
+    attach(&one, &host).unwrap();
+    one.event(LOW, 0);
+    one.detach();
+    host.write(baton::FIRST_SITE, 0x100_1000);
+    host.write(baton::SITES, 0x10_0000);
+    attach(&other, &host).unwrap();
+    other.event(LOW + 4, 0);
+    other.event(LOW + 4, 1);
+    other.detach();
+    host.write(baton::FIRST_SITE, 0);
+    attach(&one, &host).unwrap();
+    one.event(LOW, 1);
+    one.detach();
+    let seen: Vec<Seen> = host.seen().into_iter().map(|(_, seen)| seen).collect();
+    assert_eq!([&seen[1..2], &seen[3..]].concat(), [call(0), call(4), ret(4), ret(0)]);
+    assert_eq!(host.chunks_used(), 1);
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_what_happened(steps in model::steps(), is_small: bool) {
+        let length = if is_small { MIN_LENGTH } else { 1 << 20 };
+        model::compare(length, &steps)?;
+    }
+
+    /// Whatever stands in the memory, and whenever it changes.
+    #[test]
+    fn nothing_leads_out_of_the_memory(
+        rounds in prop::collection::vec((any::<u64>(), 0usize..40, any::<bool>()), 1..40),
+        is_small: bool,
+        on_full in prop::sample::select(&[OnFull::Drop, OnFull::Stop][..]),
+    ) {
+        let length = if is_small { MIN_LENGTH + 4096 } else { (1 << 20) + 4096 };
+        let mut host = Host::new(length, on_full);
+        let thread = Thread::new();
+        for (seed, events, comes) in rounds {
+            host.scribble(seed);
+            if comes {
+                thread.detach();
+                host.move_elsewhere();
+                let _ = attach(&thread, &host);
+            }
+            for at in 0..events {
+                host.scribble(seed.wrapping_add(at as u64));
+                for _ in 0..60 {
+                    thread.event(LOW.wrapping_add(seed as usize % (2 * LENGTH)), at as u32 & 1);
+                }
+            }
+        }
+        thread.detach();
+        prop_assert!(host.surroundings_are_whole());
+    }
+}

@@ -1,0 +1,169 @@
+//! Where programs for a processor are built: an SDK of each kind, the C compiler, the emulator.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::machine::Machine;
+use crate::commands::{self, root, works};
+use crate::cross::Toolchain;
+use crate::optee::Lab;
+use crate::packages::Unavailable;
+use crate::{limited, sdk, tools};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Which of its forms the runtime has.
+#[derive(Clone, Copy)]
+pub(super) enum Kind {
+    Usual,
+    Nested,
+    Threads,
+    /// Both of it.
+    NestedThreads,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 4] =
+        [Self::Usual, Self::Nested, Self::Threads, Self::NestedThreads];
+
+    /// Of its folder.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Usual => "usual",
+            Self::Nested => "nested",
+            Self::Threads => "tls",
+            Self::NestedThreads => "nested-tls",
+        }
+    }
+
+    /// Options of `teeperf install-sdk`.
+    fn options(self) -> &'static [&'static str] {
+        match self {
+            Self::Usual => &[],
+            Self::Nested => &["--nested"],
+            Self::Threads => &["--threads", "tls"],
+            Self::NestedThreads => &["--nested", "--threads", "tls"],
+        }
+    }
+}
+
+/// All that is needed for one processor.
+pub(super) struct Workshop {
+    pub(super) machine: &'static Machine,
+    pub(super) teeperf: PathBuf,
+    folder: PathBuf,
+}
+
+impl Workshop {
+    /// Installs and builds what is missing.
+    pub(super) fn open(machine: &'static Machine) -> Result<Self> {
+        if machine.triple.is_none() && !machine.is_here() {
+            let why = format!("this machine is none; it has {}", std::env::consts::ARCH);
+            return Err(Unavailable(why).into());
+        }
+        let gcc = format!("{}gcc", machine.prefix);
+        let has_all =
+            [gcc.as_str(), machine.emulator].iter().all(|tool| works(tool, &["--version"]));
+        if !has_all {
+            tools::install(machine.packages)?;
+        }
+        let folder = commands::target()?.join("targets").join(machine.name);
+        if folder.is_dir() {
+            fs::remove_dir_all(&folder)?;
+        }
+        fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        let workshop = Self { machine, teeperf: sdk::teeperf()?, folder };
+        let toolchain = match machine.triple {
+            Some(_) => Some(Toolchain::open(&Lab::open()?.path("rust"))?),
+            None => None,
+        };
+        let target = machine.triple.unwrap_or(machine.architecture);
+        for kind in Kind::ALL {
+            let (to, log) = (workshop.path(kind.name()), workshop.path("sdk.log"));
+            sdk::install(&to, &[(target, toolchain.as_ref())], kind.options(), &log)?;
+        }
+        Ok(workshop)
+    }
+
+    /// Something in its folder.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// The library of a kind.
+    pub(super) fn library(&self, kind: Kind) -> PathBuf {
+        let place = format!("{}/lib/{}/libteeperf_tee.a", kind.name(), self.machine.architecture);
+        self.path(&place)
+    }
+
+    /// A program of `conformance`, hooked and linked with the library of a kind, with further options for gcc.
+    pub(super) fn program(&self, name: &str, kind: Kind, options: &[&str]) -> Result<PathBuf> {
+        let library = self.library(kind);
+        self.link(name, name, kind, &[options, &[&library.to_string_lossy()]].concat())
+    }
+
+    /// A program of this source, under another name, with all it is linked with.
+    pub(super) fn link(
+        &self,
+        source: &str,
+        name: &str,
+        kind: Kind,
+        with: &[&str],
+    ) -> Result<PathBuf> {
+        let program = self.path(name);
+        let mut gcc = Command::new(format!("{}gcc", self.machine.prefix));
+        gcc.args(["-O2", "-static", "-no-pie", "-fno-pie", "-Wall", "-Wextra", "-Werror"])
+            .args(self.machine.flags);
+        gcc.args(["-finstrument-functions", "-pthread", "-I"])
+            .arg(self.path(kind.name()).join("include"));
+        gcc.arg(conformance(source)).args(with).arg("-o").arg(&program);
+        limited::run(&gcc, LIMIT, &self.path(&format!("{name}.log")))?;
+        Ok(program)
+    }
+
+    /// `counted.c` compiled with `-pg` and these further flags: linked with the library of a kind, or with the C
+    /// library's own counting.
+    pub(super) fn count(&self, kind: Option<Kind>, flags: &str) -> Result<PathBuf> {
+        let program = self.path("counted");
+        let mut gcc = Command::new(format!("{}gcc", self.machine.prefix));
+        gcc.args(["-pg", "-fno-toplevel-reorder", "-Wall", "-Wextra", "-Werror", "-Wno-psabi"])
+            .args(["-static", "-Wl,--no-warn-execstack"])
+            .args(self.machine.flags)
+            .args(flags.split(' '))
+            .arg(conformance("counted"));
+        match kind {
+            Some(kind) => {
+                gcc.arg("-I").arg(self.path(kind.name()).join("include")).arg(self.library(kind))
+            }
+            None => gcc.arg("-DYARDSTICK"),
+        };
+        limited::run(gcc.arg("-o").arg(&program), LIMIT, &self.path("counted.log"))?;
+        Ok(program)
+    }
+
+    /// Runs a program of this processor, for no more than a minute.
+    pub(super) fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new("timeout");
+        command.args(["--kill-after=5", "60"]);
+        if !self.machine.is_here() {
+            command.arg(self.machine.emulator);
+        }
+        command.arg(program);
+        command
+    }
+
+    /// What a program prints, which ends well.
+    pub(super) fn output(&self, program: &Path, words: &[&OsStr]) -> Result<String> {
+        commands::run_quietly(self.command(program).args(words))
+    }
+}
+
+/// The source of a program.
+pub(super) fn conformance(name: &str) -> PathBuf {
+    root().join("crates/teeperf-tee/conformance").join(format!("{name}.c"))
+}

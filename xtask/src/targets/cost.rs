@@ -1,0 +1,128 @@
+//! What the runtime costs: bytes of code and data, and instructions of a call and its return while the clock
+//! stands, counted one by one by the emulator, beside those of the least that a tracer can do.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::build::{Kind, Workshop, conformance};
+use crate::commands::{root, run_quietly, works};
+
+/// As `cost.c` has it.
+const CALLS: u64 = 1000;
+/// Bytes of code at most.
+const MOST_CODE: u64 = 16384;
+/// Times the instructions of the least.
+const MOST_TIMES: f64 = 1.3;
+const HOOKS: [&str; 2] = ["__cyg_profile_func_enter", "__cyg_profile_func_exit"];
+
+/// Of one processor.
+pub(super) struct Cost {
+    machine: &'static str,
+    /// Instructions of the least.
+    least: u64,
+    /// Of the kinds of the runtime: instructions, bytes of code, bytes of data.
+    kinds: Vec<(Kind, u64, u64, u64)>,
+}
+
+impl Cost {
+    /// An error where it is more than it may be.
+    pub(super) fn check(&self) -> Result<()> {
+        for &(kind, instructions, code, _) in &self.kinds {
+            ensure!(code <= MOST_CODE, "{}: {code} bytes of code", kind.name());
+            let times = instructions as f64 / self.least as f64;
+            let is_usual = matches!(kind, Kind::Usual);
+            ensure!(
+                !is_usual || times <= MOST_TIMES,
+                "{instructions} instructions are {times:.2} times the least"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Builds and counts.
+pub(super) fn measure(shop: &Workshop) -> Result<Cost> {
+    let word = conformance("word").to_string_lossy().into_owned();
+    let least = instructions(shop, &shop.link("cost", "cost-least", Kind::Usual, &[&word])?)?;
+    let mut kinds = Vec::new();
+    for kind in Kind::ALL {
+        let program = shop.program("cost", kind, &[])?;
+        let (code, data) = sizes(shop, &shop.library(kind))?;
+        kinds.push((kind, instructions(shop, &program)?, code, data));
+    }
+    Ok(Cost { machine: shop.machine.name, least, kinds })
+}
+
+/// Instructions of both hooks, for one call.
+fn instructions(shop: &Workshop, program: &Path) -> Result<u64> {
+    let mut nm = Command::new(format!("{}nm", shop.machine.prefix));
+    let symbols = run_quietly(nm.arg("-S").arg(program))?;
+    let mut ranges = Vec::new();
+    for line in symbols.lines() {
+        if let [address, size, _, name] = line.split_whitespace().collect::<Vec<_>>()[..]
+            && HOOKS.contains(&name)
+        {
+            ranges.push(format!("0x{address}+0x{size}"));
+        }
+    }
+    ensure!(ranges.len() == HOOKS.len(), "{} has not both hooks", program.display());
+    let log = shop.path("executed.log");
+    let emulator = shop.machine.emulator;
+    // Since version 8.1 it has another name.
+    let steps = ["-one-insn-per-tb", "-singlestep"];
+    let step = steps.into_iter().find(|step| works(emulator, &[step, "--version"]));
+    let mut emulated = Command::new("timeout");
+    emulated.args(["60", emulator]).args(step).args(["-d", "exec,nochain"]);
+    emulated.arg("-D").arg(&log).args(["-dfilter", &ranges.join(",")]).arg(program);
+    run_quietly(&mut emulated)?;
+    let text = fs::read_to_string(&log).with_context(|| log.display().to_string())?;
+    let executed = text.lines().filter(|line| line.starts_with("Trace ")).count() as u64;
+    fs::remove_file(&log)?;
+    // But for the first call, all are alike.
+    Ok((executed + CALLS / 2) / CALLS)
+}
+
+/// Bytes of code, and of data, of a library's first object: the runtime without the platform's functions.
+fn sizes(shop: &Workshop, library: &Path) -> Result<(u64, u64)> {
+    let text = run_quietly(Command::new(format!("{}size", shop.machine.prefix)).arg(library))?;
+    let line =
+        text.lines().find(|line| line.contains("tee.o")).context("no object in the library")?;
+    let numbers: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
+    let [code, data, zeroed, ..] = numbers[..] else { anyhow::bail!("size says {line:?}") };
+    Ok((code, data + zeroed))
+}
+
+/// All figures, for people.
+pub(super) fn table(costs: &[Cost]) -> String {
+    let mut text = String::from(
+        "| processor | kind | instructions of a call and its return | of the least | times | code | data |\n\
+         | --- | --- | ---: | ---: | ---: | ---: | ---: |\n",
+    );
+    for Cost { machine, least, kinds } in costs {
+        for (kind, instructions, code, data) in kinds {
+            let times = *instructions as f64 / *least as f64;
+            let _ = writeln!(
+                text,
+                "| {machine} | {} | {instructions} | {least} | {times:.2} | {code} | {data} |",
+                kind.name()
+            );
+        }
+    }
+    text
+}
+
+/// Puts the table where the page has it.
+pub(super) fn write(table: &str) -> Result<()> {
+    const BEGIN: &str = "<!-- cargo xtask targets --write -->\n";
+    const END: &str = "<!-- end -->";
+    let path = root().join("docs/porting.md");
+    let page = fs::read_to_string(&path)?;
+    let (before, rest) = page.split_once(BEGIN).context("docs/porting.md has no place for it")?;
+    let (_, after) = rest.split_once(END).context("docs/porting.md has no end of it")?;
+    fs::write(&path, format!("{before}{BEGIN}\n{table}\n{END}{after}"))?;
+    Ok(())
+}

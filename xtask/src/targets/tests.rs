@@ -1,0 +1,333 @@
+//! What holds on every processor: each test builds one program of `conformance`, runs it beside a host, and looks at
+//! what was recorded.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use super::build::{Kind, Workshop};
+use super::host::{Host, Recorded};
+use crate::checks::{Checks, same};
+use crate::commands::run_quietly;
+use crate::packages::Unavailable;
+
+type Test = (&'static str, fn(&Workshop) -> Result<()>);
+
+const TESTS: [Test; 15] = [
+    ("calls, paths and far functions", calls),
+    ("refusals", refusals),
+    ("a build with NDEBUG", without_permit),
+    ("memory that comes and goes", comings),
+    ("pauses from outside", pauses),
+    ("full memory, dropping", |shop| full(shop, "drop")),
+    ("full memory, waiting", |shop| full(shop, "wait")),
+    ("full memory, stopping", |shop| full(shop, "stop")),
+    ("a host that is killed", killed),
+    ("signal handlers within hooks", |shop| signals(shop, Kind::Nested)),
+    ("signal handlers within hooks, with threads' storage", |shop| {
+        signals(shop, Kind::NestedThreads)
+    }),
+    ("threads", threads),
+    ("a hostile host", hostile),
+    ("calls of code compiled with -pg", counted),
+    ("the same calls, counted by the C library", yardstick),
+];
+
+/// All of them.
+pub(super) fn run(shop: &Workshop, checks: &mut Checks) {
+    for (name, test) in TESTS {
+        checks.add(name, test(shop));
+    }
+}
+
+/// Runs a program beside a host; what it prints, and what was recorded.
+fn record(
+    shop: &Workshop,
+    program: &Path,
+    size: &str,
+    options: &[&str],
+) -> Result<(String, Recorded)> {
+    let host = Host::start(shop, program, size, options)?;
+    let printed = shop.output(program, &[host.memory.as_os_str()])?;
+    Ok((printed, host.end()?))
+}
+
+fn calls(shop: &Workshop) -> Result<()> {
+    const FAR: &str = "[unknown module]+0x4000000";
+    let far = ["-Wl,--section-start=.far_away=0x4000000"];
+    for kind in Kind::ALL {
+        let program = shop.program("calls", kind, &far)?;
+        let (_, recorded) = record(shop, &program, "1MiB", &[])?;
+        let rest = [("outer", 10_000), ("middle", 30_000), ("leaf", 160_000), ("deep", 200_000)];
+        // Of a function in Thumb state the lowest bit of its address is set.
+        recorded.is_whole(&[&rest[..], &[(FAR, 10_000)]].concat()).context(kind.name())?;
+        let mut paths = recorded.paths();
+        let deepest = format!("outer{}", ";deep".repeat(20));
+        for (path, calls) in [
+            ("outer", 10_000),
+            ("outer;middle", 30_000),
+            ("outer;middle;leaf", 150_000),
+            (&format!("outer;{FAR}"), 10_000),
+            (&format!("outer;{FAR};leaf"), 10_000),
+            (&deepest, 10_000),
+        ] {
+            ensure!(
+                paths.remove(path) == Some(calls),
+                "{}: not {calls} calls of {path}",
+                kind.name()
+            );
+        }
+        // Those between.
+        ensure!(paths.len() == 19, "other paths: {paths:?}");
+    }
+    Ok(())
+}
+
+const REFUSALS: &str = "null -2\nmisaligned -2\nsmall -3\nendless -3\ninside -4\npartly -4\nunknown -5\n\
+                        clock -6\nnone 0\nright 0\nagain -7\nrecording 1\n";
+
+fn refusals(shop: &Workshop) -> Result<()> {
+    for kind in [Kind::Usual, Kind::Threads] {
+        for options in [&[][..], &["-DNDEBUG", "-DTEEPERF_PERMIT"]] {
+            let program = shop.program("refusals", kind, options)?;
+            same(&record(shop, &program, "1MiB", &[])?.0, REFUSALS)?;
+        }
+    }
+    Ok(())
+}
+
+fn without_permit(shop: &Workshop) -> Result<()> {
+    let program = shop.program("refusals", Kind::Usual, &["-DNDEBUG"])?;
+    let refused = |line: &str| match line.split_once(' ') {
+        Some((name @ ("none" | "recording"), _)) => format!("{name} 0\n"),
+        Some((name, _)) => format!("{name} -1\n"),
+        None => String::new(),
+    };
+    let expected: String = REFUSALS.lines().map(refused).collect();
+    same(&record(shop, &program, "1MiB", &[])?.0, &expected)
+}
+
+fn comings(shop: &Workshop) -> Result<()> {
+    for kind in [Kind::Usual, Kind::Threads] {
+        let program = shop.program("comings", kind, &[])?;
+        let (_, recorded) = record(shop, &program, "256KiB", &[])?;
+        // The outermost call began while nothing was attached.
+        ensure!(recorded.health("unopened") == 1, "unopened: {}", recorded.health("unopened"));
+        let within = recorded.calls().get("within").copied();
+        ensure!(within == Some(4002), "calls of within: {within:?}");
+        ensure!(!recorded.calls().contains_key("without"), "calls while nothing was attached");
+        ensure!(recorded.threads() == 1, "{} threads", recorded.threads());
+    }
+    Ok(())
+}
+
+/// A program that says how far it has come, and waits for an answer.
+struct Talk {
+    child: Child,
+    to: ChildStdin,
+    from: BufReader<ChildStdout>,
+}
+
+impl Talk {
+    fn start(shop: &Workshop, program: &Path, host: &Host) -> Result<Self> {
+        let mut command = shop.command(program);
+        command.arg(&host.memory).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn()?;
+        let (to, from) = child.stdin.take().zip(child.stdout.take()).context("no pipes")?;
+        Ok(Self { child, to, from: BufReader::new(from) })
+    }
+
+    fn expect(&mut self, line: &str) -> Result<()> {
+        let mut found = String::new();
+        self.from.read_line(&mut found)?;
+        ensure!(found.trim_end() == line, "it says {found:?}, and not {line:?}");
+        Ok(())
+    }
+
+    fn go_on(&mut self) -> Result<()> {
+        Ok(self.to.write_all(b"\n")?)
+    }
+
+    fn end(mut self) -> Result<()> {
+        let status = self.child.wait()?;
+        ensure!(status.success(), "it ended with {status}");
+        Ok(())
+    }
+}
+
+fn pauses(shop: &Workshop) -> Result<()> {
+    let program = shop.program("pauses", Kind::Usual, &[])?;
+    let host = Host::start(shop, &program, "1MiB", &[])?;
+    let mut talk = Talk::start(shop, &program, &host)?;
+    talk.expect("begun")?;
+    host.ask("pause")?;
+    talk.go_on()?;
+    talk.expect("in the middle")?;
+    host.ask("resume")?;
+    talk.go_on()?;
+    talk.end()?;
+    let recorded = host.end()?;
+    let calls = [("open_at_the_beginning", 1), ("before", 1), ("after", 2)];
+    // What was entered meanwhile has no name, and is known to be there.
+    let found: Vec<_> =
+        recorded.calls().into_iter().filter(|(name, _)| !name.starts_with('[')).collect();
+    let mut expected = calls.map(|(name, calls)| (name.to_owned(), calls)).to_vec();
+    expected.sort();
+    ensure!(found == expected, "calls: {found:?}");
+    for figure in ["lost", "mended", "open", "unopened"] {
+        ensure!(recorded.health(figure) == 0, "{figure}: {}", recorded.health(figure));
+    }
+    ensure!(recorded.gaps("paused") == 1, "gaps: {}", recorded.gaps("paused"));
+    Ok(())
+}
+
+fn full(shop: &Workshop, on_full: &str) -> Result<()> {
+    const EVENTS: u64 = 200_004;
+    let program = shop.program("full", Kind::Usual, &[])?;
+    let host = Host::start(shop, &program, "64KiB", &["--on-full", on_full])?;
+    let mut talk = Talk::start(shop, &program, &host)?;
+    talk.expect("begun")?;
+    host.signal(libc::SIGSTOP)?;
+    talk.go_on()?;
+    if on_full == "wait" {
+        // It waits meanwhile, and not so long that it gives up.
+        sleep(Duration::from_millis(300));
+        host.signal(libc::SIGCONT)?;
+        talk.expect("done")?;
+    } else {
+        talk.expect("done")?;
+        host.signal(libc::SIGCONT)?;
+        // For the host to drain, and its clock to move.
+        sleep(Duration::from_millis(300));
+    }
+    talk.go_on()?;
+    talk.expect(if on_full == "stop" { "recording 0" } else { "recording 1" })?;
+    talk.end()?;
+    let recorded = host.end()?;
+    let (events, lost) = (recorded.health("events"), recorded.health("lost"));
+    let told = format!("{events} events, {lost} lost");
+    match on_full {
+        "drop" => {
+            ensure!(events + lost == EVENTS && lost > 100_000, "{told}");
+            ensure!(recorded.gaps("dropped") > 0, "no gap");
+            ensure!(
+                recorded.health("mended") == 0 && recorded.health("open") == 0,
+                "the stack is wrong"
+            );
+            ensure!(recorded.calls().get("last") == Some(&1), "it does not go on");
+        }
+        "wait" => {
+            recorded.is_whole(&[("around", 1), ("called", 100_000), ("last", 1)])?;
+            ensure!(recorded.gaps("waited") > 0, "no gap");
+        }
+        _ => {
+            ensure!(lost == 0 && events > 10_000 && events < EVENTS / 2, "{told}");
+            ensure!(!recorded.calls().contains_key("last"), "it goes on");
+        }
+    }
+    Ok(())
+}
+
+fn killed(shop: &Workshop) -> Result<()> {
+    let program = shop.program("full", Kind::Usual, &[])?;
+    let host = Host::start(shop, &program, "64KiB", &["--on-full", "wait"])?;
+    let mut talk = Talk::start(shop, &program, &host)?;
+    talk.expect("begun")?;
+    let recorded = host.kill()?;
+    talk.go_on()?;
+    talk.expect("done")?;
+    talk.go_on()?;
+    talk.expect("recording 1")?;
+    talk.end()?;
+    ensure!(recorded.health("mended") == 0, "the recording is not whole up to its end");
+    Ok(())
+}
+
+fn signals(shop: &Workshop, kind: Kind) -> Result<()> {
+    let program = shop.program("signals", kind, &[])?;
+    let (printed, recorded) = record(shop, &program, "4MiB", &[])?;
+    let number = |word: &str| -> Result<u64> {
+        let rest = printed.split(word).nth(1).with_context(|| format!("it printed {printed:?}"))?;
+        let digits: String = rest.trim_start().chars().take_while(char::is_ascii_digit).collect();
+        Ok(digits.parse()?)
+    };
+    let (events, handled) = (number("events")?, number("in handlers")?);
+    ensure!(handled > 1000, "{handled} events in handlers");
+    let (found, lost) = (recorded.health("events"), recorded.health("lost"));
+    ensure!(found + lost == events, "{found} events and {lost} lost are not {events}");
+    // Of some handlers, and not of all.
+    ensure!(lost > 0 && lost <= handled, "{lost} of {handled} lost");
+    for figure in ["mended", "open", "unopened"] {
+        ensure!(recorded.health(figure) == 0, "{figure}: {}", recorded.health(figure));
+    }
+    Ok(())
+}
+
+fn threads(shop: &Workshop) -> Result<()> {
+    for kind in [Kind::Threads, Kind::NestedThreads] {
+        let program = shop.program("threads", kind, &[])?;
+        let (_, recorded) = record(shop, &program, "4MiB", &[])?;
+        let middle = 4 * 30 * 300 + 30 + 30;
+        recorded.is_whole(&[("middle", middle), ("leaf", 2 * middle)]).context(kind.name())?;
+        // Main, those that live on, and those of each round.
+        ensure!(recorded.threads() == 1 + 4 + 30, "{} threads", recorded.threads());
+        let paths = recorded.paths();
+        ensure!(paths.len() == 2 && paths.contains_key("middle;leaf"), "paths: {paths:?}");
+    }
+    Ok(())
+}
+
+fn hostile(shop: &Workshop) -> Result<()> {
+    for kind in Kind::ALL {
+        let program = shop.program("hostile", kind, &[])?;
+        same(&shop.output(&program, &[])?, "attached often\nattached often\n")
+            .context(kind.name())?;
+    }
+    fs::remove_file(shop.path("hostile"))?;
+    Ok(())
+}
+
+/// Every argument comes through, and every call is counted.
+fn counted(shop: &Workshop) -> Result<()> {
+    for kind in [Kind::Usual, Kind::Threads] {
+        for flags in shop.machine.counting {
+            let printed = shop.output(&shop.count(Some(kind), flags)?, &[])?;
+            let is_right = |line: &str| {
+                let words: Vec<&str> = line.split(' ').collect();
+                words.len() == 3 && words[1] == words[2]
+            };
+            let is_whole = printed.lines().count() == 14 && printed.lines().all(is_right);
+            ensure!(is_whole, "{} with {flags}: it prints\n{printed}", kind.name());
+        }
+    }
+    Ok(())
+}
+
+/// The same program under the C library's own counting: what `gprof` shows of it is what the program says.
+fn yardstick(shop: &Workshop) -> Result<()> {
+    if !shop.machine.is_here() {
+        return Err(Unavailable("the C library writes gmon.out on this machine".into()).into());
+    }
+    let program = shop.count(None, "-O2 -no-pie -fno-pie")?;
+    let told = run_quietly(Command::new(&program).current_dir(shop.path("")))?;
+    let mut gprof = Command::new("gprof");
+    let shown = run_quietly(gprof.args(["-b", "-q"]).arg(program).arg(shop.path("gmon.out")))?;
+    for line in told.lines() {
+        let (name, calls) = line.split_once(' ').context("no name and number")?;
+        let calls: u64 = calls.parse()?;
+        let is_row = |row: &&str| row.starts_with('[') && row.contains(&format!(" {name} ["));
+        let row = shown.lines().find(is_row).with_context(|| format!("no {name} in\n{shown}"))?;
+        // Of a recursion gprof shows calls by others, and behind a + those by itself.
+        let found = row.split_whitespace().nth(4).context("no calls")?;
+        let found: Result<Vec<u64>, _> = found.split('+').map(str::parse).collect();
+        // A nested function stands behind `apply`, and has its own row.
+        let inner = if name == "apply" { calls / 4 * 3 } else { 0 };
+        ensure!(found?.iter().sum::<u64>() == calls - inner, "{name}: not {calls} in\n{shown}");
+    }
+    Ok(())
+}
