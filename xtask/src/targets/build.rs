@@ -149,7 +149,8 @@ impl Workshop {
     /// Runs a program of this processor, for no more than a minute.
     pub(super) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new("timeout");
-        command.args(["--kill-after=5", "60"]);
+        // What the C library writes at the end of programs that are compiled with -pg goes there, too.
+        command.args(["--kill-after=5", "60"]).current_dir(&self.folder);
         if !self.machine.is_here() {
             command.arg(self.machine.emulator);
         }

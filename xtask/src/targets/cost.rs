@@ -88,12 +88,22 @@ fn instructions(shop: &Workshop, program: &Path) -> Result<u64> {
 
 /// Bytes of code, and of data, of a library's first object: the runtime without the platform's functions.
 fn sizes(shop: &Workshop, library: &Path) -> Result<(u64, u64)> {
-    let text = run_quietly(Command::new(format!("{}size", shop.machine.prefix)).arg(library))?;
-    let line =
-        text.lines().find(|line| line.contains("tee.o")).context("no object in the library")?;
-    let numbers: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
-    let [code, data, zeroed, ..] = numbers[..] else { anyhow::bail!("size says {line:?}") };
-    Ok((code, data + zeroed))
+    let mut size = Command::new(format!("{}size", shop.machine.prefix));
+    let text = run_quietly(size.arg("-A").arg(library))?;
+    let first = text.split_once("tee.o").context("no object in the library")?.1;
+    let (mut code, mut data) = (0, 0);
+    for line in first.lines().take_while(|line| !line.starts_with("Total")) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [section, size, _] = words[..] else { continue };
+        let Ok(size) = size.parse::<u64>() else { continue };
+        match section.split('.').nth(1) {
+            Some("text") => code += size,
+            Some("data" | "bss" | "rodata" | "tbss" | "tdata") => data += size,
+            _ => {}
+        }
+    }
+    ensure!(code > 0, "size says of {}:\n{text}", library.display());
+    Ok((code, data))
 }
 
 /// All figures, for people.

@@ -3,6 +3,7 @@
 use crate::sdk::{self, Kind, Threads, target};
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
+use std::io::Write as _;
 use std::path::PathBuf;
 
 /// Writes header and library for enclaves, trusted applications and bare-metal images into a folder
@@ -63,9 +64,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("cannot make {}", folder.display()))?;
     sdk::install(&folder, &wanted, kind, arguments.sysroot.as_deref())?;
-    println!(
+    writeln!(
+        std::io::stdout(),
         "next: compile with -I{0}/include -finstrument-functions, and link with a library above",
         folder.display()
-    );
+    )?;
     Ok(())
 }

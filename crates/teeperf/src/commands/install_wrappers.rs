@@ -3,6 +3,7 @@
 use crate::bundle;
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use std::io::Write as _;
 use std::path::PathBuf;
 
 /// Makes `teeperf-cc` and `teeperf-c++` in a folder, which do the same as `teeperf cc` and
@@ -33,7 +34,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         }
         std::os::unix::fs::symlink(&own, &link)
             .with_context(|| format!("cannot make {}", link.display()))?;
-        println!("{}", link.display());
+        writeln!(std::io::stdout(), "{}", link.display())?;
     }
     Ok(())
 }

@@ -49,6 +49,8 @@ pub(super) fn build(
     // As a static library with link-time optimisation, so that what it uses of other crates and of the core
     // library comes with it in one object, and nothing else does.
     let mut options = vec!["--crate-type=staticlib", "-Clto=fat"];
+    // What hooks do each time is inlined whatever this says; of the rest each function is there once.
+    options.push("-Cllvm-args=-inline-threshold=25");
     options.push("--cfg=feature=\"object\"");
     if kind.nested {
         options.push("--cfg=feature=\"nested\"");

@@ -16,6 +16,7 @@ pub(crate) mod target;
 use crate::bundle::write_atomically;
 use anyhow::{Context, Result};
 use compiler::Compiler;
+use std::io::Write as _;
 use std::path::Path;
 
 /// Every file, by its place in a folder: those of `crates` are compiled, the others are for the user.
@@ -56,16 +57,17 @@ pub(crate) fn install(
         let built = library::build(&compiler, one, kind, work.path())?;
         let name = format!("lib/{}/libteeperf_tee.a", one.architecture().name);
         put(folder, &name, &built.archive)?;
-        println!(
+        writeln!(
+            std::io::stdout(),
             "{} for {}: {} bytes of code",
             folder.join(name).display(),
             built.triple,
             built.code
-        );
+        )?;
     }
     for (name, contents) in FILES.iter().filter(|(name, _)| !name.starts_with(SOURCES)) {
         put(folder, name, contents)?;
-        println!("{}", folder.join(name).display());
+        writeln!(std::io::stdout(), "{}", folder.join(name).display())?;
     }
     Ok(())
 }
