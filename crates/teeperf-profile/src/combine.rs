@@ -43,7 +43,7 @@ pub fn combine(mut first: Profile, second: Profile) -> Profile {
 }
 
 fn add_health(health: &mut Health, other: Health) {
-    health.events += other.events;
+    health.events = health.events.saturating_add(other.events);
     health.lost = health.lost.saturating_add(other.lost);
     health.mended = health.mended.saturating_add(other.mended);
     health.open = health.open.saturating_add(other.open);

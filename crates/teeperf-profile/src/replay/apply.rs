@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     pub(crate) warnings: Warnings,
     /// Calls that found no room on their paths in a thread's tree.
     pub(crate) no_room: u64,
+    /// What others have summed may yet come to.
+    pub(super) credit: Credit,
     /// Scratch: node in the tree of each node of the summary.
     numbers: Vec<u32>,
     /// Scratch: roots of a segment, each with the depth of the stack below it.
@@ -57,6 +59,49 @@ pub(super) struct Apply<'a> {
     pub(super) shared: &'a mut Shared,
 }
 
+/// Most that counts which others have summed may come to, in a whole recording: what is beyond is no count, and
+/// is left out. Sums of what is left stay below 2^64, however they are added.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Credit {
+    calls: u64,
+    units: u64,
+}
+
+impl Credit {
+    /// Of a whole recording (`docs/format.md`, 10).
+    const ALL: Self = Self { calls: 1 << 56, units: 1 << 62 };
+
+    /// Takes calls off, or makes them none where there are not so many, and says so.
+    pub(super) fn take_calls(&mut self, calls: &mut u64) -> bool {
+        take(&mut self.calls, calls)
+    }
+
+    /// Likewise clock units.
+    pub(super) fn take_units(&mut self, units: &mut u64) -> bool {
+        take(&mut self.units, units)
+    }
+}
+
+fn take(left: &mut u64, count: &mut u64) -> bool {
+    match left.checked_sub(*count) {
+        Some(rest) => *left = rest,
+        None => {
+            *count = 0;
+            return true;
+        }
+    }
+    false
+}
+
+/// How that is said of so many counts of what lies at an offset, if there are any.
+pub(super) fn warn_of_counts(warnings: &mut Warnings, what: &str, offset: u64, counts: usize) {
+    if counts > 0 {
+        warnings.add(|| {
+            format!("{what} at offset {offset}: {counts} counts are more than can have been, and left out")
+        });
+    }
+}
+
 impl Shared {
     /// Nothing yet; at most `paths` call paths.
     pub(crate) fn new(paths: usize) -> Self {
@@ -69,6 +114,7 @@ impl Shared {
             counts: Counts::default(),
             warnings: Warnings::default(),
             no_room: 0,
+            credit: Credit::ALL,
             numbers: Vec::new(),
             grounds: Vec::new(),
             far_here: Vec::new(),
@@ -94,7 +140,7 @@ impl Shared {
             self.windows.open(process, window, &mut self.warnings);
         }
         self.warnings.append(&mut summary.warnings);
-        self.counts.events += summary.events;
+        self.counts.events = self.counts.events.saturating_add(summary.events);
         self.counts.lost = self.counts.lost.saturating_add(summary.lost);
         self.counts.mended = self.counts.mended.saturating_add(summary.mended);
         let (begin, end) = (summary.begin_time, summary.end_time);

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use teeperf_wire::body::arcs::Header;
 use teeperf_wire::word::ESCAPE_BASE;
 
-use super::apply::Shared;
+use super::apply::{Shared, warn_of_counts};
 use super::tree::pseudo;
 use crate::arcs::{Item, Place, items};
 use crate::model::{CallGraph, FunctionId, Time};
@@ -31,10 +31,19 @@ pub(crate) struct Arcs {
 impl Arcs {
     /// Adds a packet, which begins at `offset`.
     pub(super) fn add(&mut self, offset: u64, header: &Header, data: &[u8], shared: &mut Shared) {
-        let (arcs, spans, error) = items(header, data);
+        let (mut arcs, mut spans, error) = items(header, data);
         if let Some(error) = error {
             shared.warnings.add(|| format!("arcs at offset {offset}: {error}"));
         }
+        let credit = &mut shared.credit;
+        let mut beyond = 0;
+        for arc in &mut arcs {
+            beyond += usize::from(credit.take_calls(&mut arc.count));
+        }
+        for span in &mut spans {
+            beyond += usize::from(credit.take_units(&mut span.count));
+        }
+        warn_of_counts(&mut shared.warnings, "arcs", offset, beyond);
         self.any = true;
         let (first, last) = shared.counts.span.unwrap_or((header.begin, header.end));
         shared.counts.span = Some((first.min(header.begin), last.max(header.end)));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use teeperf_wire::body::tree::{Header, word};
 
-use super::apply::Shared;
+use super::apply::{Shared, warn_of_counts};
 use super::calltree::CallTree;
 use super::threads::ThreadKey;
 use super::tree::pseudo;
@@ -30,10 +30,17 @@ const MAX_THREADS: usize = 1 << 16;
 impl Sums {
     /// Adds a packet, which begins at `offset`.
     pub(super) fn add(&mut self, offset: u64, header: &Header, data: &[u8], shared: &mut Shared) {
-        let (nodes, error) = nodes(header, data);
+        let (mut nodes, error) = nodes(header, data);
         if let Some(error) = error {
             shared.warnings.add(|| format!("tree at offset {offset}: {error}"));
         }
+        let credit = &mut shared.credit;
+        let mut beyond = 0;
+        for node in &mut nodes {
+            beyond += usize::from(credit.take_calls(&mut node.calls));
+            beyond += usize::from(credit.take_units(&mut node.own));
+        }
+        warn_of_counts(&mut shared.warnings, "tree", offset, beyond);
         let mut key = (header.process, header.thread);
         if self.0.len() >= MAX_THREADS
             && !self.0.contains_key(&key)
@@ -90,5 +97,42 @@ impl Summed {
             }
             numbers.push(here);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::threads::Threads;
+    use super::*;
+    use teeperf_wire::body::tree::encoding;
+
+    /// A packet with one function called so often, in so many units.
+    fn packet(calls: u64, own: u64) -> Vec<u8> {
+        let mut data = vec![0, 0, 0, 0, 0, 0, 0, 1, 0x82, 0x40];
+        for mut number in [calls, own] {
+            while number >= 0x80 {
+                data.push(number as u8 | 0x80);
+                number >>= 7;
+            }
+            data.push(number as u8);
+        }
+        data.extend([0, 0]);
+        data
+    }
+
+    #[test]
+    fn what_cannot_have_been_is_left_out() {
+        let header = Header { nodes: 2, encoding: encoding::PLAIN, ..Header::default() };
+        let mut threads = Threads::new(100);
+        let mut sums = Sums::default();
+        for (thread, calls) in [(1, 7), (2, u64::MAX), (3, 1 << 56), (4, 5), (1, u64::MAX)] {
+            let header = Header { thread, ..header };
+            sums.add(0, &header, &packet(calls, calls), &mut threads.shared);
+        }
+        let calls: Vec<u64> = sums.0.values().map(|summed| summed.calls).collect();
+        assert_eq!(calls, [7, 0, 0, 5]);
+        threads.take_sums(sums);
+        assert_eq!(threads.shared.counts.events, 24);
+        assert_eq!(threads.shared.warnings.into_vec().len(), 3);
     }
 }

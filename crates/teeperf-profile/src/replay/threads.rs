@@ -70,7 +70,7 @@ impl Figures {
             (self.tid, self.name) = (other.tid, other.name);
         }
         self.threads = self.threads.saturating_add(other.threads);
-        self.events += other.events;
+        self.events = self.events.saturating_add(other.events);
         self.wall = self.wall.saturating_add(other.wall);
         self.cpu_ns = match (self.cpu_ns, other.cpu_ns) {
             (Some(a), Some(b)) => Some(a.saturating_add(b)),
@@ -142,7 +142,7 @@ impl ThreadState {
             });
         }
         self.place = summary.last_place;
-        self.events += summary.events;
+        self.events = self.events.saturating_add(summary.events);
         if let Some((first, last)) = summary.cpu_ns {
             self.cpu_ns = Some((self.cpu_ns.map_or(first, |(first, _)| first), last));
         }
