@@ -7,6 +7,7 @@ mod demo;
 mod gprof;
 mod guest;
 mod hostile;
+mod library;
 mod recorded;
 mod summed;
 mod xtest;
@@ -18,7 +19,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::applications::{self, Build};
 use super::boot::Machine;
-use super::fetch::Kit;
+use super::fetch::{self, Kit};
 use super::firmware::Firmware;
 use super::lab::Lab;
 use super::{initramfs, timed};
@@ -29,6 +30,7 @@ use crate::sdk;
 use guest::{Ran, Share};
 
 /// One file in this folder.
+#[derive(Clone, Copy)]
 struct Group {
     name: &'static str,
     /// What the guest's shell runs, in the shared folder.
@@ -42,18 +44,19 @@ struct Group {
 const EVERYWHERE: &[Group] = &[xtest::GROUP, demo::GROUP, command::GROUP];
 const WITH_32_BITS: &[Group] = &[demo::GROUP];
 const WITH_COUNTED_CALLS: &[Group] = &[gprof::GROUP];
-const WITH_HOOKS: &[Group] = &[recorded::GROUP, hostile::GROUP];
-const WITH_TREES: &[Group] = &[summed::GROUP];
-const WITH_ARCS: &[Group] = &[counted::GROUP];
+const WITH_HOOKS: &[Group] = &[recorded::GROUP, library::GROUP, hostile::GROUP];
+const WITH_TREES: &[Group] = &[summed::GROUP, library::GROUP];
+const WITH_ARCS: &[Group] = &[counted::GROUP, library::GROUP];
 
 /// Of all groups.
 pub(super) fn names() -> Vec<&'static str> {
-    [EVERYWHERE, WITH_COUNTED_CALLS, WITH_HOOKS, WITH_TREES, WITH_ARCS]
-        .iter()
-        .copied()
-        .flatten()
-        .map(|group| group.name)
-        .collect()
+    let mut names = Vec::new();
+    for group in [EVERYWHERE, WITH_COUNTED_CALLS, WITH_HOOKS, WITH_TREES, WITH_ARCS].concat() {
+        if !names.contains(&group.name) {
+            names.push(group.name);
+        }
+    }
+    names
 }
 
 /// Boots a firmware once for each way in which applications are built for it, and runs what is to be tried
@@ -92,7 +95,13 @@ pub(super) fn run(
     });
     match sdk {
         Ok(()) => {
-            let variables = vec![format!("TEEPERF={}/optee", folder.display())];
+            let mut variables = vec![format!("TEEPERF={}/optee", folder.display())];
+            if wanted.is_empty() || wanted.iter().any(|name| name == library::GROUP.name) {
+                match timed("zlib's sources", || fetch::zlib(lab)) {
+                    Ok(sources) => variables.push(format!("ZLIB={}", sources.display())),
+                    Err(error) => checks.add("zlib in an application", Err(error)),
+                }
+            }
             let summed = [&variables[..], &["TEEPERF_PROBE=tree".into()]].concat();
             let arcs = [&variables[..], &["TEEPERF_PROBE=gprof".into()]].concat();
             boots.push((Build { variables, ..build("hooked") }, WITH_HOOKS));

@@ -65,7 +65,8 @@ impl Profile {
         Ok(Self(serde_json::from_str(&teeperf(ran, &words, recording)?)?))
     }
 
-    fn functions(&self) -> impl Iterator<Item = (&str, u64)> {
+    /// Functions with their calls.
+    pub(super) fn functions(&self) -> impl Iterator<Item = (&str, u64)> {
         let rows = self.0["functions"].as_array().into_iter().flatten();
         rows.map(|row| {
             let calls = row["calls"].as_u64().unwrap_or_default();
