@@ -1,10 +1,12 @@
 /* The applications' client: invokes one of the demo's commands, as `optee-demo MODE [NUMBER]`, and prints a line
  * for each answer: what was asked, the result, who gave it, and values. The mode `squeeze` is for the application
- * with a library. Exits with 0 whatever the answer is, and with 1 when there was nobody to ask. */
+ * with a library; `optee-demo rust MODE [NUMBER]` asks the one in Rust what it has of the demo's. Exits with 0
+ * whatever the answer is, and with 1 when there was nobody to ask. */
 #include <callee_ta.h>
 #include <demo_ta.h>
 #include <library_ta.h>
 #include <pthread.h>
+#include <rust_ta.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +22,7 @@ static TEEC_Session *current = &session;
 
 static const TEEC_UUID demo = DEMO_TA_UUID;
 static const TEEC_UUID library = LIBRARY_TA_UUID;
+static const TEEC_UUID rust = RUST_TA_UUID;
 /* The application that sessions are opened with. */
 static const TEEC_UUID *application = &demo;
 
@@ -222,12 +225,15 @@ static const struct {
 
 int main(int count, char **words)
 {
+    int is_rust = count > 1 && strcmp(words[1], "rust") == 0;
+    count -= is_rust;
+    words += is_rust;
     const char *mode = count > 1 ? words[1] : "";
     uint32_t number = count > 2 ? strtoul(words[2], NULL, 0) : 1;
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         if (strcmp(modes[i].name, mode) != 0)
             continue;
-        application = modes[i].application;
+        application = is_rust ? &rust : modes[i].application;
         TEEC_Result result = TEEC_InitializeContext(NULL, &context);
         if (result != TEEC_SUCCESS) {
             printf("context result=0x%08x\n", result);
@@ -239,7 +245,7 @@ int main(int count, char **words)
         TEEC_FinalizeContext(&context);
         return 0;
     }
-    fprintf(stderr, "optee-demo MODE [NUMBER]; modes are:");
+    fprintf(stderr, "optee-demo [rust] MODE [NUMBER]; modes are:");
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
         fprintf(stderr, " %s", modes[i].name);
     fprintf(stderr, "\n");

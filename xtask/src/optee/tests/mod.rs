@@ -9,6 +9,7 @@ mod guest;
 mod hostile;
 mod library;
 mod recorded;
+mod rust;
 mod summed;
 mod xtest;
 
@@ -44,9 +45,9 @@ struct Group {
 const EVERYWHERE: &[Group] = &[xtest::GROUP, demo::GROUP, command::GROUP];
 const WITH_32_BITS: &[Group] = &[demo::GROUP];
 const WITH_COUNTED_CALLS: &[Group] = &[gprof::GROUP];
-const WITH_HOOKS: &[Group] = &[recorded::GROUP, library::GROUP, hostile::GROUP];
-const WITH_TREES: &[Group] = &[summed::GROUP, library::GROUP];
-const WITH_ARCS: &[Group] = &[counted::GROUP, library::GROUP];
+const WITH_HOOKS: &[Group] = &[recorded::GROUP, library::GROUP, rust::GROUP, hostile::GROUP];
+const WITH_TREES: &[Group] = &[summed::GROUP, library::GROUP, rust::SUMMED];
+const WITH_ARCS: &[Group] = &[counted::GROUP, library::GROUP, rust::SUMMED];
 
 /// Of all groups.
 pub(super) fn names() -> Vec<&'static str> {
@@ -73,7 +74,9 @@ pub(super) fn run(
         kit: &firmware.kit,
         compiler: "aarch64-linux-gnu-",
         variables: Vec::new(),
+        rust: None,
     };
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|one| one == name);
     let mut boots = vec![(build("64-bit"), EVERYWHERE)];
     if let Some(kit) = &firmware.kit_32 {
         let compiler = "arm-linux-gnueabihf-";
@@ -91,29 +94,32 @@ pub(super) fn run(
     let folder = lab.path("sdk");
     let sdk = Toolchain::open(&lab.path("rust")).and_then(|toolchain| {
         let (targets, log) = ([(ARM64_LINUX, Some(&toolchain))], lab.log("sdk"));
-        sdk::install(&folder, &targets, &[], &log)
+        sdk::install(&folder, &targets, &[], &log)?;
+        Ok(toolchain)
     });
+    let toolchain;
     match sdk {
-        Ok(()) => {
+        Ok(found) => {
+            toolchain = found;
             let mut variables = vec![format!("TEEPERF={}/optee", folder.display())];
-            if wanted.is_empty() || wanted.iter().any(|name| name == library::GROUP.name) {
+            if is_wanted(library::GROUP.name) {
                 match timed("zlib's sources", || fetch::zlib(lab)) {
                     Ok(sources) => variables.push(format!("ZLIB={}", sources.display())),
                     Err(error) => checks.add("zlib in an application", Err(error)),
                 }
             }
+            let rust = is_wanted(rust::GROUP.name).then_some(&toolchain);
+            let counted = rust.filter(|toolchain| toolchain.has_mcount());
             let summed = [&variables[..], &["TEEPERF_PROBE=tree".into()]].concat();
             let arcs = [&variables[..], &["TEEPERF_PROBE=gprof".into()]].concat();
-            boots.push((Build { variables, ..build("hooked") }, WITH_HOOKS));
-            boots.push((Build { variables: summed, ..build("summed") }, WITH_TREES));
-            boots.push((Build { variables: arcs, ..build("arcs") }, WITH_ARCS));
+            boots.push((Build { variables, rust, ..build("hooked") }, WITH_HOOKS));
+            boots.push((Build { variables: summed, rust, ..build("summed") }, WITH_TREES));
+            boots.push((Build { variables: arcs, rust: counted, ..build("arcs") }, WITH_ARCS));
         }
         Err(error) => checks.add("an SDK for trusted applications", Err(error)),
     }
     for (build, groups) in boots {
-        let is_wanted =
-            |group: &&Group| wanted.is_empty() || wanted.iter().any(|w| w == group.name);
-        let groups: Vec<&Group> = groups.iter().filter(is_wanted).collect();
+        let groups: Vec<&Group> = groups.iter().filter(|group| is_wanted(group.name)).collect();
         if !groups.is_empty() {
             checks.on(&build.name);
             boot(lab, kit, firmware, &build, &groups, checks)?;

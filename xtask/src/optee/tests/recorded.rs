@@ -126,9 +126,15 @@ fn counts(ran: &Ran) -> Result<()> {
 fn one_stack(ran: &Ran) -> Result<()> {
     let path =
         ["TEEC_InvokeCommand", "TA_InvokeCommandEntryPoint", "calls", "outer", "middle", "leaf"];
-    let Profile(profile) = Profile::of(ran, "calls.teeperf", &["--tree"])?;
+    is_path(ran, "calls.teeperf", &path)
+}
+
+/// Whether these functions called each other, the last one in no other way.
+pub(super) fn is_path(ran: &Ran, recording: &str, path: &[&str]) -> Result<()> {
+    let Profile(profile) = Profile::of(ran, recording, &["--tree"])?;
     let nodes = profile["threads"][0]["tree"].as_array().context("no call tree")?;
-    let mut there = nodes.iter().find(|node| node["name"] == "leaf");
+    let last = path.last().context("a path leads somewhere")?;
+    let mut there = nodes.iter().find(|node| node["name"] == *last);
     let mut found = Vec::new();
     while let Some(node) = there {
         found.insert(0, node["name"].as_str().unwrap_or_default());
