@@ -48,6 +48,14 @@ const WITH_COUNTED_CALLS: &[Group] = &[gprof::GROUP];
 const WITH_HOOKS: &[Group] = &[recorded::GROUP, library::GROUP, rust::GROUP, hostile::GROUP];
 const WITH_TREES: &[Group] = &[summed::GROUP, library::GROUP, rust::SUMMED];
 const WITH_ARCS: &[Group] = &[counted::GROUP, library::GROUP, rust::SUMMED];
+const WITH_HOOKS_AND_32_BITS: &[Group] = &[recorded::GROUP, library::GROUP];
+const WITH_TREES_AND_32_BITS: &[Group] = &[summed::GROUP, library::GROUP];
+/// What `counted` asks besides is asked of a gprof for 64-bit files.
+const WITH_ARCS_AND_32_BITS: &[Group] = &[library::GROUP];
+
+/// What 32-bit applications are built with.
+const ARM_COMPILER: &str = "arm-linux-gnueabihf-";
+const ARM_BARE: &str = "armv7a-none-eabi";
 
 /// Of all groups.
 pub(super) fn names() -> Vec<&'static str> {
@@ -79,8 +87,7 @@ pub(super) fn run(
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|one| one == name);
     let mut boots = vec![(build("64-bit"), EVERYWHERE)];
     if let Some(kit) = &firmware.kit_32 {
-        let compiler = "arm-linux-gnueabihf-";
-        boots.push((Build { kit, compiler, ..build("32-bit") }, WITH_32_BITS));
+        boots.push((Build { kit, compiler: ARM_COMPILER, ..build("32-bit") }, WITH_32_BITS));
     } else {
         checks.skip(
             &format!("{}-32-bit", firmware.name),
@@ -93,8 +100,11 @@ pub(super) fn run(
     }
     let folder = lab.path("sdk");
     let sdk = Toolchain::open(&lab.path("rust")).and_then(|toolchain| {
-        let (targets, log) = ([(ARM64_LINUX, Some(&toolchain))], lab.log("sdk"));
-        sdk::install(&folder, &targets, &[], &log)?;
+        let mut targets = vec![(ARM64_LINUX, Some(&toolchain))];
+        if firmware.kit_32.is_some() {
+            targets.push((ARM_BARE, Some(&toolchain)));
+        }
+        sdk::install(&folder, &targets, &[], &lab.log("sdk"))?;
         Ok(toolchain)
     });
     let toolchain;
@@ -112,6 +122,16 @@ pub(super) fn run(
             let counted = rust.filter(|toolchain| toolchain.has_mcount());
             let summed = [&variables[..], &["TEEPERF_PROBE=tree".into()]].concat();
             let arcs = [&variables[..], &["TEEPERF_PROBE=gprof".into()]].concat();
+            if let Some(kit) = &firmware.kit_32 {
+                let variables = [variables.clone(), summed.clone(), arcs.clone()];
+                let groups =
+                    [WITH_HOOKS_AND_32_BITS, WITH_TREES_AND_32_BITS, WITH_ARCS_AND_32_BITS];
+                let names = ["hooked-32-bit", "summed-32-bit", "arcs-32-bit"];
+                for ((variables, groups), name) in variables.into_iter().zip(groups).zip(names) {
+                    let compiler = ARM_COMPILER;
+                    boots.push((Build { kit, compiler, variables, ..build(name) }, groups));
+                }
+            }
             boots.push((Build { variables, rust, ..build("hooked") }, WITH_HOOKS));
             boots.push((Build { variables: summed, rust, ..build("summed") }, WITH_TREES));
             boots.push((Build { variables: arcs, rust: counted, ..build("arcs") }, WITH_ARCS));
