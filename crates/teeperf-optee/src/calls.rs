@@ -1,6 +1,7 @@
 //! The functions of the API that lead into the TEE. Each is an event, hands the call on to the API
 //! itself, and gives back what that gave.
 
+use crate::labels;
 use crate::lending;
 use crate::sessions::{self, Session, Window};
 use crate::system;
@@ -98,12 +99,15 @@ pub(crate) unsafe extern "C" fn TEEC_InvokeCommand(
     let mut call = |operation| unsafe { real(session, command, operation, origin) };
     let Some(own) = taken.own() else { return call(given) };
     let this = TEEC_InvokeCommand as Invoke as usize;
+    let label = labels::command(command);
     own.event(this, 0);
+    own.event(label, 0);
     let known = sessions::session(session as usize);
     let (context, window) = known.map_or((0, None), |known| (known.context, known.window));
     let operation = if given.is_null() { &raw mut without } else { given };
     // SAFETY: the client's operation, or ours.
     let outcome = unsafe { lend(own, context, window, operation, given, &mut call) };
+    own.event(label, 1);
     own.event(this, 1);
     if let Some((known, entered)) = known.zip(outcome.entered) {
         learn(known.application, entered, outcome.lacks_counter);

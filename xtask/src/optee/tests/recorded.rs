@@ -26,6 +26,9 @@ pub(super) const GROUP: Group = Group {
              bin/teeperf record -q --optee -o out/nameless.teeperf -- bin/optee-demo calls 7 >/dev/null\n\
              bin/teeperf record -q --optee --elf linked/$DEMO -o out/many.teeperf -- bin/optee-demo calls 20000 >/dev/null\n\
              bin/teeperf record -q --optee --on-full drop --elf linked/$DEMO -o out/dropped.teeperf -- bin/optee-demo calls 20000 >/dev/null\n\
+             killall tee-supplicant\n\
+             bin/teeperf record -q --optee --elf linked/$DEMO -o out/worlds.teeperf -- sh -c 'tee-supplicant & sleep 1; bin/optee-demo calls 7 && xtest -t regression 6001; kill $!' >out/worlds.txt 2>&1\n\
+             tee-supplicant -d\n\
              echo '## xtest'; bin/teeperf record -q --optee -o out/xtest.teeperf -- xtest -t regression 1001 2>&1\n",
     prepare,
     judge,
@@ -55,6 +58,7 @@ fn judge(ran: &Ran, checks: &mut Checks) {
     checks.add("four hundred thousand calls: each recorded", many(ran));
     checks.add("dropped: each recorded or counted as lost", dropped(ran));
     checks.add("both worlds in one flame graph", flame(ran));
+    checks.add("worlds: what the supplicant was asked for", worlds(ran));
     checks.add("xtest, whose applications have no hooks", xtest(ran));
 }
 
@@ -125,8 +129,15 @@ fn counts(ran: &Ran) -> Result<()> {
 }
 
 fn one_stack(ran: &Ran) -> Result<()> {
-    let path =
-        ["TEEC_InvokeCommand", "TA_InvokeCommandEntryPoint", "calls", "outer", "middle", "leaf"];
+    let path = [
+        "TEEC_InvokeCommand",
+        "command 0",
+        "TA_InvokeCommandEntryPoint",
+        "calls",
+        "outer",
+        "middle",
+        "leaf",
+    ];
     let Profile(profile) = Profile::of(ran, "calls.teeperf", &["--tree"])?;
     let nodes = profile["threads"][0]["tree"].as_array().context("no call tree")?;
     let mut there = nodes.iter().find(|node| node["name"] == "leaf");
@@ -254,6 +265,18 @@ fn uncounted(ran: &Ran) -> Result<()> {
     let profile = Profile::of(ran, "uncounted.teeperf", &[])?;
     profile.is_whole()?;
     profile.has(&[("TEEC_OpenSession", 1), ("TEEC_InvokeCommand", 1), ("compute", 0)])
+}
+
+/// Client and supplicant in one recording, on one time line.
+fn worlds(ran: &Ran) -> Result<()> {
+    let profile = Profile::of(ran, "worlds.teeperf", &[])?;
+    profile.has(&[("outer", 7), ("request to the RPMB", 0)])?;
+    for request in ["request to load an application", "request to the file system"] {
+        let (calls, time) = (profile.calls(request), profile.time(request, "total"));
+        ensure!(calls > 0, "no {request}");
+        ensure!(time > 0.0, "{calls} times {request}, in no time");
+    }
+    Ok(())
 }
 
 fn xtest(ran: &Ran) -> Result<()> {
