@@ -11,6 +11,7 @@ mod library;
 mod recorded;
 mod rust;
 mod summed;
+mod timer;
 mod xtest;
 
 use std::fs;
@@ -48,6 +49,7 @@ const WITH_COUNTED_CALLS: &[Group] = &[gprof::GROUP];
 const WITH_HOOKS: &[Group] = &[recorded::GROUP, library::GROUP, rust::GROUP, hostile::GROUP];
 const WITH_TREES: &[Group] = &[summed::GROUP, library::GROUP, rust::SUMMED];
 const WITH_ARCS: &[Group] = &[counted::GROUP, library::GROUP, rust::SUMMED];
+const WITH_TIMER: &[Group] = &[timer::GROUP];
 const WITH_HOOKS_AND_32_BITS: &[Group] = &[recorded::GROUP, library::GROUP];
 const WITH_TREES_AND_32_BITS: &[Group] = &[summed::GROUP, library::GROUP];
 /// What `counted` asks besides is asked of a gprof for 64-bit files.
@@ -60,7 +62,9 @@ const ARM_BARE: &str = "armv7a-none-eabi";
 /// Of all groups.
 pub(super) fn names() -> Vec<&'static str> {
     let mut names = Vec::new();
-    for group in [EVERYWHERE, WITH_COUNTED_CALLS, WITH_HOOKS, WITH_TREES, WITH_ARCS].concat() {
+    for group in
+        [EVERYWHERE, WITH_COUNTED_CALLS, WITH_HOOKS, WITH_TREES, WITH_ARCS, WITH_TIMER].concat()
+    {
         if !names.contains(&group.name) {
             names.push(group.name);
         }
@@ -122,6 +126,10 @@ pub(super) fn run(
             let counted = rust.filter(|toolchain| toolchain.has_mcount());
             let summed = [&variables[..], &["TEEPERF_PROBE=tree".into()]].concat();
             let arcs = [&variables[..], &["TEEPERF_PROBE=gprof".into()]].concat();
+            if firmware.has_timer {
+                let timer = [&variables[..], &["TEEPERF_COUNTER=y".into()]].concat();
+                boots.push((Build { variables: timer, ..build("timer") }, WITH_TIMER));
+            }
             if let Some(kit) = &firmware.kit_32 {
                 let variables = [variables.clone(), summed.clone(), arcs.clone()];
                 let groups =

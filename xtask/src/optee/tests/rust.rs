@@ -89,6 +89,7 @@ const RUN: &str = "<rust_ta::work::Outer>::run";
 fn one_stack(ran: &Ran) -> Result<()> {
     let path = [
         "TEEC_InvokeCommand",
+        "command 0",
         "TA_InvokeCommandEntryPoint",
         "rust_ta::work::calls",
         RUN,
