@@ -135,7 +135,9 @@ impl Sums {
                 chunk.put_node(arena, at as usize, &wides);
             }
             let span = (self.since.get(), tree.now());
-            chunk.hand_over_nodes(arena, who, (first, count), span, tree.began());
+            // Of the first nothing is left for the others.
+            let mended = tree.take_mended();
+            chunk.hand_over_nodes(arena, who, (first, count), span, tree.began(), mended);
             first += count;
         }
         self.since.set(tree.now());

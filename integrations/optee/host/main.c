@@ -64,6 +64,11 @@ static void compute(uint32_t number)
     of_value("compute", DEMO_CMD_COMPUTE, number);
 }
 
+static void leaps(uint32_t number)
+{
+    of_value("leaps", DEMO_CMD_LEAPS, number);
+}
+
 static void nested(uint32_t number)
 {
     of_value("nested", DEMO_CMD_NESTED, number);
@@ -220,7 +225,8 @@ static const struct {
     { "calls", calls, &demo },   { "compute", compute, &demo },   { "nested", nested, &demo },
     { "unknown", unknown, &demo }, { "panic", panics, &demo },    { "sessions", sessions, &demo },
     { "params", params, &demo }, { "cancel", cancel, &demo },     { "slots", slots, &demo },
-    { "both", both, &demo },     { "hammer", hammer, &demo },     { "squeeze", squeeze, &library },
+    { "both", both, &demo },     { "hammer", hammer, &demo },     { "leaps", leaps, &demo },
+    { "squeeze", squeeze, &library },
 };
 
 int main(int count, char **words)

@@ -21,7 +21,7 @@ pub(super) const GROUP: Group = Group {
     name: "library",
     script: "set -e\n\
              bin/optee-demo squeeze 400000\n\
-             bin/teeperf record -q --optee --elf linked/6093aedd-5083-4868-bee3-accd3e6c3147.elf -o out/library.teeperf -- bin/optee-demo squeeze 400000 >out/recorded.txt\n",
+             bin/teeperf record -q --optee --elf linked/6093aedd-5083-4868-bee3-accd3e6c3147.elf -o out/library.teeperf -- bin/optee-demo squeeze 400000 >out/squeezed.txt\n",
     prepare,
     judge,
 };
@@ -87,7 +87,7 @@ fn answers(ran: &Ran) -> Result<()> {
         fs::read_to_string(&file).with_context(|| file.display().to_string())
     };
     let expected = format!("squeeze result=0x00000000 origin=4 {}", read(PRINTED)?.trim_end());
-    for found in [ran.text.clone(), read("recorded.txt")?] {
+    for found in [ran.text.clone(), read("squeezed.txt")?] {
         ensure!(found.trim_end() == expected, "the answer was {found}, not {expected}");
     }
     Ok(())
