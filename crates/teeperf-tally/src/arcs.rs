@@ -384,7 +384,7 @@ mod tests {
         fn sums_are_those_of_a_map(
             steps in proptest::collection::vec((2usize..40, 2usize..40, 0u64..3, 0u8..30), 0..STEPS),
         ) {
-            let arcs = arcs(STEPS * 24 * 4);
+            let arcs = arcs(STEPS * 24 * 16);
             let mut slow: HashMap<(bool, usize, usize), u64> = HashMap::new();
             let (mut now, mut entered) = (0, 0);
             for (from, to, later, what) in steps {
