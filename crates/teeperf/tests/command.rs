@@ -82,6 +82,15 @@ fn a_counters_speed_is_for_the_clock_that_reads_one() {
 }
 
 #[test]
+fn memory_that_nobody_attached_is_told() {
+    let folder = Folder::new();
+    let words = ["serve-memory", "memory", "--size", "64KiB", "--quiet", "--", "true"];
+    let served = output(&folder, &words);
+    assert!(stderr(&served).contains("no code attached this memory"), "{served:?}");
+    assert!(served.status.success() && !folder.path().join("memory").exists());
+}
+
+#[test]
 fn each_command_has_help_with_examples() {
     let folder = Folder::new();
     let help = output(&folder, &["--help"]);

@@ -53,5 +53,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         length: arguments.size,
         counter_hz: arguments.counter_hz,
     });
-    arguments.writing.record(options, &arguments.command, &path, |_: &Outcome| {})
+    arguments.writing.record(options, &arguments.command, &path, tell_of_nothing)
+}
+
+/// Why nothing was recorded, where nothing has said so yet.
+fn tell_of_nothing(outcome: &Outcome) {
+    if outcome.error.is_none() {
+        eprintln!(
+            "teeperf: nothing was recorded: no code attached this memory; next: see what teeperf_attach() \
+             returned, and what docs/porting.md says to that"
+        );
+    }
 }
