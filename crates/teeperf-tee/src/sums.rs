@@ -152,7 +152,9 @@ impl Sums {
             }
             let ahead = self.ahead.get();
             let span = (self.since.get().wrapping_sub(ahead), tree.now().wrapping_sub(ahead));
-            chunk.hand_over_nodes(arena, who, (first, count), span, tree.began());
+            // Of the first nothing is left for the others.
+            let mended = tree.take_mended();
+            chunk.hand_over_nodes(arena, who, (first, count), span, tree.began(), mended);
             first += count;
         }
         self.since.set(tree.now());

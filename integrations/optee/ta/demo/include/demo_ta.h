@@ -19,5 +19,8 @@
 #define DEMO_CMD_PANIC 4
 /* No parameters. Looks at the cancellation flag until it is set, for ten seconds at most. */
 #define DEMO_CMD_UNTIL_CANCELLED 5
+/* 0: value a, in and out. Leaps out of two functions a times (longjmp), and calls leaf() each time; a is the sum of
+ * what that has given. */
+#define DEMO_CMD_LEAPS 6
 
 #endif
