@@ -117,7 +117,7 @@ impl Drop for Host {
 pub(super) struct Recorded(Value);
 
 impl Recorded {
-    fn read(teeperf: &Path, recording: &Path) -> Result<Self> {
+    pub(super) fn read(teeperf: &Path, recording: &Path) -> Result<Self> {
         let mut command = Command::new(teeperf);
         let text = run_quietly(command.args(["report", "--json", "--tree"]).arg(recording))?;
         Ok(Self(serde_json::from_str(&text)?))
@@ -136,6 +136,13 @@ impl Recorded {
     /// A figure of the recording's health.
     pub(super) fn health(&self, name: &str) -> u64 {
         self.0["health"][name].as_u64().unwrap_or(u64::MAX)
+    }
+
+    /// Nanoseconds in a function itself.
+    pub(super) fn self_ns(&self, name: &str) -> f64 {
+        let mut functions = self.0["functions"].as_array().into_iter().flatten();
+        let function = functions.find(|function| function["name"] == name);
+        function.and_then(|function| function["self"].as_f64()).unwrap_or(0.0)
     }
 
     /// Calls on each path, as `outer;inner`, over all threads.
