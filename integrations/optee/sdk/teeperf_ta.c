@@ -89,6 +89,18 @@ NO_HOOK void *teeperf_port_arcs(size_t *length)
 	return arcs;
 }
 
+#ifdef CFG_FTRACE_SUPPORT
+
+/* Where functions return to that OP-TEE traces itself. The development kit names it, and has it in one object with its own
+ * counting, which would then be there twice. Nothing is traced here, so nobody comes. */
+void __ftrace_return(void);
+NO_HOOK void __ftrace_return(void)
+{
+	TEE_Panic(TEE_ERROR_BAD_STATE);
+}
+
+#endif
+
 #else
 
 /* Where calls are summed while no memory is lent, for TEEPERF_PROBE=tree always: 80 bytes a call path. */
