@@ -60,7 +60,17 @@ impl Sums {
         }
     }
 
-    fn tree(&self) -> Option<&Tree> {
+    /// With a tree of a test's.
+    #[cfg(test)]
+    pub(crate) fn of(tree: Tree) -> Self {
+        let sums = Self::new();
+        // SAFETY: nobody has a reference to it yet.
+        unsafe { sums.tree.get().write(MaybeUninit::new(tree)) };
+        sums.asked.set(Asked::ThereIsATree);
+        sums
+    }
+
+    pub(crate) fn tree(&self) -> Option<&Tree> {
         if cfg!(feature = "threads") {
             // The platform's memory is one, and each thread would take it for its own.
             return None;
@@ -114,6 +124,17 @@ impl Sums {
                 self.since.set(now);
             }
         }
+    }
+
+    /// Whether there is something to hand over; if so, all that is there now counts as handed over, and this says from
+    /// which time on it is.
+    pub(crate) fn begin_round(&self, arena: Option<&Arena>) -> Option<u64> {
+        let tree = self.tree().filter(|_| self.is_grown.replace(false))?;
+        let now = Self::now(arena, tree);
+        if now > tree.now() {
+            tree.moved(now);
+        }
+        Some(self.since.replace(tree.now()))
     }
 
     /// Hands over what the tree has grown by, as far as there are free chunks. What found none stays for the next
