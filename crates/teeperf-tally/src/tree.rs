@@ -448,10 +448,8 @@ impl Tree {
     /// A node, eight bytes at a time ([`node`]). What it has summed is taken out of it.
     pub fn take(&self, index: u32) -> [u64; NODE / 8] {
         let there = self.memory.node(index);
-        let mut out = [0; NODE / 8];
-        for (at, wide) in out.iter_mut().enumerate() {
-            *wide = there.wide(at * 8);
-        }
+        // Not an array of zeros that is filled: to clear it may be a call of the C library's.
+        let out = core::array::from_fn(|at| there.wide(at * 8));
         for sum in [node::CALLS, node::SELF, node::LEAST, node::MOST] {
             there.set(sum, 0);
         }

@@ -79,7 +79,8 @@ impl Sums {
             self.asked.set(Asked::ThereIsNone);
             if let Some(begun) = begin() {
                 // SAFETY: nobody has a reference to it yet.
-                unsafe { self.tree.get().write(MaybeUninit::new(begun)) };
+                let tree = unsafe { (*self.tree.get()).write(begun) };
+                self.since.set(tree.now());
                 self.asked.set(Asked::ThereIsATree);
             }
         }
@@ -166,8 +167,9 @@ impl Sums {
 
 fn begin() -> Option<Tree> {
     let (base, bytes) = platform::tree_memory()?;
-    let clock = if platform::has_counter() { ClockKind::Cycle } else { ClockKind::Tick };
-    let beginning = Beginning { clock: clock as u32, ..Beginning::default() };
+    let now = platform::counter();
+    let clock = if now == 0 { ClockKind::Tick } else { ClockKind::Cycle };
+    let beginning = Beginning { clock: clock as u32, now, ..Beginning::default() };
     // SAFETY: the platform's promise: memory for this alone, zeroed.
     unsafe { Tree::begin(base, bytes, &beginning) }
 }

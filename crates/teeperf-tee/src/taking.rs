@@ -57,6 +57,19 @@ impl Taking {
         self.stage.set(stage);
         self.next.set(next);
     }
+
+    fn next_sequence(&self) -> u32 {
+        let sequence = self.sequence.get();
+        self.sequence.set(sequence.wrapping_add(1));
+        sequence
+    }
+
+    fn serial(&self) -> u32 {
+        if self.serial.get() == 0 {
+            self.serial.set(platform::next_serial());
+        }
+        self.serial.get()
+    }
 }
 
 impl Thread {
@@ -117,7 +130,10 @@ impl Thread {
             end,
             lost: self.take_nested(),
             mended: tree.take_mended(),
-            ..self.header()
+            begins: self.taking.next.get() == 0,
+            sequence: self.taking.next_sequence(),
+            serial: self.taking.serial(),
+            tid: self.who.get().tid,
         };
         let mut writer = Writer::new(room, put, &header, image.name)?;
         let (mut next, end) = (self.taking.next.get(), self.taking.end.get());
@@ -159,10 +175,15 @@ impl Thread {
         let header = Header {
             what: what::ARCS,
             clock: ClockKind::Tick as u32,
+            hz: 0,
             begin: since,
             end: arcs.time(),
             lost: lost.wrapping_add(self.take_nested()),
-            ..self.header()
+            mended: 0,
+            begins: self.taking.next.get() == 0,
+            sequence: self.taking.next_sequence(),
+            serial: self.taking.serial(),
+            tid: self.who.get().tid,
         };
         let mut writer = Writer::new(room, put, &header, image.name)?;
         let mut next = self.taking.next.get();
@@ -185,23 +206,6 @@ impl Thread {
         let has_more = arcs.has_grown(&mut next);
         self.taking.go_to(if has_more { Stage::Items } else { Stage::Ended }, next);
         Some(writer.finish(has_more))
-    }
-
-    /// What all pieces have.
-    fn header(&self) -> Header {
-        let taking = &self.taking;
-        if taking.serial.get() == 0 {
-            taking.serial.set(platform::next_serial());
-        }
-        let sequence = taking.sequence.get();
-        taking.sequence.set(sequence.wrapping_add(1));
-        Header {
-            begins: taking.next.get() == 0,
-            sequence,
-            serial: taking.serial.get(),
-            tid: self.who.get().tid,
-            ..Header::default()
-        }
     }
 
     /// Events of hooks that interrupted others, and are summed nowhere. While memory is lent, they are told there.

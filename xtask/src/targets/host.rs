@@ -117,7 +117,7 @@ impl Drop for Host {
 pub(super) struct Recorded(Value);
 
 impl Recorded {
-    fn read(teeperf: &Path, recording: &Path) -> Result<Self> {
+    pub(super) fn read(teeperf: &Path, recording: &Path) -> Result<Self> {
         let mut command = Command::new(teeperf);
         let text = run_quietly(command.args(["report", "--json", "--tree"]).arg(recording))?;
         Ok(Self(serde_json::from_str(&text)?))
@@ -131,6 +131,18 @@ impl Recorded {
             (name.to_owned(), function["calls"].as_u64().unwrap_or(0))
         });
         calls.filter(|(_, calls)| *calls > 0).collect()
+    }
+
+    /// Time in a function itself, nanoseconds.
+    pub(super) fn time(&self, name: &str) -> f64 {
+        let mut functions = self.0["functions"].as_array().into_iter().flatten();
+        let function = functions.find(|function| function["name"] == name);
+        function.and_then(|function| function["self"].as_f64()).unwrap_or(0.0)
+    }
+
+    /// How long the recording is, nanoseconds.
+    pub(super) fn duration(&self) -> f64 {
+        self.0["recording"]["duration"].as_f64().unwrap_or(0.0)
     }
 
     /// A figure of the recording's health.
