@@ -111,10 +111,10 @@ pub fn import(import: Import) -> Result<Imported, ImportError> {
     rounds.end(&mut told);
     told.pieces = found.len() as u64;
     told.threads = rounds.threads();
-    if clock.hz == 0 {
+    let mut untimed = found.iter().map(|(.., piece)| &piece.header).filter(|header| header.hz == 0);
+    if import.hz.is_none() && untimed.any(|header| header.end > header.begin) {
         told.notices.push(
-            "how fast the clock goes is not known, so there are calls without times; --hz says it"
-                .into(),
+            "some pieces do not say how fast their clock goes: they have calls without times, unless --hz says it".into(),
         );
     }
     cut(&mut told.damage);
@@ -172,13 +172,16 @@ fn write(
     told: &Imported,
 ) -> io::Result<()> {
     let (begin, end) = rounds.span();
-    let kind_of_clock = if clock.hz > 0 { ClockKind::Cycle } else { ClockKind::Tick };
+    let (kind_of_clock, why) = match clock.hz {
+        0 => (ClockKind::Tick, &b"no times were told"[..]),
+        _ => (ClockKind::Cycle, &b"a counter of the image's own"[..]),
+    };
     let first = Payload::default()
         .bytes(start::VERSION, &[MAJOR.to_le_bytes(), MINOR.to_le_bytes()].concat())
         .bytes(start::WRITER, name.as_bytes())
         .number(start::CLOCK, kind_of_clock as u64)
         .number(start::HZ, clock.hz.max(1))
-        .bytes(start::CLOCK_REASON, b"it is the image's own")
+        .bytes(start::CLOCK_REASON, why)
         .number(start::CLOCK_START, begin)
         .list(start::ARGUMENT, images.names());
     writer.packet(kind::START, &first.finish())?;

@@ -174,6 +174,30 @@ static void hammer(uint32_t seconds)
     printf("hammer right=%u refused=%u wrong=%u\n", right, refused, wrong);
 }
 
+/* What the application has summed of so many calls, piece by piece into a file. */
+static void take(uint32_t number)
+{
+    static unsigned char piece[400];
+    FILE *file = fopen("taken", "wb");
+    uint32_t origin = 0, pieces = 0;
+    TEEC_Result result = TEEC_SUCCESS;
+    calls(number);
+    for (size_t size = 1; file && result == TEEC_SUCCESS && size > 0; pieces++) {
+        TEEC_Operation operation = { 0 };
+        operation.paramTypes = TEEC_PARAM_TYPES(TEEC_MEMREF_TEMP_OUTPUT, TEEC_NONE, TEEC_NONE, TEEC_NONE);
+        operation.params[0].tmpref.buffer = piece;
+        operation.params[0].tmpref.size = sizeof piece;
+        result = TEEC_InvokeCommand(&session, DEMO_CMD_TAKE, &operation, &origin);
+        size = operation.params[0].tmpref.size;
+        if (result == TEEC_SUCCESS)
+            fwrite(piece, 1, size, file);
+    }
+    if (file)
+        fclose(file);
+    tell("take", result, origin);
+    printf(" calls=%u\n", pieces);
+}
+
 static TEEC_Operation cancelled;
 
 static void *until_cancelled(void *unused)
@@ -206,6 +230,7 @@ static const struct {
     { "calls", calls },   { "compute", compute },   { "nested", nested }, { "unknown", unknown },
     { "panic", panics },  { "sessions", sessions }, { "params", params }, { "cancel", cancel },
     { "slots", slots },   { "both", both },       { "hammer", hammer },
+    { "take", take },
 };
 
 int main(int count, char **words)

@@ -142,7 +142,7 @@ impl Recorded {
 
     /// How long the recording is, nanoseconds.
     pub(super) fn duration(&self) -> f64 {
-        self.0["recording"]["duration"].as_f64().unwrap_or(0.0)
+        self.0["info"]["duration"].as_f64().unwrap_or(0.0)
     }
 
     /// A figure of the recording's health.

@@ -232,6 +232,7 @@ fn times_are_of_one_clock_or_none() {
     assert_eq!(times(&[&fast, &slow], None), [(90, 5, 2, 4), (360, 20, 5, 16)]);
     assert_eq!(times(&[&unknown, &slow], Some(100)), [(900, 50, 11, 40), (90, 5, 2, 4)]);
     assert_eq!(times(&[&unknown], None), [(0, 0, 0, 0)]);
+    assert!(imported(&[&unknown], None).unwrap().0.notices[0].contains("--hz"));
 }
 
 #[test]

@@ -19,5 +19,8 @@
 #define DEMO_CMD_PANIC 4
 /* No parameters. Looks at the cancellation flag until it is set, for ten seconds at most. */
 #define DEMO_CMD_UNTIL_CANCELLED 5
+/* 0: memory out: the next piece of what the application has summed, of size 0 when nothing is left. Not there without
+ * hooks. */
+#define DEMO_CMD_TAKE 6
 
 #endif
