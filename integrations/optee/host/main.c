@@ -177,7 +177,7 @@ static void hammer(uint32_t seconds)
 /* What the application has summed of so many calls, piece by piece into a file. */
 static void take(uint32_t number)
 {
-    static unsigned char piece[400];
+    static unsigned char piece[256];
     FILE *file = fopen("taken", "wb");
     uint32_t origin = 0, pieces = 0;
     TEEC_Result result = TEEC_SUCCESS;

@@ -52,10 +52,10 @@ fn node(index: u32, parent: u32) -> Node {
     Node { index, parent, place: Some(16 * i64::from(index)), calls, own: 5, least: 2, most: 4 }
 }
 
-fn imported(
-    files: &[&[u8]],
-    hz: Option<u64>,
-) -> Result<(Imported, Vec<(u16, Vec<u8>)>), ImportError> {
+/// Kinds and payloads.
+type Packets = Vec<(u16, Vec<u8>)>;
+
+fn imported(files: &[&[u8]], hz: Option<u64>) -> Result<(Imported, Packets), ImportError> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("recording");
     let file =
@@ -71,7 +71,7 @@ fn imported(
     Ok((told, packets(&bytes)))
 }
 
-fn packets(mut bytes: &[u8]) -> Vec<(u16, Vec<u8>)> {
+fn packets(mut bytes: &[u8]) -> Packets {
     let mut packets = Vec::new();
     while let Some((head, rest)) = bytes.split_first_chunk::<HEADER_SIZE>() {
         let header = PacketHeader::decode(head).unwrap();

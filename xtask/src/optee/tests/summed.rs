@@ -15,7 +15,7 @@ pub(super) const GROUP: Group = Group {
              for mode in 'calls 7' 'compute 20000000' 'params 7' 'nested 10' 'sessions 20' 'cancel 200' 'panic 66' unknown; do record $mode; done\n\
              record slots 5 >/dev/null\n\
              bin/teeperf record -q --optee --elf linked/$DEMO -o out/many.teeperf -- bin/optee-demo calls 200000 >/dev/null\n\
-             cd out && ../bin/optee-demo take 7\n",
+             cd out && ../bin/optee-demo take 7 >/dev/null\n",
     prepare,
     judge,
 };
