@@ -1,6 +1,7 @@
 //! The functions of the API that lead into the TEE. Each is an event, hands the call on to the API
 //! itself, and gives back what that gave.
 
+use crate::labels;
 use crate::lending;
 use crate::sessions::{self, Session, Window};
 use crate::system;
@@ -69,7 +70,7 @@ pub(crate) unsafe extern "C" fn TEEC_OpenSession(
     let outcome = unsafe { lend(own, context as usize, window, operation, given, &mut call) };
     own.event(this, 1);
     if let Some(entered) = outcome.entered {
-        sessions::has_hooks(uuid, entered);
+        learn(uuid, entered, outcome.lacks_counter);
     }
     if outcome.result == SUCCESS {
         let window = window.filter(|_| outcome.entered != Some(false));
@@ -98,15 +99,18 @@ pub(crate) unsafe extern "C" fn TEEC_InvokeCommand(
     let mut call = |operation| unsafe { real(session, command, operation, origin) };
     let Some(own) = taken.own() else { return call(given) };
     let this = TEEC_InvokeCommand as Invoke as usize;
+    let label = labels::command(command);
     own.event(this, 0);
+    own.event(label, 0);
     let known = sessions::session(session as usize);
     let (context, window) = known.map_or((0, None), |known| (known.context, known.window));
     let operation = if given.is_null() { &raw mut without } else { given };
     // SAFETY: the client's operation, or ours.
     let outcome = unsafe { lend(own, context, window, operation, given, &mut call) };
+    own.event(label, 1);
     own.event(this, 1);
     if let Some((known, entered)) = known.zip(outcome.entered) {
-        sessions::has_hooks(known.application, entered);
+        learn(known.application, entered, outcome.lacks_counter);
     }
     outcome.result
 }
@@ -148,11 +152,24 @@ pub(crate) unsafe extern "C" fn TEEC_FinalizeContext(context: *mut c_void) {
     unsafe { real(context) };
 }
 
+/// Whether an application has hooks is known now. Says so where it has them for nothing.
+fn learn(application: Uuid, entered: bool, lacks_counter: bool) {
+    let is_news = sessions::has_hooks(application, entered);
+    if is_news && lacks_counter {
+        eprintln!(
+            "teeperf: trusted application {application} is not recorded: it has no counter. Build it with \
+             TEEPERF_COUNTER=y, or record without --clock"
+        );
+    }
+}
+
 /// What came of a call.
 struct Outcomes {
     result: Outcome,
     /// Whether the application has entered the arena; nothing where it was not lent.
     entered: Option<bool>,
+    /// It has hooks, but not the counter that is the clock.
+    lacks_counter: bool,
 }
 
 /// Calls, with the thread's arena in a free slot of the operation where there is one. An application that
@@ -182,18 +199,19 @@ unsafe fn lend(
         Some((window, slot))
     });
     let Some((window, slot)) = lent else {
-        return Outcomes { result: call(given), entered: None };
+        return Outcomes { result: call(given), entered: None, lacks_counter: false };
     };
     let before = own.entered();
     own.hand_on(window.first_site, window.sites);
     let mut result = call(operation);
     slot.take_back();
     let entered = own.entered() != before;
+    let lacks_counter = own.lacks_counter();
     own.come_back();
     if !entered && result != SUCCESS {
         result = call(given);
     }
-    Outcomes { result, entered: Some(entered) }
+    Outcomes { result, entered: Some(entered), lacks_counter }
 }
 
 fn takes_memory() -> bool {

@@ -10,15 +10,20 @@
 //! trusted application without hooks, which may refuse a parameter that it does not expect, is asked
 //! again without.
 //!
-//! * [`calls`]: the functions of the API; [`lending`]: the parameter; [`sessions`]: what is known of contexts
+//! Preloaded into the supplicant as well, it records what that is asked for.
+//!
+//! * [`calls`]: the functions of the API; [`supplicant`]: the other end of the secure world's requests; [`labels`]: frames
+//!   that are no functions; [`lending`]: the parameter; [`sessions`]: what is known of contexts
 //!   and sessions; [`thread`]: a thread's arena; [`recorder`]: where that is from; [`teec`]: the API's types.
 //!
 //! Without a recorder every call is handed on and nothing else.
 
 mod calls;
+mod labels;
 mod lending;
 mod recorder;
 mod sessions;
+mod supplicant;
 mod system;
 mod teec;
 mod thread;

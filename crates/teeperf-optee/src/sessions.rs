@@ -66,17 +66,19 @@ pub(crate) fn window_of(application: Uuid) -> Option<Window> {
 }
 
 /// Whether a trusted application has hooks is known now. Once it has shown that it has some, a call that ended
-/// before them changes nothing.
-pub(crate) fn has_hooks(application: Uuid, has: bool) {
+/// before them changes nothing. Says whether that is news.
+pub(crate) fn has_hooks(application: Uuid, has: bool) -> bool {
     with(|all| {
-        let Some((_, known)) = all.applications.get_mut(&application) else { return };
-        if *known == Some(true) {
-            return;
+        let Some((_, known)) = all.applications.get_mut(&application) else { return false };
+        if matches!(*known, Some(before) if before || before == has) {
+            return false;
         }
         *known = Some(has);
         let its = all.sessions.values_mut().filter(|session| session.application == application);
         its.filter(|_| !has).for_each(|session| session.window = None);
-    });
+        true
+    })
+    .unwrap_or(false)
 }
 
 /// A session was opened.

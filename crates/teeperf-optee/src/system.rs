@@ -1,6 +1,7 @@
 //! What is asked of the C library, which the client has loaded.
 
-use std::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_long, c_ulong, c_void};
+use std::sync::OnceLock;
 
 /// `RTLD_NEXT` (dlfcn.h).
 const NEXT: *mut c_void = -1isize as *mut c_void;
@@ -17,7 +18,6 @@ struct Found {
 unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
     fn dladdr(address: *const c_void, found: *mut Found) -> c_int;
-    fn ioctl(file: c_int, request: c_uint, ...) -> c_int;
     fn gettid() -> c_int;
     fn mmap(
         wish: *mut c_void,
@@ -33,6 +33,25 @@ unsafe extern "C" {
 pub(crate) fn next(name: &CStr) -> *mut c_void {
     // SAFETY: a string of C.
     unsafe { dlsym(NEXT, name.as_ptr()) }
+}
+
+/// The C library's `ioctl`.
+///
+/// # Safety
+/// As the system has it.
+pub(crate) unsafe fn real_ioctl(file: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
+    type Ioctl = unsafe extern "C" fn(c_int, c_ulong, ...) -> c_int;
+    static FOUND: OnceLock<Option<Ioctl>> = OnceLock::new();
+    let found = FOUND.get_or_init(|| {
+        let found = next(c"ioctl");
+        // SAFETY: the C library's function of that name has this type.
+        (!found.is_null()).then(|| unsafe { std::mem::transmute::<*mut c_void, Ioctl>(found) })
+    });
+    match found {
+        // SAFETY: the caller's promise.
+        Some(ioctl) => unsafe { ioctl(file, request, argument) },
+        None => -1,
+    }
 }
 
 /// The file that the code at an address was loaded from.
@@ -68,12 +87,12 @@ pub(crate) fn map(file: &std::fs::File, length: usize) -> Option<*mut u8> {
 pub(crate) fn takes_memory() -> bool {
     use std::os::fd::AsRawFd;
     /// `TEE_IOC_VERSION`, `_IOR(0xa4, 0, struct tee_ioctl_version_data)`, linux/tee.h.
-    const VERSION: c_uint = 2 << 30 | 12 << 16 | 0xA4 << 8;
+    const VERSION: c_ulong = 2 << 30 | 12 << 16 | 0xA4 << 8;
     /// `TEE_GEN_CAP_REG_MEM`.
     const REGISTERS: u32 = 1 << 2;
     let Ok(device) = std::fs::File::open("/dev/tee0") else { return true };
     let mut version = [0u32; 3];
     // SAFETY: the driver writes three numbers there.
-    let result = unsafe { ioctl(device.as_raw_fd(), VERSION, &raw mut version) };
+    let result = unsafe { real_ioctl(device.as_raw_fd(), VERSION, (&raw mut version).cast()) };
     result != 0 || version[2] & REGISTERS != 0
 }

@@ -28,6 +28,19 @@ pub(crate) struct Uuid {
     pub(crate) clock_seq_and_node: [u8; 8],
 }
 
+/// As in the names of applications' files.
+impl std::fmt::Display for Uuid {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { time_low, time_mid, time_hi_and_version, clock_seq_and_node } = self;
+        write!(f, "{time_low:08x}-{time_mid:04x}-{time_hi_and_version:04x}-")?;
+        for (at, byte) in clock_seq_and_node.iter().enumerate() {
+            let line = if at == 2 { "-" } else { "" };
+            write!(f, "{line}{byte:02x}")?;
+        }
+        Ok(())
+    }
+}
+
 /// `TEEC_RegisteredMemoryReference`, as a member of `TEEC_Parameter`, which it fills.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

@@ -85,6 +85,11 @@ impl Own {
         }
     }
 
+    /// Whether the last to whom the arena was handed on has not the counter that is its clock.
+    pub(crate) fn lacks_counter(&self) -> bool {
+        self.at(baton::HELD).load(Relaxed) == baton::WITHOUT_COUNTER
+    }
+
     /// How often somebody has entered the arena.
     pub(crate) fn entered(&self) -> u32 {
         self.at(baton::ENTERED).load(Relaxed)

@@ -10,7 +10,7 @@ pub use offer::{Choice, Period};
 
 pub(crate) use offer::{Chosen, choose};
 pub(crate) use page::ClockPage;
-pub(crate) use ticker::Ticker;
+pub(crate) use ticker::{Ticker, Where};
 
 use std::time::{Duration, Instant};
 use teeperf_wire::shared::ClockKind;

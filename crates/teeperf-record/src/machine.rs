@@ -56,6 +56,31 @@ pub(crate) fn exchanges_slowly() -> bool {
     false
 }
 
+/// Processors that this process may use, by number; none where the system does not tell.
+pub(crate) fn processors() -> Vec<usize> {
+    // SAFETY: a struct of numbers alone, for which zeros are a value.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the address and size are those of the set.
+    if unsafe { libc::sched_getaffinity(0, size_of_val(&set), &raw mut set) } != 0 {
+        return Vec::new();
+    }
+    let is_in = |&processor: &usize| {
+        // SAFETY: below the number of bits that the set has.
+        unsafe { libc::CPU_ISSET(processor, &set) }
+    };
+    (0..libc::CPU_SETSIZE as usize).filter(is_in).collect()
+}
+
+/// Keeps the calling thread on a processor, as far as the system lets it.
+pub(crate) fn stay_on(processor: usize) {
+    // SAFETY: a struct of numbers alone, for which zeros are a value.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: it is one that such a set had.
+    unsafe { libc::CPU_SET(processor, &mut set) };
+    // SAFETY: the address and size are those of the set. A refusal leaves the thread where it is.
+    unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) };
+}
+
 /// CPU time of this process, nanoseconds.
 pub(crate) fn own_cpu_ns() -> u64 {
     cpu_ns(libc::CLOCK_PROCESS_CPUTIME_ID)

@@ -32,6 +32,9 @@ pub struct Options {
     pub preload: Vec<PathBuf>,
     /// Calls and times are summed by call path, in place of writing events.
     pub tree: Option<Tree>,
+    /// Processors leave this system for another world while the program runs, and their timers stand still
+    /// meanwhile: the tick moves on all of them.
+    pub leaves_processors: bool,
     /// Memory for code that cannot ask for any.
     pub lent: Option<Lent>,
     /// What hooks cost, where it is known.
@@ -113,6 +116,7 @@ impl Options {
             paused: false,
             preload: Vec::new(),
             tree: None,
+            leaves_processors: false,
             lent: None,
             hook_cost: None,
             writer: concat!("teeperf ", env!("CARGO_PKG_VERSION")).into(),

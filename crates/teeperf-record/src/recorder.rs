@@ -1,7 +1,7 @@
 //! Puts the parts together: clock, server, drain, and the command between them.
 
 use crate::arena::{self, Lent, LentFile, Manner};
-use crate::clock::{self, Chosen, ClockPage, Ticker, Time};
+use crate::clock::{self, Chosen, ClockPage, Ticker, Time, Where};
 use crate::control::socket_name;
 use crate::drain::{Companions, Drain, Event, Limits, Summary};
 use crate::launch::{self, FileLimit, LaunchError, Surroundings};
@@ -164,8 +164,9 @@ impl Recorder {
         if let Some(source) = sink.take_error_unless(is_gone) {
             return Err(RecordError::Output { path, source });
         }
+        let place = if options.leaves_processors { Where::Everywhere } else { Where::Anywhere };
         let ticker = match chosen.kind {
-            ClockKind::Tick => Some(Ticker::start(Arc::clone(&page), time, chosen.period)?),
+            ClockKind::Tick => Some(Ticker::start(Arc::clone(&page), time, chosen.period, place)?),
             ClockKind::Cycle => None,
         };
         let socket = socket_name(random()?);

@@ -359,6 +359,8 @@ mod tests {
     use std::collections::HashMap;
 
     static STANDS: u32 = 0;
+    /// Most calls of a case. Miri is some hundred times slower.
+    const STEPS: usize = if cfg!(miri) { 40 } else { 600 };
 
     fn arcs(bytes: usize) -> Arcs {
         let memory = vec![0u64; bytes / 8].leak();
@@ -380,9 +382,9 @@ mod tests {
     proptest! {
         #[test]
         fn sums_are_those_of_a_map(
-            steps in proptest::collection::vec((2usize..40, 2usize..40, 0u64..3, 0u8..30), 0..600),
+            steps in proptest::collection::vec((2usize..40, 2usize..40, 0u64..3, 0u8..30), 0..STEPS),
         ) {
-            let arcs = arcs(1 << 18);
+            let arcs = arcs(STEPS * 24 * 16);
             let mut slow: HashMap<(bool, usize, usize), u64> = HashMap::new();
             let (mut now, mut entered) = (0, 0);
             for (from, to, later, what) in steps {
@@ -405,7 +407,7 @@ mod tests {
         /// than there were.
         #[test]
         fn what_finds_no_room_is_counted(
-            steps in proptest::collection::vec((2usize..90, 2usize..60), 0..900), places in 16usize..60,
+            steps in proptest::collection::vec((2usize..90, 2usize..60), 0..STEPS * 3 / 2), places in 16usize..60,
         ) {
             let arcs = arcs(places * size_of::<Place>());
             let mut called: HashMap<usize, u64> = HashMap::new();

@@ -135,6 +135,8 @@ pub mod baton {
     /// 1 while somebody is in the arena. Who finds it so when entering goes on behind one who ended there without a
     /// word: the baton is not what that one has left, but the thread's chunks are.
     pub const HELD: usize = 108;
+    /// In [`HELD`]: somebody wanted to enter who has not the counter that is the arena's clock.
+    pub const WITHOUT_COUNTER: u32 = 2;
     /// u64, events that whoever left the arena had no chunk to say of: the next one says so.
     pub const LOST: usize = 112;
     /// Frames of the time before those that were left.

@@ -13,6 +13,7 @@
 #                                  16 in 32-bit applications
 #     TEEPERF_EXCLUDE_FILES=a,b    no hooks in files whose name contains one of these; not with gprof
 #     TEEPERF_EXCLUDE_FUNCTIONS=f  no hooks in functions whose name contains one of these; not with gprof
+#     TEEPERF_COUNTER=y            reads the generic timer, for record --clock cycle: OP-TEE needs CFG_FTRACE_SUPPORT=y
 #     TEEPERF_PERMIT=y             a build with NDEBUG may be recorded as well
 
 TEEPERF_PROBE ?= trace
@@ -35,7 +36,8 @@ teeperf-hooks = -finstrument-functions \
 	$(addprefix -finstrument-functions-exclude-function-list=,$(TEEPERF_EXCLUDE_FUNCTIONS)) \
 	$(addprefix -DTEEPERF_TREE_SIZE=,$(TEEPERF_TREE_SIZE)) $(if $(filter tree,$(TEEPERF_PROBE)),-DTEEPERF_SUMS)
 endif
-teeperf-cflags = $(teeperf-hooks) -I$(teeperf-folder)/../include $(if $(filter y,$(TEEPERF_PERMIT)),-DTEEPERF_PERMIT)
+teeperf-cflags = $(teeperf-hooks) -I$(teeperf-folder)/../include \
+	$(if $(filter y,$(TEEPERF_PERMIT)),-DTEEPERF_PERMIT) $(if $(filter y,$(TEEPERF_COUNTER)),-DTEEPERF_COUNTER)
 teeperf-ldflags = --wrap=TA_OpenSessionEntryPoint --wrap=TA_InvokeCommandEntryPoint
 
 CFLAGS_ta_arm32 += $(teeperf-cflags)

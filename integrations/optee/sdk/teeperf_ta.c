@@ -114,6 +114,38 @@ NO_HOOK int teeperf_port_sums(void)
 
 #endif
 
+#ifdef TEEPERF_COUNTER
+
+/* The physical counter of the generic timer, which in the normal world is the virtual one as well, unless a
+ * hypervisor says otherwise. Where the core does not let applications read it (CNTKCTL_EL1.EL0PCTEN; Arm Architecture
+ * Reference Manual, D13.8.5), as OP-TEE does with CFG_FTRACE_SUPPORT=y, it ends the application. */
+NO_HOOK uint64_t teeperf_port_counter(void)
+{
+	uint64_t value = 0;
+
+#ifdef __aarch64__
+	__asm__ volatile("mrs %0, cntpct_el0" : "=r"(value));
+#else
+	__asm__ volatile("mrrc p15, 0, %Q0, %R0, c14" : "=r"(value));
+#endif
+	return value;
+}
+
+/* As the firmware has set it, which may be read where the counter may. */
+NO_HOOK uint64_t teeperf_port_counter_hz(void)
+{
+	unsigned long value = 0;
+
+#ifdef __aarch64__
+	__asm__ volatile("mrs %0, cntfrq_el0" : "=r"(value));
+#else
+	__asm__ volatile("mrc p15, 0, %0, c14, c0, 0" : "=r"(value));
+#endif
+	return value;
+}
+
+#endif
+
 /* The normal world goes on meanwhile. */
 NO_HOOK uint32_t teeperf_port_pause(void)
 {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use super::lab::Lab;
-use crate::commands::{run_quietly, works};
+use crate::commands::run_quietly;
 use crate::limited;
 
 /// Where TF-A is told to find Linux, and where the emulator puts it.
@@ -46,13 +46,10 @@ impl Machine<'_> {
             // Of an earlier run.
             let _ = fs::remove_file(file);
         }
-        let mut command = Command::new(EMULATOR);
-        if works("chrt", &["-x"]) {
-            // A thread of the guest that waits for another's writes sees none while the emulator has
-            // to wait for a processor.
-            command = Command::new("chrt");
-            command.args(["-f", "10", EMULATOR]);
-        }
+        // A thread of the guest that waits for another's writes sees none while the emulator has to wait for a
+        // processor. Who may not go before others goes as they do.
+        let mut command = Command::new("nice");
+        command.args(["-n", "-10", EMULATOR]);
         command.args(hardware("")).args(["-accel", "tcg,thread=multi"]);
         command.args(["-monitor", "none", "-no-reboot", "-bios"]).arg(self.flash);
         command.arg("-dtb").arg(&tree);

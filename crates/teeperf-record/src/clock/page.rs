@@ -5,10 +5,10 @@ use crate::memory::{SEAL_READ_ONLY, SharedMemory};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, TryLockError};
 use teeperf_wire::shared::{MAGIC, clock};
 
-/// The recorder's writable view. The ticker alone sets the time.
+/// The recorder's writable view. Tickers alone set the time.
 #[derive(Debug)]
 pub(crate) struct ClockPage {
     memory: Arc<SharedMemory>,
@@ -59,10 +59,26 @@ impl ClockPage {
         self.memory.file()
     }
 
-    /// Moves the tick.
+    /// Moves the tick, unless somebody else is just about that, whom this one does not wait for: it may be away
+    /// with its processor.
+    pub(crate) fn try_to_move(&self, time: impl FnOnce() -> u64) {
+        let followers = match self.followers.try_lock() {
+            Ok(followers) => followers,
+            Err(TryLockError::Poisoned(lock)) => lock.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        // Asked for under the lock, so that it never goes back.
+        self.set_all(time(), &followers);
+    }
+
+    /// Moves the tick in any case.
     pub(crate) fn set_time(&self, time: u64) {
+        self.set_all(time, &self.followers());
+    }
+
+    fn set_all(&self, time: u64, followers: &[Arc<Self>]) {
         self.set_own_time(time);
-        self.followers().iter().for_each(|follower| follower.set_own_time(time));
+        followers.iter().for_each(|follower| follower.set_own_time(time));
     }
 
     fn set_own_time(&self, time: u64) {

@@ -1,7 +1,12 @@
 //! The thread that moves the tick. It sleeps between half and one and a half periods, at
 //! random, so that no program can beat in step with it.
+//!
+//! Where processors leave the system for another world, their timers stand still meanwhile: TF-A switches the timers
+//! along with the worlds (NS_TIMER_SWITCH, which it sets for OP-TEE). A thread that sleeps on such a processor does
+//! not wake until it is back, so then there is a thread on each.
 
 use super::{ClockPage, Period, Time};
+use crate::machine;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -12,33 +17,80 @@ use std::time::{Duration, Instant};
 /// every hook looks up.
 #[derive(Debug)]
 pub(crate) struct Ticker {
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
     stop: Arc<AtomicBool>,
+    page: Arc<ClockPage>,
+    time: Time,
+}
+
+/// Where it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Where {
+    /// Wherever the system wants.
+    Anywhere,
+    /// On each processor that this process may use, and less often on each: with half of them away the period is
+    /// still what was asked for.
+    Everywhere,
+}
+
+impl Where {
+    /// Threads: the processor that each stays on, and the mean of its sleeps.
+    fn sleepers(self, mean: Duration) -> Vec<(Option<usize>, Duration)> {
+        let processors = match self {
+            Self::Anywhere => Vec::new(),
+            Self::Everywhere => machine::processors(),
+        };
+        let mean = mean * (processors.len() as u32 / 2).max(1);
+        match processors[..] {
+            [] => vec![(None, mean)],
+            _ => processors.into_iter().map(|processor| (Some(processor), mean)).collect(),
+        }
+    }
 }
 
 impl Ticker {
     /// Starts to move the page's tick.
-    pub(crate) fn start(page: Arc<ClockPage>, time: Time, period: Period) -> io::Result<Self> {
+    pub(crate) fn start(
+        page: Arc<ClockPage>,
+        time: Time,
+        period: Period,
+        place: Where,
+    ) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stop);
-        let thread = std::thread::Builder::new().name("teeperf-tick".into()).spawn(move || {
-            match period {
-                Period::Sleeping(mean) => sleep_and_move(&page, &time, mean, &told),
-                Period::Spinning => spin(&page, &time, &told),
+        let mut ticker = Self { threads: Vec::new(), stop, page, time };
+        match (period, place) {
+            (Period::Sleeping(mean), place) => {
+                for (processor, mean) in place.sleepers(mean) {
+                    ticker.spawn(move |page, time, stop| {
+                        processor.into_iter().for_each(machine::stay_on);
+                        sleep_and_move(page, time, mean, stop);
+                    })?;
+                }
             }
-            page.set_time(time.ticks() + 1);
-        })?;
-        Ok(Self { thread: Some(thread), stop })
+            (Period::Spinning, _) => ticker.spawn(spin)?,
+        }
+        Ok(ticker)
+    }
+
+    fn spawn(
+        &mut self,
+        work: impl FnOnce(&ClockPage, &Time, &AtomicBool) + Send + 'static,
+    ) -> io::Result<()> {
+        let (page, time, stop) = (Arc::clone(&self.page), self.time, Arc::clone(&self.stop));
+        let builder = std::thread::Builder::new().name("teeperf-tick".into());
+        self.threads.push(builder.spawn(move || work(&page, &time, &stop))?);
+        Ok(())
     }
 }
 
 impl Drop for Ticker {
     fn drop(&mut self) {
         self.stop.store(true, Relaxed);
-        if let Some(thread) = self.thread.take() {
+        for thread in self.threads.drain(..) {
             // A panic in it was already reported by the thread itself.
             let _ = thread.join();
         }
+        self.page.set_time(self.time.ticks() + 1);
     }
 }
 
@@ -49,7 +101,7 @@ fn sleep_and_move(page: &ClockPage, time: &Time, mean: Duration, stop: &AtomicBo
         if let Some(rest) = schedule.rest(Instant::now()) {
             std::thread::sleep(rest);
         }
-        page.set_time(time.ticks());
+        page.try_to_move(|| time.ticks());
     }
 }
 
@@ -79,7 +131,7 @@ fn spin(page: &ClockPage, time: &Time, stop: &AtomicBool) {
     while !stop.load(Relaxed) {
         let now = time.ticks();
         if now != last {
-            page.set_time(now);
+            page.try_to_move(|| now);
             last = now;
         }
         std::hint::spin_loop();
@@ -174,10 +226,12 @@ mod tests {
 
     #[test]
     fn it_moves_until_it_is_dropped() {
-        for period in [Period::Sleeping(Duration::from_micros(100)), Period::Spinning] {
+        let sleeping = Period::Sleeping(Duration::from_micros(100));
+        let all = [(sleeping, Where::Anywhere), (sleeping, Where::Everywhere)];
+        for (period, place) in all.into_iter().chain([(Period::Spinning, Where::Everywhere)]) {
             let time = Time::start(ClockKind::Tick);
             let page = Arc::new(ClockPage::create(1, 0).unwrap());
-            let ticker = Ticker::start(Arc::clone(&page), time, period).unwrap();
+            let ticker = Ticker::start(Arc::clone(&page), time, period, place).unwrap();
             while page.time() < 1_000 {
                 std::thread::sleep(Duration::from_micros(100));
             }

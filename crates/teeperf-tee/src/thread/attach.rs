@@ -143,6 +143,7 @@ impl Thread {
         // SAFETY: the caller's promise.
         let arena = unsafe { Arena::check(base, length, platform::is_outside) }?;
         if arena.clock() == ClockKind::Cycle && !platform::has_counter() {
+            arena.write(baton::HELD, baton::WITHOUT_COUNTER);
             return Err(Refusal::Clock);
         }
         self.open_window(&arena, image);

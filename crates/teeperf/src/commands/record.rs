@@ -2,7 +2,7 @@
 
 use super::writing;
 use crate::{bundle, calibration, recordings};
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -46,10 +46,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let path = arguments.writing.path(|| recordings::name_for(&command[0]))?;
     let mut options = arguments.writing.options(&path);
     if arguments.optee {
-        // A trusted application may not have the counter that Linux has: the tick lies in the memory lent to it.
-        let is_lent = matches!(options.clock, Choice::Auto | Choice::Tick);
-        ensure!(is_lent, "trusted applications are recorded with the tick: go without --clock");
-        options.clock = Choice::Tick;
+        match options.clock {
+            // A trusted application may not have the counter that Linux has: the tick lies in the memory lent to it.
+            Choice::Auto => options.clock = Choice::Tick,
+            Choice::Tick | Choice::Cycle => {}
+            Choice::Ordered => {
+                bail!("trusted applications read the counter as they come: --clock cycle")
+            }
+        }
+        options.leaves_processors = true;
         options.preload = vec![bundle::for_clients()?];
         let is_kept = options.preload.iter().all(|library| can_be_preloaded(library));
         ensure!(is_kept, "set XDG_CACHE_HOME to a folder without space and colon in its path");

@@ -10,6 +10,7 @@ mod hot_path;
 mod idle;
 mod kernels;
 mod known_work;
+mod mcount;
 mod memory;
 mod own_tests;
 mod prompt;
@@ -43,6 +44,7 @@ pub(crate) const FIGURES: &[Figure] = &[
     cycle::FIGURE,
     threads::FIGURE,
     tree::FIGURE,
+    mcount::FIGURE,
     idle::FIGURE,
     whole::FIGURE,
     kernels::FIGURE,

@@ -68,7 +68,7 @@ fn long(lab: &Lab) -> Result<[Row; 3]> {
     let program = lab.program(Hooks::Teeperf, "programs/calls.c", &[])?;
     let (recording, said) = (lab.scratch("long.teeperf"), lab.scratch("long.txt"));
     let mut record = lab.record(&recording, &["--probe", "tree", "--interval", "1ms"]);
-    record.arg(&program).arg(lab.size("47", "32")).stdout(File::create(&said)?);
+    record.arg(&program).arg(lab.size("48", "32")).stdout(File::create(&said)?);
     let began = Instant::now();
     let mut child = record.spawn().context("teeperf record")?;
     let resident = watch(&mut child)?;

@@ -9,6 +9,7 @@ mod guest;
 mod hostile;
 mod recorded;
 mod summed;
+mod timer;
 mod xtest;
 
 use std::fs;
@@ -45,10 +46,11 @@ const WITH_COUNTED_CALLS: &[Group] = &[gprof::GROUP];
 const WITH_HOOKS: &[Group] = &[recorded::GROUP, hostile::GROUP];
 const WITH_TREES: &[Group] = &[summed::GROUP];
 const WITH_ARCS: &[Group] = &[counted::GROUP];
+const WITH_TIMER: &[Group] = &[timer::GROUP];
 
 /// Of all groups.
 pub(super) fn names() -> Vec<&'static str> {
-    [EVERYWHERE, WITH_COUNTED_CALLS, WITH_HOOKS, WITH_TREES, WITH_ARCS]
+    [EVERYWHERE, WITH_COUNTED_CALLS, WITH_HOOKS, WITH_TREES, WITH_ARCS, WITH_TIMER]
         .iter()
         .copied()
         .flatten()
@@ -95,6 +97,10 @@ pub(super) fn run(
             let variables = vec![format!("TEEPERF={}/optee", folder.display())];
             let summed = [&variables[..], &["TEEPERF_PROBE=tree".into()]].concat();
             let arcs = [&variables[..], &["TEEPERF_PROBE=gprof".into()]].concat();
+            if firmware.has_timer {
+                let timer = [&variables[..], &["TEEPERF_COUNTER=y".into()]].concat();
+                boots.push((Build { variables: timer, ..build("timer") }, WITH_TIMER));
+            }
             boots.push((Build { variables, ..build("hooked") }, WITH_HOOKS));
             boots.push((Build { variables: summed, ..build("summed") }, WITH_TREES));
             boots.push((Build { variables: arcs, ..build("arcs") }, WITH_ARCS));
