@@ -1,6 +1,6 @@
 //! Where there is no lent memory, or nobody wants every event: calls and times summed in a tree, in memory of
 //! the trusted side's own ([`teeperf_tally`]). What a tree has grown by is handed over, in chunks of an arena,
-//! at the next opportunity.
+//! at the next opportunity, or taken in pieces ([`crate::taking`]).
 
 use crate::arena::Arena;
 use crate::chunk::Chunk;
