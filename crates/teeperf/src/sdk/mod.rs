@@ -16,6 +16,7 @@ pub(crate) mod target;
 use crate::bundle::write_atomically;
 use anyhow::{Context, Result};
 use compiler::Compiler;
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
@@ -53,22 +54,20 @@ pub(crate) fn install(
     for (name, contents) in FILES.iter().filter(|(name, _)| name.starts_with(SOURCES)) {
         put(work.path(), name, contents)?;
     }
+    // Told at the end: whoever reads it may have gone by then.
+    let mut told = String::new();
     for one in wanted {
         let built = library::build(&compiler, one, kind, work.path())?;
         let name = format!("lib/{}/libteeperf_tee.a", one.architecture().name);
         put(folder, &name, &built.archive)?;
-        writeln!(
-            std::io::stdout(),
-            "{} for {}: {} bytes of code",
-            folder.join(name).display(),
-            built.triple,
-            built.code
-        )?;
+        let (place, triple, code) = (folder.join(name), built.triple, built.code);
+        writeln!(told, "{} for {triple}: {code} bytes of code", place.display())?;
     }
     for (name, contents) in FILES.iter().filter(|(name, _)| !name.starts_with(SOURCES)) {
         put(folder, name, contents)?;
-        writeln!(std::io::stdout(), "{}", folder.join(name).display())?;
+        writeln!(told, "{}", folder.join(name).display())?;
     }
+    std::io::stdout().write_all(told.as_bytes())?;
     Ok(())
 }
 
