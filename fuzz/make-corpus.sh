@@ -7,11 +7,14 @@
 #     teeperf record --clock tick -o tick -- ./calls       (cycle and forks likewise)
 #     teeperf record --probe tree --clock tick -o tree -- ./calls
 #     teeperf record --probe tree --clock cycle --tree-size 4KiB --fold-recursion --interval 1ms -o tree-folded -- ./calls
+# And the pieces are of conformance/take.c in crates/teeperf-tee, built with the library of `teeperf install-sdk`, once with
+# -finstrument-functions and once with -pg:
+#     ./take tree 256; ./take lines 0; ./take-pg arcs 300
 set -eu
 cd "$(dirname "$0")"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p corpus/recording corpus/words corpus/drain corpus/wire corpus/symbols corpus/demangle corpus/gmon
+mkdir -p corpus/recording corpus/words corpus/drain corpus/wire corpus/symbols corpus/demangle corpus/gmon corpus/pieces
 
 # Small ELF files: both classes, with lines, with stubs, stripped, compressed.
 printf 'extern int far(int);\nint near(int x) { return far(x) + 1; }\n' > "$work/a.c"
@@ -77,6 +80,7 @@ whole = example("recording")
 write("recording/document", whole)
 write("wire/packet", whole[:80])
 write("wire/fields", example("fields"))
+write("pieces/document", example("piece"))
 write("wire/chunk", example("chunk-cycle"))
 write("wire/hello", b"TPHi" + bytes([1, 0, 0, 0]) + bytes(24))
 write("wire/welcome", b"TPOk" + bytes([1, 0, 0, 0]) + bytes(40))

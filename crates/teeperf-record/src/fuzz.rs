@@ -1,14 +1,19 @@
-//! One door for fuzzers: any words of a chunk, as the drain takes them out of shared memory, and any
-//! bytes on the recorder's socket.
+//! One door for fuzzers: any words of a chunk, as the drain takes them out of shared memory, any
+//! bytes on the recorder's socket, and any bytes as pieces.
 
 use crate::control::recorders_sockets;
 use crate::encode::Encoder;
+use crate::import::{File, Import, import};
 use crate::process::{Telling, listen};
 use crate::registry::{Decision, Registry};
 use crate::seen::Seen;
 use crate::socket::Peer;
 use crate::survey;
 use crate::walk::{Walk, fill_holes, time_after};
+use crate::writer::Output;
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+use teeperf_symbols::Search;
 use teeperf_wire::body::chunk::Header;
 use teeperf_wire::shared::ClockKind;
 
@@ -58,6 +63,37 @@ pub fn any_words(words: &[u32], clock: ClockKind) -> Option<Taken> {
         }
     }
     Some(Taken { payload: encoder.payload().to_vec(), words })
+}
+
+/// Imports bytes as a file of pieces, or of lines with some. Never panics, and takes time and memory in proportion to
+/// them; the recording, where there is a piece.
+pub fn any_pieces(bytes: &[u8]) -> Option<Vec<u8>> {
+    let recording = Arc::<Mutex<Vec<u8>>>::default();
+    let imported = import(Import {
+        files: vec![File { name: "file".into(), bytes: bytes.to_vec() }],
+        hz: Some(1000),
+        search: Search::default(),
+        writer: "fuzz".into(),
+        output: Output::Writer(Box::new(Kept(Arc::clone(&recording)))),
+    });
+    let imported = imported.ok()?;
+    assert!(imported.pieces as usize <= bytes.len() && imported.threads <= imported.pieces);
+    Some(std::mem::take(&mut *recording.lock().ok()?))
+}
+
+/// What is written is kept.
+struct Kept(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let mut kept = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        kept.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Takes bytes as a message from a process that nobody knows yet, and text as the system's list of

@@ -13,6 +13,8 @@
 //! [`Recorder::run`] is all of it. It trusts nothing that a traced process can write: a
 //! process that writes nonsense gets a nonsensical recording, and nothing else happens.
 //! The crate never reads a recording, and knows nothing of call trees.
+//!
+//! Beside it, [`import`]: a recording of what code without a system handed over in pieces.
 
 mod arcs;
 mod arena;
@@ -22,6 +24,7 @@ mod drain;
 mod encode;
 mod escapes;
 pub mod fuzz;
+pub mod import;
 mod intervals;
 mod launch;
 mod liveness;

@@ -222,17 +222,17 @@ pub(crate) fn wide(wides: &[u64], offset: usize) -> u64 {
 
 /// A node with what it grew by, or an ancestor of one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Grown {
+pub(crate) struct Grown {
     /// Index of its caller's among these; of the root 0.
-    parent: u32,
+    pub(crate) parent: u32,
     /// [`word`], or that of a call.
-    word: u32,
-    address: u64,
-    calls: u64,
-    own: u64,
+    pub(crate) word: u32,
+    pub(crate) address: u64,
+    pub(crate) calls: u64,
+    pub(crate) own: u64,
     /// Shortest call, and one more; 0: none.
-    least: u64,
-    most: u64,
+    pub(crate) least: u64,
+    pub(crate) most: u64,
 }
 
 impl Look {
@@ -296,7 +296,7 @@ impl Look {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::segment::Class;
     use proptest::prelude::*;
@@ -304,7 +304,7 @@ mod tests {
     use teeperf_tally::tree::{Beginning, Tree};
 
     /// Header and nodes of a packet, which must be right to its end.
-    pub(super) fn read(payload: &[u8]) -> (Header, Vec<Grown>) {
+    pub(crate) fn read(payload: &[u8]) -> (Header, Vec<Grown>) {
         let (header, data) = Header::decode(payload).unwrap();
         let data = zstd::bulk::decompress(data, packet::MAX_BYTES).unwrap();
         let mut bytes = data.iter();

@@ -445,26 +445,53 @@ impl Tree {
         self.memory.header(header::BEGAN).wide(0)
     }
 
-    /// Frames that were closed, or returns left out, because a call or return was not seen; since this was asked
-    /// last.
+    /// A node, eight bytes at a time ([`node`]). What it has summed is taken out of it.
+    pub fn take(&self, index: u32) -> [u64; NODE / 8] {
+        let there = self.memory.node(index);
+        // Not an array of zeros that is filled: to clear it may be a call of the C library's.
+        let out = core::array::from_fn(|at| there.wide(at * 8));
+        for sum in [node::CALLS, node::SELF, node::LEAST, node::MOST] {
+            there.set(sum, 0);
+        }
+        out
+    }
+
+    /// Wants every node that has grown since it was taken, with all its callers; says how many nodes there are. For
+    /// trees whose functions have no words: the wish stands in the word's place.
+    pub fn want_grown(&self) -> u32 {
+        let used = self.used.get();
+        for index in (1..used).rev() {
+            let there = self.memory.node(index);
+            let is_grown =
+                [node::CALLS, node::SELF, node::LEAST].iter().any(|&sum| there.wide(sum) != 0);
+            if is_grown || self.is_wanted(index) {
+                there.put(node::WORD, 1);
+                self.memory.node(there.get(node::PARENT)).put(node::WORD, 1);
+            }
+        }
+        if self.memory.node(ROOT).wide(node::SELF) != 0 {
+            self.memory.node(ROOT).put(node::WORD, 1);
+        }
+        used
+    }
+
+    /// Whether a node is wanted, and was not taken since.
+    pub fn is_wanted(&self, index: u32) -> bool {
+        self.memory.node(index).get(node::WORD) != 0
+    }
+
+    /// As [`Tree::take`], a node that is not wanted any more.
+    pub fn take_wanted(&self, index: u32) -> [u64; NODE / 8] {
+        self.memory.node(index).put(node::WORD, 0);
+        self.take(index)
+    }
+
+    /// Takes out how many frames were closed, and returns left out, because a call or return was not seen.
     pub fn take_mended(&self) -> u64 {
         let there = self.memory.header(header::MENDED);
         let mended = there.wide(0);
         there.set(0, 0);
         mended
-    }
-
-    /// A node, eight bytes at a time ([`node`]). What it has summed is taken out of it.
-    pub fn take(&self, index: u32) -> [u64; NODE / 8] {
-        let there = self.memory.node(index);
-        let mut out = [0; NODE / 8];
-        for (at, wide) in out.iter_mut().enumerate() {
-            *wide = there.wide(at * 8);
-        }
-        for sum in [node::CALLS, node::SELF, node::LEAST, node::MOST] {
-            there.set(sum, 0);
-        }
-        out
     }
 }
 

@@ -17,7 +17,16 @@
  *         return 0;
  *     }
  *
- * A recording tells the host which way the code went. So a build with NDEBUG refuses to attach,
+ * Where there is no such memory, code sums its calls in its own (teeperf_port_tree(), teeperf_port_arcs()), and
+ * teeperf_take() hands that over in pieces, for which any way out will do; `teeperf import` makes a recording
+ * of them:
+ *
+ *     size_t ecall_take(void *out, size_t length)
+ *     {
+ *         return teeperf_take(out, length);
+ *     }
+ *
+ * A recording tells the host which way the code went. So a build with NDEBUG refuses to attach, and hands nothing over,
  * unless TEEPERF_PERMIT is defined. C99 and C++, gcc and clang. Step by step: docs/porting.md.
  */
 #ifndef TEEPERF_TEE_H
@@ -42,6 +51,10 @@ extern "C" {
 /* Least length of the memory. */
 #define TEEPERF_LEAST 12288
 
+/* Least length of a buffer for teeperf_take(), and for teeperf_take_line(). */
+#define TEEPERF_TAKE_LEAST 256
+#define TEEPERF_TAKE_LINE_LEAST (2 * TEEPERF_TAKE_LEAST + 9)
+
 #if !defined(NDEBUG) || defined(TEEPERF_PERMIT)
 #define TEEPERF_IS_PERMITTED 1
 #else
@@ -55,6 +68,7 @@ int teeperf_tee_attach(void *base, size_t length, int is_permitted);
 void teeperf_tee_detach(void);
 void teeperf_tee_end_thread(void);
 int teeperf_tee_recording(void);
+size_t teeperf_tee_take(void *buffer, size_t length, int is_permitted);
 
 /* Records into this memory until teeperf_detach(); 0, or why not. It may be there at another address
  * each time: recording goes on where it ended. In a library for threads, one of them attaches for all. */
@@ -83,6 +97,50 @@ TEEPERF_TEE_INLINE int teeperf_recording(void)
 	return teeperf_tee_recording();
 }
 
+/* Writes the next piece of what was summed and not handed over yet, and returns its bytes; 0 when nothing is left, or
+ * the buffer has less than TEEPERF_TAKE_LEAST bytes. To be called until it returns 0: what is called meanwhile may
+ * be in the pieces, or waits for the next time. What was taken counts as handed over, wherever it goes. The buffer may lie
+ * anywhere, and be seen by others. In a library for threads each thread takes its own. Never from a signal handler or
+ * an interrupt.
+ *
+ * Pieces, one behind the other in a file, are what `teeperf import` reads. */
+TEEPERF_TEE_INLINE size_t teeperf_take(void *buffer, size_t length)
+{
+	return teeperf_tee_take(buffer, length, TEEPERF_IS_PERMITTED);
+}
+
+/* Likewise, as a line of text without its end, for a console: `teeperf import` finds such lines among others. Returns
+ * its length without the 0 behind it.
+ *
+ *     static char line[1024];
+ *     while (teeperf_take_line(line, sizeof(line)))
+ *         puts(line);
+ */
+TEEPERF_TEE_INLINE size_t teeperf_take_line(char *line, size_t length)
+{
+	static const char mark[] = "teeperf:";
+	size_t before = sizeof(mark) - 1, room = 0, taken = 0, i = 0;
+	unsigned char *piece = NULL, byte = 0;
+
+	if (length < TEEPERF_TAKE_LINE_LEAST)
+		return 0;
+	/* At the end, from where each byte goes before its digits get there. */
+	room = (length - before - 1) / 2;
+	piece = (unsigned char *)line + length - room;
+	taken = teeperf_take(piece, room);
+	if (!taken)
+		return 0;
+	for (i = 0; i < before; i++)
+		line[i] = mark[i];
+	for (i = 0; i < taken; i++) {
+		byte = piece[i];
+		line[before + 2 * i] = "0123456789abcdef"[byte >> 4];
+		line[before + 2 * i + 1] = "0123456789abcdef"[byte & 15];
+	}
+	line[before + 2 * taken] = 0;
+	return before + 2 * taken;
+}
+
 /* What the image itself may bring, where the library's own does not do. */
 
 /* 1 if all of this memory is the host's, and none of it the trusted side's own. The library's takes the
@@ -97,19 +155,24 @@ uint32_t teeperf_port_pause(void);
  * not the host's own, `teeperf serve-memory --clock cycle --counter-hz` is told its rate. */
 uint64_t teeperf_port_counter(void);
 
+/* How much that counts in a second, such as cntfrq_el0; 0 where it is not known, as the library says: then `teeperf
+ * import --hz` is told. */
+uint64_t teeperf_port_counter_hz(void);
+
 /* Name of the image's file, up to 1200 bytes: readers look for its symbols by it. The library's is empty. */
 const char *teeperf_port_name(void);
 
 /* Memory of the trusted side's own, zeroed, at a multiple of 8, in which calls and times are summed by call path
- * while no events can be written: 80 bytes a path. What is summed is handed over with the next events. While
- * nothing is attached, time goes on by the counter where the last recording had that for its clock; else it stands. The
- * library's is a null pointer: what is called while nothing is attached is not recorded. Not asked for by a
+ * while no events can be written: 80 bytes a path. What is summed is handed over with the next events, or by
+ * teeperf_take(). While nothing is attached, time goes on by the counter, where there is one and no recording had
+ * another clock; else it stands. The library's is a null pointer: what is called while nothing is attached is not
+ * recorded. Not asked for by a
  * library for threads. */
 void *teeperf_port_tree(size_t *length);
 
 /* For code that is compiled with -pg: memory of the trusted side's own, zeroed, at a multiple of 8, in which calls are
  * counted: 24 bytes a place, 16 where addresses have 32 bits, of which two in three are for arcs. Asked for once
- * for each thread, at its first such call. What is counted is handed over with teeperf_detach(). May not be
+ * for each thread, at its first such call. What is counted is handed over with teeperf_detach(), or by teeperf_take(). May not be
  * compiled with -pg itself, nor for vectors of more than 128 bits. The library's is a null pointer: nothing is
  * counted. */
 void *teeperf_port_arcs(size_t *length);

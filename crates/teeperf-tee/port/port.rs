@@ -27,6 +27,13 @@ pub extern "C" fn teeperf_port_counter() -> u64 {
     0
 }
 
+/// It is not known.
+#[cfg(feature = "counter_hz")]
+#[unsafe(no_mangle)]
+pub extern "C" fn teeperf_port_counter_hz() -> u64 {
+    0
+}
+
 /// No name.
 #[cfg(feature = "name")]
 #[unsafe(no_mangle)]

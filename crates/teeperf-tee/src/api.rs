@@ -32,6 +32,26 @@ pub extern "C" fn teeperf_tee_detach() {
     platform::detach();
 }
 
+/// Writes the next piece of what the calling thread has summed, and says how many bytes it has; 0: nothing is left, or
+/// fewer than [`teeperf_wire::piece::LEAST_ROOM`] bytes are there, or this build may not be traced.
+///
+/// # Safety
+/// `length` bytes at `base` can be written.
+#[cfg_attr(feature = "object", unsafe(no_mangle))]
+pub unsafe extern "C" fn teeperf_tee_take(
+    base: *mut u8,
+    length: usize,
+    is_permitted: c_int,
+) -> usize {
+    if is_permitted == 0 || base.is_null() {
+        return 0;
+    }
+    // Written once and never read: others may have it as well.
+    // SAFETY: the offset is below the length, and the caller has promised the rest.
+    let put = |at, byte| unsafe { base.add(at).write_volatile(byte) };
+    platform::thread().take(length, put, &platform::image())
+}
+
 /// The calling thread calls nothing hooked any more.
 #[cfg_attr(feature = "object", unsafe(no_mangle))]
 pub extern "C" fn teeperf_tee_end_thread() {

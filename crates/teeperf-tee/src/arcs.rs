@@ -50,6 +50,12 @@ impl Counted {
         }
     }
 
+    /// With arcs of a test's, which have memory.
+    #[cfg(test)]
+    pub(crate) fn of(arcs: &'static Arcs) -> Self {
+        Self { arcs: Cell::new(Some(arcs)), ..Self::new() }
+    }
+
     /// See [`teeperf_tee_arc`].
     pub(crate) fn call(&self, arcs: &'static Arcs, arena: Option<&Arena>, from: usize, to: usize) {
         if !arcs.has_memory() {
@@ -65,6 +71,12 @@ impl Counted {
         }
         arcs.set_epoch(platform::epoch());
         arcs.call(from, to, arena.filter(|_| self.follows.get()).map(Arena::tick));
+    }
+
+    /// What was counted and not handed over, if anything was, and from which time on.
+    pub(crate) fn grown(&self) -> Option<(&'static Arcs, u64)> {
+        let arcs = self.arcs.get().filter(|arcs| arcs.has_grown(&mut 0))?;
+        Some((arcs, self.since.get()))
     }
 
     /// From now on what is counted is for this arena, and time is its.
@@ -135,13 +147,18 @@ impl Counted {
     }
 }
 
-/// Addresses behind calls become those of the calls: a call may be the last that its function has.
-fn put(chunk: &Chunk, arena: &Arena, at: u32, growth: &Growth, window: Window) {
-    let (from, to) = match growth.kind {
+/// Addresses of both places; 0: nobody's. Those behind calls become those of the calls: a call may be the last that its
+/// function has.
+pub(crate) fn places(growth: &Growth) -> (usize, usize) {
+    match growth.kind {
         Kind::Arc if growth.from == NOBODY => (0, growth.to),
         Kind::Arc => (growth.from.saturating_sub(1), growth.to),
         Kind::Span => (growth.from, growth.to.saturating_sub(1)),
-    };
+    }
+}
+
+fn put(chunk: &Chunk, arena: &Arena, at: u32, growth: &Growth, window: Window) {
+    let (from, to) = places(growth);
     let place = |address: usize| match window.word(address as u64) {
         _ if address == 0 => (0, 0),
         0 => (0, address as u64),

@@ -8,6 +8,7 @@
 //! * [`hooks`]: the functions that compilers call; [`api`]: what `teeperf_tee.h` promises;
 //! * [`sums`]: what is summed where no event can be written;
 //! * [`arcs`]: calls that code compiled with `-pg` makes, counted;
+//! * [`taking`]: what is summed as bytes, for whatever way out there is;
 //! * [`platform`]: what differs from one place to the next.
 //!
 //! What it never does: allocate, call a library, wait for ever, use a value from lent memory as an
@@ -26,6 +27,7 @@ mod losses;
 mod nested;
 pub mod platform;
 mod sums;
+mod taking;
 pub mod thread;
 
 // It passes no floating-point numbers, so that it goes into images that pass them in either manner

@@ -1,6 +1,6 @@
 //! Where there is no lent memory, or nobody wants every event: calls and times summed in a tree, in memory of
 //! the trusted side's own ([`teeperf_tally`]). What a tree has grown by is handed over, in chunks of an arena,
-//! at the next opportunity.
+//! at the next opportunity, or taken in pieces ([`crate::taking`]).
 
 use crate::arena::Arena;
 use crate::chunk::Chunk;
@@ -67,7 +67,17 @@ impl Sums {
         }
     }
 
-    fn tree(&self) -> Option<&Tree> {
+    /// With a tree of a test's.
+    #[cfg(test)]
+    pub(crate) fn of(tree: Tree) -> Self {
+        let sums = Self::new();
+        // SAFETY: nobody has a reference to it yet.
+        unsafe { sums.tree.get().write(MaybeUninit::new(tree)) };
+        sums.asked.set(Asked::ThereIsATree);
+        sums
+    }
+
+    pub(crate) fn tree(&self) -> Option<&Tree> {
         if cfg!(feature = "threads") {
             // The platform's memory is one, and each thread would take it for its own.
             return None;
@@ -76,7 +86,9 @@ impl Sums {
             self.asked.set(Asked::ThereIsNone);
             if let Some(begun) = begin() {
                 // SAFETY: nobody has a reference to it yet.
-                unsafe { self.tree.get().write(MaybeUninit::new(begun)) };
+                let tree = unsafe { (*self.tree.get()).write(begun) };
+                self.since.set(tree.now());
+                self.counts.set(platform::has_counter());
                 self.asked.set(Asked::ThereIsATree);
             }
         }
@@ -128,6 +140,23 @@ impl Sums {
         has_its_units
     }
 
+    /// Whether there is something to hand over; if so, all that is there now counts as handed over, and this says from
+    /// when to when it is.
+    pub(crate) fn begin_round(&self, arena: Option<&Arena>) -> Option<(u64, u64)> {
+        let tree = self.tree().filter(|_| self.is_grown.replace(false))?;
+        let now = self.now(arena, tree);
+        if now > tree.now() {
+            tree.moved(now);
+        }
+        let (since, ahead) = (self.since.replace(tree.now()), self.ahead.get());
+        Some((since.wrapping_sub(ahead), tree.now().wrapping_sub(ahead)))
+    }
+
+    /// Whether times are the image's counter's.
+    pub(crate) fn has_counter(&self) -> bool {
+        self.counts.get()
+    }
+
     /// Hands over what the tree has grown by, as far as there are free chunks, with its times or as calls alone. What
     /// found none stays for the next time.
     pub(crate) fn hand_over(&self, arena: &Arena, who: Who, window: Window, has_times: bool) {
@@ -164,8 +193,11 @@ impl Sums {
 
 fn begin() -> Option<Tree> {
     let (base, bytes) = platform::tree_memory()?;
+    let now = platform::counter();
+    let clock = if now == 0 { ClockKind::Tick } else { ClockKind::Cycle };
+    let beginning = Beginning { clock: clock as u32, now, ..Beginning::default() };
     // SAFETY: the platform's promise: memory for this alone, zeroed.
-    unsafe { Tree::begin(base, bytes, &Beginning::default()) }
+    unsafe { Tree::begin(base, bytes, &beginning) }
 }
 
 const _: () = assert!(node::WORD == 0 && node::PARENT == 4 && word::FIRST_SITE > 0);

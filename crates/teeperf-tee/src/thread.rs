@@ -19,6 +19,7 @@ use crate::losses::Losses;
 use crate::nested::Nested;
 use crate::platform;
 use crate::sums::Sums;
+use crate::taking::Taking;
 use core::cell::Cell;
 use teeperf_wire::shared::ClockKind;
 
@@ -56,7 +57,7 @@ pub struct Thread {
     /// Value of the watched word at the last look.
     last: Cell<u32>,
     #[cfg(feature = "nested")]
-    nested: Nested,
+    pub(crate) nested: Nested,
     /// Sites that there are.
     window: Cell<usize>,
     arena: Cell<Arena>,
@@ -66,14 +67,15 @@ pub struct Thread {
     kept: Cell<Kept>,
     /// Time up to which the chunk's words reach.
     time: Cell<u64>,
-    who: Cell<Who>,
+    pub(crate) who: Cell<Who>,
     losses: Cell<Losses>,
     /// Time when the present pause began.
     since: Cell<u64>,
     /// Cookie and first site of the arena that the image was announced in.
     announced: Cell<(u64, u32)>,
-    sums: Sums,
+    pub(crate) sums: Sums,
     pub(crate) counted: Counted,
+    pub(crate) taking: Taking,
 }
 
 /// What a thread is doing.
@@ -135,6 +137,7 @@ impl Thread {
             announced: Cell::new((0, 0)),
             sums: Sums::new(),
             counted: Counted::new(),
+            taking: Taking::new(),
         }
     }
 
@@ -182,7 +185,7 @@ impl Thread {
         self.arena().is_some_and(|arena| is_on && !arena.is_stopped() && !arena.is_paused())
     }
 
-    fn arena(&self) -> Option<Arena> {
+    pub(crate) fn arena(&self) -> Option<Arena> {
         self.arena.get().some()
     }
 

@@ -91,12 +91,18 @@ fn is_paused(profile: &Profile) -> bool {
 fn nothing_timed(profile: &Profile, found: &mut Vec<Finding>) {
     let timed = |thread: &teeperf_profile::model::Thread| thread.wall_ns > 0;
     if profile.health.events > 0 && !profile.threads.iter().any(timed) {
+        let next = if profile.info.period_ns > 0.0 {
+            "The program ran for too short a time, or the recorder got no processor. Record it \
+             again, for longer or with --clock cycle."
+        } else {
+            "Nothing ticked. Where sums were imported, the code has no counter, or does not say how \
+             fast it goes, which `teeperf import --hz` does."
+        };
         push(
             found,
             false,
             "The clock never moved between two events: times are not known, only counts.".into(),
-            "The program ran for too short a time, or the recorder got no processor. Record it \
-             again, for longer or with --clock cycle.",
+            next,
         );
     }
 }

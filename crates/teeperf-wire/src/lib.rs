@@ -1,5 +1,5 @@
 //! The only vocabulary that crosses a boundary: between a traced program and the
-//! recorder ([`word`], [`shared`], [`hello`]), between hooks and runtime inside the program
+//! recorder ([`word`], [`shared`], [`hello`], [`piece`]), between hooks and runtime inside the program
 //! ([`hook`]), and between the recorder and whoever reads a recording ([`packet`],
 //! [`fields`], [`body`]).
 //!
@@ -17,6 +17,7 @@ pub mod fields;
 pub mod hello;
 pub mod hook;
 pub mod packet;
+pub mod piece;
 pub mod shared;
 pub mod tree;
 pub mod word;

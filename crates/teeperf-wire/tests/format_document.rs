@@ -5,6 +5,7 @@ use teeperf_wire::body::{
     arcs, chunk, end, loss, notice, process, process_end, start, symbols, thread, tree,
 };
 use teeperf_wire::packet::{HEADER_SIZE, Header, MAJOR, MAX_PAYLOAD, MINOR, kind};
+use teeperf_wire::piece::{self, Piece, Writer};
 use teeperf_wire::word::{self, Word, code, gap, module};
 use teeperf_wire::{fields, shared};
 
@@ -151,6 +152,41 @@ fn the_header_of_a_tree() {
 }
 
 #[test]
+fn a_piece() {
+    let bytes = example("piece");
+    let piece = Piece::decode(&bytes).unwrap();
+    let header = piece::Header {
+        what: piece::what::TREE,
+        begins: true,
+        serial: 1,
+        tid: 78,
+        clock: 2,
+        hz: 1_000_000,
+        begin: 5000,
+        end: 5017,
+        ..piece::Header::default()
+    };
+    assert_eq!((piece.header, piece.name, piece.length), (header, &b"ta.elf"[..], bytes.len()));
+    let node = |index, parent, place, [calls, own, least, most]: [u64; 4]| {
+        Ok(piece::Node { index, parent, place, calls, own, least, most })
+    };
+    let nodes = [
+        node(0, 0, None, [0, 2, 0, 0]),
+        node(2, 0, Some(0x1200), [1, 8, 16, 15]),
+        node(3, 2, Some(-0x40), [3, 7, 2, 4]),
+    ];
+    assert!(piece.nodes().eq(nodes));
+    let mut written = vec![0; bytes.len()];
+    let put = |at: usize, byte| written[at] = byte;
+    let mut writer = Writer::new(piece::LEAST_ROOM, put, &header, piece.name).unwrap();
+    nodes.iter().flatten().for_each(|node| writer.node(node));
+    assert_eq!(writer.finish(false), bytes.len());
+    assert_eq!(written, bytes);
+    let told = format!("each behind `{}`", piece::MARK);
+    assert!(DOCUMENT.contains(&told), "{told}");
+}
+
+#[test]
 fn windows_open_and_end_as_the_code_says() {
     for (number, what) in [
         (module::OPENED, "the window opens"),
@@ -256,6 +292,8 @@ fn limits_are_those_of_the_code() {
         ("payload words of an escape that a writer makes", word::MAX_PAYLOAD as usize),
         ("build-id", word::module::MAX_BUILD_ID),
         ("path of a module", word::module::MAX_PATH),
+        ("length of a [piece](#13-pieces)", piece::MAX_LENGTH),
+        ("name of an image in a piece", piece::MAX_NAME),
     ] {
         let row = format!("| {limit} | ");
         let cell = DOCUMENT.split_once(&row).expect(limit).1.split(" |").next().unwrap();

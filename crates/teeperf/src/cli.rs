@@ -37,6 +37,7 @@ pub(crate) enum Command {
     InstallSdk(commands::InstallSdk),
     Record(commands::Record),
     ServeMemory(commands::ServeMemory),
+    Import(commands::Import),
     Report(commands::Report),
     Flame(commands::Flame),
     Export(commands::Export),

@@ -192,6 +192,30 @@ static void hammer(uint32_t seconds)
     printf("hammer right=%u refused=%u wrong=%u\n", right, refused, wrong);
 }
 
+/* What the application has summed of so many calls, piece by piece into a file. */
+static void take(uint32_t number)
+{
+    static unsigned char piece[256];
+    FILE *file = fopen("taken", "wb");
+    uint32_t origin = 0, pieces = 0;
+    TEEC_Result result = TEEC_SUCCESS;
+    calls(number);
+    for (size_t size = 1; file && result == TEEC_SUCCESS && size > 0; pieces++) {
+        TEEC_Operation operation = { 0 };
+        operation.paramTypes = TEEC_PARAM_TYPES(TEEC_MEMREF_TEMP_OUTPUT, TEEC_NONE, TEEC_NONE, TEEC_NONE);
+        operation.params[0].tmpref.buffer = piece;
+        operation.params[0].tmpref.size = sizeof piece;
+        result = TEEC_InvokeCommand(&session, DEMO_CMD_TAKE, &operation, &origin);
+        size = operation.params[0].tmpref.size;
+        if (result == TEEC_SUCCESS)
+            fwrite(piece, 1, size, file);
+    }
+    if (file)
+        fclose(file);
+    tell("take", result, origin);
+    printf(" calls=%u\n", pieces);
+}
+
 static TEEC_Operation cancelled;
 
 static void *until_cancelled(void *unused)
@@ -226,7 +250,7 @@ static const struct {
     { "unknown", unknown, &demo }, { "panic", panics, &demo },    { "sessions", sessions, &demo },
     { "params", params, &demo }, { "cancel", cancel, &demo },     { "slots", slots, &demo },
     { "both", both, &demo },     { "hammer", hammer, &demo },     { "leaps", leaps, &demo },
-    { "squeeze", squeeze, &library },
+    { "squeeze", squeeze, &library }, { "take", take, &demo },
 };
 
 int main(int count, char **words)

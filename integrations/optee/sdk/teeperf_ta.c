@@ -131,6 +131,19 @@ NO_HOOK uint64_t teeperf_port_counter(void)
 	return value;
 }
 
+/* As the firmware has set it, which may be read where the counter may. */
+NO_HOOK uint64_t teeperf_port_counter_hz(void)
+{
+	unsigned long value = 0;
+
+#ifdef __aarch64__
+	__asm__ volatile("mrs %0, cntfrq_el0" : "=r"(value));
+#else
+	__asm__ volatile("mrc p15, 0, %0, c14, c0, 0" : "=r"(value));
+#endif
+	return value;
+}
+
 #endif
 
 /* The normal world goes on meanwhile. */

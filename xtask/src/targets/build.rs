@@ -133,23 +133,23 @@ impl Workshop {
         Ok(program)
     }
 
-    /// `counted.c` compiled with `-pg` and these further flags: linked with the library of a kind, or with the C
-    /// library's own counting.
-    pub(super) fn count(&self, kind: Option<Kind>, flags: &str) -> Result<PathBuf> {
-        let program = self.path("counted");
+    /// A program of `conformance` compiled with `-pg` and these further flags: linked with the library of a kind, or with
+    /// the C library's own counting.
+    pub(super) fn count(&self, name: &str, kind: Option<Kind>, flags: &str) -> Result<PathBuf> {
+        let program = self.path(name);
         let mut gcc = Command::new(format!("{}gcc", self.machine.prefix));
         gcc.args(["-pg", "-fno-toplevel-reorder", "-Wall", "-Wextra", "-Werror", "-Wno-psabi"])
             .args(["-static", "-Wl,--no-warn-execstack"])
             .args(self.machine.flags)
             .args(flags.split(' '))
-            .arg(conformance("counted"));
+            .arg(conformance(name));
         match kind {
             Some(kind) => {
                 gcc.arg("-I").arg(self.path(kind.name()).join("include")).arg(self.library(kind))
             }
             None => gcc.arg("-DYARDSTICK"),
         };
-        limited::run(gcc.arg("-o").arg(&program), LIMIT, &self.path("counted.log"))?;
+        limited::run(gcc.arg("-o").arg(&program), LIMIT, &self.path(&format!("{name}.log")))?;
         Ok(program)
     }
 

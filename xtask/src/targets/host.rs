@@ -145,6 +145,18 @@ impl Recorded {
         calls.filter(|(_, calls)| *calls > 0).collect()
     }
 
+    /// Time in a function itself, nanoseconds.
+    pub(super) fn time(&self, name: &str) -> f64 {
+        let mut functions = self.0["functions"].as_array().into_iter().flatten();
+        let function = functions.find(|function| function["name"] == name);
+        function.and_then(|function| function["self"].as_f64()).unwrap_or(0.0)
+    }
+
+    /// How long the recording is, nanoseconds.
+    pub(super) fn duration(&self) -> f64 {
+        self.0["info"]["duration"].as_f64().unwrap_or(0.0)
+    }
+
     /// A figure of the recording's health.
     pub(super) fn health(&self, name: &str) -> u64 {
         self.0["health"][name].as_u64().unwrap_or(u64::MAX)

@@ -18,7 +18,7 @@ use crate::packages::Unavailable;
 
 type Test = (&'static str, fn(&Workshop) -> Result<()>);
 
-const TESTS: [Test; 16] = [
+const TESTS: [Test; 18] = [
     ("calls, paths and far functions", calls),
     ("refusals", refusals),
     ("a build with NDEBUG", without_permit),
@@ -37,6 +37,8 @@ const TESTS: [Test; 16] = [
     ("a hostile host", hostile),
     ("calls of code compiled with -pg", counted),
     ("the same calls, counted by the C library", yardstick),
+    ("sums that are taken in pieces", taken),
+    ("calls of code compiled with -pg, taken in pieces", taken_arcs),
 ];
 
 /// All of them.
@@ -341,7 +343,7 @@ fn hostile(shop: &Workshop) -> Result<()> {
 fn counted(shop: &Workshop) -> Result<()> {
     for kind in [Kind::Usual, Kind::Threads] {
         for flags in shop.machine.counting {
-            let printed = shop.output(&shop.count(Some(kind), flags)?, &[])?;
+            let printed = shop.output(&shop.count("counted", Some(kind), flags)?, &[])?;
             let is_right = |line: &str| {
                 let words: Vec<&str> = line.split(' ').collect();
                 words.len() == 3 && words[1] == words[2]
@@ -358,7 +360,7 @@ fn yardstick(shop: &Workshop) -> Result<()> {
     if !shop.machine.is_here() {
         return Err(Unavailable("the C library writes gmon.out on this machine".into()).into());
     }
-    let program = shop.count(None, "-O2 -no-pie -fno-pie")?;
+    let program = shop.count("counted", None, "-O2 -no-pie -fno-pie")?;
     let told = run_quietly(Command::new(&program).current_dir(shop.path("")))?;
     let mut gprof = Command::new("gprof");
     let shown = run_quietly(gprof.args(["-b", "-q"]).arg(program).arg(shop.path("gmon.out")))?;
@@ -373,6 +375,58 @@ fn yardstick(shop: &Workshop) -> Result<()> {
         // A nested function stands behind `apply`, and has its own row.
         let inner = if name == "apply" { calls / 4 * 3 } else { 0 };
         ensure!(found?.iter().sum::<u64>() == calls - inner, "{name}: not {calls} in\n{shown}");
+    }
+    Ok(())
+}
+
+/// Sizes of buffers that pieces are taken in; 0: they are lines of text.
+const BUFFERS: [&str; 4] = ["256", "300", "4096", "0"];
+
+/// What a program hands over in pieces of a size, imported.
+fn take(shop: &Workshop, program: &Path, size: &str) -> Result<Recorded> {
+    let (pieces, recording) = (shop.path("pieces"), shop.path("taken.teeperf"));
+    run_quietly(shop.command(program).arg(&pieces).arg(size))?;
+    let mut import = Command::new(&shop.teeperf);
+    import.arg("import").arg(&pieces).arg("--elf").arg(program).arg("--force").arg("-o");
+    run_quietly(import.arg(&recording))?;
+    Recorded::read(&shop.teeperf, &recording)
+}
+
+fn taken(shop: &Workshop) -> Result<()> {
+    for kind in [Kind::Usual, Kind::Nested] {
+        let program = shop.program("take", kind, &["-Wl,--gc-sections"])?;
+        for size in BUFFERS {
+            let recorded = take(shop, &program, size)?;
+            let calls = [("outer", 500), ("middle", 1500), ("leaf", 7500), ("deep", 10_000)];
+            recorded.is_whole(&calls).with_context(|| format!("{} {size}", kind.name()))?;
+            let mut paths = recorded.paths();
+            let deepest = format!("outer{}", ";deep".repeat(20));
+            for (path, calls) in [("outer;middle;leaf", 7500), (&deepest, 500)] {
+                ensure!(paths.remove(path) == Some(calls), "{size}: not {calls} calls of {path}");
+            }
+            // Those between.
+            ensure!(paths.len() == 21, "{size}: other paths: {paths:?}");
+            let (time, all) = (recorded.time("leaf"), recorded.duration());
+            ensure!(0.0 < time && time < all, "{size}: {time} ns of {all} in leaf");
+            ensure!(recorded.threads() == 1, "{size}: {} threads", recorded.threads());
+        }
+    }
+    let program = shop.program("take", Kind::Usual, &["-DNDEBUG"])?;
+    run_quietly(shop.command(&program).arg(shop.path("pieces")).arg("4096"))?;
+    ensure!(fs::read(shop.path("pieces"))?.is_empty(), "a build with NDEBUG hands something over");
+    Ok(())
+}
+
+fn taken_arcs(shop: &Workshop) -> Result<()> {
+    for (kind, threads) in [(Kind::Usual, 1), (Kind::Threads, 3)] {
+        let flags = format!("{} -DTHREADS={threads}", shop.machine.counting[0]);
+        let program = shop.count("take", Some(kind), &flags)?;
+        for size in BUFFERS {
+            let recorded = take(shop, &program, size)?;
+            let calls = [("outer", 500), ("middle", 1500), ("leaf", 7500), ("deep", 10_000)];
+            let calls = calls.map(|(name, calls)| (name, threads * calls));
+            recorded.is_whole(&calls).with_context(|| format!("{} {size}", kind.name()))?;
+        }
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ const OWN_NODES: usize = MAX_NODES / 2;
 const MOST_LEVELS: usize = MAX_NODES / 4;
 
 /// Packets with all these nodes, of which the first is the thread itself, and callers come first.
-pub(super) fn of(header: Header, nodes: &[Grown]) -> Vec<Vec<u8>> {
+pub(crate) fn of(header: Header, nodes: &[Grown]) -> Vec<Vec<u8>> {
     let mut out = Vec::new();
     let mut from = 0;
     while from < nodes.len().max(1) {

@@ -47,6 +47,10 @@ pub(crate) fn counter() -> u64 {
     0
 }
 
+pub(crate) fn counter_hz() -> u64 {
+    0
+}
+
 /// Nothing is summed here.
 pub(crate) fn tree_memory() -> Option<(*mut u8, usize)> {
     None

@@ -10,6 +10,7 @@ unsafe extern "C" {
     fn teeperf_port_is_outside(start: *const u8, length: usize) -> c_int;
     fn teeperf_port_pause() -> u32;
     fn teeperf_port_counter() -> u64;
+    fn teeperf_port_counter_hz() -> u64;
     fn teeperf_port_name() -> *const u8;
     fn teeperf_port_tree(length: *mut usize) -> *mut u8;
     fn teeperf_port_sums() -> c_int;
@@ -66,6 +67,12 @@ pub(crate) fn has_counter() -> bool {
 pub(crate) fn counter() -> u64 {
     // SAFETY: as above.
     unsafe { teeperf_port_counter() }
+}
+
+/// How much it counts in a second, 0 where that is not known.
+pub(crate) fn counter_hz() -> u64 {
+    // SAFETY: as above.
+    unsafe { teeperf_port_counter_hz() }
 }
 
 /// Memory for a tree, if the image has some.

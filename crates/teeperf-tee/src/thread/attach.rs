@@ -117,7 +117,7 @@ impl Thread {
     }
 
     /// Keeps hooks that interrupt this out; nothing, where this interrupts a hook.
-    fn undisturbed<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
+    pub(crate) fn undisturbed<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
         #[cfg(feature = "nested")]
         if !self.nested.begin() {
             return None;

@@ -3,6 +3,7 @@
 
 mod host;
 mod model;
+mod taken;
 
 use super::{Image, Thread};
 use crate::arena::Refusal;

@@ -10,6 +10,7 @@ mod export;
 mod flags;
 mod flame;
 mod gmon;
+mod import;
 mod install_sdk;
 mod install_wrappers;
 mod live;
@@ -38,6 +39,7 @@ pub(crate) use dump::Arguments as Dump;
 pub(crate) use export::Arguments as Export;
 pub(crate) use flags::Arguments as Flags;
 pub(crate) use flame::Arguments as Flame;
+pub(crate) use import::Arguments as Import;
 pub(crate) use install_sdk::Arguments as InstallSdk;
 pub(crate) use install_wrappers::Arguments as InstallWrappers;
 pub(crate) use man::Arguments as Man;
@@ -56,6 +58,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::InstallSdk(arguments) => install_sdk::run(&arguments)?,
         Command::Record(arguments) => return record::run(&arguments),
         Command::ServeMemory(arguments) => return serve_memory::run(&arguments),
+        Command::Import(arguments) => return import::run(&arguments),
         Command::Report(arguments) => report::run(&arguments)?,
         Command::Flame(arguments) => flame::run(&arguments)?,
         Command::Export(arguments) => export::run(&arguments)?,

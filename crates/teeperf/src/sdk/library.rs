@@ -22,7 +22,8 @@ pub(super) struct Library {
 }
 
 /// Functions of `port.rs`, which has a feature for each.
-const PORTS: [&str; 7] = ["is_outside", "pause", "counter", "name", "tree", "sums", "arcs"];
+const PORTS: [&str; 8] =
+    ["is_outside", "pause", "counter", "counter_hz", "name", "tree", "sums", "arcs"];
 /// The rest of their names.
 const PORT: &str = "teeperf_port_";
 

@@ -6,11 +6,18 @@
 
 #include "work.h"
 
+/* The folder with it is named where there are hooks. */
+#if __has_include(<teeperf_tee.h>)
+#include <teeperf_tee.h>
+#endif
+
 #define VALUE_INOUT \
     TEE_PARAM_TYPES(TEE_PARAM_TYPE_VALUE_INOUT, TEE_PARAM_TYPE_NONE, TEE_PARAM_TYPE_NONE, TEE_PARAM_TYPE_NONE)
 #define ALL_FOUR                                                                     \
     TEE_PARAM_TYPES(TEE_PARAM_TYPE_VALUE_INOUT, TEE_PARAM_TYPE_MEMREF_INPUT,         \
                     TEE_PARAM_TYPE_MEMREF_OUTPUT, TEE_PARAM_TYPE_VALUE_OUTPUT)
+#define MEMREF_OUTPUT \
+    TEE_PARAM_TYPES(TEE_PARAM_TYPE_MEMREF_OUTPUT, TEE_PARAM_TYPE_NONE, TEE_PARAM_TYPE_NONE, TEE_PARAM_TYPE_NONE)
 #define NO_PARAMS \
     TEE_PARAM_TYPES(TEE_PARAM_TYPE_NONE, TEE_PARAM_TYPE_NONE, TEE_PARAM_TYPE_NONE, TEE_PARAM_TYPE_NONE)
 
@@ -80,6 +87,17 @@ static TEE_Result until_cancelled(void)
     return TEE_ERROR_TIMEOUT;
 }
 
+static TEE_Result take(TEE_Param params[4])
+{
+#ifdef TEEPERF_TAKE_LEAST
+    params[0].memref.size = teeperf_take(params[0].memref.buffer, params[0].memref.size);
+    return TEE_SUCCESS;
+#else
+    (void)params;
+    return TEE_ERROR_NOT_SUPPORTED;
+#endif
+}
+
 TEE_Result TA_CreateEntryPoint(void)
 {
     return TEE_SUCCESS;
@@ -111,6 +129,8 @@ TEE_Result TA_InvokeCommandEntryPoint(void *session, uint32_t command, uint32_t 
         expected = ALL_FOUR;
     else if (command == DEMO_CMD_UNTIL_CANCELLED)
         expected = NO_PARAMS;
+    else if (command == DEMO_CMD_TAKE)
+        expected = MEMREF_OUTPUT;
     if (types != expected)
         return TEE_ERROR_BAD_PARAMETERS;
 
@@ -132,6 +152,8 @@ TEE_Result TA_InvokeCommandEntryPoint(void *session, uint32_t command, uint32_t 
         return TEE_ERROR_GENERIC;
     case DEMO_CMD_UNTIL_CANCELLED:
         return until_cancelled();
+    case DEMO_CMD_TAKE:
+        return take(params);
     default:
         return TEE_ERROR_NOT_SUPPORTED;
     }
