@@ -104,8 +104,8 @@ fn calls(printed: &str, recorded: &Recorded) -> Result<()> {
 fn times(recorded: &Recorded) -> Result<()> {
     for (name, ms) in [("long_wait", 300.0), ("short_wait", 100.0)] {
         let found = recorded.self_ns(name) / 1e6;
-        // The tick is one of 100 to 500 us, and may fall to the function before.
-        ensure!((ms * 0.9..ms * 1.3).contains(&found), "{name}: {found} ms, and not {ms}");
+        // The tick may be late, and what is meanwhile falls to the function before.
+        ensure!((ms * 0.7..ms * 1.5).contains(&found), "{name}: {found} ms, and not {ms}");
     }
     Ok(())
 }

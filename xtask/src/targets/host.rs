@@ -18,6 +18,9 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// Letters and version that an arena begins with.
 const MAGIC: &[u8] = b"TPARENA\x01";
 
+/// Where an arena counts how often nothing was free in it: `segment::WANTED` of the segment behind the first page.
+const WANTED: std::ops::Range<usize> = 4160..4164;
+
 /// A recorder that runs.
 pub(super) struct Host {
     child: Child,
@@ -83,6 +86,15 @@ impl Host {
         // Ten times what a tick takes.
         sleep(Duration::from_millis(20));
         Ok(())
+    }
+
+    /// Waits until somebody has found nothing free in the memory.
+    pub(super) fn is_wanted(&mut self) -> Result<()> {
+        let is_so = |host: &mut Self| {
+            let bytes = fs::read(&host.memory)?;
+            Ok(bytes.get(WANTED).is_some_and(|count| count.iter().any(|byte| *byte != 0)))
+        };
+        self.wait_for(is_so).context("the memory does not get full")
     }
 
     /// Ends recording as Ctrl-C does; what was recorded.

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::build::{Kind, Workshop};
 use super::host::{Host, Recorded};
@@ -25,9 +25,9 @@ const TESTS: [Test; 18] = [
     ("memory that comes and goes", comings),
     ("sums in units of each recording's clock", sums),
     ("pauses from outside", pauses),
-    ("full memory, dropping", |shop| full(shop, "drop")),
-    ("full memory, waiting", |shop| full(shop, "wait")),
-    ("full memory, stopping", |shop| full(shop, "stop")),
+    ("full memory, dropping", |shop| full(shop, "drop").map(drop)),
+    ("full memory, waiting", waiting),
+    ("full memory, stopping", |shop| full(shop, "stop").map(drop)),
     ("a host that is killed", killed),
     ("signal handlers within hooks", |shop| signals(shop, Kind::Nested)),
     ("signal handlers within hooks, with threads' storage", |shop| {
@@ -151,9 +151,10 @@ fn sums(shop: &Workshop) -> Result<()> {
         let told = |name: &str| (recorded.calls().get(name).copied(), recorded.self_ns(name) / 1e6);
         let ((within, within_ms), (apart, apart_ms)) = (told("within"), told("apart"));
         let text = format!("round {round}: {within_ms} ms within, {apart_ms} ms between");
-        ensure!(within == Some(10) && apart == (round > 0).then_some(1), "{text}: wrong calls");
-        // What is too long may be another program's doing; units differ by more.
-        ensure!((90.0..500.0).contains(&within_ms), "{text}, and not 100");
+        let (calls, ms) = if round > 0 { (10, 300.0) } else { (30, 900.0) };
+        ensure!(within == Some(calls) && apart == (round > 0).then_some(1), "{text}: wrong calls");
+        // Other programs may hold up this one, or the tick, which is late then; units differ by more.
+        ensure!((ms * 0.4..ms * 5.0).contains(&within_ms), "{text}, and not {ms}");
         ensure!(
             apart_ms >= between * 0.9 && apart_ms <= between * 5.0,
             "{text}, and not {between}"
@@ -223,17 +224,27 @@ fn pauses(shop: &Workshop) -> Result<()> {
     Ok(())
 }
 
-fn full(shop: &Workshop, on_full: &str) -> Result<()> {
+/// Nothing is lost, and the time of a wait is told, unless the host frees memory before it moves the tick.
+fn waiting(shop: &Workshop) -> Result<()> {
+    for _ in 0..3 {
+        if full(shop, "wait")?.gaps("waited") > 0 {
+            return Ok(());
+        }
+    }
+    bail!("no gap")
+}
+
+fn full(shop: &Workshop, on_full: &str) -> Result<Recorded> {
     const EVENTS: u64 = 200_004;
     let program = shop.program("full", Kind::Usual, &[])?;
-    let host = Host::start(shop, &program, "64KiB", &["--on-full", on_full])?;
+    let mut host = Host::start(shop, &program, "64KiB", &["--on-full", on_full])?;
     let mut talk = Talk::start(shop, &program, &host)?;
     talk.expect("begun")?;
     host.signal(libc::SIGSTOP)?;
     talk.go_on()?;
     if on_full == "wait" {
-        // It waits meanwhile, and not so long that it gives up.
-        sleep(Duration::from_millis(300));
+        // It waits from then on, and not so long that it gives up.
+        host.is_wanted()?;
         host.signal(libc::SIGCONT)?;
         talk.expect("done")?;
     } else {
@@ -260,14 +271,13 @@ fn full(shop: &Workshop, on_full: &str) -> Result<()> {
         }
         "wait" => {
             recorded.is_whole(&[("around", 1), ("called", 100_000), ("last", 1)])?;
-            ensure!(recorded.gaps("waited") > 0, "no gap");
         }
         _ => {
             ensure!(lost == 0 && events > 10_000 && events < EVENTS / 2, "{told}");
             ensure!(!recorded.calls().contains_key("last"), "it goes on");
         }
     }
-    Ok(())
+    Ok(recorded)
 }
 
 fn killed(shop: &Workshop) -> Result<()> {
