@@ -25,6 +25,7 @@ const SDK: &[(&str, &str)] = &[
     ("crates/teeperf-tee/mcount", "../teeperf-tee/mcount"),
     ("include", "../teeperf-tee/include"),
     ("optee", "../../integrations/optee/sdk"),
+    ("rust/teeperf-hooks", "../teeperf-hooks"),
 ];
 /// Everything else that is embedded, likewise.
 const EMBEDDED: &[&str] = &[

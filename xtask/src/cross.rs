@@ -8,10 +8,12 @@ mod core_library;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+use crate::commands::run_quietly;
 use crate::limited;
 use crate::packages::{Packages, Unavailable, Wanted};
 use crate::tools;
@@ -84,6 +86,26 @@ impl Toolchain {
         }
         fs::rename(&new, &sysroot).with_context(|| sysroot.display().to_string())?;
         Ok(sysroot)
+    }
+
+    /// Has a command build for a target, if it is cargo or runs it.
+    pub(crate) fn set_for(&self, command: &mut Command, target: &str) -> Result<()> {
+        command.env("RUSTC", COMPILER);
+        // With a target named, these are not for what runs while it is built. A space in the path is no end.
+        let flags = format!("--sysroot={}", self.sysroot_for(target)?.display());
+        command.env("CARGO_ENCODED_RUSTFLAGS", flags);
+        // Of a toolchain manager that has started us: it would have its own compiler taken.
+        for variable in ["RUSTUP_TOOLCHAIN", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER"] {
+            command.env_remove(variable);
+        }
+        Ok(())
+    }
+
+    /// Whether the compiler can put in calls of `mcount`.
+    pub(crate) fn has_mcount(&self) -> bool {
+        let mut ask = Command::new(COMPILER);
+        let told = run_quietly(ask.args(["-Z", "help"]).env("RUSTC_BOOTSTRAP", "1"));
+        told.is_ok_and(|text| text.contains("instrument-mcount"))
     }
 
     fn link_standard_library(&self, target: &str, libraries: &Path) -> Result<()> {

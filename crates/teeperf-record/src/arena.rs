@@ -20,6 +20,9 @@ pub struct Lent {
     pub path: PathBuf,
     /// Bytes from its beginning; nothing: all there are.
     pub length: Option<u64>,
+    /// Counts in a second of the counter that the other side reads; nothing: it is this machine's own. With
+    /// this, single calls are timed by it, and this machine does not know what it says at any moment.
+    pub counter_hz: Option<u64>,
 }
 
 /// What an arena says of itself.

@@ -18,7 +18,8 @@ use teeperf_wire::shared::ClockKind;
 /// The present moment in the recording's own units.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Time {
-    kind: ClockKind,
+    /// Nothing: it is a counter that this machine does not have.
+    kind: Option<ClockKind>,
     start: Instant,
 }
 
@@ -30,14 +31,20 @@ const TICK_START: u64 = 1;
 impl Time {
     /// Starts now.
     pub(crate) fn start(kind: ClockKind) -> Self {
-        Self { kind, start: Instant::now() }
+        Self { kind: Some(kind), start: Instant::now() }
     }
 
-    /// Clock units: microseconds since the start, or the machine's counter.
+    /// Starts now, of another machine's counter.
+    pub(crate) fn start_elsewhere() -> Self {
+        Self { kind: None, start: Instant::now() }
+    }
+
+    /// Clock units: microseconds since the start, or the machine's counter; 0 where it is not known.
     pub(crate) fn now(&self) -> u64 {
         match self.kind {
-            ClockKind::Tick => self.ticks(),
-            ClockKind::Cycle => counter::read(),
+            Some(ClockKind::Tick) => self.ticks(),
+            Some(ClockKind::Cycle) => counter::read(),
+            None => 0,
         }
     }
 

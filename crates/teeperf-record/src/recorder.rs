@@ -132,14 +132,19 @@ impl Recorder {
         {
             return Err(RecordError::IsProgram(path.display().to_string()));
         }
-        let chosen = clock::choose(options.clock, options.period);
+        let elsewhere = options.lent.as_ref().and_then(|lent| lent.counter_hz);
+        let chosen = match elsewhere {
+            Some(hz) => Chosen::elsewhere(hz),
+            None => clock::choose(options.clock, options.period),
+        };
         let hook_cost = options.hook_cost.take().and_then(|cost| cost.under(chosen.choice()));
         let path = match &options.output {
             Output::File(path) => path.display().to_string(),
             Output::Stdout | Output::Writer(_) => "output".into(),
         };
         let output_taken = matches!(options.output, Output::Stdout);
-        let time = Time::start(chosen.kind);
+        let time =
+            if elsewhere.is_some() { Time::start_elsewhere() } else { Time::start(chosen.kind) };
         let first = start::payload(&options, &chosen, &time, words, hook_cost);
         let writer = PacketWriter::open(options.output).map_err(|source| match source.kind() {
             io::ErrorKind::WouldBlock => RecordError::Busy(path.clone()),

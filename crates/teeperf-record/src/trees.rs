@@ -125,6 +125,7 @@ impl Pieces {
             tid: narrow(head, chunk::TID),
             begin: wide(head, piece::BEGIN),
             end: wide(head, piece::END),
+            mended: wide(head, piece::MENDED),
             ..Header::default()
         };
         Some(Growth::of(header, &grown, is_first))

@@ -27,7 +27,7 @@
  *     }
  *
  * A recording tells the host which way the code went. So a build with NDEBUG refuses to attach, and hands nothing over,
- * unless TEEPERF_PERMIT is defined. C99 and C++, gcc and clang.
+ * unless TEEPERF_PERMIT is defined. C99 and C++, gcc and clang. Step by step: docs/porting.md.
  */
 #ifndef TEEPERF_TEE_H
 #define TEEPERF_TEE_H
@@ -151,7 +151,8 @@ int teeperf_port_is_outside(const void *start, size_t length);
  * it was none. The library's is none. */
 uint32_t teeperf_port_pause(void);
 
-/* A counter that runs at a steady rate, such as cntvct_el0; 0 where there is none, as the library's says. */
+/* A counter that runs at a steady rate, such as cntvct_el0; 0 where there is none, as the library's says. Where it is
+ * not the host's own, `teeperf serve-memory --clock cycle --counter-hz` is told its rate. */
 uint64_t teeperf_port_counter(void);
 
 /* How much that counts in a second, such as cntfrq_el0; 0 where it is not known, as the library says: then `teeperf
@@ -163,7 +164,8 @@ const char *teeperf_port_name(void);
 
 /* Memory of the trusted side's own, zeroed, at a multiple of 8, in which calls and times are summed by call path
  * while no events can be written: 80 bytes a path. What is summed is handed over with the next events, or by
- * teeperf_take(). The library's is a null pointer: what is called while nothing is attached is not recorded. Not asked for by a
+ * teeperf_take(). While nothing is attached, time goes on by the counter, but where the last recording had the host's tick
+ * for its clock: then it stands. The library's is a null pointer: what is called while nothing is attached is not recorded. Not asked for by a
  * library for threads. */
 void *teeperf_port_tree(size_t *length);
 

@@ -9,6 +9,26 @@
 //! table's clock may be gone when another thread has detached: that is seen by a number that changes with it.
 #![no_std]
 
+/// Assembly that finds a call's place in the table, and counts it there.
+macro_rules! entries {
+    ($text:literal, $($name:ident = const $value:expr),* $(,)?) => {
+        core::arch::global_asm!(
+            $text,
+            $($name = const $value,)*
+            places = const layout::PLACES,
+            first = const layout::FIRST,
+            end = const layout::END,
+            from = const layout::FROM,
+            to = const layout::TO,
+            watched = const layout::WATCHED,
+            last = const layout::LAST,
+            latest = const layout::LATEST,
+            count = const layout::COUNT,
+            place = const layout::PLACE,
+        );
+    };
+}
+
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
 #[cfg(target_arch = "arm")]

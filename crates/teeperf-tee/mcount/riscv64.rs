@@ -68,7 +68,7 @@ global_asm!(
     "
 );
 
-global_asm!(
+entries!(
     "
     .section .text.teeperf_mcount, \"ax\", @progbits
     .p2align 2
@@ -143,16 +143,6 @@ _mcount:
     .text
     ",
     spread = const SPREAD.cast_signed(),
-    places = const layout::PLACES,
-    first = const layout::FIRST,
-    end = const layout::END,
-    from = const layout::FROM,
-    to = const layout::TO,
-    watched = const layout::WATCHED,
-    last = const layout::LAST,
-    latest = const layout::LATEST,
-    count = const layout::COUNT,
-    place = const layout::PLACE,
 );
 
 const _: () = assert!(layout::PLACE == 24);

@@ -44,7 +44,7 @@ global_asm!(
 );
 
 // `rdx` is where the call came from, `rcx` where it led; what they were, and `rax`, lies on the stack.
-global_asm!(
+entries!(
     "
     .macro  teeperf_count
     teeperf_arcs_here
@@ -161,16 +161,6 @@ teeperf_count_slowly:
     .text
     ",
     spread = const SPREAD.cast_signed(),
-    places = const layout::PLACES,
-    first = const layout::FIRST,
-    end = const layout::END,
-    from = const layout::FROM,
-    to = const layout::TO,
-    watched = const layout::WATCHED,
-    last = const layout::LAST,
-    latest = const layout::LATEST,
-    count = const layout::COUNT,
-    place = const layout::PLACE,
 );
 
 const _: () = assert!(layout::PLACE == 24);

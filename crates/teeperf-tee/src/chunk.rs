@@ -111,6 +111,7 @@ impl Chunk {
         (first, count): (u32, u32),
         (begin, end): (u64, u64),
         began: u64,
+        mended: u64,
     ) {
         arena.write(self.offset + chunk::PID, who.pid);
         arena.write(self.offset + chunk::TID, who.tid);
@@ -120,6 +121,7 @@ impl Chunk {
         arena.write_wide(self.offset + piece::BEGIN, begin);
         arena.write_wide(self.offset + piece::END, end);
         arena.write_wide(self.offset + piece::BEGAN, began);
+        arena.write_wide(self.offset + piece::MENDED, mended);
         arena.publish(self.offset + chunk::CLOCK, OF_TREE);
         arena.hand_over(self.index);
     }

@@ -23,6 +23,11 @@ pub(crate) struct Sums {
     since: Cell<u64>,
     /// Events since then.
     is_grown: Cell<bool>,
+    /// Times are the image's counter's, which runs on while there is no arena. Else they are the tick's, and then
+    /// it stands.
+    counts: Cell<bool>,
+    /// What the tree's time is ahead of that clock: it goes on from one recording's to the next's.
+    ahead: Cell<u64>,
 }
 
 /// Whether the platform was asked for memory.
@@ -57,6 +62,8 @@ impl Sums {
             asked: Cell::new(Asked::NotYet),
             since: Cell::new(0),
             is_grown: Cell::new(false),
+            counts: Cell::new(false),
+            ahead: Cell::new(0),
         }
     }
 
@@ -79,9 +86,12 @@ impl Sums {
             self.asked.set(Asked::ThereIsNone);
             if let Some(begun) = begin() {
                 // SAFETY: nobody has a reference to it yet.
-                let tree = unsafe { (*self.tree.get()).write(begun) };
-                self.since.set(tree.now());
+                unsafe { self.tree.get().write(MaybeUninit::new(begun)) };
                 self.asked.set(Asked::ThereIsATree);
+                // The tree's time begins with 0.
+                let now = platform::counter();
+                self.counts.set(now != 0);
+                self.ahead.set(now.wrapping_neg());
             }
         }
         match self.asked.get() {
@@ -91,11 +101,13 @@ impl Sums {
         }
     }
 
-    /// Time in the tree's units; where nothing ticks and nothing counts, it stands.
-    fn now(arena: Option<&Arena>, tree: &Tree) -> u64 {
+    /// By the clock that the arena has or the last one had, and before the first by the counter; where there is a tick
+    /// and no arena, it stands.
+    fn now(&self, arena: Option<&Arena>, tree: &Tree) -> u64 {
+        let ahead = self.ahead.get();
         match arena {
-            _ if platform::has_counter() => platform::counter(),
-            Some(arena) => arena.tick(),
+            _ if self.counts.get() => platform::counter().wrapping_add(ahead),
+            Some(arena) => arena.tick().wrapping_add(ahead),
             None => tree.now(),
         }
     }
@@ -103,7 +115,7 @@ impl Sums {
     /// Sums a call (kind 0) or a return (1).
     pub(crate) fn event(&self, arena: Option<&Arena>, address: usize, kind: u32) {
         let Some(tree) = self.tree() else { return };
-        let now = Self::now(arena, tree);
+        let now = self.now(arena, tree);
         if now > tree.now() {
             tree.moved(now);
         }
@@ -116,31 +128,40 @@ impl Sums {
         }
     }
 
-    /// Another arena's clock goes on from another time: what lies between is nobody's.
-    pub(crate) fn follow(&self, arena: &Arena) {
-        if let Some(tree) = self.tree() {
-            let now = Self::now(Some(arena), tree);
-            tree.skip_to(now);
-            if !self.is_grown.get() {
-                self.since.set(now);
-            }
+    /// An arena's clock is the tree's from here on, whose time goes on from where it stands: what lies between is
+    /// nobody's. Says whether what is in the tree has times of that clock's units.
+    pub(crate) fn follow(&self, arena: &Arena) -> bool {
+        let Some(tree) = self.tree() else { return true };
+        let counts = arena.clock() == ClockKind::Cycle;
+        let has_its_units = self.counts.replace(counts) == counts;
+        let passed = tree.now().wrapping_sub(self.now(Some(arena), tree));
+        self.ahead.set(self.ahead.get().wrapping_add(passed));
+        // Of an earlier tick there is no telling what this one said then.
+        if !(counts && has_its_units && self.is_grown.get()) {
+            self.since.set(tree.now());
         }
+        has_its_units
+    }
+
+    /// Whether times are the image's counter's.
+    pub(crate) fn counts(&self) -> bool {
+        self.counts.get()
     }
 
     /// Whether there is something to hand over; if so, all that is there now counts as handed over, and this says from
     /// which time on it is.
     pub(crate) fn begin_round(&self, arena: Option<&Arena>) -> Option<u64> {
         let tree = self.tree().filter(|_| self.is_grown.replace(false))?;
-        let now = Self::now(arena, tree);
+        let now = self.now(arena, tree);
         if now > tree.now() {
             tree.moved(now);
         }
         Some(self.since.replace(tree.now()))
     }
 
-    /// Hands over what the tree has grown by, as far as there are free chunks. What found none stays for the next
-    /// time.
-    pub(crate) fn hand_over(&self, arena: &Arena, who: Who, window: Window) {
+    /// Hands over what the tree has grown by, as far as there are free chunks, with its times or as calls alone. What
+    /// found none stays for the next time.
+    pub(crate) fn hand_over(&self, arena: &Arena, who: Who, window: Window, has_times: bool) {
         let Some(tree) = self.tree().filter(|_| self.is_grown.get()) else { return };
         // Not the thread's own: there is no telling below which of its frames they were.
         let who = Who { serial: who.serial | OF_SUMS, ..who };
@@ -154,10 +175,17 @@ impl Sums {
                 let address = wides[node::ADDRESS / 8];
                 let parent = wides[node::PARENT / 8] >> 32 << 32;
                 wides[node::WORD / 8] = parent | u64::from(window.word(address));
+                if !has_times {
+                    (wides[node::SELF / 8], wides[node::LEAST / 8], wides[node::MOST / 8]) =
+                        (0, 0, 0);
+                }
                 chunk.put_node(arena, at as usize, &wides);
             }
-            let span = (self.since.get(), tree.now());
-            chunk.hand_over_nodes(arena, who, (first, count), span, tree.began());
+            let ahead = self.ahead.get();
+            let span = (self.since.get().wrapping_sub(ahead), tree.now().wrapping_sub(ahead));
+            // Of the first nothing is left for the others.
+            let mended = tree.take_mended();
+            chunk.hand_over_nodes(arena, who, (first, count), span, tree.began(), mended);
             first += count;
         }
         self.since.set(tree.now());
@@ -167,11 +195,8 @@ impl Sums {
 
 fn begin() -> Option<Tree> {
     let (base, bytes) = platform::tree_memory()?;
-    let now = platform::counter();
-    let clock = if now == 0 { ClockKind::Tick } else { ClockKind::Cycle };
-    let beginning = Beginning { clock: clock as u32, now, ..Beginning::default() };
     // SAFETY: the platform's promise: memory for this alone, zeroed.
-    unsafe { Tree::begin(base, bytes, &beginning) }
+    unsafe { Tree::begin(base, bytes, &Beginning::default()) }
 }
 
 const _: () = assert!(node::WORD == 0 && node::PARENT == 4 && word::FIRST_SITE > 0);

@@ -120,7 +120,7 @@ impl Thread {
         put: impl FnMut(usize, u8),
         image: &Image,
     ) -> Option<usize> {
-        let has_counter = platform::has_counter();
+        let has_counter = self.sums.counts();
         let (begin, end) = self.taking.span.get();
         let header = Header {
             what: what::TREE,

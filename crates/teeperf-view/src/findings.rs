@@ -172,7 +172,9 @@ fn gaps(profile: &Profile, found: &mut Vec<Finding>) {
                 "Waiting for room ended without any {times}; events were dropped for {long} in all."
             ),
             "nested" => {
-                format!("Signal handlers' calls while memory was changed were left out {times}.")
+                format!(
+                    "What signal handlers or interrupts called in the midst of a hook was left out {times}."
+                )
             }
             "filtered" => format!("Functions were left out on purpose {times}."),
             "forked" => format!(

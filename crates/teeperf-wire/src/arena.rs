@@ -92,6 +92,9 @@ pub mod piece {
     pub const COUNT: usize = crate::shared::chunk::STACK + 4;
     /// u64, time from which on the sums are.
     pub const BEGIN: usize = 48;
+    /// u64, frames that were closed, or returns left out, since pieces of this tree were handed over last, because a
+    /// call or return was not seen: in the first piece.
+    pub const MENDED: usize = 56;
 }
 
 /// The head, written by the host before it lends the arena. Byte offsets.

@@ -70,6 +70,27 @@ fn folded_stacks_are_not_inverted() {
 }
 
 #[test]
+fn a_counters_speed_is_for_the_clock_that_reads_one() {
+    let folder = Folder::new();
+    for clock in [&[][..], &["--clock", "tick"], &["--clock", "ordered"]] {
+        let words = ["serve-memory", "memory", "--counter-hz", "10MHz"];
+        let refused = output(&folder, &[&words[..], clock].concat());
+        assert!(stderr(&refused).contains("--counter-hz is for --clock cycle"), "{refused:?}");
+        assert_eq!(refused.status.code(), Some(1));
+    }
+    assert!(!folder.path().join("memory").exists());
+}
+
+#[test]
+fn memory_that_nobody_attached_is_told() {
+    let folder = Folder::new();
+    let words = ["serve-memory", "memory", "--size", "64KiB", "--quiet", "--", "true"];
+    let served = output(&folder, &words);
+    assert!(stderr(&served).contains("no code attached this memory"), "{served:?}");
+    assert!(served.status.success() && !folder.path().join("memory").exists());
+}
+
+#[test]
 fn each_command_has_help_with_examples() {
     let folder = Folder::new();
     let help = output(&folder, &["--help"]);

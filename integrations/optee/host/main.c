@@ -1,9 +1,12 @@
-/* The demo's client: invokes one of its commands, as `optee-demo MODE [NUMBER]`, and prints a line for each
- * answer: what was asked, the result, who gave it, and values. Exits with 0 whatever the answer is, and with
- * 1 when there was nobody to ask. */
+/* The applications' client: invokes one of the demo's commands, as `optee-demo MODE [NUMBER]`, and prints a line
+ * for each answer: what was asked, the result, who gave it, and values. The mode `squeeze` is for the application
+ * with a library; `optee-demo rust MODE [NUMBER]` asks the one in Rust what it has of the demo's. Exits with 0
+ * whatever the answer is, and with 1 when there was nobody to ask. */
 #include <callee_ta.h>
 #include <demo_ta.h>
+#include <library_ta.h>
 #include <pthread.h>
+#include <rust_ta.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +20,16 @@ static TEEC_Session session;
 /* The one that is asked. */
 static TEEC_Session *current = &session;
 
+static const TEEC_UUID demo = DEMO_TA_UUID;
+static const TEEC_UUID library = LIBRARY_TA_UUID;
+static const TEEC_UUID rust = RUST_TA_UUID;
+/* The application that sessions are opened with. */
+static const TEEC_UUID *application = &demo;
+
 static void open_session(void)
 {
-    TEEC_UUID uuid = DEMO_TA_UUID;
     uint32_t origin = 0;
-    TEEC_Result result = TEEC_OpenSession(&context, &session, &uuid, TEEC_LOGIN_PUBLIC, NULL, NULL, &origin);
+    TEEC_Result result = TEEC_OpenSession(&context, &session, application, TEEC_LOGIN_PUBLIC, NULL, NULL, &origin);
     if (result != TEEC_SUCCESS) {
         printf("session result=0x%08x origin=%u\n", result, origin);
         exit(1);
@@ -56,9 +64,19 @@ static void compute(uint32_t number)
     of_value("compute", DEMO_CMD_COMPUTE, number);
 }
 
+static void leaps(uint32_t number)
+{
+    of_value("leaps", DEMO_CMD_LEAPS, number);
+}
+
 static void nested(uint32_t number)
 {
     of_value("nested", DEMO_CMD_NESTED, number);
+}
+
+static void squeeze(uint32_t number)
+{
+    of_value("squeeze", LIBRARY_CMD_SQUEEZE, number);
 }
 
 static void unknown(uint32_t number)
@@ -226,20 +244,26 @@ static void cancel(uint32_t milliseconds)
 static const struct {
     const char *name;
     void (*run)(uint32_t number);
+    const TEEC_UUID *application;
 } modes[] = {
-    { "calls", calls },   { "compute", compute },   { "nested", nested }, { "unknown", unknown },
-    { "panic", panics },  { "sessions", sessions }, { "params", params }, { "cancel", cancel },
-    { "slots", slots },   { "both", both },       { "hammer", hammer },
-    { "take", take },
+    { "calls", calls, &demo },   { "compute", compute, &demo },   { "nested", nested, &demo },
+    { "unknown", unknown, &demo }, { "panic", panics, &demo },    { "sessions", sessions, &demo },
+    { "params", params, &demo }, { "cancel", cancel, &demo },     { "slots", slots, &demo },
+    { "both", both, &demo },     { "hammer", hammer, &demo },     { "leaps", leaps, &demo },
+    { "squeeze", squeeze, &library }, { "take", take, &demo },
 };
 
 int main(int count, char **words)
 {
+    int is_rust = count > 1 && strcmp(words[1], "rust") == 0;
+    count -= is_rust;
+    words += is_rust;
     const char *mode = count > 1 ? words[1] : "";
     uint32_t number = count > 2 ? strtoul(words[2], NULL, 0) : 1;
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         if (strcmp(modes[i].name, mode) != 0)
             continue;
+        application = is_rust ? &rust : modes[i].application;
         TEEC_Result result = TEEC_InitializeContext(NULL, &context);
         if (result != TEEC_SUCCESS) {
             printf("context result=0x%08x\n", result);
@@ -251,7 +275,7 @@ int main(int count, char **words)
         TEEC_FinalizeContext(&context);
         return 0;
     }
-    fprintf(stderr, "optee-demo MODE [NUMBER]; modes are:");
+    fprintf(stderr, "optee-demo [rust] MODE [NUMBER]; modes are:");
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
         fprintf(stderr, " %s", modes[i].name);
     fprintf(stderr, "\n");

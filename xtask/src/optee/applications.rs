@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 use super::fetch::Kit;
 use super::lab::Lab;
 use crate::commands::root;
+use crate::cross::{ARM64_LINUX, Toolchain};
 use crate::limited;
 
 /// They take some seconds.
@@ -25,6 +26,8 @@ pub(super) struct Build<'a> {
     pub(super) compiler: &'static str,
     /// Variables of the kit's Makefiles, as `CFG_TA_MCOUNT=y`.
     pub(super) variables: Vec<String>,
+    /// For those in Rust; without, they are left out.
+    pub(super) rust: Option<&'a Toolchain>,
 }
 
 /// A built application.
@@ -46,6 +49,11 @@ impl Build<'_> {
         // The one that has what Debian's packages bring.
         make.arg("PYTHON3=/usr/bin/python3").arg(format!("CROSS_COMPILE={}", self.compiler));
         make.args(&self.variables);
+        if let Some(toolchain) = self.rust {
+            toolchain.set_for(&mut make, ARM64_LINUX)?;
+            // For `-Z instrument-mcount`.
+            make.arg("RUST=y").env("RUSTC_BOOTSTRAP", "1");
+        }
         limited::run(&make, LIMIT, &lab.log(&format!("applications-{}", self.name)))?;
         let mut found = Vec::new();
         for folder in fs::read_dir(&out)? {

@@ -17,13 +17,11 @@ const COMPILER: &str = "aarch64-linux-gnu-gcc";
 
 /// Builds it.
 pub(super) fn build(lab: &Lab, toolchain: &Toolchain) -> Result<PathBuf> {
-    let sysroot = toolchain.sysroot_for(ARM64_LINUX)?;
     let out = lab.path("command");
     let mut build = cargo();
     build.args(["build", "-j2", "--locked", "--release", "-p", "teeperf"]);
     build.args(["--target", ARM64_LINUX, "--target-dir"]).arg(&out);
     for (name, value) in [
-        ("RUSTC", toolchain.compiler()),
         ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", COMPILER),
         ("CC_aarch64_unknown_linux_gnu", COMPILER),
         ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1"),
@@ -33,12 +31,7 @@ pub(super) fn build(lab: &Lab, toolchain: &Toolchain) -> Result<PathBuf> {
     ] {
         build.env(name, value);
     }
-    // With a target named, these are not for what runs while it is built. A space in the path is no end.
-    build.env("CARGO_ENCODED_RUSTFLAGS", format!("--sysroot={}", sysroot.display()));
-    // Of a toolchain manager that has started us: it would have its own compiler taken.
-    for variable in ["RUSTUP_TOOLCHAIN", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER"] {
-        build.env_remove(variable);
-    }
+    toolchain.set_for(&mut build, ARM64_LINUX)?;
     limited::run(&build, LIMIT, &lab.log("command"))?;
     Ok(out.join(ARM64_LINUX).join("release/teeperf"))
 }

@@ -14,6 +14,7 @@ use crate::packages::{Packages, Unavailable, Wanted};
 const ENTRIES: [&str; 3] = ["deb trixie", "deb bookworm", "deb-src trixie"];
 const KERNEL: &str = "kernel";
 const FIRMWARE: &str = "arm-trusted-firmware";
+const ZLIB: &str = "zlib";
 /// The platform of OP-TEE's that QEMU's machine `virt` is.
 const PLATFORM: &str = "vexpress-qemu_armv8a";
 
@@ -43,7 +44,7 @@ pub(super) struct Kit {
 
 /// Fetches what is missing.
 pub(super) fn fetch(lab: &Lab) -> Result<Kit> {
-    let packages = Packages::open(lab.path("packages"), "arm64", &ENTRIES);
+    let packages = open(lab);
     let mut wanted: Vec<Wanted<'_>> = PACKAGES.map(Wanted::whole).into();
     let kernel;
     if !packages.has(KERNEL) {
@@ -53,6 +54,20 @@ pub(super) fn fetch(lab: &Lab) -> Result<Kit> {
     packages.unpack(&wanted)?;
     let firmware = packages.source(FIRMWARE, "arm-trusted-firmware/trixie")?;
     Ok(Kit { packages, firmware })
+}
+
+/// Fetches the sources of the library that one of the applications is built with.
+pub(super) fn zlib(lab: &Lab) -> Result<PathBuf> {
+    open(lab).source(ZLIB, "zlib/trixie")
+}
+
+/// Where they are, if they could be had.
+pub(super) fn zlib_folder(lab: &Lab) -> PathBuf {
+    open(lab).folder(ZLIB)
+}
+
+fn open(lab: &Lab) -> Packages {
+    Packages::open(lab.path("packages"), "arm64", &ENTRIES)
 }
 
 impl Kit {

@@ -60,17 +60,24 @@ pub(super) struct Workshop {
 }
 
 impl Workshop {
-    /// Installs and builds what is missing.
-    pub(super) fn open(machine: &'static Machine) -> Result<Self> {
+    /// Installs and builds what is missing, with an SDK of each of these kinds.
+    pub(super) fn open(machine: &'static Machine, kinds: &[Kind]) -> Result<Self> {
         if machine.triple.is_none() && !machine.is_here() {
             let why = format!("this machine is none; it has {}", std::env::consts::ARCH);
             return Err(Unavailable(why).into());
         }
         let gcc = format!("{}gcc", machine.prefix);
-        let has_all =
-            [gcc.as_str(), machine.emulator].iter().all(|tool| works(tool, &["--version"]));
-        if !has_all {
+        let missing = || {
+            let needed = [gcc.as_str(), machine.emulator];
+            needed.into_iter().find(|tool| !works(tool, &["--version"]))
+        };
+        if missing().is_some() {
             tools::install(machine.packages)?;
+            // Other releases have it in other packages.
+            if let Some(tool) = missing() {
+                let why = format!("{tool} is not in {}", machine.packages.join(" "));
+                return Err(Unavailable(why).into());
+            }
         }
         let folder = commands::target()?.join("targets").join(machine.name);
         if folder.is_dir() {
@@ -83,7 +90,7 @@ impl Workshop {
             None => None,
         };
         let target = machine.triple.unwrap_or(machine.architecture);
-        for kind in Kind::ALL {
+        for kind in kinds {
             let (to, log) = (workshop.path(kind.name()), workshop.path("sdk.log"));
             sdk::install(&to, &[(target, toolchain.as_ref())], kind.options(), &log)?;
         }

@@ -150,6 +150,13 @@ impl Recorded {
         self.0["health"][name].as_u64().unwrap_or(u64::MAX)
     }
 
+    /// Nanoseconds in a function itself.
+    pub(super) fn self_ns(&self, name: &str) -> f64 {
+        let mut functions = self.0["functions"].as_array().into_iter().flatten();
+        let function = functions.find(|function| function["name"] == name);
+        function.and_then(|function| function["self"].as_f64()).unwrap_or(0.0)
+    }
+
     /// Calls on each path, as `outer;inner`, over all threads.
     pub(super) fn paths(&self) -> BTreeMap<String, u64> {
         let mut all = BTreeMap::new();

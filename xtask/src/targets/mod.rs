@@ -1,7 +1,9 @@
 //! `cargo xtask targets`: the runtime for code without a system, on every processor it is for: on this machine
 //! itself, and emulated by `qemu-user`. The programs are those of `crates/teeperf-tee/conformance`, the host is
-//! `teeperf serve-memory`. What cannot be had is skipped, with the reason.
+//! `teeperf serve-memory`. Then the image of `integrations/bare-metal` on an emulated machine without a system. What
+//! cannot be had is skipped, with the reason.
 
+mod bare_metal;
 mod build;
 mod cost;
 mod host;
@@ -11,17 +13,21 @@ mod tests;
 use anyhow::Result;
 
 use crate::checks::Checks;
-use build::Workshop;
-use machine::MACHINES;
+use build::{Kind, Workshop};
+use machine::{MACHINES, Machine};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Writes the table of what the runtime costs into docs/porting.md
-    #[arg(long)]
+    #[arg(long, conflicts_with = "machines")]
     write: bool,
     /// Processors; all if none is named
-    #[arg(value_parser = clap::builder::PossibleValuesParser::new(MACHINES.map(|machine| machine.name)))]
+    #[arg(value_parser = clap::builder::PossibleValuesParser::new(names()))]
     machines: Vec<String>,
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    MACHINES.iter().chain([&bare_metal::MACHINE]).map(|machine| machine.name)
 }
 
 /// Builds and runs. The last line says how many checks passed, failed and were skipped; the exit status, whether
@@ -29,12 +35,12 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut checks = Checks::default();
     let mut costs = Vec::new();
-    for machine in &MACHINES {
-        if !arguments.machines.is_empty() && !arguments.machines.iter().any(|m| m == machine.name) {
-            continue;
-        }
+    let is_wanted = |machine: &Machine| {
+        arguments.machines.is_empty() || arguments.machines.iter().any(|one| one == machine.name)
+    };
+    for machine in MACHINES.iter().filter(|machine| is_wanted(machine)) {
         checks.on(machine.name);
-        match Workshop::open(machine) {
+        match Workshop::open(machine, &Kind::ALL) {
             Ok(workshop) => {
                 tests::run(&workshop, &mut checks);
                 match cost::measure(&workshop) {
@@ -48,9 +54,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             Err(error) => checks.add("all", Err(error)),
         }
     }
+    if is_wanted(&bare_metal::MACHINE) {
+        bare_metal::run(&mut checks);
+    }
     checks.on("");
     let table = cost::table(&costs);
-    println!("\n{table}");
+    if !costs.is_empty() {
+        println!("\n{table}");
+    }
     if arguments.write {
         checks.add("docs/porting.md is written", cost::write(&table));
     }

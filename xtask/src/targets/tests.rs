@@ -18,11 +18,12 @@ use crate::packages::Unavailable;
 
 type Test = (&'static str, fn(&Workshop) -> Result<()>);
 
-const TESTS: [Test; 17] = [
+const TESTS: [Test; 18] = [
     ("calls, paths and far functions", calls),
     ("refusals", refusals),
     ("a build with NDEBUG", without_permit),
     ("memory that comes and goes", comings),
+    ("sums in units of each recording's clock", sums),
     ("pauses from outside", pauses),
     ("full memory, dropping", |shop| full(shop, "drop")),
     ("full memory, waiting", |shop| full(shop, "wait")),
@@ -126,6 +127,40 @@ fn comings(shop: &Workshop) -> Result<()> {
         ensure!(recorded.threads() == 1, "{} threads", recorded.threads());
     }
     Ok(())
+}
+
+/// One recording after another: sums are in its clock's units, and what was summed between two has times where
+/// both have the counter.
+fn sums(shop: &Workshop) -> Result<()> {
+    const COUNTER: &[&str] = &["--clock", "cycle", "--counter-hz", "10MHz"];
+    let program = shop.program("sums", Kind::Usual, &[])?;
+    let host = Host::start(shop, &program, "64KiB", &[])?;
+    let mut talk = Talk::start(shop, &program, &host)?;
+    talk.expect("begun")?;
+    let mut first = Some(host);
+    let rounds: [(&[&str], f64); 5] =
+        [(&[], 0.0), (&[], 0.0), (COUNTER, 0.0), (COUNTER, 50.0), (&[], 0.0)];
+    for (round, (options, between)) in rounds.into_iter().enumerate() {
+        let host = match first.take() {
+            Some(host) => host,
+            None => Host::start(shop, &program, "64KiB", options)?,
+        };
+        talk.go_on()?;
+        talk.expect("detached")?;
+        let recorded = host.end()?;
+        let told = |name: &str| (recorded.calls().get(name).copied(), recorded.self_ns(name) / 1e6);
+        let ((within, within_ms), (apart, apart_ms)) = (told("within"), told("apart"));
+        let text = format!("round {round}: {within_ms} ms within, {apart_ms} ms between");
+        ensure!(within == Some(10) && apart == (round > 0).then_some(1), "{text}: wrong calls");
+        // What is too long may be another program's doing; units differ by more.
+        ensure!((90.0..500.0).contains(&within_ms), "{text}, and not 100");
+        ensure!(
+            apart_ms >= between * 0.9 && apart_ms <= between * 5.0,
+            "{text}, and not {between}"
+        );
+    }
+    talk.go_on()?;
+    talk.end()
 }
 
 /// A program that says how far it has come, and waits for an answer.

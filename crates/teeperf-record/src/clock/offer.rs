@@ -66,6 +66,18 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
+    /// A counter that the code inside reads, and this machine does not: of so many counts in a second.
+    pub(crate) fn elsewhere(hz: u64) -> Self {
+        Self {
+            kind: ClockKind::Cycle,
+            is_ordered: false,
+            hz,
+            period_units: 0,
+            period: Period::Sleeping(FINE),
+            reason: format!("a counter of the code inside, which was said to count {hz} a second"),
+        }
+    }
+
     /// What would have been asked for to get this.
     pub(crate) fn choice(&self) -> Choice {
         match self.kind {

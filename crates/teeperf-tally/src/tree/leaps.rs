@@ -389,6 +389,7 @@ mod tests {
         assert_eq!((tree.swallowed(), mended(&tree)), (1, 0), "one of two, whichever");
         tree.ret(3);
         assert_eq!((tree.swallowed(), path(&tree)), (0, vec![1, 2]));
-        assert_eq!(mended(&tree), 1 + room - 3);
+        assert_eq!(tree.take_mended(), 1 + room - 3);
+        assert_eq!(mended(&tree), 0);
     }
 }

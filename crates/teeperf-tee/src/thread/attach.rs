@@ -50,7 +50,7 @@ impl Thread {
             let Some(arena) = self.arena() else { return };
             self.counted.leave(&arena, self.now(&arena), self.who.get(), self.own_window());
             if platform::always_sums() && self.state.get() == State::On {
-                self.hand_over_sums(&arena);
+                self.hand_over_sums(&arena, true);
             }
             if self.state.get() == State::Paused {
                 self.resume(&arena);
@@ -158,8 +158,8 @@ impl Thread {
         }
         if is_first && self.state.get() != State::Off {
             self.announce(&arena, image);
-            self.hand_over_sums(&arena);
-            self.sums.follow(&arena);
+            let has_times = self.sums.follow(&arena);
+            self.hand_over_sums(&arena, has_times);
         }
         if self.state.get() != State::Off {
             self.counted.follow(&arena, self.now(&arena));
@@ -234,8 +234,8 @@ impl Thread {
     }
 
     /// Hands over what was summed while events could not be written.
-    fn hand_over_sums(&self, arena: &Arena) {
-        self.sums.hand_over(arena, self.who.get(), self.own_window());
+    fn hand_over_sums(&self, arena: &Arena, has_times: bool) {
+        self.sums.hand_over(arena, self.who.get(), self.own_window(), has_times);
     }
 
     /// What has sites.

@@ -31,6 +31,25 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     Ok(value as u64)
 }
 
+/// How often a second: a number and `k`, `M` or `G`, with or without `Hz`.
+pub(crate) fn frequency(text: &str) -> Result<u64, String> {
+    let (number, unit) = split(text)?;
+    let scale = match unit.strip_suffix("Hz").unwrap_or(unit) {
+        "" => 1.0,
+        "k" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        _ => return Err(format!("unknown unit {unit:?}: Hz, kHz, MHz or GHz")),
+    };
+    let value = number * scale;
+    // Slower ones time nothing, and there are none that are faster.
+    if (1e3..=1e12).contains(&value) {
+        Ok(value as u64)
+    } else {
+        Err("a counter counts 1 kHz at least and 1000 GHz at most".into())
+    }
+}
+
 /// An address or a distance of addresses: `0x` and hexadecimal digits, or decimal ones.
 pub(crate) fn address(text: &str) -> Result<u64, String> {
     let parsed = match text.strip_prefix("0x") {
@@ -104,6 +123,22 @@ mod tests {
         }
         for text in ["", "G", "-1", "1x", "0", "1Gx", "1e3", "99999999999T", "."] {
             assert!(bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn frequencies_are_read() {
+        for (text, value) in [
+            ("10000000", 10_000_000),
+            ("10M", 10_000_000),
+            ("62.5 MHz", 62_500_000),
+            ("32768Hz", 32_768),
+            ("1GHz", 1_000_000_000),
+        ] {
+            assert_eq!(frequency(text), Ok(value), "{text}");
+        }
+        for text in ["", "0", "1", "10m", "Hz", "10MHzz", "2000GHz", "-1M", "1e9"] {
+            assert!(frequency(text).is_err(), "{text}");
         }
     }
 

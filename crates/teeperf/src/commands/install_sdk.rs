@@ -9,10 +9,10 @@ use std::path::PathBuf;
 /// Writes header and library for enclaves, trusted applications and bare-metal images into a folder
 ///
 /// The library is compiled for each target by the Rust compiler that is installed (RUSTC, else rustc in
-/// PATH): include/teeperf_tee.h, lib/ARCHITECTURE/libteeperf_tee.a, and optee/ for OP-TEE's development
-/// kit. It needs no system, no C library and no Rust at run time, so bare and hosted targets serve alike;
-/// that of an architecture's targets is taken whose core library the compiler has, and the first is
-/// the one that leaves floating-point registers alone.
+/// PATH): include/teeperf_tee.h, lib/ARCHITECTURE/libteeperf_tee.a, optee/ for OP-TEE's development kit, and
+/// the crate rust/teeperf-hooks for Rust code. It needs no system, no C library and no Rust at run time, so
+/// bare and hosted targets serve alike; that of an architecture's targets is taken whose core library the
+/// compiler has, and the first is the one that leaves floating-point registers alone.
 #[derive(Args, Debug)]
 #[command(after_help = sdk::target::help(), after_long_help = sdk::target::help())]
 pub(crate) struct Arguments {

@@ -2,12 +2,12 @@
 
 use super::{amounts, writing};
 use crate::recordings;
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use teeperf_record::{Lent, Outcome};
+use teeperf_record::{Choice, Lent, Outcome};
 
 /// Records what an enclave, a trusted application or a bare-metal image writes into shared memory
 ///
@@ -19,13 +19,20 @@ use teeperf_record::{Lent, Outcome};
 Examples:
   teeperf serve-memory /dev/shm/enclave                  makes 16 MiB that others map as well
   teeperf serve-memory /dev/shm/enclave -- ./host-app    as long as the program runs
-  teeperf serve-memory /dev/uio0 --size 1MiB --elf image.elf    a device, names from image.elf")]
+  teeperf serve-memory /dev/uio0 --size 1MiB --elf image.elf    a device, names from image.elf
+  teeperf serve-memory /dev/shm/board --clock cycle --counter-hz 10MHz    times by the board's counter
+
+How code is brought to record into it: docs/porting.md.")]
 pub(crate) struct Arguments {
     /// A file or device that both sides map; a file that is not there is made
     memory: PathBuf,
     /// Bytes of it to use [default: all there are; of a file that is made, 16 MiB]
     #[arg(long, value_name = "SIZE", value_parser = amounts::bytes)]
     size: Option<u64>,
+    /// With --clock cycle: how fast the counter runs that the code inside reads, where that is not this
+    /// machine's own. Hooked programs of this machine are not to be recorded beside it
+    #[arg(long, value_name = "HZ", value_parser = amounts::frequency)]
+    counter_hz: Option<u64>,
     #[command(flatten)]
     writing: writing::Arguments,
     /// A program to run meanwhile, and its arguments
@@ -37,6 +44,24 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let usual = || recordings::name_for(arguments.memory.as_os_str());
     let path = arguments.writing.path(usual)?;
     let mut options = arguments.writing.options(&path);
-    options.lent = Some(Lent { path: arguments.memory.clone(), length: arguments.size });
-    arguments.writing.record(options, &arguments.command, &path, |_: &Outcome| {})
+    ensure!(
+        arguments.counter_hz.is_none() || options.clock == Choice::Cycle,
+        "--counter-hz is for --clock cycle: no other clock reads a counter of the code inside"
+    );
+    options.lent = Some(Lent {
+        path: arguments.memory.clone(),
+        length: arguments.size,
+        counter_hz: arguments.counter_hz,
+    });
+    arguments.writing.record(options, &arguments.command, &path, tell_of_nothing)
+}
+
+/// Why nothing was recorded, where nothing has said so yet.
+fn tell_of_nothing(outcome: &Outcome) {
+    if outcome.error.is_none() {
+        eprintln!(
+            "teeperf: nothing was recorded: no code attached this memory; next: see what teeperf_attach() \
+             returned, and what docs/porting.md says to that"
+        );
+    }
 }

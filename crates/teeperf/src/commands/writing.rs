@@ -149,7 +149,8 @@ impl Arguments {
         options
     }
 
-    /// Records, and says what came of it; `tell_of_nothing` where no process attached.
+    /// Records, and says what came of it; `tell_of_nothing` where no process attached, or nobody the memory that was
+    /// lent.
     pub(crate) fn record(
         &self,
         options: Options,
@@ -157,6 +158,7 @@ impl Arguments {
         path: &Path,
         tell_of_nothing: impl FnOnce(&Outcome),
     ) -> Result<ExitCode> {
+        let is_lent = options.lent.is_some();
         let live = (!self.quiet).then(|| Live::show(Arc::clone(&options.stats)));
         let recorded = Recorder::new(options).run(command);
         drop(live);
@@ -177,23 +179,19 @@ impl Arguments {
             // The terminal has echoed ^C, and the cursor stands behind it.
             eprintln!();
         }
-        self.tell(&outcome, path, tell_of_nothing);
+        if outcome.processes == 0 || is_lent && outcome.recorded.threads == 0 {
+            tell_of_end(&outcome, path);
+            tell_of_nothing(&outcome);
+        } else {
+            self.tell(&outcome, path);
+        }
         outcome.pass_on_interrupt();
         Ok(ExitCode::from(outcome.exit_code()))
     }
 
     /// What the user should know at the end. Standard output is the program's.
-    fn tell(&self, outcome: &Outcome, path: &Path, tell_of_nothing: impl FnOnce(&Outcome)) {
-        for notice in &outcome.notices {
-            eprintln!("teeperf: {notice}");
-        }
-        if let Some(error) = &outcome.error {
-            eprintln!("teeperf: {}: {error}; the recording ends there", path.display());
-        }
-        if outcome.processes == 0 {
-            tell_of_nothing(outcome);
-            return;
-        }
+    fn tell(&self, outcome: &Outcome, path: &Path) {
+        tell_of_end(outcome, path);
         if self.quiet {
             return;
         }
@@ -221,5 +219,15 @@ impl Arguments {
             line += &format!("; next: teeperf report {}", shell::typed(path));
         }
         eprintln!("{line}");
+    }
+}
+
+/// What has been noticed, and what went wrong.
+fn tell_of_end(outcome: &Outcome, path: &Path) {
+    for notice in &outcome.notices {
+        eprintln!("teeperf: {notice}");
+    }
+    if let Some(error) = &outcome.error {
+        eprintln!("teeperf: {}: {error}; the recording ends there", path.display());
     }
 }

@@ -140,6 +140,9 @@ TEE_Result TA_InvokeCommandEntryPoint(void *session, uint32_t command, uint32_t 
     case DEMO_CMD_COMPUTE:
         params[0].value.a = compute(params[0].value.a);
         return TEE_SUCCESS;
+    case DEMO_CMD_LEAPS:
+        params[0].value.a = leaps(params[0].value.a);
+        return TEE_SUCCESS;
     case DEMO_CMD_PARAMS:
         return all_four(params);
     case DEMO_CMD_NESTED:

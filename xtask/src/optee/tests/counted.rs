@@ -5,7 +5,7 @@ use std::fs;
 
 use anyhow::{Context, Result, ensure};
 
-use super::recorded::{Profile, prepare};
+use super::recorded::{Profile, leaps, prepare};
 use super::{Group, Ran, demo, gprof, teeperf};
 use crate::checks::Checks;
 
@@ -17,6 +17,7 @@ pub(super) const GROUP: Group = Group {
              CALLEE=15cc187a-0d9c-4ce6-b9c4-532575f57ded.elf\n\
              for mode in 'calls 7' 'compute 20000000' 'params 7' 'nested 10' 'sessions 20' 'cancel 200' 'panic 66' unknown; do record $mode; done\n\
              record slots 5 >/dev/null\n\
+             record leaps 50 >/dev/null\n\
              bin/teeperf record -q --optee --elf linked/$DEMO -o out/many.teeperf -- bin/optee-demo calls 200000 >/dev/null\n",
     prepare,
     judge,
@@ -30,6 +31,7 @@ fn judge(ran: &Ran, checks: &mut Checks) {
     checks.add("counted calls: in both worlds", counts(ran, "calls", 7, 1));
     checks.add("counted sessions", counts(ran, "sessions", 20, 21));
     checks.add("counted calls with and without free parameters", slots(ran));
+    checks.add("counted: out of functions by leaps", leaps(ran, 0));
     checks.add("four million calls, counted: none is missing", counts(ran, "many", 200_000, 1));
     checks.add("counted: the time of a computation", time(ran));
     checks.add("counted calls as gprof reads them", exported(ran));

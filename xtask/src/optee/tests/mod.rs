@@ -7,7 +7,9 @@ mod demo;
 mod gprof;
 mod guest;
 mod hostile;
+mod library;
 mod recorded;
+mod rust;
 mod summed;
 mod timer;
 mod xtest;
@@ -19,7 +21,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::applications::{self, Build};
 use super::boot::Machine;
-use super::fetch::Kit;
+use super::fetch::{self, Kit};
 use super::firmware::Firmware;
 use super::lab::Lab;
 use super::{initramfs, timed};
@@ -30,6 +32,7 @@ use crate::sdk;
 use guest::{Ran, Share};
 
 /// One file in this folder.
+#[derive(Clone, Copy)]
 struct Group {
     name: &'static str,
     /// What the guest's shell runs, in the shared folder.
@@ -43,19 +46,30 @@ struct Group {
 const EVERYWHERE: &[Group] = &[xtest::GROUP, demo::GROUP, command::GROUP];
 const WITH_32_BITS: &[Group] = &[demo::GROUP];
 const WITH_COUNTED_CALLS: &[Group] = &[gprof::GROUP];
-const WITH_HOOKS: &[Group] = &[recorded::GROUP, hostile::GROUP];
-const WITH_TREES: &[Group] = &[summed::GROUP];
-const WITH_ARCS: &[Group] = &[counted::GROUP];
+const WITH_HOOKS: &[Group] = &[recorded::GROUP, library::GROUP, rust::GROUP, hostile::GROUP];
+const WITH_TREES: &[Group] = &[summed::GROUP, library::GROUP, rust::SUMMED];
+const WITH_ARCS: &[Group] = &[counted::GROUP, library::GROUP, rust::SUMMED];
 const WITH_TIMER: &[Group] = &[timer::GROUP];
+const WITH_HOOKS_AND_32_BITS: &[Group] = &[recorded::GROUP, library::GROUP];
+const WITH_TREES_AND_32_BITS: &[Group] = &[summed::GROUP, library::GROUP];
+/// What `counted` asks besides is asked of a gprof for 64-bit files.
+const WITH_ARCS_AND_32_BITS: &[Group] = &[library::GROUP];
+
+/// What 32-bit applications are built with.
+const ARM_COMPILER: &str = "arm-linux-gnueabihf-";
+const ARM_BARE: &str = "armv7a-none-eabi";
 
 /// Of all groups.
 pub(super) fn names() -> Vec<&'static str> {
-    [EVERYWHERE, WITH_COUNTED_CALLS, WITH_HOOKS, WITH_TREES, WITH_ARCS, WITH_TIMER]
-        .iter()
-        .copied()
-        .flatten()
-        .map(|group| group.name)
-        .collect()
+    let mut names = Vec::new();
+    for group in
+        [EVERYWHERE, WITH_COUNTED_CALLS, WITH_HOOKS, WITH_TREES, WITH_ARCS, WITH_TIMER].concat()
+    {
+        if !names.contains(&group.name) {
+            names.push(group.name);
+        }
+    }
+    names
 }
 
 /// Boots a firmware once for each way in which applications are built for it, and runs what is to be tried
@@ -72,11 +86,12 @@ pub(super) fn run(
         kit: &firmware.kit,
         compiler: "aarch64-linux-gnu-",
         variables: Vec::new(),
+        rust: None,
     };
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|one| one == name);
     let mut boots = vec![(build("64-bit"), EVERYWHERE)];
     if let Some(kit) = &firmware.kit_32 {
-        let compiler = "arm-linux-gnueabihf-";
-        boots.push((Build { kit, compiler, ..build("32-bit") }, WITH_32_BITS));
+        boots.push((Build { kit, compiler: ARM_COMPILER, ..build("32-bit") }, WITH_32_BITS));
     } else {
         checks.skip(
             &format!("{}-32-bit", firmware.name),
@@ -89,28 +104,50 @@ pub(super) fn run(
     }
     let folder = lab.path("sdk");
     let sdk = Toolchain::open(&lab.path("rust")).and_then(|toolchain| {
-        let (targets, log) = ([(ARM64_LINUX, Some(&toolchain))], lab.log("sdk"));
-        sdk::install(&folder, &targets, &[], &log)
+        let mut targets = vec![(ARM64_LINUX, Some(&toolchain))];
+        if firmware.kit_32.is_some() {
+            targets.push((ARM_BARE, Some(&toolchain)));
+        }
+        sdk::install(&folder, &targets, &[], &lab.log("sdk"))?;
+        Ok(toolchain)
     });
+    let toolchain;
     match sdk {
-        Ok(()) => {
-            let variables = vec![format!("TEEPERF={}/optee", folder.display())];
+        Ok(found) => {
+            toolchain = found;
+            let mut variables = vec![format!("TEEPERF={}/optee", folder.display())];
+            if is_wanted(library::GROUP.name) {
+                match timed("zlib's sources", || fetch::zlib(lab)) {
+                    Ok(sources) => variables.push(format!("ZLIB={}", sources.display())),
+                    Err(error) => checks.add("zlib in an application", Err(error)),
+                }
+            }
+            let rust = is_wanted(rust::GROUP.name).then_some(&toolchain);
+            let counted = rust.filter(|toolchain| toolchain.has_mcount());
             let summed = [&variables[..], &["TEEPERF_PROBE=tree".into()]].concat();
             let arcs = [&variables[..], &["TEEPERF_PROBE=gprof".into()]].concat();
             if firmware.has_timer {
                 let timer = [&variables[..], &["TEEPERF_COUNTER=y".into()]].concat();
                 boots.push((Build { variables: timer, ..build("timer") }, WITH_TIMER));
             }
-            boots.push((Build { variables, ..build("hooked") }, WITH_HOOKS));
-            boots.push((Build { variables: summed, ..build("summed") }, WITH_TREES));
-            boots.push((Build { variables: arcs, ..build("arcs") }, WITH_ARCS));
+            if let Some(kit) = &firmware.kit_32 {
+                let variables = [variables.clone(), summed.clone(), arcs.clone()];
+                let groups =
+                    [WITH_HOOKS_AND_32_BITS, WITH_TREES_AND_32_BITS, WITH_ARCS_AND_32_BITS];
+                let names = ["hooked-32-bit", "summed-32-bit", "arcs-32-bit"];
+                for ((variables, groups), name) in variables.into_iter().zip(groups).zip(names) {
+                    let compiler = ARM_COMPILER;
+                    boots.push((Build { kit, compiler, variables, ..build(name) }, groups));
+                }
+            }
+            boots.push((Build { variables, rust, ..build("hooked") }, WITH_HOOKS));
+            boots.push((Build { variables: summed, rust, ..build("summed") }, WITH_TREES));
+            boots.push((Build { variables: arcs, rust: counted, ..build("arcs") }, WITH_ARCS));
         }
         Err(error) => checks.add("an SDK for trusted applications", Err(error)),
     }
     for (build, groups) in boots {
-        let is_wanted =
-            |group: &&Group| wanted.is_empty() || wanted.iter().any(|w| w == group.name);
-        let groups: Vec<&Group> = groups.iter().filter(is_wanted).collect();
+        let groups: Vec<&Group> = groups.iter().filter(|group| is_wanted(group.name)).collect();
         if !groups.is_empty() {
             checks.on(&build.name);
             boot(lab, kit, firmware, &build, &groups, checks)?;

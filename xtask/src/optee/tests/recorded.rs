@@ -22,7 +22,7 @@ pub(super) const GROUP: Group = Group {
              DEMO=80391883-0ed0-447a-a4d2-13769a2c6c84.elf\n\
              CALLEE=15cc187a-0d9c-4ce6-b9c4-532575f57ded.elf\n\
              for mode in 'calls 7' 'compute 20000000' 'params 7' 'nested 10' 'sessions 20' 'cancel 200' 'panic 66' unknown; do record $mode; done\n\
-             for mode in 'slots 5' 'both 4'; do record $mode >/dev/null; done\n\
+             for mode in 'slots 5' 'both 4' 'leaps 50'; do record $mode >/dev/null; done\n\
              for time in 1 2 3; do bin/teeperf record -q --optee --elf linked/$DEMO -o out/timed-$time.teeperf -- bin/optee-demo compute 60000000 >/dev/null; done\n\
              echo '## uncounted'; bin/teeperf record -q --optee --clock cycle -o out/uncounted.teeperf -- bin/optee-demo compute 1000 2>&1 | sed 's/^/- /'\n\
              bin/teeperf record -q --optee -o out/nameless.teeperf -- bin/optee-demo calls 7 >/dev/null\n\
@@ -58,6 +58,7 @@ fn judge(ran: &Ran, checks: &mut Checks) {
     checks.add("sessions: each of them", sessions(ran));
     checks.add("panic: what was called up to it, and by the next", panic(ran));
     checks.add("an application without the counter that is the clock", uncounted(ran));
+    checks.add("leaps: calls are right, and told that paths may not be", leaps(ran, 100));
     checks.add("symbols given when it is read", nameless(ran));
     checks.add("four hundred thousand calls: each recorded", many(ran));
     checks.add("dropped: each recorded or counted as lost", dropped(ran));
@@ -77,7 +78,8 @@ impl Profile {
         Ok(Self(serde_json::from_str(&teeperf(ran, &words, recording)?)?))
     }
 
-    fn functions(&self) -> impl Iterator<Item = (&str, u64)> {
+    /// Functions with their calls.
+    pub(super) fn functions(&self) -> impl Iterator<Item = (&str, u64)> {
         let rows = self.0["functions"].as_array().into_iter().flatten();
         rows.map(|row| {
             let calls = row["calls"].as_u64().unwrap_or_default();
@@ -144,9 +146,15 @@ fn one_stack(ran: &Ran) -> Result<()> {
         "middle",
         "leaf",
     ];
-    let Profile(profile) = Profile::of(ran, "calls.teeperf", &["--tree"])?;
+    is_path(ran, "calls.teeperf", &path)
+}
+
+/// Whether these functions called each other, the last one in no other way.
+pub(super) fn is_path(ran: &Ran, recording: &str, path: &[&str]) -> Result<()> {
+    let Profile(profile) = Profile::of(ran, recording, &["--tree"])?;
     let nodes = profile["threads"][0]["tree"].as_array().context("no call tree")?;
-    let mut there = nodes.iter().find(|node| node["name"] == "leaf");
+    let last = path.last().context("a path leads somewhere")?;
+    let mut there = nodes.iter().find(|node| node["name"] == *last);
     let mut found = Vec::new();
     while let Some(node) = there {
         found.insert(0, node["name"].as_str().unwrap_or_default());
@@ -225,6 +233,17 @@ fn panic(ran: &Ran) -> Result<()> {
         ("TA_OpenSessionEntryPoint", 2),
         ("leaf", 66 * 15),
     ])
+}
+
+/// Two frames are left each time without a word.
+pub(super) fn leaps(ran: &Ran, mended: u64) -> Result<()> {
+    let profile = Profile::of(ran, "leaps.teeperf", &[])?;
+    profile.has(&[("leaps", 1), ("dive", 50), ("fall", 50), ("leaf", 50)])?;
+    for (what, expected) in [("lost", 0), ("open", 0), ("unopened", 0), ("mended", mended)] {
+        let found = profile.health(what);
+        ensure!(found == expected, "{found} {what}, not {expected}");
+    }
+    Ok(())
 }
 
 fn nameless(ran: &Ran) -> Result<()> {

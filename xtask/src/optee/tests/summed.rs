@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::recorded::{Profile, prepare};
+use super::recorded::{Profile, leaps, prepare};
 use super::{Group, Ran, demo, teeperf};
 use crate::checks::Checks;
 
@@ -14,6 +14,7 @@ pub(super) const GROUP: Group = Group {
              CALLEE=15cc187a-0d9c-4ce6-b9c4-532575f57ded.elf\n\
              for mode in 'calls 7' 'compute 20000000' 'params 7' 'nested 10' 'sessions 20' 'cancel 200' 'panic 66' unknown; do record $mode; done\n\
              record slots 5 >/dev/null\n\
+             record leaps 50 >/dev/null\n\
              bin/teeperf record -q --optee --elf linked/$DEMO -o out/many.teeperf -- bin/optee-demo calls 200000 >/dev/null\n\
              cd out && ../bin/optee-demo take 7 >/dev/null\n",
     prepare,
@@ -26,6 +27,7 @@ fn judge(ran: &Ran, checks: &mut Checks) {
     checks.add("summed calls: counts in both worlds", counts(ran, "calls", 7, 1));
     checks.add("summed sessions", counts(ran, "sessions", 20, 21));
     checks.add("summed calls with and without free parameters", slots(ran));
+    checks.add("summed: out of functions by leaps", leaps(ran, 100));
     checks.add("summed calls taken in pieces, with no recorder there", taken(ran));
     checks.add("four million calls, summed: none is missing", counts(ran, "many", 200_000, 1));
 }

@@ -19,8 +19,11 @@
 #define DEMO_CMD_PANIC 4
 /* No parameters. Looks at the cancellation flag until it is set, for ten seconds at most. */
 #define DEMO_CMD_UNTIL_CANCELLED 5
+/* 0: value a, in and out. Leaps out of two functions a times (longjmp), and calls leaf() each time; a is the sum of
+ * what that has given. */
+#define DEMO_CMD_LEAPS 6
 /* 0: memory out: the next piece of what the application has summed, of size 0 when nothing is left. Not there without
  * hooks. */
-#define DEMO_CMD_TAKE 6
+#define DEMO_CMD_TAKE 7
 
 #endif

@@ -1,0 +1,1 @@
+global-incdirs-y += include
