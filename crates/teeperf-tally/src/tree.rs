@@ -445,15 +445,6 @@ impl Tree {
         self.memory.header(header::BEGAN).wide(0)
     }
 
-    /// Frames that were closed, or returns left out, because a call or return was not seen; since this was asked
-    /// last.
-    pub fn take_mended(&self) -> u64 {
-        let there = self.memory.header(header::MENDED);
-        let mended = there.wide(0);
-        there.set(0, 0);
-        mended
-    }
-
     /// A node, eight bytes at a time ([`node`]). What it has summed is taken out of it.
     pub fn take(&self, index: u32) -> [u64; NODE / 8] {
         let there = self.memory.node(index);
@@ -493,6 +484,14 @@ impl Tree {
     pub fn take_wanted(&self, index: u32) -> [u64; NODE / 8] {
         self.memory.node(index).put(node::WORD, 0);
         self.take(index)
+    }
+
+    /// Takes out how many frames were closed, and returns left out, because a call or return was not seen.
+    pub fn take_mended(&self) -> u64 {
+        let there = self.memory.header(header::MENDED);
+        let mended = there.wide(0);
+        there.set(0, 0);
+        mended
     }
 }
 

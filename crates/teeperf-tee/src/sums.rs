@@ -86,12 +86,10 @@ impl Sums {
             self.asked.set(Asked::ThereIsNone);
             if let Some(begun) = begin() {
                 // SAFETY: nobody has a reference to it yet.
-                unsafe { self.tree.get().write(MaybeUninit::new(begun)) };
+                let tree = unsafe { (*self.tree.get()).write(begun) };
+                self.since.set(tree.now());
+                self.counts.set(platform::has_counter());
                 self.asked.set(Asked::ThereIsATree);
-                // The tree's time begins with 0.
-                let now = platform::counter();
-                self.counts.set(now != 0);
-                self.ahead.set(now.wrapping_neg());
             }
         }
         match self.asked.get() {
@@ -101,8 +99,7 @@ impl Sums {
         }
     }
 
-    /// By the clock that the arena has or the last one had, and before the first by the counter; where there is a tick
-    /// and no arena, it stands.
+    /// By the clock that the arena has or the last one had; where that was a tick, it stands.
     fn now(&self, arena: Option<&Arena>, tree: &Tree) -> u64 {
         let ahead = self.ahead.get();
         match arena {
@@ -143,20 +140,21 @@ impl Sums {
         has_its_units
     }
 
-    /// Whether times are the image's counter's.
-    pub(crate) fn counts(&self) -> bool {
-        self.counts.get()
-    }
-
     /// Whether there is something to hand over; if so, all that is there now counts as handed over, and this says from
-    /// which time on it is.
-    pub(crate) fn begin_round(&self, arena: Option<&Arena>) -> Option<u64> {
+    /// when to when it is.
+    pub(crate) fn begin_round(&self, arena: Option<&Arena>) -> Option<(u64, u64)> {
         let tree = self.tree().filter(|_| self.is_grown.replace(false))?;
         let now = self.now(arena, tree);
         if now > tree.now() {
             tree.moved(now);
         }
-        Some(self.since.replace(tree.now()))
+        let (since, ahead) = (self.since.replace(tree.now()), self.ahead.get());
+        Some((since.wrapping_sub(ahead), tree.now().wrapping_sub(ahead)))
+    }
+
+    /// Whether times are the image's counter's.
+    pub(crate) fn has_counter(&self) -> bool {
+        self.counts.get()
     }
 
     /// Hands over what the tree has grown by, as far as there are free chunks, with its times or as calls alone. What
@@ -195,8 +193,11 @@ impl Sums {
 
 fn begin() -> Option<Tree> {
     let (base, bytes) = platform::tree_memory()?;
+    let now = platform::counter();
+    let clock = if now == 0 { ClockKind::Tick } else { ClockKind::Cycle };
+    let beginning = Beginning { clock: clock as u32, now, ..Beginning::default() };
     // SAFETY: the platform's promise: memory for this alone, zeroed.
-    unsafe { Tree::begin(base, bytes, &Beginning::default()) }
+    unsafe { Tree::begin(base, bytes, &beginning) }
 }
 
 const _: () = assert!(node::WORD == 0 && node::PARENT == 4 && word::FIRST_SITE > 0);

@@ -101,10 +101,10 @@ impl Thread {
         if self.taking.stage.get() != Stage::Idle {
             return;
         }
-        let since = self.sums.begin_round(self.arena().as_ref());
+        let span = self.sums.begin_round(self.arena().as_ref());
         self.taking.go_to(Stage::Items, 0);
-        if let (Some(since), Some(tree)) = (since, self.sums.tree()) {
-            self.taking.span.set((since, tree.now()));
+        if let (Some(span), Some(tree)) = (span, self.sums.tree()) {
+            self.taking.span.set(span);
             self.taking.end.set(tree.want_grown());
             // Some returns are of nothing.
             if tree.is_wanted(ROOT) {
@@ -120,7 +120,7 @@ impl Thread {
         put: impl FnMut(usize, u8),
         image: &Image,
     ) -> Option<usize> {
-        let has_counter = self.sums.counts();
+        let has_counter = self.sums.has_counter();
         let (begin, end) = self.taking.span.get();
         let header = Header {
             what: what::TREE,
