@@ -1,7 +1,7 @@
 //! Calls and times between places of code, of all processes and threads, put together: packets add up, in whatever
 //! order.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use teeperf_wire::body::arcs::Header;
 use teeperf_wire::word::ESCAPE_BASE;
@@ -21,8 +21,9 @@ type Key = (u32, Option<u32>, Option<u32>);
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Arcs {
-    calls: HashMap<Key, u64>,
-    times: HashMap<Key, u64>,
+    /// In an order of their own, so that functions are numbered alike each time.
+    calls: BTreeMap<Key, u64>,
+    times: BTreeMap<Key, u64>,
     /// Calls and clock units that are in none of them.
     left_out: (u64, u64),
     any: bool,
@@ -78,7 +79,7 @@ impl Arcs {
                 (None, None) => {}
             }
         }
-        // In an order that does not depend on the table's.
+        // In the order of functions.
         times.sort_by(|a, b| {
             (a.0, a.1.value).partial_cmp(&(b.0, b.1.value)).unwrap_or(std::cmp::Ordering::Equal)
         });
@@ -94,7 +95,7 @@ impl Arcs {
 }
 
 fn put(
-    sums: &mut HashMap<Key, u64>,
+    sums: &mut BTreeMap<Key, u64>,
     process: u32,
     items: &[Item],
     left_out: &mut u64,
