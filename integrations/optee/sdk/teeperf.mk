@@ -39,10 +39,6 @@ endif
 teeperf-cflags = $(teeperf-hooks) -I$(teeperf-folder)/../include \
 	$(if $(filter y,$(TEEPERF_PERMIT)),-DTEEPERF_PERMIT) $(if $(filter y,$(TEEPERF_COUNTER)),-DTEEPERF_COUNTER)
 teeperf-ldflags = --wrap=TA_OpenSessionEntryPoint --wrap=TA_InvokeCommandEntryPoint
-ifeq ($(TEEPERF_PROBE),gprof)
-# Where OP-TEE was built with gprof of its own, its libutils has the same entries: ours come first.
-teeperf-ldflags += --allow-multiple-definition
-endif
 
 CFLAGS_ta_arm32 += $(teeperf-cflags)
 CFLAGS_ta_arm64 += $(teeperf-cflags)
