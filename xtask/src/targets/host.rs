@@ -80,6 +80,23 @@ impl Host {
         }
     }
 
+    /// Stops all of its threads, for a while.
+    pub(super) fn stop(&mut self) -> Result<()> {
+        self.signal(libc::SIGSTOP)?;
+        let threads = PathBuf::from(format!("/proc/{}/task", self.child.id()));
+        let is_so = |_: &mut Self| {
+            for thread in fs::read_dir(&threads)? {
+                let state = fs::read_to_string(thread?.path().join("stat"))?;
+                // Behind the name, which may have parentheses itself: proc_pid_stat(5).
+                if !state.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T')) {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        self.wait_for(is_so).context("it does not stop")
+    }
+
     /// `teeperf pause` or `resume`, for this one; the clock has moved since when this is back.
     pub(super) fn ask(&self, what: &str) -> Result<()> {
         run_quietly(Command::new(&self.teeperf).args([what, &self.child.id().to_string()]))?;

@@ -240,7 +240,7 @@ fn full(shop: &Workshop, on_full: &str) -> Result<Recorded> {
     let mut host = Host::start(shop, &program, "64KiB", &["--on-full", on_full])?;
     let mut talk = Talk::start(shop, &program, &host)?;
     talk.expect("begun")?;
-    host.signal(libc::SIGSTOP)?;
+    host.stop()?;
     talk.go_on()?;
     if on_full == "wait" {
         // It waits from then on, and not so long that it gives up.
