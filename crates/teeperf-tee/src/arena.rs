@@ -5,6 +5,11 @@
 use core::sync::atomic::{AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use teeperf_wire::arena::{self, ALIGNMENT, SEGMENT, head, item};
 use teeperf_wire::shared::{ClockKind, OnFull, clock, control, segment, state};
+// Where several threads write, several take chunks at a time; else an arena is one thread's.
+#[cfg(feature = "threads")]
+use teeperf_wire::shared::state::take;
+#[cfg(not(feature = "threads"))]
+use teeperf_wire::shared::state::take_alone as take;
 use teeperf_wire::tree::NODE;
 
 /// Why memory is not taken.
@@ -236,7 +241,7 @@ impl Arena {
         while start >= chunks && start > 0 {
             start /= 2;
         }
-        (start..chunks).chain(0..start).find(|&index| state::take(self.state(index)))
+        (start..chunks).chain(0..start).find(|&index| take(self.state(index)))
     }
 
     /// Hands a taken chunk over.

@@ -197,10 +197,10 @@ pub mod state {
         state.load(Relaxed) == FREE && state.compare_exchange(FREE, TAKEN, AcqRel, Relaxed).is_ok()
     }
 
-    /// The only thread there is takes a chunk, if it is free.
+    /// The only thread that takes chunks there takes one, if it is free: with no more than a load and a store, which
+    /// every processor has in every kind of memory.
     #[inline]
-    #[cfg(not(target_has_atomic = "32"))]
-    pub fn take(state: &AtomicU32) -> bool {
+    pub fn take_alone(state: &AtomicU32) -> bool {
         let is_free = state.load(Acquire) == FREE;
         if is_free {
             state.store(TAKEN, Release);

@@ -14,7 +14,7 @@ use crate::commands::root;
 use crate::limited;
 
 /// The machine, for which the image is compiled as it stands in its makefile.
-pub(super) const MACHINE: Machine = Machine {
+const USUAL: Machine = Machine {
     name: "riscv64-bare-metal",
     architecture: "riscv64",
     triple: Some("riscv64gc-unknown-none-elf"),
@@ -24,6 +24,17 @@ pub(super) const MACHINE: Machine = Machine {
     emulator: "qemu-system-riscv64",
     packages: &["gcc-riscv64-linux-gnu", "make", "qemu-system-misc"],
 };
+
+/// One whose processor has neither atomic instructions nor floating-point numbers.
+const PLAIN: Machine = Machine {
+    name: "riscv64-without-atomics",
+    triple: Some("riscv64im-unknown-none-elf"),
+    flags: &["MARCH=rv64im_zicsr", "MABI=lp64", "CPU=rv64,a=off,f=off,d=off,c=off"],
+    ..USUAL
+};
+
+/// Both of them: their flags are `make`'s.
+pub(super) static MACHINES: [Machine; 2] = [USUAL, PLAIN];
 
 /// The whole of a run takes a second or two.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -43,9 +54,9 @@ const LEAVES: u64 = 300_000;
 const OF_INTERRUPT: u64 = 2;
 
 /// Builds it once, and records it by each clock.
-pub(super) fn run(checks: &mut Checks) {
-    checks.on(MACHINE.name);
-    match Workshop::open(&MACHINE, &[Kind::Nested]) {
+pub(super) fn run(machine: &'static Machine, checks: &mut Checks) {
+    checks.on(machine.name);
+    match Workshop::open(machine, &[Kind::Nested]) {
         Ok(shop) => {
             checks.add("calls and times by the tick", record(&shop, ""));
             let counter = "--clock cycle --counter-hz 10MHz";
@@ -75,6 +86,7 @@ fn make(shop: &Workshop, options: &str) -> Result<(String, Recorded)> {
     make.arg("record").arg(format!("OUT={}", shop.path("").display()));
     make.arg(format!("SDK={}", shop.path(Kind::Nested.name()).display()));
     make.arg(format!("TEEPERF={}", shop.teeperf.display())).arg(format!("OPTIONS={options}"));
+    make.args(shop.machine.flags);
     limited::run(&make, LIMIT, &log)?;
     let printed = std::fs::read_to_string(&log)?;
     Ok((printed, Recorded::read(&shop.teeperf, &shop.path("image.teeperf"))?))
@@ -104,8 +116,8 @@ fn calls(printed: &str, recorded: &Recorded) -> Result<()> {
 fn times(recorded: &Recorded) -> Result<()> {
     for (name, ms) in [("long_wait", 300.0), ("short_wait", 100.0)] {
         let found = recorded.self_ns(name) / 1e6;
-        // The tick may be late, and what is meanwhile falls to the function before.
-        ensure!((ms * 0.7..ms * 1.5).contains(&found), "{name}: {found} ms, and not {ms}");
+        // The tick may be late, and what is meanwhile falls to the function before; the emulator may have to wait.
+        ensure!((ms * 0.7..ms * 3.0).contains(&found), "{name}: {found} ms, and not {ms}");
     }
     Ok(())
 }

@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
 }
 
 fn names() -> impl Iterator<Item = &'static str> {
-    MACHINES.iter().chain([&bare_metal::MACHINE]).map(|machine| machine.name)
+    MACHINES.iter().chain(&bare_metal::MACHINES).map(|machine| machine.name)
 }
 
 /// Builds and runs. The last line says how many checks passed, failed and were skipped; the exit status, whether
@@ -54,8 +54,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             Err(error) => checks.add("all", Err(error)),
         }
     }
-    if is_wanted(&bare_metal::MACHINE) {
-        bare_metal::run(&mut checks);
+    for machine in bare_metal::MACHINES.iter().filter(|machine| is_wanted(machine)) {
+        bare_metal::run(machine, &mut checks);
     }
     checks.on("");
     let table = cost::table(&costs);

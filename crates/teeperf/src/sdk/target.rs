@@ -48,6 +48,8 @@ const ARCHITECTURES: &[Architecture] = &[
             "riscv64gc-unknown-none-elf",
             "riscv64gc-unknown-linux-gnu",
             "riscv64imac-unknown-none-elf",
+            // Without atomic instructions.
+            "riscv64im-unknown-none-elf",
         ],
         flags: &[],
     },
