@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::{Group, Ran, Share, demo, teeperf};
@@ -67,6 +67,7 @@ fn judge(ran: &Ran, checks: &mut Checks) {
     checks.add("clients that are killed", killed(ran));
     checks.add("worlds: what the supplicant was asked for", worlds(ran));
     checks.add("xtest, whose applications have no hooks", xtest(ran));
+    checks.add("what a profile looks like", shown(ran));
 }
 
 /// A recording's profile.
@@ -275,11 +276,18 @@ fn flame(ran: &Ran) -> Result<()> {
     let names = ["TEEC_InvokeCommand", "TA_InvokeCommandEntryPoint", "compute"];
     for recording in TIMED {
         let svg = teeperf(ran, &["flame", "--svg", "-o", "-"], recording)?;
-        if names.iter().all(|name| svg.contains(name)) {
-            return Ok(());
-        }
+        ensure!(names.iter().all(|name| svg.contains(name)), "{recording} has not {names:?}");
     }
-    bail!("no flame graph has {names:?}")
+    Ok(())
+}
+
+/// Prints one, for whoever reads the output.
+fn shown(ran: &Ran) -> Result<()> {
+    let report = teeperf(ran, &["report", "--tree"], "many.teeperf")?;
+    let names = ["TEEC_InvokeCommand", "command 0", "outer", "middle", "leaf"];
+    ensure!(names.iter().all(|name| report.contains(name)), "{report}");
+    report.lines().for_each(|line| println!("         {line}"));
+    Ok(())
 }
 
 /// It is not recorded and not disturbed, and why is said once; its client is recorded.
