@@ -11,6 +11,7 @@ use teeperf_profile::model::{Function, Profile, Thread, Tree};
 use crate::columns::{Column, base64};
 use crate::findings::{self, Finding};
 use crate::names::printable;
+use crate::palette::Hues;
 use crate::prune::{self, Pruned};
 use crate::{about, layout, palette};
 
@@ -214,8 +215,9 @@ fn colours(functions: &[&Function], program: &str) -> Colours {
             .collect();
         base64(&bytes)
     };
+    let hues = Hues::of(functions.iter().map(|function| function.module.as_str()), program);
     Colours {
-        module: column(&|function| palette::module_hue(&function.module, program)),
+        module: column(&|function| hues.hue(&function.module)),
         function: column(&|_| palette::PROGRAM_HUE),
     }
 }

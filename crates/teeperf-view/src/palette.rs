@@ -1,5 +1,8 @@
 //! Colours of frames: the hue says the module, shade and a slight turn of hue the
-//! function. The same names have the same colours in every view, run and machine.
+//! function. The same names have the same colours in every view, run and machine; only where two modules of
+//! one profile would have the same hue, one takes the next.
+
+use std::collections::BTreeMap;
 
 /// Colour in hue (degrees), saturation and lightness (`0.0..=1.0`).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,15 +22,32 @@ pub(crate) const PROGRAM_HUE: u16 = 28;
 /// Stands for a module that is not known, and for what is no function: no hue at all.
 pub(crate) const NO_HUE: u16 = 360;
 
-/// Hue of a module in degrees, [`NO_HUE`] when it is empty. `program` is the file name of
-/// the command, whose own code is warm.
-pub(crate) fn module_hue(module: &str, program: &str) -> u16 {
-    if module.is_empty() {
-        NO_HUE
-    } else if module == program {
-        PROGRAM_HUE
-    } else {
-        LIBRARY_HUES[hash(module) as usize % LIBRARY_HUES.len()]
+/// Hues of a profile's modules.
+pub(crate) struct Hues<'a>(BTreeMap<&'a str, u16>);
+
+impl<'a> Hues<'a> {
+    /// `program` is the file name of the command, whose own code is warm.
+    pub(crate) fn of(modules: impl Iterator<Item = &'a str>, program: &str) -> Self {
+        let mut hues: BTreeMap<&str, u16> = modules.map(|module| (module, NO_HUE)).collect();
+        let mut taken = [0u32; LIBRARY_HUES.len()];
+        for (&module, hue) in hues.iter_mut().filter(|(module, _)| !module.is_empty()) {
+            if module == program {
+                *hue = PROGRAM_HUE;
+            } else {
+                let own = hash(module) as usize % LIBRARY_HUES.len();
+                // Its own, or the next of those that the fewest have.
+                let from_own = (own..LIBRARY_HUES.len()).chain(0..own);
+                let at = from_own.min_by_key(|&at| taken[at]).unwrap_or(own);
+                taken[at] += 1;
+                *hue = LIBRARY_HUES[at];
+            }
+        }
+        Self(hues)
+    }
+
+    /// Of a module in degrees, [`NO_HUE`] when it is empty.
+    pub(crate) fn hue(&self, module: &str) -> u16 {
+        self.0.get(module).copied().unwrap_or(NO_HUE)
     }
 }
 
@@ -95,10 +115,27 @@ mod tests {
 
     #[test]
     fn the_program_is_warm_and_libraries_are_not() {
-        assert_eq!(module_hue("lua", "lua"), PROGRAM_HUE);
-        assert_eq!(module_hue("", ""), NO_HUE);
-        let library = module_hue("libc.so.6", "lua");
-        assert!(LIBRARY_HUES.contains(&library));
+        let hues = Hues::of(["lua", "", "libc.so.6"].into_iter(), "lua");
+        assert_eq!(hues.hue("lua"), PROGRAM_HUE);
+        assert_eq!(hues.hue(""), NO_HUE);
+        assert!(LIBRARY_HUES.contains(&hues.hue("libc.so.6")));
+        assert_eq!(Hues::of([""].into_iter(), "").hue(""), NO_HUE);
+    }
+
+    #[test]
+    fn modules_share_a_hue_only_when_there_are_more_than_hues() {
+        let names: Vec<String> = (0..20).map(|number| format!("lib{number}.so")).collect();
+        for count in 1..=names.len() {
+            let hues = Hues::of(names[..count].iter().map(String::as_str), "program");
+            let mut found: Vec<u16> = names[..count].iter().map(|name| hues.hue(name)).collect();
+            found.sort_unstable();
+            found.dedup();
+            assert_eq!(found.len(), count.min(LIBRARY_HUES.len()), "{count} modules");
+        }
+        // Alone, each has its own.
+        let alone = |name: &str| Hues::of([name].into_iter(), "program").hue(name);
+        let both = Hues::of(["libc.so.6", "libm.so.6"].into_iter(), "program");
+        assert_eq!(both.hue("libc.so.6"), alone("libc.so.6"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use teeperf_profile::model::{Function, Info, Node, Tree};
 
 use crate::layout::{self, Content, Frame};
+use crate::palette::Hues;
 use crate::{names, palette, units};
 
 /// Which end of a call path stands at the edge that frames grow from.
@@ -70,7 +71,7 @@ struct Picture<'a> {
     functions: &'a [Function],
     info: &'a Info,
     options: &'a Options,
-    program: &'a str,
+    hues: Hues<'a>,
     frames: Vec<Frame>,
     total: f64,
     width: f64,
@@ -92,8 +93,9 @@ impl<'a> Picture<'a> {
         let frames = layout::frames(tree, functions, thinnest);
         let rows = frames.iter().map(|frame| frame.depth + 1).max().unwrap_or(1);
         let height = HEAD + f64::from(rows) * ROW + FOOT;
-        let program = crate::program(info);
-        Self { tree, functions, info, options, program, frames, total, width, height, scale }
+        let modules = functions.iter().map(|function| function.module.as_str());
+        let hues = Hues::of(modules, crate::program(info));
+        Self { tree, functions, info, options, hues, frames, total, width, height, scale }
     }
 
     fn head(&self, out: &mut impl Write) -> io::Result<()> {
@@ -196,7 +198,7 @@ impl<'a> Picture<'a> {
         let Some(function) = self.functions.get(node.function.0 as usize) else {
             return ("[unknown]".into(), format!("{time}, {share}"), colour(palette::NO_HUE, 0));
         };
-        let hue = palette::module_hue(&function.module, self.program);
+        let hue = self.hues.hue(&function.module);
         let colour = colour(hue, palette::shade(&function.name));
         (names::printable(&function.name), self.details(function, node), colour)
     }
