@@ -1,8 +1,6 @@
 //! Trusted applications with hooks, and their client as it is: whether what is recorded of them is what they
 //! did, in both worlds, and whether they give the answers that they give without.
 
-use std::fs;
-
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
@@ -29,7 +27,6 @@ pub(super) const GROUP: Group = Group {
              bin/teeperf record -q --optee --elf linked/$DEMO -o out/many.teeperf -- bin/optee-demo calls 20000 >/dev/null\n\
              bin/teeperf record -q --optee --on-full drop --elf linked/$DEMO -o out/dropped.teeperf -- bin/optee-demo calls 20000 >/dev/null\n\
              bin/teeperf record -q --optee --elf linked/$DEMO --elf linked/$CALLEE -o out/several.teeperf -- sh -c 'for n in 1 2 3; do bin/optee-demo calls 2000 & bin/optee-demo sessions 5 & done; wait' >out/several.txt\n\
-             bin/teeperf record -q --optee --elf linked/$DEMO -o out/killed.teeperf -- sh -c 'for after in 0.3 0.5 0.7 1.2; do bin/optee-demo sessions 100000 & sleep $after; kill -9 $!; done; bin/optee-demo calls 7' >out/killed.txt 2>&1\n\
              killall tee-supplicant\n\
              bin/teeperf record -q --optee --elf linked/$DEMO -o out/worlds.teeperf -- sh -c 'tee-supplicant & sleep 1; bin/optee-demo calls 7 && xtest -t regression 6001; kill $!' >out/worlds.txt 2>&1\n\
              tee-supplicant -d\n\
@@ -64,7 +61,6 @@ fn judge(ran: &Ran, checks: &mut Checks) {
     checks.add("dropped: each recorded or counted as lost", dropped(ran));
     checks.add("both worlds in one flame graph", flame(ran));
     checks.add("several clients, sessions and applications at once", several(ran));
-    checks.add("clients that are killed", killed(ran));
     checks.add("worlds: what the supplicant was asked for", worlds(ran));
     checks.add("xtest, whose applications have no hooks", xtest(ran));
     checks.add("what a profile looks like", shown(ran));
@@ -310,18 +306,6 @@ fn several(ran: &Ran) -> Result<()> {
         ("middle", 3 * (6000 + 15)),
         ("leaf", 3 * (30_000 + 75)),
     ])
-}
-
-/// They leave what they did; whoever comes behind them is recorded as ever.
-fn killed(ran: &Ran) -> Result<()> {
-    let profile = Profile::of(ran, "killed.teeperf", &[])?;
-    let sessions = profile.calls("TEEC_OpenSession");
-    ensure!(sessions > 2, "{sessions} sessions were opened");
-    let text = fs::read_to_string(ran.folder.join("out/killed.txt"))?;
-    ensure!(text.contains("calls result=0x00000000"), "{text}");
-    let leaf = profile.calls("leaf");
-    ensure!(leaf >= 105, "{leaf} calls of leaf");
-    Ok(())
 }
 
 /// Client and supplicant in one recording, on one time line.
