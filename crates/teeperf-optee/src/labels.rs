@@ -52,16 +52,13 @@ unsafe extern "C" {
     static teeperf_labels: u8;
 }
 
+/// Requests of the secure world that have labels of their own, by number (OP-TEE's optee_rpc_cmd.h), in the order above.
+const REQUESTS: [u32; 9] = [0, 1, 2, 6, 7, 9, 10, 11, 12];
 /// Commands that have labels of their own.
 const COMMANDS: usize = 1000;
-/// The label of the others, and behind it that of command 0; by their order above.
-const OTHER_COMMANDS: usize = 11;
-/// That of requests without one of their own.
+/// The label of the other requests, before those; and behind those that of the other commands, before command 0.
 const OTHER_REQUESTS: usize = 1;
-
-/// The request of the secure world that has a label of its own, by number (OP-TEE's optee_rpc_cmd.h), and its place.
-const REQUESTS: [(u32, usize); 9] =
-    [(0, 2), (1, 3), (2, 4), (6, 5), (7, 6), (9, 7), (10, 8), (11, 9), (12, 10)];
+const OTHER_COMMANDS: usize = OTHER_REQUESTS + REQUESTS.len() + 1;
 
 fn at(place: usize) -> usize {
     &raw const teeperf_labels as usize + place
@@ -75,6 +72,6 @@ pub(crate) fn command(number: u32) -> usize {
 
 /// Of a request.
 pub(crate) fn request(number: u32) -> usize {
-    let own = REQUESTS.iter().find(|(request, _)| *request == number);
-    at(own.map_or(OTHER_REQUESTS, |&(_, place)| place))
+    let own = REQUESTS.iter().position(|&request| request == number);
+    at(OTHER_REQUESTS + own.map_or(0, |own| 1 + own))
 }

@@ -40,13 +40,6 @@ global_asm!(
     ",
     epoch = const layout::EPOCH,
 );
-#[cfg(not(feature = "threads"))]
-global_asm!(
-    "
-    .macro  teeperf_clock_or where
-    .endm
-    "
-);
 
 // What a call may change of the registers for floating-point numbers and vectors, where there are any.
 #[cfg(target_feature = "neon")]

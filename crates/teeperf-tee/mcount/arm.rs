@@ -56,8 +56,6 @@ global_asm!(
 #[cfg(not(feature = "threads"))]
 global_asm!(
     "
-    .macro  teeperf_clock_or where
-    .endm
     .macro  teeperf_clock_place
     .endm
     "

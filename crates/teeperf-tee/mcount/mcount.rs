@@ -5,8 +5,8 @@
 //! Keeps every register in which an argument may be, those of floating-point numbers and vectors up to 128 bits
 //! too, and that of the static chain. Never touches lent memory but for the clock's word.
 //!
-//! With the feature `threads` each thread has a table, in ELF thread-local storage; else there is one. Then the
-//! table's clock may be gone when another thread has detached: that is seen by a number that changes with it.
+//! With the feature `threads` each thread has a table, in ELF thread-local storage, whose clock may be gone when
+//! another thread has detached: that is seen by a number that changes with it. Else there is one table.
 #![no_std]
 
 /// Assembly that finds a call's place in the table, and counts it there.
@@ -28,6 +28,15 @@ macro_rules! entries {
         );
     };
 }
+
+// One thread's clock is not gone behind its back. Those for several are the processors' own.
+#[cfg(not(feature = "threads"))]
+global_asm!(
+    "
+    .macro  teeperf_clock_or where
+    .endm
+    "
+);
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;

@@ -35,13 +35,6 @@ global_asm!(
     ",
     epoch = const layout::EPOCH,
 );
-#[cfg(not(feature = "threads"))]
-global_asm!(
-    "
-    .macro  teeperf_clock_or where
-    .endm
-    "
-);
 
 // `rdx` is where the call came from, `rcx` where it led; what they were, and `rax`, lies on the stack.
 entries!(

@@ -151,6 +151,8 @@ pub mod loss {
 /// first of the packet from the low 32 bits of `time`), modulo 2^32, as unsigned LEB128. Both together
 /// are one zstd frame. A decompressed chunk is at most [`MAX_BYTES`] long.
 pub mod chunk {
+    use super::{put, u32_at, u64_at};
+
     /// Bytes before the data.
     pub const HEADER: usize = 56;
     /// Most words in one packet.
@@ -210,12 +212,7 @@ pub mod chunk {
             let mut out = [0; HEADER];
             let words =
                 [self.process, self.thread, self.tid, self.sequence, self.first, self.count];
-            for (at, word) in words.iter().enumerate() {
-                out[at * 4..at * 4 + 4].copy_from_slice(&word.to_le_bytes());
-            }
-            out[24..32].copy_from_slice(&self.time.to_le_bytes());
-            out[32..40].copy_from_slice(&self.cpu_ns.to_le_bytes());
-            out[40..48].copy_from_slice(&self.stack.to_le_bytes());
+            put(&mut out, &words, &[self.time, self.cpu_ns, self.stack]);
             out[48] = self.clock;
             out[49] = self.encoding;
             out[50..52].copy_from_slice(&self.flags.to_le_bytes());
@@ -227,24 +224,20 @@ pub mod chunk {
         /// than a chunk has.
         pub fn decode(payload: &[u8]) -> Option<(Self, &[u8])> {
             let (head, data) = payload.split_at_checked(HEADER)?;
-            let u32_at = |at: usize| {
-                u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]])
-            };
-            let u64_at = |at: usize| u32_at(at) as u64 | (u32_at(at + 4) as u64) << 32;
             let header = Self {
-                process: u32_at(0),
-                thread: u32_at(4),
-                tid: u32_at(8),
-                sequence: u32_at(12),
-                first: u32_at(16),
-                count: u32_at(20),
-                time: u64_at(24),
-                cpu_ns: u64_at(32),
-                stack: u64_at(40),
+                process: u32_at(head, 0),
+                thread: u32_at(head, 4),
+                tid: u32_at(head, 8),
+                sequence: u32_at(head, 12),
+                first: u32_at(head, 16),
+                count: u32_at(head, 20),
+                time: u64_at(head, 24),
+                cpu_ns: u64_at(head, 32),
+                stack: u64_at(head, 40),
                 clock: head[48],
                 encoding: head[49],
                 flags: u16::from_le_bytes([head[50], head[51]]),
-                words_bytes: u32_at(52),
+                words_bytes: u32_at(head, 52),
             };
             (header.count as usize <= MAX_WORDS && header.first as usize <= MAX_WORDS)
                 .then_some((header, data))
@@ -276,6 +269,8 @@ pub mod chunk {
 /// [`tree::word`]; with [`tree::word::FAR`] the function's address; calls; clock units in the function
 /// itself; clock units of its shortest call that has ended so far, and one more (0: none has); of its longest.
 pub mod tree {
+    use super::{put, u32_at, u64_at};
+
     /// Bytes before the data.
     pub const HEADER: usize = 48;
     /// Most nodes in one packet.
@@ -328,12 +323,8 @@ pub mod tree {
         /// As bytes.
         pub fn encode(&self) -> [u8; HEADER] {
             let mut out = [0; HEADER];
-            for (at, word) in [self.process, self.thread, self.tid, self.nodes].iter().enumerate() {
-                out[at * 4..at * 4 + 4].copy_from_slice(&word.to_le_bytes());
-            }
-            for (at, wide) in [self.begin, self.end, self.mended].iter().enumerate() {
-                out[16 + at * 8..24 + at * 8].copy_from_slice(&wide.to_le_bytes());
-            }
+            let words = [self.process, self.thread, self.tid, self.nodes];
+            put(&mut out, &words, &[self.begin, self.end, self.mended]);
             out[40] = self.encoding;
             out[41] = self.flags;
             out
@@ -342,18 +333,14 @@ pub mod tree {
         /// Header and data of a payload; nothing when it is too short or claims more nodes than a packet has.
         pub fn decode(payload: &[u8]) -> Option<(Self, &[u8])> {
             let (head, data) = payload.split_at_checked(HEADER)?;
-            let u32_at = |at: usize| {
-                u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]])
-            };
-            let u64_at = |at: usize| u32_at(at) as u64 | (u32_at(at + 4) as u64) << 32;
             let header = Self {
-                process: u32_at(0),
-                thread: u32_at(4),
-                tid: u32_at(8),
-                nodes: u32_at(12),
-                begin: u64_at(16),
-                end: u64_at(24),
-                mended: u64_at(32),
+                process: u32_at(head, 0),
+                thread: u32_at(head, 4),
+                tid: u32_at(head, 8),
+                nodes: u32_at(head, 12),
+                begin: u64_at(head, 16),
+                end: u64_at(head, 24),
+                mended: u64_at(head, 32),
                 encoding: head[40],
                 flags: head[41],
             };
@@ -386,6 +373,8 @@ pub mod tree {
 /// entry of a function, the first place, and the next call by anybody, the second: that the function was left
 /// in between is not seen.
 pub mod arcs {
+    use super::{put, u32_at, u64_at};
+
     /// Bytes before the data.
     pub const HEADER: usize = 48;
     /// Most arcs and spans in one packet.
@@ -423,12 +412,8 @@ pub mod arcs {
         /// As bytes.
         pub fn encode(&self) -> [u8; HEADER] {
             let mut out = [0; HEADER];
-            for (at, word) in [self.process, self.thread, self.tid, self.arcs].iter().enumerate() {
-                out[at * 4..at * 4 + 4].copy_from_slice(&word.to_le_bytes());
-            }
-            for (at, wide) in [self.begin, self.end, self.lost].iter().enumerate() {
-                out[16 + at * 8..24 + at * 8].copy_from_slice(&wide.to_le_bytes());
-            }
+            let words = [self.process, self.thread, self.tid, self.arcs];
+            put(&mut out, &words, &[self.begin, self.end, self.lost]);
             out[40..44].copy_from_slice(&self.spans.to_le_bytes());
             out[44] = self.encoding;
             out
@@ -437,19 +422,15 @@ pub mod arcs {
         /// Header and data of a payload; nothing when it is too short or claims more than a packet has.
         pub fn decode(payload: &[u8]) -> Option<(Self, &[u8])> {
             let (head, data) = payload.split_at_checked(HEADER)?;
-            let u32_at = |at: usize| {
-                u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]])
-            };
-            let u64_at = |at: usize| u32_at(at) as u64 | (u32_at(at + 4) as u64) << 32;
             let header = Self {
-                process: u32_at(0),
-                thread: u32_at(4),
-                tid: u32_at(8),
-                arcs: u32_at(12),
-                begin: u64_at(16),
-                end: u64_at(24),
-                lost: u64_at(32),
-                spans: u32_at(40),
+                process: u32_at(head, 0),
+                thread: u32_at(head, 4),
+                tid: u32_at(head, 8),
+                arcs: u32_at(head, 12),
+                begin: u64_at(head, 16),
+                end: u64_at(head, 24),
+                lost: u64_at(head, 32),
+                spans: u32_at(head, 40),
                 encoding: head[44],
             };
             let items = header.arcs as u64 + header.spans as u64;
@@ -471,6 +452,27 @@ pub mod symbols {
     /// Where the module's window is told from [`crate::word::module::ANCHOR`] on: that function's virtual
     /// address in the module's file.
     pub const ANCHOR: u16 = 4;
+}
+
+/// Puts numbers of four bytes at a header's beginning, and behind them some of eight.
+fn put(out: &mut [u8], words: &[u32], wides: &[u64]) {
+    let (first, rest) = out.split_at_mut(4 * words.len());
+    for (place, word) in first.as_chunks_mut().0.iter_mut().zip(words) {
+        *place = word.to_le_bytes();
+    }
+    for (place, wide) in rest.as_chunks_mut().0.iter_mut().zip(wides) {
+        *place = wide.to_le_bytes();
+    }
+}
+
+/// The number of four bytes at an offset of a header.
+fn u32_at(head: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]])
+}
+
+/// The one of eight.
+fn u64_at(head: &[u8], at: usize) -> u64 {
+    u32_at(head, at) as u64 | (u32_at(head, at + 4) as u64) << 32
 }
 
 #[cfg(test)]

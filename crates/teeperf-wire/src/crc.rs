@@ -13,13 +13,7 @@ const fn tables() -> [[u32; 256]; 8] {
     let mut all = [[0u32; 256]; 8];
     let mut i = 0;
     while i < 256 {
-        let mut value = i as u32;
-        let mut bit = 0;
-        while bit < 8 {
-            value = if value & 1 != 0 { value >> 1 ^ 0xEDB8_8320 } else { value >> 1 };
-            bit += 1;
-        }
-        all[0][i] = value;
+        all[0][i] = bit_by_bit(i as u32);
         i += 1;
     }
     let mut t = 1;
@@ -33,6 +27,17 @@ const fn tables() -> [[u32; 256]; 8] {
         t += 1;
     }
     all
+}
+
+/// What becomes of the checksum's lowest byte, without a table.
+pub(crate) const fn bit_by_bit(mut value: u32) -> u32 {
+    let mut bit = 0;
+    while bit < 8 {
+        let is_odd = 0u32.wrapping_sub(value & 1);
+        value = value >> 1 ^ (0xEDB8_8320 & is_odd);
+        bit += 1;
+    }
+    value
 }
 
 impl Crc {

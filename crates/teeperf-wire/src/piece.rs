@@ -25,7 +25,7 @@
 //!
 //! An item ([`what::ARCS`]): 0 for an arc, 1 for a span ([`crate::arena::item`]); its two places; calls, or clock units.
 
-use crate::crc::Crc;
+use crate::crc::{Crc, bit_by_bit};
 
 /// First bytes of every piece.
 pub const SYNC: [u8; 4] = *b"TPPC";
@@ -227,12 +227,7 @@ impl<P: FnMut(usize, u8)> Writer<P> {
     fn byte(&mut self, byte: u8) {
         (self.put)(self.at, byte);
         self.at += 1;
-        let mut checksum = self.checksum ^ u32::from(byte);
-        for _ in 0..8 {
-            let is_odd = 0u32.wrapping_sub(checksum & 1);
-            checksum = checksum >> 1 ^ (0xEDB8_8320 & is_odd);
-        }
-        self.checksum = checksum;
+        self.checksum = bit_by_bit(self.checksum ^ u32::from(byte));
     }
 }
 

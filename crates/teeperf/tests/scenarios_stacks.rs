@@ -4,26 +4,8 @@
 mod scenario;
 use scenario::*;
 
-/// The same program from every compiler, with and without optimisation, call path by call path.
 fn paths_agree(source: &str, arguments: &[&str], flags: &[&str]) -> Vec<Report> {
-    let shop = Workshop::new();
-    let mut reports = Vec::new();
-    for compiler in Compiler::all() {
-        for level in ["-O0", "-O2"] {
-            let flags: Vec<&str> = [level].iter().chain(flags).copied().collect();
-            let program = shop.build(source, compiler, &flags);
-            let recorded = shop.record(&[], &program, arguments, 0);
-            let mut told = recorded.outcome.told();
-            if compiler == Compiler::Clang {
-                told = told.without("inlined_thrower");
-            }
-            assert_calls(&told, &recorded.report);
-            assert_paths(&told, &recorded.report);
-            assert_eq!(recorded.report.health("lost"), 0, "{compiler:?} {level}");
-            reports.push(recorded.report);
-        }
-    }
-    reports
+    assert_paths_agree(&[], source, arguments, flags)
 }
 
 /// Guards: marks at `setjmp` and jumps at `longjmp`. Without them frames that were left pile

@@ -43,28 +43,12 @@ fn every_clock_and_way_of_linking() {
     }
 }
 
-/// Call path by call path, from every compiler, with and without optimisation; returns what is mended.
+/// Call path by call path; returns what is mended.
 #[track_caller]
 fn paths_agree(source: &str, arguments: &[&str], flags: &[&str]) -> Vec<u64> {
-    let shop = Workshop::new();
-    let mut mended = Vec::new();
-    for compiler in Compiler::all() {
-        for level in ["-O0", "-O2"] {
-            let flags: Vec<&str> = [level].iter().chain(flags).copied().collect();
-            let program = shop.build(source, compiler, &flags);
-            let recorded =
-                shop.record(&[TREE, &["--tree-size", "16MiB"]].concat(), &program, arguments, 0);
-            let mut told = recorded.outcome.told();
-            if compiler == Compiler::Clang {
-                told = told.without("inlined_thrower");
-            }
-            assert_calls(&told, &recorded.report);
-            assert_paths(&told, &recorded.report);
-            assert_eq!(recorded.report.health("lost"), 0, "{compiler:?} {level}");
-            mended.push(recorded.report.health("mended"));
-        }
-    }
-    mended
+    let options = [TREE, &["--tree-size", "16MiB"]].concat();
+    let reports = assert_paths_agree(&options, source, arguments, flags);
+    reports.iter().map(|report| report.health("mended")).collect()
 }
 
 /// Guards: a mark keeps the node, and a jump goes back to it.

@@ -4,11 +4,13 @@
 
 #![allow(dead_code, unused_imports, reason = "each file of scenarios uses a part")]
 
+mod agreement;
 mod build;
 mod report;
 mod run;
 mod told;
 
+pub(crate) use agreement::assert_paths_agree;
 pub(crate) use build::{Compiler, Workshop};
 pub(crate) use report::{Report, assert_calls, assert_paths};
 pub(crate) use run::{

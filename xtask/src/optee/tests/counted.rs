@@ -5,56 +5,28 @@ use std::fs;
 
 use anyhow::{Context, Result, ensure};
 
-use super::recorded::{Profile, leaps, prepare};
+use super::recorded::{Profile, leaps, prepare, whole};
+use super::rounds::{DEMO, clients, counts};
 use super::{Group, Ran, demo, gprof, teeperf};
 use crate::checks::Checks;
 
-pub(super) const GROUP: Group = Group {
-    name: "counted",
-    script: "set -e\n\
-             record() { bin/teeperf record -q --optee --elf linked/$DEMO --elf linked/$CALLEE -o \"out/$1.teeperf\" -- bin/optee-demo \"$@\"; }\n\
-             DEMO=80391883-0ed0-447a-a4d2-13769a2c6c84.elf\n\
-             CALLEE=15cc187a-0d9c-4ce6-b9c4-532575f57ded.elf\n\
-             for mode in 'calls 7' 'compute 20000000' 'params 7' 'nested 10' 'sessions 20' 'cancel 200' 'panic 66' unknown; do record $mode; done\n\
-             record slots 5 >/dev/null\n\
-             record leaps 50 >/dev/null\n\
-             bin/teeperf record -q --optee --elf linked/$DEMO -o out/many.teeperf -- bin/optee-demo calls 200000 >/dev/null\n",
-    prepare,
-    judge,
-};
-
-const DEMO: &str = "80391883-0ed0-447a-a4d2-13769a2c6c84.elf";
+pub(super) const GROUP: Group = Group { name: "counted", script: clients!(), prepare, judge };
 
 fn judge(ran: &Ran, checks: &mut Checks) {
     checks.add("counted clients end", ran.succeeded());
     demo::answers(ran, checks, "while counted");
-    checks.add("counted calls: in both worlds", counts(ran, "calls", 7, 1));
-    checks.add("counted sessions", counts(ran, "sessions", 20, 21));
+    checks.add("counted calls: in both worlds", counts(ran, "calls", 7, 1, &[]));
+    checks.add("counted sessions", counts(ran, "sessions", 20, 21, &[]));
     checks.add("counted calls with and without free parameters", slots(ran));
     checks.add("counted: out of functions by leaps", leaps(ran, 0));
-    checks.add("four million calls, counted: none is missing", counts(ran, "many", 200_000, 1));
+    checks
+        .add("four million calls, counted: none is missing", counts(ran, "many", 200_000, 1, &[]));
     checks.add("counted: the time of a computation", time(ran));
     checks.add("counted calls as gprof reads them", exported(ran));
 }
 
-/// Calls of `calls`, so many rounds, behind so many openings of a session.
-fn counts(ran: &Ran, recording: &str, rounds: u64, openings: u64) -> Result<()> {
-    let profile = Profile::of(ran, &format!("{recording}.teeperf"), &[])?;
-    profile.is_whole()?;
-    profile.has(&[
-        ("TEEC_InvokeCommand", 1),
-        ("TA_OpenSessionEntryPoint", openings),
-        ("TA_InvokeCommandEntryPoint", 1),
-        ("outer", rounds),
-        ("middle", 3 * rounds),
-        ("leaf", 15 * rounds),
-    ])
-}
-
 fn slots(ran: &Ran) -> Result<()> {
-    let profile = Profile::of(ran, "slots.teeperf", &[])?;
-    profile.is_whole()?;
-    profile.has(&[("TA_InvokeCommandEntryPoint", 11), ("leaf", 75)])
+    whole(ran, "slots.teeperf", &[("TA_InvokeCommandEntryPoint", 11), ("leaf", 75)])
 }
 
 fn time(ran: &Ran) -> Result<()> {

@@ -9,6 +9,7 @@ mod guest;
 mod hostile;
 mod library;
 mod recorded;
+mod rounds;
 mod rust;
 mod summed;
 mod timer;

@@ -3,7 +3,7 @@
 
 use anyhow::{Result, ensure};
 
-use super::recorded::{Profile, is_path, prepare as with_command};
+use super::recorded::{is_path, prepare as with_command, whole};
 use super::{Group, Ran, Share, demo};
 use crate::checks::Checks;
 use crate::optee::lab::Lab;
@@ -71,17 +71,19 @@ fn answers(ran: &Ran) -> Result<()> {
 }
 
 fn counts(ran: &Ran, recording: &str, rounds: u64, openings: u64) -> Result<()> {
-    let profile = Profile::of(ran, &format!("{recording}.teeperf"), &[])?;
-    profile.is_whole()?;
-    profile.has(&[
-        ("TEEC_InvokeCommand", 1),
-        ("TA_OpenSessionEntryPoint", openings),
-        ("TA_InvokeCommandEntryPoint", 1),
-        ("rust_ta::work::calls", 1),
-        (RUN, rounds),
-        ("rust_ta::work::middle", 3 * rounds),
-        (LEAF, 15 * rounds),
-    ])
+    whole(
+        ran,
+        &format!("{recording}.teeperf"),
+        &[
+            ("TEEC_InvokeCommand", 1),
+            ("TA_OpenSessionEntryPoint", openings),
+            ("TA_InvokeCommandEntryPoint", 1),
+            ("rust_ta::work::calls", 1),
+            (RUN, rounds),
+            ("rust_ta::work::middle", 3 * rounds),
+            (LEAF, 15 * rounds),
+        ],
+    )
 }
 
 const RUN: &str = "<rust_ta::work::Outer>::run";
@@ -100,8 +102,5 @@ fn one_stack(ran: &Ran) -> Result<()> {
 }
 
 fn panicked(ran: &Ran, calls: &[(&str, u64)]) -> Result<()> {
-    let profile = Profile::of(ran, "rust-panic.teeperf", &[])?;
-    profile.is_whole()?;
-    profile.has(&[("TEEC_InvokeCommand", 3)])?;
-    profile.has(calls)
+    whole(ran, "rust-panic.teeperf", &[&[("TEEC_InvokeCommand", 3)], calls].concat())
 }

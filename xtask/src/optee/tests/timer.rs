@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::recorded::{Profile, is_timed, prepare};
+use super::recorded::{is_timed, prepare, whole};
 use super::{Group, Ran};
 use crate::checks::Checks;
 
@@ -27,7 +27,5 @@ fn judge(ran: &Ran, checks: &mut Checks) {
 }
 
 fn counts(ran: &Ran) -> Result<()> {
-    let profile = Profile::of(ran, COUNTED, &[])?;
-    profile.is_whole()?;
-    profile.has(&[("TEEC_InvokeCommand", 1), ("outer", 7), ("middle", 21), ("leaf", 105)])
+    whole(ran, COUNTED, &[("TEEC_InvokeCommand", 1), ("outer", 7), ("middle", 21), ("leaf", 105)])
 }
