@@ -399,7 +399,7 @@ pub(crate) mod tests {
                 tree.moved(now);
                 match what {
                     0 | 1 => {
-                        tree.call_anew(address, (0x2000 + 2 * address) as u32);
+                        tree.call_anew(address, 0, (0x2000 + 2 * address) as u32);
                         open.push(0x2000 + 2 * address);
                         *made.entry(open.clone()).or_insert(0) += 1;
                     }

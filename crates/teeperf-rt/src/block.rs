@@ -8,7 +8,7 @@ use crate::thread::{self, Thread};
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use core::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 use teeperf_wire::hook;
-use teeperf_wire::shared::{ClockKind, clock as clock_page};
+use teeperf_wire::shared::ClockKind;
 use teeperf_wire::word;
 
 /// The block of one module: [`hook::module`].
@@ -57,15 +57,6 @@ impl Block {
         let offset = self.tls.load(Relaxed) as isize;
         // SAFETY: what the runtime has put there: where the block lies in every thread's storage.
         unsafe { &*(arch::thread_pointer().wrapping_add_signed(offset) as *const Thread) }
-    }
-
-    /// Low half of the tick, while the module's hooks are on: its own page shows it.
-    #[inline(always)]
-    pub(crate) fn tick(&self) -> u32 {
-        let page = self.clock.load(Relaxed) as *const u8;
-        // SAFETY: a page of the module, which the clock is mapped over. Other processes write it, so it is read
-        // as an atomic.
-        unsafe { &*page.add(clock_page::TICK).cast::<AtomicU32>() }.load(Relaxed)
     }
 
     /// Whether the module's hooks are on.

@@ -22,6 +22,8 @@ use teeperf_wire::word::{self, MAX_ARG, code, gap};
 pub(crate) struct Event {
     pub(crate) address: u64,
     pub(crate) is_return: bool,
+    /// Of a call: alike for calls from one place at one depth.
+    pub(crate) frame: usize,
 }
 
 /// Called by a hook with nothing done yet. `kind` is 0 for a call, 1 for a return.
@@ -29,22 +31,15 @@ pub(crate) struct Event {
 /// # Safety
 /// `block` is the module block of the stub that calls.
 #[cfg_attr(feature = "object", unsafe(no_mangle))]
-pub unsafe extern "C" fn teeperf_rt_event(address: usize, kind: u32, block: &Block) {
-    if !sums::sum_shortly(address, kind, block) {
-        event_otherwise(address, kind, block);
+pub unsafe extern "C" fn teeperf_rt_event(address: usize, kind: u32, block: &Block, frame: usize) {
+    let event = Event { address: address as u64, is_return: kind & 1 != 0, frame };
+    if !sums::sum(event, block) {
+        event_slowly(event, block);
     }
 }
 
 #[inline(never)]
-fn event_otherwise(address: usize, kind: u32, block: &Block) {
-    if !sums::sum(address, kind, block) {
-        event_slowly(address, kind, block);
-    }
-}
-
-#[inline(never)]
-fn event_slowly(address: usize, kind: u32, block: &Block) {
-    let event = Event { address: address as u64, is_return: kind & 1 != 0 };
+fn event_slowly(event: Event, block: &Block) {
     for _ in 0..2 {
         let epoch = process::epoch();
         let is_ready = is_ready(Some(block));

@@ -160,7 +160,7 @@ pub unsafe extern "C" fn teeperf_rt_left(context: *mut c_void, unwinding: &Unwin
     let is_left = |hook| unsafe { arch::calls(function, call, hook) };
     if module::hook_of(function as u64).is_some_and(is_left) {
         // SAFETY: the stub's block.
-        unsafe { event::teeperf_rt_event(function, 1, &*unwinding.block) };
+        unsafe { event::teeperf_rt_event(function, 1, &*unwinding.block, 0) };
     }
     GO_ON
 }

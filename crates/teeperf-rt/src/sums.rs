@@ -1,9 +1,9 @@
 //! Events summed in the thread's tree, where the recorder wants no more than that: calls and times for
 //! each call path, in memory that it lends.
 //!
-//! The short way is taken by every event of a path that is known, while the thread has its tree and the
-//! clock stands. All else goes the long way ([`crate::event`]), which comes back here when the thread is
-//! recorded and not paused.
+//! Hooks go the short way by themselves (`teeperf-stub`): with every event that goes where the one before it in
+//! such a frame went, while the thread has its tree and the clock stands. All else comes here, and what is new
+//! to the thread goes the long way ([`crate::event`]), which comes back when the thread is recorded and not paused.
 //!
 //! A signal handler may come in between any two instructions. What it calls returns before the hook goes on, so
 //! that the tree is where it was; a handler that jumps out says so ([`leap`]). A path is made with signals kept
@@ -18,22 +18,28 @@ use crate::process;
 use crate::thread::Thread;
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use teeperf_tally::tree::{Beginning, Tree};
+use teeperf_wire::hook;
 use teeperf_wire::shared::ClockKind;
 use teeperf_wire::word;
 
-/// A thread's tree, if it has one.
+/// A thread's tree, if it has one. Hooks know its first fields ([`hook::thread::TREE_LAST`]).
+#[repr(C)]
 pub(crate) struct Own {
+    /// The low half of the tree's time, while hooks sum by themselves; else [`hook::thread::SUMS_NOT`]. Of a thread
+    /// that is new it is 0, and so is all else: a tree without nodes.
+    last: AtomicU64,
+    tree: UnsafeCell<MaybeUninit<Tree>>,
     /// [`Being`] as a number.
     being: AtomicU8,
-    tree: UnsafeCell<MaybeUninit<Tree>>,
 }
 
 #[cfg(test)]
 impl Default for Own {
     fn default() -> Self {
-        Self { being: AtomicU8::new(0), tree: UnsafeCell::new(MaybeUninit::uninit()) }
+        let tree = UnsafeCell::new(MaybeUninit::zeroed());
+        Self { last: AtomicU64::new(0), tree, being: AtomicU8::new(0) }
     }
 }
 
@@ -74,7 +80,25 @@ impl Own {
     }
 
     fn set(&self, being: Being) {
+        let last = match being {
+            Being::Ticking => u64::from(self.tree().now() as u32),
+            _ => hook::thread::SUMS_NOT,
+        };
         self.being.store(being as u8, Relaxed);
+        self.last.store(last, Relaxed);
+    }
+
+    /// Where hooks look for what they need.
+    pub(crate) const fn assert_place(own: usize) {
+        use teeperf_tally::tree::layout;
+        let tree = own + core::mem::offset_of!(Own, tree);
+        assert!(own + core::mem::offset_of!(Own, last) == hook::thread::TREE_LAST);
+        assert!(tree + layout::BASE == hook::thread::TREE);
+        assert!(tree + layout::GUESSES == hook::thread::TREE_GUESSES);
+        assert!(tree + layout::MASK == hook::thread::TREE_MASK);
+        assert!(tree + layout::LIMIT == hook::thread::TREE_LIMIT);
+        assert!(tree + layout::NOW == hook::thread::TREE_NOW);
+        assert!(tree + layout::TOP == hook::thread::TREE_TOP);
     }
 
     /// Whether there is one.
@@ -95,23 +119,8 @@ impl Own {
     }
 }
 
-/// Sums an event, where that is as simple as in most cases; says whether it was. Calls nobody, so that it
-/// needs no room on the stack.
-#[inline(always)]
-pub(crate) fn sum_shortly(address: usize, kind: u32, block: &Block) -> bool {
-    let thread = block.thread();
-    if thread.own.being.load(Relaxed) & process::sums() & Being::Ticking as u8 == 0 {
-        return false;
-    }
-    let tree = thread.own.tree();
-    if block.tick() != tree.now() as u32 {
-        return false;
-    }
-    if kind & 1 != 0 { tree.ret_from_top(address as u64) } else { tree.call_again(address as u64) }
-}
-
 /// Sums an event, if the way to the tree is open; says whether it was.
-pub(crate) fn sum(address: usize, kind: u32, block: &Block) -> bool {
+pub(crate) fn sum(event: Event, block: &Block) -> bool {
     let thread = block.thread();
     if thread.own.being.load(Relaxed) & process::sums() == 0 {
         return false;
@@ -120,11 +129,11 @@ pub(crate) fn sum(address: usize, kind: u32, block: &Block) -> bool {
     if !clock::stands_at(tree.now()) && !has_moved(thread, tree) {
         return false;
     }
-    if kind & 1 != 0 {
-        tree.ret(address as u64);
+    if event.is_return {
+        tree.ret(event.address);
         return true;
     }
-    tree.call(address as u64) || make(thread, tree, address as u64)
+    tree.call(event.address, event.frame) || make(thread, tree, event)
 }
 
 /// The clock has moved: time is charged, unless recording was paused or has ended. Says whether it goes on.
@@ -133,28 +142,32 @@ fn has_moved(thread: &Thread, tree: &Tree) -> bool {
         thread.own.set(Being::Apart);
         return false;
     }
-    let now = clock::now();
+    let (now, last) = (clock::now(), thread.own.last.load(Relaxed));
     tree.moved(now);
     thread.keep_apart(now);
+    if last != hook::thread::SUMS_NOT {
+        // Unless a signal handler has just said that they do not.
+        let _ = thread.own.last.compare_exchange(last, now as u32 as u64, Relaxed, Relaxed);
+    }
     true
 }
 
 /// A path that is new; says whether it could be made. In the midst of another's making it is not.
 #[cold]
 #[inline(never)]
-fn make(thread: &Thread, tree: &Tree, address: u64) -> bool {
+fn make(thread: &Thread, tree: &Tree, event: Event) -> bool {
     if thread.is_busy() {
         return false;
     }
-    call_anew(thread, tree, address)
+    call_anew(thread, tree, event)
 }
 
 /// Makes a path, and calls; not in the child of a handler that has forked just before.
-fn call_anew(thread: &Thread, tree: &Tree, address: u64) -> bool {
-    let word = module::site_of(address).map_or(0, word::call);
+fn call_anew(thread: &Thread, tree: &Tree, event: Event) -> bool {
+    let word = module::site_of(event.address).map_or(0, word::call);
     let mut is_made = false;
     event::claimed(thread, || {
-        tree.call_anew(address, word);
+        tree.call_anew(event.address, event.frame, word);
         is_made = true;
     });
     is_made
@@ -176,7 +189,7 @@ pub(crate) fn record(thread: &Thread, event: Event) -> bool {
         tree.ret(event.address);
         return true;
     }
-    tree.call(event.address) || call_anew(thread, tree, event.address)
+    tree.call(event.address, event.frame) || call_anew(thread, tree, event)
 }
 
 /// A way out of functions or into them that no hook sees; names of marks have 24 bits.

@@ -31,6 +31,8 @@ pub(crate) struct Thread {
     pub(crate) cursor: Cursor,
     /// [`hook::thread::RSEQ`].
     pub(crate) rseq: AtomicI64,
+    /// Where calls are summed.
+    pub(crate) own: sums::Own,
     /// Time up to which the chunk's words reach.
     pub(crate) time: AtomicU64,
     /// Stack pointer of the slow path under way that must not be entered again, 0: none. And signals
@@ -87,8 +89,6 @@ pub(crate) struct Thread {
     marked_pushed: AtomicU32,
     /// One more than the name of the mark that the last jump went to that is still to be written; 0: none.
     jumped: AtomicU32,
-    /// Where calls are summed.
-    pub(crate) own: sums::Own,
 }
 
 // SAFETY: all fields but the tree are atomic, and that is used by its thread alone.
@@ -98,6 +98,7 @@ const _: () = assert!(core::mem::offset_of!(Thread, last) == hook::thread::LAST)
 const _: () = assert!(core::mem::offset_of!(Thread, last_high) == hook::thread::LAST_HIGH);
 const _: () = assert!(core::mem::offset_of!(Thread, cursor) == hook::thread::CURSOR);
 const _: () = assert!(core::mem::offset_of!(Thread, rseq) == hook::thread::RSEQ);
+const _: () = sums::Own::assert_place(core::mem::offset_of!(Thread, own));
 
 /// The calling thread's block, as of the present attachment ([`process::epoch`]).
 ///

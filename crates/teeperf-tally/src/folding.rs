@@ -124,7 +124,7 @@ mod tests {
             Ways::open(there);
             let pushed = (0..).take_while(|from| ways.push(memory, there, memory.node(from % 40)));
             let pushed = pushed.count() as u32;
-            assert_eq!(pushed, 8, "136 bytes");
+            assert_eq!(pushed, 12, "192 bytes");
             assert!(ways.push(memory, there, memory.node(pushed - 1)), "the same once more");
             assert_eq!(back(memory, &ways, there), Some(pushed - 1));
             for from in (0..pushed).rev() {

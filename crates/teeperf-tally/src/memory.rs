@@ -10,14 +10,29 @@ use teeperf_wire::tree::{self, NODE, PLACE, RECORD, WAY};
 
 /// Memory that one thread writes. Indices given to it are checked here.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub(crate) struct Memory {
     base: *mut u8,
+    guesses: *const AtomicU32,
+    /// One less than there are guesses.
+    mask: u32,
     nodes: u32,
     ways: u32,
     records: u32,
 }
 
+/// Where fields are, for hooks.
+pub(crate) mod layout {
+    use super::Memory;
+    use core::mem::offset_of;
+
+    pub(crate) const BASE: usize = offset_of!(Memory, base);
+    pub(crate) const GUESSES: usize = offset_of!(Memory, guesses);
+    pub(crate) const MASK: usize = offset_of!(Memory, mask);
+}
+
 /// The clock as a thread last saw it. It never goes back, whatever signal handlers come in between.
+#[repr(transparent)]
 pub(crate) struct Now(Cell<u64>);
 
 /// A node of the memory, of those that there is room for, or another place with fields: the header, a
@@ -33,11 +48,19 @@ impl Memory {
     /// is believed.
     pub(crate) unsafe fn new(base: *mut u8, bytes: usize, folds: bool) -> Option<Self> {
         let nodes = tree::nodes_in(bytes)? as u32;
-        let left = bytes - tree::behind(nodes as usize);
+        let left = bytes - tree::behind_guesses(nodes as usize);
         let ways = if folds { left / 2 / WAY } else { 0 } as u32;
         let records = ((left - ways as usize * WAY) / RECORD) as u32;
         let is_usable = !base.is_null() && (base as usize).is_multiple_of(8);
-        is_usable.then_some(Self { base, nodes, ways, records })
+        is_usable.then(|| Self {
+            base,
+            // SAFETY: within the memory: the guesses lie behind the table.
+            guesses: unsafe { base.add(tree::behind_places(nodes as usize)) }.cast_const().cast(),
+            mask: tree::guesses(nodes as usize) as u32 - 1,
+            nodes,
+            ways,
+            records,
+        })
     }
 
     /// How many nodes there is room for.
@@ -46,27 +69,11 @@ impl Memory {
     }
 
     /// The node of this index; of one that is too large the root.
+    #[inline(always)]
     pub(crate) fn node(self, index: u32) -> Node {
         let index = if index < self.nodes { index as usize } else { 0 };
         // SAFETY: as below; there is always a root.
         Node(unsafe { self.base.add(NODE + index * NODE) })
-    }
-
-    /// The node of this index, if there is room for so many.
-    #[inline(always)]
-    pub(crate) fn node_within(self, index: u32) -> Option<Node> {
-        if index >= self.nodes {
-            return None;
-        }
-        // SAFETY: within the memory: behind the header there is room for so many nodes.
-        Some(Node(unsafe { self.base.add(NODE + index as usize * NODE) }))
-    }
-
-    /// Whether a node is the caller's of another.
-    #[inline(always)]
-    pub(crate) fn is_parent(self, caller: Node, of: Node) -> bool {
-        let index = of.get(tree::node::PARENT) as usize;
-        self.base.wrapping_add(NODE).wrapping_add(index * NODE) == caller.0
     }
 
     /// Index of a node.
@@ -102,9 +109,18 @@ impl Memory {
         unsafe { &*self.base.add(offset).cast() }
     }
 
+    /// Where it is kept which node a call of this function from this frame is likely to be of.
+    #[inline(always)]
+    pub(crate) fn guess(self, address: u64, frame: usize) -> &'static AtomicU32 {
+        let sum = (address as u32).wrapping_add(frame as u32);
+        let hash = sum.wrapping_mul(tree::GUESS_FACTOR) >> tree::GUESS_SHIFT;
+        // SAFETY: there are as many guesses as the mask has numbers.
+        unsafe { &*self.guesses.add((hash & self.mask) as usize) }
+    }
+
     /// A way back from a folded call, where there is room for so many.
     pub(crate) fn way(self, at: u32) -> Option<Node> {
-        let offset = tree::behind(self.nodes as usize) + at as usize * WAY;
+        let offset = tree::behind_guesses(self.nodes as usize) + at as usize * WAY;
         // SAFETY: within the memory: the ways lie behind the table.
         (at < self.ways).then(|| Node(unsafe { self.base.add(offset) }))
     }
@@ -112,7 +128,7 @@ impl Memory {
     /// A record, where there is room for so many.
     pub(crate) fn record(self, at: u32) -> Option<Node> {
         let ways = self.ways as usize * WAY;
-        let offset = tree::behind(self.nodes as usize) + ways + at as usize * RECORD;
+        let offset = tree::behind_guesses(self.nodes as usize) + ways + at as usize * RECORD;
         // SAFETY: within the memory: the records lie behind the ways.
         (at < self.records).then(|| Node(unsafe { self.base.add(offset) }))
     }

@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn the_last_of_many_are_found_and_none_is_another() {
-        for bytes in [1440, 4096, 1 << 16] {
+        for bytes in [1504, 4096, 1 << 16] {
             let memory = memory(bytes);
             for key in 0..10_000u64 {
                 keep(memory, Kind::Stack, key, key, at(memory, key as u32 % 16));

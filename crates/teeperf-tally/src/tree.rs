@@ -1,8 +1,8 @@
 //! The calling-context tree of one thread ([`teeperf_wire::tree`]): for each call path calls, time in the
 //! function itself, shortest and longest call.
 //!
-//! A call goes to the child that was called last from here, if that is the function; else a table finds
-//! it; else it is made. A return goes to the parent. Time since the clock was last seen to move goes to the
+//! A call goes to the node that the last call of the function from such a frame went to, if that is a child of
+//! where it comes from; else a table finds it; else it is made. A return goes to the parent. Time since the clock was last seen to move goes to the
 //! function on top. What a path took in all is the sum over all below it, and is left to readers.
 //!
 //! Where there is no room for another path, functions stand side by side below one node,
@@ -16,23 +16,23 @@ mod leaps;
 use crate::folding::Ways;
 use crate::memory::{self, Memory, Node};
 use core::cell::Cell;
-use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::compiler_fence;
 use teeperf_wire::tree::{MAGIC, NODE, OVERFLOW, ROOT, header, node};
 
 /// See the module. Used by one caller at a time, and by signal handlers that interrupt it.
+// Hooks know the first fields ([`layout`]).
+#[repr(C)]
 pub struct Tree {
     memory: Memory,
-    /// The node on top.
-    current: Cell<Node>,
-    /// Where its return and its next call are likely to lead, so that these do not wait for a look into the node
-    /// that the event before them led to. A signal handler may leave both wrong: they are compared first.
-    caller: Cell<Node>,
-    latest: Cell<Node>,
     /// The clock as it was last seen.
     now: memory::Now,
-    /// Frames open below [`OVERFLOW`], and [`FOLDS`] where calls are folded: 0 where a node that fits is all
-    /// that a call needs.
-    apart: Cell<u64>,
+    /// Index of the node on top.
+    top: Cell<u32>,
+    /// While calls are as simple as in most cases: how many nodes there is room for. Else 0.
+    limit: Cell<u32>,
+    /// Frames open below [`OVERFLOW`].
+    swallowed: Cell<u64>,
     /// The node above which those frames are.
     above: Cell<Node>,
     /// How often there were such frames, after none.
@@ -55,8 +55,26 @@ struct Folding {
     deepest: Cell<u32>,
 }
 
-/// In [`Tree::apart`].
-const FOLDS: u64 = 1 << 63;
+/// Where the fields are that hooks need to sum a call by themselves.
+pub mod layout {
+    use super::Tree;
+    use crate::memory::layout;
+    use core::mem::offset_of;
+
+    const MEMORY: usize = offset_of!(Tree, memory);
+    /// Address of the memory.
+    pub const BASE: usize = MEMORY + layout::BASE;
+    /// Address of the guesses.
+    pub const GUESSES: usize = MEMORY + layout::GUESSES;
+    /// u32, one less than there are guesses.
+    pub const MASK: usize = MEMORY + layout::MASK;
+    /// u64, the clock as it was last seen.
+    pub const NOW: usize = offset_of!(Tree, now);
+    /// u32, index of the node on top.
+    pub const TOP: usize = offset_of!(Tree, top);
+    /// u32, indices of nodes are below it; 0 while they cannot.
+    pub const LIMIT: usize = offset_of!(Tree, limit);
+}
 
 /// Whose tree it is, and what it is to be.
 #[derive(Clone, Copy, Debug, Default)]
@@ -107,11 +125,10 @@ impl Tree {
         let folding = Folding { ways: Ways::new(), depth: Cell::new(0), deepest: Cell::new(0) };
         Some(Self {
             memory,
-            current: Cell::new(root),
-            caller: Cell::new(root),
-            latest: Cell::new(root),
+            top: Cell::new(ROOT),
+            limit: Cell::new(if beginning.folds { 0 } else { memory.nodes() }),
             now: memory::Now::new(beginning.now),
-            apart: Cell::new(if beginning.folds { FOLDS } else { 0 }),
+            swallowed: Cell::new(0),
             above: Cell::new(root),
             episode: Cell::new(0),
             is_blind: Cell::new(false),
@@ -132,7 +149,7 @@ impl Tree {
     /// between says so itself, and time that it has charged is not charged again.
     pub fn moved(&self, now: u64) {
         if let Some(since) = self.skip(now) {
-            self.memory.add(self.current.get(), node::SELF, since);
+            self.memory.add(self.current(), node::SELF, since);
         }
     }
 
@@ -147,92 +164,74 @@ impl Tree {
         Some(since)
     }
 
-    /// A call of the function at `address`, if it is the one that was called last from here; says whether it
-    /// is.
+    /// A call of the function at `address`, if it is the one that was guessed; says whether it is.
     #[inline(always)]
-    pub fn call_again(&self, address: u64) -> bool {
-        let (there, current) = (self.latest.get(), self.current.get());
-        if there.wide(node::ADDRESS) != address
-            || !self.memory.is_parent(current, there)
-            || self.apart.get() != 0
-        {
+    fn call_as_guessed(&self, address: u64, frame: usize) -> bool {
+        let index = self.memory.guess(address, frame).load(Relaxed);
+        let Some(there) = self.simple(index, address) else { return false };
+        if there.get(node::PARENT) != self.top.get() {
             return false;
         }
-        let Some(latest) = self.memory.node_within(there.get(node::LATEST)) else { return false };
         self.memory.add(there, node::CALLS, 1);
         there.set(node::ENTERED, self.now.get());
-        self.move_to(there, current, latest);
+        self.top.set(index);
         true
     }
 
-    /// A call of the function at `address`, if it was called on this path before; says whether it was.
-    pub fn call(&self, address: u64) -> bool {
-        self.call_again(address) || self.call_another(address)
+    /// A call of the function at `address`, if it was called on this path before; says whether it was. `frame` is
+    /// a number that is alike for calls from one place at one depth, and for few others.
+    pub fn call(&self, address: u64, frame: usize) -> bool {
+        self.call_as_guessed(address, frame) || self.call_as_found(address, frame)
     }
 
     /// The same on a path that is new, as [`Tree::call`] has just said: `word` is that of the function, 0 where it
     /// has no site. Nothing may come in between that uses the tree.
-    pub fn call_anew(&self, address: u64, word: u32) {
-        if self.call(address) {
+    pub fn call_anew(&self, address: u64, frame: usize, word: u32) {
+        if self.call(address, frame) {
             return;
         }
-        let current = self.current.get();
-        let parent = self.memory.index(current);
-        if self.swallowed() == 0
+        let parent = self.top.get();
+        if self.swallowed.get() == 0
             && self.find(parent, address).is_none()
             && let Some(there) = self.make(parent, address, word, self.paths)
         {
-            self.enter_known(current, there);
+            self.enter_known(there);
             return;
         }
         let there = self.make(OVERFLOW, address, word, self.memory.nodes());
         self.swallow(there.unwrap_or_else(|| self.memory.node(OVERFLOW)));
     }
 
-    /// A return from it, if it is on top; says whether it is.
-    #[inline(always)]
-    pub fn ret_from_top(&self, address: u64) -> bool {
-        let (current, back) = (self.current.get(), self.caller.get());
-        if current.wide(node::ADDRESS) != address
-            || !self.memory.is_parent(back, current)
-            || self.apart.get() != 0
-        {
-            return false;
-        }
-        let Some(caller) = self.memory.node_within(back.get(node::PARENT)) else { return false };
-        self.time(current);
-        self.move_to(back, caller, current);
-        true
-    }
-
     /// A return from it.
     pub fn ret(&self, address: u64) {
-        if !self.ret_from_top(address) {
-            self.return_otherwise(address);
-        }
+        let Some(there) = self.simple(self.top.get(), address) else {
+            return self.return_otherwise(address);
+        };
+        self.time(there);
+        self.top.set(there.get(node::PARENT));
     }
 
-    /// Frames open below [`OVERFLOW`].
-    fn swallowed(&self) -> u64 {
-        self.apart.get() & !FOLDS
+    /// The node of this index, if it is of the function at `address`, and calls are simple.
+    #[inline(always)]
+    fn simple(&self, index: u32, address: u64) -> Option<Node> {
+        let there = (index < self.limit.get()).then(|| self.memory.node(index))?;
+        (there.wide(node::ADDRESS) == address).then_some(there)
     }
 
     fn set_swallowed(&self, frames: u64) {
-        self.apart.set(frames.min(!FOLDS) | self.apart.get() & FOLDS);
+        self.swallowed.set(frames);
+        let is_simple = frames == 0 && self.folding.is_none();
+        self.limit.set(if is_simple { self.memory.nodes() } else { 0 });
     }
 
-    #[inline(always)]
-    fn move_to(&self, current: Node, caller: Node, latest: Node) {
-        self.current.set(current);
-        self.caller.set(caller);
-        self.latest.set(latest);
+    /// The node on top.
+    fn current(&self) -> Node {
+        self.memory.node(self.top.get())
     }
 
     /// This is the node on top.
     fn stand_at(&self, current: Node) {
-        let [caller, latest] =
-            [node::PARENT, node::LATEST].map(|field| self.memory.node(current.get(field)));
-        self.move_to(current, caller, latest);
+        self.top.set(self.memory.index(current));
     }
 
     fn enter(&self, there: Node) {
@@ -258,17 +257,19 @@ impl Tree {
     }
 
     #[inline(never)]
-    fn call_another(&self, address: u64) -> bool {
-        let current = self.current.get();
-        if self.swallowed() == 0 {
-            let index = self.memory.index(current);
-            let found = self.find(index, address).or_else(|| {
-                let open = self.ancestor(current, address)?;
-                self.lead(index, address, open);
+    fn call_as_found(&self, address: u64, frame: usize) -> bool {
+        if self.swallowed.get() == 0 {
+            let top = self.top.get();
+            let found = self.find(top, address).or_else(|| {
+                let open = self.ancestor(self.current(), address)?;
+                self.lead(top, address, open);
                 Some(open)
             });
             match found {
-                Some(there) if self.enter_known(current, there) => return true,
+                Some(there) if self.enter_known(there) => {
+                    self.memory.guess(address, frame).store(self.top.get(), Relaxed);
+                    return true;
+                }
                 None if self.used.get() < self.paths => return false,
                 _ => {}
             }
@@ -283,10 +284,8 @@ impl Tree {
         true
     }
 
-    /// A call from one node to another, which may be open already where calls are folded; says whether there was
-    /// room.
-    fn enter_known(&self, from: Node, there: Node) -> bool {
-        from.put(node::LATEST, self.memory.index(there));
+    /// A call of a node, which may be open already where calls are folded; says whether there was room.
+    fn enter_known(&self, there: Node) -> bool {
         let Some(folding) = &self.folding else {
             self.enter(there);
             return true;
@@ -294,7 +293,7 @@ impl Tree {
         if !Ways::is_open(there) {
             Ways::open(there);
             self.enter(there);
-        } else if folding.ways.push(self.memory, there, from) {
+        } else if folding.ways.push(self.memory, there, self.current()) {
             self.memory.add(there, node::CALLS, 1);
             self.stand_at(there);
         } else {
@@ -306,9 +305,9 @@ impl Tree {
 
     /// A call for which there is no room: it is counted here, below [`OVERFLOW`] or in that.
     fn swallow(&self, there: Node) {
-        let swallowed = self.swallowed();
+        let swallowed = self.swallowed.get();
         if swallowed == 0 {
-            self.above.set(self.current.get());
+            self.above.set(self.current());
             self.episode.set(self.episode.get() + 1);
         }
         there.put(node::OPEN, self.swallowed_of(there).saturating_add(1));
@@ -332,7 +331,7 @@ impl Tree {
     #[cold]
     #[inline(never)]
     fn return_otherwise(&self, address: u64) {
-        let swallowed = self.swallowed();
+        let swallowed = self.swallowed.get();
         if swallowed > 0 {
             if let Some(there) = self.swallowed_frame(address) {
                 there.put(node::OPEN, self.swallowed_of(there).saturating_sub(1));
@@ -342,7 +341,7 @@ impl Tree {
             self.mend(swallowed);
             self.close(swallowed);
         }
-        let current = self.current.get();
+        let current = self.current();
         if current == self.memory.node(ROOT) {
             // From a call before the recording.
             return;
@@ -602,7 +601,7 @@ mod tests {
                     slow.moved(later);
                 }
                 if what < 2 {
-                    tree.call_anew(address, 1);
+                    tree.call_anew(address, slow.open.len() / 2, 1);
                     slow.call(address, now);
                 } else if what < 4 {
                     let top = slow.open.last().map_or(address, |frame| frame.0);
@@ -625,7 +624,7 @@ mod tests {
             for &(address, returns) in &calls {
                 now += 1;
                 tree.moved(now);
-                tree.call_anew(address + 1, 1);
+                tree.call_anew(address + 1, open.len() / 2, 1);
                 open.push(address + 1);
                 *made.entry(address + 1).or_default() += 1;
                 for _ in 0..returns {
@@ -637,7 +636,7 @@ mod tests {
             while let Some(address) = open.pop() {
                 tree.ret(address);
             }
-            prop_assert_eq!(tree.memory.index(tree.current.get()), ROOT);
+            prop_assert_eq!(tree.memory.index(tree.current()), ROOT);
             let sums = sums(&tree);
             let calls: u64 = sums.values().map(|sums| sums.0).sum();
             prop_assert_eq!(calls, made.values().sum::<u64>());
@@ -655,12 +654,12 @@ mod tests {
             let mut open: Vec<u64> = Vec::new();
             for (calls, address) in steps {
                 if calls {
-                    tree.call_anew(address, 1);
+                    tree.call_anew(address, open.len(), 1);
                     open.push(address);
                 } else if let Some(address) = open.pop() {
                     tree.ret(address);
                 }
-                let top = tree.current.get().wide(node::ADDRESS);
+                let top = tree.current().wide(node::ADDRESS);
                 prop_assert_eq!(top, open.last().copied().unwrap_or(0));
             }
             for path in sums(&tree).keys() {
@@ -679,8 +678,8 @@ mod tests {
         let beginning = Beginning::default();
         // SAFETY: memory that nobody else has.
         let begin = |at: usize, bytes| unsafe { Tree::begin(base.add(at), bytes, &beginning) };
-        assert!(begin(0, 1400).is_none());
-        assert!(begin(4, 1440).is_none());
-        assert!(begin(0, 1440).is_some());
+        assert!(begin(0, 1496).is_none());
+        assert!(begin(4, 1504).is_none());
+        assert!(begin(0, 1504).is_some());
     }
 }

@@ -117,11 +117,13 @@ impl Sums {
             tree.moved(now);
         }
         self.is_grown.set(true);
+        let here = 0u8;
+        let (address, frame) = (address as u64, (&raw const here) as usize);
         if kind != 0 {
-            tree.ret(address as u64);
-        } else if !tree.call(address as u64) {
+            tree.ret(address);
+        } else if !tree.call(address, frame) {
             // Words depend on the arena, and are found when the tree is handed over.
-            tree.call_anew(address as u64, 0);
+            tree.call_anew(address, frame, 0);
         }
     }
 

@@ -12,7 +12,7 @@
 //! for it. The **thread block** lies in the thread-local storage of the runtime.
 
 /// Version of the interface.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The module block. The runtime writes it, [`module::MODE`] last.
 pub mod module {
@@ -66,6 +66,24 @@ pub mod thread {
     /// i64: where the thread's `rseq_cs` (rseq(2)) lies relative to the thread pointer, for hooks to
     /// reserve by a restartable sequence; 0, by one instruction.
     pub const RSEQ: usize = 16;
+    /// u64: as [`LAST`], of the thread's tree ([`crate::tree`]), while hooks sum calls in that; else
+    /// [`SUMS_NOT`].
+    pub const TREE_LAST: usize = 24;
+    /// Address of the tree's memory.
+    pub const TREE: usize = 32;
+    /// Address of its guesses.
+    pub const TREE_GUESSES: usize = 40;
+    /// u32: one less than there are guesses.
+    pub const TREE_MASK: usize = 48;
+    /// u64: the time that the tree is at.
+    pub const TREE_NOW: usize = 64;
+    /// u32: index of the node on top.
+    pub const TREE_TOP: usize = 72;
+    /// u32: indices of nodes are below it; 0 while calls are not as simple as hooks take them to be.
+    pub const TREE_LIMIT: usize = 76;
+
+    /// In [`TREE_LAST`]: it is no tick's.
+    pub const SUMS_NOT: u64 = u64::MAX;
 }
 
 /// What the wrapper of `__gxx_personality_v0` has on its stack while the unwinder walks the frames that an

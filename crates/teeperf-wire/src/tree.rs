@@ -5,6 +5,7 @@
 //! 0    header
 //! 64   nodes, 64 bytes each: 0 the root, 1 what found no room, then one for each call path
 //! …    a table by which the writer finds children: twice as many places, 8 bytes each
+//! …    the writer's guesses, 4 bytes each: a power of two, at most 4096
 //! …    ways back from folded calls, where calls are folded: 16 bytes each
 //! …    records of marks, and of stacks that were left: 32 bytes each, to the end
 //! ```
@@ -23,6 +24,8 @@ pub const NODE: usize = 64;
 /// Bytes of a place of the table: index of the child (u32, 0: nobody's place), and of the node that it was
 /// called from (u32).
 pub const PLACE: usize = 8;
+/// Bytes of a guess: index of a node, 0: none.
+pub const GUESS: usize = 4;
 /// Bytes of a way back, and of a record.
 pub const WAY: usize = 16;
 /// See [`WAY`].
@@ -84,11 +87,9 @@ pub mod node {
     pub const ADDRESS: usize = 40;
     /// u64, when its present or last call began.
     pub const ENTERED: usize = 48;
-    /// u32, index of the child that was called last.
-    pub const LATEST: usize = 56;
     /// u32, of a node whose address is 0: how many frames it stands for. Else, where calls are folded: 0: none
     /// is open; 1: one is; more: others too, and this less 2 is the way back from the last.
-    pub const OPEN: usize = 60;
+    pub const OPEN: usize = 56;
 }
 
 /// A way back from calls that are folded: byte offsets, u32 each.
@@ -117,7 +118,7 @@ pub mod record {
 
 /// Nodes that fit into so many bytes; nothing when that is too few.
 pub const fn nodes_in(bytes: usize) -> Option<usize> {
-    let nodes = (bytes - bytes / BESIDE).saturating_sub(NODE) / (NODE + 2 * PLACE);
+    let nodes = (bytes - bytes / BESIDE).saturating_sub(NODE) / (NODE + 2 * PLACE + GUESS);
     if nodes < MIN_NODES {
         None
     } else if nodes > MAX_NODES {
@@ -127,7 +128,29 @@ pub const fn nodes_in(bytes: usize) -> Option<usize> {
     }
 }
 
-/// Bytes behind which ways back and records lie, where there are so many nodes.
-pub const fn behind(nodes: usize) -> usize {
+/// Where it is kept which node a call is likely to be of: the sum of the function's address and of what tells its
+/// frame from others, times this, is shifted, in 32 bits; of that as many bits count as guesses have numbers.
+/// (Fibonacci hashing: 2^32 over the golden ratio.)
+pub const GUESS_FACTOR: u32 = 0x9E37_79B9;
+/// See [`GUESS_FACTOR`].
+pub const GUESS_SHIFT: u32 = 16;
+
+/// Guesses where there are so many nodes.
+pub const fn guesses(nodes: usize) -> usize {
+    const MOST: usize = 4096;
+    match nodes.checked_ilog2() {
+        Some(bits) if nodes < MOST => 1 << bits,
+        Some(_) => MOST,
+        None => 1,
+    }
+}
+
+/// Bytes behind which guesses lie, where there are so many nodes.
+pub const fn behind_places(nodes: usize) -> usize {
     NODE + nodes * (NODE + 2 * PLACE)
+}
+
+/// Bytes behind which ways back and records lie.
+pub const fn behind_guesses(nodes: usize) -> usize {
+    behind_places(nodes) + guesses(nodes) * GUESS
 }

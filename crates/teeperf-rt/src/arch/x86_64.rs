@@ -10,7 +10,7 @@ use teeperf_wire::hook::FULL;
 
 // Two thread blocks ([`crate::thread::current`]), in the initial-exec model: their place relative
 // to the thread pointer is fixed when the program is loaded, and reading it calls nothing. The
-// cursors begin full, so a thread's first event takes the slow path.
+// cursors begin full, and hooks do not sum, so a thread's first event takes the slow path.
 global_asm!(
     "
     .section .tdata.teeperf_thread, \"awT\", @progbits
@@ -23,7 +23,9 @@ teeperf_thread:
     .rept   2
     .zero   {cursor}
     .quad   {full}
-    .zero   {size} - {cursor} - 8
+    .zero   {tree_last} - {cursor} - 8
+    .quad   {sums_not}
+    .zero   {size} - {tree_last} - 8
     .endr
     .weak   environ
     .weak   __rseq_offset
@@ -34,6 +36,8 @@ teeperf_thread:
     ",
     size = const size_of::<Thread>(),
     cursor = const teeperf_wire::hook::thread::CURSOR,
+    tree_last = const teeperf_wire::hook::thread::TREE_LAST,
+    sums_not = const teeperf_wire::hook::thread::SUMS_NOT as i64,
     full = const FULL,
 );
 

@@ -3,7 +3,8 @@
 //! In order, when the clock is `tick`: is the module on; has the tick moved since this
 //! thread last looked; has the address a site; reserve a word; is it within the chunk;
 //! write it. Whatever is not so goes to the runtime, `teeperf_rt_event(address, kind,
-//! module)`, with nothing done yet.
+//! module, frame)`, with nothing done yet. The frame is a number that is alike for all calls
+//! from one place at one depth, and for few others: stack pointer and return address together.
 //!
 //! The reservation is one `xadd` without `lock`: whole for a signal handler on this
 //! thread, and no other thread touches the cursor. The value before it holds both the
@@ -25,6 +26,11 @@
 //! another core's cache: each store asks for the line of a later one. Near the chunk's end that is
 //! one of the next chunk, where it is of no use, and it never faults (Intel SDM 2B, PREFETCHW).
 //!
+//! Where calls are summed, the tick has moved as far as the trace is concerned. Then: has it moved since the
+//! thread's tree last saw it; is this no child of a fork, and recording not paused by the program; what node is
+//! guessed from the function and the frame; is it the function's, below the node on top; count, and stand
+//! there. Of a return: is it the function's; has its call taken no time, as one before it; stand at its caller.
+//!
 //! With `cycle`, whether the counter's upper half has changed is looked at behind the reservation: a
 //! handler in between may have stamped another. Where it has, the two places become pads.
 //!
@@ -37,6 +43,7 @@
 use core::arch::global_asm;
 use teeperf_wire::hook::{FULL, STEP, gate, module, thread};
 use teeperf_wire::shared::clock;
+use teeperf_wire::tree;
 use teeperf_wire::word::{code, escape};
 
 global_asm!(
@@ -54,7 +61,7 @@ global_asm!(
     jns     7f
     mov     edx, dword ptr [rip + teeperf_clock + {tick}]
     cmp     edx, dword ptr fs:[rax + {last}]
-    jne     9f
+    jne     10f
     sub     rdi, qword ptr [rip + teeperf_module + {low}]
     cmp     rdi, qword ptr [rip + teeperf_gate + {window}]
     jae     8f
@@ -90,6 +97,47 @@ global_asm!(
 20: .long   0, 0
     .quad   22b, 23b - 22b, 4b
     .section .text.teeperf_hooks, \"ax\", @progbits
+
+    .p2align 4
+10: cmp     rdx, qword ptr fs:[rax + {tree_last}]
+    jne     9f
+    cmp     qword ptr [rip + teeperf_gate + {window}], 0
+    je      9f
+    .if     \\kind
+    mov     ecx, dword ptr fs:[rax + {tree_top}]
+    .else
+    lea     ecx, [rsp + rsi]
+    add     ecx, edi
+    imul    ecx, ecx, {guess_factor}
+    shr     ecx, {guess_shift}
+    and     ecx, dword ptr fs:[rax + {tree_mask}]
+    mov     r8, qword ptr fs:[rax + {tree_guesses}]
+    mov     ecx, dword ptr [r8 + 4 * rcx]
+    .endif
+    cmp     ecx, dword ptr fs:[rax + {tree_limit}]
+    jae     9f
+    mov     r8d, ecx
+    shl     r8, 6
+    add     r8, qword ptr fs:[rax + {tree}]
+    cmp     qword ptr [r8 + {node} + {address}], rdi
+    jne     9f
+    .if     \\kind
+    mov     rdx, qword ptr fs:[rax + {tree_now}]
+    cmp     qword ptr [r8 + {node} + {entered}], rdx
+    jne     9f
+    cmp     qword ptr [r8 + {node} + {least}], -1
+    jne     9f
+    mov     ecx, dword ptr [r8 + {node} + {parent}]
+    .else
+    mov     edx, dword ptr fs:[rax + {tree_top}]
+    cmp     dword ptr [r8 + {node} + {parent}], edx
+    jne     9f
+    inc     qword ptr [r8 + {node} + {calls}]
+    mov     rdx, qword ptr fs:[rax + {tree_now}]
+    mov     qword ptr [r8 + {node} + {entered}], rdx
+    .endif
+    mov     dword ptr fs:[rax + {tree_top}], ecx
+    ret
 
 7:  jnz     2f
     ret
@@ -127,7 +175,8 @@ global_asm!(
 6:  mov     dword ptr [rcx], {pad}
     mov     dword ptr [rcx + 4], {pad}
 8:  add     rdi, qword ptr [rip + teeperf_module + {low}]
-9:  mov     esi, \\kind
+9:  lea     rcx, [rsp + rsi]
+    mov     esi, \\kind
     lea     rdx, [rip + teeperf_module]
     jmp     qword ptr [rip + teeperf_rt_event@GOTPCREL]
     .cfi_endproc
@@ -151,6 +200,21 @@ global_asm!(
     last_high = const thread::LAST_HIGH,
     cursor = const thread::CURSOR,
     rseq = const thread::RSEQ,
+    tree_last = const thread::TREE_LAST,
+    tree = const thread::TREE,
+    tree_guesses = const thread::TREE_GUESSES,
+    tree_mask = const thread::TREE_MASK,
+    tree_limit = const thread::TREE_LIMIT,
+    tree_now = const thread::TREE_NOW,
+    tree_top = const thread::TREE_TOP,
+    guess_factor = const tree::GUESS_FACTOR as i32,
+    guess_shift = const tree::GUESS_SHIFT,
+    node = const tree::NODE,
+    parent = const tree::node::PARENT,
+    address = const tree::node::ADDRESS,
+    calls = const tree::node::CALLS,
+    least = const tree::node::LEAST,
+    entered = const tree::node::ENTERED,
     signature = const RSEQ_SIGNATURE,
     step = const STEP,
     pad = const escape(code::PAD, 0),
@@ -169,3 +233,6 @@ const CYCLE_AHEAD: usize = 1024;
 
 // The sign of the cursor's low half is the test for a full chunk.
 const _: () = assert!(FULL == 0x8000 && STEP < 1 << 31);
+
+// Nodes and guesses are scaled by shifts.
+const _: () = assert!(tree::NODE == 1 << 6 && tree::GUESS == 4);

@@ -27,12 +27,12 @@ impl Tree {
 
     /// The function at `address` catches an exception.
     pub fn catch(&self, address: u64) {
-        let swallowed = self.swallowed();
+        let swallowed = self.swallowed.get();
         if swallowed > 0 && self.swallowed_frame(address).is_some() {
             // One of these frames, and not known which.
             return;
         }
-        let top = if swallowed > 0 { self.above.get() } else { self.current.get() };
+        let top = if swallowed > 0 { self.above.get() } else { self.current() };
         if self.nearest_below(top, |there| there.wide(node::ADDRESS) == address).is_some() {
             self.close(swallowed);
         }
@@ -79,21 +79,21 @@ impl Tree {
         if entered == 0 {
             return;
         }
-        let current = self.current.get();
+        let current = self.current();
         let unseen = || {
-            if self.swallowed() > 0 || self.is_unseen(current) {
+            if self.swallowed.get() > 0 || self.is_unseen(current) {
                 return self.is_unseen(current).then_some(current);
             }
             let index = self.memory.index(current);
             self.find(index, 0).or_else(|| self.make(index, 0, 0, self.paths))
         };
         let Some(unseen) = unseen() else {
-            if self.swallowed() == 0 {
+            if self.swallowed.get() == 0 {
                 self.above.set(current);
                 self.stand_at(self.memory.node(OVERFLOW));
             }
             self.is_blind.set(true);
-            return self.set_swallowed(self.swallowed() + u64::from(entered));
+            return self.set_swallowed(self.swallowed.get() + u64::from(entered));
         };
         unseen.put(node::OPEN, unseen.get(node::OPEN).saturating_add(entered));
         if let Some(folding) = &self.folding {
@@ -109,7 +109,7 @@ impl Tree {
 
     /// The nearest frame below the top, and with it, that fits, of those that found room.
     pub(super) fn nearest(&self, fits: impl Fn(Node) -> bool) -> Option<Node> {
-        self.nearest_below(self.current.get(), fits)
+        self.nearest_below(self.current(), fits)
     }
 
     fn nearest_below(&self, top: Node, fits: impl Fn(Node) -> bool) -> Option<Node> {
@@ -133,7 +133,7 @@ impl Tree {
             None => self.memory.nodes(),
         };
         let mut closed = 0;
-        while self.current.get() != meant && closed < u64::from(most) {
+        while self.current() != meant && closed < u64::from(most) {
             self.close(1);
             closed += 1;
         }
@@ -142,7 +142,7 @@ impl Tree {
 
     /// Closes so many frames, or all there are.
     pub(super) fn close(&self, mut frames: u64) {
-        let swallowed = self.swallowed();
+        let swallowed = self.swallowed.get();
         if swallowed > 0 {
             let closed = frames.min(swallowed);
             frames -= closed;
@@ -152,8 +152,8 @@ impl Tree {
             self.stand_at(below);
         }
         let root = self.memory.node(ROOT);
-        while frames > 0 && self.current.get() != root {
-            let current = self.current.get();
+        while frames > 0 && self.current() != root {
+            let current = self.current();
             if self.is_unseen(current) {
                 frames -= self.leave_unseen(current, frames).max(1);
             } else {
@@ -195,7 +195,7 @@ impl Tree {
     /// Closes all frames of the stack, or forgets them where nothing counts them.
     fn close_all(&self) {
         if let Some(folding) = &self.folding {
-            self.close(self.swallowed() + u64::from(folding.depth.get()));
+            self.close(self.swallowed.get() + u64::from(folding.depth.get()));
         }
         self.set_swallowed(0);
         self.stand_at(self.memory.node(ROOT));
@@ -203,13 +203,13 @@ impl Tree {
 
     /// The node on top of those that found room.
     fn above_or_current(&self) -> Node {
-        if self.swallowed() > 0 { self.above.get() } else { self.current.get() }
+        if self.swallowed.get() > 0 { self.above.get() } else { self.current() }
     }
 
     fn position(&self) -> Position {
         Position {
             top: self.above_or_current(),
-            swallowed: self.swallowed().min(u32::MAX.into()) as u32,
+            swallowed: self.swallowed.get().min(u32::MAX.into()) as u32,
             depth: self.folding.as_ref().map_or(0, |folding| folding.depth.get()),
         }
     }
@@ -258,7 +258,7 @@ mod tests {
 
     /// Addresses of the frames on the path, the uppermost last; where calls are folded, of those that it has.
     fn path(tree: &Tree) -> Vec<u64> {
-        let mut there = tree.current.get();
+        let mut there = tree.current();
         let mut path = Vec::new();
         while tree.memory.index(there) > OVERFLOW {
             let frames = if tree.is_unseen(there) { there.get(node::OPEN) } else { 1 };
@@ -311,7 +311,7 @@ mod tests {
                     7 | 10 if has_unseen => continue,
                     11 if !slow.left.is_empty() => continue,
                     0..5 => {
-                        tree.call_anew(n, 1);
+                        tree.call_anew(n, slow.open.len() / 2, 1);
                         slow.open.push(n);
                     }
                     5 | 6 => {
@@ -364,7 +364,7 @@ mod tests {
             let mut open = Vec::new();
             for (address, calls) in calls {
                 if calls {
-                    tree.call_anew(address, 1);
+                    tree.call_anew(address, open.len() / 2, 1);
                     open.push(address);
                 } else if let Some(address) = open.pop() {
                     tree.ret(address);
@@ -372,7 +372,7 @@ mod tests {
             }
             tree.jump(9);
             prop_assert_eq!(path(&tree), Vec::<u64>::new());
-            prop_assert_eq!((tree.swallowed(), mended(&tree)), (0, 0));
+            prop_assert_eq!((tree.swallowed.get(), mended(&tree)), (0, 0));
         }
     }
 
@@ -382,13 +382,13 @@ mod tests {
         let tree = tree(2112, false);
         let room = u64::from(tree.paths - tree.used.get());
         for address in 1..=room + 2 {
-            tree.call_anew(address, 1);
+            tree.call_anew(address, 0, 1);
         }
-        assert_eq!(tree.swallowed(), 2);
+        assert_eq!(tree.swallowed.get(), 2);
         tree.ret(room + 1);
-        assert_eq!((tree.swallowed(), mended(&tree)), (1, 0), "one of two, whichever");
+        assert_eq!((tree.swallowed.get(), mended(&tree)), (1, 0), "one of two, whichever");
         tree.ret(3);
-        assert_eq!((tree.swallowed(), path(&tree)), (0, vec![1, 2]));
+        assert_eq!((tree.swallowed.get(), path(&tree)), (0, vec![1, 2]));
         assert_eq!(tree.take_mended(), 1 + room - 3);
         assert_eq!(mended(&tree), 0);
     }

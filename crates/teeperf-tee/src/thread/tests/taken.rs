@@ -159,7 +159,7 @@ proptest! {
             let address = IMAGE.anchor as u64 - 200 + 16 * function;
             if what < 3 {
                 open.push(address);
-                yardstick.call_anew(address, 0);
+                yardstick.call_anew(address, 0, 0);
                 thread.event(address as usize, 0);
             } else {
                 // Now and then not the one that is open.
