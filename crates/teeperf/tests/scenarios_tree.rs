@@ -132,6 +132,33 @@ fn handlers_during_hooks_lose_nothing() {
     }
 }
 
+/// Guards: a hook leaves the tree right after each of its instructions, those of the way round as well.
+#[test]
+fn after_each_single_instruction() {
+    let shop = Workshop::new();
+    let source = shop.path("steps.c");
+    std::fs::copy(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../teeperf-rt/tests/programs/steps.c"),
+        &source,
+    )
+    .expect("the program");
+    let program = shop.build_own(&source, Compiler::Gcc, &["-O2", "-pthread"]);
+    for clock in ["tick", "cycle"] {
+        let options = [TREE, &["--clock", clock]].concat();
+        let Recorded { outcome, report, .. } = shop.record(&options, &program, &["10", "30"], 0);
+        let numbers: Vec<u64> =
+            outcome.stdout.split_whitespace().map(|number| number.parse().unwrap()).collect();
+        let [handled, worked, _] = numbers[..] else { panic!("{outcome:?}") };
+        assert_eq!(report.calls["work"], worked, "only what handlers call is lost");
+        let seen = report.calls["handler"] + report.calls["inner"];
+        // What interrupts a path's making, or a thread's beginning.
+        let lost = report.health("lost");
+        assert!(seen <= 2 * handled && 2 * handled - seen <= lost, "{report:?}");
+        assert!(50 * lost <= 4 * handled, "{lost} of {handled} handlers' events");
+        assert_eq!(report.health("open"), 0, "{report:?}");
+    }
+}
+
 /// Guards: time that a handler has charged is not charged again by the hook that it interrupted.
 #[test]
 fn the_time_of_a_long_handler_is_counted_once() {
