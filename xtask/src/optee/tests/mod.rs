@@ -190,7 +190,7 @@ fn boot(
         kernel: &kernel,
         initramfs: &archive,
         share: share.folder(),
-        scripts: limit,
+        scripts: limit * prepared.len() as u32,
     };
     let consoles = timed("the machine", || machine.run(lab, &build.name))?;
     let has_ended = consoles.normal.contains("all scripts have run");
