@@ -94,6 +94,16 @@ static void panics(uint32_t number)
     of_value("anew", DEMO_CMD_CALLS, number);
 }
 
+/* Likewise, ended by OP-TEE behind a call. */
+static void crash(uint32_t number)
+{
+    of_value("before", DEMO_CMD_CALLS, number);
+    of_value("crash", DEMO_CMD_CRASH, number);
+    TEEC_CloseSession(&session);
+    open_session();
+    of_value("anew", DEMO_CMD_CALLS, number);
+}
+
 static void sessions(uint32_t number)
 {
     for (uint32_t i = 0; i < number; i++) {
@@ -101,6 +111,24 @@ static void sessions(uint32_t number)
         open_session();
     }
     of_value("sessions", DEMO_CMD_CALLS, number);
+}
+
+/* Calls until somebody ends it; each answer is told before the next call. */
+static void endless(uint32_t number)
+{
+    for (;;) {
+        of_value("endless", DEMO_CMD_CALLS, number);
+        fflush(stdout);
+    }
+}
+
+/* Calls once, and stays with its session open until somebody ends it. */
+static void linger(uint32_t number)
+{
+    of_value("linger", DEMO_CMD_CALLS, number);
+    fflush(stdout);
+    for (;;)
+        pause();
 }
 
 /* One parameter of each kind that is not a value alone. */
@@ -250,7 +278,8 @@ static const struct {
     { "unknown", unknown, &demo }, { "panic", panics, &demo },    { "sessions", sessions, &demo },
     { "params", params, &demo }, { "cancel", cancel, &demo },     { "slots", slots, &demo },
     { "both", both, &demo },     { "hammer", hammer, &demo },     { "leaps", leaps, &demo },
-    { "squeeze", squeeze, &library }, { "take", take, &demo },
+    { "squeeze", squeeze, &library }, { "take", take, &demo },    { "endless", endless, &demo },
+    { "linger", linger, &demo }, { "crash", crash, &demo },
 };
 
 int main(int count, char **words)

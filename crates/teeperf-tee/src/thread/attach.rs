@@ -9,8 +9,8 @@ use crate::sums::Window;
 use teeperf_tally::arcs::Arcs;
 use teeperf_wire::arena::baton;
 use teeperf_wire::compose;
-use teeperf_wire::shared::ClockKind;
-use teeperf_wire::word::{self, FIRST_SITE, MAX_SITE};
+use teeperf_wire::shared::{ClockKind, OnFull};
+use teeperf_wire::word::{self, FIRST_SITE, MAX_SITE, gap};
 
 impl Thread {
     /// Goes on in lent memory: where the host says, if it names a thread, else where this one left it, or
@@ -215,11 +215,22 @@ impl Thread {
             if let Some((chunk, used)) = chunk::left(arena) {
                 self.time.set(arena.wide(baton::TIME));
                 self.set_chunk(arena, chunk, used);
+            } else if left.events > 0 && arena.on_full() == OnFull::Wait {
+                self.go_on_without(arena);
             }
         }
         arena.write_wide(baton::LOST, 0);
         arena.write(baton::HELD, 1);
         is_held
+    }
+
+    /// Whoever left has waited for a chunk in vain, and gone without: so does this one, unless there is one by now. A
+    /// host that is no more would hold up each that comes.
+    fn go_on_without(&self, arena: &Arena) {
+        if self.state.get() == State::On {
+            self.state.set(State::Stalled);
+            self.find(arena, gap::STALLED);
+        }
     }
 
     /// Goes on behind the last word that somebody has written who ended there.
@@ -297,7 +308,11 @@ impl Thread {
         };
         let name = image.name.get(..word::module::MAX_PATH).unwrap_or(image.name);
         let fixed = compose::module(&window, 0, name.len());
-        if self.room() < fixed.len() + name.len().div_ceil(3) && !self.change_chunk(arena) {
+        let finds = || match self.state.get() {
+            State::Stalled => self.find(arena, gap::STALLED),
+            _ => self.change_chunk(arena),
+        };
+        if self.room() < fixed.len() + name.len().div_ceil(3) && !finds() {
             return;
         }
         self.put_all(&fixed);
@@ -311,7 +326,7 @@ impl Thread {
     #[cfg(feature = "nested")]
     fn tell_nested_at_last(&self, arena: &Arena) {
         let Some(lost) = self.nested.take() else { return };
-        let words = compose::gap(word::gap::NESTED, lost.events, lost.popped, lost.pushed, 0);
+        let words = compose::gap(gap::NESTED, lost.events, lost.popped, lost.pushed, 0);
         if self.state.get() != State::On {
             arena.count_losses(self.who.get().serial, lost.events as i64);
         } else if self.room() >= words.len() || self.change_chunk(arena) {

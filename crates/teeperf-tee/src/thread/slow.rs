@@ -240,7 +240,7 @@ impl Thread {
     }
 
     /// Looks for a chunk, for a thread that has none and counts its events for this reason.
-    fn find(&self, arena: &Arena, reason: u32) -> bool {
+    pub(super) fn find(&self, arena: &Arena, reason: u32) -> bool {
         let found = Chunk::take(arena, self.who.get());
         if let Some(chunk) = found {
             self.begin(arena, chunk, reason, 0);

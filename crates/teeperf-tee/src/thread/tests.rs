@@ -9,8 +9,8 @@ use super::{Image, Thread};
 use crate::arena::Refusal;
 use host::{Host, Seen};
 use proptest::prelude::*;
-use teeperf_wire::arena::{MIN_LENGTH, baton, head};
-use teeperf_wire::shared::{OnFull, clock, control};
+use teeperf_wire::arena::{MIN_LENGTH, SEGMENT, baton, head};
+use teeperf_wire::shared::{OnFull, clock, control, segment};
 use teeperf_wire::word::gap;
 
 /// Addresses below it and from `LOW + LENGTH` on have no sites.
@@ -163,6 +163,37 @@ fn a_host_that_frees_nothing_is_not_waited_for_for_ever() {
     assert_eq!(events, u64::from(pushed));
     assert_eq!(model::depth(&seen), 2001);
     assert_eq!(host.untold(), 0);
+}
+
+/// Guards: a program whose recorder was killed goes on at its pace.
+#[test]
+fn who_comes_behind_one_that_waited_in_vain_does_not_wait() {
+    let host = Host::new(MIN_LENGTH, OnFull::Wait);
+    host.write(baton::TID, 77);
+    host.write(baton::SERIAL, 3);
+    let (one, other) = (Thread::new(), Thread::new());
+    attach(&one, &host).unwrap();
+    for _ in 0..2000 {
+        one.event(LOW, 0);
+    }
+    one.detach();
+    // A thread that waits says so with each look.
+    let looks = || host.read(SEGMENT + segment::WANTED);
+    let before = looks();
+    for thread in [&other, &one, &other] {
+        attach(thread, &host).unwrap();
+        thread.event(LOW + 4, 0);
+        thread.event(LOW + 4, 1);
+        thread.detach();
+    }
+    assert_eq!(looks(), before);
+    host.drain();
+    attach(&one, &host).unwrap();
+    one.event(LOW + 8, 0);
+    one.detach();
+    let seen = host.seen();
+    assert_eq!((model::depth(&seen), host.untold()), (2001, 0));
+    assert_eq!(seen.last().unwrap().1, call(8));
 }
 
 #[test]

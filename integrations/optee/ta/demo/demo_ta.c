@@ -87,6 +87,13 @@ static TEE_Result until_cancelled(void)
     return TEE_ERROR_TIMEOUT;
 }
 
+static void crash(uint32_t number)
+{
+    volatile uintptr_t nowhere = 0;
+
+    *(volatile uint32_t *)nowhere = number;
+}
+
 static TEE_Result take(TEE_Param params[4])
 {
 #ifdef TEEPERF_TAKE_LEAST
@@ -149,6 +156,9 @@ TEE_Result TA_InvokeCommandEntryPoint(void *session, uint32_t command, uint32_t 
         return nested(params);
     case DEMO_CMD_PANIC:
         TEE_Panic(params[0].value.a);
+        return TEE_ERROR_GENERIC;
+    case DEMO_CMD_CRASH:
+        crash(params[0].value.a);
         return TEE_ERROR_GENERIC;
     case DEMO_CMD_UNTIL_CANCELLED:
         return until_cancelled();

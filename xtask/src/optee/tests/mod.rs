@@ -7,6 +7,7 @@ mod demo;
 mod gprof;
 mod guest;
 mod hostile;
+mod killed;
 mod library;
 mod recorded;
 mod rounds;
@@ -47,7 +48,8 @@ struct Group {
 const EVERYWHERE: &[Group] = &[xtest::GROUP, demo::GROUP, command::GROUP];
 const WITH_32_BITS: &[Group] = &[demo::GROUP];
 const WITH_COUNTED_CALLS: &[Group] = &[gprof::GROUP];
-const WITH_HOOKS: &[Group] = &[recorded::GROUP, library::GROUP, rust::GROUP, hostile::GROUP];
+const WITH_HOOKS: &[Group] =
+    &[recorded::GROUP, killed::GROUP, library::GROUP, rust::GROUP, hostile::GROUP];
 const WITH_TREES: &[Group] = &[summed::GROUP, library::GROUP, rust::SUMMED];
 const WITH_ARCS: &[Group] = &[counted::GROUP, library::GROUP, rust::SUMMED];
 const WITH_TIMER: &[Group] = &[timer::GROUP];
@@ -188,7 +190,7 @@ fn boot(
         kernel: &kernel,
         initramfs: &archive,
         share: share.folder(),
-        scripts: limit,
+        scripts: limit * prepared.len() as u32,
     };
     let consoles = timed("the machine", || machine.run(lab, &build.name))?;
     let has_ended = consoles.normal.contains("all scripts have run");

@@ -84,7 +84,7 @@ impl Profile {
         })
     }
 
-    fn calls(&self, function: &str) -> u64 {
+    pub(super) fn calls(&self, function: &str) -> u64 {
         self.functions().filter(|row| row.0 == function).map(|row| row.1).sum()
     }
 
@@ -95,7 +95,7 @@ impl Profile {
         rows.find_map(|row| row[which].as_f64()).unwrap_or_default()
     }
 
-    fn health(&self, what: &str) -> u64 {
+    pub(super) fn health(&self, what: &str) -> u64 {
         self.0["health"][what].as_u64().unwrap_or(u64::MAX)
     }
 

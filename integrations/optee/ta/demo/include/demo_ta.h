@@ -25,5 +25,7 @@
 /* 0: memory out: the next piece of what the application has summed, of size 0 when nothing is left. Not there without
  * hooks. */
 #define DEMO_CMD_TAKE 7
+/* 0: value a. Writes where there is no memory, which ends it. */
+#define DEMO_CMD_CRASH 8
 
 #endif
