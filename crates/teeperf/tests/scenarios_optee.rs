@@ -299,3 +299,24 @@ fn an_application_without_hooks_sees_it_once() {
         }
     }
 }
+
+/// Guards: what an application leaves in the memory that it was lent is believed neither by the recorder, which drains it
+/// meanwhile, nor by its client's side, which goes on there.
+#[test]
+fn an_application_that_lies() {
+    let machine = Machine::new();
+    machine.application(&own("liar"), STRICT, &[]);
+    let client = machine.client("asks.c");
+    for on_full in ["wait", "drop"] {
+        let arguments = ["strict", "threads"];
+        let without = machine.unrecorded(&client, &arguments);
+        let options = ["--limit-size", "16M", "--on-full", on_full];
+        let (outcome, report) = machine.record(&options, &client, &arguments);
+        assert_eq!(sorted(&outcome.stdout), sorted(&without.stdout));
+        let refused = |warning: &String| warning.contains("made no sense");
+        assert!(report.warnings.iter().any(refused), "{report:#?}");
+        assert!(std::fs::metadata(report.recording()).unwrap().len() < 18 << 20);
+        let dumped = run(teeperf().arg("dump").arg(report.recording()));
+        assert!(dumped.success(), "{}", dumped.stderr);
+    }
+}
