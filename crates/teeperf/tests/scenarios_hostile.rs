@@ -78,9 +78,9 @@ fn lies(size: &str, kind: &str, clock: &str) {
     served.expect_code(0);
     let what = format!("{size} of {kind}, {clock}");
     assert!(served.stderr.contains("made no sense"), "{what}: {served:#?}");
-    // The last packet, and what ends a recording, come behind the limit.
+    // Behind the limit come the chunks that were found at once, of which each is a few packets.
     let written = std::fs::metadata(&recording).unwrap().len();
-    assert!(written < 18 << 20, "{what}: {written} bytes");
+    assert!(written < 24 << 20, "{what}: {written} bytes");
     for words in
         [&["report"][..], &["report", "--json", "--tree"], &["dump"], &["flame", "-o", "-"]]
     {
