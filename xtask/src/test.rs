@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if !arguments.quick {
         steps.run("documentation tests", || passed(cargo().args(["test", "--workspace", "--doc"])));
         steps.run("page in a browser", browser);
-        steps.run("words, packets and the runtime's core under Miri", miri);
+        steps.run("words, packets, sums and the runtimes' core under Miri", miri);
         steps.run("chunks changing hands under ThreadSanitizer", thread_sanitizer);
         steps.run("fuzz targets, for a short time", || crate::fuzz::all(FUZZ_SECONDS, &[]));
     }
@@ -64,21 +64,23 @@ fn cargo_tests(kinds: &[&str]) -> Result<Outcome> {
 }
 
 /// Undefined behaviour and data races, where they can be looked for: in the crate that both sides
-/// trust, and in what the runtime has without assembly, such as chunks changing hands.
+/// trust, in what sums in memory of its own and in the runtime for code without a system, and in what the
+/// runtime of Linux programs has without assembly, such as chunks changing hands.
 fn miri() -> Result<Outcome> {
     if !works("cargo", &["+nightly", "miri", "--version"]) {
         return Ok(Outcome::Skipped("Miri is not installed for a nightly compiler".into()));
     }
-    // The runtime keeps addresses as numbers, and its tests leave memory to its static tables.
+    // Runtimes keep addresses as numbers, and their tests leave them memory for ever.
     let runtime = "-Zmiri-disable-isolation -Zmiri-permissive-provenance -Zmiri-ignore-leaks";
-    for (kinds, flags) in [
-        (&["-p", "teeperf-wire"][..], "-Zmiri-disable-isolation"),
-        (&["-p", "teeperf-rt", "--lib"], runtime),
+    for (kinds, flags, cases) in [
+        (&["-p", "teeperf-wire"][..], "-Zmiri-disable-isolation", "8"),
+        (&["-p", "teeperf-tally", "-p", "teeperf-tee", "--lib"], runtime, "2"),
+        (&["-p", "teeperf-rt", "--lib"], runtime, "8"),
     ] {
         let mut miri = Command::new("cargo");
         miri.args(["+nightly", "miri", "test"]).args(kinds).current_dir(root());
         // Properties are tried with few cases: Miri is some hundred times slower.
-        miri.env("MIRIFLAGS", flags).env("PROPTEST_CASES", "8");
+        miri.env("MIRIFLAGS", flags).env("PROPTEST_CASES", cases);
         commands::run(&mut miri)?;
     }
     Ok(Outcome::Passed)

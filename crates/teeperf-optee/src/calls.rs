@@ -7,9 +7,10 @@ use crate::sessions::{self, Session, Window};
 use crate::system;
 use crate::teec::{GENERIC, Operation, Outcome, SUCCESS, SharedMemory, Uuid};
 use crate::thread::{self, Own};
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_char, c_void};
 use std::sync::OnceLock;
 
+type Initialize = unsafe extern "C" fn(*const c_char, *mut c_void) -> Outcome;
 type Open = unsafe extern "C" fn(
     *mut c_void,
     *mut c_void,
@@ -35,6 +36,22 @@ macro_rules! real {
             (!found.is_null()).then(|| unsafe { std::mem::transmute::<*mut c_void, $kind>(found) })
         })
     }};
+}
+
+/// `TEEC_InitializeContext`. A context that was at this address and has not been finalized is gone, with all that was
+/// registered with it.
+///
+/// # Safety
+/// As the API has it.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn TEEC_InitializeContext(
+    name: *const c_char,
+    context: *mut c_void,
+) -> Outcome {
+    let Some(real) = real!(c"TEEC_InitializeContext" as Initialize) else { return GENERIC };
+    drop(sessions::forget(context as usize));
+    // SAFETY: the caller's promise.
+    unsafe { real(name, context) }
 }
 
 /// `TEEC_OpenSession`.
@@ -173,7 +190,7 @@ struct Outcomes {
 }
 
 /// Calls, with the thread's arena in a free slot of the operation where there is one. An application that
-/// has not entered it may not have liked it: where the call failed, it is made once more, without.
+/// has not entered it may not have liked it: where the call failed, it is made once more as the client has asked it.
 ///
 /// # Safety
 /// `operation` is one that nobody else changes meanwhile.
@@ -209,6 +226,7 @@ unsafe fn lend(
     let lacks_counter = own.lacks_counter();
     own.come_back();
     if !entered && result != SUCCESS {
+        slot.undo();
         result = call(given);
     }
     Outcomes { result, entered: Some(entered), lacks_counter }

@@ -7,7 +7,7 @@ use crate::teec::{MEMREF_WHOLE, NONE, Operation, Parameter, SLOTS, SharedMemory}
 pub(crate) struct Slot {
     operation: *mut Operation,
     index: u32,
-    before: Parameter,
+    before: [Parameter; SLOTS],
 }
 
 /// Puts memory into the last free slot: the first ones are those that applications look at.
@@ -20,20 +20,29 @@ pub(crate) unsafe fn lend(operation: *mut Operation, memory: *mut SharedMemory) 
     let types = there.types;
     let index = (0..SLOTS as u32).rev().find(|index| types >> (index * 4) & 0xF == NONE)?;
     let lent = Parameter { parent: memory, size: 0, offset: 0 };
-    let before = std::mem::replace(there.parameters.get_mut(index as usize)?, lent);
+    let before = there.parameters;
+    *there.parameters.get_mut(index as usize)? = lent;
     there.types |= MEMREF_WHOLE << (index * 4);
     Some(Slot { operation, index, before })
 }
 
 impl Slot {
     /// The slot is as it was.
-    pub(crate) fn take_back(self) {
+    pub(crate) fn take_back(&self) {
         // SAFETY: the promise of who made it.
         let there = unsafe { &mut *self.operation };
         there.types &= !(0xF << (self.index * 4));
-        if let Some(slot) = there.parameters.get_mut(self.index as usize) {
-            *slot = self.before;
+        let at = self.index as usize;
+        if let Some((slot, before)) = there.parameters.get_mut(at).zip(self.before.get(at)) {
+            *slot = *before;
         }
+    }
+
+    /// All parameters are as they were, too. An application that refuses a call may have changed them, and the
+    /// size of memory that is too short is then what it should be: more than there is.
+    pub(crate) fn undo(&self) {
+        // SAFETY: as above.
+        unsafe { (*self.operation).parameters = self.before };
     }
 }
 
@@ -50,8 +59,12 @@ mod tests {
         // SAFETY: the operation above.
         let slot = unsafe { lend(&raw mut operation, memory) }.unwrap();
         assert_eq!((operation.types, operation.parameters[3].parent), (0xC1C3, memory));
+        operation.parameters[0].size = 9;
         slot.take_back();
         assert_eq!((operation.types, operation.parameters[3].size), (0x01C3, 7));
+        assert_eq!(operation.parameters[0].size, 9);
+        slot.undo();
+        assert_eq!([0, 3].map(|at| operation.parameters[at].size), [0, 7]);
     }
 
     #[test]

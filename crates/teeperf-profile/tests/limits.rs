@@ -8,7 +8,8 @@ use support::Builder;
 use teeperf_profile::aggregate::{self, Sort};
 use teeperf_profile::model::Profile;
 use teeperf_profile::{Options, Recording, fuzz};
-use teeperf_wire::body::chunk;
+use teeperf_wire::body::{chunk, tree};
+use teeperf_wire::packet::kind;
 use teeperf_wire::shared::ClockKind;
 use teeperf_wire::word::{call, code, escape, payload, ret, split62};
 
@@ -329,6 +330,25 @@ fn valid() -> Vec<u8> {
     }
     builder.symbols(1, 0x1000, &[(0x1000, 8, 1, "main", "a.c")]);
     builder.end()
+}
+
+/// What others have summed may claim any number, and it goes on from there.
+#[test]
+fn more_frames_are_mended_than_can_be_counted() {
+    let mut builder = Builder::new();
+    let header_of_tree = tree::Header {
+        process: 1,
+        thread: 7,
+        nodes: 1,
+        mended: u64::MAX,
+        encoding: tree::encoding::PLAIN,
+        ..tree::Header::default()
+    };
+    let root = [0, 0, 0, 0, 1, 0, 0];
+    builder.packet(kind::TREE, &[&header_of_tree.encode()[..], &root].concat());
+    builder.chunk(header(1, 1), &[call(0x1000)], false);
+    builder.chunk(header(1, 2), &[ret(0x1010)], false);
+    assert_eq!(replay(&builder.end()).health.mended, u64::MAX);
 }
 
 proptest! {

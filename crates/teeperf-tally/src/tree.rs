@@ -509,6 +509,8 @@ mod tests {
     use std::collections::HashMap;
 
     const TICK: u32 = 1;
+    /// Most steps of a case. Miri is some hundred times slower.
+    pub(super) const STEPS: usize = if cfg!(miri) { 30 } else { 300 };
 
     pub(super) fn tree(bytes: usize, folds: bool) -> Tree {
         let memory = vec![0u64; bytes / 8].leak();
@@ -590,7 +592,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sums_are_those_of_a_slow_tree(steps in proptest::collection::vec((0u8..5, 1u64..6, 0u64..3), 0..400)) {
+        fn sums_are_those_of_a_slow_tree(steps in proptest::collection::vec((0u8..5, 1u64..6, 0u64..3), 0..STEPS)) {
             let tree = tree(1 << 20, false);
             let mut slow = Slow::default();
             let mut now = 0;
@@ -617,7 +619,7 @@ mod tests {
 
         /// Whatever is called in whatever order, no call is missing, and all are below where they belong.
         #[test]
-        fn a_full_tree_counts_every_call(calls in proptest::collection::vec((0u64..60, 0u8..3), 0..600), folds: bool) {
+        fn a_full_tree_counts_every_call(calls in proptest::collection::vec((0u64..60, 0u8..3), 0..STEPS * 2), folds: bool) {
             let tree = tree(2112, folds);
             let (mut open, mut now) = (Vec::new(), 0);
             let mut made: HashMap<u64, u64> = HashMap::new();
@@ -649,7 +651,7 @@ mod tests {
         }
 
         #[test]
-        fn folded_calls_come_back_where_they_were_made(steps in proptest::collection::vec((any::<bool>(), 1u64..5), 0..300)) {
+        fn folded_calls_come_back_where_they_were_made(steps in proptest::collection::vec((any::<bool>(), 1u64..5), 0..STEPS)) {
             let tree = tree(1 << 20, true);
             let mut open: Vec<u64> = Vec::new();
             for (calls, address) in steps {

@@ -295,7 +295,7 @@ impl Apply<'_> {
         let counts = &mut self.shared.counts;
         match self.thread.stack.close(&self.tree.tree, word) {
             Returned::Closed { above } => counts.mended = counts.mended.saturating_add(above),
-            Returned::Stray => counts.mended += 1,
+            Returned::Stray => counts.mended = counts.mended.saturating_add(1),
             Returned::Unopened => counts.unopened += 1,
         }
     }

@@ -202,6 +202,43 @@ fn what_is_cut_off_is_told() {
     );
 }
 
+/// A board that is reset while it writes, at any byte or half of one, and then begins anew: what was whole before is there,
+/// and all of the second run.
+#[test]
+fn a_run_that_ends_in_the_midst_of_a_line_and_another_behind_it() {
+    let first =
+        [nodes(0, true, true, &[node(0, 0), node(2, 0)]), nodes(1, false, false, &[node(3, 2)])];
+    let again =
+        [nodes(0, true, true, &[node(0, 0), node(5, 0)]), nodes(1, false, false, &[node(6, 5)])]
+            .concat();
+    let digits = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let whole = digits(&first.concat());
+    for cut in 2 * first[0].len()..whole.len() {
+        let log = format!("{MARK}{}\r\n\0boot\n{}", &whole[..cut], lines(&again, 40));
+        let (told, packets) = imported(&[log.as_bytes()], None).unwrap();
+        let expected = [((1, vec![32]), 2), ((2, vec![80]), 5), ((2, vec![80, 96]), 6)];
+        assert_eq!(paths(&packets), BTreeMap::from(expected), "cut at {cut}: {:?}", told.damage);
+        assert!(!told.damage.is_empty(), "cut at {cut}");
+    }
+}
+
+/// Pieces that come in another order than they were taken in: none is counted twice, and that some came too late is told.
+#[test]
+fn pieces_out_of_order() {
+    let all = [
+        nodes(0, true, true, &[node(0, 0), node(2, 0)]),
+        nodes(1, false, true, &[node(3, 2)]),
+        nodes(2, false, false, &[node(4, 3)]),
+    ];
+    for order in [[0, 2, 1], [1, 0, 2], [2, 1, 0], [1, 2, 0], [2, 0, 1]] {
+        let bytes = order.map(|at| all[at].clone()).concat();
+        let (told, packets) = imported(&[&bytes], None).unwrap();
+        assert_eq!((told.pieces, told.calls), (3, 9), "{order:?}");
+        assert_eq!(paths(&packets).values().sum::<u64>(), 9, "{order:?}");
+        assert!(!told.damage.is_empty() || !told.notices.is_empty(), "{order:?}: nothing is told");
+    }
+}
+
 #[test]
 fn times_are_of_one_clock_or_none() {
     let round = |hz| {

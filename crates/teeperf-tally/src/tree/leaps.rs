@@ -251,7 +251,7 @@ impl Tree {
 #[cfg(test)]
 mod tests {
     use crate::tree::Tree;
-    use crate::tree::tests::tree;
+    use crate::tree::tests::{STEPS, tree};
     use proptest::prelude::*;
     use std::collections::HashMap;
     use teeperf_wire::tree::{OVERFLOW, header, node};
@@ -301,7 +301,7 @@ mod tests {
     proptest! {
         /// What docs/format.md says of ways out under Replay, with frames and not with nodes.
         #[test]
-        fn ways_out_are_those_of_frames(steps in proptest::collection::vec((0u8..12, 1u64..5), 0..300)) {
+        fn ways_out_are_those_of_frames(steps in proptest::collection::vec((0u8..12, 1u64..5), 0..STEPS)) {
             let tree = tree(1 << 20, false);
             let mut slow = Slow::default();
             for (what, n) in steps {
@@ -358,7 +358,7 @@ mod tests {
         /// Where there is no room, and where calls are folded: all that was open is closed by a jump to the ground, and
         /// what comes then is where it belongs.
         #[test]
-        fn a_jump_to_the_ground_leaves_nothing(calls in proptest::collection::vec((1u64..60, any::<bool>()), 0..300), folds: bool) {
+        fn a_jump_to_the_ground_leaves_nothing(calls in proptest::collection::vec((1u64..60, any::<bool>()), 0..STEPS), folds: bool) {
             let tree = tree(2112, folds);
             tree.mark(9);
             let mut open = Vec::new();

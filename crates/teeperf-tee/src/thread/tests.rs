@@ -16,6 +16,8 @@ use teeperf_wire::word::gap;
 /// Addresses below it and from `LOW + LENGTH` on have no sites.
 const LOW: usize = 0x1000_0000;
 const LENGTH: usize = 0x10_0000;
+/// Most steps of a case. Miri is some hundred times slower.
+const STEPS: usize = if cfg!(miri) { 12 } else { 500 };
 const IMAGE: Image = Image { anchor: LOW + 0x800, low: LOW, length: LENGTH, name: b"image.elf" };
 
 fn attach(thread: &Thread, host: &Host) -> Result<bool, Refusal> {
@@ -230,7 +232,7 @@ proptest! {
     /// Whatever stands in the memory, and whenever it changes.
     #[test]
     fn nothing_leads_out_of_the_memory(
-        rounds in prop::collection::vec((any::<u64>(), 0usize..40, any::<bool>()), 1..40),
+        rounds in prop::collection::vec((any::<u64>(), 0..STEPS.min(40), any::<bool>()), 1..STEPS.min(40)),
         is_small: bool,
         on_full in prop::sample::select(&[OnFull::Drop, OnFull::Stop][..]),
     ) {
@@ -246,7 +248,7 @@ proptest! {
             }
             for at in 0..events {
                 host.scribble(seed.wrapping_add(at as u64));
-                for _ in 0..60 {
+                for _ in 0..STEPS.min(60) {
                     thread.event(LOW.wrapping_add(seed as usize % (2 * LENGTH)), at as u32 & 1);
                 }
             }

@@ -94,6 +94,11 @@ impl Report {
         all
     }
 
+    /// What was read.
+    pub(crate) fn recording(&self) -> &Path {
+        &self.recording
+    }
+
     /// A figure of the recording's health.
     #[track_caller]
     pub(crate) fn health(&self, name: &str) -> u64 {

@@ -1,7 +1,7 @@
 //! What a thread is to have written, found out slowly.
 
 use super::host::{Host, Seen};
-use super::{LENGTH, LOW, attach};
+use super::{LENGTH, LOW, STEPS, attach};
 use crate::thread::Thread;
 use proptest::prelude::*;
 use teeperf_wire::arena::baton;
@@ -27,8 +27,9 @@ pub(super) enum Step {
 }
 
 pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let most = STEPS.min(300);
     let events = |low: usize, length: usize| {
-        (0..length, 0u32..2, 1usize..300).prop_map(move |(at, kind, times)| Step::Events {
+        (0..length, 0u32..2, 1..most).prop_map(move |(at, kind, times)| Step::Events {
             address: low + at * 2,
             kind,
             times,
@@ -49,7 +50,7 @@ pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => any::<bool>().prop_map(Step::Pause),
         2 => Just(Step::Drain),
     ];
-    prop::collection::vec(step, 1..60)
+    prop::collection::vec(step, 1..STEPS.min(60))
 }
 
 /// Frames open at the end, of those that are begun in what is seen.

@@ -2,7 +2,7 @@
 //! takes and however little room there is for each piece.
 
 use super::host::Host;
-use super::{IMAGE, Thread, attach};
+use super::{IMAGE, STEPS, Thread, attach};
 use crate::arcs::Counted;
 use crate::sums::Sums;
 use proptest::prelude::*;
@@ -140,7 +140,7 @@ fn all(tree: &Tree) -> HashMap<Vec<i64>, Sums4> {
 proptest! {
     #[test]
     fn nodes_are_those_of_a_tree_that_was_not_taken(
-        steps in prop::collection::vec((0u8..6, 0u64..40, 0u64..3, LEAST_ROOM..700), 0..500),
+        steps in prop::collection::vec((0u8..6, 0u64..40, 0u64..3, LEAST_ROOM..700), 0..STEPS),
         bytes in prop_oneof![Just(2112usize), Just(8192), Just(1 << 18)],
         room in LEAST_ROOM..3000,
     ) {
@@ -178,7 +178,7 @@ proptest! {
 
     #[test]
     fn items_are_those_of_arcs_that_were_not_taken(
-        steps in prop::collection::vec((2usize..60, 2usize..60, 0u64..3, 0u8..8, LEAST_ROOM..700), 0..500),
+        steps in prop::collection::vec((2usize..60, 2usize..60, 0u64..3, 0u8..8, LEAST_ROOM..700), 0..STEPS),
         places in 16usize..400,
         room in LEAST_ROOM..3000,
     ) {

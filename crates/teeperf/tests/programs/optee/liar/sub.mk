@@ -1,0 +1,2 @@
+global-incdirs-y += .. ../strict ../strict/include
+srcs-y += liar_ta.c

@@ -1,0 +1,322 @@
+//! `teeperf record --optee` without OP-TEE: client library and TEE are one library in the client's process
+//! (`programs/optee`), which loads trusted applications that are built for this machine by their own makefiles, with the
+//! SDK as it is installed. What is recorded of them is what they did, and the client sees what it sees without.
+
+mod scenario;
+use scenario::*;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const DEMO: &str = "80391883-0ed0-447a-a4d2-13769a2c6c84";
+const CALLEE: &str = "15cc187a-0d9c-4ce6-b9c4-532575f57ded";
+const STRICT: &str = "4b1e7ab0-6c2f-4f11-9d5e-0d8c2a7e3f01";
+const PLAIN: &str = "4b1e7ab0-6c2f-4f11-9d5e-0d8c2a7e3f02";
+
+/// A machine with both worlds, in a folder.
+struct Machine {
+    shop: Workshop,
+}
+
+impl Machine {
+    /// With an SDK and a TEE, and no trusted applications yet.
+    fn new() -> Self {
+        let machine = Self { shop: Workshop::new() };
+        let sdk = machine.shop.path("sdk");
+        let installed = run(teeperf().arg("install-sdk").arg(&sdk));
+        assert!(installed.success(), "{installed:#?}");
+        let library = sdk.join("lib").join(std::env::consts::ARCH);
+        // Where makefiles for OP-TEE look.
+        let for_optee = sdk.join("lib/aarch64");
+        if library != for_optee {
+            std::os::unix::fs::symlink(library, for_optee).unwrap();
+        }
+        std::fs::create_dir(machine.shop.path("applications")).unwrap();
+        let out = machine.shop.path("libteec.so");
+        machine.compile(&["client/libteec.c"], &["-shared", "-fPIC"], &out);
+        machine
+    }
+
+    fn compile(&self, sources: &[&str], flags: &[&str], out: &Path) {
+        let mut command = Command::new("gcc");
+        command.args(["-O2", "-g", "-Wall", "-Wextra", "-Werror"]).args(flags).arg("-o").arg(out);
+        for folder in ["client", "kit/include", "strict/include"] {
+            command.arg("-I").arg(own(folder));
+        }
+        for folder in ["demo", "callee", "library", "rust"] {
+            command.arg("-I").arg(integration("ta").join(folder).join("include"));
+        }
+        command.args(sources.iter().map(|source| own(source)));
+        expect_built(&mut command);
+    }
+
+    /// A client, from its source.
+    fn client(&self, source: &str) -> PathBuf {
+        let out = self.shop.path("client");
+        // The library is a file as sources are: the loader knows it by its path.
+        let library = self.shop.path("libteec.so");
+        self.compile(&[source, library.to_str().unwrap()], &["-pthread"], &out);
+        out
+    }
+
+    /// A trusted application, built in a folder by the makefile that is there.
+    fn application(&self, folder: &Path, uuid: &str, variables: &[&str]) {
+        let out = self.shop.path(&format!("built-{uuid}"));
+        std::fs::create_dir(&out).unwrap();
+        let mut make = Command::new("make");
+        make.arg("-s").arg("-C").arg(folder).arg(format!("O={}", out.display()));
+        make.arg(format!("TA_DEV_KIT_DIR={}", own("kit").display()));
+        make.arg(format!("TEEPERF={}", self.shop.path("sdk/optee").display()));
+        expect_built(make.arg(format!("BINARY={uuid}")).args(variables));
+        let name = format!("{uuid}.elf");
+        std::fs::rename(out.join(&name), self.linked(uuid)).unwrap();
+    }
+
+    fn linked(&self, uuid: &str) -> PathBuf {
+        self.shop.path(&format!("applications/{uuid}.elf"))
+    }
+
+    fn with_demo(variables: &[&str]) -> (Self, PathBuf) {
+        let machine = Self::new();
+        machine.application(&integration("ta/demo"), DEMO, variables);
+        machine.application(&integration("ta/callee"), CALLEE, variables);
+        let client = machine.client(integration("host/main.c").to_str().unwrap());
+        (machine, client)
+    }
+
+    fn with_strict() -> (Self, PathBuf) {
+        let machine = Self::new();
+        machine.application(&own("strict"), STRICT, &[]);
+        machine.application(&own("strict"), PLAIN, &["UUID=PLAIN_TA_UUID", "TEEPERF_PROBE=none"]);
+        let client = machine.client("asks.c");
+        (machine, client)
+    }
+
+    /// What a client says that is not recorded.
+    fn unrecorded(&self, client: &Path, arguments: &[&str]) -> Outcome {
+        let mut command = Command::new(client);
+        command.env("TEE_APPLICATIONS", self.shop.path("applications"));
+        run(command.args(arguments))
+    }
+
+    /// Records a client.
+    #[track_caller]
+    fn record(&self, options: &[&str], client: &Path, arguments: &[&str]) -> (Outcome, Report) {
+        let linked: Vec<_> = [DEMO, CALLEE, STRICT].map(|uuid| self.linked(uuid)).into();
+        let linked = linked.iter().filter(|file| file.exists());
+        let linked = linked.map(|file| format!("--elf={}", file.display()));
+        let mut all = vec!["--optee".to_owned(), "--force".to_owned(), "--quiet".to_owned()];
+        all.extend(linked.chain(options.iter().map(|&option| option.to_owned())));
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        let mut recording = self.shop.recording(&all, client, arguments);
+        recording.command.env("TEE_APPLICATIONS", self.shop.path("applications"));
+        let outcome = run(&mut recording.command);
+        outcome.expect_code(0);
+        (outcome, Report::of(&recording.file))
+    }
+}
+
+/// A file of these scenarios.
+fn own(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/optee").join(name)
+}
+
+/// A file of what runs in OP-TEE itself.
+fn integration(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../integrations/optee").join(name)
+}
+
+#[track_caller]
+fn expect_built(command: &mut Command) {
+    let outcome = run(command);
+    assert!(outcome.success(), "{command:?}: {outcome:#?}");
+}
+
+/// Nothing is missing, and these functions were called so often.
+#[track_caller]
+fn expect_calls(report: &Report, calls: &[(&str, u64)]) {
+    for figure in ["lost", "mended", "open", "unopened"] {
+        assert_eq!(report.health(figure), 0, "{figure}: {report:#?}");
+    }
+    for &(function, calls) in calls {
+        assert_eq!(
+            report.calls.get(function).copied().unwrap_or(0),
+            calls,
+            "{function}: {report:#?}"
+        );
+    }
+}
+
+/// Lines in an order that does not depend on who came first.
+fn sorted(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+/// Whatever the demo is asked: the same answers, and every call in both worlds.
+#[test]
+fn trusted_applications_and_their_client() {
+    let (machine, client) = Machine::with_demo(&[]);
+    for (arguments, calls) in [
+        (
+            &["calls", "7"][..],
+            &[
+                ("TEEC_OpenSession", 1),
+                ("TA_OpenSessionEntryPoint", 1),
+                ("outer", 7),
+                ("leaf", 105),
+            ][..],
+        ),
+        (&["params", "7"], &[("TEEC_InvokeCommand", 2), ("command 2", 2)]),
+        (&["nested", "10"], &[("TEEC_InvokeCommand", 1), ("nested", 1)]),
+        // From the demo, while nothing is lent to the callee, and from the client.
+        (&["both", "4"], &[("twice", 5), ("nested", 1), ("TEEC_InvokeCommand", 2)]),
+        (
+            &["sessions", "20"],
+            &[("TEEC_OpenSession", 21), ("TA_OpenSessionEntryPoint", 21), ("leaf", 300)],
+        ),
+        // Ten calls without a free slot, and one with some.
+        (&["slots", "5"], &[("TA_InvokeCommandEntryPoint", 11), ("all_four", 10), ("leaf", 75)]),
+        // Into the panic, and anew.
+        (
+            &["panic", "66"],
+            &[("TEEC_InvokeCommand", 3), ("TA_InvokeCommandEntryPoint", 2), ("leaf", 990)],
+        ),
+        (&["cancel", "30"], &[("until_cancelled", 1), ("TEEC_InvokeCommand", 1)]),
+        (&["unknown"], &[("another command", 1), ("TA_InvokeCommandEntryPoint", 1)]),
+        (&["calls", "20000"], &[("outer", 20_000), ("middle", 60_000), ("leaf", 300_000)]),
+    ] {
+        let without = machine.unrecorded(&client, arguments);
+        let (outcome, report) = machine.record(&[], &client, arguments);
+        assert_eq!(outcome.stdout, without.stdout, "{arguments:?}");
+        expect_calls(&report, calls);
+    }
+    let (_, report) = machine.record(&[], &client, &["calls", "7"]);
+    let path = "TEEC_InvokeCommand;command 0;TA_InvokeCommandEntryPoint;calls;outer;middle;leaf";
+    assert_eq!(
+        report.paths().get(path),
+        Some(&105),
+        "one stack leads from one world into the other"
+    );
+    let (_, report) = machine.record(&[], &client, &["leaps", "50"]);
+    assert_eq!(report.calls.get("dive"), Some(&50));
+    assert_eq!((report.health("lost"), report.health("mended")), (0, 100), "left without a word");
+}
+
+/// Calls are summed in the application's own memory, and handed over whenever its client calls.
+#[test]
+fn summed_calls_of_a_trusted_application() {
+    let (machine, client) = Machine::with_demo(&["TEEPERF_PROBE=tree"]);
+    for (arguments, calls) in [
+        (&["calls", "20000"][..], &[("outer", 20_000), ("middle", 60_000), ("leaf", 300_000)][..]),
+        (&["slots", "5"], &[("TA_InvokeCommandEntryPoint", 11), ("all_four", 10), ("leaf", 75)]),
+        (&["both", "4"], &[("twice", 5), ("nested", 1)]),
+    ] {
+        let without = machine.unrecorded(&client, arguments);
+        let (outcome, report) = machine.record(&[], &client, arguments);
+        assert_eq!(outcome.stdout, without.stdout, "{arguments:?}");
+        expect_calls(&report, calls);
+    }
+}
+
+/// What finds no room is counted, in the application as in its client.
+#[test]
+fn calls_that_find_no_room() {
+    let (machine, client) = Machine::with_demo(&[]);
+    let (_, report) = machine.record(&["--on-full", "drop"], &client, &["calls", "20000"]);
+    // outer, middle and leaf are 1 + 3 + 15 calls. Eight lead to them, or begin and end the session.
+    let all = 2 * (20_000 * 19 + 8);
+    assert_eq!(report.health("events") + report.health("lost"), all, "{report:#?}");
+}
+
+/// Clients that come at the same time, each with sessions of its own.
+#[test]
+fn several_clients() {
+    let (machine, client) = Machine::with_demo(&[]);
+    let client = client.display();
+    let script =
+        format!("for n in 1 2 3; do {client} calls 2000 & {client} sessions 5 & done; wait");
+    let (_, report) = machine.record(&[], Path::new("/bin/sh"), &["-c", &script]);
+    expect_calls(
+        &report,
+        &[
+            ("TEEC_OpenSession", 3 + 3 * 6),
+            ("TA_OpenSessionEntryPoint", 3 + 3 * 6),
+            ("outer", 3 * (2000 + 5)),
+            ("leaf", 3 * (30_000 + 75)),
+        ],
+    );
+}
+
+/// What a client asks, in whatever way the API lets it ask.
+const ASKED: [&str; 6] = ["slots", "edges", "greetings", "turns", "threads", "forks"];
+
+/// Guards: the slot is one that is free, and as it was behind the call; results, origins, parameters and memory are those that
+/// the application has given; an operation can be used again, and there need not be one; memory is registered with the context
+/// that it is lent in, and released with it; each thread, and the child of a fork, has its own.
+#[test]
+fn a_client_sees_nothing_of_it() {
+    let (machine, client) = Machine::with_strict();
+    for asked in ASKED {
+        let arguments = ["strict", asked];
+        let without = machine.unrecorded(&client, &arguments);
+        without.expect_code(0);
+        let (outcome, report) = machine.record(&[], &client, &arguments);
+        let mut seen = sorted(&outcome.stdout);
+        // One of the sessions in turn is with the other application.
+        seen.retain(|line| asked != "turns" || *line != "opens 7000");
+        assert_eq!(seen, sorted(&without.stdout), "{asked}");
+        let told = outcome.told();
+        for (function, calls) in &told.calls {
+            expect_calls(&report, &[(function, *calls)]);
+        }
+        let entered = seen.iter().filter(|line| line.starts_with("seen ")).count() as u64;
+        let by_the_other = if asked == "turns" { 4 } else { 0 };
+        let entered = entered - by_the_other;
+        let without_a_free_slot = if asked == "slots" { 20 } else { 0 };
+        let below = report.calls_below("TEEC_InvokeCommand", "look");
+        assert_eq!(below, 4 * (entered - without_a_free_slot), "{asked}: on one stack");
+        expect_calls(&report, &[("TA_InvokeCommandEntryPoint", entered), ("look", 4 * entered)]);
+    }
+}
+
+/// Guards: an application that refuses the parameter that it does not know is asked once more, once, with parameters as its client
+/// has set them. What it has made of them meanwhile may be a size that is more than there is.
+#[test]
+fn an_application_without_hooks_sees_it_once() {
+    let (machine, client) = Machine::with_strict();
+    for asked in ASKED {
+        let arguments = ["plain", asked];
+        let without = machine.unrecorded(&client, &arguments);
+        let (outcome, report) = machine.record(&[], &client, &arguments);
+        let strange = if asked == "greetings" { "opens 7063" } else { "opens 7000" };
+        let mut expected = sorted(&without.stdout);
+        expected.push(strange);
+        expected.sort_unstable();
+        assert_eq!(sorted(&outcome.stdout), expected, "{asked}");
+        for (function, calls) in &outcome.told().calls {
+            expect_calls(&report, &[(function, *calls)]);
+        }
+    }
+}
+
+/// Guards: what an application leaves in the memory that it was lent is believed neither by the recorder, which drains it
+/// meanwhile, nor by its client's side, which goes on there.
+#[test]
+fn an_application_that_lies() {
+    let machine = Machine::new();
+    machine.application(&own("liar"), STRICT, &[]);
+    let client = machine.client("asks.c");
+    for on_full in ["wait", "drop"] {
+        let arguments = ["strict", "threads"];
+        let without = machine.unrecorded(&client, &arguments);
+        let options = ["--limit-size", "16M", "--on-full", on_full];
+        let (outcome, report) = machine.record(&options, &client, &arguments);
+        assert_eq!(sorted(&outcome.stdout), sorted(&without.stdout));
+        let refused = |warning: &String| warning.contains("made no sense");
+        assert!(report.warnings.iter().any(refused), "{report:#?}");
+        assert!(std::fs::metadata(report.recording()).unwrap().len() < 24 << 20);
+        let dumped = run(teeperf().arg("dump").arg(report.recording()));
+        assert!(dumped.success(), "{}", dumped.stderr);
+    }
+}
