@@ -72,7 +72,7 @@ impl Memory {
     #[inline(always)]
     pub(crate) fn node(self, index: u32) -> Node {
         let index = if index < self.nodes { index as usize } else { 0 };
-        // SAFETY: as below; there is always a root.
+        // SAFETY: within the memory: behind the header there is room for so many nodes, and always for a root.
         Node(unsafe { self.base.add(NODE + index * NODE) })
     }
 

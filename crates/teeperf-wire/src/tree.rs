@@ -26,6 +26,14 @@ pub const NODE: usize = 64;
 pub const PLACE: usize = 8;
 /// Bytes of a guess: index of a node, 0: none.
 pub const GUESS: usize = 4;
+/// Most guesses of a tree.
+const MOST_GUESSES: usize = 4096;
+/// Where it is kept which node a call is likely to be of: the sum of the function's address and of what tells its
+/// frame from others, times this, is shifted, in 32 bits; of that as many bits count as guesses have numbers.
+/// (Fibonacci hashing: 2^32 over the golden ratio.)
+pub const GUESS_FACTOR: u32 = 0x9E37_79B9;
+/// See [`GUESS_FACTOR`].
+pub const GUESS_SHIFT: u32 = 16;
 /// Bytes of a way back, and of a record.
 pub const WAY: usize = 16;
 /// See [`WAY`].
@@ -118,7 +126,10 @@ pub mod record {
 
 /// Nodes that fit into so many bytes; nothing when that is too few.
 pub const fn nodes_in(bytes: usize) -> Option<usize> {
-    let nodes = (bytes - bytes / BESIDE).saturating_sub(NODE) / (NODE + 2 * PLACE + GUESS);
+    const EACH: usize = NODE + 2 * PLACE;
+    let room = (bytes - bytes / BESIDE).saturating_sub(NODE);
+    let many = room.saturating_sub(MOST_GUESSES * GUESS) / EACH;
+    let nodes = if many < MOST_GUESSES { room / (EACH + GUESS) } else { many };
     if nodes < MIN_NODES {
         None
     } else if nodes > MAX_NODES {
@@ -128,19 +139,11 @@ pub const fn nodes_in(bytes: usize) -> Option<usize> {
     }
 }
 
-/// Where it is kept which node a call is likely to be of: the sum of the function's address and of what tells its
-/// frame from others, times this, is shifted, in 32 bits; of that as many bits count as guesses have numbers.
-/// (Fibonacci hashing: 2^32 over the golden ratio.)
-pub const GUESS_FACTOR: u32 = 0x9E37_79B9;
-/// See [`GUESS_FACTOR`].
-pub const GUESS_SHIFT: u32 = 16;
-
 /// Guesses where there are so many nodes.
 pub const fn guesses(nodes: usize) -> usize {
-    const MOST: usize = 4096;
     match nodes.checked_ilog2() {
-        Some(bits) if nodes < MOST => 1 << bits,
-        Some(_) => MOST,
+        Some(bits) if nodes < MOST_GUESSES => 1 << bits,
+        Some(_) => MOST_GUESSES,
         None => 1,
     }
 }
@@ -153,4 +156,20 @@ pub const fn behind_places(nodes: usize) -> usize {
 /// Bytes behind which ways back and records lie.
 pub const fn behind_guesses(nodes: usize) -> usize {
     behind_places(nodes) + guesses(nodes) * GUESS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_of_a_tree_fits_into_its_memory() {
+        let around = [344_000, 367_000, 1 << 20].map(|bytes| bytes - 2000..bytes + 2000);
+        for bytes in (0..20_000).chain(around.into_iter().flatten()) {
+            let Some(nodes) = nodes_in(bytes) else { continue };
+            let (taken, room) = (behind_guesses(nodes), bytes - bytes / BESIDE);
+            assert!(taken <= room && room - taken < room / 20 + NODE, "{taken} of {room} bytes");
+        }
+        assert_eq!((guesses(16), guesses(4095), guesses(4096)), (16, 2048, 4096));
+    }
 }
