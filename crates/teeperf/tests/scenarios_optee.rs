@@ -42,7 +42,7 @@ impl Machine {
         for folder in ["client", "kit/include", "strict/include"] {
             command.arg("-I").arg(own(folder));
         }
-        for folder in ["demo", "callee", "library", "rust"] {
+        for folder in ["demo", "callee", "liar", "library", "rust"] {
             command.arg("-I").arg(integration("ta").join(folder).join("include"));
         }
         command.args(sources.iter().map(|source| own(source)));
@@ -305,7 +305,7 @@ fn an_application_without_hooks_sees_it_once() {
 #[test]
 fn an_application_that_lies() {
     let machine = Machine::new();
-    machine.application(&own("liar"), STRICT, &[]);
+    machine.application(&integration("ta/liar"), STRICT, &[]);
     let client = machine.client("asks.c");
     for on_full in ["wait", "drop"] {
         let arguments = ["strict", "threads"];

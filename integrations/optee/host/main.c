@@ -4,6 +4,7 @@
  * whatever the answer is, and with 1 when there was nobody to ask. */
 #include <callee_ta.h>
 #include <demo_ta.h>
+#include <liar_ta.h>
 #include <library_ta.h>
 #include <pthread.h>
 #include <rust_ta.h>
@@ -21,6 +22,7 @@ static TEEC_Session session;
 static TEEC_Session *current = &session;
 
 static const TEEC_UUID demo = DEMO_TA_UUID;
+static const TEEC_UUID liar = LIAR_TA_UUID;
 static const TEEC_UUID library = LIBRARY_TA_UUID;
 static const TEEC_UUID rust = RUST_TA_UUID;
 /* The application that sessions are opened with. */
@@ -220,6 +222,17 @@ static void hammer(uint32_t seconds)
     printf("hammer right=%u refused=%u wrong=%u\n", right, refused, wrong);
 }
 
+/* Has the liar lie for so many seconds. */
+static void lies(uint32_t seconds)
+{
+    uint32_t origin = 0, answers = 0;
+    TEEC_Result result = TEEC_SUCCESS;
+    for (time_t end = time(NULL) + seconds; result == TEEC_SUCCESS && time(NULL) < end; answers++)
+        result = TEEC_InvokeCommand(&session, answers % 5, NULL, &origin);
+    tell("lies", result, origin);
+    printf(" calls=%u\n", answers);
+}
+
 /* What the application has summed of so many calls, piece by piece into a file. */
 static void take(uint32_t number)
 {
@@ -279,7 +292,7 @@ static const struct {
     { "params", params, &demo }, { "cancel", cancel, &demo },     { "slots", slots, &demo },
     { "both", both, &demo },     { "hammer", hammer, &demo },     { "leaps", leaps, &demo },
     { "squeeze", squeeze, &library }, { "take", take, &demo },    { "endless", endless, &demo },
-    { "linger", linger, &demo }, { "crash", crash, &demo },
+    { "linger", linger, &demo }, { "crash", crash, &demo },       { "lies", lies, &liar },
 };
 
 int main(int count, char **words)

@@ -4,9 +4,16 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "optee/lies.h"
+#include "../../../../integrations/optee/ta/liar/lies.h"
+
+static long now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
 
 int main(int count, char **word) {
     int file = count > 3 ? open(word[1], O_RDWR) : -1;
@@ -20,6 +27,7 @@ int main(int count, char **word) {
         perror("lies");
         return 1;
     }
-    lie_in(memory, about.st_size, word[2][0] == 'a', strtoul(word[3], NULL, 0));
+    for (long end = now() + atol(word[3]); now() < end;)
+        lie_in(memory, about.st_size, word[2][0] == 'a', 1);
     return 0;
 }

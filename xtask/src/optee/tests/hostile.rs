@@ -1,7 +1,11 @@
 //! A hostile normal world: random numbers all over the lent memory while a trusted application works. It
 //! has to give the right answers throughout, and the recorder to come to its end. How long is in
 //! `TEEPERF_HOSTILE_SECONDS`; half an hour is for once, some seconds for always.
+//!
+//! And a hostile application, which lies in the memory that it is lent: the recorder comes to its end, with no more
+//! than it may write, and what it has written is read.
 
+use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -20,6 +24,7 @@ pub(super) const GROUP: Group = Group {
              sleep 1\n\
              echo \"## $full\"; bin/optee-hostile $((SECONDS_OF - 2))\n\
              wait $!; echo $?; tail -n 3 out/hammer-$full.txt\n\
+             echo \"## lies, $full\"; bin/teeperf record -q --optee --on-full $full --limit-size 32M -o out/lies-$full.teeperf -- bin/optee-demo lies 4 2>&1; echo status=$?\n\
              done\n\
              echo '## calm'; bin/optee-demo calls 7\n",
     prepare,
@@ -46,14 +51,16 @@ fn seconds() -> Result<u64> {
 fn prepare(lab: &Lab, share: &Share) -> Result<()> {
     with_command(lab, share)?;
     share.put(&applications::hostile(lab), "bin")?;
-    Ok(std::fs::write(share.folder().join("hostile.seconds"), seconds()?.to_string())?)
+    Ok(fs::write(share.folder().join("hostile.seconds"), seconds()?.to_string())?)
 }
 
 fn judge(ran: &Ran, checks: &mut Checks) {
     checks.add("a hostile world runs", ran.succeeded());
     for full in ["wait", "drop"] {
         checks.add(&format!("answers in a hostile world, --on-full {full}"), answers(ran, full));
-        checks.add(&format!("what a hostile world leaves, --on-full {full}"), is_read(ran, full));
+        let left = format!("hostile-{full}.teeperf");
+        checks.add(&format!("what a hostile world leaves, --on-full {full}"), is_read(ran, &left));
+        checks.add(&format!("an application that lies, --on-full {full}"), lies(ran, full));
     }
     checks.add("answers behind it", behind(ran));
 }
@@ -76,8 +83,23 @@ fn answers(ran: &Ran, full: &str) -> Result<()> {
 }
 
 /// The recording is nonsense, which is read to its end.
-fn is_read(ran: &Ran, full: &str) -> Result<()> {
-    teeperf(ran, &["report", "--json"], &format!("hostile-{full}.teeperf")).map(drop)
+fn is_read(ran: &Ran, recording: &str) -> Result<()> {
+    for words in [&["report", "--json", "--tree"][..], &["dump"], &["flame", "-o", "-"]] {
+        teeperf(ran, words, recording)?;
+    }
+    Ok(())
+}
+
+fn lies(ran: &Ran, full: &str) -> Result<()> {
+    let (text, recording) =
+        (ran.section(&format!("lies, {full}"))?, format!("lies-{full}.teeperf"));
+    ensure!(text.contains("lies result=0x00000000") && text.contains("status=0"), "{text}");
+    let report = teeperf(ran, &["report"], &recording)?;
+    ensure!(report.contains("made no sense"), "it was believed: {report}");
+    // Behind the limit come the chunks that were found at once.
+    let bytes = fs::metadata(ran.folder.join("out").join(&recording))?.len();
+    ensure!(bytes < 64 << 20, "{bytes} bytes");
+    is_read(ran, &recording)
 }
 
 fn behind(ran: &Ran) -> Result<()> {

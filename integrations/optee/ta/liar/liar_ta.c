@@ -1,11 +1,13 @@
-/* In the place of strict_ta.c: takes whatever memory it is lent, and lies in it. It says that it has entered it, so that it is lent
- * the next time again. */
+/* A hostile application: takes whatever memory it is lent, and lies in it. It says that it has entered it, so that it is lent the
+ * next time again. */
 #include "lies.h"
 
 #include <tee_internal_api.h>
 
 /* Where an arena counts who has entered it: `baton::ENTERED`. */
 #define ENTERED 104
+/* Of each lie: thousands of single ones, or chunks. */
+#define TIMES 2
 
 static TEE_Result lie_in_all(uint32_t types, TEE_Param params[4])
 {
@@ -17,7 +19,7 @@ static TEE_Result lie_in_all(uint32_t types, TEE_Param params[4])
 
         if (TEE_PARAM_TYPE_GET(types, slot) != TEE_PARAM_TYPE_MEMREF_INOUT || params[slot].memref.size < CHUNKS + CHUNK)
             continue;
-        lie_in(params[slot].memref.buffer, params[slot].memref.size, calls++ % 2, 1);
+        lie_in(params[slot].memref.buffer, params[slot].memref.size, calls++ % 2, TIMES);
         put_half(memory + ENTERED, lie());
     }
     return TEE_SUCCESS;

@@ -1,2 +1,0 @@
-global-incdirs-y += .. ../strict ../strict/include
-srcs-y += liar_ta.c
