@@ -144,10 +144,14 @@ impl Gathered {
                 format!("there are more call paths than a profile can have: {beyond_limits} calls on later ones are counted in their functions, with their own time, but not below their callers: they stand below `[too deep]`. `--most-paths` allows more paths")
             });
         }
-        let no_room = threads.shared.no_room;
+        let (no_room, nameless) = (threads.shared.no_room, threads.shared.nameless);
         if no_room > 0 {
             self.warnings.add(|| {
-                format!("{no_room} calls found no room on their paths in their thread's tree, and are counted below `[no room]` by function: record with a larger --tree-size")
+                let but = match nameless {
+                    0 => String::new(),
+                    _ => format!(", but for {nameless} calls of functions for which there was none either: those are its own"),
+                };
+                format!("{no_room} calls found no room on their paths in their thread's tree, and are counted below `[no room]` by function{but}: record with a larger --tree-size")
             });
         }
         let (graph, calls) = std::mem::take(&mut threads.arcs).graph(&mut names, ns_per_unit);

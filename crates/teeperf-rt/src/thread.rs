@@ -250,6 +250,7 @@ impl Thread {
             self.marked.store(0, Relaxed);
         }
         self.busy.store(arch::stack_pointer(), Relaxed);
+        self.own.close();
         compiler_fence(SeqCst);
     }
 
@@ -258,6 +259,7 @@ impl Thread {
         compiler_fence(SeqCst);
         self.busy.store(0, Relaxed);
         compiler_fence(SeqCst);
+        self.own.open();
     }
 
     /// Whether a claimed stretch is under way below on the stack. One that was left by a jump

@@ -29,6 +29,7 @@ pub(crate) mod layout {
     pub(crate) const BASE: usize = offset_of!(Memory, base);
     pub(crate) const GUESSES: usize = offset_of!(Memory, guesses);
     pub(crate) const MASK: usize = offset_of!(Memory, mask);
+    pub(crate) const NODES: usize = offset_of!(Memory, nodes);
 }
 
 /// The clock as a thread last saw it. It never goes back, whatever signal handlers come in between.
@@ -121,7 +122,7 @@ impl Memory {
     /// A way back from a folded call, where there is room for so many.
     pub(crate) fn way(self, at: u32) -> Option<Node> {
         let offset = tree::behind_guesses(self.nodes as usize) + at as usize * WAY;
-        // SAFETY: within the memory: the ways lie behind the table.
+        // SAFETY: within the memory: the ways lie behind the guesses.
         (at < self.ways).then(|| Node(unsafe { self.base.add(offset) }))
     }
 

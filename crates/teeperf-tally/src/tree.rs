@@ -27,14 +27,14 @@ pub struct Tree {
     memory: Memory,
     /// The clock as it was last seen.
     now: memory::Now,
-    /// Index of the node on top.
+    /// Index of the node on top, of those of frames that found room.
     top: Cell<u32>,
-    /// While calls are as simple as in most cases: how many nodes there is room for. Else 0.
-    limit: Cell<u32>,
-    /// Frames open below [`OVERFLOW`].
-    swallowed: Cell<u64>,
-    /// The node above which those frames are.
-    above: Cell<Node>,
+    /// Frames above it, which found none and are open below [`OVERFLOW`]; and [`FOLDS`] where calls are folded. 0
+    /// where a node that fits is all that a call needs. One number, so that whoever interrupts a change finds that it
+    /// was made, or was not.
+    apart: Cell<u64>,
+    /// Where time goes while there are such frames.
+    beside: Cell<Node>,
     /// How often there were such frames, after none.
     episode: Cell<u64>,
     /// It is not known any more which functions those frames are of.
@@ -46,6 +46,9 @@ pub struct Tree {
     /// Id of the stack that the thread is on.
     stack: Cell<u64>,
 }
+
+/// In [`Tree::apart`].
+const FOLDS: u64 = 1 << 63;
 
 /// What folded calls need.
 struct Folding {
@@ -72,8 +75,10 @@ pub mod layout {
     pub const NOW: usize = offset_of!(Tree, now);
     /// u32, index of the node on top.
     pub const TOP: usize = offset_of!(Tree, top);
-    /// u32, indices of nodes are below it; 0 while they cannot.
-    pub const LIMIT: usize = offset_of!(Tree, limit);
+    /// u64, not 0 while calls are not as simple as in most cases.
+    pub const APART: usize = offset_of!(Tree, apart);
+    /// u32, nodes that there is room for.
+    pub const NODES: usize = MEMORY + layout::NODES;
 }
 
 /// Whose tree it is, and what it is to be.
@@ -126,10 +131,9 @@ impl Tree {
         Some(Self {
             memory,
             top: Cell::new(ROOT),
-            limit: Cell::new(if beginning.folds { 0 } else { memory.nodes() }),
             now: memory::Now::new(beginning.now),
-            swallowed: Cell::new(0),
-            above: Cell::new(root),
+            apart: Cell::new(if beginning.folds { FOLDS } else { 0 }),
+            beside: Cell::new(root),
             episode: Cell::new(0),
             is_blind: Cell::new(false),
             used: Cell::new(OVERFLOW + 1),
@@ -149,7 +153,8 @@ impl Tree {
     /// between says so itself, and time that it has charged is not charged again.
     pub fn moved(&self, now: u64) {
         if let Some(since) = self.skip(now) {
-            self.memory.add(self.current(), node::SELF, since);
+            let there = if self.swallowed() > 0 { self.beside.get() } else { self.current() };
+            self.memory.add(there, node::SELF, since);
         }
     }
 
@@ -191,7 +196,7 @@ impl Tree {
             return;
         }
         let parent = self.top.get();
-        if self.swallowed.get() == 0
+        if self.swallowed() == 0
             && self.find(parent, address).is_none()
             && let Some(there) = self.make(parent, address, word, self.paths)
         {
@@ -214,17 +219,21 @@ impl Tree {
     /// The node of this index, if it is of the function at `address`, and calls are simple.
     #[inline(always)]
     fn simple(&self, index: u32, address: u64) -> Option<Node> {
-        let there = (index < self.limit.get()).then(|| self.memory.node(index))?;
+        let is_simple = self.apart.get() == 0 && index < self.memory.nodes();
+        let there = is_simple.then(|| self.memory.node(index))?;
         (there.wide(node::ADDRESS) == address).then_some(there)
     }
 
-    fn set_swallowed(&self, frames: u64) {
-        self.swallowed.set(frames);
-        let is_simple = frames == 0 && self.folding.is_none();
-        self.limit.set(if is_simple { self.memory.nodes() } else { 0 });
+    /// Frames open below [`OVERFLOW`].
+    fn swallowed(&self) -> u64 {
+        self.apart.get() & !FOLDS
     }
 
-    /// The node on top.
+    fn set_swallowed(&self, frames: u64) {
+        self.apart.set(frames.min(!FOLDS) | self.apart.get() & FOLDS);
+    }
+
+    /// The node on top, of those of frames that found room.
     fn current(&self) -> Node {
         self.memory.node(self.top.get())
     }
@@ -258,7 +267,7 @@ impl Tree {
 
     #[inline(never)]
     fn call_as_found(&self, address: u64, frame: usize) -> bool {
-        if self.swallowed.get() == 0 {
+        if self.swallowed() == 0 {
             let top = self.top.get();
             let found = self.find(top, address).or_else(|| {
                 let open = self.ancestor(self.current(), address)?;
@@ -305,16 +314,17 @@ impl Tree {
 
     /// A call for which there is no room: it is counted here, below [`OVERFLOW`] or in that.
     fn swallow(&self, there: Node) {
-        let swallowed = self.swallowed.get();
+        let swallowed = self.swallowed();
         if swallowed == 0 {
-            self.above.set(self.current());
             self.episode.set(self.episode.get() + 1);
         }
+        // From here on a signal handler begins no other episode.
+        self.set_swallowed(swallowed + 1);
+        compiler_fence(SeqCst);
         there.put(node::OPEN, self.swallowed_of(there).saturating_add(1));
         there.set(node::ENTERED, self.episode.get());
-        self.set_swallowed(swallowed + 1);
         self.memory.add(there, node::CALLS, 1);
-        self.stand_at(there);
+        self.beside.set(there);
     }
 
     /// Frames of this node that are open now, below [`OVERFLOW`].
@@ -331,7 +341,7 @@ impl Tree {
     #[cold]
     #[inline(never)]
     fn return_otherwise(&self, address: u64) {
-        let swallowed = self.swallowed.get();
+        let swallowed = self.swallowed();
         if swallowed > 0 {
             if let Some(there) = self.swallowed_frame(address) {
                 there.put(node::OPEN, self.swallowed_of(there).saturating_sub(1));

@@ -3,6 +3,7 @@
 
 mod scenario;
 use scenario::*;
+use std::collections::BTreeMap;
 
 const TREE: &[&str] = &["--probe", "tree"];
 
@@ -150,12 +151,44 @@ fn after_each_single_instruction() {
             outcome.stdout.split_whitespace().map(|number| number.parse().unwrap()).collect();
         let [handled, worked, _] = numbers[..] else { panic!("{outcome:?}") };
         assert_eq!(report.calls["work"], worked, "only what handlers call is lost");
+        // What interrupts a path's making, or a thread's beginning: calls and returns alike.
+        let (seen, lost) = (report.calls["handler"] + report.calls["inner"], report.health("lost"));
+        assert_eq!(2 * seen + lost, 4 * handled, "{report:?}");
+        assert!(5 * lost <= 4 * handled, "{lost} of {handled} handlers' events");
+        assert_eq!((report.health("open"), report.health("mended")), (0, 0), "{report:?}");
+        let paths = report.paths();
+        assert!(!paths.keys().any(|path| path.contains("[unknown]")), "{paths:?}");
+    }
+}
+
+/// Guards: a handler that comes where there is no room for a path leaves the tree where it was, so that what has room stays
+/// on its path.
+#[test]
+fn handlers_where_there_is_no_room() {
+    let shop = Workshop::new();
+    let program = shop.build("crowded.c", Compiler::Gcc, &["-O2"]);
+    for (options, arguments) in [
+        (&["--clock", "tick"][..], ["10000", "8", "50"]),
+        (&["--clock", "cycle"], ["3000", "8", "50"]),
+        (&["--clock", "tick"], ["4", "6", "0"]),
+        (&["--clock", "cycle"], ["2", "6", "0"]),
+    ] {
+        let options = [TREE, &["--tree-size", "16KiB"], options].concat();
+        let Recorded { outcome, report, .. } = shop.record(&options, &program, &arguments, 0);
+        let told = outcome.told();
+        let paths = report.paths();
+        assert_eq!(report.health("mended"), 0, "{options:?} {arguments:?}: {report:?}");
+        let rounds = told.calls["goes_round"];
+        assert_eq!(paths["main;goes_round;left"], rounds, "{options:?} {arguments:?}");
+        // The first went no further.
+        for (path, &calls) in &paths {
+            if path.starts_with("main;goes_round;left;") && !path.contains("handler") {
+                assert_eq!(calls, rounds - 1, "{options:?} {arguments:?}: {path}");
+            }
+        }
+        assert!(paths.contains_key("[...];late_a"), "there was room");
         let seen = report.calls["handler"] + report.calls["inner"];
-        // What interrupts a path's making, or a thread's beginning.
-        let lost = report.health("lost");
-        assert!(seen <= 2 * handled && 2 * handled - seen <= lost, "{report:?}");
-        assert!(50 * lost <= 4 * handled, "{lost} of {handled} handlers' events");
-        assert_eq!(report.health("open"), 0, "{report:?}");
+        assert_eq!(2 * seen + report.health("lost"), 4 * told.calls["handler"], "{report:?}");
     }
 }
 
@@ -406,6 +439,15 @@ fn a_tree_that_is_too_small() {
             |warning: &String| warning.contains("[no room]") && warning.contains("--tree-size");
         assert!(report.warnings.iter().any(says_so), "{report:?}");
     }
+    // Not even for all functions.
+    let program = shop.build("crowded.c", Compiler::Gcc, &["-O2"]);
+    let Recorded { outcome, report, .. } =
+        shop.record(&[TREE, &["--tree-size", "4KiB"]].concat(), &program, &["5", "8", "1000"], 0);
+    let calls = |calls: &BTreeMap<String, u64>| calls.values().sum::<u64>();
+    let nameless = calls(&outcome.told().calls) - calls(&report.calls);
+    assert!(nameless > 0, "{report:?}");
+    let says_so = |warning: &String| warning.contains(&format!("but for {nameless} calls"));
+    assert!(report.warnings.iter().any(says_so), "{nameless}: {report:?}");
     // And with jumps, catches and stacks, which leave such frames too.
     for (source, arguments) in [
         ("longjmps.c", &[][..]),

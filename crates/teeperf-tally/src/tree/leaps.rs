@@ -27,13 +27,12 @@ impl Tree {
 
     /// The function at `address` catches an exception.
     pub fn catch(&self, address: u64) {
-        let swallowed = self.swallowed.get();
+        let swallowed = self.swallowed();
         if swallowed > 0 && self.swallowed_frame(address).is_some() {
             // One of these frames, and not known which.
             return;
         }
-        let top = if swallowed > 0 { self.above.get() } else { self.current() };
-        if self.nearest_below(top, |there| there.wide(node::ADDRESS) == address).is_some() {
+        if self.nearest(|there| there.wide(node::ADDRESS) == address).is_some() {
             self.close(swallowed);
         }
         if let Some(meant) = self.nearest(|there| there.wide(node::ADDRESS) == address) {
@@ -59,9 +58,9 @@ impl Tree {
         if let Some(folding) = &self.folding {
             folding.depth.set(depth.min(folding.deepest.get()));
         }
-        self.above.set(top);
+        self.stand_at(top);
+        self.beside.set(self.memory.node(OVERFLOW));
         self.set_swallowed(swallowed.into());
-        self.stand_at(if swallowed > 0 { self.memory.node(OVERFLOW) } else { top });
     }
 
     /// A stack begins anew, and is empty.
@@ -81,19 +80,19 @@ impl Tree {
         }
         let current = self.current();
         let unseen = || {
-            if self.swallowed.get() > 0 || self.is_unseen(current) {
-                return self.is_unseen(current).then_some(current);
+            if self.swallowed() > 0 {
+                return None;
+            }
+            if self.is_unseen(current) {
+                return Some(current);
             }
             let index = self.memory.index(current);
             self.find(index, 0).or_else(|| self.make(index, 0, 0, self.paths))
         };
         let Some(unseen) = unseen() else {
-            if self.swallowed.get() == 0 {
-                self.above.set(current);
-                self.stand_at(self.memory.node(OVERFLOW));
-            }
+            self.beside.set(self.memory.node(OVERFLOW));
             self.is_blind.set(true);
-            return self.set_swallowed(self.swallowed.get() + u64::from(entered));
+            return self.set_swallowed(self.swallowed() + u64::from(entered));
         };
         unseen.put(node::OPEN, unseen.get(node::OPEN).saturating_add(entered));
         if let Some(folding) = &self.folding {
@@ -109,11 +108,7 @@ impl Tree {
 
     /// The nearest frame below the top, and with it, that fits, of those that found room.
     pub(super) fn nearest(&self, fits: impl Fn(Node) -> bool) -> Option<Node> {
-        self.nearest_below(self.current(), fits)
-    }
-
-    fn nearest_below(&self, top: Node, fits: impl Fn(Node) -> bool) -> Option<Node> {
-        let mut there = top;
+        let mut there = self.current();
         for _ in 0..self.memory.nodes() {
             if self.memory.index(there) <= OVERFLOW {
                 return None;
@@ -142,14 +137,12 @@ impl Tree {
 
     /// Closes so many frames, or all there are.
     pub(super) fn close(&self, mut frames: u64) {
-        let swallowed = self.swallowed.get();
+        let swallowed = self.swallowed();
         if swallowed > 0 {
             let closed = frames.min(swallowed);
             frames -= closed;
+            self.beside.set(self.memory.node(OVERFLOW));
             self.set_swallowed(swallowed - closed);
-            let is_last = closed == swallowed;
-            let below = if is_last { self.above.get() } else { self.memory.node(OVERFLOW) };
-            self.stand_at(below);
         }
         let root = self.memory.node(ROOT);
         while frames > 0 && self.current() != root {
@@ -195,21 +188,16 @@ impl Tree {
     /// Closes all frames of the stack, or forgets them where nothing counts them.
     fn close_all(&self) {
         if let Some(folding) = &self.folding {
-            self.close(self.swallowed.get() + u64::from(folding.depth.get()));
+            self.close(self.swallowed() + u64::from(folding.depth.get()));
         }
         self.set_swallowed(0);
         self.stand_at(self.memory.node(ROOT));
     }
 
-    /// The node on top of those that found room.
-    fn above_or_current(&self) -> Node {
-        if self.swallowed.get() > 0 { self.above.get() } else { self.current() }
-    }
-
     fn position(&self) -> Position {
         Position {
-            top: self.above_or_current(),
-            swallowed: self.swallowed.get().min(u32::MAX.into()) as u32,
+            top: self.current(),
+            swallowed: self.swallowed().min(u32::MAX.into()) as u32,
             depth: self.folding.as_ref().map_or(0, |folding| folding.depth.get()),
         }
     }
@@ -372,7 +360,7 @@ mod tests {
             }
             tree.jump(9);
             prop_assert_eq!(path(&tree), Vec::<u64>::new());
-            prop_assert_eq!((tree.swallowed.get(), mended(&tree)), (0, 0));
+            prop_assert_eq!((tree.swallowed(), mended(&tree)), (0, 0));
         }
     }
 
@@ -384,11 +372,11 @@ mod tests {
         for address in 1..=room + 2 {
             tree.call_anew(address, 0, 1);
         }
-        assert_eq!(tree.swallowed.get(), 2);
+        assert_eq!(tree.swallowed(), 2);
         tree.ret(room + 1);
-        assert_eq!((tree.swallowed.get(), mended(&tree)), (1, 0), "one of two, whichever");
+        assert_eq!((tree.swallowed(), mended(&tree)), (1, 0), "one of two, whichever");
         tree.ret(3);
-        assert_eq!((tree.swallowed.get(), path(&tree)), (0, vec![1, 2]));
+        assert_eq!((tree.swallowed(), path(&tree)), (0, vec![1, 2]));
         assert_eq!(tree.take_mended(), 1 + room - 3);
         assert_eq!(mended(&tree), 0);
     }
