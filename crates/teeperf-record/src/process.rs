@@ -321,11 +321,15 @@ impl Process {
                 }
             }
         } else if let Some(retired) = self.pool.ends_growing(segments, now) {
+            let why = match retired >> 20 {
+                0 => String::new(),
+                mib => format!(
+                    ", {mib} MiB of it out of use because signal handlers jumped out of hooks"
+                ),
+            };
             warn(format!(
-                "process {} has all the memory it may have, {} MiB of it out of use because signal \
-                 handlers jumped out of hooks: its threads wait, and may lose calls",
+                "process {} has all the memory it may have{why}: its threads wait, and may lose calls",
                 self.pid,
-                retired >> 20
             ));
         }
     }

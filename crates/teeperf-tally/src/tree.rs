@@ -2,8 +2,9 @@
 //! function itself, shortest and longest call.
 //!
 //! A call goes to the node that the last call of the function from such a frame went to, if that is a child of
-//! where it comes from; else a table finds it; else it is made. A return goes to the parent. Time since the clock was last seen to move goes to the
-//! function on top. What a path took in all is the sum over all below it, and is left to readers.
+//! where it comes from; else a table finds it; else it is made. A return goes to the parent. Time since the clock
+//! was last seen to move goes to the function on top. What a path took in all is the sum over all below it, and is
+//! left to readers.
 //!
 //! Where there is no room for another path, functions stand side by side below one node,
 //! [`OVERFLOW`], each with its calls and the time up to its returns; the time between those stands in the node

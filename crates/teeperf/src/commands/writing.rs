@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
     /// however long the run
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = Probe::Trace)]
     probe: Probe,
-    /// With --probe tree: memory for each thread, at 80 bytes a call path; calls on paths beyond it are counted
+    /// With --probe tree: memory for each thread, at some 100 bytes a call path; calls on paths beyond it are counted
     /// by function
     #[arg(long, value_name = "SIZE", value_parser = tree_size, default_value = "1MiB")]
     tree_size: u64,
