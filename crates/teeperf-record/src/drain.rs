@@ -31,8 +31,10 @@ pub(crate) enum Event {
     CommandEnded(Ending),
     /// Recording was paused from outside, or resumed.
     Paused(bool),
-    /// Trees are to be written out now.
+    /// What chunks and trees have is to be written out now.
     Snapshot { written: Sender<()> },
+    /// The symbols of all that a snapshot wrote were sent.
+    SnapshotSymbols { written: Sender<()> },
     /// Recording is to end, for this reason.
     Stop(String),
     /// Payload of a symbol packet.
@@ -224,7 +226,15 @@ impl Drain {
                 }
             }
             Event::Snapshot { written } => {
-                self.processes.iter_mut().for_each(|process| process.take_trees(&mut self.sink));
+                for process in &mut self.processes {
+                    // Modules before trees that name their functions.
+                    process.look_in(&mut self.sink);
+                    process.take_trees(&mut self.sink);
+                }
+                self.sink.flush();
+                self.sink.symbols.report(written);
+            }
+            Event::SnapshotSymbols { written } => {
                 self.sink.flush();
                 // Who asked may not wait any more.
                 let _ = written.send(());

@@ -17,7 +17,7 @@ use crate::symbols::WindowId;
 use crate::trees::{Growth, Pieces, Trees};
 use chunks::{Chunks, Place};
 use names::Names;
-use pool::Pool;
+use pool::{Full, Pool};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -320,17 +320,19 @@ impl Process {
                     self.pool.give_up_growing();
                 }
             }
-        } else if let Some(retired) = self.pool.ends_growing(segments, now) {
-            let why = match retired >> 20 {
-                0 => String::new(),
-                mib => format!(
-                    ", {mib} MiB of it out of use because signal handlers jumped out of hooks"
+        } else if let Some(full) = self.pool.ends_growing(segments, now) {
+            let why = match full {
+                Full::Trees { threads } => format!(
+                    "call trees for {threads} threads at once, which is all it may have; a smaller \
+                     --tree-size has room for more"
                 ),
+                Full::Retired { mib } => format!(
+                    "all the memory it may have, {mib} MiB of it out of use because signal handlers \
+                     jumped out of hooks"
+                ),
+                Full::Chunks => "all the memory it may have".into(),
             };
-            warn(format!(
-                "process {} has all the memory it may have{why}: its threads wait, and may lose calls",
-                self.pid,
-            ));
+            warn(format!("process {} has {why}: its threads wait, and may lose calls", self.pid));
         }
     }
 

@@ -180,9 +180,9 @@ impl Segment {
         self.memory.wides(self.start(index), self.class.shape().0)
     }
 
-    /// Zeroes all of a chunk, and gives it back to the process.
-    pub(crate) fn give_back_whole(&self, index: usize) {
-        zero(self.memory.wides(self.start(index), self.class.shape().0));
+    /// Zeroes all of a tree's memory, and gives it back to the process.
+    pub(crate) fn give_back_tree(&self, index: usize) {
+        self.memory.forget(self.start(index), self.class.shape().0);
         state::give_back(self.state(index));
     }
 

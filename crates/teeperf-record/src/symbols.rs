@@ -29,6 +29,7 @@ enum Job {
     Open { window: WindowId, pid: u32, module: Module },
     Seen { window: WindowId, sites: Vec<Range<u32>> },
     Forget { process: u32 },
+    Report { written: Sender<()> },
     Finish,
 }
 
@@ -65,6 +66,11 @@ impl Symbols {
     /// Nothing more will be asked about this process.
     pub(crate) fn forget(&self, process: u32) {
         self.ask(Job::Forget { process });
+    }
+
+    /// Asks for [`Event::SnapshotSymbols`] when all that was asked before is answered.
+    pub(crate) fn report(&self, written: Sender<()>) {
+        self.ask(Job::Report { written });
     }
 
     /// Asks for [`Event::SymbolsDone`] when all that was asked before is answered.
@@ -134,6 +140,7 @@ impl Worker {
                 Job::Open { window, pid, module } => self.open(window, pid, module),
                 Job::Seen { window, sites } => self.seen(window, &sites),
                 Job::Forget { process } => self.windows.retain(|id, _| id.process != process),
+                Job::Report { written } => self.answer(Event::SnapshotSymbols { written }),
                 Job::Finish => {
                     normal_priority();
                     self.answer(Event::SymbolsDone);

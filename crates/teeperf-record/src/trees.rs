@@ -181,7 +181,7 @@ impl Trees {
     /// Gives a memory back, zeroed.
     pub(crate) fn give_back(&mut self, index: usize) {
         self.written[index] = Written::default();
-        self.segment.give_back_whole(index);
+        self.segment.give_back_tree(index);
     }
 
     fn look_at_head(&self, index: usize) -> Option<[u64; NODE / 8]> {

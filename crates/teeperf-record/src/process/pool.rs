@@ -46,6 +46,19 @@ const SPARE: usize = 16 << 20;
 const MAX_RETIRED: usize = 256 << 20;
 /// Most bytes of chunks of one process.
 const MAX_BYTES: usize = 2 << 30;
+/// Most bytes of trees of one process: 16 threads with the largest. Of what no path needs hardly any is in use.
+const MAX_TREES: usize = 16 << 30;
+
+/// Of what a process has all it may have.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// Trees, for so many threads.
+    Trees { threads: usize },
+    /// Chunks, of which so much is out of use because signal handlers jumped out of hooks.
+    Retired { mib: usize },
+    /// Chunks.
+    Chunks,
+}
 
 impl Pool {
     /// For a process whose threads have trees.
@@ -136,8 +149,9 @@ impl Pool {
     fn may_grow(&self, segments: usize) -> bool {
         let small = self.small.all * segment::SMALL_CHUNK;
         let trees = self.trees.all * self.tree_bytes.unwrap_or(0);
-        let bytes = small + self.large.all * segment::LARGE_CHUNK + trees + self.retired;
-        !self.full_grown && segments < segment::MAX_SEGMENTS && bytes < MAX_BYTES
+        let bytes = small + self.large.all * segment::LARGE_CHUNK + self.retired;
+        let has_room = bytes < MAX_BYTES && trees < MAX_TREES;
+        !self.full_grown && segments < segment::MAX_SEGMENTS && has_room
     }
 
     fn short_class(&self) -> Option<Class> {
@@ -145,7 +159,7 @@ impl Pool {
             Some(Class::Trees(bytes))
         } else if self.small.is_short() {
             Some(Class::Small)
-        } else if self.large.is_short() {
+        } else if self.tree_bytes.is_none() && self.large.is_short() {
             Some(Class::Large)
         } else {
             None
@@ -157,15 +171,19 @@ impl Pool {
         self.full_grown = true;
     }
 
-    /// Says once that threads need more than the process may have; gives how many bytes are out of use.
-    pub(crate) fn ends_growing(&mut self, segments: usize, now: Instant) -> Option<usize> {
-        let is_in_need = self.short_class().is_some() && self.is_hungry(now);
-        if self.full_grown || !is_in_need || self.may_grow(segments) {
+    /// Says once that threads need more than the process may have, and why it has no more.
+    pub(crate) fn ends_growing(&mut self, segments: usize, now: Instant) -> Option<Full> {
+        let short = self.short_class().filter(|_| self.is_hungry(now))?;
+        if self.full_grown || self.may_grow(segments) {
             return None;
         }
         // What it has never becomes less.
         self.full_grown = true;
-        Some(self.retired)
+        Some(match (short, self.retired) {
+            (Class::Trees(_), _) => Full::Trees { threads: self.trees.all },
+            (_, retired) if retired >> 20 > 0 => Full::Retired { mib: retired >> 20 },
+            _ => Full::Chunks,
+        })
     }
 }
 
@@ -267,11 +285,32 @@ mod tests {
         assert_eq!(told(&mut pool([9, 247, 0], [64, 0, 0]), segment::MAX_SEGMENTS), None);
         let mut full = pool([0, 256, 0], [0, 64, 0]);
         (0..3).for_each(|_| full.count_retired(Class::Large));
-        assert_eq!(told(&mut full, segment::MAX_SEGMENTS), Some(3 * segment::LARGE_CHUNK));
+        assert_eq!(told(&mut full, segment::MAX_SEGMENTS), Some(Full::Chunks));
         assert_eq!(told(&mut full, segment::MAX_SEGMENTS), None);
+        let mut worn = pool([0, 256, 0], [0, 64, 0]);
+        (0..64).for_each(|_| worn.count_retired(Class::Large));
+        assert_eq!(told(&mut worn, segment::MAX_SEGMENTS), Some(Full::Retired { mib: 4 }));
         let mut failed = pool([0, 256, 0], [64, 0, 0]);
         failed.give_up_growing();
         assert_eq!(told(&mut failed, 9), None, "that was told with its reason");
+    }
+
+    #[test]
+    fn the_largest_trees_are_for_sixteen_threads() {
+        let now = Instant::now();
+        let mut pool = Pool::with_trees(segment::MAX_TREE);
+        pool.note_wanted(1, now);
+        for _ in 0..4 {
+            assert_eq!(pool.wants_segment(9, now), Some(Class::Trees(segment::MAX_TREE)));
+            assert_eq!(pool.ends_growing(9, now), None);
+            (0..4).for_each(|_| pool.count(Class::Trees(segment::MAX_TREE), state::TAKEN));
+            (0..9).for_each(|_| pool.count(Class::Small, state::FREE));
+        }
+        let mut enough = Pool { trees: Census { free: 1, taken: 15, all: 16 }, ..pool };
+        assert_eq!(enough.ends_growing(9, now), None, "one is free");
+        assert_eq!(pool.wants_segment(9, now), None);
+        assert_eq!(pool.ends_growing(9, now), Some(Full::Trees { threads: 16 }));
+        assert_eq!(pool.ends_growing(9, now), None);
     }
 
     #[test]

@@ -49,7 +49,8 @@ pub(crate) struct Arguments {
     /// however long the run
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = Probe::Trace)]
     probe: Probe,
-    /// With --probe tree: memory for each thread, at some 100 bytes a call path; calls on paths beyond it are counted
+    /// With --probe tree: memory for each thread, at some 100 bytes a call path, of which only what is used is taken, and
+    /// 16 GiB at most by all threads of a process; calls on paths beyond it are counted
     /// by function
     #[arg(long, value_name = "SIZE", value_parser = tree_size, default_value = "1MiB")]
     tree_size: u64,
