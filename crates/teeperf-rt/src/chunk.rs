@@ -180,15 +180,13 @@ fn begin(thread: &Thread, taken: Taken, waited: Option<u64>, reason: u32) {
 
     thread.time.store(now, Relaxed);
     thread.last_high.store((now >> 32) as u32, Relaxed);
-    thread.last.store(
-        match clock::kind() {
-            ClockKind::Tick => now as u32,
-            ClockKind::Cycle => watched,
-        },
-        Relaxed,
-    );
+    let last = match clock::kind() {
+        ClockKind::Tick => now as u32,
+        ClockKind::Cycle => watched,
+    };
+    thread.last.store(last, Relaxed);
     if process::has_trees() {
-        thread.keep_apart(now);
+        thread.keep_apart();
     }
     thread.set_state(State::Running);
     thread.end_all_waits();

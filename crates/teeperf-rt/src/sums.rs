@@ -168,7 +168,7 @@ fn has_moved(thread: &Thread, tree: &Tree) -> bool {
     }
     let (now, last) = (clock::now(), thread.own.last.load(Relaxed));
     tree.moved(now);
-    thread.keep_apart(now);
+    thread.keep_apart();
     if last != hook::thread::SUMS_NOT {
         // Unless a signal handler has just said that they do not.
         let _ = thread.own.last.compare_exchange(last, now as u32 as u64, Relaxed, Relaxed);
@@ -200,7 +200,7 @@ pub(crate) fn record(thread: &Thread, event: Event) -> bool {
         _ => tree.moved(now),
     }
     thread.own.set(Being::of_clock());
-    thread.keep_apart(now);
+    thread.keep_apart();
     if event.is_return {
         tree.ret(event.address);
         return true;

@@ -216,9 +216,10 @@ impl Thread {
         self.epoch.store(epoch, Relaxed);
     }
 
-    /// Has hooks that look at the clock first come to the runtime, until the time is `now`, which it never is again.
-    pub(crate) fn keep_apart(&self, now: u64) {
-        self.last.store((now as u32).wrapping_sub(1), Relaxed);
+    /// Has hooks that look at the clock first come to the runtime, for a long time to come: those as well that had
+    /// looked when a signal handler interrupted them, which is why it is not a time that was just before.
+    pub(crate) fn keep_apart(&self) {
+        self.last.store(clock::watched().load(Relaxed) ^ 1 << 31, Relaxed);
     }
 
     /// CPU time as of now, where it is worth a system call, which takes as long as some hundred events: at
@@ -340,7 +341,7 @@ impl Thread {
         let (mut popped, mut pushed) = (0, 0);
         if is_out {
             self.jumped.store(name + 1, Relaxed);
-            self.last.store(clock::watched().load(Relaxed).wrapping_sub(1), Relaxed);
+            self.keep_apart();
             sums::delay(self);
         } else {
             popped = self.marked_popped.load(Relaxed);
@@ -443,6 +444,16 @@ mod tests {
         assert!(asks(old, false));
         assert!(!asks(old + 999, false));
         assert!(asks(old + 1000, false));
+    }
+
+    /// A hook had looked at the clock, and a signal handler came in between, in which it moved.
+    #[test]
+    #[cfg_attr(miri, ignore = "looks at the clock")]
+    fn no_hook_that_was_interrupted_finds_its_time_once_more() {
+        let thread = Thread::default();
+        let looked = clock::watched().load(Relaxed);
+        thread.keep_apart();
+        assert!(thread.last.load(Relaxed).abs_diff(looked) >= 1 << 30);
     }
 
     /// Waits, each deeper on the stack, that a jump leaves behind; the next one comes deeper still.

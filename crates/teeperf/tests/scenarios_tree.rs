@@ -121,6 +121,8 @@ fn handlers_during_hooks_lose_nothing() {
         let program = shop.build("signals.c", compiler, &["-O2"]);
         for (options, stack) in [
             (&["--clock", "tick"][..], None),
+            // It moves while a handler is between a hook's looks at it.
+            (&["--clock", "tick", "--period", "10us"], None),
             (&["--clock", "cycle"], None),
             (&["--clock", "tick"], Some("own stack")),
             (&["--fold-recursion", "--clock", "tick"], None),
@@ -233,7 +235,11 @@ fn many_short_threads_and_many_that_wait() {
 #[test]
 fn processes_of_every_kind() {
     let shop = Workshop::new();
-    for flags in [&["-O2"][..], &["-O0", "-static"]] {
+    // A child's first calls come before the tick has moved, too.
+    let standing = ["--clock", "tick", "--period", "100ms"];
+    for (flags, options) in
+        [(&["-O2"][..], &[][..]), (&["-O2"], &standing), (&["-O0", "-static"], &[])]
+    {
         let program = shop.build("processes.c", Compiler::Gcc, flags);
         for (how, processes) in [
             ("fork", Some(10)),
@@ -245,7 +251,7 @@ fn processes_of_every_kind() {
             ("exec", None),
             ("unhooked", None),
         ] {
-            let (_, report) = summed(&shop, &[], &program, &[how], 0);
+            let (_, report) = summed(&shop, options, &program, &[how], 0);
             assert!(processes.is_none_or(|processes| report.processes() == processes), "{how}");
             // None of the twenty calls behind a vfork lies below the child's frames.
             if how.starts_with("vfork") {
