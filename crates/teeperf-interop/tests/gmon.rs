@@ -275,6 +275,17 @@ fn without_a_program_functions_are_where_calls_led() {
         timeless.health.warnings,
         ["there is no histogram: times are not known, only counts"]
     );
+    // As OP-TEE has it where nobody interrupted the application.
+    for (samples, said) in [
+        (0, "has no samples: times are not known, only counts"),
+        (1, "does not say its rate: 100 samples a second are assumed"),
+    ] {
+        let file = File::new(Layout::LITTLE_64).histogram(0x1000, 0x1010, 0, &[0, samples]);
+        let gmon = file.arc(0x1001, 0x1000, 4).read();
+        let profile = gmon::profile(&gmon, &Names::of_calls(&gmon, 0), 0);
+        let expected = format!("the histogram from 0x1000 to 0x1010 {said}");
+        assert_eq!(profile.health.warnings, [expected]);
+    }
     let shifted = gmon::profile(&gmon, &Names::of_calls(&gmon, 0), bias);
     assert_eq!(shifted.health.warnings.len(), 2, "{:?}", shifted.health.warnings);
     assert!(shifted.health.warnings[0].starts_with("15 calls are left out, the first of 0x1000:"));
