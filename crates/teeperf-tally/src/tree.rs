@@ -33,11 +33,11 @@ pub struct Tree {
     /// Frames above it, which found none and are open below [`OVERFLOW`]; and [`FOLDS`] where calls are folded. 0
     /// where a node that fits is all that a call needs. One number, so that whoever interrupts a change finds that it
     /// was made, or was not.
-    apart: Cell<u64>,
+    apart: Cell<usize>,
     /// Where time goes while there are such frames.
     beside: Cell<Node>,
     /// How often there were such frames, after none.
-    episode: Cell<u64>,
+    episode: Cell<u32>,
     /// It is not known any more which functions those frames are of.
     is_blind: Cell<bool>,
     used: Cell<u32>,
@@ -49,7 +49,7 @@ pub struct Tree {
 }
 
 /// In [`Tree::apart`].
-const FOLDS: u64 = 1 << 63;
+const FOLDS: usize = 1 << (usize::BITS - 1);
 
 /// What folded calls need.
 struct Folding {
@@ -76,7 +76,7 @@ pub mod layout {
     pub const NOW: usize = offset_of!(Tree, now);
     /// u32, index of the node on top.
     pub const TOP: usize = offset_of!(Tree, top);
-    /// u64, not 0 while calls are not as simple as in most cases.
+    /// usize, not 0 while calls are not as simple as in most cases.
     pub const APART: usize = offset_of!(Tree, apart);
     /// u32, nodes that there is room for.
     pub const NODES: usize = MEMORY + layout::NODES;
@@ -226,11 +226,11 @@ impl Tree {
     }
 
     /// Frames open below [`OVERFLOW`].
-    fn swallowed(&self) -> u64 {
+    fn swallowed(&self) -> usize {
         self.apart.get() & !FOLDS
     }
 
-    fn set_swallowed(&self, frames: u64) {
+    fn set_swallowed(&self, frames: usize) {
         self.apart.set(frames.min(!FOLDS) | self.apart.get() & FOLDS);
     }
 
@@ -317,20 +317,20 @@ impl Tree {
     fn swallow(&self, there: Node) {
         let swallowed = self.swallowed();
         if swallowed == 0 {
-            self.episode.set(self.episode.get() + 1);
+            self.episode.set(self.episode.get().wrapping_add(1));
         }
         // From here on a signal handler begins no other episode.
         self.set_swallowed(swallowed + 1);
         compiler_fence(SeqCst);
         there.put(node::OPEN, self.swallowed_of(there).saturating_add(1));
-        there.set(node::ENTERED, self.episode.get());
+        there.put(node::ENTERED, self.episode.get());
         self.memory.add(there, node::CALLS, 1);
         self.beside.set(there);
     }
 
     /// Frames of this node that are open now, below [`OVERFLOW`].
     fn swallowed_of(&self, there: Node) -> u32 {
-        if there.wide(node::ENTERED) == self.episode.get() { there.get(node::OPEN) } else { 0 }
+        if there.get(node::ENTERED) == self.episode.get() { there.get(node::OPEN) } else { 0 }
     }
 
     /// Whether a frame below [`OVERFLOW`] may be of this function; then the node that it counts in.
@@ -349,8 +349,8 @@ impl Tree {
                 return self.close(1);
             }
             // It is of a frame below them: they were left without a word.
-            self.mend(swallowed);
-            self.close(swallowed);
+            self.mend(swallowed as u64);
+            self.close(swallowed as u64);
         }
         let current = self.current();
         if current == self.memory.node(ROOT) {

@@ -1,5 +1,6 @@
 //! A **tree**: calls and times summed for each call path, in memory that the program owns. One thread
-//! writes it; anybody may look meanwhile, since its counters only grow.
+//! writes it; anybody may look meanwhile, since its counters only grow. (Trees that nobody else sees are handed over by
+//! their writer, who takes out what it has read.)
 //!
 //! ```text
 //! 0    header

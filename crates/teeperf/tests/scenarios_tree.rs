@@ -163,6 +163,19 @@ fn after_each_single_instruction() {
     }
 }
 
+/// Guards: what folding takes and gives back it does in one instruction each, so that a handler that recurses takes no
+/// way that the hook is about to take.
+#[test]
+fn handlers_that_recurse_while_calls_are_folded() {
+    let shop = Workshop::new();
+    let program = shop.build("folded_steps.c", Compiler::Gcc, &["-O2", "-pthread"]);
+    let options = ["--fold-recursion", "--clock", "tick", "--period", "100ms"];
+    for one_in in ["64", "200"] {
+        let (_, report) = summed(&shop, &options, &program, &["8", one_in], 0);
+        assert_eq!((report.health("mended"), report.health("open")), (0, 0), "{report:?}");
+    }
+}
+
 /// Guards: a handler that comes where there is no room for a path leaves the tree where it was, so that what has room stays
 /// on its path.
 #[test]

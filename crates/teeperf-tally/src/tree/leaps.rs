@@ -5,6 +5,7 @@
 //! that each node is as if its function had returned.
 
 use super::Tree;
+use crate::folding::Ways;
 use crate::memory::Node;
 use crate::positions::{self, Kind, Position};
 use teeperf_wire::tree::{OVERFLOW, ROOT, node};
@@ -33,7 +34,7 @@ impl Tree {
             return;
         }
         if self.nearest(|there| there.wide(node::ADDRESS) == address).is_some() {
-            self.close(swallowed);
+            self.close(swallowed as u64);
         }
         if let Some(meant) = self.nearest(|there| there.wide(node::ADDRESS) == address) {
             self.close_above(meant);
@@ -60,7 +61,7 @@ impl Tree {
         }
         self.stand_at(top);
         self.beside.set(self.memory.node(OVERFLOW));
-        self.set_swallowed(swallowed.into());
+        self.set_swallowed(swallowed as usize);
     }
 
     /// A stack begins anew, and is empty.
@@ -92,7 +93,7 @@ impl Tree {
         let Some(unseen) = unseen() else {
             self.beside.set(self.memory.node(OVERFLOW));
             self.is_blind.set(true);
-            return self.set_swallowed(self.swallowed() + u64::from(entered));
+            return self.set_swallowed(self.swallowed().saturating_add(entered as usize));
         };
         unseen.put(node::OPEN, unseen.get(node::OPEN).saturating_add(entered));
         if let Some(folding) = &self.folding {
@@ -139,8 +140,8 @@ impl Tree {
     pub(super) fn close(&self, mut frames: u64) {
         let swallowed = self.swallowed();
         if swallowed > 0 {
-            let closed = frames.min(swallowed);
-            frames -= closed;
+            let closed = swallowed.min(usize::try_from(frames).unwrap_or(usize::MAX));
+            frames -= closed as u64;
             self.beside.set(self.memory.node(OVERFLOW));
             self.set_swallowed(swallowed - closed);
         }
@@ -175,7 +176,11 @@ impl Tree {
         self.shallower(1);
         match folding.ways.pop(self.memory, current) {
             Some(back) => self.stand_at(back),
-            None => self.leave(current),
+            None => {
+                // A signal handler before this makes no path with the function twice, nor one behind it.
+                self.leave(current);
+                Ways::close(current);
+            }
         }
     }
 
@@ -188,7 +193,7 @@ impl Tree {
     /// Closes all frames of the stack, or forgets them where nothing counts them.
     fn close_all(&self) {
         if let Some(folding) = &self.folding {
-            self.close(self.swallowed() + u64::from(folding.depth.get()));
+            self.close(self.swallowed() as u64 + u64::from(folding.depth.get()));
         }
         self.set_swallowed(0);
         self.stand_at(self.memory.node(ROOT));
@@ -197,7 +202,7 @@ impl Tree {
     fn position(&self) -> Position {
         Position {
             top: self.current(),
-            swallowed: self.swallowed().min(u32::MAX.into()) as u32,
+            swallowed: u32::try_from(self.swallowed()).unwrap_or(u32::MAX),
             depth: self.folding.as_ref().map_or(0, |folding| folding.depth.get()),
         }
     }
