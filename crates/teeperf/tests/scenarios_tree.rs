@@ -388,6 +388,21 @@ fn snapshots() {
     report.expect_whole();
 }
 
+/// Guards: who asks at once is answered by the recording, and not by what is measured before it.
+#[test]
+fn a_snapshot_that_is_asked_for_at_once() {
+    let shop = Workshop::new();
+    let program = shop.build("steady.c", Compiler::Gcc, &["-O1"]);
+    let progress = Progress::new(&shop, "progress");
+    let mut recording = shop.recording(TREE, &program, &[progress.name(), "1000000000", "1000"]);
+    let running = Running::start(&mut recording.command);
+    let pid = running.pid().to_string();
+    wait_until("an answer", || run(teeperf().args(["ctl", &pid, "snapshot"])).status.success());
+    assert!(std::fs::metadata(&recording.file).is_ok_and(|file| file.len() > 0));
+    progress.stop();
+    running.wait().expect_code(5);
+}
+
 /// Guards: pausing from outside takes the calls out, and resuming goes on where the thread is.
 #[test]
 fn paused_and_resumed_by_ctl() {
