@@ -151,7 +151,7 @@ impl Gathered {
                     0 => String::new(),
                     _ => format!(", but for {nameless} calls of functions for which there was none either: those are its own"),
                 };
-                format!("{no_room} calls found no room on their paths in their thread's tree, and are counted below `[no room]` by function{but}: record with a larger --tree-size")
+                format!("{no_room} calls found no room on their paths in their thread's tree, and are counted below `[no room]` by function{but}: there is room for more with a larger --tree-size, or more memory for trees in the image")
             });
         }
         let (graph, calls) = std::mem::take(&mut threads.arcs).graph(&mut names, ns_per_unit);
