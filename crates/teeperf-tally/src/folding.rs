@@ -10,18 +10,14 @@ use teeperf_wire::tree::{node, way};
 /// In [`node::OPEN`]: a call is open, and none beside it.
 const ONE: u32 = 1;
 
-/// Ways that are free, of the memory's.
-pub(crate) struct Ways {
-    /// Those that never were used begin here.
-    unused: Whole,
-    /// One more than the number of the first that is free again; and in the upper half how often that has changed, so
-    /// that it is never twice the same.
-    free: Whole,
-}
+/// Ways that are free, of the memory's: in the lower half one more than the number of the first that is free again, in
+/// the upper half the number of the first that never was used. One number, since who interrupts a change gives back what
+/// it has taken, in turn: where this is as it was before, so is all that it leads to.
+pub(crate) struct Ways(Whole);
 
 impl Ways {
     pub(crate) const fn new() -> Self {
-        Self { unused: Whole::new(0), free: Whole::new(0) }
+        Self(Whole::new(0))
     }
 
     /// Whether a call of this node is open.
@@ -74,9 +70,9 @@ impl Ways {
 
     fn give_back(&self, number: u32, way: Node) {
         loop {
-            let free = self.free.get();
-            way.put(way::NEXT, free as u32);
-            if self.free.replace(free, after(free, number + 1)) {
+            let before = self.0.get();
+            way.put(way::NEXT, before as u32);
+            if self.0.replace(before, before >> 32 << 32 | u64::from(number + 1)) {
                 return;
             }
         }
@@ -84,26 +80,20 @@ impl Ways {
 
     fn take(&self, memory: Memory) -> Option<(u32, Node)> {
         loop {
-            let free = self.free.get();
-            let Some(number) = (free as u32).checked_sub(1) else { break };
+            let before = self.0.get();
+            let unused = (before >> 32) as u32;
+            let (number, after) = match (before as u32).checked_sub(1) {
+                Some(number) => {
+                    (number, before >> 32 << 32 | u64::from(memory.way(number)?.get(way::NEXT)))
+                }
+                None => (unused, u64::from(unused + 1) << 32),
+            };
             let taken = memory.way(number)?;
-            if self.free.replace(free, after(free, taken.get(way::NEXT))) {
+            if self.0.replace(before, after) {
                 return Some((number, taken));
             }
         }
-        loop {
-            let number = self.unused.get();
-            let taken = memory.way(number as u32)?;
-            if self.unused.replace(number, number + 1) {
-                return Some((number as u32, taken));
-            }
-        }
     }
-}
-
-/// What follows in [`Ways::free`]: this way.
-fn after(free: u64, way: u32) -> u64 {
-    ((free >> 32) + 1) << 32 | u64::from(way)
 }
 
 #[cfg(test)]

@@ -50,6 +50,7 @@ pub struct Tree {
 
 /// In [`Tree::apart`].
 const FOLDS: usize = 1 << (usize::BITS - 1);
+const NEVER_FOLDS: bool = cfg!(feature = "never-folds");
 
 /// What folded calls need.
 struct Folding {
@@ -139,7 +140,7 @@ impl Tree {
             is_blind: Cell::new(false),
             used: Cell::new(OVERFLOW + 1),
             paths: memory.nodes() - memory.nodes() / SPARE,
-            folding: beginning.folds.then_some(folding),
+            folding: (beginning.folds && !NEVER_FOLDS).then_some(folding),
             stack: Cell::new(beginning.stack),
         })
     }
@@ -225,6 +226,10 @@ impl Tree {
         (there.wide(node::ADDRESS) == address).then_some(there)
     }
 
+    fn folding(&self) -> Option<&Folding> {
+        if NEVER_FOLDS { None } else { self.folding.as_ref() }
+    }
+
     /// Frames open below [`OVERFLOW`].
     fn swallowed(&self) -> usize {
         self.apart.get() & !FOLDS
@@ -296,7 +301,7 @@ impl Tree {
 
     /// A call of a node, which may be open already where calls are folded; says whether there was room.
     fn enter_known(&self, there: Node) -> bool {
-        let Some(folding) = &self.folding else {
+        let Some(folding) = self.folding() else {
             self.enter(there);
             return true;
         };
@@ -407,7 +412,7 @@ impl Tree {
 
     /// Where calls are folded: the node of this function that is open on the path.
     fn ancestor(&self, from: Node, address: u64) -> Option<Node> {
-        self.folding.as_ref()?;
+        self.folding()?;
         let mut there = from;
         for _ in 0..self.memory.nodes() {
             if there.wide(node::ADDRESS) == address && Ways::is_open(there) {

@@ -56,7 +56,7 @@ impl Tree {
         self.is_blind.set(true);
         let root = Position { top: self.memory.node(ROOT), swallowed: 0, depth: 0 };
         let Position { top, swallowed, depth } = kept.map_or(root, |(position, _)| position);
-        if let Some(folding) = &self.folding {
+        if let Some(folding) = self.folding() {
             folding.depth.set(depth.min(folding.deepest.get()));
         }
         self.stand_at(top);
@@ -96,7 +96,7 @@ impl Tree {
             return self.set_swallowed(self.swallowed().saturating_add(entered as usize));
         };
         unseen.put(node::OPEN, unseen.get(node::OPEN).saturating_add(entered));
-        if let Some(folding) = &self.folding {
+        if let Some(folding) = self.folding() {
             folding.deeper(entered);
         }
         self.stand_at(unseen);
@@ -124,7 +124,7 @@ impl Tree {
 
     /// Closes the frames above a node that lies on the path; says how many. All found room.
     pub(super) fn close_above(&self, meant: Node) -> u64 {
-        let most = match &self.folding {
+        let most = match self.folding() {
             Some(folding) => folding.depth.get(),
             None => self.memory.nodes(),
         };
@@ -172,7 +172,7 @@ impl Tree {
 
     /// Closes the frame on top, which found room and is known.
     fn leave_one(&self, current: Node) {
-        let Some(folding) = &self.folding else { return self.leave(current) };
+        let Some(folding) = self.folding() else { return self.leave(current) };
         self.shallower(1);
         match folding.ways.pop(self.memory, current) {
             Some(back) => self.stand_at(back),
@@ -185,14 +185,14 @@ impl Tree {
     }
 
     fn shallower(&self, frames: u32) {
-        if let Some(folding) = &self.folding {
+        if let Some(folding) = self.folding() {
             folding.depth.set(folding.depth.get().saturating_sub(frames));
         }
     }
 
     /// Closes all frames of the stack, or forgets them where nothing counts them.
     fn close_all(&self) {
-        if let Some(folding) = &self.folding {
+        if let Some(folding) = self.folding() {
             self.close(self.swallowed() as u64 + u64::from(folding.depth.get()));
         }
         self.set_swallowed(0);
@@ -203,14 +203,14 @@ impl Tree {
         Position {
             top: self.current(),
             swallowed: u32::try_from(self.swallowed()).unwrap_or(u32::MAX),
-            depth: self.folding.as_ref().map_or(0, |folding| folding.depth.get()),
+            depth: self.folding().map_or(0, |folding| folding.depth.get()),
         }
     }
 
     /// How many frames are open above a position that was kept.
     fn frames_above(&self, kept: &Position) -> u64 {
         let here = self.position();
-        if self.folding.is_some() {
+        if self.folding().is_some() {
             let frames =
                 |position: &Position| u64::from(position.depth) + u64::from(position.swallowed);
             return frames(&here).saturating_sub(frames(kept));
