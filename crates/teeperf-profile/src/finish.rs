@@ -32,6 +32,8 @@ pub(crate) struct Gathered {
     unknown_packets: HashMap<u16, (u64, u64)>,
     /// Words of all chunks that were read.
     pub(crate) words: u64,
+    /// There are trees of call paths.
+    pub(crate) summed: bool,
     /// What is wrong with the recording.
     pub(crate) warnings: Warnings,
 }
@@ -263,6 +265,7 @@ impl Gathered {
             duration_ns: (ended.saturating_sub(began) as f64 * ns_per_unit) as u64,
             exit_status: end.as_ref().and_then(|end| end.exit_status),
             signal: end.as_ref().and_then(|end| end.signal),
+            summed: self.summed,
             hook_cost_ps: start.hook_cost_ps.map(|ps| (sum(&ps[..4]), sum(&ps[4..]))),
         }
     }

@@ -264,7 +264,7 @@ impl Desk {
     fn segments(&self) -> io::Result<Vec<Arc<Segment>>> {
         let first = Segment::create(Class::Small)?;
         first.announce(2);
-        let second = self.terms.tree.map_or(Class::Large, Class::Trees);
+        let second = self.terms.tree.map_or(Class::Large, Class::first_trees);
         Ok(vec![Arc::new(first), Arc::new(Segment::create(second)?)])
     }
 
@@ -339,7 +339,7 @@ impl Desk {
         files: &[BorrowedFd<'_>],
     ) -> io::Result<()> {
         let (chunk_size, chunks) = segment.class().shape();
-        let of_trees = matches!(segment.class(), Class::Trees(_));
+        let of_trees = matches!(segment.class(), Class::Trees { .. });
         let blank = self.blank(refusal::NONE);
         let welcome = Welcome {
             token,

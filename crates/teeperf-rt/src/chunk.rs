@@ -19,8 +19,10 @@ use teeperf_wire::word::{self, gap};
 /// Words at a chunk's end that hooks do not get: for the word that ends it, and for
 /// a last gap when recording stops.
 const TAIL: usize = 10;
-/// Longest sleep between two looks at the chunks.
+/// First sleep of a thread that waits.
 const SLICE_NS: u64 = 10_000_000;
+/// Longest: thousands that wait must leave the recorder some processor.
+const LONG_SLICE_NS: u64 = 160_000_000;
 /// How often a thread without a chunk looks for one, beside each time the tick moved.
 const RETRY_EVENTS: u64 = 1024;
 
@@ -137,13 +139,36 @@ fn settle(thread: &Thread, reason: u32, losses: Losses) {
     }
 }
 
+/// What a thread that waits has seen.
+pub(crate) struct Wait {
+    /// Segments mapped before the last look, and the word that moves when chunks are freed.
+    seen: Option<(usize, u32)>,
+    slice_ns: u64,
+}
+
+impl Default for Wait {
+    fn default() -> Self {
+        Self { seen: None, slice_ns: SLICE_NS }
+    }
+}
+
 /// Sleeps until a chunk may be free, if `looks` has not found one. Nothing when there is no use in waiting: the
-/// recorder drained nothing for [`STALL_NS`].
-pub(crate) fn sleep_unless(thread: &Thread, looks: impl FnOnce() -> bool) -> Option<()> {
+/// recorder gave no memory for [`STALL_NS`].
+pub(crate) fn sleep_unless(
+    thread: &Thread,
+    wait: &mut Wait,
+    looks: impl FnOnce() -> bool,
+) -> Option<()> {
     let wake = pool::wake_word()?;
     // What was freed before it moved to this is seen below.
     let before = wake.load(Acquire);
-    if looks() {
+    let news = Some((pool::mapped(), before));
+    // Without news there is hardly anything to find, and a look at thousands of chunks takes its time.
+    let is_news = wait.seen != news;
+    wait.slice_ns = if is_news { SLICE_NS } else { (wait.slice_ns * 2).min(LONG_SLICE_NS) };
+    let is_due = is_news || wait.slice_ns == LONG_SLICE_NS;
+    wait.seen = news;
+    if is_due && looks() {
         return Some(());
     }
     let (progress, now) = (clock::progress(), platform::monotonic_ns());
@@ -152,7 +177,7 @@ pub(crate) fn sleep_unless(thread: &Thread, looks: impl FnOnce() -> bool) -> Opt
     } else if now.saturating_sub(thread.progress_at.load(Relaxed)) >= STALL_NS {
         return None;
     }
-    platform::sleep_on(wake, before, SLICE_NS);
+    platform::sleep_on(wake, before, wait.slice_ns);
     Some(())
 }
 

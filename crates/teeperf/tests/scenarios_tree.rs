@@ -249,6 +249,25 @@ fn many_short_threads_and_many_that_wait() {
     }
 }
 
+/// Guards: threads that begin faster than memory is made wait for it.
+#[test]
+fn a_thousand_threads_at_once() {
+    let shop = Workshop::new();
+    let program = shop.build("threads.c", Compiler::Gcc, &["-O2"]);
+    let (_, report) = summed(&shop, &[], &program, &["blocked", "1000"], 0);
+    report.expect_whole();
+    assert_eq!(report.threads(), 1001);
+}
+
+/// Guards: who finds memory waiting only to be mapped does not wait for it.
+#[test]
+fn the_first_memory_is_not_waited_for() {
+    let shop = Workshop::new();
+    let program = shop.build("calls.c", Compiler::Gcc, &["-O2"]);
+    let (_, report) = summed(&shop, &[], &program, &["3000"], 0);
+    assert_eq!(report.gap("waited"), (0, 0), "{report:?}");
+}
+
 /// Guards: a child has trees of its own, whatever way it came about.
 #[test]
 fn processes_of_every_kind() {
