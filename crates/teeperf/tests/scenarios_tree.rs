@@ -181,6 +181,20 @@ fn handlers_that_recurse_while_calls_are_folded() {
     }
 }
 
+/// Guards: a return that changes its path's shortest or longest call takes the long way.
+#[test]
+fn shortest_and_longest_calls() {
+    let shop = Workshop::new();
+    let program = shop.build("unlike_times.c", Compiler::Gcc, &["-O2"]);
+    for clock in ["tick", "cycle"] {
+        let (_, report) = summed(&shop, &["--clock", clock], &program, &[], 0);
+        for name in ["long_first", "long_last"] {
+            let (shortest, longest) = report.shortest_and_longest(name);
+            assert!(shortest < 5e6 && longest > 25e6, "{clock} {name}: {shortest} {longest}");
+        }
+    }
+}
+
 /// Guards: a handler that comes where there is no room for a path leaves the tree where it was, so that what has room stays
 /// on its path.
 #[test]
