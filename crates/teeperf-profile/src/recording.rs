@@ -141,10 +141,7 @@ impl<R: Read> Recording<R> {
                     gathered.words += u64::from(header.count);
                     driver.chunk(packet.offset, header, data);
                 }
-                Body::Tree(header, data) => {
-                    gathered.summed = true;
-                    driver.tree(packet.offset, &header, data);
-                }
+                Body::Tree(header, data) => driver.tree(packet.offset, &header, data),
                 Body::Arcs(header, data) => driver.arcs(packet.offset, &header, data),
                 body => gathered.take(packet.offset, body),
             }

@@ -79,6 +79,21 @@ impl Request {
     }
 }
 
+/// Who waits for an answer.
+#[derive(Debug)]
+pub(crate) struct Asker {
+    pub(crate) connection: Connection,
+    pub(crate) request: Request,
+}
+
+impl Asker {
+    /// It is done.
+    pub(crate) fn answer(self) {
+        // Who asked may be gone.
+        let _ = self.connection.send(&self.request.encode(), &[]);
+    }
+}
+
 /// Process ids of all that record at present, of every user.
 pub fn recorders() -> Vec<u32> {
     let sockets = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();

@@ -133,7 +133,7 @@ impl Pieces {
 }
 
 /// Most looks at a tree whose thread changes halves of numbers meanwhile.
-const MOST_LOOKS: usize = 64;
+const MOST_LOOKS: usize = 4;
 
 impl Trees {
     pub(crate) fn new(segment: Arc<Segment>) -> Self {

@@ -94,12 +94,13 @@ fn run_out(thread: &Thread) {
 /// now and then if it has not. It stands when the recorder is gone, which is found out here as well.
 pub(crate) fn is_look_due(thread: &Thread) -> bool {
     let watched = clock::watched().load(Relaxed);
-    let moved = watched != thread.last.load(Relaxed);
+    // Not where hooks look: one that was interrupted would find there what it saw, and memory since.
+    let moved = watched != thread.looked.load(Relaxed);
     let is_turn = thread.losses().is_multiple_of(RETRY_EVENTS);
     if !moved && !is_turn {
         return false;
     }
-    thread.last.store(watched, Relaxed);
+    thread.looked.store(watched, Relaxed);
     if is_turn {
         pool::want();
         let now = platform::monotonic_ns();
@@ -143,6 +144,7 @@ fn settle(thread: &Thread, reason: u32, losses: Losses) {
 pub(crate) struct Wait {
     /// Segments mapped before the last look, and the word that moves when chunks are freed.
     seen: Option<(usize, u32)>,
+    /// How long to sleep next.
     slice_ns: u64,
 }
 
@@ -163,7 +165,8 @@ pub(crate) fn sleep_unless(
     // What was freed before it moved to this is seen below.
     let before = wake.load(Acquire);
     let news = Some((pool::mapped(), before));
-    // Without news there is hardly anything to find, and a look at thousands of chunks takes its time.
+    // Without news there is hardly anything to find, and a look at thousands of chunks takes its time. Once in a
+    // long while it is made all the same: of a chunk that another thread gives back by itself there is no news.
     let is_news = wait.seen != news;
     wait.slice_ns = if is_news { SLICE_NS } else { (wait.slice_ns * 2).min(LONG_SLICE_NS) };
     let is_due = is_news || wait.slice_ns == LONG_SLICE_NS;

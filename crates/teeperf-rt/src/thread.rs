@@ -80,6 +80,8 @@ pub(crate) struct Thread {
     /// When the present pause, wait or loss began, or was last looked at: clock units, or
     /// nanoseconds of a loss.
     pub(crate) since: AtomicU64,
+    /// What hooks watch, when a thread without a chunk last looked for one.
+    pub(crate) looked: AtomicU32,
     /// Id of the stack the thread is on, 0 its own.
     pub(crate) stack: AtomicU64,
     /// One more than the name of the mark that was made since marks were written last, and the frames that

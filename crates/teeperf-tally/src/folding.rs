@@ -10,9 +10,9 @@ use teeperf_wire::tree::{node, way};
 /// In [`node::OPEN`]: a call is open, and none beside it.
 const ONE: u32 = 1;
 
-/// Ways that are free, of the memory's: in the lower half one more than the number of the first that is free again, in
-/// the upper half the number of the first that never was used. One number, since who interrupts a change gives back what
-/// it has taken, in turn: where this is as it was before, so is all that it leads to.
+/// Ways that are free, of the memory's: in the lower half one more than the number of the first that is free again,
+/// in the upper half the number of the first that never was used. One number, since who interrupts a change gives
+/// back what it has taken, in turn: where this is as it was before, so is all that it leads to.
 pub(crate) struct Ways(Whole);
 
 impl Ways {

@@ -198,12 +198,12 @@ impl Tree {
             return;
         }
         let parent = self.top.get();
-        if self.swallowed() == 0
-            && self.find(parent, address).is_none()
-            && let Some(there) = self.make(parent, address, word, self.paths)
-        {
-            self.enter_known(there);
-            return;
+        if self.swallowed() == 0 && self.find(parent, address).is_none() {
+            let open = self.ancestor(address).inspect(|&open| self.lead(parent, address, open));
+            let there = open.or_else(|| self.make(parent, address, word, self.paths));
+            if there.is_some_and(|there| self.enter_known(there)) {
+                return;
+            }
         }
         let there = self.make(OVERFLOW, address, word, self.memory.nodes());
         self.swallow(there.unwrap_or_else(|| self.memory.node(OVERFLOW)));
@@ -275,17 +275,14 @@ impl Tree {
     fn call_as_found(&self, address: u64, frame: usize) -> bool {
         if self.swallowed() == 0 {
             let top = self.top.get();
-            let found = self.find(top, address).or_else(|| {
-                let open = self.ancestor(self.current(), address)?;
-                self.lead(top, address, open);
-                Some(open)
-            });
-            match found {
+            match self.find(top, address) {
                 Some(there) if self.enter_known(there) => {
                     self.memory.guess(address, frame).store(self.top.get(), Relaxed);
                     return true;
                 }
-                None if self.used.get() < self.paths => return false,
+                None if self.used.get() < self.paths || self.ancestor(address).is_some() => {
+                    return false;
+                }
                 _ => {}
             }
         }
@@ -327,8 +324,11 @@ impl Tree {
         // From here on a signal handler begins no other episode.
         self.set_swallowed(swallowed + 1);
         compiler_fence(SeqCst);
-        there.put(node::OPEN, self.swallowed_of(there).saturating_add(1));
+        let open = self.swallowed_of(there).saturating_add(1);
+        // First the time that the number is of: a handler in between leaves a number that was there before, or none.
         there.put(node::ENTERED, self.episode.get());
+        compiler_fence(SeqCst);
+        there.put(node::OPEN, open);
         self.memory.add(there, node::CALLS, 1);
         self.beside.set(there);
     }
@@ -411,9 +411,9 @@ impl Tree {
     }
 
     /// Where calls are folded: the node of this function that is open on the path.
-    fn ancestor(&self, from: Node, address: u64) -> Option<Node> {
+    fn ancestor(&self, address: u64) -> Option<Node> {
         self.folding()?;
-        let mut there = from;
+        let mut there = self.current();
         for _ in 0..self.memory.nodes() {
             if there.wide(node::ADDRESS) == address && Ways::is_open(there) {
                 return Some(there);

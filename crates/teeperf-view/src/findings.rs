@@ -116,7 +116,7 @@ fn lost(profile: &Profile, found: &mut Vec<Finding>) {
         units::share(health.lost as f64, (health.lost.saturating_add(health.events)) as f64);
     let happened = |name: &str| health.gaps.iter().any(|(gap, times, _)| gap == name && *times > 0);
     let next = if happened("stalled") && profile.info.summed {
-        "No thread that began was given memory for a second: give the recorder a free processor, \
+        "Threads that began were given no memory for a second: give the recorder a free processor, \
          or record with a smaller --tree-size, with which more threads have room at once."
     } else if happened("stalled") {
         "The recorder stood still for a second: look whether the disk is full or slow, or \

@@ -97,8 +97,8 @@ pub mod node {
     /// u64, when its present or last call began; below [`super::OVERFLOW`]: which time without room that was.
     pub const ENTERED: usize = 48;
     /// u32, of a node below [`super::OVERFLOW`]: how many of its frames are open. Of one whose address is 0: how many
-    /// frames it stands for. Else, where calls are folded: 0: none
-    /// is open; 1: one is; more: others too, and this less 2 is the way back from the last.
+    /// frames it stands for. Else, where calls are folded: 0: none is open; 1: one is; more: others too, and this
+    /// less 2 is the way back from the last.
     pub const OPEN: usize = 56;
 }
 

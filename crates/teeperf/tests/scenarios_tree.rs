@@ -195,8 +195,8 @@ fn shortest_and_longest_calls() {
     }
 }
 
-/// Guards: a handler that comes where there is no room for a path leaves the tree where it was, so that what has room stays
-/// on its path.
+/// Guards: a handler that comes where there is no room for a path leaves the tree where it was, so that what has
+/// room stays on its path.
 #[test]
 fn handlers_where_there_is_no_room() {
     let shop = Workshop::new();

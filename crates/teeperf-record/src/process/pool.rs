@@ -159,7 +159,9 @@ impl Pool {
         let is_behind =
             self.large.free == 0 && self.large.all * segment::LARGE_CHUNK + beyond < SPARE;
         let behind = (is_behind && self.tree_bytes.is_none()).then_some(Class::Large);
-        let hungry = self.short_classes().filter(|_| self.is_hungry(now));
+        // Trees, and what goes with them, before anybody needs them: who finds none may not be one that waits.
+        let is_ahead = self.tree_bytes.is_some();
+        let hungry = self.short_classes().filter(|_| is_ahead || self.is_hungry(now));
         behind.into_iter().chain(hungry).find(|&class| self.may_grow(class, segments))
     }
 

@@ -27,9 +27,9 @@
 //! one of the next chunk, where it is of no use, and it never faults (Intel SDM 2B, PREFETCHW).
 //!
 //! Where calls are summed, the tick has moved as far as the trace is concerned. Then: has it moved since the
-//! thread's tree last saw it; is this no child of a fork, and recording not paused by the program; is all simple; what node is
-//! guessed from the function and the frame; is it the function's, below the node on top; count, and stand
-//! there. Of a return: is it the function's; has its call taken no time, as one before it; stand at its caller.
+//! thread's tree last saw it; is this no child of a fork, and recording not paused by the program; is all simple;
+//! what node is guessed from the function and the frame; is it the function's, below the node on top; count, and
+//! stand there. Of a return: is it the function's; has its call taken no time, as one before it; stand at its caller.
 //!
 //! With `cycle`, whether the counter's upper half has changed is looked at behind the reservation: a
 //! handler in between may have stamped another. Where it has, the two places become pads.

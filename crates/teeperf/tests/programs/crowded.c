@@ -1,5 +1,5 @@
-/* Many paths, walked again and again: more than a small tree has room for. Meanwhile a hooked handler comes by timer, or after each
- * single instruction of some rounds (the trap flag, Intel SDM 3B, single-step exceptions).
+/* Many paths, walked again and again: more than a small tree has room for. Meanwhile a hooked handler comes by
+ * timer, or after each single instruction of some rounds (the trap flag, Intel SDM 3B, single-step exceptions).
  * usage: crowded ROUNDS DEPTH MICROSECONDS, and 0 of these: stepped. Tells calls. */
 #include <signal.h>
 #include <stdio.h>
