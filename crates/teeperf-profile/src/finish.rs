@@ -144,10 +144,14 @@ impl Gathered {
                 format!("there are more call paths than a profile can have: {beyond_limits} calls on later ones are counted in their functions, with their own time, but not below their callers: they stand below `[too deep]`. `--most-paths` allows more paths")
             });
         }
-        let no_room = threads.shared.no_room;
+        let (no_room, nameless) = (threads.shared.no_room, threads.shared.nameless);
         if no_room > 0 {
             self.warnings.add(|| {
-                format!("{no_room} calls found no room on their paths in their thread's tree, and are counted below `[no room]` by function: record with a larger --tree-size")
+                let but = match nameless {
+                    0 => String::new(),
+                    _ => format!(", but for {nameless} calls of functions for which there was none either: those are its own"),
+                };
+                format!("{no_room} calls found no room on their paths in their thread's tree, and are counted below `[no room]` by function{but}: there is room for more with a larger --tree-size, or more memory for trees in the image")
             });
         }
         let (graph, calls) = std::mem::take(&mut threads.arcs).graph(&mut names, ns_per_unit);
@@ -167,7 +171,7 @@ impl Gathered {
         let total =
             |thread: &Thread| thread.tree.nodes.first().map_or(0.0, |root| root.total.value);
         out.sort_by(|a, b| total(b).total_cmp(&total(a)).then((a.pid, a.tid).cmp(&(b.pid, b.tid))));
-        let info = self.info(ns_per_unit, counts.span);
+        let info = self.info(ns_per_unit, &counts);
         self.warnings.append(&mut threads.shared.warnings);
         let health = health(counts, open, self.warnings, &ns);
         Profile { info, functions, threads: out, graph, health }
@@ -233,10 +237,10 @@ impl Gathered {
         }
     }
 
-    fn info(&mut self, ns_per_unit: f64, span: Option<(u64, u64)>) -> Info {
+    fn info(&mut self, ns_per_unit: f64, counts: &Counts) -> Info {
         let start = self.start.take().map_or_else(Start::default, |start| *start);
         let end = self.end.take();
-        let (first, last) = span.unwrap_or((start.clock_start, start.clock_start));
+        let (first, last) = counts.span.unwrap_or((start.clock_start, start.clock_start));
         let began = if start.clock_start > 0 { start.clock_start } else { first };
         let ended = end.as_ref().map_or(last, |end| end.time.max(last));
         let sum = |ps: &[u64]| ps.iter().fold(0u64, |sum, &ps| sum.saturating_add(ps));
@@ -259,6 +263,7 @@ impl Gathered {
             duration_ns: (ended.saturating_sub(began) as f64 * ns_per_unit) as u64,
             exit_status: end.as_ref().and_then(|end| end.exit_status),
             signal: end.as_ref().and_then(|end| end.signal),
+            summed: counts.summed > counts.events / 2,
             hook_cost_ps: start.hook_cost_ps.map(|ps| (sum(&ps[..4]), sum(&ps[4..]))),
         }
     }

@@ -4,8 +4,8 @@ use crate::contents::Body;
 use crate::{Options, Recording, chunks::Decoder, events};
 
 /// Walks over every packet and every event, then replays with one worker and with two, with room
-/// for many call paths and for few. With as much room both profiles must be the same. Never panics, and takes time and memory in proportion to
-/// the words that the bytes stand for.
+/// for many call paths and for few. With as much room both profiles must be the same. Never panics, and takes time and
+/// memory in proportion to the words that the bytes stand for.
 pub fn any_recording(bytes: &[u8]) {
     let mut recording = Recording::from_read(bytes, "bytes");
     let Ok(mut decoder) = Decoder::new() else { return };

@@ -19,8 +19,8 @@ use std::ops::Range;
 use crate::model::{Arc, CallGraph, Cycle, FunctionId, Time, Vertex};
 
 impl CallGraph {
-    /// Of functions' own times, nanoseconds where they have no bounds, and of calls: caller, callee, how many. What stands there more
-    /// than once is added up.
+    /// Of functions' own times, nanoseconds where they have no bounds, and of calls: caller, callee, how many. What
+    /// stands there more than once is added up.
     pub fn new(
         times: impl IntoIterator<Item = (FunctionId, impl Into<Time>)>,
         calls: impl IntoIterator<Item = (Option<FunctionId>, FunctionId, u64)>,

@@ -193,6 +193,8 @@ pub struct Info {
     pub exit_status: Option<i64>,
     /// Signal that ended it.
     pub signal: Option<i64>,
+    /// Most calls were summed by call path while the program ran: what threads wait for is memory for that.
+    pub summed: bool,
     /// Cost of a call and its return by hooks, picoseconds, hot and cold.
     pub hook_cost_ps: Option<(u64, u64)>,
 }

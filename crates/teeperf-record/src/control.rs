@@ -30,8 +30,10 @@ pub enum ControlError {
     NoAnswer(#[from] io::Error),
 }
 
-/// Every recorder's socket begins with this, its process id and a hyphen.
+/// The socket of a recorder that may be asked begins with this, its process id and a hyphen.
 const NAME: &str = "teeperf-";
+/// That of others.
+const UNLISTED: &str = "teeperf.";
 const MAGIC: [u8; 4] = *b"TPCt";
 /// Bytes of a request and of its answer.
 pub(crate) const SIZE: usize = 8;
@@ -54,9 +56,10 @@ pub fn request(pid: u32, request: Request) -> Result<(), ControlError> {
     Ok(())
 }
 
-/// Name of a new recorder's socket.
-pub(crate) fn socket_name(random: u64) -> String {
-    format!("{NAME}{}-{random:016x}", std::process::id())
+/// Name of a new recorder's socket, which others find or do not.
+pub(crate) fn socket_name(is_found: bool, random: u64) -> String {
+    let name = if is_found { NAME } else { UNLISTED };
+    format!("{name}{}-{random:016x}", std::process::id())
 }
 
 impl Request {
@@ -73,6 +76,21 @@ impl Request {
         [Self::Pause, Self::Resume, Self::Stop, Self::Snapshot]
             .into_iter()
             .find(|known| known.encode() == bytes)
+    }
+}
+
+/// Who waits for an answer.
+#[derive(Debug)]
+pub(crate) struct Asker {
+    pub(crate) connection: Connection,
+    pub(crate) request: Request,
+}
+
+impl Asker {
+    /// It is done.
+    pub(crate) fn answer(self) {
+        // Who asked may be gone.
+        let _ = self.connection.send(&self.request.encode(), &[]);
     }
 }
 
@@ -130,6 +148,7 @@ mod tests {
             0000: 00000003 00000000 00000000 0005 03 12 @teeperf-41-00ff\n\
             0000: 00000002 00000000 00010000 0001 01 13 /run/teeperf-7-x\n\
             0000: 00000002 00000000 00010000 0001 01 14 @teeperf-x-y\n\
+            0000: 00000002 00000000 00010000 0005 01 16 @teeperf.42-00ff\n\
             0000: 00000002 00000000 00010000 0001 01 15\n";
         let found: Vec<_> = recorders_sockets(list).collect();
         assert_eq!(found, [(41, "teeperf-41-00ff"), (41, "teeperf-41-00ff")]);

@@ -2,6 +2,7 @@
 //! all traced processes are gone, or recording is told to end.
 
 use crate::clock::Ticker;
+use crate::control::Asker;
 use crate::intervals::Intervals;
 use crate::newcomers::Newcomers;
 use crate::pauses::Pauses;
@@ -12,7 +13,7 @@ use crate::sink::Sink;
 use crate::{Level, packets::Payload};
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use teeperf_wire::body::end;
 use teeperf_wire::packet::kind;
@@ -31,8 +32,10 @@ pub(crate) enum Event {
     CommandEnded(Ending),
     /// Recording was paused from outside, or resumed.
     Paused(bool),
-    /// Trees are to be written out now.
-    Snapshot { written: Sender<()> },
+    /// What chunks and trees have is to be written out now.
+    Snapshot(Asker),
+    /// The symbols of all that a snapshot wrote were sent.
+    SnapshotSymbols(Asker),
     /// Recording is to end, for this reason.
     Stop(String),
     /// Payload of a symbol packet.
@@ -223,11 +226,18 @@ impl Drain {
                     self.sink.notice(Level::Information, text, None);
                 }
             }
-            Event::Snapshot { written } => {
-                self.processes.iter_mut().for_each(|process| process.take_trees(&mut self.sink));
+            Event::Snapshot(asker) => {
+                for process in &mut self.processes {
+                    // Modules before trees that name their functions.
+                    process.look_in(&mut self.sink);
+                    process.take_trees(&mut self.sink);
+                }
                 self.sink.flush();
-                // Who asked may not wait any more.
-                let _ = written.send(());
+                self.sink.symbols.report(asker);
+            }
+            Event::SnapshotSymbols(asker) => {
+                self.sink.flush();
+                asker.answer();
             }
             Event::Stop(reason) => _ = self.stop.get_or_insert(reason),
             Event::Symbols(payload) => self.sink.packet(kind::SYMBOLS, &payload),
@@ -326,6 +336,8 @@ impl Drain {
             match self.events.recv_timeout(left) {
                 // Nothing is made of a process that comes now.
                 Ok(Event::Attached(_)) | Err(RecvTimeoutError::Timeout) => {}
+                // All is written, and to write it once more would count it twice.
+                Ok(Event::Snapshot(asker)) => asker.answer(),
                 Ok(event) => self.take(event),
                 Err(RecvTimeoutError::Disconnected) => break,
             }

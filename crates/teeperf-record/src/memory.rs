@@ -95,6 +95,18 @@ impl SharedMemory {
         &self.wides(offset, 8)[0]
     }
 
+    /// Zeroes whole pages, and has them take no memory until they are used again.
+    pub(crate) fn forget(&self, offset: usize, bytes: usize) {
+        let wides = self.wides(offset, bytes);
+        // SAFETY: of the mapping, which others may write at any time; a hole in a memfd is zeros to all
+        // (memfd_create(2), madvise(2)).
+        let result =
+            unsafe { libc::madvise(wides.as_ptr().cast_mut().cast(), bytes, libc::MADV_REMOVE) };
+        if result != 0 {
+            zero(wides);
+        }
+    }
+
     /// `bytes` bytes from this aligned offset on, eight at a time.
     pub(crate) fn wides(&self, offset: usize, bytes: usize) -> &[AtomicU64] {
         assert!(offset.is_multiple_of(8) && bytes.is_multiple_of(8));

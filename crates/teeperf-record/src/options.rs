@@ -28,6 +28,9 @@ pub struct Options {
     pub limit_time: Option<Duration>,
     /// Nothing is recorded until [`crate::control::Request::Resume`].
     pub paused: bool,
+    /// Whether others find it and may ask it for something ([`crate::control`]), by its process id. Not where a process
+    /// measures something of its own before what it was asked to record.
+    pub is_found: bool,
     /// Libraries to load into every program, before those that `LD_PRELOAD` names already.
     pub preload: Vec<PathBuf>,
     /// Calls and times are summed by call path, in place of writing events.
@@ -114,6 +117,7 @@ impl Options {
             limit_size: None,
             limit_time: None,
             paused: false,
+            is_found: true,
             preload: Vec::new(),
             tree: None,
             leaves_processors: false,

@@ -17,7 +17,7 @@ use crate::symbols::WindowId;
 use crate::trees::{Growth, Pieces, Trees};
 use chunks::{Chunks, Place};
 use names::Names;
-use pool::Pool;
+use pool::{Full, Pool};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -270,17 +270,13 @@ impl Process {
     /// Writes out what the trees of all threads grew by.
     pub(crate) fn take_trees(&mut self, sink: &mut Sink) {
         for at in 0..self.trees.len() {
-            for index in 0..self.trees[at].segment.chunks() {
-                self.take_tree(at, index, sink);
+            for index in self.trees[at].taken() {
+                if let Some(growth) = self.trees[at].growth(index, self.id) {
+                    self.write_growth(&growth, sink);
+                }
             }
         }
         self.ask_for_symbols(sink);
-    }
-
-    fn take_tree(&mut self, at: usize, index: usize, sink: &mut Sink) {
-        if let Some(growth) = self.trees[at].growth(index, self.id) {
-            self.write_growth(&growth, sink);
-        }
     }
 
     fn write_growth(&mut self, growth: &Growth, sink: &mut Sink) {
@@ -294,7 +290,7 @@ impl Process {
     }
 
     /// Takes chunks back from threads that are gone, and makes a segment where the living
-    /// need one. Returns how many chunks were taken back.
+    /// need one. Returns how many chunks were taken back and segments made.
     fn make_room(&mut self, sink: &mut Sink) -> usize {
         let now = Instant::now();
         self.pool.note_wanted(self.segments[0].segment.wanted(), now);
@@ -303,34 +299,47 @@ impl Process {
             taken_back = self.sweep(sink);
             self.pool.swept(now, now.elapsed());
         }
-        if taken_back == 0 {
+        // Of chunks that come back a thread needs one after the other, of trees each needs its own.
+        let had = self.adopted;
+        if taken_back == 0 || !self.trees.is_empty() {
             self.grow(now, sink);
         }
-        taken_back
+        taken_back + self.adopted - had
     }
 
     fn grow(&mut self, now: Instant, sink: &mut Sink) {
-        let segments = self.adopted;
-        let mut warn = |text| sink.notice(crate::Level::Warning, text, Some(self.id));
-        if let Some(class) = self.pool.wants_segment(segments, now) {
+        while let Some(class) = self.pool.wants_segment(self.adopted, now) {
             match Segment::create(class) {
-                Ok(segment) => self.add_segment(segment),
+                Ok(segment) => {
+                    self.pool.grew(class);
+                    self.add_segment(segment, sink);
+                }
                 Err(error) => {
-                    warn(format!("process {} needs more memory: {error}", self.pid));
+                    let text = format!("process {} needs more memory: {error}", self.pid);
+                    sink.notice(crate::Level::Warning, text, Some(self.id));
                     self.pool.give_up_growing();
                 }
             }
-        } else if let Some(retired) = self.pool.ends_growing(segments, now) {
-            warn(format!(
-                "process {} has all the memory it may have, {} MiB of it out of use because signal \
-                 handlers jumped out of hooks: its threads wait, and may lose calls",
-                self.pid,
-                retired >> 20
-            ));
+        }
+        if let Some(full) = self.pool.ends_growing(self.adopted, now) {
+            let why = match full {
+                Full::Trees { threads } => format!(
+                    "call trees for {threads} threads at once, which is all it may have; a smaller \
+                     --tree-size has room for more"
+                ),
+                Full::Retired { mib } => format!(
+                    "all the memory it may have, {mib} MiB of it out of use because signal handlers \
+                     jumped out of hooks"
+                ),
+                Full::Chunks => "all the memory it may have".into(),
+            };
+            let text =
+                format!("process {} has {why}: its threads wait, and may lose calls", self.pid);
+            sink.notice(crate::Level::Warning, text, Some(self.id));
         }
     }
 
-    fn add_segment(&mut self, segment: Segment) {
+    fn add_segment(&mut self, segment: Segment, sink: &Sink) {
         // Nothing that can panic runs under this lock.
         let mut shared = self.shared.segments.lock().unwrap_or_else(|lock| lock.into_inner());
         shared.push(Arc::new(segment));
@@ -338,6 +347,12 @@ impl Process {
         drop(shared);
         self.adopt_segments();
         self.segments[0].segment.announce(count);
+        self.gave_memory(sink);
+    }
+
+    /// Who sleeps until there is memory looks again, and waits on if others were faster.
+    fn gave_memory(&self, sink: &Sink) {
+        sink.page.progress();
         self.segments[0].segment.wake();
         self.segments[0].segment.wake_sleepers();
     }
@@ -347,7 +362,7 @@ impl Process {
         for segment in &shared[self.adopted..] {
             let segment = Arc::clone(segment);
             match segment.class() {
-                Class::Trees(_) => self.trees.push(Trees::new(segment)),
+                Class::Trees { .. } => self.trees.push(Trees::new(segment)),
                 _ => self.segments.push(Chunks::new(segment)),
             }
         }
@@ -375,28 +390,28 @@ impl Process {
         let dead = chunks::of_the_dead(&mut held, &census);
         let mut freed = 0;
         for at in 0..self.trees.len() {
-            let taken: Vec<_> = self.trees[at].segment.states().enumerate().collect();
-            for (index, _) in taken.into_iter().filter(|&(_, state)| state == state::TAKEN) {
+            for index in self.trees[at].taken() {
                 let is_gone = self.trees[at]
                     .owner(index)
                     .is_some_and(|(tid, pid)| self.threads.are_of(pid) && !census.is_alive(tid));
-                if is_gone {
-                    self.take_tree(at, index, sink);
-                    self.trees[at].give_back(index);
-                    freed += 1;
+                if !is_gone {
+                    continue;
                 }
+                let last = self.trees[at].give_back(index);
+                self.pool.took_back(self.trees[at].segment.class());
+                self.gave_memory(sink);
+                if let Some(growth) = last.growth(self.id) {
+                    self.write_growth(&growth, sink);
+                }
+                freed += 1;
             }
-        }
-        if freed > 0 {
-            sink.page.progress();
-            self.segments[0].segment.wake();
-            self.segments[0].segment.wake_sleepers();
         }
         for &(header, place, state) in &dead {
             match state {
                 state::FULL => _ = self.drain_full(place, Why::ThreadGone, sink),
                 _ => self.drain_rest(place, Why::ThreadGone, sink),
             }
+            self.pool.took_back(self.segments[place.segment].segment.class());
             self.order.forget(header.serial);
         }
         dead.len() + freed

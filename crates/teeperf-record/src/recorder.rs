@@ -174,7 +174,7 @@ impl Recorder {
             ClockKind::Tick => Some(Ticker::start(Arc::clone(&page), time, chosen.period, place)?),
             ClockKind::Cycle => None,
         };
-        let socket = socket_name(random()?);
+        let socket = socket_name(options.is_found, random()?);
         let terms = Terms {
             page,
             clock: chosen.kind,

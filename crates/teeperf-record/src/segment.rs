@@ -30,8 +30,13 @@ pub(crate) enum Class {
         /// How many.
         chunks: usize,
     },
-    /// Memories of trees, of so many bytes each.
-    Trees(usize),
+    /// Memories of trees.
+    Trees {
+        /// Bytes of one.
+        bytes: usize,
+        /// How many.
+        trees: usize,
+    },
 }
 
 impl Class {
@@ -41,13 +46,27 @@ impl Class {
             Self::Small => (segment::SMALL_CHUNK, segment::SMALL_CHUNKS),
             Self::Large => (segment::LARGE_CHUNK, segment::LARGE_CHUNKS),
             Self::Arena { chunk_size, chunks } => (chunk_size, chunks),
-            Self::Trees(bytes) => (bytes, TREES),
+            Self::Trees { bytes, trees } => (bytes, trees),
         }
+    }
+
+    /// The first memories of trees of a process.
+    pub(crate) fn first_trees(bytes: usize) -> Self {
+        Self::more_trees(bytes, 0, segment::MAX_CHUNKS)
+    }
+
+    /// Memories of trees for a process that has so many, and may have so many more: as many again, so that it soon
+    /// has enough for thousands of threads. What is not used takes no memory.
+    pub(crate) fn more_trees(bytes: usize, has: usize, room: usize) -> Self {
+        let least = (FIRST_TREES / bytes).max(LEAST_TREES);
+        Self::Trees { bytes, trees: has.max(least).min(room).min(segment::MAX_CHUNKS) }
     }
 }
 
-/// Memories of trees in a segment.
-const TREES: usize = 4;
+/// Bytes of a process's first trees, if that are enough of them.
+const FIRST_TREES: usize = 16 << 20;
+/// Fewest trees in a segment.
+const LEAST_TREES: usize = 4;
 
 /// A segment in shared memory.
 #[derive(Debug)]
@@ -180,9 +199,9 @@ impl Segment {
         self.memory.wides(self.start(index), self.class.shape().0)
     }
 
-    /// Zeroes all of a chunk, and gives it back to the process.
-    pub(crate) fn give_back_whole(&self, index: usize) {
-        zero(self.memory.wides(self.start(index), self.class.shape().0));
+    /// Zeroes all of a tree's memory, and gives it back to the process.
+    pub(crate) fn give_back_tree(&self, index: usize) {
+        self.memory.forget(self.start(index), self.class.shape().0);
         state::give_back(self.state(index));
     }
 

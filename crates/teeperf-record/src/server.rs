@@ -2,7 +2,7 @@
 
 use crate::arena::{self, Manner};
 use crate::clock::ClockPage;
-use crate::control::Request;
+use crate::control::{Asker, Request};
 use crate::drain::Event;
 use crate::packets::Level;
 use crate::process::{Attached, Shared};
@@ -12,7 +12,7 @@ use crate::socket::{Connection, Listener, Peer};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -187,7 +187,7 @@ impl Desk {
         let waiting = std::mem::take(&mut self.waiting);
         for ((connection, since), &speaks) in waiting.into_iter().zip(said) {
             if speaks {
-                self.answer(&connection);
+                self.answer(connection);
             } else if since.elapsed() < SILENCE {
                 self.waiting.push((connection, since));
             } else if let Ok(peer) = connection.peer()
@@ -198,8 +198,8 @@ impl Desk {
         }
     }
 
-    /// Answers one message; the connection is closed behind it.
-    fn answer(&mut self, connection: &Connection) {
+    /// Answers one message; the connection is closed behind the answer.
+    fn answer(&mut self, connection: Connection) {
         let mut message = [0; HELLO_SIZE * 2];
         let Ok(peer) = connection.peer() else { return };
         let Ok(length) = connection.receive(&mut message) else { return };
@@ -212,16 +212,16 @@ impl Desk {
                 };
                 let newcomer = Newcomer { id, inner_pid, exec_of };
                 let attached =
-                    memory.and_then(|memory| self.attach(connection, peer, newcomer, memory));
+                    memory.and_then(|memory| self.attach(&connection, peer, newcomer, memory));
                 if let Err(error) = attached {
                     // It may be gone.
-                    let _ = self.refuse(connection, refusal::CLOSED);
+                    let _ = self.refuse(&connection, refusal::CLOSED);
                     self.notice(format!("process {} could not attach: {error}", peer.pid));
                 }
             }
             Decision::Segment { segment, token } => {
                 // Who asked may be gone; its process's end is seen elsewhere.
-                let _ = self.welcome(connection, &segment, token, &[segment.file()]);
+                let _ = self.welcome(&connection, &segment, token, &[segment.file()]);
             }
             Decision::Arena { shared, inner_pid, token } => match self.arena(inner_pid) {
                 Ok(arena) => {
@@ -230,20 +230,16 @@ impl Desk {
                     all.push(Arc::clone(&arena));
                     drop(all);
                     // As above.
-                    let _ = self.welcome(connection, &arena, token, &[arena.file()]);
+                    let _ = self.welcome(&connection, &arena, token, &[arena.file()]);
                 }
                 Err(error) => {
-                    let _ = self.refuse(connection, refusal::CLOSED);
+                    let _ = self.refuse(&connection, refusal::CLOSED);
                     self.notice(format!("process {} needs more memory: {error}", peer.pid));
                 }
             },
-            Decision::Control(request) => {
-                self.control(request);
-                // Who asked may be gone.
-                let _ = connection.send(&request.encode(), &[]);
-            }
+            Decision::Control(request) => self.control(Asker { connection, request }),
             Decision::Refuse(why) => {
-                let is_gone = self.refuse(connection, why).is_err();
+                let is_gone = self.refuse(&connection, why).is_err();
                 if is_gone && why == refusal::UNKNOWN {
                     // It asked for more memory, and has ended meanwhile.
                     return;
@@ -264,7 +260,7 @@ impl Desk {
     fn segments(&self) -> io::Result<Vec<Arc<Segment>>> {
         let first = Segment::create(Class::Small)?;
         first.announce(2);
-        let second = self.terms.tree.map_or(Class::Large, Class::Trees);
+        let second = self.terms.tree.map_or(Class::Large, Class::first_trees);
         Ok(vec![Arc::new(first), Arc::new(Segment::create(second)?)])
     }
 
@@ -339,7 +335,7 @@ impl Desk {
         files: &[BorrowedFd<'_>],
     ) -> io::Result<()> {
         let (chunk_size, chunks) = segment.class().shape();
-        let of_trees = matches!(segment.class(), Class::Trees(_));
+        let of_trees = matches!(segment.class(), Class::Trees { .. });
         let blank = self.blank(refusal::NONE);
         let welcome = Welcome {
             token,
@@ -370,8 +366,8 @@ impl Desk {
         }
     }
 
-    fn control(&self, request: Request) {
-        match request {
+    fn control(&self, asker: Asker) {
+        match asker.request {
             Request::Pause => {
                 self.terms.page.control(control::PAUSED, 0);
                 self.wait_for_tick();
@@ -381,14 +377,11 @@ impl Desk {
                 self.terms.page.control(0, control::PAUSED);
                 self.tell(Event::Paused(false));
             }
-            Request::Snapshot => {
-                let (written, is_written) = channel();
-                self.tell(Event::Snapshot { written });
-                // The answer says that it is done; a drain that has to wait for its output is not waited for long.
-                let _ = is_written.recv_timeout(SILENCE);
-            }
+            // It is answered when it is written. That may take long, and others need memory meanwhile.
+            Request::Snapshot => return self.tell(Event::Snapshot(asker)),
             Request::Stop => self.tell(Event::Stop("it was asked to end".into())),
         }
+        asker.answer();
     }
 
     /// Hooks look up when the tick moves: behind that, nothing more is recorded, which is what
@@ -452,7 +445,7 @@ fn parent_of(pid: u32) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc::Receiver;
+    use std::sync::mpsc::{Receiver, channel};
     use teeperf_wire::hello::{Hello, WELCOME_SIZE, want};
 
     fn server(name: &str) -> (Server, Receiver<Event>) {

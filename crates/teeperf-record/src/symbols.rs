@@ -1,6 +1,7 @@
 //! Symbols of what was seen, found while the program runs: a thread of its own reads the
 //! files of modules and answers with payloads of symbol packets.
 
+use crate::control::Asker;
 use crate::drain::Event;
 use crate::escapes::Module;
 use crate::packets::{Level, Payload};
@@ -29,6 +30,7 @@ enum Job {
     Open { window: WindowId, pid: u32, module: Module },
     Seen { window: WindowId, sites: Vec<Range<u32>> },
     Forget { process: u32 },
+    Report(Asker),
     Finish,
 }
 
@@ -65,6 +67,11 @@ impl Symbols {
     /// Nothing more will be asked about this process.
     pub(crate) fn forget(&self, process: u32) {
         self.ask(Job::Forget { process });
+    }
+
+    /// Asks for [`Event::SnapshotSymbols`] when all that was asked before is answered.
+    pub(crate) fn report(&self, asker: Asker) {
+        self.ask(Job::Report(asker));
     }
 
     /// Asks for [`Event::SymbolsDone`] when all that was asked before is answered.
@@ -134,6 +141,7 @@ impl Worker {
                 Job::Open { window, pid, module } => self.open(window, pid, module),
                 Job::Seen { window, sites } => self.seen(window, &sites),
                 Job::Forget { process } => self.windows.retain(|id, _| id.process != process),
+                Job::Report(asker) => self.answer(Event::SnapshotSymbols(asker)),
                 Job::Finish => {
                     normal_priority();
                     self.answer(Event::SymbolsDone);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use teeperf_wire::arena::piece;
 use teeperf_wire::body::tree::{self as packet, Header, word};
 use teeperf_wire::packet::kind;
-use teeperf_wire::shared::chunk;
+use teeperf_wire::shared::{chunk, state};
 use teeperf_wire::tree::{MAGIC, NODE, OVERFLOW, ROOT, header, node};
 
 /// Memories of trees, in one segment.
@@ -133,7 +133,7 @@ impl Pieces {
 }
 
 /// Most looks at a tree whose thread changes halves of numbers meanwhile.
-const MOST_LOOKS: usize = 64;
+const MOST_LOOKS: usize = 4;
 
 impl Trees {
     pub(crate) fn new(segment: Arc<Segment>) -> Self {
@@ -147,41 +147,26 @@ impl Trees {
         Some((narrow(&head, header::TID), narrow(&head, header::PID)))
     }
 
+    /// Which memories threads have, or had when they died.
+    pub(crate) fn taken(&self) -> Vec<usize> {
+        let states = self.segment.states().enumerate();
+        states.filter(|&(_, state)| state != state::FREE).map(|(index, _)| index).collect()
+    }
+
     /// What a tree grew by since this was asked last; `process` is the number of its process. Nothing when there
     /// is no tree, or nothing was called there.
     pub(crate) fn growth(&mut self, index: usize, process: u32) -> Option<Growth> {
         let look = self.look(index)?;
-        let [head, ..] = look.wides.as_chunks::<{ NODE / 8 }>().0 else { return None };
-        let (serial, began) = (narrow(head, header::SERIAL), wide(head, header::BEGAN));
-        let written = &mut self.written[index];
-        if written.owner != (serial, began) {
-            *written = Written { owner: (serial, began), end: began, ..Written::default() };
-        }
-        let end = wide(head, header::TIME).max(written.end);
-        let mended = wide(head, header::MENDED).saturating_sub(written.mended);
-        let header = Header {
-            process,
-            thread: serial,
-            tid: narrow(head, header::TID),
-            begin: written.end,
-            end,
-            mended,
-            flags: if narrow(head, header::FOLDS) == 1 { packet::FOLDS } else { 0 },
-            ..Header::default()
-        };
-        let grown = look.grown(&mut written.sums);
-        if grown.is_empty() && mended == 0 {
-            return None;
-        }
-        written.end = end;
-        written.mended = wide(head, header::MENDED);
-        Some(Growth::of(header, &grown, false))
+        self.written[index].growth(&look, process)
     }
 
-    /// Gives a memory back, zeroed.
-    pub(crate) fn give_back(&mut self, index: usize) {
-        self.written[index] = Written::default();
-        self.segment.give_back_whole(index);
+    /// Gives the memory of a thread that is gone back, zeroed. Returns what it held: to make packets of that takes
+    /// longer, for which no thread has to wait.
+    pub(crate) fn give_back(&mut self, index: usize) -> Last {
+        let look = self.look(index);
+        let written = std::mem::take(&mut self.written[index]);
+        self.segment.give_back_tree(index);
+        Last { look, written }
     }
 
     fn look_at_head(&self, index: usize) -> Option<[u64; NODE / 8]> {
@@ -207,6 +192,48 @@ impl Trees {
             std::thread::yield_now();
         }
         None
+    }
+}
+
+/// What a tree held when its memory was given back.
+pub(crate) struct Last {
+    look: Option<Look>,
+    written: Written,
+}
+
+impl Last {
+    /// As [`Trees::growth`].
+    pub(crate) fn growth(mut self, process: u32) -> Option<Growth> {
+        self.written.growth(&self.look?, process)
+    }
+}
+
+impl Written {
+    fn growth(&mut self, look: &Look, process: u32) -> Option<Growth> {
+        let [head, ..] = look.wides.as_chunks::<{ NODE / 8 }>().0 else { return None };
+        let (serial, began) = (narrow(head, header::SERIAL), wide(head, header::BEGAN));
+        if self.owner != (serial, began) {
+            *self = Self { owner: (serial, began), end: began, ..Self::default() };
+        }
+        let end = wide(head, header::TIME).max(self.end);
+        let mended = wide(head, header::MENDED).saturating_sub(self.mended);
+        let header = Header {
+            process,
+            thread: serial,
+            tid: narrow(head, header::TID),
+            begin: self.end,
+            end,
+            mended,
+            flags: if narrow(head, header::FOLDS) == 1 { packet::FOLDS } else { 0 },
+            ..Header::default()
+        };
+        let grown = look.grown(&mut self.sums);
+        if grown.is_empty() && mended == 0 {
+            return None;
+        }
+        self.end = end;
+        self.mended = wide(head, header::MENDED);
+        Some(Growth::of(header, &grown, false))
     }
 }
 
@@ -332,7 +359,7 @@ pub(crate) mod tests {
     }
 
     fn trees(bytes: usize) -> Trees {
-        Trees::new(Arc::new(Segment::create(Class::Trees(bytes)).unwrap()))
+        Trees::new(Arc::new(Segment::create(Class::first_trees(bytes)).unwrap()))
     }
 
     /// Any bytes behind a head that is one.

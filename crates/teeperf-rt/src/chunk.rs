@@ -19,8 +19,10 @@ use teeperf_wire::word::{self, gap};
 /// Words at a chunk's end that hooks do not get: for the word that ends it, and for
 /// a last gap when recording stops.
 const TAIL: usize = 10;
-/// Longest sleep between two looks at the chunks.
+/// First sleep of a thread that waits.
 const SLICE_NS: u64 = 10_000_000;
+/// Longest: thousands that wait must leave the recorder some processor.
+const LONG_SLICE_NS: u64 = 160_000_000;
 /// How often a thread without a chunk looks for one, beside each time the tick moved.
 const RETRY_EVENTS: u64 = 1024;
 
@@ -92,12 +94,13 @@ fn run_out(thread: &Thread) {
 /// now and then if it has not. It stands when the recorder is gone, which is found out here as well.
 pub(crate) fn is_look_due(thread: &Thread) -> bool {
     let watched = clock::watched().load(Relaxed);
-    let moved = watched != thread.last.load(Relaxed);
+    // Not where hooks look: one that was interrupted would find there what it saw, and memory since.
+    let moved = watched != thread.looked.load(Relaxed);
     let is_turn = thread.losses().is_multiple_of(RETRY_EVENTS);
     if !moved && !is_turn {
         return false;
     }
-    thread.last.store(watched, Relaxed);
+    thread.looked.store(watched, Relaxed);
     if is_turn {
         pool::want();
         let now = platform::monotonic_ns();
@@ -137,13 +140,38 @@ fn settle(thread: &Thread, reason: u32, losses: Losses) {
     }
 }
 
+/// What a thread that waits has seen.
+pub(crate) struct Wait {
+    /// Segments mapped before the last look, and the word that moves when chunks are freed.
+    seen: Option<(usize, u32)>,
+    /// How long to sleep next.
+    slice_ns: u64,
+}
+
+impl Default for Wait {
+    fn default() -> Self {
+        Self { seen: None, slice_ns: SLICE_NS }
+    }
+}
+
 /// Sleeps until a chunk may be free, if `looks` has not found one. Nothing when there is no use in waiting: the
-/// recorder drained nothing for [`STALL_NS`].
-pub(crate) fn sleep_unless(thread: &Thread, looks: impl FnOnce() -> bool) -> Option<()> {
+/// recorder gave no memory for [`STALL_NS`].
+pub(crate) fn sleep_unless(
+    thread: &Thread,
+    wait: &mut Wait,
+    looks: impl FnOnce() -> bool,
+) -> Option<()> {
     let wake = pool::wake_word()?;
     // What was freed before it moved to this is seen below.
     let before = wake.load(Acquire);
-    if looks() {
+    let news = Some((pool::mapped(), before));
+    // Without news there is hardly anything to find, and a look at thousands of chunks takes its time. Once in a
+    // long while it is made all the same: of a chunk that another thread gives back by itself there is no news.
+    let is_news = wait.seen != news;
+    wait.slice_ns = if is_news { SLICE_NS } else { (wait.slice_ns * 2).min(LONG_SLICE_NS) };
+    let is_due = is_news || wait.slice_ns == LONG_SLICE_NS;
+    wait.seen = news;
+    if is_due && looks() {
         return Some(());
     }
     let (progress, now) = (clock::progress(), platform::monotonic_ns());
@@ -152,7 +180,7 @@ pub(crate) fn sleep_unless(thread: &Thread, looks: impl FnOnce() -> bool) -> Opt
     } else if now.saturating_sub(thread.progress_at.load(Relaxed)) >= STALL_NS {
         return None;
     }
-    platform::sleep_on(wake, before, SLICE_NS);
+    platform::sleep_on(wake, before, wait.slice_ns);
     Some(())
 }
 
@@ -180,15 +208,13 @@ fn begin(thread: &Thread, taken: Taken, waited: Option<u64>, reason: u32) {
 
     thread.time.store(now, Relaxed);
     thread.last_high.store((now >> 32) as u32, Relaxed);
-    thread.last.store(
-        match clock::kind() {
-            ClockKind::Tick => now as u32,
-            ClockKind::Cycle => watched,
-        },
-        Relaxed,
-    );
+    let last = match clock::kind() {
+        ClockKind::Tick => now as u32,
+        ClockKind::Cycle => watched,
+    };
+    thread.last.store(last, Relaxed);
     if process::has_trees() {
-        thread.keep_apart(now);
+        thread.keep_apart();
     }
     thread.set_state(State::Running);
     thread.end_all_waits();

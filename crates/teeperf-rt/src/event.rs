@@ -213,6 +213,10 @@ fn has_chunk(thread: &Thread) -> bool {
         State::Running => pause(thread),
         _ if is_paused => {}
         State::New => {
+            if process::has_trees() {
+                // Memory that is there and only not mapped is none to wait for.
+                pool::map_announced();
+            }
             claimed(thread, || {
                 if thread.state() == State::New {
                     chunk::begin_thread(thread);
@@ -291,8 +295,9 @@ fn wait(thread: &Thread) {
         return;
     }
     let Some(outer) = thread.begin_wait() else { return look(thread) };
+    let mut seen = chunk::Wait::default();
     while waits() {
-        let slept = chunk::sleep_unless(thread, || {
+        let slept = chunk::sleep_unless(thread, &mut seen, || {
             look(thread);
             thread.state() != State::Waiting
         });

@@ -175,6 +175,11 @@ pub(crate) fn prepare(start: usize) {
     }
 }
 
+/// How many segments are mapped.
+pub(crate) fn mapped() -> usize {
+    MAPPED.load(Acquire)
+}
+
 /// Maps all segments that the recorder has announced.
 pub(crate) fn map_announced() {
     while map_next() {}

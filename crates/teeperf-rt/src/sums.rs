@@ -18,7 +18,8 @@ use crate::process;
 use crate::thread::Thread;
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, compiler_fence};
 use teeperf_tally::tree::{Beginning, Tree};
 use teeperf_wire::hook;
 use teeperf_wire::shared::ClockKind;
@@ -88,6 +89,23 @@ impl Own {
         self.last.store(last, Relaxed);
     }
 
+    /// Has hooks ask for each event, until [`Own::open`].
+    pub(crate) fn close(&self) {
+        self.last.store(hook::thread::SUMS_NOT, Relaxed);
+    }
+
+    /// Hooks sum by themselves again, if they did.
+    pub(crate) fn open(&self) {
+        if self.being() == Being::Ticking {
+            self.last.store(u64::from(self.tree().now() as u32), Relaxed);
+            compiler_fence(SeqCst);
+            // Unless a signal handler has said meanwhile that they do not.
+            if self.being() != Being::Ticking {
+                self.close();
+            }
+        }
+    }
+
     /// Where hooks look for what they need.
     pub(crate) const fn assert_place(own: usize) {
         use teeperf_tally::tree::layout;
@@ -96,7 +114,8 @@ impl Own {
         assert!(tree + layout::BASE == hook::thread::TREE);
         assert!(tree + layout::GUESSES == hook::thread::TREE_GUESSES);
         assert!(tree + layout::MASK == hook::thread::TREE_MASK);
-        assert!(tree + layout::LIMIT == hook::thread::TREE_LIMIT);
+        assert!(tree + layout::APART == hook::thread::TREE_APART);
+        assert!(tree + layout::NODES == hook::thread::TREE_NODES);
         assert!(tree + layout::NOW == hook::thread::TREE_NOW);
         assert!(tree + layout::TOP == hook::thread::TREE_TOP);
     }
@@ -120,9 +139,14 @@ impl Own {
 }
 
 /// Sums an event, if the way to the tree is open; says whether it was.
+#[inline(always)]
 pub(crate) fn sum(event: Event, block: &Block) -> bool {
     let thread = block.thread();
     if thread.own.being.load(Relaxed) & process::sums() == 0 {
+        return false;
+    }
+    // What comes in the midst of something is lost, and its return as well.
+    if thread.is_busy() {
         return false;
     }
     let tree = thread.own.tree();
@@ -133,7 +157,7 @@ pub(crate) fn sum(event: Event, block: &Block) -> bool {
         tree.ret(event.address);
         return true;
     }
-    tree.call(event.address, event.frame) || make(thread, tree, event)
+    tree.call(event.address, event.frame) || call_anew(thread, tree, event)
 }
 
 /// The clock has moved: time is charged, unless recording was paused or has ended. Says whether it goes on.
@@ -144,7 +168,7 @@ fn has_moved(thread: &Thread, tree: &Tree) -> bool {
     }
     let (now, last) = (clock::now(), thread.own.last.load(Relaxed));
     tree.moved(now);
-    thread.keep_apart(now);
+    thread.keep_apart();
     if last != hook::thread::SUMS_NOT {
         // Unless a signal handler has just said that they do not.
         let _ = thread.own.last.compare_exchange(last, now as u32 as u64, Relaxed, Relaxed);
@@ -152,17 +176,9 @@ fn has_moved(thread: &Thread, tree: &Tree) -> bool {
     true
 }
 
-/// A path that is new; says whether it could be made. In the midst of another's making it is not.
+/// Makes a path, and calls; not in the child of a handler that has forked just before.
 #[cold]
 #[inline(never)]
-fn make(thread: &Thread, tree: &Tree, event: Event) -> bool {
-    if thread.is_busy() {
-        return false;
-    }
-    call_anew(thread, tree, event)
-}
-
-/// Makes a path, and calls; not in the child of a handler that has forked just before.
 fn call_anew(thread: &Thread, tree: &Tree, event: Event) -> bool {
     let word = module::site_of(event.address).map_or(0, word::call);
     let mut is_made = false;
@@ -184,7 +200,7 @@ pub(crate) fn record(thread: &Thread, event: Event) -> bool {
         _ => tree.moved(now),
     }
     thread.own.set(Being::of_clock());
-    thread.keep_apart(now);
+    thread.keep_apart();
     if event.is_return {
         tree.ret(event.address);
         return true;

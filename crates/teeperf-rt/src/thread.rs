@@ -80,6 +80,8 @@ pub(crate) struct Thread {
     /// When the present pause, wait or loss began, or was last looked at: clock units, or
     /// nanoseconds of a loss.
     pub(crate) since: AtomicU64,
+    /// What hooks watch, when a thread without a chunk last looked for one.
+    pub(crate) looked: AtomicU32,
     /// Id of the stack the thread is on, 0 its own.
     pub(crate) stack: AtomicU64,
     /// One more than the name of the mark that was made since marks were written last, and the frames that
@@ -216,9 +218,10 @@ impl Thread {
         self.epoch.store(epoch, Relaxed);
     }
 
-    /// Has hooks that look at the clock first come to the runtime, until the time is `now`, which it never is again.
-    pub(crate) fn keep_apart(&self, now: u64) {
-        self.last.store((now as u32).wrapping_sub(1), Relaxed);
+    /// Has hooks that look at the clock first come to the runtime, for a long time to come: those as well that had
+    /// looked when a signal handler interrupted them, which is why it is not a time that was just before.
+    pub(crate) fn keep_apart(&self) {
+        self.last.store(clock::watched().load(Relaxed) ^ 1 << 31, Relaxed);
     }
 
     /// CPU time as of now, where it is worth a system call, which takes as long as some hundred events: at
@@ -250,6 +253,7 @@ impl Thread {
             self.marked.store(0, Relaxed);
         }
         self.busy.store(arch::stack_pointer(), Relaxed);
+        self.own.close();
         compiler_fence(SeqCst);
     }
 
@@ -258,6 +262,7 @@ impl Thread {
         compiler_fence(SeqCst);
         self.busy.store(0, Relaxed);
         compiler_fence(SeqCst);
+        self.own.open();
     }
 
     /// Whether a claimed stretch is under way below on the stack. One that was left by a jump
@@ -338,7 +343,7 @@ impl Thread {
         let (mut popped, mut pushed) = (0, 0);
         if is_out {
             self.jumped.store(name + 1, Relaxed);
-            self.last.store(clock::watched().load(Relaxed).wrapping_sub(1), Relaxed);
+            self.keep_apart();
             sums::delay(self);
         } else {
             popped = self.marked_popped.load(Relaxed);
@@ -441,6 +446,16 @@ mod tests {
         assert!(asks(old, false));
         assert!(!asks(old + 999, false));
         assert!(asks(old + 1000, false));
+    }
+
+    /// A hook had looked at the clock, and a signal handler came in between, in which it moved.
+    #[test]
+    #[cfg_attr(miri, ignore = "looks at the clock")]
+    fn no_hook_that_was_interrupted_finds_its_time_once_more() {
+        let thread = Thread::default();
+        let looked = clock::watched().load(Relaxed);
+        thread.keep_apart();
+        assert!(thread.last.load(Relaxed).abs_diff(looked) >= 1 << 30);
     }
 
     /// Waits, each deeper on the stack, that a jump leaves behind; the next one comes deeper still.

@@ -1,25 +1,23 @@
 //! Ways back from calls of functions that were open already, when those are folded: for each node a stack of
 //! the nodes it was called from, in which one after the other that is the same is counted. So of a recursion
 //! through however many functions each node has one way, however deep it goes.
+//!
+//! A signal handler that comes in between leaves each stack as it was. Which ways are free it may change.
 
-use crate::memory::{Memory, Node};
-use core::cell::Cell;
+use crate::memory::{Memory, Node, Whole};
 use teeperf_wire::tree::{node, way};
 
 /// In [`node::OPEN`]: a call is open, and none beside it.
 const ONE: u32 = 1;
 
-/// Ways that are free, of the memory's.
-pub(crate) struct Ways {
-    /// Those that never were used begin here.
-    unused: Cell<u32>,
-    /// One more than the number of the first that is free again.
-    free: Cell<u32>,
-}
+/// Ways that are free, of the memory's: in the lower half one more than the number of the first that is free again,
+/// in the upper half the number of the first that never was used. One number, since who interrupts a change gives
+/// back what it has taken, in turn: where this is as it was before, so is all that it leads to.
+pub(crate) struct Ways(Whole);
 
 impl Ways {
     pub(crate) const fn new() -> Self {
-        Self { unused: Cell::new(0), free: Cell::new(0) }
+        Self(Whole::new(0))
     }
 
     /// Whether a call of this node is open.
@@ -51,34 +49,50 @@ impl Ways {
         true
     }
 
-    /// The last call of a node ends: the node to go back to, or nothing where it was the first.
+    /// The only call of a node that is open ends.
+    pub(crate) fn close(there: Node) {
+        there.put(node::OPEN, 0);
+    }
+
+    /// The last call of a node ends: the node to go back to, or nothing where it is the first.
     pub(crate) fn pop(&self, memory: Memory, there: Node) -> Option<Node> {
-        let number = there.get(node::OPEN).checked_sub(ONE + 1);
-        let Some((number, last)) = number.and_then(|last| Some((last, memory.way(last)?))) else {
-            there.put(node::OPEN, 0);
-            return None;
-        };
+        let number = there.get(node::OPEN).checked_sub(ONE + 1)?;
+        let last = memory.way(number)?;
         let (to, times) = (memory.node(last.get(way::TO)), last.get(way::TIMES));
         if times > 1 {
             last.put(way::TIMES, times - 1);
         } else {
             there.put(node::OPEN, last.get(way::NEXT).saturating_add(ONE));
-            last.put(way::NEXT, self.free.get());
-            self.free.set(number + 1);
+            self.give_back(number, last);
         }
         Some(to)
     }
 
-    fn take(&self, memory: Memory) -> Option<(u32, Node)> {
-        if let Some(number) = self.free.get().checked_sub(1) {
-            let taken = memory.way(number)?;
-            self.free.set(taken.get(way::NEXT));
-            return Some((number, taken));
+    fn give_back(&self, number: u32, way: Node) {
+        loop {
+            let before = self.0.get();
+            way.put(way::NEXT, before as u32);
+            if self.0.replace(before, before >> 32 << 32 | u64::from(number + 1)) {
+                return;
+            }
         }
-        let number = self.unused.get();
-        let taken = memory.way(number)?;
-        self.unused.set(number + 1);
-        Some((number, taken))
+    }
+
+    fn take(&self, memory: Memory) -> Option<(u32, Node)> {
+        loop {
+            let before = self.0.get();
+            let unused = (before >> 32) as u32;
+            let (number, after) = match (before as u32).checked_sub(1) {
+                Some(number) => {
+                    (number, before >> 32 << 32 | u64::from(memory.way(number)?.get(way::NEXT)))
+                }
+                None => (unused, u64::from(unused + 1) << 32),
+            };
+            let taken = memory.way(number)?;
+            if self.0.replace(before, after) {
+                return Some((number, taken));
+            }
+        }
     }
 }
 
@@ -94,7 +108,11 @@ mod tests {
     }
 
     fn back(memory: Memory, ways: &Ways, there: Node) -> Option<u32> {
-        ways.pop(memory, there).map(|to| memory.index(to))
+        let to = ways.pop(memory, there);
+        if to.is_none() {
+            Ways::close(there);
+        }
+        to.map(|to| memory.index(to))
     }
 
     #[test]

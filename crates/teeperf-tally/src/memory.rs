@@ -29,11 +29,16 @@ pub(crate) mod layout {
     pub(crate) const BASE: usize = offset_of!(Memory, base);
     pub(crate) const GUESSES: usize = offset_of!(Memory, guesses);
     pub(crate) const MASK: usize = offset_of!(Memory, mask);
+    pub(crate) const NODES: usize = offset_of!(Memory, nodes);
 }
 
 /// The clock as a thread last saw it. It never goes back, whatever signal handlers come in between.
 #[repr(transparent)]
-pub(crate) struct Now(Cell<u64>);
+pub(crate) struct Now(Whole);
+
+/// A number that changes at once, or not, whatever signal handlers come in between.
+#[repr(transparent)]
+pub(crate) struct Whole(Cell<u64>);
 
 /// A node of the memory, of those that there is room for, or another place with fields: the header, a
 /// way, a record.
@@ -121,7 +126,7 @@ impl Memory {
     /// A way back from a folded call, where there is room for so many.
     pub(crate) fn way(self, at: u32) -> Option<Node> {
         let offset = tree::behind_guesses(self.nodes as usize) + at as usize * WAY;
-        // SAFETY: within the memory: the ways lie behind the table.
+        // SAFETY: within the memory: the ways lie behind the guesses.
         (at < self.ways).then(|| Node(unsafe { self.base.add(offset) }))
     }
 
@@ -197,7 +202,7 @@ impl Memory {
 
 impl Now {
     pub(crate) const fn new(now: u64) -> Self {
-        Self(Cell::new(now))
+        Self(Whole::new(now))
     }
 
     #[inline(always)]
@@ -209,28 +214,40 @@ impl Now {
     #[inline(always)]
     pub(crate) fn advance(&self, now: u64) -> Option<u64> {
         let last = self.0.get();
-        (now > last && self.replace(last, now)).then(|| now - last)
+        (now > last && self.0.replace(last, now)).then(|| now - last)
+    }
+}
+
+impl Whole {
+    pub(crate) const fn new(number: u64) -> Self {
+        Self(Cell::new(number))
     }
 
-    /// In one instruction; not locked, since no other thread is concerned.
+    #[inline(always)]
+    pub(crate) fn get(&self) -> u64 {
+        self.0.get()
+    }
+
+    /// In one instruction; not locked, since no other thread is concerned. Says whether it was done.
     #[inline(always)]
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    fn replace(&self, last: u64, now: u64) -> bool {
+    pub(crate) fn replace(&self, last: u64, next: u64) -> bool {
         let was: u64;
         // SAFETY: a number of this thread's own.
         unsafe {
-            core::arch::asm!("cmpxchg qword ptr [{at}], {now}", at = in(reg) self.0.as_ptr(), now = in(reg) now,
+            core::arch::asm!("cmpxchg qword ptr [{at}], {next}", at = in(reg) self.0.as_ptr(), next = in(reg) next,
                 inout("rax") last => was, options(nostack));
         }
         was == last
     }
 
     /// Nearly at once: on processors where programs have no hooks yet, or no signals.
+    #[inline(always)]
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    fn replace(&self, last: u64, now: u64) -> bool {
+    pub(crate) fn replace(&self, last: u64, next: u64) -> bool {
         let is_same = self.0.get() == last;
         if is_same {
-            self.0.set(now);
+            self.0.set(next);
         }
         is_same
     }

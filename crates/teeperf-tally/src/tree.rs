@@ -2,8 +2,9 @@
 //! function itself, shortest and longest call.
 //!
 //! A call goes to the node that the last call of the function from such a frame went to, if that is a child of
-//! where it comes from; else a table finds it; else it is made. A return goes to the parent. Time since the clock was last seen to move goes to the
-//! function on top. What a path took in all is the sum over all below it, and is left to readers.
+//! where it comes from; else a table finds it; else it is made. A return goes to the parent. Time since the clock
+//! was last seen to move goes to the function on top. What a path took in all is the sum over all below it, and is
+//! left to readers.
 //!
 //! Where there is no room for another path, functions stand side by side below one node,
 //! [`OVERFLOW`], each with its calls and the time up to its returns; the time between those stands in the node
@@ -27,16 +28,16 @@ pub struct Tree {
     memory: Memory,
     /// The clock as it was last seen.
     now: memory::Now,
-    /// Index of the node on top.
+    /// Index of the node on top, of those of frames that found room.
     top: Cell<u32>,
-    /// While calls are as simple as in most cases: how many nodes there is room for. Else 0.
-    limit: Cell<u32>,
-    /// Frames open below [`OVERFLOW`].
-    swallowed: Cell<u64>,
-    /// The node above which those frames are.
-    above: Cell<Node>,
+    /// Frames above it, which found none and are open below [`OVERFLOW`]; and [`FOLDS`] where calls are folded. 0
+    /// where a node that fits is all that a call needs. One number, so that whoever interrupts a change finds that it
+    /// was made, or was not.
+    apart: Cell<usize>,
+    /// Where time goes while there are such frames.
+    beside: Cell<Node>,
     /// How often there were such frames, after none.
-    episode: Cell<u64>,
+    episode: Cell<u32>,
     /// It is not known any more which functions those frames are of.
     is_blind: Cell<bool>,
     used: Cell<u32>,
@@ -46,6 +47,10 @@ pub struct Tree {
     /// Id of the stack that the thread is on.
     stack: Cell<u64>,
 }
+
+/// In [`Tree::apart`].
+const FOLDS: usize = 1 << (usize::BITS - 1);
+const NEVER_FOLDS: bool = cfg!(feature = "never-folds");
 
 /// What folded calls need.
 struct Folding {
@@ -72,8 +77,10 @@ pub mod layout {
     pub const NOW: usize = offset_of!(Tree, now);
     /// u32, index of the node on top.
     pub const TOP: usize = offset_of!(Tree, top);
-    /// u32, indices of nodes are below it; 0 while they cannot.
-    pub const LIMIT: usize = offset_of!(Tree, limit);
+    /// usize, not 0 while calls are not as simple as in most cases.
+    pub const APART: usize = offset_of!(Tree, apart);
+    /// u32, nodes that there is room for.
+    pub const NODES: usize = MEMORY + layout::NODES;
 }
 
 /// Whose tree it is, and what it is to be.
@@ -126,15 +133,14 @@ impl Tree {
         Some(Self {
             memory,
             top: Cell::new(ROOT),
-            limit: Cell::new(if beginning.folds { 0 } else { memory.nodes() }),
             now: memory::Now::new(beginning.now),
-            swallowed: Cell::new(0),
-            above: Cell::new(root),
+            apart: Cell::new(if beginning.folds { FOLDS } else { 0 }),
+            beside: Cell::new(root),
             episode: Cell::new(0),
             is_blind: Cell::new(false),
             used: Cell::new(OVERFLOW + 1),
             paths: memory.nodes() - memory.nodes() / SPARE,
-            folding: beginning.folds.then_some(folding),
+            folding: (beginning.folds && !NEVER_FOLDS).then_some(folding),
             stack: Cell::new(beginning.stack),
         })
     }
@@ -149,7 +155,8 @@ impl Tree {
     /// between says so itself, and time that it has charged is not charged again.
     pub fn moved(&self, now: u64) {
         if let Some(since) = self.skip(now) {
-            self.memory.add(self.current(), node::SELF, since);
+            let there = if self.swallowed() > 0 { self.beside.get() } else { self.current() };
+            self.memory.add(there, node::SELF, since);
         }
     }
 
@@ -191,12 +198,12 @@ impl Tree {
             return;
         }
         let parent = self.top.get();
-        if self.swallowed.get() == 0
-            && self.find(parent, address).is_none()
-            && let Some(there) = self.make(parent, address, word, self.paths)
-        {
-            self.enter_known(there);
-            return;
+        if self.swallowed() == 0 && self.find(parent, address).is_none() {
+            let open = self.ancestor(address).inspect(|&open| self.lead(parent, address, open));
+            let there = open.or_else(|| self.make(parent, address, word, self.paths));
+            if there.is_some_and(|there| self.enter_known(there)) {
+                return;
+            }
         }
         let there = self.make(OVERFLOW, address, word, self.memory.nodes());
         self.swallow(there.unwrap_or_else(|| self.memory.node(OVERFLOW)));
@@ -214,17 +221,25 @@ impl Tree {
     /// The node of this index, if it is of the function at `address`, and calls are simple.
     #[inline(always)]
     fn simple(&self, index: u32, address: u64) -> Option<Node> {
-        let there = (index < self.limit.get()).then(|| self.memory.node(index))?;
+        let is_simple = self.apart.get() == 0 && index < self.memory.nodes();
+        let there = is_simple.then(|| self.memory.node(index))?;
         (there.wide(node::ADDRESS) == address).then_some(there)
     }
 
-    fn set_swallowed(&self, frames: u64) {
-        self.swallowed.set(frames);
-        let is_simple = frames == 0 && self.folding.is_none();
-        self.limit.set(if is_simple { self.memory.nodes() } else { 0 });
+    fn folding(&self) -> Option<&Folding> {
+        if NEVER_FOLDS { None } else { self.folding.as_ref() }
     }
 
-    /// The node on top.
+    /// Frames open below [`OVERFLOW`].
+    fn swallowed(&self) -> usize {
+        self.apart.get() & !FOLDS
+    }
+
+    fn set_swallowed(&self, frames: usize) {
+        self.apart.set(frames.min(!FOLDS) | self.apart.get() & FOLDS);
+    }
+
+    /// The node on top, of those of frames that found room.
     fn current(&self) -> Node {
         self.memory.node(self.top.get())
     }
@@ -258,19 +273,16 @@ impl Tree {
 
     #[inline(never)]
     fn call_as_found(&self, address: u64, frame: usize) -> bool {
-        if self.swallowed.get() == 0 {
+        if self.swallowed() == 0 {
             let top = self.top.get();
-            let found = self.find(top, address).or_else(|| {
-                let open = self.ancestor(self.current(), address)?;
-                self.lead(top, address, open);
-                Some(open)
-            });
-            match found {
+            match self.find(top, address) {
                 Some(there) if self.enter_known(there) => {
                     self.memory.guess(address, frame).store(self.top.get(), Relaxed);
                     return true;
                 }
-                None if self.used.get() < self.paths => return false,
+                None if self.used.get() < self.paths || self.ancestor(address).is_some() => {
+                    return false;
+                }
                 _ => {}
             }
         }
@@ -286,7 +298,7 @@ impl Tree {
 
     /// A call of a node, which may be open already where calls are folded; says whether there was room.
     fn enter_known(&self, there: Node) -> bool {
-        let Some(folding) = &self.folding else {
+        let Some(folding) = self.folding() else {
             self.enter(there);
             return true;
         };
@@ -305,21 +317,25 @@ impl Tree {
 
     /// A call for which there is no room: it is counted here, below [`OVERFLOW`] or in that.
     fn swallow(&self, there: Node) {
-        let swallowed = self.swallowed.get();
+        let swallowed = self.swallowed();
         if swallowed == 0 {
-            self.above.set(self.current());
-            self.episode.set(self.episode.get() + 1);
+            self.episode.set(self.episode.get().wrapping_add(1));
         }
-        there.put(node::OPEN, self.swallowed_of(there).saturating_add(1));
-        there.set(node::ENTERED, self.episode.get());
+        // From here on a signal handler begins no other episode.
         self.set_swallowed(swallowed + 1);
+        compiler_fence(SeqCst);
+        let open = self.swallowed_of(there).saturating_add(1);
+        // First the time that the number is of: a handler in between leaves a number that was there before, or none.
+        there.put(node::ENTERED, self.episode.get());
+        compiler_fence(SeqCst);
+        there.put(node::OPEN, open);
         self.memory.add(there, node::CALLS, 1);
-        self.stand_at(there);
+        self.beside.set(there);
     }
 
     /// Frames of this node that are open now, below [`OVERFLOW`].
     fn swallowed_of(&self, there: Node) -> u32 {
-        if there.wide(node::ENTERED) == self.episode.get() { there.get(node::OPEN) } else { 0 }
+        if there.get(node::ENTERED) == self.episode.get() { there.get(node::OPEN) } else { 0 }
     }
 
     /// Whether a frame below [`OVERFLOW`] may be of this function; then the node that it counts in.
@@ -331,15 +347,15 @@ impl Tree {
     #[cold]
     #[inline(never)]
     fn return_otherwise(&self, address: u64) {
-        let swallowed = self.swallowed.get();
+        let swallowed = self.swallowed();
         if swallowed > 0 {
             if let Some(there) = self.swallowed_frame(address) {
                 there.put(node::OPEN, self.swallowed_of(there).saturating_sub(1));
                 return self.close(1);
             }
             // It is of a frame below them: they were left without a word.
-            self.mend(swallowed);
-            self.close(swallowed);
+            self.mend(swallowed as u64);
+            self.close(swallowed as u64);
         }
         let current = self.current();
         if current == self.memory.node(ROOT) {
@@ -395,9 +411,9 @@ impl Tree {
     }
 
     /// Where calls are folded: the node of this function that is open on the path.
-    fn ancestor(&self, from: Node, address: u64) -> Option<Node> {
-        self.folding.as_ref()?;
-        let mut there = from;
+    fn ancestor(&self, address: u64) -> Option<Node> {
+        self.folding()?;
+        let mut there = self.current();
         for _ in 0..self.memory.nodes() {
             if there.wide(node::ADDRESS) == address && Ways::is_open(there) {
                 return Some(there);

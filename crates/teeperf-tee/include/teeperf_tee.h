@@ -163,7 +163,7 @@ uint64_t teeperf_port_counter_hz(void);
 const char *teeperf_port_name(void);
 
 /* Memory of the trusted side's own, zeroed, at a multiple of 8, in which calls and times are summed by call path
- * while no events can be written: 80 bytes a path. What is summed is handed over with the next events, or by
+ * while no events can be written: some 100 bytes a path. What is summed is handed over with the next events, or by
  * teeperf_take(). While nothing is attached, time goes on by the counter, where there is one and no recording had
  * another clock; else it stands. The library's is a null pointer: what is called while nothing is attached is not
  * recorded. Not asked for by a

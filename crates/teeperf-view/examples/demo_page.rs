@@ -145,6 +145,7 @@ fn info(command: &[&str]) -> Info {
         started_ns: 1_795_250_559_000_000_000,
         duration_ns: 3_070_000_000,
         exit_status: Some(0),
+        summed: false,
         hook_cost_ps: Some((3_100, 4_200)),
         ..Info::default()
     }

@@ -115,7 +115,10 @@ fn lost(profile: &Profile, found: &mut Vec<Finding>) {
     let share =
         units::share(health.lost as f64, (health.lost.saturating_add(health.events)) as f64);
     let happened = |name: &str| health.gaps.iter().any(|(gap, times, _)| gap == name && *times > 0);
-    let next = if happened("stalled") {
+    let next = if happened("stalled") && profile.info.summed {
+        "Threads that began were given no memory for a second: give the recorder a free processor, \
+         or record with a smaller --tree-size, with which more threads have room at once."
+    } else if happened("stalled") {
         "The recorder stood still for a second: look whether the disk is full or slow, or \
          write to another one with -o."
     } else if happened("dropped") {
@@ -185,6 +188,10 @@ fn gaps(profile: &Profile, found: &mut Vec<Finding>) {
             other => format!("Gap `{}`: {times}, {long} in all.", crate::names::printable(other)),
         };
         let next = match name.as_str() {
+            "waited" if *ns > profile.info.duration_ns / 20 && profile.info.summed => {
+                "Threads that begin wait for memory that the recorder has to make, or to take back \
+                 from others that have ended: give it a free processor."
+            }
             "waited" if *ns > profile.info.duration_ns / 20 => {
                 "The recorder could not keep up: give it a free processor and a faster disk, or \
                  leave small busy functions without hooks."

@@ -75,12 +75,14 @@ pub mod thread {
     pub const TREE_GUESSES: usize = 40;
     /// u32: one less than there are guesses.
     pub const TREE_MASK: usize = 48;
+    /// u32: nodes that there is room for.
+    pub const TREE_NODES: usize = 52;
     /// u64: the time that the tree is at.
     pub const TREE_NOW: usize = 64;
     /// u32: index of the node on top.
     pub const TREE_TOP: usize = 72;
-    /// u32: indices of nodes are below it; 0 while calls are not as simple as hooks take them to be.
-    pub const TREE_LIMIT: usize = 76;
+    /// u64: not 0 while calls are not as simple as hooks take them to be.
+    pub const TREE_APART: usize = 80;
 
     /// In [`TREE_LAST`]: it is no tick's.
     pub const SUMS_NOT: u64 = u64::MAX;

@@ -1,5 +1,6 @@
 //! A **tree**: calls and times summed for each call path, in memory that the program owns. One thread
-//! writes it; anybody may look meanwhile, since its counters only grow.
+//! writes it; anybody may look meanwhile, since its counters only grow. (Trees that nobody else sees are handed over by
+//! their writer, who takes out what it has read.)
 //!
 //! ```text
 //! 0    header
@@ -93,10 +94,11 @@ pub mod node {
     pub const MOST: usize = 32;
     /// u64, address of the function.
     pub const ADDRESS: usize = 40;
-    /// u64, when its present or last call began.
+    /// u64, when its present or last call began; below [`super::OVERFLOW`]: which time without room that was.
     pub const ENTERED: usize = 48;
-    /// u32, of a node whose address is 0: how many frames it stands for. Else, where calls are folded: 0: none
-    /// is open; 1: one is; more: others too, and this less 2 is the way back from the last.
+    /// u32, of a node below [`super::OVERFLOW`]: how many of its frames are open. Of one whose address is 0: how many
+    /// frames it stands for. Else, where calls are folded: 0: none is open; 1: one is; more: others too, and this
+    /// less 2 is the way back from the last.
     pub const OPEN: usize = 56;
 }
 

@@ -127,6 +127,7 @@ fn measure(bundle: &Bundle, clock: Choice) -> Result<Measured> {
     let mut options = Options::new(Output::Writer(output));
     options.clock = clock;
     options.signals = false;
+    options.is_found = false;
     let told = Told::new()?;
     let words = [bundle.calibration.clone().into(), told.path().into()];
     let unknown = "the hooks' cost is not known";

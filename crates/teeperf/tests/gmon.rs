@@ -2,8 +2,11 @@
 //! programs written for gprof. Both have to come to the same calls. What needs a tool that is not
 //! there says so.
 
+#[path = "support/gprof.rs"]
+mod printed;
 mod support;
 
+use printed::{Arcs, agree, arcs, flat, graph};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,9 +14,6 @@ use std::process::{Command, Output};
 use support::{Folder, prepared, run, teeperf};
 
 const ROUNDS: u64 = 600;
-
-/// Calls by caller and callee, as often as the pair stands there: two functions may have one name.
-type Arcs = Vec<(String, String, u64)>;
 
 fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
@@ -79,58 +79,6 @@ fn stderr(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).unwrap()
 }
 
-/// What `gprof -p` prints: self seconds and calls by others, by name.
-fn flat(text: &str) -> Vec<(String, f64, u64)> {
-    let mut rows = Vec::new();
-    for line in text.lines().skip_while(|line| !line.trim_start().starts_with("time ")).skip(1) {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match words[..] {
-            [_, _, own, name] => rows.push((name.to_owned(), own.parse().unwrap(), 0)),
-            [_, _, own, calls, _, _, name] => {
-                rows.push((name.to_owned(), own.parse().unwrap(), calls.parse().unwrap()));
-            }
-            _ => break,
-        }
-    }
-    rows.sort_by(|a, b| a.partial_cmp(b).unwrap());
-    rows
-}
-
-/// What `gprof -q` prints: calls, and self and total seconds of each entry by name.
-fn graph(text: &str) -> (Arcs, Vec<(String, f64, f64)>) {
-    let (mut arcs, mut totals) = (Arcs::new(), Vec::new());
-    let mut caller: Option<String> = None;
-    for line in text.lines().skip_while(|line| !line.starts_with("index ")).skip(1) {
-        if line.starts_with("Index by") {
-            break;
-        }
-        if line.starts_with("---") || line.contains("<spontaneous>") {
-            caller = None;
-            continue;
-        }
-        let bare = line.split(" <cycle ").next().unwrap();
-        let words: Vec<&str> =
-            bare.split_whitespace().filter(|word| !word.ends_with(']')).collect();
-        let Some(&name) = words.last() else { continue };
-        if line.starts_with('[') {
-            // Of an entry: % time, self, children, and calls where there are any.
-            let seconds = |at: usize| words[at].parse::<f64>().unwrap();
-            if !line.contains("as a whole") {
-                caller = Some(name.to_owned());
-                totals.push((name.to_owned(), seconds(1), seconds(1) + seconds(2)));
-            } else {
-                totals.push(("cycle".to_owned(), seconds(1), seconds(1) + seconds(2)));
-            }
-        } else if let Some(caller) = &caller {
-            let calls = words[words.len() - 2].split('/').next().unwrap();
-            arcs.push((caller.clone(), name.to_owned(), calls.parse().unwrap()));
-        }
-    }
-    arcs.sort();
-    totals.sort_by(|a, b| a.partial_cmp(b).unwrap());
-    (arcs, totals)
-}
-
 /// What the program does, so often as [`ROUNDS`] says.
 fn expected() -> Arcs {
     let calls = [
@@ -158,81 +106,6 @@ fn expected() -> Arcs {
     arcs
 }
 
-/// The arcs of a report.
-fn arcs(report: &Value) -> Arcs {
-    let name = |at: &Value| {
-        at.as_u64().map(|at| report["functions"][at as usize]["name"].as_str().unwrap().to_owned())
-    };
-    let list = report["arcs"].as_array().unwrap().iter();
-    let mut arcs: Arcs = list
-        .filter_map(|arc| {
-            Some((name(&arc["caller"])?, name(&arc["callee"])?, arc["calls"].as_u64().unwrap()))
-        })
-        .collect();
-    arcs.sort();
-    arcs
-}
-
-/// A report of a gmon file against what gprof prints of it.
-#[track_caller]
-fn assert_same(report: &Value, flat_text: &str, graph_text: &str) {
-    let functions = report["functions"].as_array().unwrap();
-    let own_calls = |at: usize| -> u64 {
-        let own = report["arcs"].as_array().unwrap().iter();
-        own.filter(|arc| arc["caller"] == at && arc["callee"] == at)
-            .map(|arc| arc["calls"].as_u64().unwrap())
-            .sum()
-    };
-    let mut rows: Vec<(String, f64, u64)> = functions
-        .iter()
-        .enumerate()
-        .map(|(at, function)| {
-            let calls = function["calls"].as_u64().unwrap() - own_calls(at);
-            let own = function["self"].as_f64().unwrap() / 1e9;
-            (function["name"].as_str().unwrap().to_owned(), own, calls)
-        })
-        .filter(|(_, own, calls)| *own > 0.0 || *calls > 0)
-        .collect();
-    rows.sort_by(|a, b| a.partial_cmp(b).unwrap());
-    let theirs = flat(flat_text);
-    let names = |rows: &[(String, f64, u64)]| -> Vec<(String, u64)> {
-        rows.iter().map(|(name, _, calls)| (name.clone(), *calls)).collect()
-    };
-    let sorted = |mut names: Vec<(String, u64)>| {
-        names.sort();
-        names
-    };
-    assert_eq!(sorted(names(&rows)), sorted(names(&theirs)), "{flat_text}");
-    // gprof rounds to hundredths, and credits up to a part in two hundred too much.
-    let near = |a: f64, b: f64| (a - b).abs() <= 0.0051 + 0.005 * b;
-    for ((name, own, _), (_, their_own, _)) in rows.iter().zip(&theirs) {
-        assert!(near(*own, *their_own), "{name}: {own} {their_own}\n{flat_text}");
-    }
-    let (their_arcs, their_totals) = graph(graph_text);
-    assert_eq!(arcs(report), their_arcs, "{graph_text}");
-    let mut totals: Vec<(String, f64)> = functions
-        .iter()
-        .map(|function| {
-            let name = function["name"].as_str().unwrap().to_owned();
-            (name, function["total"].as_f64().unwrap() / 1e9)
-        })
-        .collect();
-    let cycles = report["cycles"].as_array().unwrap().iter();
-    totals.extend(cycles.map(|cycle| ("cycle".into(), cycle["total"].as_f64().unwrap() / 1e9)));
-    totals.sort_by(|a, b| a.partial_cmp(b).unwrap());
-    let mut their_totals: Vec<(String, f64)> =
-        their_totals.into_iter().map(|(name, _, total)| (name, total)).collect();
-    their_totals.sort_by(|a, b| a.partial_cmp(b).unwrap());
-    assert_eq!(totals.len(), their_totals.len(), "{totals:?}\n{graph_text}");
-    for ((name, total), (their_name, their_total)) in totals.iter().zip(&their_totals) {
-        // The sum of two that are rounded.
-        assert!(
-            name == their_name && (total - their_total).abs() <= 0.011 + 0.005 * total,
-            "{name} {total}, {their_name} {their_total}\n{graph_text}"
-        );
-    }
-}
-
 #[test]
 fn gprofs_own_file_says_here_what_gprof_says() {
     if !is_there("gprof") {
@@ -248,7 +121,7 @@ fn gprofs_own_file_says_here_what_gprof_says() {
         if flags != ["-static"] {
             let [p, q] =
                 ["-p", "-q"].map(|style| gprof(&folder, "gprof", &[style, "./own", "gmon.out"]));
-            assert_same(&report, &p, &q);
+            agree(&report, &p, &q).unwrap();
         }
         let own: Arcs = arcs(&report).into_iter().filter(|arc| expected().contains(arc)).collect();
         assert_eq!(own, expected(), "{flags:?}");
@@ -408,7 +281,7 @@ fn other_widths_and_byte_orders_are_read_as_their_gprof_reads_them() {
         let Some(folder) = with_own_file(&compiler, &flags, runner) else { continue };
         let report = report(&folder, &["gmon.out", "--elf", "own"]);
         let [p, q] = ["-p", "-q"].map(|style| gprof(&folder, &tool, &[style, "./own", "gmon.out"]));
-        assert_same(&report, &p, &q);
+        agree(&report, &p, &q).unwrap();
         assert_eq!(arcs(&report), expected(), "{target}");
     }
 }

@@ -124,6 +124,19 @@ fn from_inside() {
     }
 }
 
+/// Guards: hooks of other threads look at the gate too, at each call, and not only when the tick moves.
+#[test]
+fn from_another_thread_while_the_tick_stands() {
+    let shop = Workshop::new();
+    let program = shop.build("others_pause.c", Compiler::Gcc, &["-O1", "-pthread"]);
+    for probe in ["trace", "tree"] {
+        let options = ["--probe", probe, "--clock", "tick", "--period", "100ms"];
+        let Recorded { outcome, report, .. } = shop.record(&options, &program, &["50"], 0);
+        let (made, seen) = ([("main", 1), ("work", 1500)], [("main", 1), ("work", 1000)]);
+        expect_seen(&outcome, &report, &made, &seen, &[]);
+    }
+}
+
 /// Guards: two words, one of the recorder's and one of the program's: what one of them pauses the
 /// other does not resume.
 #[test]

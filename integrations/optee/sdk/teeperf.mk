@@ -45,6 +45,10 @@ CFLAGS_ta_arm64 += $(teeperf-cflags)
 link-ldflagsta_arm32 += $(teeperf-ldflags)
 link-ldflagsta_arm64 += $(teeperf-ldflags)
 spec-srcs += $(teeperf-folder)/teeperf_ta.c
+ifneq ($(TEEPERF_PROBE),gprof)
+# Whose calls OP-TEE counts as well (CFG_TA_MCOUNT=y) needs OP-TEE's entry for that: what comes first is taken.
+LDADD += $(if $(filter y,$(CFG_TA_MCOUNT)),$(TA_DEV_KIT_DIR)/lib/libutils.a)
+endif
 LDADD += $(teeperf-folder)/../lib/$(if $(filter ta_arm32,$(sm) $(TA_TARGET)),armv7,aarch64)/libteeperf_tee.a
 
 endif

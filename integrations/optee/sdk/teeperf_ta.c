@@ -103,7 +103,7 @@ NO_HOOK void __ftrace_return(void)
 
 #else
 
-/* Where calls are summed while no memory is lent, for TEEPERF_PROBE=tree always: 80 bytes a call path. */
+/* Where calls are summed while no memory is lent, for TEEPERF_PROBE=tree always: some 100 bytes a call path. */
 #ifndef TEEPERF_TREE_SIZE
 #define TEEPERF_TREE_SIZE 32768
 #endif

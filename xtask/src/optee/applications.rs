@@ -26,6 +26,8 @@ pub(super) struct Build<'a> {
     pub(super) compiler: &'static str,
     /// Variables of the kit's Makefiles, as `CFG_TA_MCOUNT=y`.
     pub(super) variables: Vec<String>,
+    /// Further ways to build them, with the names of folders that they are shared in.
+    pub(super) others: Vec<(&'static str, Vec<String>)>,
     /// For those in Rust; without, they are left out.
     pub(super) rust: Option<&'a Toolchain>,
 }
@@ -41,20 +43,34 @@ pub(super) struct Application {
 impl Build<'_> {
     /// Builds the applications below `ta/`, in the order of their names.
     pub(super) fn applications(&self, lab: &Lab) -> Result<Vec<Application>> {
-        let out = lab.path("applications").join(&self.name);
+        self.built(lab, &self.name, &self.variables)
+    }
+
+    /// Likewise those that are built in another way.
+    pub(super) fn other(
+        &self,
+        lab: &Lab,
+        name: &str,
+        variables: &[String],
+    ) -> Result<Vec<Application>> {
+        self.built(lab, &format!("{}-{name}", self.name), variables)
+    }
+
+    fn built(&self, lab: &Lab, name: &str, variables: &[String]) -> Result<Vec<Application>> {
+        let out = lab.path("applications").join(name);
         let mut make = Command::new("make");
         make.arg("-C").arg(root().join("integrations/optee/ta")).arg("-j2");
         make.arg(format!("O={}", out.display()));
         make.arg(format!("TA_DEV_KIT_DIR={}", self.kit.display()));
         // The one that has what Debian's packages bring.
         make.arg("PYTHON3=/usr/bin/python3").arg(format!("CROSS_COMPILE={}", self.compiler));
-        make.args(&self.variables);
+        make.args(variables);
         if let Some(toolchain) = self.rust {
             toolchain.set_for(&mut make, ARM64_LINUX)?;
             // For `-Z instrument-mcount`.
             make.arg("RUST=y").env("RUSTC_BOOTSTRAP", "1");
         }
-        limited::run(&make, LIMIT, &lab.log(&format!("applications-{}", self.name)))?;
+        limited::run(&make, LIMIT, &lab.log(&format!("applications-{name}")))?;
         let mut found = Vec::new();
         for folder in fs::read_dir(&out)? {
             for file in fs::read_dir(folder?.path())? {

@@ -20,9 +20,13 @@ pub fn profile(gmon: &Gmon, names: &Names, bias: u64) -> Profile {
     for histogram in &gmon.histograms {
         let hz = if histogram.hz == 0 {
             let (low, high) = (histogram.low, histogram.high);
-            warnings.push(format!(
-                "the histogram from {low:#x} to {high:#x} does not say its rate: {USUAL_HZ} samples a second are assumed"
-            ));
+            let is_empty = histogram.bins.iter().all(|samples| *samples == 0);
+            let what = if is_empty {
+                "has no samples: times are not known, only counts".to_owned()
+            } else {
+                format!("does not say its rate: {USUAL_HZ} samples a second are assumed")
+            };
+            warnings.push(format!("the histogram from {low:#x} to {high:#x} {what}"));
             USUAL_HZ
         } else {
             histogram.hz

@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     pub(crate) warnings: Warnings,
     /// Calls that found no room on their paths in a thread's tree.
     pub(crate) no_room: u64,
+    /// Of those, the ones for whose functions there was no room either.
+    pub(crate) nameless: u64,
     /// What others have summed may yet come to.
     pub(super) credit: Credit,
     /// Scratch: node in the tree of each node of the summary.
@@ -114,6 +116,7 @@ impl Shared {
             counts: Counts::default(),
             warnings: Warnings::default(),
             no_room: 0,
+            nameless: 0,
             credit: Credit::ALL,
             numbers: Vec::new(),
             grounds: Vec::new(),

@@ -87,10 +87,12 @@ impl Summed {
             if is_swallowed {
                 shared.no_room = shared.no_room.saturating_add(node.calls);
             }
-            // What is swallowed by the node itself is no call of a function, and frames whose calls were not
-            // seen are none.
-            let is_function = node.word > word::OVERFLOW || node.address != 0;
-            self.tree.count(here, if is_function { node.calls } else { 0 }, node.own);
+            if node.word == word::OVERFLOW {
+                shared.nameless = shared.nameless.saturating_add(node.calls);
+            }
+            // Frames whose calls were not seen are none.
+            let are_calls = node.word != word::FAR || node.address != 0;
+            self.tree.count(here, if are_calls { node.calls } else { 0 }, node.own);
             self.calls = self.calls.saturating_add(node.calls);
             if let Some(extremes) = node.extremes {
                 self.tree.widen(here, extremes);

@@ -157,6 +157,8 @@ impl ThreadState {
 pub(crate) struct Counts {
     /// Calls and returns.
     pub(crate) events: u64,
+    /// Of those, what was summed while the program ran.
+    pub(crate) summed: u64,
     /// Events known to be lost.
     pub(crate) lost: u64,
     /// Frames closed or returns left out because something was not seen.
@@ -244,7 +246,9 @@ impl Threads {
             self.shared.counts.span = Some((first.min(begin), last.max(end)));
             // Each call and its return; those still open have none.
             let events = summed.calls.saturating_mul(2);
-            self.shared.counts.events = self.shared.counts.events.saturating_add(events);
+            let counts = &mut self.shared.counts;
+            counts.events = counts.events.saturating_add(events);
+            counts.summed = counts.summed.saturating_add(events);
             let known = self.states.remove(&key);
             let mut state = known.unwrap_or_else(|| {
                 let tree = self.free_trees.pop().unwrap_or_else(|| {

@@ -1,7 +1,7 @@
 //! When a process needs room: chunks of its dead threads back, or a further segment. Up to
 //! some megabytes the pool grows when the drain is behind, so that a drain that has to wait
 //! for a processor does not stop the program; beyond that it grows with the number of threads
-//! that hold a chunk, not with how fast they fill it.
+//! that hold a chunk, not with how fast they fill it. Trees, one for each thread, are made ahead of those who come.
 
 use crate::segment::Class;
 use std::time::{Duration, Instant};
@@ -29,8 +29,10 @@ pub(crate) struct Pool {
     wanted_at: Option<Instant>,
     swept_at: Option<Instant>,
     sweep_took: Duration,
-    /// It grows no more, which was told.
+    /// No memory could be made, or it has what it was lent.
     full_grown: bool,
+    /// That it grows no more was told.
+    told: bool,
 }
 
 /// Sweeps take at most one part in so many of the drain's time.
@@ -46,6 +48,20 @@ const SPARE: usize = 16 << 20;
 const MAX_RETIRED: usize = 256 << 20;
 /// Most bytes of chunks of one process.
 const MAX_BYTES: usize = 2 << 30;
+/// Most bytes of trees of one process: 16 threads with the largest, 16,384 with those of 1 MiB. Of what no path
+/// needs hardly any is in use.
+const MAX_TREES: usize = 16 << 30;
+
+/// Of what a process has all it may have.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// Trees, for so many threads.
+    Trees { threads: usize },
+    /// Chunks, of which so much is out of use because signal handlers jumped out of hooks.
+    Retired { mib: usize },
+    /// Chunks.
+    Chunks,
+}
 
 impl Pool {
     /// For a process whose threads have trees.
@@ -69,16 +85,37 @@ impl Pool {
 
     /// A chunk, and its state.
     pub(crate) fn count(&mut self, class: Class, state: u32) {
-        let census = match class {
-            Class::Small => &mut self.small,
-            Class::Large => &mut self.large,
-            Class::Trees(_) => &mut self.trees,
-            // It has what it was lent.
-            Class::Arena { .. } => return,
-        };
+        let Some(census) = self.census(class) else { return };
         census.all += 1;
         census.free += (state == state::FREE) as usize;
         census.taken += (state == state::TAKEN) as usize;
+    }
+
+    /// A segment was made behind the count.
+    pub(crate) fn grew(&mut self, class: Class) {
+        let (_, chunks) = class.shape();
+        if let Some(census) = self.census(class) {
+            census.all += chunks;
+            census.free += chunks;
+        }
+    }
+
+    /// A chunk or a tree of a thread that is gone was freed behind the count.
+    pub(crate) fn took_back(&mut self, class: Class) {
+        if let Some(census) = self.census(class) {
+            census.free += 1;
+            census.taken = census.taken.saturating_sub(1);
+        }
+    }
+
+    fn census(&mut self, class: Class) -> Option<&mut Census> {
+        match class {
+            Class::Small => Some(&mut self.small),
+            Class::Large => Some(&mut self.large),
+            Class::Trees { .. } => Some(&mut self.trees),
+            // It has what it was lent.
+            Class::Arena { .. } => None,
+        }
     }
 
     /// What the process's counter of hungry threads says.
@@ -118,54 +155,70 @@ impl Pool {
 
     /// Which class needs a further segment, if the process may have one more than it has.
     pub(crate) fn wants_segment(&self, segments: usize, now: Instant) -> Option<Class> {
-        if !self.may_grow(segments) {
-            return None;
-        }
-        if let Some(bytes) = self.tree_bytes {
-            let class = if self.trees.free == 0 { Class::Trees(bytes) } else { Class::Small };
-            let is_short = self.trees.free == 0 || self.small.is_short();
-            return (is_short && self.is_hungry(now)).then_some(class);
-        }
         let beyond = self.retired.saturating_sub(MAX_RETIRED);
-        if self.large.free == 0 && self.large.all * segment::LARGE_CHUNK + beyond < SPARE {
-            return Some(Class::Large);
-        }
-        self.short_class().filter(|_| self.is_hungry(now))
+        let is_behind =
+            self.large.free == 0 && self.large.all * segment::LARGE_CHUNK + beyond < SPARE;
+        let behind = (is_behind && self.tree_bytes.is_none()).then_some(Class::Large);
+        // Trees, and what goes with them, before anybody needs them: who finds none may not be one that waits.
+        let is_ahead = self.tree_bytes.is_some();
+        let hungry = self.short_classes().filter(|_| is_ahead || self.is_hungry(now));
+        behind.into_iter().chain(hungry).find(|&class| self.may_grow(class, segments))
     }
 
-    fn may_grow(&self, segments: usize) -> bool {
+    fn may_grow(&self, class: Class, segments: usize) -> bool {
+        !self.full_grown && segments < segment::MAX_SEGMENTS && self.has_room_for(class)
+    }
+
+    fn has_room_for(&self, class: Class) -> bool {
+        if let Class::Trees { trees, .. } = class {
+            return trees > 0;
+        }
         let small = self.small.all * segment::SMALL_CHUNK;
-        let trees = self.trees.all * self.tree_bytes.unwrap_or(0);
-        let bytes = small + self.large.all * segment::LARGE_CHUNK + trees + self.retired;
-        !self.full_grown && segments < segment::MAX_SEGMENTS && bytes < MAX_BYTES
+        small + self.large.all * segment::LARGE_CHUNK + self.retired < MAX_BYTES
     }
 
-    fn short_class(&self) -> Option<Class> {
-        if let Some(bytes) = self.tree_bytes.filter(|_| self.trees.is_short()) {
-            Some(Class::Trees(bytes))
-        } else if self.small.is_short() {
-            Some(Class::Small)
-        } else if self.large.is_short() {
-            Some(Class::Large)
-        } else {
-            None
-        }
+    /// Those of which more are needed.
+    fn short_classes(&self) -> impl Iterator<Item = Class> {
+        let (is_small_short, last) = match self.tree_bytes {
+            None => (self.small.is_short(), Some(Class::Large).filter(|_| self.large.is_short())),
+            Some(bytes) => {
+                // Each thread needs one of either. Many come at once, and each look of a thread for what is free
+                // takes the longer, the more there is.
+                let room = (MAX_TREES / bytes).saturating_sub(self.trees.all);
+                let more = Class::more_trees(bytes, self.trees.all, room);
+                (self.small.is_mostly_taken(), Some(more).filter(|_| self.trees.is_mostly_taken()))
+            }
+        };
+        Some(Class::Small).filter(|_| is_small_short).into_iter().chain(last)
     }
 
     /// No further segment can be made, for a reason that was told.
     pub(crate) fn give_up_growing(&mut self) {
         self.full_grown = true;
+        self.told = true;
     }
 
-    /// Says once that threads need more than the process may have; gives how many bytes are out of use.
-    pub(crate) fn ends_growing(&mut self, segments: usize, now: Instant) -> Option<usize> {
-        let is_in_need = self.short_class().is_some() && self.is_hungry(now);
-        if self.full_grown || !is_in_need || self.may_grow(segments) {
+    /// Says once that threads need more than the process may have, and why it has no more.
+    pub(crate) fn ends_growing(&mut self, segments: usize, now: Instant) -> Option<Full> {
+        if self.told || !self.is_hungry(now) {
             return None;
         }
+        let is_short = |class| match class {
+            Class::Small => self.small.is_short(),
+            Class::Large => self.large.is_short(),
+            Class::Trees { .. } | Class::Arena { .. } => self.trees.is_short(),
+        };
+        let ends = |&class: &Class| is_short(class) && !self.may_grow(class, segments);
+        let short = self.short_classes().find(ends)?;
         // What it has never becomes less.
-        self.full_grown = true;
-        Some(self.retired)
+        self.told = true;
+        Some(match (short, self.retired) {
+            (Class::Trees { .. }, _) if !self.has_room_for(short) => {
+                Full::Trees { threads: self.trees.all }
+            }
+            (_, retired) if retired >> 20 > 0 => Full::Retired { mib: retired >> 20 },
+            _ => Full::Chunks,
+        })
     }
 }
 
@@ -173,6 +226,11 @@ impl Census {
     /// Few are left: threads may have died with theirs.
     fn is_low(&self) -> bool {
         self.free * 4 < self.all
+    }
+
+    /// Threads hold more than are left, or there are none.
+    fn is_mostly_taken(&self) -> bool {
+        self.taken > self.free || self.all == 0
     }
 
     /// None is left, and that is not because the drain is behind: threads hold most, or all are out of use.
@@ -267,11 +325,104 @@ mod tests {
         assert_eq!(told(&mut pool([9, 247, 0], [64, 0, 0]), segment::MAX_SEGMENTS), None);
         let mut full = pool([0, 256, 0], [0, 64, 0]);
         (0..3).for_each(|_| full.count_retired(Class::Large));
-        assert_eq!(told(&mut full, segment::MAX_SEGMENTS), Some(3 * segment::LARGE_CHUNK));
+        assert_eq!(told(&mut full, segment::MAX_SEGMENTS), Some(Full::Chunks));
         assert_eq!(told(&mut full, segment::MAX_SEGMENTS), None);
+        let mut worn = pool([0, 256, 0], [0, 64, 0]);
+        (0..64).for_each(|_| worn.count_retired(Class::Large));
+        assert_eq!(told(&mut worn, segment::MAX_SEGMENTS), Some(Full::Retired { mib: 4 }));
         let mut failed = pool([0, 256, 0], [64, 0, 0]);
         failed.give_up_growing();
         assert_eq!(told(&mut failed, 9), None, "that was told with its reason");
+    }
+
+    /// With so many trees and small chunks in these states, and a hungry thread.
+    fn pool_of_trees(bytes: usize, trees: [usize; 2], small: [usize; 2]) -> Pool {
+        let mut pool = Pool::with_trees(bytes);
+        pool.begin();
+        for (class, counts) in [(Class::first_trees(bytes), trees), (Class::Small, small)] {
+            for (state, count) in [state::FREE, state::TAKEN].into_iter().zip(counts) {
+                (0..count).for_each(|_| pool.count(class, state));
+            }
+        }
+        pool.note_wanted(1, Instant::now());
+        pool
+    }
+
+    /// All that is made in one round; how many segments there are then.
+    fn grow(pool: &mut Pool) -> (Vec<Class>, usize) {
+        let mut made = Vec::new();
+        while let Some(class) = pool.wants_segment(2 + made.len(), Instant::now()) {
+            pool.grew(class);
+            made.push(class);
+        }
+        let segments = 2 + made.len();
+        (made, segments)
+    }
+
+    #[test]
+    fn the_largest_trees_are_for_sixteen_threads() {
+        let now = Instant::now();
+        let bytes = segment::MAX_TREE;
+        for (has, trees) in [(0, 4), (4, 4), (8, 8)] {
+            let mut pool = pool_of_trees(bytes, [0, has], [9, 0]);
+            assert_eq!(pool.ends_growing(9, now), None);
+            assert_eq!(grow(&mut pool).0, [Class::Trees { bytes, trees }]);
+        }
+        assert_eq!(pool_of_trees(bytes, [1, 15], [9, 0]).ends_growing(9, now), None, "one is free");
+        let mut pool = pool_of_trees(bytes, [0, 16], [9, 0]);
+        assert_eq!(pool.wants_segment(9, now), None);
+        assert_eq!(pool.ends_growing(9, now), Some(Full::Trees { threads: 16 }));
+        assert_eq!(pool.ends_growing(9, now), None);
+        // Others have trees, and wait for chunks.
+        pool.small = Census { all: 256, free: 0, taken: 256 };
+        assert_eq!(pool.wants_segment(9, now), Some(Class::Small));
+    }
+
+    #[test]
+    fn all_memory_of_trees_can_be_had_whatever_their_size() {
+        for bytes in [4 << 10, 64 << 10, 1 << 20, 3 << 20, 8 << 20, 1 << 30] {
+            let mut pool = pool_of_trees(bytes, [0; 2], [256, 0]);
+            let mut segments = 2;
+            for round in 0.. {
+                assert!(round < 40, "{bytes}: {} trees", pool.trees.all);
+                while let Some(class) = pool.wants_segment(segments, Instant::now()) {
+                    pool.grew(class);
+                    segments += 1;
+                }
+                if pool.trees.free == 0 {
+                    break;
+                }
+                for census in [&mut pool.trees, &mut pool.small] {
+                    (census.free, census.taken) = (0, census.all);
+                }
+            }
+            let most = MAX_TREES / bytes;
+            let enough = if bytes < 1 << 20 { 200_000 } else { most };
+            assert!((enough..=most).contains(&pool.trees.all), "{bytes}: {}", pool.trees.all);
+            let threads = pool.trees.all;
+            let told = if threads == most { Full::Trees { threads } } else { Full::Chunks };
+            assert_eq!(pool.ends_growing(segments, Instant::now()), Some(told));
+        }
+    }
+
+    #[test]
+    fn a_round_makes_as_many_trees_and_chunks_again_as_threads_hold() {
+        let mut pool = pool_of_trees(1 << 20, [0, 1000], [0, 1000]);
+        let (made, _) = grow(&mut pool);
+        assert_eq!(made.iter().filter(|&&class| class == Class::Small).count(), 4);
+        assert_eq!((pool.trees.free, pool.small.free), (1024, 1024));
+        let mut few = pool_of_trees(1 << 20, [0, 16], [240, 16]);
+        assert_eq!(grow(&mut few).0, [Class::Trees { bytes: 1 << 20, trees: 16 }]);
+    }
+
+    #[test]
+    fn what_a_sweep_took_back_need_not_be_made() {
+        let mut pool = pool_of_trees(1 << 20, [0, 16], [240, 16]);
+        for _ in 0..8 {
+            assert!(pool.wants_segment(2, Instant::now()).is_some());
+            pool.took_back(Class::first_trees(1 << 20));
+        }
+        assert_eq!(pool.wants_segment(2, Instant::now()), None);
     }
 
     #[test]

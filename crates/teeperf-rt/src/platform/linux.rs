@@ -14,6 +14,7 @@ const PROT_WRITE: usize = 2;
 const MAP_SHARED: usize = 1;
 const MAP_PRIVATE: usize = 2;
 const MAP_FIXED: usize = 0x10;
+const MAP_NORESERVE: usize = 0x4000;
 const MAP_ANONYMOUS: usize = 0x20;
 const MADV_WIPEONFORK: usize = 18;
 const MADV_POPULATE_WRITE: usize = 23;
@@ -168,7 +169,8 @@ pub(crate) fn map_again(from: usize, to: usize, size: usize) -> bool {
 
 /// Puts private zeroed memory where a shared mapping was.
 pub(crate) fn cut_off(address: usize, size: usize) {
-    let flags = MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS;
+    // Hardly any of it is ever written: it counts for as little as it takes.
+    let flags = MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS | MAP_NORESERVE;
     let arguments = [address, size, PROT_READ | PROT_WRITE, flags, usize::MAX, 0];
     // SAFETY: the range is a mapping of the runtime's own; what still writes to it finds
     // memory there.

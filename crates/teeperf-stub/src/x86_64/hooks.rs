@@ -27,9 +27,9 @@
 //! one of the next chunk, where it is of no use, and it never faults (Intel SDM 2B, PREFETCHW).
 //!
 //! Where calls are summed, the tick has moved as far as the trace is concerned. Then: has it moved since the
-//! thread's tree last saw it; is this no child of a fork, and recording not paused by the program; what node is
-//! guessed from the function and the frame; is it the function's, below the node on top; count, and stand
-//! there. Of a return: is it the function's; has its call taken no time, as one before it; stand at its caller.
+//! thread's tree last saw it; is this no child of a fork, and recording not paused by the program; is all simple;
+//! what node is guessed from the function and the frame; is it the function's, below the node on top; count, and
+//! stand there. Of a return: is it the function's; has its call taken no time, as one before it; stand at its caller.
 //!
 //! With `cycle`, whether the counter's upper half has changed is looked at behind the reservation: a
 //! handler in between may have stamped another. Where it has, the two places become pads.
@@ -103,6 +103,8 @@ global_asm!(
     jne     9f
     cmp     qword ptr [rip + teeperf_gate + {window}], 0
     je      9f
+    cmp     qword ptr fs:[rax + {tree_apart}], 0
+    jne     9f
     .if     \\kind
     mov     ecx, dword ptr fs:[rax + {tree_top}]
     .else
@@ -114,7 +116,7 @@ global_asm!(
     mov     r8, qword ptr fs:[rax + {tree_guesses}]
     mov     ecx, dword ptr [r8 + 4 * rcx]
     .endif
-    cmp     ecx, dword ptr fs:[rax + {tree_limit}]
+    cmp     ecx, dword ptr fs:[rax + {tree_nodes}]
     jae     9f
     mov     r8d, ecx
     shl     r8, 6
@@ -204,7 +206,8 @@ global_asm!(
     tree = const thread::TREE,
     tree_guesses = const thread::TREE_GUESSES,
     tree_mask = const thread::TREE_MASK,
-    tree_limit = const thread::TREE_LIMIT,
+    tree_apart = const thread::TREE_APART,
+    tree_nodes = const thread::TREE_NODES,
     tree_now = const thread::TREE_NOW,
     tree_top = const thread::TREE_TOP,
     guess_factor = const tree::GUESS_FACTOR as i32,

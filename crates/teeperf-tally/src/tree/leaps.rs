@@ -5,6 +5,7 @@
 //! that each node is as if its function had returned.
 
 use super::Tree;
+use crate::folding::Ways;
 use crate::memory::Node;
 use crate::positions::{self, Kind, Position};
 use teeperf_wire::tree::{OVERFLOW, ROOT, node};
@@ -27,14 +28,13 @@ impl Tree {
 
     /// The function at `address` catches an exception.
     pub fn catch(&self, address: u64) {
-        let swallowed = self.swallowed.get();
+        let swallowed = self.swallowed();
         if swallowed > 0 && self.swallowed_frame(address).is_some() {
             // One of these frames, and not known which.
             return;
         }
-        let top = if swallowed > 0 { self.above.get() } else { self.current() };
-        if self.nearest_below(top, |there| there.wide(node::ADDRESS) == address).is_some() {
-            self.close(swallowed);
+        if self.nearest(|there| there.wide(node::ADDRESS) == address).is_some() {
+            self.close(swallowed as u64);
         }
         if let Some(meant) = self.nearest(|there| there.wide(node::ADDRESS) == address) {
             self.close_above(meant);
@@ -56,12 +56,12 @@ impl Tree {
         self.is_blind.set(true);
         let root = Position { top: self.memory.node(ROOT), swallowed: 0, depth: 0 };
         let Position { top, swallowed, depth } = kept.map_or(root, |(position, _)| position);
-        if let Some(folding) = &self.folding {
+        if let Some(folding) = self.folding() {
             folding.depth.set(depth.min(folding.deepest.get()));
         }
-        self.above.set(top);
-        self.set_swallowed(swallowed.into());
-        self.stand_at(if swallowed > 0 { self.memory.node(OVERFLOW) } else { top });
+        self.stand_at(top);
+        self.beside.set(self.memory.node(OVERFLOW));
+        self.set_swallowed(swallowed as usize);
     }
 
     /// A stack begins anew, and is empty.
@@ -81,22 +81,22 @@ impl Tree {
         }
         let current = self.current();
         let unseen = || {
-            if self.swallowed.get() > 0 || self.is_unseen(current) {
-                return self.is_unseen(current).then_some(current);
+            if self.swallowed() > 0 {
+                return None;
+            }
+            if self.is_unseen(current) {
+                return Some(current);
             }
             let index = self.memory.index(current);
             self.find(index, 0).or_else(|| self.make(index, 0, 0, self.paths))
         };
         let Some(unseen) = unseen() else {
-            if self.swallowed.get() == 0 {
-                self.above.set(current);
-                self.stand_at(self.memory.node(OVERFLOW));
-            }
+            self.beside.set(self.memory.node(OVERFLOW));
             self.is_blind.set(true);
-            return self.set_swallowed(self.swallowed.get() + u64::from(entered));
+            return self.set_swallowed(self.swallowed().saturating_add(entered as usize));
         };
         unseen.put(node::OPEN, unseen.get(node::OPEN).saturating_add(entered));
-        if let Some(folding) = &self.folding {
+        if let Some(folding) = self.folding() {
             folding.deeper(entered);
         }
         self.stand_at(unseen);
@@ -109,11 +109,7 @@ impl Tree {
 
     /// The nearest frame below the top, and with it, that fits, of those that found room.
     pub(super) fn nearest(&self, fits: impl Fn(Node) -> bool) -> Option<Node> {
-        self.nearest_below(self.current(), fits)
-    }
-
-    fn nearest_below(&self, top: Node, fits: impl Fn(Node) -> bool) -> Option<Node> {
-        let mut there = top;
+        let mut there = self.current();
         for _ in 0..self.memory.nodes() {
             if self.memory.index(there) <= OVERFLOW {
                 return None;
@@ -128,7 +124,7 @@ impl Tree {
 
     /// Closes the frames above a node that lies on the path; says how many. All found room.
     pub(super) fn close_above(&self, meant: Node) -> u64 {
-        let most = match &self.folding {
+        let most = match self.folding() {
             Some(folding) => folding.depth.get(),
             None => self.memory.nodes(),
         };
@@ -142,14 +138,12 @@ impl Tree {
 
     /// Closes so many frames, or all there are.
     pub(super) fn close(&self, mut frames: u64) {
-        let swallowed = self.swallowed.get();
+        let swallowed = self.swallowed();
         if swallowed > 0 {
-            let closed = frames.min(swallowed);
-            frames -= closed;
+            let closed = swallowed.min(usize::try_from(frames).unwrap_or(usize::MAX));
+            frames -= closed as u64;
+            self.beside.set(self.memory.node(OVERFLOW));
             self.set_swallowed(swallowed - closed);
-            let is_last = closed == swallowed;
-            let below = if is_last { self.above.get() } else { self.memory.node(OVERFLOW) };
-            self.stand_at(below);
         }
         let root = self.memory.node(ROOT);
         while frames > 0 && self.current() != root {
@@ -178,46 +172,45 @@ impl Tree {
 
     /// Closes the frame on top, which found room and is known.
     fn leave_one(&self, current: Node) {
-        let Some(folding) = &self.folding else { return self.leave(current) };
+        let Some(folding) = self.folding() else { return self.leave(current) };
         self.shallower(1);
         match folding.ways.pop(self.memory, current) {
             Some(back) => self.stand_at(back),
-            None => self.leave(current),
+            None => {
+                // A signal handler before this makes no path with the function twice, nor one behind it.
+                self.leave(current);
+                Ways::close(current);
+            }
         }
     }
 
     fn shallower(&self, frames: u32) {
-        if let Some(folding) = &self.folding {
+        if let Some(folding) = self.folding() {
             folding.depth.set(folding.depth.get().saturating_sub(frames));
         }
     }
 
     /// Closes all frames of the stack, or forgets them where nothing counts them.
     fn close_all(&self) {
-        if let Some(folding) = &self.folding {
-            self.close(self.swallowed.get() + u64::from(folding.depth.get()));
+        if let Some(folding) = self.folding() {
+            self.close(self.swallowed() as u64 + u64::from(folding.depth.get()));
         }
         self.set_swallowed(0);
         self.stand_at(self.memory.node(ROOT));
     }
 
-    /// The node on top of those that found room.
-    fn above_or_current(&self) -> Node {
-        if self.swallowed.get() > 0 { self.above.get() } else { self.current() }
-    }
-
     fn position(&self) -> Position {
         Position {
-            top: self.above_or_current(),
-            swallowed: self.swallowed.get().min(u32::MAX.into()) as u32,
-            depth: self.folding.as_ref().map_or(0, |folding| folding.depth.get()),
+            top: self.current(),
+            swallowed: u32::try_from(self.swallowed()).unwrap_or(u32::MAX),
+            depth: self.folding().map_or(0, |folding| folding.depth.get()),
         }
     }
 
     /// How many frames are open above a position that was kept.
     fn frames_above(&self, kept: &Position) -> u64 {
         let here = self.position();
-        if self.folding.is_some() {
+        if self.folding().is_some() {
             let frames =
                 |position: &Position| u64::from(position.depth) + u64::from(position.swallowed);
             return frames(&here).saturating_sub(frames(kept));
@@ -372,7 +365,7 @@ mod tests {
             }
             tree.jump(9);
             prop_assert_eq!(path(&tree), Vec::<u64>::new());
-            prop_assert_eq!((tree.swallowed.get(), mended(&tree)), (0, 0));
+            prop_assert_eq!((tree.swallowed(), mended(&tree)), (0, 0));
         }
     }
 
@@ -384,11 +377,11 @@ mod tests {
         for address in 1..=room + 2 {
             tree.call_anew(address, 0, 1);
         }
-        assert_eq!(tree.swallowed.get(), 2);
+        assert_eq!(tree.swallowed(), 2);
         tree.ret(room + 1);
-        assert_eq!((tree.swallowed.get(), mended(&tree)), (1, 0), "one of two, whichever");
+        assert_eq!((tree.swallowed(), mended(&tree)), (1, 0), "one of two, whichever");
         tree.ret(3);
-        assert_eq!((tree.swallowed.get(), path(&tree)), (0, vec![1, 2]));
+        assert_eq!((tree.swallowed(), path(&tree)), (0, vec![1, 2]));
         assert_eq!(tree.take_mended(), 1 + room - 3);
         assert_eq!(mended(&tree), 0);
     }

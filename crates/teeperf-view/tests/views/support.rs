@@ -95,6 +95,7 @@ pub(crate) fn kitchen() -> Profile {
             duration_ns: 2_000_000_000,
             exit_status: Some(3),
             signal: None,
+            summed: false,
             hook_cost_ps: Some((3_000, 4_500)),
         },
         functions: vec![

@@ -212,6 +212,20 @@ fn what_is_missing_stands_on_top_with_the_next_step() {
 }
 
 #[test]
+fn waits_for_memory_of_trees_are_no_matter_of_the_disk() {
+    let mut profile = kitchen();
+    profile.health.lost = 1;
+    profile.health.gaps =
+        vec![("waited".into(), 4, profile.info.duration_ns), ("stalled".into(), 1, 0)];
+    let traced = report(&profile, &Options::default(), 400);
+    assert!(traced.contains("whether the disk is full") && traced.contains("a faster disk"));
+    profile.info.summed = true;
+    let summed = report(&profile, &Options::default(), 400);
+    assert!(!summed.contains("disk"), "{summed}");
+    assert!(summed.contains("a smaller --tree-size") && summed.contains("has to make"), "{summed}");
+}
+
+#[test]
 fn a_pause_says_what_is_known_of_it() {
     let mut profile = kitchen();
     profile.health.gaps = vec![("paused".into(), 2, 0)];

@@ -42,7 +42,8 @@ const RUNTIME: &str = "teeperf_rt.o";
 const LIBRARY: &str = "libteeperf.so";
 const CALIBRATION: &str = "teeperf-calibration";
 
-/// Linker options: in each line whether for `all` modules, an `executable`, a shared `library`, or what `clang` links, and the option.
+/// Linker options: in each line whether for `all` modules, an `executable`, a shared `library`, or what `clang` links,
+/// and the option.
 const LINK_FLAGS: &str = include_str!(concat!(env!("OUT_DIR"), "/link_flags.txt"));
 
 /// The embedded files, on disk.

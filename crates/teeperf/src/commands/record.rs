@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let command = &arguments.command;
     let path = arguments.writing.path(|| recordings::name_for(&command[0]))?;
-    let mut options = arguments.writing.options(&path);
+    let mut options = arguments.writing.options(&path)?;
     if arguments.optee {
         match options.clock {
             // A trusted application may not have the counter that Linux has: the tick lies in the memory lent to it.

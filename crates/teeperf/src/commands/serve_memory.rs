@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let usual = || recordings::name_for(arguments.memory.as_os_str());
     let path = arguments.writing.path(usual)?;
-    let mut options = arguments.writing.options(&path);
+    let mut options = arguments.writing.options(&path)?;
     ensure!(
         arguments.counter_hz.is_none() || options.clock == Choice::Cycle,
         "--counter-hz is for --clock cycle: no other clock reads a counter of the code inside"

@@ -49,10 +49,11 @@ pub(crate) struct Arguments {
     /// however long the run
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = Probe::Trace)]
     probe: Probe,
-    /// With --probe tree: memory for each thread, at 80 bytes a call path; calls on paths beyond it are counted
-    /// by function
-    #[arg(long, value_name = "SIZE", value_parser = tree_size, default_value = "1MiB")]
-    tree_size: u64,
+    /// With --probe tree: memory for each thread, at some 100 bytes a call path, of which only what is used is
+    /// taken, and 16 GiB at most by all threads of a process; calls on paths beyond it are counted by function
+    /// [default: 1MiB]
+    #[arg(long, value_name = "SIZE", value_parser = tree_size)]
+    tree_size: Option<u64>,
     /// With --probe tree: calls of functions that are open on the path count there, so that recursion makes no
     /// new paths
     #[arg(long)]
@@ -120,8 +121,8 @@ impl Arguments {
         Ok(path)
     }
 
-    /// To record so, into `path`.
-    pub(crate) fn options(&self, path: &Path) -> Options {
+    /// To record so, into `path`; an error where options do not go together.
+    pub(crate) fn options(&self, path: &Path) -> Result<Options> {
         let is_stdout = path == Path::new("-");
         let output = if is_stdout { Output::Stdout } else { Output::File(path.to_owned()) };
         let mut options = Options::new(output);
@@ -140,13 +141,29 @@ impl Arguments {
         options.limit_size = self.limit_size;
         options.limit_time = self.limit_time;
         options.paused = self.paused;
-        options.tree = (self.probe == Probe::Tree).then_some(Tree {
-            bytes: self.tree_size as usize,
-            folds: self.fold_recursion,
-            interval: self.interval,
-        });
+        options.tree = self.tree()?;
         options.search.images.clone_from(&self.elf);
-        options
+        Ok(options)
+    }
+
+    fn tree(&self) -> Result<Option<Tree>> {
+        if self.probe == Probe::Tree {
+            if matches!(self.on_full, OnFull::Stop) {
+                bail!("--on-full stop is about events: trees that are full count on, by function");
+            }
+            let usual = Tree::default();
+            let bytes = self.tree_size.map_or(usual.bytes, |bytes| bytes as usize);
+            return Ok(Some(Tree { bytes, folds: self.fold_recursion, interval: self.interval }));
+        }
+        let given = [
+            ("--tree-size", self.tree_size.is_some()),
+            ("--fold-recursion", self.fold_recursion),
+            ("--interval", self.interval.is_some()),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((name, _)) => bail!("{name} is about trees: give --probe tree as well"),
+            None => Ok(None),
+        }
     }
 
     /// Records, and says what came of it; `tell_of_nothing` where no process attached, or nobody the memory that was

@@ -41,6 +41,7 @@ pub(super) fn build(
     let sysroot = sysroot.to_str().context("the sysroot's name is no text")?;
     let mut flags = vec!["--target", triple, "--sysroot", sysroot];
     flags.extend(wanted.architecture().flags);
+    flags.push("--cfg=feature=\"never-folds\"");
     let build = Build { crates: &crates, out: &out, flags: &flags };
     let told = anyhow::Error::msg;
     build.library("teeperf_wire", &[]).map_err(told)?;

@@ -114,6 +114,16 @@ impl Report {
         (total, json["info"]["duration"].as_f64().expect("a duration"))
     }
 
+    /// Nanoseconds of a function's shortest and longest call.
+    #[track_caller]
+    pub(crate) fn shortest_and_longest(&self, name: &str) -> (f64, f64) {
+        let json = json(&self.recording, &[]);
+        let mut named = list(&json["functions"]).filter(|function| function["name"] == name);
+        let function = named.next().expect(name);
+        let time = |figure: &str| function[figure].as_f64().expect(figure);
+        (time("shortest"), time("longest"))
+    }
+
     /// Times and nanoseconds of the gaps of one reason.
     pub(crate) fn gap(&self, reason: &str) -> (u64, u64) {
         let mut sum = (0, 0);

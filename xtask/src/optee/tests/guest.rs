@@ -27,10 +27,12 @@ impl Share {
         &self.folder
     }
 
-    /// Copies a file into one of the folders.
+    /// Copies a file into one of the folders, or into a further one.
     pub(super) fn put(&self, file: &Path, to: &str) -> Result<()> {
         let name = file.file_name().context("a file has a name")?;
-        let copied = fs::copy(file, self.folder.join(to).join(name));
+        let to = self.folder.join(to);
+        fs::create_dir_all(&to)?;
+        let copied = fs::copy(file, to.join(name));
         copied.map(drop).with_context(|| file.display().to_string())
     }
 

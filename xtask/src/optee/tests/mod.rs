@@ -55,8 +55,7 @@ const WITH_ARCS: &[Group] = &[counted::GROUP, library::GROUP, rust::SUMMED];
 const WITH_TIMER: &[Group] = &[timer::GROUP];
 const WITH_HOOKS_AND_32_BITS: &[Group] = &[recorded::GROUP, library::GROUP];
 const WITH_TREES_AND_32_BITS: &[Group] = &[summed::GROUP, library::GROUP];
-/// What `counted` asks besides is asked of a gprof for 64-bit files.
-const WITH_ARCS_AND_32_BITS: &[Group] = &[library::GROUP];
+const WITH_ARCS_AND_32_BITS: &[Group] = &[counted::GROUP, library::GROUP];
 
 /// What 32-bit applications are built with.
 const ARM_COMPILER: &str = "arm-linux-gnueabihf-";
@@ -89,6 +88,7 @@ pub(super) fn run(
         kit: &firmware.kit,
         compiler: "aarch64-linux-gnu-",
         variables: Vec::new(),
+        others: Vec::new(),
         rust: None,
     };
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|one| one == name);
@@ -100,10 +100,6 @@ pub(super) fn run(
             &format!("{}-32-bit", firmware.name),
             "this OP-TEE's kit is for 64-bit applications alone; --from-source builds both",
         );
-    }
-    if firmware.has_gprof {
-        let variables = vec!["CFG_TA_MCOUNT=y".into()];
-        boots.push((Build { variables, ..build("counted") }, WITH_COUNTED_CALLS));
     }
     let folder = lab.path("sdk");
     let sdk = Toolchain::open(&lab.path("rust")).and_then(|toolchain| {
@@ -129,6 +125,19 @@ pub(super) fn run(
             let counted = rust.filter(|toolchain| toolchain.has_mcount());
             let summed = [&variables[..], &["TEEPERF_PROBE=tree".into()]].concat();
             let arcs = [&variables[..], &["TEEPERF_PROBE=gprof".into()]].concat();
+            if firmware.has_gprof {
+                let own = vec!["CFG_TA_MCOUNT=y".into()];
+                let both = [&variables[..], &own].concat();
+                let others = vec![("ours", arcs.clone()), ("both", both)];
+                let counted =
+                    |name| Build { variables: own.clone(), others: others.clone(), ..build(name) };
+                boots.push((counted("counted"), WITH_COUNTED_CALLS));
+                if let Some(kit) = &firmware.kit_32 {
+                    let compiler = ARM_COMPILER;
+                    let build = Build { kit, compiler, ..counted("counted-32-bit") };
+                    boots.push((build, WITH_COUNTED_CALLS));
+                }
+            }
             if firmware.has_timer {
                 let timer = [&variables[..], &["TEEPERF_COUNTER=y".into()]].concat();
                 boots.push((Build { variables: timer, ..build("timer") }, WITH_TIMER));
@@ -172,6 +181,12 @@ fn boot(
         for application in build.applications(lab)? {
             share.put(&application.signed, "ta")?;
             share.put(&application.linked, "linked")?;
+        }
+        for (folder, variables) in &build.others {
+            for application in build.other(lab, folder, variables)? {
+                share.put(&application.signed, folder)?;
+                share.put(&application.linked, folder)?;
+            }
         }
         share.put(&applications::client(lab, kit)?, "bin")
     })?;

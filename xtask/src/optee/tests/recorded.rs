@@ -67,7 +67,7 @@ fn judge(ran: &Ran, checks: &mut Checks) {
 }
 
 /// A recording's profile.
-pub(super) struct Profile(Value);
+pub(super) struct Profile(pub(super) Value);
 
 impl Profile {
     pub(super) fn of(ran: &Ran, recording: &str, more: &[&str]) -> Result<Self> {
