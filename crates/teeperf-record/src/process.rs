@@ -309,9 +309,9 @@ impl Process {
 
     fn grow(&mut self, now: Instant, sink: &mut Sink) {
         while let Some(class) = self.pool.wants_segment(self.adopted, now) {
-            match Segment::create(class) {
+            match Segment::create_what_fits(class) {
                 Ok(segment) => {
-                    self.pool.grew(class);
+                    self.pool.grew(segment.class());
                     self.add_segment(segment, sink);
                 }
                 Err(error) => {

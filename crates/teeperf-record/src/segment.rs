@@ -88,6 +88,16 @@ impl Segment {
         Ok(Self::begin(Arc::new(memory), 0, class, None))
     }
 
+    /// A new one; of fewer trees where so much memory cannot be had (`ulimit -f`).
+    pub(crate) fn create_what_fits(class: Class) -> io::Result<Self> {
+        match (Self::create(class), class) {
+            (Err(_), Class::Trees { bytes, trees }) if trees > 1 => {
+                Self::create_what_fits(Class::Trees { bytes, trees: trees / 2 })
+            }
+            (result, _) => result,
+        }
+    }
+
     /// That of an arena, whose memory is zeroed and has room for it.
     pub(crate) fn of_arena(
         memory: Arc<SharedMemory>,

@@ -261,7 +261,7 @@ impl Desk {
         let first = Segment::create(Class::Small)?;
         first.announce(2);
         let second = self.terms.tree.map_or(Class::Large, Class::first_trees);
-        Ok(vec![Arc::new(first), Arc::new(Segment::create(second)?)])
+        Ok(vec![Arc::new(first), Arc::new(Segment::create_what_fits(second)?)])
     }
 
     fn arena(&self, pid: u32) -> io::Result<Arc<Segment>> {

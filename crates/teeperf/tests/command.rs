@@ -359,6 +359,32 @@ fn a_file_limit_below_the_shared_memory_is_named() {
     assert!(text.contains("`ulimit -f` allows") && !text.contains("CC="), "{text}");
 }
 
+/// Forty threads at once want more trees than one file may hold; there may be several files.
+#[test]
+fn trees_are_made_in_smaller_steps_below_a_file_limit() {
+    let folder = Folder::new();
+    let threads = "#include <pthread.h>\n\
+        static pthread_barrier_t all;\n\
+        static void *run(void *to) { pthread_barrier_wait(&all); return to; }\n\
+        int main(void) {\n\
+            pthread_t threads[40];\n\
+            pthread_barrier_init(&all, 0, 40);\n\
+            for (int i = 0; i < 40; i++) pthread_create(&threads[i], 0, run, 0);\n\
+            for (int i = 0; i < 40; i++) pthread_join(threads[i], 0);\n\
+            return 0;\n\
+        }\n";
+    folder.write("threads.c", threads);
+    run(teeperf(&folder).args(["cc", "-O1", "threads.c", "-o", "threads", "-pthread"]));
+    let line = "ulimit -f 20000; exec \"$0\" record -q --probe tree -o it.teeperf -- ./threads";
+    let recorded = in_bash(&folder, line);
+    assert_eq!((recorded.status.code(), stderr(&recorded)), (Some(0), ""));
+    let report = run(teeperf(&folder).args(["report", "--json", "it.teeperf"]));
+    let json: serde_json::Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(json["health"]["lost"], 0);
+    let of_run = json["functions"].as_array().unwrap().iter().find(|f| f["name"] == "run").unwrap();
+    assert_eq!(of_run["calls"], 40);
+}
+
 /// A program started by the recorder dies of the signal, as it would have.
 #[test]
 fn the_signal_of_a_file_limit_is_the_programs() {
