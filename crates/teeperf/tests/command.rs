@@ -82,6 +82,19 @@ fn a_counters_speed_is_for_the_clock_that_reads_one() {
 }
 
 #[test]
+fn sums_are_not_asked_of_code_that_decides_itself() {
+    let folder = Folder::new();
+    let words = ["serve-memory", "memory", "--size", "64KiB", "--quiet", "--probe", "tree"];
+    let refused = output(&folder, &words);
+    assert!(stderr(&refused).contains("teeperf_port_sums()"), "{refused:?}");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(!folder.path().join("memory").exists());
+    // A program beside it may have hooks.
+    let served = output(&folder, &[&words[..], &["--", "true"]].concat());
+    assert!(served.status.success(), "{served:?}");
+}
+
+#[test]
 fn memory_that_nobody_attached_is_told() {
     let folder = Folder::new();
     let words = ["serve-memory", "memory", "--size", "64KiB", "--quiet", "--", "true"];

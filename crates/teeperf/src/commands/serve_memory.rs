@@ -48,6 +48,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         arguments.counter_hz.is_none() || options.clock == Choice::Cycle,
         "--counter-hz is for --clock cycle: no other clock reads a counter of the code inside"
     );
+    // Beside it, programs with hooks may run.
+    ensure!(
+        options.tree.is_none() || !arguments.command.is_empty(),
+        "--probe tree is for hooked programs of this machine: code inside decides itself to sum, by \
+         teeperf_port_sums(), see docs/porting.md"
+    );
     options.lent = Some(Lent {
         path: arguments.memory.clone(),
         length: arguments.size,
