@@ -15,6 +15,7 @@ use anyhow::{Context, Result};
 
 use crate::commands::run_quietly;
 use crate::limited;
+use crate::mirror;
 use crate::packages::{Packages, Unavailable, Wanted};
 use crate::tools;
 
@@ -51,7 +52,7 @@ impl Toolchain {
         }
         // Another version's metadata cannot be read, so each has a folder of its own.
         let folder = std::path::absolute(folder)?.join(version.replace('~', "-"));
-        let release = release()?;
+        let release = mirror::release()?;
         let entries = [format!("deb {release}"), format!("deb {release}-security")];
         let entries = entries.each_ref().map(String::as_str);
         let packages = Packages::open(folder.join("packages"), "arm64", &entries);
@@ -152,14 +153,6 @@ impl Toolchain {
 /// The middle number of a version.
 fn minor(version: &str) -> Option<u32> {
     version.split('.').nth(1)?.parse().ok()
-}
-
-/// The name of this machine's release of Debian.
-fn release() -> Result<String> {
-    let text = fs::read_to_string("/etc/os-release").unwrap_or_default();
-    let name = text.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
-    let why = "/etc/os-release does not name this machine's release";
-    name.map(str::to_owned).ok_or_else(|| Unavailable(why.into()).into())
 }
 
 #[cfg(test)]

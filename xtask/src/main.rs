@@ -6,6 +6,7 @@ mod bench;
 mod checks;
 mod commands;
 mod cross;
+mod emulator;
 mod fuzz;
 mod limited;
 mod mirror;

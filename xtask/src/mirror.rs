@@ -63,6 +63,14 @@ impl Mirror {
     }
 }
 
+/// The name of this machine's release.
+pub(crate) fn release() -> Result<String> {
+    let text = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let name = text.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
+    let why = "/etc/os-release does not name this machine's release";
+    name.map(str::to_owned).ok_or_else(|| Unavailable(why.into()).into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -50,7 +50,7 @@ pub(crate) fn persistently(command: &mut Command) -> Result<String> {
 }
 
 /// What apt calls an error, of all that it has printed.
-fn apt_error(error: &anyhow::Error) -> String {
+pub(crate) fn apt_error(error: &anyhow::Error) -> String {
     let text = format!("{error:#}");
     let told = text.lines().find(|line| line.starts_with("E: ")).or(text.lines().next());
     told.unwrap_or_default().trim_start_matches("E: ").to_owned()
@@ -123,6 +123,35 @@ impl Packages {
             self.keep(wanted.name, &file, |to| extract(&file, wanted.only, to))?;
         }
         fs::remove_dir_all(&incoming).with_context(|| incoming.display().to_string())
+    }
+
+    /// Unpacks a package into a folder, with all that it needs and that is not installed on this machine. What is
+    /// installed may be at odds with it.
+    pub(crate) fn unpack_beside(&self, package: &str) -> Result<PathBuf> {
+        let folder = self.folder(package);
+        if folder.is_dir() {
+            return Ok(folder);
+        }
+        self.update()?;
+        let archives = self.empty("apt/cache/archives")?;
+        fs::create_dir(archives.join("partial"))?;
+        let mut download = self.apt("apt-get")?;
+        // Nothing is installed, so that nobody has to be kept from it.
+        download.args(["-oDir::State::status=/var/lib/dpkg/status", "-oDebug::NoLocking=true"]);
+        download.args(["install", "-y", "--download-only", "--no-install-recommends", package]);
+        persistently(&mut download)?;
+        let itself = find(&archives, |name| name.starts_with(&format!("{package}_")))?;
+        self.keep(package, &itself, |to| {
+            for entry in fs::read_dir(&archives)? {
+                let file = entry?.path();
+                if file.extension().is_some_and(|extension| extension == "deb") {
+                    extract(&file, None, to)?;
+                }
+            }
+            Ok(())
+        })?;
+        fs::remove_dir_all(&archives).with_context(|| archives.display().to_string())?;
+        Ok(folder)
     }
 
     /// The sources of a package, patched. `package` names the release.

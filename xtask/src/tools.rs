@@ -5,8 +5,8 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::commands::works;
-use crate::packages::{Unavailable, persistently};
+use crate::commands::{run_quietly, works};
+use crate::packages::{Unavailable, apt_error, persistently};
 
 /// Installs those of `packages` that are not there; the error is [`Unavailable`].
 pub(crate) fn install(packages: &[&str]) -> Result<()> {
@@ -30,11 +30,16 @@ pub(crate) fn install(packages: &[&str]) -> Result<()> {
         let mut command = Command::new(start[0]);
         // Somebody else may be installing: that is waited for.
         command.args(&start[1..]).args(["-o", "DPkg::Lock::Timeout=300"]).args(words);
-        persistently(&mut command)
+        command
     };
-    apt(&["update"])?;
+    persistently(&mut apt(&["update"]))?;
     let install = ["install", "-y", "--no-install-recommends", "--no-remove"];
-    apt(&[&install, &missing[..]].concat()).map(drop)
+    // What cannot be done at all is not tried again and again.
+    let simulate = [&install[..], &["-s"], &missing].concat();
+    run_quietly(&mut apt(&simulate)).map_err(|error| {
+        Unavailable(format!("{names} cannot be installed: {}", apt_error(&error)))
+    })?;
+    persistently(&mut apt(&[&install, &missing[..]].concat())).map(drop)
 }
 
 /// The installed version of a package.

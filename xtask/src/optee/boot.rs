@@ -15,12 +15,12 @@ use crate::limited;
 /// Where TF-A is told to find Linux, and where the emulator puts it.
 pub(super) const KERNEL_ADDRESS: u64 = 0x6000_0000;
 const INITRAMFS_ADDRESS: u64 = 0x4800_0000;
-const EMULATOR: &str = "qemu-system-aarch64";
 /// One boot takes 2 s.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// What is booted.
 pub(super) struct Machine<'a> {
+    pub(super) emulator: &'a Path,
     pub(super) flash: &'a Path,
     pub(super) kernel: &'a Path,
     pub(super) initramfs: &'a Path,
@@ -49,7 +49,7 @@ impl Machine<'_> {
         // A thread of the guest that waits for another's writes sees none while the emulator has to wait for a
         // processor. Who may not go before others goes as they do.
         let mut command = Command::new("nice");
-        command.args(["-n", "-10", EMULATOR]);
+        command.args(["-n", "-10"]).arg(self.emulator);
         command.args(hardware("")).args(["-accel", "tcg,thread=multi"]);
         command.args(["-monitor", "none", "-no-reboot", "-bios"]).arg(self.flash);
         command.arg("-dtb").arg(&tree);
@@ -93,7 +93,7 @@ impl Machine<'_> {
         let tree = lab.path(&format!("{name}.dtb"));
         let dump = hardware(&format!(",dumpdtb={}", comma(&tree)));
         limited::run(
-            Command::new(EMULATOR).args(dump),
+            Command::new(self.emulator).args(dump),
             Duration::from_secs(20),
             &lab.log("device-tree"),
         )?;

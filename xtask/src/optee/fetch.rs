@@ -35,15 +35,16 @@ const PACKAGES: [&str; 14] = [
     "optee-test-qemu",
 ];
 
-/// The unpacked packages.
+/// The unpacked packages, and what runs them.
 pub(super) struct Kit {
     packages: Packages,
+    pub(super) emulator: PathBuf,
     /// Sources of TF-A.
     pub(super) firmware: PathBuf,
 }
 
-/// Fetches what is missing.
-pub(super) fn fetch(lab: &Lab) -> Result<Kit> {
+/// Fetches what is missing, but for the emulator.
+pub(super) fn fetch(lab: &Lab, emulator: PathBuf) -> Result<Kit> {
     let packages = open(lab);
     let mut wanted: Vec<Wanted<'_>> = PACKAGES.map(Wanted::whole).into();
     let kernel;
@@ -53,7 +54,7 @@ pub(super) fn fetch(lab: &Lab) -> Result<Kit> {
     }
     packages.unpack(&wanted)?;
     let firmware = packages.source(FIRMWARE, "arm-trusted-firmware/trixie")?;
-    Ok(Kit { packages, firmware })
+    Ok(Kit { packages, emulator, firmware })
 }
 
 /// Fetches the sources of the library that one of the applications is built with.

@@ -18,13 +18,13 @@ use std::time::Instant;
 use anyhow::Result;
 
 use crate::checks::Checks;
+use crate::emulator;
 use crate::tools;
 use firmware::Firmware;
 pub(crate) use lab::Lab;
 
-/// Debian packages on this machine: the emulator, compilers, and what builds firmware and file systems.
-const TOOLS: [&str; 15] = [
-    "qemu-system-arm",
+/// Debian packages on this machine: compilers, and what builds firmware and file systems.
+const TOOLS: [&str; 14] = [
     "gcc-aarch64-linux-gnu",
     "libc6-dev-arm64-cross",
     "gcc",
@@ -68,7 +68,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 fn all(arguments: &Arguments, checks: &mut Checks) -> Result<()> {
     let lab = Lab::open()?;
     timed("tools", || tools::install(&TOOLS))?;
-    let kit = timed("packages", || fetch::fetch(&lab))?;
+    let emulator = timed("emulator", || emulator::find("qemu-system-aarch64", "qemu-system-arm"))?;
+    let kit = timed("packages", || fetch::fetch(&lab, emulator))?;
     let packaged = timed("firmware", || Firmware::packaged(&lab, &kit))?;
     tests::run(&lab, &kit, &packaged, &arguments.groups, checks)?;
     if arguments.groups.is_empty() {

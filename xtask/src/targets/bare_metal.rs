@@ -22,7 +22,8 @@ const USUAL: Machine = Machine {
     flags: &[],
     counting: &[],
     emulator: "qemu-system-riscv64",
-    packages: &["gcc-riscv64-linux-gnu", "make", "qemu-system-misc"],
+    emulator_package: Some("qemu-system-misc"),
+    packages: &["gcc-riscv64-linux-gnu", "make"],
 };
 
 /// One whose processor has neither atomic instructions nor floating-point numbers.
@@ -86,6 +87,7 @@ fn make(shop: &Workshop, options: &str) -> Result<(String, Recorded)> {
     make.arg("record").arg(format!("OUT={}", shop.path("").display()));
     make.arg(format!("SDK={}", shop.path(Kind::Nested.name()).display()));
     make.arg(format!("TEEPERF={}", shop.teeperf.display())).arg(format!("OPTIONS={options}"));
+    make.arg(format!("QEMU={}", shop.emulator.display()));
     make.args(shop.machine.flags);
     limited::run(&make, LIMIT, &log)?;
     let printed = std::fs::read_to_string(&log)?;

@@ -13,7 +13,7 @@ use crate::commands::{self, root, works};
 use crate::cross::Toolchain;
 use crate::optee::Lab;
 use crate::packages::Unavailable;
-use crate::{limited, sdk, tools};
+use crate::{emulator, limited, sdk, tools};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -56,6 +56,7 @@ impl Kind {
 pub(super) struct Workshop {
     pub(super) machine: &'static Machine,
     pub(super) teeperf: PathBuf,
+    pub(super) emulator: PathBuf,
     folder: PathBuf,
 }
 
@@ -66,10 +67,15 @@ impl Workshop {
             let why = format!("this machine is none; it has {}", std::env::consts::ARCH);
             return Err(Unavailable(why).into());
         }
+        let emulator = match machine.emulator_package {
+            Some(package) => emulator::find(machine.emulator, package)?,
+            None => machine.emulator.into(),
+        };
         let gcc = format!("{}gcc", machine.prefix);
         let missing = || {
-            let needed = [gcc.as_str(), machine.emulator];
-            needed.into_iter().find(|tool| !works(tool, &["--version"]))
+            let runs = |tool: &&str| works(tool, &["--version"]);
+            let of_linux = machine.emulator_package.is_none().then_some(machine.emulator);
+            [gcc.as_str()].into_iter().chain(of_linux).find(|tool| !runs(tool))
         };
         if missing().is_some() {
             tools::install(machine.packages)?;
@@ -84,7 +90,7 @@ impl Workshop {
             fs::remove_dir_all(&folder)?;
         }
         fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-        let workshop = Self { machine, teeperf: sdk::teeperf()?, folder };
+        let workshop = Self { machine, teeperf: sdk::teeperf()?, emulator, folder };
         let toolchain = match machine.triple {
             Some(_) => Some(Toolchain::open(&Lab::open()?.path("rust"))?),
             None => None,
@@ -159,7 +165,7 @@ impl Workshop {
         // What the C library writes at the end of programs that are compiled with -pg goes there, too.
         command.args(["--kill-after=5", "60"]).current_dir(&self.folder);
         if !self.machine.is_here() {
-            command.arg(self.machine.emulator);
+            command.arg(&self.emulator);
         }
         command.arg(program);
         command

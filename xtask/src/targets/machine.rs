@@ -13,8 +13,10 @@ pub(super) struct Machine {
     pub(super) flags: &'static [&'static str],
     /// For what it compiles with `-pg`: each makes code of another kind.
     pub(super) counting: &'static [&'static str],
-    /// Runs its programs under Linux.
+    /// Runs its programs under Linux, or is the machine.
     pub(super) emulator: &'static str,
+    /// Of a whole machine: where that comes from.
+    pub(super) emulator_package: Option<&'static str>,
     /// Debian packages with all that.
     pub(super) packages: &'static [&'static str],
 }
@@ -35,6 +37,7 @@ pub(super) const MACHINES: [Machine; 5] = [
         flags: &[],
         counting: &["-O2", "-O2 -mfentry", "-O2 -fPIC", "-O2 -fno-pie -no-pie", "-O0", "-O3 -mavx"],
         emulator: "qemu-x86_64",
+        emulator_package: None,
         packages: &["gcc", "libc6-dev", "qemu-user"],
     },
     Machine {
@@ -45,6 +48,7 @@ pub(super) const MACHINES: [Machine; 5] = [
         flags: &[],
         counting: &["-O2", "-O0"],
         emulator: "qemu-aarch64",
+        emulator_package: None,
         packages: &["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross", "qemu-user"],
     },
     Machine {
@@ -55,6 +59,7 @@ pub(super) const MACHINES: [Machine; 5] = [
         flags: &["-marm"],
         counting: &["-O2", "-O0"],
         emulator: "qemu-arm",
+        emulator_package: None,
         packages: &["gcc-arm-linux-gnueabihf", "libc6-dev-armhf-cross", "qemu-user"],
     },
     Machine {
@@ -65,6 +70,7 @@ pub(super) const MACHINES: [Machine; 5] = [
         flags: &["-mthumb"],
         counting: &["-O2", "-O0"],
         emulator: "qemu-arm",
+        emulator_package: None,
         packages: &["gcc-arm-linux-gnueabihf", "libc6-dev-armhf-cross", "qemu-user"],
     },
     Machine {
@@ -75,6 +81,7 @@ pub(super) const MACHINES: [Machine; 5] = [
         flags: &[],
         counting: &["-O2", "-O0"],
         emulator: "qemu-riscv64",
+        emulator_package: None,
         packages: &["gcc-riscv64-linux-gnu", "libc6-dev-riscv64-cross", "qemu-user"],
     },
 ];

@@ -201,6 +201,7 @@ fn boot(
     }
     let (archive, kernel) = (initramfs::archive(lab, kit)?, kit.kernel()?);
     let machine = Machine {
+        emulator: &kit.emulator,
         flash: &firmware.flash,
         kernel: &kernel,
         initramfs: &archive,
