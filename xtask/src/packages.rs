@@ -161,10 +161,7 @@ impl Packages {
             return Ok(folder);
         }
         self.update()?;
-        let incoming = self.empty("incoming")?;
-        let mut download = self.apt("apt-get")?;
-        download.current_dir(&incoming).args(["source", "--download-only", package]);
-        persistently(&mut download)?;
+        let incoming = self.download_source(package)?;
         let description = find(&incoming, |name| name.ends_with(".dsc"))?;
         self.keep(name, &description, |to| {
             // It wants to make the folder itself.
@@ -174,6 +171,28 @@ impl Packages {
         })?;
         fs::remove_dir_all(&incoming).with_context(|| incoming.display().to_string())?;
         Ok(folder)
+    }
+
+    /// The newest that can be had: a mirror's lists may name a version that it does not have.
+    fn download_source(&self, package: &str) -> Result<PathBuf> {
+        let download = |package: &str| -> Result<(Command, PathBuf)> {
+            let incoming = self.empty("incoming")?;
+            let mut command = self.apt("apt-get")?;
+            command.current_dir(&incoming).args(["source", "--download-only", package]);
+            Ok((command, incoming))
+        };
+        let name = bare(package);
+        let shown = run_quietly(self.apt("apt-cache")?.args(["showsrc", name])).unwrap_or_default();
+        let versions = shown.lines().filter_map(|line| line.strip_prefix("Version: "));
+        let versions = versions.map(|version| format!("{name}={version}"));
+        for wanted in std::iter::once(package.to_owned()).chain(versions) {
+            let (mut command, incoming) = download(&wanted)?;
+            if run_quietly(&mut command).is_ok() {
+                return Ok(incoming);
+            }
+        }
+        let (mut command, incoming) = download(package)?;
+        persistently(&mut command).map(|_| incoming)
     }
 
     /// What `apt-cache show` says.

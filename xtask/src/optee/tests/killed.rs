@@ -53,7 +53,7 @@ pub(super) const GROUP: Group = Group {
              record crash bin/optee-demo crash 66 >out/crash\n\
              for round in 1 2; do\n\
              record supplied-$round sh supplied supplied-$round\n\
-             (sh until out/left-$round 10; kill -9 $(pidof teeperf)) &\n\
+             (sh until out/left-$round 40; kill -9 $(pidof teeperf)) &\n\
              record left-$round bin/optee-demo endless 2000 >out/left-$round || echo \"## left-$round $?\"\n\
              sh until out/left-$round $(($(wc -l <out/left-$round) + 50))\n\
              killall -9 optee-demo\n\
