@@ -8,6 +8,7 @@
 #include <library_ta.h>
 #include <pthread.h>
 #include <rust_ta.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,6 +114,23 @@ static void sessions(uint32_t number)
         open_session();
     }
     of_value("sessions", DEMO_CMD_CALLS, number);
+}
+
+/* Calls that have little to do, one at once behind the other. */
+static void often(uint32_t number)
+{
+    TEEC_Result result = TEEC_SUCCESS;
+    uint32_t made = 0;
+    uint32_t origin = 0;
+
+    for (; made < number && result == TEEC_SUCCESS; made++) {
+        TEEC_Operation operation = { 0 };
+        operation.paramTypes = TEEC_PARAM_TYPES(TEEC_VALUE_INOUT, TEEC_NONE, TEEC_NONE, TEEC_NONE);
+        operation.params[0].value.a = 1;
+        result = TEEC_InvokeCommand(&session, DEMO_CMD_CALLS, &operation, &origin);
+    }
+    tell("often", result, origin);
+    printf(" calls=%u\n", made);
 }
 
 /* Calls until somebody ends it; each answer is told before the next call. */
@@ -258,6 +276,7 @@ static void take(uint32_t number)
 }
 
 static TEEC_Operation cancelled;
+static atomic_int is_over;
 
 static void *until_cancelled(void *unused)
 {
@@ -267,6 +286,7 @@ static void *until_cancelled(void *unused)
     TEEC_Result result = TEEC_InvokeCommand(&session, DEMO_CMD_UNTIL_CANCELLED, &cancelled, &origin);
     tell("cancel", result, origin);
     printf("\n");
+    is_over = 1;
     return NULL;
 }
 
@@ -277,8 +297,11 @@ static void cancel(uint32_t milliseconds)
         printf("there is no thread to be had\n");
         exit(1);
     }
-    usleep(milliseconds * 1000);
-    TEEC_RequestCancellation(&cancelled);
+    /* Nobody hears a request before the call has begun. */
+    do {
+        usleep(milliseconds * 1000);
+        TEEC_RequestCancellation(&cancelled);
+    } while (!is_over);
     pthread_join(thread, NULL);
 }
 
@@ -292,7 +315,7 @@ static const struct {
     { "params", params, &demo }, { "cancel", cancel, &demo },     { "slots", slots, &demo },
     { "both", both, &demo },     { "hammer", hammer, &demo },     { "leaps", leaps, &demo },
     { "squeeze", squeeze, &library }, { "take", take, &demo },    { "endless", endless, &demo },
-    { "linger", linger, &demo }, { "crash", crash, &demo },       { "lies", lies, &liar },
+    { "often", often, &demo },     { "linger", linger, &demo }, { "crash", crash, &demo },       { "lies", lies, &liar },
 };
 
 int main(int count, char **words)

@@ -38,7 +38,8 @@ teeperf-hooks = -finstrument-functions \
 endif
 teeperf-cflags = $(teeperf-hooks) -I$(teeperf-folder)/../include \
 	$(if $(filter y,$(TEEPERF_PERMIT)),-DTEEPERF_PERMIT) $(if $(filter y,$(TEEPERF_COUNTER)),-DTEEPERF_COUNTER)
-teeperf-ldflags = --wrap=TA_OpenSessionEntryPoint --wrap=TA_InvokeCommandEntryPoint
+# Of the library what is not used is left out.
+teeperf-ldflags = --wrap=TA_OpenSessionEntryPoint --wrap=TA_InvokeCommandEntryPoint --gc-sections
 
 CFLAGS_ta_arm32 += $(teeperf-cflags)
 CFLAGS_ta_arm64 += $(teeperf-cflags)

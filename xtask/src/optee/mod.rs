@@ -2,6 +2,7 @@
 //! applications, their client and the command on it. What is fetched and built is kept in one folder.
 //! Whatever cannot be had is skipped, with the reason; only what fails here is a failure.
 
+mod added;
 mod applications;
 mod boot;
 mod command;

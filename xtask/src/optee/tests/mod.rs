@@ -21,6 +21,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
+use super::added::Added;
 use super::applications::{self, Build};
 use super::boot::Machine;
 use super::fetch::{self, Kit};
@@ -181,6 +182,12 @@ fn boot(
         for application in build.applications(lab)? {
             share.put(&application.signed, "ta")?;
             share.put(&application.linked, "linked")?;
+            if !build.variables.is_empty() && application.linked.ends_with(rounds::DEMO) {
+                let added = Added::of(&application.linked.with_extension("map"))?;
+                let Added { code, data } = added;
+                let name = format!("{code} bytes of code and {data} of data are added");
+                checks.add(&name, added.check());
+            }
         }
         for (folder, variables) in &build.others {
             for application in build.other(lab, folder, variables)? {

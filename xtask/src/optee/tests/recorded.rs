@@ -1,9 +1,12 @@
 //! Trusted applications with hooks, and their client as it is: whether what is recorded of them is what they
 //! did, in both worlds, and whether they give the answers that they give without.
 
+use std::fs;
+
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+use super::rounds::often;
 use super::{Group, Ran, Share, demo, teeperf};
 use crate::checks::Checks;
 use crate::commands::{cargo, run_quietly};
@@ -20,7 +23,7 @@ pub(super) const GROUP: Group = Group {
              DEMO=80391883-0ed0-447a-a4d2-13769a2c6c84.elf\n\
              CALLEE=15cc187a-0d9c-4ce6-b9c4-532575f57ded.elf\n\
              for mode in 'calls 7' 'compute 20000000' 'params 7' 'nested 10' 'sessions 20' 'cancel 200' 'panic 66' unknown; do record $mode; done\n\
-             for mode in 'slots 5' 'both 4' 'leaps 50'; do record $mode >/dev/null; done\n\
+             for mode in 'slots 5' 'both 4' 'leaps 50' 'often 2000'; do record $mode >/dev/null; done\n\
              for time in 1 2 3; do bin/teeperf record -q --optee --elf linked/$DEMO -o out/timed-$time.teeperf -- bin/optee-demo compute 60000000 >/dev/null; done\n\
              echo '## uncounted'; bin/teeperf record -q --optee --clock cycle -o out/uncounted.teeperf -- bin/optee-demo compute 1000 2>&1 | sed 's/^/- /'\n\
              bin/teeperf record -q --optee -o out/nameless.teeperf -- bin/optee-demo calls 7 >/dev/null\n\
@@ -56,6 +59,8 @@ fn judge(ran: &Ran, checks: &mut Checks) {
     checks.add("panic: what was called up to it, and by the next", panic(ran));
     checks.add("an application without the counter that is the clock", uncounted(ran));
     checks.add("leaps: calls are right, and told that paths may not be", leaps(ran, 100));
+    checks.add("two thousand calls in a row", often(ran));
+    checks.add("cancel: what was called until then", cancelled(ran));
     checks.add("symbols given when it is read", nameless(ran));
     checks.add("four hundred thousand calls: each recorded", many(ran));
     checks.add("dropped: each recorded or counted as lost", dropped(ran));
@@ -199,6 +204,10 @@ fn nested(ran: &Ran) -> Result<()> {
     whole(ran, "nested.teeperf", &[("TEEC_InvokeCommand", 1), ("nested", 1)])
 }
 
+fn cancelled(ran: &Ran) -> Result<()> {
+    whole(ran, "cancel.teeperf", &[("TEEC_InvokeCommand", 1), ("until_cancelled", 1)])
+}
+
 /// Ten calls in which nothing is lent, one in which something is.
 fn slots(ran: &Ran) -> Result<()> {
     whole(
@@ -326,6 +335,8 @@ fn several(ran: &Ran) -> Result<()> {
 
 /// Client and supplicant in one recording, on one time line.
 fn worlds(ran: &Ran) -> Result<()> {
+    let text = fs::read_to_string(ran.folder.join("out/worlds.txt"))?;
+    ensure!(text.contains("regression_6001 OK"), "{text}");
     let profile = Profile::of(ran, "worlds.teeperf", &[])?;
     profile.has(&[("outer", 7), ("request to the RPMB", 0)])?;
     for request in ["request to load an application", "request to the file system"] {
