@@ -5,7 +5,7 @@ use crate::labels;
 use crate::lending;
 use crate::sessions::{self, Session, Window};
 use crate::system;
-use crate::teec::{GENERIC, Operation, Outcome, SUCCESS, SharedMemory, Uuid};
+use crate::teec::{CANCEL, GENERIC, Operation, Outcome, SUCCESS, SharedMemory, Uuid};
 use crate::thread::{self, Own};
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::OnceLock;
@@ -82,9 +82,11 @@ pub(crate) unsafe extern "C" fn TEEC_OpenSession(
     let this = TEEC_OpenSession as Open as usize;
     own.event(this, 0);
     let window = sessions::window_of(uuid);
+    let has_hooks = sessions::has_shown_hooks(uuid);
     let operation = if given.is_null() { &raw mut without } else { given };
     // SAFETY: the client's operation, or ours.
-    let outcome = unsafe { lend(own, context as usize, window, operation, given, &mut call) };
+    let outcome =
+        unsafe { lend(own, context as usize, window, has_hooks, operation, given, &mut call) };
     own.event(this, 1);
     if let Some(entered) = outcome.entered {
         learn(uuid, entered, outcome.lacks_counter);
@@ -121,9 +123,10 @@ pub(crate) unsafe extern "C" fn TEEC_InvokeCommand(
     own.event(label, 0);
     let known = sessions::session(session as usize);
     let (context, window) = known.map_or((0, None), |known| (known.context, known.window));
+    let has_hooks = known.is_some_and(|known| sessions::has_shown_hooks(known.application));
     let operation = if given.is_null() { &raw mut without } else { given };
     // SAFETY: the client's operation, or ours.
-    let outcome = unsafe { lend(own, context, window, operation, given, &mut call) };
+    let outcome = unsafe { lend(own, context, window, has_hooks, operation, given, &mut call) };
     own.event(label, 1);
     own.event(this, 1);
     if let Some((known, entered)) = known.zip(outcome.entered) {
@@ -190,7 +193,8 @@ struct Outcomes {
 }
 
 /// Calls, with the thread's arena in a free slot of the operation where there is one. An application that
-/// has not entered it may not have liked it: where the call failed, it is made once more as the client has asked it.
+/// has not entered it, and has not `has_hooks` shown, may not have liked it: where the call failed, it is made once
+/// more as the client has asked it.
 ///
 /// # Safety
 /// `operation` is one that nobody else changes meanwhile.
@@ -198,6 +202,7 @@ unsafe fn lend(
     own: &mut Own,
     context: usize,
     window: Option<Window>,
+    has_hooks: bool,
     operation: *mut Operation,
     given: *mut Operation,
     call: &mut impl FnMut(*mut Operation) -> Outcome,
@@ -225,7 +230,7 @@ unsafe fn lend(
     let entered = own.entered() != before;
     let lacks_counter = own.lacks_counter();
     own.come_back();
-    if !entered && result != SUCCESS {
+    if !entered && !has_hooks && ![SUCCESS, CANCEL].contains(&result) {
         slot.undo();
         result = call(given);
     }

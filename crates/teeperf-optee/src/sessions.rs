@@ -65,6 +65,14 @@ pub(crate) fn window_of(application: Uuid) -> Option<Window> {
     })?
 }
 
+/// Whether a trusted application has shown that it has hooks.
+pub(crate) fn has_shown_hooks(application: Uuid) -> bool {
+    let is = |known: &mut Known| {
+        known.applications.get(&application).is_some_and(|it| it.1 == Some(true))
+    };
+    with(is).unwrap_or(false)
+}
+
 /// Whether a trusted application has hooks is known now. Once it has shown that it has some, a call that ended
 /// before them changes nothing. Says whether that is news.
 pub(crate) fn has_hooks(application: Uuid, has: bool) -> bool {

@@ -7,6 +7,8 @@ use std::ffi::c_void;
 pub(crate) type Outcome = u32;
 /// `TEEC_SUCCESS`.
 pub(crate) const SUCCESS: Outcome = 0;
+/// `TEEC_ERROR_CANCEL`.
+pub(crate) const CANCEL: Outcome = 0xFFFF_0002;
 /// `TEEC_ERROR_GENERIC`.
 pub(crate) const GENERIC: Outcome = 0xFFFF_0000;
 /// `TEEC_NONE`: a slot that is free.

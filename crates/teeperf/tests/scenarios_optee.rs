@@ -249,7 +249,7 @@ fn several_clients() {
 }
 
 /// What a client asks, in whatever way the API lets it ask.
-const ASKED: [&str; 6] = ["slots", "edges", "greetings", "turns", "threads", "forks"];
+const ASKED: [&str; 7] = ["slots", "edges", "cancelled", "greetings", "turns", "threads", "forks"];
 
 /// Guards: the slot is one that is free, and as it was behind the call; results, origins, parameters and memory are those that
 /// the application has given; an operation can be used again, and there need not be one; memory is registered with the context

@@ -126,6 +126,26 @@ static void slots(TEEC_Context *context, TEEC_Session *session)
 }
 
 /* What is seldom asked, and what is refused. */
+/* A call that is cancelled before it has begun, and one behind it. */
+static void cancelled(TEEC_Context *context, TEEC_Session *session)
+{
+    TEEC_Operation operation = { 0 };
+    int time;
+
+    (void)context;
+    for (time = 0; time < 2; time++) {
+        uint32_t origin = 77;
+        TEEC_Result result = invoke(session, 2, &operation, &origin);
+
+        show("first", &operation, result, origin);
+        TEEC_RequestCancellation(&operation);
+        result = invoke(session, 4, &operation, &origin);
+        show("cancelled", &operation, result, origin);
+        result = invoke(session, 6, &operation, &origin);
+        show("behind", &operation, result, origin);
+    }
+}
+
 static void edges(TEEC_Context *context, TEEC_Session *session)
 {
     TEEC_SharedMemory memory = { .size = BYTES, .flags = TEEC_MEM_INPUT };
@@ -314,7 +334,7 @@ static const struct {
     const char *name;
     void (*run)(TEEC_Context *context, TEEC_Session *session);
 } modes[] = {
-    { "slots", slots }, { "edges", edges }, { "turns", turns }, { "threads", threads }, { "forks", forks },
+    { "slots", slots }, { "edges", edges }, { "cancelled", cancelled }, { "turns", turns }, { "threads", threads }, { "forks", forks },
 };
 
 int main(int count, char **words)

@@ -479,6 +479,12 @@ static TEEC_Result call(TEEC_Session *session, const TEEC_UUID *uuid, uint32_t c
     if (operation)
         __atomic_store_n(&operation->imp.session, session, __ATOMIC_RELEASE);
     result = take(session->imp.ctx, operation ? operation : &without, &types, params, mapped);
+    /* It ends before the application hears of it. */
+    if (!uuid && __atomic_exchange_n(&sessions[session->imp.session_id].is_cancelled, false, __ATOMIC_RELAXED)) {
+        result = TEEC_ERROR_CANCEL;
+        whose = TEEC_ORIGIN_TEE;
+        unmap(mapped);
+    }
     if (result == TEEC_SUCCESS) {
         result = uuid ? begin(uuid, types, params, &session->imp.session_id, &whose)
                       : enter(&sessions[session->imp.session_id], INVOKE, command, types, params, &whose);
