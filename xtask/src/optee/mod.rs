@@ -56,10 +56,12 @@ pub(crate) struct Arguments {
 /// exit status, whether one failed.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut checks = Checks::default();
+    let start = Instant::now();
     if let Err(error) = all(arguments, &mut checks) {
         checks.on("");
         checks.add("OP-TEE in QEMU", Err(error));
     }
+    println!("{:7.1} s  in all", start.elapsed().as_secs_f64());
     if !checks.finish() {
         std::process::exit(1);
     }
