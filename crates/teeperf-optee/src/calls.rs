@@ -5,7 +5,9 @@ use crate::labels;
 use crate::lending;
 use crate::sessions::{self, Session, Window};
 use crate::system;
-use crate::teec::{CANCEL, GENERIC, Operation, Outcome, SUCCESS, SharedMemory, Uuid};
+use crate::teec::{
+    BAD_PARAMETERS, CANCEL, GENERIC, Operation, Outcome, SUCCESS, SharedMemory, Uuid,
+};
 use crate::thread::{self, Own};
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::OnceLock;
@@ -193,8 +195,8 @@ struct Outcomes {
 }
 
 /// Calls, with the thread's arena in a free slot of the operation where there is one. An application that
-/// has not entered it, and has not `has_hooks` shown, may not have liked it: where the call failed, it is made once
-/// more as the client has asked it.
+/// has not entered it may not have liked it: where the call failed, it is made once more as the client has asked it;
+/// of one that `has_hooks`, where it has refused parameters.
 ///
 /// # Safety
 /// `operation` is one that nobody else changes meanwhile.
@@ -230,7 +232,12 @@ unsafe fn lend(
     let entered = own.entered() != before;
     let lacks_counter = own.lacks_counter();
     own.come_back();
-    if !entered && !has_hooks && ![SUCCESS, CANCEL].contains(&result) {
+    let may_dislike = match result {
+        SUCCESS | CANCEL => false,
+        BAD_PARAMETERS => true,
+        _ => !has_hooks,
+    };
+    if !entered && may_dislike {
         slot.undo();
         result = call(given);
     }

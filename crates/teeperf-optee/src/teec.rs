@@ -9,6 +9,8 @@ pub(crate) type Outcome = u32;
 pub(crate) const SUCCESS: Outcome = 0;
 /// `TEEC_ERROR_CANCEL`.
 pub(crate) const CANCEL: Outcome = 0xFFFF_0002;
+/// `TEEC_ERROR_BAD_PARAMETERS`.
+pub(crate) const BAD_PARAMETERS: Outcome = 0xFFFF_0006;
 /// `TEEC_ERROR_GENERIC`.
 pub(crate) const GENERIC: Outcome = 0xFFFF_0000;
 /// `TEEC_NONE`: a slot that is free.
