@@ -205,6 +205,32 @@ fn gprof_reads_a_recording_of_trees() {
     assert_eq!(arcs(&report(&folder, &["gmon.out", "--elf", "hooked"])), expected());
 }
 
+/// gprof shows no calls of a file without a histogram, and adds up no histograms that overlap.
+#[test]
+fn gprof_reads_a_recording_without_samples() {
+    if !is_there("gprof") {
+        return;
+    }
+    let folder = Folder::new();
+    record(&folder, &[]);
+    // With so few samples a second all times become none.
+    for (rate, name) in [("1", "none.gmon"), ("10000", "some.gmon")] {
+        run(teeperf(&folder).args(["export", "--to", "gmon", "--rate", rate, "-o", name]));
+    }
+    let none = report(&folder, &["none.gmon", "--elf", "hooked"]);
+    let said = "no samples were taken: times are not known, only counts";
+    assert!(none["health"].to_string().contains(said), "{}", none["health"]);
+    let [p, q] = ["-p", "-q"].map(|style| gprof(&folder, "gprof", &[style, "hooked", "none.gmon"]));
+    assert!(p.contains("no time accumulated"), "{p}");
+    assert!(flat(&p).contains(&("heavy".to_owned(), 0.0, ROUNDS)), "{p}");
+    assert_eq!(graph(&q).0, expected());
+
+    let sum = ["-s", "hooked", "none.gmon", "some.gmon"];
+    run(prepared(Command::new("gprof"), &folder).args(sum));
+    let twice: Arcs = expected().into_iter().map(|(from, to, n)| (from, to, 2 * n)).collect();
+    assert_eq!(graph(&gprof(&folder, "gprof", &["-q", "hooked", "gmon.sum"])).0, twice);
+}
+
 #[test]
 fn times_are_right_within_a_sample_and_come_back() {
     let folder = Folder::new();
