@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use teeperf_interop::fuzz::any_gmon;
 use teeperf_interop::gmon::{self, Arc, Builder, Error, Gmon, Histogram, Layout, Names, Which};
 use teeperf_profile::model::{
-    Function, FunctionId, Info, Node, Place, Profile, Thread, Time, Tree,
+    Code, Function, FunctionId, Info, Node, Place, Profile, Thread, Time, Tree,
 };
 
 const LAYOUTS: [Layout; 4] = [
@@ -359,7 +359,13 @@ fn recorded() -> Profile {
     let function = |name: &str, path: &str, address, size| Function {
         name: name.into(),
         module: path.rsplit('/').next().unwrap().into(),
-        place: Some(Place { path: path.into(), build_id: [7][..].into(), address, size }),
+        place: Some(Place {
+            path: path.into(),
+            build_id: [7][..].into(),
+            address,
+            size,
+            code: Code::Process,
+        }),
         ..Function::default()
     };
     let node = |parent, function, calls, ns| Node {
@@ -465,6 +471,17 @@ fn which_module_is_meant_must_be_plain() {
     // Where there is but one, it is meant.
     wrapped.functions[3].place = None;
     assert_eq!(gmon::export(&wrapped, Which::Program, 100).unwrap().module, "/bin/program");
+    // Of images the file says how wide addresses are, and they need have no name.
+    let place = wrapped.functions[0].place.as_mut().unwrap();
+    (place.path, place.code) = ("".into(), Code::Image);
+    let told =
+        "nothing of sh was called; but of /bin/program, an image without a name: name one of them";
+    assert_eq!(said(&wrapped, Which::Program), told);
+    for function in &mut wrapped.functions {
+        function.place = function.place.take().filter(|place| place.path.is_empty());
+    }
+    let told = "how wide the addresses of an image without a name are its file alone says: name that with --elf";
+    assert_eq!(said(&wrapped, Which::Program), told);
     let empty = Profile::default();
     assert_eq!(said(&empty, Which::Program), "nothing of the program was called");
 }

@@ -12,7 +12,7 @@ use crate::chunks::Decoder;
 use crate::contents::{Body, Packet, Symbols};
 use crate::escape::{Escape, Module};
 use crate::events::{Item, events};
-use crate::model::{Function, FunctionId, Place};
+use crate::model::{Code, Function, FunctionId, Place};
 use crate::replay::pseudo;
 use crate::warnings::Warnings;
 
@@ -83,8 +83,17 @@ impl Window {
         self.file_address.wrapping_add_signed(distance).wrapping_add(anchor)
     }
 
-    fn place(&self, address: u64, size: u64) -> Place {
-        Place { path: self.path.clone(), build_id: self.build_id.clone(), address, size }
+    /// `anchor` as for its address.
+    fn code(&self, anchor: Option<u64>) -> Code {
+        match (self.is_anchored, anchor) {
+            (false, _) => Code::Process,
+            (true, Some(_)) => Code::Image,
+            (true, None) => Code::UnknownImage,
+        }
+    }
+
+    fn place(&self, address: u64, size: u64, code: Code) -> Place {
+        Place { path: self.path.clone(), build_id: self.build_id.clone(), address, size, code }
     }
 }
 
@@ -137,13 +146,16 @@ impl Sites {
         let anchor = self.symbols.anchors.get(&(process, first)).copied();
         if let Some(entry) = self.symbols.symbol(process, site) {
             let file = self.symbols.text(entry.file);
-            let address = |window: &Window| window.address(entry.site, anchor.unwrap_or(0));
+            let place = |window: &Window| {
+                let address = window.address(entry.site, anchor.unwrap_or(0));
+                window.place(address, entry.size.into(), window.code(anchor))
+            };
             return Function {
                 name: teeperf_symbols::demangle(&self.symbols.text(entry.name)).into_owned(),
                 module,
                 file: (!file.is_empty()).then_some(file),
                 line: (entry.line != 0).then_some(entry.line),
-                place: window.map(|window| window.place(address(window), entry.size.into())),
+                place: window.map(place),
             };
         }
         let Some(window) = window else {
@@ -151,7 +163,7 @@ impl Sites {
             return Function { name, module, ..Function::default() };
         };
         if let Some((name, address, size)) = self.images.function(window, site) {
-            let place = Some(window.place(address, size));
+            let place = Some(window.place(address, size, Code::Image));
             return Function { name, module, place, ..Function::default() };
         }
         let address = window.address(site, anchor.unwrap_or(0));
@@ -164,7 +176,8 @@ impl Sites {
         } else {
             format!("{shown}+{address:#x}")
         };
-        Function { name, module, place: Some(window.place(address, 0)), ..Function::default() }
+        let place = Some(window.place(address, 0, window.code(anchor)));
+        Function { name, module, place, ..Function::default() }
     }
 }
 

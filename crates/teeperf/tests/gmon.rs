@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use support::{Folder, prepared, run, teeperf};
+use teeperf_wire::piece::{Header, Item, Writer, what};
 
 const ROUNDS: u64 = 600;
 
@@ -60,6 +61,34 @@ fn record(folder: &Folder, flags: &[&str]) {
     run(teeperf(folder).arg("cc").args(flags).args(sources()).args(["-o", "hooked"]));
     let rounds = ROUNDS.to_string();
     run(teeperf(folder).args(["record", "-q", "--", "./hooked", &rounds]));
+}
+
+/// Adds the same program as an image that runs elsewhere: `image.elf`; and the calls that [`expected`] has, as it
+/// hands them over under a name: `pieces`.
+fn image(folder: &Folder, target: &str, flags: &[&str], name: &str) {
+    folder.write("anchor.c", "void teeperf_anchor(void) {}\n");
+    let mut build = prepared(Command::new(format!("{target}-gcc")), folder);
+    run(build.args(flags).args(sources()).args(["anchor.c", "-o", "image.elf"]));
+    let table =
+        run(prepared(Command::new(format!("{target}-nm")), folder).args(["-n", "image.elf"]));
+    let address = |name: &str, which: usize| -> i64 {
+        let rows = table.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+        let row = rows.filter(|words| words[2..] == [name]).nth(which);
+        i64::from_str_radix(row.unwrap_or_else(|| panic!("no {name} in\n{table}"))[0], 16).unwrap()
+    };
+    let anchor = address("teeperf_anchor", 0);
+    let mut bytes = vec![0; 4096];
+    let header = Header { what: what::ARCS, begins: true, serial: 1, ..Header::default() };
+    let put = |at: usize, byte| bytes[at] = byte;
+    let mut writer = Writer::new(4096, put, &header, name.as_bytes()).unwrap();
+    for (caller, callee, count) in expected() {
+        // The second file has a `step` of its own.
+        let callee = address(&callee, usize::from(caller == "other"));
+        let places = [address(&caller, 0) + 4, callee].map(|address| Some(address - anchor));
+        writer.item(&Item { is_span: false, places, count });
+    }
+    let length = writer.finish(false);
+    std::fs::write(folder.path().join("pieces"), &bytes[..length]).unwrap();
 }
 
 fn gprof(folder: &Folder, tool: &str, words: &[&str]) -> String {
@@ -374,6 +403,76 @@ fn a_library_has_a_file_of_its_own() {
         stderr(&other)
     );
     assert!(other.stdout.is_empty());
+}
+
+/// What code without a system has counted: how wide its addresses are its file says, whatever it is called.
+#[test]
+fn an_image_is_written_as_its_file_says() {
+    for (target, flag) in [("arm-linux-gnueabihf", "-marm"), ("aarch64-linux-gnu", "-O1")] {
+        let tool = format!("{target}-gprof");
+        if ![&format!("{target}-gcc"), &tool].into_iter().all(|tool| is_there(tool)) {
+            continue;
+        }
+        for name in ["", "image.elf", "boot/board.bin"] {
+            let folder = Folder::new();
+            image(&folder, target, &[flag], name);
+            // Its file is found by its name where it lies here.
+            std::fs::create_dir(folder.path().join("apart")).unwrap();
+            let import = ["import", "../pieces", "-o"];
+            let apart = |words: &[&str]| -> Output {
+                let mut command = teeperf(&folder);
+                command.args(words).current_dir(folder.path().join("apart")).output().unwrap()
+            };
+            assert!(apart(&[&import[..], &["../bare.teeperf"]].concat()).status.success());
+            let named = ["../named.teeperf", "--elf", "../image.elf"];
+            assert!(apart(&[&import[..], &named].concat()).status.success());
+            let shown = if name.is_empty() { "an image without a name" } else { name };
+            let refusal = format!(
+                "teeperf: how wide the addresses of {shown} are its file alone says: name that with --elf\n"
+            );
+            for recording in ["bare.teeperf", "named.teeperf"] {
+                let export = ["export", "--to", "gmon", "-o", "it.gmon", recording];
+                let told = run(teeperf(&folder).args(export).args(["--elf", "image.elf"]));
+                assert_eq!(told, "wrote it.gmon; to read it: gprof image.elf it.gmon\n");
+                let [p, q] = ["-p", "-q"]
+                    .map(|style| gprof(&folder, &tool, &[style, "image.elf", "it.gmon"]));
+                assert!(p.contains("no time accumulated"), "{p}");
+                assert_eq!(graph(&q).0, expected(), "{target}");
+                let as_said = std::fs::read(folder.path().join("it.gmon")).unwrap();
+
+                let here = output(&folder, &export);
+                if name == "image.elf" && recording == "named.teeperf" {
+                    assert!(here.status.success(), "{}", stderr(&here));
+                    assert_eq!(std::fs::read(folder.path().join("it.gmon")).unwrap(), as_said);
+                } else {
+                    assert_eq!((here.status.code(), stderr(&here)), (Some(1), &*refusal));
+                }
+            }
+            // Another file, and one without symbols.
+            run(prepared(Command::new(format!("{target}-strip")), &folder).args([
+                "image.elf",
+                "-o",
+                "apart/image.elf",
+            ]));
+            image(&folder, target, &[flag, "-falign-functions=64"], name);
+            let wrong = |elf: &str, recording: &str| {
+                let export =
+                    ["export", "--to", "gmon", "-o", "wrong.gmon", recording, "--elf", elf];
+                let output = output(&folder, &export);
+                (output.status.code(), stderr(&output).to_owned())
+            };
+            for (elf, recording) in [
+                ("image.elf", "named.teeperf"),
+                ("apart/image.elf", "named.teeperf"),
+                ("apart/image.elf", "bare.teeperf"),
+            ] {
+                let (code, said) = wrong(elf, recording);
+                let told = format!("teeperf: {elf}: the functions of {shown} are not there: ");
+                assert!(code == Some(1) && said.starts_with(&told), "{said}");
+            }
+            assert!(!folder.path().join("wrong.gmon").exists());
+        }
+    }
 }
 
 #[test]
