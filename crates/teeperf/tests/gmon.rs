@@ -341,6 +341,57 @@ fn other_widths_and_byte_orders_are_read_as_their_gprof_reads_them() {
     }
 }
 
+/// A file that OP-TEE 4.10 left of a computation, whose program is no longer there: by its addresses alone, and with
+/// a program that has a function at each address that was called.
+#[test]
+fn a_file_of_optee_is_read() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/gmon/optee");
+    let folder = Folder::new();
+    std::fs::copy(file, folder.path().join("optee.gmon")).unwrap();
+    let counted = |report: &Value| {
+        assert_eq!(report["info"]["period"], 446_627.959, "1/2239 s");
+        assert_eq!(report["health"]["events"], 111);
+        let functions = report["functions"].as_array().unwrap();
+        let seconds: f64 = functions.iter().map(|f| f["self"].as_f64().unwrap() / 1e9).sum();
+        assert!((seconds - 1695.0 / 2239.0).abs() < 1e-6, "{seconds}");
+        let calls = |which: &str| -> u64 {
+            let list = report[which].as_array().unwrap();
+            list.iter().map(|one| one["calls"].as_u64().unwrap()).sum()
+        };
+        assert_eq!((functions.len(), calls("functions"), calls("arcs")), (54, 111, 111));
+    };
+    let bare = report(&folder, &["optee.gmon", "--bias", "0x20"]);
+    counted(&bare);
+    let timed = &bare["functions"][0];
+    assert_eq!((&timed["name"], &timed["calls"]), (&"0x52c".into(), &1.into()));
+    assert_eq!(bare["arcs"].as_array().unwrap().len(), 69);
+
+    let (compiler, tool) = ("aarch64-linux-gnu-gcc", "aarch64-linux-gnu-gprof");
+    if ![compiler, tool].into_iter().all(is_there) {
+        return;
+    }
+    let mut addresses: Vec<u64> = (bare["functions"].as_array().unwrap().iter())
+        .map(|function| function["name"].as_str().unwrap().trim_start_matches("0x"))
+        .map(|name| u64::from_str_radix(name, 16).unwrap())
+        .collect();
+    addresses.sort_unstable();
+    let function = |at: &u64| format!(".org {at:#x}\n.type at_{at:x}, %function\nat_{at:x}: nop\n");
+    // Others than these call from behind the last.
+    let code: String = addresses.iter().map(function).chain([".org 0x20000\n".into()]).collect();
+    folder.write("program.s", &code);
+    for (address, program) in [("0", "program"), ("0x20", "moved")] {
+        let link = ["-nostdlib", "-static", "-Wl,-N,-e,0", "program.s", "-o", program];
+        let mut build = prepared(Command::new(compiler), &folder);
+        run(build.args(link).arg(format!("-Wl,-Ttext={address}")));
+    }
+    let named = report(&folder, &["optee.gmon", "--bias", "0x20", "--elf", "program"]);
+    counted(&named);
+    let [p, q] = ["-p", "-q"].map(|style| gprof(&folder, tool, &[style, "moved", "optee.gmon"]));
+    assert_eq!(arcs(&named), graph(&q).0);
+    assert!(flat(&p).contains(&("at_52c".to_owned(), 0.76, 1)), "{p}");
+    assert_eq!(named["functions"][0]["name"], "at_52c");
+}
+
 #[test]
 fn a_library_has_a_file_of_its_own() {
     let folder = Folder::new();
