@@ -216,6 +216,45 @@ fn gprof_reads_a_recording_as_it_reads_its_own_file() {
     }
 }
 
+/// Each function's share of all self time, of what `gprof -p` prints.
+fn shares(text: &str) -> BTreeMap<String, f64> {
+    let rows = flat(text);
+    let all: f64 = rows.iter().map(|row| row.1).sum();
+    rows.into_iter().map(|(name, own, _)| (name, own / all)).collect()
+}
+
+/// Both histograms of one program, function by function. gcc's has so few samples that its shares are known within
+/// what chance makes of them; ours are of wall time, in which others on this machine may have their part.
+#[test]
+fn shares_of_self_time_are_those_of_gccs_own_file() {
+    if !is_there("gprof") {
+        return;
+    }
+    let (folder, rounds) = (Folder::new(), "2000");
+    let source = source("shares.c");
+    let mut build = prepared(Command::new("gcc"), &folder);
+    run(build.args(["-pg", "-O1"]).arg(&source).args(["-o", "own"]));
+    run(prepared(Command::new("./own"), &folder).arg(rounds));
+    run(teeperf(&folder).args(["cc", "-O1"]).arg(&source).args(["-o", "hooked"]));
+    run(teeperf(&folder).args(["record", "-q", "--", "./hooked", rounds]));
+    run(teeperf(&folder).args(["export", "--to", "gmon", "-o", "ours.gmon"]));
+    let [theirs, ours] = [("own", "gmon.out"), ("hooked", "ours.gmon")]
+        .map(|(program, file)| gprof(&folder, "gprof", &["-p", program, file]));
+    let samples: f64 = flat(&theirs).iter().map(|row| row.1 * 100.0).sum();
+    assert!(samples > 60.0, "too few to tell anything:\n{theirs}");
+    let (their_shares, our_shares) = (shares(&theirs), shares(&ours));
+    for name in ["forty", "thirty", "fifteen", "ten", "five"] {
+        assert!(our_shares.contains_key(name), "{name}:\n{ours}");
+    }
+    for name in their_shares.keys().chain(our_shares.keys()) {
+        let [their, our] =
+            [&their_shares, &our_shares].map(|shares| shares.get(name).copied().unwrap_or(0.0));
+        let bound = 4.0 * (our * (1.0 - our) / samples).sqrt() + 0.02;
+        let told = format!("{name}: {our} of ours, {their} of theirs");
+        assert!((their - our).abs() <= bound, "{told}, {samples} samples\n{theirs}\n{ours}");
+    }
+}
+
 /// What a program has summed while it ran is exported as what it has written call by call.
 #[test]
 fn gprof_reads_a_recording_of_trees() {
