@@ -185,13 +185,6 @@ fn gprof_reads_a_recording_as_it_reads_its_own_file() {
 
         let [theirs, ours] = [("./own", "own.gmon"), ("./hooked", "gmon.out")]
             .map(|(program, file)| gprof(&folder, "gprof", &["-p", program, file]));
-        let by_others = |text: &str| -> Vec<(String, u64)> {
-            let mut calls: Vec<_> =
-                flat(text).into_iter().map(|(name, _, calls)| (name, calls)).collect();
-            calls.retain(|(_, calls)| *calls > 0);
-            calls.sort();
-            calls
-        };
         assert_eq!(by_others(&theirs), by_others(&ours));
         // heavy works three times as long as light, but others work on this machine too.
         let seconds = |text: &str, wanted: &str| -> f64 {
@@ -203,17 +196,25 @@ fn gprof_reads_a_recording_as_it_reads_its_own_file() {
             assert!((share - 0.75).abs() < 0.2, "{heavy} {light}\n{text}");
         }
 
-        // Annotated sources: the same count before each function.
-        let counts = |program: &str, file: &str| -> Vec<String> {
-            let text = gprof(&folder, "gprof", &["-A", program, file]);
-            let lines =
-                text.lines().filter(|line| line.contains(" -> ") || line.contains("##### "));
-            lines.map(str::to_owned).collect()
-        };
-        let annotated = counts("./hooked", "gmon.out");
-        assert!(annotated.len() >= 10, "{annotated:?}");
-        assert_eq!(annotated, counts("./own", "own.gmon"));
+        let [theirs, ours] = [("./own", "own.gmon"), ("./hooked", "gmon.out")]
+            .map(|(program, file)| annotated(&gprof(&folder, "gprof", &["-A", program, file])));
+        assert!(ours.len() >= 10, "{ours:?}");
+        assert_eq!(ours, theirs);
     }
+}
+
+/// Of annotated sources, as `gprof -A` prints them, the lines with a count: each function's first.
+fn annotated(text: &str) -> Vec<String> {
+    let lines = text.lines().filter(|line| line.contains(" -> ") || line.contains("##### "));
+    lines.map(str::to_owned).collect()
+}
+
+/// Calls by others, as `gprof -p` prints them, by name.
+fn by_others(text: &str) -> Vec<(String, u64)> {
+    let mut calls: Vec<_> = flat(text).into_iter().map(|(name, _, calls)| (name, calls)).collect();
+    calls.retain(|(_, calls)| *calls > 0);
+    calls.sort();
+    calls
 }
 
 /// Each function's share of all self time, of what `gprof -p` prints.
@@ -356,16 +357,20 @@ fn files_are_summed_here_as_by_gprof() {
     }
 }
 
-#[test]
-fn other_widths_and_byte_orders_are_read_as_their_gprof_reads_them() {
-    let processors: [(&str, &str, &[&str]); 5] = [
+/// Others than this one: flags of their compiler, and what runs their programs.
+fn processors() -> [(&'static str, &'static str, &'static [&'static str]); 5] {
+    [
         ("i686-linux-gnu", "-O1", &["env"]),
         ("aarch64-linux-gnu", "-O1", &["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"]),
         ("arm-linux-gnueabihf", "-marm", &["qemu-arm", "-L", "/usr/arm-linux-gnueabihf"]),
         ("s390x-linux-gnu", "-O1", &["qemu-s390x", "-L", "/usr/s390x-linux-gnu"]),
         ("powerpc-linux-gnu", "-O1", &["qemu-ppc", "-L", "/usr/powerpc-linux-gnu"]),
-    ];
-    for (target, flag, runner) in processors {
+    ]
+}
+
+#[test]
+fn other_widths_and_byte_orders_are_read_as_their_gprof_reads_them() {
+    for (target, flag, runner) in processors() {
         let (compiler, tool) = (format!("{target}-gcc"), format!("{target}-gprof"));
         if ![&compiler, &tool, runner[0]].into_iter().all(is_there) {
             continue;
@@ -562,6 +567,33 @@ fn an_image_is_written_as_its_file_says() {
             }
             assert!(!folder.path().join("wrong.gmon").exists());
         }
+    }
+}
+
+/// The gprof of another processor reads ours as it reads what gcc's own counting left there.
+#[test]
+fn the_gprof_of_other_processors_reads_ours_as_its_own() {
+    for (target, flag, runner) in processors() {
+        let (compiler, tool) = (format!("{target}-gcc"), format!("{target}-gprof"));
+        if ![&compiler, &tool, runner[0]].into_iter().all(is_there) {
+            continue;
+        }
+        let flags = [flag, "-falign-functions=16"];
+        let Some(folder) = with_own_file(&compiler, &flags, runner) else { continue };
+        std::fs::rename(folder.path().join("gmon.out"), folder.path().join("own.gmon")).unwrap();
+        image(&folder, target, &flags, "board");
+        run(teeperf(&folder).args(["import", "pieces", "-o", "board.teeperf"]));
+        run(teeperf(&folder).args(["export", "--to", "gmon", "--elf", "image.elf"]));
+        let [[their_p, their_q, their_a], [our_p, our_q, our_a]] =
+            [("own", "own.gmon"), ("image.elf", "gmon.out")].map(|(program, file)| {
+                ["-p", "-q", "-A"].map(|style| gprof(&folder, &tool, &[style, program, file]))
+            });
+        assert_eq!(by_others(&our_p), by_others(&their_p), "{target}");
+        let (ours, theirs) = (graph(&our_q).0, graph(&their_q).0);
+        assert_eq!((&ours, &theirs), (&expected(), &expected()), "{target}");
+        let (ours, theirs) = (annotated(&our_a), annotated(&their_a));
+        assert!(ours.len() >= 10, "{target}: {our_a}");
+        assert_eq!(ours, theirs, "{target}");
     }
 }
 
