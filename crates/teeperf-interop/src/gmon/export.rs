@@ -116,7 +116,7 @@ pub fn export(profile: &Profile, which: Which<'_>, hz: u32) -> Result<Export, Er
 struct Module {
     path: String,
     build_id: Vec<u8>,
-    /// What is known of the function of which most is.
+    /// As of the function of which most is known.
     code: Code,
     ns: f64,
 }
