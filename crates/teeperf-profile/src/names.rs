@@ -166,6 +166,8 @@ impl Sites {
             let place = Some(window.place(address, size, Code::Image));
             return Function { name, module, place, ..Function::default() };
         }
+        // A file may be of an image, and have no symbol there.
+        let anchor = anchor.or_else(|| self.images.open(window).map(|(_, anchor)| *anchor));
         let address = window.address(site, anchor.unwrap_or(0));
         let shown = if module.is_empty() { UNKNOWN_MODULE } else { &module };
         let name = if window.is_anchored && anchor.is_none() {
@@ -192,6 +194,14 @@ struct Images {
 impl Images {
     /// Name, address and size of the function at a site.
     fn function(&mut self, window: &Window, site: u32) -> Option<(String, u64, u64)> {
+        let (functions, anchor) = self.open(window)?;
+        let symbol = functions.at(window.address(site, *anchor))?;
+        let name = teeperf_symbols::demangle(&symbol.name).into_owned();
+        Some((name, symbol.start, symbol.size))
+    }
+
+    /// The functions of a window's file, and the address of [`ANCHOR`] there.
+    fn open(&mut self, window: &Window) -> Option<&(Functions, u64)> {
         if !window.is_anchored || self.search.images.is_empty() {
             return None;
         }
@@ -200,11 +210,7 @@ impl Images {
             let anchor = functions.named(ANCHOR)?.start;
             Some((functions, anchor))
         };
-        let opened = self.opened.entry(window.path.clone()).or_insert_with(open);
-        let (functions, anchor) = opened.as_ref()?;
-        let symbol = functions.at(window.address(site, *anchor))?;
-        let name = teeperf_symbols::demangle(&symbol.name).into_owned();
-        Some((name, symbol.start, symbol.size))
+        self.opened.entry(window.path.clone()).or_insert_with(open).as_ref()
     }
 }
 

@@ -543,6 +543,20 @@ fn an_image_is_written_as_its_file_says() {
                     assert_eq!((here.status.code(), stderr(&here)), (Some(1), &*refusal));
                 }
             }
+            // A function without a symbol has its place all the same, and its calls.
+            run(prepared(Command::new(format!("{target}-strip")), &folder).args([
+                "-N",
+                "product",
+                "image.elf",
+                "-o",
+                "nearly.elf",
+            ]));
+            let export = ["export", "--to", "gmon", "-o", "it.gmon", "bare.teeperf"];
+            run(teeperf(&folder).args(export).args(["--elf", "nearly.elf"]));
+            let all = |arcs: &Arcs| -> u64 { arcs.iter().map(|arc| arc.2).sum() };
+            let nearly = report(&folder, &["it.gmon", "--elf", "nearly.elf"]);
+            assert_eq!(all(&arcs(&nearly)), all(&expected()));
+
             // Another file, and one without symbols.
             run(prepared(Command::new(format!("{target}-strip")), &folder).args([
                 "image.elf",
