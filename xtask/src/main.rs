@@ -12,6 +12,9 @@ mod limited;
 mod mirror;
 mod optee;
 mod packages;
+/// What gprof prints: as the command's tests take it apart.
+#[path = "../../crates/teeperf/tests/support/gprof.rs"]
+mod printed;
 mod sdk;
 mod stamp;
 mod steps;

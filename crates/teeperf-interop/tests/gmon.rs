@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use teeperf_interop::fuzz::any_gmon;
 use teeperf_interop::gmon::{self, Arc, Builder, Error, Gmon, Histogram, Layout, Names, Which};
 use teeperf_profile::model::{
-    Function, FunctionId, Info, Node, Place, Profile, Thread, Time, Tree,
+    Code, Function, FunctionId, Info, Node, Place, Profile, Thread, Time, Tree,
 };
 
 const LAYOUTS: [Layout; 4] = [
@@ -275,16 +275,16 @@ fn without_a_program_functions_are_where_calls_led() {
         timeless.health.warnings,
         ["there is no histogram: times are not known, only counts"]
     );
-    // As OP-TEE has it where nobody interrupted the application.
-    for (samples, said) in [
-        (0, "has no samples: times are not known, only counts"),
-        (1, "does not say its rate: 100 samples a second are assumed"),
-    ] {
-        let file = File::new(Layout::LITTLE_64).histogram(0x1000, 0x1010, 0, &[0, samples]);
+    // Without samples, as short runs have it, and OP-TEE where nobody interrupted the application.
+    let rateless = "the histogram from 0x1000 to 0x1010 does not say its rate: 100 samples a second are assumed";
+    let untimed = "no samples were taken: times are not known, only counts";
+    for (hz, samples, said) in
+        [(100, 0, &[untimed][..]), (0, 0, &[untimed]), (0, 1, &[rateless]), (100, 1, &[])]
+    {
+        let file = File::new(Layout::LITTLE_64).histogram(0x1000, 0x1010, hz, &[0, samples]);
         let gmon = file.arc(0x1001, 0x1000, 4).read();
         let profile = gmon::profile(&gmon, &Names::of_calls(&gmon, 0), 0);
-        let expected = format!("the histogram from 0x1000 to 0x1010 {said}");
-        assert_eq!(profile.health.warnings, [expected]);
+        assert_eq!(profile.health.warnings, said, "{hz} {samples}");
     }
     let shifted = gmon::profile(&gmon, &Names::of_calls(&gmon, 0), bias);
     assert_eq!(shifted.health.warnings.len(), 2, "{:?}", shifted.health.warnings);
@@ -345,8 +345,13 @@ fn of_a_trusted_application(gmon: &Gmon) {
     let [(name, _, 1)] = &timed[..] else { panic!("{timed:?}") };
     let address = u64::from_str_radix(name.trim_start_matches("0x"), 16).unwrap();
     assert!(compute.contains(&address), "{name}");
-    let samples: u32 = gmon.histograms.iter().flat_map(|histogram| &histogram.bins).sum();
-    assert_eq!((samples, gmon.histograms[0].hz), (1695, 2239));
+    let [Histogram { low: 0x20, high: 0x620, hz: 2239, parts: 384, bins }] = &gmon.histograms[..]
+    else {
+        panic!("{:?}", gmon.histograms)
+    };
+    let sampled = bins.iter().enumerate().filter(|(_, samples)| **samples > 0);
+    let sampled: Vec<(usize, u32)> = sampled.map(|(part, &samples)| (part, samples)).collect();
+    assert_eq!(sampled, [(339, 1604), (345, 91)]);
 }
 
 fn exact(ns: f64) -> Time {
@@ -359,7 +364,13 @@ fn recorded() -> Profile {
     let function = |name: &str, path: &str, address, size| Function {
         name: name.into(),
         module: path.rsplit('/').next().unwrap().into(),
-        place: Some(Place { path: path.into(), build_id: [7][..].into(), address, size }),
+        place: Some(Place {
+            path: path.into(),
+            build_id: [7][..].into(),
+            address,
+            size,
+            code: Code::Process,
+        }),
         ..Function::default()
     };
     let node = |parent, function, calls, ns| Node {
@@ -465,6 +476,17 @@ fn which_module_is_meant_must_be_plain() {
     // Where there is but one, it is meant.
     wrapped.functions[3].place = None;
     assert_eq!(gmon::export(&wrapped, Which::Program, 100).unwrap().module, "/bin/program");
+    // Of images the file says how wide addresses are, and they need have no name.
+    let place = wrapped.functions[0].place.as_mut().unwrap();
+    (place.path, place.code) = ("".into(), Code::Image);
+    let told =
+        "nothing of sh was called; but of /bin/program, an image without a name: name one of them";
+    assert_eq!(said(&wrapped, Which::Program), told);
+    for function in &mut wrapped.functions {
+        function.place = function.place.take().filter(|place| place.path.is_empty());
+    }
+    let told = "how wide the addresses of an image without a name are its file alone says: name that with --elf";
+    assert_eq!(said(&wrapped, Which::Program), told);
     let empty = Profile::default();
     assert_eq!(said(&empty, Which::Program), "nothing of the program was called");
 }

@@ -71,6 +71,21 @@ pub struct Place {
     pub address: u64,
     /// Bytes of code, 0 when not known.
     pub size: u64,
+    /// What the module is.
+    pub code: Code,
+}
+
+/// What a module is: what it takes to know its addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Code {
+    /// Code of a process, on the machine of the recorder.
+    #[default]
+    Process,
+    /// An image that runs elsewhere, such as a trusted application: how wide addresses are there
+    /// its file alone says.
+    Image,
+    /// Likewise, and no file of it was found: addresses are told from its `teeperf_anchor` on.
+    UnknownImage,
 }
 
 /// A node of a calling-context tree: one call path.

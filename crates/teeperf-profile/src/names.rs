@@ -12,7 +12,7 @@ use crate::chunks::Decoder;
 use crate::contents::{Body, Packet, Symbols};
 use crate::escape::{Escape, Module};
 use crate::events::{Item, events};
-use crate::model::{Function, FunctionId, Place};
+use crate::model::{Code, Function, FunctionId, Place};
 use crate::replay::pseudo;
 use crate::warnings::Warnings;
 
@@ -83,8 +83,17 @@ impl Window {
         self.file_address.wrapping_add_signed(distance).wrapping_add(anchor)
     }
 
-    fn place(&self, address: u64, size: u64) -> Place {
-        Place { path: self.path.clone(), build_id: self.build_id.clone(), address, size }
+    /// `anchor` as for its address.
+    fn code(&self, anchor: Option<u64>) -> Code {
+        match (self.is_anchored, anchor) {
+            (false, _) => Code::Process,
+            (true, Some(_)) => Code::Image,
+            (true, None) => Code::UnknownImage,
+        }
+    }
+
+    fn place(&self, address: u64, size: u64, code: Code) -> Place {
+        Place { path: self.path.clone(), build_id: self.build_id.clone(), address, size, code }
     }
 }
 
@@ -137,13 +146,16 @@ impl Sites {
         let anchor = self.symbols.anchors.get(&(process, first)).copied();
         if let Some(entry) = self.symbols.symbol(process, site) {
             let file = self.symbols.text(entry.file);
-            let address = |window: &Window| window.address(entry.site, anchor.unwrap_or(0));
+            let place = |window: &Window| {
+                let address = window.address(entry.site, anchor.unwrap_or(0));
+                window.place(address, entry.size.into(), window.code(anchor))
+            };
             return Function {
                 name: teeperf_symbols::demangle(&self.symbols.text(entry.name)).into_owned(),
                 module,
                 file: (!file.is_empty()).then_some(file),
                 line: (entry.line != 0).then_some(entry.line),
-                place: window.map(|window| window.place(address(window), entry.size.into())),
+                place: window.map(place),
             };
         }
         let Some(window) = window else {
@@ -151,9 +163,11 @@ impl Sites {
             return Function { name, module, ..Function::default() };
         };
         if let Some((name, address, size)) = self.images.function(window, site) {
-            let place = Some(window.place(address, size));
+            let place = Some(window.place(address, size, Code::Image));
             return Function { name, module, place, ..Function::default() };
         }
+        // A file may be of an image, and have no symbol there.
+        let anchor = anchor.or_else(|| self.images.open(window).map(|(_, anchor)| *anchor));
         let address = window.address(site, anchor.unwrap_or(0));
         let shown = if module.is_empty() { UNKNOWN_MODULE } else { &module };
         let name = if window.is_anchored && anchor.is_none() {
@@ -164,7 +178,8 @@ impl Sites {
         } else {
             format!("{shown}+{address:#x}")
         };
-        Function { name, module, place: Some(window.place(address, 0)), ..Function::default() }
+        let place = Some(window.place(address, 0, window.code(anchor)));
+        Function { name, module, place, ..Function::default() }
     }
 }
 
@@ -179,6 +194,14 @@ struct Images {
 impl Images {
     /// Name, address and size of the function at a site.
     fn function(&mut self, window: &Window, site: u32) -> Option<(String, u64, u64)> {
+        let (functions, anchor) = self.open(window)?;
+        let symbol = functions.at(window.address(site, *anchor))?;
+        let name = teeperf_symbols::demangle(&symbol.name).into_owned();
+        Some((name, symbol.start, symbol.size))
+    }
+
+    /// The functions of a window's file, and the address of [`ANCHOR`] there.
+    fn open(&mut self, window: &Window) -> Option<&(Functions, u64)> {
         if !window.is_anchored || self.search.images.is_empty() {
             return None;
         }
@@ -187,11 +210,7 @@ impl Images {
             let anchor = functions.named(ANCHOR)?.start;
             Some((functions, anchor))
         };
-        let opened = self.opened.entry(window.path.clone()).or_insert_with(open);
-        let (functions, anchor) = opened.as_ref()?;
-        let symbol = functions.at(window.address(site, *anchor))?;
-        let name = teeperf_symbols::demangle(&symbol.name).into_owned();
-        Some((name, symbol.start, symbol.size))
+        self.opened.entry(window.path.clone()).or_insert_with(open).as_ref()
     }
 }
 

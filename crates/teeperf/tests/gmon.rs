@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use support::{Folder, prepared, run, teeperf};
+use teeperf_wire::piece::{Header, Item, Writer, what};
 
 const ROUNDS: u64 = 600;
 
@@ -60,6 +61,34 @@ fn record(folder: &Folder, flags: &[&str]) {
     run(teeperf(folder).arg("cc").args(flags).args(sources()).args(["-o", "hooked"]));
     let rounds = ROUNDS.to_string();
     run(teeperf(folder).args(["record", "-q", "--", "./hooked", &rounds]));
+}
+
+/// Adds the same program as an image that runs elsewhere: `image.elf`; and the calls that [`expected`] has, as it
+/// hands them over under a name: `pieces`.
+fn image(folder: &Folder, target: &str, flags: &[&str], name: &str) {
+    folder.write("anchor.c", "void teeperf_anchor(void) {}\n");
+    let mut build = prepared(Command::new(format!("{target}-gcc")), folder);
+    run(build.args(flags).args(sources()).args(["anchor.c", "-o", "image.elf"]));
+    let table =
+        run(prepared(Command::new(format!("{target}-nm")), folder).args(["-n", "image.elf"]));
+    let address = |name: &str, which: usize| -> i64 {
+        let rows = table.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+        let row = rows.filter(|words| words[2..] == [name]).nth(which);
+        i64::from_str_radix(row.unwrap_or_else(|| panic!("no {name} in\n{table}"))[0], 16).unwrap()
+    };
+    let anchor = address("teeperf_anchor", 0);
+    let mut bytes = vec![0; 4096];
+    let header = Header { what: what::ARCS, begins: true, serial: 1, ..Header::default() };
+    let put = |at: usize, byte| bytes[at] = byte;
+    let mut writer = Writer::new(4096, put, &header, name.as_bytes()).unwrap();
+    for (caller, callee, count) in expected() {
+        // The second file has a `step` of its own.
+        let callee = address(&callee, usize::from(caller == "other"));
+        let places = [address(&caller, 0) + 4, callee].map(|address| Some(address - anchor));
+        writer.item(&Item { is_span: false, places, count });
+    }
+    let length = writer.finish(false);
+    std::fs::write(folder.path().join("pieces"), &bytes[..length]).unwrap();
 }
 
 fn gprof(folder: &Folder, tool: &str, words: &[&str]) -> String {
@@ -156,13 +185,6 @@ fn gprof_reads_a_recording_as_it_reads_its_own_file() {
 
         let [theirs, ours] = [("./own", "own.gmon"), ("./hooked", "gmon.out")]
             .map(|(program, file)| gprof(&folder, "gprof", &["-p", program, file]));
-        let by_others = |text: &str| -> Vec<(String, u64)> {
-            let mut calls: Vec<_> =
-                flat(text).into_iter().map(|(name, _, calls)| (name, calls)).collect();
-            calls.retain(|(_, calls)| *calls > 0);
-            calls.sort();
-            calls
-        };
         assert_eq!(by_others(&theirs), by_others(&ours));
         // heavy works three times as long as light, but others work on this machine too.
         let seconds = |text: &str, wanted: &str| -> f64 {
@@ -174,16 +196,63 @@ fn gprof_reads_a_recording_as_it_reads_its_own_file() {
             assert!((share - 0.75).abs() < 0.2, "{heavy} {light}\n{text}");
         }
 
-        // Annotated sources: the same count before each function.
-        let counts = |program: &str, file: &str| -> Vec<String> {
-            let text = gprof(&folder, "gprof", &["-A", program, file]);
-            let lines =
-                text.lines().filter(|line| line.contains(" -> ") || line.contains("##### "));
-            lines.map(str::to_owned).collect()
-        };
-        let annotated = counts("./hooked", "gmon.out");
-        assert!(annotated.len() >= 10, "{annotated:?}");
-        assert_eq!(annotated, counts("./own", "own.gmon"));
+        let [theirs, ours] = [("./own", "own.gmon"), ("./hooked", "gmon.out")]
+            .map(|(program, file)| annotated(&gprof(&folder, "gprof", &["-A", program, file])));
+        assert!(ours.len() >= 10, "{ours:?}");
+        assert_eq!(ours, theirs);
+    }
+}
+
+/// Of annotated sources, as `gprof -A` prints them, the lines with a count: each function's first.
+fn annotated(text: &str) -> Vec<String> {
+    let lines = text.lines().filter(|line| line.contains(" -> ") || line.contains("##### "));
+    lines.map(str::to_owned).collect()
+}
+
+/// Calls by others, as `gprof -p` prints them, by name.
+fn by_others(text: &str) -> Vec<(String, u64)> {
+    let mut calls: Vec<_> = flat(text).into_iter().map(|(name, _, calls)| (name, calls)).collect();
+    calls.retain(|(_, calls)| *calls > 0);
+    calls.sort();
+    calls
+}
+
+/// Each function's share of all self time, of what `gprof -p` prints.
+fn shares(text: &str) -> BTreeMap<String, f64> {
+    let rows = flat(text);
+    let all: f64 = rows.iter().map(|row| row.1).sum();
+    rows.into_iter().map(|(name, own, _)| (name, own / all)).collect()
+}
+
+/// Both histograms of one program, function by function. gcc's has so few samples that its shares are known within
+/// what chance makes of them; ours are of wall time, in which others on this machine may have their part.
+#[test]
+fn shares_of_self_time_are_those_of_gccs_own_file() {
+    if !is_there("gprof") {
+        return;
+    }
+    let (folder, rounds) = (Folder::new(), "2000");
+    let source = source("shares.c");
+    let mut build = prepared(Command::new("gcc"), &folder);
+    run(build.args(["-pg", "-O1"]).arg(&source).args(["-o", "own"]));
+    run(prepared(Command::new("./own"), &folder).arg(rounds));
+    run(teeperf(&folder).args(["cc", "-O1"]).arg(&source).args(["-o", "hooked"]));
+    run(teeperf(&folder).args(["record", "-q", "--", "./hooked", rounds]));
+    run(teeperf(&folder).args(["export", "--to", "gmon", "-o", "ours.gmon"]));
+    let [theirs, ours] = [("own", "gmon.out"), ("hooked", "ours.gmon")]
+        .map(|(program, file)| gprof(&folder, "gprof", &["-p", program, file]));
+    let samples: f64 = flat(&theirs).iter().map(|row| row.1 * 100.0).sum();
+    assert!(samples > 60.0, "too few to tell anything:\n{theirs}");
+    let (their_shares, our_shares) = (shares(&theirs), shares(&ours));
+    for name in ["forty", "thirty", "fifteen", "ten", "five"] {
+        assert!(our_shares.contains_key(name), "{name}:\n{ours}");
+    }
+    for name in their_shares.keys().chain(our_shares.keys()) {
+        let [their, our] =
+            [&their_shares, &our_shares].map(|shares| shares.get(name).copied().unwrap_or(0.0));
+        let bound = 4.0 * (our * (1.0 - our) / samples).sqrt() + 0.02;
+        let told = format!("{name}: {our} of ours, {their} of theirs");
+        assert!((their - our).abs() <= bound, "{told}, {samples} samples\n{theirs}\n{ours}");
     }
 }
 
@@ -203,6 +272,32 @@ fn gprof_reads_a_recording_of_trees() {
     let shown = gprof(&folder, "gprof", &["-q", "./hooked", "gmon.out"]);
     assert_eq!(graph(&shown).0, expected());
     assert_eq!(arcs(&report(&folder, &["gmon.out", "--elf", "hooked"])), expected());
+}
+
+/// gprof shows no calls of a file without a histogram, and adds up no histograms that overlap.
+#[test]
+fn gprof_reads_a_recording_without_samples() {
+    if !is_there("gprof") {
+        return;
+    }
+    let folder = Folder::new();
+    record(&folder, &[]);
+    // With so few samples a second all times become none.
+    for (rate, name) in [("1", "none.gmon"), ("10000", "some.gmon")] {
+        run(teeperf(&folder).args(["export", "--to", "gmon", "--rate", rate, "-o", name]));
+    }
+    let none = report(&folder, &["none.gmon", "--elf", "hooked"]);
+    let said = "no samples were taken: times are not known, only counts";
+    assert!(none["health"].to_string().contains(said), "{}", none["health"]);
+    let [p, q] = ["-p", "-q"].map(|style| gprof(&folder, "gprof", &[style, "hooked", "none.gmon"]));
+    assert!(p.contains("no time accumulated"), "{p}");
+    assert!(flat(&p).contains(&("heavy".to_owned(), 0.0, ROUNDS)), "{p}");
+    assert_eq!(graph(&q).0, expected());
+
+    let sum = ["-s", "hooked", "none.gmon", "some.gmon"];
+    run(prepared(Command::new("gprof"), &folder).args(sum));
+    let twice: Arcs = expected().into_iter().map(|(from, to, n)| (from, to, 2 * n)).collect();
+    assert_eq!(graph(&gprof(&folder, "gprof", &["-q", "hooked", "gmon.sum"])).0, twice);
 }
 
 #[test]
@@ -262,16 +357,20 @@ fn files_are_summed_here_as_by_gprof() {
     }
 }
 
-#[test]
-fn other_widths_and_byte_orders_are_read_as_their_gprof_reads_them() {
-    let processors: [(&str, &str, &[&str]); 5] = [
+/// Others than this one: flags of their compiler, and what runs their programs.
+fn processors() -> [(&'static str, &'static str, &'static [&'static str]); 5] {
+    [
         ("i686-linux-gnu", "-O1", &["env"]),
         ("aarch64-linux-gnu", "-O1", &["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"]),
         ("arm-linux-gnueabihf", "-marm", &["qemu-arm", "-L", "/usr/arm-linux-gnueabihf"]),
         ("s390x-linux-gnu", "-O1", &["qemu-s390x", "-L", "/usr/s390x-linux-gnu"]),
         ("powerpc-linux-gnu", "-O1", &["qemu-ppc", "-L", "/usr/powerpc-linux-gnu"]),
-    ];
-    for (target, flag, runner) in processors {
+    ]
+}
+
+#[test]
+fn other_widths_and_byte_orders_are_read_as_their_gprof_reads_them() {
+    for (target, flag, runner) in processors() {
         let (compiler, tool) = (format!("{target}-gcc"), format!("{target}-gprof"));
         if ![&compiler, &tool, runner[0]].into_iter().all(is_there) {
             continue;
@@ -284,6 +383,57 @@ fn other_widths_and_byte_orders_are_read_as_their_gprof_reads_them() {
         agree(&report, &p, &q).unwrap();
         assert_eq!(arcs(&report), expected(), "{target}");
     }
+}
+
+/// A file that OP-TEE 4.10 left of a computation, whose program is no longer there: by its addresses alone, and with
+/// a program that has a function at each address that was called.
+#[test]
+fn a_file_of_optee_is_read() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/gmon/optee");
+    let folder = Folder::new();
+    std::fs::copy(file, folder.path().join("optee.gmon")).unwrap();
+    let counted = |report: &Value| {
+        assert_eq!(report["info"]["period"], 446_627.959, "1/2239 s");
+        assert_eq!(report["health"]["events"], 111);
+        let functions = report["functions"].as_array().unwrap();
+        let seconds: f64 = functions.iter().map(|f| f["self"].as_f64().unwrap() / 1e9).sum();
+        assert!((seconds - 1695.0 / 2239.0).abs() < 1e-6, "{seconds}");
+        let calls = |which: &str| -> u64 {
+            let list = report[which].as_array().unwrap();
+            list.iter().map(|one| one["calls"].as_u64().unwrap()).sum()
+        };
+        assert_eq!((functions.len(), calls("functions"), calls("arcs")), (54, 111, 111));
+    };
+    let bare = report(&folder, &["optee.gmon", "--bias", "0x20"]);
+    counted(&bare);
+    let timed = &bare["functions"][0];
+    assert_eq!((&timed["name"], &timed["calls"]), (&"0x52c".into(), &1.into()));
+    assert_eq!(bare["arcs"].as_array().unwrap().len(), 69);
+
+    let (compiler, tool) = ("aarch64-linux-gnu-gcc", "aarch64-linux-gnu-gprof");
+    if ![compiler, tool].into_iter().all(is_there) {
+        return;
+    }
+    let mut addresses: Vec<u64> = (bare["functions"].as_array().unwrap().iter())
+        .map(|function| function["name"].as_str().unwrap().trim_start_matches("0x"))
+        .map(|name| u64::from_str_radix(name, 16).unwrap())
+        .collect();
+    addresses.sort_unstable();
+    let function = |at: &u64| format!(".org {at:#x}\n.type at_{at:x}, %function\nat_{at:x}: nop\n");
+    // Others than these call from behind the last.
+    let code: String = addresses.iter().map(function).chain([".org 0x20000\n".into()]).collect();
+    folder.write("program.s", &code);
+    for (address, program) in [("0", "program"), ("0x20", "moved")] {
+        let link = ["-nostdlib", "-static", "-Wl,-N,-e,0", "program.s", "-o", program];
+        let mut build = prepared(Command::new(compiler), &folder);
+        run(build.args(link).arg(format!("-Wl,-Ttext={address}")));
+    }
+    let named = report(&folder, &["optee.gmon", "--bias", "0x20", "--elf", "program"]);
+    counted(&named);
+    let [p, q] = ["-p", "-q"].map(|style| gprof(&folder, tool, &[style, "moved", "optee.gmon"]));
+    assert_eq!(arcs(&named), graph(&q).0);
+    assert!(flat(&p).contains(&("at_52c".to_owned(), 0.76, 1)), "{p}");
+    assert_eq!(named["functions"][0]["name"], "at_52c");
 }
 
 #[test]
@@ -348,6 +498,117 @@ fn a_library_has_a_file_of_its_own() {
         stderr(&other)
     );
     assert!(other.stdout.is_empty());
+}
+
+/// What code without a system has counted: how wide its addresses are its file says, whatever it is called.
+#[test]
+fn an_image_is_written_as_its_file_says() {
+    for (target, flag) in [("arm-linux-gnueabihf", "-marm"), ("aarch64-linux-gnu", "-O1")] {
+        let tool = format!("{target}-gprof");
+        if ![&format!("{target}-gcc"), &tool].into_iter().all(|tool| is_there(tool)) {
+            continue;
+        }
+        for name in ["", "image.elf", "boot/board.bin"] {
+            let folder = Folder::new();
+            image(&folder, target, &[flag], name);
+            // Its file is found by its name where it lies here.
+            std::fs::create_dir(folder.path().join("apart")).unwrap();
+            let import = ["import", "../pieces", "-o"];
+            let apart = |words: &[&str]| -> Output {
+                let mut command = teeperf(&folder);
+                command.args(words).current_dir(folder.path().join("apart")).output().unwrap()
+            };
+            assert!(apart(&[&import[..], &["../bare.teeperf"]].concat()).status.success());
+            let named = ["../named.teeperf", "--elf", "../image.elf"];
+            assert!(apart(&[&import[..], &named].concat()).status.success());
+            let shown = if name.is_empty() { "an image without a name" } else { name };
+            let refusal = format!(
+                "teeperf: how wide the addresses of {shown} are its file alone says: name that with --elf\n"
+            );
+            for recording in ["bare.teeperf", "named.teeperf"] {
+                let export = ["export", "--to", "gmon", "-o", "it.gmon", recording];
+                let told = run(teeperf(&folder).args(export).args(["--elf", "image.elf"]));
+                assert_eq!(told, "wrote it.gmon; to read it: gprof image.elf it.gmon\n");
+                let [p, q] = ["-p", "-q"]
+                    .map(|style| gprof(&folder, &tool, &[style, "image.elf", "it.gmon"]));
+                assert!(p.contains("no time accumulated"), "{p}");
+                assert_eq!(graph(&q).0, expected(), "{target}");
+                let as_said = std::fs::read(folder.path().join("it.gmon")).unwrap();
+
+                let here = output(&folder, &export);
+                if name == "image.elf" && recording == "named.teeperf" {
+                    assert!(here.status.success(), "{}", stderr(&here));
+                    assert_eq!(std::fs::read(folder.path().join("it.gmon")).unwrap(), as_said);
+                } else {
+                    assert_eq!((here.status.code(), stderr(&here)), (Some(1), &*refusal));
+                }
+            }
+            // A function without a symbol has its place all the same, and its calls.
+            run(prepared(Command::new(format!("{target}-strip")), &folder).args([
+                "-N",
+                "product",
+                "image.elf",
+                "-o",
+                "nearly.elf",
+            ]));
+            let export = ["export", "--to", "gmon", "-o", "it.gmon", "bare.teeperf"];
+            run(teeperf(&folder).args(export).args(["--elf", "nearly.elf"]));
+            let all = |arcs: &Arcs| -> u64 { arcs.iter().map(|arc| arc.2).sum() };
+            let nearly = report(&folder, &["it.gmon", "--elf", "nearly.elf"]);
+            assert_eq!(all(&arcs(&nearly)), all(&expected()));
+
+            // Another file, and one without symbols.
+            run(prepared(Command::new(format!("{target}-strip")), &folder).args([
+                "image.elf",
+                "-o",
+                "apart/image.elf",
+            ]));
+            image(&folder, target, &[flag, "-falign-functions=64"], name);
+            let wrong = |elf: &str, recording: &str| {
+                let export =
+                    ["export", "--to", "gmon", "-o", "wrong.gmon", recording, "--elf", elf];
+                let output = output(&folder, &export);
+                (output.status.code(), stderr(&output).to_owned())
+            };
+            for (elf, recording) in [
+                ("image.elf", "named.teeperf"),
+                ("apart/image.elf", "named.teeperf"),
+                ("apart/image.elf", "bare.teeperf"),
+            ] {
+                let (code, said) = wrong(elf, recording);
+                let told = format!("teeperf: {elf}: the functions of {shown} are not there: ");
+                assert!(code == Some(1) && said.starts_with(&told), "{said}");
+            }
+            assert!(!folder.path().join("wrong.gmon").exists());
+        }
+    }
+}
+
+/// The gprof of another processor reads ours as it reads what gcc's own counting left there.
+#[test]
+fn the_gprof_of_other_processors_reads_ours_as_its_own() {
+    for (target, flag, runner) in processors() {
+        let (compiler, tool) = (format!("{target}-gcc"), format!("{target}-gprof"));
+        if ![&compiler, &tool, runner[0]].into_iter().all(is_there) {
+            continue;
+        }
+        let flags = [flag, "-falign-functions=16"];
+        let Some(folder) = with_own_file(&compiler, &flags, runner) else { continue };
+        std::fs::rename(folder.path().join("gmon.out"), folder.path().join("own.gmon")).unwrap();
+        image(&folder, target, &flags, "board");
+        run(teeperf(&folder).args(["import", "pieces", "-o", "board.teeperf"]));
+        run(teeperf(&folder).args(["export", "--to", "gmon", "--elf", "image.elf"]));
+        let [[their_p, their_q, their_a], [our_p, our_q, our_a]] =
+            [("own", "own.gmon"), ("image.elf", "gmon.out")].map(|(program, file)| {
+                ["-p", "-q", "-A"].map(|style| gprof(&folder, &tool, &[style, program, file]))
+            });
+        assert_eq!(by_others(&our_p), by_others(&their_p), "{target}");
+        let (ours, theirs) = (graph(&our_q).0, graph(&their_q).0);
+        assert_eq!((&ours, &theirs), (&expected(), &expected()), "{target}");
+        let (ours, theirs) = (annotated(&our_a), annotated(&their_a));
+        assert!(ours.len() >= 10, "{target}: {our_a}");
+        assert_eq!(ours, theirs, "{target}");
+    }
 }
 
 #[test]

@@ -15,6 +15,7 @@ use super::host::{Host, Recorded};
 use crate::checks::{Checks, same};
 use crate::commands::run_quietly;
 use crate::packages::Unavailable;
+use crate::printed;
 
 type Test = (&'static str, fn(&Workshop) -> Result<()>);
 
@@ -427,6 +428,29 @@ fn taken_arcs(shop: &Workshop) -> Result<()> {
             let calls = calls.map(|(name, calls)| (name, threads * calls));
             recorded.is_whole(&calls).with_context(|| format!("{} {size}", kind.name()))?;
         }
+        exported(shop, &program, threads)?;
+    }
+    Ok(())
+}
+
+/// The processor's own gprof shows who called whom of what was taken last.
+fn exported(shop: &Workshop, program: &Path, threads: u64) -> Result<()> {
+    let file = shop.path("taken.gmon");
+    let mut export = Command::new(&shop.teeperf);
+    export.args(["export", "--to", "gmon"]).arg(shop.path("taken.teeperf"));
+    run_quietly(export.arg("--elf").arg(program).arg("-o").arg(&file))?;
+    let mut gprof = Command::new(format!("{}gprof", shop.machine.prefix));
+    let shown = run_quietly(gprof.args(["-b", "-q"]).arg(program).arg(&file))?;
+    let (arcs, _) = printed::graph(&shown);
+    let expected = [
+        ("outer", "middle", 1500),
+        ("middle", "leaf", 7500),
+        ("outer", "deep", 500),
+        ("deep", "deep", 9500),
+    ];
+    for (caller, callee, calls) in expected {
+        let arc = (caller.to_owned(), callee.to_owned(), threads * calls);
+        ensure!(arcs.contains(&arc), "not {} calls from {caller} to {callee}:\n{shown}", arc.2);
     }
     Ok(())
 }

@@ -4,7 +4,8 @@
 //! spread evenly over its code. Its parts are two bytes each, the smallest that gprof tells apart, so that
 //! none belongs to two functions. Ranges are pages of the file, whatever was called: so the histograms of
 //! two runs of a program have the same ranges or others altogether, which gprof asks for if it is to add
-//! them up.
+//! them up. Where there are no samples, one page stands there all the same: gprof refuses to show calls
+//! of a file that has no histogram.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
@@ -24,24 +25,27 @@ const PARTS: u32 = (RANGE / UNIT) as u32;
 const MOST_PARTS: u64 = 1 << 15;
 
 /// Takes calls and times, in any order.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Builder {
     layout: Layout,
     hz: u32,
     arcs: HashMap<(u64, u64), u64>,
     /// Samples, by address in [`UNIT`]s.
     samples: BTreeMap<u64, u64>,
+    /// The first function there is.
+    first: Option<u64>,
 }
 
 impl Builder {
     /// For a program in which numbers stand like this, with so many samples in a second.
     pub fn new(layout: Layout, hz: u32) -> Self {
-        Self { layout, hz, arcs: HashMap::new(), samples: BTreeMap::new() }
+        Self { layout, hz, arcs: HashMap::new(), samples: BTreeMap::new(), first: None }
     }
 
     /// Calls of the function at `to` from the one at `from`, 0 for nobody known.
     pub fn call(&mut self, from: u64, to: u64, calls: u64) {
         if calls > 0 {
+            self.has(to);
             let sum = self.arcs.entry((from, to)).or_default();
             *sum = sum.saturating_add(calls);
         }
@@ -50,6 +54,7 @@ impl Builder {
     /// Time of the function at `address` itself. It becomes the nearest number of samples; where
     /// its size is not known, 0, they all stand at its beginning.
     pub fn time(&mut self, address: u64, size: u64, ns: f64) {
+        self.has(address);
         let samples = (ns * f64::from(self.hz) / 1e9).round() as u64;
         let first = address / UNIT;
         let parts = (address.saturating_add(size) / UNIT - first).clamp(1, MOST_PARTS);
@@ -60,13 +65,20 @@ impl Builder {
         }
     }
 
+    fn has(&mut self, address: u64) {
+        self.first = Some(self.first.map_or(address, |first| first.min(address)));
+    }
+
     /// All of it.
     ///
     /// # Errors
     ///
     /// When an address is too high for the program, or the file would be larger than
     /// [`MAX_FILE`] because a function has very many samples.
-    pub fn finish(self) -> Result<Gmon, Error> {
+    pub fn finish(mut self) -> Result<Gmon, Error> {
+        if let (true, Some(first)) = (self.samples.is_empty(), self.first) {
+            self.samples.insert(first / UNIT, 0);
+        }
         let limit = if self.layout.wide { u64::MAX } else { u32::MAX.into() };
         let mut arcs: Vec<Arc> =
             self.arcs.into_iter().map(|((from, to), calls)| Arc { from, to, calls }).collect();
@@ -127,6 +139,21 @@ mod tests {
         assert_eq!((second.low, &second.bins[..3]), (0x2000, &[2, 2, 0][..]));
         let arcs: Vec<_> = gmon.arcs.iter().map(|arc| (arc.from, arc.to, arc.calls)).collect();
         assert_eq!(arcs, [(0, 0x1ffc, 1), (0x10, 0x1ffc, u64::MAX)]);
+    }
+
+    #[test]
+    fn without_samples_there_is_an_empty_histogram() {
+        let mut builder = Builder::new(Layout::LITTLE_64, 1000);
+        assert_eq!(builder.clone().finish().unwrap().histograms, []);
+        builder.time(0x5ffe, 8, 0.4e6);
+        builder.call(0x4000, 0x7000, 1);
+        let page = |low: u64| {
+            let bins = vec![0; PARTS as usize];
+            Histogram { low, high: low + RANGE, hz: 1000, parts: PARTS, bins }
+        };
+        assert_eq!(builder.clone().finish().unwrap().histograms, [page(0x5000)]);
+        builder.time(0x7000, 8, 1e6);
+        assert_eq!(builder.finish().unwrap().histograms.len(), 1);
     }
 
     #[test]

@@ -84,6 +84,23 @@ pub enum Error {
         /// Their paths.
         paths: Vec<String>,
     },
+    /// Nothing says how wide addresses are.
+    #[error("how wide the addresses of {module} are its file alone says: name that with --elf")]
+    NoLayout {
+        /// Which module.
+        module: String,
+    },
+    /// The file is not that of the image, or was stripped.
+    #[error(
+        "{elf}: the functions of {module} are not there: name the file that ran, with its symbols, \
+         teeperf_anchor among them"
+    )]
+    OtherImage {
+        /// The ELF file.
+        elf: String,
+        /// The image.
+        module: String,
+    },
     /// The recording is of another build.
     #[error(
         "{elf}: its build-id is not that of the file that was recorded: it has been replaced since"

@@ -2,9 +2,11 @@
 //! ELF file. Calls are counted exactly; times become samples.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use teeperf_profile::model::{Function, FunctionId, Place, Profile};
+use teeperf_profile::model::{Code, Function, FunctionId, Place, Profile};
 
+use super::names::layout_of_image;
 use super::{Builder, Error, Gmon, Layout, Names};
 
 /// Which module's functions are written.
@@ -23,7 +25,7 @@ pub enum Which<'a> {
 pub struct Export {
     /// The file.
     pub gmon: Gmon,
-    /// Path of the module that it is of.
+    /// Path of the module that it is of, or that it has no name.
     pub module: String,
     /// What else the profile has.
     pub left_out: LeftOut,
@@ -52,7 +54,10 @@ pub fn export(profile: &Profile, which: Which<'_>, hz: u32) -> Result<Export, Er
     let modules = modules(profile);
     let module = choose(profile, &modules, which)?;
     let names = if let Which::Elf(names) = which { Some(names) } else { None };
-    let layout = names.and_then(Names::program).map_or(Layout::LITTLE_64, |(_, layout)| layout);
+    let layout = layout(module, names)?;
+    if let (Some(names), Code::Image) = (names, module.code) {
+        is_of(profile, module, names)?;
+    }
     let places: Vec<Option<(u64, u64)>> =
         profile.functions.iter().map(|function| place(function, module, names)).collect();
     let place = |id: FunctionId| places.get(id.0 as usize).copied().flatten();
@@ -103,20 +108,30 @@ pub fn export(profile: &Profile, which: Which<'_>, hz: u32) -> Result<Export, Er
         left_out.share = left_out.ns / (left_out.ns + within);
     }
     let others = modules.iter().filter(|other| other.path != module.path);
-    left_out.modules = others.map(|other| other.path.clone()).collect();
-    Ok(Export { gmon: builder.finish()?, module: module.path.clone(), left_out })
+    left_out.modules = others.map(Module::shown).collect();
+    Ok(Export { gmon: builder.finish()?, module: module.shown(), left_out })
 }
 
 /// A module that something was called of.
 struct Module {
     path: String,
     build_id: Vec<u8>,
+    /// As of the function of which most is known.
+    code: Code,
     ns: f64,
 }
 
 impl Module {
     fn name(&self) -> &str {
         file_name(&self.path)
+    }
+
+    /// For people. An image need not say its name.
+    fn shown(&self) -> String {
+        match &*self.path {
+            "" => "an image without a name".to_owned(),
+            path => path.to_owned(),
+        }
     }
 }
 
@@ -126,20 +141,23 @@ fn file_name(path: &str) -> &str {
 
 /// All of them, the one with most time first.
 fn modules(profile: &Profile) -> Vec<Module> {
-    let mut found: BTreeMap<(&str, &[u8]), f64> = BTreeMap::new();
+    let mut found: BTreeMap<(&str, &[u8]), (Code, f64)> = BTreeMap::new();
     let nodes = profile.threads.iter().flat_map(|thread| thread.tree.nodes.iter().skip(1));
     let of_paths = nodes.map(|node| (node.function, node.self_time.value));
     let graph = profile.graph.iter().flat_map(|graph| &graph.functions);
     let of_counts = graph.map(|vertex| (vertex.function, vertex.self_time.value));
     for (function, ns) in of_paths.chain(of_counts) {
         let function = profile.functions.get(function.0 as usize);
-        if let Some(Place { path, build_id, .. }) = function.and_then(|f| f.place.as_ref()) {
-            *found.entry((path, build_id)).or_default() += ns;
+        if let Some(Place { path, build_id, code, .. }) = function.and_then(|f| f.place.as_ref()) {
+            let (known, sum) = found.entry((path, build_id)).or_insert((*code, 0.0));
+            *known = (*known).min(*code);
+            *sum += ns;
         }
     }
-    let module = |((path, build_id), ns): ((&str, &[u8]), f64)| Module {
+    let module = |((path, build_id), (code, ns)): ((&str, &[u8]), (Code, f64))| Module {
         path: path.to_owned(),
         build_id: build_id.to_vec(),
+        code,
         ns,
     };
     let mut modules: Vec<Module> = found.into_iter().map(module).collect();
@@ -165,7 +183,14 @@ fn choose<'a>(
             if let Some(found) = modules.iter().find(same_build) {
                 return Ok(found);
             }
-            names.program().map_or("", |(path, _)| file_name(path))
+            let wanted = names.program().map_or("", |(path, _)| file_name(path));
+            let is_known = modules.iter().any(|module| module.name() == wanted);
+            match sole_image(modules).filter(|_| !is_known) {
+                Some(found) if names.is_image() => return Ok(found),
+                Some(found) if modules.len() == 1 => return Err(other_image(names, found)),
+                _ => {}
+            }
+            wanted
         }
     };
     if let Some(found) = modules.iter().find(|module| module.path == wanted) {
@@ -183,7 +208,7 @@ fn choose<'a>(
         ([found], _) => Ok(found),
         ([], _) => Err(Error::NoModule {
             module: wanted.to_owned(),
-            others: modules.iter().map(|module| module.path.clone()).collect(),
+            others: modules.iter().map(Module::shown).collect(),
         }),
         (several, _) => Err(Error::SeveralModules {
             module: wanted.to_owned(),
@@ -192,11 +217,51 @@ fn choose<'a>(
     }
 }
 
+/// The image that a file can only be of, whatever it is called: the only one, or the one without a name.
+fn sole_image(modules: &[Module]) -> Option<&Module> {
+    let mut images = modules.iter().filter(|module| module.code != Code::Process);
+    match (images.next(), images.next()) {
+        (only, None) => only,
+        _ => modules.iter().find(|module| module.path.is_empty()),
+    }
+}
+
+/// How numbers stand in the module: all processes that are recorded have 64 bits.
+fn layout(module: &Module, names: Option<&Names>) -> Result<Layout, Error> {
+    match (names, module.code) {
+        (Some(names), Code::UnknownImage) => Err(other_image(names, module)),
+        (Some(names), _) => Ok(names.program().map_or(Layout::LITTLE_64, |(_, layout)| layout)),
+        (None, Code::Process) => Ok(Layout::LITTLE_64),
+        (None, code) => {
+            // Where files lie here an image does not know: of a path the last part counts.
+            let there = layout_of_image(Path::new(module.name()));
+            let there = there.filter(|_| code == Code::Image);
+            there.ok_or_else(|| Error::NoLayout { module: module.shown() })
+        }
+    }
+}
+
+/// Whether the functions that are known of an image begin where the file has them: there is no build-id to tell.
+fn is_of(profile: &Profile, module: &Module, names: &Names) -> Result<(), Error> {
+    let known = profile.functions.iter().filter_map(|function| place(function, module, None));
+    let begins = |address| names.at(address).is_some_and(|at| names.extents()[at].start == address);
+    match known.filter(|&(_, size)| size > 0).all(|(address, _)| begins(address)) {
+        true => Ok(()),
+        false => Err(other_image(names, module)),
+    }
+}
+
+fn other_image(names: &Names, module: &Module) -> Error {
+    let elf = names.program().map_or_else(String::new, |(path, _)| path.to_owned());
+    Error::OtherImage { elf, module: module.shown() }
+}
+
 /// Address and size of a function in the module: by the ELF file, where there is one and it knows the
 /// function, since a recording has no sizes of functions without symbols.
 fn place(function: &Function, module: &Module, names: Option<&Names>) -> Option<(u64, u64)> {
     let place = function.place.as_ref()?;
-    if *place.path != *module.path || *place.build_id != *module.build_id {
+    let is_there = *place.path == *module.path && *place.build_id == *module.build_id;
+    if !is_there || place.code == Code::UnknownImage {
         return None;
     }
     let known = names.and_then(|names| names.at(place.address).map(|at| &names.extents()[at]));

@@ -6,13 +6,16 @@
 
 use std::path::Path;
 
-use teeperf_profile::model::{Function, Place};
+use teeperf_profile::model::{Code, Function, Place};
 use teeperf_symbols::{Functions, Lines, Search};
 
 use super::{Gmon, Layout};
 
 /// Most bytes between functions that are taken for padding.
 const PADDING: u64 = 64;
+
+/// The function that each image has, from which on its places are told.
+const ANCHOR: &str = "teeperf_anchor";
 
 /// Functions by address.
 pub struct Names {
@@ -34,6 +37,16 @@ pub(super) struct Extent {
     /// Bytes that are its own.
     pub(super) size: u64,
     name: String,
+}
+
+/// How numbers stand in the file of an image, if it can be read and is of one.
+pub(super) fn layout_of_image(path: &Path) -> Option<Layout> {
+    let functions = Functions::open(path, &Search::default()).ok()?;
+    functions.named(ANCHOR).is_some().then(|| layout(&functions))
+}
+
+fn layout(functions: &Functions) -> Layout {
+    Layout { little_endian: functions.is_little_endian(), wide: functions.is_64_bit() }
 }
 
 impl Names {
@@ -64,10 +77,7 @@ impl Names {
         let elf = Elf {
             path: path.display().to_string(),
             build_id: functions.build_id().unwrap_or_default().to_vec(),
-            layout: Layout {
-                little_endian: functions.is_little_endian(),
-                wide: functions.is_64_bit(),
-            },
+            layout: layout(&functions),
             // Without lines, functions have no source file.
             lines: Lines::open(path, &search).ok(),
         };
@@ -93,6 +103,11 @@ impl Names {
     /// The ELF file's path, and how numbers stand in it.
     pub fn program(&self) -> Option<(&str, Layout)> {
         self.elf.as_ref().map(|elf| (elf.path.as_str(), elf.layout))
+    }
+
+    /// Whether it is of an image, which has [`ANCHOR`].
+    pub(super) fn is_image(&self) -> bool {
+        self.extents.iter().any(|extent| extent.name == ANCHOR)
     }
 
     pub(super) fn build_id(&self) -> &[u8] {
@@ -141,6 +156,7 @@ impl Names {
                     build_id: std::sync::Arc::clone(&build_id),
                     address,
                     size,
+                    code: Code::Process,
                 }),
             }
         };

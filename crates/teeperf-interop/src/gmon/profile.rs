@@ -17,20 +17,18 @@ pub fn profile(gmon: &Gmon, names: &Names, bias: u64) -> Profile {
     if gmon.histograms.is_empty() {
         warnings.push("there is no histogram: times are not known, only counts".into());
     }
+    let is_empty = |histogram: &Histogram| histogram.bins.iter().all(|samples| *samples == 0);
+    if !gmon.histograms.is_empty() && gmon.histograms.iter().all(is_empty) {
+        warnings.push("no samples were taken: times are not known, only counts".into());
+    }
     for histogram in &gmon.histograms {
-        let hz = if histogram.hz == 0 {
+        let hz = if histogram.hz == 0 { USUAL_HZ } else { histogram.hz };
+        if histogram.hz == 0 && !is_empty(histogram) {
             let (low, high) = (histogram.low, histogram.high);
-            let is_empty = histogram.bins.iter().all(|samples| *samples == 0);
-            let what = if is_empty {
-                "has no samples: times are not known, only counts".to_owned()
-            } else {
-                format!("does not say its rate: {USUAL_HZ} samples a second are assumed")
-            };
-            warnings.push(format!("the histogram from {low:#x} to {high:#x} {what}"));
-            USUAL_HZ
-        } else {
-            histogram.hz
-        };
+            warnings.push(format!(
+                "the histogram from {low:#x} to {high:#x} does not say its rate: {USUAL_HZ} samples a second are assumed"
+            ));
+        }
         let each = 1e9 / f64::from(hz);
         period_ns = period_ns.max(each);
         let rest = shares(histogram, names, bias, |at, samples| ns[at] += samples * each);

@@ -84,7 +84,8 @@ fn to_gmon(arguments: &Arguments) -> Result<()> {
         None => first_free(Path::new(""))?,
     };
     super::fill(file, &path, |out| export.gmon.write(out))?;
-    let line = format!("wrote {0}; to read it: gprof {1} {0}\n", path.display(), export.module);
+    let program = names.as_ref().and_then(Names::program).map_or(&*export.module, |(path, _)| path);
+    let line = format!("wrote {0}; to read it: gprof {program} {0}\n", path.display());
     super::print(line.as_bytes())
 }
 

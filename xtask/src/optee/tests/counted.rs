@@ -45,5 +45,7 @@ fn exported(ran: &Ran) -> Result<()> {
     let to = file.to_str().context("a path that is no text")?;
     teeperf(ran, &["export", "--to", "gmon", "--elf", elf, "-o", to], "many.teeperf")?;
     ensure!(fs::read(&file)?.starts_with(b"gmon"), "{} is no file of gprof", file.display());
-    gprof::has(&linked, &file, &[("outer", 200_000), ("middle", 600_000), ("leaf", 3_000_000)])
+    gprof::has(&linked, &file, &[("outer", 200_000), ("middle", 600_000), ("leaf", 3_000_000)])?;
+    let arcs = [("outer", "middle", 600_000), ("middle", "leaf", 3_000_000)];
+    gprof::has_arcs(&linked, &file, &arcs)
 }

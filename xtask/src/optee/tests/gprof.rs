@@ -2,9 +2,6 @@
 //! application leaves in the normal world has what gprof reads there, and what the application did; and whether
 //! we count the same where it is built with `TEEPERF_PROBE=gprof` instead.
 
-#[path = "../../../../crates/teeperf/tests/support/gprof.rs"]
-mod printed;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -16,6 +13,7 @@ use super::rounds::DEMO;
 use super::{Group, Ran, teeperf};
 use crate::checks::Checks;
 use crate::commands::run_quietly;
+use crate::printed;
 
 /// OP-TEE looks where an application is whenever the normal world interrupts it: here with what is read meanwhile. The
 /// folder `ours` has the applications as we count them, `both` those that OP-TEE counts and that have hooks.
@@ -121,6 +119,17 @@ pub(super) fn has(program: &Path, file: &Path, expected: &[(&str, u64)]) -> Resu
     for &(function, calls) in expected {
         let found = rows.iter().find(|row| row.0 == function).map(|row| row.2);
         ensure!(found == Some(calls), "{function}: {found:?} calls, not {calls}:\n{shown}");
+    }
+    Ok(())
+}
+
+/// Whether gprof finds so many calls of one function by another there.
+pub(super) fn has_arcs(program: &Path, file: &Path, expected: &[(&str, &str, u64)]) -> Result<()> {
+    let shown = gprof("-q", program, file)?;
+    let (arcs, _) = printed::graph(&shown);
+    for &(caller, callee, calls) in expected {
+        let arc = (caller.to_owned(), callee.to_owned(), calls);
+        ensure!(arcs.contains(&arc), "not {calls} calls from {caller} to {callee}:\n{shown}");
     }
     Ok(())
 }
