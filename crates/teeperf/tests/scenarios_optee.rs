@@ -236,7 +236,7 @@ fn summed_calls_of_many_invocations() {
         let entered = times + 1;
         expect_calls(&report, &[("TA_InvokeCommandEntryPoint", entered), ("look", 4 * entered)]);
         let bytes = std::fs::metadata(report.recording()).unwrap().len();
-        assert!(bytes < 64 << 10, "{probe}: {bytes} bytes");
+        assert!(bytes < 32 << 10, "{probe}: {bytes} bytes");
     }
 }
 
