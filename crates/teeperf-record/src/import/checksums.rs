@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn they_are_those_of_the_bytes() {
-        let bytes: Vec<u8> = (0..5000u32).map(|at| (at * at >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..5000u32).map(|at| ((at * at) >> 3) as u8).collect();
         let sums = Checksums::of(&bytes);
         for (from, length) in
             [(0, 0), (0, 5000), (1, 1), (1023, 2), (1024, 1024), (700, 3000), (4999, 1), (5000, 0)]
