@@ -147,7 +147,7 @@ fn paths_beyond_the_limit_are_lost() {
 /// Guards: before anything is lost, what others have is written and forgotten.
 #[test]
 fn threads_make_room_for_others() {
-    let mut sums = Sums::of_most(20);
+    let mut sums = Sums::of_most(15);
     let mut growths = Vec::new();
     for round in 0..9 {
         for serial in 1..=5 {
