@@ -116,8 +116,8 @@ impl Sums {
         let before = thread.size();
         let mut growths: Vec<Growth> = thread.paths.take(process, serial).into_iter().collect();
         for growth in &mut growths {
-            let is_known = self.written.len() >= MOST_WRITTEN;
-            growth.is_first = !is_known && self.written.insert(serial);
+            let has_room = self.written.len() < MOST_WRITTEN;
+            growth.is_first = has_room && self.written.insert(serial);
         }
         growths.extend(thread.counts.take(process, serial));
         self.entries = self.entries - before + thread.size();

@@ -51,8 +51,9 @@ impl Paths {
             self.nodes.push(Grown { word: word::FAR, ..Grown::default() });
         }
         let mut lost = 0u64;
-        for (index, node) in (narrow(head, piece::FIRST)..).zip(nodes.as_chunks::<{ NODE / 8 }>().0)
-        {
+        let nodes = nodes.as_chunks::<{ NODE / 8 }>().0;
+        let first = narrow(head, piece::FIRST);
+        for (index, node) in (first..first.saturating_add(nodes.len() as u32)).zip(nodes) {
             let calls = wide(node, node::CALLS);
             let Some(path) = self.path(index, node, most) else {
                 lost = lost.saturating_add(calls.saturating_mul(2));
