@@ -95,6 +95,8 @@ pub(crate) struct Drain {
     newcomers: Newcomers,
     /// When trees are written.
     intervals: Intervals,
+    /// When sums of arenas are, which nobody has any more if the recorder is killed.
+    of_sums: Intervals,
     /// Since when the command is gone and no process attached, or known as the child of one that was.
     alone_since: Instant,
 }
@@ -115,6 +117,8 @@ const NEWCOMERS: Duration = Duration::from_millis(500);
 const ENDING_KNOWN: Duration = Duration::from_millis(200);
 /// Threads that are recorded see within this time that recording has ended.
 const HEED: Duration = Duration::from_millis(2);
+/// Interval of sums of arenas, unless another was asked for.
+const SUMS: Duration = Duration::from_secs(1);
 /// Longest wait for symbols at the end.
 const SYMBOLS: Duration = Duration::from_secs(5);
 
@@ -143,6 +147,7 @@ impl Drain {
             inherited: Vec::new(),
             newcomers,
             intervals: Intervals::default(),
+            of_sums: Intervals::every(Some(SUMS)),
             alone_since: Instant::now(),
         }
     }
@@ -150,6 +155,7 @@ impl Drain {
     /// Writes trees now and then, for the time line.
     pub(crate) fn writing_trees(mut self, interval: Option<Duration>) -> Self {
         self.intervals = Intervals::every(interval);
+        self.of_sums = Intervals::every(interval.or(Some(SUMS)));
         self
     }
 
@@ -173,6 +179,9 @@ impl Drain {
             }
             if self.intervals.is_due() {
                 self.processes.iter_mut().for_each(|process| process.take_trees(&mut self.sink));
+            }
+            if self.of_sums.is_due() {
+                self.processes.iter_mut().for_each(|process| process.take_sums(&mut self.sink));
             }
             self.sink.flush_old();
             if self.is_over() {
@@ -229,8 +238,10 @@ impl Drain {
             Event::Snapshot(asker) => {
                 for process in &mut self.processes {
                     // Modules before trees that name their functions.
+                    process.round(&mut self.sink);
                     process.look_in(&mut self.sink);
                     process.take_trees(&mut self.sink);
+                    process.take_sums(&mut self.sink);
                 }
                 self.sink.flush();
                 self.sink.symbols.report(asker);

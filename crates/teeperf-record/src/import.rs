@@ -1,14 +1,16 @@
 //! A recording of what code without a system has summed, and handed over in pieces ([`teeperf_wire::piece`]).
 //!
-//! [`stream`]: pieces found in files, among whatever else; [`rounds`]: pieces of a round made into packets;
-//! [`image`]: the images that they are of.
+//! [`stream`]: pieces found in files, among whatever else, by their [`checksums`]; [`twice`]: those that came before;
+//! [`rounds`]: pieces of a round made into packets; [`image`]: the images that they are of.
 //!
 //! Believes nothing: what cannot be read is told, and all else is kept. Work and memory are in proportion to the
 //! files.
 
+mod checksums;
 mod image;
 mod rounds;
 mod stream;
+mod twice;
 
 use crate::drain::Event;
 use crate::packets::{self, Level, Payload};
@@ -24,6 +26,7 @@ use teeperf_wire::body::{end, start};
 use teeperf_wire::packet::{MAJOR, MINOR, kind};
 use teeperf_wire::piece::Piece;
 use teeperf_wire::shared::ClockKind;
+use twice::Seen;
 
 /// A file with pieces, or with lines of a console that have some.
 #[derive(Debug)]
@@ -92,10 +95,10 @@ pub fn import(import: Import) -> Result<Imported, ImportError> {
     let mut told = Imported::default();
     let streams: Vec<Stream<'_>> = import.files.iter().map(Stream::of).collect();
     let mut found: Vec<(usize, usize, Piece<'_>)> = Vec::new();
+    let mut seen = Seen::default();
     for (number, stream) in streams.iter().enumerate() {
-        found.extend(
-            stream.pieces(&mut told.damage).into_iter().map(|(at, piece)| (number, at, piece)),
-        );
+        let pieces = seen.leave_out(number, stream, stream.pieces(&mut told.damage), &mut told);
+        found.extend(pieces.into_iter().map(|(at, piece)| (number, at, piece)));
     }
     if found.is_empty() {
         let files: Vec<&str> = import.files.iter().map(|file| file.name.as_str()).collect();

@@ -47,6 +47,7 @@ mod sink;
 mod socket;
 mod start;
 mod stats;
+mod sums;
 mod survey;
 mod symbols;
 mod trees;

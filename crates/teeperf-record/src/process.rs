@@ -13,8 +13,9 @@ use crate::packets::Payload;
 use crate::seen::Seen;
 use crate::segment::{Class, Segment};
 use crate::sink::{Encoded, Sink};
+use crate::sums::Sums;
 use crate::symbols::WindowId;
-use crate::trees::{Growth, Pieces, Trees};
+use crate::trees::{Growth, Trees};
 use chunks::{Chunks, Place};
 use names::Names;
 use pool::{Full, Pool};
@@ -24,7 +25,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use teeperf_wire::body::{loss, process, process_end};
 use teeperf_wire::packet::kind;
-use teeperf_wire::shared::{ChunkHeader, state};
+use teeperf_wire::shared::state;
 use windows::Windows;
 use words::Why;
 pub(crate) use words::{Telling, listen};
@@ -85,7 +86,9 @@ pub(crate) struct Process {
     shared: Arc<Shared>,
     segments: Vec<Chunks>,
     trees: Vec<Trees>,
-    pieces: Pieces,
+    sums: Sums,
+    /// Events that found no room there.
+    unsummed: u64,
     /// Segments of either kind that are known.
     adopted: usize,
     order: Order<Encoded>,
@@ -94,7 +97,7 @@ pub(crate) struct Process {
     names: Names,
     pool: Pool,
     /// Chunks found handed over in the present round, kept for its memory.
-    found: Vec<(u32, u32, Place)>,
+    found: Vec<(u32, (u64, u32), Place)>,
     /// Chunks thrown away because their headers make no sense.
     refused: u64,
     /// It has ended recording by itself.
@@ -122,7 +125,8 @@ impl Process {
             shared: attached.shared,
             segments: Vec::new(),
             trees: Vec::new(),
-            pieces: Pieces::default(),
+            sums: Sums::default(),
+            unsummed: 0,
             adopted: 0,
             order: Order::default(),
             seen: Seen::default(),
@@ -197,7 +201,8 @@ impl Process {
             for (index, state) in chunks.segment.states().enumerate() {
                 if matches!(state, state::TAKEN | state::FULL) && !chunks.tracks[index].retired {
                     let header = chunks.segment.header(index);
-                    left.push((header.serial, header.sequence, Place { segment, index }, state));
+                    let turn = chunks::turn(&header);
+                    left.push((header.serial, turn, Place { segment, index }, state));
                 }
             }
         }
@@ -212,6 +217,7 @@ impl Process {
         self.order.give_up_all(&mut kept);
         sink.write_kept(&mut kept);
         self.take_trees(sink);
+        self.take_sums(sink);
         self.segments[0].segment.wake();
         self.segments[0].segment.wake_sleepers();
         if self.refused > 0 {
@@ -234,7 +240,7 @@ impl Process {
     /// What threads left out, and ended before they could say so.
     fn tell_losses(&self, sink: &mut Sink) {
         let losses = self.segments.iter().map(|chunks| chunks.segment.losses());
-        let events = losses.fold(0, u64::saturating_add);
+        let events = losses.fold(self.unsummed, u64::saturating_add);
         if events > 0 {
             let packet = Payload::default()
                 .number(loss::PROCESS, self.id as u64)
@@ -255,9 +261,10 @@ impl Process {
                 }
                 self.pool.count(chunks.segment.class(), state);
                 if state == state::FULL {
-                    let ChunkHeader { serial, sequence, .. } = chunks.segment.header(index);
-                    self.order.handed(serial, sequence);
-                    self.found.push((serial, sequence, Place { segment, index }));
+                    let header = chunks.segment.header(index);
+                    self.order.handed(header.serial, header.sequence);
+                    let place = Place { segment, index };
+                    self.found.push((header.serial, chunks::turn(&header), place));
                 }
             }
         }
@@ -279,7 +286,16 @@ impl Process {
         self.ask_for_symbols(sink);
     }
 
+    /// Writes out what threads of arenas have handed over as sums.
+    pub(crate) fn take_sums(&mut self, sink: &mut Sink) {
+        for growth in self.sums.take(self.id) {
+            self.write_growth(&growth, sink);
+        }
+        self.ask_for_symbols(sink);
+    }
+
     fn write_growth(&mut self, growth: &Growth, sink: &mut Sink) {
+        self.tell_first(growth, sink);
         self.seen.mark(&growth.words);
         sink.stats.threads.add(growth.is_first.into());
         sink.stats.events.add(growth.calls.saturating_add(growth.returns));

@@ -6,12 +6,10 @@
 pub(crate) mod packets;
 
 use crate::segment::Segment;
-use std::collections::HashMap;
 use std::sync::Arc;
-use teeperf_wire::arena::piece;
 use teeperf_wire::body::tree::{self as packet, Header, word};
 use teeperf_wire::packet::kind;
-use teeperf_wire::shared::{chunk, state};
+use teeperf_wire::shared::state;
 use teeperf_wire::tree::{MAGIC, NODE, OVERFLOW, ROOT, header, node};
 
 /// Memories of trees, in one segment.
@@ -34,7 +32,6 @@ struct Written {
 }
 
 /// A tree as it stood at one moment.
-#[derive(Default)]
 struct Look {
     wides: Vec<u64>,
     nodes: usize,
@@ -61,7 +58,7 @@ pub(crate) struct Growth {
 }
 
 impl Growth {
-    fn of(header: Header, grown: &[Grown], is_first: bool) -> Self {
+    pub(crate) fn of(header: Header, grown: &[Grown]) -> Self {
         let words = grown.iter().map(|node| node.word).filter(|&word| word > word::OVERFLOW);
         let calls = grown.iter().fold(0, |sum: u64, node| sum.saturating_add(node.calls));
         Self {
@@ -72,63 +69,8 @@ impl Growth {
             lost: 0,
             payloads: packets::of(header, grown),
             serial: header.thread,
-            is_first,
+            is_first: false,
         }
-    }
-}
-
-/// Trees of an arena's threads, which come in pieces ([`teeperf_wire::arena::piece`]): what their nodes are.
-#[derive(Default)]
-pub(crate) struct Pieces {
-    /// By serial and beginning.
-    known: HashMap<(u32, u64), Look>,
-}
-
-/// Most nodes of a tree that comes in pieces, and most such trees of a process.
-const MOST_NODES: usize = 1 << 16;
-const MOST_TREES: usize = 16;
-
-impl Pieces {
-    /// What the piece in a chunk says; nothing when it makes no sense.
-    pub(crate) fn growth(
-        &mut self,
-        segment: &Segment,
-        index: usize,
-        process: u32,
-    ) -> Option<Growth> {
-        let mut wides = vec![0; segment.class().shape().0 / 8];
-        segment.copy_of(index, &mut wides);
-        let (head, nodes) = wides.split_at_checked(chunk::WORDS / 8)?;
-        let (first, count) = (narrow(head, piece::FIRST), narrow(head, piece::COUNT));
-        let count = count as usize;
-        let end = (first as usize).checked_add(count).filter(|&end| end <= MOST_NODES)?;
-        let nodes = nodes.get(..count * NODE / 8)?;
-        let key = (narrow(head, chunk::SERIAL), wide(head, piece::BEGAN));
-        let is_first = !self.known.contains_key(&key);
-        if is_first && self.known.len() >= MOST_TREES {
-            self.known.clear();
-        }
-        let look = self.known.entry(key).or_default();
-        look.nodes = look.nodes.max(end);
-        look.wides.resize((1 + look.nodes) * NODE / 8, 0);
-        let at = (1 + first as usize) * NODE / 8;
-        look.wides[at..at + nodes.len()].copy_from_slice(nodes);
-        let grown = look.grown(&mut Vec::new());
-        for node in look.wides[at..at + nodes.len()].chunks_mut(NODE / 8) {
-            for sum in [node::CALLS, node::SELF, node::LEAST, node::MOST] {
-                node[sum / 8] = 0;
-            }
-        }
-        let header = Header {
-            process,
-            thread: key.0,
-            tid: narrow(head, chunk::TID),
-            begin: wide(head, piece::BEGIN),
-            end: wide(head, piece::END),
-            mended: wide(head, piece::MENDED),
-            ..Header::default()
-        };
-        Some(Growth::of(header, &grown, is_first))
     }
 }
 
@@ -233,7 +175,7 @@ impl Written {
         }
         self.end = end;
         self.mended = wide(head, header::MENDED);
-        Some(Growth::of(header, &grown, false))
+        Some(Growth::of(header, &grown))
     }
 }
 
@@ -262,6 +204,22 @@ pub(crate) struct Grown {
     pub(crate) most: u64,
 }
 
+/// Which of so many nodes grew, or have one below them that did. Callers come first.
+pub(crate) fn those_wanted(
+    nodes: usize,
+    parent: impl Fn(usize) -> usize,
+    grew: impl Fn(usize) -> bool,
+) -> Vec<bool> {
+    let mut wanted = vec![false; nodes];
+    for index in (0..nodes).rev() {
+        wanted[index] |= grew(index);
+        if wanted[index] {
+            wanted[parent(index)] = true;
+        }
+    }
+    wanted
+}
+
 impl Look {
     fn node(&self, index: usize) -> &[u64] {
         let at = (1 + index) * NODE / 8;
@@ -271,23 +229,15 @@ impl Look {
     /// Nodes that grew, and their ancestors, callers first; `sums` is what they were, and is what they are.
     fn grown(&self, sums: &mut Vec<(u64, u64)>) -> Vec<Grown> {
         sums.resize(self.nodes, (0, 0));
-        // What it grew by, and whether it or anything below it did.
         let mut growth = vec![(0, 0); self.nodes];
-        let mut wanted = vec![false; self.nodes];
-        for index in (0..self.nodes).rev() {
+        for (index, (sums, growth)) in sums.iter_mut().zip(&mut growth).enumerate() {
             let here = self.node(index);
             let (calls, own) = (wide(here, node::CALLS), wide(here, node::SELF));
-            growth[index] =
-                (calls.saturating_sub(sums[index].0), own.saturating_sub(sums[index].1));
-            sums[index] = (calls, own);
-            wanted[index] |= growth[index] != (0, 0);
-            if wanted[index] {
-                wanted[self.parent(index)] = true;
-            }
+            *growth = (calls.saturating_sub(sums.0), own.saturating_sub(sums.1));
+            *sums = (calls, own);
         }
-        if !wanted.first().is_some_and(|&wanted| wanted) {
-            return Vec::new();
-        }
+        let grew = |index: usize| growth[index] != (0, 0);
+        let wanted = those_wanted(self.nodes, |index| self.parent(index), grew);
         let mut numbers = vec![0u32; self.nodes];
         let mut out = Vec::new();
         for index in (0..self.nodes).filter(|&index| wanted[index]) {

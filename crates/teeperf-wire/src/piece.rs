@@ -26,6 +26,7 @@
 //! An item ([`what::ARCS`]): 0 for an arc, 1 for a span ([`crate::arena::item`]); its two places; calls, or clock units.
 
 use crate::crc::{Crc, bit_by_bit};
+use core::ops::Range;
 
 /// First bytes of every piece.
 pub const SYNC: [u8; 4] = *b"TPPC";
@@ -284,6 +285,14 @@ pub struct Unreadable;
 impl<'a> Piece<'a> {
     /// The piece that begins where these bytes do; others may follow.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, Damage> {
+        Self::decode_with(bytes, |body| Crc::new().update(&bytes[body]).finish())
+    }
+
+    /// Likewise, for who has another way to the CRC-32 of some of the bytes.
+    pub fn decode_with(
+        bytes: &'a [u8],
+        checksum_of: impl FnOnce(Range<usize>) -> u32,
+    ) -> Result<Self, Damage> {
         if !bytes.starts_with(&SYNC) {
             return Err(Damage::Sync);
         }
@@ -297,7 +306,7 @@ impl<'a> Piece<'a> {
         }
         let body = bytes.get(START..length).ok_or(Damage::CutOff)?;
         let (body, checksum) = body.split_last_chunk::<4>().ok_or(Damage::CutOff)?;
-        if Crc::new().update(body).finish().to_le_bytes() != *checksum {
+        if checksum_of(START..START + body.len()).to_le_bytes() != *checksum {
             return Err(Damage::Checksum);
         }
         let (&more, mut data) = body.split_last().ok_or(Damage::Header)?;

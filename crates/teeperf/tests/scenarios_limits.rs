@@ -92,3 +92,24 @@ fn not_at_all() {
     assert_calls(&recorded.outcome.told(), &recorded.report);
     recorded.report.expect_whole();
 }
+
+/// Guards: as many paths of code that sums are kept as the recorder has room for, and calls on all
+/// others are counted.
+#[test]
+fn more_paths_than_there_is_room_for() {
+    let shop = Workshop::new();
+    let program = shop.build("paths.c", Compiler::Gcc, &["-O2"]);
+    let (memory, file) = (shop.path("memory"), shop.path("recording.teeperf"));
+    let nodes = 1_100_000u64;
+    let mut command = teeperf();
+    command.args(["serve-memory", "--quiet", "-o"]).arg(&file).arg(&memory).arg("--").arg(&program);
+    run(command.arg(&memory).arg(nodes.to_string())).expect_code(0);
+    let report = Report::of(&file);
+    // Among those kept are the thread itself, and what the tree has no room for.
+    let (kept, all) = ((1 << 20) - 2, nodes - 2);
+    // And `main`, which has hooks.
+    assert_eq!(report.health("events"), 2 * kept + 2, "{report:?}");
+    assert_eq!(report.health("lost"), 2 * (all - kept), "{report:?}");
+    let told = |warning: &String| warning.contains("has more than 1048576 call paths");
+    assert_eq!(report.warnings.iter().filter(|&warning| told(warning)).count(), 1, "{report:?}");
+}

@@ -83,9 +83,9 @@ impl Machine {
         (machine, client)
     }
 
-    fn with_strict() -> (Self, PathBuf) {
+    fn with_strict(variables: &[&str]) -> (Self, PathBuf) {
         let machine = Self::new();
-        machine.application(&own("strict"), STRICT, &[]);
+        machine.application(&own("strict"), STRICT, variables);
         machine.application(&own("strict"), PLAIN, &["UUID=PLAIN_TA_UUID", "TEEPERF_PROBE=none"]);
         let client = machine.client("asks.c");
         (machine, client)
@@ -101,6 +101,14 @@ impl Machine {
     /// Records a client.
     #[track_caller]
     fn record(&self, options: &[&str], client: &Path, arguments: &[&str]) -> (Outcome, Report) {
+        let mut recording = self.recording(options, client, arguments);
+        let outcome = run(&mut recording.command);
+        outcome.expect_code(0);
+        (outcome, Report::of(&recording.file))
+    }
+
+    /// A recording of a client, not started yet.
+    fn recording(&self, options: &[&str], client: &Path, arguments: &[&str]) -> Recording {
         let linked: Vec<_> = [DEMO, CALLEE, STRICT].map(|uuid| self.linked(uuid)).into();
         let linked = linked.iter().filter(|file| file.exists());
         let linked = linked.map(|file| format!("--elf={}", file.display()));
@@ -109,9 +117,7 @@ impl Machine {
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
         let mut recording = self.shop.recording(&all, client, arguments);
         recording.command.env("TEE_APPLICATIONS", self.shop.path("applications"));
-        let outcome = run(&mut recording.command);
-        outcome.expect_code(0);
-        (outcome, Report::of(&recording.file))
+        recording
     }
 }
 
@@ -219,6 +225,88 @@ fn summed_calls_of_a_trusted_application() {
     }
 }
 
+/// Guards: what an application hands over with each of many calls is added up before it is written.
+#[test]
+fn summed_calls_of_many_invocations() {
+    let times = 20_000;
+    for probe in ["tree", "gprof"] {
+        let (machine, client) = Machine::with_strict(&[&format!("TEEPERF_PROBE={probe}")]);
+        let (_, report) = machine.record(&[], &client, &["strict", "many", &times.to_string()]);
+        // The first and the last invocation open and close the session.
+        let entered = times + 1;
+        expect_calls(&report, &[("TA_InvokeCommandEntryPoint", entered), ("look", 4 * entered)]);
+        let bytes = std::fs::metadata(report.recording()).unwrap().len();
+        assert!(bytes < 32 << 10, "{probe}: {bytes} bytes");
+    }
+}
+
+/// A client that calls without end an application that sums.
+struct Endless {
+    running: Running,
+    file: PathBuf,
+    _machine: Machine,
+}
+
+impl Endless {
+    fn start(options: &[&str]) -> Self {
+        let (machine, client) = Machine::with_strict(&["TEEPERF_PROBE=tree"]);
+        let mut recording = machine.recording(options, &client, &["strict", "many", "4000000000"]);
+        let running = Running::start(&mut recording.command);
+        let endless = Self { running, file: recording.file, _machine: machine };
+        wait_until("calls", || endless.told() > 5000);
+        endless
+    }
+
+    /// Calls that the application has told of.
+    fn told(&self) -> u64 {
+        self.running.stdout_so_far().lines().filter(|line| line.starts_with("seen ")).count() as u64
+    }
+
+    fn has_ended(&mut self) -> bool {
+        self.running.child.try_wait().is_ok_and(|status| status.is_some())
+    }
+
+    /// Calls in the recording as it is now.
+    fn read(&self) -> u64 {
+        let calls = Report::of(&self.file).calls;
+        calls.get("TA_InvokeCommandEntryPoint").copied().unwrap_or(0)
+    }
+}
+
+/// What may be in the application still, since all memory that was lent is full.
+const NOT_HANDED_OVER: u64 = 2000;
+
+/// Guards: what was added up is written when it is asked for, and when the recording is interrupted.
+#[test]
+fn summed_calls_of_a_recording_that_is_interrupted() {
+    // The interval is that of trusted applications as well.
+    let mut endless = Endless::start(&["--probe", "tree", "--interval", "1h"]);
+    assert_eq!(endless.read(), 0, "nothing is written before it is asked for");
+    let told = endless.told();
+    let pid = endless.running.pid();
+    run(teeperf().args(["ctl", &pid.to_string(), "snapshot"])).expect_code(0);
+    assert!(endless.read() + NOT_HANDED_OVER > told, "{} of {told}", endless.read());
+    wait_until("more calls", || endless.told() > told + 3 * NOT_HANDED_OVER);
+    // SAFETY: kill only takes numbers; the group is the recorder's own.
+    assert_eq!(unsafe { libc::kill(-pid, libc::SIGINT) }, 0);
+    wait_until("the recording's end", || endless.has_ended());
+    let (read, told) = (endless.read(), endless.told());
+    assert!(read + NOT_HANDED_OVER > told, "{read} of {told}");
+}
+
+/// Guards: a recorder that is killed takes no more with it than what came since it has written last.
+#[test]
+fn summed_calls_of_a_recorder_that_is_killed() {
+    let mut endless = Endless::start(&[]);
+    wait_until("something written", || endless.read() > 5000);
+    let told = endless.told();
+    wait_until("what came until then", || endless.read() + NOT_HANDED_OVER > told);
+    // SAFETY: kill only takes numbers. Else the client would go on.
+    assert_eq!(unsafe { libc::kill(-endless.running.pid(), libc::SIGKILL) }, 0);
+    wait_until("its end", || endless.has_ended());
+    assert!(endless.read() + NOT_HANDED_OVER > told);
+}
+
 /// What finds no room is counted, in the application as in its client.
 #[test]
 fn calls_that_find_no_room() {
@@ -256,7 +344,7 @@ const ASKED: [&str; 7] = ["slots", "edges", "cancelled", "greetings", "turns", "
 /// that it is lent in, and released with it; each thread, and the child of a fork, has its own.
 #[test]
 fn a_client_sees_nothing_of_it() {
-    let (machine, client) = Machine::with_strict();
+    let (machine, client) = Machine::with_strict(&[]);
     for asked in ASKED {
         let arguments = ["strict", asked];
         let without = machine.unrecorded(&client, &arguments);
@@ -284,7 +372,7 @@ fn a_client_sees_nothing_of_it() {
 /// has set them. What it has made of them meanwhile may be a size that is more than there is.
 #[test]
 fn an_application_without_hooks_sees_it_once() {
-    let (machine, client) = Machine::with_strict();
+    let (machine, client) = Machine::with_strict(&[]);
     for asked in ASKED {
         let arguments = ["plain", asked];
         let without = machine.unrecorded(&client, &arguments);

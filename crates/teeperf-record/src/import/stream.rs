@@ -2,8 +2,9 @@
 //! told.
 
 use super::File;
+use super::checksums::Checksums;
 use std::borrow::Cow;
-use teeperf_wire::piece::{MARK, Piece, SYNC};
+use teeperf_wire::piece::{Damage, MARK, Piece, SYNC};
 
 /// The bytes of a file that may be pieces.
 pub(super) struct Stream<'a> {
@@ -17,7 +18,7 @@ impl<'a> Stream<'a> {
     /// Of a file. Lines are looked for where there is no piece as it is.
     pub(super) fn of(file: &'a File) -> Self {
         let raw = Self { name: &file.name, bytes: Cow::Borrowed(&file.bytes), lines: Vec::new() };
-        if next(&file.bytes, 0).is_some() {
+        if next(&file.bytes, &Checksums::of(&file.bytes), 0).is_some() {
             return raw;
         }
         let text = Self::of_lines(file);
@@ -44,15 +45,16 @@ impl<'a> Stream<'a> {
 
     /// All pieces, and where they begin.
     pub(super) fn pieces(&self, damage: &mut Vec<String>) -> Vec<(usize, Piece<'_>)> {
+        let sums = Checksums::of(&self.bytes);
         let (mut found, mut at) = (Vec::new(), 0);
         while let Some(rest) = self.bytes.get(at..).filter(|rest| !rest.is_empty()) {
-            match Piece::decode(rest) {
+            match piece(rest, &sums, at) {
                 Ok(piece) => {
                     found.push((at, piece));
                     at += piece.length;
                 }
                 Err(why) => {
-                    let end = next(&self.bytes, at + 1).unwrap_or(self.bytes.len());
+                    let end = next(&self.bytes, &sums, at + 1).unwrap_or(self.bytes.len());
                     let skipped = end - at;
                     let s = if skipped == 1 { "" } else { "s" };
                     damage.push(format!("{}: {why}; {skipped} byte{s} left out", self.place(at)));
@@ -61,6 +63,16 @@ impl<'a> Stream<'a> {
             }
         }
         found
+    }
+
+    /// The bytes of a piece.
+    pub(super) fn bytes_of(&self, at: usize, piece: &Piece<'_>) -> &[u8] {
+        &self.bytes[at..at + piece.length]
+    }
+
+    /// For people: which file it is.
+    pub(super) fn name(&self) -> &str {
+        self.name
     }
 
     /// For people: where in the file something is.
@@ -74,16 +86,21 @@ impl<'a> Stream<'a> {
 }
 
 /// Where the next piece is, from an offset on.
-fn next(bytes: &[u8], from: usize) -> Option<usize> {
+fn next(bytes: &[u8], sums: &Checksums<'_>, from: usize) -> Option<usize> {
     let mut at = from;
     loop {
         let rest = bytes.get(at..)?;
         at += rest.windows(SYNC.len()).position(|window| window == SYNC)?;
-        if Piece::decode(&bytes[at..]).is_ok() {
+        if piece(&bytes[at..], sums, at).is_ok() {
             return Some(at);
         }
         at += 1;
     }
+}
+
+/// The piece that begins with these bytes, which are the file's from an offset on.
+fn piece<'a>(rest: &'a [u8], sums: &Checksums<'_>, at: usize) -> Result<Piece<'a>, Damage> {
+    Piece::decode_with(rest, |body| sums.at(at + body.start, body.len()))
 }
 
 fn byte(digits: [u8; 2]) -> Option<u8> {

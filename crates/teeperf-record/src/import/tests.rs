@@ -239,6 +239,60 @@ fn pieces_out_of_order() {
     }
 }
 
+/// Guards: what is imported twice is counted once, and that is told.
+#[test]
+fn pieces_that_come_twice() {
+    let first = nodes(0, true, true, &[node(0, 0), node(2, 0)]);
+    let second = nodes(1, false, false, &[node(3, 2)]);
+    let file = [first.clone(), second.clone()].concat();
+    let (once, expected) = imported(&[&file], None).unwrap();
+    let (told, packets) = imported(&[&file, &file], None).unwrap();
+    assert_eq!((told.pieces, told.calls, told.damage), (2, once.calls, vec![]));
+    assert_eq!(paths(&packets), paths(&expected));
+    let why = "since they came before: the same bytes are counted once";
+    assert_eq!(told.notices, [format!("file1: 2 pieces are left out, {why}")]);
+    // A line that was sent once more.
+    let again = [first.clone(), first, second].concat();
+    let (told, packets) = imported(&[&again], None).unwrap();
+    assert_eq!((told.pieces, told.calls, told.damage), (2, once.calls, vec![]));
+    assert_eq!(paths(&packets), paths(&expected));
+    assert!(told.notices[0].starts_with("file0: 1 piece is left out"), "{:?}", told.notices);
+}
+
+/// Guards: runs of an image without a clock that do the same are as many runs, unless they are in files of which one
+/// has what the other has.
+#[test]
+fn runs_that_cannot_be_told_apart() {
+    let header = Header { what: 1, begins: true, serial: 1, ..Header::default() };
+    let run = piece(&header, false, |put| {
+        [node(0, 0), node(2, 0)].into_iter().for_each(|node| put(What::Node(node)));
+    });
+    let (told, _) = imported(&[&[run.clone(), run.clone()].concat()], None).unwrap();
+    assert_eq!((told.pieces, told.threads, told.calls), (2, 2, 4));
+    let (told, _) = imported(&[&run, &run], None).unwrap();
+    assert_eq!((told.pieces, told.threads, told.calls), (1, 1, 2));
+    assert_eq!(told.notices.len(), 1, "{:?}", told.notices);
+}
+
+/// Guards: work is in proportion to the file, whatever beginnings of pieces are in it, and a right piece is found
+/// behind any of them.
+#[test]
+fn beginnings_of_pieces_without_end() {
+    let right = nodes(0, true, false, &[node(0, 0), node(2, 0)]);
+    let behind = nodes(1, true, false, &[node(0, 0), node(3, 0)]);
+    let claim = [&b"TPPC"[..], &65_536u32.to_le_bytes()].concat();
+    // With numbers that make sense, too.
+    let header = right[8..30].to_vec();
+    for beginning in [claim.clone(), [claim, header].concat()] {
+        let garbage = beginning.repeat((1 << 17) / beginning.len());
+        let began = std::time::Instant::now();
+        let bytes = [&garbage[..], &right, &garbage, &right[..9], &behind].concat();
+        let (told, _) = imported(&[&bytes], None).unwrap();
+        assert_eq!((told.pieces, told.calls), (2, 5), "{:?}", told.damage);
+        assert!(began.elapsed() < std::time::Duration::from_secs(4), "{:?}", began.elapsed());
+    }
+}
+
 #[test]
 fn times_are_of_one_clock_or_none() {
     let round = |hz| {

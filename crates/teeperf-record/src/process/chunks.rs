@@ -5,7 +5,8 @@ use crate::segment::Segment;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
-use teeperf_wire::shared::ChunkHeader;
+use teeperf_wire::arena::{OF_TREE, piece};
+use teeperf_wire::shared::{ChunkHeader, chunk};
 
 /// A segment and its chunks.
 pub(crate) struct Chunks {
@@ -59,6 +60,17 @@ impl Track {
     }
 }
 
+/// Which of a thread's chunks comes first: they have numbers, but for pieces of trees, of which callers come first.
+pub(super) fn turn(header: &ChunkHeader) -> (u64, u32) {
+    match header.clock {
+        // Their end, and the index of their first node.
+        OF_TREE => (header.time, header.stack as u32),
+        _ => (header.sequence.into(), 0),
+    }
+}
+
+const _: () = assert!(piece::END == chunk::TIME && piece::FIRST == chunk::STACK);
+
 /// A chunk that a thread holds: header, place and state.
 pub(crate) type Held = (ChunkHeader, Place, u32);
 
@@ -91,6 +103,20 @@ mod tests {
         let dead = of_the_dead(&mut all, &census);
         let places: Vec<_> = dead.iter().map(|(_, place, _)| place.index).collect();
         assert_eq!(places, [2, 1, 3]);
+    }
+
+    #[test]
+    fn callers_come_before_those_they_call() {
+        let piece = |time, first: u64| ChunkHeader {
+            time,
+            stack: 63 << 32 | first,
+            clock: OF_TREE,
+            ..ChunkHeader::default()
+        };
+        let mut pieces = [piece(7, 63), piece(8, 0), piece(7, 0), piece(7, 126)];
+        pieces.sort_by_key(turn);
+        assert_eq!(pieces.map(|header| turn(&header)), [(7, 0), (7, 63), (7, 126), (8, 0)]);
+        assert!(turn(&held(1, 1, 2, 0).0) < turn(&held(1, 1, 3, 0).0));
     }
 
     #[test]

@@ -2,11 +2,11 @@
 
 use super::windows::Opened;
 use super::{Place, Process};
-use crate::arcs;
 use crate::escapes::{self, Module};
 use crate::packets::{Level, Payload};
 use crate::process::chunks::Hole;
 use crate::sink::Sink;
+use crate::sums::MOST_ENTRIES;
 use crate::survey;
 use crate::symbols::WindowId;
 use crate::trees::Growth;
@@ -47,12 +47,7 @@ impl Process {
         let segment = &self.segments[place.segment].segment;
         let of = segment.header(place.index).clock;
         if segment.clock().is_some() && matches!(of, OF_TREE | OF_ARCS) {
-            let growth = if of == OF_TREE {
-                self.pieces.growth(segment, place.index, self.id)
-            } else {
-                arcs::growth(segment, place.index, self.id)
-            };
-            self.drain_sums(growth, place, why, sink);
+            self.drain_sums(of, place, why, sink);
             return true;
         }
         let Some((header, first, time)) = self.look_at(place, why, sink) else { return true };
@@ -104,26 +99,44 @@ impl Process {
         true
     }
 
-    /// A chunk with sums.
-    fn drain_sums(&mut self, growth: Option<Growth>, place: Place, why: Why, sink: &mut Sink) {
-        let capacity = self.segments[place.segment].segment.capacity();
-        if let Some(growth) = growth {
-            let word = growth.words.first().copied().unwrap_or(0);
-            if growth.is_first
-                && let Some(module) = self.windows.at(word >> 1)
-            {
-                let packet = Payload::default()
-                    .number(thread::PROCESS, self.id as u64)
-                    .number(thread::SERIAL, growth.serial as u64)
-                    .bytes(thread::NAME, &module.path);
-                sink.packet(kind::THREAD, &packet.finish());
-            }
-            self.write_growth(&growth, sink);
-        } else {
-            self.refused += 1;
-        }
+    /// A chunk with sums of this kind.
+    fn drain_sums(&mut self, of: u32, place: Place, why: Why, sink: &mut Sink) {
+        let segment = &self.segments[place.segment].segment;
+        let capacity = segment.capacity();
+        let mut wides = vec![0; segment.class().shape().0 / 8];
+        segment.copy_of(place.index, &mut wides);
         if why != Why::Ending {
             self.give_back(place, capacity, sink);
+        }
+        let Some(added) = self.sums.add(of, &wides, self.id) else {
+            self.refused += 1;
+            return;
+        };
+        for growth in &added.growths {
+            self.write_growth(growth, sink);
+        }
+        if added.lost > 0 && self.unsummed == 0 {
+            let text = format!(
+                "process {} has more than {MOST_ENTRIES} call paths in memory that was lent: calls on further \
+                 ones are counted as lost",
+                self.pid
+            );
+            sink.notice(Level::Warning, text, Some(self.id));
+        }
+        self.unsummed = self.unsummed.saturating_add(added.lost);
+    }
+
+    /// Names the thread of the first sums that are written of it after what it called.
+    pub(super) fn tell_first(&self, growth: &Growth, sink: &mut Sink) {
+        let word = growth.words.first().copied().unwrap_or(0);
+        if growth.is_first
+            && let Some(module) = self.windows.at(word >> 1)
+        {
+            let packet = Payload::default()
+                .number(thread::PROCESS, self.id as u64)
+                .number(thread::SERIAL, growth.serial as u64)
+                .bytes(thread::NAME, &module.path);
+            sink.packet(kind::THREAD, &packet.finish());
         }
     }
 

@@ -1,4 +1,5 @@
-/* A client that asks for everything that the API lets it ask for: `asks strict` or `asks plain` MODE. It prints all that it can
+/* A client that asks for everything that the API lets it ask for: `asks strict` or `asks plain` MODE, or many times for the same:
+ * `asks strict many TIMES`. It prints all that it can
  * see of it, which is the same whether it is recorded or not; and last how often it has called (see told.rs). */
 #include <errno.h>
 #include <pthread.h>
@@ -330,11 +331,27 @@ static void forks(TEEC_Context *context, TEEC_Session *session)
     invoked += 2;
 }
 
+static unsigned times;
+
+/* The same again and again. */
+static void many(TEEC_Context *context, TEEC_Session *session)
+{
+    unsigned i, refused = 0;
+
+    (void)context;
+    for (i = 0; i < times; i++)
+        refused += invoke(session, 2, NULL, NULL) != TEEC_SUCCESS;
+    printf("refused %u\n", refused);
+    /* So that the recorder has freed memory for what is handed over last. */
+    usleep(100000);
+}
+
 static const struct {
     const char *name;
     void (*run)(TEEC_Context *context, TEEC_Session *session);
 } modes[] = {
-    { "slots", slots }, { "edges", edges }, { "cancelled", cancelled }, { "turns", turns }, { "threads", threads }, { "forks", forks },
+    { "slots", slots }, { "edges", edges }, { "cancelled", cancelled }, { "turns", turns }, { "threads", threads },
+    { "forks", forks }, { "many", many },
 };
 
 int main(int count, char **words)
@@ -347,6 +364,8 @@ int main(int count, char **words)
         return 2;
     if (strcmp(words[1], "plain") == 0)
         application = &plain;
+    if (count > 3)
+        times = strtoul(words[3], NULL, 10);
     for (i = 0; i < sizeof modes / sizeof *modes; i++)
         if (strcmp(modes[i].name, words[2]) == 0) {
             begin(&context, &session);
