@@ -272,12 +272,21 @@ impl Arcs {
         (self.lost_calls.replace(0), self.lost_time.replace(0))
     }
 
+    /// Calls that were counted in the place at `next` and later ones, or in none, and not taken.
+    pub fn calls_from(&self, next: u32) -> u64 {
+        let counts = (next..self.places.get() as u32).map(|at| self.count(at));
+        counts.fold(self.lost_calls.get(), u64::wrapping_add)
+    }
+
+    fn count(&self, at: u32) -> u64 {
+        // SAFETY: within the memory: every caller's number is below that of its places.
+        unsafe { &*self.first.get().add(at as usize) }.count.get()
+    }
+
     /// Moves `next` to a place that has grown, from where it is on; says whether there is one.
     pub fn has_grown(&self, next: &mut u32) -> bool {
         let all = self.places.get() as u32 + self.spans.get();
-        // SAFETY: within the memory: there are so many places.
-        let count = |at: u32| unsafe { &*self.first.get().add(at as usize) }.count.get();
-        while *next < all && count(*next) == 0 {
+        while *next < all && self.count(*next) == 0 {
             *next += 1;
         }
         *next < all

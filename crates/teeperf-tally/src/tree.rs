@@ -501,6 +501,22 @@ impl Tree {
         self.take(index)
     }
 
+    /// Calls that were summed and not taken.
+    pub fn calls(&self) -> u64 {
+        let calls = (0..self.used.get()).map(|at| self.memory.node(at).wide(node::CALLS));
+        calls.fold(0, u64::wrapping_add)
+    }
+
+    /// Takes out what is time, and leaves the calls.
+    pub fn forget_times(&self) {
+        for index in 0..self.used.get() {
+            let there = self.memory.node(index);
+            for sum in [node::SELF, node::LEAST, node::MOST] {
+                there.set(sum, 0);
+            }
+        }
+    }
+
     /// Takes out how many frames were closed, and returns left out, because a call or return was not seen.
     pub fn take_mended(&self) -> u64 {
         let there = self.memory.header(header::MENDED);

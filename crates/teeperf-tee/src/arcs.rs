@@ -12,7 +12,6 @@ use crate::sums::Window;
 use crate::thread::Who;
 use core::cell::Cell;
 use teeperf_tally::arcs::{Arcs, Growth, Kind, NOBODY};
-use teeperf_wire::arena::OF_SUMS;
 use teeperf_wire::shared::ClockKind;
 
 static STANDS: u32 = 0;
@@ -102,14 +101,11 @@ impl Counted {
         }
     }
 
-    /// Hands over what was counted, as far as there are free chunks, and looks at the arena no more. What found no
-    /// chunk stays for the next time.
-    pub(crate) fn leave(&self, arena: &Arena, now: u64, who: Who, window: Window) {
+    /// Up to now, when the arena is left, the thread was somewhere behind its last call.
+    pub(crate) fn leave(&self, now: u64) {
         if let Some(arcs) = self.arcs.get().filter(|_| self.follows.get()) {
             arcs.spent(0, now);
         }
-        self.hand_over(arena, now, who, window);
-        self.let_go();
     }
 
     /// Whether a second has passed since something was handed over.
@@ -117,14 +113,23 @@ impl Counted {
         self.is_lent.get() && now.saturating_sub(self.since.get()) >= arena.hz()
     }
 
-    /// Hands over what was counted, as far as there are free chunks.
-    pub(crate) fn hand_over(&self, arena: &Arena, now: u64, who: Who, window: Window) {
-        let Some(arcs) = self.arcs.get().filter(|_| self.is_lent.get()) else { return };
-        // As sums, not as what the thread itself did: its events may be in the arena as well.
-        let who = Who { serial: who.serial | OF_SUMS, ..who };
+    /// Hands over what was counted, as far as `take` finds chunks; says how many calls are left for the next time.
+    pub(crate) fn hand_over(
+        &self,
+        arena: &Arena,
+        now: u64,
+        who: Who,
+        window: Window,
+        take: impl Fn() -> Option<Chunk>,
+    ) -> u64 {
+        let Some(arcs) = self.arcs.get().filter(|_| self.is_lent.get()) else { return 0 };
         let mut next = 0;
-        while arcs.has_grown(&mut next) {
-            let Some(chunk) = Chunk::take(arena, who) else { return };
+        loop {
+            if !arcs.has_grown(&mut next) {
+                self.since.set(now);
+                break;
+            }
+            let Some(chunk) = take() else { break };
             let (lost, lost_time) = arcs.take_lost();
             let (mut count, mut of_arcs) = (0, 0);
             let room = arena.items_of_chunk() as u32;
@@ -143,7 +148,7 @@ impl Counted {
             }
             chunk.hand_over_items(arena, who, (of_arcs, count), (self.since.get(), now), lost);
         }
-        self.since.set(now);
+        arcs.calls_from(next)
     }
 }
 

@@ -9,7 +9,6 @@ use crate::thread::Who;
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
 use teeperf_tally::tree::{Beginning, Tree};
-use teeperf_wire::arena::OF_SUMS;
 use teeperf_wire::shared::ClockKind;
 use teeperf_wire::tree::node;
 use teeperf_wire::word;
@@ -21,6 +20,9 @@ pub(crate) struct Sums {
     asked: Cell<Asked>,
     /// Time from which on what is in the tree has not been handed over.
     since: Cell<u64>,
+    /// The node to go on with, where there was no chunk for it. Those before it are known to the host, which needs to
+    /// know each node's caller.
+    next: Cell<u32>,
     /// Events since then.
     is_grown: Cell<bool>,
     /// Times are the image's counter's, which runs on while there is no arena. Else they are the tick's, and then
@@ -61,6 +63,7 @@ impl Sums {
             tree: UnsafeCell::new(MaybeUninit::uninit()),
             asked: Cell::new(Asked::NotYet),
             since: Cell::new(0),
+            next: Cell::new(0),
             is_grown: Cell::new(false),
             counts: Cell::new(false),
             ahead: Cell::new(0),
@@ -75,6 +78,12 @@ impl Sums {
         unsafe { sums.tree.get().write(MaybeUninit::new(tree)) };
         sums.asked.set(Asked::ThereIsATree);
         sums
+    }
+
+    /// As if its times were the image's counter's.
+    #[cfg(test)]
+    pub(crate) fn has_times_of_counter(&self) {
+        self.counts.set(true);
     }
 
     pub(crate) fn tree(&self) -> Option<&Tree> {
@@ -128,9 +137,9 @@ impl Sums {
     }
 
     /// An arena's clock is the tree's from here on, whose time goes on from where it stands: what lies between is
-    /// nobody's. Says whether what is in the tree has times of that clock's units.
-    pub(crate) fn follow(&self, arena: &Arena) -> bool {
-        let Some(tree) = self.tree() else { return true };
+    /// nobody's. Of what is in the tree with times of other units than that clock's, calls alone stay.
+    pub(crate) fn follow(&self, arena: &Arena) {
+        let Some(tree) = self.tree() else { return };
         let counts = arena.clock() == ClockKind::Cycle;
         let has_its_units = self.counts.replace(counts) == counts;
         let passed = tree.now().wrapping_sub(self.now(Some(arena), tree));
@@ -139,7 +148,14 @@ impl Sums {
         if !(counts && has_its_units && self.is_grown.get()) {
             self.since.set(tree.now());
         }
-        has_its_units
+        if !has_its_units {
+            tree.forget_times();
+        }
+    }
+
+    /// The host knows none of the nodes.
+    pub(crate) fn start_anew(&self) {
+        self.next.set(0);
     }
 
     /// Whether there is something to hand over; if so, all that is there now counts as handed over, and this says from
@@ -159,26 +175,33 @@ impl Sums {
         self.counts.get()
     }
 
-    /// Hands over what the tree has grown by, as far as there are free chunks, with its times or as calls alone. What
-    /// found none stays for the next time.
-    pub(crate) fn hand_over(&self, arena: &Arena, who: Who, window: Window, has_times: bool) {
-        let Some(tree) = self.tree().filter(|_| self.is_grown.get()) else { return };
-        // Not the thread's own: there is no telling below which of its frames they were.
-        let who = Who { serial: who.serial | OF_SUMS, ..who };
+    /// Hands over what the tree has grown by, as far as `take` finds chunks; says how many calls are left for the next
+    /// time.
+    pub(crate) fn hand_over(
+        &self,
+        arena: &Arena,
+        who: Who,
+        window: Window,
+        take: impl Fn() -> Option<Chunk>,
+    ) -> u64 {
+        let Some(tree) = self.tree().filter(|_| self.is_grown.get()) else { return 0 };
         let of_chunk = arena.nodes_of_chunk() as u32;
-        let (mut first, used) = (0, tree.used());
-        while first < used {
-            let Some(chunk) = Chunk::take(arena, who) else { return };
-            let count = of_chunk.min(used - first);
+        let used = tree.used();
+        let (mut first, mut left) = (self.next.get(), used);
+        while left > 0 {
+            if first == used {
+                first = 0;
+            }
+            let Some(chunk) = take() else {
+                self.next.set(first);
+                return tree.calls();
+            };
+            let count = of_chunk.min(used - first).min(left);
             for at in 0..count {
                 let mut wides = tree.take(first + at);
                 let address = wides[node::ADDRESS / 8];
                 let parent = wides[node::PARENT / 8] >> 32 << 32;
                 wides[node::WORD / 8] = parent | u64::from(window.word(address));
-                if !has_times {
-                    (wides[node::SELF / 8], wides[node::LEAST / 8], wides[node::MOST / 8]) =
-                        (0, 0, 0);
-                }
                 chunk.put_node(arena, at as usize, &wides);
             }
             let ahead = self.ahead.get();
@@ -187,9 +210,12 @@ impl Sums {
             let mended = tree.take_mended();
             chunk.hand_over_nodes(arena, who, (first, count), span, tree.began(), mended);
             first += count;
+            left -= count;
         }
+        self.next.set(0);
         self.since.set(tree.now());
         self.is_grown.set(false);
+        0
     }
 }
 

@@ -69,6 +69,10 @@ pub struct Thread {
     time: Cell<u64>,
     pub(crate) who: Cell<Who>,
     losses: Cell<Losses>,
+    /// Events that were summed, and count as lost in the arena until they are handed over.
+    owed: Cell<u64>,
+    /// A chunk for sums was waited for in vain, and none was free since.
+    has_waited_in_vain: Cell<bool>,
     /// Time when the present pause began.
     since: Cell<u64>,
     /// Cookie and first site of the arena that the image was announced in.
@@ -133,6 +137,8 @@ impl Thread {
             time: Cell::new(0),
             who: Cell::new(Who { pid: 0, tid: 0, serial: 0, sequence: 0 }),
             losses: Cell::new(Losses { events: 0, popped: 0, pushed: 0 }),
+            owed: Cell::new(0),
+            has_waited_in_vain: Cell::new(false),
             since: Cell::new(0),
             announced: Cell::new((0, 0)),
             sums: Sums::new(),

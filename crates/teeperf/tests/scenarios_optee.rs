@@ -307,6 +307,23 @@ fn summed_calls_of_a_recorder_that_is_killed() {
     assert!(endless.read() + NOT_HANDED_OVER > told);
 }
 
+/// Guards: an application hands its sums over with each call, and waits until there is room for them.
+#[test]
+fn summed_calls_of_a_client_that_does_not_pause() {
+    for probe in ["TEEPERF_PROBE=tree", "TEEPERF_PROBE=gprof"] {
+        let (machine, client) = Machine::with_demo(&[probe]);
+        let (outcome, report) = machine.record(&[], &client, &["hammer", "1"]);
+        let answers = outcome.stdout.split("right=").nth(1).and_then(|rest| rest.split(' ').next());
+        let answers: u64 = answers.unwrap().parse().unwrap();
+        assert!(outcome.stdout.ends_with("refused=0 wrong=0\n"), "{}", outcome.stdout);
+        let rounds: u64 = (0..answers).map(|answer| 1 + answer % 50).sum();
+        expect_calls(
+            &report,
+            &[("TA_InvokeCommandEntryPoint", answers), ("outer", rounds), ("leaf", 15 * rounds)],
+        );
+    }
+}
+
 /// What finds no room is counted, in the application as in its client.
 #[test]
 fn calls_that_find_no_room() {

@@ -7,7 +7,7 @@ use crate::losses::Losses;
 use crate::platform;
 use crate::sums::Window;
 use teeperf_tally::arcs::Arcs;
-use teeperf_wire::arena::baton;
+use teeperf_wire::arena::{OF_SUMS, baton};
 use teeperf_wire::compose;
 use teeperf_wire::shared::{ClockKind, OnFull};
 use teeperf_wire::word::{self, FIRST_SITE, MAX_SITE, gap};
@@ -48,10 +48,8 @@ impl Thread {
     pub fn detach(&self) {
         self.undisturbed(|| {
             let Some(arena) = self.arena() else { return };
-            self.counted.leave(&arena, self.now(&arena), self.who.get(), self.own_window());
-            if platform::always_sums() && self.state.get() == State::On {
-                self.hand_over_sums(&arena, true);
-            }
+            self.counted.leave(self.now(&arena));
+            self.hand_over_sums(&arena);
             if self.state.get() == State::Paused {
                 self.resume(&arena);
             }
@@ -93,7 +91,8 @@ impl Thread {
             if self.state.get() == State::Paused {
                 self.resume(&arena);
             }
-            self.counted.leave(&arena, self.now(&arena), self.who.get(), self.own_window());
+            self.counted.leave(self.now(&arena));
+            self.hand_over_sums(&arena);
             self.tell_nested_at_last(&arena);
             if let Some(chunk) = self.chunk() {
                 chunk.hand_over(&arena, self.next.get(), None);
@@ -156,13 +155,16 @@ impl Thread {
         if arena.is_stopped() {
             self.state.set(State::Off);
         }
-        if is_first && self.state.get() != State::Off {
-            self.announce(&arena, image);
-            let has_times = self.sums.follow(&arena);
-            self.hand_over_sums(&arena, has_times);
-        }
         if self.state.get() != State::Off {
             self.counted.follow(&arena, self.now(&arena));
+        }
+        if is_first && self.state.get() != State::Off {
+            self.announce(&arena, image);
+            self.sums.follow(&arena);
+            // Where all is summed it goes along with what comes, and takes no chunk of its own.
+            if !platform::always_sums() {
+                self.hand_over_sums(&arena);
+            }
         }
         if self.state.get() == State::On && arena.is_paused() && !platform::always_sums() {
             self.pause(&arena);
@@ -182,6 +184,9 @@ impl Thread {
         let pid = arena.read(baton::PID);
         let (tid, serial) = (arena.read(baton::TID), arena.read(baton::SERIAL));
         if takes_baton && tid != 0 && serial != 0 {
+            if serial != self.who.get().serial {
+                self.sums.start_anew();
+            }
             self.who.set(Who { pid, tid, serial, sequence: arena.read(baton::SEQUENCE) });
             return self.take_baton(arena);
         }
@@ -244,9 +249,25 @@ impl Thread {
         self.put_where_room(&compose::stamp(self.time.get()));
     }
 
-    /// Hands over what was summed while events could not be written.
-    fn hand_over_sums(&self, arena: &Arena, has_times: bool) {
-        self.sums.hand_over(arena, self.who.get(), self.own_window(), has_times);
+    /// Hands over what was summed and counted, unless recording has ended here. What finds no chunk stays for the next
+    /// time, and counts as lost until then: it may be the last.
+    #[inline(never)]
+    fn hand_over_sums(&self, arena: &Arena) {
+        if self.state.get() == State::Off || arena.is_stopped() {
+            return;
+        }
+        // Not as the thread's own: there is no telling below which of its frames they were.
+        let own = self.who.get();
+        let who = Who { serial: own.serial | OF_SUMS, ..own };
+        let (now, window) = (self.now(arena), self.own_window());
+        let take = || self.find_for_sums(arena);
+        let called = self.sums.hand_over(arena, who, window, take);
+        // Returns were summed as well, but not counted.
+        let owes = 2 * called + self.counted.hand_over(arena, now, who, window, take);
+        let owed = self.owed.replace(owes);
+        if owes != owed {
+            arena.count_losses(own.serial, owes.wrapping_sub(owed).cast_signed());
+        }
     }
 
     /// What has sites.
@@ -263,7 +284,7 @@ impl Thread {
             if let Some(arena) = arena.filter(|_| cfg!(feature = "threads")) {
                 let now = self.now(&arena);
                 if self.counted.is_due(&arena, now) {
-                    self.counted.hand_over(&arena, now, self.who.get(), self.own_window());
+                    self.hand_over_sums(&arena);
                 }
             }
         };
@@ -275,6 +296,9 @@ impl Thread {
     /// Another recording: what was left out of the last one is no matter of this one.
     fn start_anew(&self) {
         self.losses.take();
+        self.sums.start_anew();
+        self.owed.set(0);
+        self.has_waited_in_vain.set(false);
         #[cfg(feature = "nested")]
         self.nested.take();
         self.state.set(State::On);

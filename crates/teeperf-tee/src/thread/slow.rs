@@ -25,7 +25,7 @@ impl Thread {
     #[inline(never)]
     pub(super) fn event_slowly(&self, address: usize, kind: u32) {
         let Some(arena) = self.arena() else { return self.sums.event(None, address, kind) };
-        if self.state.get() == State::On && platform::always_sums() {
+        if self.state.get() != State::Off && platform::always_sums() {
             self.sum(&arena, address, kind);
         } else if !self.is_running(&arena) || !self.write_somewhere(&arena, address, kind) {
             self.lose(&arena, kind);
@@ -175,11 +175,7 @@ impl Thread {
     pub(super) fn change_chunk(&self, arena: &Arena) -> bool {
         let next = Chunk::take(arena, self.who.get());
         let stops = next.is_none() && arena.on_full() == OnFull::Stop;
-        self.close();
-        if let Some(chunk) = self.chunk() {
-            chunk.hand_over(arena, self.next.get(), stops.then_some(gap::STOPPED));
-        }
-        self.chunk.set(Chunk::NONE);
+        self.give_chunk(arena, stops.then_some(gap::STOPPED));
         match next {
             Some(chunk) => {
                 self.begin(arena, chunk, gap::DROPPED, 0);
@@ -237,6 +233,39 @@ impl Thread {
             }
         }
         None
+    }
+
+    /// A chunk for sums. Where none is free, one is waited for as for events, if the host wants that; not again, where
+    /// that was in vain, until one is free.
+    pub(super) fn find_for_sums(&self, arena: &Arena) -> Option<Chunk> {
+        let free = Chunk::take(arena, self.who.get());
+        if free.is_some() {
+            self.has_waited_in_vain.set(false);
+            return free;
+        }
+        arena.want();
+        let waits = arena.on_full() == OnFull::Wait
+            && self.state.get() == State::On
+            && !self.has_waited_in_vain.get();
+        if waits || platform::always_sums() {
+            // There may be no other than the thread's own.
+            self.give_chunk(arena, None);
+        }
+        if !waits {
+            return None;
+        }
+        let found = self.wait(arena);
+        self.has_waited_in_vain.set(found.is_none());
+        found.map(|(chunk, _)| chunk)
+    }
+
+    /// Hands the present chunk over, if there is one.
+    fn give_chunk(&self, arena: &Arena, reason: Option<u32>) {
+        self.close();
+        if let Some(chunk) = self.chunk() {
+            chunk.hand_over(arena, self.next.get(), reason);
+        }
+        self.chunk.set(Chunk::NONE);
     }
 
     /// Looks for a chunk, for a thread that has none and counts its events for this reason.

@@ -1,6 +1,7 @@
 //! A thread beside a host that is played here, in memory that is its own: what it writes is compared with what
 //! a slow model says, and nothing that the host may write leads it out of the memory.
 
+mod handed;
 mod host;
 mod model;
 mod taken;

@@ -3,8 +3,11 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
-use teeperf_wire::arena::{ALIGNMENT, MAGIC, SEGMENT, head, shape};
+use teeperf_wire::arena::{
+    ALIGNMENT, MAGIC, OF_ARCS, OF_TREE, SEGMENT, head, item, items, piece, shape,
+};
 use teeperf_wire::shared::{OnFull, chunk, clock, segment, state};
+use teeperf_wire::tree::{NODE, node};
 use teeperf_wire::word::{self, Word, code};
 
 /// Bytes on each side of the arena that nobody is to write.
@@ -17,6 +20,8 @@ pub(super) struct Host {
     length: usize,
     /// Words of chunks that were handed over, and their times, by their numbers.
     drained: std::cell::RefCell<BTreeMap<u32, (u64, Vec<u32>)>>,
+    /// Calls in chunks of sums, and time.
+    summed: std::cell::Cell<(u64, u64)>,
 }
 
 /// What a reader sees.
@@ -29,10 +34,19 @@ pub(super) enum Seen {
 
 impl Host {
     pub(super) fn new(length: usize, on_full: OnFull) -> Self {
-        let host = Self { start: memory(length), length, drained: BTreeMap::new().into() };
+        Self::with_cookie(length, on_full, 4711)
+    }
+
+    pub(super) fn with_cookie(length: usize, on_full: OnFull, cookie: u32) -> Self {
+        let host = Self {
+            start: memory(length),
+            length,
+            drained: BTreeMap::new().into(),
+            summed: (0, 0).into(),
+        };
         host.write(head::CLOCK, 1);
         host.write(head::ON_FULL, on_full as u32);
-        host.write(head::COOKIE, 4711);
+        host.write(head::COOKIE, cookie);
         host.write(head::HZ, 1000);
         host.write(head::MAGIC, MAGIC as u32);
         host.write(head::MAGIC + 4, (MAGIC >> 32) as u32);
@@ -130,16 +144,39 @@ impl Host {
     pub(super) fn drain(&self) {
         for (index, offset, size) in self.chunks() {
             let state = SEGMENT + segment::STATES + index * 4;
-            if self.read(state) == state::FULL {
-                let (number, time, words) = self.copy(offset, size);
-                assert!(self.drained.borrow_mut().insert(number, (time, words)).is_none());
-                for at in (offset..offset + size).step_by(4) {
-                    self.write(at, 0);
-                }
-                self.write(state, state::FREE);
-                self.write(clock::PROGRESS, self.read(clock::PROGRESS).wrapping_add(1));
+            if self.read(state) != state::FULL {
+                continue;
             }
+            match self.read(offset + chunk::CLOCK) {
+                OF_TREE => self.add(offset, piece::COUNT, NODE, [node::CALLS, node::SELF]),
+                OF_ARCS => self.add(offset, items::ARCS, item::SIZE, [item::COUNT; 2]),
+                _ => {
+                    let (number, time, words) = self.copy(offset, size);
+                    assert!(self.drained.borrow_mut().insert(number, (time, words)).is_none());
+                }
+            }
+            for at in (offset..offset + size).step_by(4) {
+                self.write(at, 0);
+            }
+            self.write(state, state::FREE);
+            self.write(clock::PROGRESS, self.read(clock::PROGRESS).wrapping_add(1));
         }
+    }
+
+    /// Adds what a chunk of sums has: two fields of each of its parts.
+    fn add(&self, chunk: usize, count: usize, size: usize, fields: [usize; 2]) {
+        let first = chunk + chunk::WORDS;
+        for part in (0..self.read(chunk + count) as usize).map(|at| first + at * size) {
+            let [calls, time] = fields.map(|field| u64::from(self.read(part + field)));
+            let before = self.summed.get();
+            self.summed.set((before.0 + calls, before.1 + time));
+        }
+    }
+
+    /// Calls and time in the sums that were handed over.
+    pub(super) fn summed(&self) -> (u64, u64) {
+        self.drain();
+        self.summed.get()
     }
 
     fn copy(&self, offset: usize, size: usize) -> (u32, u64, Vec<u32>) {

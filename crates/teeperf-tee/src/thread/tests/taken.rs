@@ -15,14 +15,14 @@ use teeperf_wire::tree::{OVERFLOW, ROOT, node};
 
 static STANDS: u32 = 0;
 
-fn tree(bytes: usize) -> Tree {
+pub(super) fn tree(bytes: usize) -> Tree {
     let memory = vec![0u64; bytes / 8].leak();
     let beginning = Beginning { clock: 1, ..Beginning::default() };
     // SAFETY: memory that nobody else has.
     unsafe { Tree::begin(memory.as_mut_ptr().cast(), bytes, &beginning) }.unwrap()
 }
 
-fn arcs(bytes: usize) -> &'static Arcs {
+pub(super) fn arcs(bytes: usize) -> &'static Arcs {
     let memory = vec![0u64; bytes / 8].leak();
     let arcs: &'static Arcs = Box::leak(Box::new(Arcs::new()));
     // SAFETY: memory that nobody else has, and a word that stays.

@@ -1,0 +1,198 @@
+//! What was summed and counted is handed over, in memory that is too small for all of it at once.
+
+use super::host::Host;
+use super::taken::{arcs, tree};
+use super::{LOW, Thread, attach};
+use crate::arcs::Counted;
+use crate::platform::played;
+use crate::sums::Sums;
+use std::rc::Rc;
+use teeperf_tally::arcs::Arcs;
+use teeperf_wire::arena::{MIN_LENGTH, SEGMENT, baton};
+use teeperf_wire::shared::{OnFull, clock, control, segment};
+
+/// Paths, or pairs of places: more than a chunk has room for.
+const MANY: usize = 300;
+
+/// What sums.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Hooks,
+    Counting,
+}
+
+/// A thread that sums all, and its host.
+struct Pair {
+    by: By,
+    thread: Thread,
+    arcs: &'static Arcs,
+    host: Rc<Host>,
+}
+
+impl Pair {
+    fn new(by: By, length: usize, on_full: OnFull) -> Self {
+        played::SUMS.set(by == By::Hooks);
+        let (mut thread, arcs) = (Thread::new(), arcs(1 << 16));
+        match by {
+            By::Hooks => thread.sums = Sums::of(tree(1 << 16)),
+            By::Counting => thread.counted = Counted::of(arcs),
+        }
+        played::HOST.set(Some(Box::new(|| ())));
+        Self { by, thread, arcs, host: Rc::new(Host::new(length, on_full)) }
+    }
+
+    fn attach(&self) {
+        attach(&self.thread, &self.host).unwrap();
+    }
+
+    /// Calls on so many paths; how many events those are that can be lost.
+    fn call(&self, paths: usize) -> u64 {
+        for at in 1..=paths {
+            match self.by {
+                By::Hooks => self.thread.event(LOW + 16 * at, 0),
+                By::Counting => self.thread.arc(self.arcs, LOW + 16 * at, LOW),
+            }
+        }
+        for at in (1..=paths).rev().filter(|_| self.by == By::Hooks) {
+            self.thread.event(LOW + 16 * at, 1);
+        }
+        paths as u64 * if self.by == By::Hooks { 2 } else { 1 }
+    }
+
+    /// The host drains while it is waited for.
+    fn drains(&self) {
+        let host = Rc::clone(&self.host);
+        played::HOST.set(Some(Box::new(move || host.drain())));
+    }
+
+    fn summed(&self) -> u64 {
+        self.host.summed().0
+    }
+
+    /// How often the host was told that nothing was free: with each look of one who waits.
+    fn looks(&self) -> u32 {
+        self.host.read(SEGMENT + segment::WANTED)
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        played::HOST.set(None);
+        played::SUMS.set(false);
+    }
+}
+
+#[test]
+fn sums_wait_until_there_is_room() {
+    for by in [By::Hooks, By::Counting] {
+        // A single chunk, which the image was announced in, and a few.
+        for length in [MIN_LENGTH, MIN_LENGTH + 2 * 4096] {
+            let pair = Pair::new(by, length, OnFull::Wait);
+            pair.drains();
+            for round in 1..=3 {
+                pair.attach();
+                pair.call(MANY);
+                pair.thread.detach();
+                assert_eq!(pair.summed(), round * MANY as u64);
+                assert_eq!(pair.host.untold(), 0);
+            }
+        }
+    }
+}
+
+/// Guards: a thread does not wait for ever, and what is left counts as lost until it is handed over.
+#[test]
+fn what_finds_no_room_is_lost_until_it_is_handed_over() {
+    for by in [By::Hooks, By::Counting] {
+        for on_full in [OnFull::Wait, OnFull::Drop, OnFull::Stop] {
+            let pair = Pair::new(by, MIN_LENGTH + 4096, on_full);
+            pair.attach();
+            let events = pair.call(MANY);
+            pair.thread.detach();
+            let of_each = events / MANY as u64;
+            assert_eq!(of_each * pair.summed() + pair.host.untold(), events);
+            assert!(pair.host.untold() > 0);
+            // Several times as much: a bit in each round.
+            for round in 2..=4 {
+                pair.attach();
+                pair.call(MANY);
+                pair.thread.detach();
+                assert_eq!(of_each * pair.summed() + pair.host.untold(), round * events);
+            }
+            pair.drains();
+            for _ in 0..9 {
+                pair.attach();
+                pair.thread.detach();
+                pair.host.drain();
+            }
+            assert_eq!((of_each * pair.summed(), pair.host.untold()), (4 * events, 0));
+        }
+    }
+}
+
+/// Guards: code whose recorder was killed goes on at its pace, and waits again for one that is alive.
+#[test]
+fn who_has_waited_in_vain_does_not_wait_again() {
+    for by in [By::Hooks, By::Counting] {
+        let pair = Pair::new(by, MIN_LENGTH, OnFull::Wait);
+        pair.host.write(baton::TID, 77);
+        pair.host.write(baton::SERIAL, 3);
+        let round = || {
+            pair.attach();
+            pair.call(MANY);
+            pair.thread.detach();
+        };
+        round();
+        let before = pair.looks();
+        (0..5).for_each(|_| round());
+        assert!(pair.looks() - before <= 10, "{} looks", pair.looks() - before);
+        pair.drains();
+        pair.host.drain();
+        round();
+        assert_eq!((pair.summed(), pair.host.untold()), (7 * MANY as u64, 0));
+    }
+}
+
+#[test]
+fn what_a_recording_has_not_got_the_next_one_gets() {
+    for by in [By::Hooks, By::Counting] {
+        let mut pair = Pair::new(by, MIN_LENGTH, OnFull::Drop);
+        pair.attach();
+        let events = pair.call(MANY);
+        pair.thread.detach();
+        let lost = pair.host.untold();
+        assert_eq!(lost, events);
+        // It ends in the midst of what comes then, which stays for the next, though there is room by now.
+        pair.attach();
+        pair.call(1);
+        let summed = pair.summed();
+        pair.host.write(clock::CONTROL, control::STOPPED);
+        pair.thread.detach();
+        assert_eq!(pair.summed(), summed);
+        pair.host = Rc::new(Host::with_cookie(1 << 20, OnFull::Drop, 4712));
+        pair.attach();
+        pair.thread.detach();
+        assert_eq!((summed + pair.summed(), pair.host.untold()), (1 + MANY as u64, 0));
+    }
+}
+
+/// A tick says nothing of what a counter said before, in memory that had no room then.
+#[test]
+fn times_of_another_clock_are_not_handed_over() {
+    let mut pair = Pair::new(By::Hooks, MIN_LENGTH, OnFull::Drop);
+    pair.host.tick(1000);
+    pair.attach();
+    pair.thread.event(LOW, 0);
+    pair.host.tick(1500);
+    pair.thread.event(LOW + 4, 0);
+    pair.thread.sums.has_times_of_counter();
+    pair.thread.detach();
+    pair.host = Rc::new(Host::with_cookie(1 << 20, OnFull::Drop, 4712));
+    pair.host.tick(7000);
+    pair.attach();
+    pair.host.tick(7011);
+    pair.thread.event(LOW + 4, 1);
+    pair.thread.event(LOW, 1);
+    pair.thread.detach();
+    assert_eq!(pair.host.summed(), (2, 11));
+}
