@@ -14,19 +14,6 @@ pub(crate) fn is_outside(_start: *const u8, _length: usize) -> bool {
     true
 }
 
-/// What a test has in place of a platform.
-#[cfg(test)]
-pub(crate) mod played {
-    use std::cell::{Cell, RefCell};
-
-    thread_local! {
-        /// What the host does in each millisecond that it is waited for.
-        pub(crate) static HOST: RefCell<Option<Box<dyn Fn()>>> = const { RefCell::new(None) };
-        /// Whether events are summed though they could be written.
-        pub(crate) static SUMS: Cell<bool> = const { Cell::new(false) };
-    }
-}
-
 /// Lets others run; says how many microseconds it rested, 0 where that is not known.
 pub(crate) fn pause() -> u32 {
     #[cfg(test)]
@@ -88,4 +75,17 @@ pub(crate) const fn epoch() -> u32 {
 /// Nothing is counted here.
 pub(crate) fn arcs_memory() -> Option<(*mut u8, usize)> {
     None
+}
+
+/// What a test has in place of a platform.
+#[cfg(test)]
+pub(crate) mod played {
+    use std::cell::{Cell, RefCell};
+
+    thread_local! {
+        /// What the host does in each millisecond that it is waited for.
+        pub(crate) static HOST: RefCell<Option<Box<dyn Fn()>>> = const { RefCell::new(None) };
+        /// Whether events are summed though they could be written.
+        pub(crate) static SUMS: Cell<bool> = const { Cell::new(false) };
+    }
 }
