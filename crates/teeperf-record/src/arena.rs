@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
-use teeperf_wire::arena::{MAGIC, MIN_LENGTH, baton, head, shape};
+use teeperf_wire::arena::{MAGIC, MIN_LENGTH, baton, head, request, shape};
 use teeperf_wire::shared::{ClockKind, OnFull};
 
 /// Memory that code without a system is to record into.
@@ -112,6 +112,7 @@ fn begin(
     memory.wide(head::COOKIE).store(manner.cookie, Relaxed);
     memory.wide(head::HZ).store(manner.hz, Relaxed);
     memory.number(baton::PID).store(manner.pid, Relaxed);
+    memory.number(request::ASKED).store(1, Relaxed);
     memory.wide(head::MAGIC).store(MAGIC, Release);
     Ok(segment)
 }

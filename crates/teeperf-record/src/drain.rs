@@ -119,6 +119,8 @@ const ENDING_KNOWN: Duration = Duration::from_millis(200);
 const HEED: Duration = Duration::from_millis(2);
 /// Interval of sums of arenas, unless another was asked for.
 const SUMS: Duration = Duration::from_secs(1);
+/// Longest wait for what code inside of arenas has summed.
+const ANSWERS: Duration = Duration::from_millis(100);
 /// Longest wait for symbols at the end.
 const SYMBOLS: Duration = Duration::from_secs(5);
 
@@ -167,13 +169,11 @@ impl Drain {
         let mut looked_in = Instant::now();
         loop {
             self.hear(pause);
-            let mut drained = 0;
-            for process in &mut self.processes {
-                drained += process.round(&mut self.sink);
-            }
+            let drained = self.round();
             self.see_off();
             if looked_in.elapsed() >= look_in {
                 self.processes.iter_mut().for_each(|process| process.look_in(&mut self.sink));
+                self.processes.iter().for_each(Process::ask_for_sums);
                 looked_in = Instant::now();
                 look_in = (look_in * 2).min(LOOK_IN);
             }
@@ -236,9 +236,9 @@ impl Drain {
                 }
             }
             Event::Snapshot(asker) => {
+                self.gather_sums();
                 for process in &mut self.processes {
                     // Modules before trees that name their functions.
-                    process.round(&mut self.sink);
                     process.look_in(&mut self.sink);
                     process.take_trees(&mut self.sink);
                     process.take_sums(&mut self.sink);
@@ -257,6 +257,25 @@ impl Drain {
                 self.sink.notice(level, text, (process != 0).then_some(process));
             }
         }
+    }
+
+    /// Takes what code inside of arenas has summed. Who calls nothing meanwhile does not answer.
+    fn gather_sums(&mut self) {
+        self.processes.iter().for_each(Process::ask_for_sums);
+        let asked = Instant::now();
+        let owe = |drain: &Self| drain.processes.iter().any(Process::owes_sums);
+        let mut waits = owe(self);
+        while waits && asked.elapsed() < ANSWERS {
+            std::thread::sleep(IDLE);
+            // What was handed over until this look is drained behind it.
+            waits = owe(self);
+            self.round();
+        }
+    }
+
+    /// Drains what was handed over; says how many chunks.
+    fn round(&mut self) -> usize {
+        self.processes.iter_mut().map(|process| process.round(&mut self.sink)).sum()
     }
 
     /// Finishes with processes that are gone.
@@ -323,6 +342,7 @@ impl Drain {
     }
 
     fn end(mut self) -> Summary {
+        self.gather_sums();
         let ended = self.sink.time.elapsed();
         if let Some(Companions { server, ticker }) = self.companions.take() {
             drop(server);

@@ -178,6 +178,16 @@ impl Process {
         drained + self.make_room(sink)
     }
 
+    /// Asks the code inside of arenas for what it has summed.
+    pub(crate) fn ask_for_sums(&self) {
+        self.segments.iter().for_each(|chunks| chunks.segment.ask_for_sums());
+    }
+
+    /// Whether some of it has not handed over what it was asked for.
+    pub(crate) fn owes_sums(&self) -> bool {
+        self.segments.iter().any(|chunks| chunks.segment.owes_sums())
+    }
+
     /// Once in a while: writes what live threads have written into chunks that are not full
     /// yet, what was kept too long, and asks for the symbols of what was seen.
     pub(crate) fn look_in(&mut self, sink: &mut Sink) {
@@ -225,6 +235,15 @@ impl Process {
             sink.notice(crate::Level::Warning, text, Some(self.id));
         }
         self.tell_losses(sink);
+        if ending.is_some() {
+            // Who is inside has ended with it, and does not answer.
+            self.ask_for_sums();
+        }
+        if self.owes_sums() {
+            let text = "code that sums its calls was still attached at the end: those of its last second may be missing; \
+                        next: have it detach before it ends";
+            sink.notice(crate::Level::Warning, text.into(), Some(self.id));
+        }
         let Some(ending) = ending else { return };
         for clock in self.segments.iter().filter_map(|chunks| chunks.segment.clock()) {
             sink.page.leave(clock);
@@ -247,6 +266,12 @@ impl Process {
                 .number(loss::EVENTS, events);
             sink.packet(kind::LOSS, &packet.finish());
             sink.stats.lost.add(events);
+            if self.has_arenas {
+                let next =
+                    if self.is_unknown() { "; next: lend more of it, by --size" } else { "" };
+                let text = format!("{events} calls and returns found no room in lent memory{next}");
+                sink.notice(crate::Level::Warning, text, Some(self.id));
+            }
         }
     }
 

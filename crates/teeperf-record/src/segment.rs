@@ -10,7 +10,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use teeperf_wire::arena;
+use teeperf_wire::arena::{self, request};
 use teeperf_wire::shared::{ChunkHeader, MAGIC, chunk, segment, state, wanted};
 
 /// Words of the largest chunk.
@@ -228,6 +228,22 @@ impl Segment {
             self.memory.wides(self.at + segment::LOSSES, bytes).chunks(segment::LOSS_LINE / 8);
         let sum = lines.fold(0, |sum: u64, line| sum.wrapping_add(line[0].load(Acquire)));
         (sum as i64).max(0) as u64
+    }
+
+    /// Of an arena: asks who sums inside for what there is.
+    pub(crate) fn ask_for_sums(&self) {
+        if self.clock.is_some() {
+            let asked = self.memory.number(request::ASKED);
+            let next = asked.load(Relaxed).wrapping_add(1).max(1);
+            asked.store(next, Release);
+        }
+    }
+
+    /// Of an arena: whether somebody is inside who sums, and has not handed over what there was when that was asked for.
+    pub(crate) fn owes_sums(&self) -> bool {
+        let answered = || self.memory.number(request::ANSWERED).load(Acquire);
+        let asked = || self.memory.number(request::ASKED).load(Relaxed);
+        self.clock.is_some() && ![0, asked()].contains(&answered())
     }
 
     /// First segment only: says that chunks were freed or a segment was made.

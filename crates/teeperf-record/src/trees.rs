@@ -67,7 +67,11 @@ impl Growth {
             calls,
             returns: calls,
             lost: 0,
-            payloads: packets::of(header, grown),
+            // Of a tree that comes in pieces many have not grown.
+            payloads: match (grown, header.mended) {
+                ([], 0) => Vec::new(),
+                _ => packets::of(header, grown),
+            },
             serial: header.thread,
             is_first: false,
         }

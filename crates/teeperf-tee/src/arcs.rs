@@ -82,19 +82,20 @@ impl Counted {
     pub(crate) fn follow(&self, arena: &Arena, now: u64) {
         let Some(arcs) = self.arcs.get() else { return };
         self.is_lent.set(true);
-        if arena.clock() == ClockKind::Tick {
-            self.follows.set(true);
-            // SAFETY: the arena can be read until it is left, which `leave` is told before.
-            unsafe { arcs.watch(arena.tick_word(), now) };
-        }
+        // A clock that nobody reads moves with what the host asks for.
+        let is_tick = arena.clock() == ClockKind::Tick;
+        self.follows.set(is_tick);
+        let watched = if is_tick { arena.tick_word() } else { arena.word_of_requests() };
+        // SAFETY: the arena can be read until it is left, which `let_go` is told before.
+        unsafe { arcs.watch(watched, now) };
         let has_grown = arcs.has_grown(&mut 0);
         self.since.set(if has_grown { self.since.get().min(now) } else { now });
     }
 
     /// Nothing of the arena is looked at any more. What was counted stays for the next.
     pub(crate) fn let_go(&self) {
-        self.is_lent.set(false);
-        let arcs = self.arcs.get().filter(|_| self.follows.replace(false));
+        self.follows.set(false);
+        let arcs = self.arcs.get().filter(|_| self.is_lent.replace(false));
         if let Some(arcs) = arcs {
             // SAFETY: a word of our own.
             unsafe { arcs.watch(&raw const STANDS, 0) };
@@ -108,9 +109,15 @@ impl Counted {
         }
     }
 
-    /// Whether a second has passed since something was handed over.
-    pub(crate) fn is_due(&self, arena: &Arena, now: u64) -> bool {
-        self.is_lent.get() && now.saturating_sub(self.since.get()) >= arena.hz()
+    /// Calls go on behind a hand-over, of whose time nothing is theirs.
+    pub(crate) fn go_on(&self, arena: &Arena, now: u64) {
+        let Some(arcs) = self.arcs.get().filter(|_| self.is_lent.get()) else { return };
+        if self.follows.get() {
+            arcs.skip_to(now);
+        } else {
+            // SAFETY: as in `follow`.
+            unsafe { arcs.watch(arena.word_of_requests(), 0) };
+        }
     }
 
     /// Hands over what was counted, as far as `take` finds chunks; says how many calls are left for the next time.

@@ -3,7 +3,7 @@
 //! of it.
 
 use core::sync::atomic::{AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
-use teeperf_wire::arena::{self, ALIGNMENT, SEGMENT, head, item};
+use teeperf_wire::arena::{self, ALIGNMENT, SEGMENT, head, item, request};
 use teeperf_wire::shared::{ClockKind, OnFull, clock, control, segment, state};
 // Where several threads write, several take chunks at a time; else an arena is one thread's.
 #[cfg(feature = "threads")]
@@ -149,6 +149,11 @@ impl Arena {
     /// The word that moves with the tick.
     pub(crate) fn tick_word(&self) -> *const u32 {
         self.number(clock::TICK).as_ptr()
+    }
+
+    /// The word that moves when the host asks for sums.
+    pub(crate) fn word_of_requests(&self) -> *const u32 {
+        self.number(request::ASKED).as_ptr()
     }
 
     /// The whole tick. Its halves are written high, low, high; a host that never lets them agree

@@ -121,10 +121,7 @@ impl Sums {
     /// Sums a call (kind 0) or a return (1).
     pub(crate) fn event(&self, arena: Option<&Arena>, address: usize, kind: u32) {
         let Some(tree) = self.tree() else { return };
-        let now = self.now(arena, tree);
-        if now > tree.now() {
-            tree.moved(now);
-        }
+        self.moved(arena, tree);
         self.is_grown.set(true);
         let here = 0u8;
         let (address, frame) = (address as u64, (&raw const here) as usize);
@@ -142,14 +139,33 @@ impl Sums {
         let Some(tree) = self.tree() else { return };
         let counts = arena.clock() == ClockKind::Cycle;
         let has_its_units = self.counts.replace(counts) == counts;
-        let passed = tree.now().wrapping_sub(self.now(Some(arena), tree));
-        self.ahead.set(self.ahead.get().wrapping_add(passed));
+        self.go_on(arena);
         // Of an earlier tick there is no telling what this one said then.
         if !(counts && has_its_units && self.is_grown.get()) {
             self.since.set(tree.now());
         }
         if !has_its_units {
             tree.forget_times();
+        }
+    }
+
+    /// The tree's time goes on from where it stands.
+    pub(crate) fn go_on(&self, arena: &Arena) {
+        let Some(tree) = self.tree() else { return };
+        let passed = tree.now().wrapping_sub(self.now(Some(arena), tree));
+        self.ahead.set(self.ahead.get().wrapping_add(passed));
+    }
+
+    /// The tree's time is the clock's.
+    pub(crate) fn come_to(&self, arena: &Arena) {
+        let Some(tree) = self.tree() else { return };
+        self.moved(Some(arena), tree);
+    }
+
+    fn moved(&self, arena: Option<&Arena>, tree: &Tree) {
+        let now = self.now(arena, tree);
+        if now > tree.now() {
+            tree.moved(now);
         }
     }
 
@@ -162,10 +178,7 @@ impl Sums {
     /// when to when it is.
     pub(crate) fn begin_round(&self, arena: Option<&Arena>) -> Option<(u64, u64)> {
         let tree = self.tree().filter(|_| self.is_grown.replace(false))?;
-        let now = self.now(arena, tree);
-        if now > tree.now() {
-            tree.moved(now);
-        }
+        self.moved(arena, tree);
         let (since, ahead) = (self.since.replace(tree.now()), self.ahead.get());
         Some((since.wrapping_sub(ahead), tree.now().wrapping_sub(ahead)))
     }

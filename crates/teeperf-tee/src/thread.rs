@@ -71,6 +71,8 @@ pub struct Thread {
     losses: Cell<Losses>,
     /// Events that were summed, and count as lost in the arena until they are handed over.
     owed: Cell<u64>,
+    /// Value of [`teeperf_wire::arena::request::ASKED`] at the last hand-over.
+    asked: Cell<u32>,
     /// A chunk for sums was waited for in vain, and none was free since.
     has_waited_in_vain: Cell<bool>,
     /// Time when the present pause began.
@@ -138,6 +140,7 @@ impl Thread {
             who: Cell::new(Who { pid: 0, tid: 0, serial: 0, sequence: 0 }),
             losses: Cell::new(Losses { events: 0, popped: 0, pushed: 0 }),
             owed: Cell::new(0),
+            asked: Cell::new(0),
             has_waited_in_vain: Cell::new(false),
             since: Cell::new(0),
             announced: Cell::new((0, 0)),

@@ -19,6 +19,12 @@
 //! leaves the arena writes down how far the thread's present chunk is filled, who enters goes on
 //! there. What the other side left is only ever used as a place within the arena. Where it makes no sense,
 //! or nothing is left, whoever enters takes a fresh chunk.
+//!
+//! # Sums
+//!
+//! Code that sums in memory of its own hands over what that grew by, in chunks of their own kinds ([`OF_TREE`],
+//! [`OF_ARCS`]): when it leaves, and while it stays, whenever the host asks ([`request`]). What found no chunk counts
+//! among the losses of the segment until it is handed over.
 
 use crate::shared::segment;
 
@@ -148,6 +154,16 @@ pub mod baton {
     pub const PUSHED: usize = 124;
 }
 
+/// Sums of code that stays inside for long: byte offsets, u32 each, beside [`crate::shared::clock::CONTROL`], at which
+/// that code looks as well.
+pub mod request {
+    /// Not 0. The host counts it up when it wants what was summed. Who sums hands that over at the next event
+    /// that is not the simplest.
+    pub const ASKED: usize = 136;
+    /// The last value of [`ASKED`] for which that was done; 0: nobody is inside who sums.
+    pub const ANSWERED: usize = 140;
+}
+
 /// Bytes of a chunk, and chunks, of an arena this long; nothing when it is too short.
 pub const fn shape(length: usize) -> Option<(usize, usize)> {
     if length < MIN_LENGTH {
@@ -161,6 +177,8 @@ pub const fn shape(length: usize) -> Option<(usize, usize)> {
 
 // The head and the baton lie in what the clock page leaves free.
 const _: () = assert!(baton::PUSHED + 4 <= crate::shared::clock::GENERATION);
+const _: () = assert!(crate::shared::clock::CONTROL + 4 <= request::ASKED);
+const _: () = assert!(request::ANSWERED + 4 <= crate::shared::clock::PROGRESS);
 
 #[cfg(test)]
 mod tests {

@@ -105,6 +105,13 @@ impl Host {
         Ok(())
     }
 
+    /// What is recorded so far.
+    pub(super) fn snapshot(&self) -> Result<Recorded> {
+        let pid = self.child.id().to_string();
+        run_quietly(Command::new(&self.teeperf).args(["ctl", &pid, "snapshot"]))?;
+        Recorded::read(&self.teeperf, &self.recording)
+    }
+
     /// Waits until somebody has found nothing free in the memory.
     pub(super) fn is_wanted(&mut self) -> Result<()> {
         let is_so = |host: &mut Self| {
@@ -201,6 +208,12 @@ impl Recorded {
             }
         }
         all
+    }
+
+    /// What the recorder warned of.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let warnings = self.0["warnings"].as_array().into_iter().flatten();
+        warnings.map(ToString::to_string).collect()
     }
 
     /// How often there was a gap for a reason.

@@ -19,12 +19,13 @@ use crate::printed;
 
 type Test = (&'static str, fn(&Workshop) -> Result<()>);
 
-const TESTS: [Test; 18] = [
+const TESTS: [Test; 19] = [
     ("calls, paths and far functions", calls),
     ("refusals", refusals),
     ("a build with NDEBUG", without_permit),
     ("memory that comes and goes", comings),
     ("sums in units of each recording's clock", sums),
+    ("sums of code that stays", stays),
     ("pauses from outside", pauses),
     ("full memory, dropping", |shop| full(shop, "drop").map(drop)),
     ("full memory, waiting", waiting),
@@ -163,6 +164,36 @@ fn sums(shop: &Workshop) -> Result<()> {
     }
     talk.go_on()?;
     talk.end()
+}
+
+/// Who stays attached hands its sums over when it is asked, and has done so when it ends without a word; bit by bit, where
+/// memory is small.
+fn stays(shop: &Workshop) -> Result<()> {
+    let program = shop.program("stays", Kind::Usual, &[])?;
+    for size in ["12KiB", "64KiB"] {
+        let host = Host::start(shop, &program, size, &[])?;
+        let mut talk = Talk::start(shop, &program, &host)?;
+        talk.expect("called")?;
+        talk.go_on()?;
+        let has_all = |recorded: &Recorded, when: &str| {
+            let calls = recorded.calls();
+            ensure!(calls.get("deep") == Some(&500), "{size}, {when}: {calls:?}");
+            ensure!(recorded.health("lost") == 0, "{size}, {when}: {}", recorded.health("lost"));
+            Ok(calls.get("after").copied().unwrap_or(0))
+        };
+        let first = has_all(&host.snapshot()?, "at first")?;
+        sleep(Duration::from_millis(100));
+        let then = has_all(&host.snapshot()?, "then")?;
+        ensure!(then > first, "{size}: {then} calls after {first}");
+        talk.go_on()?;
+        talk.child.wait()?;
+        let recorded = host.end()?;
+        let last = has_all(&recorded, "at the end")?;
+        ensure!(last >= then, "{size}: {last} calls after {then}");
+        let is_told = |warning: &String| warning.contains("still attached at the end");
+        ensure!(recorded.warnings().iter().any(is_told), "{size}: {:?}", recorded.warnings());
+    }
+    Ok(())
 }
 
 /// A program that says how far it has come, and waits for an answer.
@@ -333,8 +364,7 @@ fn threads(shop: &Workshop) -> Result<()> {
 fn hostile(shop: &Workshop) -> Result<()> {
     for kind in Kind::ALL {
         let program = shop.program("hostile", kind, &[])?;
-        same(&shop.output(&program, &[])?, "attached often\nattached often\n")
-            .context(kind.name())?;
+        same(&shop.output(&program, &[])?, &"attached often\n".repeat(4)).context(kind.name())?;
     }
     fs::remove_file(shop.path("hostile"))?;
     Ok(())

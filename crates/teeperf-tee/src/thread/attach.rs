@@ -7,7 +7,7 @@ use crate::losses::Losses;
 use crate::platform;
 use crate::sums::Window;
 use teeperf_tally::arcs::Arcs;
-use teeperf_wire::arena::{OF_SUMS, baton};
+use teeperf_wire::arena::{OF_SUMS, baton, request};
 use teeperf_wire::compose;
 use teeperf_wire::shared::{ClockKind, OnFull};
 use teeperf_wire::word::{self, FIRST_SITE, MAX_SITE, gap};
@@ -55,6 +55,7 @@ impl Thread {
             }
             self.tell_nested_at_last(&arena);
             self.let_go();
+            arena.write(request::ANSWERED, 0);
             let chunk = self.chunk();
             // Without a number of the host's, the next one here is this one.
             let losses =
@@ -155,14 +156,17 @@ impl Thread {
         if arena.is_stopped() {
             self.state.set(State::Off);
         }
+        self.asked.set(arena.read(request::ASKED));
         if self.state.get() != State::Off {
             self.counted.follow(&arena, self.now(&arena));
         }
         if is_first && self.state.get() != State::Off {
             self.announce(&arena, image);
             self.sums.follow(&arena);
-            // Where all is summed it goes along with what comes, and takes no chunk of its own.
-            if !platform::always_sums() {
+            if platform::always_sums() {
+                // It goes along with what comes, and takes no chunk of its own.
+                arena.write(request::ANSWERED, self.asked.get());
+            } else {
                 self.hand_over_sums(&arena);
             }
         }
@@ -270,6 +274,18 @@ impl Thread {
         }
     }
 
+    /// Hands sums over if the host has asked for them: it gets them from who stays for long, or ends without a word.
+    pub(super) fn answer(&self, arena: &Arena) {
+        let asked = arena.read(request::ASKED);
+        if self.asked.replace(asked) != asked {
+            self.sums.come_to(arena);
+            self.hand_over_sums(arena);
+            self.sums.go_on(arena);
+            self.counted.go_on(arena, self.now(arena));
+            arena.publish(request::ANSWERED, asked);
+        }
+    }
+
     /// What has sites.
     fn own_window(&self) -> Window {
         Window { low: self.low.get(), sites: self.window.get(), first_word: self.first_word.get() }
@@ -280,12 +296,8 @@ impl Thread {
         let count = || {
             let arena = self.arena().filter(|_| self.state.get() != State::Off);
             self.counted.call(arcs, arena.as_ref(), from, to);
-            // Threads that live on do not detach by themselves.
-            if let Some(arena) = arena.filter(|_| cfg!(feature = "threads")) {
-                let now = self.now(&arena);
-                if self.counted.is_due(&arena, now) {
-                    self.hand_over_sums(&arena);
-                }
+            if let Some(arena) = arena {
+                self.answer(&arena);
             }
         };
         if self.undisturbed(count).is_none() {

@@ -35,8 +35,10 @@ impl Thread {
     /// An event that is not to be written, with the arena's clock.
     fn sum(&self, arena: &Arena, address: usize, kind: u32) {
         if arena.is_stopped() {
-            self.switch_off();
-        } else if !arena.is_paused() {
+            return self.switch_off();
+        }
+        self.answer(arena);
+        if !arena.is_paused() {
             self.sums.event(Some(arena), address, kind);
         }
     }

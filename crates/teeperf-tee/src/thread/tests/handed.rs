@@ -6,9 +6,10 @@ use super::{LOW, Thread, attach};
 use crate::arcs::Counted;
 use crate::platform::played;
 use crate::sums::Sums;
+use std::cell::Cell;
 use std::rc::Rc;
 use teeperf_tally::arcs::Arcs;
-use teeperf_wire::arena::{MIN_LENGTH, SEGMENT, baton};
+use teeperf_wire::arena::{MIN_LENGTH, SEGMENT, baton, head, request};
 use teeperf_wire::shared::{OnFull, clock, control, segment};
 
 /// Paths, or pairs of places: more than a chunk has room for.
@@ -65,8 +66,19 @@ impl Pair {
         played::HOST.set(Some(Box::new(move || host.drain())));
     }
 
+    /// The host asks for what there is.
+    fn ask(&self) -> u32 {
+        let asked = self.host.read(request::ASKED) + 1;
+        self.host.write(request::ASKED, asked);
+        asked
+    }
+
+    fn answered(&self) -> u32 {
+        self.host.read(request::ANSWERED)
+    }
+
     fn summed(&self) -> u64 {
-        self.host.summed().0
+        self.host.summed()[0]
     }
 
     /// How often the host was told that nothing was free: with each look of one who waits.
@@ -194,5 +206,73 @@ fn times_of_another_clock_are_not_handed_over() {
     pair.thread.event(LOW + 4, 1);
     pair.thread.event(LOW, 1);
     pair.thread.detach();
-    assert_eq!(pair.host.summed(), (2, 11));
+    assert_eq!(pair.host.summed(), [2, 11]);
+}
+
+#[test]
+fn who_stays_hands_over_when_the_host_asks() {
+    for (by, clock) in [(By::Hooks, 1), (By::Hooks, 2), (By::Counting, 1), (By::Counting, 2)] {
+        let pair = Pair::new(by, MIN_LENGTH, OnFull::Wait);
+        pair.host.write(head::CLOCK, clock);
+        pair.drains();
+        pair.ask();
+        pair.attach();
+        pair.call(MANY);
+        assert_eq!(pair.summed(), 0);
+        for round in 1..=3 {
+            let asked = pair.ask();
+            assert_ne!(pair.answered(), asked);
+            // The first of these comes behind what is handed over, or along with it.
+            pair.call(MANY);
+            let calls = round * MANY as u64;
+            assert!((calls..=calls + 1).contains(&pair.summed()), "{} {calls}", pair.summed());
+            assert_eq!((pair.answered(), pair.host.untold()), (asked, 0));
+        }
+        pair.thread.detach();
+        assert_eq!((pair.summed(), pair.answered()), (4 * MANY as u64, 0));
+    }
+}
+
+/// Guards: who is paused for long has handed over what was before.
+#[test]
+fn who_is_paused_hands_over_as_well() {
+    let pair = Pair::new(By::Hooks, 1 << 20, OnFull::Wait);
+    pair.attach();
+    pair.call(5);
+    pair.host.write(clock::CONTROL, control::PAUSED);
+    let asked = pair.ask();
+    pair.call(5);
+    assert_eq!((pair.summed(), pair.answered()), (5, asked));
+}
+
+/// Guards: the time in which a thread waits is no function's.
+#[test]
+fn waiting_is_nobodys_time() {
+    for by in [By::Hooks, By::Counting] {
+        let pair = Pair::new(by, MIN_LENGTH, OnFull::Wait);
+        pair.attach();
+        let (host, waited) = (Rc::clone(&pair.host), Rc::new(Cell::new(0)));
+        let passed = Rc::clone(&waited);
+        played::HOST.set(Some(Box::new(move || {
+            passed.set(passed.get() + 7);
+            host.tick(10 + passed.get());
+            host.drain();
+        })));
+        let event = |tick| {
+            pair.host.tick(tick);
+            match by {
+                By::Hooks => pair.thread.event(LOW, 0),
+                By::Counting => pair.thread.arc(pair.arcs, LOW + 16, LOW),
+            }
+        };
+        event(3);
+        pair.ask();
+        event(10);
+        // Since the image was announced in the only chunk.
+        let waited = waited.get();
+        assert!(waited > 0);
+        event(1000);
+        pair.thread.detach();
+        assert_eq!(pair.host.summed(), [3, 1000 - waited]);
+    }
 }

@@ -21,7 +21,7 @@ pub(super) struct Host {
     /// Words of chunks that were handed over, and their times, by their numbers.
     drained: std::cell::RefCell<BTreeMap<u32, (u64, Vec<u32>)>>,
     /// Calls in chunks of sums, and time.
-    summed: std::cell::Cell<(u64, u64)>,
+    summed: std::cell::Cell<[u64; 2]>,
 }
 
 /// What a reader sees.
@@ -42,7 +42,7 @@ impl Host {
             start: memory(length),
             length,
             drained: BTreeMap::new().into(),
-            summed: (0, 0).into(),
+            summed: [0; 2].into(),
         };
         host.write(head::CLOCK, 1);
         host.write(head::ON_FULL, on_full as u32);
@@ -148,8 +148,17 @@ impl Host {
                 continue;
             }
             match self.read(offset + chunk::CLOCK) {
-                OF_TREE => self.add(offset, piece::COUNT, NODE, [node::CALLS, node::SELF]),
-                OF_ARCS => self.add(offset, items::ARCS, item::SIZE, [item::COUNT; 2]),
+                OF_TREE => {
+                    let nodes = 0..self.read(offset + piece::COUNT);
+                    self.add(offset, nodes.clone(), NODE, node::CALLS, 0);
+                    self.add(offset, nodes, NODE, node::SELF, 1);
+                }
+                OF_ARCS => {
+                    let (arcs, all) =
+                        (self.read(offset + items::ARCS), self.read(offset + items::COUNT));
+                    self.add(offset, 0..arcs, item::SIZE, item::COUNT, 0);
+                    self.add(offset, arcs..all, item::SIZE, item::COUNT, 1);
+                }
                 _ => {
                     let (number, time, words) = self.copy(offset, size);
                     assert!(self.drained.borrow_mut().insert(number, (time, words)).is_none());
@@ -163,18 +172,18 @@ impl Host {
         }
     }
 
-    /// Adds what a chunk of sums has: two fields of each of its parts.
-    fn add(&self, chunk: usize, count: usize, size: usize, fields: [usize; 2]) {
-        let first = chunk + chunk::WORDS;
-        for part in (0..self.read(chunk + count) as usize).map(|at| first + at * size) {
-            let [calls, time] = fields.map(|field| u64::from(self.read(part + field)));
-            let before = self.summed.get();
-            self.summed.set((before.0 + calls, before.1 + time));
+    /// Adds a field of some parts of a chunk of sums: to calls (0) or to time (1).
+    fn add(&self, chunk: usize, parts: std::ops::Range<u32>, size: usize, field: usize, to: usize) {
+        let mut summed = self.summed.get();
+        for part in parts {
+            let place = chunk + chunk::WORDS + part as usize * size;
+            summed[to] += u64::from(self.read(place + field));
         }
+        self.summed.set(summed);
     }
 
     /// Calls and time in the sums that were handed over.
-    pub(super) fn summed(&self) -> (u64, u64) {
+    pub(super) fn summed(&self) -> [u64; 2] {
         self.drain();
         self.summed.get()
     }
