@@ -263,13 +263,14 @@ impl Drain {
     fn gather_sums(&mut self) {
         self.processes.iter().for_each(Process::ask_for_sums);
         let asked = Instant::now();
-        let owe = |drain: &Self| drain.processes.iter().any(Process::owes_sums);
-        let mut waits = owe(self);
-        while waits && asked.elapsed() < ANSWERS {
-            std::thread::sleep(IDLE);
-            // What was handed over until this look is drained behind it.
-            waits = owe(self);
+        loop {
+            let waits = asked.elapsed() < ANSWERS && self.processes.iter().any(Process::owes_sums);
+            // What was handed over until this look.
             self.round();
+            if !waits {
+                return;
+            }
+            std::thread::sleep(IDLE);
         }
     }
 
