@@ -172,7 +172,7 @@ void *teeperf_port_tree(size_t *length);
 
 /* For code that is compiled with -pg: memory of the trusted side's own, zeroed, at a multiple of 8, in which calls are
  * counted: 24 bytes a place, 16 where addresses have 32 bits, of which two in three are for arcs. Asked for once
- * for each thread, at its first such call. What is counted is handed over with teeperf_detach(), or by teeperf_take(). May not be
+ * for each thread, at its first such call. What is counted is handed over with teeperf_detach(), when the host asks, or by teeperf_take(). May not be
  * compiled with -pg itself, nor for vectors of more than 128 bits. The library's is a null pointer: nothing is
  * counted. */
 void *teeperf_port_arcs(size_t *length);

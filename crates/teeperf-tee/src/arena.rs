@@ -195,6 +195,7 @@ impl Arena {
 
     /// Counts events that are left out and not said of in a chunk, of the thread with this serial, or takes
     /// off what was said of them, by a negative number.
+    #[inline(never)]
     pub(crate) fn count_losses(&self, serial: u32, events: i64) {
         let line = serial as usize % segment::LOSS_LINES;
         let offset = SEGMENT + segment::LOSSES + line * segment::LOSS_LINE;

@@ -212,8 +212,8 @@ impl Recorded {
 
     /// What the recorder warned of.
     pub(super) fn warnings(&self) -> Vec<String> {
-        let warnings = self.0["warnings"].as_array().into_iter().flatten();
-        warnings.map(ToString::to_string).collect()
+        let findings = self.0["findings"].as_array().into_iter().flatten();
+        findings.filter_map(|finding| finding["what"].as_str().map(str::to_owned)).collect()
     }
 
     /// How often there was a gap for a reason.

@@ -8,7 +8,7 @@ use crate::platform::played;
 use crate::sums::Sums;
 use std::cell::Cell;
 use std::rc::Rc;
-use teeperf_tally::arcs::Arcs;
+use teeperf_tally::arcs::{Arcs, layout};
 use teeperf_wire::arena::{MIN_LENGTH, SEGMENT, baton, head, request};
 use teeperf_wire::shared::{OnFull, clock, control, segment};
 
@@ -231,6 +231,29 @@ fn who_stays_hands_over_when_the_host_asks() {
         pair.thread.detach();
         assert_eq!((pair.summed(), pair.answered()), (4 * MANY as u64, 0));
     }
+}
+
+/// Guards: a hook of code compiled with `-pg` takes the long way round when the host has asked, whatever the clock.
+#[test]
+fn a_request_is_seen_where_nobody_reads_the_clock() {
+    let pair = Pair::new(By::Counting, 1 << 20, OnFull::Wait);
+    pair.host.write(head::CLOCK, 2);
+    let has_moved = || {
+        let at = |offset| (&raw const *pair.arcs).wrapping_byte_add(offset);
+        // SAFETY: fields of these types, as the hooks read them; the word is the arena's, or stands.
+        unsafe { *(*at(layout::WATCHED).cast::<*const u32>()) != *at(layout::LAST).cast::<u32>() }
+    };
+    pair.attach();
+    pair.call(3);
+    for _ in 0..2 {
+        assert!(!has_moved());
+        pair.ask();
+        assert!(has_moved());
+        pair.call(3);
+    }
+    pair.thread.detach();
+    pair.ask();
+    assert!(!has_moved());
 }
 
 /// Guards: who is paused for long has handed over what was before.
