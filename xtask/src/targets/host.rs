@@ -212,7 +212,7 @@ impl Recorded {
 
     /// What the recorder warned of.
     pub(super) fn warnings(&self) -> Vec<String> {
-        let findings = self.0["findings"].as_array().into_iter().flatten();
+        let findings = self.0["health"]["findings"].as_array().into_iter().flatten();
         findings.filter_map(|finding| finding["what"].as_str().map(str::to_owned)).collect()
     }
 
