@@ -178,6 +178,11 @@ impl Process {
         drained + self.make_room(sink)
     }
 
+    /// Whether code inside of arenas may hand sums over.
+    pub(crate) fn has_arenas(&self) -> bool {
+        self.has_arenas
+    }
+
     /// Asks the code inside of arenas for what it has summed.
     pub(crate) fn ask_for_sums(&self) {
         self.segments.iter().for_each(|chunks| chunks.segment.ask_for_sums());
