@@ -23,7 +23,7 @@ pub(super) const GROUP: Group = Group {
              bin/teeperf record -q --optee --on-full $full --limit-size 32M -o out/hostile-$full.teeperf -- bin/optee-demo hammer $SECONDS_OF >out/hammer-$full.txt 2>&1 &\n\
              sleep 1\n\
              echo \"## $full\"; bin/optee-hostile $((SECONDS_OF - 2))\n\
-             wait $!; echo $?; tail -n 3 out/hammer-$full.txt\n\
+             wait $!; echo $?; tail -n 40 out/hammer-$full.txt\n\
              echo \"## lies, $full\"; bin/teeperf record -q --optee --on-full $full --limit-size 32M -o out/lies-$full.teeperf -- bin/optee-demo lies 4 2>&1; echo status=$?\n\
              done\n\
              echo '## calm'; bin/optee-demo calls 7\n",
