@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     /// Builds OP-TEE from Debian's newest source too, with gprof and ftrace, and tests on both
     #[arg(long)]
     from_source: bool,
-    /// Groups of tests to run; all if none is named
+    /// Groups of tests to run; all if none is named, `xtest-whole` only with --from-source
     #[arg(value_parser = clap::builder::PossibleValuesParser::new(tests::names()))]
     groups: Vec<String>,
 }
@@ -74,7 +74,7 @@ fn all(arguments: &Arguments, checks: &mut Checks) -> Result<()> {
     let emulator = timed("emulator", || emulator::find("qemu-system-aarch64", "qemu-system-arm"))?;
     let kit = timed("packages", || fetch::fetch(&lab, emulator))?;
     let packaged = timed("firmware", || Firmware::packaged(&lab, &kit))?;
-    tests::run(&lab, &kit, &packaged, &arguments.groups, checks)?;
+    tests::run(&lab, &kit, &packaged, arguments, checks)?;
     if arguments.groups.is_empty() {
         checks.on("");
         targets::check(&lab, checks);
@@ -82,7 +82,7 @@ fn all(arguments: &Arguments, checks: &mut Checks) -> Result<()> {
     if arguments.from_source {
         let from_source = timed("OP-TEE from source", || source::build(&lab, &kit));
         match from_source {
-            Ok(firmware) => tests::run(&lab, &kit, &firmware, &arguments.groups, checks)?,
+            Ok(firmware) => tests::run(&lab, &kit, &firmware, arguments, checks)?,
             Err(error) => {
                 checks.on("");
                 checks.add("OP-TEE from source", Err(error));

@@ -27,7 +27,7 @@ use super::boot::Machine;
 use super::fetch::{self, Kit};
 use super::firmware::Firmware;
 use super::lab::Lab;
-use super::{initramfs, timed};
+use super::{Arguments, initramfs, timed};
 use crate::checks::Checks;
 use crate::commands::{run_quietly, target};
 use crate::cross::{ARM64_LINUX, Toolchain};
@@ -53,6 +53,7 @@ const WITH_HOOKS: &[Group] =
     &[recorded::GROUP, killed::GROUP, library::GROUP, rust::GROUP, hostile::GROUP];
 const WITH_TREES: &[Group] = &[summed::GROUP, library::GROUP, rust::SUMMED];
 const WITH_ARCS: &[Group] = &[counted::GROUP, library::GROUP, rust::SUMMED];
+const XTEST: &[Group] = &[xtest::WHOLE];
 const WITH_TIMER: &[Group] = &[timer::GROUP];
 const WITH_HOOKS_AND_32_BITS: &[Group] = &[recorded::GROUP, library::GROUP];
 const WITH_TREES_AND_32_BITS: &[Group] = &[summed::GROUP, library::GROUP];
@@ -68,7 +69,8 @@ const CALLEE: &str = "15cc187a-0d9c-4ce6-b9c4-532575f57ded.elf";
 pub(super) fn names() -> Vec<&'static str> {
     let mut names = Vec::new();
     for group in
-        [EVERYWHERE, WITH_COUNTED_CALLS, WITH_HOOKS, WITH_TREES, WITH_ARCS, WITH_TIMER].concat()
+        [EVERYWHERE, WITH_COUNTED_CALLS, WITH_HOOKS, WITH_TREES, WITH_ARCS, WITH_TIMER, XTEST]
+            .concat()
     {
         if !names.contains(&group.name) {
             names.push(group.name);
@@ -78,12 +80,12 @@ pub(super) fn names() -> Vec<&'static str> {
 }
 
 /// Boots a firmware once for each way in which applications are built for it, and runs what is to be tried
-/// there; of that only what is wanted by name, if anything is.
+/// there; of that only what is wanted by name, if anything is, and what takes long only when it is, or with `--from-source`.
 pub(super) fn run(
     lab: &Lab,
     kit: &Kit,
     firmware: &Firmware,
-    wanted: &[String],
+    arguments: &Arguments,
     checks: &mut Checks,
 ) -> Result<()> {
     let build = |what: &str| Build {
@@ -94,8 +96,13 @@ pub(super) fn run(
         others: Vec::new(),
         rust: None,
     };
+    let wanted = &arguments.groups;
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|one| one == name);
     let mut boots = vec![(build("64-bit"), EVERYWHERE)];
+    // Of this OP-TEE's version.
+    if !firmware.has_gprof && (arguments.from_source || !wanted.is_empty()) {
+        boots.push((build("xtest"), XTEST));
+    }
     if let Some(kit) = &firmware.kit_32 {
         boots.push((Build { kit, compiler: ARM_COMPILER, ..build("32-bit") }, WITH_32_BITS));
     } else {
@@ -201,7 +208,11 @@ fn boot(
         }
         share.put(&applications::client(lab, kit)?, "bin")
     })?;
-    let limit = hostile::limit()?;
+    let limit = if groups.iter().any(|group| group.name == xtest::WHOLE.name) {
+        xtest::LIMIT
+    } else {
+        hostile::limit()?
+    };
     fs::write(share.folder().join("limit"), limit.as_secs().to_string())?;
     let mut prepared = Vec::new();
     for group in groups {
