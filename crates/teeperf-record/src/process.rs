@@ -249,6 +249,11 @@ impl Process {
                         next: have it detach before it ends";
             sink.notice(crate::Level::Warning, text.into(), Some(self.id));
         }
+        if self.segments.iter().any(|chunks| chunks.segment.has_lost_sums()) {
+            let text = "code that sums its calls has ended while it was attached: those that it had not handed over yet, of \
+                        a second or so, are missing; next: have it detach before it ends";
+            sink.notice(crate::Level::Warning, text.into(), Some(self.id));
+        }
         let Some(ending) = ending else { return };
         for clock in self.segments.iter().filter_map(|chunks| chunks.segment.clock()) {
             sink.page.leave(clock);

@@ -162,6 +162,10 @@ pub mod request {
     pub const ASKED: usize = 136;
     /// The last value of [`ASKED`] for which that was done; 0: nobody is inside who sums.
     pub const ANSWERED: usize = 140;
+    /// In [`ANSWERED`]: several threads sum, each of which answers for itself. Whether all have done so nobody says.
+    pub const SEVERAL: u32 = u32::MAX;
+    /// How often somebody has entered who found [`ANSWERED`] as one who ended inside without a word has left it.
+    pub const ENDED: usize = 144;
 }
 
 /// Bytes of a chunk, and chunks, of an arena this long; nothing when it is too short.
@@ -178,7 +182,7 @@ pub const fn shape(length: usize) -> Option<(usize, usize)> {
 // The head and the baton lie in what the clock page leaves free.
 const _: () = assert!(baton::PUSHED + 4 <= crate::shared::clock::GENERATION);
 const _: () = assert!(crate::shared::clock::CONTROL + 4 <= request::ASKED);
-const _: () = assert!(request::ANSWERED + 4 <= crate::shared::clock::PROGRESS);
+const _: () = assert!(request::ENDED + 4 <= crate::shared::clock::PROGRESS);
 
 #[cfg(test)]
 mod tests {

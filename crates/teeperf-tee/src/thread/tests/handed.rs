@@ -256,6 +256,31 @@ fn a_request_is_seen_where_nobody_reads_the_clock() {
     assert!(!has_moved());
 }
 
+/// Guards: the host knows of one who ended without a word, though another has come since, and has left as it should; also of
+/// one whom it had not asked yet.
+#[test]
+fn who_ends_without_a_word_is_known_of() {
+    for by in [By::Hooks, By::Counting] {
+        let mut pair = Pair::new(by, 1 << 20, OnFull::Wait);
+        let ended = |host: &Host| host.read(request::ENDED);
+        pair.ask();
+        pair.attach();
+        assert_ne!(pair.answered(), 0);
+        pair.call(3);
+        pair.thread.detach();
+        pair.attach();
+        assert_ne!(pair.answered(), 0);
+        pair.call(3);
+        assert_eq!(ended(&pair.host), 0);
+        let next = Pair::new(by, 1 << 20, OnFull::Wait);
+        pair.thread = Thread::new();
+        attach(&next.thread, &pair.host).unwrap();
+        assert_eq!(ended(&pair.host), 1);
+        next.thread.detach();
+        assert_eq!((ended(&pair.host), pair.answered()), (1, 0));
+    }
+}
+
 /// Guards: who is paused for long has handed over what was before.
 #[test]
 fn who_is_paused_hands_over_as_well() {
