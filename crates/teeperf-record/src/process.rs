@@ -97,7 +97,7 @@ pub(crate) struct Process {
     names: Names,
     pool: Pool,
     /// Chunks found handed over in the present round, kept for its memory.
-    found: Vec<(u32, (u64, u32), Place)>,
+    found: Vec<(u32, (u64, u64, u32), Place)>,
     /// Chunks thrown away because their headers make no sense.
     refused: u64,
     /// It has ended recording by itself.

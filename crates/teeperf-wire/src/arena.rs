@@ -90,7 +90,9 @@ pub mod item {
 pub mod piece {
     /// u64, time up to which the sums are.
     pub const END: usize = crate::shared::chunk::TIME;
-    /// u64, time when the tree was begun: with the thread's serial it says which tree it is.
+    /// u64, time when the tree was begun, or where no counter says that, what
+    /// [`baton::ENTERED`](super::baton::ENTERED) was when its code came first: with the thread's serial it says which tree
+    /// it is.
     pub const BEGAN: usize = crate::shared::chunk::CPU_NS;
     /// u32, index of the first node.
     pub const FIRST: usize = crate::shared::chunk::STACK;

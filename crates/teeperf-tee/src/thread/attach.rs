@@ -191,6 +191,8 @@ impl Thread {
         let was_here = kept.cookie == arena.cookie;
         if !was_here {
             self.start_anew();
+            // Nobody else has come as the same.
+            self.sums.is_known_as(arena.read(baton::ENTERED));
         }
         let own = self.chunk.replace(Chunk::NONE).some();
         let pid = arena.read(baton::PID);

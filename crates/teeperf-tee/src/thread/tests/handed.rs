@@ -9,8 +9,8 @@ use crate::sums::Sums;
 use std::cell::Cell;
 use std::rc::Rc;
 use teeperf_tally::arcs::{Arcs, layout};
-use teeperf_wire::arena::{MIN_LENGTH, SEGMENT, baton, head, request};
-use teeperf_wire::shared::{OnFull, clock, control, segment};
+use teeperf_wire::arena::{MIN_LENGTH, OF_TREE, SEGMENT, baton, head, piece, request};
+use teeperf_wire::shared::{OnFull, chunk, clock, control, segment};
 
 /// Paths, or pairs of places: more than a chunk has room for.
 const MANY: usize = if cfg!(miri) { 130 } else { 300 };
@@ -279,6 +279,24 @@ fn who_ends_without_a_word_is_known_of() {
         next.thread.detach();
         assert_eq!((ended(&pair.host), pair.answered()), (1, 0));
     }
+}
+
+/// Guards: where no counter says when a tree was begun, the host knows of which one a piece is.
+#[test]
+fn trees_of_several_images_are_known_apart() {
+    let pair = Pair::new(By::Hooks, MIN_LENGTH + 7 * 4096, OnFull::Drop);
+    let other = Pair::new(By::Hooks, MIN_LENGTH, OnFull::Drop);
+    for thread in [&pair.thread, &other.thread, &pair.thread, &other.thread] {
+        attach(thread, &pair.host).unwrap();
+        thread.event(LOW, 0);
+        thread.event(LOW, 1);
+        thread.detach();
+    }
+    let chunks = (0..8).map(|index| SEGMENT + segment::DATA + index * segment::SMALL_CHUNK);
+    let of_trees = chunks.filter(|&at| pair.host.read(at + chunk::CLOCK) == OF_TREE);
+    let mut began: Vec<u32> = of_trees.map(|at| pair.host.read(at + piece::BEGAN)).collect();
+    began.sort_unstable();
+    assert_eq!(began, [1, 1, 2, 2]);
 }
 
 /// Guards: who is paused for long has handed over what was before.
