@@ -55,7 +55,8 @@ impl Thread {
             }
             self.tell_nested_at_last(&arena);
             self.let_go();
-            arena.write(request::ANSWERED, 0);
+            // Behind what was handed over.
+            arena.publish(request::ANSWERED, 0);
             let chunk = self.chunk();
             // Without a number of the host's, the next one here is this one.
             let losses =

@@ -142,6 +142,40 @@ fn what_finds_no_room_is_lost_until_it_is_handed_over() {
     }
 }
 
+/// Guards: the only chunk that there is, in which the image was announced, is for sums as well.
+#[test]
+fn a_single_chunk_is_enough() {
+    for by in [By::Hooks, By::Counting] {
+        let pair = Pair::new(by, MIN_LENGTH, OnFull::Drop);
+        for round in 1..=3 {
+            pair.attach();
+            pair.call(3);
+            pair.thread.detach();
+            pair.host.drain();
+            assert_eq!(pair.summed() > 0, round > 1, "{round}");
+        }
+    }
+}
+
+/// Guards: of whom the host knows nothing it is told all that is needed, from the root on, though another that it knows has got
+/// some of it.
+#[test]
+fn another_thread_of_the_hosts_gets_whole_paths() {
+    let pair = Pair::new(By::Hooks, MIN_LENGTH + 4096, OnFull::Drop);
+    pair.host.write(baton::TID, 77);
+    for serial in [3, 4] {
+        pair.host.write(baton::SERIAL, serial);
+        pair.attach();
+        pair.call(MANY);
+        pair.thread.detach();
+        let chunks = (0..2).map(|index| SEGMENT + segment::DATA + index * segment::SMALL_CHUNK);
+        let of_trees = chunks.filter(|&at| pair.host.read(at + chunk::CLOCK) == OF_TREE);
+        let first = of_trees.map(|at| pair.host.read(at + piece::FIRST)).min();
+        assert_eq!(first, Some(0), "{serial}");
+        pair.host.drain();
+    }
+}
+
 /// Guards: code whose recorder was killed goes on at its pace, and waits again for one that is alive.
 #[test]
 fn who_has_waited_in_vain_does_not_wait_again() {
