@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use teeperf_wire::arena::OF_ARCS;
 use teeperf_wire::body::arcs;
+use teeperf_wire::body::tree::word;
 use teeperf_wire::packet::kind;
 use teeperf_wire::tree::node;
 
@@ -128,6 +129,16 @@ fn pieces_of_several_trees_in_turn() {
         assert_eq!(added.lost, 0, "{at}");
         assert!(few.entries <= 60);
     }
+}
+
+/// Guards: what the tree itself had no room for is known as that, whatever its node says of itself.
+#[test]
+fn calls_without_room_in_the_tree_stand_apart() {
+    let mut sums = Sums::default();
+    let of_tree = [(0, 0, 0), (0, 0x2002, 5), (1, 0x2000, 3)];
+    sums.add(OF_TREE, &nodes(1, 3, 0, &of_tree), 1).unwrap();
+    let expected = [((1, vec![word::OVERFLOW]), 5), ((1, vec![word::OVERFLOW, 0x2000]), 3)];
+    assert_eq!(paths(&sums.take(1)), BTreeMap::from(expected));
 }
 
 #[test]
