@@ -6,7 +6,8 @@ use crate::lending;
 use crate::sessions::{self, Session, Window};
 use crate::system;
 use crate::teec::{
-    BAD_PARAMETERS, CANCEL, GENERIC, Operation, Outcome, SUCCESS, SharedMemory, Uuid,
+    BAD_PARAMETERS, CANCEL, GENERIC, OF_APPLICATION, Operation, Outcome, SUCCESS, SharedMemory,
+    Uuid,
 };
 use crate::thread::{self, Own};
 use std::ffi::{CStr, c_char, c_void};
@@ -76,6 +77,8 @@ pub(crate) unsafe extern "C" fn TEEC_OpenSession(
     let mut taken = thread::take();
     let mut without = Operation::empty();
     let given = operation;
+    let mut unasked = 0;
+    let origin = if origin.is_null() { &raw mut unasked } else { origin };
     let mut call = |operation| {
         // SAFETY: the caller's promise.
         unsafe { real(context, session, application, login, data, operation, origin) }
@@ -90,9 +93,8 @@ pub(crate) unsafe extern "C" fn TEEC_OpenSession(
     let outcome =
         unsafe { lend(own, context as usize, window, has_hooks, operation, given, &mut call) };
     own.event(this, 1);
-    if let Some(entered) = outcome.entered {
-        learn(uuid, entered, outcome.lacks_counter);
-    }
+    // SAFETY: the client's, or ours.
+    learn(uuid, &outcome, unsafe { origin.read() });
     if outcome.result == SUCCESS {
         let window = window.filter(|_| outcome.entered != Some(false));
         let context = context as usize;
@@ -116,6 +118,8 @@ pub(crate) unsafe extern "C" fn TEEC_InvokeCommand(
     let mut taken = thread::take();
     let mut without = Operation::empty();
     let given = operation;
+    let mut unasked = 0;
+    let origin = if origin.is_null() { &raw mut unasked } else { origin };
     // SAFETY: the caller's promise.
     let mut call = |operation| unsafe { real(session, command, operation, origin) };
     let Some(own) = taken.own() else { return call(given) };
@@ -131,8 +135,9 @@ pub(crate) unsafe extern "C" fn TEEC_InvokeCommand(
     let outcome = unsafe { lend(own, context, window, has_hooks, operation, given, &mut call) };
     own.event(label, 1);
     own.event(this, 1);
-    if let Some((known, entered)) = known.zip(outcome.entered) {
-        learn(known.application, entered, outcome.lacks_counter);
+    if let Some(known) = known {
+        // SAFETY: the client's, or ours.
+        learn(known.application, &outcome, unsafe { origin.read() });
     }
     outcome.result
 }
@@ -174,10 +179,14 @@ pub(crate) unsafe extern "C" fn TEEC_FinalizeContext(context: *mut c_void) {
     unsafe { real(context) };
 }
 
-/// Whether an application has hooks is known now. Says so where it has them for nothing.
-fn learn(application: Uuid, entered: bool, lacks_counter: bool) {
-    let is_news = sessions::has_hooks(application, entered);
-    if is_news && lacks_counter {
+/// Whether an application has hooks is known now, if it was asked: the call may not have come so far. Says so where it has them
+/// for nothing.
+fn learn(application: Uuid, outcome: &Outcomes, origin: u32) {
+    let Some(entered) = outcome.entered else { return };
+    let was_asked =
+        entered || outcome.lacks_counter || outcome.result == SUCCESS || origin == OF_APPLICATION;
+    let is_news = was_asked && sessions::has_hooks(application, entered);
+    if is_news && outcome.lacks_counter {
         eprintln!(
             "teeperf: trusted application {application} is not recorded: it has no counter. Build it with \
              TEEPERF_COUNTER=y, or record without --clock"

@@ -13,6 +13,8 @@ pub(crate) const CANCEL: Outcome = 0xFFFF_0002;
 pub(crate) const BAD_PARAMETERS: Outcome = 0xFFFF_0006;
 /// `TEEC_ERROR_GENERIC`.
 pub(crate) const GENERIC: Outcome = 0xFFFF_0000;
+/// `TEEC_ORIGIN_TRUSTED_APP`: where a result comes from.
+pub(crate) const OF_APPLICATION: u32 = 4;
 /// `TEEC_NONE`: a slot that is free.
 pub(crate) const NONE: u32 = 0;
 /// `TEEC_MEMREF_WHOLE`.

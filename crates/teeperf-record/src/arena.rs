@@ -65,6 +65,16 @@ impl Drop for LentFile {
 /// In what the user names.
 pub(crate) fn open(lent: &Lent, manner: Manner, page: &ClockPage) -> io::Result<LentFile> {
     let path = &lent.path;
+    let too_small = |length: u64| {
+        let text = format!(
+            "an arena has {MIN_LENGTH} bytes at least, this one {length}; for a device, say --size"
+        );
+        io::Error::new(io::ErrorKind::InvalidInput, text)
+    };
+    if let Some(length) = lent.length.filter(|&length| length < MIN_LENGTH as u64) {
+        // Before a file is made.
+        return Err(too_small(length));
+    }
     let (file, is_ours) = match OpenOptions::new().read(true).write(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => (make(path, lent.length)?, true),
         file => (file?, false),
@@ -73,14 +83,8 @@ pub(crate) fn open(lent: &Lent, manner: Manner, page: &ClockPage) -> io::Result<
         Some(length) => length,
         None => file.metadata()?.len(),
     };
-    let too_small = || {
-        let text = format!(
-            "an arena has {MIN_LENGTH} bytes at least, this one {length}; for a device, say --size"
-        );
-        io::Error::new(io::ErrorKind::InvalidInput, text)
-    };
-    let length = usize::try_from(length).ok().filter(|&length| length >= MIN_LENGTH);
-    let length = length.ok_or_else(too_small)?;
+    let fits = usize::try_from(length).ok().filter(|&length| length >= MIN_LENGTH);
+    let length = fits.ok_or_else(|| too_small(length))?;
     // A mapping beyond a file's end kills who touches it; of a device the size is not known.
     if file.metadata()?.is_file() && file.metadata()?.len() < length as u64 {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the file is shorter than --size"));

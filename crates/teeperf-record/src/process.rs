@@ -97,7 +97,7 @@ pub(crate) struct Process {
     names: Names,
     pool: Pool,
     /// Chunks found handed over in the present round, kept for its memory.
-    found: Vec<(u32, (u64, u32), Place)>,
+    found: Vec<(u32, (u64, u64, u32), Place)>,
     /// Chunks thrown away because their headers make no sense.
     refused: u64,
     /// It has ended recording by itself.
@@ -245,8 +245,13 @@ impl Process {
             self.ask_for_sums();
         }
         if self.owes_sums() {
-            let text = "code that sums its calls was still attached at the end: those of its last second may be missing; \
-                        next: have it detach before it ends";
+            let text = "code that sums its calls was still attached at the end: those that it had not handed over are \
+                        missing; next: have it detach before it ends";
+            sink.notice(crate::Level::Warning, text.into(), Some(self.id));
+        }
+        if self.segments.iter().any(|chunks| chunks.segment.has_lost_sums()) {
+            let text = "code that sums its calls has ended while it was attached: those that it had not handed over \
+                        are missing; next: have it detach before it ends";
             sink.notice(crate::Level::Warning, text.into(), Some(self.id));
         }
         let Some(ending) = ending else { return };

@@ -246,6 +246,11 @@ impl Segment {
         self.clock.is_some() && ![0, asked()].contains(&answered())
     }
 
+    /// Of an arena: whether somebody who sums has ended inside without a word, and another has entered since.
+    pub(crate) fn has_lost_sums(&self) -> bool {
+        self.clock.is_some() && self.memory.number(request::ENDED).load(Relaxed) != 0
+    }
+
     /// First segment only: says that chunks were freed or a segment was made.
     pub(crate) fn wake(&self) {
         self.memory.number(self.at + segment::WAKE).fetch_add(1, SeqCst);

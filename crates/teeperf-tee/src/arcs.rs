@@ -72,6 +72,11 @@ impl Counted {
         arcs.call(from, to, arena.filter(|_| self.follows.get()).map(Arena::tick));
     }
 
+    /// Whether there are calls that are counted, or were.
+    pub(crate) fn is_counting(&self) -> bool {
+        self.arcs.get().is_some()
+    }
+
     /// What was counted and not handed over, if anything was, and from which time on.
     pub(crate) fn grown(&self) -> Option<(&'static Arcs, u64)> {
         let arcs = self.arcs.get().filter(|arcs| arcs.has_grown(&mut 0))?;

@@ -28,6 +28,8 @@ pub(crate) struct Sums {
     /// Times are the image's counter's, which runs on while there is no arena. Else they are the tick's, and then
     /// it stands.
     counts: Cell<bool>,
+    /// What no other tree in this arena is known as, where no counter says when this one was begun.
+    number: Cell<u32>,
     /// What the tree's time is ahead of that clock: it goes on from one recording's to the next's.
     ahead: Cell<u64>,
 }
@@ -66,6 +68,7 @@ impl Sums {
             next: Cell::new(0),
             is_grown: Cell::new(false),
             counts: Cell::new(false),
+            number: Cell::new(0),
             ahead: Cell::new(0),
         }
     }
@@ -174,6 +177,11 @@ impl Sums {
         self.next.set(0);
     }
 
+    /// In this arena it is known by this number.
+    pub(crate) fn is_known_as(&self, number: u32) {
+        self.number.set(number);
+    }
+
     /// Whether there is something to hand over; if so, all that is there now counts as handed over, and this says from
     /// when to when it is.
     pub(crate) fn begin_round(&self, arena: Option<&Arena>) -> Option<(u64, u64)> {
@@ -200,6 +208,10 @@ impl Sums {
         let Some(tree) = self.tree().filter(|_| self.is_grown.get()) else { return 0 };
         let of_chunk = arena.nodes_of_chunk() as u32;
         let used = tree.used();
+        let began = match tree.began() {
+            0 => self.number.get().into(),
+            began => began,
+        };
         let (mut first, mut left) = (self.next.get(), used);
         while left > 0 {
             if first == used {
@@ -221,7 +233,7 @@ impl Sums {
             let span = (self.since.get().wrapping_sub(ahead), tree.now().wrapping_sub(ahead));
             // Of the first nothing is left for the others.
             let mended = tree.take_mended();
-            chunk.hand_over_nodes(arena, who, (first, count), span, tree.began(), mended);
+            chunk.hand_over_nodes(arena, who, (first, count), span, began, mended);
             first += count;
             left -= count;
         }

@@ -90,7 +90,9 @@ pub mod item {
 pub mod piece {
     /// u64, time up to which the sums are.
     pub const END: usize = crate::shared::chunk::TIME;
-    /// u64, time when the tree was begun: with the thread's serial it says which tree it is.
+    /// u64, time when the tree was begun, or where no counter says that, what
+    /// [`baton::ENTERED`](super::baton::ENTERED) was when its code came first: with the thread's serial it says which tree
+    /// it is.
     pub const BEGAN: usize = crate::shared::chunk::CPU_NS;
     /// u32, index of the first node.
     pub const FIRST: usize = crate::shared::chunk::STACK;
@@ -162,6 +164,10 @@ pub mod request {
     pub const ASKED: usize = 136;
     /// The last value of [`ASKED`] for which that was done; 0: nobody is inside who sums.
     pub const ANSWERED: usize = 140;
+    /// In [`ANSWERED`]: several threads sum, each of which answers for itself. Whether all have done so nobody says.
+    pub const SEVERAL: u32 = u32::MAX;
+    /// How often somebody has entered who found [`ANSWERED`] as one who ended inside without a word has left it.
+    pub const ENDED: usize = 144;
 }
 
 /// Bytes of a chunk, and chunks, of an arena this long; nothing when it is too short.
@@ -178,7 +184,7 @@ pub const fn shape(length: usize) -> Option<(usize, usize)> {
 // The head and the baton lie in what the clock page leaves free.
 const _: () = assert!(baton::PUSHED + 4 <= crate::shared::clock::GENERATION);
 const _: () = assert!(crate::shared::clock::CONTROL + 4 <= request::ASKED);
-const _: () = assert!(request::ANSWERED + 4 <= crate::shared::clock::PROGRESS);
+const _: () = assert!(request::ENDED + 4 <= crate::shared::clock::PROGRESS);
 
 #[cfg(test)]
 mod tests {

@@ -104,6 +104,14 @@ fn memory_that_nobody_attached_is_told() {
 }
 
 #[test]
+fn memory_that_is_too_small_is_not_made() {
+    let folder = Folder::new();
+    let served = output(&folder, &["serve-memory", "memory", "--size", "4KiB", "--", "true"]);
+    assert!(stderr(&served).contains("12288 bytes at least, this one 4096"), "{served:?}");
+    assert!(!served.status.success() && !folder.path().join("memory").exists());
+}
+
+#[test]
 fn each_command_has_help_with_examples() {
     let folder = Folder::new();
     let help = output(&folder, &["--help"]);

@@ -225,6 +225,19 @@ fn summed_calls_of_a_trusted_application() {
     }
 }
 
+/// Guards: what an application had summed when it panicked is missing, and the recording says so.
+#[test]
+fn summed_calls_of_an_application_that_panics() {
+    for probe in ["tree", "gprof"] {
+        let (machine, client) = Machine::with_demo(&[&format!("TEEPERF_PROBE={probe}")]);
+        for (arguments, is_missing) in [(&["calls", "20"][..], false), (&["panic", "66"], true)] {
+            let (_, report) = machine.record(&[], &client, arguments);
+            let told = |warning: &String| warning.contains("has ended while it was attached");
+            assert_eq!(report.warnings.iter().any(told), is_missing, "{probe}: {report:#?}");
+        }
+    }
+}
+
 /// Guards: what an application hands over with each of many calls is added up before it is written.
 #[test]
 fn summed_calls_of_many_invocations() {
@@ -385,6 +398,18 @@ fn a_client_sees_nothing_of_it() {
         assert_eq!(below, 4 * (entered - without_a_free_slot), "{asked}: on one stack");
         expect_calls(&report, &[("TA_InvokeCommandEntryPoint", entered), ("look", 4 * entered)]);
     }
+}
+
+/// Guards: a call that did not come as far as the application says nothing of whether that has hooks.
+#[test]
+fn an_application_that_is_not_there_at_first() {
+    let (machine, client) = Machine::with_strict(&[]);
+    let arguments = ["strict", "late"];
+    let without = machine.unrecorded(&client, &arguments);
+    without.expect_code(0);
+    let (outcome, report) = machine.record(&[], &client, &arguments);
+    assert_eq!(sorted(&outcome.stdout), sorted(&without.stdout));
+    expect_calls(&report, &[("TEEC_OpenSession", 2), ("TA_InvokeCommandEntryPoint", 1)]);
 }
 
 /// Guards: an application that refuses the parameter that it does not know is asked once more, once, with parameters as its client

@@ -61,15 +61,16 @@ impl Track {
 }
 
 /// Which of a thread's chunks comes first: they have numbers, but for pieces of trees, of which callers come first.
-pub(super) fn turn(header: &ChunkHeader) -> (u64, u32) {
+pub(super) fn turn(header: &ChunkHeader) -> (u64, u64, u32) {
     match header.clock {
-        // Their end, and the index of their first node.
-        OF_TREE => (header.time, header.stack as u32),
-        _ => (header.sequence.into(), 0),
+        // Their end, their tree, and the index of their first node.
+        OF_TREE => (header.time, header.cpu_ns, header.stack as u32),
+        _ => (header.sequence.into(), 0, 0),
     }
 }
 
 const _: () = assert!(piece::END == chunk::TIME && piece::FIRST == chunk::STACK);
+const _: () = assert!(piece::BEGAN == chunk::CPU_NS);
 
 /// A chunk that a thread holds: header, place and state.
 pub(crate) type Held = (ChunkHeader, Place, u32);
@@ -107,15 +108,18 @@ mod tests {
 
     #[test]
     fn callers_come_before_those_they_call() {
-        let piece = |time, first: u64| ChunkHeader {
+        let piece = |time, began, first: u64| ChunkHeader {
             time,
+            cpu_ns: began,
             stack: 63 << 32 | first,
             clock: OF_TREE,
             ..ChunkHeader::default()
         };
-        let mut pieces = [piece(7, 63), piece(8, 0), piece(7, 0), piece(7, 126)];
+        let mut pieces =
+            [piece(7, 2, 63), piece(8, 1, 0), piece(7, 1, 0), piece(7, 2, 0), piece(7, 1, 63)];
         pieces.sort_by_key(turn);
-        assert_eq!(pieces.map(|header| turn(&header)), [(7, 0), (7, 63), (7, 126), (8, 0)]);
+        let sorted = [(7, 1, 0), (7, 1, 63), (7, 2, 0), (7, 2, 63), (8, 1, 0)];
+        assert_eq!(pieces.map(|header| turn(&header)), sorted);
         assert!(turn(&held(1, 1, 2, 0).0) < turn(&held(1, 1, 3, 0).0));
     }
 

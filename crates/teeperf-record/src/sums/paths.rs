@@ -1,7 +1,7 @@
 //! Call paths of a thread, from pieces of its trees ([`teeperf_wire::arena::piece`]). Several trees may be one
 //! thread's: those of all the images that it calls, and of one image each time that it is loaded. They are told apart by
-//! when they began, which images without a counter cannot say: so what is kept is kept by path, and of a tree no more than
-//! which path the nodes are that came last.
+//! when they began, or when they came. What is kept is kept by path, and of a few trees no more than which path the nodes
+//! are that came last.
 
 use crate::trees::{Grown, Growth, narrow, those_wanted, wide};
 use std::collections::HashMap;
@@ -18,29 +18,36 @@ pub(super) struct Paths {
     nodes: Vec<Grown>,
     /// By caller's path, word and address.
     children: HashMap<(u32, u32, u64), u32>,
-    /// When the present tree began.
-    began: u64,
-    /// Paths of its nodes, by index.
-    numbers: HashMap<u32, u32>,
+    /// Those that pieces came of last, the latest first.
+    trees: Vec<Tree>,
     tid: u32,
     /// From when to when what was not written yet is; nothing, where all was.
     span: Option<(u64, u64)>,
     mended: u64,
 }
 
+/// A tree that comes in pieces, callers in earlier ones than those that they call.
+struct Tree {
+    began: u64,
+    /// Paths of its nodes, by index.
+    numbers: HashMap<u32, u32>,
+}
+
+/// Most trees of a thread, as far as there is room.
+pub(super) const MOST_TREES: usize = 8;
+
 impl Paths {
     /// How many there are, and indices of nodes if these are more.
     pub(super) fn size(&self) -> usize {
-        self.nodes.len().max(self.numbers.len())
+        self.nodes.len().max(self.numbers())
     }
 
     /// Adds a piece. So many paths there is room for; events on others are returned.
     pub(super) fn add(&mut self, head: &[u64], nodes: &[u64], room: usize) -> u64 {
         let most = self.size().saturating_add(room);
-        let began = wide(head, piece::BEGAN);
-        if self.began != began {
-            self.began = began;
-            self.numbers.clear();
+        self.come_to(wide(head, piece::BEGAN));
+        if nodes.len() / (NODE / 8) > room {
+            self.trees.truncate(1);
         }
         self.tid = narrow(head, chunk::TID);
         let (begin, end) = (wide(head, piece::BEGIN), wide(head, piece::END));
@@ -75,7 +82,22 @@ impl Paths {
         lost
     }
 
-    /// Path of a node, if it is there or finds room.
+    /// How many nodes of trees are known.
+    fn numbers(&self) -> usize {
+        self.trees.iter().map(|tree| tree.numbers.len()).sum()
+    }
+
+    /// The tree that began then is the first one.
+    fn come_to(&mut self, began: u64) {
+        if let Some(at) = self.trees.iter().position(|tree| tree.began == began) {
+            self.trees[..=at].rotate_right(1);
+        } else {
+            self.trees.truncate(MOST_TREES - 1);
+            self.trees.insert(0, Tree { began, numbers: HashMap::new() });
+        }
+    }
+
+    /// Path of a node of the first tree, if it is there or finds room.
     fn path(&mut self, index: u32, node: &[u64], most: usize) -> Option<u32> {
         if index == ROOT {
             return Some(0);
@@ -88,18 +110,18 @@ impl Paths {
         let address = if word == word::FAR { wide(node, node::ADDRESS) } else { 0 };
         let caller = match narrow(node, node::PARENT) {
             caller if index == OVERFLOW || caller == ROOT || caller >= index => 0,
-            caller => match self.numbers.get(&caller) {
+            caller => match self.trees[0].numbers.get(&caller) {
                 Some(&caller) => caller,
                 // What it is was in a piece that did not come.
                 None => self.child(0, word::FAR, 0, most)?,
             },
         };
-        let path = match self.numbers.get(&index) {
+        let path = match self.trees[0].numbers.get(&index) {
             Some(&path) if self.is(path, caller, word, address) => path,
             _ => self.child(caller, word, address, most)?,
         };
-        if self.numbers.len() < most || self.numbers.contains_key(&index) {
-            self.numbers.insert(index, path);
+        if self.numbers() < most || self.trees[0].numbers.contains_key(&index) {
+            self.trees[0].numbers.insert(index, path);
         }
         Some(path)
     }

@@ -1,9 +1,11 @@
+use super::paths::MOST_TREES;
 use super::*;
 use crate::trees::tests::read;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use teeperf_wire::arena::OF_ARCS;
 use teeperf_wire::body::arcs;
+use teeperf_wire::body::tree::word;
 use teeperf_wire::packet::kind;
 use teeperf_wire::tree::node;
 
@@ -95,6 +97,48 @@ fn pieces_add_up_by_path() {
     sums.add(OF_TREE, &nodes(7, 0, 0, &one), 1).unwrap();
     let growths = sums.take(1);
     assert_eq!((growths[0].calls, growths[0].is_first), (5, false));
+}
+
+/// Guards: of trees that a thread has in turn each comes bit by bit, as far as there are chunks.
+#[test]
+fn pieces_of_several_trees_in_turn() {
+    let mut sums = Sums::default();
+    let trees = MOST_TREES as u32;
+    for turn in 0..3 {
+        for at in 0..trees {
+            let word = 0x2000 * (1 + at);
+            let (first, nodes_of) = match turn {
+                0 => (0, tree(&[(0, word, 1)])),
+                _ => (turn + 2, vec![(turn + 1, word + 2 * turn, 1)]),
+            };
+            let chunk = nodes(7, (1 + at).into(), first, &nodes_of);
+            assert_eq!(sums.add(OF_TREE, &chunk, 1).unwrap().lost, 0);
+        }
+    }
+    let mut expected = BTreeMap::new();
+    for word in (1..=trees).map(|at| 0x2000 * at) {
+        let path = [word, word + 2, word + 4];
+        expected.extend((1..=3).map(|depth| ((7, path[..depth].to_vec()), 1)));
+    }
+    assert_eq!(paths(&sums.take(1)), expected);
+    // They take room only where it is not needed for paths.
+    let mut few = Sums::of_most(60);
+    let image = |at: u32| tree(&[(0, 0x2000 + 2 * at, 1), (0, 0x4000 + 2 * at, 1)]);
+    for at in 0..27 {
+        let added = few.add(OF_TREE, &nodes(7, at.into(), 0, &image(at)), 1).unwrap();
+        assert_eq!(added.lost, 0, "{at}");
+        assert!(few.entries <= 60);
+    }
+}
+
+/// Guards: what the tree itself had no room for is known as that, whatever its node says of itself.
+#[test]
+fn calls_without_room_in_the_tree_stand_apart() {
+    let mut sums = Sums::default();
+    let of_tree = [(0, 0, 0), (0, 0x2002, 5), (1, 0x2000, 3)];
+    sums.add(OF_TREE, &nodes(1, 3, 0, &of_tree), 1).unwrap();
+    let expected = [((1, vec![word::OVERFLOW]), 5), ((1, vec![word::OVERFLOW, 0x2000]), 3)];
+    assert_eq!(paths(&sums.take(1)), BTreeMap::from(expected));
 }
 
 #[test]

@@ -55,7 +55,8 @@ impl Thread {
             }
             self.tell_nested_at_last(&arena);
             self.let_go();
-            arena.write(request::ANSWERED, 0);
+            // Behind what was handed over.
+            arena.publish(request::ANSWERED, 0);
             let chunk = self.chunk();
             // Without a number of the host's, the next one here is this one.
             let losses =
@@ -151,6 +152,11 @@ impl Thread {
         self.watched.set(arena.tick_word());
         if is_first {
             arena.write(baton::ENTERED, arena.read(baton::ENTERED).wrapping_add(1));
+            if arena.read(request::ANSWERED) != 0 {
+                // Whoever that was is no more, and what it had not handed over.
+                arena.write(request::ENDED, arena.read(request::ENDED).wrapping_add(1));
+                arena.write(request::ANSWERED, 0);
+            }
         }
         let is_held = self.go_on(&arena, is_first);
         if arena.is_stopped() {
@@ -165,9 +171,12 @@ impl Thread {
             self.sums.follow(&arena);
             if platform::always_sums() {
                 // It goes along with what comes, and takes no chunk of its own.
-                arena.write(request::ANSWERED, self.asked.get());
+                self.tell_answered(&arena);
             } else {
                 self.hand_over_sums(&arena);
+                if self.counted.is_counting() {
+                    self.tell_answered(&arena);
+                }
             }
         }
         if self.state.get() == State::On && arena.is_paused() && !platform::always_sums() {
@@ -183,6 +192,8 @@ impl Thread {
         let was_here = kept.cookie == arena.cookie;
         if !was_here {
             self.start_anew();
+            // Nobody else has come as the same.
+            self.sums.is_known_as(arena.read(baton::ENTERED));
         }
         let own = self.chunk.replace(Chunk::NONE).some();
         let pid = arena.read(baton::PID);
@@ -282,8 +293,15 @@ impl Thread {
             self.hand_over_sums(arena);
             self.sums.go_on(arena);
             self.counted.go_on(arena, self.now(arena));
-            arena.publish(request::ANSWERED, asked);
+            self.tell_answered(arena);
         }
+    }
+
+    /// Somebody who sums is inside, and has handed over what there was when the host asked last.
+    fn tell_answered(&self, arena: &Arena) {
+        let several = cfg!(feature = "threads");
+        let answered = if several { request::SEVERAL } else { self.asked.get() };
+        arena.publish(request::ANSWERED, answered);
     }
 
     /// What has sites.
@@ -295,8 +313,12 @@ impl Thread {
     pub fn arc(&self, arcs: &'static Arcs, from: usize, to: usize) {
         let count = || {
             let arena = self.arena().filter(|_| self.state.get() != State::Off);
+            let counted = self.counted.is_counting();
             self.counted.call(arcs, arena.as_ref(), from, to);
             if let Some(arena) = arena {
+                if !counted && self.counted.is_counting() {
+                    self.tell_answered(&arena);
+                }
                 self.answer(&arena);
             }
         };

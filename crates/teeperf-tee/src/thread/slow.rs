@@ -249,8 +249,8 @@ impl Thread {
         let waits = arena.on_full() == OnFull::Wait
             && self.state.get() == State::On
             && !self.has_waited_in_vain.get();
-        if waits || platform::always_sums() {
-            // There may be no other than the thread's own.
+        if waits || platform::always_sums() || self.counted.is_counting() {
+            // There may be no other than the thread's own, in which the image was announced.
             self.give_chunk(arena, None);
         }
         if !waits {

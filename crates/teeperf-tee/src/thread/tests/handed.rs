@@ -9,8 +9,8 @@ use crate::sums::Sums;
 use std::cell::Cell;
 use std::rc::Rc;
 use teeperf_tally::arcs::{Arcs, layout};
-use teeperf_wire::arena::{MIN_LENGTH, SEGMENT, baton, head, request};
-use teeperf_wire::shared::{OnFull, clock, control, segment};
+use teeperf_wire::arena::{MIN_LENGTH, OF_TREE, SEGMENT, baton, head, piece, request};
+use teeperf_wire::shared::{OnFull, chunk, clock, control, segment};
 
 /// Paths, or pairs of places: more than a chunk has room for.
 const MANY: usize = if cfg!(miri) { 130 } else { 300 };
@@ -142,6 +142,40 @@ fn what_finds_no_room_is_lost_until_it_is_handed_over() {
     }
 }
 
+/// Guards: the only chunk that there is, in which the image was announced, is for sums as well.
+#[test]
+fn a_single_chunk_is_enough() {
+    for by in [By::Hooks, By::Counting] {
+        let pair = Pair::new(by, MIN_LENGTH, OnFull::Drop);
+        for round in 1..=3 {
+            pair.attach();
+            pair.call(3);
+            pair.thread.detach();
+            pair.host.drain();
+            assert_eq!(pair.summed() > 0, round > 1, "{round}");
+        }
+    }
+}
+
+/// Guards: of whom the host knows nothing it is told all that is needed, from the root on, though another that it knows has got
+/// some of it.
+#[test]
+fn another_thread_of_the_hosts_gets_whole_paths() {
+    let pair = Pair::new(By::Hooks, MIN_LENGTH + 4096, OnFull::Drop);
+    pair.host.write(baton::TID, 77);
+    for serial in [3, 4] {
+        pair.host.write(baton::SERIAL, serial);
+        pair.attach();
+        pair.call(MANY);
+        pair.thread.detach();
+        let chunks = (0..2).map(|index| SEGMENT + segment::DATA + index * segment::SMALL_CHUNK);
+        let of_trees = chunks.filter(|&at| pair.host.read(at + chunk::CLOCK) == OF_TREE);
+        let first = of_trees.map(|at| pair.host.read(at + piece::FIRST)).min();
+        assert_eq!(first, Some(0), "{serial}");
+        pair.host.drain();
+    }
+}
+
 /// Guards: code whose recorder was killed goes on at its pace, and waits again for one that is alive.
 #[test]
 fn who_has_waited_in_vain_does_not_wait_again() {
@@ -254,6 +288,49 @@ fn a_request_is_seen_where_nobody_reads_the_clock() {
     pair.thread.detach();
     pair.ask();
     assert!(!has_moved());
+}
+
+/// Guards: the host knows of one who ended without a word, though another has come since, and has left as it should; also of
+/// one whom it had not asked yet.
+#[test]
+fn who_ends_without_a_word_is_known_of() {
+    for by in [By::Hooks, By::Counting] {
+        let mut pair = Pair::new(by, 1 << 20, OnFull::Wait);
+        let ended = |host: &Host| host.read(request::ENDED);
+        pair.ask();
+        pair.attach();
+        assert_ne!(pair.answered(), 0);
+        pair.call(3);
+        pair.thread.detach();
+        pair.attach();
+        assert_ne!(pair.answered(), 0);
+        pair.call(3);
+        assert_eq!(ended(&pair.host), 0);
+        let next = Pair::new(by, 1 << 20, OnFull::Wait);
+        pair.thread = Thread::new();
+        attach(&next.thread, &pair.host).unwrap();
+        assert_eq!(ended(&pair.host), 1);
+        next.thread.detach();
+        assert_eq!((ended(&pair.host), pair.answered()), (1, 0));
+    }
+}
+
+/// Guards: where no counter says when a tree was begun, the host knows of which one a piece is.
+#[test]
+fn trees_of_several_images_are_known_apart() {
+    let pair = Pair::new(By::Hooks, MIN_LENGTH + 7 * 4096, OnFull::Drop);
+    let other = Pair::new(By::Hooks, MIN_LENGTH, OnFull::Drop);
+    for thread in [&pair.thread, &other.thread, &pair.thread, &other.thread] {
+        attach(thread, &pair.host).unwrap();
+        thread.event(LOW, 0);
+        thread.event(LOW, 1);
+        thread.detach();
+    }
+    let chunks = (0..8).map(|index| SEGMENT + segment::DATA + index * segment::SMALL_CHUNK);
+    let of_trees = chunks.filter(|&at| pair.host.read(at + chunk::CLOCK) == OF_TREE);
+    let mut began: Vec<u32> = of_trees.map(|at| pair.host.read(at + piece::BEGAN)).collect();
+    began.sort_unstable();
+    assert_eq!(began, [1, 1, 2, 2]);
 }
 
 /// Guards: who is paused for long has handed over what was before.

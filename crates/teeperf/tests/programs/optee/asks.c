@@ -126,7 +126,6 @@ static void slots(TEEC_Context *context, TEEC_Session *session)
     TEEC_ReleaseSharedMemory(&allocated);
 }
 
-/* What is seldom asked, and what is refused. */
 /* A call that is cancelled before it has begun, and one behind it. */
 static void cancelled(TEEC_Context *context, TEEC_Session *session)
 {
@@ -147,6 +146,7 @@ static void cancelled(TEEC_Context *context, TEEC_Session *session)
     }
 }
 
+/* What is seldom asked, and what is refused. */
 static void edges(TEEC_Context *context, TEEC_Session *session)
 {
     TEEC_SharedMemory memory = { .size = BYTES, .flags = TEEC_MEM_INPUT };
@@ -224,6 +224,26 @@ static void greetings(void)
         }
     }
     TEEC_FinalizeContext(&context);
+}
+
+/* A session with an application that is not there yet, and again when it is. */
+static void late(void)
+{
+    char *folder = strdup(getenv("TEE_APPLICATIONS"));
+    TEEC_Context context;
+    TEEC_Session session;
+    TEEC_Result result;
+
+    TEEC_InitializeContext(NULL, &context);
+    setenv("TEE_APPLICATIONS", "/nowhere", 1);
+    result = open_with(&context, &session, NULL, NULL);
+    printf("too early result=%x\n", result);
+    setenv("TEE_APPLICATIONS", folder, 1);
+    result = open_with(&context, &session, NULL, NULL);
+    printf("later result=%x\n", result);
+    printf("and then result=%x\n", invoke(&session, 2, NULL, NULL));
+    end(&context, &session);
+    free(folder);
 }
 
 /* One place for sessions of both applications in turn, in contexts that come and go. */
@@ -376,6 +396,8 @@ int main(int count, char **words)
         }
     if (strcmp(words[2], "greetings") == 0)
         greetings();
+    if (strcmp(words[2], "late") == 0)
+        late();
     printf("calls TEEC_OpenSession %u\ncalls TEEC_InvokeCommand %u\n", opened, invoked);
     return 0;
 }
