@@ -269,7 +269,8 @@ impl Process {
     /// What threads left out, and ended before they could say so.
     fn tell_losses(&self, sink: &mut Sink) {
         let losses = self.segments.iter().map(|chunks| chunks.segment.losses());
-        let events = losses.fold(self.unsummed, u64::saturating_add);
+        let untold = losses.fold(0, i64::wrapping_add).max(0).cast_unsigned();
+        let events = self.unsummed.saturating_add(untold);
         if events > 0 {
             let packet = Payload::default()
                 .number(loss::PROCESS, self.id as u64)
