@@ -58,9 +58,12 @@ fn deny(checks: &[&str]) -> Result<Outcome> {
 }
 
 fn cargo_tests(kinds: &[&str]) -> Result<Outcome> {
-    let runner: &[&str] =
-        if works("cargo", &["nextest", "--version"]) { &["nextest", "run"] } else { &["test"] };
-    passed(cargo().args(runner).args(["--workspace", "--no-fail-fast"]).args(kinds))
+    passed(cargo().args(runner()).args(["--workspace", "--no-fail-fast"]).args(kinds))
+}
+
+/// What runs tests: on all processors, if it is installed.
+fn runner() -> &'static [&'static str] {
+    if works("cargo", &["nextest", "--version"]) { &["nextest", "run"] } else { &["test"] }
 }
 
 /// Undefined behaviour and data races, where they can be looked for: in the crate that both sides
@@ -78,7 +81,7 @@ fn miri() -> Result<Outcome> {
         (&["-p", "teeperf-rt", "--lib"], runtime, "8"),
     ] {
         let mut miri = Command::new("cargo");
-        miri.args(["+nightly", "miri", "test"]).args(kinds).current_dir(root());
+        miri.args(["+nightly", "miri"]).args(runner()).args(kinds).current_dir(root());
         // Properties are tried with few cases: Miri is some hundred times slower.
         miri.env("MIRIFLAGS", flags).env("PROPTEST_CASES", cases);
         commands::run(&mut miri)?;
