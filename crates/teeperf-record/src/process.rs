@@ -269,8 +269,7 @@ impl Process {
     /// What threads left out, and ended before they could say so.
     fn tell_losses(&self, sink: &mut Sink) {
         let losses = self.segments.iter().map(|chunks| chunks.segment.losses());
-        let untold = losses.fold(0, i64::wrapping_add).max(0).cast_unsigned();
-        let events = self.unsummed.saturating_add(untold);
+        let events = losses.fold(self.unsummed, u64::saturating_add);
         if events > 0 {
             let packet = Payload::default()
                 .number(loss::PROCESS, self.id as u64)

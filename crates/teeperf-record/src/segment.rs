@@ -220,14 +220,14 @@ impl Segment {
         wanted::look(self.memory.number(self.at + segment::WANTED))
     }
 
-    /// First segment only, and arenas: events left out that no chunk speaks of. What is counted in one line may be taken off
-    /// in another, also while they are read, and in another arena.
-    pub(crate) fn losses(&self) -> i64 {
+    /// First segment only: events left out that no chunk speaks of. What is counted in one line
+    /// may be taken off in another, while they are read, too.
+    pub(crate) fn losses(&self) -> u64 {
         let bytes = segment::LOSS_LINES * segment::LOSS_LINE;
         let lines =
             self.memory.wides(self.at + segment::LOSSES, bytes).chunks(segment::LOSS_LINE / 8);
         let sum = lines.fold(0, |sum: u64, line| sum.wrapping_add(line[0].load(Acquire)));
-        sum as i64
+        (sum as i64).max(0) as u64
     }
 
     /// Of an arena: asks who sums inside for what there is.
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_are_summed_over_all_lines() {
+    fn losses_are_summed_over_all_lines_and_never_negative() {
         let segment = Segment::create(Class::Small).unwrap();
         let line = |at: usize| {
             let bytes = segment::LOSS_LINES * segment::LOSS_LINE;
@@ -313,7 +313,7 @@ mod tests {
         line(1).store(-9i64 as u64, Release);
         assert_eq!(segment.losses(), 3);
         line(1).store(-90i64 as u64, Release);
-        assert_eq!(segment.losses(), -78);
+        assert_eq!(segment.losses(), 0);
     }
 
     #[test]

@@ -190,18 +190,14 @@ impl Thread {
     fn go_on(&self, arena: &Arena, takes_baton: bool) -> bool {
         let kept = self.kept.get();
         let was_here = kept.cookie == arena.cookie;
-        let pid = arena.read(baton::PID);
-        let (tid, serial) = (arena.read(baton::TID), arena.read(baton::SERIAL));
         if !was_here {
             self.start_anew();
-            // What counts as lost in another thread's arena of the same process is taken off here, if it is handed over here.
-            if tid == 0 || pid != self.who.get().pid {
-                self.owed.set(0);
-            }
             // Nobody else has come as the same.
             self.sums.is_known_as(arena.read(baton::ENTERED));
         }
         let own = self.chunk.replace(Chunk::NONE).some();
+        let pid = arena.read(baton::PID);
+        let (tid, serial) = (arena.read(baton::TID), arena.read(baton::SERIAL));
         if takes_baton && tid != 0 && serial != 0 {
             if serial != self.who.get().serial {
                 self.sums.start_anew();
@@ -335,6 +331,7 @@ impl Thread {
     fn start_anew(&self) {
         self.losses.take();
         self.sums.start_anew();
+        self.owed.set(0);
         self.has_waited_in_vain.set(false);
         #[cfg(feature = "nested")]
         self.nested.take();

@@ -223,33 +223,6 @@ fn what_a_recording_has_not_got_the_next_one_gets() {
     }
 }
 
-/// Guards: what counts as lost in an arena, and is handed over in another of the same process, is not lost.
-#[test]
-fn what_one_arena_has_not_got_another_of_the_same_process_gets() {
-    for by in [By::Hooks, By::Counting] {
-        for (pid, is_same) in [(5, true), (6, false)] {
-            let mut pair = Pair::new(by, MIN_LENGTH, OnFull::Drop);
-            let next = Rc::new(Host::with_cookie(1 << 20, OnFull::Drop, 4712));
-            for (host, pid, serial) in [(&pair.host, 5, 3), (&next, pid, 4)] {
-                host.write(baton::PID, pid);
-                host.write(baton::TID, 70 + serial);
-                host.write(baton::SERIAL, serial);
-            }
-            pair.attach();
-            let events = pair.call(MANY);
-            pair.thread.detach();
-            let (summed, lost) = (pair.summed(), pair.host.untold());
-            assert!(lost > 0 && lost <= events);
-            pair.host = next;
-            pair.attach();
-            pair.thread.detach();
-            assert_eq!(summed + pair.summed(), MANY as u64);
-            let taken_off = pair.host.untold().wrapping_neg();
-            assert_eq!(taken_off, if is_same { lost } else { 0 });
-        }
-    }
-}
-
 /// A tick says nothing of what a counter said before, in memory that had no room then.
 #[test]
 fn times_of_another_clock_are_not_handed_over() {
