@@ -7,7 +7,7 @@ use crate::sessions::{self, Session, Window};
 use crate::system;
 use crate::teec::{
     BAD_PARAMETERS, CANCEL, GENERIC, OF_APPLICATION, Operation, Outcome, SUCCESS, SharedMemory,
-    Uuid,
+    TARGET_DEAD, Uuid,
 };
 use crate::thread::{self, Own};
 use std::ffi::{CStr, c_char, c_void};
@@ -90,11 +90,11 @@ pub(crate) unsafe extern "C" fn TEEC_OpenSession(
     let has_hooks = sessions::has_shown_hooks(uuid);
     let operation = if given.is_null() { &raw mut without } else { given };
     // SAFETY: the client's operation, or ours.
-    let outcome =
-        unsafe { lend(own, context as usize, window, has_hooks, operation, given, &mut call) };
+    let outcome = unsafe {
+        lend(own, context as usize, window, has_hooks, operation, given, origin, &mut call)
+    };
     own.event(this, 1);
-    // SAFETY: the client's, or ours.
-    learn(uuid, &outcome, unsafe { origin.read() });
+    learn(uuid, &outcome);
     if outcome.result == SUCCESS {
         let window = window.filter(|_| outcome.entered != Some(false));
         let context = context as usize;
@@ -132,12 +132,12 @@ pub(crate) unsafe extern "C" fn TEEC_InvokeCommand(
     let has_hooks = known.is_some_and(|known| sessions::has_shown_hooks(known.application));
     let operation = if given.is_null() { &raw mut without } else { given };
     // SAFETY: the client's operation, or ours.
-    let outcome = unsafe { lend(own, context, window, has_hooks, operation, given, &mut call) };
+    let outcome =
+        unsafe { lend(own, context, window, has_hooks, operation, given, origin, &mut call) };
     own.event(label, 1);
     own.event(this, 1);
     if let Some(known) = known {
-        // SAFETY: the client's, or ours.
-        learn(known.application, &outcome, unsafe { origin.read() });
+        learn(known.application, &outcome);
     }
     outcome.result
 }
@@ -179,13 +179,10 @@ pub(crate) unsafe extern "C" fn TEEC_FinalizeContext(context: *mut c_void) {
     unsafe { real(context) };
 }
 
-/// Whether an application has hooks is known now, if it was asked: the call may not have come so far. Says so where it has them
-/// for nothing.
-fn learn(application: Uuid, outcome: &Outcomes, origin: u32) {
+/// Whether an application has hooks is known now, if it was asked. Says so where it has them for nothing.
+fn learn(application: Uuid, outcome: &Outcomes) {
     let Some(entered) = outcome.entered else { return };
-    let was_asked =
-        entered || outcome.lacks_counter || outcome.result == SUCCESS || origin == OF_APPLICATION;
-    let is_news = was_asked && sessions::has_hooks(application, entered);
+    let is_news = sessions::has_hooks(application, entered);
     if is_news && outcome.lacks_counter {
         eprintln!(
             "teeperf: trusted application {application} is not recorded: it has no counter. Build it with \
@@ -197,7 +194,7 @@ fn learn(application: Uuid, outcome: &Outcomes, origin: u32) {
 /// What came of a call.
 struct Outcomes {
     result: Outcome,
-    /// Whether the application has entered the arena; nothing where it was not lent.
+    /// Whether the application has entered the arena; nothing where it was not lent, or the call did not come so far.
     entered: Option<bool>,
     /// It has hooks, but not the counter that is the clock.
     lacks_counter: bool,
@@ -208,7 +205,8 @@ struct Outcomes {
 /// of one that `has_hooks`, where it has refused parameters.
 ///
 /// # Safety
-/// `operation` is one that nobody else changes meanwhile.
+/// `operation` is one that nobody else changes meanwhile, and `origin` is where `call` says whose its result is.
+#[expect(clippy::too_many_arguments, reason = "those of a call")]
 unsafe fn lend(
     own: &mut Own,
     context: usize,
@@ -216,6 +214,7 @@ unsafe fn lend(
     has_hooks: bool,
     operation: *mut Operation,
     given: *mut Operation,
+    origin: *mut u32,
     call: &mut impl FnMut(*mut Operation) -> Outcome,
 ) -> Outcomes {
     let memory = own.memory;
@@ -241,6 +240,10 @@ unsafe fn lend(
     let entered = own.entered() != before;
     let lacks_counter = own.lacks_counter();
     own.come_back();
+    // SAFETY: the caller's promise.
+    let is_its_own = unsafe { origin.read() } == OF_APPLICATION;
+    let was_asked =
+        entered || lacks_counter || is_its_own || [SUCCESS, TARGET_DEAD].contains(&result);
     let may_dislike = match result {
         SUCCESS | CANCEL => false,
         BAD_PARAMETERS => true,
@@ -250,7 +253,7 @@ unsafe fn lend(
         slot.undo();
         result = call(given);
     }
-    Outcomes { result, entered: Some(entered), lacks_counter }
+    Outcomes { result, entered: was_asked.then_some(entered), lacks_counter }
 }
 
 fn takes_memory() -> bool {

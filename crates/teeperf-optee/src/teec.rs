@@ -11,6 +11,8 @@ pub(crate) const SUCCESS: Outcome = 0;
 pub(crate) const CANCEL: Outcome = 0xFFFF_0002;
 /// `TEEC_ERROR_BAD_PARAMETERS`.
 pub(crate) const BAD_PARAMETERS: Outcome = 0xFFFF_0006;
+/// `TEEC_ERROR_TARGET_DEAD`.
+pub(crate) const TARGET_DEAD: Outcome = 0xFFFF_3024;
 /// `TEEC_ERROR_GENERIC`.
 pub(crate) const GENERIC: Outcome = 0xFFFF_0000;
 /// `TEEC_ORIGIN_TRUSTED_APP`: where a result comes from.

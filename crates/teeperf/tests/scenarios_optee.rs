@@ -412,6 +412,15 @@ fn an_application_that_is_not_there_at_first() {
     expect_calls(&report, &[("TEEC_OpenSession", 2), ("TA_InvokeCommandEntryPoint", 1)]);
 }
 
+/// Guards: nor does one that fails for a while, though the same without lent memory does not.
+#[test]
+fn a_call_that_finds_no_memory_at_first() {
+    let (machine, client) = Machine::with_demo(&[]);
+    let mut recording = machine.recording(&[], &client, &["sessions", "5"]);
+    run(recording.command.env("TEE_IS_SHORT_OF_MEMORY", "1")).expect_code(0);
+    expect_calls(&Report::of(&recording.file), &[("leaf", 75)]);
+}
+
 /// Guards: an application that refuses the parameter that it does not know is asked once more, once, with parameters as its client
 /// has set them. What it has made of them meanwhile may be a size that is more than there is.
 #[test]

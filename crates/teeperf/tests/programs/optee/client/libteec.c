@@ -471,6 +471,7 @@ static TEEC_Result call(TEEC_Session *session, const TEEC_UUID *uuid, uint32_t c
                         uint32_t *origin)
 {
     static const TEEC_Operation without;
+    static bool was_short_of_memory;
     TEE_Param params[SLOTS] = { 0 };
     struct mapped mapped[SLOTS];
     uint32_t types, whose = TEEC_ORIGIN_API;
@@ -482,6 +483,13 @@ static TEEC_Result call(TEEC_Session *session, const TEEC_UUID *uuid, uint32_t c
     /* It ends before the application hears of it. */
     if (!uuid && __atomic_exchange_n(&sessions[session->imp.session_id].is_cancelled, false, __ATOMIC_RELAXED)) {
         result = TEEC_ERROR_CANCEL;
+        whose = TEEC_ORIGIN_TEE;
+        unmap(mapped);
+    }
+    /* The first that opens a session with a parameter finds no memory for it, where that is asked for. */
+    if (result == TEEC_SUCCESS && uuid && types && getenv("TEE_IS_SHORT_OF_MEMORY") &&
+        !__atomic_exchange_n(&was_short_of_memory, true, __ATOMIC_RELAXED)) {
+        result = TEEC_ERROR_OUT_OF_MEMORY;
         whose = TEEC_ORIGIN_TEE;
         unmap(mapped);
     }
