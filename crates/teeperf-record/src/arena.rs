@@ -97,8 +97,12 @@ pub(crate) fn open(lent: &Lent, manner: Manner, page: &ClockPage) -> io::Result<
 
 fn make(path: &Path, length: Option<u64>) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
-    file.set_len(length.unwrap_or(USUAL_LENGTH))?;
-    Ok(file)
+    let made = file.set_len(length.unwrap_or(USUAL_LENGTH));
+    if made.is_err() {
+        // The next one would find it too short.
+        let _ = std::fs::remove_file(path);
+    }
+    made.map(|()| file)
 }
 
 fn begin(

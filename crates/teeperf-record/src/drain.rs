@@ -265,9 +265,10 @@ impl Drain {
         let asked = Instant::now();
         loop {
             let waits = asked.elapsed() < ANSWERS && self.processes.iter().any(Process::owes_sums);
-            // What was handed over until this look. Others are left out: a limit on the size is kept at the end, too.
-            for process in self.processes.iter_mut().filter(|process| process.has_arenas()) {
-                process.round(&mut self.sink);
+            // What was handed over until this look; of all, who may wait for room. Where nobody has an arena, a limit on the
+            // size is kept at the end, too.
+            if self.processes.iter().any(Process::has_arenas) {
+                self.round();
             }
             if !waits {
                 return;

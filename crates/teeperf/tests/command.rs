@@ -104,11 +104,15 @@ fn memory_that_nobody_attached_is_told() {
 }
 
 #[test]
-fn memory_that_is_too_small_is_not_made() {
+fn memory_that_is_too_small_or_too_large_is_not_made() {
     let folder = Folder::new();
-    let served = output(&folder, &["serve-memory", "memory", "--size", "4KiB", "--", "true"]);
-    assert!(stderr(&served).contains("12288 bytes at least, this one 4096"), "{served:?}");
-    assert!(!served.status.success() && !folder.path().join("memory").exists());
+    for (size, why) in
+        [("4KiB", "12288 bytes at least, this one 4096"), ("4000000TiB", "too large")]
+    {
+        let served = output(&folder, &["serve-memory", "memory", "--size", size, "--", "true"]);
+        assert!(stderr(&served).contains(why), "{served:?}");
+        assert!(!served.status.success() && !folder.path().join("memory").exists());
+    }
 }
 
 #[test]

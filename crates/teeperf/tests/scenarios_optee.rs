@@ -354,16 +354,19 @@ fn calls_that_find_no_room() {
 fn several_clients() {
     let (machine, client) = Machine::with_demo(&[]);
     let client = client.display();
-    let script =
-        format!("for n in 1 2 3; do {client} calls 2000 & {client} sessions 5 & done; wait");
+    let script = format!(
+        "for n in 1 2 3; do {client} calls 2000 & {client} sessions 5 & {client} both 4 & done; wait"
+    );
     let (_, report) = machine.record(&[], Path::new("/bin/sh"), &["-c", &script]);
     expect_calls(
         &report,
         &[
-            ("TEEC_OpenSession", 3 + 3 * 6),
-            ("TA_OpenSessionEntryPoint", 3 + 3 * 6),
+            ("TEEC_OpenSession", 3 + 3 * 6 + 3 * 2),
             ("outer", 3 * (2000 + 5)),
             ("leaf", 3 * (30_000 + 75)),
+            ("nested", 3),
+            // Each time four from the demo, one from the client.
+            ("twice", 3 * 5),
         ],
     );
 }

@@ -40,7 +40,7 @@ const ARCHITECTURES: &[Architecture] = &[
             "armv7-unknown-linux-gnueabihf",
             "armv7-unknown-linux-gnueabi",
         ],
-        // Three quarters of the code, and as many instructions. Code of either kind calls it.
+        // Three quarters of the code, and nearly as many instructions in a hook. Code of either kind calls it.
         flags: &["-Ctarget-feature=+thumb-mode"],
     },
     Architecture {

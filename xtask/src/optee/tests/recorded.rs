@@ -29,7 +29,7 @@ pub(super) const GROUP: Group = Group {
              bin/teeperf record -q --optee -o out/nameless.teeperf -- bin/optee-demo calls 7 >/dev/null\n\
              bin/teeperf record -q --optee --elf linked/$DEMO -o out/many.teeperf -- bin/optee-demo calls 20000 >/dev/null\n\
              bin/teeperf record -q --optee --on-full drop --elf linked/$DEMO -o out/dropped.teeperf -- bin/optee-demo calls 20000 >/dev/null\n\
-             bin/teeperf record -q --optee --elf linked/$DEMO --elf linked/$CALLEE -o out/several.teeperf -- sh -c 'for n in 1 2 3; do bin/optee-demo calls 2000 & bin/optee-demo sessions 5 & done; wait' >out/several.txt\n\
+             bin/teeperf record -q --optee --elf linked/$DEMO --elf linked/$CALLEE -o out/several.teeperf -- sh -c 'for n in 1 2 3; do bin/optee-demo calls 2000 & bin/optee-demo sessions 5 & bin/optee-demo both 4 & done; wait' >out/several.txt\n\
              killall tee-supplicant\n\
              bin/teeperf record -q --optee --elf linked/$DEMO -o out/worlds.teeperf -- sh -c 'tee-supplicant & sleep 1; bin/optee-demo calls 7 && xtest -t regression 6001; kill $!' >out/worlds.txt 2>&1\n\
              tee-supplicant -d\n\
@@ -324,11 +324,13 @@ fn several(ran: &Ran) -> Result<()> {
         ran,
         "several.teeperf",
         &[
-            ("TEEC_OpenSession", 3 + 3 * 6),
-            ("TA_OpenSessionEntryPoint", 3 + 3 * 6),
+            ("TEEC_OpenSession", 3 + 3 * 6 + 3 * 2),
             ("outer", 3 * (2000 + 5)),
             ("middle", 3 * (6000 + 15)),
             ("leaf", 3 * (30_000 + 75)),
+            ("nested", 3),
+            // Each time four from the demo, one from the client, while the others call the same instance.
+            ("twice", 3 * 5),
         ],
     )
 }
