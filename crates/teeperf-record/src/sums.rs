@@ -146,5 +146,11 @@ impl Sums {
     }
 }
 
+/// A span of time, if there was one, with another.
+fn widened(span: Option<(u64, u64)>, begin: u64, end: u64) -> Option<(u64, u64)> {
+    let (first, last) = span.unwrap_or((begin, end));
+    Some((first.min(begin), last.max(end)))
+}
+
 #[cfg(test)]
 mod tests;

@@ -208,12 +208,13 @@ pub(crate) struct Grown {
     pub(crate) most: u64,
 }
 
-/// Which of so many nodes grew, or have one below them that did. Callers come first.
+/// Which of so many nodes grew, or have one below them that did, and the place of each one's caller among these. Callers
+/// come first.
 pub(crate) fn those_wanted(
     nodes: usize,
     parent: impl Fn(usize) -> usize,
     grew: impl Fn(usize) -> bool,
-) -> Vec<bool> {
+) -> Vec<(usize, u32)> {
     let mut wanted = vec![false; nodes];
     for index in (0..nodes).rev() {
         wanted[index] |= grew(index);
@@ -221,7 +222,33 @@ pub(crate) fn those_wanted(
             wanted[parent(index)] = true;
         }
     }
-    wanted
+    let mut places = vec![0u32; nodes];
+    let mut out = Vec::new();
+    for index in (0..nodes).filter(|&index| wanted[index]) {
+        places[index] = out.len() as u32;
+        out.push((index, places[parent(index)]));
+    }
+    out
+}
+
+/// Word of a node of this index, as packets have it.
+pub(crate) fn word_of(index: u32, node: &[u64]) -> u32 {
+    match index {
+        ROOT => word::FAR,
+        OVERFLOW => word::OVERFLOW,
+        _ => match narrow(node, node::WORD) {
+            word::OVERFLOW => word::FAR,
+            word => word,
+        },
+    }
+}
+
+/// Shortest call of a node, and one more; 0: none. It stands there as its complement.
+pub(crate) fn least_of(node: &[u64]) -> u64 {
+    match wide(node, node::LEAST) {
+        0 => 0,
+        least => (!least).saturating_add(1),
+    }
 }
 
 impl Look {
@@ -242,31 +269,20 @@ impl Look {
         }
         let grew = |index: usize| growth[index] != (0, 0);
         let wanted = those_wanted(self.nodes, |index| self.parent(index), grew);
-        let mut numbers = vec![0u32; self.nodes];
-        let mut out = Vec::new();
-        for index in (0..self.nodes).filter(|&index| wanted[index]) {
+        let grown = |(index, parent)| {
             let here = self.node(index);
-            numbers[index] = out.len() as u32;
             let (calls, own) = growth[index];
-            let least = wide(here, node::LEAST);
-            out.push(Grown {
-                parent: numbers[self.parent(index)],
-                word: match index as u32 {
-                    ROOT => word::FAR,
-                    OVERFLOW => word::OVERFLOW,
-                    _ => match narrow(here, node::WORD) {
-                        word::OVERFLOW => word::FAR,
-                        word => word,
-                    },
-                },
+            Grown {
+                parent,
+                word: word_of(index as u32, here),
                 address: wide(here, node::ADDRESS),
                 calls,
                 own,
-                least: if least == 0 { 0 } else { (!least).saturating_add(1) },
+                least: least_of(here),
                 most: wide(here, node::MOST),
-            });
-        }
-        out
+            }
+        };
+        wanted.into_iter().map(grown).collect()
     }
 
     /// Index of the caller's node, always smaller but for the root.

@@ -1,5 +1,6 @@
 //! Calls between places of code, and times, of a thread ([`teeperf_wire::arena::items`]).
 
+use super::widened;
 use crate::arcs::{self, Item};
 use crate::trees::{Growth, narrow, wide};
 use std::collections::BTreeMap;
@@ -32,9 +33,7 @@ impl Counts {
     /// Adds what a chunk says.
     pub(super) fn add(&mut self, head: &[u64], items: &[u64]) {
         self.tid = narrow(head, chunk::TID);
-        let (begin, end) = (wide(head, items::BEGIN), wide(head, items::END));
-        let (first, last) = self.span.unwrap_or((begin, end));
-        self.span = Some((first.min(begin), last.max(end)));
+        self.span = widened(self.span, wide(head, items::BEGIN), wide(head, items::END));
         self.lost = self.lost.saturating_add(wide(head, items::LOST));
         let arcs = narrow(head, items::ARCS) as usize;
         for (at, item) in items.chunks_exact(item::SIZE / 8).enumerate() {

@@ -3,7 +3,8 @@
 //! when they began, or when they came. What is kept is kept by path, and of a few trees no more than which path the nodes
 //! are that came last.
 
-use crate::trees::{Grown, Growth, narrow, those_wanted, wide};
+use super::widened;
+use crate::trees::{Grown, Growth, least_of, narrow, those_wanted, wide, word_of};
 use std::collections::HashMap;
 use teeperf_wire::arena::piece;
 use teeperf_wire::body::tree::{Header, word};
@@ -50,9 +51,7 @@ impl Paths {
             self.trees.truncate(1);
         }
         self.tid = narrow(head, chunk::TID);
-        let (begin, end) = (wide(head, piece::BEGIN), wide(head, piece::END));
-        let (first, last) = self.span.unwrap_or((begin, end));
-        self.span = Some((first.min(begin), last.max(end)));
+        self.span = widened(self.span, wide(head, piece::BEGIN), wide(head, piece::END));
         self.mended = self.mended.saturating_add(wide(head, piece::MENDED));
         if self.nodes.is_empty() {
             self.nodes.push(Grown { word: word::FAR, ..Grown::default() });
@@ -69,11 +68,7 @@ impl Paths {
             let path = &mut self.nodes[path as usize];
             path.calls = path.calls.saturating_add(if index == ROOT { 0 } else { calls });
             path.own = path.own.saturating_add(wide(node, node::SELF));
-            let least = match wide(node, node::LEAST) {
-                0 => 0,
-                least => (!least).saturating_add(1),
-            };
-            path.least = match (path.least, least) {
+            path.least = match (path.least, least_of(node)) {
                 (0, other) | (other, 0) => other,
                 (one, other) => one.min(other),
             };
@@ -102,11 +97,7 @@ impl Paths {
         if index == ROOT {
             return Some(0);
         }
-        let word = match narrow(node, node::WORD) {
-            _ if index == OVERFLOW => word::OVERFLOW,
-            word::OVERFLOW => word::FAR,
-            word => word,
-        };
+        let word = word_of(index, node);
         let address = if word == word::FAR { wide(node, node::ADDRESS) } else { 0 };
         let caller = match narrow(node, node::PARENT) {
             caller if index == OVERFLOW || caller == ROOT || caller >= index => 0,
@@ -166,13 +157,11 @@ impl Paths {
             |at| nodes[at].parent as usize,
             |at| (nodes[at].calls, nodes[at].own) != (0, 0),
         );
-        let mut numbers = vec![0u32; nodes.len()];
-        let mut out: Vec<Grown> = Vec::new();
-        for at in (0..nodes.len()).filter(|&at| wanted[at]) {
-            numbers[at] = out.len() as u32;
-            out.push(Grown { parent: numbers[nodes[at].parent as usize], ..nodes[at] });
+        let mut take = |(at, parent): (usize, u32)| {
+            let grown = Grown { parent, ..nodes[at] };
             (nodes[at].calls, nodes[at].own) = (0, 0);
-        }
-        out
+            grown
+        };
+        wanted.into_iter().map(&mut take).collect()
     }
 }
