@@ -80,19 +80,21 @@ pub(crate) unsafe extern "C" fn TEEC_OpenSession(
     let mut unasked = 0;
     let origin = if origin.is_null() { &raw mut unasked } else { origin };
     let mut call = |operation| {
-        // SAFETY: the caller's promise.
-        unsafe { real(context, session, application, login, data, operation, origin) }
+        // SAFETY: the caller's promise; the origin's place is the client's, or ours.
+        unsafe {
+            let result = real(context, session, application, login, data, operation, origin);
+            (result, origin.read())
+        }
     };
-    let Some(own) = taken.own() else { return call(given) };
+    let Some(own) = taken.own() else { return call(given).0 };
     let this = TEEC_OpenSession as Open as usize;
     own.event(this, 0);
     let window = sessions::window_of(uuid);
     let has_hooks = sessions::has_shown_hooks(uuid);
     let operation = if given.is_null() { &raw mut without } else { given };
     // SAFETY: the client's operation, or ours.
-    let outcome = unsafe {
-        lend(own, context as usize, window, has_hooks, operation, given, origin, &mut call)
-    };
+    let outcome =
+        unsafe { lend(own, context as usize, window, has_hooks, operation, given, &mut call) };
     own.event(this, 1);
     learn(uuid, &outcome);
     if outcome.result == SUCCESS {
@@ -120,9 +122,11 @@ pub(crate) unsafe extern "C" fn TEEC_InvokeCommand(
     let given = operation;
     let mut unasked = 0;
     let origin = if origin.is_null() { &raw mut unasked } else { origin };
-    // SAFETY: the caller's promise.
-    let mut call = |operation| unsafe { real(session, command, operation, origin) };
-    let Some(own) = taken.own() else { return call(given) };
+    let mut call = |operation| {
+        // SAFETY: the caller's promise; the origin's place is the client's, or ours.
+        unsafe { (real(session, command, operation, origin), origin.read()) }
+    };
+    let Some(own) = taken.own() else { return call(given).0 };
     let this = TEEC_InvokeCommand as Invoke as usize;
     let label = labels::command(command);
     own.event(this, 0);
@@ -132,8 +136,7 @@ pub(crate) unsafe extern "C" fn TEEC_InvokeCommand(
     let has_hooks = known.is_some_and(|known| sessions::has_shown_hooks(known.application));
     let operation = if given.is_null() { &raw mut without } else { given };
     // SAFETY: the client's operation, or ours.
-    let outcome =
-        unsafe { lend(own, context, window, has_hooks, operation, given, origin, &mut call) };
+    let outcome = unsafe { lend(own, context, window, has_hooks, operation, given, &mut call) };
     own.event(label, 1);
     own.event(this, 1);
     if let Some(known) = known {
@@ -202,11 +205,10 @@ struct Outcomes {
 
 /// Calls, with the thread's arena in a free slot of the operation where there is one. An application that
 /// has not entered it may not have liked it: where the call failed, it is made once more as the client has asked it;
-/// of one that `has_hooks`, where it has refused parameters.
+/// of one that `has_hooks`, where it has refused parameters. `call` says what came of it, and of whom that is.
 ///
 /// # Safety
-/// `operation` is one that nobody else changes meanwhile, and `origin` is where `call` says whose its result is.
-#[expect(clippy::too_many_arguments, reason = "those of a call")]
+/// `operation` is one that nobody else changes meanwhile.
 unsafe fn lend(
     own: &mut Own,
     context: usize,
@@ -214,8 +216,7 @@ unsafe fn lend(
     has_hooks: bool,
     operation: *mut Operation,
     given: *mut Operation,
-    origin: *mut u32,
-    call: &mut impl FnMut(*mut Operation) -> Outcome,
+    call: &mut impl FnMut(*mut Operation) -> (Outcome, u32),
 ) -> Outcomes {
     let memory = own.memory;
     let register = |shared| {
@@ -231,19 +232,19 @@ unsafe fn lend(
         Some((window, slot))
     });
     let Some((window, slot)) = lent else {
-        return Outcomes { result: call(given), entered: None, lacks_counter: false };
+        return Outcomes { result: call(given).0, entered: None, lacks_counter: false };
     };
     let before = own.entered();
     own.hand_on(window.first_site, window.sites);
-    let mut result = call(operation);
+    let (mut result, origin) = call(operation);
     slot.take_back();
     let entered = own.entered() != before;
     let lacks_counter = own.lacks_counter();
     own.come_back();
-    // SAFETY: the caller's promise.
-    let is_its_own = unsafe { origin.read() } == OF_APPLICATION;
-    let was_asked =
-        entered || lacks_counter || is_its_own || [SUCCESS, TARGET_DEAD].contains(&result);
+    let was_asked = entered
+        || lacks_counter
+        || origin == OF_APPLICATION
+        || [SUCCESS, TARGET_DEAD].contains(&result);
     let may_dislike = match result {
         SUCCESS | CANCEL => false,
         BAD_PARAMETERS => true,
@@ -251,7 +252,7 @@ unsafe fn lend(
     };
     if !entered && may_dislike {
         slot.undo();
-        result = call(given);
+        (result, _) = call(given);
     }
     Outcomes { result, entered: was_asked.then_some(entered), lacks_counter }
 }
