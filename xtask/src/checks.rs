@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 
 use crate::packages::Unavailable;
+use crate::printed;
 
 /// Counts of what passed, failed and was skipped.
 #[derive(Default)]
@@ -55,6 +56,16 @@ impl Checks {
     fn sums(&self) -> String {
         format!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
     }
+}
+
+/// An error unless `gprof -q` shows so many calls of one function by another.
+pub(crate) fn has_arcs(shown: &str, expected: &[(&str, &str, u64)]) -> Result<()> {
+    let (arcs, _) = printed::graph(shown);
+    for &(caller, callee, calls) in expected {
+        let arc = (caller.to_owned(), callee.to_owned(), calls);
+        ensure!(arcs.contains(&arc), "not {calls} calls from {caller} to {callee}:\n{shown}");
+    }
+    Ok(())
 }
 
 /// An error unless both are the same; it shows where they part.

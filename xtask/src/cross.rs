@@ -52,8 +52,7 @@ impl Toolchain {
         }
         // Another version's metadata cannot be read, so each has a folder of its own.
         let folder = std::path::absolute(folder)?.join(version.replace('~', "-"));
-        let release = mirror::release()?;
-        let entries = [format!("deb {release}"), format!("deb {release}-security")];
+        let entries = mirror::own_entries()?;
         let entries = entries.each_ref().map(String::as_str);
         let packages = Packages::open(folder.join("packages"), "arm64", &entries);
         Ok(Self { folder, packages, version })

@@ -24,8 +24,7 @@ pub(crate) fn find(name: &str, package: &str) -> Result<PathBuf> {
         "aarch64" => ("arm64", "aarch64-linux-gnu"),
         other => return Err(Unavailable(format!("no {package} is known for {other}")).into()),
     };
-    let release = mirror::release()?;
-    let entries = [format!("deb {release}"), format!("deb {release}-security")];
+    let entries = mirror::own_entries()?;
     let folder = Lab::open()?.path("emulators");
     let packages =
         Packages::open(folder.clone(), architecture, &entries.each_ref().map(String::as_str));

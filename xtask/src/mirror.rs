@@ -63,8 +63,14 @@ impl Mirror {
     }
 }
 
+/// Entries for this machine's release, as [`crate::packages::Packages::open`] takes them.
+pub(crate) fn own_entries() -> Result<[String; 2]> {
+    let release = release()?;
+    Ok([format!("deb {release}"), format!("deb {release}-security")])
+}
+
 /// The name of this machine's release.
-pub(crate) fn release() -> Result<String> {
+fn release() -> Result<String> {
     let text = fs::read_to_string("/etc/os-release").unwrap_or_default();
     let name = text.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
     let why = "/etc/os-release does not name this machine's release";

@@ -368,16 +368,21 @@ fn processors() -> [(&'static str, &'static str, &'static [&'static str]); 5] {
     ]
 }
 
-#[test]
-fn other_widths_and_byte_orders_are_read_as_their_gprof_reads_them() {
-    for (target, flag, runner) in processors() {
+/// Of those of which there is all here: the name, the flags, its gprof, and where its program has left a file.
+fn own_files() -> impl Iterator<Item = (&'static str, [&'static str; 2], String, Folder)> {
+    processors().into_iter().filter_map(|(target, flag, runner)| {
         let (compiler, tool) = (format!("{target}-gcc"), format!("{target}-gprof"));
-        if ![&compiler, &tool, runner[0]].into_iter().all(is_there) {
-            continue;
-        }
+        let is_all_there = [&compiler, &tool, runner[0]].into_iter().all(is_there);
         // Where functions stand at multiples of 16 bytes, the C library keeps their callers apart.
         let flags = [flag, "-falign-functions=16"];
-        let Some(folder) = with_own_file(&compiler, &flags, runner) else { continue };
+        let folder = is_all_there.then(|| with_own_file(&compiler, &flags, runner)).flatten()?;
+        Some((target, flags, tool, folder))
+    })
+}
+
+#[test]
+fn other_widths_and_byte_orders_are_read_as_their_gprof_reads_them() {
+    for (target, _, tool, folder) in own_files() {
         let report = report(&folder, &["gmon.out", "--elf", "own"]);
         let [p, q] = ["-p", "-q"].map(|style| gprof(&folder, &tool, &[style, "./own", "gmon.out"]));
         agree(&report, &p, &q).unwrap();
@@ -587,13 +592,7 @@ fn an_image_is_written_as_its_file_says() {
 /// The gprof of another processor reads ours as it reads what gcc's own counting left there.
 #[test]
 fn the_gprof_of_other_processors_reads_ours_as_its_own() {
-    for (target, flag, runner) in processors() {
-        let (compiler, tool) = (format!("{target}-gcc"), format!("{target}-gprof"));
-        if ![&compiler, &tool, runner[0]].into_iter().all(is_there) {
-            continue;
-        }
-        let flags = [flag, "-falign-functions=16"];
-        let Some(folder) = with_own_file(&compiler, &flags, runner) else { continue };
+    for (target, flags, tool, folder) in own_files() {
         std::fs::rename(folder.path().join("gmon.out"), folder.path().join("own.gmon")).unwrap();
         image(&folder, target, &flags, "board");
         run(teeperf(&folder).args(["import", "pieces", "-o", "board.teeperf"]));

@@ -11,7 +11,7 @@ use anyhow::{Error, Result, ensure};
 use super::recorded::{Profile, prepare, whole};
 use super::rounds::DEMO;
 use super::{Group, Ran, teeperf};
-use crate::checks::Checks;
+use crate::checks::{self, Checks};
 use crate::commands::run_quietly;
 use crate::printed;
 
@@ -125,13 +125,7 @@ pub(super) fn has(program: &Path, file: &Path, expected: &[(&str, u64)]) -> Resu
 
 /// Whether gprof finds so many calls of one function by another there.
 pub(super) fn has_arcs(program: &Path, file: &Path, expected: &[(&str, &str, u64)]) -> Result<()> {
-    let shown = gprof("-q", program, file)?;
-    let (arcs, _) = printed::graph(&shown);
-    for &(caller, callee, calls) in expected {
-        let arc = (caller.to_owned(), callee.to_owned(), calls);
-        ensure!(arcs.contains(&arc), "not {calls} calls from {caller} to {callee}:\n{shown}");
-    }
-    Ok(())
+    checks::has_arcs(&gprof("-q", program, file)?, expected)
 }
 
 fn gprof(style: &str, program: &Path, file: &Path) -> Result<String> {
