@@ -9,16 +9,31 @@ use crate::arena::Arena;
 use crate::chunk::Chunk;
 use crate::platform;
 use crate::sums::Window;
-use crate::thread::Who;
+use crate::thread::{Thread, Who};
 use core::cell::Cell;
 use teeperf_tally::arcs::{Arcs, Growth, Kind, NOBODY};
 use teeperf_wire::shared::ClockKind;
 
 static STANDS: u32 = 0;
 
-/// A thread's arcs, from its first such call on.
+/// A thread's arcs.
+#[derive(Clone, Copy)]
+pub(crate) struct Table {
+    pub(crate) arcs: &'static Arcs,
+    /// Hands over what was counted, as the time is now; says how many calls are left for the next time. Named where
+    /// calls are counted alone: so an image that has no such calls is linked without it.
+    pub(crate) hand_over: fn(&Thread, &'static Arcs, &Arena, u64, Who, Window) -> u64,
+}
+
+impl Table {
+    fn of(arcs: &'static Arcs) -> Self {
+        Self { arcs, hand_over: Thread::hand_over_items }
+    }
+}
+
+/// What a thread has counted, from its first such call on.
 pub(crate) struct Counted {
-    arcs: Cell<Option<&'static Arcs>>,
+    table: Cell<Option<Table>>,
     /// Whether what is counted is for the attached arena: not where recording has ended there.
     is_lent: Cell<bool>,
     /// Whether time is that arena's.
@@ -42,7 +57,7 @@ pub unsafe extern "C" fn teeperf_tee_arc(arcs: *const Arcs, from: usize, to: usi
 impl Counted {
     pub(crate) const fn new() -> Self {
         Self {
-            arcs: Cell::new(None),
+            table: Cell::new(None),
             is_lent: Cell::new(false),
             follows: Cell::new(false),
             since: Cell::new(0),
@@ -52,7 +67,7 @@ impl Counted {
     /// With arcs of a test's, which have memory.
     #[cfg(test)]
     pub(crate) fn of(arcs: &'static Arcs) -> Self {
-        Self { arcs: Cell::new(Some(arcs)), ..Self::new() }
+        Self { table: Cell::new(Some(Table::of(arcs))), ..Self::new() }
     }
 
     /// See [`teeperf_tee_arc`].
@@ -63,7 +78,7 @@ impl Counted {
             if !unsafe { arcs.begin(base, bytes, &raw const STANDS) } {
                 return;
             }
-            self.arcs.set(Some(arcs));
+            self.table.set(Some(Table::of(arcs)));
             if let Some(arena) = arena {
                 self.follow(arena, arena.tick());
             }
@@ -74,18 +89,23 @@ impl Counted {
 
     /// Whether there are calls that are counted, or were.
     pub(crate) fn is_counting(&self) -> bool {
-        self.arcs.get().is_some()
+        self.table.get().is_some()
     }
 
     /// What was counted and not handed over, if anything was, and from which time on.
     pub(crate) fn grown(&self) -> Option<(&'static Arcs, u64)> {
-        let arcs = self.arcs.get().filter(|arcs| arcs.has_grown(&mut 0))?;
-        Some((arcs, self.since.get()))
+        let Table { arcs, .. } = self.table.get()?;
+        arcs.has_grown(&mut 0).then_some((arcs, self.since.get()))
+    }
+
+    /// The table, if what is counted is for the attached arena.
+    pub(crate) fn lent(&self) -> Option<Table> {
+        self.table.get().filter(|_| self.is_lent.get())
     }
 
     /// From now on what is counted is for this arena, and time is its.
     pub(crate) fn follow(&self, arena: &Arena, now: u64) {
-        let Some(arcs) = self.arcs.get() else { return };
+        let Some(Table { arcs, .. }) = self.table.get() else { return };
         self.is_lent.set(true);
         // A clock that nobody reads moves with what the host asks for.
         let is_tick = arena.clock() == ClockKind::Tick;
@@ -100,23 +120,22 @@ impl Counted {
     /// Nothing of the arena is looked at any more. What was counted stays for the next.
     pub(crate) fn let_go(&self) {
         self.follows.set(false);
-        let arcs = self.arcs.get().filter(|_| self.is_lent.replace(false));
-        if let Some(arcs) = arcs {
+        if let Some(table) = self.table.get().filter(|_| self.is_lent.replace(false)) {
             // SAFETY: a word of our own.
-            unsafe { arcs.watch(&raw const STANDS, 0) };
+            unsafe { table.arcs.watch(&raw const STANDS, 0) };
         }
     }
 
     /// Up to now, when the arena is left, the thread was somewhere behind its last call.
     pub(crate) fn leave(&self, now: u64) {
-        if let Some(arcs) = self.arcs.get().filter(|_| self.follows.get()) {
-            arcs.spent(0, now);
+        if let Some(table) = self.table.get().filter(|_| self.follows.get()) {
+            table.arcs.spent(0, now);
         }
     }
 
     /// Calls go on behind a hand-over, of whose time nothing is theirs.
     pub(crate) fn go_on(&self, arena: &Arena, now: u64) {
-        let Some(arcs) = self.arcs.get().filter(|_| self.is_lent.get()) else { return };
+        let Some(Table { arcs, .. }) = self.lent() else { return };
         if self.follows.get() {
             arcs.skip_to(now);
         } else {
@@ -124,24 +143,26 @@ impl Counted {
             unsafe { arcs.watch(arena.word_of_requests(), 0) };
         }
     }
+}
 
-    /// Hands over what was counted, as far as `take` finds chunks; says how many calls are left for the next time.
-    pub(crate) fn hand_over(
+impl Thread {
+    /// See [`Table`]: as far as there are chunks.
+    fn hand_over_items(
         &self,
+        arcs: &'static Arcs,
         arena: &Arena,
         now: u64,
         who: Who,
         window: Window,
-        take: impl Fn() -> Option<Chunk>,
     ) -> u64 {
-        let Some(arcs) = self.arcs.get().filter(|_| self.is_lent.get()) else { return 0 };
+        let since = &self.counted.since;
         let mut next = 0;
         loop {
             if !arcs.has_grown(&mut next) {
-                self.since.set(now);
+                since.set(now);
                 break;
             }
-            let Some(chunk) = take() else { break };
+            let Some(chunk) = self.find_for_sums(arena) else { break };
             let (lost, lost_time) = arcs.take_lost();
             let (mut count, mut of_arcs) = (0, 0);
             let room = arena.items_of_chunk() as u32;
@@ -158,7 +179,7 @@ impl Counted {
                 put(&chunk, arena, count, &span, window);
                 count += 1;
             }
-            chunk.hand_over_items(arena, who, (of_arcs, count), (self.since.get(), now), lost);
+            chunk.hand_over_items(arena, who, (of_arcs, count), (since.get(), now), lost);
         }
         arcs.calls_from(next)
     }

@@ -31,6 +31,8 @@ pub(super) struct Firmware {
     pub(super) kit_32: Option<PathBuf>,
     /// Whether it counts calls for gprof.
     pub(super) has_gprof: bool,
+    /// Whether Debian has packaged OP-TEE's own tests of this version.
+    pub(super) has_tests: bool,
     /// Applications may read the generic timer's counter.
     pub(super) has_timer: bool,
 }
@@ -44,6 +46,7 @@ impl Firmware {
             kit: kit.development_kit(),
             kit_32: None,
             has_gprof: false,
+            has_tests: true,
             has_timer: false,
         })
     }

@@ -48,6 +48,7 @@ pub(super) fn build(lab: &Lab, kit: &Kit) -> Result<Firmware> {
         kit: out.join("export-ta_arm64"),
         kit_32: Some(out.join("export-ta_arm32")),
         has_gprof: true,
+        has_tests: false,
         has_timer: true,
     })
 }

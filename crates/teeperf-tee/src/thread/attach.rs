@@ -275,10 +275,12 @@ impl Thread {
         let own = self.who.get();
         let who = Who { serial: own.serial | OF_SUMS, ..own };
         let (now, window) = (self.now(arena), self.own_window());
-        let take = || self.find_for_sums(arena);
-        let called = self.sums.hand_over(arena, who, window, take);
+        let called = self.sums.hand_over(arena, who, window, || self.find_for_sums(arena));
         // Returns were summed as well, but not counted.
-        let owes = 2 * called + self.counted.hand_over(arena, now, who, window, take);
+        let mut owes = 2 * called;
+        if let Some(table) = self.counted.lent() {
+            owes += (table.hand_over)(self, table.arcs, arena, now, who, window);
+        }
         let owed = self.owed.replace(owes);
         if owes != owed {
             arena.count_losses(own.serial, owes.wrapping_sub(owed).cast_signed());

@@ -239,7 +239,7 @@ impl Thread {
 
     /// A chunk for sums. Where none is free, one is waited for as for events, if the host wants that; not again, where
     /// that was in vain, until one is free.
-    pub(super) fn find_for_sums(&self, arena: &Arena) -> Option<Chunk> {
+    pub(crate) fn find_for_sums(&self, arena: &Arena) -> Option<Chunk> {
         let free = Chunk::take(arena, self.who.get());
         if free.is_some() {
             self.has_waited_in_vain.set(false);

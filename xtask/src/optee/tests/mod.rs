@@ -62,8 +62,12 @@ const WITH_ARCS_AND_32_BITS: &[Group] = &[counted::GROUP, library::GROUP];
 /// What 32-bit applications are built with.
 const ARM_COMPILER: &str = "arm-linux-gnueabihf-";
 const ARM_BARE: &str = "armv7a-none-eabi";
-/// An application that has nothing of the library's but what the makefile brings.
-const CALLEE: &str = "15cc187a-0d9c-4ce6-b9c4-532575f57ded.elf";
+/// Applications whose size is looked at, and what is told of them: one has nothing of the library's but what the
+/// makefile brings.
+const MEASURED: [(&str, &str); 2] = [
+    ("15cc187a-0d9c-4ce6-b9c4-532575f57ded.elf", "an application"),
+    (rounds::DEMO, "one that calls teeperf_take"),
+];
 
 /// Of all groups.
 pub(super) fn names() -> Vec<&'static str> {
@@ -99,8 +103,7 @@ pub(super) fn run(
     let wanted = &arguments.groups;
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|one| one == name);
     let mut boots = vec![(build("64-bit"), EVERYWHERE)];
-    // Of this OP-TEE's version.
-    if !firmware.has_gprof && (arguments.from_source || !wanted.is_empty()) {
+    if firmware.has_tests && (arguments.from_source || !wanted.is_empty()) {
         boots.push((build("xtest"), XTEST));
     }
     if let Some(kit) = &firmware.kit_32 {
@@ -192,11 +195,11 @@ fn boot(
             share.put(&application.signed, "ta")?;
             share.put(&application.linked, "linked")?;
             let is_hooked = build.variables.iter().any(|one| one.starts_with("TEEPERF="));
-            if is_hooked && application.linked.ends_with(CALLEE) {
+            let ours = MEASURED.iter().find(|(name, _)| application.linked.ends_with(name));
+            if let Some((_, what)) = ours.filter(|_| is_hooked) {
                 let added = Added::of(&application.linked.with_extension("map"))?;
                 let Added { code, data } = added;
-                let name =
-                    format!("{code} bytes of code and {data} of data are added to an application");
+                let name = format!("{code} bytes of code and {data} of data are added to {what}");
                 checks.add(&name, added.check());
             }
         }
