@@ -87,6 +87,14 @@ pub(crate) fn arcs(report: &Value) -> Arcs {
 /// The stubs that lead to libraries' functions stand behind it, and are in no function here.
 const STUBS: &str = "_init";
 
+/// What counts calls: gprof leaves it out, with its time (`default_excluded_list` in binutils' `gprof/gprof.c`).
+const COUNTERS: [&str; 6] =
+    ["_gprof_mcount", "mcount", "_mcount", "__mcount", "__mcount_internal", "__mcleanup"];
+
+fn is_left_out(name: &str) -> bool {
+    name == STUBS || COUNTERS.contains(&name)
+}
+
 /// Whether a report of a gmon file says what gprof prints of it with `-p` and with `-q`; if not, what differs.
 pub(crate) fn agree(report: &Value, flat_text: &str, graph_text: &str) -> Result<(), String> {
     let functions = report["functions"].as_array().unwrap();
@@ -104,11 +112,11 @@ pub(crate) fn agree(report: &Value, flat_text: &str, graph_text: &str) -> Result
             let own = function["self"].as_f64().unwrap() / 1e9;
             (function["name"].as_str().unwrap().to_owned(), own, calls)
         })
-        .filter(|(name, own, calls)| (*own > 0.0 || *calls > 0) && name != STUBS)
+        .filter(|(name, own, calls)| (*own > 0.0 || *calls > 0) && !is_left_out(name))
         .collect();
     rows.sort_by(|a, b| a.partial_cmp(b).unwrap());
     let mut theirs = flat(flat_text);
-    theirs.retain(|row| row.0 != STUBS);
+    theirs.retain(|row| !is_left_out(&row.0));
     let calls = |rows: &[(String, f64, u64)]| -> Vec<(String, u64)> {
         let mut calls: Vec<_> =
             rows.iter().map(|(name, _, calls)| (name.clone(), *calls)).collect();
@@ -132,10 +140,10 @@ pub(crate) fn agree(report: &Value, flat_text: &str, graph_text: &str) -> Result
             let name = function["name"].as_str().unwrap().to_owned();
             (name, function["total"].as_f64().unwrap() / 1e9)
         })
-        // Without an entry: what was neither called nor seen, nor called what was; and what counts the calls.
+        // Without an entry: what was neither called nor seen, nor called what was.
         .filter(|(name, total)| {
-            let is_left_out = *total == 0.0 || name == "_mcount" || name == STUBS;
-            !is_left_out || their_totals.iter().any(|theirs| theirs.0 == *name)
+            let has_entry = *total > 0.0 && !is_left_out(name);
+            has_entry || their_totals.iter().any(|theirs| theirs.0 == *name)
         })
         .collect();
     let cycles = report["cycles"].as_array().unwrap().iter();

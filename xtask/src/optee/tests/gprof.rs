@@ -51,6 +51,10 @@ const CALLS: [(&str, u64); 6] = [
     ("leaf", 15_000),
 ];
 
+/// What OP-TEE's own libraries call before the application's first function, in libutee and in libutils.
+const LIBRARIES: [&str; 5] =
+    ["TEE_GetPropertyAsU32", "TEE_Malloc", "raw_malloc_flags", "calloc", "strcmp"];
+
 fn judge(ran: &Ran, checks: &mut Checks) {
     checks.add("clients whose applications OP-TEE counts end", ran.succeeded());
     checks.add("OP-TEE's own file: the demo's calls", counted(ran));
@@ -96,8 +100,14 @@ fn beside(ran: &Ran) -> Result<()> {
     teeperf(ran, &["export", "--to", "gmon", "--elf", &elf, "-o", "out/ours.out"], "ours.teeperf")?;
     let ours = Profile::of(ran, "ours.out", &["--elf", &elf])?;
     ours.has(&CALLS)?;
+    let theirs = own(ran, "calls.out", "linked")?;
+    for function in LIBRARIES {
+        let calls = [&ours, &theirs].map(|profile| profile.calls(function));
+        let is_same = calls[0] == calls[1] && calls[0] > 0;
+        ensure!(is_same, "{function}: we have counted {} calls, OP-TEE {}", calls[0], calls[1]);
+    }
     let is_demo = |name: &str| CALLS.iter().any(|(function, _)| *function == name);
-    let [ours, theirs] = [ours, own(ran, "calls.out", "linked")?].map(|profile| {
+    let [ours, theirs] = [ours, theirs].map(|profile| {
         let mut arcs = printed::arcs(&profile.0);
         arcs.retain(|(caller, callee, _)| is_demo(caller) && is_demo(callee));
         arcs
