@@ -82,8 +82,16 @@ impl Pattern {
     }
 }
 
-/// One tree for several threads: paths of the same functions are one.
+/// One tree for several threads: paths of the same functions are one. Its times have what they may lack as their
+/// bounds.
 pub fn merged<'a>(threads: impl IntoIterator<Item = &'a Thread>) -> Tree {
+    merge(threads, Thread::times)
+}
+
+fn merge<'a>(
+    threads: impl IntoIterator<Item = &'a Thread>,
+    times: impl Fn(&Thread, usize) -> (Time, Time),
+) -> Tree {
     let mut out = Tree { nodes: vec![empty_node(0, FunctionId(0))] };
     let mut known: HashMap<(u32, FunctionId), u32> = HashMap::new();
     for thread in threads {
@@ -99,9 +107,10 @@ pub fn merged<'a>(threads: impl IntoIterator<Item = &'a Thread>) -> Tree {
                 })
             };
             let there = &mut out.nodes[number as usize];
+            let (self_time, total) = times(thread, at);
             there.calls += node.calls;
-            there.self_time += node.self_time;
-            there.total += node.total;
+            there.self_time += self_time;
+            there.total += total;
             there.extremes = Extremes::of_both(there.extremes, node.extremes);
             numbers.push(number);
         }
@@ -176,9 +185,15 @@ pub fn table(profile: &Profile, sort: Sort) -> Vec<Row> {
     let mut rows = if profile.threads.is_empty() {
         Vec::new()
     } else {
-        rows(&merged(&profile.threads), &profile.functions, sort)
+        // What paths may lack is no more for a function that has many.
+        let plain = |thread: &Thread, at: usize| {
+            let node = &thread.tree.nodes[at];
+            (node.self_time, node.total)
+        };
+        rows(&merge(&profile.threads, plain), &profile.functions, sort)
     };
     add_sampling_error(&mut rows, profile.info.period_ns);
+    add_what_they_lack(&mut rows, profile);
     let Some(graph) = &profile.graph else { return rows };
     let places: HashMap<FunctionId, usize> =
         rows.iter().enumerate().map(|(place, row)| (row.function, place)).collect();
@@ -215,6 +230,23 @@ pub fn add_sampling_error(rows: &mut [Row], period_ns: f64) {
         for time in [&mut row.self_time, &mut row.total] {
             widen(time, period_ns, ahead);
         }
+    }
+}
+
+/// Raises the upper bounds of rows by what had no room: see [`crate::model::NoRoom`].
+fn add_what_they_lack(rows: &mut [Row], profile: &Profile) {
+    let period_ns = profile.info.period_ns;
+    let most = |ns: f64| {
+        let mut time = Time::from(ns);
+        if ns > 0.0 && period_ns > 0.0 {
+            widen(&mut time, period_ns, 0.0);
+        }
+        time.high
+    };
+    for row in rows {
+        let lack = profile.lack(row.function);
+        row.self_time.high += most(lack.self_ns);
+        row.total.high += most(lack.total_ns);
     }
 }
 

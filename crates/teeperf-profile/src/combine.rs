@@ -28,6 +28,9 @@ pub fn combine(mut first: Profile, second: Profile) -> Profile {
         for node in thread.tree.nodes.iter_mut().skip(1) {
             node.function = numbers[node.function.0 as usize];
         }
+        if let Some(no_room) = &mut thread.no_room {
+            no_room.renumber(|function| numbers[function.0 as usize]);
+        }
         first.threads.push(thread);
     }
     first.graph = match (first.graph, second.graph) {

@@ -12,6 +12,7 @@ use crate::contents::{Body, End, Packet, Process, Start};
 use crate::cost::{self, HookCost};
 use crate::model::{Extremes, FunctionId, Health, Info, Node, Profile, Thread, Time, Tree};
 use crate::names::{Names, SymbolTables, file_name};
+use crate::no_room;
 use crate::recording::is_later;
 use crate::replay::{CallTree, Counts, Figures, Threads, pseudo};
 use crate::warnings::Warnings;
@@ -144,16 +145,6 @@ impl Gathered {
                 format!("there are more call paths than a profile can have: {beyond_limits} calls on later ones are counted in their functions, with their own time, but not below their callers: they stand below `[too deep]`. `--most-paths` allows more paths")
             });
         }
-        let (no_room, nameless) = (threads.shared.no_room, threads.shared.nameless);
-        if no_room > 0 {
-            self.warnings.add(|| {
-                let but = match nameless {
-                    0 => String::new(),
-                    _ => format!(", but for {nameless} calls of functions for which there was none either: those are its own"),
-                };
-                format!("{no_room} calls found no room on their paths in their thread's tree, and are counted below `[no room]` by function{but}: there is room for more with a larger --tree-size, or more memory for trees in the image")
-            });
-        }
         let (graph, calls) = std::mem::take(&mut threads.arcs).graph(&mut names, ns_per_unit);
         if calls > 0 {
             self.warnings
@@ -165,9 +156,14 @@ impl Gathered {
             if let Some([a, b, c, d, cold @ ..]) = cost {
                 let [hot, cold] = [[a, b, c, d], cold].map(|ps| HookCost::from_ps(ps, least_ps));
                 cost::take_off(&mut thread.tree, functions.len(), hot, cold);
+                if let Some(node) = no_room::node(&thread.tree, &functions) {
+                    cost::allow_for_calls_beside(&mut thread.tree, node, hot, cold);
+                }
             }
             cost::sum_up(&mut thread.tree);
+            thread.no_room = no_room::of(&thread.tree, &functions);
         }
+        self.warn_of_no_room(&threads, &out);
         let total =
             |thread: &Thread| thread.tree.nodes.first().map_or(0.0, |root| root.total.value);
         out.sort_by(|a, b| total(b).total_cmp(&total(a)).then((a.pid, a.tid).cmp(&(b.pid, b.tid))));
@@ -234,7 +230,29 @@ impl Gathered {
             cpu_ns: figures.cpu_ns,
             waited_ns: ns(figures.waited),
             tree: Tree::default(),
+            no_room: None,
         }
+    }
+
+    fn warn_of_no_room(&mut self, threads: &Threads, shown: &[Thread]) {
+        let (calls, nameless) = (threads.shared.no_room, threads.shared.nameless);
+        if calls == 0 {
+            return;
+        }
+        let but = match nameless {
+            0 => String::new(),
+            _ => format!(
+                ", but for {nameless} calls of functions for which there was none either: those are its own"
+            ),
+        };
+        let found = || shown.iter().filter_map(|thread| thread.no_room.as_ref());
+        let is_ns = self.start.as_ref().is_some_and(|start| start.hz > 0);
+        let time = |ns: f64| if is_ns { written(ns) } else { format!("{ns} clock units") };
+        let total = time(found().map(|no_room| no_room.total.value).sum());
+        let nobodys = time(found().map(|no_room| no_room.nobodys.value).sum());
+        self.warnings.add(|| {
+            format!("{calls} calls found no room on their paths in their thread's tree, and are counted below `[no room]` by function{but}. The {total} there are in no total of whoever called them: totals may lack up to that. {nobodys} of it are `[no room]`'s own: self times of functions below it may lack up to that. There is room for more with a larger --tree-size, or more memory for trees in the image")
+        });
     }
 
     fn info(&mut self, ns_per_unit: f64, counts: &Counts) -> Info {
@@ -267,6 +285,13 @@ impl Gathered {
             hook_cost_ps: start.hook_cost_ps.map(|ps| (sum(&ps[..4]), sum(&ps[4..]))),
         }
     }
+}
+
+/// A time in the unit that fits.
+fn written(ns: f64) -> String {
+    let mut units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")].into_iter();
+    let (size, unit) = units.find(|&(size, _)| ns >= size).unwrap_or((1.0, "ns"));
+    format!("{:.3} {unit}", ns / size)
 }
 
 /// A replayed tree with functions and nanoseconds; no totals yet.

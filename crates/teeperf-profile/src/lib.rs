@@ -26,6 +26,7 @@ pub mod fuzz;
 pub mod graph;
 pub mod model;
 mod names;
+mod no_room;
 mod recording;
 mod replay;
 pub mod selection;

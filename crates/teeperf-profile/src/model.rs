@@ -40,7 +40,7 @@ impl std::ops::AddAssign for Time {
 }
 
 /// Index into [`Profile::functions`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FunctionId(pub u32);
 
 /// A function that was called.
@@ -156,6 +156,84 @@ pub struct Thread {
     pub waited_ns: u64,
     /// What the thread did.
     pub tree: Tree,
+    /// What found no room on its path, where something did.
+    pub no_room: Option<NoRoom>,
+}
+
+impl Thread {
+    /// Self time and total of a call path, with what they may lack because there was no room.
+    pub fn times(&self, at: usize) -> (Time, Time) {
+        let Node { parent, function, mut self_time, mut total, .. } = self.tree.nodes[at];
+        if let Some(no_room) = self.no_room.as_ref().filter(|_| at > 0) {
+            let is_without_room =
+                parent > 0 && self.tree.nodes[parent as usize].function == no_room.function;
+            let lack =
+                if is_without_room { no_room.lack(function) } else { no_room.lack_above(function) };
+            self_time.high += lack.self_ns;
+            total.high += lack.total_ns;
+        }
+        (self_time, total)
+    }
+}
+
+/// Time of calls for whose paths a thread's tree had no room. Functions stand side by side below `[no room]`, and
+/// what they called stands beside them: so it is not in the totals of those that called it, and who these were
+/// is not known. Where one of them goes on after a call, its time may be that of `[no room]` itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NoRoom {
+    /// `[no room]`.
+    pub function: FunctionId,
+    /// All of it.
+    pub total: Time,
+    /// What is `[no room]`'s own: of which function it is is not known.
+    pub nobodys: Time,
+    /// All functions of the thread by number, each with the most that it has itself below `[no room]`, nanoseconds;
+    /// nothing where all of its calls found room.
+    pub functions: Vec<(FunctionId, Option<f64>)>,
+    /// There was not even room for all functions: those that are missing may be any.
+    pub is_nameless: bool,
+}
+
+/// How much more times may be, nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Lack {
+    /// The self time.
+    pub self_ns: f64,
+    /// The total.
+    pub total_ns: f64,
+}
+
+impl NoRoom {
+    /// Of a function, over all its calls in the thread.
+    pub fn lack(&self, function: FunctionId) -> Lack {
+        match self.known(function) {
+            _ if function == self.function => Lack::default(),
+            Some(Some(own)) => Lack { self_ns: self.nobodys.high, total_ns: self.total.high - own },
+            _ if self.is_nameless => Lack { self_ns: self.nobodys.high, total_ns: self.total.high },
+            Some(None) => self.lack_above(function),
+            None => Lack::default(),
+        }
+    }
+
+    /// Of a path on which there was room: what it called may have found none.
+    fn lack_above(&self, function: FunctionId) -> Lack {
+        let is_above = function != self.function;
+        Lack { self_ns: 0.0, total_ns: if is_above { self.total.high } else { 0.0 } }
+    }
+
+    /// Functions have other numbers.
+    pub(crate) fn renumber(&mut self, number: impl Fn(FunctionId) -> FunctionId) {
+        self.function = number(self.function);
+        for (function, _) in &mut self.functions {
+            *function = number(*function);
+        }
+        self.functions.sort_unstable_by_key(|&(function, _)| function);
+    }
+
+    fn known(&self, function: FunctionId) -> Option<Option<f64>> {
+        let found = self.functions.binary_search_by_key(&function, |&(function, _)| function);
+        found.ok().map(|at| self.functions[at].1)
+    }
 }
 
 /// How whole the recording is, and what replay had to mend.
@@ -288,4 +366,15 @@ pub struct Profile {
     pub graph: Option<CallGraph>,
     /// How whole it is.
     pub health: Health,
+}
+
+impl Profile {
+    /// How much more the times of a function may be, because there was no room for paths.
+    pub fn lack(&self, function: FunctionId) -> Lack {
+        let threads = self.threads.iter().filter_map(|thread| thread.no_room.as_ref());
+        threads.map(|no_room| no_room.lack(function)).fold(Lack::default(), |sum, lack| Lack {
+            self_ns: sum.self_ns + lack.self_ns,
+            total_ns: sum.total_ns + lack.total_ns,
+        })
+    }
 }

@@ -25,6 +25,10 @@ const MAX_TEXT: usize = 256 << 20;
 
 /// Stands for the module of code outside every window.
 const UNKNOWN_MODULE: &str = "[unknown module]";
+/// Frames whose calls were not seen.
+pub(crate) const UNKNOWN: &str = "[unknown]";
+/// Functions below it found no room on their paths.
+pub(crate) const NO_ROOM: &str = "[no room]";
 
 /// The symbols of each process, of all its windows: sites mean the same in its whole life, so
 /// that a symbol names its function even where the window was lost.
@@ -405,9 +409,9 @@ impl Names {
 
     fn describe(&mut self, process: u32, word: u32) -> Function {
         match word {
-            pseudo::UNKNOWN => nameless("[unknown]".into()),
+            pseudo::UNKNOWN => nameless(UNKNOWN.into()),
             pseudo::TOO_DEEP => nameless("[too deep]".into()),
-            pseudo::NO_ROOM => nameless("[no room]".into()),
+            pseudo::NO_ROOM => nameless(NO_ROOM.into()),
             pseudo::FAR.. => {
                 let number = (word - pseudo::FAR) >> 1;
                 nameless(match self.far.get(number as usize) {

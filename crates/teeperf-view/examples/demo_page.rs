@@ -164,6 +164,7 @@ fn thread(tid: u32, name: &str, tree: Tree) -> Thread {
         cpu_ns: Some(wall_ns / 10 * 9),
         waited_ns: 0,
         tree,
+        no_room: None,
     }
 }
 

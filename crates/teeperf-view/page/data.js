@@ -30,14 +30,27 @@ function numbersOf(base64, into) {
   return into;
 }
 
+// How much more the times of each node may be: where there was no room for paths, what was called is in no caller's.
+function lacksOf(noRoom, parent, fn) {
+  const lack = new Float64Array(fn.length), totalLack = new Float64Array(fn.length);
+  for (let i = 1; noRoom && i < fn.length; i++) {
+    if (fn[i] === noRoom.function) continue;
+    totalLack[i] = noRoom.total;
+    if (parent[i] && fn[parent[i]] === noRoom.function) lack[i] = noRoom.self;
+  }
+  return { lack, totalLack };
+}
+
 // Columns of a thread's tree; node 0 is the root, callers stand before callees.
 function columnsOf(thread) {
   const n = thread.nodes;
   const parent = numbersOf(thread.up, new Int32Array(n));
   for (let i = 1; i < n; i++) parent[i] = i - parent[i];
+  const fn = numbersOf(thread.function, new Int32Array(n));
   return {
     parent,
-    fn: numbersOf(thread.function, new Int32Array(n)),
+    fn,
+    ...lacksOf(thread.noRoom, parent, fn),
     calls: numbersOf(thread.calls, new Float64Array(n)),
     self: numbersOf(thread.self, new Float64Array(n)),
     less: numbersOf(thread.less, new Float64Array(n)),

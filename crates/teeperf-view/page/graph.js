@@ -2,12 +2,14 @@
 // first[n] to first[n] + count[n]; start[n] is where its time begins. In a bottom-up
 // graph a node's children are made when they are asked for.
 
+const SUMS = ["calls", "self", "less", "more", "lack", "totalLack"];
+
 // Trees of several threads as one: equal call paths become one node.
 function merged(trees) {
   if (trees.length === 1) return trees[0];
   const size = trees.reduce((sum, tree) => sum + tree.fn.length, 0);
   const all = { parent: new Int32Array(size), fn: new Int32Array(size) };
-  for (const name of ["calls", "self", "less", "more"]) all[name] = new Float64Array(size);
+  for (const name of SUMS) all[name] = new Float64Array(size);
   const known = new Map();
   let count = 1;
   for (const tree of trees) {
@@ -24,7 +26,7 @@ function merged(trees) {
         }
         place[i] = at;
       }
-      for (const name of ["calls", "self", "less", "more"]) all[name][place[i]] += tree[name][i];
+      for (const name of SUMS) all[name][place[i]] += tree[name][i];
     }
   }
   for (const name of Object.keys(all)) all[name] = all[name].subarray(0, count);
@@ -41,6 +43,7 @@ class TopDown {
       for (let i = n - 1; i > 0; i--) sums[tree.parent[i]] += sums[i];
       return sums;
     };
+    const plus = (a, b) => a.map((number, i) => number + b[i]);
     const total = sum(tree.self);
     const from = new Int32Array(n + 1);
     for (let i = 1; i < n; i++) from[tree.parent[i] + 1]++;
@@ -75,10 +78,10 @@ class TopDown {
     this.calls = take(tree.calls);
     this.self = take(tree.self);
     this.less = take(tree.less);
-    this.more = take(tree.more);
+    this.more = take(plus(tree.more, tree.lack));
     this.total = take(total);
     this.totalLess = take(sum(tree.less));
-    this.totalMore = take(sum(tree.more));
+    this.totalMore = take(plus(sum(tree.more), tree.totalLack));
     this.start = new Float64Array(n);
     const next = new Float64Array(n);
     for (let i = 1; i < n; i++) {
@@ -145,6 +148,12 @@ class TopDown {
         row.totalMore += this.totalMore[node];
       }
     }, (node) => { open[this.fn[node]]--; });
+    // What several paths lack is no more than all there is.
+    const most = this.size ? this.total[0] + this.totalMore[0] : 0;
+    for (const row of rows.values()) {
+      row.more = Math.min(row.more, most - row.self);
+      row.totalMore = Math.min(row.totalMore, most - row.total);
+    }
     return [...rows.values()];
   }
 

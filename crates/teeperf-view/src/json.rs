@@ -263,14 +263,15 @@ fn graph(graph: &CallGraph, rows: &[Row]) -> (Vec<Call>, Vec<Round>) {
 }
 
 fn lane<'a>(thread: &'a Thread, profile: &'a Profile, options: &Options) -> Lane<'a> {
-    let path = |node: &Node| {
+    let path = |(at, node): (usize, &Node)| {
+        let (self_time, total) = thread.times(at);
         let function = profile.functions.get(node.function.0 as usize);
         Path {
             caller: node.parent.checked_sub(1),
             name: name(function),
             module: function.map_or("", |function| &function.module),
             calls: node.calls,
-            times: times(&node.total, &node.self_time),
+            times: times(&total, &self_time),
             extremes: node.extremes.map(lengths),
         }
     };
@@ -284,7 +285,9 @@ fn lane<'a>(thread: &'a Thread, profile: &'a Profile, options: &Options) -> Lane
         wall: thread.wall_ns,
         cpu: thread.cpu_ns,
         waited: thread.waited_ns,
-        tree: options.call_tree.then(|| thread.tree.nodes.iter().skip(1).map(path).collect()),
+        tree: options
+            .call_tree
+            .then(|| thread.tree.nodes.iter().enumerate().skip(1).map(path).collect()),
     }
 }
 

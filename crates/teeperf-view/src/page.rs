@@ -128,6 +128,17 @@ struct Lane {
     self_time: String,
     less: String,
     more: String,
+    #[serde(rename = "noRoom", skip_serializing_if = "Option::is_none")]
+    no_room: Option<Lacking>,
+}
+
+/// How much more times may be, where there was no room for paths: totals, and self times below this function.
+#[derive(Serialize)]
+struct Lacking {
+    function: u32,
+    total: f64,
+    #[serde(rename = "self")]
+    self_time: f64,
 }
 
 fn write_data(
@@ -202,6 +213,11 @@ fn lane(thread: &Thread, tree: &Tree) -> Lane {
         self_time,
         less,
         more,
+        no_room: thread.no_room.as_ref().map(|no_room| Lacking {
+            function: no_room.function.0,
+            total: no_room.total.high,
+            self_time: no_room.nobodys.high,
+        }),
     }
 }
 

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use teeperf_profile::aggregate::{self, Row, Sort};
 use teeperf_profile::model::{Extremes, Profile};
 
-use super::{Options, flagged, heading, left};
+use super::{Options, flagged, heading, is_unsure, left};
 use crate::style::{Paint, Style};
 use crate::{names, units};
 
@@ -139,12 +139,13 @@ impl<'a> Table<'a> {
     fn row(&self, row: &Row, out: &mut impl Write) -> io::Result<()> {
         let share = units::share(row.self_time.value, self.whole);
         let paint = Paint::of_share(share);
+        let lack = self.profile.lack(row.function);
         write!(
             out,
             "{}{} {}{:>7}  {:>calls$}",
-            flagged(&row.self_time),
+            flagged(&row.self_time, lack.self_ns > 0.0),
             self.style.paint(paint, format_args!("{:>7}", units::percent(share))),
-            flagged(&row.total),
+            flagged(&row.total, lack.total_ns > 0.0),
             units::percent(units::share(row.total.value, self.whole)),
             units::count(row.calls),
             calls = self.calls,
@@ -170,10 +171,11 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Mean time of a call.
+    /// Mean time of a call, if it is known.
     fn per_call(&self, row: &Row) -> String {
         match row.calls {
             0 => String::new(),
+            _ if self.profile.lack(row.function).total_ns > 0.0 => "–".into(),
             _ if self.is_untold(row) => {
                 format!("< {}", units::time(TICKS * self.profile.info.period_ns))
             }
@@ -212,18 +214,23 @@ impl<'a> Table<'a> {
             };
             writeln!(out, "{}", faint(text))?;
         }
-        let unsure = |time: &teeperf_profile::model::Time| time.value > 0.0 && time.is_uncertain();
         let mut said = false;
-        for row in rows.iter().filter(|row| unsure(&row.self_time) || unsure(&row.total)) {
+        for row in rows {
+            let lack = self.profile.lack(row.function);
+            let is_self_unsure = is_unsure(&row.self_time, lack.self_ns > 0.0);
+            let is_total_unsure = is_unsure(&row.total, lack.total_ns > 0.0);
+            if !is_self_unsure && !is_total_unsure {
+                continue;
+            }
             if !said {
                 writeln!(out, "{}", faint("~ known no better than to 30 %; the bounds:".into()))?;
                 said = true;
             }
             let mut parts = Vec::new();
-            if unsure(&row.self_time) {
+            if is_self_unsure {
                 parts.push(format!("self {}", units::interval(&row.self_time)));
             }
-            if unsure(&row.total) {
+            if is_total_unsure {
                 parts.push(format!("total {}", units::interval(&row.total)));
             }
             let (name, _) = described(self.profile, row);

@@ -9,7 +9,7 @@ mod threads;
 use std::io::{self, Write};
 
 pub use teeperf_profile::aggregate::Sort;
-use teeperf_profile::model::{CallGraph, Profile};
+use teeperf_profile::model::{CallGraph, Profile, Time};
 
 use crate::findings::{self, Finding};
 use crate::style::{Paint, Painted, Style};
@@ -151,8 +151,13 @@ fn left(text: &str, width: usize) -> String {
     fitted + &" ".repeat(padding)
 }
 
-/// A time, and `~` behind it when its bounds are further apart than 30 % of it.
-fn flagged(time: &teeperf_profile::model::Time) -> String {
-    let flag = if time.value > 0.0 && time.is_uncertain() { '~' } else { ' ' };
+/// Whether a time's bounds are further apart than 30 % of it. Of no time that says nothing, unless it may lack some.
+fn is_unsure(time: &Time, lacks: bool) -> bool {
+    (time.value > 0.0 || lacks) && time.is_uncertain()
+}
+
+/// A time, and `~` behind it where [`is_unsure`].
+fn flagged(time: &Time, lacks: bool) -> String {
+    let flag = if is_unsure(time, lacks) { '~' } else { ' ' };
     format!("{}{flag}", units::time(time.value))
 }

@@ -3,10 +3,10 @@
 //! does in a browser is tested in `web/`.
 
 use serde_json::Value;
-use teeperf_profile::model::{Profile, Time};
+use teeperf_profile::model::{FunctionId, NoRoom, Profile, Time};
 use teeperf_view::page::{self, Options};
 
-use crate::support::kitchen;
+use crate::support::{exact, kitchen};
 
 fn page(profile: &Profile) -> String {
     let mut out = Vec::new();
@@ -138,6 +138,21 @@ fn too_many_paths_are_cut_with_a_word_about_it() {
     assert_eq!((sum(0), sum(1)), (1_000_000_000, 250_000_000));
     let last = data["functions"].as_array().unwrap().last().unwrap();
     assert_eq!(last[0], "[short call paths]");
+}
+
+#[test]
+fn what_had_no_room_goes_with_its_thread() {
+    let mut profile = kitchen();
+    profile.threads[0].no_room = Some(NoRoom {
+        function: FunctionId(2),
+        total: exact(9.0),
+        nobodys: exact(4.0),
+        ..NoRoom::default()
+    });
+    let data = data(&page(&profile));
+    let expected = serde_json::json!({ "function": 2, "total": 9.0, "self": 4.0 });
+    assert_eq!(data["threads"][0]["noRoom"], expected);
+    assert!(data["threads"][1].get("noRoom").is_none());
 }
 
 #[test]

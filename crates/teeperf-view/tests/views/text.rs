@@ -1,8 +1,8 @@
 //! The text report against reports written by hand, and what it says of recordings that
 //! are not whole.
 
-use crate::support::{function, kitchen, node, parser, summed_kitchen, thread};
-use teeperf_profile::model::{CallGraph, FunctionId, Health, Profile, Time};
+use crate::support::{exact, function, kitchen, node, parser, summed_kitchen, thread};
+use teeperf_profile::model::{CallGraph, FunctionId, Health, NoRoom, Profile, Time};
 use teeperf_view::style::Style;
 use teeperf_view::text::{self, Options, Sort};
 
@@ -209,6 +209,27 @@ fn what_is_missing_stands_on_top_with_the_next_step() {
     ] {
         assert!(lines.contains(&note), "{note}\n{report}");
     }
+}
+
+#[test]
+fn times_that_may_lack_some_are_marked_though_they_are_nothing() {
+    let mut profile = kitchen();
+    profile.threads[1].tree.nodes =
+        vec![node(0, 0, 0, 0.0, 250.0), node(0, 4, 0, 250.0, 250.0), node(1, 3, 1, 0.0, 0.0)];
+    profile.functions.push(function("[no room]", ""));
+    let unmarked = report(&profile, &Options::default(), 120);
+    assert!(unmarked.contains("    0 ns    0.00     0 ns    0.00"), "{unmarked}");
+    profile.threads[1].no_room = Some(NoRoom {
+        function: FunctionId(4),
+        total: exact(250e6),
+        nobodys: exact(250e6),
+        functions: vec![(FunctionId(3), Some(0.0)), (FunctionId(4), None)],
+        is_nameless: false,
+    });
+    let report = report(&profile, &Options::default(), 120);
+    assert!(report.contains("    0 ns~   0.00     0 ns~   0.00"), "{report}");
+    assert!(report.contains("self 0 ns to 260.3 ms, total 0 ns to 260.3 ms: serve"), "{report}");
+    assert!(report.contains(" –  serve"), "{report}");
 }
 
 #[test]
