@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use teeperf_interop::fuzz::any_gmon;
 use teeperf_interop::gmon::{self, Arc, Builder, Error, Gmon, Histogram, Layout, Names, Which};
 use teeperf_profile::model::{
-    Code, Function, FunctionId, Info, Node, Place, Profile, Thread, Time, Tree,
+    Code, Function, FunctionId, Info, NoRoom, Node, Place, Profile, Thread, Time, Tree,
 };
 
 const LAYOUTS: [Layout; 4] = [
@@ -452,6 +452,20 @@ fn a_module_of_a_recording_becomes_a_file() {
     let library = gmon::export(&recorded(), Which::Named("libpack.so"), 1000).unwrap();
     assert_eq!(library.gmon.arcs, [Arc { from: 0, to: 0x2000, calls: 5 }]);
     assert_eq!(library.left_out.modules, ["/bin/program"]);
+}
+
+/// Nobody elsewhere called what has no caller because there was no room for its path.
+#[test]
+fn calls_without_room_are_not_those_of_others() {
+    let mut profile = recorded();
+    profile.functions[5].name = "[no room]".into();
+    let thread = &mut profile.threads[0];
+    thread.tree.nodes.push(Node { parent: 6, calls: 8, ..thread.tree.nodes[2] });
+    thread.no_room = Some(NoRoom { function: FunctionId(5), ..NoRoom::default() });
+    let export = gmon::export(&profile, Which::Program, 1000).unwrap();
+    let left = &export.left_out;
+    assert_eq!((left.calls_without_room, left.calls_by_others), (8, 6));
+    assert!(export.gmon.arcs.contains(&Arc { from: 0, to: 0x1010, calls: 18 }));
 }
 
 #[test]

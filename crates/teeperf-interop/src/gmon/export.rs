@@ -42,6 +42,8 @@ pub struct LeftOut {
     pub modules: Vec<String>,
     /// Calls by what has no address in the module: the file has them, by nobody.
     pub calls_by_others: u64,
+    /// Calls on paths for which there was no room, so that their caller is not known: likewise.
+    pub calls_without_room: u64,
 }
 
 /// The functions of a module, as a file with so many samples in a second. Functions must have
@@ -75,11 +77,16 @@ pub fn export(profile: &Profile, which: Which<'_>, hz: u32) -> Result<Export, Er
             *own.entry((address, size)).or_default() += ns;
             let caller = match node.parent {
                 0 => None,
-                parent => place(thread.tree.nodes[parent as usize].function),
+                parent => Some(thread.tree.nodes[parent as usize].function),
             };
-            if caller.is_none() && node.parent != 0 {
+            let no_room = thread.no_room.as_ref().map(|no_room| no_room.function);
+            if caller.is_some() && caller == no_room {
+                left_out.calls_without_room =
+                    left_out.calls_without_room.saturating_add(node.calls);
+            } else if caller.is_some_and(|caller| place(caller).is_none()) {
                 left_out.calls_by_others = left_out.calls_by_others.saturating_add(node.calls);
             }
+            let caller = caller.and_then(place);
             builder.call(caller.map_or(0, |(address, _)| address), address, node.calls);
         }
     }

@@ -101,6 +101,13 @@ fn say_what_is_left_out(export: &Export) {
             left_out.share * 100.0
         );
     }
+    if left_out.calls_without_room > 0 {
+        eprintln!(
+            "teeperf: {} calls found no room on their paths, so that their callers are not known: these are address 0, \
+             and gprof does not count the calls",
+            left_out.calls_without_room
+        );
+    }
     if left_out.calls_by_others > 0 {
         eprintln!(
             "teeperf: {} calls came from elsewhere than {module}: their caller is address 0, and gprof does \
