@@ -178,7 +178,7 @@ impl Thread {
 
 /// Time of calls for whose paths a thread's tree had no room. Functions stand side by side below `[no room]`, and
 /// what they called stands beside them: so it is not in the totals of those that called it, and who these were
-/// is not known. Where one of them goes on after a call, its time may be that of `[no room]` itself.
+/// is not known. Where it is not known which of them goes on after a call, time is that of `[no room]` itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NoRoom {
     /// `[no room]`.

@@ -7,8 +7,9 @@
 //! left to readers.
 //!
 //! Where there is no room for another path, functions stand side by side below one node,
-//! [`OVERFLOW`], each with its calls and the time up to its returns; the time between those stands in the node
-//! itself.
+//! [`OVERFLOW`], each with its calls and its time. Of such frames it is known from which function the first of each function
+//! came, so that this goes on when they have returned; where it is not known which one goes on (one of several frames of a
+//! function returns, a frame is left without a return, there are other stacks) the time stands in the node itself.
 //!
 //! Ways into and out of functions without a call or return are in [`leaps`].
 
@@ -316,8 +317,10 @@ impl Tree {
     }
 
     /// A call for which there is no room: it is counted here, below [`OVERFLOW`] or in that.
+    #[inline(never)]
     fn swallow(&self, there: Node) {
         let swallowed = self.swallowed();
+        let back = self.beside.get();
         if swallowed == 0 {
             self.episode.set(self.episode.get().wrapping_add(1));
         }
@@ -325,6 +328,9 @@ impl Tree {
         self.set_swallowed(swallowed + 1);
         compiler_fence(SeqCst);
         let open = self.swallowed_of(there).saturating_add(1);
+        if open == 1 {
+            there.put(node::BACK, self.memory.index(back));
+        }
         // First the time that the number is of: a handler in between leaves a number that was there before, or none.
         there.put(node::ENTERED, self.episode.get());
         compiler_fence(SeqCst);
@@ -350,8 +356,17 @@ impl Tree {
         let swallowed = self.swallowed();
         if swallowed > 0 {
             if let Some(there) = self.swallowed_frame(address) {
-                there.put(node::OPEN, self.swallowed_of(there).saturating_sub(1));
-                return self.close(1);
+                let left = self.swallowed_of(there).saturating_sub(1);
+                let back = there.get(node::BACK);
+                // A signal handler behind this may call it anew.
+                compiler_fence(SeqCst);
+                there.put(node::OPEN, left);
+                self.close(1);
+                // Of a function that is still open it is not known which of its frames it was.
+                if left == 0 && !self.is_blind.get() {
+                    self.beside.set(self.memory.node(back));
+                }
+                return;
             }
             // It is of a frame below them: they were left without a word.
             self.mend(swallowed as u64);
@@ -682,6 +697,27 @@ mod tests {
             }
         }
 
+        /// Where there is no room, time is that of the function on top, or nobody's.
+        #[test]
+        fn a_full_tree_charges_nobody_else(calls in proptest::collection::vec((1u64..30, any::<bool>()), 0..STEPS), folds: bool) {
+            let tree = full(folds);
+            let mut open: Vec<u64> = Vec::new();
+            for (address, calls) in calls {
+                if calls {
+                    tree.call_anew(address, open.len() / 2, 1);
+                    open.push(address);
+                } else if let Some(address) = open.pop() {
+                    tree.ret(address);
+                }
+                prop_assert_eq!(tree.swallowed(), open.len());
+                let overflow = tree.memory.node(OVERFLOW);
+                if let Some(&top) = open.last() {
+                    let there = tree.find(OVERFLOW, top).unwrap_or(overflow);
+                    prop_assert!([there, overflow].contains(&tree.beside.get()));
+                }
+            }
+        }
+
         #[test]
         fn folded_calls_come_back_where_they_were_made(steps in proptest::collection::vec((any::<bool>(), 1u64..5), 0..STEPS)) {
             let tree = tree(1 << 20, true);
@@ -701,6 +737,44 @@ mod tests {
                 once.sort_unstable();
                 once.dedup();
                 prop_assert_eq!(once.len(), path.len(), "{:?} has a function twice", path);
+            }
+        }
+    }
+
+    /// A tree without room for another path, or another function that begins there.
+    fn full(folds: bool) -> Tree {
+        let tree = tree(2112, folds);
+        let room = u64::from(tree.paths - tree.used.get());
+        for address in 1..=room {
+            tree.call_anew(address + 1000, 0, 1);
+        }
+        tree
+    }
+
+    #[test]
+    fn functions_without_room_go_on_after_what_they_called() {
+        for folds in [false, true] {
+            let tree = full(folds);
+            // A function, or 0 for a return, and how much later the next comes.
+            let calls = [(1, 3), (2, 5), (3, 7), (0, 11), (3, 13), (0, 17), (0, 19), (2, 23)];
+            let steps = [&calls[..], &[(0, 29), (0, 31)]].concat();
+            let (mut open, mut now, mut own) = (Vec::new(), 0, HashMap::new());
+            for (address, later) in steps {
+                match address {
+                    0 => tree.ret(open.pop().unwrap()),
+                    address => {
+                        tree.call_anew(address, open.len(), 1);
+                        open.push(address);
+                    }
+                }
+                now += later;
+                tree.moved(now);
+                *own.entry(open.last().copied()).or_insert(0) += later;
+            }
+            let sums = sums(&tree);
+            // There is room for two of these functions.
+            for (path, address) in [(vec![0, 1], 1), (vec![0, 2], 2), (vec![0], 3)] {
+                assert_eq!(sums[&path].1, own[&Some(address)], "{address}, {sums:?}");
             }
         }
     }

@@ -100,6 +100,8 @@ pub mod node {
     /// frames it stands for. Else, where calls are folded: 0: none is open; 1: one is; more: others too, and this
     /// less 2 is the way back from the last.
     pub const OPEN: usize = 56;
+    /// u32, below [`super::OVERFLOW`], and of that: index of the node that ran when the first of these frames was entered.
+    pub const BACK: usize = 60;
 }
 
 /// A way back from calls that are folded: byte offsets, u32 each.

@@ -536,6 +536,20 @@ fn a_tree_that_is_too_small() {
     }
 }
 
+/// Guards: functions without room go on after what they called; what is missing of times is in their bounds.
+#[test]
+fn times_where_there_is_no_room() {
+    let shop = Workshop::new();
+    let program = shop.build("sleeps_late.c", Compiler::Gcc, &["-O1"]);
+    let (_, report) = summed(&shop, &["--tree-size", "16KiB"], &program, &[], 0);
+    let ms = |name: &str, figure: &str| report.time(name, figure) / 1e6;
+    assert!(ms("serve", "self") > 40.0 && ms("inner", "self") > 90.0, "{report:?}");
+    assert!(ms("[no room]", "self") < 100.0, "{report:?}");
+    for name in ["main", "serve", "inner"] {
+        assert!(ms(name, "total_high") > 250.0, "{name}: {report:?}");
+    }
+}
+
 /// Guards: of a recursion, through however many functions, each function has a node and a way back.
 #[test]
 fn recursion_is_folded_however_deep() {

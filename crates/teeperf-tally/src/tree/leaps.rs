@@ -31,7 +31,7 @@ impl Tree {
         let swallowed = self.swallowed();
         if swallowed > 0 && self.swallowed_frame(address).is_some() {
             // One of these frames, and not known which.
-            return;
+            return self.beside.set(self.memory.node(OVERFLOW));
         }
         if self.nearest(|there| there.wide(node::ADDRESS) == address).is_some() {
             self.close(swallowed as u64);
@@ -367,6 +367,19 @@ mod tests {
             prop_assert_eq!(path(&tree), Vec::<u64>::new());
             prop_assert_eq!((tree.swallowed(), mended(&tree)), (0, 0));
         }
+    }
+
+    /// Who goes on is not known where a function catches that found no room.
+    #[test]
+    fn time_after_a_catch_without_room_is_nobodys() {
+        let tree = tree(2112, false);
+        let room = u64::from(tree.paths - tree.used.get());
+        for address in 1..=room + 2 {
+            tree.call_anew(address, 0, 1);
+        }
+        tree.catch(room + 1);
+        tree.moved(9);
+        assert_eq!(tree.memory.node(OVERFLOW).wide(node::SELF), 9);
     }
 
     /// Frames that found no room are left without a word: a return of one below them closes them all.

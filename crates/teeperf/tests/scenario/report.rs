@@ -124,6 +124,14 @@ impl Report {
         (time("shortest"), time("longest"))
     }
 
+    /// A time of a function.
+    #[track_caller]
+    pub(crate) fn time(&self, name: &str, figure: &str) -> f64 {
+        let json = json(&self.recording, &[]);
+        let mut named = list(&json["functions"]).filter(|function| function["name"] == name);
+        named.next().expect(name)[figure].as_f64().expect(figure)
+    }
+
     /// Times and nanoseconds of the gaps of one reason.
     pub(crate) fn gap(&self, reason: &str) -> (u64, u64) {
         let mut sum = (0, 0);
