@@ -49,6 +49,7 @@ fn add_health(health: &mut Health, other: Health) {
     health.events = health.events.saturating_add(other.events);
     health.lost = health.lost.saturating_add(other.lost);
     health.mended = health.mended.saturating_add(other.mended);
+    health.only_sums &= other.only_sums;
     health.open = health.open.saturating_add(other.open);
     health.unopened = health.unopened.saturating_add(other.unopened);
     for (name, times, ns) in other.gaps {

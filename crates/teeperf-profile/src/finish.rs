@@ -339,6 +339,8 @@ fn convert(tree: &CallTree, names: &mut Names, ns_per_unit: f64) -> Tree {
 }
 
 fn health(counts: Counts, open: u64, warnings: Warnings, ns: &impl Fn(u64) -> u64) -> Health {
+    let only_sums =
+        counts.events > 0 && counts.events == counts.summed.saturating_add(counts.without_paths);
     let mut gaps: Vec<_> = counts.gaps.into_iter().collect();
     gaps.sort_unstable();
     Health {
@@ -346,6 +348,7 @@ fn health(counts: Counts, open: u64, warnings: Warnings, ns: &impl Fn(u64) -> u6
         lost: counts.lost,
         mended: counts.mended,
         open,
+        only_sums,
         unopened: counts.unopened,
         gaps: gaps
             .into_iter()

@@ -245,8 +245,10 @@ pub struct Health {
     pub lost: u64,
     /// Frames closed or skipped because a call or a return was not seen where it belongs.
     pub mended: u64,
-    /// Frames still open at the end.
+    /// Frames still open at the end, of those whose calls and returns were recorded one by one.
     pub open: u64,
+    /// There are none of these, only sums: which calls have returned is not known, and each stands for two events.
+    pub only_sums: bool,
     /// Returns from frames entered before recording began.
     pub unopened: u64,
     /// Gaps by reason, as `(name, times, nanoseconds)`.

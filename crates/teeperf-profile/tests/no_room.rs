@@ -136,6 +136,11 @@ fn what_is_looked_at_alone_lacks_as_much() {
 }
 
 #[test]
+fn which_calls_have_returned_sums_do_not_say() {
+    assert!(profile(0).health.only_sums);
+}
+
+#[test]
 fn how_much_is_missing_is_said() {
     let said = |nameless| profile(nameless).health.warnings.join("\n");
     let (warnings, but) = (said(0), "but for 3 calls of functions for which there was none either");

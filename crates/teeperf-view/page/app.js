@@ -240,7 +240,7 @@ function showRun() {
   const facts = [
     ["", write.time(data.info.duration), ""],
     ["", write.count(data.threads.reduce((sum, thread) => sum + thread.merged, 0)), many ? " threads" : data.threads.length ? " thread" : " threads"],
-    ["", write.count(data.events), " calls and returns"],
+    data.onlySums ? ["", write.count(data.events / 2), " calls"] : ["", write.count(data.events), " calls and returns"],
     ["clock ", data.info.clock || "unknown", data.info.period > 0 ? `, ${write.time(data.info.period)} apart` : ""],
   ];
   $("facts").replaceChildren(...facts.map(([before, figure, after]) => element("li", null, before, element("b", null, figure), after)));

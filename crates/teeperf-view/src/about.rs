@@ -82,15 +82,16 @@ fn events(profile: &Profile) -> String {
         events = events.saturating_sub(calls);
     }
     let threads: u64 = profile.threads.iter().map(|thread| u64::from(thread.merged.max(1))).sum();
-    let mut text = format!(
-        "{} in {}",
-        if events == 1 {
-            "1 call or return".into()
-        } else {
-            format!("{} calls and returns", count(events))
-        },
-        counted(threads, "thread"),
-    );
+    let mut what = match events {
+        1 => "1 call or return".into(),
+        _ => format!("{} calls and returns", count(events)),
+    };
+    if profile.health.only_sums {
+        // Not all have returned, it may be.
+        events /= 2;
+        what = counted(events, "call");
+    }
+    let mut text = format!("{what} in {}", counted(threads, "thread"));
     let seconds = profile.info.duration_ns as f64 / 1e9;
     if seconds > 0.0 && events > 0 {
         let rate = events as f64 / seconds;
@@ -103,12 +104,11 @@ fn events(profile: &Profile) -> String {
 
 fn health(profile: &Profile) -> String {
     let health = &profile.health;
-    format!(
-        "{} lost, {} mended, {} still open",
-        count(health.lost),
-        count(health.mended),
-        count(health.open),
-    )
+    let mut text = format!("{} lost, {} mended", count(health.lost), count(health.mended));
+    if !health.only_sums {
+        text.push_str(&format!(", {} still open", count(health.open)));
+    }
+    text
 }
 
 fn machine(info: &Info) -> String {

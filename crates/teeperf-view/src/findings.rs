@@ -232,7 +232,7 @@ fn ends(profile: &Profile, found: &mut Vec<Finding>) {
         let what = format!("The command was ended by {}.", signal_name(signal));
         push(found, false, what, "");
     }
-    if profile.health.open > 0 {
+    if profile.health.open > 0 && !profile.health.only_sums {
         let what = format!(
             "{} not returned at the end; time counts up to there.",
             subject(profile.health.open, "call had", "calls had"),

@@ -84,7 +84,7 @@ struct Whole<'a> {
     events: u64,
     lost: u64,
     mended: u64,
-    open: u64,
+    open: Option<u64>,
     unopened: u64,
     gaps: Vec<Gap<'a>>,
     findings: Vec<Said>,
@@ -212,7 +212,7 @@ fn health(profile: &Profile) -> Whole<'_> {
         events: health.events,
         lost: health.lost,
         mended: health.mended,
-        open: health.open,
+        open: (!health.only_sums).then_some(health.open),
         unopened: health.unopened,
         gaps: health
             .gaps

@@ -74,6 +74,9 @@ struct Data<'a> {
     view: &'static str,
     info: Run<'a>,
     events: u64,
+    /// Which of the calls have returned is not known.
+    #[serde(rename = "onlySums", skip_serializing_if = "std::ops::Not::not")]
+    only_sums: bool,
     findings: Vec<Said>,
     about: Vec<(&'static str, String)>,
     modules: Vec<String>,
@@ -172,6 +175,7 @@ fn write_data(
             duration: profile.info.duration_ns,
         },
         events: profile.health.events,
+        only_sums: profile.health.only_sums && profile.graph.is_none(),
         findings: pruned.finding.iter().cloned().chain(findings::of(profile)).map(said).collect(),
         about: about::of(profile),
         functions: named,

@@ -35,10 +35,7 @@ fn files_in_their_order_make_one_recording() {
     std::fs::write(folder.path().join("second"), &second).unwrap();
     run(teeperf(&folder).args(["import", "first", "second"]));
     let shown = run(teeperf(&folder).args(["report", "first.teeperf"]));
-    assert!(
-        shown.contains("ta.elf+anchor+0x40") && shown.contains("32 calls and returns"),
-        "{shown}"
-    );
+    assert!(shown.contains("ta.elf+anchor+0x40") && shown.contains("16 calls"), "{shown}");
 
     let mut child = teeperf(&folder);
     let both = [first, second].concat();
@@ -66,7 +63,7 @@ fn damage_is_told_and_the_rest_is_kept() {
     let place = format!("taken: offset {}: a piece is damaged", first.len());
     assert!(told.contains(&place) && told.contains("7 calls of 1 thread in 1 piece;"), "{told}");
     let shown = run(teeperf(&folder).args(["report", "a.teeperf"]));
-    assert!(shown.contains("14 calls and returns") && shown.contains(&place), "{shown}");
+    assert!(shown.contains("7 calls") && shown.contains(&place), "{shown}");
 }
 
 #[test]

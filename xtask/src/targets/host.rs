@@ -181,9 +181,10 @@ impl Recorded {
         self.0["info"]["duration"].as_f64().unwrap_or(0.0)
     }
 
-    /// A figure of the recording's health.
+    /// A figure of the recording's health; nothing where it is not known, as of calls that are open in sums.
     pub(super) fn health(&self, name: &str) -> u64 {
-        self.0["health"][name].as_u64().unwrap_or(u64::MAX)
+        let figure = self.0["health"].get(name);
+        figure.map_or(u64::MAX, |figure| figure.as_u64().unwrap_or(0))
     }
 
     /// Nanoseconds in a function itself.

@@ -76,7 +76,7 @@ pub fn profile(gmon: &Gmon, names: &Names, bias: u64) -> Profile {
         functions,
         threads: Vec::new(),
         graph: Some(graph),
-        health: Health { events, warnings, ..Health::default() },
+        health: Health { events, only_sums: true, warnings, ..Health::default() },
     }
 }
 

@@ -50,7 +50,9 @@ impl Arcs {
         shared.counts.span = Some((first.min(header.begin), last.max(header.end)));
         shared.counts.lost = shared.counts.lost.saturating_add(header.lost);
         for arc in &arcs {
-            shared.counts.events = shared.counts.events.saturating_add(arc.count);
+            let counts = &mut shared.counts;
+            counts.events = counts.events.saturating_add(arc.count);
+            counts.without_paths = counts.without_paths.saturating_add(arc.count);
         }
         let process = header.process;
         put(&mut self.calls, process, &arcs, &mut self.left_out.0, shared);

@@ -159,6 +159,8 @@ pub(crate) struct Counts {
     pub(crate) events: u64,
     /// Of those, what was summed while the program ran.
     pub(crate) summed: u64,
+    /// Of those, calls that are counted without their paths.
+    pub(crate) without_paths: u64,
     /// Events known to be lost.
     pub(crate) lost: u64,
     /// Frames closed or returns left out because something was not seen.

@@ -40,6 +40,14 @@ fn shortest_and_longest_calls_where_they_are_known() {
 }
 
 #[test]
+fn of_sums_it_is_not_known_which_calls_have_returned() {
+    let mut profile = kitchen();
+    assert_eq!(report(&profile, false)["health"]["open"], 0);
+    profile.health.only_sums = true;
+    assert!(report(&profile, false)["health"]["open"].is_null());
+}
+
+#[test]
 fn calls_without_paths() {
     let report = report(&parser(), true);
     let names: Vec<&str> = report["functions"]

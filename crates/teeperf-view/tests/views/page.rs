@@ -156,6 +156,14 @@ fn what_had_no_room_goes_with_its_thread() {
 }
 
 #[test]
+fn of_sums_it_is_said_that_they_are() {
+    let mut profile = kitchen();
+    assert!(data(&page(&profile)).get("onlySums").is_none());
+    profile.health.only_sums = true;
+    assert_eq!(data(&page(&profile))["onlySums"], true);
+}
+
+#[test]
 fn empty_profiles_make_pages() {
     let data = data(&page(&Profile::default()));
     assert_eq!(data["threads"].as_array().unwrap().len(), 0);

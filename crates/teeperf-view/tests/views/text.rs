@@ -180,6 +180,7 @@ fn what_is_missing_stands_on_top_with_the_next_step() {
         lost: 1_000,
         mended: 10,
         open: 2,
+        only_sums: false,
         unopened: 1,
         gaps: vec![("dropped".into(), 4, 5_000_000), ("paused".into(), 1, 1_000_000_000)],
         warnings: vec!["at byte 4096: a chunk's checksum is wrong, skipped".into()],
@@ -209,6 +210,15 @@ fn what_is_missing_stands_on_top_with_the_next_step() {
     ] {
         assert!(lines.contains(&note), "{note}\n{report}");
     }
+}
+
+#[test]
+fn of_sums_it_is_not_said_which_calls_have_returned() {
+    let mut profile = kitchen();
+    profile.health.only_sums = true;
+    let report = report(&profile, &Options::default(), 120);
+    assert!(report.contains("Events     23,008 calls in 2 threads, 11,504 a second\n"), "{report}");
+    assert!(report.contains("Health     0 lost, 0 mended\n"), "{report}");
 }
 
 #[test]

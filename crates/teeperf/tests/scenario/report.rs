@@ -99,10 +99,13 @@ impl Report {
         &self.recording
     }
 
-    /// A figure of the recording's health.
+    /// A figure of the recording's health; nothing where it is not known.
     #[track_caller]
     pub(crate) fn health(&self, name: &str) -> u64 {
-        number(&self.health[name])
+        match self.health.get(name).expect(name) {
+            Value::Null => 0,
+            figure => number(figure),
+        }
     }
 
     /// Nanoseconds in the functions of this name, hooks' cost left in, and in what they called; and of the

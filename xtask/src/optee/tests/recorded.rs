@@ -100,8 +100,10 @@ impl Profile {
         rows.find_map(|row| row[which].as_f64()).unwrap_or_default()
     }
 
+    /// A figure of the recording's health; nothing where it is not known, as of calls that are open in sums.
     pub(super) fn health(&self, what: &str) -> u64 {
-        self.0["health"][what].as_u64().unwrap_or(u64::MAX)
+        let figure = self.0["health"].get(what);
+        figure.map_or(u64::MAX, |figure| figure.as_u64().unwrap_or(0))
     }
 
     /// Whether these functions were called so often.
