@@ -3,9 +3,11 @@
 
 use crate::clock::ClockPage;
 use crate::memory::{SEAL_SIZE, SharedMemory, zero};
+use crate::room;
 use crate::segment::Segment;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
@@ -89,20 +91,51 @@ pub(crate) fn open(lent: &Lent, manner: Manner, page: &ClockPage) -> io::Result<
     if file.metadata()?.is_file() && file.metadata()?.len() < length as u64 {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the file is shorter than --size"));
     }
-    let memory = SharedMemory::of(file.into(), length)?;
-    zero(memory.wides(0, length & !7));
+    let memory = SharedMemory::of(file.try_clone()?.into(), length)?;
+    clear(&file, &memory, length & !7)?;
     let segment = Arc::new(begin(memory, length, manner, page)?);
     Ok(LentFile { path: path.clone(), is_ours, segment })
 }
 
 fn make(path: &Path, length: Option<u64>) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
-    let made = file.set_len(length.unwrap_or(USUAL_LENGTH));
+    let length = length.unwrap_or(USUAL_LENGTH);
+    let made = room::check(&file, length).and_then(|()| file.set_len(length));
     if made.is_err() {
         // The next one would find it too short.
         let _ = std::fs::remove_file(path);
     }
     made.map(|()| file)
+}
+
+/// Zeroes the memory, which is the file's first `length` bytes. A file's holes are zeros already, and stay
+/// holes: what is not used takes no memory.
+fn clear(file: &File, memory: &SharedMemory, length: usize) -> io::Result<()> {
+    if !file.metadata()?.is_file() {
+        zero(memory.wides(0, length));
+        return Ok(());
+    }
+    let mut end = 0;
+    while let Some(begin) = seek(file, end, libc::SEEK_DATA)?.filter(|&begin| begin < length) {
+        let hole = seek(file, begin, libc::SEEK_HOLE)?.unwrap_or(length);
+        end = hole.next_multiple_of(8).min(length);
+        let begin = begin & !7;
+        zero(memory.wides(begin, end - begin));
+    }
+    Ok(())
+}
+
+/// Where data, or a hole, begins, from this offset of a file on; nothing: none does.
+fn seek(file: &File, from: usize, what: libc::c_int) -> io::Result<Option<usize>> {
+    // SAFETY: no pointers are involved.
+    let found = unsafe { libc::lseek(file.as_raw_fd(), from as libc::off_t, what) };
+    match usize::try_from(found) {
+        Ok(found) => Ok(Some(found)),
+        Err(_) => {
+            let error = io::Error::last_os_error();
+            if error.raw_os_error() == Some(libc::ENXIO) { Ok(None) } else { Err(error) }
+        }
+    }
 }
 
 fn begin(
@@ -123,4 +156,38 @@ fn begin(
     memory.number(request::ASKED).store(1, Relaxed);
     memory.wide(head::MAGIC).store(MAGIC, Release);
     Ok(segment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{FileExt, MetadataExt};
+    use std::sync::atomic::Ordering::Relaxed;
+
+    #[test]
+    fn what_was_written_is_zeroed_and_holes_stay() {
+        let file = tempfile::tempfile().unwrap();
+        let length = (64 << 20) + 4;
+        file.set_len(length).unwrap();
+        // Not whole blocks, and up to the end.
+        for (at, bytes) in [(0, 5), ((1 << 20) + 3, 100_000), (length - 5000, 5000)] {
+            file.write_all_at(&vec![0xff; bytes], at).unwrap();
+        }
+        let memory = SharedMemory::of(file.try_clone().unwrap().into(), length as usize).unwrap();
+        clear(&file, &memory, length as usize & !7).unwrap();
+        assert!(file.metadata().unwrap().blocks() * 512 < 1 << 20);
+        assert!(memory.wides(0, 64 << 20).iter().all(|wide| wide.load(Relaxed) == 0));
+    }
+
+    #[test]
+    fn a_part_of_a_file_is_zeroed_alone() {
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(&[0xff; 4096 * 3], 0).unwrap();
+        let memory = SharedMemory::of(file.try_clone().unwrap().into(), 8192).unwrap();
+        clear(&file, &memory, 8192).unwrap();
+        let mut bytes = [1; 4096 * 3];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        assert!(bytes[..8192].iter().all(|&byte| byte == 0));
+        assert!(bytes[8192..].iter().all(|&byte| byte == 0xff));
+    }
 }

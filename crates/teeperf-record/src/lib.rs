@@ -39,6 +39,7 @@ mod pauses;
 mod process;
 mod recorder;
 mod registry;
+mod room;
 mod seen;
 mod segment;
 mod server;

@@ -106,13 +106,39 @@ fn memory_that_nobody_attached_is_told() {
 #[test]
 fn memory_that_is_too_small_or_too_large_is_not_made() {
     let folder = Folder::new();
-    for (size, why) in
-        [("4KiB", "12288 bytes at least, this one 4096"), ("4000000TiB", "too large")]
+    for (size, why) in [("4KiB", "12288 bytes at least, this one 4096"), ("4000000TiB", "has free")]
     {
         let served = output(&folder, &["serve-memory", "memory", "--size", size, "--", "true"]);
         assert!(stderr(&served).contains(why), "{served:?}");
         assert!(!served.status.success() && !folder.path().join("memory").exists());
     }
+}
+
+#[test]
+fn memory_that_there_is_no_room_for_is_not_made() {
+    let folder = Folder::new();
+    let in_memory = tempfile::tempdir_in("/dev/shm").unwrap();
+    for path in [folder.path(), in_memory.path()].map(|folder| folder.join("memory")) {
+        // Were it laid out all the same, this would keep it from being written.
+        let limited = "ulimit -v 4000000; exec \"$0\" serve-memory \"$@\" --size 1024TiB -- true";
+        let mut shell = prepared(Command::new("bash"), &folder);
+        shell.args(["-c", limited, env!("CARGO_BIN_EXE_teeperf")]).arg(&path);
+        let served = shell.output().unwrap();
+        let told = stderr(&served);
+        assert!(told.contains("1125899906842624 bytes are more than its file system"), "{told}");
+        assert!(told.contains("say less with --size"), "{told}");
+        assert!(!served.status.success() && !path.exists(), "{served:?}");
+    }
+}
+
+#[test]
+fn memory_that_is_not_used_is_not_taken() {
+    let folder = Folder::new();
+    let words = ["serve-memory", "memory", "--size", "256MiB", "--quiet", "--"];
+    let served = output(&folder, &[&words[..], &["stat", "-c", "%s %b", "memory"]].concat());
+    let numbers: Vec<u64> =
+        stdout(&served).split_whitespace().map(|number| number.parse().unwrap()).collect();
+    assert!(numbers[0] == 256 << 20 && numbers[1] * 512 < 1 << 20, "{served:?}");
 }
 
 #[test]
