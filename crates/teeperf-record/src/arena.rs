@@ -50,17 +50,19 @@ const USUAL_LENGTH: u64 = 16 << 20;
 /// A file of the user's while it is an arena.
 #[derive(Debug)]
 pub(crate) struct LentFile {
-    path: PathBuf,
-    is_ours: bool,
+    /// What was made for it.
+    _made: Option<MadeFile>,
     pub(crate) segment: Arc<Segment>,
 }
 
-impl Drop for LentFile {
+/// A file that was made, and is removed when this is dropped: also where something fails before it is an arena.
+#[derive(Debug)]
+struct MadeFile(PathBuf);
+
+impl Drop for MadeFile {
     fn drop(&mut self) {
-        if self.is_ours {
-            // Where that fails, it stays; nobody is worse off.
-            let _ = std::fs::remove_file(&self.path);
-        }
+        // Where that fails, it stays; nobody is worse off.
+        let _ = std::fs::remove_file(&self.0);
     }
 }
 
@@ -77,9 +79,12 @@ pub(crate) fn open(lent: &Lent, manner: Manner, page: &ClockPage) -> io::Result<
         // Before a file is made.
         return Err(too_small(length));
     }
-    let (file, is_ours) = match OpenOptions::new().read(true).write(true).open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => (make(path, lent.length)?, true),
-        file => (file?, false),
+    let (file, made) = match OpenOptions::new().read(true).write(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let (file, made) = make(path, lent.length)?;
+            (file, Some(made))
+        }
+        file => (file?, None),
     };
     let length = match lent.length {
         Some(length) => length,
@@ -94,18 +99,16 @@ pub(crate) fn open(lent: &Lent, manner: Manner, page: &ClockPage) -> io::Result<
     let memory = SharedMemory::of(file.try_clone()?.into(), length)?;
     clear(&file, &memory, length & !7)?;
     let segment = Arc::new(begin(memory, length, manner, page)?);
-    Ok(LentFile { path: path.clone(), is_ours, segment })
+    Ok(LentFile { _made: made, segment })
 }
 
-fn make(path: &Path, length: Option<u64>) -> io::Result<File> {
+fn make(path: &Path, length: Option<u64>) -> io::Result<(File, MadeFile)> {
     let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+    let made = MadeFile(path.to_owned());
     let length = length.unwrap_or(USUAL_LENGTH);
-    let made = room::check(&file, length).and_then(|()| file.set_len(length));
-    if made.is_err() {
-        // The next one would find it too short.
-        let _ = std::fs::remove_file(path);
-    }
-    made.map(|()| file)
+    room::check(&file, length)?;
+    file.set_len(length)?;
+    Ok((file, made))
 }
 
 /// Zeroes the memory, which is the file's first `length` bytes. A file's holes are zeros already, and stay

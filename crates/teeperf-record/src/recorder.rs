@@ -185,7 +185,9 @@ impl Recorder {
         };
         // As long as it is recorded.
         let _lent = match &options.lent {
-            Some(lent) => Some(lend(lent, &terms, &events)?),
+            Some(lent) => {
+                Some(lend(lent, &terms, &events).inspect_err(|_| discard(made.as_deref()))?)
+            }
             None => None,
         };
         let attached = u32::from(options.lent.is_some());
@@ -216,10 +218,7 @@ impl Recorder {
             Ok(child) => child,
             Err(error) => {
                 tell(&events, Event::Stop(error.to_string()));
-                if let Some(made) = made {
-                    // A recording of nothing is in nobody's interest. Removed while it is locked.
-                    let _ = std::fs::remove_file(made);
-                }
+                discard(made.as_deref());
                 // Whatever it came to, the command has not run.
                 let _ = drain.join();
                 return Err(error.into());
@@ -249,6 +248,15 @@ fn outcome(
         paused: summary.paused,
         recorded: stats.snapshot(),
         clock_reason,
+    }
+}
+
+/// Removes the file that was made for a recording that does not begin, while it is locked: a recording of nothing
+/// is in nobody's interest.
+fn discard(made: Option<&Path>) {
+    if let Some(made) = made {
+        // Where that fails, it stays, and is whole.
+        let _ = std::fs::remove_file(made);
     }
 }
 

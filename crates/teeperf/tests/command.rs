@@ -132,6 +132,24 @@ fn memory_that_there_is_no_room_for_is_not_made() {
 }
 
 #[test]
+fn memory_that_cannot_be_mapped_leaves_nothing_behind() {
+    let folder = Folder::new();
+    // Sparse, so that the file can be made where there is room for it.
+    let limited = "ulimit -v 1000000; exec \"$0\" serve-memory memory --size 1200MiB -- true";
+    let served = in_bash(&folder, limited);
+    assert!(stderr(&served).starts_with("teeperf: memory: Cannot allocate memory"), "{served:?}");
+    assert_eq!(served.status.code(), Some(1));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+
+    // What was there stays.
+    let file = std::fs::File::create(folder.path().join("memory")).unwrap();
+    file.set_len(1200 << 20).unwrap();
+    assert!(!in_bash(&folder, limited).status.success());
+    let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(Result::unwrap).collect();
+    assert!(names.len() == 1 && names[0].file_name() == "memory", "{names:?}");
+}
+
+#[test]
 fn memory_that_is_not_used_is_not_taken() {
     let folder = Folder::new();
     let words = ["serve-memory", "memory", "--size", "256MiB", "--quiet", "--"];
