@@ -63,6 +63,19 @@ pub(crate) fn may_replace(path: &Path, force: bool, what: &str, begins: &[u8]) -
     bail!("{} is there, and is no {what}; --force overwrites it", path.display());
 }
 
+/// Refuses memory to be lent that is a recording: laid out, it would be overwritten.
+pub(crate) fn may_be_lent(path: &Path, force: bool) -> Result<()> {
+    let is_file = path.metadata().is_ok_and(|found| found.is_file());
+    if force || !is_file || !starts_with(path, &teeperf_wire::packet::SYNC) {
+        return Ok(());
+    }
+    bail!(
+        "{} is a recording, and would be overwritten: the memory is named first, and with -o the recording that \
+         is to be written. --force overwrites it",
+        path.display()
+    );
+}
+
 fn starts_with(path: &Path, begins: &[u8]) -> bool {
     let mut start = vec![0; begins.len()];
     File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == begins
@@ -93,5 +106,18 @@ mod tests {
         assert!(may_replace(&path, false).is_ok());
         assert!(may_replace(folder.path(), true).is_err());
         assert!(may_replace(Path::new("/dev/null"), false).is_ok());
+    }
+
+    #[test]
+    fn a_recording_is_not_lent() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        assert!(may_be_lent(&path, false).is_ok());
+        std::fs::write(&path, [0; 64]).unwrap();
+        assert!(may_be_lent(&path, false).is_ok());
+        std::fs::write(&path, b"TPRF and so on").unwrap();
+        assert!(may_be_lent(&path, false).is_err());
+        assert!(may_be_lent(&path, true).is_ok());
+        assert!(may_be_lent(Path::new("/dev/null"), false).is_ok());
     }
 }

@@ -150,6 +150,24 @@ fn memory_that_cannot_be_mapped_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_recording_is_no_memory() {
+    let folder = Folder::new();
+    let recording = [b"TPRF".to_vec(), vec![1; 65_536]].concat();
+    let path = folder.path().join("old.teeperf");
+    std::fs::write(&path, &recording).unwrap();
+    let words = ["serve-memory", "old.teeperf", "--quiet"];
+    let refused = output(&folder, &[&words[..], &["--", "true"]].concat());
+    let told = "old.teeperf is a recording, and would be overwritten: the memory is named first";
+    assert!(stderr(&refused).contains(told), "{refused:?}");
+    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(std::fs::read(&path).unwrap(), recording);
+    assert!(output(&folder, &[&words[..], &["--force", "--", "true"]].concat()).status.success());
+    assert_ne!(std::fs::read(&path).unwrap(), recording);
+    let help = output(&folder, &["help", "serve-memory"]);
+    assert!(stdout(&help).contains("or, as memory, one that is"), "{}", stdout(&help));
+}
+
+#[test]
 fn memory_that_is_not_used_is_not_taken() {
     let folder = Folder::new();
     let words = ["serve-memory", "memory", "--size", "256MiB", "--quiet", "--"];

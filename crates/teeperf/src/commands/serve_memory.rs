@@ -15,6 +15,9 @@ use teeperf_record::{Choice, Lent, Outcome};
 /// teeperf_attach() with the address at which it has the same memory. A program can be started beside
 /// it, such as the emulator; without one, Ctrl-C ends the recording.
 #[derive(Args, Debug)]
+#[command(mut_arg("force", |force| force.help(
+    "Overwrite a file that is no recording, or, as memory, one that is"
+)))]
 #[command(after_help = "\
 Examples:
   teeperf serve-memory /dev/shm/enclave                  makes 16 MiB that others map as well
@@ -41,6 +44,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    recordings::may_be_lent(&arguments.memory, arguments.writing.force)?;
     let usual = || recordings::name_for(arguments.memory.as_os_str());
     let path = arguments.writing.path(usual)?;
     let mut options = arguments.writing.options(&path)?;

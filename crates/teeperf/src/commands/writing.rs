@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     output: Option<PathBuf>,
     /// Overwrite a file that is no recording
     #[arg(long)]
-    force: bool,
+    pub(crate) force: bool,
     /// How time is taken: a tick that costs least, or the processor's counter at each event
     #[arg(long, value_enum, default_value_t = Clock::Auto)]
     clock: Clock,
