@@ -505,6 +505,34 @@ fn a_library_has_a_file_of_its_own() {
     assert!(other.stdout.is_empty());
 }
 
+/// Addresses are those of the file that was recorded, which need not be there any more.
+#[test]
+fn a_program_that_is_not_the_one_recorded_is_told() {
+    for id in ["-Wl,--build-id", "-Wl,--build-id=none"] {
+        let folder = Folder::new();
+        record(&folder, &[id]);
+        let export = || output(&folder, &["export", "--to", "gmon", "-o", "it.gmon"]);
+        let told = |why: &str| {
+            let export = export();
+            assert!(export.status.success(), "{export:?}");
+            assert!(stderr(&export).contains(why), "{id}: {}", stderr(&export));
+            assert!(stderr(&export).contains("with any other file gprof names wrong functions"));
+            let line = "wrote it.gmon; gprof reads it with the file that was recorded\n";
+            assert_eq!(String::from_utf8_lossy(&export.stdout), line);
+            std::fs::read(folder.path().join("it.gmon")).unwrap()
+        };
+        assert!(!stderr(&export()).contains("wrong functions"), "{}", stderr(&export()));
+        let written = std::fs::read(folder.path().join("it.gmon")).unwrap();
+        // Functions begin elsewhere, and so the build-id is another.
+        let other = ["-falign-functions=256", id];
+        run(teeperf(&folder).arg("cc").args(other).args(sources()).args(["-o", "hooked"]));
+        assert_eq!(told("/hooked: "), written);
+        assert_eq!(told("the file has been replaced since; "), written);
+        std::fs::remove_file(folder.path().join("hooked")).unwrap();
+        assert_eq!(told("/hooked: No such file or directory"), written);
+    }
+}
+
 /// What code without a system has counted: how wide its addresses are its file says, whatever it is called.
 #[test]
 fn an_image_is_written_as_its_file_says() {

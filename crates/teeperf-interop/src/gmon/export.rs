@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use teeperf_profile::model::{Code, Function, FunctionId, Place, Profile};
+use teeperf_symbols::{Functions, Search};
 
 use super::names::layout_of_image;
 use super::{Builder, Error, Gmon, Layout, Names};
@@ -29,6 +30,8 @@ pub struct Export {
     pub module: String,
     /// What else the profile has.
     pub left_out: LeftOut,
+    /// Where no ELF file was named: why that at the module's path is not the one that was recorded.
+    pub doubt: Option<String>,
 }
 
 /// What the profile has and the file has no place for.
@@ -58,7 +61,10 @@ pub fn export(profile: &Profile, which: Which<'_>, hz: u32) -> Result<Export, Er
     let names = if let Which::Elf(names) = which { Some(names) } else { None };
     let layout = layout(module, names)?;
     if let (Some(names), Code::Image) = (names, module.code) {
-        is_of(profile, module, names)?;
+        let begins = |at: u64| names.at(at).is_some_and(|found| names.extents()[found].start == at);
+        if !has_functions(profile, module, begins) {
+            return Err(other_image(names, module));
+        }
     }
     let places: Vec<Option<(u64, u64)>> =
         profile.functions.iter().map(|function| place(function, module, names)).collect();
@@ -116,7 +122,8 @@ pub fn export(profile: &Profile, which: Which<'_>, hz: u32) -> Result<Export, Er
     }
     let others = modules.iter().filter(|other| other.path != module.path);
     left_out.modules = others.map(Module::shown).collect();
-    Ok(Export { gmon: builder.finish()?, module: module.shown(), left_out })
+    let doubt = if names.is_none() { doubt(profile, module) } else { None };
+    Ok(Export { gmon: builder.finish()?, module: module.shown(), left_out, doubt })
 }
 
 /// A module that something was called of.
@@ -131,6 +138,11 @@ struct Module {
 impl Module {
     fn name(&self) -> &str {
         file_name(&self.path)
+    }
+
+    /// Where its file is looked for. Where files lie here an image does not know: of a path the last part counts.
+    fn file(&self) -> &Path {
+        Path::new(if self.code == Code::Process { &*self.path } else { self.name() })
     }
 
     /// For people. An image need not say its name.
@@ -240,22 +252,35 @@ fn layout(module: &Module, names: Option<&Names>) -> Result<Layout, Error> {
         (Some(names), _) => Ok(names.program().map_or(Layout::LITTLE_64, |(_, layout)| layout)),
         (None, Code::Process) => Ok(Layout::LITTLE_64),
         (None, code) => {
-            // Where files lie here an image does not know: of a path the last part counts.
-            let there = layout_of_image(Path::new(module.name()));
+            let there = layout_of_image(module.file());
             let there = there.filter(|_| code == Code::Image);
             there.ok_or_else(|| Error::NoLayout { module: module.shown() })
         }
     }
 }
 
-/// Whether the functions that are known of an image begin where the file has them: there is no build-id to tell.
-fn is_of(profile: &Profile, module: &Module, names: &Names) -> Result<(), Error> {
+/// Whether the functions that are known of a module begin where its file has them, as `begins` says. For what has no
+/// build-id to tell it by.
+fn has_functions(profile: &Profile, module: &Module, begins: impl Fn(u64) -> bool) -> bool {
     let known = profile.functions.iter().filter_map(|function| place(function, module, None));
-    let begins = |address| names.at(address).is_some_and(|at| names.extents()[at].start == address);
-    match known.filter(|&(_, size)| size > 0).all(|(address, _)| begins(address)) {
-        true => Ok(()),
-        false => Err(other_image(names, module)),
-    }
+    known.filter(|&(_, size)| size > 0).all(|(address, _)| begins(address))
+}
+
+/// Why the file at the module's path is not the one that was recorded.
+fn doubt(profile: &Profile, module: &Module) -> Option<String> {
+    let build_id = (!module.build_id.is_empty()).then(|| module.build_id.clone());
+    let has_build_id = build_id.is_some();
+    let found = Functions::open(module.file(), &Search { build_id, ..Search::default() });
+    let functions = match found {
+        Ok(_) if has_build_id => return None,
+        Ok(functions) => functions,
+        Err(error) => return Some(error.to_string()),
+    };
+    let begins = |at: u64| functions.at(at).is_some_and(|symbol| symbol.start == at);
+    (!has_functions(profile, module, begins)).then(|| {
+        let file = module.file().display();
+        format!("{file}: functions do not begin where they did: the file has been replaced since")
+    })
 }
 
 fn other_image(names: &Names, module: &Module) -> Error {

@@ -70,6 +70,13 @@ fn to_gmon(arguments: &Arguments) -> Result<()> {
         eprintln!("teeperf: {}", format!("{} {}", finding.what, finding.next).trim_end());
     }
     say_what_is_left_out(&export);
+    if let Some(doubt) = &export.doubt {
+        eprintln!(
+            "teeperf: {doubt}; what is written is of {} as it was recorded: with any other file gprof names \
+             wrong functions",
+            export.module
+        );
+    }
     if arguments.output.as_deref() == Some(Path::new("-")) {
         let mut out = BufWriter::new(std::io::stdout().lock());
         export.gmon.write(&mut out)?;
@@ -85,7 +92,11 @@ fn to_gmon(arguments: &Arguments) -> Result<()> {
     };
     super::fill(file, &path, |out| export.gmon.write(out))?;
     let program = names.as_ref().and_then(Names::program).map_or(&*export.module, |(path, _)| path);
-    let line = format!("wrote {0}; to read it: gprof {program} {0}\n", path.display());
+    let path = path.display();
+    let line = match export.doubt {
+        Some(_) => format!("wrote {path}; gprof reads it with the file that was recorded\n"),
+        None => format!("wrote {path}; to read it: gprof {program} {path}\n"),
+    };
     super::print(line.as_bytes())
 }
 
