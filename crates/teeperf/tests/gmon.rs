@@ -505,6 +505,40 @@ fn a_library_has_a_file_of_its_own() {
     assert!(other.stdout.is_empty());
 }
 
+/// A library without hooks is in no recording, and in no file of gcc's: there what it called back is missing, here it
+/// stands as called by whoever called the library.
+#[test]
+fn what_a_library_without_hooks_called_back_is_its_callers() {
+    if !is_there("gprof") {
+        return;
+    }
+    let folder = Folder::new();
+    folder.write(
+        "sort.c",
+        "#include <stdlib.h>\n\
+         static int order(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }\n\
+         __attribute__((noinline)) static int again(int n) { return n * 7919 % 503; }\n\
+         int main(void) { int all[300]; for (int i = 0; i < 300; i++) all[i] = again(i);\n\
+         qsort(all, 300, sizeof(*all), order); return 0; }\n",
+    );
+    run(prepared(Command::new("gcc"), &folder).args(["-pg", "-O1", "sort.c", "-o", "own"]));
+    run(&mut prepared(Command::new("./own"), &folder));
+    run(teeperf(&folder).args(["cc", "-O1", "sort.c", "-o", "hooked"]));
+    for probe in ["trace", "tree"] {
+        run(teeperf(&folder).args(["record", "-q", "--probe", probe, "--", "./hooked"]));
+        run(teeperf(&folder).args(["export", "--to", "gmon", "-o", "ours.gmon"]));
+        let [theirs, ours] = [("./own", "gmon.out"), ("./hooked", "ours.gmon")]
+            .map(|(program, file)| graph(&gprof(&folder, "gprof", &["-q", program, file])).0);
+        let again = ("main".to_owned(), "again".to_owned(), 300);
+        assert_eq!(theirs, std::slice::from_ref(&again));
+        assert_eq!(ours.len(), 2, "{ours:?}");
+        assert!(ours.contains(&again), "{ours:?}");
+        let of_sort =
+            |arc: &(String, String, u64)| arc.0 == "main" && arc.1 == "order" && arc.2 > 300;
+        assert!(ours.iter().any(of_sort), "{ours:?}");
+    }
+}
+
 /// Addresses are those of the file that was recorded, which need not be there any more.
 #[test]
 fn a_program_that_is_not_the_one_recorded_is_told() {
