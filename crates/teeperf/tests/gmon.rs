@@ -738,6 +738,7 @@ fn what_a_gmon_file_cannot_tell_is_said() {
     }
     let nameless = run(teeperf(&folder).args(["report", "gmon.out"]));
     assert!(nameless.contains("name the program with --elf"), "{nameless}");
+    assert!(nameless.contains("callers and cycles"), "{nameless}");
     // Through a pipe, and cut off.
     let piped = prepared(Command::new("sh"), &folder)
         .args([

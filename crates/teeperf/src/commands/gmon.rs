@@ -26,8 +26,8 @@ pub(crate) fn profile(
     }
     if names.is_none() {
         sum.health.warnings.push(
-            "there are only addresses; name the program with --elf. Samples count for the address before \
-             them that calls led to"
+            "there are only addresses; name the program with --elf. Samples, and the calls that a function made, \
+             count for the address before them that calls led to: callers and cycles may be wrong"
                 .into(),
         );
     }
