@@ -739,6 +739,14 @@ fn what_a_gmon_file_cannot_tell_is_said() {
     let nameless = run(teeperf(&folder).args(["report", "gmon.out"]));
     assert!(nameless.contains("name the program with --elf"), "{nameless}");
     assert!(nameless.contains("callers and cycles"), "{nameless}");
+    // With the names of another program, in which all is one function.
+    folder.write("other.c", "int main(void) { __asm__(\".skip 65536, 0x90\"); return 0; }\n");
+    run(prepared(Command::new("gcc"), &folder).args(["other.c", "-o", "other"]));
+    let other = report(&folder, &["gmon.out", "--elf", "other"]);
+    let told = "it may not be the program that wrote the file, or lack symbols";
+    assert!(other["health"].to_string().contains(told), "{}", other["health"]);
+    let own = report(&folder, &["gmon.out", "--elf", "own"]);
+    assert!(!own["health"].to_string().contains(told), "{}", own["health"]);
     // Through a pipe, and cut off.
     let piped = prepared(Command::new("sh"), &folder)
         .args([

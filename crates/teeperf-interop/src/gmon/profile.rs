@@ -46,6 +46,8 @@ pub fn profile(gmon: &Gmon, names: &Names, bias: u64) -> Profile {
         }
     }
     warnings.extend(left_out.said(names));
+    let called = gmon.arcs.iter().map(|arc| arc.to);
+    warnings.extend(crowd(called.map(|to| to.wrapping_sub(bias)), names));
 
     let mut numbers: Vec<Option<FunctionId>> = vec![None; ns.len()];
     let mut wanted: Vec<usize> = Vec::new();
@@ -119,6 +121,22 @@ fn shares(
         }
     }
     left
+}
+
+/// What to say where calls led to several places of one function. A function counts its calls at one, so the names are
+/// those of another program; of one that lacks symbols they may be for a few.
+fn crowd(called: impl Iterator<Item = u64>, names: &Names) -> Option<String> {
+    let mut places: Vec<(usize, u64)> =
+        called.filter_map(|address| Some((names.at(address)?, address))).collect();
+    places.sort_unstable();
+    places.dedup();
+    let all = places.len();
+    places.dedup_by_key(|&mut (function, _)| function);
+    let too_many = all - places.len();
+    let (path, _) = names.program().filter(|_| too_many > 0 && too_many * 4 >= all)?;
+    Some(format!(
+        "calls led to {all} places in {path}, {too_many} of them in functions that they led to at another place as well: it may not be the program that wrote the file, or lack symbols. Then names, callers and callees are wrong"
+    ))
 }
 
 /// What is in no function.
