@@ -24,6 +24,12 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// There is nothing in it.
+    #[error("{name}: the file is empty: nothing was recorded into it, or it was not written yet")]
+    Empty {
+        /// Name of the file.
+        name: String,
+    },
     /// No packet begins in the first bytes.
     #[error("{name}: not a recording of teeperf: no packet in its first {searched} bytes")]
     NotARecording {

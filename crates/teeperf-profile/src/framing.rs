@@ -216,8 +216,11 @@ impl<R: Read> Framing<R> {
     }
 
     fn not_a_recording(&self) -> Error {
-        let searched = self.offset + (self.end - self.start) as u64;
-        Error::NotARecording { name: self.name.clone(), searched }
+        let name = self.name.clone();
+        match self.offset + (self.end - self.start) as u64 {
+            0 => Error::Empty { name },
+            searched => Error::NotARecording { name, searched },
+        }
     }
 }
 
@@ -303,7 +306,9 @@ mod tests {
         let mut framing = Framing::new(std::io::repeat(b'T'), "x".into());
         assert!(matches!(framing.next(), Err(Error::NotARecording { .. })));
         let mut framing = Framing::new(&b""[..], "x".into());
-        assert!(matches!(framing.next(), Err(Error::NotARecording { searched: 0, .. })));
+        assert!(matches!(framing.next(), Err(Error::Empty { .. })));
+        let mut framing = Framing::new(&b"T"[..], "x".into());
+        assert!(matches!(framing.next(), Err(Error::NotARecording { searched: 1, .. })));
     }
 
     #[test]

@@ -178,6 +178,26 @@ fn memory_that_is_not_used_is_not_taken() {
 }
 
 #[test]
+fn a_file_that_is_empty_is_said_to_be() {
+    let folder = Folder::new();
+    folder.write("empty", "");
+    folder.write("gmon.out", "gmon");
+    for (words, name) in [
+        (&["report", "empty"][..], "empty"),
+        (&["report", "empty", "gmon.out"], "empty"),
+        (&["dump", "empty"], "empty"),
+        (&["flame", "empty"], "empty"),
+        (&["export", "--to", "gmon", "empty"], "empty"),
+        (&["report", "-"], "/dev/stdin"),
+    ] {
+        let refused = teeperf(&folder).args(words).stdin(Stdio::null()).output().unwrap();
+        let told = format!("teeperf: {name}: the file is empty: nothing was recorded into it");
+        assert!(stderr(&refused).starts_with(&told), "{refused:?}");
+        assert_eq!(refused.status.code(), Some(1));
+    }
+}
+
+#[test]
 fn each_command_has_help_with_examples() {
     let folder = Folder::new();
     let help = output(&folder, &["--help"]);

@@ -13,6 +13,12 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// There is nothing in it.
+    #[error("{name}: the file is empty")]
+    Empty {
+        /// Which file.
+        name: String,
+    },
     /// It begins otherwise.
     #[error(
         "{name}: offset 0: no gmon file: it does not begin with `gmon`. If it is of the old BSD form, \

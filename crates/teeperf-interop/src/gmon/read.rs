@@ -59,6 +59,9 @@ pub fn read(name: &str, from: impl Read, program: Option<(&str, Layout)>) -> Res
 /// Whether numbers stand with their least byte first.
 fn header(name: &str, bytes: &[u8]) -> Result<bool, Error> {
     let name = || name.to_owned();
+    if bytes.is_empty() {
+        return Err(Error::Empty { name: name() });
+    }
     if !bytes.starts_with(MAGIC) {
         return Err(Error::NotGmon { name: name() });
     }

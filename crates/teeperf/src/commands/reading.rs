@@ -85,6 +85,9 @@ impl Arguments {
             .take(gmon::MAGIC.len() as u64)
             .read_to_end(&mut start)
             .map_err(|source| Error::Read { name: name.clone(), offset: 0, source })?;
+        if start.is_empty() {
+            return Err(Error::Empty { name }.into());
+        }
         let is_gmon = start == gmon::MAGIC;
         let stream: Box<dyn Read> = Box::new(Cursor::new(start).chain(file));
         Ok(match is_gmon {
