@@ -726,6 +726,10 @@ fn what_a_gmon_file_cannot_tell_is_said() {
         assert_eq!((refused.status.code(), &refused.stdout[..]), (Some(1), &b""[..]), "{words:?}");
         assert!(stderr(&refused).contains("call paths"), "{}", stderr(&refused));
     }
+    let refused = output(&folder, &["dump", "gmon.out"]);
+    assert_eq!((refused.status.code(), &refused.stdout[..]), (Some(1), &b""[..]));
+    let told = "gmon.out is a gmon file, of gprof, and no recording; `teeperf report gmon.out --elf PROGRAM`";
+    assert!(stderr(&refused).contains(told), "{}", stderr(&refused));
     let text = run(teeperf(&folder).args(["report", "gmon.out", "--elf", "own"]));
     for part in [
         "There are no call paths",

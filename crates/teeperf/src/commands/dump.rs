@@ -1,7 +1,8 @@
 //! `teeperf dump`: what a recording holds, as lines.
 
+use super::reading::{self, Source};
 use crate::recordings;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -29,10 +30,16 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let path = recordings::named_or_newest(arguments.recording.as_deref())?;
+    let mut recording = match reading::open(&path)? {
+        Source::Recording(recording, _) => recording,
+        Source::Gmon(_, name) => bail!(
+            "{name} is a gmon file, of gprof, and no recording; `teeperf report {name} --elf PROGRAM` shows \
+             what is in it"
+        ),
+    };
     let names = if arguments.packets { SiteNames::default() } else { names(&path)? };
     let mut dump = Dump::new(names, !arguments.packets).context("no memory")?;
     let mut out = BufWriter::new(std::io::stdout().lock());
-    let mut recording = Recording::open(&path)?;
     while let Some(packet) = recording.next_packet()? {
         dump.packet(&packet, &mut out)?;
     }

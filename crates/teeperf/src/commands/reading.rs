@@ -77,23 +77,7 @@ impl Arguments {
     /// Opens what is to be read.
     pub(crate) fn open(&self) -> Result<Source> {
         let path = recordings::named_or_newest(self.recording.as_deref())?;
-        let name = path.display().to_string();
-        let mut file =
-            File::open(&path).map_err(|source| Error::Open { name: name.clone(), source })?;
-        let mut start = Vec::new();
-        (&mut file)
-            .take(gmon::MAGIC.len() as u64)
-            .read_to_end(&mut start)
-            .map_err(|source| Error::Read { name: name.clone(), offset: 0, source })?;
-        if start.is_empty() {
-            return Err(Error::Empty { name }.into());
-        }
-        let is_gmon = start == gmon::MAGIC;
-        let stream: Box<dyn Read> = Box::new(Cursor::new(start).chain(file));
-        Ok(match is_gmon {
-            true => Source::Gmon(stream, name),
-            false => Source::Recording(Recording::from_read(stream, name.clone()), name),
-        })
+        open(&path)
     }
 
     /// Whether a part was asked for that only call paths and threads can tell.
@@ -148,6 +132,26 @@ impl Arguments {
         }
         parts.join(", ")
     }
+}
+
+/// Opens a recording or a file of gprof.
+pub(crate) fn open(path: &Path) -> Result<Source> {
+    let name = path.display().to_string();
+    let mut file = File::open(path).map_err(|source| Error::Open { name: name.clone(), source })?;
+    let mut start = Vec::new();
+    (&mut file)
+        .take(gmon::MAGIC.len() as u64)
+        .read_to_end(&mut start)
+        .map_err(|source| Error::Read { name: name.clone(), offset: 0, source })?;
+    if start.is_empty() {
+        return Err(Error::Empty { name }.into());
+    }
+    let is_gmon = start == gmon::MAGIC;
+    let stream: Box<dyn Read> = Box::new(Cursor::new(start).chain(file));
+    Ok(match is_gmon {
+        true => Source::Gmon(stream, name),
+        false => Source::Recording(Recording::from_read(stream, name.clone()), name),
+    })
 }
 
 fn has_calls(profile: &Profile) -> bool {
