@@ -93,7 +93,7 @@ pub(crate) fn print_wrapper_help() -> Result<()> {
     let mut cli = Cli::command();
     cli.build();
     if let Some(wrapper) = cli.find_subcommand_mut("cc") {
-        print!("{}", wrapper.render_long_help());
+        commands::print(wrapper.render_long_help().to_string().as_bytes())?;
     }
     Ok(())
 }

@@ -198,6 +198,26 @@ fn a_file_that_is_empty_is_said_to_be() {
 }
 
 #[test]
+fn a_standard_output_that_cannot_be_written_is_named() {
+    let folder = with_recording();
+    for words in [
+        &["report"][..],
+        &["report", "--json"],
+        &["dump"],
+        &["flame", "-o", "-"],
+        &["export", "--to", "gmon", "-o", "-"],
+        &["version"],
+        &["cc", "--teeperf-help"],
+    ] {
+        let full = std::fs::File::create("/dev/full").unwrap();
+        let refused = teeperf(&folder).args(words).stdout(full).output().unwrap();
+        let told = "teeperf: standard output: No space left on device";
+        assert!(stderr(&refused).starts_with(told), "{words:?}: {refused:?}");
+        assert_eq!(refused.status.code(), Some(1));
+    }
+}
+
+#[test]
 fn each_command_has_help_with_examples() {
     let folder = Folder::new();
     let help = output(&folder, &["--help"]);

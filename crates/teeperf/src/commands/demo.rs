@@ -4,7 +4,6 @@
 use crate::bundle;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -68,8 +67,5 @@ fn step(folder: &Path, aim: &str, words: &[&str]) -> Result<()> {
 
 /// A line for the user, before what the next command prints.
 fn say(line: &str) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{line}")?;
-    out.flush()?;
-    Ok(())
+    super::print(format!("{line}\n").as_bytes())
 }

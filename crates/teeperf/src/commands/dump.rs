@@ -41,9 +41,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut dump = Dump::new(names, !arguments.packets).context("no memory")?;
     let mut out = BufWriter::new(std::io::stdout().lock());
     while let Some(packet) = recording.next_packet()? {
-        dump.packet(&packet, &mut out)?;
+        dump.packet(&packet, &mut out).context(super::STDOUT)?;
     }
-    out.flush()?;
+    out.flush().context(super::STDOUT)?;
     for warning in recording.take_warnings() {
         eprintln!("teeperf: {}: {warning}", path.display());
     }

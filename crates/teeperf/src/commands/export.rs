@@ -5,7 +5,7 @@ use crate::recordings;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use std::fs::File;
-use std::io::{BufWriter, ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use teeperf_interop::gmon::{self, Export, Names, Which};
 use teeperf_view::findings;
@@ -78,9 +78,7 @@ fn to_gmon(arguments: &Arguments) -> Result<()> {
         );
     }
     if arguments.output.as_deref() == Some(Path::new("-")) {
-        let mut out = BufWriter::new(std::io::stdout().lock());
-        export.gmon.write(&mut out)?;
-        return Ok(out.flush()?);
+        return super::to_stdout(|out| export.gmon.write(out));
     }
     let (file, path) = match &arguments.output {
         Some(path) => {

@@ -5,7 +5,7 @@ use crate::recordings;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use teeperf_profile::aggregate;
 use teeperf_profile::model::Profile;
@@ -69,9 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Format::Folded => "flame.folded".into(),
     });
     if output == Path::new("-") {
-        let mut out = BufWriter::new(std::io::stdout().lock());
-        draw(&profile, format, arguments.inverted, &mut out)?;
-        return Ok(out.flush()?);
+        return super::to_stdout(|out| draw(&profile, format, arguments.inverted, out));
     }
     let (what, begins) = match format {
         Format::Html => ("page", &b"<!doctype html>"[..]),

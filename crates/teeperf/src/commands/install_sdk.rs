@@ -3,7 +3,6 @@
 use crate::sdk::{self, Kind, Threads, target};
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
-use std::io::Write as _;
 use std::path::PathBuf;
 
 /// Writes header and library for enclaves, trusted applications and bare-metal images into a folder
@@ -63,11 +62,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let folder = std::path::absolute(&arguments.folder)?;
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("cannot make {}", folder.display()))?;
-    sdk::install(&folder, &wanted, kind, arguments.sysroot.as_deref())?;
-    writeln!(
-        std::io::stdout(),
-        "next: compile with -I{0}/include -finstrument-functions, and link with a library above",
+    let told = sdk::install(&folder, &wanted, kind, arguments.sysroot.as_deref())?;
+    let next = format!(
+        "{told}next: compile with -I{0}/include -finstrument-functions, and link with a library above\n",
         folder.display()
-    )?;
-    Ok(())
+    );
+    super::print(next.as_bytes())
 }

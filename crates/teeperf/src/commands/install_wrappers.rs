@@ -3,7 +3,6 @@
 use crate::bundle;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use std::io::Write as _;
 use std::path::PathBuf;
 
 /// Makes `teeperf-cc` and `teeperf-c++` in a folder, which do the same as `teeperf cc` and
@@ -34,7 +33,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         }
         std::os::unix::fs::symlink(&own, &link)
             .with_context(|| format!("cannot make {}", link.display()))?;
-        writeln!(std::io::stdout(), "{}", link.display())?;
+        super::print(format!("{}\n", link.display()).as_bytes())?;
     }
     Ok(())
 }

@@ -91,9 +91,17 @@ fn fill(
 }
 
 /// Writes to standard output, and says when that fails.
-fn print(text: &[u8]) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text)?;
-    out.flush()?;
-    Ok(())
+pub(crate) fn print(text: &[u8]) -> Result<()> {
+    to_stdout(|out| out.write_all(text))
 }
+
+/// The same, of what is written bit by bit.
+fn to_stdout(
+    write: impl FnOnce(&mut BufWriter<io::StdoutLock<'static>>) -> io::Result<()>,
+) -> Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    write(&mut out).and_then(|()| out.flush()).context(STDOUT)
+}
+
+/// What is named where standard output cannot be written.
+const STDOUT: &str = "standard output";

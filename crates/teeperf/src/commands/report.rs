@@ -4,7 +4,6 @@ use super::reading::{self, Source};
 use super::{amounts, gmon};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use teeperf_profile::model::Profile;
 use teeperf_view::{json, text};
@@ -81,26 +80,23 @@ impl Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let profile = arguments.profile()?;
-    let mut out = BufWriter::new(std::io::stdout().lock());
     if arguments.json {
-        json::write(&profile, &json::Options { call_tree: arguments.tree }, &mut out)?;
-    } else {
-        let options = text::Options {
-            sort: match arguments.sort {
-                Sort::SelfTime => text::Sort::SelfTime,
-                Sort::Total => text::Sort::Total,
-                Sort::Calls => text::Sort::Calls,
-                Sort::Name => text::Sort::Name,
-            },
-            limit: arguments.limit,
-            functions: !arguments.tree && !arguments.threads,
-            call_tree: arguments.tree,
-            threads: !arguments.tree,
-            selection: arguments.recording.selection_in_words(),
-            ..text::Options::default()
-        };
-        text::write(&profile, &options, &reading::style(), &mut out)?;
+        let options = json::Options { call_tree: arguments.tree };
+        return super::to_stdout(|out| json::write(&profile, &options, out));
     }
-    out.flush()?;
-    Ok(())
+    let options = text::Options {
+        sort: match arguments.sort {
+            Sort::SelfTime => text::Sort::SelfTime,
+            Sort::Total => text::Sort::Total,
+            Sort::Calls => text::Sort::Calls,
+            Sort::Name => text::Sort::Name,
+        },
+        limit: arguments.limit,
+        functions: !arguments.tree && !arguments.threads,
+        call_tree: arguments.tree,
+        threads: !arguments.tree,
+        selection: arguments.recording.selection_in_words(),
+        ..text::Options::default()
+    };
+    super::to_stdout(|out| text::write(&profile, &options, &reading::style(), out))
 }

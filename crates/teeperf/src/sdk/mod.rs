@@ -17,7 +17,6 @@ use crate::bundle::write_atomically;
 use anyhow::{Context, Result};
 use compiler::Compiler;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 
 /// Every file, by its place in a folder: those of `crates` are compiled, the others are for the user.
@@ -41,20 +40,20 @@ pub(crate) enum Threads {
     Tls,
 }
 
-/// Writes all of it, with a library for each target.
+/// Writes all of it, with a library for each target. What was written, as lines to be told at the end: whoever reads
+/// them may have gone by then.
 pub(crate) fn install(
     folder: &Path,
     wanted: &[target::Wanted],
     kind: Kind,
     sysroot: Option<&Path>,
-) -> Result<()> {
+) -> Result<String> {
     let compiler = Compiler::find(sysroot)?;
     let work = tempfile::Builder::new().prefix(".teeperf-").tempdir_in(folder);
     let work = work.with_context(|| format!("cannot write into {}", folder.display()))?;
     for (name, contents) in FILES.iter().filter(|(name, _)| name.starts_with(SOURCES)) {
         put(work.path(), name, contents)?;
     }
-    // Told at the end: whoever reads it may have gone by then.
     let mut told = String::new();
     for one in wanted {
         let built = library::build(&compiler, one, kind, work.path())?;
@@ -67,8 +66,7 @@ pub(crate) fn install(
         put(folder, name, contents)?;
         writeln!(told, "{}", folder.join(name).display())?;
     }
-    std::io::stdout().write_all(told.as_bytes())?;
-    Ok(())
+    Ok(told)
 }
 
 fn put(folder: &Path, name: &str, contents: &[u8]) -> Result<()> {
