@@ -218,6 +218,19 @@ fn a_standard_output_that_cannot_be_written_is_named() {
 }
 
 #[test]
+fn help_has_the_limits_of_a_trees_memory() {
+    let folder = Folder::new();
+    let help = output(&folder, &["record", "--help"]);
+    let words: Vec<&str> = stdout(&help).split_whitespace().collect();
+    assert!(words.join(" ").contains("memory for each thread, 4 KiB to 1 GiB,"), "{help:?}");
+    for (size, is_right) in [("4095", false), ("4KiB", true), ("1GiB", true), ("1025MiB", false)] {
+        let words = ["record", "-q", "--probe", "tree", "--tree-size", size, "--", "true"];
+        let recorded = output(&folder, &words);
+        assert_eq!(recorded.status.success(), is_right, "{recorded:?}");
+    }
+}
+
+#[test]
 fn each_command_has_help_with_examples() {
     let folder = Folder::new();
     let help = output(&folder, &["--help"]);

@@ -49,9 +49,9 @@ pub(crate) struct Arguments {
     /// however long the run
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = Probe::Trace)]
     probe: Probe,
-    /// With --probe tree: memory for each thread, at some 100 bytes a call path, of which only what is used is
-    /// taken, and 16 GiB at most by all threads of a process; calls on paths beyond it are counted by function
-    /// [default: 1MiB]
+    /// With --probe tree: memory for each thread, 4 KiB to 1 GiB, at some 100 bytes a call path, of which only what is
+    /// used is taken, and 16 GiB at most by all threads of a process; calls on paths beyond it are counted by
+    /// function [default: 1MiB]
     #[arg(long, value_name = "SIZE", value_parser = tree_size)]
     tree_size: Option<u64>,
     /// With --probe tree: calls of functions that are open on the path count there, so that recursion makes no
