@@ -26,8 +26,8 @@
  *         return teeperf_take(out, length);
  *     }
  *
- * A recording tells the host which way the code went. So a build with NDEBUG refuses to attach, and hands nothing over,
- * unless TEEPERF_PERMIT is defined. C99 and C++, gcc and clang. Step by step: docs/porting.md.
+ * A recording tells the host which way the code went. So a build with NDEBUG refuses to attach, and hands nothing
+ * over, unless TEEPERF_PERMIT is defined. C99 and C++, gcc and clang. Step by step: docs/porting.md.
  */
 #ifndef TEEPERF_TEE_H
 #define TEEPERF_TEE_H
@@ -98,10 +98,10 @@ TEEPERF_TEE_INLINE int teeperf_recording(void)
 }
 
 /* Writes the next piece of what was summed and not handed over yet, and returns its bytes; 0 when nothing is left, or
- * the buffer has less than TEEPERF_TAKE_LEAST bytes. To be called until it returns 0: what is called meanwhile may
- * be in the pieces, or waits for the next time. What was taken counts as handed over, wherever it goes. The buffer may lie
- * anywhere, and be seen by others. In a library for threads each thread takes its own. Never from a signal handler or
- * an interrupt.
+ * the buffer has less than TEEPERF_TAKE_LEAST bytes. To be called until it returns 0: what is called meanwhile may be
+ * in the pieces, or waits for the next time. What was taken counts as handed over, wherever it goes. The buffer may
+ * lie anywhere, and be seen by others. In a library for threads each thread takes its own. Never from a signal
+ * handler or an interrupt.
  *
  * Pieces, one behind the other in a file, are what `teeperf import` reads. */
 TEEPERF_TEE_INLINE size_t teeperf_take(void *buffer, size_t length)
@@ -166,15 +166,14 @@ const char *teeperf_port_name(void);
  * while no events can be written: some 100 bytes a path. What is summed is handed over with the next events, or by
  * teeperf_take(). While nothing is attached, time goes on by the counter, where there is one and no recording had
  * another clock; else it stands. The library's is a null pointer: what is called while nothing is attached is not
- * recorded. Not asked for by a
- * library for threads. */
+ * recorded. Not asked for by a library for threads. */
 void *teeperf_port_tree(size_t *length);
 
-/* For code that is compiled with -pg: memory of the trusted side's own, zeroed, at a multiple of 8, in which calls are
- * counted: 24 bytes a place, 16 where addresses have 32 bits, of which two in three are for arcs. Asked for once
- * for each thread, at its first such call. What is counted is handed over with teeperf_detach(), when the host asks, or by teeperf_take(). May not be
- * compiled with -pg itself, nor for vectors of more than 128 bits. The library's is a null pointer: nothing is
- * counted. */
+/* For code that is compiled with -pg: memory of the trusted side's own, zeroed, at a multiple of 8, in which calls
+ * are counted: 24 bytes a place, 16 where addresses have 32 bits, of which two in three are for arcs. Asked for once
+ * for each thread, at its first such call. What is counted is handed over with teeperf_detach(), when the host asks,
+ * or by teeperf_take(). May not be compiled with -pg itself, nor for vectors of more than 128 bits. The library's is
+ * a null pointer: nothing is counted. */
 void *teeperf_port_arcs(size_t *length);
 
 /* 1: sums alone, no events. The library's is 0. */
