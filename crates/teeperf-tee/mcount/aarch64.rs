@@ -1,35 +1,39 @@
 //! 64-bit Arm. Compilers call `_mcount` as any function, with the return address as its argument; so they count on
 //! nothing but the registers that every function keeps. All in which an argument may be are kept nevertheless.
 
-use core::arch::global_asm;
 use teeperf_tally::arcs::{SPREAD, layout};
 
 // The thread's table, in `x9`.
 #[cfg(feature = "threads")]
-global_asm!(
-    "
+macro_rules! arcs_here {
+    () => {
+        "
     .macro  teeperf_arcs_here
     mrs     x9, tpidr_el0
     adrp    x10, :gottprel:teeperf_arcs
     ldr     x10, [x10, :gottprel_lo12:teeperf_arcs]
     add     x9, x9, x10
     .endm
-    "
-);
+        "
+    };
+}
 #[cfg(not(feature = "threads"))]
-global_asm!(
-    "
+macro_rules! arcs_here {
+    () => {
+        "
     .macro  teeperf_arcs_here
     adrp    x9, teeperf_arcs
     add     x9, x9, :lo12:teeperf_arcs
     .endm
-    "
-);
+        "
+    };
+}
 
 // Leads away where the table's clock may be gone. May change `x11` and `x12`.
 #[cfg(feature = "threads")]
-global_asm!(
-    "
+macro_rules! clock_or {
+    () => {
+        "
     .macro  teeperf_clock_or where
     adrp    x11, teeperf_tee_epoch
     ldr     w11, [x11, :lo12:teeperf_tee_epoch]
@@ -37,31 +41,36 @@ global_asm!(
     cmp     w11, w12
     b.ne    \\where
     .endm
-    ",
-    epoch = const layout::EPOCH,
-);
+        "
+    };
+}
 
 // What a call may change of the registers for floating-point numbers and vectors, where there are any.
 #[cfg(target_feature = "neon")]
-global_asm!(
-    "
+macro_rules! floats {
+    () => {
+        "
     .macro  teeperf_floats what
     \\what  q0, q1, [sp, #96]
     \\what  q2, q3, [sp, #128]
     \\what  q4, q5, [sp, #160]
     \\what  q6, q7, [sp, #192]
     .endm
-    "
-);
+        "
+    };
+}
 #[cfg(not(target_feature = "neon"))]
-global_asm!(
-    "
+macro_rules! floats {
+    () => {
+        "
     .macro  teeperf_floats what
     .endm
-    "
-);
+        "
+    };
+}
 
 entries!(
+    [arcs_here!(), clock_or!(), floats!()],
     "
     .section .text.teeperf_mcount, \"ax\", %progbits
     .p2align 4

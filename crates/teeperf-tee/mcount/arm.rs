@@ -2,16 +2,13 @@
 //! `__gnu_mcount_nc`, which takes that off the stack again, puts it back into `lr`, and keeps all else: `ip` as
 //! well, which has the static chain.
 
-use core::arch::global_asm;
 use teeperf_tally::arcs::{SPREAD, layout};
-
-// As the runtime: it goes into images that pass floating-point numbers in either manner.
-global_asm!(".eabi_attribute 28, 3");
 
 // The thread's table, in `r0`; a constant of it lies behind the function. May change `r3`.
 #[cfg(feature = "threads")]
-global_asm!(
-    "
+macro_rules! arcs_here {
+    () => {
+        "
     .macro  teeperf_arcs_here
     ldr     r3, 9f
 8:  ldr     r3, [pc, r3]
@@ -21,11 +18,13 @@ global_asm!(
     .macro  teeperf_arcs_place
 9:  .word   teeperf_arcs(GOTTPOFF) + (. - 8b - 8)
     .endm
-    "
-);
+        "
+    };
+}
 #[cfg(not(feature = "threads"))]
-global_asm!(
-    "
+macro_rules! arcs_here {
+    () => {
+        "
     .macro  teeperf_arcs_here
     ldr     r0, 9f
 8:  add     r0, pc, r0
@@ -33,13 +32,15 @@ global_asm!(
     .macro  teeperf_arcs_place
 9:  .word   teeperf_arcs - (8b + 8)
     .endm
-    "
-);
+        "
+    };
+}
 
-// Leads away where the table's clock may be gone; a constant of it lies behind the function. May change `r4` and `r5`.
+// Leads away where the table's clock may be gone. May change `r4` and `r5`.
 #[cfg(feature = "threads")]
-global_asm!(
-    "
+macro_rules! clock_or {
+    () => {
+        "
     .macro  teeperf_clock_or where
     ldr     r4, 7f
 6:  ldr     r4, [pc, r4]
@@ -47,39 +48,57 @@ global_asm!(
     cmp     r4, r5
     bne     \\where
     .endm
+        "
+    };
+}
+
+// A constant of that, behind the function.
+#[cfg(feature = "threads")]
+macro_rules! clock_place {
+    () => {
+        "
     .macro  teeperf_clock_place
 7:  .word   teeperf_tee_epoch - (6b + 8)
     .endm
-    ",
-    epoch = const layout::EPOCH,
-);
+        "
+    };
+}
 #[cfg(not(feature = "threads"))]
-global_asm!(
-    "
+macro_rules! clock_place {
+    () => {
+        "
     .macro  teeperf_clock_place
     .endm
-    "
-);
+        "
+    };
+}
 
 // Where floating-point numbers are passed in registers of their own.
 #[cfg(target_abi = "eabihf")]
-global_asm!(
-    "
+macro_rules! floats {
+    () => {
+        "
     .macro  teeperf_floats what
     \\what  {{d0-d7}}
     .endm
-    "
-);
+        "
+    };
+}
 #[cfg(not(target_abi = "eabihf"))]
-global_asm!(
-    "
+macro_rules! floats {
+    () => {
+        "
     .macro  teeperf_floats what
     .endm
-    "
-);
+        "
+    };
+}
 
 entries!(
+    [arcs_here!(), clock_or!(), clock_place!(), floats!()],
     "
+    // As the runtime: it goes into images that pass floating-point numbers in either manner.
+    .eabi_attribute 28, 3
     .section .text.teeperf_mcount, \"ax\", %progbits
     .syntax unified
     .arm

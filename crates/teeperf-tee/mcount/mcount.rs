@@ -9,12 +9,54 @@
 //! another thread has detached: that is seen by a number that changes with it. Else there is one table.
 #![no_std]
 
-/// Assembly that finds a call's place in the table, and counts it there.
+/// Where the table lies.
+#[cfg(feature = "threads")]
+macro_rules! section {
+    () => {
+        "
+    .hidden teeperf_tee_epoch
+    .section .tbss.teeperf_arcs, \"awT\", %nobits
+        "
+    };
+}
+#[cfg(not(feature = "threads"))]
+macro_rules! section {
+    () => {
+        ".section .bss.teeperf_arcs, \"aw\", %nobits"
+    };
+}
+
+/// One thread's clock is not gone behind its back. Those for several are the processors' own.
+#[cfg(not(feature = "threads"))]
+macro_rules! clock_or {
+    () => {
+        "
+    .macro  teeperf_clock_or where
+    .endm
+        "
+    };
+}
+
+/// The table, and assembly that finds a call's place in it and counts it there. It is one piece, since compilers may
+/// change the order of several.
 macro_rules! entries {
-    ($text:literal, $($name:ident = const $value:expr),* $(,)?) => {
+    ([$($macros:expr),*], $text:literal, $($name:ident = const $value:expr),* $(,)?) => {
         core::arch::global_asm!(
+            section!(),
+            "
+    .p2align 3
+    .type   teeperf_arcs, %object
+    // All zero: without memory. At {epoch} is what its clock is known by.
+teeperf_arcs:
+    .zero   {size}
+    .size   teeperf_arcs, {size}
+    .text
+            ",
+            $($macros,)*
             $text,
             $($name = const $value,)*
+            size = const layout::SIZE,
+            epoch = const layout::EPOCH,
             places = const layout::PLACES,
             first = const layout::FIRST,
             end = const layout::END,
@@ -29,15 +71,6 @@ macro_rules! entries {
     };
 }
 
-// One thread's clock is not gone behind its back. Those for several are the processors' own.
-#[cfg(not(feature = "threads"))]
-global_asm!(
-    "
-    .macro  teeperf_clock_or where
-    .endm
-    "
-);
-
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
 #[cfg(target_arch = "arm")]
@@ -46,26 +79,3 @@ mod arm;
 mod riscv64;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
-
-use core::arch::global_asm;
-use teeperf_tally::arcs::layout;
-
-#[cfg(feature = "threads")]
-global_asm!(".section .tbss.teeperf_arcs, \"awT\", %nobits");
-#[cfg(feature = "threads")]
-global_asm!(".hidden teeperf_tee_epoch");
-#[cfg(not(feature = "threads"))]
-global_asm!(".section .bss.teeperf_arcs, \"aw\", %nobits");
-
-// All zero: without memory.
-global_asm!(
-    "
-    .p2align 3
-    .type   teeperf_arcs, %object
-teeperf_arcs:
-    .zero   {size}
-    .size   teeperf_arcs, {size}
-    .text
-    ",
-    size = const layout::SIZE,
-);

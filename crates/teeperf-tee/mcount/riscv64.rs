@@ -1,46 +1,51 @@
 //! 64-bit RISC-V. Compilers call `_mcount` as any function, with the return address as its argument. All registers
 //! in which an argument may be are kept nevertheless, and `t2`, the static chain.
 
-use core::arch::global_asm;
 use teeperf_tally::arcs::{SPREAD, layout};
 
 // The thread's table, in `t0`.
 #[cfg(feature = "threads")]
-global_asm!(
-    "
+macro_rules! arcs_here {
+    () => {
+        "
     .macro  teeperf_arcs_here
     la.tls.ie t0, teeperf_arcs
     add     t0, t0, tp
     .endm
-    "
-);
+        "
+    };
+}
 #[cfg(not(feature = "threads"))]
-global_asm!(
-    "
+macro_rules! arcs_here {
+    () => {
+        "
     .macro  teeperf_arcs_here
     lla     t0, teeperf_arcs
     .endm
-    "
-);
+        "
+    };
+}
 
 // Leads away where the table's clock may be gone. May change `t4` and `t5`.
 #[cfg(feature = "threads")]
-global_asm!(
-    "
+macro_rules! clock_or {
+    () => {
+        "
     .macro  teeperf_clock_or where
     lla     t4, teeperf_tee_epoch
     lw      t4, 0(t4)
     lw      t5, {epoch}(t0)
     bne     t4, t5, \\where
     .endm
-    ",
-    epoch = const layout::EPOCH,
-);
+        "
+    };
+}
 
 // What a call may change of the registers for floating-point numbers, where there are any.
 #[cfg(target_feature = "d")]
-global_asm!(
-    "
+macro_rules! floats {
+    () => {
+        "
     .macro  teeperf_floats what
     \\what  fa0, 96(sp)
     \\what  fa1, 104(sp)
@@ -51,17 +56,21 @@ global_asm!(
     \\what  fa6, 144(sp)
     \\what  fa7, 152(sp)
     .endm
-    "
-);
+        "
+    };
+}
 #[cfg(not(target_feature = "d"))]
-global_asm!(
-    "
+macro_rules! floats {
+    () => {
+        "
     .macro  teeperf_floats what
     .endm
-    "
-);
+        "
+    };
+}
 
 entries!(
+    [arcs_here!(), clock_or!(), floats!()],
     "
     .section .text.teeperf_mcount, \"ax\", @progbits
     .p2align 2

@@ -1,43 +1,48 @@
 //! x86-64. `mcount` comes behind a function's prologue, which has set up a frame; `__fentry__` (-mfentry) before
 //! it. Both may be reached through a table of the linker's, so `r11` is free, and nothing else is.
 
-use core::arch::global_asm;
 use teeperf_tally::arcs::{SPREAD, layout};
 
 // The thread's table.
 #[cfg(feature = "threads")]
-global_asm!(
-    "
+macro_rules! arcs_here {
+    () => {
+        "
     .macro  teeperf_arcs_here
     mov     r11, qword ptr [rip + teeperf_arcs@GOTTPOFF]
     add     r11, qword ptr fs:[0]
     .endm
-    "
-);
+        "
+    };
+}
 #[cfg(not(feature = "threads"))]
-global_asm!(
-    "
+macro_rules! arcs_here {
+    () => {
+        "
     .macro  teeperf_arcs_here
     lea     r11, [rip + teeperf_arcs]
     .endm
-    "
-);
+        "
+    };
+}
 
 // Leads away where the table's clock may be gone. May change `rcx`.
 #[cfg(feature = "threads")]
-global_asm!(
-    "
+macro_rules! clock_or {
+    () => {
+        "
     .macro  teeperf_clock_or where
     mov     ecx, dword ptr [rip + teeperf_tee_epoch]
     cmp     ecx, dword ptr [r11 + {epoch}]
     jne     \\where
     .endm
-    ",
-    epoch = const layout::EPOCH,
-);
+        "
+    };
+}
 
 // `rdx` is where the call came from, `rcx` where it led; what they were, and `rax`, lies on the stack.
 entries!(
+    [arcs_here!(), clock_or!()],
     "
     .macro  teeperf_count
     teeperf_arcs_here

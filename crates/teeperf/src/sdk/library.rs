@@ -24,7 +24,9 @@ pub(super) struct Library {
 /// Functions of `port.rs`, which has a feature for each.
 const PORTS: [&str; 8] =
     ["is_outside", "pause", "counter", "counter_hz", "name", "tree", "sums", "arcs"];
-/// The rest of their names.
+/// Calls that are counted.
+const TABLE: &str = "teeperf_arcs";
+/// The rest of the ports' names.
 const PORT: &str = "teeperf_port_";
 
 /// Compiles it in `work`, where the sources are.
@@ -83,6 +85,7 @@ pub(super) fn build(
         small("port/port.rs", port, &[], &[port])?;
     }
     let code = check(&members[0].contents)?;
+    check_table(&members[1].contents)?;
     Ok(Library { archive: archive::of(&members)?, triple, code })
 }
 
@@ -111,4 +114,44 @@ fn check(object: &[u8]) -> Result<u64> {
     }
     let code = file.sections().filter(|section| section.kind() == SectionKind::Text);
     Ok(code.map(|section| section.size()).sum())
+}
+
+/// Looks whether the table of calls lies in zeroed memory, where assembly has put it.
+fn check_table(object: &[u8]) -> Result<()> {
+    let file = object::File::parse(object)?;
+    let table = file.symbol_by_name(TABLE).and_then(|table| table.section_index());
+    let kind = table.map(|section| file.section_by_index(section)).transpose()?;
+    let kind = kind.map(|section| section.kind());
+    ensure!(
+        matches!(kind, Some(SectionKind::UninitializedData | SectionKind::UninitializedTls)),
+        "this compiler puts {TABLE} elsewhere than into zeroed memory: try another version of it"
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// The table in this section.
+    fn assembled(section: &str) -> Vec<u8> {
+        let folder = tempfile::tempdir().unwrap();
+        let [source, object] = ["table.s", "table.o"].map(|name| folder.path().join(name));
+        std::fs::write(&source, format!("{section}\n{TABLE}:\n.zero 8\n")).unwrap();
+        let done = Command::new("cc").arg("-c").arg(&source).arg("-o").arg(&object).status();
+        assert!(done.unwrap().success());
+        std::fs::read(object).unwrap()
+    }
+
+    #[test]
+    fn a_table_that_lies_in_code_is_refused() {
+        for section in [".bss", ".section .tbss.x, \"awT\", %nobits"] {
+            check_table(&assembled(section)).unwrap();
+        }
+        for section in [".text", ".data"] {
+            let error = check_table(&assembled(section)).unwrap_err();
+            assert!(error.to_string().contains(TABLE), "{error}");
+        }
+    }
 }
