@@ -224,9 +224,15 @@ impl Sums {
             let count = of_chunk.min(used - first).min(left);
             for at in 0..count {
                 let mut wides = tree.take(first + at);
-                let address = wides[node::ADDRESS / 8];
                 let parent = wides[node::PARENT / 8] >> 32 << 32;
-                wides[node::WORD / 8] = parent | u64::from(window.word(address));
+                let word = window.word(wides[node::ADDRESS / 8]);
+                wides[node::WORD / 8] = parent | u64::from(word);
+                // What is told by a word is told by that alone, and the rest is the tree's own.
+                if word != 0 {
+                    wides[node::ADDRESS / 8] = 0;
+                }
+                wides[node::ENTERED / 8] = 0;
+                wides[node::OPEN / 8] = 0;
                 chunk.put_node(arena, at as usize, &wides);
             }
             let ahead = self.ahead.get();

@@ -11,6 +11,7 @@ use std::rc::Rc;
 use teeperf_tally::arcs::{Arcs, layout};
 use teeperf_wire::arena::{MIN_LENGTH, OF_TREE, SEGMENT, baton, head, piece, request};
 use teeperf_wire::shared::{OnFull, chunk, clock, control, segment};
+use teeperf_wire::tree::node;
 
 /// Paths, or pairs of places: more than a chunk has room for.
 const MANY: usize = if cfg!(miri) { 130 } else { 300 };
@@ -375,5 +376,20 @@ fn waiting_is_nobodys_time() {
         event(1000);
         pair.thread.detach();
         assert_eq!(pair.host.summed(), [3, 1000 - waited]);
+    }
+}
+
+#[test]
+fn what_has_a_site_is_told_without_its_address() {
+    let pair = Pair::new(By::Hooks, 1 << 20, OnFull::Wait);
+    pair.attach();
+    pair.call(3);
+    pair.thread.detach();
+    let nodes = pair.host.nodes();
+    assert!(nodes.iter().filter(|node| node[node::WORD / 8] as u32 != 0).count() >= 3);
+    for node in nodes {
+        let has_word = node[node::WORD / 8] as u32 != 0;
+        assert!(!has_word || node[node::ADDRESS / 8] == 0, "{node:x?}");
+        assert_eq!([node[node::ENTERED / 8], node[node::OPEN / 8]], [0, 0]);
     }
 }

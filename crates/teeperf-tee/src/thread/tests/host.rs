@@ -172,6 +172,22 @@ impl Host {
         }
     }
 
+    /// Nodes that were handed over and not drained.
+    pub(super) fn nodes(&self) -> Vec<[u64; NODE / 8]> {
+        let mut nodes = Vec::new();
+        for (index, offset, _) in self.chunks() {
+            let is_full = self.read(SEGMENT + segment::STATES + index * 4) == state::FULL;
+            if !is_full || self.read(offset + chunk::CLOCK) != OF_TREE {
+                continue;
+            }
+            let wide = |at| u64::from(self.read(at)) | u64::from(self.read(at + 4)) << 32;
+            nodes.extend((0..self.read(offset + piece::COUNT) as usize).map(|node| {
+                std::array::from_fn(|at| wide(offset + chunk::WORDS + node * NODE + at * 8))
+            }));
+        }
+        nodes
+    }
+
     /// Adds a field of some parts of a chunk of sums: to calls (0) or to time (1).
     fn add(&self, chunk: usize, parts: std::ops::Range<u32>, size: usize, field: usize, to: usize) {
         let mut summed = self.summed.get();
