@@ -438,7 +438,10 @@ impl Process {
             }
         }
         let census = self.threads.census();
-        let dead = chunks::of_the_dead(&mut held, &census);
+        let segments = &self.segments;
+        let is_arena =
+            |segment: usize| matches!(segments[segment].segment.class(), Class::Arena { .. });
+        let dead = chunks::of_the_dead(&mut held, &census, is_arena);
         let mut freed = 0;
         for at in 0..self.trees.len() {
             for index in self.trees[at].taken() {

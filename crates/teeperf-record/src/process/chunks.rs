@@ -5,7 +5,7 @@ use crate::segment::Segment;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
-use teeperf_wire::arena::{OF_TREE, piece};
+use teeperf_wire::arena::{OF_SUMS, OF_TREE, piece};
 use teeperf_wire::shared::{ChunkHeader, chunk};
 
 /// A segment and its chunks.
@@ -76,15 +76,26 @@ const _: () = assert!(piece::BEGAN == chunk::CPU_NS);
 pub(crate) type Held = (ChunkHeader, Place, u32);
 
 /// Those whose threads are gone, in the order of threads and chunks. A thread id with a
-/// newer thread in the same process is one whose older threads are gone.
-pub(crate) fn of_the_dead(held: &mut Vec<Held>, census: &Census) -> Vec<Held> {
+/// newer thread in the same process is one whose older threads are gone; what stands in an arena says nothing of
+/// chunks elsewhere, and sums are of no thread of their own.
+pub(crate) fn of_the_dead(
+    held: &mut Vec<Held>,
+    census: &Census,
+    is_arena: impl Fn(usize) -> bool,
+) -> Vec<Held> {
     held.sort_unstable_by_key(|(header, place, _)| (header.serial, header.sequence, *place));
+    let thread = |header: &ChunkHeader, place: &Place| {
+        (header.tid, Some(place.segment).filter(|&segment| is_arena(segment)))
+    };
     let mut newest = HashMap::new();
-    for (header, ..) in held.iter() {
-        newest.insert(header.tid, header.serial);
+    for (header, place, _) in held.iter().filter(|held| held.0.serial & OF_SUMS == 0) {
+        newest.insert(thread(header, place), header.serial);
     }
-    newest.retain(|&tid, _| census.is_alive(tid));
-    held.retain(|(header, ..)| newest.get(&header.tid) != Some(&header.serial));
+    held.retain(|(header, place, _)| {
+        let newest = newest.get(&thread(header, place));
+        let is_replaced = newest.is_some_and(|&newest| newest > header.serial);
+        is_replaced || !census.is_alive(header.tid)
+    });
     std::mem::take(held)
 }
 
@@ -101,9 +112,21 @@ mod tests {
     fn the_dead_are_those_not_living_and_those_replaced() {
         let mut all = vec![held(7, 9, 1, 0), held(7, 3, 2, 1), held(7, 3, 1, 2), held(8, 4, 1, 3)];
         let census = Census::Living([7].into());
-        let dead = of_the_dead(&mut all, &census);
+        let dead = of_the_dead(&mut all, &census, |_| false);
         let places: Vec<_> = dead.iter().map(|(_, place, _)| place.index).collect();
         assert_eq!(places, [2, 1, 3]);
+    }
+
+    #[test]
+    fn sums_and_other_arenas_end_nobody() {
+        let census = Census::Living([7].into());
+        let own = held(7, 3, 5, 0);
+        let (sums, mut elsewhere) = (held(7, 3 | OF_SUMS, 0, 1), held(7, 9, 1, 0));
+        elsewhere.1.segment = 1;
+        let dead = of_the_dead(&mut vec![own, sums, elsewhere], &census, |_| true);
+        assert!(dead.is_empty(), "{dead:?}");
+        let nobody = Census::Living([8].into());
+        assert_eq!(of_the_dead(&mut vec![own, sums, elsewhere], &nobody, |_| true).len(), 3);
     }
 
     #[test]
