@@ -43,6 +43,10 @@ impl Own {
         let mut own = Self { memory, recording: Thread::new(), pid: std::process::id() };
         own.number(baton::TID, system::thread_id());
         own.number(baton::SERIAL, NEXT_SERIAL.fetch_add(1, Relaxed));
+        // Of a thread that is no more something may stand there.
+        for offset in [baton::LOST, baton::LOST + 4, baton::POPPED, baton::PUSHED] {
+            own.number(offset, 0);
+        }
         own.number(baton::SEQUENCE, 0);
         own.number(baton::CHUNK, 0);
         own.number(baton::HELD, 0);

@@ -22,13 +22,70 @@ pub(crate) struct Table {
     pub(crate) arcs: &'static Arcs,
     /// Hands over what was counted, as the time is now; says how many calls are left for the next time. Named where
     /// calls are counted alone: so an image that has no such calls is linked without it.
-    pub(crate) hand_over: fn(&Thread, &'static Arcs, &Arena, u64, Who, Window) -> u64,
+    pub(crate) hand_over: HandOver,
 }
+
+type HandOver = fn(&Thread, &'static Arcs, &Arena, u64, Who, Window) -> u64;
 
 impl Table {
     fn of(arcs: &'static Arcs) -> Self {
-        Self { arcs, hand_over: Thread::hand_over_items }
+        Self { arcs, hand_over: entry::HAND_OVER }
     }
+}
+
+/// Where processors look that pointers to functions lead to marked places alone, such a place.
+#[cfg(all(feature = "object", any(target_arch = "aarch64", target_arch = "x86_64")))]
+mod entry {
+    use super::{Arcs, Arena, HandOver, Thread, Who, Window};
+
+    pub(super) const HAND_OVER: HandOver = teeperf_tee_items;
+
+    unsafe extern "Rust" {
+        safe fn teeperf_tee_items(
+            thread: &Thread,
+            arcs: &'static Arcs,
+            arena: &Arena,
+            now: u64,
+            who: Who,
+            window: Window,
+        ) -> u64;
+    }
+
+    #[cfg(target_arch = "aarch64")]
+    macro_rules! branch {
+        () => {
+            // BTI c.
+            "hint #34\nb {items}"
+        };
+    }
+    #[cfg(target_arch = "x86_64")]
+    macro_rules! branch {
+        () => {
+            "endbr64\njmp {items}"
+        };
+    }
+
+    core::arch::global_asm!(
+        "
+    .pushsection .text.teeperf_tee_items, \"ax\", %progbits
+    .p2align 2
+    .globl  teeperf_tee_items
+    .hidden teeperf_tee_items
+    .type   teeperf_tee_items, %function
+teeperf_tee_items:
+        ",
+        branch!(),
+        "
+    .size   teeperf_tee_items, . - teeperf_tee_items
+    .popsection
+        ",
+        items = sym Thread::hand_over_items,
+    );
+}
+
+#[cfg(not(all(feature = "object", any(target_arch = "aarch64", target_arch = "x86_64"))))]
+mod entry {
+    pub(super) const HAND_OVER: super::HandOver = super::Thread::hand_over_items;
 }
 
 /// What a thread has counted, from its first such call on.
@@ -70,8 +127,14 @@ impl Counted {
         Self { table: Cell::new(Some(Table::of(arcs))), ..Self::new() }
     }
 
-    /// See [`teeperf_tee_arc`].
-    pub(crate) fn call(&self, arcs: &'static Arcs, arena: Option<&Arena>, from: usize, to: usize) {
+    /// See [`teeperf_tee_arc`]. `now` tells the time of an arena.
+    pub(crate) fn call(
+        &self,
+        arcs: &'static Arcs,
+        arena: Option<&Arena>,
+        (from, to): (usize, usize),
+        now: impl FnOnce(&Arena) -> u64,
+    ) {
         if !arcs.has_memory() {
             let Some((base, bytes)) = platform::arcs_memory() else { return };
             // SAFETY: the platform's promise: memory for this alone, zeroed.
@@ -80,7 +143,7 @@ impl Counted {
             }
             self.table.set(Some(Table::of(arcs)));
             if let Some(arena) = arena {
-                self.follow(arena, arena.tick());
+                self.follow(arena, now(arena));
             }
         }
         arcs.set_epoch(platform::epoch());

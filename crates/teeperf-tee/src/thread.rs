@@ -75,8 +75,9 @@ pub struct Thread {
     asked: Cell<u32>,
     /// A chunk for sums was waited for in vain, and none was free since.
     has_waited_in_vain: Cell<bool>,
-    /// Time when the present pause began.
+    /// Time when the present pause began, and how many events counted as lost by then.
     since: Cell<u64>,
+    lost_before: Cell<u64>,
     /// Cookie and first site of the arena that the image was announced in.
     announced: Cell<(u64, u32)>,
     pub(crate) sums: Sums,
@@ -143,6 +144,7 @@ impl Thread {
             asked: Cell::new(0),
             has_waited_in_vain: Cell::new(false),
             since: Cell::new(0),
+            lost_before: Cell::new(0),
             announced: Cell::new((0, 0)),
             sums: Sums::new(),
             counted: Counted::new(),

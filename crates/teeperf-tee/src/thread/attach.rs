@@ -316,7 +316,7 @@ impl Thread {
         let count = || {
             let arena = self.arena().filter(|_| self.state.get() != State::Off);
             let counted = self.counted.is_counting();
-            self.counted.call(arcs, arena.as_ref(), from, to);
+            self.counted.call(arcs, arena.as_ref(), (from, to), |arena| self.now(arena));
             if let Some(arena) = arena {
                 if !counted && self.counted.is_counting() {
                     self.tell_answered(&arena);
@@ -387,10 +387,12 @@ impl Thread {
     fn tell_nested_at_last(&self, arena: &Arena) {
         let Some(lost) = self.nested.take() else { return };
         let words = compose::gap(gap::NESTED, lost.events, lost.popped, lost.pushed, 0);
-        if self.state.get() != State::On {
-            arena.count_losses(self.who.get().serial, lost.events as i64);
-        } else if self.room() >= words.len() || self.change_chunk(arena) {
+        if self.state.get() == State::On && (self.room() >= words.len() || self.change_chunk(arena))
+        {
             self.put_all(&words);
+        } else {
+            self.losses.set(self.losses.get().then(lost));
+            arena.count_losses(self.who.get().serial, lost.events as i64);
         }
     }
 

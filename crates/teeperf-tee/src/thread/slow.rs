@@ -4,6 +4,7 @@ use super::{State, Thread};
 use crate::arena::Arena;
 use crate::chunk::Chunk;
 use crate::platform;
+use teeperf_wire::arena::baton;
 use teeperf_wire::compose;
 use teeperf_wire::shared::{ClockKind, OnFull};
 use teeperf_wire::word::{self, MAX_ARG, code, gap};
@@ -92,6 +93,7 @@ impl Thread {
 
     pub(super) fn pause(&self, arena: &Arena) {
         self.since.set(self.now(arena));
+        self.lost_before.set(self.losses.get().events);
         self.state.set(State::Paused);
         self.close();
     }
@@ -101,15 +103,17 @@ impl Thread {
         self.state.set(State::On);
         let now = self.now(arena);
         let losses = self.losses.take();
+        let (serial, before) = (self.who.get().serial, self.lost_before.get());
         let units = now.saturating_sub(self.since.get());
         let words = compose::gap(gap::PAUSED, losses.events, losses.popped, losses.pushed, units);
         let stamp = compose::stamp(now);
         if self.room() < words.len() + stamp.len() && !self.change_chunk(arena) {
             // They are said later, among those for which there was no chunk.
             self.losses.set(losses);
-            arena.count_losses(self.who.get().serial, losses.events as i64);
+            arena.count_losses(serial, losses.events.wrapping_sub(before).cast_signed());
             return;
         }
+        arena.count_losses(serial, before.wrapping_neg().cast_signed());
         self.put_all(&stamp);
         self.time.set(now);
         self.put_all(&words);
@@ -286,6 +290,8 @@ impl Thread {
         who.sequence = who.sequence.wrapping_add(1);
         self.who.set(who);
         self.time.set(now);
+        // For whoever goes on if this one ends without a word.
+        arena.write(baton::SEQUENCE, who.sequence);
         chunk.write_header(arena, who, now);
         self.state.set(State::On);
         self.set_chunk(arena, chunk, 0);

@@ -258,3 +258,84 @@ proptest! {
         prop_assert!(host.surroundings_are_whole());
     }
 }
+
+/// An arena whose first thread has lost some events, and has been drained since.
+fn host_of_losses() -> (Host, Thread) {
+    let host = Host::new(MIN_LENGTH, OnFull::Drop);
+    host.write(baton::TID, 77);
+    host.write(baton::SERIAL, 3);
+    let thread = Thread::new();
+    attach(&thread, &host).unwrap();
+    while host.untold() < 10 {
+        thread.event(LOW, 0);
+        thread.event(LOW, 1);
+    }
+    (host, thread)
+}
+
+fn told(host: &Host) -> u64 {
+    let events = host.seen().into_iter().map(|(_, seen)| match seen {
+        Seen::Gap { events, .. } => events,
+        _ => 0,
+    });
+    events.sum()
+}
+
+#[test]
+fn what_was_lost_before_a_pause_is_told_once() {
+    for comes_to_room in [true, false] {
+        let (host, thread) = host_of_losses();
+        thread.detach();
+        if comes_to_room {
+            host.drain();
+        }
+        host.write(clock::CONTROL, control::PAUSED);
+        attach(&thread, &host).unwrap();
+        host.write(clock::CONTROL, 0);
+        thread.event(LOW + 4, 0);
+        thread.event(LOW + 4, 1);
+        thread.detach();
+        let lost = if comes_to_room { 10 } else { 12 };
+        assert_eq!(told(&host) + host.untold(), lost);
+    }
+}
+
+#[test]
+fn numbers_of_chunks_are_given_once() {
+    let host = Host::new(MIN_LENGTH + 2 * 4096, OnFull::Drop);
+    host.write(baton::TID, 77);
+    host.write(baton::SERIAL, 3);
+    let (client, inside) = (Thread::new(), Thread::new());
+    attach(&client, &host).unwrap();
+    client.event(LOW, 0);
+    client.detach();
+    attach(&inside, &host).unwrap();
+    while host.untold() < 4 {
+        inside.event(LOW + 4, 0);
+        inside.event(LOW + 4, 1);
+    }
+    // It ends without a word, and the host frees what it has handed over.
+    let given = inside.who.get().sequence;
+    host.drain();
+    assert_eq!(attach(&client, &host), Ok(true));
+    client.event(LOW, 1);
+    assert_eq!(client.who.get().sequence, given + 1);
+}
+
+#[cfg(feature = "nested")]
+#[test]
+fn what_interrupted_hooks_counts_as_lost_where_there_is_no_room() {
+    let host = Host::new(MIN_LENGTH, OnFull::Drop);
+    let thread = Thread::new();
+    attach(&thread, &host).unwrap();
+    while thread.room() >= 8 {
+        thread.event(LOW, 0);
+    }
+    assert!(thread.nested.begin());
+    for kind in [0, 1, 0, 1] {
+        thread.event(LOW + 4, kind);
+    }
+    thread.nested.end();
+    thread.detach();
+    assert_eq!(told(&host) + host.untold(), 4);
+}

@@ -230,7 +230,8 @@ fn both() -> (Thread, &'static Arcs) {
 /// A call of one function, by hooks of both kinds.
 fn called(thread: &Thread, arcs: &'static Arcs) {
     thread.event(IMAGE.anchor + 16, 0);
-    thread.counted.call(arcs, None, IMAGE.anchor + 9, IMAGE.anchor + 16);
+    let places = (IMAGE.anchor + 9, IMAGE.anchor + 16);
+    thread.counted.call(arcs, None, places, |_| 0);
     thread.event(IMAGE.anchor + 16, 1);
 }
 
