@@ -246,7 +246,8 @@ impl Process {
         }
         if self.owes_sums() {
             let text = "code that sums its calls was still attached at the end: those that it had not handed over are \
-                        missing; next: have it detach before it ends";
+                        missing; next: have it detach before it ends, and each of its threads end by \
+                        teeperf_end_thread()";
             sink.notice(crate::Level::Warning, text.into(), Some(self.id));
         }
         if self.segments.iter().any(|chunks| chunks.segment.has_lost_sums()) {

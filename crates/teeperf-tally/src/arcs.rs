@@ -165,8 +165,8 @@ impl Arcs {
         !self.first.get().is_null()
     }
 
-    /// Takes zeroed memory; says whether it is large enough, and at a multiple of eight. `watched` is a word that
-    /// moves with the clock.
+    /// Takes zeroed memory; says whether it is large enough, at a multiple of eight, and all zero: else it may be what
+    /// another thread counts in. `watched` is a word that moves with the clock.
     ///
     /// # Safety
     /// The memory stays, and nobody else uses it. `watched` can be read until another is given.
@@ -175,11 +175,16 @@ impl Arcs {
         if arcs == 0 || base.is_null() || !(base as usize).is_multiple_of(8) {
             return false;
         }
+        let first = base.cast::<Place>();
+        // SAFETY: within the memory: there is room for so many places.
+        let mut places = (0..arcs + spans).map(|at| unsafe { &*first.add(at) });
+        if !places.all(|place| place.is_empty() && place.count.get() == 0) {
+            return false;
+        }
         // SAFETY: the caller's promise about the word.
         unsafe { self.watch(watched, 0) };
         self.spans.set(spans as u32);
         self.places.set(arcs);
-        let first = base.cast::<Place>();
         // Places that can be looked at have to be there first.
         compiler_fence(SeqCst);
         self.first.set(first);
@@ -210,15 +215,20 @@ impl Arcs {
         self.epoch.set(epoch);
     }
 
-    /// A call that cannot be counted.
-    pub fn miss(&self) {
-        self.lost_calls.set(self.lost_calls.get().wrapping_add(1));
+    /// Calls that cannot be counted.
+    pub fn miss(&self, calls: u64) {
+        self.lost_calls.set(self.lost_calls.get().wrapping_add(calls));
+    }
+
+    /// Whether there are such.
+    pub fn has_missed(&self) -> bool {
+        self.lost_calls.get() > 0
     }
 
     /// A call from one place to another, where assembly has found it unknown, or that the clock moved.
     pub fn call(&self, from: usize, to: usize, now: Option<u64>) {
         if self.is_busy.replace(true) {
-            self.miss();
+            self.miss(1);
             return;
         }
         compiler_fence(SeqCst);
@@ -235,7 +245,7 @@ impl Arcs {
                 self.latest.set(core::ptr::from_ref(there).cast_mut());
             }
             None => {
-                self.miss();
+                self.miss(1);
                 self.latest.set(null_mut());
             }
         }

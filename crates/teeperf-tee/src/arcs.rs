@@ -138,12 +138,13 @@ impl Counted {
         if !arcs.has_memory() {
             let Some((base, bytes)) = platform::arcs_memory() else { return };
             // SAFETY: the platform's promise: memory for this alone, zeroed.
-            if !unsafe { arcs.begin(base, bytes, &raw const STANDS) } {
-                return;
-            }
+            let has_begun = unsafe { arcs.begin(base, bytes, &raw const STANDS) };
             self.table.set(Some(Table::of(arcs)));
             if let Some(arena) = arena {
                 self.follow(arena, now(arena));
+            }
+            if !has_begun {
+                return arcs.miss(1);
             }
         }
         arcs.set_epoch(platform::epoch());
@@ -158,7 +159,28 @@ impl Counted {
     /// What was counted and not handed over, if anything was, and from which time on.
     pub(crate) fn grown(&self) -> Option<(&'static Arcs, u64)> {
         let Table { arcs, .. } = self.table.get()?;
-        arcs.has_grown(&mut 0).then_some((arcs, self.since.get()))
+        let has_grown = arcs.has_grown(&mut 0) || arcs.has_missed();
+        has_grown.then_some((arcs, self.since.get()))
+    }
+
+    /// What threads have counted that are no more, and nobody has taken.
+    pub(crate) fn take_left(&self) {
+        if let Some(Table { arcs, .. }) = self.table.get() {
+            arcs.miss(platform::take_left());
+        }
+    }
+
+    /// The thread ends, and nobody takes what it has counted.
+    #[cfg(feature = "threads")]
+    pub(crate) fn leave_behind(&self) {
+        let Some(Table { arcs, .. }) = self.table.get() else { return };
+        let (mut next, (mut calls, _)) = (0, arcs.take_lost());
+        while let Some(growth) = arcs.take(&mut next) {
+            if growth.kind == Kind::Arc {
+                calls += growth.count;
+            }
+        }
+        platform::leave_behind(calls);
     }
 
     /// The table, if what is counted is for the attached arena.
@@ -169,7 +191,9 @@ impl Counted {
     /// From now on what is counted is for this arena, and time is its.
     pub(crate) fn follow(&self, arena: &Arena, now: u64) {
         let Some(Table { arcs, .. }) = self.table.get() else { return };
-        self.is_lent.set(true);
+        if !self.is_lent.replace(true) {
+            platform::counts(true);
+        }
         // A clock that nobody reads moves with what the host asks for.
         let is_tick = arena.clock() == ClockKind::Tick;
         self.follows.set(is_tick);
@@ -186,6 +210,7 @@ impl Counted {
         if let Some(table) = self.table.get().filter(|_| self.is_lent.replace(false)) {
             // SAFETY: a word of our own.
             unsafe { table.arcs.watch(&raw const STANDS, 0) };
+            platform::counts(false);
         }
     }
 

@@ -1,6 +1,8 @@
 //! What differs from one place to the next. One file each; nothing outside knows which. None of
 //! it allocates or takes a lock: hooks call it anywhere.
 
+#[cfg(not(all(feature = "object", feature = "threads")))]
+mod alone;
 #[cfg(not(feature = "object"))]
 mod hosted;
 #[cfg(all(feature = "object", feature = "threads"))]
@@ -12,6 +14,8 @@ mod single;
 #[cfg(all(feature = "object", feature = "threads"))]
 mod threads;
 
+#[cfg(not(all(feature = "object", feature = "threads")))]
+pub(crate) use alone::*;
 #[cfg(not(feature = "object"))]
 pub(crate) use hosted::*;
 #[cfg(feature = "object")]

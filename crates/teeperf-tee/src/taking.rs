@@ -101,6 +101,7 @@ impl Thread {
         if self.taking.stage.get() != Stage::Idle {
             return;
         }
+        self.counted.take_left();
         let span = self.sums.begin_round(self.arena().as_ref());
         self.taking.go_to(Stage::Items, 0);
         if let (Some(span), Some(tree)) = (span, self.sums.tree()) {

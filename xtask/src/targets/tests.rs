@@ -18,7 +18,7 @@ use crate::packages::Unavailable;
 
 type Test = (&'static str, fn(&Workshop) -> Result<()>);
 
-const TESTS: [Test; 19] = [
+const TESTS: [Test; 20] = [
     ("calls, paths and far functions", calls),
     ("refusals", refusals),
     ("a build with NDEBUG", without_permit),
@@ -37,6 +37,7 @@ const TESTS: [Test; 19] = [
     ("threads", threads),
     ("a hostile host", hostile),
     ("calls of code compiled with -pg", counted),
+    ("what threads have counted that nobody takes", left),
     ("the same calls, counted by the C library", yardstick),
     ("sums that are taken in pieces", taken),
     ("calls of code compiled with -pg, taken in pieces", taken_arcs),
@@ -383,6 +384,14 @@ fn counted(shop: &Workshop) -> Result<()> {
             let is_whole = printed.lines().count() == 14 && printed.lines().all(is_right);
             ensure!(is_whole, "{} with {flags}: it prints\n{printed}", kind.name());
         }
+    }
+    Ok(())
+}
+
+fn left(shop: &Workshop) -> Result<()> {
+    for kind in [Kind::Threads, Kind::NestedThreads] {
+        let printed = shop.output(&shop.count("left", Some(kind), "-O2")?, &[])?;
+        same(&printed, "all is told\n").context(kind.name())?;
     }
     Ok(())
 }

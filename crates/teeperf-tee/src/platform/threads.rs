@@ -6,7 +6,7 @@ use crate::arena::Refusal;
 use crate::thread::{Image, Thread};
 use core::cell::Cell;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
 #[cfg(not(target_has_atomic = "32"))]
 compile_error!(
@@ -28,6 +28,10 @@ static EPOCH: AtomicU32 = AtomicU32::new(0);
 /// Of that arena.
 static BASE: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
+/// Threads that have counted calls for it, and not handed them over.
+static COUNTING: AtomicU32 = AtomicU32::new(0);
+/// Calls that threads have counted that are no more.
+static LEFT: AtomicU64 = AtomicU64::new(0);
 /// Somebody is attaching or detaching.
 static CHANGES: AtomicBool = AtomicBool::new(false);
 
@@ -116,6 +120,27 @@ pub(crate) fn end_thread() {
 /// Whose the calling thread's clock is.
 pub(crate) fn epoch() -> u32 {
     local::local().epoch.get()
+}
+
+/// The calling thread counts calls for the arena from now on, or does not any more.
+pub(crate) fn counts(begins: bool) {
+    COUNTING.fetch_add(if begins { 1 } else { u32::MAX }, Relaxed);
+}
+
+/// Whether others do.
+pub(crate) fn others_count() -> bool {
+    let own = local::local().thread.counted.lent().is_some();
+    COUNTING.load(Relaxed) > u32::from(own)
+}
+
+/// Calls that the calling thread has counted, and nobody takes.
+pub(crate) fn leave_behind(calls: u64) {
+    LEFT.fetch_add(calls, Relaxed);
+}
+
+/// Takes what such threads have left.
+pub(crate) fn take_left() -> u64 {
+    LEFT.swap(0, Relaxed)
 }
 
 /// A new thread's number.

@@ -55,8 +55,9 @@ impl Thread {
             }
             self.tell_nested_at_last(&arena);
             self.let_go();
-            // Behind what was handed over.
-            arena.publish(request::ANSWERED, 0);
+            // Behind what was handed over. What other threads have counted was not.
+            let others = if platform::others_count() { request::SEVERAL } else { 0 };
+            arena.publish(request::ANSWERED, others);
             let chunk = self.chunk();
             // Without a number of the host's, the next one here is this one.
             let losses =
@@ -89,7 +90,7 @@ impl Thread {
     #[cfg(feature = "threads")]
     pub(crate) fn end(&self) {
         self.undisturbed(|| {
-            let Some(arena) = self.arena() else { return };
+            let Some(arena) = self.arena() else { return self.counted.leave_behind() };
             if self.state.get() == State::Paused {
                 self.resume(&arena);
             }
@@ -152,7 +153,7 @@ impl Thread {
         self.watched.set(arena.tick_word());
         if is_first {
             arena.write(baton::ENTERED, arena.read(baton::ENTERED).wrapping_add(1));
-            if arena.read(request::ANSWERED) != 0 {
+            if arena.read(request::ANSWERED) != 0 && !platform::others_count() {
                 // Whoever that was is no more, and what it had not handed over.
                 arena.write(request::ENDED, arena.read(request::ENDED).wrapping_add(1));
                 arena.write(request::ANSWERED, 0);
@@ -273,6 +274,10 @@ impl Thread {
         }
         // Not as the thread's own: there is no telling below which of its frames they were.
         let own = self.who.get();
+        match platform::take_left() {
+            0 => {}
+            left => arena.count_losses(own.serial, left.cast_signed()),
+        }
         let who = Who { serial: own.serial | OF_SUMS, ..own };
         let (now, window) = (self.now(arena), self.own_window());
         let called = self.sums.hand_over(arena, who, window, || self.find_for_sums(arena));
@@ -325,7 +330,7 @@ impl Thread {
             }
         };
         if self.undisturbed(count).is_none() {
-            arcs.miss();
+            arcs.miss(1);
         }
     }
 
