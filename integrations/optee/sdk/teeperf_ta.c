@@ -9,6 +9,11 @@
 
 #include <teeperf_tee.h>
 
+#if defined(__ARM_PCS_VFP) && !defined(__clang__)
+/* With -pg these functions are called where arguments in floating-point registers are still needed. */
+#pragma GCC target("general-regs-only")
+#endif
+
 #define NO_HOOK __attribute__((no_instrument_function))
 #define SLOTS 4
 #define TYPE_OF(types, slot) ((types) >> (4 * (slot)) & 0xf)
