@@ -221,7 +221,7 @@ fn histograms_of_one_range_are_added_and_others_must_not_overlap() {
 #[test]
 fn what_is_no_such_file_is_said_with_the_next_step() {
     let said = |bytes: &[u8], program| gmon::read("f", bytes, program).unwrap_err().to_string();
-    assert_eq!(said(b"", None), "f: the file is empty");
+    assert_eq!(said(b"", None), "f: offset 0: the file is empty");
     assert!(said(b"gmo", None).starts_with("f: offset 0: no gmon file"));
     assert!(said(&[0; 64], None).contains("`gprof -s PROGRAM f` rewrites it as gmon.sum"));
     assert_eq!(

@@ -14,7 +14,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// There is nothing in it.
-    #[error("{name}: the file is empty")]
+    #[error("{name}: offset 0: the file is empty")]
     Empty {
         /// Which file.
         name: String,

@@ -92,7 +92,7 @@ const COUNTERS: [&str; 6] =
     ["_gprof_mcount", "mcount", "_mcount", "__mcount", "__mcount_internal", "__mcleanup"];
 
 fn is_left_out(name: &str) -> bool {
-    name == STUBS || COUNTERS.contains(&name)
+    name == STUBS || name.ends_with("@plt") || COUNTERS.contains(&name)
 }
 
 /// Whether a report of a gmon file says what gprof prints of it with `-p` and with `-q`; if not, what differs.
