@@ -46,10 +46,15 @@ pub fn combine(mut first: Profile, second: Profile) -> Profile {
 }
 
 fn add_health(health: &mut Health, other: Health) {
+    // Where there are no calls, none were recorded one by one either.
+    health.only_sums = match (health.events, other.events) {
+        (0, _) => other.only_sums,
+        (_, 0) => health.only_sums,
+        _ => health.only_sums && other.only_sums,
+    };
     health.events = health.events.saturating_add(other.events);
     health.lost = health.lost.saturating_add(other.lost);
     health.mended = health.mended.saturating_add(other.mended);
-    health.only_sums &= other.only_sums;
     health.open = health.open.saturating_add(other.open);
     health.unopened = health.unopened.saturating_add(other.unopened);
     for (name, times, ns) in other.gaps {

@@ -247,7 +247,8 @@ pub struct Health {
     pub mended: u64,
     /// Frames still open at the end, of those whose calls and returns were recorded one by one.
     pub open: u64,
-    /// There are none of these, only sums: which calls have returned is not known, and each stands for two events.
+    /// There are none of these, only sums: which calls have returned is not known. Each stands for two events,
+    /// but for one where no call paths are known.
     pub only_sums: bool,
     /// Returns from frames entered before recording began.
     pub unopened: u64,

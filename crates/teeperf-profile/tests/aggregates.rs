@@ -186,6 +186,19 @@ fn combining_is_associative_and_makes_functions_one() {
 }
 
 #[test]
+fn where_there_are_only_sums_nothing_beside_them_changes_that() {
+    let of = |events, only_sums| Profile {
+        health: Health { events, only_sums, ..Health::default() },
+        ..Profile::default()
+    };
+    let both = |a, b| combine(a, b).health.only_sums;
+    assert!(both(of(4, true), of(0, false)) && both(of(0, false), of(4, true)));
+    assert!(both(of(4, true), of(2, true)));
+    assert!(!both(of(4, true), of(2, false)) && !both(of(2, false), of(4, true)));
+    assert!(!both(of(0, true), of(2, false)) && !both(of(2, false), of(0, true)));
+}
+
+#[test]
 fn graphs_are_combined_by_their_functions() {
     let graph = |names: &[&str], period_ns: f64| Profile {
         info: teeperf_profile::model::Info { period_ns, ..Default::default() },
