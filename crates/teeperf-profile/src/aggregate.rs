@@ -88,6 +88,14 @@ pub fn merged<'a>(threads: impl IntoIterator<Item = &'a Thread>) -> Tree {
     merge(threads, Thread::times)
 }
 
+/// The same with the bounds of what was seen alone: same nodes, in the same order.
+pub fn merged_as_seen<'a>(threads: impl IntoIterator<Item = &'a Thread>) -> Tree {
+    merge(threads, |thread, at| {
+        let node = &thread.tree.nodes[at];
+        (node.self_time, node.total)
+    })
+}
+
 fn merge<'a>(
     threads: impl IntoIterator<Item = &'a Thread>,
     times: impl Fn(&Thread, usize) -> (Time, Time),
@@ -186,11 +194,7 @@ pub fn table(profile: &Profile, sort: Sort) -> Vec<Row> {
         Vec::new()
     } else {
         // What paths may lack is no more for a function that has many.
-        let plain = |thread: &Thread, at: usize| {
-            let node = &thread.tree.nodes[at];
-            (node.self_time, node.total)
-        };
-        rows(&merge(&profile.threads, plain), &profile.functions, sort)
+        rows(&merged_as_seen(&profile.threads), &profile.functions, sort)
     };
     add_sampling_error(&mut rows, profile.info.period_ns);
     add_what_they_lack(&mut rows, profile);

@@ -175,12 +175,17 @@ impl<'a> Table<'a> {
     fn per_call(&self, row: &Row) -> String {
         match row.calls {
             0 => String::new(),
-            _ if self.profile.lack(row.function).total_ns > 0.0 => "–".into(),
+            _ if self.lacks_much(row) => "–".into(),
             _ if self.is_untold(row) => {
                 format!("< {}", units::time(TICKS * self.profile.info.period_ns))
             }
             calls => units::time(row.total.value / calls as f64),
         }
+    }
+
+    /// Whether so much of its total may be missing that the mean is not known.
+    fn lacks_much(&self, row: &Row) -> bool {
+        self.profile.lack(row.function).total_ns > 0.0 && is_unsure(&row.total, true)
     }
 
     /// Time of one call: below a tick no more is known of it.

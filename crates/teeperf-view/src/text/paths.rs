@@ -21,6 +21,7 @@ pub(super) fn write(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let tree = aggregate::merged(&profile.threads);
+    let has_lacks = profile.threads.iter().any(|thread| thread.no_room.is_some());
     let title = format!(
         "Call tree: paths with at least {} of {}",
         units::percent_inline(options.least_share),
@@ -37,6 +38,7 @@ pub(super) fn write(
         children: Children::of(&tree, &profile.functions),
         sizes: subtree_sizes(&tree),
         tree: &tree,
+        seen: has_lacks.then(|| aggregate::merged_as_seen(&profile.threads)),
         profile,
         style,
         whole,
@@ -49,6 +51,8 @@ pub(super) fn write(
 
 struct Printer<'a> {
     tree: &'a Tree,
+    /// The same without what times may lack, where they may lack some.
+    seen: Option<Tree>,
     children: Children,
     sizes: Vec<u32>,
     profile: &'a Profile,
@@ -141,7 +145,10 @@ impl Printer<'_> {
     }
 
     fn path(&self, node: u32, depth: usize, out: &mut impl Write) -> io::Result<()> {
+        let seen = self.seen.as_ref().map(|seen| &seen.nodes[node as usize]);
         let node = &self.tree.nodes[node as usize];
+        let lacks_self = seen.is_some_and(|seen| node.self_time.high > seen.self_time.high);
+        let lacks_total = seen.is_some_and(|seen| node.total.high > seen.total.high);
         let share = units::share(node.total.value, self.whole);
         let function = self.profile.functions.get(node.function.0 as usize);
         let name = function.map_or("[unknown]", |function| function.name.as_str());
@@ -152,8 +159,8 @@ impl Printer<'_> {
             out,
             "{} {} {}  {:>calls$}  {}{name}",
             self.style.paint(Paint::of_share(share), units::percent(share)),
-            flagged(&node.total, false),
-            self.style.paint(own, flagged(&node.self_time, false)),
+            flagged(&node.total, lacks_total),
+            self.style.paint(own, flagged(&node.self_time, lacks_self)),
             units::count(node.calls),
             self.style.paint(Paint::Faint, indent),
             calls = self.calls,

@@ -2,7 +2,7 @@
 //! are not whole.
 
 use crate::support::{exact, function, kitchen, node, parser, summed_kitchen, thread};
-use teeperf_profile::model::{CallGraph, FunctionId, Health, NoRoom, Profile, Time};
+use teeperf_profile::model::{CallGraph, FunctionId, Health, NoRoom, Node, Profile, Time};
 use teeperf_view::style::Style;
 use teeperf_view::text::{self, Options, Sort};
 
@@ -240,6 +240,51 @@ fn times_that_may_lack_some_are_marked_though_they_are_nothing() {
     assert!(report.contains("    0 ns~   0.00     0 ns~   0.00"), "{report}");
     assert!(report.contains("self 0 ns to 260.3 ms, total 0 ns to 260.3 ms: serve"), "{report}");
     assert!(report.contains(" –  serve"), "{report}");
+}
+
+#[test]
+fn and_so_are_those_of_paths_but_not_for_what_hooks_cost() {
+    let mut profile = kitchen();
+    let hooked = Time { value: 0.0, low: 0.0, high: 5.0 };
+    profile.threads[0].tree.nodes.push(Node {
+        self_time: hooked,
+        total: hooked,
+        ..node(1, 3, 1, 0.0, 0.0)
+    });
+    profile.threads[1].tree.nodes =
+        vec![node(0, 0, 0, 0.0, 250.0), node(0, 4, 0, 250.0, 250.0), node(1, 3, 1, 0.0, 0.0)];
+    profile.functions.push(function("[no room]", ""));
+    profile.threads[1].no_room = Some(NoRoom {
+        function: FunctionId(4),
+        total: exact(250e6),
+        nobodys: exact(250e6),
+        functions: vec![(FunctionId(3), Some(0.0)), (FunctionId(4), None)],
+        is_nameless: false,
+    });
+    let options = Options { call_tree: true, least_share: 0.0, ..Options::default() };
+    let report = report(&profile, &options, 120);
+    let paths = &report[report.find("\nCall tree").unwrap()..];
+    assert!(paths.contains("   0 ns~     0 ns~       1  · serve"), "{paths}");
+    assert!(paths.contains("   0 ns      0 ns        1  · serve"), "{paths}");
+}
+
+#[test]
+fn the_mean_stays_where_little_may_be_missing() {
+    let mut profile = kitchen();
+    profile.threads[1].no_room = Some(NoRoom {
+        function: FunctionId(4),
+        total: exact(10.0),
+        functions: vec![(FunctionId(3), None)],
+        ..NoRoom::default()
+    });
+    let mean = |profile: &Profile| {
+        let report = report(profile, &Options::default(), 120);
+        let row = report.lines().find(|line| line.contains("  serve")).unwrap().to_owned();
+        (row.contains(" 250.0 ms  serve"), row.contains(" –  serve"))
+    };
+    assert_eq!(mean(&profile), (true, false));
+    profile.threads[1].no_room.as_mut().unwrap().total = exact(250e6);
+    assert_eq!(mean(&profile), (false, true));
 }
 
 #[test]
