@@ -455,6 +455,30 @@ fn a_module_of_a_recording_becomes_a_file() {
     assert_eq!(library.left_out.modules, ["/bin/program"]);
 }
 
+/// That a file cannot be read does not make it another one.
+#[test]
+fn a_program_is_doubted_where_it_is_known_to_be_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("program");
+    let mut profile = recorded();
+    for function in &mut profile.functions {
+        function.place = function.place.take().filter(|place| &*place.path == "/bin/program");
+        if let Some(place) = &mut function.place {
+            place.path = path.to_str().unwrap().into();
+        }
+    }
+    let doubt = || gmon::export(&profile, Which::Program, 1000).unwrap().doubt;
+    assert!(doubt().unwrap().ends_with("/program: No such file or directory (os error 2)"));
+    std::fs::write(&path, "#!/bin/sh\n").unwrap();
+    assert!(doubt().unwrap().ends_with("/program: not an ELF file"));
+    // The header is not whole.
+    std::fs::write(&path, b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0").unwrap();
+    assert_eq!(doubt(), None);
+    std::fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink("program", &path).unwrap();
+    assert_eq!(doubt(), None);
+}
+
 /// Nobody elsewhere called what has no caller because there was no room for its path.
 #[test]
 fn calls_without_room_are_not_those_of_others() {

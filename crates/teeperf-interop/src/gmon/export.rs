@@ -2,10 +2,11 @@
 //! ELF file. Calls are counted exactly; times become samples.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use teeperf_profile::model::{Code, Function, FunctionId, Place, Profile};
-use teeperf_symbols::{Functions, Search};
+use teeperf_symbols::{Error as SymbolsError, Functions, Search};
 
 use super::names::layout_of_image;
 use super::{Builder, Error, Gmon, Layout, Names};
@@ -274,13 +275,24 @@ fn doubt(profile: &Profile, module: &Module) -> Option<String> {
     let functions = match found {
         Ok(_) if has_build_id => return None,
         Ok(functions) => functions,
-        Err(error) => return Some(error.to_string()),
+        Err(error) => return is_another(&error).then(|| error.to_string()),
     };
     let begins = |at: u64| functions.at(at).is_some_and(|symbol| symbol.start == at);
     (!has_functions(profile, module, begins)).then(|| {
         let file = module.file().display();
         format!("{file}: functions do not begin where they did: the file has been replaced since")
     })
+}
+
+/// Whether an error says that what was recorded is not there. Of a file that cannot be looked at nothing is known.
+fn is_another(error: &SymbolsError) -> bool {
+    match error {
+        SymbolsError::Io { source, .. } => source.kind() == ErrorKind::NotFound,
+        SymbolsError::BuildId { .. }
+        | SymbolsError::NotAFile { .. }
+        | SymbolsError::NotAModule { .. } => true,
+        _ => false,
+    }
 }
 
 fn other_image(names: &Names, module: &Module) -> Error {
