@@ -14,7 +14,7 @@ import { closeBrowser, draw, open } from "./pages.mjs";
 
 const files = {};
 before(() => {
-  for (const kind of ["small", "short", "hostile", "deep", "single", "empty", "million", "demo"]) files[kind] = draw(kind, "html");
+  for (const kind of ["small", "full", "nameless", "short", "hostile", "deep", "single", "empty", "million", "demo"]) files[kind] = draw(kind, "html");
 });
 after(closeBrowser);
 
@@ -59,6 +59,37 @@ describe("figures", () => {
     const report = readFileSync(draw("short", "txt"), "utf8").replace(/\x1b\[[0-9;]*m/g, "");
     for (const [name, mean] of means) assert.match(report, new RegExp(` ${mean} +${name} `));
     assert.match(await tip(page, await across(page, 0.04), 2), /^many\n[\s\S]*Per call\s+1\.476 µs/);
+  }));
+
+  // Bounds of self time and total as a row's titles have them, by function.
+  const bounds = async (page) => new Map(await page.locator("#table tbody tr").evaluateAll((list) => list.map((tr) => [
+    tr.cells[0].innerText.trim(), [2, 3].map((at) => tr.cells[at].querySelector("span").title),
+  ])));
+  const title = (low, high) => `Known no better than to 30 %: between ${low} and ${high}`;
+
+  it("has bounds as wide as what found no room makes them", () => on("full", {}, async (page) => {
+    const titles = await bounds(page);
+    assert.deepEqual(titles.get("main"), ["", title("30.00 ns", "1.330 µs")]);
+    assert.deepEqual(titles.get("fill"), ["", title("20.00 ns", "1.320 µs")]);
+    assert.deepEqual(titles.get("serve"), [title("0 ns", "500.0 ns"), title("0 ns", "1.300 µs")]);
+    assert.deepEqual(titles.get("wait"), Array(2).fill(title("802.0 ns", "1.302 µs")));
+    assert.deepEqual([titles.get("idle"), titles.get("[no room]")], [["", ""], ["", ""]]);
+    const means = (await rows(page)).map((cells) => [cells[0], cells[5]]);
+    const told = [["wait", "–"], ["[no room]", "–"], ["fill", "–"], ["main", "–"], ["idle", "9.000 ns"], ["serve", "–"]];
+    assert.deepEqual(means, told);
+    const path = await tip(page, await across(page, 0.3), 2);
+    assert.match(path, /^wait\n[\s\S]*Total lies\s+between 800\.0 ns and 1\.300 µs[\s\S]*Per call\s+–/);
+    await page.locator("#view button").nth(1).click();
+    assert.match(await tip(page, await across(page, 0.3), 1), /^wait\n[\s\S]*Time lies\s+between 802\.0 ns and 1\.302 µs/);
+  }));
+
+  it("says of every function that what has none may be its", () => on("nameless", {}, async (page) => {
+    const titles = await bounds(page);
+    assert.deepEqual(titles.get("fill"), [title("20.00 ns", "520.0 ns"), title("20.00 ns", "1.320 µs")]);
+    assert.deepEqual(titles.get("idle"), [title("7.000 ns", "507.0 ns"), title("9.000 ns", "1.309 µs")]);
+    assert.deepEqual(titles.get("wait"), Array(2).fill(title("802.0 ns", "1.302 µs")));
+    await page.locator("#thread").selectOption("1");
+    assert.deepEqual((await bounds(page)).get("idle"), ["", ""]);
   }));
 
   it("says what a frame is under the pointer", () => on("small", {}, async (page) => {

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Kinds: `demo` looks like a database under load; `small` is three functions in two
-//! threads with round figures; `short` has calls much shorter than a tick; `hostile` has names
+//! threads with round figures; `full` has calls that found no room on their paths, and `nameless` some that have no
+//! function either; `short` has calls much shorter than a tick; `hostile` has names
 //! that try to break out; `deep` has 2,000 frames on one stack; `single` one frame; `empty`
 //! none; `million` a million call paths; `huge` more than a page carries.
 
@@ -15,7 +16,7 @@ use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
 use teeperf_profile::model::{
-    Function, FunctionId, Health, Info, Node, Profile, Thread, Time, Tree,
+    Function, FunctionId, Health, Info, NoRoom, Node, Profile, Thread, Time, Tree,
 };
 use teeperf_view::style::Style;
 use teeperf_view::{folded, json, page, svg, text};
@@ -26,6 +27,8 @@ fn main() -> ExitCode {
     let profile = match kind.as_str() {
         "demo" => demo(),
         "small" => small(),
+        "full" => full(0),
+        "nameless" => full(3),
         "short" => short(),
         "hostile" => hostile(),
         "deep" => deep(),
@@ -189,6 +192,53 @@ fn small() -> Profile {
         graph: None,
         health: Health { events: 46, ..Health::default() },
     }
+}
+
+/// A thread of which nothing but main and fill found room, with so many calls that have no function; and another one
+/// with room for all. No hooks.
+fn full(nameless: u64) -> Profile {
+    let mut b = Builder::default();
+    let [main, fill, serve, wait, idle] =
+        ["main", "fill", "serve", "wait", "idle"].map(|name| b.function("full", name));
+    let no_room = b.function("", "[no room]");
+    b.enter(no_room, nameless, 500.0);
+    b.call(serve, 1, 0.0);
+    b.call(wait, 40, 800.0);
+    b.leave();
+    b.enter(main, 1, 10.0);
+    b.call(fill, 5, 20.0);
+    let first = without_hooks(b.finish());
+    b.enter(idle, 1, 7.0);
+    b.call(wait, 1, 2.0);
+    let second = without_hooks(b.finish());
+    let known = NoRoom {
+        function: no_room,
+        total: 1300.0.into(),
+        nobodys: 500.0.into(),
+        functions: vec![
+            (main, None),
+            (fill, None),
+            (serve, Some(0.0)),
+            (wait, Some(800.0)),
+            (no_room, None),
+        ],
+        is_nameless: nameless > 0,
+    };
+    let first = Thread { no_room: Some(known), ..thread(1, "full", first) };
+    Profile {
+        info: Info { clock: "cycle".into(), period_ns: 0.0, ..info(&["./full"]) },
+        functions: b.functions,
+        threads: vec![first, thread(2, "room", second)],
+        graph: None,
+        health: Health { events: 98, only_sums: true, ..Health::default() },
+    }
+}
+
+fn without_hooks(mut tree: Tree) -> Tree {
+    for node in &mut tree.nodes {
+        (node.self_time, node.total) = (node.self_time.value.into(), node.total.value.into());
+    }
+    tree
 }
 
 /// Calls far below a tick: into those of one function only 90 fell, into those of the other 900.

@@ -158,8 +158,8 @@ function figuresOf(node) {
     figures.push(["Of the zoomed", write.percent(total, graph.total[flame.focus])]);
   }
   figures.push(["Calls", write.count(graph.calls[node])]);
-  if (state.view === "paths") figures.push(["Per call", write.perCall(total, graph.calls[node])]);
-  const [less, more] = [graph.totalLess[node], graph.totalMore[node]];
+  const lack = graph.totalLack[node], less = graph.totalLess[node], more = graph.totalMore[node] + lack;
+  if (state.view === "paths") figures.push(["Per call", write.perCall(total, graph.calls[node], lacksMuch(total, less, more, lack))]);
   if (less + more > 0.01 * total) figures.splice(1, 0, [figures[0][0] + " lies", between(total, less, more)]);
   return figures;
 }

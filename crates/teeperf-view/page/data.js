@@ -31,14 +31,27 @@ function numbersOf(base64, into) {
 }
 
 // How much more the times of each node may be: where there was no room for paths, what was called is in no caller's.
-function lacksOf(noRoom, parent, fn) {
+function lacksOf(noRoom, { parent, fn, self, more }) {
   const lack = new Float64Array(fn.length), totalLack = new Float64Array(fn.length);
   for (let i = 1; noRoom && i < fn.length; i++) {
     if (fn[i] === noRoom.function) continue;
     totalLack[i] = noRoom.total;
-    if (parent[i] && fn[parent[i]] === noRoom.function) lack[i] = noRoom.self;
+    if (parent[i] && fn[parent[i]] === noRoom.function) {
+      lack[i] = noRoom.self;
+      totalLack[i] -= self[i] + more[i];
+    }
   }
   return { lack, totalLack };
+}
+
+// The same of a function, over all its calls in a thread. `functions` has all of the thread, each with the most that
+// it has itself where there was no room; null where all of its calls found room.
+function lackOf({ function: noRoom, total, self, nameless, functions }, fn) {
+  const own = functions.get(fn);
+  if (fn === noRoom) return { lack: 0, totalLack: 0 };
+  if (own != null) return { lack: self, totalLack: total - own };
+  if (nameless) return { lack: self, totalLack: total };
+  return { lack: 0, totalLack: own === null ? total : 0 };
 }
 
 // Columns of a thread's tree; node 0 is the root, callers stand before callees.
@@ -47,15 +60,16 @@ function columnsOf(thread) {
   const parent = numbersOf(thread.up, new Int32Array(n));
   for (let i = 1; i < n; i++) parent[i] = i - parent[i];
   const fn = numbersOf(thread.function, new Int32Array(n));
-  return {
+  const columns = {
     parent,
     fn,
-    ...lacksOf(thread.noRoom, parent, fn),
     calls: numbersOf(thread.calls, new Float64Array(n)),
     self: numbersOf(thread.self, new Float64Array(n)),
     less: numbersOf(thread.less, new Float64Array(n)),
     more: numbersOf(thread.more, new Float64Array(n)),
   };
+  const noRoom = thread.noRoom && { ...thread.noRoom, functions: new Map(thread.noRoom.functions) };
+  return { ...columns, ...lacksOf(noRoom, columns), noRooms: noRoom ? [noRoom] : [] };
 }
 
 const coloursByModule = bytesOf(data.colours.module);
@@ -87,9 +101,9 @@ const write = {
     return percent.toFixed(percent < 0.01 ? 4 : percent < 10 ? 2 : 1) + " %";
   },
   // What a call took on average, as the text report has it: a call shorter than ten ticks was not
-  // seen alone, but where a hundred fell into all of them together the mean is known.
-  perCall(total, calls) {
-    if (!calls) return "–";
+  // seen alone, but where a hundred fell into all of them together the mean is known. Not where the total lacks much.
+  perCall(total, calls, lacks) {
+    if (!calls || lacks) return "–";
     const limit = 10 * data.info.period, many = 100 * data.info.period;
     return total / calls < limit && total < many ? "< " + write.time(limit) : write.time(total / calls);
   },

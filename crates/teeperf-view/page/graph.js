@@ -30,7 +30,7 @@ function merged(trees) {
     }
   }
   for (const name of Object.keys(all)) all[name] = all[name].subarray(0, count);
-  return all;
+  return { ...all, noRooms: trees.flatMap((tree) => tree.noRooms) };
 }
 
 // Callers above, what they called below. `tree` as columnsOf and merged make it.
@@ -43,7 +43,6 @@ class TopDown {
       for (let i = n - 1; i > 0; i--) sums[tree.parent[i]] += sums[i];
       return sums;
     };
-    const plus = (a, b) => a.map((number, i) => number + b[i]);
     const total = sum(tree.self);
     const from = new Int32Array(n + 1);
     for (let i = 1; i < n; i++) from[tree.parent[i] + 1]++;
@@ -78,10 +77,13 @@ class TopDown {
     this.calls = take(tree.calls);
     this.self = take(tree.self);
     this.less = take(tree.less);
-    this.more = take(plus(tree.more, tree.lack));
+    this.more = take(tree.more);
+    this.lack = take(tree.lack);
     this.total = take(total);
     this.totalLess = take(sum(tree.less));
-    this.totalMore = take(plus(sum(tree.more), tree.totalLack));
+    this.totalMore = take(sum(tree.more));
+    this.totalLack = take(tree.totalLack);
+    this.noRooms = tree.noRooms;
     this.start = new Float64Array(n);
     const next = new Float64Array(n);
     for (let i = 1; i < n; i++) {
@@ -136,7 +138,7 @@ class TopDown {
       const fn = this.fn[node];
       let row = rows.get(fn);
       if (!row) {
-        rows.set(fn, row = { fn, calls: 0, total: 0, self: 0, less: 0, more: 0, totalLess: 0, totalMore: 0 });
+        rows.set(fn, row = { fn, calls: 0, total: 0, self: 0, less: 0, more: 0, totalLess: 0, totalMore: 0, totalLack: 0 });
       }
       row.calls += this.calls[node];
       row.self += this.self[node];
@@ -148,11 +150,14 @@ class TopDown {
         row.totalMore += this.totalMore[node];
       }
     }, (node) => { open[this.fn[node]]--; });
-    // What several paths lack is no more than all there is.
-    const most = this.size ? this.total[0] + this.totalMore[0] : 0;
+    // What paths may lack is no more for a function that has many.
     for (const row of rows.values()) {
-      row.more = Math.min(row.more, most - row.self);
-      row.totalMore = Math.min(row.totalMore, most - row.total);
+      for (const noRoom of this.noRooms) {
+        const { lack, totalLack } = lackOf(noRoom, row.fn);
+        row.more += lack;
+        row.totalMore += totalLack;
+        row.totalLack += totalLack;
+      }
     }
     return [...rows.values()];
   }
@@ -186,7 +191,7 @@ class TopDown {
 class BottomUp {
   constructor(down) {
     this.down = down;
-    for (const name of ["fn", "parent", "depth", "start", "total", "self", "calls", "first", "count", "less", "more", "totalLess", "totalMore"]) {
+    for (const name of ["fn", "parent", "depth", "start", "total", "self", "calls", "first", "count", "less", "more", "totalLess", "totalMore", "totalLack"]) {
       this[name] = [];
     }
     this.items = [];
@@ -199,7 +204,7 @@ class BottomUp {
   get whole() { return this.total[0]; }
 
   push(fn, parent, depth, items) {
-    for (const name of ["start", "total", "self", "calls", "less", "more", "totalLess", "totalMore"]) this[name].push(0);
+    for (const name of ["start", "total", "self", "calls", "less", "more", "totalLess", "totalMore", "totalLack"]) this[name].push(0);
     this.fn.push(fn);
     this.parent.push(parent);
     this.depth.push(depth);
@@ -213,6 +218,7 @@ class BottomUp {
     this.calls[node] += this.down.calls[origin];
     this.totalLess[node] += this.down.less[origin];
     this.totalMore[node] += this.down.more[origin];
+    this.totalLack[node] += this.down.lack[origin];
   }
 
   expand(node) {

@@ -11,8 +11,11 @@ const COLUMNS = [
   { key: "per-call", label: "Per call", className: "per-call", of: (row) => row.total / row.calls },
 ];
 
-// The hooks' cost is taken off as an interval; wide when it is more than 30 % of the figure.
+// What hooks cost is taken off as an interval, and what had no room may be missing; wide when that is more than
+// 30 % of the figure.
 const unsure = (value, less, more) => less + more > 0.3 * value;
+// Whether so much of a total may be missing that the mean of a call is not known.
+const lacksMuch = (value, less, more, lack) => lack > 0 && unsure(value, less, more);
 const between = (value, less, more) => `between ${write.time(value - less)} and ${write.time(value + more)}`;
 
 class Table {
@@ -81,7 +84,7 @@ class Table {
     const figure = (value, less, more) => element("td", null,
       element("span", {
         class: unsure(value, less, more) ? "unsure" : null,
-        title: unsure(value, less, more) ? "Hooks cost more than 30 % of this figure: " + between(value, less, more) : null,
+        title: unsure(value, less, more) ? "Known no better than to 30 %: " + between(value, less, more) : null,
       }, write.time(value)), " ",
       element("span", { class: "share", style: `--part:${whole > 0 ? Math.min(1, value / whole) : 0}` }, write.percent(value, whole)));
     return element("tr", {
@@ -93,7 +96,7 @@ class Table {
     figure(row.self, row.less, row.more),
     figure(row.total, row.totalLess, row.totalMore),
     element("td", null, write.count(row.calls)),
-    element("td", { class: "per-call" }, write.perCall(row.total, row.calls)));
+    element("td", { class: "per-call" }, write.perCall(row.total, row.calls, lacksMuch(row.total, row.totalLess, row.totalMore, row.totalLack))));
   }
 
   choose(fn) {

@@ -6,7 +6,7 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use teeperf_profile::model::{Function, Profile, Thread, Tree};
+use teeperf_profile::model::{Function, NoRoom, Profile, Thread, Tree};
 
 use crate::columns::{Column, base64};
 use crate::findings::{self, Finding};
@@ -135,13 +135,17 @@ struct Lane {
     no_room: Option<Lacking>,
 }
 
-/// How much more times may be, where there was no room for paths: totals, and self times below this function.
+/// How much more times may be, where there was no room for paths: totals, and self times below this function. Where
+/// not even all functions had room, those of any.
 #[derive(Serialize)]
 struct Lacking {
     function: u32,
     total: f64,
     #[serde(rename = "self")]
     self_time: f64,
+    nameless: bool,
+    /// All of the thread, each with the most that it has itself below this function.
+    functions: Vec<(u32, Option<f64>)>,
 }
 
 fn write_data(
@@ -217,11 +221,17 @@ fn lane(thread: &Thread, tree: &Tree) -> Lane {
         self_time,
         less,
         more,
-        no_room: thread.no_room.as_ref().map(|no_room| Lacking {
-            function: no_room.function.0,
-            total: no_room.total.high,
-            self_time: no_room.nobodys.high,
-        }),
+        no_room: thread.no_room.as_ref().map(lacking),
+    }
+}
+
+fn lacking(no_room: &NoRoom) -> Lacking {
+    Lacking {
+        function: no_room.function.0,
+        total: no_room.total.high,
+        self_time: no_room.nobodys.high,
+        nameless: no_room.is_nameless,
+        functions: no_room.functions.iter().map(|&(function, own)| (function.0, own)).collect(),
     }
 }
 

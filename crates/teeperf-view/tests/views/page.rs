@@ -147,10 +147,14 @@ fn what_had_no_room_goes_with_its_thread() {
         function: FunctionId(2),
         total: exact(9.0),
         nobodys: exact(4.0),
-        ..NoRoom::default()
+        functions: vec![(FunctionId(1), Some(5.0)), (FunctionId(2), None)],
+        is_nameless: true,
     });
     let data = data(&page(&profile));
-    let expected = serde_json::json!({ "function": 2, "total": 9.0, "self": 4.0 });
+    let functions = serde_json::json!([[1, 5.0], [2, null]]);
+    let expected = serde_json::json!({
+        "function": 2, "total": 9.0, "self": 4.0, "nameless": true, "functions": functions
+    });
     assert_eq!(data["threads"][0]["noRoom"], expected);
     assert!(data["threads"][1].get("noRoom").is_none());
 }
