@@ -21,7 +21,7 @@ use crate::writer::{Output, PacketWriter};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -161,6 +161,8 @@ impl Recorder {
         let symbols = Symbols::start(options.search, events.clone())?;
         let stats = Arc::clone(&options.stats);
         let mut sink = Sink::new(writer, Arc::clone(&page), time, chosen.kind, stats, symbols)?;
+        // Behind the file, so that it goes while it is locked.
+        let mut made = Made(made);
         sink.packet(kind::START, &first);
         sink.flush();
         // A reader that is gone already is no reason not to run the command: it might as well have
@@ -185,9 +187,7 @@ impl Recorder {
         };
         // As long as it is recorded.
         let _lent = match &options.lent {
-            Some(lent) => {
-                Some(lend(lent, &terms, &events).inspect_err(|_| discard(made.as_deref()))?)
-            }
+            Some(lent) => Some(lend(lent, &terms, &events)?),
             None => None,
         };
         let attached = u32::from(options.lent.is_some());
@@ -208,6 +208,7 @@ impl Recorder {
 
         let watch = Watch { signals: signals.as_ref(), events: &events };
         let Some(found) = found else {
+            made.is_to_stay();
             watch.recording(&ended)?;
             let summary = drain.join().map_err(|_| io::Error::other("the drain failed"))?;
             return Ok(outcome(None, summary, &options.stats, chosen.reason));
@@ -218,12 +219,13 @@ impl Recorder {
             Ok(child) => child,
             Err(error) => {
                 tell(&events, Event::Stop(error.to_string()));
-                discard(made.as_deref());
+                drop(made);
                 // Whatever it came to, the command has not run.
                 let _ = drain.join();
                 return Err(error.into());
             }
         };
+        made.is_to_stay();
         tell(&events, Event::CommandStarted { pid: child.id() });
         let status = watch.command(&mut child)?;
         tell(&events, Event::CommandEnded(ending(status)));
@@ -251,12 +253,22 @@ fn outcome(
     }
 }
 
-/// Removes the file that was made for a recording that does not begin, while it is locked: a recording of nothing
-/// is in nobody's interest.
-fn discard(made: Option<&Path>) {
-    if let Some(made) = made {
-        // Where that fails, it stays, and is whole.
-        let _ = std::fs::remove_file(made);
+/// A file that was made for a recording. Where that does not begin, it is removed: a recording of nothing is in nobody's
+/// interest.
+struct Made(Option<PathBuf>);
+
+impl Made {
+    fn is_to_stay(&mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        if let Some(made) = &self.0 {
+            // Where that fails, it stays, and is whole.
+            let _ = std::fs::remove_file(made);
+        }
     }
 }
 
