@@ -166,7 +166,7 @@ impl Arcs {
     }
 
     /// Takes zeroed memory; says whether it is large enough, at a multiple of eight, and all zero: else it may be what
-    /// another thread counts in. `watched` is a word that moves with the clock.
+    /// another thread counts in (which is not seen where both begin at one time). `watched` is a word that moves with the clock.
     ///
     /// # Safety
     /// The memory stays, and nobody else uses it. `watched` can be read until another is given.

@@ -12,7 +12,7 @@
 #define PLAIN __attribute__((no_instrument_function))
 
 /* As teeperf-wire lays an arena out: arena.rs, shared.rs. */
-enum { LENGTH = 1 << 20, ANSWERED = 140, LOSSES = 4096 + 2048, LINES = 32, LINE = 64 };
+enum { LENGTH = 1 << 20, CONTROL = 132, STOPPED = 2, ANSWERED = 140, ENDED = 144, LOSSES = 4096 + 2048, LINES = 32, LINE = 64 };
 
 static unsigned char arena[LENGTH] __attribute__((aligned(4096)));
 static uint64_t memories[4][1024];
@@ -50,11 +50,11 @@ PLAIN static uint64_t lost(void)
 	return sum;
 }
 
-PLAIN static uint32_t answered(void)
+PLAIN static uint32_t number(size_t at)
 {
 	uint32_t value = 0;
 
-	memcpy(&value, arena + ANSWERED, sizeof(value));
+	memcpy(&value, arena + at, sizeof(value));
 	return value;
 }
 
@@ -113,11 +113,12 @@ PLAIN int main(void)
 	check(pthread_create(&one, NULL, stays, NULL) == 0, "a thread");
 	pthread_barrier_wait(&barrier);
 	teeperf_detach();
-	check(answered() == UINT32_MAX, "somebody still counts");
+	check(number(ANSWERED) == UINT32_MAX, "somebody still counts");
 	pthread_barrier_wait(&barrier);
 	pthread_join(one, NULL);
 	check(teeperf_attach(arena, LENGTH) == 0, "attaching again");
 	check(lost() == 110, "calls of one that was still attached");
+	check(number(ENDED) == 0, "nobody has ended without a word");
 	/* It is given the memory in which main counts, and has none. */
 	gives_one = 1;
 	memset(memories[0], 0, sizeof(memories[0]));
@@ -125,7 +126,26 @@ PLAIN int main(void)
 	run(ends);
 	check(lost() == 210, "calls of one that is given another's memory");
 	teeperf_detach();
-	check(answered() == 0, "nobody counts");
+	check(number(ANSWERED) == 0, "nobody counts");
+
+	/* In another arena it is not told again. */
+	arena[16] = 8;
+	memset(arena + LOSSES, 0, LINES * LINE);
+	check(teeperf_attach(arena, LENGTH) == 0, "attaching another");
+	teeperf_detach();
+	check(lost() == 0, "calls that were told");
+
+	/* Recording has ended before it ends. */
+	gives_one = 0;
+	check(teeperf_attach(arena, LENGTH) == 0, "attaching");
+	arena[CONTROL] = STOPPED;
+	run(ends);
+	teeperf_detach();
+	arena[CONTROL] = 0;
+	arena[16] = 9;
+	check(teeperf_attach(arena, LENGTH) == 0, "attaching a third");
+	check(lost() == 100, "calls behind the end of recording");
+	teeperf_detach();
 	printf("all is told\n");
 	return 0;
 }

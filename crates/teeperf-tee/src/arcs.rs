@@ -136,6 +136,10 @@ impl Counted {
         now: impl FnOnce(&Arena) -> u64,
     ) {
         if !arcs.has_memory() {
+            if self.is_counting() {
+                // It was given memory that will not do.
+                return arcs.miss(1);
+            }
             let Some((base, bytes)) = platform::arcs_memory() else { return };
             // SAFETY: the platform's promise: memory for this alone, zeroed.
             let has_begun = unsafe { arcs.begin(base, bytes, &raw const STANDS) };
@@ -170,9 +174,9 @@ impl Counted {
         }
     }
 
-    /// The thread ends, and nobody takes what it has counted.
+    /// The thread ends, and nobody takes what it has counted, of which so many calls were told as lost before.
     #[cfg(feature = "threads")]
-    pub(crate) fn leave_behind(&self) {
+    pub(crate) fn leave_behind(&self, told: u64) {
         let Some(Table { arcs, .. }) = self.table.get() else { return };
         let (mut next, (mut calls, _)) = (0, arcs.take_lost());
         while let Some(growth) = arcs.take(&mut next) {
@@ -180,7 +184,7 @@ impl Counted {
                 calls += growth.count;
             }
         }
-        platform::leave_behind(calls);
+        platform::leave_behind(calls.saturating_sub(told));
     }
 
     /// The table, if what is counted is for the attached arena.
@@ -244,6 +248,12 @@ impl Thread {
         window: Window,
     ) -> u64 {
         let since = &self.counted.since;
+        if !arcs.has_memory() {
+            // They will never be more than a number.
+            let (lost, _) = arcs.take_lost();
+            arena.count_losses(self.who.get().serial, lost.cast_signed());
+            return 0;
+        }
         let mut next = 0;
         loop {
             if !arcs.has_grown(&mut next) {

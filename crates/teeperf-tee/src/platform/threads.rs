@@ -28,7 +28,7 @@ static EPOCH: AtomicU32 = AtomicU32::new(0);
 /// Of that arena.
 static BASE: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
-/// Threads that have counted calls for it, and not handed them over.
+/// Threads that have begun to count calls for it, and neither let go nor ended.
 static COUNTING: AtomicU32 = AtomicU32::new(0);
 /// Calls that threads have counted that are no more.
 static LEFT: AtomicU64 = AtomicU64::new(0);
@@ -87,6 +87,8 @@ unsafe fn attach_alone(base: *mut u8, length: usize, image: &Image) -> Result<bo
     }
     let own = local::local();
     own.thread.let_go();
+    // Those that counted before begin anew at their next call, or never.
+    COUNTING.store(0, Relaxed);
     // SAFETY: the caller's promise.
     let is_held = unsafe { own.thread.attach(base, length, image) }?;
     BASE.store(base, Relaxed);
@@ -124,13 +126,16 @@ pub(crate) fn epoch() -> u32 {
 
 /// The calling thread counts calls for the arena from now on, or does not any more.
 pub(crate) fn counts(begins: bool) {
-    COUNTING.fetch_add(if begins { 1 } else { u32::MAX }, Relaxed);
+    if begins {
+        COUNTING.fetch_add(1, Relaxed);
+    } else if local::local().epoch.get() == EPOCH.load(Relaxed) {
+        COUNTING.fetch_sub(1, Relaxed);
+    }
 }
 
-/// Whether others do.
+/// Whether others do, where the calling one does not any more.
 pub(crate) fn others_count() -> bool {
-    let own = local::local().thread.counted.lent().is_some();
-    COUNTING.load(Relaxed) > u32::from(own)
+    COUNTING.load(Relaxed) > 0
 }
 
 /// Calls that the calling thread has counted, and nobody takes.

@@ -90,12 +90,16 @@ impl Thread {
     #[cfg(feature = "threads")]
     pub(crate) fn end(&self) {
         self.undisturbed(|| {
-            let Some(arena) = self.arena() else { return self.counted.leave_behind() };
+            let Some(arena) = self.arena() else {
+                return self.counted.leave_behind(self.owed.take());
+            };
             if self.state.get() == State::Paused {
                 self.resume(&arena);
             }
             self.counted.leave(self.now(&arena));
-            self.hand_over_sums(&arena);
+            if !self.hand_over_sums(&arena) {
+                self.counted.leave_behind(self.owed.take());
+            }
             self.tell_nested_at_last(&arena);
             if let Some(chunk) = self.chunk() {
                 chunk.hand_over(&arena, self.next.get(), None);
@@ -153,11 +157,14 @@ impl Thread {
         self.watched.set(arena.tick_word());
         if is_first {
             arena.write(baton::ENTERED, arena.read(baton::ENTERED).wrapping_add(1));
-            if arena.read(request::ANSWERED) != 0 && !platform::others_count() {
+            let answered = arena.read(request::ANSWERED);
+            // This one has left it so itself, for other threads that counted.
+            let is_own = answered == request::SEVERAL && self.kept.get().cookie == arena.cookie;
+            if answered != 0 && !is_own {
                 // Whoever that was is no more, and what it had not handed over.
                 arena.write(request::ENDED, arena.read(request::ENDED).wrapping_add(1));
-                arena.write(request::ANSWERED, 0);
             }
+            arena.write(request::ANSWERED, 0);
         }
         let is_held = self.go_on(&arena, is_first);
         if arena.is_stopped() {
@@ -266,11 +273,11 @@ impl Thread {
     }
 
     /// Hands over what was summed and counted, unless recording has ended here. What finds no chunk stays for the next
-    /// time, and counts as lost until then: it may be the last.
+    /// time, and counts as lost until then: it may be the last. Says whether recording goes on.
     #[inline(never)]
-    fn hand_over_sums(&self, arena: &Arena) {
+    fn hand_over_sums(&self, arena: &Arena) -> bool {
         if self.state.get() == State::Off || arena.is_stopped() {
-            return;
+            return false;
         }
         // Not as the thread's own: there is no telling below which of its frames they were.
         let own = self.who.get();
@@ -290,6 +297,7 @@ impl Thread {
         if owes != owed {
             arena.count_losses(own.serial, owes.wrapping_sub(owed).cast_signed());
         }
+        true
     }
 
     /// Hands sums over if the host has asked for them: it gets them from who stays for long, or ends without a word.

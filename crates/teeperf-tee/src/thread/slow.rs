@@ -290,8 +290,10 @@ impl Thread {
         who.sequence = who.sequence.wrapping_add(1);
         self.who.set(who);
         self.time.set(now);
-        // For whoever goes on if this one ends without a word.
-        arena.write(baton::SEQUENCE, who.sequence);
+        if arena.read(baton::SERIAL) == who.serial {
+            // For whoever goes on if this one ends without a word.
+            arena.write(baton::SEQUENCE, who.sequence);
+        }
         chunk.write_header(arena, who, now);
         self.state.set(State::On);
         self.set_chunk(arena, chunk, 0);
