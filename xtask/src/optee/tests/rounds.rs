@@ -7,6 +7,8 @@ use super::Ran;
 use super::recorded::whole;
 
 pub(super) const DEMO: &str = "80391883-0ed0-447a-a4d2-13769a2c6c84.elf";
+/// The one that it calls.
+pub(super) const CALLEE: &str = "15cc187a-0d9c-4ce6-b9c4-532575f57ded.elf";
 
 /// The script of such a group, with further lines behind it.
 macro_rules! clients {
