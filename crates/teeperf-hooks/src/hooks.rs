@@ -3,6 +3,7 @@
 use core::arch::asm;
 use core::marker::PhantomData;
 
+// SAFETY: so GCC's manual has both (-finstrument-functions), and whoever brings them. They follow no address.
 unsafe extern "C" {
     /// A function was entered. Both addresses are only compared and written down.
     safe fn __cyg_profile_func_enter(function: usize, call_site: usize);

@@ -239,6 +239,9 @@ pub fn add_sampling_error(rows: &mut [Row], period_ns: f64) {
 
 /// Raises the upper bounds of rows by what had no room: see [`crate::model::NoRoom`].
 fn add_what_they_lack(rows: &mut [Row], profile: &Profile) {
+    if profile.threads.iter().all(|thread| thread.no_room.is_none()) {
+        return;
+    }
     let period_ns = profile.info.period_ns;
     let most = |ns: f64| {
         let mut time = Time::from(ns);

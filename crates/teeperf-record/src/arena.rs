@@ -2,6 +2,7 @@
 //! process, or in a file or device that the user names.
 
 use crate::clock::ClockPage;
+use crate::made::Made;
 use crate::memory::{SEAL_SIZE, SharedMemory, zero};
 use crate::room;
 use crate::segment::Segment;
@@ -50,20 +51,9 @@ const USUAL_LENGTH: u64 = 16 << 20;
 /// A file of the user's while it is an arena.
 #[derive(Debug)]
 pub(crate) struct LentFile {
-    /// What was made for it.
-    _made: Option<MadeFile>,
+    /// What was made for it, if it was.
+    _made: Made,
     pub(crate) segment: Arc<Segment>,
-}
-
-/// A file that was made, and is removed when this is dropped: also where something fails before it is an arena.
-#[derive(Debug)]
-struct MadeFile(PathBuf);
-
-impl Drop for MadeFile {
-    fn drop(&mut self) {
-        // Where that fails, it stays; nobody is worse off.
-        let _ = std::fs::remove_file(&self.0);
-    }
 }
 
 /// In what the user names.
@@ -80,11 +70,8 @@ pub(crate) fn open(lent: &Lent, manner: Manner, page: &ClockPage) -> io::Result<
         return Err(too_small(length));
     }
     let (file, made) = match OpenOptions::new().read(true).write(true).open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let (file, made) = make(path, lent.length)?;
-            (file, Some(made))
-        }
-        file => (file?, None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => make(path, lent.length)?,
+        file => (file?, Made::new(None)),
     };
     let length = match lent.length {
         Some(length) => length,
@@ -102,9 +89,10 @@ pub(crate) fn open(lent: &Lent, manner: Manner, page: &ClockPage) -> io::Result<
     Ok(LentFile { _made: made, segment })
 }
 
-fn make(path: &Path, length: Option<u64>) -> io::Result<(File, MadeFile)> {
+fn make(path: &Path, length: Option<u64>) -> io::Result<(File, Made)> {
     let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
-    let made = MadeFile(path.to_owned());
+    // It goes where something fails before it is an arena, too.
+    let made = Made::new(Some(path.to_owned()));
     let length = length.unwrap_or(USUAL_LENGTH);
     room::check(&file, length)?;
     file.set_len(length)?;

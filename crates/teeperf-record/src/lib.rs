@@ -29,6 +29,7 @@ mod intervals;
 mod launch;
 mod liveness;
 mod machine;
+mod made;
 mod memory;
 mod newcomers;
 mod options;

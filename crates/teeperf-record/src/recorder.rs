@@ -6,6 +6,7 @@ use crate::control::socket_name;
 use crate::drain::{Companions, Drain, Event, Limits, Summary};
 use crate::launch::{self, FileLimit, LaunchError, Surroundings};
 use crate::machine;
+use crate::made::Made;
 use crate::newcomers::Newcomers;
 use crate::options::{Options, Tree};
 use crate::pauses::Pauses;
@@ -21,7 +22,7 @@ use crate::writer::{Output, PacketWriter};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -161,8 +162,8 @@ impl Recorder {
         let symbols = Symbols::start(options.search, events.clone())?;
         let stats = Arc::clone(&options.stats);
         let mut sink = Sink::new(writer, Arc::clone(&page), time, chosen.kind, stats, symbols)?;
-        // Behind the file, so that it goes while it is locked.
-        let mut made = Made(made);
+        // A recording of nothing is in nobody's interest. Behind the file, so that it goes while it is locked.
+        let mut made = Made::new(made);
         sink.packet(kind::START, &first);
         sink.flush();
         // A reader that is gone already is no reason not to run the command: it might as well have
@@ -250,25 +251,6 @@ fn outcome(
         paused: summary.paused,
         recorded: stats.snapshot(),
         clock_reason,
-    }
-}
-
-/// A file that was made for a recording. Where that does not begin, it is removed: a recording of nothing is in nobody's
-/// interest.
-struct Made(Option<PathBuf>);
-
-impl Made {
-    fn is_to_stay(&mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Made {
-    fn drop(&mut self) {
-        if let Some(made) = &self.0 {
-            // Where that fails, it stays, and is whole.
-            let _ = std::fs::remove_file(made);
-        }
     }
 }
 

@@ -369,14 +369,20 @@ mod tests {
         }
     }
 
-    /// Who goes on is not known where a function catches that found no room.
-    #[test]
-    fn time_after_a_catch_without_room_is_nobodys() {
+    /// A tree with calls in a row, of functions 1 and so on: so many that found room, and two that did not.
+    fn two_too_many() -> (Tree, u64) {
         let tree = tree(2112, false);
         let room = u64::from(tree.paths - tree.used.get());
         for address in 1..=room + 2 {
             tree.call_anew(address, 0, 1);
         }
+        (tree, room)
+    }
+
+    /// Who goes on is not known where a function catches that found no room.
+    #[test]
+    fn time_after_a_catch_without_room_is_nobodys() {
+        let (tree, room) = two_too_many();
         tree.catch(room + 1);
         tree.moved(9);
         assert_eq!(tree.memory.node(OVERFLOW).wide(node::SELF), 9);
@@ -385,11 +391,7 @@ mod tests {
     /// Frames that found no room are left without a word: a return of one below them closes them all.
     #[test]
     fn frames_without_room_do_not_stay_for_ever() {
-        let tree = tree(2112, false);
-        let room = u64::from(tree.paths - tree.used.get());
-        for address in 1..=room + 2 {
-            tree.call_anew(address, 0, 1);
-        }
+        let (tree, room) = two_too_many();
         assert_eq!(tree.swallowed(), 2);
         tree.ret(room + 1);
         assert_eq!((tree.swallowed(), mended(&tree)), (1, 0), "one of two, whichever");

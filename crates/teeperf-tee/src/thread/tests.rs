@@ -26,6 +26,14 @@ fn attach(thread: &Thread, host: &Host) -> Result<bool, Refusal> {
     unsafe { thread.attach(host.base(), host.length(), &IMAGE) }
 }
 
+/// A host that drops what has no room, and says as which thread to go on.
+fn host_of_one(length: usize) -> Host {
+    let host = Host::new(length, OnFull::Drop);
+    host.write(baton::TID, 77);
+    host.write(baton::SERIAL, 3);
+    host
+}
+
 fn call(function: usize) -> Seen {
     Seen::Event { address: LOW + function, kind: 0 }
 }
@@ -201,9 +209,7 @@ fn who_comes_behind_one_that_waited_in_vain_does_not_wait() {
 
 #[test]
 fn whoever_is_named_goes_on_in_the_chunk_that_was_left() {
-    let host = Host::new(1 << 20, OnFull::Drop);
-    host.write(baton::TID, 77);
-    host.write(baton::SERIAL, 3);
+    let host = host_of_one(1 << 20);
     let (one, other) = (Thread::new(), Thread::new());
     attach(&one, &host).unwrap();
     one.event(LOW, 0);
@@ -261,9 +267,7 @@ proptest! {
 
 /// An arena whose first thread has lost some events, and has been drained since.
 fn host_of_losses() -> (Host, Thread) {
-    let host = Host::new(MIN_LENGTH, OnFull::Drop);
-    host.write(baton::TID, 77);
-    host.write(baton::SERIAL, 3);
+    let host = host_of_one(MIN_LENGTH);
     let thread = Thread::new();
     attach(&thread, &host).unwrap();
     while host.untold() < 10 {
@@ -302,9 +306,7 @@ fn what_was_lost_before_a_pause_is_told_once() {
 
 #[test]
 fn numbers_of_chunks_are_given_once() {
-    let host = Host::new(MIN_LENGTH + 2 * 4096, OnFull::Drop);
-    host.write(baton::TID, 77);
-    host.write(baton::SERIAL, 3);
+    let host = host_of_one(MIN_LENGTH + 2 * 4096);
     let (client, inside) = (Thread::new(), Thread::new());
     attach(&client, &host).unwrap();
     client.event(LOW, 0);

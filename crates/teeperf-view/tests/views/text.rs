@@ -221,14 +221,12 @@ fn of_sums_it_is_not_said_which_calls_have_returned() {
     assert!(report.contains("Health     0 lost, 0 mended\n"), "{report}");
 }
 
-#[test]
-fn times_that_may_lack_some_are_marked_though_they_are_nothing() {
+/// A kitchen in whose second thread there was no room for `serve`.
+fn crowded_kitchen() -> Profile {
     let mut profile = kitchen();
     profile.threads[1].tree.nodes =
         vec![node(0, 0, 0, 0.0, 250.0), node(0, 4, 0, 250.0, 250.0), node(1, 3, 1, 0.0, 0.0)];
     profile.functions.push(function("[no room]", ""));
-    let unmarked = report(&profile, &Options::default(), 120);
-    assert!(unmarked.contains("    0 ns    0.00     0 ns    0.00"), "{unmarked}");
     profile.threads[1].no_room = Some(NoRoom {
         function: FunctionId(4),
         total: exact(250e6),
@@ -236,6 +234,16 @@ fn times_that_may_lack_some_are_marked_though_they_are_nothing() {
         functions: vec![(FunctionId(3), Some(0.0)), (FunctionId(4), None)],
         is_nameless: false,
     });
+    profile
+}
+
+#[test]
+fn times_that_may_lack_some_are_marked_though_they_are_nothing() {
+    let mut profile = crowded_kitchen();
+    let no_room = profile.threads[1].no_room.take();
+    let unmarked = report(&profile, &Options::default(), 120);
+    assert!(unmarked.contains("    0 ns    0.00     0 ns    0.00"), "{unmarked}");
+    profile.threads[1].no_room = no_room;
     let report = report(&profile, &Options::default(), 120);
     assert!(report.contains("    0 ns~   0.00     0 ns~   0.00"), "{report}");
     assert!(report.contains("self 0 ns to 260.3 ms, total 0 ns to 260.3 ms: serve"), "{report}");
@@ -244,22 +252,12 @@ fn times_that_may_lack_some_are_marked_though_they_are_nothing() {
 
 #[test]
 fn and_so_are_those_of_paths_but_not_for_what_hooks_cost() {
-    let mut profile = kitchen();
+    let mut profile = crowded_kitchen();
     let hooked = Time { value: 0.0, low: 0.0, high: 5.0 };
     profile.threads[0].tree.nodes.push(Node {
         self_time: hooked,
         total: hooked,
         ..node(1, 3, 1, 0.0, 0.0)
-    });
-    profile.threads[1].tree.nodes =
-        vec![node(0, 0, 0, 0.0, 250.0), node(0, 4, 0, 250.0, 250.0), node(1, 3, 1, 0.0, 0.0)];
-    profile.functions.push(function("[no room]", ""));
-    profile.threads[1].no_room = Some(NoRoom {
-        function: FunctionId(4),
-        total: exact(250e6),
-        nobodys: exact(250e6),
-        functions: vec![(FunctionId(3), Some(0.0)), (FunctionId(4), None)],
-        is_nameless: false,
     });
     let options = Options { call_tree: true, least_share: 0.0, ..Options::default() };
     let report = report(&profile, &options, 120);
