@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = amounts::time)]
     limit_time: Option<Duration>,
     /// Start paused, until `teeperf resume` or the program itself resumes
-    #[arg(long)]
+    #[arg(long, visible_alias = "start-paused")]
     paused: bool,
     /// What is recorded: every event, or calls and times summed for each call path, in memory of a fixed size,
     /// however long the run

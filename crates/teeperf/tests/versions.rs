@@ -1,0 +1,53 @@
+//! Recordings of earlier versions are read for ever: what reports said of them when they were written, they
+//! say today. `tests/recordings/README.md` tells how they were made.
+
+mod support;
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use support::{Folder, run, teeperf};
+
+/// The recordings of all versions.
+fn recordings() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings");
+    let listed = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).unwrap();
+        entries.map(|entry| entry.unwrap().path()).collect::<Vec<_>>()
+    };
+    let versions = listed(&folder).into_iter().filter(|path| path.is_dir());
+    let files = versions.flat_map(|version| listed(&version));
+    files.filter(|path| path.extension().is_some_and(|end| end == "recording")).collect()
+}
+
+/// Whatever was said then is said now; more may be.
+#[track_caller]
+fn says(now: &Value, then: &Value, place: &str) {
+    match (now, then) {
+        (Value::Object(now), Value::Object(then)) => {
+            for (key, value) in then {
+                says(now.get(key).unwrap_or(&Value::Null), value, &format!("{place}.{key}"));
+            }
+        }
+        (Value::Array(now), Value::Array(then)) => {
+            assert_eq!(now.len(), then.len(), "{place}");
+            for (at, (now, then)) in now.iter().zip(then).enumerate() {
+                says(now, then, &format!("{place}[{at}]"));
+            }
+        }
+        _ => assert_eq!(now, then, "{place}"),
+    }
+}
+
+#[test]
+fn recordings_of_earlier_versions_say_what_they_said() {
+    let folder = Folder::new();
+    let recordings = recordings();
+    assert!(recordings.len() >= 8);
+    for path in recordings {
+        let words = ["report", "--json", "--tree", "--keep-hook-cost"];
+        let now = run(teeperf(&folder).args(words).arg(&path));
+        let then = std::fs::read_to_string(path.with_extension("json")).unwrap();
+        let [now, then] = [&now, &then].map(|text| serde_json::from_str(text).unwrap());
+        says(&now, &then, &path.display().to_string());
+    }
+}
