@@ -40,6 +40,8 @@ class Thread:
         self.stack, self.stack_id = [], 0
         self.marks = {}
         self.now, self.recent, self.debt = now, 0, 0
+        # Of `recent`, what a keyframe says was charged before the recording begins.
+        self.before = 0
         self.whole = now
         self.place = None
         self.events = self.calls = 0
@@ -112,7 +114,7 @@ class Thread:
         self.time_is(self.whole - self.whole % 2**32 + low)
 
     def settled(self):
-        self.recent = self.debt = 0
+        self.recent = self.debt = self.before = 0
 
     def event(self, function, is_return):
         self.events += 1
@@ -235,6 +237,8 @@ class Recording:
             process["lost_events"] = process.get("lost_events", 0) + loss.get("events", 0)
         elif kind == 10:
             self.tree(at, payload)
+        elif kind == 12:
+            self.keyframe(at, fmt.fields(payload, fmt.KEYFRAME_TAGS, self.warn))
         else:
             self.warn_once(f"packets of type {kind} were skipped")
 
@@ -333,6 +337,52 @@ class Recording:
         if wrong is not None:
             self.warn(f"tree at offset {at}: {wrong}")
         thread.grew(nodes)
+
+    def keyframe(self, at, told):
+        process, serial = told.get("process", 0), told.get("thread", 0)
+        for value in told.get("modules", []):
+            words = fmt.as_words(value) if len(value) % 4 == 0 else []
+            if len(words) >= 10 and all(word >> 31 for word in words):
+                self.module(process, words)
+        runs, wrong = fmt.frames_of(told)
+        if wrong is not None:
+            self.warn(f"keyframe at offset {at}: {wrong}")
+        frames = []
+        for word, address, count in runs:
+            function = ("far", address) if word == 1 else word >> 1 if word else UNKNOWN
+            frames += [function] * min(count, 1 << 20)
+        stack_id, below = told.get("stack", 0), told.get("below", 0)
+
+        def on_top_of(open_frames):
+            known = open_frames[:below]
+            return known + [UNKNOWN] * min(below - len(known), 1 << 20) + frames
+
+        if told.get("left"):
+            key = process, stack_id, serial if stack_id == 0 else 0
+            kept = on_top_of(self.stacks.pop(key, []) if below else [])
+            if kept:
+                self.stacks[key] = kept
+            return
+        if serial == 0:
+            return
+        thread = self.threads.get((process, serial))
+        if thread is None:
+            thread = Thread(process, serial, told.get("tid", 0), told.get("time", 0))
+            self.threads[process, serial] = thread
+        thread.change_stack(on_top_of(thread.stack if below else []))
+        if not below:
+            thread.stack_id = stack_id
+            thread.now = thread.whole = told.get("time", 0)
+            thread.recent = thread.before = told.get("recent", 0)
+            thread.debt = told.get("debt", 0)
+            thread.marks = {}
+            if "sequence" in told:
+                # As behind a piece that ends where this one goes on.
+                sequence, first = told["sequence"], told.get("first", 0)
+                thread.place = (sequence, first, 0) if first else ((sequence - 1) % 2**32, 0, 1)
+        for key, stack, depth in (struct.unpack("<IQQ", mark) for mark in told.get("marks", [])
+                                  if len(mark) == 20):
+            thread.marks["vfork" if key == 0xFFFFFFFF else key] = stack, depth
 
     def note_place(self, at, thread, header):
         """Says so when words are missing before this piece."""
@@ -436,7 +486,9 @@ class Recording:
         if reason in (4, 5):
             thread.waited += units
         back = min(units, thread.recent)
-        thread.charge(-back)
+        here = min(back, thread.recent - thread.before)
+        thread.charge(-here)
+        thread.before -= back - here
         thread.recent -= back
         thread.debt += units - back
         thread.unopened += max(0, popped - len(thread.stack))
@@ -445,7 +497,7 @@ class Recording:
         for _ in range(min(pushed, 1 << 20)):
             thread.push(UNKNOWN)
         if popped or pushed:
-            thread.recent = 0
+            thread.recent = thread.before = 0
 
     def module(self, process, payload):
         size = payload[9] & 0x7FFFFFFF

@@ -3,6 +3,7 @@
 Sections 1 to 6 of docs/format.md; what the words mean is in read_recording.py.
 """
 
+import itertools
 import struct
 import subprocess
 import zlib
@@ -12,6 +13,7 @@ MAX_WORDS = 16384
 MAX_BYTES = 147456
 MAX_NODES = 16384
 MAX_TREE_BYTES = 1 << 20
+MAX_FRAMES_BYTES = 1 << 20
 HEADER = struct.Struct("<4sHHIII")
 FIELD = struct.Struct("<HHI")
 CHUNK = struct.Struct("<IIIIIIQQQBBHI")
@@ -32,7 +34,14 @@ PROCESS_TAGS = {
     4: ("executable", "text"), 5: ("arguments", "texts"), 6: ("time", "number"),
     7: ("exec_of", "number"),
 }
-PROCESS_END_TAGS = {
+PROCESS_KEYFRAME_TAGS = {
+    1: ("process", "number"), 2: ("thread", "number"), 3: ("tid", "number"), 4: ("time", "number"),
+    5: ("stack", "number"), 6: ("recent", "number"), 7: ("debt", "number"), 8: ("below", "number"),
+    9: ("frames", "bytes"), 10: ("frames_zstd", "bytes"), 11: ("marks", "list"),
+    12: ("modules", "list"), 13: ("sequence", "number"), 14: ("first", "number"),
+    15: ("left", "number"),
+}
+END_TAGS = {
     1: ("id", "number"), 2: ("end_time", "number"), 3: ("exit_status", "signed"),
     4: ("signal", "number"),
 }
@@ -45,6 +54,13 @@ SYMBOLS_TAGS = {
 }
 LOSS_TAGS = {1: ("process", "number"), 2: ("events", "number")}
 NOTICE_TAGS = {1: ("level", "number"), 2: ("text", "text"), 3: ("process", "number")}
+KEYFRAME_TAGS = {
+    1: ("process", "number"), 2: ("thread", "number"), 3: ("tid", "number"), 4: ("time", "number"),
+    5: ("stack", "number"), 6: ("recent", "number"), 7: ("debt", "number"), 8: ("below", "number"),
+    9: ("frames", "bytes"), 10: ("frames_zstd", "bytes"), 11: ("marks", "list"),
+    12: ("modules", "list"), 13: ("sequence", "number"), 14: ("first", "number"),
+    15: ("left", "number"),
+}
 END_TAGS = {
     1: ("time", "number"), 2: ("words", "number"), 3: ("exit_status", "signed"),
     4: ("signal", "number"), 5: ("reason", "text"), 6: ("recorder_cpu_ns", "number"),
@@ -238,6 +254,25 @@ def nodes_of(header, data):
     except Unreadable as why:
         return nodes, str(why)
     return nodes, None
+
+
+def frames_of(keyframe):
+    """Open frames of a keyframe, as (function's word, 0 or address, count), and what is wrong with the rest."""
+    data, frames = keyframe.get("frames", b""), []
+    try:
+        if "frames_zstd" in keyframe:
+            data = decompress(keyframe["frames_zstd"], MAX_FRAMES_BYTES)
+        octets = iter(data)
+        for octet in octets:
+            word = leb128(itertools.chain([octet], octets), 70, "a frame is cut off")
+            address = leb128(octets, 70, "a frame is cut off") if word == 1 else 0
+            count = leb128(octets, 70, "a frame is cut off")
+            if word > 1 and (word % 2 == 1 or word >= 0xE0000000):
+                raise Unreadable("a frame has no call's word")
+            frames.append((word, address, count))
+    except Unreadable as why:
+        return frames, str(why)
+    return frames, None
 
 
 def join(words):

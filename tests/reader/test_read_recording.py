@@ -154,7 +154,7 @@ class Examples(Case):
     def test_the_whole_recording(self):
         read = read_recording.read(example("recording"))
         self.assertEqual(read["warnings"], [])
-        self.assertEqual(read["version"], "1.1")
+        self.assertEqual(read["version"], "1.2")
         self.assertEqual(read["start"], {"clock": 1, "hz": 1_000_000, "clock_start": 5000})
         self.assertEqual(read["processes"], [
             {"id": 1, "pid": 77, "executable": "/bin/a", "time": 5000}])
@@ -227,6 +227,50 @@ class Examples(Case):
 
 
 # ------------------------------------------------------------ replay
+
+
+class Keyframes(Case):
+    def window(self, keyframes, *words, first=0, sequence=2, time=0, stack=0):
+        payloads = [(1, start(minor=2)), (2, field(1, 1) + field(2, 77))]
+        payloads += [(12, payload) for payload in keyframes]
+        payloads += [(3, chunk(flat(*words), time=time, sequence=sequence, first=first, stack=stack)),
+                     (8, field(1, 0))]
+        read = read_recording.read(
+            b"".join(packet(kind, n, payload) for n, (kind, payload) in enumerate(payloads)))
+        self.assertEqual(read["warnings"], [])
+        return read["threads"][0]
+
+    def keyframe(self, *frames, fields=b"", time=0, thread=1):
+        data = b"".join(number(n) for frame in frames for n in frame)
+        return (field(1, 1) + field(2, thread) + field(3, 78) + field(4, time) + field(13, 2)
+                + field(9, data) + fields)
+
+    def test_the_example_of_the_document(self):
+        thread = self.window([example("keyframe")], ret(0x9999), time=5100)
+        self.assertEqual((thread["open"], thread["tid"], thread["mended"]), (1 + 10000 + 1, 78, 1))
+
+    def test_frames_are_open_and_their_calls_do_not_count(self):
+        thread = self.window([self.keyframe((A << 1, 1), (B << 1, 2))],
+                             tick(4), ret(B), ret(B), tick(3), call(C), tick(1), ret(C), ret(A))
+        self.assertEqual(self.figures(thread), {
+            "0x2200": (0, 3, 8), "0x2240": (0, 4, 4), "0x2280": (1, 1, 1)})
+        self.assertEqual((thread["open"], thread["unopened"], thread["mended"]), (0, 0, 0))
+
+    def test_what_passed_before_is_not_charged_and_gaps_do_not_take_it_twice(self):
+        thread = self.window([self.keyframe((A << 1, 1), fields=field(6, 5) + field(7, 6))],
+                             tick(10), gap(4, units=7), ret(A))
+        # 10 pass, 4 of them here. The gap's 7 take these, and 3 of the 5 before.
+        self.assertEqual(self.figures(thread), {"0x2200": (0, 0, 0)})
+
+    def test_stacks_marks_and_parts(self):
+        mark = field(11, struct.pack("<IQQ", 7, 3, 1))
+        thread = self.window(
+            [self.keyframe((A << 1, 1), (B << 1, 1), fields=field(5, 3) + mark),
+             self.keyframe((C << 1, 1), fields=field(8, 4)),
+             self.keyframe((B << 1, 1), fields=field(15, 1))],
+            escape(3, 7), ret(A), escape(18, 0, [*wide(3), *wide(0)]), tick(2), ret(B), stack=3)
+        self.assertEqual((thread["open"], thread["mended"], thread["unopened"]), (0, 0, 0))
+        self.assertEqual(self.figures(thread)["0x2240"], (0, 2, 2))
 
 
 class Replay(Case):

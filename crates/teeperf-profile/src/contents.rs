@@ -5,6 +5,8 @@ use teeperf_wire::body::{self, arcs, chunk, tree};
 use teeperf_wire::fields::{self, Field};
 use teeperf_wire::packet::kind;
 
+use crate::keyframes::Keyframe;
+
 /// A packet with its contents.
 #[derive(Clone, Debug)]
 pub struct Packet<'a> {
@@ -47,6 +49,8 @@ pub enum Body<'a> {
     End(End),
     /// Events lost of which no chunk speaks.
     Loss(Loss),
+    /// What replay is to know of a thread; see [`crate::keyframes`].
+    Keyframe(Box<Keyframe>),
     /// A type that this reader does not know.
     Unknown(u16),
     /// A chunk or tree too short for its header.
@@ -229,6 +233,7 @@ pub(crate) fn decode(packet_kind: u16, payload: &[u8]) -> (Body<'_>, Option<usiz
         kind::NOTICE => Body::Notice(notice(fields)),
         kind::END => Body::End(end(fields)),
         kind::LOSS => Body::Loss(loss(fields)),
+        kind::KEYFRAME => Body::Keyframe(Box::new(Keyframe::read(fields))),
         _ => return (Body::Unknown(packet_kind), None),
     };
     (body, cut_at)

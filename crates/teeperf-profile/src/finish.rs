@@ -69,8 +69,12 @@ impl Gathered {
                 let (times, _) = self.unknown_packets.entry(kind).or_insert((0, offset));
                 *times += 1;
             }
-            // Chunks, trees and arcs go to replay; what is malformed was said.
-            Body::Chunk(..) | Body::Tree(..) | Body::Arcs(..) | Body::Malformed => {}
+            // Chunks, trees, arcs and keyframes go to replay; what is malformed was said.
+            Body::Chunk(..)
+            | Body::Tree(..)
+            | Body::Arcs(..)
+            | Body::Keyframe(_)
+            | Body::Malformed => {}
         }
     }
 

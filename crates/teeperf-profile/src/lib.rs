@@ -3,6 +3,7 @@
 //! * [`Recording`]: packets of a file or a stream, whole or damaged, one by one.
 //! * [`Recording::replay`]: the [`model::Profile`] of a recording: exact calls, times, call
 //!   trees, with the cost of the hooks taken off.
+//! * [`stacks`]: the stacks of a recording alone, so that windows of it can be made.
 //! * [`aggregate`]: what views need of a profile: tables, callers, filters.
 //! * [`graph`]: calls between functions where no call paths are known, and estimates of totals.
 //! * [`combine`]: several profiles as one.
@@ -24,12 +25,14 @@ mod finish;
 mod framing;
 pub mod fuzz;
 pub mod graph;
+pub mod keyframes;
 pub mod model;
 mod names;
 mod no_room;
 mod recording;
 mod replay;
 pub mod selection;
+pub mod stacks;
 pub mod trees;
 mod warnings;
 

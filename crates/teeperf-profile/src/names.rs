@@ -55,6 +55,8 @@ pub(crate) struct Window {
     /// Address of the first byte, less the load bias: the file's own virtual address. Or that less the
     /// address of [`ANCHOR`].
     pub(crate) file_address: u64,
+    /// Load bias: 0 where it is anchored.
+    pub(crate) bias: u64,
     /// Whether it is the latter.
     pub(crate) is_anchored: bool,
     /// Path of the module.
@@ -71,6 +73,7 @@ impl Window {
             first_site: module.first_site,
             sites: module.sites,
             file_address: module.address.wrapping_sub(module.bias),
+            bias: module.bias,
             is_anchored: module.is_anchored,
             path: module.path.to_string().into(),
             build_id: module.build_id.bytes().into(),
@@ -124,6 +127,11 @@ impl Windows {
                 format!("process {process}: more than {MAX_WINDOWS} modules; {} has no names", window.path)
             }),
         }
+    }
+
+    /// Those of a process.
+    pub(crate) fn of(&self, process: u32) -> impl Iterator<Item = &Window> {
+        self.0.range((process, 0)..=(process, u32::MAX)).map(|(_, window)| window)
     }
 
     fn at(&self, process: u32, site: u32) -> Option<&Window> {

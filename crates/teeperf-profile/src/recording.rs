@@ -143,6 +143,7 @@ impl<R: Read> Recording<R> {
                 }
                 Body::Tree(header, data) => driver.tree(packet.offset, &header, data),
                 Body::Arcs(header, data) => driver.arcs(packet.offset, &header, data),
+                Body::Keyframe(keyframe) => driver.keyframe(packet.offset, &keyframe),
                 body => gathered.take(packet.offset, body),
             }
             let bytes = self.framing.offset();

@@ -19,9 +19,14 @@
 //! Likewise one of calls without paths, `arcs`: arcs, spans of time, calls and time in them, and calls that are
 //! in none.
 //!
+//! So is what a keyframe says of a thread, `keyframe`: where it goes on, its frames, those that were told before,
+//! marks and modules.
+//!
 //! This shows what is recorded and mends nothing: a depth counts calls less returns, and
 //! follows gaps, stack switches, `vfork` and `longjmp`; where an exception was caught the
 //! frames that it ended still count.
+
+mod keyframes;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -75,9 +80,14 @@ impl Dump {
             let text = format!("type={} bytes={} at={at}", packet.kind, packet.length);
             Line { offset: line.offset, kind: "malformed", text, ..Line::default() }.write(out)?;
         }
-        match packet.body {
+        match &packet.body {
+            Body::Keyframe(keyframe) if keyframe.thread != 0 => {
+                let key = (keyframe.process, keyframe.thread);
+                self.depths.entry(key).or_default().begin_at(keyframe);
+                Ok(())
+            }
             Body::Chunk(header, data) if self.with_events => {
-                self.events(packet.offset, &header, data, out)
+                self.events(packet.offset, header, data, out)
             }
             _ => Ok(()),
         }
@@ -161,6 +171,13 @@ impl Dump {
                     end.recorder_cpu_ns,
                     quoted(&end.reason),
                 );
+            }
+            Body::Keyframe(keyframe) => {
+                line.kind = "keyframe";
+                line.process = Some(keyframe.process);
+                line.thread = Some(keyframe.tid).filter(|_| keyframe.thread != 0);
+                line.time = self.clock.seconds(keyframe.time);
+                line.text = keyframes::text(keyframe);
             }
             Body::Unknown(kind) => {
                 line.kind = "unknown";

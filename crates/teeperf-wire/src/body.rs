@@ -4,6 +4,8 @@
 //! UTF-8 where the system's was, else its bytes. Times are clock units of the recording
 //! unless named `_NS`.
 
+pub mod keyframe;
+
 /// [`crate::packet::kind::START`].
 pub mod start {
     /// Two u16: [`crate::packet::MAJOR`] and minor.

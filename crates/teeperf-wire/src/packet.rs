@@ -26,7 +26,7 @@ pub const MAX_PAYLOAD: usize = 1 << 20;
 /// a higher minor version and skips what it does not know; a higher major version it refuses.
 pub const MAJOR: u16 = 1;
 /// See [`MAJOR`].
-pub const MINOR: u16 = 1;
+pub const MINOR: u16 = 2;
 
 /// Packet types. 0 is never used.
 pub mod kind {
@@ -52,6 +52,8 @@ pub mod kind {
     pub const TREE: u16 = 10;
     /// Fixed header, arcs and spans ([`crate::body::arcs`]): who called whom how often, without call paths.
     pub const ARCS: u16 = 11;
+    /// Fields ([`crate::body::keyframe`]): what replay knows of a thread where a window of a recording begins.
+    pub const KEYFRAME: u16 = 12;
 }
 
 /// A packet's header.

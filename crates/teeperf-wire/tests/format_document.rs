@@ -2,7 +2,7 @@
 //! the numbers in its tables are the constants here.
 
 use teeperf_wire::body::{
-    arcs, chunk, end, loss, notice, process, process_end, start, symbols, thread, tree,
+    arcs, chunk, end, keyframe, loss, notice, process, process_end, start, symbols, thread, tree,
 };
 use teeperf_wire::packet::{HEADER_SIZE, Header, MAJOR, MAX_PAYLOAD, MINOR, kind};
 use teeperf_wire::piece::{self, Piece, Writer};
@@ -199,6 +199,28 @@ fn windows_open_and_end_as_the_code_says() {
 }
 
 #[test]
+fn a_keyframe() {
+    let bytes = example("keyframe");
+    let numbers = [
+        (keyframe::PROCESS, 1),
+        (keyframe::THREAD, 1),
+        (keyframe::TID, 78),
+        (keyframe::TIME, 5100),
+        (keyframe::SEQUENCE, 2),
+        (keyframe::FIRST, 0),
+    ];
+    for (tag, value) in numbers {
+        assert_eq!(number(&bytes, tag), Some(value), "tag {tag}");
+    }
+    let mut fields = fields::read(&bytes).map(Result::unwrap);
+    let frames = fields.find(|field| field.tag == keyframe::FRAMES).unwrap().value;
+    let outer = [0x80, 0x88, 1, 1];
+    let inner = [0x80, 0x89, 1, 0x90, 0x4E];
+    let far = [keyframe::frame::FAR as u8, 9, 1];
+    assert_eq!(frames, [&outer[..], &inner, &[keyframe::frame::UNKNOWN as u8, 2], &far].concat());
+}
+
+#[test]
 fn escapes_and_fields() {
     let payload = |words: &[u32]| words.iter().map(|&word| word::payload(word)).collect::<Vec<_>>();
     let [low, high] = word::split62(10);
@@ -257,7 +279,8 @@ fn tables_have_the_numbers_of_the_code() {
     let types = rows("## 4. Types of packets");
     assert_eq!(
         types,
-        named!(kind: START PROCESS CHUNK SYMBOLS THREAD PROCESS_END NOTICE END LOSS TREE ARCS)
+        named!(kind: START PROCESS CHUNK SYMBOLS THREAD PROCESS_END NOTICE END LOSS TREE ARCS
+            KEYFRAME)
     );
     let tags = named!(start: VERSION WRITER CLOCK HZ PERIOD CLOCK_REASON CLOCK_START WALL_NS
         ARGUMENT HOST SYSTEM MACHINE PROCESSOR PROCESSORS ON_FULL DIRECTORY HOOK_COST_PS
@@ -272,6 +295,9 @@ fn tables_have_the_numbers_of_the_code() {
     assert_eq!(rows("### LOSS"), named!(loss: PROCESS EVENTS));
     let tags = named!(end: TIME WORDS EXIT_STATUS SIGNAL REASON RECORDER_CPU_NS);
     assert_eq!(rows("### END"), tags);
+    let tags = named!(keyframe: PROCESS THREAD TID TIME STACK RECENT DEBT BELOW FRAMES FRAMES_ZSTD
+        MARK MODULE SEQUENCE FIRST LEFT);
+    assert_eq!(rows("### KEYFRAME"), tags);
     let mut escapes = named!(code: TICK HOLE MARK JUMP VFORK_BEGIN VFORK_END PAD STAMP GAP
         SWITCH STACK_NEW CATCH FAR MODULE NAME NOTE);
     let reasons = named!(gap: PAUSED DROPPED NESTED WAITED STALLED FILTERED FORKED STOPPED);
@@ -287,6 +313,7 @@ fn limits_are_those_of_the_code() {
         ("bytes that a chunk's data decompresses to", chunk::MAX_BYTES),
         ("nodes in a tree packet", tree::MAX_NODES),
         ("bytes that a tree's data decompresses to", tree::MAX_BYTES),
+        ("bytes that a keyframe's frames decompress to", keyframe::MAX_BYTES),
         ("arcs and spans in a packet", arcs::MAX_ITEMS),
         ("bytes that their data decompresses to", arcs::MAX_BYTES),
         ("payload words of an escape that a writer makes", word::MAX_PAYLOAD as usize),

@@ -2,7 +2,7 @@
 //! settled here, where the stack is known whole. Costs as much as the summary has nodes,
 //! however many events it stands for.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use teeperf_wire::word::{ABANDONED, ESCAPE_BASE, gap};
 
@@ -16,9 +16,9 @@ use crate::names::Windows;
 use crate::warnings::Warnings;
 
 /// Most marks remembered for a thread; when there are more, all are forgotten.
-const MAX_MARKS: usize = 1 << 16;
+pub(super) const MAX_MARKS: usize = 1 << 16;
 /// Most stacks remembered that no thread is on.
-const MAX_STACKS: usize = 1 << 18;
+pub(super) const MAX_STACKS: usize = 1 << 18;
 /// Frames taken along when a stack goes on in another thread; those below are `[unknown]`.
 const TAKEN_ALONG: usize = 1 << 10;
 
@@ -28,7 +28,7 @@ pub(crate) struct Shared {
     pub(super) room: Room,
     /// Stacks that no thread is on, with the index of the tree they are in. Own stacks of
     /// threads are known by the thread, others by their id.
-    pub(super) stacks: HashMap<(u32, u32, u64), (usize, Stack)>,
+    pub(crate) stacks: HashMap<(u32, u32, u64), (usize, Stack)>,
     /// Addresses outside every window, by the number that nodes have for them.
     pub(crate) far: Vec<u64>,
     far_numbers: HashMap<u64, u32>,
@@ -44,6 +44,10 @@ pub(crate) struct Shared {
     pub(crate) nameless: u64,
     /// What others have summed may yet come to.
     pub(super) credit: Credit,
+    /// Frames that keyframes may yet open one by one.
+    pub(super) frames_to_open: u64,
+    /// Stacks that were left or entered, where that is to be known.
+    pub(crate) changed: Option<BTreeSet<(u32, u32, u64)>>,
     /// Scratch: node in the tree of each node of the summary.
     numbers: Vec<u32>,
     /// Scratch: roots of a segment, each with the depth of the stack below it.
@@ -118,6 +122,8 @@ impl Shared {
             no_room: 0,
             nameless: 0,
             credit: Credit::ALL,
+            frames_to_open: super::keyframes::MOST_FRAMES,
+            changed: None,
             numbers: Vec::new(),
             grounds: Vec::new(),
             far_here: Vec::new(),
@@ -153,6 +159,13 @@ impl Shared {
         for &address in &summary.far {
             let number = self.far_number(address);
             self.far_here.push(number);
+        }
+    }
+
+    /// A stack that nobody is on is another than before.
+    pub(super) fn note_change(&mut self, key: (u32, u32, u64)) {
+        if let Some(changed) = &mut self.changed {
+            changed.insert(key);
         }
     }
 
@@ -225,7 +238,7 @@ impl Apply<'_> {
         self.remember(summary, first_mark, segment.marks_end as usize);
         self.open_frames(summary, segment.top);
         if segment.eventful {
-            self.thread.debt = 0;
+            self.thread.settle();
             self.thread.recent = segment.recent;
         }
     }
@@ -321,12 +334,14 @@ impl Apply<'_> {
                 if id == self.thread.stack_id {
                     self.thread.stack = Stack::default();
                 } else {
-                    self.shared.stacks.remove(&self.stack_key(id));
+                    let key = self.stack_key(id);
+                    self.shared.note_change(key);
+                    self.shared.stacks.remove(&key);
                 }
             }
         }
         // All of these are events: what passed before them is settled.
-        (self.thread.recent, self.thread.debt) = (0, 0);
+        self.thread.settle();
     }
 
     fn jump(&mut self, key: u32) {
@@ -353,9 +368,12 @@ impl Apply<'_> {
         }
         // Time of the gap may stand before it, charged already, or come behind it.
         let charged = gap.units.min(self.thread.recent);
+        let here = charged.min(self.thread.recent - self.thread.before);
         let top = &mut self.tree.tree.nodes_mut()[self.thread.stack.top() as usize];
-        top.time = top.time.wrapping_sub(charged);
+        top.time = top.time.wrapping_sub(here);
         self.thread.recent -= charged;
+        self.thread.before -= charged - here;
+        self.thread.taken_before = self.thread.taken_before.saturating_add(charged - here);
         self.thread.debt = self.thread.debt.saturating_add(gap.units - charged);
 
         counts.unopened += self.thread.stack.pop(&self.tree.tree, gap.popped.into());
@@ -368,7 +386,7 @@ impl Apply<'_> {
             self.thread.stack.push_run(&self.tree.tree, unknown, gap.pushed.into());
         }
         if gap.popped > 0 || gap.pushed > 0 {
-            self.thread.recent = 0;
+            (self.thread.recent, self.thread.before) = (0, 0);
         }
     }
 
@@ -377,7 +395,7 @@ impl Apply<'_> {
         if id != self.thread.stack_id {
             self.leave(self.thread.stack_id);
             self.enter(id);
-            (self.thread.recent, self.thread.debt) = (0, 0);
+            self.thread.settle();
         }
     }
 
@@ -389,6 +407,7 @@ impl Apply<'_> {
     /// Keeps the frames under this id.
     fn leave(&mut self, id: u64) {
         let stack = std::mem::take(&mut self.thread.stack);
+        self.shared.note_change(self.stack_key(id));
         if self.shared.stacks.len() < MAX_STACKS {
             self.shared.stacks.insert(self.stack_key(id), (self.thread.tree, stack));
         } else {
@@ -401,7 +420,11 @@ impl Apply<'_> {
     /// Goes on with the frames kept under this id, with none when there are none.
     fn enter(&mut self, id: u64) {
         self.thread.stack_id = id;
-        let kept = self.shared.stacks.remove(&self.stack_key(id));
+        let key = self.stack_key(id);
+        let kept = self.shared.stacks.remove(&key);
+        if kept.is_some() {
+            self.shared.note_change(key);
+        }
         self.thread.stack = match kept {
             Some((tree, stack)) if tree == self.thread.tree => stack,
             Some((tree, stack)) => self.transplant(tree, &stack),

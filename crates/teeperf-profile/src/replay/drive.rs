@@ -14,6 +14,7 @@ use super::summarise::Summariser;
 use super::summary::Summary;
 use super::sums::Sums;
 use super::threads::Threads;
+use crate::keyframes::Keyframe;
 
 /// How to replay.
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +108,15 @@ impl Driver {
     /// The next arcs of the recording; `offset` is that of their packet.
     pub(crate) fn arcs(&mut self, offset: u64, header: &arcs::Header, data: &[u8]) {
         self.threads.arcs.add(offset, header, data, &mut self.threads.shared);
+    }
+
+    /// What replay is to know of a thread from here on, or of stacks that no thread is on.
+    pub(crate) fn keyframe(&mut self, offset: u64, keyframe: &Keyframe) {
+        while let Some(batch) = self.gatherer.oldest() {
+            self.submit(batch);
+        }
+        self.wait_until(0);
+        self.threads.keyframe(offset, keyframe);
     }
 
     /// Calls and returns replayed so far.

@@ -11,7 +11,7 @@ use super::threads::{Figures, ThreadKey, Threads};
 /// Threads that are shown each for itself, at least, where there are so many.
 const SHOWN: usize = 1000;
 /// Threads with a tree of their own, at most.
-pub(super) const MOST_SINGLE: usize = 2 * SHOWN;
+const MOST_SINGLE: usize = 2 * SHOWN;
 /// Threads that are followed, at most, while they have open frames and no tree of their own.
 const MOST_FOLLOWED: usize = 1 << 17;
 /// Names by which threads are told apart; where there are more, all others go together.
@@ -42,8 +42,14 @@ impl Groups {
     }
 }
 
-/// Folds all but [`SHOWN`] threads.
-pub(super) fn fold(threads: &mut Threads) {
+/// Folds all but [`SHOWN`] threads, where there are too many.
+pub(super) fn fold_if_many(threads: &mut Threads) {
+    if threads.single > MOST_SINGLE {
+        fold(threads);
+    }
+}
+
+fn fold(threads: &mut Threads) {
     let mut single: Vec<(u64, ThreadKey)> = threads
         .states
         .iter()

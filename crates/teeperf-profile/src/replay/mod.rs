@@ -15,6 +15,7 @@ mod batch;
 mod calltree;
 mod drive;
 mod fold;
+mod keyframes;
 mod settle;
 mod stack;
 mod summarise;
@@ -25,9 +26,10 @@ mod tree;
 
 pub(crate) use calltree::CallTree;
 pub(crate) use drive::{Driver, Settings, run};
-pub(crate) use summarise::{event_time, high_half};
+pub(crate) use summarise::{Summariser, event_time, high_half};
+pub(crate) use summary::Summary;
 pub(crate) use threads::{Counts, Figures, Threads};
 pub(crate) use tree::pseudo;
 
 /// Mark for the depth at `vfork`, beyond those that programs have.
-const VFORK_MARK: u32 = 1 << 24;
+pub(crate) const VFORK_MARK: u32 = 1 << 24;

@@ -85,6 +85,18 @@ impl Summariser {
         }
     }
 
+    /// Adds words of a chunk, or of a part of one, that were decoded before.
+    pub(crate) fn add_words(
+        &mut self,
+        offset: u64,
+        header: &Header,
+        clock: ClockKind,
+        words: &[u32],
+    ) {
+        self.state.start_chunk(offset, header);
+        self.state.run(clock, words, offset);
+    }
+
     /// Whether the summary is as large as it may become.
     pub(crate) fn is_full(&self) -> bool {
         self.state.summary.tree.nodes().len() + self.state.summary.segments.len() > FULL

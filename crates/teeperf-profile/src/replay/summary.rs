@@ -82,6 +82,19 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// That behind which a piece begins here.
+    pub(crate) fn before(sequence: u32, word: u32) -> Self {
+        match word {
+            0 => Self { sequence: sequence.wrapping_sub(1), word: 0, whole: true },
+            word => Self { sequence, word, whole: false },
+        }
+    }
+
+    /// Number of the chunk, and word in it, where the next piece begins.
+    pub(crate) fn next(&self) -> (u32, u32) {
+        if self.whole { (self.sequence.wrapping_add(1), 0) } else { (self.sequence, self.word) }
+    }
+
     /// Whether a thread begins here.
     pub(crate) fn is_first(&self) -> bool {
         self.sequence <= 1 && self.word == 0

@@ -10,6 +10,7 @@ use super::fold;
 use super::stack::Stack;
 use super::summary::{Place, Summary};
 use super::sums::Sums;
+use crate::stacks::Moment;
 
 /// A thread's number: process and serial.
 pub(crate) type ThreadKey = (u32, u32);
@@ -29,14 +30,18 @@ pub(crate) struct ThreadState {
     pub(super) recent: u64,
     /// Clock units to leave out before its next event.
     pub(super) debt: u64,
+    /// As much of `recent` as a keyframe says was charged before the recording begins.
+    pub(super) before: u64,
+    /// Clock units that gaps have taken back of that.
+    pub(super) taken_before: u64,
     /// Stack and depth by mark.
     pub(super) marks: HashMap<u32, (u64, u64)>,
-    place: Place,
+    pub(super) place: Place,
     /// Its first piece is the thread's first: it is no thread that was folded and came back.
     pub(super) begins: bool,
-    first_time: u64,
+    pub(super) first_time: u64,
     cpu_ns: Option<(u64, u64)>,
-    tid: u32,
+    pub(super) tid: u32,
     name: Option<String>,
     events: u64,
     pub(super) waited: u64,
@@ -82,7 +87,7 @@ impl Figures {
 }
 
 impl ThreadState {
-    fn new(tree: usize, tid: u32, summary: &Summary) -> Self {
+    pub(super) fn new(tree: usize, tid: u32, summary: &Summary) -> Self {
         Self {
             tree,
             stack: Stack::default(),
@@ -90,6 +95,8 @@ impl ThreadState {
             now: summary.begin_time,
             recent: 0,
             debt: 0,
+            before: 0,
+            taken_before: 0,
             marks: HashMap::new(),
             place: summary.first_place,
             begins: summary.first_place.is_first(),
@@ -110,6 +117,28 @@ impl ThreadState {
     /// Name so far.
     pub(super) fn name(&self) -> Option<&String> {
         self.name.as_ref()
+    }
+
+    /// What passed up to here belongs to whoever was on top.
+    pub(super) fn settle(&mut self) {
+        (self.recent, self.debt, self.before) = (0, 0, 0);
+    }
+
+    /// Where it is in time.
+    pub(crate) fn moment(&self) -> Moment {
+        let Self { now, recent, debt, before, taken_before, .. } = *self;
+        Moment { now, recent, debt, before, taken_before }
+    }
+
+    /// Name so far.
+    pub(crate) fn known_name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// Takes over what no keyframe tells.
+    pub(crate) fn go_on_as(&mut self, other: &Self) {
+        (self.before, self.taken_before) = (other.before, other.taken_before);
+        self.name.clone_from(&other.name);
     }
 
     /// What is told of it.
@@ -187,6 +216,8 @@ pub(crate) struct Threads {
     pub(crate) shared: Shared,
     /// Calls without paths.
     pub(crate) arcs: Arcs,
+    /// By process: the tree of its stacks that are no thread's.
+    pub(super) homes: HashMap<u32, usize>,
     /// Threads with a tree of their own.
     pub(super) single: usize,
 }
@@ -201,6 +232,7 @@ impl Threads {
             groups: fold::Groups::default(),
             shared: Shared::new(paths),
             arcs: Arcs::default(),
+            homes: HashMap::new(),
             single: 0,
         }
     }
@@ -213,15 +245,8 @@ impl Threads {
         if is_new && self.groups.is_empty() {
             self.shared.note_beginning(key, summary);
         }
-        let mut thread = known.unwrap_or_else(|| {
-            let tree = self.free_trees.pop().unwrap_or_else(|| {
-                self.trees.push(None);
-                self.trees.len() - 1
-            });
-            self.trees[tree] = Some(CallTree::new(key.0));
-            self.single += 1;
-            ThreadState::new(tree, tid, summary)
-        });
+        let mut thread =
+            known.unwrap_or_else(|| ThreadState::new(self.new_tree(key.0), tid, summary));
         thread.note(key, summary, &mut self.shared);
         self.shared.note(key.0, summary);
         if let Some(mut tree) = self.trees[thread.tree].take() {
@@ -235,9 +260,18 @@ impl Threads {
             self.trees[thread.tree] = Some(tree);
         }
         self.states.insert(key, thread);
-        if self.single > fold::MOST_SINGLE {
-            fold::fold(self);
-        }
+        fold::fold_if_many(self);
+    }
+
+    /// An empty tree for a thread of its own; its index.
+    pub(super) fn new_tree(&mut self, process: u32) -> usize {
+        let tree = self.free_trees.pop().unwrap_or_else(|| {
+            self.trees.push(None);
+            self.trees.len() - 1
+        });
+        self.trees[tree] = Some(CallTree::new(process));
+        self.single += 1;
+        tree
     }
 
     /// Adds what threads' own trees have summed.
@@ -253,12 +287,7 @@ impl Threads {
             counts.summed = counts.summed.saturating_add(events);
             let known = self.states.remove(&key);
             let mut state = known.unwrap_or_else(|| {
-                let tree = self.free_trees.pop().unwrap_or_else(|| {
-                    self.trees.push(None);
-                    self.trees.len() - 1
-                });
-                self.trees[tree] = Some(CallTree::new(key.0));
-                self.single += 1;
+                let tree = self.new_tree(key.0);
                 let new = ThreadState::new(tree, summed.tid, &Summary::default());
                 // Threads that sum have a chunk too: where some were folded, this is one of those.
                 ThreadState { begins: self.groups.is_empty(), ..new }
@@ -270,9 +299,7 @@ impl Threads {
                 tree.absorb(&mut self.shared.room, &summed.tree);
             }
             self.states.insert(key, state);
-            if self.single > fold::MOST_SINGLE {
-                fold::fold(self);
-            }
+            fold::fold_if_many(self);
         }
     }
 
