@@ -360,7 +360,8 @@ class Recording:
         if told.get("left"):
             key = process, stack_id, serial if stack_id == 0 else 0
             kept = on_top_of(self.stacks.pop(key, []) if below else [])
-            if kept:
+            self.stacks.pop(key, None)
+            if told["left"] != 2:
                 self.stacks[key] = kept
             return
         if serial == 0:

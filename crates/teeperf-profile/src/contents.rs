@@ -20,6 +20,8 @@ pub struct Packet<'a> {
     pub length: u32,
     /// From this byte of the payload on it cannot be read; what stands before is in `body`.
     pub cut_at: Option<usize>,
+    /// As it stands.
+    pub payload: &'a [u8],
     /// What it says.
     pub body: Body<'a>,
 }

@@ -58,8 +58,15 @@ pub fn events<'a>(
     data: &[u8],
 ) -> Result<Events<'a>, ChunkError> {
     let (clock, words) = decoder.words(header, data)?;
-    let (first, time) = (header.first, header.time);
-    Ok(Events { words, clock, first, at: 0, time, high: replay::high_half(time) })
+    Ok(Events::of(header, clock, words))
+}
+
+impl<'a> Events<'a> {
+    /// Of words that were decoded before.
+    pub fn of(header: &Header, clock: ClockKind, words: &'a [u32]) -> Self {
+        let (first, time) = (header.first, header.time);
+        Self { words, clock, first, at: 0, time, high: replay::high_half(time) }
+    }
 }
 
 impl<'a> Iterator for Events<'a> {
@@ -107,6 +114,21 @@ impl<'a> Iterator for Events<'a> {
 }
 
 impl Events<'_> {
+    /// Time behind the events that were given.
+    pub fn time(&self) -> u64 {
+        self.time
+    }
+
+    /// Number of words, of those that these are of, that were given.
+    pub fn words(&self) -> usize {
+        self.at
+    }
+
+    /// Whether a piece may begin here: its header's time tells the upper half of times as they are told here.
+    pub fn may_begin_here(&self) -> bool {
+        self.high == replay::high_half(self.time)
+    }
+
     fn step(&mut self, low: u32) {
         self.time = replay::event_time(self.time, self.high, low);
     }

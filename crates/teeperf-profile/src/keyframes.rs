@@ -9,7 +9,7 @@ use teeperf_wire::shared::ClockKind;
 use teeperf_wire::word::{self, ESCAPE_BASE, code, module};
 
 use crate::escape::{self, Escape};
-use crate::names::Window;
+pub use crate::names::Window;
 use crate::replay::VFORK_MARK;
 
 /// What a keyframe says. Numbers that are missing are 0.
@@ -38,11 +38,13 @@ pub struct Keyframe {
     /// Marks: key, id of the stack, frames of it.
     pub marks: Vec<(u32, u64, u64)>,
     /// Windows of modules.
-    pub(crate) windows: Vec<Window>,
+    pub windows: Vec<Window>,
     /// Number of the chunk, and the word in it, with which the thread goes on.
     pub goes_on: Option<(u32, u32)>,
     /// Whether the stack is one that nobody is on.
     pub is_left: bool,
+    /// Whether nothing is kept of it.
+    pub is_gone: bool,
 }
 
 /// A frame.
@@ -89,7 +91,7 @@ impl Keyframe {
                 tag::MODULE => out.windows.extend(window(field.value)),
                 tag::SEQUENCE => sequence = Some(number32),
                 tag::FIRST => first = number32,
-                tag::LEFT => out.is_left = number != 0,
+                tag::LEFT => (out.is_left, out.is_gone) = (number != 0, number == tag::GONE),
                 _ => {}
             }
         }
@@ -105,11 +107,6 @@ impl Keyframe {
                 None => return self.is_cut = true,
             }
         }
-    }
-
-    /// Windows of modules that it opens.
-    pub fn windows(&self) -> usize {
-        self.windows.len()
     }
 
     /// Payloads of the packets that say this, one at least.
@@ -130,9 +127,6 @@ impl Keyframe {
             let (row, frames) = row.unwrap_or_default();
             out.push(self.packet(below, &row, some_marks.unwrap_or_default(), &some_windows));
             below = below.saturating_add(frames);
-            if self.thread == 0 && self.frames.is_empty() && windows.len() == 0 {
-                return out;
-            }
         }
     }
 
@@ -153,7 +147,7 @@ impl Keyframe {
             (tag::RECENT, self.recent),
             (tag::DEBT, self.debt),
             (tag::BELOW, below),
-            (tag::LEFT, self.is_left.into()),
+            (tag::LEFT, if self.is_gone { tag::GONE } else { self.is_left.into() }),
         ];
         for (tag, number) in numbers.into_iter().filter(|(_, number)| *number != 0) {
             push(&mut out, tag, &number.to_le_bytes());
@@ -343,7 +337,8 @@ mod tests {
     fn what_is_long_takes_several_packets() {
         let frames: Vec<_> =
             (0..200_000u32).map(|n| (Frame::Call((0x1000 + n % 999) << 1), 1)).collect();
-        let told = Keyframe { process: 1, thread: 1, frames: frames.clone(), ..Keyframe::default() };
+        let told =
+            Keyframe { process: 1, thread: 1, frames: frames.clone(), ..Keyframe::default() };
         let parts: Vec<Keyframe> = told.encode().iter().map(|payload| read(payload)).collect();
         assert!(parts.len() > 1);
         let mut below = 0;

@@ -45,9 +45,9 @@ pub(crate) struct SymbolTables {
     pub(crate) left_out: u64,
 }
 
-/// A window that a module took or gave back, for the process's table.
+/// A window that a module took or gave back, for the process's table: sites, and the code that they stand for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Window {
+pub struct Window {
     /// First site.
     pub(crate) first_site: u32,
     /// Number of sites.

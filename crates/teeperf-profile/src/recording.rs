@@ -96,8 +96,14 @@ impl<R: Read> Recording<R> {
             sequence: raw.header.sequence,
             length: raw.header.length,
             cut_at,
+            payload: raw.payload,
             body,
         }))
+    }
+
+    /// Bytes read so far.
+    pub fn offset(&self) -> u64 {
+        self.framing.offset()
     }
 
     /// What was skipped so far, and why. Takes the list.

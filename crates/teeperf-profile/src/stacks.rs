@@ -89,6 +89,11 @@ impl Stacks {
         self.threads.states.get(&(process, thread))?.known_name()
     }
 
+    /// Whether any thread has ever changed from one stack to another.
+    pub fn has_switched(&self) -> bool {
+        self.threads.shared.has_switched
+    }
+
     /// The stacks of a process that were left or entered since this was asked last: what is kept of each now.
     pub fn take_changed(&mut self, process: u32) -> Vec<Keyframe> {
         let Some(changed) = &mut self.threads.shared.changed else { return Vec::new() };
@@ -143,6 +148,7 @@ impl Stacks {
             fresh.keyframe(0, &self.threads.left(key, &owners));
         }
         std::mem::swap(&mut fresh.shared.windows, &mut self.threads.shared.windows);
+        fresh.shared.has_switched = self.threads.shared.has_switched;
         fresh.shared.changed = self.threads.shared.changed.take();
         self.threads = fresh;
         self.made = 0;

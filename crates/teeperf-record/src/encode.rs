@@ -14,7 +14,7 @@ const LEVEL: i32 = -1;
 const WORTH_IT: usize = 16;
 
 /// Memory for one chunk after another.
-pub(crate) struct Encoder {
+pub struct Encoder {
     compressor: Compressor<'static>,
     planes: Planes,
     payload: Vec<u8>,
@@ -22,7 +22,7 @@ pub(crate) struct Encoder {
 
 impl Encoder {
     /// Takes the memory it will need.
-    pub(crate) fn new() -> std::io::Result<Self> {
+    pub fn new() -> std::io::Result<Self> {
         let compressor = Compressor::new(LEVEL)?;
         let payload = Vec::with_capacity(HEADER + compress_bound(MAX_BYTES));
         Ok(Self { compressor, planes: Planes::default(), payload })
@@ -31,7 +31,7 @@ impl Encoder {
     /// Makes the payload of the packet for these words: the header as given, but for
     /// `count`, `encoding` and `words_bytes`, which are filled in. Returns the words without
     /// the time words, where those were taken out.
-    pub(crate) fn chunk(&mut self, mut header: Header, words: &[u32]) -> Option<&[u32]> {
+    pub fn chunk(&mut self, mut header: Header, words: &[u32]) -> Option<&[u32]> {
         header.count = words.len() as u32;
         header.words_bytes = 0;
         let cycle = header.clock == ClockKind::Cycle as u8;
@@ -56,7 +56,7 @@ impl Encoder {
     }
 
     /// The payload that was made last.
-    pub(crate) fn payload(&self) -> &[u8] {
+    pub fn payload(&self) -> &[u8] {
         &self.payload
     }
 }

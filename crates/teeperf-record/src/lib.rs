@@ -14,7 +14,8 @@
 //! process that writes nonsense gets a nonsensical recording, and nothing else happens.
 //! The crate never reads a recording, and knows nothing of call trees.
 //!
-//! Beside it, [`import`]: a recording of what code without a system handed over in pieces.
+//! Beside it, [`writing`]: packets and words as recordings have them, for whoever else writes one; and
+//! [`import`]: a recording of what code without a system handed over in pieces.
 
 mod arcs;
 mod arena;
@@ -57,6 +58,7 @@ mod verdict;
 mod walk;
 mod watch;
 mod writer;
+pub mod writing;
 
 pub use arena::Lent;
 pub use clock::{Choice, Period};

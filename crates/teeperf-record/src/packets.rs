@@ -6,22 +6,22 @@ use teeperf_wire::packet::MAX_PAYLOAD;
 
 /// A payload under way. A field that would make it too long is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Payload(Vec<u8>);
+pub struct Payload(Vec<u8>);
 
 impl Payload {
     /// A field of bytes.
-    pub(crate) fn bytes(mut self, tag: u16, value: &[u8]) -> Self {
+    pub fn bytes(mut self, tag: u16, value: &[u8]) -> Self {
         self.push(tag, value);
         self
     }
 
     /// A field of a number.
-    pub(crate) fn number(self, tag: u16, value: u64) -> Self {
+    pub fn number(self, tag: u16, value: u64) -> Self {
         self.bytes(tag, &value.to_le_bytes())
     }
 
     /// A field of a number, if there is one.
-    pub(crate) fn maybe(self, tag: u16, value: Option<u64>) -> Self {
+    pub fn maybe(self, tag: u16, value: Option<u64>) -> Self {
         match value {
             Some(value) => self.number(tag, value),
             None => self,
@@ -29,11 +29,7 @@ impl Payload {
     }
 
     /// A field for each of these, up to [`MAX_LIST`] bytes in all.
-    pub(crate) fn list<T: AsRef<[u8]>>(
-        self,
-        tag: u16,
-        values: impl IntoIterator<Item = T>,
-    ) -> Self {
+    pub fn list<T: AsRef<[u8]>>(self, tag: u16, values: impl IntoIterator<Item = T>) -> Self {
         let mut room = MAX_LIST;
         values.into_iter().fold(self, |payload, value| {
             let value = value.as_ref();
@@ -43,7 +39,7 @@ impl Payload {
     }
 
     /// Adds a field; false when there was no room for it.
-    pub(crate) fn push(&mut self, tag: u16, value: &[u8]) -> bool {
+    pub fn push(&mut self, tag: u16, value: &[u8]) -> bool {
         let start = self.0.len();
         let end = start + FIELD_HEADER + value.len();
         if end > MAX_PAYLOAD {
@@ -54,12 +50,12 @@ impl Payload {
     }
 
     /// The bytes.
-    pub(crate) fn finish(self) -> Vec<u8> {
+    pub fn finish(self) -> Vec<u8> {
         self.0
     }
 
     /// Bytes so far.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.0.len()
     }
 }
@@ -69,7 +65,7 @@ const MAX_LIST: usize = 128 << 10;
 
 /// How much a notice matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Level {
+pub enum Level {
     /// Good to know.
     Information,
     /// The recording is not complete.
@@ -77,7 +73,7 @@ pub(crate) enum Level {
 }
 
 /// Payload of a notice.
-pub(crate) fn notice(level: Level, text: &str, process: Option<u32>) -> Vec<u8> {
+pub fn notice(level: Level, text: &str, process: Option<u32>) -> Vec<u8> {
     Payload::default()
         .number(notice::LEVEL, level as u64)
         .bytes(notice::TEXT, text.as_bytes())

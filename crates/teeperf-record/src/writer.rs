@@ -39,7 +39,7 @@ const BUFFER: usize = 256 << 10;
 const LINGER: Duration = Duration::from_millis(250);
 
 /// Writes packets. After an error it takes no more, and says so each time.
-pub(crate) struct PacketWriter {
+pub struct PacketWriter {
     output: Open,
     buffer: Vec<u8>,
     /// Ends of the packets in the buffer.
@@ -53,7 +53,7 @@ pub(crate) struct PacketWriter {
 
 impl PacketWriter {
     /// Opens the output. [`io::ErrorKind::WouldBlock`]: another recorder writes to the file.
-    pub(crate) fn open(output: Output) -> io::Result<Self> {
+    pub fn open(output: Output) -> io::Result<Self> {
         let output = match output {
             Output::File(path) => Open::File(OutputFile::open(path)?),
             Output::Stdout => Open::Other(Box::new(io::stdout())),
@@ -71,7 +71,7 @@ impl PacketWriter {
     }
 
     /// Writes one packet. The payload is at most [`MAX_PAYLOAD`] long.
-    pub(crate) fn packet(&mut self, kind: u16, payload: &[u8]) -> io::Result<()> {
+    pub fn packet(&mut self, kind: u16, payload: &[u8]) -> io::Result<()> {
         self.check()?;
         self.buffer.extend_from_slice(&header(kind, self.sequence, payload));
         self.buffer.extend_from_slice(payload);
@@ -86,7 +86,7 @@ impl PacketWriter {
     }
 
     /// Writes all that is in the buffer.
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
+    pub fn flush(&mut self) -> io::Result<()> {
         self.check()?;
         self.flushed = Instant::now();
         let result = self.write_buffer();
@@ -97,7 +97,7 @@ impl PacketWriter {
     }
 
     /// Bytes of all packets so far, those in the buffer included.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.written + self.buffer.len() as u64
     }
 

@@ -48,6 +48,8 @@ pub(crate) struct Shared {
     pub(super) frames_to_open: u64,
     /// Stacks that were left or entered, where that is to be known.
     pub(crate) changed: Option<BTreeSet<(u32, u32, u64)>>,
+    /// Whether a stack was ever left or entered.
+    pub(crate) has_switched: bool,
     /// Scratch: node in the tree of each node of the summary.
     numbers: Vec<u32>,
     /// Scratch: roots of a segment, each with the depth of the stack below it.
@@ -124,6 +126,7 @@ impl Shared {
             credit: Credit::ALL,
             frames_to_open: super::keyframes::MOST_FRAMES,
             changed: None,
+            has_switched: false,
             numbers: Vec::new(),
             grounds: Vec::new(),
             far_here: Vec::new(),
@@ -164,6 +167,7 @@ impl Shared {
 
     /// A stack that nobody is on is another than before.
     pub(super) fn note_change(&mut self, key: (u32, u32, u64)) {
+        self.has_switched = true;
         if let Some(changed) = &mut self.changed {
             changed.insert(key);
         }

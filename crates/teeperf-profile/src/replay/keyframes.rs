@@ -26,9 +26,9 @@ impl Threads {
             shared.windows.open(keyframe.process, window.clone(), &mut shared.warnings);
         }
         if keyframe.is_cut {
-            shared.warnings.add(|| {
-                format!("keyframe at offset {offset}: some of its frames cannot be read")
-            });
+            shared
+                .warnings
+                .add(|| format!("keyframe at offset {offset}: some of its frames cannot be read"));
         }
         if keyframe.is_left {
             self.left_stack(offset, keyframe);
@@ -69,7 +69,7 @@ impl Threads {
         let key = if id == 0 { (process, keyframe.thread, 0) } else { (process, 0, id) };
         let known = self.shared.stacks.remove(&key);
         self.shared.note_change(key);
-        if keyframe.frames.is_empty() && keyframe.below == 0 {
+        if keyframe.is_gone {
             return;
         }
         // Where its frames are, and the thread's that has left it: it need not move when that goes on with it.
@@ -128,8 +128,8 @@ impl Threads {
             goes_on: Some(state.place.next()),
             ..Keyframe::default()
         };
-        let own = Some(self.left(&(process, thread, 0), &HashMap::new()));
-        Some([running].into_iter().chain(own.filter(|own| !own.frames.is_empty())).collect())
+        let own = self.left(&(process, thread, 0), &HashMap::new());
+        Some([running].into_iter().chain(Some(own).filter(|own| !own.is_gone)).collect())
     }
 
     /// Serial and id of the thread whose each tree is.
@@ -138,7 +138,7 @@ impl Threads {
         self.states.iter().map(owner).collect()
     }
 
-    /// What is known of a stack that was left; one without frames when nothing is kept. `key` is process, thread where it is a thread's
+    /// What is known of a stack that was left. `key` is process, thread where it is a thread's
     /// own, and id.
     pub(crate) fn left(
         &self,
@@ -147,7 +147,9 @@ impl Threads {
     ) -> Keyframe {
         let &(process, thread, stack) = key;
         let empty = Keyframe { process, thread, stack, is_left: true, ..Keyframe::default() };
-        let Some((tree, frames)) = self.shared.stacks.get(key) else { return empty };
+        let Some((tree, frames)) = self.shared.stacks.get(key) else {
+            return Keyframe { is_gone: true, ..empty };
+        };
         let owner = owners.get(tree).copied().unwrap_or_default();
         let (thread, tid) = if stack == 0 { (thread, owner.1) } else { owner };
         Keyframe { thread, tid, frames: self.frames(*tree, frames), ..empty }
@@ -209,7 +211,9 @@ fn open(
         let too_many = push(tree, shared, stack, word, count);
         if too_many > 0 {
             shared.warnings.add(|| {
-                format!("keyframe at offset {offset}: {too_many} frames are too many to be told apart")
+                format!(
+                    "keyframe at offset {offset}: {too_many} frames are too many to be told apart"
+                )
             });
             push(tree, shared, stack, pseudo::UNKNOWN, too_many);
         }

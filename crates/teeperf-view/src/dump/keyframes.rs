@@ -19,8 +19,12 @@ pub(super) fn text(keyframe: &Keyframe) -> String {
         keyframe.recent,
         keyframe.debt,
         keyframe.marks.len(),
-        keyframe.windows(),
-        if keyframe.is_left { " left" } else { "" },
+        keyframe.windows.len(),
+        match (keyframe.is_left, keyframe.is_gone) {
+            (_, true) => " gone",
+            (true, _) => " left",
+            _ => "",
+        },
     )
 }
 

@@ -30,8 +30,10 @@ pub const MODULE: u16 = 12;
 pub const SEQUENCE: u16 = 13;
 /// Index of the word in it from which on it does.
 pub const FIRST: u16 = 14;
-/// 1: the thread, or all, have left the stack.
+/// 1: the thread, or all, have left the stack; [`GONE`].
 pub const LEFT: u16 = 15;
+/// Of [`LEFT`]: nothing is kept of the stack.
+pub const GONE: u64 = 2;
 
 /// Functions of frames that have no site.
 pub mod frame {

@@ -1,0 +1,392 @@
+//! A window of a recording, as a recording: what was between two times, and keyframes
+//! where it begins, so that it reads as the whole does between these times. Calls, times and losses of windows that
+//! follow one another add up to those of the whole.
+//!
+//! One thing is not told apart: where words tell of time in the window, but of no event behind it, and of a gap that takes
+//! this time back behind the window. No runtime writes such: it looks at the clock where there is something to
+//! write.
+//!
+//! Read from front to end once, without a look back. Memory is that of open frames and of what is known of processes and
+//! threads. [`threads`] decides for each thread which words are in the window.
+
+mod threads;
+
+use std::collections::HashMap;
+use std::io::Read;
+
+use teeperf_profile::Recording;
+use teeperf_profile::contents::{Body, End, Packet, Start};
+use teeperf_record::writing::{Level, Output, Payload};
+use teeperf_wire::body::{end, start};
+use teeperf_wire::packet::kind;
+
+use crate::error::EditError;
+use crate::output::{self, Out};
+use threads::Threads;
+
+/// What is wanted, times in clock units.
+#[derive(Clone, Debug, Default)]
+pub struct Cut {
+    /// From this time on; nothing: from the beginning.
+    pub since: Option<u64>,
+    /// Before this time; nothing: to the end.
+    pub until: Option<u64>,
+    /// Only threads of these ids; none: all.
+    pub threads: Vec<u32>,
+    /// Only processes of these ids; none: all.
+    pub processes: Vec<u32>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default)]
+pub struct Made {
+    /// Threads that are in the window.
+    pub threads: u64,
+    /// Words of theirs.
+    pub words: u64,
+    /// Bytes of the new recording.
+    pub bytes: u64,
+    /// What was wrong with the old one.
+    pub warnings: Vec<String>,
+    /// What else the user should know.
+    pub notices: Vec<String>,
+}
+
+/// Most packets kept of processes of which nothing is in the window yet.
+const MOST_KEPT: usize = 1 << 20;
+
+/// Cuts. `progress` is told now and then how many bytes were read.
+///
+/// # Errors
+///
+/// When there is nothing to read or nowhere to write. What is damaged is in what is returned.
+pub fn cut<R: Read>(
+    mut recording: Recording<R>,
+    wanted: &Cut,
+    output: Output,
+    name: &str,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Made, EditError> {
+    let mut cutter = Cutter {
+        since: wanted.since.unwrap_or(0),
+        until: wanted.until.unwrap_or(u64::MAX),
+        wanted,
+        out: None,
+        threads: Threads::new(wanted).map_err(EditError::Memory)?,
+        processes: HashMap::new(),
+        kept: 0,
+        end: None,
+        latest: 0,
+        sums: (0, 0, 0),
+        output: Some((output, name.to_owned())),
+        made: Made::default(),
+    };
+    let mut told = 0;
+    while let Some(packet) = recording.next_packet()? {
+        cutter.packet(&packet)?;
+        if packet.offset - told >= 1 << 20 {
+            told = packet.offset;
+            progress(told);
+        }
+    }
+    cutter.made.warnings = recording.take_warnings();
+    cutter.finish()
+}
+
+/// What is kept of a process until something of it is in the window.
+#[derive(Default)]
+struct Process {
+    is_wanted: bool,
+    is_told: bool,
+    packets: Vec<(u16, Vec<u8>)>,
+    losses: Vec<Vec<u8>>,
+}
+
+struct Cutter<'a> {
+    since: u64,
+    until: u64,
+    wanted: &'a Cut,
+    output: Option<(Output, String)>,
+    out: Option<Out>,
+    threads: Threads,
+    processes: HashMap<u32, Process>,
+    kept: usize,
+    end: Option<End>,
+    /// Latest time that any packet tells.
+    latest: u64,
+    /// Trees and arcs: in the window; of those, begun before it; that began in it and ended behind it.
+    sums: (u64, u64, u64),
+    made: Made,
+}
+
+impl Cutter<'_> {
+    fn packet(&mut self, packet: &Packet<'_>) -> Result<(), EditError> {
+        if let Body::Start(start) = &packet.body {
+            return if self.out.is_none() { self.start(start, packet.payload) } else { Ok(()) };
+        }
+        match &packet.body {
+            Body::Chunk(header, data) => {
+                self.latest = self.latest.max(header.time);
+                let wanted = self.is_wanted(header.process, header.tid);
+                let writes = self.threads.chunk(header, data, wanted);
+                self.write(header.process, writes)
+            }
+            Body::Keyframe(keyframe) => {
+                let wanted = keyframe.thread == 0 || self.is_wanted(keyframe.process, keyframe.tid);
+                let writes = self.threads.keyframe(keyframe, packet.payload, wanted);
+                self.write(keyframe.process, writes)
+            }
+            Body::Tree(header, _) => {
+                let (process, tid) = (header.process, header.tid);
+                self.sum(process, tid, header.begin, header.end, packet)
+            }
+            Body::Arcs(header, _) => {
+                let (process, tid) = (header.process, header.tid);
+                self.sum(process, tid, header.begin, header.end, packet)
+            }
+            Body::Process(process) => {
+                let is_wanted = self.wanted.processes.is_empty()
+                    || self.wanted.processes.contains(&process.pid);
+                let known = self.processes.entry(process.id).or_default();
+                known.is_wanted = is_wanted;
+                self.keep(process.id, packet)
+            }
+            Body::Thread(thread) => self.keep(thread.process, packet),
+            Body::Loss(loss) => {
+                if self.kept < MOST_KEPT {
+                    self.kept += 1;
+                    let process = self.processes.entry(loss.process).or_default();
+                    process.losses.push(packet.payload.to_vec());
+                }
+                Ok(())
+            }
+            Body::ProcessEnd(ended) => {
+                self.latest = self.latest.max(ended.time);
+                let Some(mut process) = self.processes.remove(&ended.id) else { return Ok(()) };
+                self.kept -= process.packets.len() + process.losses.len();
+                process.packets.clear();
+                if !process.is_wanted || ended.time > self.until || ended.time < self.since {
+                    // It lives on behind the window, or has ended before it.
+                    process.losses.clear();
+                    self.processes.insert(ended.id, process);
+                    return Ok(());
+                }
+                for loss in process.losses.drain(..) {
+                    self.out()?.packet(kind::LOSS, &loss)?;
+                }
+                if process.is_told {
+                    self.out()?.packet(packet.kind, packet.payload)?;
+                }
+                self.processes.insert(ended.id, process);
+                Ok(())
+            }
+            Body::End(end) => {
+                self.latest = self.latest.max(end.time);
+                self.end = Some(end.clone());
+                Ok(())
+            }
+            Body::Symbols(symbols) => {
+                let known = self.processes.get(&symbols.process);
+                let is_wanted = known.is_none_or(|process| process.is_wanted);
+                if is_wanted { self.out()?.packet(packet.kind, packet.payload) } else { Ok(()) }
+            }
+            // What has no time is told in each window.
+            _ => self.out()?.packet(packet.kind, packet.payload),
+        }
+    }
+
+    fn start(&mut self, start: &Start, payload: &[u8]) -> Result<(), EditError> {
+        let since = self.wanted.since.filter(|&since| since > start.clock_start);
+        // Of a recording whose clock's beginning is not known, neither is the wall clock's.
+        let later = since.filter(|_| start.clock_start > 0).map(|since| since - start.clock_start);
+        let nanoseconds = |units: u64| {
+            let ns = u128::from(units) * 1_000_000_000 / u128::from(start.hz.max(1));
+            u64::try_from(ns).unwrap_or(u64::MAX)
+        };
+        let changed = output::changed(payload, |field| match field.tag {
+            start::VERSION => Some(output::version(start.version).to_vec()),
+            start::CLOCK_START if later.is_some() => Some(since?.to_le_bytes().to_vec()),
+            start::WALL_NS if start.wall_ns > 0 => {
+                let wall = start.wall_ns.saturating_add(later.map_or(0, nanoseconds));
+                Some(wall.to_le_bytes().to_vec())
+            }
+            _ => Some(field.value.to_vec()),
+        });
+        let payload = match start.version {
+            Some(_) => changed.finish(),
+            None => changed.bytes(start::VERSION, &output::version(None)).finish(),
+        };
+        self.latest = self.latest.max(start.clock_start);
+        self.out()?.packet(kind::START, &payload)
+    }
+
+    fn out(&mut self) -> Result<&mut Out, EditError> {
+        if let Some((output, name)) = self.output.take() {
+            self.out = Some(Out::new(output, &name)?);
+        }
+        self.out.as_mut().ok_or_else(|| EditError::Refused("the output is gone".into()))
+    }
+
+    fn is_wanted(&self, process: u32, tid: u32) -> bool {
+        let threads = &self.wanted.threads;
+        (threads.is_empty() || threads.contains(&tid))
+            && match self.processes.get(&process) {
+                Some(process) => process.is_wanted,
+                None => self.wanted.processes.is_empty(),
+            }
+    }
+
+    /// A packet about a process, to be written once something of that is in the window.
+    fn keep(&mut self, id: u32, packet: &Packet<'_>) -> Result<(), EditError> {
+        let process = self.processes.entry(id).or_insert_with(|| Process {
+            is_wanted: self.wanted.processes.is_empty(),
+            ..Process::default()
+        });
+        if process.is_told {
+            return self.out()?.packet(packet.kind, packet.payload);
+        }
+        if self.kept < MOST_KEPT {
+            self.kept += 1;
+            process.packets.push((packet.kind, packet.payload.to_vec()));
+        }
+        Ok(())
+    }
+
+    /// Tells of a process, if that was not done.
+    fn tell(&mut self, id: u32) -> Result<(), EditError> {
+        let process = self.processes.entry(id).or_insert_with(|| Process {
+            is_wanted: self.wanted.processes.is_empty(),
+            ..Process::default()
+        });
+        if process.is_told {
+            return Ok(());
+        }
+        process.is_told = true;
+        let packets = std::mem::take(&mut process.packets);
+        self.kept -= packets.len();
+        for (packet_kind, payload) in packets {
+            self.out()?.packet(packet_kind, &payload)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, process: u32, writes: Vec<threads::Write<'_>>) -> Result<(), EditError> {
+        if writes.is_empty() {
+            return Ok(());
+        }
+        self.tell(process)?;
+        let out = self.out()?;
+        for write in writes {
+            match write {
+                threads::Write::Keyframe(keyframe) => {
+                    for payload in keyframe.encode() {
+                        out.packet(kind::KEYFRAME, &payload)?;
+                    }
+                }
+                threads::Write::Name(payload) => out.packet(kind::THREAD, &payload)?,
+                threads::Write::Packet(packet_kind, payload) => out.packet(packet_kind, payload)?,
+                threads::Write::Chunk(header, data) => {
+                    out.chunk(&header, &[&header.encode()[..], data].concat())?;
+                }
+                threads::Write::Words(header, words) => out.words(header, &words)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// What was summed: in the window in which it was written.
+    fn sum(
+        &mut self,
+        process: u32,
+        tid: u32,
+        begin: u64,
+        end: u64,
+        packet: &Packet<'_>,
+    ) -> Result<(), EditError> {
+        self.latest = self.latest.max(end);
+        if !self.is_wanted(process, tid) {
+            return Ok(());
+        }
+        let is_in = (end > self.since || self.wanted.since.is_none()) && end <= self.until;
+        if !is_in {
+            self.sums.2 += u64::from(begin < self.until && end > self.until);
+            return Ok(());
+        }
+        self.sums.0 += 1;
+        self.sums.1 += u64::from(begin < self.since);
+        self.tell(process)?;
+        self.out()?.packet(packet.kind, packet.payload)
+    }
+
+    fn finish(mut self) -> Result<Made, EditError> {
+        for (process, writes) in self.threads.finish() {
+            self.write(process, writes)?;
+        }
+        let reaches_end = self.latest <= self.until;
+        if reaches_end {
+            let processes: Vec<u32> = self.processes.keys().copied().collect();
+            for id in processes {
+                let losses = match self.processes.get_mut(&id) {
+                    Some(process) if process.is_wanted => std::mem::take(&mut process.losses),
+                    _ => Vec::new(),
+                };
+                for loss in losses {
+                    self.out()?.packet(kind::LOSS, &loss)?;
+                }
+            }
+        }
+        self.tell_of_sums()?;
+        let warnings = self.made.warnings.clone();
+        for warning in &warnings {
+            let text = format!("in the recording that this was cut from: {warning}");
+            self.out()?.notice(Level::Warning, &text)?;
+        }
+        if self.end.is_none() && reaches_end {
+            let text = "the recording that this was cut from has no end: what came after its last packet is missing";
+            self.out()?.notice(Level::Warning, text)?;
+        }
+        let ended = self.end.take().filter(|_| reaches_end);
+        let time = self.latest.min(self.until);
+        self.out()?;
+        let Some(out) = self.out.take() else { return Ok(self.made) };
+        let signed = |number: Option<i64>| number.map(|number| number as u64);
+        self.made.words = out.words;
+        self.made.threads = self.threads.in_window();
+        self.made.bytes = out.end(time, |payload: Payload| match ended {
+            Some(ended) => {
+                let payload = payload
+                    .maybe(end::EXIT_STATUS, signed(ended.exit_status))
+                    .maybe(end::SIGNAL, signed(ended.signal))
+                    .number(end::RECORDER_CPU_NS, ended.recorder_cpu_ns);
+                match ended.reason.is_empty() {
+                    true => payload,
+                    false => payload.bytes(end::REASON, ended.reason.as_bytes()),
+                }
+            }
+            None => payload,
+        })?;
+        Ok(self.made)
+    }
+
+    fn tell_of_sums(&mut self) -> Result<(), EditError> {
+        let (within, before, behind) = self.sums;
+        let mut texts = Vec::new();
+        if before > 0 {
+            texts.push(format!(
+                "{before} of {within} packets of sums began before the window: what is in them from before it cannot \
+                 be told apart, and is here"
+            ));
+        }
+        if behind > 0 {
+            texts.push(format!(
+                "{behind} packets of sums were written behind the window's end: what is in them from before it \
+                 cannot be told apart, and is not here. `record --interval` writes sums more often"
+            ));
+        }
+        for text in texts {
+            self.out()?.notice(Level::Warning, &text)?;
+            self.made.notices.push(text);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,13 @@
+//! Recordings made of recordings.
+//!
+//! * [`cut`]: a window of one, which reads as the whole does between these times.
+//!
+//! Reads as [`teeperf_profile`] does and writes as [`teeperf_record`] does. What is read is hostile; memory does not
+//! grow with its length.
+#![forbid(unsafe_code)]
+
+pub mod cut;
+mod error;
+mod output;
+
+pub use error::EditError;

@@ -1,0 +1,260 @@
+//! Windows of a recording add up to the whole: calls, self times and losses of each path, whatever the words are, and
+//! wherever the borders lie.
+
+#[path = "../../teeperf-profile/tests/support/mod.rs"]
+mod support;
+
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+use support::Builder;
+use support::item::{Chunk, Item};
+use teeperf_edit::cut::{Cut, Made, cut};
+use teeperf_profile::model::Profile;
+use teeperf_profile::{Options, Recording};
+use teeperf_record::writing::Output;
+use teeperf_wire::shared::ClockKind;
+
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn window(bytes: &[u8], since: Option<u64>, until: Option<u64>) -> (Vec<u8>, Made) {
+    let out = Shared::default();
+    let output = Output::Writer(Box::new(out.clone()));
+    let wanted = Cut { since, until, ..Cut::default() };
+    let recording = Recording::from_read(bytes, "whole");
+    let made = cut(recording, &wanted, output, "out", &mut |_| {}).unwrap();
+    let bytes = out.0.lock().unwrap().clone();
+    (bytes, made)
+}
+
+fn replay(bytes: &[u8]) -> Profile {
+    let mut options = Options { keep_hook_cost: true, ..Options::default() };
+    Recording::from_read(bytes, "window").replay(&mut options).unwrap()
+}
+
+/// Thread and path.
+type Path = (u32, Vec<String>);
+
+/// Calls and self time by path; all that is counted.
+fn figures(profile: &Profile) -> (BTreeMap<Path, (u64, u64)>, Vec<u64>) {
+    let mut out = BTreeMap::new();
+    for thread in &profile.threads {
+        let mut names: Vec<Vec<String>> = Vec::new();
+        for (at, node) in thread.tree.nodes.iter().enumerate() {
+            let mut path = if at == 0 { vec![] } else { names[node.parent as usize].clone() };
+            if at > 0 {
+                path.push(profile.functions[node.function.0 as usize].name.clone());
+            }
+            if node.calls > 0 || node.self_time.value > 0.0 {
+                let sum: &mut (u64, u64) = out.entry((thread.tid, path.clone())).or_default();
+                *sum = (sum.0 + node.calls, sum.1 + node.self_time.value as u64);
+            }
+            names.push(path);
+        }
+    }
+    let health = &profile.health;
+    let mut counts = vec![health.events, health.lost, health.mended, health.unopened];
+    counts.extend(health.gaps.iter().map(|gap| gap.1));
+    (out, counts)
+}
+
+fn recording(chunks: &[Chunk]) -> Vec<u8> {
+    let mut builder = Builder::new();
+    builder.process(1, 77, "/bin/program");
+    for (i, chunk) in chunks.iter().enumerate() {
+        builder.chunk(chunk.header(), &chunk.words(), i % 2 == 0);
+    }
+    builder.end()
+}
+
+/// Whole and windows say the same.
+fn add_up(bytes: &[u8], borders: &[u64]) {
+    let whole = replay(bytes);
+    let mut borders: Vec<u64> = borders.to_vec();
+    borders.sort_unstable();
+    let starts = [None].into_iter().chain(borders.iter().copied().map(Some));
+    let ends = borders.iter().copied().map(Some).chain([None]);
+    let mut sums: BTreeMap<Path, (u64, u64)> = BTreeMap::new();
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    for (since, until) in starts.zip(ends) {
+        let (window, made) = window(bytes, since, until);
+        let profile = replay(&window);
+        assert_eq!(made.notices, Vec::<String>::new());
+        let told: Vec<_> = profile
+            .health
+            .warnings
+            .iter()
+            .filter(|text| !text.contains("what hooks cost"))
+            .collect();
+        assert!(told.is_empty(), "{since:?} to {until:?}: {told:?}");
+        for (path, (calls, time)) in figures(&profile).0 {
+            let sum = sums.entry(path).or_default();
+            *sum = (sum.0 + calls, sum.1 + time);
+        }
+        let health = &profile.health;
+        let told = [
+            ("events", health.events),
+            ("lost", health.lost),
+            ("mended", health.mended),
+            ("unopened", health.unopened),
+        ];
+        for (name, count) in told {
+            *counts.entry(name.into()).or_default() += count;
+        }
+        for (name, times, _) in &health.gaps {
+            *counts.entry(name.clone()).or_default() += times;
+        }
+    }
+    let (expected, _) = figures(&whole);
+    assert_eq!(sums, expected);
+    let health = &whole.health;
+    let of = |name: &str| counts.get(name).copied().unwrap_or(0);
+    assert_eq!(of("events"), health.events);
+    assert_eq!(of("lost"), health.lost);
+    assert_eq!((of("mended"), of("unopened")), (health.mended, health.unopened));
+    for (name, times, _) in &health.gaps {
+        assert_eq!(of(name), *times);
+    }
+}
+
+fn site() -> impl Strategy<Value = u32> {
+    prop_oneof![8 => 0x1000u32..0x1004, 1 => 0x1000u32..0x1040]
+}
+
+fn item(thread: u32) -> impl Strategy<Value = Vec<Item>> {
+    let stack = move || prop_oneof![1 => Just(0u64), 4 => (1u64..4).prop_map(move |i| u64::from(thread) * 10 + i)];
+    let one = |item| vec![item];
+    prop_oneof![
+        40 => site().prop_map(move |site| one(Item::Call { site, time: 0 })),
+        40 => site().prop_map(move |site| one(Item::Return { site, time: 0 })),
+        2 => (1u64..4).prop_map(move |n| one(Item::FarCall { address: n << 40, time: 0 })),
+        2 => (1u64..4).prop_map(move |n| one(Item::FarReturn { address: n << 40, time: 0 })),
+        // The clock is looked at where something happens.
+        8 => (1u32..100, site(), any::<bool>()).prop_map(|(units, site, is_return)| vec![
+            Item::Tick(units),
+            if is_return { Item::Return { site, time: 0 } } else { Item::Call { site, time: 0 } }]),
+        1 => Just(one(Item::Hole)),
+        4 => (0u32..3).prop_map(move |key| one(Item::Mark(key))),
+        4 => (0u32..3).prop_map(move |key| one(Item::Jump(key))),
+        1 => Just(one(Item::VforkBegin)),
+        1 => Just(one(Item::VforkEnd)),
+        3 => site().prop_map(move |site| one(Item::Catch(site))),
+        3 => (prop_oneof![Just(1u32), Just(4), Just(7)], 0u64..9, 0u32..4, 0u32..4, 0u64..60)
+            .prop_map(move |(reason, lost, popped, pushed, units)| one(Item::Gap { reason, lost, popped, pushed, units })),
+        // As runtimes write it: the time, then what was waited of it.
+        4 => (1u32..100, 0u64..=100).prop_map(|(tick, percent)| vec![Item::Tick(tick), Item::Gap {
+            reason: 4, lost: 0, popped: 0, pushed: 0, units: u64::from(tick) * percent / 100 }]),
+        2 => (stack(), stack()).prop_map(move |(left, entered)| one(Item::Switch { left, entered })),
+        1 => stack().prop_map(move |stack| one(Item::StackNew(stack))),
+    ]
+}
+
+/// Threads of one clock whose time goes forward, with more than 2^32 units in all.
+fn chunks(most: usize) -> impl Strategy<Value = Vec<Chunk>> {
+    let thread = move |thread: u32| {
+        let pieces = proptest::collection::vec(
+            (0u64..300, proptest::collection::vec((item(thread), 0u64..60), 0..40)),
+            1..most,
+        );
+        (Just(thread), pieces)
+    };
+    let clock = prop_oneof![Just(ClockKind::Tick), Just(ClockKind::Cycle)];
+    (clock, thread(1), thread(2), any::<u64>()).prop_map(|(clock, one, two, seed)| {
+        let mut out = Vec::new();
+        for (thread, pieces) in [one, two] {
+            // Not far below where the upper half of times changes.
+            let mut now = 0xFFFF_FE00;
+            let mut whole = now;
+            for (sequence, (pause, items)) in pieces.into_iter().enumerate() {
+                now += pause;
+                let begin = now;
+                whole = if clock == ClockKind::Cycle { now } else { whole };
+                let mut done = Vec::new();
+                for (items, step) in items {
+                    for mut item in items {
+                        match &mut item {
+                            Item::Tick(units) => now += u64::from(*units),
+                            Item::Call { time, .. }
+                            | Item::Return { time, .. }
+                            | Item::FarCall { time, .. }
+                            | Item::FarReturn { time, .. }
+                                if clock == ClockKind::Cycle =>
+                            {
+                                now += step;
+                                if now >> 32 != whole >> 32 {
+                                    done.push(Item::Stamp(now));
+                                    whole = now;
+                                }
+                                *time = now;
+                            }
+                            _ => {}
+                        }
+                        done.push(item);
+                    }
+                }
+                out.push(Chunk {
+                    thread,
+                    sequence: sequence as u32 + 1,
+                    clock,
+                    time: begin,
+                    stack: u64::MAX,
+                    items: done,
+                });
+            }
+        }
+        // In any order, but that of each thread.
+        let mut noise = seed | 1;
+        for at in 1..out.len() {
+            noise = noise.wrapping_mul(6364136223846793005).wrapping_add(1);
+            if noise >> 63 == 1 && out[at].thread != out[at - 1].thread {
+                out.swap(at, at - 1);
+            }
+        }
+        // Headers tell the stack that the thread is on.
+        let mut stacks: BTreeMap<u32, u64> = BTreeMap::new();
+        for chunk in &mut out {
+            let stack = stacks.entry(chunk.thread).or_default();
+            chunk.stack = *stack;
+            for item in &chunk.items {
+                if let Item::Switch { entered, .. } = item {
+                    *stack = *entered;
+                }
+            }
+        }
+        out
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn windows_add_up(chunks in chunks(8), borders in proptest::collection::vec(0u64..4000, 1..5)) {
+        let bytes = recording(&chunks);
+        let borders: Vec<u64> = borders.into_iter().map(|at| 0xFFFF_FD00 + at).collect();
+        add_up(&bytes, &borders);
+    }
+
+    #[test]
+    fn a_window_of_a_window_is_that_of_the_whole(chunks in chunks(6), [a, b] in [0u64..2500, 0u64..2500]) {
+        let bytes = recording(&chunks);
+        let [a, b] = [a.min(b), a.max(b)].map(|at| 0xFFFF_FD00 + at);
+        let (once, _) = window(&bytes, Some(a), Some(b));
+        let (first, _) = window(&bytes, Some(a), None);
+        let (twice, _) = window(&first, None, Some(b));
+        prop_assert_eq!(figures(&replay(&once)), figures(&replay(&twice)));
+    }
+}

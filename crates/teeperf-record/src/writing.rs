@@ -1,0 +1,6 @@
+//! What writes a recording, for those who make one of another: packets into an output, fields into
+//! payloads, words into chunks.
+
+pub use crate::encode::Encoder;
+pub use crate::packets::{Level, Payload, notice};
+pub use crate::writer::{Output, PacketWriter};
