@@ -13,6 +13,7 @@ mod threads;
 
 use std::collections::HashMap;
 use std::io::Read;
+use std::time::Duration;
 
 use teeperf_profile::Recording;
 use teeperf_profile::contents::{Body, End, Packet, Start};
@@ -24,17 +25,66 @@ use crate::error::EditError;
 use crate::output::{self, Out};
 use threads::Threads;
 
-/// What is wanted, times in clock units.
+/// What is wanted.
 #[derive(Clone, Debug, Default)]
 pub struct Cut {
     /// From this time on; nothing: from the beginning.
-    pub since: Option<u64>,
+    pub since: Option<When>,
     /// Before this time; nothing: to the end.
-    pub until: Option<u64>,
+    pub until: Option<When>,
+    /// When the recording began and ended, clock units, where that is known.
+    pub bounds: Option<(u64, u64)>,
     /// Only threads of these ids; none: all.
     pub threads: Vec<u32>,
     /// Only processes of these ids; none: all.
     pub processes: Vec<u32>,
+}
+
+/// A moment of a recording.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum When {
+    /// A time of its clock.
+    Units(u64),
+    /// So long after its beginning.
+    After(Duration),
+    /// At this share of it, from 0 to 1.
+    Share(f64),
+    /// Nanoseconds since 1970, UTC.
+    Wall(u64),
+}
+
+impl When {
+    fn units(self, start: &Start, bounds: Option<(u64, u64)>) -> Result<u64, EditError> {
+        let refused = |text: &str| Err(EditError::Refused(text.into()));
+        let began = match (start.clock_start, bounds) {
+            (0, Some((began, _))) => began,
+            (began, _) => began,
+        };
+        let after = |ns: u128| {
+            let units = ns * u128::from(start.hz) / 1_000_000_000;
+            began.saturating_add(u64::try_from(units).unwrap_or(u64::MAX))
+        };
+        match self {
+            Self::Units(units) => Ok(units),
+            Self::After(_) | Self::Wall(_) if start.hz == 0 => refused(
+                "the recording does not say how fast its clock goes: name shares of it, such as 50%",
+            ),
+            Self::After(time) => Ok(after(time.as_nanos())),
+            Self::Wall(_) if start.wall_ns == 0 || start.clock_start == 0 => refused(
+                "the recording does not say when it began: name times from its beginning on, such as 1.5s",
+            ),
+            Self::Wall(ns) if ns <= start.wall_ns => Ok(began),
+            Self::Wall(ns) => Ok(after((ns - start.wall_ns).into())),
+            Self::Share(share) => match bounds {
+                Some((began, ended)) => {
+                    Ok(began.saturating_add(((ended - began) as f64 * share) as u64))
+                }
+                None => refused(
+                    "how long the recording is can be known of a file alone: name times, such as 1.5s",
+                ),
+            },
+        }
+    }
 }
 
 /// What came of it.
@@ -68,11 +118,11 @@ pub fn cut<R: Read>(
     progress: &mut dyn FnMut(u64),
 ) -> Result<Made, EditError> {
     let mut cutter = Cutter {
-        since: wanted.since.unwrap_or(0),
-        until: wanted.until.unwrap_or(u64::MAX),
+        since: 0,
+        until: u64::MAX,
         wanted,
         out: None,
-        threads: Threads::new(wanted).map_err(EditError::Memory)?,
+        threads: Threads::new(None, None).map_err(EditError::Memory)?,
         processes: HashMap::new(),
         kept: 0,
         end: None,
@@ -123,6 +173,10 @@ impl Cutter<'_> {
     fn packet(&mut self, packet: &Packet<'_>) -> Result<(), EditError> {
         if let Body::Start(start) = &packet.body {
             return if self.out.is_none() { self.start(start, packet.payload) } else { Ok(()) };
+        }
+        if self.out.is_none() && (self.wanted.since.is_some() || self.wanted.until.is_some()) {
+            let text = "its first packet, which tells of its clock, is missing: it cannot be cut at a time";
+            return Err(EditError::Refused(text.into()));
         }
         match &packet.body {
             Body::Chunk(header, data) => {
@@ -196,7 +250,18 @@ impl Cutter<'_> {
     }
 
     fn start(&mut self, start: &Start, payload: &[u8]) -> Result<(), EditError> {
-        let since = self.wanted.since.filter(|&since| since > start.clock_start);
+        let units = |when: Option<When>| when.map(|when| when.units(start, self.wanted.bounds));
+        let since = units(self.wanted.since).transpose()?;
+        let until = units(self.wanted.until).transpose()?;
+        if let (since, Some(until)) = (since.unwrap_or(0), until)
+            && since >= until
+        {
+            return Err(EditError::Refused("the window ends before it begins".into()));
+        }
+        self.since = since.unwrap_or(0);
+        self.until = until.unwrap_or(u64::MAX);
+        self.threads = Threads::new(since, until).map_err(EditError::Memory)?;
+        let since = since.filter(|&since| since > start.clock_start);
         // Of a recording whose clock's beginning is not known, neither is the wall clock's.
         let later = since.filter(|_| start.clock_start > 0).map(|since| since - start.clock_start);
         let nanoseconds = |units: u64| {

@@ -3,6 +3,7 @@
 //! * [`Recording`]: packets of a file or a stream, whole or damaged, one by one.
 //! * [`Recording::replay`]: the [`model::Profile`] of a recording: exact calls, times, call
 //!   trees, with the cost of the hooks taken off.
+//! * [`info`]: what is in a recording, without replay.
 //! * [`stacks`]: the stacks of a recording alone, so that windows of it can be made.
 //! * [`aggregate`]: what views need of a profile: tables, callers, filters.
 //! * [`graph`]: calls between functions where no call paths are known, and estimates of totals.
@@ -25,6 +26,7 @@ mod finish;
 mod framing;
 pub mod fuzz;
 pub mod graph;
+pub mod info;
 pub mod keyframes;
 pub mod model;
 mod names;

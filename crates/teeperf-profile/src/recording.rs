@@ -10,7 +10,7 @@ use teeperf_wire::packet::{MAJOR, MINOR};
 use crate::contents::{self, Body, Packet};
 use crate::error::Error;
 use crate::finish::Gathered;
-use crate::framing::Framing;
+use crate::framing::{Framing, RawPacket};
 use crate::model::Profile;
 use crate::replay::{self, Settings};
 
@@ -99,6 +99,11 @@ impl<R: Read> Recording<R> {
             payload: raw.payload,
             body,
         }))
+    }
+
+    /// The next packet as it stands, whatever it is.
+    pub fn next_raw(&mut self) -> Result<Option<RawPacket<'_>>, Error> {
+        self.framing.next()
     }
 
     /// Bytes read so far.

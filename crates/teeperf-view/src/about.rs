@@ -123,7 +123,7 @@ fn machine(info: &Info) -> String {
 }
 
 /// Nanoseconds since 1970 as `2026-11-21 08:42:39 UTC`; empty for 0.
-fn started(ns: u64) -> String {
+pub(crate) fn started(ns: u64) -> String {
     if ns == 0 {
         return String::new();
     }

@@ -7,6 +7,7 @@
 pub mod dump;
 pub mod findings;
 pub mod folded;
+pub mod info;
 pub mod json;
 pub mod page;
 pub mod style;

@@ -42,6 +42,8 @@ pub(crate) enum Command {
     Flame(commands::Flame),
     Export(commands::Export),
     Dump(commands::Dump),
+    Info(commands::Info),
+    Cut(commands::Cut),
     Demo(commands::Demo),
     /// Pauses a recording: nothing is recorded until it is resumed
     Pause(commands::Pause),

@@ -18,8 +18,6 @@ use teeperf_wire::body::thread;
 use teeperf_wire::packet::kind;
 use teeperf_wire::shared::ClockKind;
 
-use super::Cut;
-
 /// Something to be written.
 pub(super) enum Write<'a> {
     Keyframe(Keyframe),
@@ -69,11 +67,11 @@ pub(super) struct Threads {
 }
 
 impl Threads {
-    pub(super) fn new(wanted: &Cut) -> io::Result<Self> {
+    pub(super) fn new(since: Option<u64>, until: Option<u64>) -> io::Result<Self> {
         Ok(Self {
-            since: wanted.since.unwrap_or(0),
-            has_since: wanted.since.is_some(),
-            until: wanted.until.unwrap_or(u64::MAX),
+            since: since.unwrap_or(0),
+            has_since: since.is_some(),
+            until: until.unwrap_or(u64::MAX),
             decoder: Decoder::new()?,
             stacks: Stacks::new()?,
             after: Stacks::new()?,

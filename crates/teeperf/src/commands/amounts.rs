@@ -77,6 +77,19 @@ pub(crate) fn time(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A time of the clock on the wall, UTC, such as `2026-11-23T22:03:13.5Z` (RFC 3339), as nanoseconds since 1970; nothing
+/// where the text is no date.
+pub(crate) fn wall(text: &str) -> Option<Result<u64, String>> {
+    let is_date = text.len() >= 10 && text.as_bytes()[4] == b'-' && text.as_bytes()[7] == b'-';
+    is_date.then(|| match humantime::parse_rfc3339_weak(text) {
+        Ok(time) => match time.duration_since(std::time::UNIX_EPOCH) {
+            Ok(since) => u64::try_from(since.as_nanos()).map_err(|_| "out of range".into()),
+            Err(_) => Err("out of range".into()),
+        },
+        Err(_) => Err("no time: such as 2026-11-23T22:03:13Z, in UTC".into()),
+    })
+}
+
 /// A period of the tick: a time with its unit that a ticker can keep to.
 pub(crate) fn period(text: &str) -> Result<Duration, String> {
     if text.ends_with(|last: char| last.is_ascii_digit()) {

@@ -4,6 +4,7 @@
 mod amounts;
 mod completions;
 mod ctl;
+mod cut;
 mod demo;
 mod dump;
 mod export;
@@ -11,11 +12,14 @@ mod flags;
 mod flame;
 mod gmon;
 mod import;
+mod info;
 mod install_sdk;
 mod install_wrappers;
 mod live;
+mod made;
 mod man;
 mod pause;
+mod progress;
 mod reading;
 mod record;
 mod report;
@@ -34,12 +38,14 @@ use teeperf_record::control::Request;
 
 pub(crate) use completions::Arguments as Completions;
 pub(crate) use ctl::Arguments as Ctl;
+pub(crate) use cut::Arguments as Cut;
 pub(crate) use demo::Arguments as Demo;
 pub(crate) use dump::Arguments as Dump;
 pub(crate) use export::Arguments as Export;
 pub(crate) use flags::Arguments as Flags;
 pub(crate) use flame::Arguments as Flame;
 pub(crate) use import::Arguments as Import;
+pub(crate) use info::Arguments as Info;
 pub(crate) use install_sdk::Arguments as InstallSdk;
 pub(crate) use install_wrappers::Arguments as InstallWrappers;
 pub(crate) use man::Arguments as Man;
@@ -63,6 +69,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Flame(arguments) => flame::run(&arguments)?,
         Command::Export(arguments) => export::run(&arguments)?,
         Command::Dump(arguments) => dump::run(&arguments)?,
+        Command::Info(arguments) => info::run(&arguments)?,
+        Command::Cut(arguments) => cut::run(&arguments)?,
         Command::Demo(arguments) => demo::run(&arguments)?,
         Command::Pause(arguments) => pause::run(&arguments, Request::Pause)?,
         Command::Resume(arguments) => pause::run(&arguments, Request::Resume)?,
