@@ -1,6 +1,7 @@
 //! Recordings made of recordings.
 //!
 //! * [`cut`]: a window of one, which reads as the whole does between these times.
+//! * [`repair`]: what is right of a damaged one.
 //!
 //! Reads as [`teeperf_profile`] does and writes as [`teeperf_record`] does. What is read is hostile; memory does not
 //! grow with its length.
@@ -9,5 +10,6 @@
 pub mod cut;
 mod error;
 mod output;
+pub mod repair;
 
 pub use error::EditError;

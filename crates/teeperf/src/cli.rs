@@ -44,6 +44,7 @@ pub(crate) enum Command {
     Dump(commands::Dump),
     Info(commands::Info),
     Cut(commands::Cut),
+    Repair(commands::Repair),
     Demo(commands::Demo),
     /// Pauses a recording: nothing is recorded until it is resumed
     Pause(commands::Pause),

@@ -22,6 +22,7 @@ mod pause;
 mod progress;
 mod reading;
 mod record;
+mod repair;
 mod report;
 mod serve_memory;
 mod terminal;
@@ -51,6 +52,7 @@ pub(crate) use install_wrappers::Arguments as InstallWrappers;
 pub(crate) use man::Arguments as Man;
 pub(crate) use pause::Arguments as Pause;
 pub(crate) use record::Arguments as Record;
+pub(crate) use repair::Arguments as Repair;
 pub(crate) use report::Arguments as Report;
 pub(crate) use serve_memory::Arguments as ServeMemory;
 
@@ -71,6 +73,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Dump(arguments) => dump::run(&arguments)?,
         Command::Info(arguments) => info::run(&arguments)?,
         Command::Cut(arguments) => cut::run(&arguments)?,
+        Command::Repair(arguments) => repair::run(&arguments)?,
         Command::Demo(arguments) => demo::run(&arguments)?,
         Command::Pause(arguments) => pause::run(&arguments, Request::Pause)?,
         Command::Resume(arguments) => pause::run(&arguments, Request::Resume)?,
