@@ -45,6 +45,7 @@ pub(crate) enum Command {
     Info(commands::Info),
     Cut(commands::Cut),
     Repair(commands::Repair),
+    Merge(commands::Merge),
     Demo(commands::Demo),
     /// Pauses a recording: nothing is recorded until it is resumed
     Pause(commands::Pause),

@@ -1,6 +1,8 @@
 //! What tests of new recordings share.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub(crate) mod chunks;
+
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::{Arc, Mutex};

@@ -18,6 +18,7 @@ mod install_wrappers;
 mod live;
 mod made;
 mod man;
+mod merge;
 mod pause;
 mod progress;
 mod reading;
@@ -50,6 +51,7 @@ pub(crate) use info::Arguments as Info;
 pub(crate) use install_sdk::Arguments as InstallSdk;
 pub(crate) use install_wrappers::Arguments as InstallWrappers;
 pub(crate) use man::Arguments as Man;
+pub(crate) use merge::Arguments as Merge;
 pub(crate) use pause::Arguments as Pause;
 pub(crate) use record::Arguments as Record;
 pub(crate) use repair::Arguments as Repair;
@@ -74,6 +76,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Info(arguments) => info::run(&arguments)?,
         Command::Cut(arguments) => cut::run(&arguments)?,
         Command::Repair(arguments) => repair::run(&arguments)?,
+        Command::Merge(arguments) => merge::run(&arguments)?,
         Command::Demo(arguments) => demo::run(&arguments)?,
         Command::Pause(arguments) => pause::run(&arguments, Request::Pause)?,
         Command::Resume(arguments) => pause::run(&arguments, Request::Resume)?,

@@ -1,0 +1,57 @@
+//! `teeperf merge`: several recordings as one.
+
+use super::made;
+use super::progress::Progress;
+use super::reading::{self, Source};
+use crate::recordings;
+use anyhow::{Result, bail, ensure};
+use clap::Args;
+use std::path::{Path, PathBuf};
+use teeperf_edit::merge::{Input, merge};
+
+/// Makes one recording of several: runs of a program, processes recorded apart, several machines
+///
+/// Times are those of the first: recordings of one machine have one clock, others are put where the clocks on the wall
+/// say. Clocks of different kinds or rates are refused.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  teeperf merge first.teeperf second.teeperf -o both.teeperf
+  teeperf merge client.teeperf server.teeperf -o - | teeperf report -")]
+pub(crate) struct Arguments {
+    /// The recordings
+    #[arg(required = true, num_args = 1.., value_name = "RECORDING")]
+    recordings: Vec<PathBuf>,
+    #[command(flatten)]
+    made: made::Arguments,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let paths: Vec<&Path> = arguments.recordings.iter().map(PathBuf::as_path).collect();
+    let real: Vec<_> = paths.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    for (at, path) in real.iter().enumerate() {
+        ensure!(!real[..at].contains(path), "{} is named twice", path.display());
+    }
+    let mut inputs = Vec::new();
+    for path in &paths {
+        let path = recordings::named_or_newest(Some(path))?;
+        match reading::open(&path)? {
+            Source::Recording(recording, name) => inputs.push(Input { recording, name }),
+            Source::Gmon(_, name) => {
+                bail!("{name} is a gmon file, of gprof: `teeperf report` sums several of them")
+            }
+        }
+    }
+    let output = arguments.made.output(&paths)?;
+    let count = inputs.len();
+    let mut progress = Progress::of("merging", Path::new("-"));
+    let name = arguments.made.name();
+    let merged = merge(inputs, output, &name, &mut |bytes| progress.at(bytes))?;
+    drop(progress);
+    for text in merged.warnings.iter().chain(&merged.notices) {
+        eprintln!("teeperf: {text}");
+    }
+    let made = format!("{} processes of {count} recordings", merged.processes);
+    arguments.made.tell(&made, merged.bytes);
+    Ok(())
+}
