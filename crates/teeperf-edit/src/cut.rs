@@ -24,6 +24,7 @@ use teeperf_wire::packet::kind;
 use crate::error::EditError;
 use crate::output::{self, Out};
 use threads::Threads;
+pub(crate) use threads::at;
 
 /// What is wanted.
 #[derive(Clone, Debug, Default)]

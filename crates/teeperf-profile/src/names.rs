@@ -82,6 +82,16 @@ impl Window {
 }
 
 impl Window {
+    /// Path of the module.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Its build-id; empty when it has none.
+    pub fn build_id(&self) -> &[u8] {
+        &self.build_id
+    }
+
     /// The file's own virtual address of a site; `anchor` is that of [`ANCHOR`].
     fn address(&self, site: u32, anchor: u64) -> u64 {
         // A symbol may begin before the window that it reaches into.
@@ -127,6 +137,11 @@ impl Windows {
                 format!("process {process}: more than {MAX_WINDOWS} modules; {} has no names", window.path)
             }),
         }
+    }
+
+    /// Lets those of a process go.
+    pub(crate) fn forget(&mut self, process: u32) {
+        self.0.retain(|key, _| key.0 != process);
     }
 
     /// Those of a process.

@@ -107,6 +107,27 @@ impl Stacks {
         of_process.iter().map(|key| self.threads.left(key, &owners)).collect()
     }
 
+    /// The stacks of a process that nobody is on, but for threads' own.
+    pub fn left_of(&self, process: u32) -> Vec<Keyframe> {
+        let mut keys: Vec<_> = self.threads.shared.stacks.keys().copied().collect();
+        keys.retain(|&(of, _, id)| of == process && id != 0);
+        if keys.is_empty() {
+            return Vec::new();
+        }
+        keys.sort_unstable();
+        let owners = self.threads.owners();
+        keys.iter().map(|key| self.threads.left(key, &owners)).collect()
+    }
+
+    /// A process is gone.
+    pub fn forget(&mut self, process: u32) {
+        self.threads.states.retain(|key, _| key.0 != process);
+        self.threads.shared.stacks.retain(|key, _| key.0 != process);
+        self.threads.shared.windows.forget(process);
+        // Its trees go with those of closed frames.
+        self.kept = 0;
+    }
+
     /// The windows of a process, but for as many as were told before; nothing when there are no more.
     pub fn windows(&self, process: u32, told: usize) -> Option<(Keyframe, usize)> {
         let all: Vec<_> = self.threads.shared.windows.of(process).cloned().collect();

@@ -81,6 +81,8 @@ pub(crate) struct Drain {
     companions: Option<Companions>,
     events: Receiver<Event>,
     limits: Limits,
+    /// Whether the recording has all words at the end.
+    is_kept_whole: bool,
     pauses: Pauses,
     processes: Vec<Process>,
     attached: u64,
@@ -138,6 +140,7 @@ impl Drain {
             companions: Some(companions),
             events,
             limits,
+            is_kept_whole: true,
             pauses,
             processes: Vec::new(),
             attached: 0,
@@ -158,6 +161,12 @@ impl Drain {
     pub(crate) fn writing_trees(mut self, interval: Option<Duration>) -> Self {
         self.intervals = Intervals::every(interval);
         self.of_sums = Intervals::every(interval.or(Some(SUMS)));
+        self
+    }
+
+    /// The output does not keep all of it.
+    pub(crate) fn keeping_all(mut self, is_kept_whole: bool) -> Self {
+        self.is_kept_whole = is_kept_whole;
         self
     }
 
@@ -383,7 +392,7 @@ impl Drain {
         let ending = self.ending.unwrap_or_default();
         let mut packet = Payload::default()
             .number(end::TIME, self.sink.time.now())
-            .number(end::WORDS, self.sink.stats.snapshot().words)
+            .maybe(end::WORDS, self.is_kept_whole.then(|| self.sink.stats.snapshot().words))
             .maybe(end::EXIT_STATUS, ending.exit_status)
             .maybe(end::SIGNAL, ending.signal)
             .number(end::RECORDER_CPU_NS, crate::machine::own_cpu_ns());

@@ -26,6 +26,8 @@ pub struct Options {
     pub limit_size: Option<u64>,
     /// The recording ends after so long; the program goes on.
     pub limit_time: Option<Duration>,
+    /// Whether the output keeps all of it. Where it does not, the recording does not say how many words it had.
+    pub is_kept_whole: bool,
     /// Nothing is recorded until [`crate::control::Request::Resume`].
     pub paused: bool,
     /// Whether others find it and may ask it for something ([`crate::control`]), by its process id. Not where a process
@@ -116,6 +118,7 @@ impl Options {
             on_full: OnFull::Wait,
             limit_size: None,
             limit_time: None,
+            is_kept_whole: true,
             paused: false,
             is_found: true,
             preload: Vec::new(),

@@ -41,9 +41,11 @@ impl OutputFile {
     }
 }
 
+/// Takes a file as an output of this process alone. [`io::ErrorKind::WouldBlock`]: it is another's.
+///
 /// Until the file is closed, however this process ends. The command does not get it: what the
 /// standard library opens is closed by exec.
-fn lock(file: &File) -> io::Result<()> {
+pub fn lock(file: &File) -> io::Result<()> {
     // SAFETY: no pointers are involved.
     match checked(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) }) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(error),

@@ -193,6 +193,7 @@ impl Recorder {
         };
         let attached = u32::from(options.lent.is_some());
         let server = Server::start(&socket, terms, events.clone(), attached)?;
+        let is_kept_whole = options.is_kept_whole;
         let interval = options.tree.and_then(|tree| tree.interval);
         let limits = Limits { bytes: options.limit_size, time: options.limit_time };
         let (ended, end) = io::pipe()?;
@@ -201,6 +202,7 @@ impl Recorder {
         let newcomers = Newcomers::of(&socket);
         let drain =
             Drain::new(sink, inbox, limits, pauses, newcomers, companions).writing_trees(interval);
+        let drain = drain.keeping_all(is_kept_whole);
         let drain = std::thread::Builder::new().name("teeperf-drain".into()).spawn(move || {
             let summary = drain.run();
             drop(end);

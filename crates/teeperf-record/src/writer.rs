@@ -70,6 +70,11 @@ impl PacketWriter {
         })
     }
 
+    /// Numbers packets from here on, where they are to stand before others. Before the first.
+    pub fn begin_at(&mut self, sequence: u32) {
+        self.sequence = sequence;
+    }
+
     /// Writes one packet. The payload is at most [`MAX_PAYLOAD`] long.
     pub fn packet(&mut self, kind: u16, payload: &[u8]) -> io::Result<()> {
         self.check()?;

@@ -31,4 +31,4 @@ pub use error::Error;
 pub use functions::{Functions, Origin, Symbol};
 pub use lines::{Lines, Location};
 pub use pattern::{Pattern, PatternError};
-pub use search::Search;
+pub use search::{Search, debug_file};

@@ -29,6 +29,12 @@ impl Default for Search {
     }
 }
 
+/// Where the debug file of the file at `path` is, if both are there and belong together.
+pub fn debug_file(path: &Path, search: &Search) -> Option<PathBuf> {
+    let image = search.open(path).ok()?;
+    search.debug_file(&image).map(|found| found.path)
+}
+
 impl Search {
     /// Opens the file itself, and checks that it is the build asked for.
     pub(crate) fn open(&self, path: &Path) -> Result<Image, Error> {

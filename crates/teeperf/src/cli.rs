@@ -46,6 +46,8 @@ pub(crate) enum Command {
     Cut(commands::Cut),
     Repair(commands::Repair),
     Merge(commands::Merge),
+    Pack(commands::Pack),
+    Collect(commands::Collect),
     Demo(commands::Demo),
     /// Pauses a recording: nothing is recorded until it is resumed
     Pause(commands::Pause),

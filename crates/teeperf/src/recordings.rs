@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+use teeperf_edit::rotate;
 
 /// Ending of a recording's name.
 const ENDING: &str = "teeperf";
@@ -38,7 +39,8 @@ pub(crate) fn named_or_newest(named: Option<&Path>) -> Result<PathBuf> {
         }
         let Ok(file) = path.metadata() else { continue };
         let Ok(changed) = file.modified() else { continue };
-        if file.is_file() && newest.as_ref().is_none_or(|(time, _)| changed > *time) {
+        let is_recording = file.is_file() || rotate::is_recording(&path);
+        if is_recording && newest.as_ref().is_none_or(|(time, _)| changed > *time) {
             newest = Some((changed, path.strip_prefix(".").map(Path::to_owned).unwrap_or(path)));
         }
     }
@@ -49,6 +51,11 @@ pub(crate) fn named_or_newest(named: Option<&Path>) -> Result<PathBuf> {
              `teeperf record -- PROGRAM`"
         ),
     }
+}
+
+/// Whether this is a file that is a recording as it stands, and no archive or folder of one.
+pub(crate) fn is_plain(path: &Path) -> bool {
+    path.is_file() && starts_with(path, &teeperf_wire::packet::SYNC)
 }
 
 /// Refuses to write over a file that is something else: not `what`, which begins as told.

@@ -340,7 +340,7 @@ fn charge(owed: &Owed, taken: u64) -> Option<Write<'static>> {
 }
 
 /// A thread's keyframe at a time behind the last that it told.
-fn at(keyframe: Keyframe, moment: &Moment, time: u64) -> Keyframe {
+pub(crate) fn at(keyframe: Keyframe, moment: &Moment, time: u64) -> Keyframe {
     let passed = time.saturating_sub(moment.now);
     let left_out = passed.min(moment.debt);
     Keyframe {

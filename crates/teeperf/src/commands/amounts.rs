@@ -1,6 +1,7 @@
 //! Amounts as users type them: `2G`, `500MB`, `30s`, `1.5 ms`.
 
 use std::time::Duration;
+use teeperf_edit::rotate::{self, Keep};
 use teeperf_record::Period;
 
 /// Bytes: a number and `k`, `M`, `G` or `T` (thousands), with or without `B`; `KiB` and so on
@@ -29,6 +30,26 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
         return Err("out of range".into());
     }
     Ok(value as u64)
+}
+
+/// How much of a recording is kept: a size, such as `100M`, or a time, such as `10m`.
+pub(crate) fn rotation(text: &str) -> Result<Keep, String> {
+    let is_time = ["s", "m", "min", "h"].iter().any(|unit| {
+        text.strip_suffix(unit).is_some_and(|number| {
+            number.trim_end().ends_with(|last: char| last.is_ascii_digit() || last == '.')
+        })
+    });
+    if is_time {
+        let time = time(text)?;
+        return match time >= rotate::LEAST_TIME {
+            true => Ok(Keep::Time(time)),
+            false => Err("it is a second at least".into()),
+        };
+    }
+    match bytes(text)? {
+        kept if kept >= rotate::LEAST_BYTES => Ok(Keep::Bytes(kept)),
+        _ => Err("it is 4M at least; a time has its unit: s, m or h".into()),
+    }
 }
 
 /// How often a second: a number and `k`, `M` or `G`, with or without `Hz`.
@@ -152,6 +173,16 @@ mod tests {
         }
         for text in ["", "0", "1", "10m", "Hz", "10MHzz", "2000GHz", "-1M", "1e9"] {
             assert!(frequency(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_a_size_or_a_time() {
+        assert_eq!(rotation("100M"), Ok(Keep::Bytes(100_000_000)));
+        assert_eq!(rotation("10m"), Ok(Keep::Time(Duration::from_secs(600))));
+        assert_eq!(rotation("90 s"), Ok(Keep::Time(Duration::from_secs(90))));
+        for text in ["", "100", "1k", "0.1s", "10x"] {
+            assert!(rotation(text).is_err(), "{text}");
         }
     }
 

@@ -69,10 +69,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     };
     let output = arguments.made.output(&[&path])?;
     let mut progress = Progress::of("cutting", &path);
-    let is_file = path.metadata().is_ok_and(|about| about.is_file());
-    let bounds = match is_file {
-        true => Info::skim(&path, &mut |_| {})?.bounds(),
-        false => None,
+    let bounds = if recordings::is_plain(&path) {
+        Info::skim(&path, &mut |_| {})?.bounds()
+    } else if path.is_file() || path.is_dir() {
+        match reading::open(&path)? {
+            Source::Recording(again, _) => Info::check(again, &mut |_| {})?.bounds(),
+            Source::Gmon(..) => None,
+        }
+    } else {
+        None
     };
     let wanted = Cut {
         since: arguments.since,

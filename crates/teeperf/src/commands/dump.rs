@@ -6,8 +6,8 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use teeperf_profile::SiteNames;
 use teeperf_profile::chunks::Decoder;
-use teeperf_profile::{Recording, SiteNames};
 use teeperf_view::dump::Dump;
 
 /// Prints what a recording holds: a line for each packet and each event
@@ -54,9 +54,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 /// pipe) there is only one pass, and no names but those of modules.
 fn names(path: &Path) -> Result<SiteNames> {
     let mut names = SiteNames::default();
-    if path.is_file() {
+    if (path.is_file() || path.is_dir())
+        && let Source::Recording(mut recording, _) = reading::open(path)?
+    {
         let mut decoder = Decoder::new().context("no memory")?;
-        let mut recording = Recording::open(path)?;
         while let Some(packet) = recording.next_packet()? {
             names.packet(&packet, &mut decoder);
         }

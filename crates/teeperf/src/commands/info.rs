@@ -37,8 +37,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Source::Gmon(_, name) => bail!("{name} is a gmon file, of gprof, and no recording"),
     };
     let mut progress = Progress::of("reading", &path);
-    let is_file = path.metadata().is_ok_and(|about| about.is_file());
-    let found = match is_file && !arguments.check {
+    let found = match recordings::is_plain(&path) && !arguments.check {
         true => Info::skim(&path, &mut |bytes| progress.at(bytes))?,
         false => Info::check(recording, &mut |bytes| progress.at(bytes))?,
     };

@@ -2,6 +2,7 @@
 //! make it happen.
 
 mod amounts;
+mod collect;
 mod completions;
 mod ctl;
 mod cut;
@@ -19,6 +20,7 @@ mod live;
 mod made;
 mod man;
 mod merge;
+mod pack;
 mod pause;
 mod progress;
 mod reading;
@@ -27,6 +29,7 @@ mod repair;
 mod report;
 mod serve_memory;
 mod terminal;
+mod transport;
 mod version;
 mod writing;
 
@@ -38,6 +41,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use teeperf_record::control::Request;
 
+pub(crate) use collect::Arguments as Collect;
 pub(crate) use completions::Arguments as Completions;
 pub(crate) use ctl::Arguments as Ctl;
 pub(crate) use cut::Arguments as Cut;
@@ -52,6 +56,7 @@ pub(crate) use install_sdk::Arguments as InstallSdk;
 pub(crate) use install_wrappers::Arguments as InstallWrappers;
 pub(crate) use man::Arguments as Man;
 pub(crate) use merge::Arguments as Merge;
+pub(crate) use pack::Arguments as Pack;
 pub(crate) use pause::Arguments as Pause;
 pub(crate) use record::Arguments as Record;
 pub(crate) use repair::Arguments as Repair;
@@ -77,6 +82,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Cut(arguments) => cut::run(&arguments)?,
         Command::Repair(arguments) => repair::run(&arguments)?,
         Command::Merge(arguments) => merge::run(&arguments)?,
+        Command::Pack(arguments) => pack::run(&arguments)?,
+        Command::Collect(arguments) => collect::run(&arguments)?,
         Command::Demo(arguments) => demo::run(&arguments)?,
         Command::Pause(arguments) => pause::run(&arguments, Request::Pause)?,
         Command::Resume(arguments) => pause::run(&arguments, Request::Resume)?,

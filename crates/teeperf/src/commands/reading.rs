@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{Cursor, IsTerminal, Read};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use teeperf_edit::{pack, rotate};
 use teeperf_interop::gmon;
 use teeperf_profile::model::Profile;
 use teeperf_profile::selection::Selection;
@@ -137,6 +138,11 @@ impl Arguments {
 /// Opens a recording or a file of gprof.
 pub(crate) fn open(path: &Path) -> Result<Source> {
     let name = path.display().to_string();
+    if path.is_dir() {
+        let stream =
+            rotate::open(path).map_err(|source| Error::Open { name: name.clone(), source })?;
+        return Ok(Source::Recording(Recording::from_read(stream, name.clone()), name));
+    }
     let mut file = File::open(path).map_err(|source| Error::Open { name: name.clone(), source })?;
     let mut start = Vec::new();
     (&mut file)
@@ -147,6 +153,14 @@ pub(crate) fn open(path: &Path) -> Result<Source> {
         return Err(Error::Empty { name }.into());
     }
     let is_gmon = start == gmon::MAGIC;
+    if start == pack::MAGIC {
+        let stream = pack::open(Cursor::new(start).chain(file)).map_err(|source| Error::Read {
+            name: name.clone(),
+            offset: 0,
+            source,
+        })?;
+        return Ok(Source::Recording(Recording::from_read(stream, name.clone()), name));
+    }
     let stream: Box<dyn Read> = Box::new(Cursor::new(start).chain(file));
     Ok(match is_gmon {
         true => Source::Gmon(stream, name),

@@ -3,8 +3,9 @@
 
 use super::amounts;
 use super::live::{self, Live};
+use super::transport::Place;
 use crate::{recordings, shell};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
+use teeperf_edit::rotate::{self, Keep};
 use teeperf_record::{Choice, Options, Outcome, Output, Period, RecordError, Recorder, Tree};
 use teeperf_wire::shared;
 
@@ -42,6 +44,14 @@ pub(crate) struct Arguments {
     /// Stop recording after this time, such as 30s; the program runs on
     #[arg(long, value_name = "TIME", value_parser = amounts::time)]
     limit_time: Option<Duration>,
+    /// Keep the latest part alone, such as 100M on the disk, or the last 10m: a folder that the commands which read
+    /// recordings take, and what is in it reads whole at any moment
+    #[arg(long, value_name = "SIZE|TIME", value_parser = amounts::rotation)]
+    rotate: Option<Keep>,
+    /// Send the recording to `teeperf collect` as it is made: tcp:HOST:PORT or unix:PATH. Where the connection breaks, the
+    /// recording ends there, and the program runs on
+    #[arg(long, value_name = "PLACE", value_parser = Place::parse, conflicts_with_all = ["output", "rotate"])]
+    to: Option<Place>,
     /// Start paused, until `teeperf resume` or the program itself resumes
     #[arg(long, visible_alias = "start-paused")]
     paused: bool,
@@ -114,7 +124,15 @@ impl Arguments {
     /// The recording that was asked for, or the usual one, unless something stands there that is none.
     pub(crate) fn path(&self, usual: impl FnOnce() -> PathBuf) -> Result<PathBuf> {
         let path = self.output.clone().unwrap_or_else(usual);
-        if path != Path::new("-") {
+        if let Some(place) = &self.to {
+            // For messages.
+            return Ok(place.to_string().into());
+        }
+        if self.rotate.is_some() {
+            if path == Path::new("-") || path.is_file() {
+                bail!("--rotate writes a folder: name one with -o, which is no file");
+            }
+        } else if path != Path::new("-") {
             let begins = &teeperf_wire::packet::SYNC;
             recordings::may_replace(&path, self.force, "recording", begins)?;
         }
@@ -124,8 +142,17 @@ impl Arguments {
     /// To record so, into `path`; an error where options do not go together.
     pub(crate) fn options(&self, path: &Path) -> Result<Options> {
         let is_stdout = path == Path::new("-");
-        let output = if is_stdout { Output::Stdout } else { Output::File(path.to_owned()) };
+        let output = match self.rotate {
+            Some(keep) => rotate::output(path, keep)
+                .with_context(|| format!("{} cannot be recorded into", path.display()))?,
+            None => match &self.to {
+                Some(place) => Output::Writer(place.connect()?),
+                None if is_stdout => Output::Stdout,
+                None => Output::File(path.to_owned()),
+            },
+        };
         let mut options = Options::new(output);
+        options.is_kept_whole = self.rotate.is_none();
         options.clock = match self.clock {
             Clock::Auto => Choice::Auto,
             Clock::Tick => Choice::Tick,
@@ -232,7 +259,7 @@ impl Arguments {
         }
         if recorded.events == 0 && !outcome.paused.is_zero() {
             line += "; next: record again, and `teeperf resume` while the program works";
-        } else if path != Path::new("-") {
+        } else if path != Path::new("-") && self.to.is_none() {
             line += &format!("; next: teeperf report {}", shell::typed(path));
         }
         eprintln!("{line}");

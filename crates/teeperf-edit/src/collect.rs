@@ -1,0 +1,229 @@
+//! Recordings that come over a connection, each into a file of its own: whole packets alone, so that a connection that breaks
+//! leaves a valid recording, cut off.
+//!
+//! Who sends is not believed: a packet is no longer than packets are, names of files are made of letters of one name,
+//! and nobody writes more than is granted.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use teeperf_profile::Recording;
+use teeperf_profile::contents::{Body, Start};
+use teeperf_record::writing::Payload;
+use teeperf_wire::body::end;
+use teeperf_wire::packet::{HEADER_SIZE, Header, kind};
+
+/// What came over a connection.
+#[derive(Clone, Debug)]
+pub struct Received {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Bytes of it.
+    pub bytes: u64,
+    /// Whether it was closed in order.
+    pub is_whole: bool,
+    /// Why not, if that is known.
+    pub why: String,
+}
+
+/// Longest first packet: what is longer is no recorder's.
+const MOST_START: u32 = 512 << 10;
+/// Longest name of a file, without number and ending.
+const MOST_NAME: usize = 80;
+/// Most recordings of one name.
+const MOST_NUMBERS: u32 = 100_000;
+
+/// Receives one recording into a file in a folder, at most so many bytes of it. `begun` is told where.
+///
+/// # Errors
+///
+/// When what comes is no recording, or the file cannot be written. What breaks off later is in what is returned.
+pub fn receive(
+    mut stream: impl Read,
+    folder: &Path,
+    limit: u64,
+    begun: impl FnOnce(&Path),
+) -> io::Result<Received> {
+    let mut packet = Vec::new();
+    let header = match next(&mut stream, &mut packet, MOST_START) {
+        Ok(Some(header)) if header.kind == kind::START => header,
+        Ok(None) => return Err(invalid("nothing was sent")),
+        Ok(Some(_)) | Err(_) => return Err(invalid("what was sent is no recording")),
+    };
+    let (mut file, path) = create(folder, &name_for(&packet))?;
+    begun(&path);
+    let mut received = Received { path, bytes: 0, is_whole: false, why: String::new() };
+    let mut sequence = header.sequence;
+    let mut last = header.kind;
+    loop {
+        file.write_all(&packet)?;
+        received.bytes += packet.len() as u64;
+        let most = Header { length: teeperf_wire::packet::MAX_PAYLOAD as u32, ..header }.length;
+        match next(&mut stream, &mut packet, most) {
+            Ok(Some(header)) if received.bytes + packet.len() as u64 > limit => {
+                received.why = format!("the limit of {limit} bytes was reached");
+                let payload = Payload::default()
+                    .bytes(end::REASON, b"the limit of who collects was reached")
+                    .finish();
+                file.write_all(&Header::encode(kind::END, header.sequence, &payload))?;
+                file.write_all(&payload)?;
+                return Ok(received);
+            }
+            Ok(Some(header)) => (sequence, last) = (header.sequence, header.kind),
+            Ok(None) => {
+                received.is_whole = last == kind::END;
+                if !received.is_whole {
+                    received.why = format!("the connection ended behind packet {sequence}");
+                }
+                return Ok(received);
+            }
+            Err(error) => {
+                received.why = format!("behind packet {sequence}: {error}");
+                return Ok(received);
+            }
+        }
+    }
+}
+
+/// The next packet, checked; nothing where the stream ends before it.
+fn next(stream: &mut impl Read, packet: &mut Vec<u8>, most: u32) -> io::Result<Option<Header>> {
+    let mut head = [0; HEADER_SIZE];
+    let mut filled = 0;
+    while filled < HEADER_SIZE {
+        match stream.read(&mut head[filled..]) {
+            Ok(0) if filled == 0 => return Ok(None),
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let header = Header::decode(&head).map_err(|_| invalid("no packet begins here"))?;
+    if header.length > most {
+        return Err(invalid("a packet is too long"));
+    }
+    packet.clear();
+    packet.extend_from_slice(&head);
+    // Grows with what comes, not with what the length says.
+    let read = stream.take(header.length.into()).read_to_end(packet)?;
+    if read < header.length as usize {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    if !header.fits(&packet[HEADER_SIZE..]) {
+        return Err(invalid("a packet is damaged"));
+    }
+    Ok(Some(header))
+}
+
+fn invalid(text: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, text.to_owned())
+}
+
+/// A name from machine and program: letters, digits and a few signs.
+fn name_for(packet: &[u8]) -> String {
+    let mut recording = Recording::from_read(packet, "connection");
+    let start = match recording.next_packet() {
+        Ok(Some(packet)) => match packet.body {
+            Body::Start(start) => *start,
+            _ => Start::default(),
+        },
+        _ => Start::default(),
+    };
+    let program = start
+        .arguments
+        .first()
+        .map_or("program", |path| path.rsplit('/').next().unwrap_or_default());
+    let kept = |text: &str| -> String {
+        let is_kept = |letter: &char| letter.is_ascii_alphanumeric() || "_-.".contains(*letter);
+        text.chars().filter(is_kept).take(MOST_NAME / 2).collect()
+    };
+    let name = format!("{}-{}", kept(&start.host), kept(program));
+    name.trim_start_matches(['-', '.']).to_owned()
+}
+
+/// A file that was not there: of this name, or with a number behind it.
+fn create(folder: &Path, name: &str) -> io::Result<(File, PathBuf)> {
+    fs::create_dir_all(folder)?;
+    let name = if name.is_empty() { "recording" } else { name };
+    for number in 1..=MOST_NUMBERS {
+        let path = match number {
+            1 => folder.join(format!("{name}.teeperf")),
+            _ => folder.join(format!("{name}-{number}.teeperf")),
+        };
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            opened => return Ok((opened?, path)),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{name}: there are too many of it")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use teeperf_wire::body::start;
+
+    fn packet(packet_kind: u16, sequence: u32, payload: &[u8]) -> Vec<u8> {
+        [&Header::encode(packet_kind, sequence, payload)[..], payload].concat()
+    }
+
+    fn recording() -> Vec<u8> {
+        let start = Payload::default()
+            .bytes(start::HOST, b"../../board")
+            .bytes(start::ARGUMENT, b"/usr/bin/../x y")
+            .finish();
+        [
+            packet(kind::START, 0, &start),
+            packet(kind::NOTICE, 1, &[7; 0]),
+            packet(kind::END, 2, &[]),
+        ]
+        .concat()
+    }
+
+    fn received(bytes: &[u8], limit: u64) -> (io::Result<Received>, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        (receive(bytes, folder.path(), limit, |_| {}), folder)
+    }
+
+    #[test]
+    fn a_recording_arrives_as_it_is_under_a_name_that_leads_nowhere() {
+        let (got, folder) = received(&recording(), 1 << 20);
+        let got = got.unwrap();
+        assert!(got.is_whole);
+        assert_eq!(got.path.parent(), Some(folder.path()));
+        assert_eq!(got.path.file_name().unwrap(), "board-xy.teeperf");
+        assert_eq!(fs::read(&got.path).unwrap(), recording());
+        let again = receive(&recording()[..], folder.path(), 1 << 20, |_| {}).unwrap();
+        assert_eq!(again.path.file_name().unwrap(), "board-xy-2.teeperf");
+    }
+
+    #[test]
+    fn what_breaks_off_is_cut_behind_a_packet() {
+        let bytes = recording();
+        for length in bytes.len() - 30..bytes.len() {
+            let (got, _folder) = received(&bytes[..length], 1 << 20);
+            let got = got.unwrap();
+            assert!(!got.is_whole && !got.why.is_empty());
+            assert!(bytes.starts_with(&fs::read(&got.path).unwrap()));
+            assert!(length as u64 - got.bytes < 20 + 8);
+        }
+    }
+
+    #[test]
+    fn nobody_writes_more_than_is_granted_or_what_is_no_recording() {
+        let (got, _folder) = received(&recording(), 90);
+        let got = got.unwrap();
+        assert!(got.why.contains("limit"), "{got:?}");
+        for bytes in [&b""[..], b"GET / HTTP/1.1\r\n\r\n, and so on and on", &packet(7, 0, b"")] {
+            let (got, folder) = received(bytes, 1 << 20);
+            assert!(got.is_err());
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        }
+        let mut damaged = recording();
+        let at = damaged.len() - 25;
+        damaged[at] ^= 1;
+        let (got, _folder) = received(&damaged, 1 << 20);
+        assert!(!got.unwrap().is_whole);
+    }
+}

@@ -1,0 +1,291 @@
+//! A recording that keeps its latest part alone: a folder of segments, the oldest of which go.
+//!
+//! ```text
+//! 0000000007.head      what a reader has to know where segment 7 begins: the run, processes, keyframes
+//! 0000000007.segment   packets
+//! 0000000008.head
+//! 0000000008.segment   …
+//! ```
+//!
+//! Head and segments, one behind the other, are a recording ([`open`] reads them so), at any moment: each head is written
+//! before the segment before it goes. Heads are made by a thread of their own, which reads what was written
+//! ([`head`](crate::head)); who writes waits for it only where there would be too much on the disk.
+
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::head::Heads;
+use teeperf_record::writing::{Output, lock as lock_file};
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// At most so many bytes on the disk.
+    Bytes(u64),
+    /// At least what was recorded since so long ago.
+    Time(Duration),
+}
+
+/// Segments that make up what is kept.
+const SEGMENTS: u32 = 8;
+/// Least bytes that can be kept, and least time.
+pub const LEAST_BYTES: u64 = 4_000_000;
+/// See [`LEAST_BYTES`].
+pub const LEAST_TIME: Duration = Duration::from_secs(1);
+/// Bytes that are written at once, at most, and so more than a segment is to have.
+const MARGIN: u64 = 1_500_000;
+
+const SEGMENT: &str = "segment";
+const HEAD: &str = "head";
+
+/// Writes segments into a folder; to be an output of a recorder, which writes whole packets at once.
+pub struct Rotating {
+    folder: PathBuf,
+    keep: Keep,
+    number: u64,
+    file: File,
+    bytes: u64,
+    began: Instant,
+    /// Segments before the present one: number, bytes with those of its head, and when it ended.
+    before: VecDeque<(u64, u64, Instant)>,
+    closed: Option<Sender<(u64, PathBuf)>>,
+    /// Number of a segment whose head is there, and bytes of that.
+    heads: Receiver<io::Result<(u64, u64)>>,
+    /// Latest of those.
+    headed: u64,
+    worker: Option<JoinHandle<()>>,
+    ending: Arc<AtomicBool>,
+    _lock: File,
+}
+
+/// An output that keeps the latest part alone, in a folder, which is made, or emptied of an older recording.
+///
+/// # Errors
+///
+/// When there is something else in the folder, another recorder writes there, or it cannot be written.
+pub fn output(folder: &Path, keep: Keep) -> io::Result<Output> {
+    Ok(Output::Writer(Box::new(Rotating::create(folder, keep)?)))
+}
+
+impl Rotating {
+    fn create(folder: &Path, keep: Keep) -> io::Result<Self> {
+        fs::create_dir_all(folder)?;
+        let lock = File::create(folder.join("lock"))?;
+        lock_file(&lock).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => io::Error::new(error.kind(), "it is being recorded into"),
+            _ => error,
+        })?;
+        let mut old = Vec::new();
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            let is_ours = number_of(&path, SEGMENT).or(number_of(&path, HEAD)).is_some();
+            if !is_ours && !path.ends_with("lock") {
+                let name = path.display().to_string();
+                return Err(io::Error::new(
+                    io::ErrorKind::AlreadyExists,
+                    format!("{name} is there, and is no part of a recording"),
+                ));
+            }
+            old.extend(is_ours.then_some(path));
+        }
+        old.iter().try_for_each(fs::remove_file)?;
+        let (closed, inbox) = channel::<(u64, PathBuf)>();
+        let (outbox, heads) = channel();
+        let heads_folder = folder.to_owned();
+        let ending = Arc::new(AtomicBool::new(false));
+        let is_ending = Arc::clone(&ending);
+        let mut state = Heads::new()?;
+        let serve = move || {
+            for (number, segment) in inbox {
+                // What is there then needs no more heads.
+                if is_ending.load(Ordering::Relaxed) {
+                    return;
+                }
+                let head = heads_folder.join(name(number + 1, HEAD));
+                let made = state.pass(&segment).and_then(|()| state.write(&head));
+                if outbox.send(made.map(|bytes| (number + 1, bytes))).is_err() {
+                    return;
+                }
+            }
+        };
+        let worker = std::thread::Builder::new().name("teeperf-heads".into()).spawn(serve)?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            keep,
+            number: 1,
+            file: File::create(folder.join(name(1, SEGMENT)))?,
+            bytes: 0,
+            began: Instant::now(),
+            before: VecDeque::new(),
+            closed: Some(closed),
+            heads,
+            headed: 1,
+            worker: Some(worker),
+            ending,
+            _lock: lock,
+        })
+    }
+
+    fn is_full(&self) -> bool {
+        match self.keep {
+            Keep::Bytes(bytes) => self.bytes >= bytes / u64::from(SEGMENTS),
+            Keep::Time(time) => self.began.elapsed() >= time / SEGMENTS,
+        }
+    }
+
+    /// Begins the next segment.
+    fn turn(&mut self) -> io::Result<()> {
+        let closed = self.folder.join(name(self.number, SEGMENT));
+        self.before.push_back((self.number, self.bytes, Instant::now()));
+        if let Some(sender) = &self.closed {
+            // Who is gone has said why.
+            let _ = sender.send((self.number, closed));
+        }
+        self.number += 1;
+        self.file = File::create(self.folder.join(name(self.number, SEGMENT)))?;
+        self.bytes = 0;
+        self.began = Instant::now();
+        while let Ok(head) = self.heads.try_recv() {
+            self.note(head)?;
+        }
+        while self.has_too_much() {
+            self.drop_oldest()?;
+        }
+        Ok(())
+    }
+
+    fn has_too_much(&self) -> bool {
+        let Some(&(_, _, ended)) = self.before.front() else { return false };
+        match self.keep {
+            Keep::Bytes(most) => {
+                let there: u64 = self.before.iter().map(|(_, bytes, _)| bytes).sum();
+                there + most / u64::from(SEGMENTS) + MARGIN > most
+            }
+            Keep::Time(time) => ended.elapsed() > time,
+        }
+    }
+
+    /// Removes the oldest segment, once a reader can do without.
+    fn drop_oldest(&mut self) -> io::Result<()> {
+        let Some(&(oldest, ..)) = self.before.front() else { return Ok(()) };
+        while self.headed <= oldest {
+            let head =
+                self.heads.recv().map_err(|_| io::Error::other("keyframes cannot be made"))?;
+            self.note(head)?;
+        }
+        self.before.pop_front();
+        fs::remove_file(self.folder.join(name(oldest, SEGMENT)))?;
+        match fs::remove_file(self.folder.join(name(oldest, HEAD))) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn note(&mut self, head: io::Result<(u64, u64)>) -> io::Result<()> {
+        let (number, bytes) = head?;
+        self.headed = number;
+        match self.before.iter_mut().find(|(known, ..)| *known == number) {
+            Some((_, sum, _)) => *sum += bytes,
+            None => self.bytes += bytes,
+        }
+        Ok(())
+    }
+}
+
+impl Write for Rotating {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.bytes > 0 && self.is_full() {
+            self.turn()?;
+        }
+        // All or nothing, so that segments end where packets do.
+        self.file.write_all(bytes)?;
+        self.bytes += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for Rotating {
+    fn drop(&mut self) {
+        self.ending.store(true, Ordering::Relaxed);
+        self.closed = None;
+        if let Some(worker) = self.worker.take() {
+            let _ = worker.join();
+        }
+    }
+}
+
+fn name(number: u64, ending: &str) -> String {
+    format!("{number:010}.{ending}")
+}
+
+fn number_of(path: &Path, ending: &str) -> Option<u64> {
+    (path.extension()? == ending).then(|| path.file_stem()?.to_str()?.parse().ok())?
+}
+
+/// Whether a folder has a recording in it.
+pub fn is_recording(folder: &Path) -> bool {
+    segments(folder).is_ok_and(|segments| !segments.is_empty())
+}
+
+/// The recording in a folder, as one stream.
+///
+/// # Errors
+///
+/// When there is none.
+pub fn open(folder: &Path) -> io::Result<Box<dyn Read>> {
+    let segments = segments(folder)?;
+    if segments.is_empty() {
+        return Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            "the folder has no recording in it: no segment that begins with a head",
+        ));
+    }
+    Ok(Box::new(Chain { rest: segments.into(), file: None }))
+}
+
+/// The files of it in their order, from the oldest segment on of which a reader knows the beginning.
+fn segments(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut numbers = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        numbers.extend(number_of(&entry?.path(), SEGMENT));
+    }
+    numbers.sort_unstable();
+    let head = |number: u64| folder.join(name(number, HEAD));
+    let first = numbers.iter().position(|&number| number == 1 || head(number).is_file());
+    let Some(first) = first else { return Ok(Vec::new()) };
+    let begins = Some(head(numbers[first])).filter(|head| head.is_file());
+    let rest = numbers[first..].iter().map(|&number| folder.join(name(number, SEGMENT)));
+    Ok(begins.into_iter().chain(rest).collect())
+}
+
+/// Files, one behind the other.
+struct Chain {
+    rest: VecDeque<PathBuf>,
+    file: Option<File>,
+}
+
+impl Read for Chain {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if let Some(file) = &mut self.file {
+                match file.read(into)? {
+                    0 => self.file = None,
+                    read => return Ok(read),
+                }
+            }
+            let Some(next) = self.rest.pop_front() else { return Ok(0) };
+            self.file = Some(File::open(next)?);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! `teeperf pack`: a recording with the files that it names, for another machine.
+
+use super::progress::Progress;
+use crate::{recordings, shell};
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use teeperf_edit::pack::{MAGIC, Pack, pack};
+use teeperf_record::Search;
+
+/// Packs a recording with the files that it names into one archive, to be read on another machine
+///
+/// Programs and libraries whose build-ids are those recorded, their debug files, and with --sources the sources that
+/// functions are from. `teeperf report` and the others read the archive as it is; `tar --zstd -xf` unpacks it.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  teeperf pack program.teeperf -o program.tar.zst
+  teeperf pack --sources -o slow.tar.zst          the newest recording here, and sources
+  teeperf report program.tar.zst                  on another machine")]
+pub(crate) struct Arguments {
+    /// The recording [default: the newest *.teeperf in this folder]
+    recording: Option<PathBuf>,
+    /// The archive
+    #[arg(short, long, value_name = "FILE.tar.zst")]
+    output: PathBuf,
+    /// Sources too, where they can be read
+    #[arg(long)]
+    sources: bool,
+    /// Files of images, such as trusted applications, that the recording does not name
+    #[arg(long, value_name = "FILE")]
+    elf: Vec<PathBuf>,
+    /// Overwrite a file that is no archive
+    #[arg(long)]
+    force: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let path = recordings::named_or_newest(arguments.recording.as_deref())?;
+    ensure!(path.is_file(), "{} is no file: pack recordings that are", path.display());
+    let output = &arguments.output;
+    ensure!(output != Path::new("-"), "an archive is a file: name one with -o");
+    recordings::may_replace(output, arguments.force, "archive", &MAGIC)?;
+    let both = [&path, output].map(std::fs::canonicalize);
+    let is_read = matches!(both, [Ok(read), Ok(written)] if read == written);
+    ensure!(!is_read, "{} is read: name another with -o", output.display());
+    let mut search = Search::default();
+    search.images.clone_from(&arguments.elf);
+    let wanted = Pack { sources: arguments.sources, search };
+    let file =
+        File::create(output).with_context(|| format!("cannot write {}", output.display()))?;
+    let writer = format!("teeperf {}", env!("CARGO_PKG_VERSION"));
+    let mut progress = Progress::of("packing", &path);
+    let packed = pack(&path, &wanted, &writer, file, &mut |bytes| progress.at(bytes));
+    drop(progress);
+    let packed = packed.inspect_err(|_| {
+        // A part of it is of no use.
+        let _ = std::fs::remove_file(output);
+    })?;
+    for text in &packed.missing {
+        eprintln!("teeperf: not packed: {text}");
+    }
+    let bytes = output.metadata().map_or(0, |about| about.len());
+    eprintln!(
+        "teeperf: the recording and {} file{}, {} in {}; next: teeperf report {}",
+        packed.files,
+        if packed.files == 1 { "" } else { "s" },
+        super::live::bytes(bytes),
+        output.display(),
+        shell::typed(output),
+    );
+    Ok(())
+}
