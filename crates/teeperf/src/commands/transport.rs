@@ -63,6 +63,12 @@ impl Place {
                 Ok((Listener::Tcp(listener), Self::Tcp(place)))
             }
             Self::Unix(path) => {
+                let is_left_behind = UnixStream::connect(path)
+                    .is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused);
+                if is_left_behind {
+                    // Of one that was killed. What cannot be removed is said to be in use.
+                    let _ = std::fs::remove_file(path);
+                }
                 let listener = UnixListener::bind(path).with_context(failed)?;
                 Ok((Listener::Unix(listener), self.clone()))
             }

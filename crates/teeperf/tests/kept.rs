@@ -1,0 +1,213 @@
+//! Recordings in practice, as people keep them: cut, looked into, repaired, merged, packed, sent.
+
+mod support;
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::process::Stdio;
+use support::{Folder, run, teeperf};
+
+/// Two threads that work, one that sleeps, and a child; some hundred milliseconds.
+const PROGRAM: &str = r#"
+#include <pthread.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+static void rest(void) { struct timespec a = {0, 20000000}; nanosleep(&a, 0); }
+static void *work(void *n) { for (int i = 0; i < 6; i++) { fib(*(int *)n); rest(); } return 0; }
+static void *sleeper(void *n) { for (int i = 0; i < 7; i++) rest(); return n; }
+int main(void) {
+    pthread_t threads[3];
+    int n = 12;
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], 0, work, &n);
+    pthread_create(&threads[2], 0, sleeper, &n);
+    for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
+    pid_t child = fork();
+    if (child == 0) { fib(9); _exit(0); }
+    waitpid(child, 0, 0);
+    return 0;
+}
+"#;
+
+/// A folder with the program, and a recording of it for each of these.
+fn recorded(recordings: &[(&str, &str)]) -> Folder {
+    let folder = Folder::new();
+    folder.write("program.c", PROGRAM);
+    run(teeperf(&folder).args(["cc", "-O1", "-g", "-pthread", "program.c", "-o", "program"]));
+    for (name, clock) in recordings {
+        let how = ["record", "-q", "--clock", clock, "-o", name, "--", "./program"];
+        run(teeperf(&folder).args(how));
+    }
+    folder
+}
+
+fn report(folder: &Folder, recording: &str) -> Value {
+    let words = ["report", "--json", "--keep-hook-cost", recording];
+    serde_json::from_str(&run(teeperf(folder).args(words))).unwrap()
+}
+
+/// Calls and self time by function.
+fn functions(report: &Value) -> BTreeMap<String, (u64, f64)> {
+    let functions = report["functions"].as_array().unwrap().iter();
+    let figures = |f: &Value| (f["calls"].as_u64().unwrap(), f["self"].as_f64().unwrap());
+    functions.map(|f| (f["name"].as_str().unwrap().to_owned(), figures(f))).collect()
+}
+
+#[test]
+fn parts_of_a_recording_add_up_to_it() {
+    let folder = recorded(&[("tick.teeperf", "tick"), ("cycle.teeperf", "cycle")]);
+    for whole in ["tick.teeperf", "cycle.teeperf"] {
+        let expected = report(&folder, whole);
+        let mut sums: BTreeMap<String, (u64, f64)> = BTreeMap::new();
+        for (since, until) in [("0", "20%"), ("20%", "45%"), ("45%", "70%"), ("70%", "100%")] {
+            let mut words = vec!["cut", whole, "--since", since, "-o", "part.teeperf"];
+            // The last word of all stands at the very end.
+            if until != "100%" {
+                words.extend(["--until", until]);
+            }
+            run(teeperf(&folder).args(words));
+            let part = report(&folder, "part.teeperf");
+            assert_eq!(
+                (&part["health"]["unopened"], &part["health"]["mended"]),
+                (&0.into(), &0.into())
+            );
+            for (name, (calls, time)) in functions(&part) {
+                let sum = sums.entry(name).or_default();
+                *sum = (sum.0 + calls, sum.1 + time);
+            }
+        }
+        for (name, (calls, time)) in functions(&expected) {
+            let sum = sums.remove(&name).unwrap_or_default();
+            assert_eq!(sum.0, calls, "{name} in {whole}");
+            assert!(
+                (sum.1 - time).abs() <= 1.0 + time * 1e-9,
+                "{name} in {whole}: {} {time}",
+                sum.1
+            );
+        }
+        assert!(sums.values().all(|figures| *figures == (0, 0.0)), "{sums:?}");
+    }
+    let refused = |words: &[&str], why: &str| {
+        let output = teeperf(&folder).args(words).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && told.contains(why), "{told}");
+    };
+    refused(
+        &["cut", "tick.teeperf", "--since", "2s", "--until", "1s", "-o", "x"],
+        "ends before it begins",
+    );
+    refused(&["cut", "tick.teeperf", "-o", "tick.teeperf"], "tick.teeperf is read");
+    refused(&["cut", "tick.teeperf", "-o", "program.c"], "is no recording");
+}
+
+#[test]
+fn what_is_in_a_recording_is_told_without_replay() {
+    let folder = recorded(&[("it.teeperf", "tick")]);
+    let info = |words: &[&str]| -> Value {
+        let words = [&["info", "--json", "it.teeperf"], words].concat();
+        serde_json::from_str(&run(teeperf(&folder).args(words))).unwrap()
+    };
+    let (skimmed, checked) = (info(&[]), info(&["--check"]));
+    assert_eq!(skimmed, checked);
+    assert_eq!((&skimmed["clock"], &skimmed["is_whole"]), (&"tick".into(), &true.into()));
+    assert_eq!(skimmed["processes"].as_array().unwrap().len(), 2);
+    assert_eq!(skimmed["threads"].as_array().unwrap().len(), 5);
+    let bytes = std::fs::metadata(folder.path().join("it.teeperf")).unwrap().len();
+    assert_eq!(skimmed["bytes"], bytes);
+    let modules = skimmed["processes"][0]["modules"].to_string();
+    assert!(modules.contains("/program"), "{modules}");
+    let text = run(teeperf(&folder).args(["info", "it.teeperf"]));
+    assert!(text.contains("Processes: 2") && text.contains("./program"), "{text}");
+}
+
+#[test]
+fn a_recording_that_was_cut_off_is_made_whole() {
+    let folder = recorded(&[("it.teeperf", "cycle")]);
+    let bytes = std::fs::read(folder.path().join("it.teeperf")).unwrap();
+    std::fs::write(folder.path().join("cut.teeperf"), &bytes[..bytes.len() * 2 / 3]).unwrap();
+    let before = report(&folder, "cut.teeperf");
+    let output =
+        teeperf(&folder).args(["repair", "cut.teeperf", "-o", "whole.teeperf"]).output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && told.contains("from offset"), "{told}");
+    assert_eq!(functions(&report(&folder, "whole.teeperf")), functions(&before));
+    let info = run(teeperf(&folder).args(["info", "--check", "--json", "whole.teeperf"]));
+    let info: Value = serde_json::from_str(&info).unwrap();
+    assert_eq!(info["is_whole"], true);
+    assert!(info["notices"].to_string().contains("before it was repaired"), "{info}");
+    let output = teeperf(&folder).args(["repair", "program.c", "-o", "none"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn runs_are_merged_and_packed() {
+    let folder = recorded(&[("one.teeperf", "tick"), ("two.teeperf", "tick")]);
+    run(teeperf(&folder).args(["merge", "one.teeperf", "two.teeperf", "-o", "both.teeperf"]));
+    let both = functions(&report(&folder, "both.teeperf"));
+    let [one, two] = ["one.teeperf", "two.teeperf"].map(|name| functions(&report(&folder, name)));
+    for (name, (calls, _)) in &both {
+        assert_eq!(*calls, one[name].0 + two[name].0, "{name}");
+    }
+    run(teeperf(&folder).args(["pack", "--sources", "both.teeperf", "-o", "both.tar.zst"]));
+    assert_eq!(functions(&report(&folder, "both.tar.zst")), both);
+    let mut tar = Vec::new();
+    let file = std::fs::File::open(folder.path().join("both.tar.zst")).unwrap();
+    zstd::stream::read::Decoder::new(file).unwrap().read_to_end(&mut tar).unwrap();
+    let has = |text: &[u8]| tar.windows(text.len()).any(|window| window == text);
+    assert!(has(b"/program.c\"") && has(b"\"kind\": \"binary\"") && has(PROGRAM.as_bytes()));
+}
+
+#[test]
+fn a_recording_is_sent_to_who_collects() {
+    let folder = recorded(&[]);
+    let socket = format!("unix:{}", folder.path().join("socket").display());
+    let refused =
+        teeperf(&folder).args(["record", "--to", &socket, "--", "./program"]).output().unwrap();
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && told.contains("teeperf collect --listen"), "{told}");
+    let mut collector = teeperf(&folder)
+        .args(["collect", "--listen", &socket, "--count", "2", "-o", "taken"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while !folder.path().join("socket").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    for _ in 0..2 {
+        run(teeperf(&folder).args([
+            "record",
+            "-q",
+            "--clock",
+            "tick",
+            "--to",
+            &socket,
+            "--",
+            "./program",
+        ]));
+    }
+    assert!(collector.wait().unwrap().success());
+    let taken: Vec<_> = std::fs::read_dir(folder.path().join("taken")).unwrap().collect();
+    assert_eq!(taken.len(), 2);
+    for path in taken {
+        let path = path.unwrap().path();
+        let functions = functions(&report(&folder, path.to_str().unwrap()));
+        // fib(n) makes 2 F(n + 1) - 1 calls of itself.
+        assert_eq!(functions["fib"].0, 12 * (2 * 233 - 1) + 2 * 55 - 1);
+    }
+}
+
+#[test]
+fn a_flight_recorder_writes_a_folder_that_is_read_as_files_are() {
+    let folder = recorded(&[]);
+    let how = ["record", "-q", "--clock", "tick", "--rotate", "4M", "-o", "kept.teeperf"];
+    run(teeperf(&folder).args(how).args(["--", "./program"]));
+    let report = report(&folder, "kept.teeperf");
+    assert_eq!(functions(&report)["main"].0, 1);
+    // The newest here, as a file would be.
+    let text = run(teeperf(&folder).arg("report"));
+    assert!(text.contains("./program") && !text.contains("WARNING"), "{text}");
+    run(teeperf(&folder).args(["cut", "kept.teeperf", "--since", "50%", "-o", "one.teeperf"]));
+    assert!(folder.path().join("one.teeperf").is_file());
+}
