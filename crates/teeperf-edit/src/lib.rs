@@ -14,6 +14,7 @@
 pub mod collect;
 pub mod cut;
 mod error;
+pub mod fuzz;
 mod head;
 pub mod merge;
 mod output;

@@ -58,8 +58,7 @@ pub fn repair<R: Read>(
         packets: 0,
     };
     let mut told = 0;
-    loop {
-        let Some(packet) = recording.next_packet()? else { break };
+    while let Some(packet) = recording.next_packet()? {
         repair.packet(&packet)?;
         if packet.offset - told >= 1 << 20 {
             told = packet.offset;

@@ -55,7 +55,7 @@ impl Payload {
     }
 
     /// Bytes so far.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 }

@@ -1,0 +1,75 @@
+//! One door for fuzzers: any bytes as a recording that is cut, repaired and merged, and as an archive of one.
+
+use std::io::{self, Cursor, Read, Write};
+use std::sync::{Arc, Mutex};
+
+use teeperf_profile::{Options, Recording};
+use teeperf_record::writing::Output;
+
+use crate::cut::{Cut, When, cut};
+use crate::merge::{Input, merge};
+use crate::pack;
+use crate::repair::repair;
+
+#[derive(Clone, Default)]
+struct Memory(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Memory {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().map_err(|_| io::Error::other("poisoned"))?.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Memory {
+    fn output(&self) -> Output {
+        Output::Writer(Box::new(self.clone()))
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.0.lock().map(|bytes| bytes.clone()).unwrap_or_default()
+    }
+}
+
+fn read(bytes: &[u8]) -> Recording<&[u8]> {
+    Recording::from_read(bytes, "bytes")
+}
+
+/// Cuts in the middle of what times there are, repairs, merges with itself; what comes of it is read. What was
+/// repaired is whole. Never panics, and takes time and memory in proportion to the words that the bytes stand for.
+pub fn any_recording(bytes: &[u8]) {
+    let replayed = |bytes: &[u8]| {
+        let mut options = Options { jobs: 1, most_paths: 1000, ..Options::default() };
+        read(bytes).replay(&mut options).ok()
+    };
+    let mut quiet = |_| {};
+    let bounds = teeperf_profile::info::Info::check(read(bytes), &mut quiet)
+        .ok()
+        .and_then(|info| info.bounds());
+    for (since, until) in [(None, Some(0.5)), (Some(0.5), None), (Some(0.2), Some(0.7))] {
+        let [since, until] = [since, until].map(|share| share.map(When::Share));
+        let wanted = Cut { since, until, bounds, ..Cut::default() };
+        let out = Memory::default();
+        if cut(read(bytes), &wanted, out.output(), "out", &mut quiet).is_ok() {
+            replayed(&out.bytes());
+        }
+    }
+    let out = Memory::default();
+    if repair(read(bytes), out.output(), "out", &mut quiet).is_ok() {
+        let again = Memory::default();
+        let repaired = repair(read(&out.bytes()), again.output(), "out", &mut quiet);
+        assert!(repaired.is_ok());
+    }
+    let inputs = (0..2).map(|_| Input { recording: read(bytes), name: "bytes".into() }).collect();
+    let out = Memory::default();
+    if merge(inputs, out.output(), "out", &mut quiet).is_ok() {
+        replayed(&out.bytes());
+    }
+    if let Ok(recording) = pack::open(Cursor::new(bytes.to_vec())) {
+        let _ = io::copy(&mut recording.take(1 << 20), &mut io::sink());
+    }
+}
