@@ -53,6 +53,8 @@ pub enum Body<'a> {
     Loss(Loss),
     /// What replay is to know of a thread; see [`crate::keyframes`].
     Keyframe(Box<Keyframe>),
+    /// Which functions are recorded.
+    Filter(Filter<'a>),
     /// A type that this reader does not know.
     Unknown(u16),
     /// A chunk or tree too short for its header.
@@ -135,6 +137,32 @@ pub struct Notice {
 pub struct Loss {
     pub process: u32,
     pub events: u64,
+}
+
+/// [`teeperf_wire::body::filter`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter<'a> {
+    /// Its number.
+    pub number: u32,
+    /// What was asked for.
+    pub rules: Vec<String>,
+    /// The process that this is about; 0: about none.
+    pub process: u32,
+    /// First site of the window.
+    pub first_site: u32,
+    /// Number of its sites.
+    pub sites: u32,
+    /// Whether sites pass that are not listed, and those that are do not; or the other way round.
+    pub others_pass: bool,
+    lists: Vec<&'a [u8]>,
+}
+
+impl Filter<'_> {
+    /// The sites that are listed.
+    pub fn listed(&self) -> impl Iterator<Item = u32> {
+        let all = self.lists.iter().flat_map(|list| list.as_chunks::<4>().0);
+        all.map(|&site| u32::from_le_bytes(site))
+    }
 }
 
 /// [`teeperf_wire::body::end`].
@@ -236,6 +264,7 @@ pub(crate) fn decode(packet_kind: u16, payload: &[u8]) -> (Body<'_>, Option<usiz
         kind::END => Body::End(end(fields)),
         kind::LOSS => Body::Loss(loss(fields)),
         kind::KEYFRAME => Body::Keyframe(Box::new(Keyframe::read(fields))),
+        kind::FILTER => Body::Filter(filter(fields)),
         _ => return (Body::Unknown(packet_kind), None),
     };
     (body, cut_at)
@@ -368,6 +397,24 @@ fn loss<'a>(fields: impl Iterator<Item = Field<'a>>) -> Loss {
         match field.tag {
             tag::PROCESS => out.process = number32(&field),
             tag::EVENTS => out.events = number(&field),
+            _ => {}
+        }
+    }
+    out
+}
+
+fn filter<'a>(fields: impl Iterator<Item = Field<'a>>) -> Filter<'a> {
+    use body::filter as tag;
+    let mut out = Filter::default();
+    for field in fields {
+        match field.tag {
+            tag::NUMBER => out.number = number32(&field),
+            tag::RULE => out.rules.push(text(&field)),
+            tag::PROCESS => out.process = number32(&field),
+            tag::FIRST_SITE => out.first_site = number32(&field),
+            tag::SITES => out.sites = number32(&field),
+            tag::OTHERS_PASS => out.others_pass = number(&field) == 1,
+            tag::LIST => out.lists.push(field.value),
             _ => {}
         }
     }

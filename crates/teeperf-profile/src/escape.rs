@@ -50,6 +50,8 @@ pub enum Escape<'a> {
     Note(Text<'a>),
     /// Nothing: fills a place.
     Pad,
+    /// From here on the filter of this number holds.
+    Filter(u32),
     /// A code that this reader does not know.
     Unknown(u32),
     /// A known code whose payload is not what it must be.
@@ -143,6 +145,7 @@ fn alone(escape_code: u32, arg: u32) -> Escape<'static> {
         code::TICK => Escape::Tick(arg),
         code::HOLE => Escape::Hole,
         code::PAD => Escape::Pad,
+        code::FILTER => Escape::Filter(arg),
         code::MARK => Escape::Mark(arg),
         code::JUMP => Escape::Jump(arg),
         code::VFORK_BEGIN => Escape::VforkBegin,

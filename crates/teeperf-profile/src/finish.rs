@@ -20,6 +20,9 @@ use crate::warnings::Warnings;
 /// Most processes, and most named threads, whose names are kept.
 const MAX_NAMED: usize = 1 << 20;
 
+/// Most filters whose rules are kept.
+const MAX_FILTERS: usize = 1000;
+
 /// What packets other than chunks say.
 #[derive(Default)]
 pub(crate) struct Gathered {
@@ -28,6 +31,8 @@ pub(crate) struct Gathered {
     processes: HashMap<u32, Process>,
     threads: HashMap<(u32, u32), String>,
     symbols: SymbolTables,
+    /// Rules of the filters, in order.
+    filters: Vec<Vec<String>>,
     /// Events lost of which no chunk speaks.
     lost: u64,
     unknown_packets: HashMap<u16, (u64, u64)>,
@@ -57,6 +62,11 @@ impl Gathered {
             }
             Body::Notice(notice) if notice.level > 0 => self.warnings.add(|| notice.text),
             Body::Notice(_) | Body::ProcessEnd(_) => {}
+            Body::Filter(filter) => {
+                if self.filters.len() < MAX_FILTERS {
+                    self.filters.push(filter.rules);
+                }
+            }
             Body::Loss(loss) => self.lost = self.lost.saturating_add(loss.events),
             Body::End(end) => {
                 if !end.reason.is_empty() {
@@ -286,6 +296,7 @@ impl Gathered {
             exit_status: end.as_ref().and_then(|end| end.exit_status),
             signal: end.as_ref().and_then(|end| end.signal),
             summed: counts.summed > counts.events / 2,
+            filters: std::mem::take(&mut self.filters),
             hook_cost_ps: start.hook_cost_ps.map(|ps| (sum(&ps[..4]), sum(&ps[4..]))),
         }
     }

@@ -22,6 +22,7 @@ mod cost;
 mod error;
 pub mod escape;
 pub mod events;
+mod filters;
 mod finish;
 mod framing;
 pub mod fuzz;

@@ -291,6 +291,9 @@ pub struct Info {
     pub signal: Option<i64>,
     /// Most calls were summed by call path while the program ran: what threads wait for is memory for that.
     pub summed: bool,
+    /// Filters that held one after the other, each as its rules; one without rules recorded everything. Functions that
+    /// they left out have no calls, and their time is that of their callers.
+    pub filters: Vec<Vec<String>>,
     /// Cost of a call and its return by hooks, picoseconds, hot and cold.
     pub hook_cost_ps: Option<(u64, u64)>,
 }

@@ -155,6 +155,7 @@ impl<R: Read> Recording<R> {
                 Body::Tree(header, data) => driver.tree(packet.offset, &header, data),
                 Body::Arcs(header, data) => driver.arcs(packet.offset, &header, data),
                 Body::Keyframe(keyframe) => driver.keyframe(packet.offset, &keyframe),
+                Body::Filter(filter) if filter.process != 0 => driver.filter(&filter),
                 body => gathered.take(packet.offset, body),
             }
             let bytes = self.framing.offset();

@@ -19,6 +19,12 @@ fn replay(chunks: &[Chunk], jobs: usize, batch_chunks: usize) -> Profile {
 fn replay_with(chunks: &[Chunk], options: Options<'_>) -> Profile {
     let mut builder = Builder::new();
     builder.process(1, 77, "/bin/program");
+    for number in 1..4 {
+        // Said once the one way, once the other.
+        let others_pass = number % 2 == 0;
+        let listed = |site: &u32| slow::passes(number, u64::from(*site)) != others_pass;
+        builder.filter(number, 1, 0x1000..0x1040, others_pass, (0x1000..0x1040).filter(listed));
+    }
     for (i, chunk) in chunks.iter().enumerate() {
         builder.chunk(chunk.header(), &chunk.words(), i % 2 == 0);
     }
@@ -120,6 +126,7 @@ fn item(thread: u32) -> impl Strategy<Value = Item> {
         2 => (prop_oneof![3 => stack(), 1 => Just(teeperf_wire::word::ABANDONED)], stack())
             .prop_map(|(left, entered)| Item::Switch { left, entered }),
         1 => stack().prop_map(Item::StackNew),
+        3 => (0u32..4).prop_map(Item::Filter),
         1 => Just(Item::Note("a note")),
         1 => (prop_oneof![Just(9u32), Just(29)], 0u32..3).prop_map(|(code, payload)| Item::Strange { code, payload }),
     ]

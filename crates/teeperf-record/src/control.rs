@@ -1,23 +1,32 @@
-//! Pausing, resuming and ending a recording from outside: one message on the recorder's own
-//! socket, which it takes from its own user alone.
+//! Asking a recording from outside to pause, to resume, to end, to record other functions, or how it goes: one message on
+//! the recorder's own socket, which it takes from its own user alone.
 
+use crate::filter::Rules;
 use crate::socket::Connection;
 use std::io;
 use teeperf_wire::hello::SOCKET_VARIABLE;
 
 /// What a recorder can be asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// Record nothing until [`Request::Resume`].
-    Pause = 1,
+    Pause,
     /// Go on.
-    Resume = 2,
+    Resume,
     /// End the recording; the program goes on.
-    Stop = 3,
+    Stop,
     /// Write out what the trees of all threads have grown by.
-    Snapshot = 4,
+    Snapshot,
+    /// Record what these rules have, and nothing else.
+    Filter(Rules),
+    /// Say how it goes: the answer is [`Status`].
+    Status,
 }
+
+/// How a recording goes: lines of a name, a colon and a space, and a value. Names, and what their values are, stay;
+/// others may come. `state` is `recording` or `paused`; `output`, `clock`, `seconds`, `events`, `lost`, `bytes`,
+/// `processes`, `threads`, `waits`; one `rule` for each rule of the filter.
+pub type Status = String;
 
 /// Why a recorder could not be asked.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +37,9 @@ pub enum ControlError {
     /// The recorder was there and gave no answer.
     #[error("the recorder does not answer: {0}")]
     NoAnswer(#[from] io::Error),
+    /// It cannot do it, for this reason.
+    #[error("the recorder refuses: {0}")]
+    Refused(String),
 }
 
 /// The socket of a recorder that may be asked begins with this, its process id and a hyphen.
@@ -35,25 +47,48 @@ const NAME: &str = "teeperf-";
 /// That of others.
 const UNLISTED: &str = "teeperf.";
 const MAGIC: [u8; 4] = *b"TPCt";
-/// Bytes of a request and of its answer.
-pub(crate) const SIZE: usize = 8;
+/// Bytes of a request and of its answer before the text.
+const HEAD: usize = 8;
+/// Longest request, and longest answer.
+pub(crate) const LONGEST: usize = 64 << 10;
+/// In an answer's number: the text says why it is not done.
+const REFUSED: u32 = 1 << 31;
 
-/// Asks the recorder that has the process id `pid`, or records the process of that id.
+/// Asks the recorder that has the process id `pid`, or records the process of that id. Comes back when it is done,
+/// with the answer's text, which only [`Request::Status`] has.
 ///
 /// # Errors
 ///
-/// When there is none, or it does not answer.
-pub fn request(pid: u32, request: Request) -> Result<(), ControlError> {
+/// When there is none, it does not answer, or it refuses.
+pub fn request(pid: u32, request: &Request) -> Result<Status, ControlError> {
     let socket = socket_of_recorder(pid).or_else(|| socket_of_program(pid));
     let connection = Connection::connect(&socket.ok_or(ControlError::NoRecorder(pid))?)?;
     let message = request.encode();
-    connection.send(&message, &[])?;
-    let mut answer = [0; SIZE];
-    let length = connection.receive(&mut answer)?;
-    if answer[..length] != message {
-        return Err(ControlError::NoAnswer(io::ErrorKind::UnexpectedEof.into()));
+    if message.len() > LONGEST {
+        return Err(ControlError::Refused("the rules are longer than 64 KiB".into()));
     }
-    Ok(())
+    connection.send(&message, &[])?;
+    let mut answer = vec![0; LONGEST];
+    let length = connection.receive(&mut answer)?;
+    match parts(&answer[..length]) {
+        Some((number, text)) if number == request.number() => Ok(text.into()),
+        Some((number, text)) if number == request.number() | REFUSED => {
+            Err(ControlError::Refused(text.into()))
+        }
+        _ => Err(ControlError::NoAnswer(io::ErrorKind::UnexpectedEof.into())),
+    }
+}
+
+fn message(number: u32, text: &str) -> Vec<u8> {
+    [&MAGIC[..], &number.to_le_bytes(), text.as_bytes()].concat()
+}
+
+/// Number and text of a request or an answer.
+fn parts(bytes: &[u8]) -> Option<(u32, &str)> {
+    let (head, text) = bytes.split_first_chunk::<HEAD>()?;
+    let [magic @ .., a, b, c, d] = head;
+    let number = u32::from_le_bytes([*a, *b, *c, *d]);
+    (*magic == MAGIC).then_some((number, std::str::from_utf8(text).ok()?))
 }
 
 /// Name of a new recorder's socket, which others find or do not.
@@ -63,19 +98,35 @@ pub(crate) fn socket_name(is_found: bool, random: u64) -> String {
 }
 
 impl Request {
-    /// As bytes; the recorder answers with the same when it has done it.
-    pub(crate) fn encode(self) -> [u8; SIZE] {
-        let mut out = [0; SIZE];
-        out[..4].copy_from_slice(&MAGIC);
-        out[4..].copy_from_slice(&(self as u32).to_le_bytes());
-        out
+    fn number(&self) -> u32 {
+        match self {
+            Self::Pause => 1,
+            Self::Resume => 2,
+            Self::Stop => 3,
+            Self::Snapshot => 4,
+            Self::Filter(_) => 5,
+            Self::Status => 6,
+        }
     }
 
-    /// Nothing when the bytes are no request.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        [Self::Pause, Self::Resume, Self::Stop, Self::Snapshot]
-            .into_iter()
-            .find(|known| known.encode() == bytes)
+    /// As bytes.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let text = match self {
+            Self::Filter(rules) => rules.lines().collect::<Vec<_>>().join("\n"),
+            _ => String::new(),
+        };
+        message(self.number(), &text)
+    }
+
+    /// Nothing when the bytes are no request; the answer, where it is one that cannot be done.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Result<Self, Vec<u8>>> {
+        let (number, text) = parts(bytes)?;
+        if number == 5 {
+            let refused = |why: String| message(number | REFUSED, &why);
+            return Some(Rules::read(text).map(Self::Filter).map_err(refused));
+        }
+        let known = [Self::Pause, Self::Resume, Self::Stop, Self::Snapshot, Self::Status];
+        known.into_iter().find(|known| known.encode() == bytes).map(Ok)
     }
 }
 
@@ -89,8 +140,13 @@ pub(crate) struct Asker {
 impl Asker {
     /// It is done.
     pub(crate) fn answer(self) {
+        self.answer_with("");
+    }
+
+    /// This is the answer.
+    pub(crate) fn answer_with(self, text: &str) {
         // Who asked may be gone.
-        let _ = self.connection.send(&self.request.encode(), &[]);
+        let _ = self.connection.send(&message(self.request.number(), text), &[]);
     }
 }
 
@@ -134,11 +190,16 @@ mod tests {
 
     #[test]
     fn requests_come_back_and_nothing_else_does() {
-        for request in [Request::Pause, Request::Resume, Request::Stop] {
-            assert_eq!(Request::decode(&request.encode()), Some(request));
+        let mut rules = Rules::default();
+        rules.function(true, "parse*@libz").unwrap();
+        rules.thread(false, "worker").unwrap();
+        for request in [Request::Pause, Request::Resume, Request::Status, Request::Filter(rules)] {
+            assert_eq!(Request::decode(&request.encode()), Some(Ok(request)));
         }
         assert_eq!(Request::decode(b"TPCt\x09\0\0\0"), None);
+        assert_eq!(Request::decode(b"TPCt\x01\0\0\0more"), None);
         assert_eq!(Request::decode(b"TPCt"), None);
+        assert!(matches!(Request::decode(b"TPCt\x05\0\0\0only /(/"), Some(Err(_))));
     }
 
     #[test]
@@ -156,7 +217,7 @@ mod tests {
 
     #[test]
     fn nobody_is_asked_where_nobody_records() {
-        let asked = request(u32::MAX, Request::Pause);
+        let asked = request(u32::MAX, &Request::Pause);
         assert!(matches!(asked, Err(ControlError::NoRecorder(u32::MAX))));
     }
 }

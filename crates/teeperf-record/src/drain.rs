@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use teeperf_wire::body::end;
 use teeperf_wire::packet::kind;
-use teeperf_wire::shared::control;
+use teeperf_wire::shared::{ClockKind, control};
 
 /// What others tell the drain.
 #[derive(Debug)]
@@ -38,8 +38,12 @@ pub(crate) enum Event {
     SnapshotSymbols(Asker),
     /// Recording is to end, for this reason.
     Stop(String),
-    /// Payload of a symbol packet.
-    Symbols(Vec<u8>),
+    /// How it goes is to be answered.
+    Status(Asker),
+    /// The filter has these rules.
+    Rules(Vec<String>),
+    /// A packet of this kind.
+    Packet(u16, Vec<u8>),
     /// All symbols asked for were sent.
     SymbolsDone,
     /// Something the user should know; process 0: about none.
@@ -89,6 +93,10 @@ pub(crate) struct Drain {
     command: Option<u32>,
     ending: Option<Ending>,
     stop: Option<String>,
+    /// Where the recording goes.
+    output: String,
+    /// Those of the filter, as text.
+    rules: Vec<String>,
     symbols_done: bool,
     /// Processes that are gone, but the command's ending is not known yet.
     leaving: Vec<(u32, bool, Instant)>,
@@ -147,6 +155,8 @@ impl Drain {
             command: None,
             ending: None,
             stop: None,
+            output: String::new(),
+            rules: Vec::new(),
             symbols_done: false,
             leaving: Vec::new(),
             inherited: Vec::new(),
@@ -155,6 +165,12 @@ impl Drain {
             of_sums: Intervals::every(Some(SUMS)),
             alone_since: Instant::now(),
         }
+    }
+
+    /// Names the output, to those who ask.
+    pub(crate) fn into(mut self, output: &str) -> Self {
+        self.output = output.to_owned();
+        self
     }
 
     /// Writes trees now and then, for the time line.
@@ -260,12 +276,43 @@ impl Drain {
                 asker.answer();
             }
             Event::Stop(reason) => _ = self.stop.get_or_insert(reason),
-            Event::Symbols(payload) => self.sink.packet(kind::SYMBOLS, &payload),
+            Event::Status(asker) => {
+                let status = self.status();
+                asker.answer_with(&status);
+            }
+            Event::Rules(rules) => self.rules = rules,
+            Event::Packet(kind, payload) => self.sink.packet(kind, &payload),
             Event::SymbolsDone => self.symbols_done = true,
             Event::Notice { level, text, process } => {
                 self.sink.notice(level, text, (process != 0).then_some(process));
             }
         }
+    }
+
+    /// [`crate::control::Status`].
+    fn status(&self) -> String {
+        let stats = self.sink.stats.snapshot();
+        let state = if self.pauses.is_paused() { "paused" } else { "recording" };
+        let clock = match self.sink.clock {
+            ClockKind::Tick => "tick",
+            ClockKind::Cycle => "cycle",
+        };
+        let mut status = format!(
+            "state: {state}\noutput: {}\nclock: {clock}\nseconds: {:.3}\nevents: {}\nlost: {}\nbytes: {}\n\
+             processes: {}\nthreads: {}\nwaits: {}\n",
+            self.output,
+            self.sink.time.elapsed().as_secs_f64(),
+            stats.events,
+            stats.lost,
+            self.sink.bytes(),
+            stats.processes,
+            stats.threads,
+            stats.waits,
+        );
+        for rule in &self.rules {
+            status += &format!("rule: {rule}\n");
+        }
+        status
     }
 
     /// Takes what code inside of arenas has summed. Who calls nothing meanwhile does not answer.

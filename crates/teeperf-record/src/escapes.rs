@@ -1,7 +1,7 @@
 //! Escapes that tell the recorder something: modules, thread names, gaps.
 
 use teeperf_wire::word::module::{ANCHORED, FIXED, MAX_BUILD_ID, MAX_PATH, OPENED};
-use teeperf_wire::word::{MAX_SITE, gap, join, payload_value, unpack_bytes};
+use teeperf_wire::word::{MAX_SITE, Word, code, decode, gap, join, payload_value, unpack_bytes};
 
 /// A window that was opened for a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +50,18 @@ impl Module {
             build_id,
             path,
         })
+    }
+}
+
+impl Module {
+    /// From the bytes of the words of a whole [`code::MODULE`] escape. Nothing when they are none.
+    pub(crate) fn told(bytes: &[u8]) -> Option<Self> {
+        let (words, []) = bytes.as_chunks::<4>() else { return None };
+        let words: Vec<u32> = words.iter().map(|&word| u32::from_le_bytes(word)).collect();
+        let [escape, count, payload @ ..] = &words[..] else { return None };
+        let is_module = decode(*escape) == Word::Escape { code: code::MODULE, arg: 0 };
+        let is_whole = payload_value(*count).is_some_and(|count| count as usize == payload.len());
+        (is_module && is_whole).then(|| Self::opened(payload)).flatten()
     }
 }
 

@@ -213,7 +213,7 @@ fn write_symbols(writer: &mut PacketWriter, search: Search, images: &Images) -> 
     symbols.finish();
     for answer in inbox {
         match answer {
-            Event::Symbols(payload) => writer.packet(kind::SYMBOLS, &payload)?,
+            Event::Packet(kind, payload) => writer.packet(kind, &payload)?,
             Event::Notice { level, text, process } => {
                 writer.packet(kind::NOTICE, &packets::notice(level, &text, Some(process)))?;
             }

@@ -24,6 +24,7 @@ pub mod control;
 mod drain;
 mod encode;
 mod escapes;
+mod filter;
 pub mod fuzz;
 pub mod import;
 mod intervals;
@@ -62,12 +63,13 @@ pub mod writing;
 
 pub use arena::Lent;
 pub use clock::{Choice, Period};
+pub use filter::Rules;
 pub use launch::LaunchError;
 pub use options::{ClockCost, HookCost, Options, Tree};
 pub use recorder::{Outcome, RecordError, Recorder};
 pub use signals::file_limit_is_an_error;
 pub use stats::{Snapshot, Stats};
-pub use teeperf_symbols::Search;
+pub use teeperf_symbols::{PatternError, Search};
 pub use teeperf_wire::shared::OnFull;
 pub use writer::Output;
 

@@ -2,6 +2,7 @@
 
 use crate::arena::Lent;
 use crate::clock::{Choice, Period};
+use crate::filter::Rules;
 use crate::stats::Stats;
 use crate::writer::Output;
 use std::fmt;
@@ -33,6 +34,8 @@ pub struct Options {
     /// Whether others find it and may ask it for something ([`crate::control`]), by its process id. Not where a process
     /// measures something of its own before what it was asked to record.
     pub is_found: bool,
+    /// Which functions and threads are recorded at first.
+    pub filter: Rules,
     /// Libraries to load into every program, before those that `LD_PRELOAD` names already.
     pub preload: Vec<PathBuf>,
     /// Calls and times are summed by call path, in place of writing events.
@@ -120,6 +123,7 @@ impl Options {
             limit_time: None,
             is_kept_whole: true,
             paused: false,
+            filter: Rules::default(),
             is_found: true,
             preload: Vec::new(),
             tree: None,

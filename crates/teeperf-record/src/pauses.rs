@@ -19,6 +19,11 @@ impl Pauses {
         Self { since: begins_paused.then_some(Duration::ZERO), over: Duration::ZERO }
     }
 
+    /// Whether it is paused.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.since.is_some()
+    }
+
     /// Takes a change; what is to be said of it. Nothing: it is none.
     pub(crate) fn turn(&mut self, is_paused: bool, at: Duration) -> Option<String> {
         match (self.since, is_paused) {

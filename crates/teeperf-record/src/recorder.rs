@@ -4,6 +4,7 @@ use crate::arena::{self, Lent, LentFile, Manner};
 use crate::clock::{self, Chosen, ClockPage, Ticker, Time, Where};
 use crate::control::socket_name;
 use crate::drain::{Companions, Drain, Event, Limits, Summary};
+use crate::filter::desk::{FilterDesk, Means};
 use crate::launch::{self, FileLimit, LaunchError, Surroundings};
 use crate::machine;
 use crate::made::Made;
@@ -159,6 +160,13 @@ impl Recorder {
         let paused = if options.paused { control::PAUSED } else { 0 };
         let page = Arc::new(ClockPage::create(time.now(), paused)?);
         let (events, inbox) = channel();
+        let means = Means {
+            page: Arc::clone(&page),
+            clock: chosen.kind,
+            search: options.search.clone(),
+            events: events.clone(),
+        };
+        let filters = FilterDesk::start(means, options.filter)?;
         let symbols = Symbols::start(options.search, events.clone())?;
         let stats = Arc::clone(&options.stats);
         let mut sink = Sink::new(writer, Arc::clone(&page), time, chosen.kind, stats, symbols)?;
@@ -185,6 +193,7 @@ impl Recorder {
             hz: chosen.hz,
             on_full: options.on_full,
             tree: options.tree.map(|tree| tree.bytes.next_multiple_of(PAGE)),
+            filters,
         };
         // As long as it is recorded.
         let _lent = match &options.lent {
@@ -200,9 +209,10 @@ impl Recorder {
         let pauses = Pauses::new(options.paused);
         let companions = Companions { server, ticker };
         let newcomers = Newcomers::of(&socket);
-        let drain =
-            Drain::new(sink, inbox, limits, pauses, newcomers, companions).writing_trees(interval);
-        let drain = drain.keeping_all(is_kept_whole);
+        let drain = Drain::new(sink, inbox, limits, pauses, newcomers, companions)
+            .writing_trees(interval)
+            .keeping_all(is_kept_whole)
+            .into(&path);
         let drain = std::thread::Builder::new().name("teeperf-drain".into()).spawn(move || {
             let summary = drain.run();
             drop(end);

@@ -6,7 +6,7 @@ use crate::segment::Segment;
 use crate::socket::Peer;
 use std::collections::HashMap;
 use std::sync::Arc;
-use teeperf_wire::hello::{Hello, VERSION, refusal, want};
+use teeperf_wire::hello::{HELLO_SIZE, Hello, VERSION, refusal, want};
 
 /// Most processes attached at once.
 pub(crate) const MAX_PROCESSES: usize = 4096;
@@ -38,8 +38,14 @@ pub(crate) enum Decision {
     Arena { shared: Arc<Shared>, inner_pid: u32, token: u64 },
     /// A further segment of a process with this token.
     Segment { segment: Arc<Segment>, token: u64 },
+    /// The maps of filters for a module, which these bytes describe, of this process.
+    Maps { id: u32, token: u64, module: Vec<u8> },
+    /// Whether the thread of this id is left out.
+    Thread { tid: u32, token: u64 },
     /// Asked from outside.
     Control(Request),
+    /// Asked from outside what cannot be done; this is the answer.
+    Answer(Vec<u8>),
     /// One of [`refusal`].
     Refuse(u32),
     /// No message of ours, or from somebody else's process: no answer.
@@ -57,8 +63,10 @@ impl Registry {
         if peer.uid != own_uid {
             return Decision::Ignore;
         }
-        if let Some(request) = Request::decode(message) {
-            return Decision::Control(request);
+        match Request::decode(message) {
+            Some(Ok(request)) => return Decision::Control(request),
+            Some(Err(answer)) => return Decision::Answer(answer),
+            None => {}
         }
         let Some(hello) = Hello::decode(message) else { return Decision::Ignore };
         if hello.version != VERSION {
@@ -66,6 +74,9 @@ impl Registry {
         }
         if hello.segment != 0 && hello.want == want::ARENA {
             return self.arena(&hello).unwrap_or(Decision::Refuse(refusal::UNKNOWN));
+        }
+        if matches!(hello.want, want::FILTER | want::THREAD) {
+            return self.filter(&hello, message).unwrap_or(Decision::Refuse(refusal::UNKNOWN));
         }
         if hello.segment != 0 {
             return self.segment(&hello).unwrap_or(Decision::Refuse(refusal::UNKNOWN));
@@ -98,6 +109,15 @@ impl Registry {
         let segments = known.shared.segments.lock().unwrap_or_else(|lock| lock.into_inner());
         let segment = Arc::clone(segments.get(hello.segment as usize)?);
         Some(Decision::Segment { segment, token: known.token })
+    }
+
+    fn filter(&self, hello: &Hello, message: &[u8]) -> Option<Decision> {
+        let known = self.by_pid.values().find(|known| known.token == hello.token)?;
+        let (id, token) = (known.id, known.token);
+        Some(match hello.want {
+            want::THREAD => Decision::Thread { tid: hello.segment, token },
+            _ => Decision::Maps { id, token, module: message.get(HELLO_SIZE..)?.to_vec() },
+        })
     }
 
     fn arena(&self, hello: &Hello) -> Option<Decision> {

@@ -2,8 +2,10 @@
 
 use crate::arena::{self, Manner};
 use crate::clock::ClockPage;
-use crate::control::{Asker, Request};
+use crate::control::{Asker, LONGEST, Request};
 use crate::drain::Event;
+use crate::escapes::Module;
+use crate::filter::desk::{FilterDesk, Job};
 use crate::packets::Level;
 use crate::process::{Attached, Shared};
 use crate::registry::{Decision, Registry};
@@ -16,7 +18,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use teeperf_wire::hello::{HELLO_SIZE, VERSION, Welcome, flag, refusal};
+use teeperf_wire::hello::{VERSION, Welcome, flag, refusal};
 use teeperf_wire::shared::{ClockKind, OnFull, control};
 
 /// What every process is told alike.
@@ -30,6 +32,7 @@ pub(crate) struct Terms {
     pub(crate) on_full: OnFull,
     /// Bytes of a thread's tree, where calls are summed.
     pub(crate) tree: Option<usize>,
+    pub(crate) filters: FilterDesk,
 }
 
 /// The running thread. Dropping it ends it: who comes later finds no recorder.
@@ -200,7 +203,7 @@ impl Desk {
 
     /// Answers one message; the connection is closed behind the answer.
     fn answer(&mut self, connection: Connection) {
-        let mut message = [0; HELLO_SIZE * 2];
+        let mut message = vec![0; LONGEST];
         let Ok(peer) = connection.peer() else { return };
         let Ok(length) = connection.receive(&mut message) else { return };
         match self.registry.decide(&message[..length], peer, self.own_uid) {
@@ -237,7 +240,19 @@ impl Desk {
                     self.notice(format!("process {} needs more memory: {error}", peer.pid));
                 }
             },
+            Decision::Maps { id, token, module } => {
+                let Some(module) = Module::told(&module) else { return };
+                let welcome = Welcome { token, ..self.blank(refusal::NONE) };
+                let pid = peer.pid;
+                self.terms.filters.ask(Job::Maps { connection, welcome, pid, process: id, module });
+            }
+            Decision::Thread { tid, token } => {
+                let welcome = Welcome { token, ..self.blank(refusal::NONE) };
+                self.terms.filters.ask(Job::Thread { connection, welcome, pid: peer.pid, tid });
+            }
             Decision::Control(request) => self.control(Asker { connection, request }),
+            // Who asked may be gone.
+            Decision::Answer(answer) => _ = connection.send(&answer, &[]),
             Decision::Refuse(why) => {
                 let is_gone = self.refuse(&connection, why).is_err();
                 if is_gone && why == refusal::UNKNOWN {
@@ -318,6 +333,7 @@ impl Desk {
         if exec_of != 0 {
             // The program before this one in the same process writes no more.
             self.processes.retain(|watched| watched.id != exec_of);
+            self.terms.filters.ask(Job::Forget { process: exec_of });
             self.tell(Event::Gone { id: exec_of, replaced: true });
         }
         self.registry.attached(peer.pid, id, token, shared);
@@ -367,7 +383,7 @@ impl Desk {
     }
 
     fn control(&self, asker: Asker) {
-        match asker.request {
+        match &asker.request {
             Request::Pause => {
                 self.terms.page.control(control::PAUSED, 0);
                 self.wait_for_tick();
@@ -379,6 +395,12 @@ impl Desk {
             }
             // It is answered when it is written. That may take long, and others need memory meanwhile.
             Request::Snapshot => return self.tell(Event::Snapshot(asker)),
+            // It is answered when it holds.
+            Request::Filter(rules) => {
+                let rules = rules.clone();
+                return self.terms.filters.ask(Job::Change { asker, rules });
+            }
+            Request::Status => return self.tell(Event::Status(asker)),
             Request::Stop => self.tell(Event::Stop("it was asked to end".into())),
         }
         asker.answer();
@@ -402,6 +424,7 @@ impl Desk {
         let gone: Vec<_> = self.processes.extract_if(.., is_gone).collect();
         for Watched { pid, id, .. } in gone {
             self.registry.gone(pid, id);
+            self.terms.filters.ask(Job::Forget { process: id });
             self.tell(Event::Gone { id, replaced: false });
         }
     }
@@ -445,18 +468,29 @@ fn parent_of(pid: u32) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filter::Rules;
+    use crate::filter::desk::Means;
     use std::sync::mpsc::{Receiver, channel};
+    use teeperf_symbols::Search;
     use teeperf_wire::hello::{Hello, WELCOME_SIZE, want};
 
     fn server(name: &str) -> (Server, Receiver<Event>) {
         let (events, heard) = channel();
+        let page = Arc::new(ClockPage::create(0, 0).unwrap());
+        let means = Means {
+            page: Arc::clone(&page),
+            clock: ClockKind::Tick,
+            search: Search::default(),
+            events: events.clone(),
+        };
         let terms = Terms {
-            page: Arc::new(ClockPage::create(0, 0).unwrap()),
+            page,
             clock: ClockKind::Tick,
             flags: 0,
             hz: 0,
             on_full: OnFull::Wait,
             tree: None,
+            filters: FilterDesk::start(means, Rules::default()).unwrap(),
         };
         (Server::start(name, terms, events, 0).unwrap(), heard)
     }

@@ -14,6 +14,7 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use teeperf_symbols::{Functions, Lines, Location, Search};
 use teeperf_wire::body::symbols;
+use teeperf_wire::packet::kind;
 use teeperf_wire::word::module::ANCHOR;
 
 /// Where a module's window is, and whose.
@@ -41,7 +42,7 @@ pub(crate) struct Symbols {
 }
 
 impl Symbols {
-    /// Starts the thread, which answers with [`Event::Symbols`].
+    /// Starts the thread, which answers with packets of symbols.
     pub(crate) fn start(search: Search, answers: Sender<Event>) -> std::io::Result<Self> {
         let (jobs, inbox) = channel();
         let thread = std::thread::Builder::new().name("teeperf-symbols".into());
@@ -113,7 +114,7 @@ struct Worker {
 }
 
 /// A file that modules were loaded from.
-struct File {
+pub(crate) struct File {
     path: PathBuf,
     search: Search,
     functions: Functions,
@@ -185,7 +186,7 @@ impl Worker {
     fn seen(&mut self, id: WindowId, sites: &[Range<u32>]) {
         let Some(window) = self.windows.get_mut(&id) else { return };
         for payload in window.payloads(id, sites) {
-            self.answer(Event::Symbols(payload));
+            self.answer(Event::Packet(kind::SYMBOLS, payload));
         }
     }
 
@@ -198,7 +199,11 @@ impl Worker {
 impl File {
     /// The file as the recorder sees it, else as the process does. An image that tells its name alone is
     /// looked for among those that the user named.
-    fn open(search: &Search, module: &Module, pid: u32) -> Result<Self, teeperf_symbols::Error> {
+    pub(crate) fn open(
+        search: &Search,
+        module: &Module,
+        pid: u32,
+    ) -> Result<Self, teeperf_symbols::Error> {
         let mut search = search.clone();
         search.build_id = (!module.build_id.is_empty()).then(|| module.build_id.clone());
         let path = Path::new(OsStr::from_bytes(&module.path)).to_owned();
@@ -217,6 +222,13 @@ impl File {
                 Ok(Self { path: inside, search, functions })
             }
         }
+    }
+}
+
+impl File {
+    /// Its functions alone.
+    pub(crate) fn into_functions(self) -> Functions {
+        self.functions
     }
 }
 
@@ -301,7 +313,7 @@ fn file_address(module: &Module, site: u32) -> u64 {
 }
 
 /// Site of an address of the file, if it lies in the window.
-fn site_of(module: &Module, address: u64) -> Option<u32> {
+pub(crate) fn site_of(module: &Module, address: u64) -> Option<u32> {
     let offset = address.wrapping_add(module.bias).wrapping_sub(module.address);
     (offset < module.sites as u64).then(|| module.first_site + offset as u32)
 }
@@ -364,7 +376,7 @@ mod tests {
         let mut found = Vec::new();
         loop {
             match events.recv().unwrap() {
-                Event::Symbols(payload) => found.extend(symbols_in(&payload)),
+                Event::Packet(kind::SYMBOLS, payload) => found.extend(symbols_in(&payload)),
                 Event::SymbolsDone => break,
                 other => panic!("{other:?}"),
             }

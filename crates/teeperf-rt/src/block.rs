@@ -23,6 +23,8 @@ pub struct Block {
     gate: AtomicPtr<AtomicU64>,
     clock: AtomicUsize,
     header: AtomicUsize,
+    filter: AtomicUsize,
+    _rest: [u64; 7],
 }
 
 const _: () = assert!(size_of::<Block>() == hook::module::SIZE);
@@ -34,6 +36,7 @@ const _: () = assert!(core::mem::offset_of!(Block, hook) == hook::module::HOOK);
 const _: () = assert!(core::mem::offset_of!(Block, gate) == hook::module::GATE);
 const _: () = assert!(core::mem::offset_of!(Block, clock) == hook::module::CLOCK);
 const _: () = assert!(core::mem::offset_of!(Block, header) == hook::module::HEADER);
+const _: () = assert!(core::mem::offset_of!(Block, filter) == hook::module::FILTER);
 
 impl Block {
     /// Whether the stub speaks this runtime's language, and has all that a recording needs.
@@ -74,22 +77,33 @@ impl Block {
         self.mode.store(0, Release);
     }
 
-    /// Switches them on, with sites from `first_site` on for `size` bytes from `low`; where the clock
-    /// page cannot be shown, off.
-    pub(crate) fn switch_on(&self, first_site: u32, low: u64, size: u64) {
+    /// Switches them on, with sites from `first_site` on for `size` bytes from `low`, of those functions that a map has,
+    /// if there is one; where the clock page cannot be shown, off.
+    pub(crate) fn switch_on(&self, first_site: u32, low: u64, size: u64, map: Option<usize>) {
         if !clock::show_at(self.clock.load(Relaxed)) {
             return self.switch_off();
         }
-        let offset = thread::offset();
-        self.tls.store(offset, Relaxed);
+        self.tls.store(thread::offset(), Relaxed);
         self.low.store(low, Relaxed);
         self.first_word.store(u64::from(word::call(first_site)), Relaxed);
         self.open_window(size);
-        // The offset is negative: thread-local storage lies below the thread pointer.
+        self.record_those_of(map);
+    }
+
+    /// Has its hooks, which have all that they need, record the functions of a map, or all.
+    pub(crate) fn record_those_of(&self, map: Option<usize>) {
+        if let Some(map) = map {
+            self.filter.store(map, Relaxed);
+        }
+        let filtered = if map.is_some() { hook::module::FILTERED } else { 0 };
         let mode = match clock::kind() {
-            ClockKind::Tick => offset,
-            ClockKind::Cycle if clock::is_ordered() => -offset | hook::module::ORDERED,
-            ClockKind::Cycle => -offset,
+            // Negative: thread-local storage lies below the thread pointer.
+            ClockKind::Tick if filtered == 0 => self.tls.load(Relaxed),
+            ClockKind::Tick => hook::module::TICKS | filtered,
+            ClockKind::Cycle if clock::is_ordered() => {
+                hook::module::CYCLES | hook::module::ORDERED | filtered
+            }
+            ClockKind::Cycle => hook::module::CYCLES | filtered,
         };
         self.mode.store(mode, Release);
     }

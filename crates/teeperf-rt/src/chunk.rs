@@ -3,6 +3,7 @@
 
 use crate::clock;
 use crate::cursor::{self, Cursor, Parked};
+use crate::filter;
 use crate::leap;
 use crate::module;
 use crate::platform;
@@ -213,7 +214,7 @@ fn begin(thread: &Thread, taken: Taken, waited: Option<u64>, reason: u32) {
         ClockKind::Cycle => watched,
     };
     thread.last.store(last, Relaxed);
-    if process::has_trees() {
+    if process::has_trees() || filter::is_to_come(thread) {
         thread.keep_apart();
     }
     thread.set_state(State::Running);

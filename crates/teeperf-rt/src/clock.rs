@@ -87,6 +87,16 @@ pub(crate) fn is_stopped() -> bool {
     word(clock::CONTROL).load(Relaxed) & control::STOPPED != 0
 }
 
+/// The filter that is to come, or holds, as a word.
+pub(crate) fn filter() -> u32 {
+    word(clock::FILTER).load(Acquire)
+}
+
+/// The filter that holds, as a word.
+pub(crate) fn filter_due() -> u32 {
+    word(clock::FILTER_DUE).load(Acquire)
+}
+
 /// Chunks the recorder has drained.
 pub(crate) fn progress() -> u32 {
     word(clock::PROGRESS).load(Relaxed)

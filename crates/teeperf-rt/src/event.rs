@@ -4,6 +4,7 @@
 use crate::block::Block;
 use crate::chunk;
 use crate::clock;
+use crate::filter;
 use crate::module;
 use crate::platform::{self, Mask};
 use crate::pool;
@@ -131,7 +132,7 @@ fn write_in_turn(thread: &Thread, tries: u32, write: impl Fn(&Thread) -> bool) -
         if !is_running(thread) {
             return false;
         }
-        if write(thread) {
+        if filter::tell(thread) && write(thread) {
             return true;
         }
         if !change_chunk(thread) {
@@ -201,7 +202,8 @@ fn has_chunk(thread: &Thread) -> bool {
             }
         });
     }
-    let is_paused = process::is_paused();
+    filter::heed();
+    let is_paused = process::is_paused() || filter::leaves_out(thread);
     thread.saw_pause.store(is_paused, Relaxed);
     match thread.state() {
         State::Running if !is_paused => {
@@ -338,12 +340,22 @@ fn move_time(thread: &Thread) {
     }
 }
 
-/// Writes the time where it moved, and the event, as one; says whether there was room.
+/// Writes the time where it moved, and the event, as one, if it is to be recorded; says whether there was room. Where
+/// another filter has come meanwhile, it is as if there were none: that one comes first.
 fn write(thread: &Thread, event: Event) -> bool {
-    match clock::kind() {
+    match filter::passes(thread, event.address) {
+        Some(true) => {}
+        Some(false) => return true,
+        None => return false,
+    }
+    let is_written = match clock::kind() {
         ClockKind::Tick => write_tick(thread, event),
         ClockKind::Cycle => write_cycle(thread, event),
+    };
+    if filter::is_to_come(thread) {
+        thread.keep_apart();
     }
+    is_written
 }
 
 /// A signal handler may come in anywhere: it may write the same move of the clock, or a later one, or

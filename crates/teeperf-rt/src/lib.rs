@@ -11,6 +11,7 @@
 //! * [`sums`]: events summed by call path instead;
 //! * [`pool`]: the shared segments chunks come from; [`clock`]: the recorder's clock page;
 //! * [`process`]: attaching to the recorder, fork, pause, the end of recording;
+//! * [`filter`]: which functions are recorded;
 //! * [`module`]: windows of the modules, [`block`]: their switches, with [`elf`] and [`maps`] to
 //!   describe them;
 //! * [`leap`]: ways out of a function that no hook sees; [`api`]: what `teeperf.h` promises.
@@ -29,6 +30,7 @@ mod clock;
 mod cursor;
 mod elf;
 pub mod event;
+mod filter;
 pub mod leap;
 mod maps;
 mod module;

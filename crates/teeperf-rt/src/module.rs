@@ -12,8 +12,10 @@
 
 use crate::arch;
 use crate::block::Block;
+use crate::clock;
 use crate::elf;
 use crate::event;
+use crate::filter;
 use crate::maps;
 use crate::platform::{self, Mask};
 use crate::process;
@@ -23,6 +25,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 use teeperf_wire::compose;
+use teeperf_wire::filter::{Filter, map_size, place};
 use teeperf_wire::word::{self, FIRST_SITE, MAX_SITE, code};
 
 /// Most different files in the life of one process; modules beyond them stay off.
@@ -42,6 +45,8 @@ struct Module {
     /// Sites of its window, a multiple of [`UNIT`].
     room: AtomicU64,
     bias: AtomicU64,
+    /// Where the two maps of filters lie, 0 as long as there are none.
+    maps: AtomicUsize,
     /// Says whether a file is the same again.
     identity: AtomicU64,
     /// Behind the lock, and behind `pending`.
@@ -49,9 +54,30 @@ struct Module {
 }
 
 impl Module {
+    /// With the filter that is in effect.
     fn switch_on(&self, block: &Block) {
         let first_site = self.first_site.load(Relaxed);
-        block.switch_on(first_site, self.low.load(Relaxed), self.size.load(Relaxed));
+        let map = self.map(filter::in_effect());
+        block.switch_on(first_site, self.low.load(Relaxed), self.size.load(Relaxed), map);
+    }
+
+    /// The map of a filter; nothing where all functions pass. The recorder is asked for maps when the first is
+    /// needed; where there are none, all functions pass, and it says so to its user.
+    fn map(&self, filter: Filter) -> Option<usize> {
+        if !filter.is_on {
+            return None;
+        }
+        if self.maps.load(Relaxed) == 0
+            && let Some(maps) = ask_for_maps(self)
+        {
+            self.maps.store(maps, Relaxed);
+        }
+        let maps = self.maps.load(Relaxed);
+        (maps != 0).then(|| maps + filter.map() * self.map_size())
+    }
+
+    fn map_size(&self) -> usize {
+        map_size(self.size.load(Relaxed) as u32)
     }
 }
 
@@ -83,6 +109,7 @@ static MODULES: [Module; MAX_MODULES] = [const {
         first_site: AtomicU32::new(0),
         room: AtomicU64::new(0),
         bias: AtomicU64::new(0),
+        maps: AtomicUsize::new(0),
         identity: AtomicU64::new(0),
         name: UnsafeCell::new(Name {
             build_id: [0; word::module::MAX_BUILD_ID],
@@ -148,6 +175,7 @@ pub(crate) unsafe fn register(block: &'static Block) {
     drop(locked);
     // Its word comes before its events, wherever this thread can write at all.
     event::put(None, announce);
+    let _locked = Locked::new();
     module.switch_on(block);
 }
 
@@ -173,8 +201,11 @@ pub(crate) fn unregister(block: &'static Block) {
 /// are switched off.
 pub(crate) fn after_attach(is_on: bool) {
     PENDING.store(0, Relaxed);
+    filter::is_in_effect(if is_on { clock::filter_due() } else { 0 });
     for module in used() {
         module.pending.store(announcement::NONE, Relaxed);
+        // Those of the process that this one was forked from stay where they are: a hook may be about to look there.
+        module.maps.store(0, Relaxed);
         // SAFETY: a registered module is loaded until it is unregistered, which takes the lock that
         // only a child without other threads is here without, or nobody has registered yet.
         let Some(block) = (unsafe { module.block.load(Acquire).as_ref() }) else { continue };
@@ -185,6 +216,35 @@ pub(crate) fn after_attach(is_on: bool) {
             block.switch_off();
         }
     }
+}
+
+/// Puts the filter into effect that is due.
+#[cold]
+pub(crate) fn filter_all() {
+    let _locked = Locked::new();
+    let due = clock::filter_due();
+    for module in used() {
+        // SAFETY: registered modules stay loaded while the lock is held.
+        let block = unsafe { module.block.load(Acquire).as_ref() };
+        if let Some(block) = block.filter(|block| block.is_on()) {
+            block.record_those_of(module.map(Filter::decode(due)));
+        }
+    }
+    filter::is_in_effect(due);
+}
+
+/// Whether a function passes a filter that is on.
+pub(crate) fn passes(address: u64, filter: Filter) -> bool {
+    let Some(module) = at(address) else { return true };
+    let maps = module.maps.load(Relaxed);
+    if maps == 0 {
+        return true;
+    }
+    let (word, bit) = place(address.wrapping_sub(module.low.load(Relaxed)) as u32);
+    let map = maps + filter.map() * module.map_size();
+    // SAFETY: a word of a map that stays mapped and has one for each 32 bytes of the window. The recorder writes it, so
+    // it is read as an atomic.
+    unsafe { &*((map + 4 * word) as *const AtomicU32) }.load(Acquire) & bit != 0
 }
 
 /// Has every thread see that the program has paused or resumed recording.
@@ -318,19 +378,8 @@ fn hash(parts: &[&[u8]]) -> u64 {
 }
 
 fn write(thread: &Thread, module: &Module, opens: bool) -> bool {
-    // SAFETY: names are written once, before the entry counts as used.
-    let name = unsafe { &*module.name.get() };
-    let build_id = name.build_id.get(..name.build_id_length).unwrap_or_default();
-    let path = name.path.get(..name.path_length).unwrap_or_default();
-    let window = compose::Window {
-        opens,
-        is_anchored: false,
-        first_site: module.first_site.load(Relaxed),
-        sites: module.size.load(Relaxed) as u32,
-        address: module.low.load(Relaxed),
-        bias: module.bias.load(Relaxed),
-    };
-    let fixed = compose::module(&window, build_id.len(), path.len());
+    let (build_id, path) = module.name();
+    let fixed = module.fixed_words(opens);
     let count = fixed.len() + build_id.len().div_ceil(3) + path.len().div_ceil(3);
     let Some(mut places) = Places::reserve(thread, count) else { return false };
     places.put_all(&fixed);
@@ -338,4 +387,44 @@ fn write(thread: &Thread, module: &Module, opens: bool) -> bool {
         places.put(word::pack_bytes(bytes));
     }
     true
+}
+
+/// Where the maps of filters of a module lie, if the recorder gives some.
+fn ask_for_maps(module: &Module) -> Option<usize> {
+    const MOST_BYTES: usize = word::module::MAX_BUILD_ID + word::module::MAX_PATH + 4;
+    const WORDS: usize = 2 + word::module::FIXED + MOST_BYTES / 3;
+    let (build_id, path) = module.name();
+    let mut words = [0; WORDS];
+    let fixed = module.fixed_words(true);
+    let texts = build_id.chunks(3).chain(path.chunks(3)).map(word::pack_bytes);
+    let mut count = 0;
+    for (to, from) in words.iter_mut().zip(fixed.into_iter().chain(texts)) {
+        *to = from;
+        count += 1;
+    }
+    process::ask_for_maps(words.get(..count)?, module.map_size())
+}
+
+impl Module {
+    /// Build-id and path.
+    fn name(&self) -> (&[u8], &[u8]) {
+        // SAFETY: names are written once, before the entry counts as used.
+        let name = unsafe { &*self.name.get() };
+        let build_id = name.build_id.get(..name.build_id_length).unwrap_or_default();
+        (build_id, name.path.get(..name.path_length).unwrap_or_default())
+    }
+
+    /// The words that say what it is, up to the bytes of its build-id.
+    fn fixed_words(&self, opens: bool) -> [u32; 12] {
+        let (build_id, path) = self.name();
+        let window = compose::Window {
+            opens,
+            is_anchored: false,
+            first_site: self.first_site.load(Relaxed),
+            sites: self.size.load(Relaxed) as u32,
+            address: self.low.load(Relaxed),
+            bias: self.bias.load(Relaxed),
+        };
+        compose::module(&window, build_id.len(), path.len())
+    }
 }

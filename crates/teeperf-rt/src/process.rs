@@ -204,8 +204,32 @@ pub(crate) fn stop_if_alone() {
 pub(crate) fn ask_for_segment(segment: u32) -> Option<()> {
     let want = want::SEGMENTS;
     let ask = Hello { version: hello::VERSION, segment, token: token(), pid: id(), want };
-    let (welcome, [file, _]) = answer(&ask)?;
+    let (welcome, [file, _]) = answer(&ask, &[])?;
     map_segment(&welcome, &file?)
+}
+
+/// Asks for the maps of filters of a module, which these words describe, and maps them: two, of `size` bytes each. Says
+/// where.
+pub(crate) fn ask_for_maps(words: &[u32], size: usize) -> Option<usize> {
+    // One segment is asked for as another: the number means nothing here, but 0 would attach the process.
+    let ask = Hello {
+        version: hello::VERSION,
+        segment: 1,
+        token: token(),
+        pid: id(),
+        want: want::FILTER,
+    };
+    let (welcome, [file, _]) = answer(&ask, words)?;
+    let is_right = welcome.flags & flag::OF_FILTER != 0 && welcome.chunk_size as usize == size;
+    is_right.then(|| platform::map_shared(&file?, 2 * size, false)).flatten()
+}
+
+/// Asks whether the calling thread is left out.
+pub(crate) fn asks_whether_left_out() -> bool {
+    let segment = platform::thread_id();
+    let ask =
+        Hello { version: hello::VERSION, segment, token: token(), pid: id(), want: want::THREAD };
+    answer(&ask, &[]).is_some_and(|(welcome, _)| welcome.flags & flag::LEFT_OUT != 0)
 }
 
 fn token() -> u64 {
@@ -242,11 +266,12 @@ fn greet() -> Option<(Welcome, [Option<File>; 2])> {
     PROCESS_ID.store(platform::process_id(), Relaxed);
     NEXT_SERIAL.store(1, Relaxed);
     let want = want::SEGMENTS;
-    answer(&Hello { version: hello::VERSION, segment: 0, token: 0, pid: id(), want })
+    answer(&Hello { version: hello::VERSION, segment: 0, token: 0, pid: id(), want }, &[])
 }
 
-fn answer(ask: &Hello) -> Option<(Welcome, [Option<File>; 2])> {
-    let (bytes, files) = with_name(|name| platform::exchange(name, &ask.encode()))?;
+/// Asks, with these words behind the hello.
+fn answer(ask: &Hello, words: &[u32]) -> Option<(Welcome, [Option<File>; 2])> {
+    let (bytes, files) = with_name(|name| platform::exchange(name, &ask.encode(), words))?;
     let welcome = Welcome::decode(&bytes)?;
     (welcome.version == hello::VERSION && welcome.refusal == refusal::NONE)
         .then_some((welcome, files))

@@ -12,6 +12,7 @@
 use crate::block::Block;
 use crate::clock;
 use crate::event::{self, Event};
+use crate::filter;
 use crate::module;
 use crate::pool;
 use crate::process;
@@ -160,9 +161,15 @@ pub(crate) fn sum(event: Event, block: &Block) -> bool {
     tree.call(event.address, event.frame) || call_anew(thread, tree, event)
 }
 
-/// The clock has moved: time is charged, unless recording was paused or has ended. Says whether it goes on.
+/// The clock has moved: time is charged, unless recording was paused or has ended. Says whether it goes on: where
+/// another filter holds now, or is to come, the thread goes the long way first.
 fn has_moved(thread: &Thread, tree: &Tree) -> bool {
     if clock::is_stopped() || clock::is_paused() {
+        thread.own.set(Being::Apart);
+        return false;
+    }
+    if filter::is_to_come(thread) {
+        tree.moved(clock::now());
         thread.own.set(Being::Apart);
         return false;
     }
@@ -194,18 +201,33 @@ pub(crate) fn record(thread: &Thread, event: Event) -> bool {
     if !event::is_running(thread) || !thread.own.is_there() {
         return false;
     }
+    filter::tell(thread);
+    if filter::passes(thread, event.address) == Some(false) {
+        return true;
+    }
     let (tree, now) = (thread.own.tree(), clock::now());
     match thread.own.being() {
         Being::Apart => tree.skip_to(now),
         _ => tree.moved(now),
     }
     thread.own.set(Being::of_clock());
+    if filter::is_to_come(thread) {
+        thread.own.close();
+    }
     thread.keep_apart();
     if event.is_return {
         tree.ret(event.address);
         return true;
     }
     tree.call(event.address, event.frame) || call_anew(thread, tree, event)
+}
+
+/// Another filter holds: which frames are open of the functions that pass now is not known. They are forgotten, and
+/// paths begin anew.
+pub(crate) fn forget_frames(thread: &Thread) {
+    if thread.own.is_there() {
+        event::claimed(thread, || thread.own.tree().forget_frames());
+    }
 }
 
 /// A way out of functions or into them that no hook sees; names of marks have 24 bits.

@@ -84,6 +84,13 @@ pub(crate) struct Thread {
     pub(crate) looked: AtomicU32,
     /// Id of the stack the thread is on, 0 its own.
     pub(crate) stack: AtomicU64,
+    /// The filter under which the thread's latest events stand, as a word.
+    pub(crate) filter: AtomicU32,
+    /// Whether the filter leaves this thread out, which filter said so, when to ask again, and how long behind that.
+    pub(crate) is_left_out: AtomicBool,
+    pub(crate) asked: AtomicU32,
+    pub(crate) ask_at: AtomicU64,
+    pub(crate) ask_in: AtomicU64,
     /// One more than the name of the mark that was made since marks were written last, and the frames that
     /// were counted then; 0: none, [`MANY`].
     marked: AtomicU32,
@@ -146,7 +153,7 @@ pub(crate) struct Waiting {
 
 /// Longest time between two looks at a thread's CPU time: a millisecond of the tick, which counts
 /// microseconds, or less of a counter, which takes so many steps in some tenths of a millisecond.
-fn most_cpu_pause() -> u64 {
+pub(crate) fn most_cpu_pause() -> u64 {
     match clock::kind() {
         ClockKind::Tick => 1000,
         ClockKind::Cycle => 1 << 20,
@@ -211,6 +218,9 @@ impl Thread {
         self.chunk.store(core::ptr::null_mut(), Relaxed);
         self.serial.store(0, Relaxed);
         self.sequence.store(0, Relaxed);
+        self.filter.store(0, Relaxed);
+        self.asked.store(0, Relaxed);
+        self.is_left_out.store(false, Relaxed);
         self.take_losses();
         self.marked.store(0, Relaxed);
         self.forget_jump();

@@ -62,6 +62,13 @@ pub(crate) fn forget(memory: Memory, kind: Kind, key: u64) {
     }
 }
 
+/// Forgets all that is kept, of both kinds.
+pub(crate) fn forget_all(memory: Memory) {
+    for there in (0..memory.records()).filter_map(|at| memory.record(at)) {
+        there.set(record::KEY, 0);
+    }
+}
+
 /// As it stands in a record, never 0.
 fn name(key: u64) -> u64 {
     key.wrapping_add(1).max(1)

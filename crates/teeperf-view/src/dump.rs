@@ -161,6 +161,23 @@ impl Dump {
                 line.process = Some(loss.process);
                 line.text = format!("events={}", loss.events);
             }
+            Body::Filter(filter) if filter.process == 0 => {
+                line.kind = "filter";
+                line.text =
+                    format!("number={} rules={}", filter.number, quoted(&filter.rules.join(", ")));
+            }
+            Body::Filter(filter) => {
+                line.kind = "filter";
+                line.process = Some(filter.process);
+                line.text = format!(
+                    "number={} first_site={:#x} sites={} {}={}",
+                    filter.number,
+                    filter.first_site,
+                    filter.sites,
+                    if filter.others_pass { "all_but" } else { "only" },
+                    filter.listed().count(),
+                );
+            }
             Body::End(end) => {
                 line.kind = "end";
                 line.time = self.clock.seconds(end.time);
@@ -362,6 +379,7 @@ fn describe_event(
         Escape::Stamp(time) => ("stamp", format!("units={time}")),
         Escape::Hole => ("hole", String::new()),
         Escape::Pad => ("pad", String::new()),
+        Escape::Filter(number) => ("filter", format!("number={number}")),
         Escape::Mark(key) => {
             depths.marks.insert(key, depths.now());
             ("mark", format!("key={key} depth={}", depths.now()))

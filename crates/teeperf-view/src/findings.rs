@@ -33,6 +33,7 @@ pub fn of(profile: &Profile) -> Vec<Finding> {
         nothing_recorded(profile, &mut found);
         nothing_timed(profile, &mut found);
     }
+    filtered(profile, &mut found);
     lost(profile, &mut found);
     mended(profile, &mut found);
     gaps(profile, &mut found);
@@ -105,6 +106,21 @@ fn nothing_timed(profile: &Profile, found: &mut Vec<Finding>) {
             next,
         );
     }
+}
+
+fn filtered(profile: &Profile, found: &mut Vec<Finding>) {
+    let filters = &profile.info.filters;
+    let Some(last) = filters.iter().rfind(|rules| !rules.is_empty()) else { return };
+    let rules = last.join(", ");
+    let others = match filters.len() {
+        1 => String::new(),
+        several => format!(", the last of {several} filters that held one after the other"),
+    };
+    let what = format!(
+        "Not everything was recorded: {rules}{others}. What is left out has no calls, and its time is that of its \
+         callers."
+    );
+    push(found, false, what, "");
 }
 
 fn lost(profile: &Profile, found: &mut Vec<Finding>) {

@@ -75,6 +75,7 @@ struct Run<'a> {
     duration: u64,
     exit_status: Option<i64>,
     signal: Option<i64>,
+    filters: &'a [Vec<String>],
     hook_cost_hot: Option<f64>,
     hook_cost_cold: Option<f64>,
 }
@@ -200,6 +201,7 @@ fn info(profile: &Profile) -> Run<'_> {
         duration: info.duration_ns,
         exit_status: info.exit_status,
         signal: info.signal,
+        filters: &info.filters,
         hook_cost_hot: info.hook_cost_ps.map(|(hot, _)| hot as f64 / 1000.0),
         hook_cost_cold: info.hook_cost_ps.map(|(_, cold)| cold as f64 / 1000.0),
     }

@@ -129,6 +129,25 @@ pub mod loss {
     pub const EVENTS: u16 = 2;
 }
 
+/// [`crate::packet::kind::FILTER`]. Without a process it says what was asked for; with one, which sites of a
+/// window pass, and several packets of one filter and window add up.
+pub mod filter {
+    /// Number of the filter, from 1, as [`crate::word::code::FILTER`] has it.
+    pub const NUMBER: u16 = 1;
+    /// Text: what was asked for, one field for each rule; none where all is recorded.
+    pub const RULE: u16 = 2;
+    /// [`super::process::ID`].
+    pub const PROCESS: u16 = 3;
+    /// First site of the window.
+    pub const FIRST_SITE: u16 = 4;
+    /// Number of its sites.
+    pub const SITES: u16 = 5;
+    /// 1: sites of the window that are not listed pass, and those that are do not. 0: the other way round.
+    pub const OTHERS_PASS: u16 = 6;
+    /// Sites, four bytes each: any number of them.
+    pub const LIST: u16 = 7;
+}
+
 /// [`crate::packet::kind::CHUNK`]: a header of [`HEADER`] bytes, then the words.
 ///
 /// ```text

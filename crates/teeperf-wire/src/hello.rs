@@ -46,6 +46,11 @@ pub mod want {
     /// Arenas ([`crate::arena`]): one with each hello, whatever its segment is but for 0, which
     /// attaches the process.
     pub const ARENA: u32 = 1;
+    /// Which functions of a module pass the filter ([`crate::filter`]): behind the hello stand the words of a
+    /// [`crate::word::code::MODULE`] escape that says what module. For processes that are attached.
+    pub const FILTER: u32 = 2;
+    /// Whether a thread is left out: the segment is its id, as the process knows it.
+    pub const THREAD: u32 = 3;
 }
 
 /// Why a [`Welcome`] carries nothing.
@@ -73,6 +78,10 @@ pub mod flag {
     /// The segment that comes with this welcome has trees in place of chunks: a chunk's size is that of a
     /// tree's memory.
     pub const OF_TREES: u32 = 16;
+    /// What comes with this welcome are the maps of a filter: a chunk's size is that of one of them.
+    pub const OF_FILTER: u32 = 32;
+    /// The thread that asked is left out.
+    pub const LEFT_OUT: u32 = 64;
 }
 
 /// What the recorder answers.

@@ -12,15 +12,21 @@
 //! for it. The **thread block** lies in the thread-local storage of the runtime.
 
 /// Version of the interface.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// The module block. The runtime writes it, [`module::MODE`] last.
 pub mod module {
     /// i64: 0, hooks are off. Negative, the clock is `tick`, and this is [`TLS`]. Positive, it
-    /// is `cycle`, perhaps with [`ORDERED`].
+    /// is `cycle`, or `tick` with [`FILTERED`]: bits say more.
     pub const MODE: usize = 0;
     /// In a positive [`MODE`]: the counter is read when all work before it is done.
     pub const ORDERED: i64 = 1;
+    /// In a positive [`MODE`]: only functions that [`FILTER`] has are recorded.
+    pub const FILTERED: i64 = 2;
+    /// With [`FILTERED`]: the clock is `tick`.
+    pub const TICKS: i64 = 4;
+    /// In a positive [`MODE`]: the clock is `cycle`.
+    pub const CYCLES: i64 = 8;
     /// i64: where the thread block lies relative to the thread pointer.
     pub const TLS: usize = 8;
     /// u64: lowest address that has a site.
@@ -37,8 +43,10 @@ pub mod module {
     pub const CLOCK: usize = 48;
     /// Address of the module's ELF header in memory, 0 when it is not loaded.
     pub const HEADER: usize = 56;
-    /// Bytes, and alignment: one line of a cache.
-    pub const SIZE: usize = 64;
+    /// Address of a map ([`crate::filter`]) of the functions that are recorded, with [`FILTERED`].
+    pub const FILTER: usize = 64;
+    /// Bytes: two lines of a cache, the first of which hooks need always.
+    pub const SIZE: usize = 128;
 }
 
 /// The gate.

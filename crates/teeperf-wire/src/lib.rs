@@ -14,6 +14,7 @@ pub mod body;
 pub mod compose;
 pub mod crc;
 pub mod fields;
+pub mod filter;
 pub mod hello;
 pub mod hook;
 pub mod packet;

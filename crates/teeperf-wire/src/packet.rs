@@ -54,6 +54,8 @@ pub mod kind {
     pub const ARCS: u16 = 11;
     /// Fields ([`crate::body::keyframe`]): what replay knows of a thread where a window of a recording begins.
     pub const KEYFRAME: u16 = 12;
+    /// Fields ([`crate::body::filter`]): which functions are recorded from some time on.
+    pub const FILTER: u16 = 13;
 }
 
 /// A packet's header.

@@ -84,6 +84,12 @@ pub mod clock {
     pub const GENERATION: usize = 128;
     /// u32, bits of [`super::control`].
     pub const CONTROL: usize = 132;
+    /// u32, the filter that is to come ([`crate::filter`]), 0 where there never was one. As long as it is not that of
+    /// [`FILTER_DUE`], hooks come to the runtime.
+    pub const FILTER: usize = 136;
+    /// u32, the filter that holds: whoever sees it puts it into effect. Written behind [`FILTER`], when no hook
+    /// of a thread that has not seen that can be on its fast way any more.
+    pub const FILTER_DUE: usize = 140;
     /// u32, one more for each chunk drained: a waiting thread looks whether it moves.
     /// Threads with nothing to wait for never read this line.
     pub const PROGRESS: usize = 256;

@@ -51,6 +51,10 @@ pub mod code {
     /// Nothing: fills a place. Also the last word of every chunk that its thread handed over,
     /// so that a 0 before it is a place that was reserved and not yet written.
     pub const PAD: u32 = 6;
+    /// From here on only functions are recorded that pass the filter of number `arg`, which the recording has
+    /// ([`crate::filter`]): 0, all. The functions of open frames may be others, and functions may be open that have
+    /// no frames.
+    pub const FILTER: u32 = 7;
     /// Absolute time in clock units: payload is [`super::split62`] of it.
     pub const STAMP: u32 = 16;
     /// A stretch without events. `arg` is a [`super::gap`] reason; payload: events lost

@@ -3,57 +3,6 @@
 
 mod scenario;
 use scenario::*;
-use std::io::Write;
-use std::path::PathBuf;
-use std::process::{ChildStdin, Stdio};
-
-/// `phases.c` under a recorder, which does what it is told line by line.
-struct Phases {
-    running: Running,
-    input: ChildStdin,
-    /// Lines it has answered.
-    done: usize,
-    file: PathBuf,
-    shop: Workshop,
-}
-
-impl Phases {
-    fn start(options: &[&str]) -> Self {
-        let shop = Workshop::new();
-        let program = shop.build("phases.c", Compiler::Gcc, &["-O1"]);
-        let mut recording = shop.recording(options, &program, &[]);
-        recording.command.stdin(Stdio::piped());
-        let mut running = Running::start(&mut recording.command);
-        let input = running.child.stdin.take().expect("a pipe");
-        Self { running, input, done: 0, file: recording.file, shop }
-    }
-
-    /// Has it do these, and waits until they are done.
-    #[track_caller]
-    fn does(&mut self, lines: &[&str]) {
-        for line in lines {
-            writeln!(self.input, "{line}").expect("a program that reads");
-            self.done += 1;
-        }
-        let done = |running: &Running| running.stdout_so_far().matches("done\n").count();
-        wait_until("an answer", || done(&self.running) >= self.done);
-    }
-
-    /// `teeperf pause` or `teeperf resume`, as from another terminal.
-    #[track_caller]
-    fn asks(&self, word: &str, pid: i32) {
-        run(teeperf().arg(word).arg(pid.to_string())).expect_code(0);
-    }
-
-    /// Ends it with status 7; what it and the recorder said, and what was seen of its calls.
-    #[track_caller]
-    fn end(mut self) -> (Outcome, Report, Workshop) {
-        writeln!(self.input, "end 7").expect("a program that reads");
-        let outcome = self.running.wait();
-        outcome.expect_code(7);
-        (outcome, Report::of(&self.file), self.shop)
-    }
-}
 
 /// Of what the program told, so many calls were made while recording was on.
 #[track_caller]
@@ -112,7 +61,7 @@ fn off_and_on(way: &[&str], mut turn: impl FnMut(&mut Phases, &str)) {
 #[test]
 fn from_outside() {
     for way in WAYS {
-        off_and_on(way, |phases, word| phases.asks(word, phases.running.pid()));
+        off_and_on(way, |phases, word| _ = phases.asks(&[word]));
     }
 }
 
@@ -145,13 +94,15 @@ fn from_both_sides() {
         let mut phases = Phases::start(way);
         phases.does(&["red 10"]);
         let program = child_of(phases.running.pid());
-        phases.asks("pause", program);
+        let asks =
+            |word: &str, pid: i32| _ = run(teeperf().arg(word).arg(pid.to_string())).expect_code(0);
+        asks("pause", program);
         phases.does(&["green 1", "pause 0", "green 2"]);
-        phases.asks("resume", program);
+        asks("resume", program);
         phases.does(&["green 4", "resume 0", "red 20", "pause 0", "green 8"]);
-        phases.asks("pause", program);
+        asks("pause", program);
         phases.does(&["green 16", "resume 0", "green 32"]);
-        phases.asks("resume", program);
+        asks("resume", program);
         phases.does(&["red 40"]);
         let (outcome, report, _shop) = phases.end();
         let made = [("main", 1), ("red", 70), ("green", 63)];
@@ -167,7 +118,7 @@ fn from_the_start_until_it_is_resumed() {
     for way in WAYS {
         let mut phases = Phases::start(&[way, &["--paused"]].concat());
         phases.does(&["red 100", "deep 3"]);
-        phases.asks("resume", phases.running.pid());
+        phases.asks(&["resume"]);
         phases.does(&["green 5", "up 0", "blue 6"]);
         let (outcome, report, _shop) = phases.end();
         let made = [("main", 1), ("red", 100), ("green", 5), ("blue", 6), ("deep", 3)];
@@ -198,9 +149,9 @@ fn from_the_start_to_the_end() {
 fn from_the_middle_to_the_end() {
     let mut phases = Phases::start(&["--paused"]);
     phases.does(&["red 100"]);
-    phases.asks("resume", phases.running.pid());
+    phases.asks(&["resume"]);
     phases.does(&["green 5"]);
-    phases.asks("pause", phases.running.pid());
+    phases.asks(&["pause"]);
     phases.does(&["blue 6"]);
     let file = phases.file.clone();
     let (outcome, report, _shop) = phases.end();

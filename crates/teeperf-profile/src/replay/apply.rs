@@ -9,9 +9,10 @@ use teeperf_wire::word::{ABANDONED, ESCAPE_BASE, gap};
 use super::calltree::{CallTree, Room};
 use super::stack::{Returned, Stack, is_nameless, is_run};
 use super::summary::{Op, Segment, Summary};
-use super::threads::{Counts, ThreadKey, ThreadState};
+use super::threads::{Counts, Filtered, ThreadKey, ThreadState};
 use super::tree::pseudo;
 use crate::escape::Gap;
+use crate::filters::Filters;
 use crate::names::Windows;
 use crate::warnings::Warnings;
 
@@ -34,6 +35,8 @@ pub(crate) struct Shared {
     far_numbers: HashMap<u64, u32>,
     /// Windows of modules.
     pub(crate) windows: Windows,
+    /// Which functions were recorded.
+    pub(crate) filters: Filters,
     /// Counts over all threads.
     pub(crate) counts: Counts,
     /// What was wrong.
@@ -119,6 +122,7 @@ impl Shared {
             far: Vec::new(),
             far_numbers: HashMap::new(),
             windows: Windows::default(),
+            filters: Filters::default(),
             counts: Counts::default(),
             warnings: Warnings::default(),
             no_room: 0,
@@ -312,6 +316,9 @@ impl Apply<'_> {
 
     fn close(&mut self, word: u32) {
         let word = self.shared.word_here(word);
+        if self.thread.is_below_filter() {
+            return self.close_below_filter(word);
+        }
         let counts = &mut self.shared.counts;
         match self.thread.stack.close(&self.tree.tree, word) {
             Returned::Closed { above } => counts.mended = counts.mended.saturating_add(above),
@@ -323,8 +330,16 @@ impl Apply<'_> {
     fn settle(&mut self, op: Op) {
         match op {
             Op::End => return,
-            Op::Gap(gap) => return self.gap(gap),
+            Op::Gap(gap) => {
+                self.gap(gap);
+                return self.thread.keep_floor();
+            }
             Op::Resume(id) => return self.resume(id),
+            Op::Filter(number) => {
+                let floor = self.thread.stack.depth();
+                self.thread.filter = Some(Filtered { number, floor });
+                return self.close_left_out();
+            }
             Op::Return(word) => self.close(word),
             Op::Jump(key) => self.jump(key),
             Op::Catch(word) => self.thread.stack.catch(&self.tree.tree, word),
@@ -346,6 +361,31 @@ impl Apply<'_> {
         }
         // All of these are events: what passed before them is settled.
         self.thread.settle();
+        self.thread.keep_floor();
+    }
+
+    /// A return where all open frames are of calls before the filter. It may be of a call that the filter then
+    /// left out; if not, its frame is the one on top, since frames above it that are left out now are closed.
+    fn close_below_filter(&mut self, word: u32) {
+        let top = self.thread.stack.top();
+        let of_top = self.tree.tree.nodes()[top as usize].word;
+        if self.thread.stack.depth() > 0 && (is_nameless(of_top) || of_top | 1 == word) {
+            self.thread.stack.pop(&self.tree.tree, 1);
+            self.close_left_out();
+        }
+    }
+
+    /// Closes frames on top whose returns the filter leaves out.
+    fn close_left_out(&mut self) {
+        let Some(Filtered { number, .. }) = self.thread.filter else { return };
+        while self.thread.stack.depth() > 0 {
+            let word = self.tree.tree.nodes()[self.thread.stack.top() as usize].word;
+            if word >= ESCAPE_BASE || self.shared.filters.pass(self.key.0, number, word >> 1) {
+                break;
+            }
+            self.thread.stack.pop(&self.tree.tree, 1);
+        }
+        self.thread.keep_floor();
     }
 
     fn jump(&mut self, key: u32) {
@@ -434,6 +474,10 @@ impl Apply<'_> {
             Some((tree, stack)) => self.transplant(tree, &stack),
             None => Stack::default(),
         };
+        if let Some(filter) = &mut self.thread.filter {
+            // Under which filter its frames were opened is not known.
+            filter.floor = self.thread.stack.depth();
+        }
     }
 
     /// The same frames in this thread's tree.

@@ -14,6 +14,7 @@ use super::summarise::Summariser;
 use super::summary::Summary;
 use super::sums::Sums;
 use super::threads::Threads;
+use crate::contents::Filter;
 use crate::keyframes::Keyframe;
 
 /// How to replay.
@@ -117,6 +118,11 @@ impl Driver {
         }
         self.wait_until(0);
         self.threads.keyframe(offset, keyframe);
+    }
+
+    /// What a filter lets pass.
+    pub(crate) fn filter(&mut self, filter: &Filter<'_>) {
+        self.threads.shared.filters.add(filter, &mut self.threads.shared.warnings);
     }
 
     /// Calls and returns replayed so far.

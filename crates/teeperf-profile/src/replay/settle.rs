@@ -129,6 +129,7 @@ impl State {
             Escape::VforkEnd => return self.jump(VFORK_MARK, at, next),
             Escape::Catch(site) => return self.catch(call(site), at, next),
             Escape::Gap(gap) => return self.end_segment(Op::Gap(gap), at, next),
+            Escape::Filter(number) => return self.end_segment(Op::Filter(number), at, next),
             Escape::Switch { left, entered } => {
                 self.end_segment(Op::Switch { left, entered }, at, next);
                 self.stack = Some(entered);

@@ -38,6 +38,8 @@ pub(crate) enum Op {
     StackNew(u64),
     /// A chunk began on this stack, and no switch was seen.
     Resume(u64),
+    /// The filter of this number holds from here on.
+    Filter(u32),
 }
 
 /// See the module.

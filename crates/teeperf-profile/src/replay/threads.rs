@@ -34,6 +34,8 @@ pub(crate) struct ThreadState {
     pub(super) before: u64,
     /// Clock units that gaps have taken back of that.
     pub(super) taken_before: u64,
+    /// The filter that its events stand under, where there was one.
+    pub(super) filter: Option<Filtered>,
     /// Stack and depth by mark.
     pub(super) marks: HashMap<u32, (u64, u64)>,
     pub(super) place: Place,
@@ -45,6 +47,15 @@ pub(crate) struct ThreadState {
     name: Option<String>,
     events: u64,
     pub(super) waited: u64,
+}
+
+/// A filter that a thread's events stand under.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Filtered {
+    /// Its number.
+    pub(super) number: u32,
+    /// Frames of calls before it that are still open: these are the lowest.
+    pub(super) floor: u64,
 }
 
 /// What is told of a thread, or of all that share a tree.
@@ -97,6 +108,7 @@ impl ThreadState {
             debt: 0,
             before: 0,
             taken_before: 0,
+            filter: None,
             marks: HashMap::new(),
             place: summary.first_place,
             begins: summary.first_place.is_first(),
@@ -106,6 +118,18 @@ impl ThreadState {
             name: None,
             events: 0,
             waited: 0,
+        }
+    }
+
+    /// Whether all open frames are of calls before the filter.
+    pub(super) fn is_below_filter(&self) -> bool {
+        self.filter.is_some_and(|filter| self.stack.depth() <= filter.floor)
+    }
+
+    /// Frames were closed: those that are open now are what may be of calls before the filter.
+    pub(super) fn keep_floor(&mut self) {
+        if let Some(filter) = &mut self.filter {
+            filter.floor = filter.floor.min(self.stack.depth());
         }
     }
 

@@ -44,6 +44,7 @@ pub(crate) enum Item {
         entered: u64,
     },
     StackNew(u64),
+    Filter(u32),
     Name(&'static str),
     Note(&'static str),
     /// An escape of a code that nobody has given a meaning.
@@ -106,6 +107,7 @@ impl Item {
             Self::Switch { left, entered } => {
                 escape(code::SWITCH, 0, &[word::split62(left), word::split62(entered)].concat())
             }
+            Self::Filter(number) => escape(code::FILTER, number, &[]),
             Self::StackNew(id) => escape(code::STACK_NEW, 0, &word::split62(id)),
             Self::Name(name) => text(code::NAME, name),
             Self::Note(note) => text(code::NOTE, note),

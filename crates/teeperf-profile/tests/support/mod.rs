@@ -83,6 +83,29 @@ impl Builder {
         self.packet(kind::CHUNK, &[&header.encode()[..], &data].concat());
     }
 
+    pub(crate) fn filter(
+        &mut self,
+        number: u32,
+        process: u32,
+        window: std::ops::Range<u32>,
+        others_pass: bool,
+        listed: impl Iterator<Item = u32>,
+    ) {
+        let wide = |value: u32| u64::from(value).to_le_bytes();
+        let list: Vec<u8> = listed.flat_map(u32::to_le_bytes).collect();
+        self.fields(
+            kind::FILTER,
+            &[
+                (body::filter::NUMBER, &wide(number)),
+                (body::filter::PROCESS, &wide(process)),
+                (body::filter::FIRST_SITE, &wide(window.start)),
+                (body::filter::SITES, &wide(window.end - window.start)),
+                (body::filter::OTHERS_PASS, &wide(others_pass.into())),
+                (body::filter::LIST, &list),
+            ],
+        );
+    }
+
     pub(crate) fn symbols(
         &mut self,
         process: u32,

@@ -39,11 +39,20 @@ struct Thread {
     whole: u64,
     recent: u64,
     debt: u64,
+    filter: Option<u32>,
+    /// Frames of before the filter.
+    floor: usize,
     paths: BTreeMap<Vec<u64>, (u64, u64)>,
 }
 
 fn name(frame: u64) -> String {
     if frame == UNKNOWN { "[unknown]".into() } else { format!("[unknown module]+{frame:#x}") }
+}
+
+/// Whether a function passes a filter: number 0 has all, number *n* leaves out every site that it divides, but for
+/// far code.
+pub(crate) fn passes(number: u32, frame: u64) -> bool {
+    number == 0 || frame >= 1 << 31 || frame % u64::from(number + 1) != 0
 }
 
 /// The outcome of chunks in the order of each thread.
@@ -72,6 +81,7 @@ pub(crate) fn outcome(chunks: &[Chunk]) -> Outcome {
                 break;
             }
             thread.item(item, chunk, &mut out);
+            thread.floor = thread.floor.min(thread.stack.len());
         }
     }
     for (number, thread) in threads {
@@ -173,6 +183,11 @@ impl Thread {
                 self.switch(left, entered);
                 self.settle();
             }
+            Item::Filter(number) => {
+                self.filter = Some(number);
+                self.floor = self.stack.len();
+                self.close_left_out();
+            }
             Item::StackNew(id) => {
                 if id == self.stack_id {
                     self.stack.clear();
@@ -196,6 +211,13 @@ impl Thread {
     fn close(&mut self, frame: u64, time: u64, clock: ClockKind, out: &mut Outcome) {
         self.low_time_is(time, clock);
         out.events += 1;
+        if self.filter.is_some() && self.stack.len() <= self.floor {
+            if self.stack.last().is_some_and(|&top| top == frame || top == UNKNOWN) {
+                self.stack.pop();
+                self.close_left_out();
+            }
+            return self.settle();
+        }
         match self.stack.iter().rposition(|&open| open == frame || open == UNKNOWN) {
             Some(at) => {
                 out.mended += (self.stack.len() - at - 1) as u64;
@@ -205,6 +227,13 @@ impl Thread {
             None => out.mended += 1,
         }
         self.settle();
+    }
+
+    fn close_left_out(&mut self) {
+        let number = self.filter.unwrap_or(0);
+        while self.stack.last().is_some_and(|&frame| !passes(number, frame)) {
+            self.stack.pop();
+        }
     }
 
     fn jump(&mut self, key: u32) {
@@ -225,5 +254,6 @@ impl Thread {
         }
         self.stack = self.resting.remove(&entered).unwrap_or_default();
         self.stack_id = entered;
+        self.floor = self.stack.len();
     }
 }

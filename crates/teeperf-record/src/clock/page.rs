@@ -4,7 +4,7 @@
 use crate::memory::{SEAL_READ_ONLY, SharedMemory};
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::{Arc, Mutex, TryLockError};
 use teeperf_wire::shared::{MAGIC, clock};
 
@@ -107,6 +107,19 @@ impl ClockPage {
         // Never an error: the closure always gives a value.
         let _ = control.fetch_update(AcqRel, Acquire, changed);
         self.memory.number(clock::GENERATION).fetch_add(1, AcqRel);
+    }
+
+    /// The filter that is to come ([`teeperf_wire::filter`]). Hooks look up with the next tick, or, under the counter,
+    /// now.
+    pub(crate) fn set_filter(&self, word: u32) {
+        self.memory.number(clock::FILTER).store(word, Release);
+        // The exchange is also a barrier: whoever moves the tick from here on does so behind the store.
+        self.memory.number(clock::GENERATION).fetch_add(1, SeqCst);
+    }
+
+    /// The filter that holds.
+    pub(crate) fn set_filter_due(&self, word: u32) {
+        self.memory.number(clock::FILTER_DUE).store(word, Release);
     }
 
     /// The word that hooks watch under the tick.

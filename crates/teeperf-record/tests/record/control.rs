@@ -30,10 +30,10 @@ fn a_program_is_paused_resumed_and_stopped() {
         let pid = program_of(&place);
         assert_eq!(stats.snapshot().processes, 1);
         // Other recorders run in this process, so it is asked for by the program's number.
-        request(pid, Request::Resume).unwrap();
-        request(pid, Request::Pause).unwrap();
-        request(pid, Request::Resume).unwrap();
-        request(pid, Request::Stop).unwrap();
+        request(pid, &Request::Resume).unwrap();
+        request(pid, &Request::Pause).unwrap();
+        request(pid, &Request::Resume).unwrap();
+        request(pid, &Request::Stop).unwrap();
         recorder.join().unwrap()
     });
     assert_eq!(outcome.exit_code(), 0);

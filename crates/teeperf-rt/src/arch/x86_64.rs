@@ -260,7 +260,7 @@ pub(crate) mod number {
     pub(crate) const GETPID: usize = 39;
     pub(crate) const SOCKET: usize = 41;
     pub(crate) const CONNECT: usize = 42;
-    pub(crate) const SENDTO: usize = 44;
+    pub(crate) const SENDMSG: usize = 46;
     pub(crate) const RECVMSG: usize = 47;
     pub(crate) const SETSOCKOPT: usize = 54;
     pub(crate) const FCNTL: usize = 72;

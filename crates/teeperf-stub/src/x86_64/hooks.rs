@@ -37,6 +37,9 @@
 //! A processor reads its counter while work before that is still under way. Where single short
 //! calls are to be timed, it is told to end that first (Intel SDM 2B, RDTSC and LFENCE).
 //!
+//! Where a filter holds, the module's map says whether the function passes ([`teeperf_wire::filter`]); one that does
+//! goes on as without.
+//!
 //! Off is one load and two branches. The `cycle` clock costs more than all
 //! else, so its path begins behind a branch.
 
@@ -59,7 +62,7 @@ global_asm!(
     mov     rax, qword ptr [rip + teeperf_module + {mode}]
     test    rax, rax
     jns     7f
-    mov     edx, dword ptr [rip + teeperf_clock + {tick}]
+1:  mov     edx, dword ptr [rip + teeperf_clock + {tick}]
     cmp     edx, dword ptr fs:[rax + {last}]
     jne     10f
     sub     rdi, qword ptr [rip + teeperf_module + {low}]
@@ -145,7 +148,27 @@ global_asm!(
     ret
 
     .p2align 4
-2:  mov     r8, qword ptr [rip + teeperf_module + {tls}]
+2:  test    al, {filtered}
+    jz      11f
+    sub     rdi, qword ptr [rip + teeperf_module + {low}]
+    cmp     rdi, qword ptr [rip + teeperf_gate + {window}]
+    jae     8f
+    mov     edx, edi
+    shr     edx, 5
+    mov     r8, qword ptr [rip + teeperf_module + {filter}]
+    mov     edx, dword ptr [r8 + 4 * rdx]
+    bt      edx, edi
+    jc      12f
+    ret
+
+12: add     rdi, qword ptr [rip + teeperf_module + {low}]
+    test    al, {ticks}
+    jz      11f
+    mov     rax, qword ptr [rip + teeperf_module + {tls}]
+    jmp     1b
+
+    .p2align 4
+11: mov     r8, qword ptr [rip + teeperf_module + {tls}]
     mov     edx, dword ptr [rip + teeperf_clock + {generation}]
     cmp     edx, dword ptr fs:[r8 + {last}]
     jne     9f
@@ -192,6 +215,9 @@ global_asm!(
     ",
     mode = const module::MODE,
     ordered = const module::ORDERED,
+    filtered = const module::FILTERED,
+    ticks = const module::TICKS,
+    filter = const module::FILTER,
     tls = const module::TLS,
     low = const module::LOW,
     first_word = const module::FIRST_WORD,

@@ -72,6 +72,13 @@ impl Tree {
         }
     }
 
+    /// What is open is not known any more, on this stack nor on others: paths begin anew, and returns of what was open
+    /// are of no call.
+    pub fn forget_frames(&self) {
+        positions::forget_all(self.memory);
+        self.close_all();
+    }
+
     /// While nothing was summed, so many frames were left, and then so many entered: these are unknown, and
     /// any return is taken for theirs. Nothing may come in between that uses the tree.
     pub fn miss(&self, left: u32, entered: u32) {

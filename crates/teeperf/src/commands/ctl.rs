@@ -1,40 +1,117 @@
 //! `teeperf ctl`: asks a recording that runs for something, from another terminal.
 
-use super::pause;
-use anyhow::Result;
-use clap::{Args, ValueEnum};
+use super::{filtering, pause};
+use anyhow::{Result, ensure};
+use clap::{Args, Subcommand};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use teeperf_record::control::Request;
 
-/// Asks a recording that runs to pause, to go on, or to write out what it has summed
+/// Asks a recording that runs to pause, to record other functions, or how it goes
+///
+/// When the command comes back, it is done: calls from then on are recorded as was asked.
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(
+    subcommand_value_name = "WHAT",
+    subcommand_help_heading = "What",
+    after_help = "\
 Examples:
-  teeperf record --probe tree -- ./server    in one terminal
-  teeperf ctl $(pidof server) snapshot       in another: what it did so far can be read now")]
+  teeperf ctl $(pidof server) status                        how the recording goes
+  teeperf ctl $(pidof server) pause                         until `resume`
+  teeperf ctl $(pidof server) filter --only 'parse*'        nothing but the parser from now on
+  teeperf ctl $(pidof server) filter --exclude '@libz.so*'  all but a library
+  teeperf ctl $(pidof server) filter --all                  everything again
+  teeperf ctl $(pidof server) snapshot                      what was recorded so far can be read"
+)]
 pub(crate) struct Arguments {
     /// Process id of `teeperf record`, or of a program that it records
     pid: u32,
-    /// What it is to do
-    #[arg(value_enum)]
+    #[command(subcommand)]
     what: What,
 }
 
 /// What a recording can be asked for.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Subcommand, Debug)]
 enum What {
     /// Record nothing until it is resumed
     Pause,
     /// Go on
     Resume,
-    /// Write out what threads have summed in their trees since it was written last
+    /// Record only some functions and threads from now on, in place of what was asked before
+    ///
+    /// Functions that are open stay so where they are still recorded, so that paths go on; with --probe tree paths
+    /// begin anew.
+    Filter {
+        #[command(flatten)]
+        rules: filtering::Arguments,
+        /// Record everything
+        #[arg(long, conflicts_with_all = ["only", "exclude", "only_thread", "exclude_thread"])]
+        all: bool,
+    },
+    /// Write out what is there so far, and what threads have summed in their trees, so that it can be read now
     Snapshot,
+    /// Print how it goes
+    Status {
+        /// As JSON, on one line
+        #[arg(long)]
+        json: bool,
+    },
+    /// End the recording; the program goes on
+    Stop,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let request = match arguments.what {
+    let request = match &arguments.what {
         What::Pause => Request::Pause,
         What::Resume => Request::Resume,
         What::Snapshot => Request::Snapshot,
+        What::Stop => Request::Stop,
+        What::Status { .. } => Request::Status,
+        What::Filter { rules, all } => {
+            let rules = rules.rules()?;
+            ensure!(
+                *all || !rules.is_empty(),
+                "name what is to be recorded, by --only, --exclude, --only-thread or --exclude-thread, or --all"
+            );
+            Request::Filter(rules)
+        }
     };
-    pause::ask(Some(arguments.pid), request)
+    let answer = pause::ask(Some(arguments.pid), &request)?;
+    match arguments.what {
+        What::Status { json: true } => super::print((as_json(&answer) + "\n").as_bytes()),
+        _ => super::print(answer.as_bytes()),
+    }
+}
+
+/// The lines of a status as an object: numbers are numbers, rules a list.
+fn as_json(status: &str) -> String {
+    let mut object: BTreeMap<&str, Value> = BTreeMap::new();
+    let mut rules: Vec<Value> = Vec::new();
+    for (name, value) in status.lines().filter_map(|line| line.split_once(": ")) {
+        match (name, value.parse::<u64>(), value.parse::<f64>()) {
+            ("rule", ..) => rules.push(value.into()),
+            ("seconds", _, Ok(seconds)) => _ = object.insert(name, seconds.into()),
+            ("state" | "output" | "clock", ..) => _ = object.insert(name, value.into()),
+            (_, Ok(number), _) => _ = object.insert(name, number.into()),
+            _ => _ = object.insert(name, value.into()),
+        }
+    }
+    object.insert("rules", rules.into());
+    serde_json::json!(object).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_an_object() {
+        let json = as_json(
+            "state: paused\noutput: 7\nevents: 12\nseconds: 1.500\nrule: only a: b\nrule: exclude c\n",
+        );
+        assert_eq!(
+            json,
+            r#"{"events":12,"output":"7","rules":["only a: b","exclude c"],"seconds":1.5,"state":"paused"}"#
+        );
+    }
 }

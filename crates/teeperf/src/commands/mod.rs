@@ -9,6 +9,7 @@ mod cut;
 mod demo;
 mod dump;
 mod export;
+mod filtering;
 mod flags;
 mod flame;
 mod gmon;
@@ -85,8 +86,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Pack(arguments) => pack::run(&arguments)?,
         Command::Collect(arguments) => collect::run(&arguments)?,
         Command::Demo(arguments) => demo::run(&arguments)?,
-        Command::Pause(arguments) => pause::run(&arguments, Request::Pause)?,
-        Command::Resume(arguments) => pause::run(&arguments, Request::Resume)?,
+        Command::Pause(arguments) => pause::run(&arguments, &Request::Pause)?,
+        Command::Resume(arguments) => pause::run(&arguments, &Request::Resume)?,
         Command::Ctl(arguments) => ctl::run(&arguments)?,
         Command::Completions(arguments) => completions::run(&arguments)?,
         Command::Man(arguments) => man::run(&arguments)?,

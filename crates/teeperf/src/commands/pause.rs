@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use clap::Args;
-use teeperf_record::control::{self, Request};
+use teeperf_record::control::{self, Request, Status};
 
 /// Which recording.
 #[derive(Args, Debug)]
@@ -17,12 +17,12 @@ pub(crate) struct Arguments {
     pid: Option<u32>,
 }
 
-pub(crate) fn run(arguments: &Arguments, request: Request) -> Result<()> {
-    ask(arguments.pid, request)
+pub(crate) fn run(arguments: &Arguments, request: &Request) -> Result<()> {
+    ask(arguments.pid, request).map(drop)
 }
 
-/// Asks the recording that has this process id, or records that process; or the only one that runs.
-pub(super) fn ask(pid: Option<u32>, request: Request) -> Result<()> {
+/// Asks the recording that has this process id, or records that process; or the only one that runs. Its answer.
+pub(super) fn ask(pid: Option<u32>, request: &Request) -> Result<Status> {
     let pid = match (pid, &control::recorders()[..]) {
         (Some(pid), _) => pid,
         (None, [only]) => *only,

@@ -1,6 +1,6 @@
 //! `teeperf record`: runs a program. Running, draining and writing are `teeperf-record`'s.
 
-use super::writing;
+use super::{filtering, writing};
 use crate::{bundle, calibration, recordings};
 use anyhow::{Result, bail, ensure};
 use clap::Args;
@@ -30,6 +30,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     optee: bool,
     #[command(flatten)]
+    filter: filtering::Arguments,
+    #[command(flatten)]
     writing: writing::Arguments,
     /// The program and its arguments
     #[arg(
@@ -45,7 +47,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let command = &arguments.command;
     let path = arguments.writing.path(|| recordings::name_for(&command[0]))?;
     let mut options = arguments.writing.options(&path)?;
+    options.filter = arguments.filter.rules()?;
     if arguments.optee {
+        ensure!(
+            options.filter.is_empty(),
+            "--optee records all functions that trusted applications were built with: name what is to have hooks when they are built"
+        );
         match options.clock {
             // A trusted application may not have the counter that Linux has: the tick lies in the memory lent to it.
             Choice::Auto => options.clock = Choice::Tick,

@@ -6,12 +6,14 @@
 
 mod agreement;
 mod build;
+mod phases;
 mod report;
 mod run;
 mod told;
 
 pub(crate) use agreement::assert_paths_agree;
 pub(crate) use build::{Compiler, Workshop};
+pub(crate) use phases::Phases;
 pub(crate) use report::{Report, assert_calls, assert_paths};
 pub(crate) use run::{
     Outcome, Progress, Recorded, Recording, Running, TEEPERF, cache, child_of, run, signal_of,

@@ -26,6 +26,19 @@ struct Address {
     path: [u8; 108],
 }
 
+/// `struct msghdr`.
+#[repr(C)]
+#[derive(Default)]
+struct Message {
+    name: usize,
+    name_length: u32,
+    parts: usize,
+    part_count: usize,
+    control: usize,
+    control_length: usize,
+    flags: i32,
+}
+
 impl Address {
     /// A name in the abstract namespace, and the bytes that count.
     fn of(name: &[u8]) -> (Self, usize) {
@@ -54,9 +67,9 @@ pub(crate) fn is_abandoned(name: &[u8]) -> bool {
     patiently(|| unsafe { syscall(number::CONNECT, arguments) }) == ECONNREFUSED
 }
 
-/// Sends one message to a `SOCK_SEQPACKET` socket in the abstract namespace and takes one
-/// answer; nothing when it cannot be had. Each step ends within two seconds.
-pub(crate) fn exchange(name: &[u8], hello: &[u8; HELLO_SIZE]) -> Option<Answer> {
+/// Sends one message, the hello and words behind it, to a `SOCK_SEQPACKET` socket in the abstract namespace and takes
+/// one answer; nothing when it cannot be had. Each step ends within two seconds.
+pub(crate) fn exchange(name: &[u8], hello: &[u8; HELLO_SIZE], words: &[u32]) -> Option<Answer> {
     let (address, length) = Address::of(name);
     // SAFETY: no pointers.
     let socket =
@@ -76,9 +89,12 @@ pub(crate) fn exchange(name: &[u8], hello: &[u8; HELLO_SIZE]) -> Option<Answer> 
     // SAFETY: the kernel reads `length` bytes of the address.
     let connected =
         patiently(|| unsafe { syscall(number::CONNECT, [descriptor, place, length, 0, 0, 0]) });
-    let arguments = [descriptor, hello.as_ptr() as usize, HELLO_SIZE, MSG_NOSIGNAL, 0, 0];
-    // SAFETY: the kernel reads the hello.
-    if connected < 0 || patiently(|| unsafe { syscall(number::SENDTO, arguments) }) < 0 {
+    let parts =
+        [[hello.as_ptr() as usize, HELLO_SIZE], [words.as_ptr() as usize, size_of_val(words)]];
+    let message = Message { parts: &raw const parts as usize, part_count: 2, ..Message::default() };
+    let arguments = [descriptor, &raw const message as usize, MSG_NOSIGNAL, 0, 0, 0];
+    // SAFETY: the kernel reads the message and its parts, which live here.
+    if connected < 0 || patiently(|| unsafe { syscall(number::SENDMSG, arguments) }) < 0 {
         return None;
     }
     receive(&socket)
@@ -94,27 +110,15 @@ fn receive(socket: &File) -> Option<Answer> {
         kind: u32,
         descriptors: [i32; 2],
     }
-    #[repr(C)]
-    struct Message {
-        name: usize,
-        name_length: u32,
-        parts: usize,
-        part_count: usize,
-        control: usize,
-        control_length: usize,
-        flags: i32,
-    }
     let mut bytes = [0u8; WELCOME_SIZE];
     let part = [&raw mut bytes as usize, WELCOME_SIZE];
     let mut control = Control { length: 0, level: 0, kind: 0, descriptors: [-1; 2] };
     let mut message = Message {
-        name: 0,
-        name_length: 0,
         parts: &raw const part as usize,
         part_count: 1,
         control: &raw mut control as usize,
         control_length: size_of::<Control>(),
-        flags: 0,
+        ..Message::default()
     };
     let place = &raw mut message as usize;
     let arguments = [socket.0 as usize, place, MSG_CMSG_CLOEXEC, 0, 0, 0];

@@ -1,0 +1,249 @@
+//! Filters: which functions and threads are recorded, decided while programs run.
+//!
+//! [`Rules`] are what the user asks for. A thread of its own ([`desk`]) resolves them to a map for each module
+//! ([`maps`], [`teeperf_wire::filter`]), hands maps to processes, and changes them.
+
+pub(crate) mod desk;
+mod maps;
+
+use teeperf_symbols::{Pattern, PatternError};
+
+/// Which functions and threads are recorded. Without rules all are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules(Vec<Rule>);
+
+/// One rule. What is recorded fits one of those that say so, where there are any, and none of those that leave
+/// out; functions and threads each have their own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Rule {
+    leaves_out: bool,
+    of: Of,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Of {
+    /// Functions of this name, of modules of this name.
+    Function { name: Option<Pattern>, module: Option<Pattern> },
+    /// Threads of this id or name.
+    Thread(Pattern),
+}
+
+/// What a rule is about, as its text begins.
+const SIGNS: [(&str, bool, bool); 4] = [
+    ("only ", false, false),
+    ("exclude ", true, false),
+    ("only-thread ", false, true),
+    ("exclude-thread ", true, true),
+];
+/// Most rules.
+const MOST: usize = 256;
+
+impl Rules {
+    /// Records functions of a name, or leaves them out: a [`Pattern`], `@` and a pattern for the module's file name
+    /// or path; either may be missing.
+    ///
+    /// # Errors
+    ///
+    /// When that is no pattern.
+    pub fn function(&mut self, leaves_out: bool, text: &str) -> Result<(), PatternError> {
+        // A regular expression ends in a slash: an `@` in it is its own.
+        let split =
+            if text.ends_with('/') && text.starts_with('/') { None } else { text.rsplit_once('@') };
+        let (name, module) = split.map_or((text, None), |(name, module)| (name, Some(module)));
+        let name =
+            if name.is_empty() && module.is_some() { None } else { Some(Pattern::new(name)?) };
+        let module = module.map(Pattern::new).transpose()?;
+        self.0.push(Rule { leaves_out, of: Of::Function { name, module } });
+        Ok(())
+    }
+
+    /// Records threads of a name or id, or leaves them out.
+    ///
+    /// # Errors
+    ///
+    /// When that is no pattern.
+    pub fn thread(&mut self, leaves_out: bool, text: &str) -> Result<(), PatternError> {
+        self.0.push(Rule { leaves_out, of: Of::Thread(Pattern::new(text)?) });
+        Ok(())
+    }
+
+    /// Whether all is recorded.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// From what [`Rules::lines`] made.
+    pub(crate) fn read(text: &str) -> Result<Self, String> {
+        let mut rules = Self::default();
+        for line in text.lines() {
+            let sign = SIGNS.iter().find(|(sign, ..)| line.starts_with(sign));
+            let Some(&(sign, leaves_out, of_threads)) = sign else {
+                return Err(format!("{line:?} is no rule of a filter"));
+            };
+            let text = &line[sign.len()..];
+            let read = if of_threads { Self::thread } else { Self::function };
+            read(&mut rules, leaves_out, text).map_err(|error| error.to_string())?;
+        }
+        if rules.0.len() > MOST { Err(format!("more than {MOST} rules")) } else { Ok(rules) }
+    }
+
+    /// Each as a text.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
+        self.0.iter().map(|rule| {
+            let (of_threads, text) = match &rule.of {
+                Of::Function { name, module } => {
+                    (false, function_text(name.as_ref(), module.as_ref()))
+                }
+                Of::Thread(pattern) => (true, pattern.to_string()),
+            };
+            let is_its =
+                |sign: &&(&str, bool, bool)| (sign.1, sign.2) == (rule.leaves_out, of_threads);
+            SIGNS.iter().find(is_its).map_or("", |sign| sign.0).to_owned() + &text
+        })
+    }
+
+    /// Whether functions are left out.
+    pub(crate) fn is_of_functions(&self) -> bool {
+        self.0.iter().any(|rule| matches!(rule.of, Of::Function { .. }))
+    }
+
+    /// Whether threads are.
+    pub(crate) fn is_of_threads(&self) -> bool {
+        self.0.iter().any(|rule| matches!(rule.of, Of::Thread(_)))
+    }
+
+    /// Whether a thread of this id and name is recorded.
+    pub(crate) fn has_thread(&self, tid: u32, name: &str) -> bool {
+        self.has(|of| match of {
+            Of::Thread(pattern) => Some(pattern.means(&tid.to_string()) || pattern.means(name)),
+            Of::Function { .. } => None,
+        })
+    }
+
+    /// The rules for functions of a module.
+    pub(crate) fn of_module(&self, path: &str) -> ModuleRules<'_> {
+        let file = path.rsplit('/').next().unwrap_or(path);
+        let fits = |module: &Pattern| module.means(file) || module.means(path);
+        let mut rules = ModuleRules::default();
+        for rule in &self.0 {
+            let Of::Function { name, module } = &rule.of else { continue };
+            rules.has_only |= !rule.leaves_out;
+            if !module.as_ref().is_none_or(fits) {
+                continue;
+            }
+            let (all, some) = if rule.leaves_out {
+                (&mut rules.leaves_out_all, &mut rules.exclude)
+            } else {
+                (&mut rules.has_all, &mut rules.only)
+            };
+            match name {
+                Some(name) => some.push(name),
+                None => *all = true,
+            }
+        }
+        rules
+    }
+
+    fn has(&self, fits: impl Fn(&Of) -> Option<bool>) -> bool {
+        let mut only = None;
+        for rule in &self.0 {
+            match fits(&rule.of) {
+                Some(true) if rule.leaves_out => return false,
+                Some(fits) if !rule.leaves_out => only = Some(only.unwrap_or(false) || fits),
+                _ => {}
+            }
+        }
+        only.unwrap_or(true)
+    }
+}
+
+fn function_text(name: Option<&Pattern>, module: Option<&Pattern>) -> String {
+    let name = name.map(Pattern::to_string).unwrap_or_default();
+    module.map_or(name.clone(), |module| format!("{name}@{module}"))
+}
+
+/// What rules say of the functions of one module.
+#[derive(Debug, Default)]
+pub(crate) struct ModuleRules<'a> {
+    /// There are rules for what is recorded, of this module or others.
+    has_only: bool,
+    has_all: bool,
+    leaves_out_all: bool,
+    only: Vec<&'a Pattern>,
+    exclude: Vec<&'a Pattern>,
+}
+
+impl ModuleRules<'_> {
+    /// Whether functions are recorded of which the rules say nothing, such as those without a name.
+    pub(crate) fn has_others(&self) -> bool {
+        !self.leaves_out_all && (self.has_all || !self.has_only)
+    }
+
+    /// Whether no name makes a difference.
+    pub(crate) fn is_of_no_name(&self) -> bool {
+        self.leaves_out_all || self.exclude.is_empty() && (self.has_all || self.only.is_empty())
+    }
+
+    /// Whether a function of this demangled name is recorded.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        let any = |patterns: &[&Pattern]| patterns.iter().any(|pattern| pattern.means(name));
+        !self.leaves_out_all
+            && (self.has_all || !self.has_only || any(&self.only))
+            && !any(&self.exclude)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(lines: &[&str]) -> Rules {
+        Rules::read(&lines.join("\n")).unwrap()
+    }
+
+    fn has(lines: &[&str], path: &str, name: &str) -> bool {
+        let rules = rules(lines);
+        let rules = rules.of_module(path);
+        let has = rules.has(name);
+        assert!(!rules.is_of_no_name() || has == rules.has_others());
+        has
+    }
+
+    #[test]
+    fn rules_come_back_as_text() {
+        let lines = [
+            "only parse*",
+            "exclude /x@y/",
+            "only @libz*",
+            "only a@b",
+            "only-thread w",
+            "exclude-thread 7",
+        ];
+        assert_eq!(rules(&lines).lines().collect::<Vec<_>>(), lines);
+        assert!(Rules::read("onlyx").is_err() && Rules::read("only ").is_err());
+        assert!(Rules::read(&"only a\n".repeat(MOST + 1)).is_err());
+    }
+
+    #[test]
+    fn functions_by_name_and_module() {
+        assert!(has(&[], "/bin/a", "f"));
+        assert!(has(&["only f"], "/bin/a", "f") && !has(&["only f"], "/bin/a", "g"));
+        assert!(!has(&["exclude f"], "/bin/a", "f") && has(&["exclude f"], "/bin/a", "g"));
+        assert!(!has(&["only f*", "exclude fg"], "/bin/a", "fg"));
+        assert!(has(&["only f", "only g"], "/bin/a", "g"));
+        let module = ["only @libz.so*", "only main"];
+        assert!(has(&module, "/lib/libz.so.1", "inflate") && has(&module, "/bin/a", "main"));
+        assert!(!has(&module, "/bin/a", "inflate"));
+        assert!(!has(&["exclude inflate@libz*"], "/lib/libz.so", "inflate"));
+        assert!(has(&["exclude inflate@libz*"], "/bin/a", "inflate"));
+        assert!(!has(&["exclude @/usr/*"], "/usr/lib/x.so", "f"));
+    }
+
+    #[test]
+    fn threads_by_id_and_name() {
+        let has = |lines: &[&str], tid, name| rules(lines).has_thread(tid, name);
+        assert!(has(&["only f"], 1, "x"));
+        assert!(has(&["only-thread w*"], 1, "worker") && !has(&["only-thread w*"], 1, "main"));
+        assert!(has(&["only-thread 7"], 7, "x") && !has(&["exclude-thread 7"], 7, "x"));
+    }
+}

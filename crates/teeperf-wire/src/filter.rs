@@ -1,0 +1,79 @@
+//! Filters: which functions are recorded, decided while the program runs.
+//!
+//! The recorder gives each filter a number, from 1, and resolves it to a **map** for each module: one bit for each byte
+//! of the module's window, in words of 32 bits, which is 1 where a function begins there that passes. A module's
+//! memory has two maps, for the filters of even and of odd number, so that the next is there before it holds.
+//!
+//! ```text
+//! recorder: maps of n ─► FILTER = n ─► a tick ─► FILTER_DUE = n ─► all bits of the maps of n - 1
+//! ```
+//!
+//! After the tick no thread is on a hook's fast way without having seen [`crate::shared::clock::FILTER`]; the last step
+//! brings threads to the runtime that call nothing but what the filter before left out. So a thread's events stand under
+//! one filter up to the word [`crate::word::code::FILTER`], and under the next behind it.
+
+/// Largest number of a filter: that of an escape's argument.
+pub const MAX_NUMBER: u32 = crate::word::MAX_ARG;
+
+/// A filter as it stands in [`crate::shared::clock::FILTER`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Its number, 0 where there never was one.
+    pub number: u32,
+    /// Whether it leaves functions out.
+    pub is_on: bool,
+    /// Whether it leaves threads out: each has to ask ([`crate::hello::want::THREAD`]).
+    pub is_of_threads: bool,
+}
+
+impl Filter {
+    /// As a word of the clock page.
+    pub const fn encode(self) -> u32 {
+        self.number << 2 | (self.is_of_threads as u32) << 1 | self.is_on as u32
+    }
+
+    /// From a word of the clock page.
+    pub const fn decode(word: u32) -> Self {
+        Self { number: word >> 2 & MAX_NUMBER, is_on: word & 1 != 0, is_of_threads: word & 2 != 0 }
+    }
+
+    /// Which of the two maps is its own.
+    pub const fn map(self) -> usize {
+        (self.number & 1) as usize
+    }
+}
+
+/// Bytes of a map of a window of so many sites. A multiple of 64, so that both are whole words on lines of their own.
+pub const fn map_size(sites: u32) -> usize {
+    (sites as usize).div_ceil(8).next_multiple_of(64)
+}
+
+/// Where the bit of a site stands, counted from the window's first: the word, and the bit in it.
+pub const fn place(offset: u32) -> (usize, u32) {
+    ((offset / 32) as usize, 1 << (offset % 32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_come_back() {
+        for filter in [
+            Filter::default(),
+            Filter { number: 1, is_on: true, is_of_threads: false },
+            Filter { number: MAX_NUMBER, is_on: false, is_of_threads: true },
+        ] {
+            assert_eq!(Filter::decode(filter.encode()), filter);
+        }
+    }
+
+    #[test]
+    fn every_site_of_a_window_has_a_bit() {
+        for sites in [1, 31, 32, 512, 513, 0x6FFF_FFFF] {
+            let (word, _) = place(sites - 1);
+            assert!((word + 1) * 4 <= map_size(sites));
+        }
+        assert_eq!((place(0), place(33)), ((0, 1), (1, 2)));
+    }
+}

@@ -1,0 +1,39 @@
+//! Which functions and threads are recorded, as `record` and `ctl PID filter` take it.
+
+use anyhow::Result;
+use clap::Args;
+use teeperf_record::Rules;
+
+/// What is recorded.
+#[derive(Args, Debug, Default)]
+#[group(skip)]
+pub(crate) struct Arguments {
+    /// Record only these functions: a name, a glob such as 'parse*', or a /regular expression/, and @ and the same for
+    /// the module where it matters, such as '@libz.so*'. Names are as reports have them; those of C++ also mean all
+    /// overloads where they stand without parameters. The time of what is left out is that of its callers
+    #[arg(long, value_name = "FUNCTION")]
+    only: Vec<String>,
+    /// Do not record these functions, written likewise
+    #[arg(long, value_name = "FUNCTION")]
+    exclude: Vec<String>,
+    /// Record only threads of this name or id, written likewise
+    #[arg(long, value_name = "THREAD")]
+    only_thread: Vec<String>,
+    /// Do not record threads of this name or id
+    #[arg(long, value_name = "THREAD")]
+    exclude_thread: Vec<String>,
+}
+
+impl Arguments {
+    /// As the recorder takes it.
+    pub(crate) fn rules(&self) -> Result<Rules> {
+        let mut rules = Rules::default();
+        for (leaves_out, texts) in [(false, &self.only), (true, &self.exclude)] {
+            texts.iter().try_for_each(|text| rules.function(leaves_out, text))?;
+        }
+        for (leaves_out, texts) in [(false, &self.only_thread), (true, &self.exclude_thread)] {
+            texts.iter().try_for_each(|text| rules.thread(leaves_out, text))?;
+        }
+        Ok(rules)
+    }
+}
