@@ -50,6 +50,8 @@ class Thread:
         self.gaps = {}
         # By function: calls, time charged, time charged with a frame of it open.
         self.count, self.self_time, self.total = {}, {}, {}
+        # Whether a function is left out by the filter, where there is one, and its floor.
+        self.left_out_by, self.floor = None, 0
         self.outside = 0
         # All that was ever charged; by function: frames open, and what `charged` was when
         # the first of them was opened.
@@ -116,9 +118,24 @@ class Thread:
     def settled(self):
         self.recent = self.debt = self.before = 0
 
+    def filter(self, left_out_by):
+        self.left_out_by, self.floor = left_out_by, len(self.stack)
+        self.close_left_out()
+        if len(self.stack) < self.floor:
+            self.recent = self.before = 0
+
+    def close_left_out(self):
+        while self.stack and isinstance(self.stack[-1], int) and self.left_out_by(self.stack[-1]):
+            self.pop()
+
     def event(self, function, is_return):
         self.events += 1
-        if not is_return:
+        self.floor = min(self.floor, len(self.stack))
+        if is_return and self.left_out_by is not None and len(self.stack) <= self.floor:
+            if self.stack and self.stack[-1] in (function, UNKNOWN):
+                self.pop()
+                self.close_left_out()
+        elif not is_return:
             self.push(function)
             self.calls += 1
             self.count[function] = self.count.get(function, 0) + 1
@@ -185,6 +202,8 @@ class Recording:
         self.names, self.symbols, self.stacks = {}, {}, {}
         self.anchors = {}
         self.notices, self.warnings = [], []
+        # Rules of the filters in order; by process and number, by first site: sites, whether others pass, those listed.
+        self.rules, self.filters = [], {}
         self.words = 0
         self.skipped = set()
 
@@ -237,10 +256,36 @@ class Recording:
             process["lost_events"] = process.get("lost_events", 0) + loss.get("events", 0)
         elif kind == 10:
             self.tree(at, payload)
+        elif kind == 13:
+            self.take_filter(fmt.fields(payload, fmt.FILTER_TAGS, self.warn))
         elif kind == 12:
             self.keyframe(at, fmt.fields(payload, fmt.KEYFRAME_TAGS, self.warn))
         else:
             self.warn_once(f"packets of type {kind} were skipped")
+
+    def take_filter(self, told):
+        process = told.get("process", 0)
+        if process == 0:
+            self.rules.append(told.get("rules", []))
+            return
+        windows = self.filters.setdefault((process, told.get("number", 0)), {})
+        _, _, listed = windows.setdefault(
+            told.get("first_site", 0), (told.get("sites", 0), told.get("others_pass", 0) == 1, set()))
+        for value in told.get("lists", []):
+            listed.update(site for (site,) in struct.iter_unpack("<I", value[:len(value) // 4 * 4]))
+
+    def left_out_by(self, process, number):
+        """Whether a function at a site is left out by the filter of this number."""
+        windows = self.filters.get((process, number), {})
+
+        def is_left_out(site):
+            below = max((first for first in windows if first <= site), default=None)
+            if below is None:
+                return False
+            sites, others_pass, listed = windows[below]
+            return site - below < sites and (site in listed) == others_pass
+
+        return is_left_out
 
     def take_start(self, at, payload):
         if self.start is not None:
@@ -377,6 +422,9 @@ class Recording:
             thread.recent = thread.before = told.get("recent", 0)
             thread.debt = told.get("debt", 0)
             thread.marks = {}
+            if "filter" in told:
+                thread.left_out_by = self.left_out_by(process, told["filter"])
+                thread.floor = told.get("floor", 0)
             if "sequence" in told:
                 # As behind a piece that ends where this one goes on.
                 sequence, first = told["sequence"], told.get("first", 0)
@@ -420,6 +468,8 @@ class Recording:
             self.jump(thread, "vfork" if code == 5 else argument)
         elif code == 6:
             pass
+        elif code == 7:
+            thread.filter(self.left_out_by(thread.process, argument))
         elif code == 16:
             thread.stamped(fmt.join(payload[:2]))
         elif code == 17:
@@ -465,6 +515,7 @@ class Recording:
         if left != ABANDONED:
             self.stacks[self.stack_key(thread, left)] = list(thread.stack)
         thread.change_stack(self.stacks.pop(self.stack_key(thread, entered), []))
+        thread.floor = len(thread.stack)
         thread.stack_id = entered
         thread.settled()
 
@@ -590,7 +641,7 @@ class Recording:
             "modules": [window for process in sorted(self.windows)
                         for _, window in sorted(self.windows[process].items())],
             "open_on_stacks_left": sum(len(frames) for frames in self.stacks.values()),
-            "threads": threads, "notices": self.notices, "warnings": self.warnings,
+            "threads": threads, "notices": self.notices, "filters": self.rules, "warnings": self.warnings,
         }
 
 

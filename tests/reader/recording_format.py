@@ -34,14 +34,7 @@ PROCESS_TAGS = {
     4: ("executable", "text"), 5: ("arguments", "texts"), 6: ("time", "number"),
     7: ("exec_of", "number"),
 }
-PROCESS_KEYFRAME_TAGS = {
-    1: ("process", "number"), 2: ("thread", "number"), 3: ("tid", "number"), 4: ("time", "number"),
-    5: ("stack", "number"), 6: ("recent", "number"), 7: ("debt", "number"), 8: ("below", "number"),
-    9: ("frames", "bytes"), 10: ("frames_zstd", "bytes"), 11: ("marks", "list"),
-    12: ("modules", "list"), 13: ("sequence", "number"), 14: ("first", "number"),
-    15: ("left", "number"),
-}
-END_TAGS = {
+PROCESS_END_TAGS = {
     1: ("id", "number"), 2: ("end_time", "number"), 3: ("exit_status", "signed"),
     4: ("signal", "number"),
 }
@@ -52,6 +45,10 @@ SYMBOLS_TAGS = {
     1: ("process", "number"), 2: ("first_site", "number"), 3: ("symbols", "list"),
     4: ("anchor", "number"),
 }
+FILTER_TAGS = {
+    1: ("number", "number"), 2: ("rules", "texts"), 3: ("process", "number"), 4: ("first_site", "number"),
+    5: ("sites", "number"), 6: ("others_pass", "number"), 7: ("lists", "list"),
+}
 LOSS_TAGS = {1: ("process", "number"), 2: ("events", "number")}
 NOTICE_TAGS = {1: ("level", "number"), 2: ("text", "text"), 3: ("process", "number")}
 KEYFRAME_TAGS = {
@@ -59,7 +56,7 @@ KEYFRAME_TAGS = {
     5: ("stack", "number"), 6: ("recent", "number"), 7: ("debt", "number"), 8: ("below", "number"),
     9: ("frames", "bytes"), 10: ("frames_zstd", "bytes"), 11: ("marks", "list"),
     12: ("modules", "list"), 13: ("sequence", "number"), 14: ("first", "number"),
-    15: ("left", "number"),
+    15: ("left", "number"), 16: ("filter", "number"), 17: ("floor", "number"),
 }
 END_TAGS = {
     1: ("time", "number"), 2: ("words", "number"), 3: ("exit_status", "signed"),

@@ -273,6 +273,40 @@ class Keyframes(Case):
         self.assertEqual(self.figures(thread)["0x2240"], (0, 2, 2))
 
 
+class Filters(Case):
+    FILTER = field(1, 2) + field(3, 1) + field(4, 0x1000) + field(5, 0x3000)
+
+    def filtered(self, payload, *words):
+        payloads = [(1, start(minor=2)), (2, field(1, 1) + field(2, 77)), (13, field(1, 2) + field(2, b"only B")),
+                    (13, payload), (3, chunk(flat(*words))), (8, field(1, 0))]
+        read = read_recording.read(
+            b"".join(packet(kind, n, payload) for n, (kind, payload) in enumerate(payloads)))
+        self.assertEqual(read["warnings"], [])
+        self.assertEqual(read["filters"], [["only B"]])
+        thread = read["threads"][0]
+        self.assertEqual((thread["mended"], thread["unopened"]), (0, 0))
+        return thread
+
+    def test_the_example_of_the_document_leaves_others_out(self):
+        # The frame of C is closed, those of A and B stay.
+        thread = self.filtered(example("filter"), call(A), call(B), call(C), escape(7, 2), tick(3), ret(B), tick(5))
+        self.assertEqual(self.figures(thread)["0x2240"], (1, 3, 3))
+        self.assertEqual(self.figures(thread)["0x2200"], (1, 5, 8))
+
+    def test_a_frame_below_is_closed_when_it_comes_on_top(self):
+        leaves_out_b = self.FILTER + field(6, 1) + field(7, struct.pack("<I", B))
+        thread = self.filtered(leaves_out_b, call(A), call(B), call(C), escape(7, 2), ret(C), tick(3), ret(A), tick(5))
+        self.assertEqual(self.figures(thread), {"0x2200": (1, 3, 3), "0x2240": (1, 0, 0), "0x2280": (1, 0, 0)})
+        self.assertEqual((thread["open"], thread["outside"]), (0, 5))
+
+    def test_returns_of_calls_that_were_left_out(self):
+        only_a = self.FILTER + field(7, struct.pack("<I", A))
+        thread = self.filtered(only_a, call(A), escape(7, 2), call(A), escape(7, 0), ret(B), ret(C), call(B), ret(B),
+                               tick(2), ret(A), ret(C), tick(4), ret(A), ret(B))
+        self.assertEqual(self.figures(thread), {"0x2200": (2, 6, 6), "0x2240": (1, 0, 0)})
+        self.assertEqual(thread["open"], 0)
+
+
 class Replay(Case):
     def test_recursion_is_counted_once(self):
         thread = self.thread(call(A), tick(1), call(B), tick(2), call(A), tick(4), ret(A),

@@ -191,6 +191,10 @@ impl Cutter<'_> {
                 let writes = self.threads.keyframe(keyframe, packet.payload, wanted);
                 self.write(keyframe.process, writes)
             }
+            Body::Filter(filter) => {
+                self.threads.filter(filter);
+                self.out()?.packet(packet.kind, packet.payload)
+            }
             Body::Tree(header, _) => {
                 let (process, tid) = (header.process, header.tid);
                 self.sum(process, tid, header.begin, header.end, packet)

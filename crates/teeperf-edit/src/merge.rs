@@ -12,7 +12,7 @@ use teeperf_profile::contents::{Body, Packet, Start};
 use teeperf_record::writing::{Level, Output, Payload};
 use teeperf_wire::body::chunk::Header;
 use teeperf_wire::body::{
-    end, keyframe, loss, notice, process, process_end, start, symbols, thread,
+    end, filter, keyframe, loss, notice, process, process_end, start, symbols, thread,
 };
 use teeperf_wire::packet::kind;
 
@@ -185,6 +185,7 @@ impl Merge {
             Body::Symbols(_) => self.fields(packet, &[symbols::PROCESS], &[]),
             Body::Notice(_) => self.fields(packet, &[notice::PROCESS], &[]),
             Body::Loss(_) => self.fields(packet, &[loss::PROCESS], &[]),
+            Body::Filter(_) => self.fields(packet, &[filter::PROCESS], &[]),
             Body::Keyframe(_) => self.fields(packet, &[keyframe::PROCESS], &[keyframe::TIME]),
             Body::End(ended) => {
                 self.latest = self.latest.max(self.time(ended.time));

@@ -146,6 +146,10 @@ impl Repair {
                 }
                 self.fields(packet)
             }
+            Body::Filter(filter) => {
+                self.stacks.filter(filter);
+                self.fields(packet)
+            }
             Body::End(ended) => {
                 self.latest = self.latest.max(ended.time);
                 let fields = output::changed(packet.payload, |field| match field.tag {

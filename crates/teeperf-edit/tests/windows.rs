@@ -26,6 +26,7 @@ fn window(bytes: &[u8], since: Option<u64>, until: Option<u64>) -> (Vec<u8>, Mad
 fn recording(chunks: &[Chunk]) -> Vec<u8> {
     let mut builder = Builder::new();
     builder.process(1, 77, "/bin/program");
+    builder.filters();
     for (i, chunk) in chunks.iter().enumerate() {
         builder.chunk(chunk.header(), &chunk.words(), i % 2 == 0);
     }
@@ -37,6 +38,7 @@ fn add_up(bytes: &[u8], borders: &[u64]) {
     let whole = replay(bytes);
     let mut borders: Vec<u64> = borders.to_vec();
     borders.sort_unstable();
+    borders.dedup();
     let starts = [None].into_iter().chain(borders.iter().copied().map(Some));
     let ends = borders.iter().copied().map(Some).chain([None]);
     let mut sums: BTreeMap<Path, (u64, u64)> = BTreeMap::new();

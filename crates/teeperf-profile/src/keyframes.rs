@@ -41,6 +41,9 @@ pub struct Keyframe {
     pub windows: Vec<Window>,
     /// Number of the chunk, and the word in it, with which the thread goes on.
     pub goes_on: Option<(u32, u32)>,
+    /// The filter that the thread's events stand under, and how many of its open frames, the lowest, are of calls before
+    /// that.
+    pub filter: Option<(u32, u64)>,
     /// Whether the stack is one that nobody is on.
     pub is_left: bool,
     /// Whether nothing is kept of it.
@@ -69,6 +72,7 @@ impl Keyframe {
     pub(crate) fn read<'a>(fields: impl Iterator<Item = Field<'a>>) -> Self {
         let mut out = Self::default();
         let (mut sequence, mut first) = (None, 0);
+        let (mut filter, mut floor) = (None, 0);
         for field in fields {
             let number = field.number().unwrap_or(0);
             // What is larger is no number this recording can have meant.
@@ -91,11 +95,14 @@ impl Keyframe {
                 tag::MODULE => out.windows.extend(window(field.value)),
                 tag::SEQUENCE => sequence = Some(number32),
                 tag::FIRST => first = number32,
+                tag::FILTER => filter = Some(number32),
+                tag::FLOOR => floor = number,
                 tag::LEFT => (out.is_left, out.is_gone) = (number != 0, number == tag::GONE),
                 _ => {}
             }
         }
         out.goes_on = sequence.map(|sequence| (sequence, first));
+        out.filter = filter.map(|number| (number, floor));
         out
     }
 
@@ -155,6 +162,10 @@ impl Keyframe {
         if let Some((sequence, first)) = self.goes_on {
             push(&mut out, tag::SEQUENCE, &u64::from(sequence).to_le_bytes());
             push(&mut out, tag::FIRST, &u64::from(first).to_le_bytes());
+        }
+        if let Some((number, floor)) = self.filter {
+            push(&mut out, tag::FILTER, &u64::from(number).to_le_bytes());
+            push(&mut out, tag::FLOOR, &floor.to_le_bytes());
         }
         let packed = (row.len() > WORTH_IT).then(|| zstd::bulk::compress(row, 1).ok()).flatten();
         match packed.filter(|packed| packed.len() < row.len()) {

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use teeperf_wire::body::chunk::Header;
 use teeperf_wire::shared::ClockKind;
 
+use crate::contents::Filter;
 use crate::keyframes::Keyframe;
 use crate::recording::MAX_PATHS;
 use crate::replay::{Summariser, Summary, Threads};
@@ -71,6 +72,11 @@ impl Stacks {
     /// What a keyframe says.
     pub fn keyframe(&mut self, keyframe: &Keyframe) {
         self.threads.keyframe(0, keyframe);
+    }
+
+    /// What a filter lets pass.
+    pub fn filter(&mut self, filter: &Filter<'_>) {
+        self.threads.shared.filters.add(filter, &mut self.threads.shared.warnings);
     }
 
     /// Where a thread is in time; nothing when it has not been seen, or is forgotten because nothing of it is open.
@@ -168,6 +174,7 @@ impl Stacks {
         for key in left.iter().filter(|(_, _, id)| *id != 0) {
             fresh.keyframe(0, &self.threads.left(key, &owners));
         }
+        std::mem::swap(&mut fresh.shared.filters, &mut self.threads.shared.filters);
         std::mem::swap(&mut fresh.shared.windows, &mut self.threads.shared.windows);
         fresh.shared.has_switched = self.threads.shared.has_switched;
         fresh.shared.changed = self.threads.shared.changed.take();

@@ -19,12 +19,7 @@ fn replay(chunks: &[Chunk], jobs: usize, batch_chunks: usize) -> Profile {
 fn replay_with(chunks: &[Chunk], options: Options<'_>) -> Profile {
     let mut builder = Builder::new();
     builder.process(1, 77, "/bin/program");
-    for number in 1..4 {
-        // Said once the one way, once the other.
-        let others_pass = number % 2 == 0;
-        let listed = |site: &u32| slow::passes(number, u64::from(*site)) != others_pass;
-        builder.filter(number, 1, 0x1000..0x1040, others_pass, (0x1000..0x1040).filter(listed));
-    }
+    builder.filters();
     for (i, chunk) in chunks.iter().enumerate() {
         builder.chunk(chunk.header(), &chunk.words(), i % 2 == 0);
     }

@@ -2,7 +2,8 @@
 //! the numbers in its tables are the constants here.
 
 use teeperf_wire::body::{
-    arcs, chunk, end, keyframe, loss, notice, process, process_end, start, symbols, thread, tree,
+    arcs, chunk, end, filter, keyframe, loss, notice, process, process_end, start, symbols, thread,
+    tree,
 };
 use teeperf_wire::packet::{HEADER_SIZE, Header, MAJOR, MAX_PAYLOAD, MINOR, kind};
 use teeperf_wire::piece::{self, Piece, Writer};
@@ -199,6 +200,18 @@ fn windows_open_and_end_as_the_code_says() {
 }
 
 #[test]
+fn a_filter() {
+    let payload = example("filter");
+    let fields: Vec<_> = fields::read(&payload).map(|field| field.unwrap()).collect();
+    let number = |tag| number(&payload, tag);
+    assert_eq!((number(filter::NUMBER), number(filter::PROCESS)), (Some(2), Some(1)));
+    assert_eq!((number(filter::FIRST_SITE), number(filter::SITES)), (Some(0x1000), Some(0x3000)));
+    assert_eq!(number(filter::OTHERS_PASS), None);
+    let list = fields.iter().find(|field| field.tag == filter::LIST).unwrap();
+    assert_eq!(list.value, [0x2200_u32.to_le_bytes(), 0x2240_u32.to_le_bytes()].concat());
+}
+
+#[test]
 fn a_keyframe() {
     let bytes = example("keyframe");
     let numbers = [
@@ -280,7 +293,7 @@ fn tables_have_the_numbers_of_the_code() {
     assert_eq!(
         types,
         named!(kind: START PROCESS CHUNK SYMBOLS THREAD PROCESS_END NOTICE END LOSS TREE ARCS
-            KEYFRAME)
+            KEYFRAME FILTER)
     );
     let tags = named!(start: VERSION WRITER CLOCK HZ PERIOD CLOCK_REASON CLOCK_START WALL_NS
         ARGUMENT HOST SYSTEM MACHINE PROCESSOR PROCESSORS ON_FULL DIRECTORY HOOK_COST_PS
@@ -296,9 +309,11 @@ fn tables_have_the_numbers_of_the_code() {
     let tags = named!(end: TIME WORDS EXIT_STATUS SIGNAL REASON RECORDER_CPU_NS);
     assert_eq!(rows("### END"), tags);
     let tags = named!(keyframe: PROCESS THREAD TID TIME STACK RECENT DEBT BELOW FRAMES FRAMES_ZSTD
-        MARK MODULE SEQUENCE FIRST LEFT);
+        MARK MODULE SEQUENCE FIRST LEFT FILTER FLOOR);
     assert_eq!(rows("### KEYFRAME"), tags);
-    let mut escapes = named!(code: TICK HOLE MARK JUMP VFORK_BEGIN VFORK_END PAD STAMP GAP
+    let tags = named!(filter: NUMBER RULE PROCESS FIRST_SITE SITES OTHERS_PASS LIST);
+    assert_eq!(rows("### FILTER"), tags);
+    let mut escapes = named!(code: TICK HOLE MARK JUMP VFORK_BEGIN VFORK_END PAD FILTER STAMP GAP
         SWITCH STACK_NEW CATCH FAR MODULE NAME NOTE);
     let reasons = named!(gap: PAUSED DROPPED NESTED WAITED STALLED FILTERED FORKED STOPPED);
     escapes.extend(reasons.into_iter().map(|(number, name)| (number, name.to_lowercase())));

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::io;
 
 use teeperf_profile::chunks::Decoder;
+use teeperf_profile::contents::Filter;
 use teeperf_profile::events::Events;
 use teeperf_profile::keyframes::Keyframe;
 use teeperf_profile::stacks::{Moment, Stacks};
@@ -79,6 +80,12 @@ impl Threads {
             windows: HashMap::new(),
             in_window: 0,
         })
+    }
+
+    /// What a filter lets pass.
+    pub(super) fn filter(&mut self, filter: &Filter<'_>) {
+        self.stacks.filter(filter);
+        self.after.filter(filter);
     }
 
     /// Threads that are in the window.

@@ -34,6 +34,7 @@ fn item(thread: u32) -> impl Strategy<Value = Vec<Item>> {
             reason: 4, lost: 0, popped: 0, pushed: 0, units: u64::from(tick) * percent / 100 }]),
         2 => (stack(), stack()).prop_map(move |(left, entered)| one(Item::Switch { left, entered })),
         1 => stack().prop_map(move |stack| one(Item::StackNew(stack))),
+        3 => (0u32..4).prop_map(move |number| one(Item::Filter(number))),
     ]
 }
 

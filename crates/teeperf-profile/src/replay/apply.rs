@@ -325,6 +325,7 @@ impl Apply<'_> {
             Returned::Stray => counts.mended = counts.mended.saturating_add(1),
             Returned::Unopened => counts.unopened += 1,
         }
+        self.thread.keep_floor();
     }
 
     fn settle(&mut self, op: Op) {
@@ -338,7 +339,11 @@ impl Apply<'_> {
             Op::Filter(number) => {
                 let floor = self.thread.stack.depth();
                 self.thread.filter = Some(Filtered { number, floor });
-                return self.close_left_out();
+                self.close_left_out();
+                if self.thread.stack.depth() < floor {
+                    (self.thread.recent, self.thread.before) = (0, 0);
+                }
+                return;
             }
             Op::Return(word) => self.close(word),
             Op::Jump(key) => self.jump(key),

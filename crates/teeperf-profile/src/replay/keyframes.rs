@@ -8,7 +8,7 @@ use super::apply::{MAX_MARKS, MAX_STACKS, Shared};
 use super::calltree::CallTree;
 use super::stack::{Stack, is_nameless, is_run};
 use super::summary::{Place, Summary};
-use super::threads::{ThreadKey, ThreadState, Threads};
+use super::threads::{Filtered, ThreadKey, ThreadState, Threads};
 use super::tree::pseudo;
 use crate::keyframes::{Frame, Keyframe};
 
@@ -48,6 +48,7 @@ impl Threads {
             state.before = keyframe.recent;
             state.taken_before = 0;
             state.debt = keyframe.debt;
+            state.filter = keyframe.filter.map(|(number, floor)| Filtered { number, floor });
             state.marks.clear();
             if let Some((sequence, word)) = keyframe.goes_on {
                 state.place = Place::before(sequence, word);
@@ -126,6 +127,7 @@ impl Threads {
             frames: self.frames(state.tree, &state.stack),
             marks,
             goes_on: Some(state.place.next()),
+            filter: state.filter.map(|filter| (filter.number, filter.floor)),
             ..Keyframe::default()
         };
         let own = self.left(&(process, thread, 0), &HashMap::new());

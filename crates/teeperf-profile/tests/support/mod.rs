@@ -83,7 +83,17 @@ impl Builder {
         self.packet(kind::CHUNK, &[&header.encode()[..], &data].concat());
     }
 
-    pub(crate) fn filter(
+    /// The filters that [`slow::passes`] knows, of process 1.
+    pub(crate) fn filters(&mut self) {
+        for number in 1..4 {
+            // Said once the one way, once the other.
+            let others_pass = number % 2 == 0;
+            let listed = |site: &u32| slow::passes(number, u64::from(*site)) != others_pass;
+            self.filter(number, 1, 0x1000..0x1040, others_pass, (0x1000..0x1040).filter(listed));
+        }
+    }
+
+    fn filter(
         &mut self,
         number: u32,
         process: u32,

@@ -187,6 +187,9 @@ impl Thread {
                 self.filter = Some(number);
                 self.floor = self.stack.len();
                 self.close_left_out();
+                if self.stack.len() < self.floor {
+                    self.recent = 0;
+                }
             }
             Item::StackNew(id) => {
                 if id == self.stack_id {

@@ -96,6 +96,7 @@ pub(crate) fn kitchen() -> Profile {
             exit_status: Some(3),
             signal: None,
             summed: false,
+            filters: Vec::new(),
             hook_cost_ps: Some((3_000, 4_500)),
         },
         functions: vec![

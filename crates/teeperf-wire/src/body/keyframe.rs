@@ -32,6 +32,10 @@ pub const SEQUENCE: u16 = 13;
 pub const FIRST: u16 = 14;
 /// 1: the thread, or all, have left the stack; [`GONE`].
 pub const LEFT: u16 = 15;
+/// Number of the filter that the thread's events stand under; missing: there was none.
+pub const FILTER: u16 = 16;
+/// Of its open frames, how many are of calls before that filter: the lowest.
+pub const FLOOR: u16 = 17;
 /// Of [`LEFT`]: nothing is kept of the stack.
 pub const GONE: u64 = 2;
 
