@@ -28,6 +28,8 @@ pub(crate) struct Heads {
     start: Option<(Start, Vec<u8>)>,
     processes: BTreeMap<u32, Process>,
     notices: VecDeque<Vec<u8>>,
+    /// What was asked for by filters, by their numbers.
+    filters: Vec<(u32, Vec<u8>)>,
     stacks: Stacks,
     /// Latest time that a packet told.
     latest: u64,
@@ -40,6 +42,8 @@ struct Process {
     packets: Vec<(u16, Vec<u8>)>,
     symbols: Vec<Vec<u8>>,
     symbol_bytes: usize,
+    /// What filters let pass, by their numbers.
+    filters: Vec<(u32, Vec<u8>)>,
     /// Serials of its threads, with the time at which each spoke last.
     threads: BTreeMap<u32, u64>,
 }
@@ -50,6 +54,7 @@ impl Heads {
             start: None,
             processes: BTreeMap::new(),
             notices: VecDeque::new(),
+            filters: Vec::new(),
             stacks: Stacks::new()?,
             latest: 0,
             sequence: 0,
@@ -109,6 +114,17 @@ impl Heads {
                 known.threads.insert(header.thread, header.time);
             }
             Body::Keyframe(keyframe) => self.stacks.keyframe(keyframe),
+            Body::Filter(filter) => {
+                let known = if filter.process == 0 {
+                    &mut self.filters
+                } else {
+                    self.stacks.filter(filter);
+                    &mut self.processes.entry(filter.process).or_default().filters
+                };
+                // A thread that calls nothing for a while is still under the one before.
+                known.retain(|(number, _)| number.saturating_add(1) >= filter.number);
+                known.push((filter.number, payload()));
+            }
             _ => {}
         }
     }
@@ -144,8 +160,13 @@ impl Heads {
             out.push((kind::START, payload.finish()));
         }
         out.extend(self.notices.iter().map(|payload| (kind::NOTICE, payload.clone())));
+        let filters = |known: &[(u32, Vec<u8>)]| -> Vec<_> {
+            known.iter().map(|(_, payload)| (kind::FILTER, payload.clone())).collect()
+        };
+        out.extend(filters(&self.filters));
         for (&id, process) in &mut self.processes {
             out.extend(process.packets.iter().cloned());
+            out.extend(filters(&process.filters));
             out.extend(process.symbols.iter().map(|payload| (kind::SYMBOLS, payload.clone())));
             let mut keyframes: Vec<_> =
                 self.stacks.windows(id, 0).map(|(windows, _)| windows).into_iter().collect();
