@@ -2,11 +2,15 @@
 //! [`Profile`](teeperf_profile::model::Profile); what is written is made of one.
 //!
 //! * [`gmon`]: `gmon.out` of gprof, both ways.
+//! * [`tee_perf`]: logs of the original TEE-Perf, read. What has calls and returns one by one, as these, becomes
+//!   packets by way of [`calls`].
 //!
 //! Files of others are hostile: whatever the bytes, there is what could be read, with a warning for what
 //! could not, or an error that names file and offset; never a panic, and no allocation is larger than the
 //! file warrants. Nothing here opens files, prints, or knows the command line.
 #![forbid(unsafe_code)]
 
+pub mod calls;
 pub mod fuzz;
 pub mod gmon;
+pub mod tee_perf;

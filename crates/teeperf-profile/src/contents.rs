@@ -205,6 +205,11 @@ pub struct Symbol<'a> {
 }
 
 impl<'a> Symbols<'a> {
+    /// Of a packet's payload, a row of fields.
+    pub fn decode(payload: &'a [u8]) -> Self {
+        symbols(fields::read(payload).map_while(Result::ok), payload)
+    }
+
     /// The symbols; those cut short are left out.
     pub fn iter(&self) -> impl Iterator<Item = Symbol<'a>> + use<'a> {
         fields::read(self.payload)

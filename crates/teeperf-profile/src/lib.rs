@@ -1,6 +1,7 @@
 //! Reads recordings and makes profiles of them.
 //!
 //! * [`Recording`]: packets of a file or a stream, whole or damaged, one by one.
+//! * [`Packets`]: likewise, of whatever else is known call by call; [`packets::replay`] makes a profile of them.
 //! * [`Recording::replay`]: the [`model::Profile`] of a recording: exact calls, times, call
 //!   trees, with the cost of the hooks taken off.
 //! * [`info`]: what is in a recording, without replay.
@@ -32,6 +33,7 @@ pub mod keyframes;
 pub mod model;
 mod names;
 mod no_room;
+pub mod packets;
 mod recording;
 mod replay;
 pub mod selection;
@@ -43,4 +45,5 @@ pub use error::Error;
 pub use finish::gap_name;
 pub use framing::RawPacket;
 pub use names::{SiteNames, far_name};
-pub use recording::{MAX_PATHS, Options, Progress, Recording};
+pub use packets::{MAX_PATHS, Options, Packets, Progress};
+pub use recording::Recording;

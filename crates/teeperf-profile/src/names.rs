@@ -256,6 +256,12 @@ pub struct SiteNames {
 }
 
 impl SiteNames {
+    /// None yet. Files of images that may be asked for names stand in `search`.
+    pub fn new(search: Search) -> Self {
+        let images = Images { search, opened: HashMap::new() };
+        Self { sites: Sites { images, ..Sites::default() }, known: HashMap::new() }
+    }
+
     /// Keeps what a packet says of names. A chunk that cannot be read says nothing.
     pub fn packet(&mut self, packet: &Packet<'_>, decoder: &mut Decoder) {
         match &packet.body {

@@ -4,57 +4,18 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use teeperf_symbols::Search;
 use teeperf_wire::packet::{MAJOR, MINOR};
 
 use crate::contents::{self, Body, Packet};
 use crate::error::Error;
-use crate::finish::Gathered;
 use crate::framing::{Framing, RawPacket};
 use crate::model::Profile;
-use crate::replay::{self, Settings};
-
-/// Chunks that are summarised at once. More of them make less work twice, fewer take less
-/// memory and share better among workers.
-const BATCH_CHUNKS: usize = 128;
-/// Call paths of a profile, at most, where [`Options::most_paths`] says nothing else. Each takes
-/// some hundred bytes of memory.
-pub const MAX_PATHS: usize = 1 << 22;
+use crate::packets::{self, Options, Packets};
 
 /// A recording in a file or a stream.
 pub struct Recording<R> {
     framing: Framing<R>,
     name: String,
-}
-
-/// How to replay.
-#[derive(Default)]
-pub struct Options<'a> {
-    /// Threads that work; 0: as many as there are processors.
-    pub jobs: usize,
-    /// Called now and then with what was done so far.
-    pub progress: Option<&'a mut dyn FnMut(Progress)>,
-    /// Leave the cost of hooks in the times.
-    pub keep_hook_cost: bool,
-    /// Tell functions apart by where their code stands, and say so in
-    /// [`Function::place`](crate::model::Function::place); else those of one name and module are one.
-    pub by_place: bool,
-    /// Files of images whose symbols the recording may not have. Taken by replay.
-    pub search: Search,
-    /// Chunks in a batch; 0: what is best. The result does not depend on it.
-    pub batch_chunks: usize,
-    /// Most call paths, in all threads; 0: [`MAX_PATHS`]. Calls on later ones are counted by
-    /// function, below `[too deep]`.
-    pub most_paths: usize,
-}
-
-/// What replay has done so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// Bytes of the recording read.
-    pub bytes: u64,
-    /// Calls and returns replayed.
-    pub events: u64,
 }
 
 impl Recording<File> {
@@ -116,60 +77,27 @@ impl<R: Read> Recording<R> {
         std::mem::take(&mut self.framing.warnings).into_vec()
     }
 
-    /// The profile. What is damaged is left out and said in its health.
+    /// The profile; see [`packets::replay`].
     pub fn replay(mut self, options: &mut Options<'_>) -> Result<Profile, Error> {
-        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
-        let settings = Settings {
-            jobs: if options.jobs == 0 { processors() } else { options.jobs },
-            batch_chunks: if options.batch_chunks == 0 {
-                BATCH_CHUNKS
-            } else {
-                options.batch_chunks
-            },
-            paths: if options.most_paths == 0 { MAX_PATHS } else { options.most_paths },
-        };
-        let mut gathered = Gathered::default();
-        let name = self.name.clone();
-        let fed = replay::run(settings, |driver| self.feed(driver, &mut gathered, options));
-        let (fed, threads) = fed.map_err(|source| Error::Workers { name, source })?;
-        fed?;
-        gathered.warnings.append(&mut self.framing.warnings);
-        let search = std::mem::take(&mut options.search);
-        Ok(gathered.finish(threads, options.keep_hook_cost, options.by_place, search))
+        packets::replay(&mut self, options)
+    }
+}
+
+impl<R: Read> Packets for Recording<R> {
+    fn name(&self) -> &str {
+        &self.name
     }
 
-    fn feed(
-        &mut self,
-        driver: &mut replay::Driver,
-        gathered: &mut Gathered,
-        options: &mut Options<'_>,
-    ) -> Result<(), Error> {
-        let mut told = 0;
-        while let Some(packet) = self.next_packet()? {
-            gathered.note_cut(&packet);
-            match packet.body {
-                Body::Chunk(header, data) => {
-                    gathered.words += u64::from(header.count);
-                    driver.chunk(packet.offset, header, data);
-                }
-                Body::Tree(header, data) => driver.tree(packet.offset, &header, data),
-                Body::Arcs(header, data) => driver.arcs(packet.offset, &header, data),
-                Body::Keyframe(keyframe) => driver.keyframe(packet.offset, &keyframe),
-                Body::Filter(filter) if filter.process != 0 => driver.filter(&filter),
-                body => gathered.take(packet.offset, body),
-            }
-            let bytes = self.framing.offset();
-            if bytes - told >= 1 << 20
-                && let Some(progress) = &mut options.progress
-            {
-                told = bytes;
-                progress(Progress { bytes, events: driver.events() });
-            }
-        }
-        if let Some(progress) = &mut options.progress {
-            progress(Progress { bytes: self.framing.offset(), events: driver.events() });
-        }
-        Ok(())
+    fn next_packet(&mut self) -> Result<Option<Packet<'_>>, Error> {
+        Recording::next_packet(self)
+    }
+
+    fn offset(&self) -> u64 {
+        self.framing.offset()
+    }
+
+    fn take_warnings(&mut self) -> Vec<String> {
+        Recording::take_warnings(self)
     }
 }
 

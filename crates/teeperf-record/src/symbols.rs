@@ -296,11 +296,8 @@ fn record(site: u32, size: u64, name: &str, place: Option<&Location>) -> Vec<u8>
     let name = &name.as_bytes()[..name.len().min(u16::MAX as usize)];
     let file = place.map_or("", |place| place.file.as_str()).as_bytes();
     let line = place.and_then(|place| place.line).unwrap_or(0);
-    let mut record = Vec::with_capacity(14 + name.len() + file.len());
-    record.extend(site.to_le_bytes());
-    record.extend(u32::try_from(size).unwrap_or(u32::MAX).to_le_bytes());
-    record.extend(line.to_le_bytes());
-    record.extend((name.len() as u16).to_le_bytes());
+    let size = u32::try_from(size).unwrap_or(u32::MAX);
+    let mut record = symbols::head(site, size, line, name.len() as u16).to_vec();
     record.extend(name);
     record.extend(file);
     record

@@ -6,6 +6,7 @@ use crate::table::{self, Code, Entry, Kind, Table};
 use crate::{Error, Search};
 use object::{Endianness, elf};
 use std::borrow::Cow;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// The functions of an executable or shared library, by address.
@@ -17,6 +18,8 @@ pub struct Functions {
     table: Table,
     build_id: Option<Vec<u8>>,
     origin: Origin,
+    code: Range<u64>,
+    is_relocatable: bool,
     is_arm: bool,
     is_64_bit: bool,
     is_little_endian: bool,
@@ -84,6 +87,8 @@ impl Functions {
             is_little_endian: image.endian == Endianness::Little,
             build_id: image.build_id,
             origin,
+            code: code.extent(),
+            is_relocatable: image.is_relocatable,
         })
     }
 
@@ -107,6 +112,17 @@ impl Functions {
     /// The file's build-id, where it has one.
     pub fn build_id(&self) -> Option<&[u8]> {
         self.build_id.as_deref()
+    }
+
+    /// Where there is code: from its first address to behind its last.
+    pub fn code(&self) -> Range<u64> {
+        self.code.clone()
+    }
+
+    /// Whether it may be loaded anywhere, as position-independent programs and libraries are; else it lies
+    /// where its addresses say.
+    pub fn is_relocatable(&self) -> bool {
+        self.is_relocatable
     }
 
     /// Whether addresses have 64 bits, not 32.

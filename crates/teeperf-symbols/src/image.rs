@@ -27,6 +27,8 @@ pub(crate) struct Image {
     /// Bytes of the file when it was opened.
     pub(crate) length: u64,
     pub(crate) is_64: bool,
+    /// Whether it is linked for any address.
+    pub(crate) is_relocatable: bool,
     pub(crate) endian: Endianness,
     /// `EM_…`.
     pub(crate) machine: u16,
@@ -92,6 +94,7 @@ impl Image {
             source,
             length,
             is_64: headers.is_64,
+            is_relocatable: headers.is_relocatable,
             endian: headers.endian,
             machine: headers.machine,
             sections: headers.sections,
@@ -202,6 +205,7 @@ fn build_id(endian: Endianness, bytes: &[u8]) -> Option<Vec<u8>> {
 /// The headers of either class, as far as they are needed.
 struct Headers {
     is_64: bool,
+    is_relocatable: bool,
     endian: Endianness,
     machine: u16,
     sections: Vec<Section>,
@@ -247,6 +251,7 @@ impl Headers {
             .map_err(|_| malformed(at, "the program headers are not whole"))?;
         Ok(Self {
             is_64: header.is_type_64(),
+            is_relocatable: header.e_type(endian) == elf::ET_DYN,
             endian,
             machine: header.e_machine(endian),
             sections: sections

@@ -188,6 +188,12 @@ impl Code {
         Self(ranges)
     }
 
+    /// From the first of it to the last.
+    pub(crate) fn extent(&self) -> Range<u64> {
+        let end = self.0.iter().map(|range| range.end).max().unwrap_or(0);
+        self.0.first().map_or(0, |first| first.start)..end
+    }
+
     /// End of the section that an address is in.
     fn end_of(&self, address: u64) -> Option<u64> {
         let after = self.0.partition_point(|range| range.start <= address);

@@ -473,6 +473,15 @@ pub mod symbols {
     /// Where the module's window is told from [`crate::word::module::ANCHOR`] on: that function's virtual
     /// address in the module's file.
     pub const ANCHOR: u16 = 4;
+
+    /// Beginning of a [`SYMBOL`]: name and file come behind it.
+    pub const fn head(site: u32, size: u32, line: u32, name_bytes: u16) -> [u8; 14] {
+        let [a, b, c, d] = site.to_le_bytes();
+        let [e, f, g, h] = size.to_le_bytes();
+        let [i, j, k, l] = line.to_le_bytes();
+        let [m, n] = name_bytes.to_le_bytes();
+        [a, b, c, d, e, f, g, h, i, j, k, l, m, n]
+    }
 }
 
 /// Puts numbers of four bytes at a header's beginning, and behind them some of eight.

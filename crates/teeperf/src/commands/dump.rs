@@ -1,13 +1,13 @@
 //! `teeperf dump`: what a recording holds, as lines.
 
-use super::reading::{self, Source};
+use super::reading::{self, Source, Unsaid};
 use crate::recordings;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use teeperf_profile::SiteNames;
 use teeperf_profile::chunks::Decoder;
+use teeperf_profile::{Packets, SiteNames};
 use teeperf_view::dump::Dump;
 
 /// Prints what a recording holds: a line for each packet and each event
@@ -26,18 +26,17 @@ pub(crate) struct Arguments {
     /// Packets alone, without the events in them
     #[arg(long)]
     packets: bool,
+    #[command(flatten)]
+    unsaid: Unsaid,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let path = recordings::named_or_newest(arguments.recording.as_deref())?;
-    let mut recording = match reading::open(&path)? {
-        Source::Recording(recording, _) => recording,
-        Source::Gmon(_, name) => bail!(
-            "{name} is a gmon file, of gprof, and no recording; `teeperf report {name} --elf PROGRAM` shows \
-             what is in it"
-        ),
+    let mut recording = open(&path, &arguments.unsaid)?;
+    let names = match arguments.packets {
+        true => SiteNames::default(),
+        false => names(&path, &arguments.unsaid)?,
     };
-    let names = if arguments.packets { SiteNames::default() } else { names(&path)? };
     let mut dump = Dump::new(names, !arguments.packets).context("no memory")?;
     let mut out = BufWriter::new(std::io::stdout().lock());
     while let Some(packet) = recording.next_packet()? {
@@ -50,14 +49,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+fn open(path: &Path, unsaid: &Unsaid) -> Result<Box<dyn Packets>> {
+    match reading::open(path)? {
+        Source::Gmon(_, name) => bail!(
+            "{name} is a gmon file, of gprof, and no recording; `teeperf report {name} --elf PROGRAM` shows \
+             what is in it"
+        ),
+        source => unsaid.packets(source),
+    }
+}
+
 /// Names come behind the events that need them: a pass of their own. Of what is no file (a
 /// pipe) there is only one pass, and no names but those of modules.
-fn names(path: &Path) -> Result<SiteNames> {
-    let mut names = SiteNames::default();
-    if (path.is_file() || path.is_dir())
-        && let Source::Recording(mut recording, _) = reading::open(path)?
-    {
+fn names(path: &Path, unsaid: &Unsaid) -> Result<SiteNames> {
+    let mut names = SiteNames::new(unsaid.search());
+    if path.is_file() || path.is_dir() {
         let mut decoder = Decoder::new().context("no memory")?;
+        let mut recording = open(path, unsaid)?;
         while let Some(packet) = recording.next_packet()? {
             names.packet(&packet, &mut decoder);
         }

@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
 fn to_gmon(arguments: &Arguments) -> Result<()> {
     let profile = arguments.recording.profile_by_place()?;
-    let names = arguments.recording.program()?.map(Names::open).transpose()?;
+    let names = arguments.recording.unsaid.program()?.map(Names::open).transpose()?;
     let which = match (&names, &arguments.module) {
         (Some(names), _) => Which::Elf(names),
         (None, Some(name)) => Which::Named(name),

@@ -1,7 +1,7 @@
 //! What the commands that read recordings have in common: which recording, which part of it,
 //! and how text may look.
 
-use super::terminal;
+use super::{amounts, terminal};
 use crate::recordings;
 use anyhow::{Result, bail};
 use clap::Args;
@@ -10,10 +10,12 @@ use std::io::{Cursor, IsTerminal, Read};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use teeperf_edit::{pack, rotate};
+use teeperf_interop::calls::Program;
 use teeperf_interop::gmon;
+use teeperf_interop::tee_perf::{self, Log};
 use teeperf_profile::model::Profile;
 use teeperf_profile::selection::Selection;
-use teeperf_profile::{Error, MAX_PATHS, Options, Recording};
+use teeperf_profile::{Error, MAX_PATHS, Options, Packets, Recording, packets};
 use teeperf_record::Search;
 use teeperf_view::style::Style;
 
@@ -37,25 +39,42 @@ pub(crate) struct Arguments {
     /// Leave the cost of the hooks in the times
     #[arg(long)]
     keep_hook_cost: bool,
-    /// A file that gives names to addresses: the program of a gmon file, or an image, such as a trusted
-    /// application, whose symbols the recording does not have
-    #[arg(long, value_name = "FILE")]
-    pub(crate) elf: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) unsaid: Unsaid,
     /// Most call paths to tell apart, at some 150 bytes of memory each; calls on later ones are
     /// counted by function
     #[arg(long, value_name = "N", default_value_t = MOST_PATHS, hide_short_help = true)]
     most_paths: NonZeroUsize,
 }
 
+/// What the file may not say by itself.
+#[derive(Args, Debug)]
+#[group(skip)]
+pub(crate) struct Unsaid {
+    /// A file that gives names to addresses: the program of a gmon file or of a TEE-Perf log, or an image, such as
+    /// a trusted application, whose symbols the recording does not have
+    #[arg(long, value_name = "FILE")]
+    elf: Vec<PathBuf>,
+    /// Where the program was loaded, if addresses in a gmon file or a TEE-Perf log are not those of the ELF file:
+    /// how much higher they are, such as 0x40000000
+    #[arg(long, value_name = "ADDRESS", value_parser = amounts::address)]
+    pub(crate) bias: Option<u64>,
+    /// How fast the counter of a TEE-Perf log went, such as 400MHz: for times instead of counts
+    #[arg(long, value_name = "RATE", value_parser = amounts::frequency)]
+    counter_hz: Option<u64>,
+}
+
 /// A file that was opened, by how it begins, and its name.
 pub(crate) enum Source {
     /// A recording, or what may be one.
     Recording(Recording<Box<dyn Read>>, String),
+    /// A log of the original TEE-Perf.
+    Log(Box<dyn Read>, String),
     /// A file of gprof.
     Gmon(Box<dyn Read>, String),
 }
 
-impl Arguments {
+impl Unsaid {
     /// The one file that gives names, if there is one.
     pub(crate) fn program(&self) -> Result<Option<&Path>> {
         match &self.elf[..] {
@@ -64,6 +83,35 @@ impl Arguments {
             _ => bail!("this is of one program or library: name one with --elf"),
         }
     }
+
+    /// Where to look for names of images.
+    pub(crate) fn search(&self) -> Search {
+        Search { images: self.elf.clone(), ..Search::default() }
+    }
+
+    /// What a file that was opened has one by one.
+    pub(crate) fn packets(&self, source: Source) -> Result<Box<dyn Packets>> {
+        let is_told = self.bias.is_some() || self.counter_hz.is_some();
+        match source {
+            Source::Recording(_, name) if is_told => bail!(
+                "{name} is a recording, which says that itself: --bias and --counter-hz are for files of other profilers"
+            ),
+            Source::Recording(recording, _) => Ok(Box::new(recording)),
+            Source::Log(file, name) => {
+                let program = self.program()?.map(Program::open).transpose()?;
+                let options =
+                    tee_perf::Options { program, bias: self.bias, counter_hz: self.counter_hz };
+                Ok(Box::new(Log::new(&name, file, options)?))
+            }
+            Source::Gmon(_, name) => bail!(
+                "{name} is a gmon file: it knows who called whom, but no call paths, and this needs them; \
+                 `teeperf report {name} --elf PROGRAM` shows what is in it"
+            ),
+        }
+    }
+}
+
+impl Arguments {
 
     /// Reads the recording; the part of its profile that was asked for.
     pub(crate) fn profile(&self) -> Result<Profile> {
@@ -88,21 +136,15 @@ impl Arguments {
 
     /// Reads what was opened; the part of its profile that was asked for.
     pub(crate) fn profile_of(&self, source: Source, by_place: bool) -> Result<Profile> {
-        let recording = match source {
-            Source::Recording(recording, _) => recording,
-            Source::Gmon(_, name) => bail!(
-                "{name} is a gmon file: it knows who called whom, but no call paths, and this needs them; \
-                 `teeperf report {name} --elf PROGRAM` shows what is in it"
-            ),
-        };
+        let mut packets = self.unsaid.packets(source)?;
         let mut options = Options {
             keep_hook_cost: self.keep_hook_cost,
             most_paths: self.most_paths.get(),
             by_place,
-            search: Search { images: self.elf.clone(), ..Search::default() },
+            search: self.unsaid.search(),
             ..Options::default()
         };
-        let profile = recording.replay(&mut options)?;
+        let profile = packets::replay(&mut *packets, &mut options)?;
         let selection = self.selection();
         if selection.is_all() {
             return Ok(profile);
@@ -135,7 +177,7 @@ impl Arguments {
     }
 }
 
-/// Opens a recording or a file of gprof.
+/// Opens a recording, or a file of another profiler: which it is its first bytes say.
 pub(crate) fn open(path: &Path) -> Result<Source> {
     let name = path.display().to_string();
     if path.is_dir() {
@@ -146,14 +188,13 @@ pub(crate) fn open(path: &Path) -> Result<Source> {
     let mut file = File::open(path).map_err(|source| Error::Open { name: name.clone(), source })?;
     let mut start = Vec::new();
     (&mut file)
-        .take(gmon::MAGIC.len() as u64)
+        .take(tee_perf::HEADER as u64)
         .read_to_end(&mut start)
         .map_err(|source| Error::Read { name: name.clone(), offset: 0, source })?;
     if start.is_empty() {
         return Err(Error::Empty { name }.into());
     }
-    let is_gmon = start == gmon::MAGIC;
-    if start == pack::MAGIC {
+    if start.starts_with(&pack::MAGIC) {
         let stream = pack::open(Cursor::new(start).chain(file)).map_err(|source| Error::Read {
             name: name.clone(),
             offset: 0,
@@ -161,10 +202,12 @@ pub(crate) fn open(path: &Path) -> Result<Source> {
         })?;
         return Ok(Source::Recording(Recording::from_read(stream, name.clone()), name));
     }
+    let (is_gmon, is_log) = (start.starts_with(gmon::MAGIC), tee_perf::is_log(&start));
     let stream: Box<dyn Read> = Box::new(Cursor::new(start).chain(file));
-    Ok(match is_gmon {
-        true => Source::Gmon(stream, name),
-        false => Source::Recording(Recording::from_read(stream, name.clone()), name),
+    Ok(match (is_gmon, is_log) {
+        (true, _) => Source::Gmon(stream, name),
+        (_, true) => Source::Log(stream, name),
+        _ => Source::Recording(Recording::from_read(stream, name.clone()), name),
     })
 }
 

@@ -1,7 +1,7 @@
 //! `teeperf report`: text for people, JSON for programs.
 
 use super::reading::{self, Source};
-use super::{amounts, gmon};
+use super::gmon;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -16,16 +16,13 @@ Examples:
   teeperf report --tree --focus parse         the call tree of what has to do with parsing
   teeperf report --sort calls --limit 50      what is called most
   teeperf report --json program.teeperf | jq '.functions[0]'
-  teeperf report gmon.out --elf program       a file of gprof; several are summed")]
+  teeperf report gmon.out --elf program       a file of gprof; several are summed
+  teeperf report log --elf program            a log of the original TEE-Perf")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     recording: reading::Arguments,
     /// More gmon files, to be summed
     more: Vec<PathBuf>,
-    /// Where the program was loaded, if the gmon files' addresses are not those of the ELF file: how much
-    /// higher they are, such as 0x40000000
-    #[arg(long, value_name = "ADDRESS", value_parser = amounts::address)]
-    bias: Option<u64>,
     /// JSON on one line; with --tree, with call paths. Times are nanoseconds
     #[arg(long, conflicts_with_all = ["threads", "sort", "limit"])]
     json: bool,
@@ -59,18 +56,18 @@ enum Sort {
 
 impl Arguments {
     fn profile(&self) -> Result<Profile> {
-        let is_for_gmon = self.bias.is_some() || !self.more.is_empty();
+        let unsaid = &self.recording.unsaid;
         match self.recording.open()? {
             Source::Gmon(..) if self.tree || self.threads || self.recording.is_of_paths() => bail!(
                 "a gmon file knows neither call paths nor threads: --tree, --threads, --thread, --focus and \
                  --ignore are for recordings"
             ),
             Source::Gmon(file, name) => {
-                let bias = self.bias.unwrap_or_default();
-                gmon::profile(file, &name, &self.more, self.recording.program()?, bias)
+                let bias = unsaid.bias.unwrap_or_default();
+                gmon::profile(file, &name, &self.more, unsaid.program()?, bias)
             }
-            Source::Recording(_, name) if is_for_gmon => bail!(
-                "{name} does not begin as a gmon file does: --bias and several files are for these. If it \
+            Source::Recording(_, name) | Source::Log(_, name) if !self.more.is_empty() => bail!(
+                "{name} does not begin as a gmon file does: several files are for these. If it \
                  is of the old BSD form, `gprof -s PROGRAM {name}` rewrites it as gmon.sum, which can be read"
             ),
             source => self.recording.profile_of(source, false),
