@@ -10,7 +10,7 @@ use teeperf_wire::word::gap;
 
 use crate::contents::{Body, End, Packet, Process, Start};
 use crate::cost::{self, HookCost};
-use crate::model::{Extremes, FunctionId, Health, Info, Node, Profile, Thread, Time, Tree};
+use crate::model::{Extremes, FunctionId, Health, Info, Node, Profile, Thread, Time, Tree, Unit};
 use crate::names::{Names, SymbolTables, file_name};
 use crate::no_room;
 use crate::recording::is_later;
@@ -190,11 +190,11 @@ impl Gathered {
     fn warn_of_what_is_missing(&mut self) {
         if self.start.is_none() {
             self.warnings.add(|| {
-                format!("there is no start packet: it is taken for version {MAJOR}.0, and times are in clock units, not nanoseconds")
+                format!("there is no start packet: it is taken for version {MAJOR}.0, and times are in clock units")
             });
         } else if self.start.as_ref().is_some_and(|start| start.hz == 0) {
             self.warnings.add(|| {
-                "the clock's rate is not given: times are in clock units, not nanoseconds".into()
+                "the clock's rate is not given: times are what it counted, not seconds; shares are right all the same".into()
             });
         }
         match &self.end {
@@ -290,6 +290,7 @@ impl Gathered {
                 None => String::new(),
             },
             clock_reason: start.clock_reason,
+            unit: if start.hz > 0 { Unit::Nanoseconds } else { Unit::Counts },
             period_ns: start.period as f64 * ns_per_unit,
             started_ns: start.wall_ns,
             duration_ns: (ended.saturating_sub(began) as f64 * ns_per_unit) as u64,

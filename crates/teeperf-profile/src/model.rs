@@ -39,6 +39,16 @@ impl std::ops::AddAssign for Time {
     }
 }
 
+/// What times are in. Everywhere else they are called nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds.
+    #[default]
+    Nanoseconds,
+    /// Units of a clock whose rate is not known. Shares are as true of these.
+    Counts,
+}
+
 /// Index into [`Profile::functions`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FunctionId(pub u32);
@@ -278,6 +288,8 @@ pub struct Info {
     pub clock: String,
     /// Why that clock.
     pub clock_reason: String,
+    /// What all times of the profile are in.
+    pub unit: Unit,
     /// Mean time between ticks or samples, nanoseconds, 0 where none ticks: a call shorter than ten of
     /// them cannot be timed alone.
     pub period_ns: f64,

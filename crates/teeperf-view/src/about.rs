@@ -1,7 +1,7 @@
 //! What is known of a run, as pairs of a word and a text: the text report's header and
 //! the page's "Recording" say the same.
 
-use teeperf_profile::model::{Info, Profile};
+use teeperf_profile::model::{Info, Profile, Unit};
 
 use crate::findings::signal_name;
 use crate::names::printable;
@@ -17,7 +17,7 @@ pub(crate) fn of(profile: &Profile) -> Vec<(&'static str, String)> {
         (
             "Duration",
             if info.duration_ns > 0 {
-                units::time_inline(info.duration_ns as f64)
+                units::time_inline(info.unit, info.duration_ns as f64)
             } else {
                 String::new()
             },
@@ -44,13 +44,20 @@ fn clock(info: &Info) -> String {
     let mut text = printable(&info.clock);
     let is_sampled = text == "samples";
     if info.period_ns > 0.0 {
-        text.push_str(&format!(", {} apart", units::time_inline(info.period_ns)));
+        text.push_str(&format!(", {} apart", units::time_inline(info.unit, info.period_ns)));
     }
-    if !info.clock_reason.is_empty() {
-        text.push_str(&format!(" ({})", printable(&info.clock_reason)));
+    let reason = printable(&info.clock_reason);
+    match text.is_empty() {
+        // Of what is no clock of ours there is no more to say.
+        true => text = reason,
+        false if !reason.is_empty() => text.push_str(&format!(" ({reason})")),
+        false => {}
     }
     if !text.is_empty() && !is_sampled {
-        text.push_str("; times are wall time");
+        text.push_str(match info.unit {
+            Unit::Nanoseconds => "; times are wall time",
+            Unit::Counts => "; times are its counts",
+        });
     }
     text
 }
@@ -93,7 +100,7 @@ fn events(profile: &Profile) -> String {
     }
     let mut text = format!("{what} in {}", counted(threads, "thread"));
     let seconds = profile.info.duration_ns as f64 / 1e9;
-    if seconds > 0.0 && events > 0 {
+    if seconds > 0.0 && events > 0 && profile.info.unit == Unit::Nanoseconds {
         let rate = events as f64 / seconds;
         let rate =
             if rate >= 1e6 { format!("{:.1} million", rate / 1e6) } else { count(rate as u64) };

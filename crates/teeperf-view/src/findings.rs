@@ -179,7 +179,7 @@ fn mended(profile: &Profile, found: &mut Vec<Finding>) {
 fn gaps(profile: &Profile, found: &mut Vec<Finding>) {
     for (name, times, ns) in &profile.health.gaps {
         let times = counted(*times, "time");
-        let long = units::time_inline(*ns as f64);
+        let long = units::time_inline(profile.info.unit, *ns as f64);
         let what = match name.as_str() {
             "paused" => paused(profile, &times, *ns),
             "waited" => format!(
@@ -222,7 +222,7 @@ fn gaps(profile: &Profile, found: &mut Vec<Finding>) {
 fn paused(profile: &Profile, times: &str, ns: u64) -> String {
     let long = match ns {
         0 => String::new(),
-        ns => format!(", {} in all", units::time_inline(ns as f64)),
+        ns => format!(", {} in all", units::time_inline(profile.info.unit, ns as f64)),
     };
     let nameless = if profile.functions.iter().any(|function| function.name == "[unknown]") {
         " What was called meanwhile and had not returned when it went on is `[unknown]`."

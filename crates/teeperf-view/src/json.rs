@@ -12,7 +12,7 @@ use teeperf_profile::model::{
 };
 
 use crate::findings::{self, Finding};
-use crate::layout;
+use crate::{layout, units};
 
 /// What the report carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
     let report = Report {
         format: "teeperf-report",
         version: 1,
-        units: Units { time: "ns" },
+        units: Units { time: units::name(profile.info.unit) },
         info: info(profile),
         health: health(profile),
         functions: functions(profile, &rows),

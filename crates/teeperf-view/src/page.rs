@@ -13,7 +13,7 @@ use crate::findings::{self, Finding};
 use crate::names::printable;
 use crate::palette::Hues;
 use crate::prune::{self, Pruned};
-use crate::{about, layout, palette};
+use crate::{about, layout, palette, units};
 
 /// How much the page carries.
 #[derive(Clone, Copy, Debug)]
@@ -90,6 +90,7 @@ struct Data<'a> {
 struct Run<'a> {
     command: Vec<String>,
     clock: &'a str,
+    unit: &'static str,
     period: f64,
     duration: u64,
 }
@@ -175,6 +176,7 @@ fn write_data(
         info: Run {
             command: profile.info.command.iter().map(|word| printable(word)).collect(),
             clock: &profile.info.clock,
+            unit: units::name(profile.info.unit),
             period: profile.info.period_ns,
             duration: profile.info.duration_ns,
         },

@@ -60,7 +60,7 @@ pub(crate) fn to(profile: &Profile, most: usize) -> Pruned {
          time, shown as `{REST}`. The table of functions does not count them.",
         units::count(left_out.paths),
         units::count(all as u64),
-        units::time_inline(limit),
+        units::time_inline(profile.info.unit, limit),
         units::percent_inline(units::share(left_out.time, whole)),
     );
     let next = "For the rest, draw fewer threads or functions, or use the text or JSON report.";

@@ -145,7 +145,10 @@ impl<'a> Picture<'a> {
         if !command.is_empty() && command != self.options.title {
             parts.push(command);
         }
-        parts.push(format!("{} in recorded functions", units::time_inline(self.total)));
+        parts.push(format!(
+            "{} in recorded functions",
+            units::time_inline(self.info.unit, self.total)
+        ));
         if !self.options.note.is_empty() {
             parts.push(self.options.note.clone());
         }
@@ -184,7 +187,7 @@ impl<'a> Picture<'a> {
     /// Label, what the tooltip says under it, and colour.
     fn describe(&self, frame: &Frame) -> (String, String, String) {
         let share = units::percent_inline(units::share(frame.width, self.total));
-        let time = units::time_inline(frame.width);
+        let time = units::time_inline(self.info.unit, frame.width);
         let node = match frame.content {
             Content::Node(0) => return ("all".into(), time, colour(palette::NO_HUE, 0)),
             Content::Node(node) => node,
@@ -207,14 +210,17 @@ impl<'a> Picture<'a> {
         let share = |part| units::percent_inline(units::share(part, self.total));
         let mut text = format!(
             "{} ({}), self {} ({}), {}",
-            units::time_inline(node.total.value),
+            units::time_inline(self.info.unit, node.total.value),
             share(node.total.value),
-            units::time_inline(node.self_time.value),
+            units::time_inline(self.info.unit, node.self_time.value),
             share(node.self_time.value),
             units::counted(node.calls, "call"),
         );
         if node.total.is_uncertain() {
-            text.push_str(&format!(", less hooks between {}", units::interval(&node.total)));
+            text.push_str(&format!(
+                ", less hooks between {}",
+                units::interval(self.info.unit, &node.total)
+            ));
         }
         if !function.module.is_empty() {
             text.push_str(&format!(", {}", names::printable(&function.module)));

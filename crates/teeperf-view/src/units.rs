@@ -1,49 +1,66 @@
 //! Numbers as people read them: times with the unit that fits, counts with separators,
-//! shares in percent. Every time is nanoseconds on the way in.
+//! shares in percent. Every time is in the profile's unit on the way in.
 
-use teeperf_profile::model::Time;
+use teeperf_profile::model::{Time, Unit};
 
 /// Columns of [`time`]: five of number, a space, two of unit.
 pub(crate) const TIME_COLUMNS: usize = 8;
 
 /// A time in the unit that fits it, always [`TIME_COLUMNS`] wide up to a day, with the
-/// units below one another: `"12.34 ms"`, `"950.0 µs"`, `"1.234 s "`.
-pub(crate) fn time(ns: f64) -> String {
-    let (number, unit) = scaled(ns);
+/// units below one another: `"12.34 ms"`, `"950.0 µs"`, `"1.234 s "`; counts likewise: `"12.34 M "`.
+pub(crate) fn time(unit: Unit, time: f64) -> String {
+    let (number, unit) = scaled(unit, time);
     format!("{number:>5} {unit:<2}")
 }
 
-/// A time for running text: `"12.34 ms"`, `"1.234 s"`.
-pub(crate) fn time_inline(ns: f64) -> String {
-    let (number, unit) = scaled(ns);
-    format!("{number} {unit}")
+/// A time for running text: `"12.34 ms"`, `"1.234 s"`, `"12.34 M counts"`.
+pub(crate) fn time_inline(unit: Unit, time: f64) -> String {
+    let (number, scale) = scaled(unit, time);
+    format!("{number} {}", word(unit, scale))
+}
+
+/// What programs know the unit by.
+pub(crate) fn name(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Nanoseconds => "ns",
+        Unit::Counts => "counts",
+    }
+}
+
+/// A unit in running text.
+fn word(unit: Unit, scale: &str) -> String {
+    match unit {
+        Unit::Nanoseconds => scale.into(),
+        Unit::Counts if scale.is_empty() => "counts".into(),
+        Unit::Counts => format!("{scale} counts"),
+    }
 }
 
 /// An interval for running text, in one unit where both ends have the same:
 /// `"1.2 to 3.4 ms"`.
-pub(crate) fn interval(time: &Time) -> String {
-    let (low, low_unit) = scaled(time.low);
-    let (high, high_unit) = scaled(time.high);
-    if low_unit == high_unit {
-        format!("{low} to {high} {high_unit}")
+pub(crate) fn interval(unit: Unit, time: &Time) -> String {
+    let (low, low_scale) = scaled(unit, time.low);
+    let (high, high_scale) = scaled(unit, time.high);
+    if low_scale == high_scale {
+        format!("{low} to {high} {}", word(unit, high_scale))
     } else {
-        format!("{low} {low_unit} to {high} {high_unit}")
+        format!("{low} {} to {high} {}", word(unit, low_scale), word(unit, high_scale))
     }
 }
 
 /// Four significant digits and the unit. Rounding comes before the choice of the unit, so
 /// that 999.96 µs is 1.000 ms and never "1000.0 µs".
-fn scaled(ns: f64) -> (String, &'static str) {
-    if !ns.is_finite() || ns <= 0.0 {
-        return ("0".into(), "ns");
+fn scaled(unit: Unit, time: f64) -> (String, &'static str) {
+    let scales: &[(&str, f64)] = match unit {
+        Unit::Nanoseconds => &[("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)],
+        Unit::Counts => &[("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)],
+    };
+    let least = scales.first().map_or("", |&(scale, _)| scale);
+    if !time.is_finite() || time <= 0.0 {
+        return ("0".into(), least);
     }
-    for (unit, size) in [("ns", 1.0), ("µs", 1e3), ("ms", 1e6)] {
-        let value = ns / size;
-        if value < 999.95 {
-            return (digits(value), unit);
-        }
-    }
-    (digits(ns / 1e9), "s")
+    let fitting = scales.iter().find(|(_, size)| time / size < 999.95).or(scales.last());
+    fitting.map_or((digits(time), least), |&(scale, size)| (digits(time / size), scale))
 }
 
 fn digits(value: f64) -> String {
@@ -114,16 +131,33 @@ mod tests {
             (3.07e9, "3.070 s "),
             (86_399e9, "86399 s "),
         ] {
-            assert_eq!(time(ns), expected);
-            assert_eq!(time(ns).chars().count(), TIME_COLUMNS);
+            assert_eq!(time(Unit::Nanoseconds, ns), expected);
+            assert_eq!(time(Unit::Nanoseconds, ns).chars().count(), TIME_COLUMNS);
         }
     }
 
     #[test]
     fn intervals_share_a_unit_where_they_can() {
-        let of = |low, high| interval(&Time { value: 0.0, low, high });
+        let of = |low, high| interval(Unit::Nanoseconds, &Time { value: 0.0, low, high });
         assert_eq!(of(1_000.0, 2_500.0), "1.000 to 2.500 µs");
         assert_eq!(of(500.0, 2_500.0), "500.0 ns to 2.500 µs");
+    }
+
+    #[test]
+    fn counts_of_a_clock_are_no_times() {
+        for (counts, column, inline) in [
+            (0.0, "    0   ", "0 counts"),
+            (42.0, "42.00   ", "42.00 counts"),
+            (999.96, "1.000 k ", "1.000 k counts"),
+            (12_345_678.0, "12.35 M ", "12.35 M counts"),
+            (3e15, " 3000 T ", "3000 T counts"),
+        ] {
+            assert_eq!(time(Unit::Counts, counts), column);
+            assert_eq!(time_inline(Unit::Counts, counts), inline);
+        }
+        let of = |low, high| interval(Unit::Counts, &Time { value: 0.0, low, high });
+        assert_eq!(of(1.0, 2.0), "1.000 to 2.000 counts");
+        assert_eq!(of(500.0, 2_500.0), "500.0 counts to 2.500 k counts");
     }
 
     #[test]

@@ -132,7 +132,9 @@ impl Sites {
     /// Payloads of symbol packets for all that was seen.
     pub(super) fn symbols(&self) -> Vec<Vec<u8>> {
         let Some(program) = &self.program else { return Vec::new() };
-        program.found.symbols(|address| site_in(&program.window, address), program.window.first_site)
+        program
+            .found
+            .symbols(|address| site_in(&program.window, address), program.window.first_site)
     }
 
     /// Whether the program may be another.

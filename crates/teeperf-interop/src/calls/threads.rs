@@ -13,15 +13,15 @@ use teeperf_wire::word::{gap, pack_bytes};
 use super::{Event, PROCESS};
 
 /// Bytes of memory that chunks take while they grow.
-const SIZES: [usize; 3] = [1 << 10, 1 << 13, segment::LARGE_CHUNK];
+const SIZES: [usize; 3] = [1 << 8, 1 << 12, segment::LARGE_CHUNK];
 /// Bytes that an event takes, with all that may stand before it but windows; and what two of these take.
 const EVENT: usize = 128;
 const WINDOWS: usize = 2 * (12 + (MAX_PATH + MAX_BUILD_ID).div_ceil(3) + 1) * 4;
-/// Memory of all chunks that still grow, and how many of these there may be.
-const MOST_OPEN_BYTES: usize = 8 << 20;
-const MOST_OPEN: usize = 4096;
+/// Memory of all chunks that still grow: enough for each thread to have one, so that chunks do not come to be of
+/// single events, which take replay a thousand times as long.
+const MOST_OPEN_BYTES: usize = 32 << 20;
 /// Most threads that are told apart. Events of later ones are left out.
-const MOST_THREADS: usize = 1 << 18;
+const MOST_THREADS: usize = 1 << 16;
 /// Full buffers kept for new chunks.
 const MOST_SPARE: usize = 64;
 /// Places of the cache of threads, as a power of two.
@@ -155,8 +155,7 @@ impl Threads {
                 self.open_bytes += SIZES[0];
             }
         }
-        while self.open_bytes > MOST_OPEN_BYTES || self.open.len() > MOST_OPEN {
-            // The one that there is to be room in began last, or is one of many.
+        while self.open_bytes > MOST_OPEN_BYTES {
             let Some(oldest) = self.open.iter().copied().find(|&oldest| oldest != index) else {
                 break;
             };

@@ -210,19 +210,24 @@ impl<R: Read> Log<R> {
     /// Calls and returns that are not there.
     fn lost(&self) -> u64 {
         let beyond = self.header.begun.saturating_sub(self.header.room());
-        [beyond, self.left, self.calls.left_out()].into_iter().fold(self.unwritten, u64::saturating_add)
+        [beyond, self.left, self.calls.left_out()]
+            .into_iter()
+            .fold(self.unwritten, u64::saturating_add)
     }
 
     fn start(&self) -> Start {
         let rate = match self.counter_hz {
             Some(_) => "",
-            None => ", of no known rate: --counter-hz says it",
+            None => ", of no known rate (--counter-hz says it)",
         };
         Start {
             version: Some((MAJOR, MINOR)),
             hz: self.counter_hz.unwrap_or(0),
             clock_reason: format!("software counter of TEE-Perf{rate}"),
-            arguments: Some(self.program.clone()).filter(|path| !path.is_empty()).into_iter().collect(),
+            arguments: Some(self.program.clone())
+                .filter(|path| !path.is_empty())
+                .into_iter()
+                .collect(),
             ..Start::default()
         }
     }

@@ -57,7 +57,7 @@ impl Printer<'_> {
         let figures = format!(
             "cycle {}: {} in {}, {} among {}{more}",
             number + 1,
-            units::time_inline(cycle.total.value),
+            units::time_inline(self.profile.info.unit, cycle.total.value),
             units::counted(cycle.calls, "call"),
             units::count(cycle.inner_calls),
             members.join(", "),
@@ -74,7 +74,8 @@ impl Printer<'_> {
                 format!(" in {}, {own} of them by itself", units::counted(calls, "call"))
             }
         };
-        let figures = format!(": {}{calls}", units::time_inline(vertex.total.value));
+        let figures =
+            format!(": {}{calls}", units::time_inline(self.profile.info.unit, vertex.total.value));
         let room = self.style.columns().saturating_sub(figures.len()).max(20);
         writeln!(out, "{}{figures}", names::fit(&self.name(Some(vertex.function)), room))?;
         let by_others = |arc: &&Arc| arc.caller != Some(arc.callee);
@@ -97,7 +98,7 @@ impl Printer<'_> {
             let time = if self.is_within_a_cycle(arc) {
                 " ".repeat(units::TIME_COLUMNS)
             } else {
-                units::time(arc.total)
+                units::time(self.profile.info.unit, arc.total)
             };
             let calls = format!("{} of {}", units::count(arc.calls), self.calls_of(arc));
             let name = names::fit(&self.name(other(arc)), room);

@@ -41,7 +41,7 @@ pub(super) fn write(
         units::count(rows.len() as u64),
         units::count(all as u64),
         units::percent_inline(units::share(shown, whole)),
-        units::time_inline(whole),
+        units::time_inline(profile.info.unit, whole),
     );
     heading(style, &title, out)?;
     let table = Table::new(&rows, profile, whole, style);
@@ -143,9 +143,9 @@ impl<'a> Table<'a> {
         write!(
             out,
             "{}{} {}{:>7}  {:>calls$}",
-            flagged(&row.self_time, lack.self_ns > 0.0),
+            flagged(self.profile.info.unit, &row.self_time, lack.self_ns > 0.0),
             self.style.paint(paint, format_args!("{:>7}", units::percent(share))),
-            flagged(&row.total, lack.total_ns > 0.0),
+            flagged(self.profile.info.unit, &row.total, lack.total_ns > 0.0),
             units::percent(units::share(row.total.value, self.whole)),
             units::count(row.calls),
             calls = self.calls,
@@ -177,9 +177,12 @@ impl<'a> Table<'a> {
             0 => String::new(),
             _ if self.lacks_much(row) => "–".into(),
             _ if self.is_untold(row) => {
-                format!("< {}", units::time(TICKS * self.profile.info.period_ns))
+                format!(
+                    "< {}",
+                    units::time(self.profile.info.unit, TICKS * self.profile.info.period_ns)
+                )
             }
-            calls => units::time(row.total.value / calls as f64),
+            calls => units::time(self.profile.info.unit, row.total.value / calls as f64),
         }
     }
 
@@ -191,7 +194,11 @@ impl<'a> Table<'a> {
     /// Time of one call: below a tick no more is known of it.
     fn length(&self, ns: f64) -> String {
         let period = self.profile.info.period_ns;
-        if ns < period { format!("< {}", units::time(period)) } else { units::time(ns) }
+        if ns < period {
+            format!("< {}", units::time(self.profile.info.unit, period))
+        } else {
+            units::time(self.profile.info.unit, ns)
+        }
     }
 
     /// Whether the mean is not known: a call below ten ticks cannot be timed alone, and too few
@@ -209,8 +216,8 @@ impl<'a> Table<'a> {
         let period = self.profile.info.period_ns;
         let limit = TICKS * period;
         if self.average > 0 && rows.iter().any(|row| self.is_untold(row)) {
-            let limit = units::time_inline(limit);
-            let period = units::time_inline(period);
+            let limit = units::time_inline(self.profile.info.unit, limit);
+            let period = units::time_inline(self.profile.info.unit, period);
             let text = match self.profile.graph {
                 Some(_) => format!("< {limit}: below ten samples, which are {period} apart"),
                 None => format!(
@@ -233,10 +240,14 @@ impl<'a> Table<'a> {
             }
             let mut parts = Vec::new();
             if is_self_unsure {
-                parts.push(format!("self {}", units::interval(&row.self_time)));
+                parts.push(format!(
+                    "self {}",
+                    units::interval(self.profile.info.unit, &row.self_time)
+                ));
             }
             if is_total_unsure {
-                parts.push(format!("total {}", units::interval(&row.total)));
+                parts
+                    .push(format!("total {}", units::interval(self.profile.info.unit, &row.total)));
             }
             let (name, _) = described(self.profile, row);
             let figures = parts.join(", ");

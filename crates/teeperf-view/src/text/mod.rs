@@ -9,7 +9,7 @@ mod threads;
 use std::io::{self, Write};
 
 pub use teeperf_profile::aggregate::Sort;
-use teeperf_profile::model::{CallGraph, Profile, Time};
+use teeperf_profile::model::{CallGraph, Profile, Time, Unit};
 
 use crate::findings::{self, Finding};
 use crate::style::{Paint, Painted, Style};
@@ -157,7 +157,7 @@ fn is_unsure(time: &Time, lacks: bool) -> bool {
 }
 
 /// A time, and `~` behind it where [`is_unsure`].
-fn flagged(time: &Time, lacks: bool) -> String {
+fn flagged(unit: Unit, time: &Time, lacks: bool) -> String {
     let flag = if is_unsure(time, lacks) { '~' } else { ' ' };
-    format!("{}{flag}", units::time(time.value))
+    format!("{}{flag}", units::time(unit, time.value))
 }

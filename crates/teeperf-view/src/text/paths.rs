@@ -25,7 +25,7 @@ pub(super) fn write(
     let title = format!(
         "Call tree: paths with at least {} of {}",
         units::percent_inline(options.least_share),
-        units::time_inline(whole),
+        units::time_inline(profile.info.unit, whole),
     );
     heading(style, &title, out)?;
     let calls = tree.nodes.iter().skip(1).map(|node| units::count(node.calls).len()).max();
@@ -159,8 +159,8 @@ impl Printer<'_> {
             out,
             "{} {} {}  {:>calls$}  {}{name}",
             self.style.paint(Paint::of_share(share), units::percent(share)),
-            flagged(&node.total, lacks_total),
-            self.style.paint(own, flagged(&node.self_time, lacks_self)),
+            flagged(self.profile.info.unit, &node.total, lacks_total),
+            self.style.paint(own, flagged(self.profile.info.unit, &node.self_time, lacks_self)),
             units::count(node.calls),
             self.style.paint(Paint::Faint, indent),
             calls = self.calls,
@@ -174,7 +174,7 @@ impl Printer<'_> {
         let line = format!(
             "{} {}  {:>9}  {:>calls$}  {text}",
             units::percent(units::share(pruned.time, self.whole)),
-            units::time(pruned.time),
+            units::time(self.profile.info.unit, pruned.time),
             "",
             "",
             calls = self.calls,

@@ -30,13 +30,14 @@ pub(super) fn write(
             0 | 1 => thread.name.clone(),
             merged => format!("{} ({merged} threads)", thread.name),
         };
-        let cpu = thread.cpu_ns.map_or("–  ".into(), |ns| units::time(ns as f64));
+        let cpu =
+            thread.cpu_ns.map_or("–  ".into(), |ns| units::time(profile.info.unit, ns as f64));
         writeln!(
             out,
             "{}  {}  {cpu:>8}  {}  {:>events$}  {:>7}  {:>7}  {}",
-            units::time(layout::framed_time(&thread.tree)),
-            units::time(thread.wall_ns as f64),
-            units::time(thread.waited_ns as f64),
+            units::time(profile.info.unit, layout::framed_time(&thread.tree)),
+            units::time(profile.info.unit, thread.wall_ns as f64),
+            units::time(profile.info.unit, thread.waited_ns as f64),
             units::count(thread.events),
             thread.pid,
             thread.tid,
@@ -47,7 +48,7 @@ pub(super) fn write(
         let time: f64 = rest.iter().map(|thread| layout::framed_time(&thread.tree)).sum();
         let text = format!(
             "{}  … {} more",
-            units::time(time),
+            units::time(profile.info.unit, time),
             units::counted(rest.len() as u64, "thread"),
         );
         writeln!(out, "{}", style.paint(Paint::Faint, text))?;

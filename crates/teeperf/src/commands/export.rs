@@ -1,6 +1,6 @@
 //! `teeperf export`: a recording in the format of another profiler.
 
-use super::reading;
+use super::reading::{self, Source};
 use crate::recordings;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use teeperf_interop::gmon::{self, Export, Names, Which};
+use teeperf_profile::model::Unit;
 use teeperf_view::findings;
 
 /// Writes a recording in the format of another profiler
@@ -58,7 +59,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 }
 
 fn to_gmon(arguments: &Arguments) -> Result<()> {
-    let profile = arguments.recording.profile_by_place()?;
+    let source = arguments.recording.open()?;
+    if let (Source::Log(_, name), None) = (&source, arguments.recording.unsaid.program()?) {
+        bail!("{name} has addresses and no names, and gprof needs the program: name it with --elf");
+    }
+    let profile = arguments.recording.profile_of(source, true)?;
+    if profile.info.unit == Unit::Counts {
+        bail!(
+            "gprof's files have seconds, and how fast the clock went is not known: --counter-hz says it of a TEE-Perf log"
+        );
+    }
     let names = arguments.recording.unsaid.program()?.map(Names::open).transpose()?;
     let which = match (&names, &arguments.module) {
         (Some(names), _) => Which::Elf(names),

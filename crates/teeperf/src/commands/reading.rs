@@ -61,7 +61,7 @@ pub(crate) struct Unsaid {
     pub(crate) bias: Option<u64>,
     /// How fast the counter of a TEE-Perf log went, such as 400MHz: for times instead of counts
     #[arg(long, value_name = "RATE", value_parser = amounts::frequency)]
-    counter_hz: Option<u64>,
+    pub(crate) counter_hz: Option<u64>,
 }
 
 /// A file that was opened, by how it begins, and its name.
@@ -112,15 +112,9 @@ impl Unsaid {
 }
 
 impl Arguments {
-
     /// Reads the recording; the part of its profile that was asked for.
     pub(crate) fn profile(&self) -> Result<Profile> {
         self.profile_of(self.open()?, false)
-    }
-
-    /// The same, with functions told apart by where their code stands.
-    pub(crate) fn profile_by_place(&self) -> Result<Profile> {
-        self.profile_of(self.open()?, true)
     }
 
     /// Opens what is to be read.
@@ -134,7 +128,8 @@ impl Arguments {
         !self.selection().is_all()
     }
 
-    /// Reads what was opened; the part of its profile that was asked for.
+    /// Reads what was opened; the part of its profile that was asked for. `by_place` has functions told apart by where
+    /// their code stands.
     pub(crate) fn profile_of(&self, source: Source, by_place: bool) -> Result<Profile> {
         let mut packets = self.unsaid.packets(source)?;
         let mut options = Options {

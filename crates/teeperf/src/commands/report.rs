@@ -1,7 +1,7 @@
 //! `teeperf report`: text for people, JSON for programs.
 
-use super::reading::{self, Source};
 use super::gmon;
+use super::reading::{self, Source};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -62,6 +62,11 @@ impl Arguments {
                 "a gmon file knows neither call paths nor threads: --tree, --threads, --thread, --focus and \
                  --ignore are for recordings"
             ),
+            Source::Gmon(_, name) if unsaid.counter_hz.is_some() => {
+                bail!(
+                    "{name} is a gmon file, which says its rate itself: --counter-hz is for logs of TEE-Perf"
+                )
+            }
             Source::Gmon(file, name) => {
                 let bias = unsaid.bias.unwrap_or_default();
                 gmon::profile(file, &name, &self.more, unsaid.program()?, bias)

@@ -1,6 +1,7 @@
 /* Writes a log as the original TEE-Perf does: linked with a program built with -finstrument-functions. The file is
    TEE_PERF_LOG, of TEE_PERF_SIZE bytes and one more; with TEE_PERF_THREADS entries have the thread's id. A thread counts
-   as fast as it can, in the host's place. tee_perf_switch() switches recording off and on. */
+   as fast as it can, in the host's place; entries count as well, so that time passes even where it gets no processor.
+   tee_perf_switch() switches recording off and on. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,8 +15,7 @@
 #define THREADS ((uint64_t)1 << 16)
 
 static struct header {
-	volatile uint64_t counter;
-	uint64_t flags, self, pid, size, begun, map_info;
+	uint64_t counter, flags, self, pid, size, begun, map_info;
 } *head;
 
 static uint64_t entry_numbers = 2;
@@ -23,7 +23,7 @@ static uint64_t entry_numbers = 2;
 HIDDEN static void *count(void *nothing)
 {
 	for (;;)
-		head->counter++;
+		__atomic_fetch_add(&head->counter, 1, __ATOMIC_RELAXED);
 	return nothing;
 }
 
@@ -53,7 +53,7 @@ HIDDEN __attribute__((constructor(101))) static void __profiler_map_info(void)
 	pthread_t counter;
 	if (pthread_create(&counter, 0, count, 0))
 		_exit(92);
-	while (!map->counter)
+	while (!__atomic_load_n(&map->counter, __ATOMIC_RELAXED))
 		;
 }
 
@@ -66,7 +66,7 @@ HIDDEN static void write_entry(uint64_t address, uint64_t top, int with_thread)
 	if (sizeof *map + (at + 1) * entry_numbers * 8 > map->size)
 		return;
 	uint64_t *entry = (uint64_t *)(map + 1) + at * entry_numbers;
-	entry[0] = map->counter | top << 63;
+	entry[0] = __atomic_add_fetch(&map->counter, 1, __ATOMIC_RELAXED) | top << 63;
 	entry[1] = address;
 	if (entry_numbers == 3)
 		entry[2] = with_thread ? (uint64_t)pthread_self() : 0;
