@@ -14,7 +14,7 @@ set -eu
 cd "$(dirname "$0")"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p corpus/recording corpus/words corpus/drain corpus/wire corpus/symbols corpus/demangle corpus/gmon corpus/pieces
+mkdir -p corpus/recording corpus/words corpus/drain corpus/wire corpus/symbols corpus/demangle corpus/gmon corpus/pieces corpus/tee_perf
 
 # Small ELF files: both classes, with lines, with stubs, stripped, compressed.
 printf 'extern int far(int);\nint near(int x) { return far(x) + 1; }\n' > "$work/a.c"
@@ -56,6 +56,15 @@ with open("corpus/gmon/optee", "wb") as file:
     file.write(whole[:HEAD] + head + whole[bins:bins + 2 * KEPT] + whole[bins + 2 * parts:])
 PYTHON
 
+# Logs of the original TEE-Perf: of a program in both forms, the second full; switched off and on.
+programs=../crates/teeperf/tests/programs
+gcc -O2 -c "$programs/tee_perf_log.c" -o "$work/log.o"
+gcc -O1 -finstrument-functions "$programs/tee_perf_calls.c" "$work/log.o" -pthread -o "$work/logged"
+logged() { name=$1; shift; env TEE_PERF_LOG="corpus/tee_perf/$name" "$@" > /dev/null; chmod 644 "corpus/tee_perf/$name"; }
+logged single TEE_PERF_SIZE=10000 "$work/logged"
+logged threads TEE_PERF_SIZE=8000 TEE_PERF_THREADS=1 "$work/logged" threads
+logged switched TEE_PERF_SIZE=1100 TEE_PERF_THREADS=1 "$work/logged" pauses
+
 # Names.
 i=0
 for name in _ZN5shape4Area3sumERKSt6vectorIiSaIiEE _RNvMs_NtCs4fqI2P2rA04_1a1bNtB4_1C1d _Z1fSt4pairIiiES_IS0_S0_E \
@@ -92,6 +101,17 @@ write("gmon/rare", gmon(
     histogram(0x2000, 0x2006, 0, b"clocks", *range(12)),
     histogram(2**64 - 4, 2**64 - 1, 1000, b"seconds", 5),
     arc(0, 0x1000, 3), arc(0x1002, 0x1008, 2**32 - 1), arc(0x1002, 0x1008, 5), arc(0x1009, 2**64 - 2, 1)))
+# A log with what is rare in one: times that go back and leap, code all over the address space, entries never written, more
+# begun than there was room for, a small thread id.
+def log(entries, begun, flags):
+    rows = b"".join(struct.pack("<3Q", *entry) for entry in entries)
+    return struct.pack("<7Q", 2**40, flags, 2**47, 4711, 56 + len(rows), begun, 0x401000) + rows + b"\0"
+RETURN, THREADS = 2**63, 2**16
+write("tee_perf/rare", log([
+    (RETURN | 5, 0x401900, 7), (10, 0x401100, 7), (2**33, 0x401200, 2**46 + 64), (20, 0x7f0000401200, 7), (0, 0, 0),
+    (RETURN | 9, 0x401100, 7), (12, 0, 0), (2**62 + 1, 2**64 - 1, 7), (RETURN | 2**32, 0, 0), (RETURN | 13, 2**64 - 1, 7),
+    ] + [(40 + n, (n << 56) + 0x1000, n % 3) for n in range(130)] + [(RETURN | 2**40, 0x401200, 2**46 + 64)],
+    2**40, 1 | THREADS | 2**64 - 2**31))
 whole = example("recording")
 write("recording/document", whole)
 write("wire/packet", whole[:80])

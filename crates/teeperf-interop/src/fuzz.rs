@@ -1,6 +1,13 @@
 //! One door for fuzzers: any bytes as a file of another profiler.
 
+use teeperf_profile::chunks::Decoder;
+use teeperf_profile::contents::Body;
+use teeperf_profile::events::{Item, events};
+use teeperf_profile::model::Profile;
+use teeperf_profile::{Options, Packets, packets};
+
 use crate::gmon::{self, Gmon, Layout, Names};
+use crate::tee_perf::{self, Log};
 
 /// Most parts of histograms that are written again: a file may claim four thousand million of them.
 const MOST_PARTS: u64 = 1 << 16;
@@ -17,6 +24,47 @@ pub fn any_gmon(bytes: &[u8]) {
                 check(&gmon);
             }
         }
+    }
+}
+
+/// Reads a log of TEE-Perf: whatever its packets, each event is that of an entry, and replay with one worker and with
+/// two, with room for many call paths and for few, counts each once. Never panics, and takes time and memory in
+/// proportion to the bytes.
+pub fn any_log(bytes: &[u8]) {
+    let open = || Log::new("bytes", bytes, tee_perf::Options::default());
+    let (Ok(mut log), Ok(mut decoder)) = (open(), Decoder::new()) else { return };
+    let (mut calls, mut returns) = (0u64, 0u64);
+    while let Ok(Some(packet)) = log.next_packet() {
+        let Body::Chunk(header, data) = packet.body else { continue };
+        assert!(packet.offset as usize <= bytes.len());
+        let Ok(events) = events(&mut decoder, &header, data) else { panic!("a chunk can be read") };
+        for event in events {
+            match event.item {
+                Item::Call { .. } => calls += 1,
+                Item::Return { .. } => returns += 1,
+                Item::Escape(teeperf_profile::escape::Escape::Far { is_return, .. }) => {
+                    *if is_return { &mut returns } else { &mut calls } += 1;
+                }
+                Item::Escape(_) => {}
+                Item::Unreadable(_) => panic!("each word can be read"),
+            }
+        }
+    }
+    assert!((calls + returns) as usize * 16 <= bytes.len(), "none is made up");
+    for most_paths in [0, 3] {
+        let replay = |jobs| {
+            let Ok(mut log) = open() else { panic!("it was one") };
+            let mut options = Options { jobs, most_paths, ..Options::default() };
+            packets::replay(&mut log, &mut options).ok()
+        };
+        let (Some(one), Some(two)) = (replay(1), replay(2)) else { continue };
+        assert_eq!(one.health, two.health);
+        assert_eq!(one.health.events, calls + returns);
+        let counted = |profile: &Profile| {
+            let nodes = profile.threads.iter().flat_map(|thread| &thread.tree.nodes);
+            nodes.map(|node| node.calls).sum::<u64>()
+        };
+        assert_eq!((counted(&one), counted(&two)), (calls, calls));
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) enum Hooks {
     Drain,
     /// `-pg`: gprof, and uftrace too.
     Gprof,
+    /// Those of the original TEE-Perf's form that tests have: they write a log.
+    Log,
 }
 
 /// As the wrapper leaves them out.
@@ -44,6 +46,7 @@ impl Hooks {
             Self::Cycle => "cycle_hook",
             Self::Drain => "drain_hook",
             Self::Gprof => "gprof",
+            Self::Log => "log",
         }
     }
 
@@ -60,7 +63,7 @@ impl Hooks {
     /// What its hook needs when it is linked.
     pub(crate) fn libraries(self) -> &'static [&'static str] {
         match self {
-            Self::Word => &["-lpthread"],
+            Self::Word | Self::Log => &["-lpthread"],
             Self::Drain => &["-lpthread", "-llz4", "-lzstd"],
             _ => &[],
         }
@@ -109,6 +112,9 @@ impl Lab {
     pub(crate) fn hook_object(&self, hooks: Hooks, flags: &[&str]) -> Result<PathBuf> {
         let source = match hooks.yardstick() {
             Some(file) => self.yardstick(file)?,
+            None if hooks == Hooks::Log => {
+                self.root.join("crates/teeperf/tests/programs/tee_perf_log.c")
+            }
             None => self.bench_file("programs/empty_hook.c"),
         };
         let folder = self.work.join("compilers").join(hooks.name());

@@ -33,8 +33,21 @@ pub(crate) struct Function {
 impl Report {
     /// Reads a recording as a user does.
     pub(crate) fn of(lab: &Lab, recording: &Path) -> Result<Self> {
+        Self::of_elf(lab, recording, None::<&Path>)
+    }
+
+    /// The same of a file that has no names, but for those of its program.
+    pub(crate) fn of_elf(
+        lab: &Lab,
+        recording: &Path,
+        program: Option<impl AsRef<Path>>,
+    ) -> Result<Self> {
         let mut command = Command::new(&lab.teeperf);
-        let ran = lab.run(command.args(["report", "--json"]).arg(recording))?;
+        command.args(["report", "--json"]).arg(recording);
+        if let Some(program) = program {
+            command.arg("--elf").arg(program.as_ref());
+        }
+        let ran = lab.run(&mut command)?;
         let json: Value = serde_json::from_str(&ran.out).context("report --json")?;
         let health = |name: &str| {
             json["health"][name].as_u64().with_context(|| format!("no health.{name} in the report"))

@@ -2,6 +2,7 @@
 
 use teeperf_profile::model::{
     CallGraph, Extremes, Function, FunctionId, Health, Info, Node, Profile, Thread, Time, Tree,
+    Unit,
 };
 
 /// A time without error.
@@ -90,6 +91,7 @@ pub(crate) fn kitchen() -> Profile {
             processors: 2,
             clock: "tick".into(),
             clock_reason: "chosen by hand".into(),
+            unit: Unit::Nanoseconds,
             period_ns: 100_000.0,
             started_ns: 1_795_250_559_000_000_000,
             duration_ns: 2_000_000_000,

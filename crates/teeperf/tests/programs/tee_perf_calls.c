@@ -45,7 +45,7 @@ int main(int argc, char **argv) {
     if (argc > 1 && !strcmp(argv[1], "threads")) {
         pthread_t threads[THREADS];
         pthread_barrier_init(&all_there, NULL, THREADS);
-        for (int t = 0; t < THREADS; t++) pthread_create(&threads[t], NULL, works, &sink);
+        for (int t = 0; t < THREADS; t++) pthread_create(&threads[t], NULL, works, threads);
         for (int t = 0; t < THREADS; t++) pthread_join(threads[t], NULL);
     } else if (argc > 1 && !strcmp(argv[1], "pauses")) {
         for (int i = 0; i < 10; i++) pauses();

@@ -10,6 +10,7 @@ mod hot_path;
 mod idle;
 mod kernels;
 mod known_work;
+mod logs;
 mod mcount;
 mod memory;
 mod own_tests;
@@ -52,6 +53,7 @@ pub(crate) const FIGURES: &[Figure] = &[
     prompt::FIGURE,
     replay::FIGURE,
     memory::FIGURE,
+    logs::FIGURE,
     known_work::FIGURE,
     hook_cost::FIGURE,
     beat::FIGURE,
