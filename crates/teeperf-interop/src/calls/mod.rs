@@ -107,3 +107,47 @@ impl Calls {
         self.threads.warnings().into_iter().chain(self.sites.doubt()).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Events by turns of so many threads, `rounds` times; what is said of them in all: events, chunks, left out.
+    fn of_threads(threads: u64, rounds: u64) -> (u64, u64, u64) {
+        let mut calls = Calls::new(None);
+        let (mut words, mut chunks) = (0, 0);
+        let mut empty = |calls: &mut Calls| {
+            while let Some((_, Body::Chunk(header, data))) = calls.chunk() {
+                assert_eq!(data.len(), 4 * header.count as usize);
+                words += u64::from(header.count);
+                chunks += 1;
+            }
+        };
+        for number in 0..threads * rounds {
+            let event = Event {
+                offset: number,
+                thread: number % threads,
+                address: 0x1000,
+                is_return: false,
+                time: number,
+            };
+            if calls.take(event) {
+                empty(&mut calls);
+            }
+        }
+        calls.finish();
+        empty(&mut calls);
+        // The first one told of its window, in 12 words.
+        ((words - 12) / 2, chunks, calls.left_out())
+    }
+
+    #[test]
+    fn however_many_threads_there_are_each_event_is_in_a_chunk_or_left_out() {
+        assert_eq!(of_threads(1, 10_000).0, 10_000);
+        assert_eq!(of_threads(70_000, 1), (1 << 16, 1 << 16, 70_000 - (1 << 16)));
+        // Chunks of many that take turns are not of single events.
+        let (events, chunks, left_out) = of_threads(10_000, 40);
+        assert_eq!((events, left_out), (400_000, 0));
+        assert!(chunks < events / 10, "{chunks}");
+    }
+}
