@@ -306,7 +306,7 @@ fn times_that_go_back_or_leap_break_nothing() {
 #[test]
 fn code_anywhere_in_the_address_space_is_told_apart() {
     let mut log = Writer::new(false);
-    let addresses = (0..300u64).map(|number| number << 54 | 0x1000 + number);
+    let addresses = (0..300u64).map(|number| (number << 54) | (0x1000 + number));
     for (time, address) in (0..).zip(addresses.clone()) {
         log.call(2 * time, address).ret(2 * time + 1, address);
     }

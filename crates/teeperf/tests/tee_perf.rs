@@ -169,6 +169,7 @@ fn every_command_reads_a_log_and_none_has_to_be_told_what_it_is() {
     assert!(dump.lines().any(|line| line.starts_with("56 ") && line.contains(" chunk ")), "{dump}");
 
     assert!(refused(&folder, &["export", "--to", "gmon", "log"]).contains("name it with --elf"));
+    assert!(refused(&folder, &["report", "log", "--bias", "0x1000"]).contains("with --elf"));
     let words = ["export", "--to", "gmon", "log", "--elf", "program"];
     assert!(refused(&folder, &words).contains("--counter-hz"));
     run(teeperf(&folder).args(words).args(["--counter-hz", "400MHz", "-o", "gmon.out"]));

@@ -99,6 +99,9 @@ impl Unsaid {
             Source::Recording(recording, _) => Ok(Box::new(recording)),
             Source::Log(file, name) => {
                 let program = self.program()?.map(Program::open).transpose()?;
+                if program.is_none() && self.bias.is_some() {
+                    bail!("--bias says where a program was loaded: name that with --elf");
+                }
                 let options =
                     tee_perf::Options { program, bias: self.bias, counter_hz: self.counter_hz };
                 Ok(Box::new(Log::new(&name, file, options)?))
