@@ -94,7 +94,9 @@ impl Unsaid {
         let is_told = self.bias.is_some() || self.counter_hz.is_some();
         match source {
             Source::Recording(_, name) if is_told => bail!(
-                "{name} is a recording, which says that itself: --bias and --counter-hz are for files of other profilers"
+                "{name} does not begin as a gmon file or a log of TEE-Perf does: --bias and --counter-hz are for these. \
+                 {}",
+                old_gmon(&name)
             ),
             Source::Recording(recording, _) => Ok(Box::new(recording)),
             Source::Log(file, name) => {
@@ -207,6 +209,13 @@ pub(crate) fn open(path: &Path) -> Result<Source> {
         (_, true) => Source::Log(stream, name),
         _ => Source::Recording(Recording::from_read(stream, name.clone()), name),
     })
+}
+
+/// What to do with a file that begins like nothing that is known, and may be of gprof.
+pub(crate) fn old_gmon(name: &str) -> String {
+    format!(
+        "If it is of the old BSD form, `gprof -s PROGRAM {name}` rewrites it as gmon.sum, which can be read"
+    )
 }
 
 fn has_calls(profile: &Profile) -> bool {

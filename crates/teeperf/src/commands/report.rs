@@ -72,8 +72,8 @@ impl Arguments {
                 gmon::profile(file, &name, &self.more, unsaid.program()?, bias)
             }
             Source::Recording(_, name) | Source::Log(_, name) if !self.more.is_empty() => bail!(
-                "{name} does not begin as a gmon file does: several files are for these. If it \
-                 is of the old BSD form, `gprof -s PROGRAM {name}` rewrites it as gmon.sum, which can be read"
+                "{name} does not begin as a gmon file does: several files are for these. {}",
+                reading::old_gmon(&name)
             ),
             source => self.recording.profile_of(source, false),
         }
