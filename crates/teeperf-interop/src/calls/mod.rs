@@ -1,5 +1,5 @@
 //! Calls and returns of a foreign format as chunks of a recording, so that there is one replay, and one `dump`,
-//! for both. A reader gives [`Calls`] its events in the order of its file: who called or returned, which address, at
+//! for both. A reader gives `Calls` its events in the order of its file: who called or returned, which address, at
 //! which time of its clock. Here they are put into chunks by thread, addresses into windows of sites, and the
 //! functions that were seen are named by the program's ELF file.
 //!
