@@ -9,7 +9,7 @@ use teeperf_wire::shared::ClockKind;
 
 use crate::contents::Filter;
 use crate::keyframes::Keyframe;
-use crate::recording::MAX_PATHS;
+use crate::packets::MAX_PATHS;
 use crate::replay::{Summariser, Summary, Threads};
 
 /// Nodes that are made before those of closed frames are let go.
