@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use teeperf_profile::info::{Info, ThreadInfo};
+use teeperf_profile::model::Unit;
 use teeperf_wire::packet::kind;
 use teeperf_wire::shared::ClockKind;
 
@@ -44,7 +45,11 @@ pub fn text(info: &Info, out: &mut impl Write) -> io::Result<()> {
         ("Host", printable(&[&start.host[..], &start.system, &start.machine].join(", "))),
         ("Processor", printable(&start.processor)),
         ("Started", started(start.wall_ns)),
-        ("Duration", seconds(info, info.duration()).map_or(String::new(), units::time_inline)),
+        (
+            "Duration",
+            seconds(info, info.duration())
+                .map_or(String::new(), |ns| units::time_inline(Unit::Nanoseconds, ns)),
+        ),
         ("Ended", ended(info)),
         ("Clock", clock(info)),
         ("Format", version(info)),

@@ -307,6 +307,7 @@ impl<R: Read> Packets for Log<R> {
             sequence,
             length: 0,
             cut_at: None,
+            payload: &[],
             body,
         }))
     }

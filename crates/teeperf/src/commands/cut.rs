@@ -1,10 +1,10 @@
 //! `teeperf cut`: a window of a recording.
 
 use super::progress::Progress;
-use super::reading::{self, Source};
+use super::reading;
 use super::{amounts, made};
 use crate::recordings;
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 use std::path::PathBuf;
 use teeperf_edit::cut::{Cut, When, cut};
@@ -63,19 +63,14 @@ fn when(text: &str) -> Result<When, String> {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let path = recordings::named_or_newest(arguments.recording.as_deref())?;
-    let recording = match reading::open(&path)? {
-        Source::Recording(recording, _) => recording,
-        Source::Gmon(_, name) => bail!("{name} is a gmon file, of gprof, and no recording"),
-    };
+    let recording = reading::open(&path)?.recording()?.0;
     let output = arguments.made.output(&[&path])?;
     let mut progress = Progress::of("cutting", &path);
     let bounds = if recordings::is_plain(&path) {
         Info::skim(&path, &mut |_| {})?.bounds()
     } else if path.is_file() || path.is_dir() {
-        match reading::open(&path)? {
-            Source::Recording(again, _) => Info::check(again, &mut |_| {})?.bounds(),
-            Source::Gmon(..) => None,
-        }
+        let (again, _) = reading::open(&path)?.recording()?;
+        Info::check(again, &mut |_| {})?.bounds()
     } else {
         None
     };

@@ -1,9 +1,9 @@
 //! `teeperf info`: what is in a recording, without replaying it.
 
 use super::progress::Progress;
-use super::reading::{self, Source};
+use super::reading;
 use crate::recordings;
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 use std::path::PathBuf;
 use teeperf_profile::info::Info;
@@ -32,10 +32,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let path = recordings::named_or_newest(arguments.recording.as_deref())?;
-    let recording = match reading::open(&path)? {
-        Source::Recording(recording, _) => recording,
-        Source::Gmon(_, name) => bail!("{name} is a gmon file, of gprof, and no recording"),
-    };
+    let recording = reading::open(&path)?.recording()?.0;
     let mut progress = Progress::of("reading", &path);
     let found = match recordings::is_plain(&path) && !arguments.check {
         true => Info::skim(&path, &mut |bytes| progress.at(bytes))?,

@@ -2,9 +2,9 @@
 
 use super::made;
 use super::progress::Progress;
-use super::reading::{self, Source};
+use super::reading;
 use crate::recordings;
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use teeperf_edit::merge::{Input, merge};
@@ -35,12 +35,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut inputs = Vec::new();
     for path in &paths {
         let path = recordings::named_or_newest(Some(path))?;
-        match reading::open(&path)? {
-            Source::Recording(recording, name) => inputs.push(Input { recording, name }),
-            Source::Gmon(_, name) => {
-                bail!("{name} is a gmon file, of gprof: `teeperf report` sums several of them")
-            }
-        }
+        let (recording, name) = reading::open(&path)?.recording()?;
+        inputs.push(Input { recording, name });
     }
     let output = arguments.made.output(&paths)?;
     let count = inputs.len();

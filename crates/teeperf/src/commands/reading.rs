@@ -74,6 +74,17 @@ pub(crate) enum Source {
     Gmon(Box<dyn Read>, String),
 }
 
+impl Source {
+    /// The recording that it is, and its name.
+    pub(crate) fn recording(self) -> Result<(Recording<Box<dyn Read>>, String)> {
+        match self {
+            Self::Recording(recording, name) => Ok((recording, name)),
+            Self::Gmon(_, name) => bail!("{name} is a gmon file, of gprof, and no recording"),
+            Self::Log(_, name) => bail!("{name} is a log of TEE-Perf, and no recording"),
+        }
+    }
+}
+
 impl Unsaid {
     /// The one file that gives names, if there is one.
     pub(crate) fn program(&self) -> Result<Option<&Path>> {

@@ -2,9 +2,9 @@
 
 use super::made;
 use super::progress::Progress;
-use super::reading::{self, Source};
+use super::reading;
 use crate::recordings;
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 use std::path::PathBuf;
 use teeperf_edit::repair::repair;
@@ -27,10 +27,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let path = recordings::named_or_newest(Some(&arguments.recording))?;
-    let recording = match reading::open(&path)? {
-        Source::Recording(recording, _) => recording,
-        Source::Gmon(_, name) => bail!("{name} is a gmon file, of gprof, and no recording"),
-    };
+    let recording = reading::open(&path)?.recording()?.0;
     let output = arguments.made.output(&[&path])?;
     let mut progress = Progress::of("repairing", &path);
     let name = arguments.made.name();
