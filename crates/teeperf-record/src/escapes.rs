@@ -106,7 +106,9 @@ fn unpack(words: &[u32]) -> Vec<u8> {
 pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
-    use teeperf_wire::word::{pack_bytes, payload, split62, split64};
+    use teeperf_wire::word::{
+        escape, pack_bytes, payload, payload as payload_word, split62, split64,
+    };
 
     /// Payload as a runtime makes it.
     pub(crate) fn payload_of(module: &Module) -> Vec<u32> {
@@ -128,7 +130,17 @@ pub(crate) mod tests {
         ) {
             let path = path.into();
             let module = Module { first_site, sites, address, bias, is_anchored, build_id, path };
-            prop_assert_eq!(Module::opened(&payload_of(&module)), Some(module));
+            let payload = payload_of(&module);
+            let head = [escape(code::MODULE, 0), payload_word(payload.len() as u32)];
+            let bytes: Vec<u8> = head.iter().chain(&payload).flat_map(|word| word.to_le_bytes()).collect();
+            prop_assert_eq!(Module::told(&bytes), Some(module.clone()));
+            prop_assert_eq!(Module::told(&bytes[..bytes.len() - 4]), None);
+            prop_assert_eq!(Module::opened(&payload), Some(module));
+        }
+
+        #[test]
+        fn any_bytes_tell_of_a_module_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            Module::told(&bytes);
         }
 
         #[test]

@@ -190,6 +190,25 @@ mod tests {
     }
 
     #[test]
+    fn filters_are_for_those_with_a_token() {
+        let mut registry = Registry::default();
+        attach(&mut registry, 50, 11);
+        let mut ask = |want, token| {
+            let hello = Hello { version: VERSION, segment: 9, token, pid: 7, want };
+            registry.decide(&[&hello.encode()[..], &[1, 2]].concat(), peer(51), OWN)
+        };
+        let decision = ask(want::FILTER, 11);
+        assert!(
+            matches!(&decision, Decision::Maps { id: 1, token: 11, module } if *module == [1, 2]),
+            "{decision:?}"
+        );
+        assert!(matches!(ask(want::THREAD, 11), Decision::Thread { tid: 9, token: 11 }));
+        for want in [want::FILTER, want::THREAD] {
+            assert!(matches!(ask(want, 12), Decision::Refuse(refusal::UNKNOWN)));
+        }
+    }
+
+    #[test]
     fn strangers_are_not_answered() {
         let mut registry = Registry::default();
         let stranger = Peer { pid: 50, uid: OWN + 1 };

@@ -52,7 +52,7 @@ fn name(frame: u64) -> String {
 /// Whether a function passes a filter: number 0 has all, number *n* leaves out every site that it divides, but for
 /// far code.
 pub(crate) fn passes(number: u32, frame: u64) -> bool {
-    number == 0 || frame >= 1 << 31 || frame % u64::from(number + 1) != 0
+    number == 0 || frame >= 1 << 31 || !frame.is_multiple_of(u64::from(number + 1))
 }
 
 /// The outcome of chunks in the order of each thread.

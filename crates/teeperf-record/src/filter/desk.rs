@@ -86,6 +86,9 @@ impl FilterDesk {
     }
 }
 
+/// Path and build-id.
+type FileId = (Vec<u8>, Vec<u8>);
+
 struct Worker {
     means: Means,
     rules: Rules,
@@ -94,7 +97,7 @@ struct Worker {
     changed: Option<Instant>,
     maps: Vec<Maps>,
     /// Functions by path and build-id; nothing where the file could not be read.
-    files: HashMap<(Vec<u8>, Vec<u8>), Option<Arc<Functions>>>,
+    files: HashMap<FileId, Option<Arc<Functions>>>,
 }
 
 impl Worker {

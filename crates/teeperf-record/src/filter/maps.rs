@@ -111,3 +111,83 @@ impl Maps {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+    use teeperf_symbols::Search;
+    use teeperf_wire::fields::read;
+
+    #[inline(never)]
+    fn chosen_by_a_filter() -> u64 {
+        std::hint::black_box(3)
+    }
+
+    /// Of this program, as if its addresses were those of its file.
+    fn own(sites: u32) -> (Maps, u32) {
+        let path = std::env::current_exe().unwrap();
+        let functions = Functions::open(&path, &Search::default()).unwrap();
+        let chosen = functions.iter().find(|function| function.name.contains("chosen_by_a_filter"));
+        let address = chosen.unwrap().start & !0xFFF;
+        let chosen = 0x1000 + (chosen_address(&path) - address) as u32;
+        let module = Module {
+            first_site: 0x1000,
+            sites,
+            address,
+            bias: 0,
+            is_anchored: false,
+            build_id: vec![],
+            path: path.into_os_string().into_encoded_bytes(),
+        };
+        let window = WindowId { process: 7, first_site: 0x1000 };
+        (Maps::create(window, module, Some(Arc::new(functions))).unwrap(), chosen)
+    }
+
+    fn chosen_address(path: &Path) -> u64 {
+        assert_eq!(chosen_by_a_filter(), 3);
+        let functions = Functions::open(path, &Search::default()).unwrap();
+        let found = functions.iter().find(|function| function.name.contains("chosen_by_a_filter"));
+        found.unwrap().start
+    }
+
+    fn filter(number: u32) -> Filter {
+        Filter { number, is_on: true, is_of_threads: false }
+    }
+
+    fn passes(maps: &Maps, map: usize, site: u32) -> bool {
+        let (word, bit) = place(site - 0x1000);
+        maps.memory.numbers(map * maps.size(), maps.size() / 4)[word].load(Relaxed) & bit != 0
+    }
+
+    #[test]
+    fn a_map_has_what_the_rules_have_and_the_packet_says_the_same() {
+        let (maps, chosen) = own(0x2000);
+        assert!(passes(&maps, 0, chosen) && passes(&maps, 1, chosen + 1), "all, at first");
+        for (number, rule, is_in) in
+            [(2, "only *chosen_by_a_filter*", true), (3, "exclude *chosen_by_a_filter*", false)]
+        {
+            let map = filter(number).map();
+            let payloads = maps.draw(filter(number), &Rules::read(rule).unwrap());
+            assert_eq!(passes(&maps, map, chosen), is_in, "{rule}");
+            assert_eq!(passes(&maps, map, chosen + 1), !is_in, "{rule}: where no function begins");
+            let [payload] = &payloads[..] else { panic!("{payloads:?}") };
+            let field =
+                |tag| read(payload).map(|field| field.unwrap()).find(|field| field.tag == tag);
+            assert_eq!(field(filter::OTHERS_PASS).unwrap().number(), Some(u64::from(!is_in)));
+            assert_eq!(field(filter::LIST).unwrap().value, chosen.to_le_bytes());
+            assert_eq!(field(filter::PROCESS).unwrap().number(), Some(7));
+        }
+        // The one of the filter before stays as it was until it is opened.
+        assert!(passes(&maps, 0, chosen) && !passes(&maps, 0, chosen + 1));
+        maps.open(0);
+        assert!(passes(&maps, 0, chosen + 1));
+    }
+
+    #[test]
+    fn functions_beyond_the_window_have_no_bit() {
+        let (maps, _) = own(1);
+        let payloads = maps.draw(filter(1), &Rules::read("only *").unwrap());
+        assert_eq!(payloads.len(), 1);
+    }
+}
