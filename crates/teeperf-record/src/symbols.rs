@@ -287,7 +287,13 @@ impl File {
     /// worth having, so what goes wrong here leaves the places empty.
     fn places(&self, starts: &[u64]) -> Vec<Option<Location>> {
         let lines = Lines::open(&self.path, &self.search);
-        lines.and_then(|lines| lines.definitions(starts)).unwrap_or_default()
+        let places = lines.and_then(|lines| lines.definitions(starts)).unwrap_or_default();
+        let mut places = places.into_iter();
+        let place = |&start| {
+            let from_lines = places.next().flatten();
+            self.functions.definition(start).or(from_lines)
+        };
+        starts.iter().map(place).collect()
     }
 }
 

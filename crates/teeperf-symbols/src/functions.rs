@@ -2,8 +2,9 @@
 
 use crate::image::{Image, Section};
 use crate::plt;
-use crate::table::{self, Code, Entry, Kind, Table};
-use crate::{Error, Search};
+use crate::sites::Sites;
+use crate::table::{self, Binding, Code, Entry, Kind, Table};
+use crate::{Error, Location, Search};
 use object::{Endianness, elf};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct Functions {
     table: Table,
+    sites: Sites,
     build_id: Option<Vec<u8>>,
     origin: Origin,
     code: Range<u64>,
@@ -48,7 +50,8 @@ pub struct Symbol<'a> {
     pub size: u64,
     /// Name as the linker knows it, without version, bytes that are no UTF-8 replaced; of
     /// several for one address the most public, then the shortest, then the first in the
-    /// alphabet. `name@plt` for a stub that leads to `name`. See [`crate::demangle`].
+    /// alphabet. `name@plt` for a stub that leads to `name`. See [`crate::demangle`]. The site of a function of Rust is
+    /// called as the function, and has nothing to demangle.
     pub name: Cow<'a, str>,
 }
 
@@ -77,11 +80,14 @@ impl Functions {
 
     fn of(image: Image, search: &Search) -> Result<Self, Error> {
         let code = Code::of(&image);
-        let (mut entries, strings, origin) = find(&image, &code, search)?;
+        let (mut entries, mut strings, origin) = find(&image, &code, search)?;
         let (stubs, plt_strings) = plt::stubs(&image)?;
         entries.extend(stubs);
+        let sites = Sites::of(&image, &code)?;
+        add_nameless(&sites, &mut entries, &mut strings);
         Ok(Self {
             table: Table::new(entries, strings, plt_strings, &code),
+            sites,
             is_arm: image.machine == elf::EM_ARM,
             is_64_bit: image.is_64,
             is_little_endian: image.endian == Endianness::Little,
@@ -107,6 +113,12 @@ impl Functions {
     /// The function that the linker knows by this name.
     pub fn named(&self, name: &str) -> Option<Symbol<'_>> {
         self.iter().find(|symbol| symbol.name == name)
+    }
+
+    /// Where the function that starts there is defined, as far as that is known without debug information: of a site of a
+    /// function of Rust.
+    pub fn definition(&self, start: u64) -> Option<Location> {
+        self.sites.get(start)?.location()
     }
 
     /// The file's build-id, where it has one.
@@ -141,13 +153,32 @@ impl Functions {
     }
 
     fn symbol(&self, entry: &Entry) -> Symbol<'_> {
-        let name = String::from_utf8_lossy(self.table.name(entry));
+        let mut name = String::from_utf8_lossy(self.table.name(entry));
+        if let Some(site) = self.sites.get(entry.start) {
+            name = site.name(&name).into();
+        }
         Symbol {
             start: entry.start,
             size: entry.end - entry.start,
             name: if entry.kind == Kind::Plt { name + "@plt" } else { name },
         }
     }
+}
+
+/// Sites of a file without symbols are functions all the same.
+fn add_nameless(sites: &Sites, entries: &mut Vec<Entry>, strings: &mut Vec<u8>) {
+    let mut starts: Vec<u64> = entries.iter().map(|entry| entry.start).collect();
+    starts.sort_unstable();
+    let missing = sites.addresses().filter(|address| starts.binary_search(address).is_err());
+    let name = strings.len() as u32;
+    strings.extend(b"?\0");
+    entries.extend(missing.map(|start| Entry {
+        start,
+        end: start + 1,
+        name,
+        kind: Kind::Function,
+        binding: Binding::Local,
+    }));
 }
 
 /// Functions, the strings their names stand in, and where they are from.

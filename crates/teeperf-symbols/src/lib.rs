@@ -24,6 +24,7 @@ mod lines;
 mod pattern;
 mod plt;
 mod search;
+mod sites;
 mod table;
 
 pub use demangle::demangle;

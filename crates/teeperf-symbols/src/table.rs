@@ -195,7 +195,7 @@ impl Code {
     }
 
     /// End of the section that an address is in.
-    fn end_of(&self, address: u64) -> Option<u64> {
+    pub(crate) fn end_of(&self, address: u64) -> Option<u64> {
         let after = self.0.partition_point(|range| range.start <= address);
         let range = self.0.get(after.checked_sub(1)?)?;
         range.contains(&address).then_some(range.end)

@@ -1,5 +1,6 @@
 //! The calls that C compilers write by themselves (`-finstrument-functions`), where Rust code asks for them.
 
+use crate::Site;
 use core::arch::asm;
 use core::marker::PhantomData;
 
@@ -22,6 +23,12 @@ pub struct Scope {
 }
 
 impl Scope {
+    /// A call of what is at this site.
+    #[inline(always)]
+    pub fn at(site: Site) -> Self {
+        Self::enter(site.address())
+    }
+
     /// A call of this function.
     #[inline(always)]
     pub fn of(function: *const ()) -> Self {

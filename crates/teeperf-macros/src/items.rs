@@ -1,0 +1,170 @@
+//! Which functions an attribute means: the one that it stands at, or those of an `impl`, a trait, a module.
+//!
+//! Of several, those that cannot be recorded are left out: `const fn`, functions without a body. Where the attribute
+//! stands at one function alone, that is an error.
+
+use crate::arguments::Arguments;
+use crate::function::{self, Owner};
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+use syn::parse::{ParseStream, Parser};
+use syn::spanned::Spanned;
+use syn::{AttrStyle, Attribute, Error, ImplItem, Item, Meta, Result, TraitItem, TraitItemFn};
+
+/// What `#[profile(…)]` makes of what it stands at.
+pub(crate) fn attribute(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let original = item.clone();
+    with_error(one(arguments, item), original)
+}
+
+/// What `profile_all! { … }` makes of its items.
+pub(crate) fn all(items: TokenStream) -> TokenStream {
+    let original = items.clone();
+    with_error(several(items), original)
+}
+
+/// With the items as they were, nothing else is said to be missing.
+fn with_error(result: Result<TokenStream>, original: TokenStream) -> TokenStream {
+    result.unwrap_or_else(|error| {
+        let mut tokens = error.into_compile_error();
+        tokens.extend(original);
+        tokens
+    })
+}
+
+fn several(items: TokenStream) -> Result<TokenStream> {
+    let parse = |input: ParseStream<'_>| {
+        if let Some(first) = input.call(Attribute::parse_inner)?.first() {
+            return Err(Error::new(first.span(), "this goes in front of `profile_all!`"));
+        }
+        let mut items = Vec::new();
+        while !input.is_empty() {
+            items.push(input.parse::<Item>()?);
+        }
+        Ok(items)
+    };
+    let mut items = parse.parse2(items)?;
+    module(&mut items, &Arguments::default())?;
+    let mut tokens = TokenStream::new();
+    items.iter().for_each(|item| item.to_tokens(&mut tokens));
+    Ok(tokens)
+}
+
+fn one(arguments: TokenStream, item: TokenStream) -> Result<TokenStream> {
+    let arguments: Arguments = syn::parse2(arguments)?;
+    if arguments.skip {
+        return Ok(item);
+    }
+    if let Ok(found) = syn::parse2::<TraitItemFn>(item.clone())
+        && found.default.is_none()
+    {
+        return Err(Error::new(found.span(), "without a body there is nothing to record"));
+    }
+    let mut item: Item = syn::parse2(item)?;
+    match &mut item {
+        Item::Fn(found) => {
+            function::check(&found.sig, &found.attrs)?;
+            function::record(&found.sig, &mut found.block, &Owner::Module, &arguments);
+        }
+        Item::Mod(found) if found.content.is_none() => {
+            let text = "of a module in another file the attribute sees nothing: put `profile_all! { … }` around what \
+                        is in that file";
+            return Err(Error::new(found.span(), text));
+        }
+        Item::Impl(_) | Item::Trait(_) | Item::Mod(_) => inside(&mut item, &arguments)?,
+        other => {
+            let text = "`#[profile]` goes with functions, `impl` blocks, traits and inline modules";
+            return Err(Error::new(other.span(), text));
+        }
+    }
+    Ok(item.into_token_stream())
+}
+
+fn module(items: &mut [Item], arguments: &Arguments) -> Result<()> {
+    items.iter_mut().try_for_each(|item| {
+        let attributes = match item {
+            Item::Fn(found) => &mut found.attrs,
+            Item::Impl(found) => &mut found.attrs,
+            Item::Trait(found) => &mut found.attrs,
+            Item::Mod(found) => &mut found.attrs,
+            _ => return Ok(()),
+        };
+        let arguments = own(attributes, arguments)?;
+        if arguments.skip { Ok(()) } else { inside(item, &arguments) }
+    })
+}
+
+/// All functions in an item.
+fn inside(item: &mut Item, arguments: &Arguments) -> Result<()> {
+    match item {
+        Item::Fn(found) => {
+            if function::check(&found.sig, &found.attrs).is_ok() {
+                function::record(&found.sig, &mut found.block, &Owner::Module, arguments);
+            }
+        }
+        Item::Impl(found) => {
+            arguments.of_several()?;
+            let owner = Owner::of_impl(&found.self_ty, found.trait_.as_ref().map(|(path, _)| path));
+            for item in &mut found.items {
+                let ImplItem::Fn(method) = item else { continue };
+                let arguments = own(&mut method.attrs, arguments)?;
+                if !arguments.skip && function::check(&method.sig, &method.attrs).is_ok() {
+                    function::record(&method.sig, &mut method.block, &owner, &arguments);
+                }
+            }
+        }
+        Item::Trait(found) => {
+            arguments.of_several()?;
+            let owner = Owner::Type(found.ident.to_string());
+            for item in &mut found.items {
+                let TraitItem::Fn(method) = item else { continue };
+                let arguments = own(&mut method.attrs, arguments)?;
+                if let Some(body) = &mut method.default
+                    && !arguments.skip
+                    && function::check(&method.sig, &method.attrs).is_ok()
+                {
+                    function::record(&method.sig, body, &owner, &arguments);
+                }
+            }
+        }
+        Item::Mod(found) => {
+            arguments.of_several()?;
+            if let Some((_, items)) = &mut found.content {
+                module(items, arguments)?;
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// What counts for something in an `impl`, trait or module: its own attribute, which is taken away, in the place of the
+/// whole's.
+fn own(attributes: &mut Vec<Attribute>, whole: &Arguments) -> Result<Arguments> {
+    let mut arguments = Arguments { name: None, ..whole.clone() };
+    while let Some(at) = attributes.iter().position(|attribute| is_ours(attribute, whole)) {
+        let attribute = attributes.remove(at);
+        let own: Arguments = match &attribute.meta {
+            Meta::Path(_) => Arguments::default(),
+            _ => attribute.parse_args()?,
+        };
+        arguments.skip |= own.skip;
+        arguments.name = own.name.or(arguments.name);
+        arguments.hooks = own.hooks.or(arguments.hooks);
+    }
+    Ok(arguments)
+}
+
+/// `#[profile]`, by itself or in the hooks' crate.
+fn is_ours(attribute: &Attribute, whole: &Arguments) -> bool {
+    let segments = &attribute.path().segments;
+    let Some(last) = segments.last().filter(|last| last.ident == "profile") else { return false };
+    let hooks = whole.path();
+    let named = hooks.segments.last().map(|segment| &segment.ident);
+    matches!(attribute.style, AttrStyle::Outer)
+        && segments.iter().all(|segment| {
+            segment.ident == last.ident
+                || Some(&segment.ident) == named
+                || segment.ident == "teeperf_macros"
+        })
+}
