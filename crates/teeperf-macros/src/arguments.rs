@@ -45,7 +45,8 @@ impl Parse for Arguments {
                     input.parse::<Token![=]>()?;
                     arguments.name = Some(input.parse()?);
                 } else {
-                    let text = format!("no `{word}` here: `skip`, `name = \"…\"` or `crate = path`");
+                    let text =
+                        format!("no `{word}` here: `skip`, `name = \"…\"` or `crate = path`");
                     return Err(Error::new(word.span(), text));
                 }
             }

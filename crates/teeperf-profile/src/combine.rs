@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::model::{CallGraph, FunctionId, Health, Profile};
+use crate::model::{CallGraph, FunctionId, Health, Profile, Waits};
 use crate::names::key;
 
 /// All threads of both, functions of one name, module and place as one; the sum of their call graphs,
@@ -40,6 +40,18 @@ pub fn combine(mut first: Profile, second: Profile) -> Profile {
         }
         (a, None) => a,
     };
+    for waits in second.waits {
+        let function = numbers[waits.function.0 as usize];
+        match first.waits.iter_mut().find(|known| known.function == function) {
+            Some(known) => {
+                known.times = known.times.saturating_add(waits.times);
+                known.total_ns += waits.total_ns;
+                known.longest_ns = known.longest_ns.max(waits.longest_ns);
+            }
+            None => first.waits.push(Waits { function, ..waits }),
+        }
+    }
+    first.waits.sort_by(|a, b| b.total_ns.total_cmp(&a.total_ns).then(a.function.cmp(&b.function)));
     first.info.duration_ns = first.info.duration_ns.saturating_add(second.info.duration_ns);
     add_health(&mut first.health, second.health);
     first

@@ -48,6 +48,13 @@ pub enum Escape<'a> {
     Name(Text<'a>),
     /// Text of the program.
     Note(Text<'a>),
+    /// An async function goes on.
+    Wait {
+        /// Its site.
+        site: u32,
+        /// Clock units since it was polled last.
+        units: u64,
+    },
     /// Nothing: fills a place.
     Pad,
     /// From here on the filter of this number holds.
@@ -186,6 +193,10 @@ fn with_payload<'a>(
         code::MODULE => Escape::Module(module_payload(payload)?),
         code::NAME => Escape::Name(Text::new(payload, usize::MAX)?),
         code::NOTE => Escape::Note(Text::new(payload, usize::MAX)?),
+        code::WAIT => Escape::Wait {
+            site: word::payload_value(*payload.first()?)?,
+            units: word::join(payload.get(1..3)?)?,
+        },
         other => Escape::Unknown(other),
     })
 }

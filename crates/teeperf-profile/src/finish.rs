@@ -164,6 +164,7 @@ impl Gathered {
             self.warnings
                 .add(|| format!("there are more arcs than are read: {calls} calls are left out"));
         }
+        let waits = std::mem::take(&mut threads.shared.waits).shown(&mut names, ns_per_unit);
         let functions = names.into_functions();
         let cost = hook_cost.filter(|_| !keep_hook_cost);
         for thread in &mut out {
@@ -184,7 +185,7 @@ impl Gathered {
         let info = self.info(ns_per_unit, &counts);
         self.warnings.append(&mut threads.shared.warnings);
         let health = health(counts, open, self.warnings, &ns);
-        Profile { info, functions, threads: out, graph, health }
+        Profile { info, functions, threads: out, graph, waits, health }
     }
 
     fn warn_of_what_is_missing(&mut self) {

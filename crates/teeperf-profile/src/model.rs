@@ -310,6 +310,20 @@ pub struct Info {
     pub hook_cost_ps: Option<(u64, u64)>,
 }
 
+/// How an async function waited: from one time that a future of it was polled to the next. Such time is no thread's and
+/// no call's, since nothing of the function is on a stack, and many futures may wait at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Waits {
+    /// The function.
+    pub function: FunctionId,
+    /// Times that a future of it went on.
+    pub times: u64,
+    /// Nanoseconds, over all of these.
+    pub total_ns: f64,
+    /// Of the longest one, nanoseconds.
+    pub longest_ns: f64,
+}
+
 /// Calls between functions where no call paths are known, as files of gprof have them: who
 /// called whom, how often, and how long each function took itself. Totals are estimates, see
 /// [`CallGraph::new`].
@@ -382,6 +396,8 @@ pub struct Profile {
     pub threads: Vec<Thread>,
     /// Calls between functions of which no call paths are known; beside threads, where they are of some.
     pub graph: Option<CallGraph>,
+    /// Async functions that waited, the one with most time first.
+    pub waits: Vec<Waits>,
     /// How whole it is.
     pub health: Health,
 }

@@ -26,8 +26,9 @@ impl Selection {
     /// the recording's health stays that of the whole.
     pub fn of(&self, mut profile: Profile) -> Profile {
         if !self.is_all() {
-            // It has neither threads nor paths.
+            // These have neither threads nor paths.
             profile.graph = None;
+            profile.waits.clear();
         }
         profile.threads.retain(|thread| self.has(thread));
         for pattern in self.focus.iter().map(Pattern::new) {

@@ -1,13 +1,14 @@
 //! What the stub calls when a module comes and goes, and what `teeperf.h` promises programs.
 
 use crate::block::Block;
+use crate::clock;
 use crate::event;
 use crate::leap;
 use crate::module;
 use crate::process::{self, Life};
 use crate::writer::{self, MAX_TEXT};
 use core::ffi::{CStr, c_char, c_int};
-use teeperf_wire::word::code;
+use teeperf_wire::word::{self, code};
 
 /// A module's constructor.
 ///
@@ -72,6 +73,26 @@ pub extern "C" fn teeperf_rt_stack_switch(left: u64, entered: u64) {
 #[cfg_attr(feature = "object", unsafe(no_mangle))]
 pub extern "C" fn teeperf_rt_stack_new(stack: u64) {
     leap::begin_stack(None, stack);
+}
+
+/// The present time in clock units; 0 while nothing is recorded.
+#[cfg_attr(feature = "object", unsafe(no_mangle))]
+pub extern "C" fn teeperf_rt_now() -> u64 {
+    if process::life() == Life::On { clock::now() } else { 0 }
+}
+
+/// The async function at `address` goes on, which was polled last at `since`, a time of [`teeperf_rt_now`]. Where calls are
+/// summed in place of being written, so that runs can be of any length, waits are not written either.
+#[cfg_attr(feature = "object", unsafe(no_mangle))]
+pub extern "C" fn teeperf_rt_wait(address: usize, since: u64) {
+    if since == 0 || process::has_trees() {
+        return;
+    }
+    event::put(None, |thread| {
+        let Some(site) = module::site_of(address as u64) else { return true };
+        let [low, high] = word::split62(clock::now().saturating_sub(since));
+        writer::escape(thread, code::WAIT, 0, &[word::payload(site), low, high])
+    });
 }
 
 /// The runtime's version: major and minor, sixteen bits each.

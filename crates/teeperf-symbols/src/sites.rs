@@ -1,16 +1,18 @@
 //! Sites of Rust programs: functions that nobody calls, each for an instantiation of a function that is recorded, which
-//! may be inlined and have no code of its own. The section `.teeperf_sites` says what they stand for (docs/format.md,
-//! "Sites of Rust programs").
+//! may be inlined and have no code of its own. Notes say what they stand for (docs/format.md, "Sites of Rust programs").
 
 use crate::image::Image;
 use crate::table::Code;
 use crate::{Error, Location, demangle};
 use object::Endianness;
+use object::elf;
+use object::read::elf::NoteIterator;
 use std::collections::BTreeMap;
 
-const SECTION: &[u8] = b".teeperf_sites";
-/// The one that there is.
-const VERSION: u8 = 1;
+const SECTION: &[u8] = b".note.teeperf";
+/// Name and type of the notes.
+const OWNER: &[u8] = b"TeePerf";
+const SITE: u32 = 1;
 /// What the type of a site is called, in the symbol of the function that drops it.
 const MARKER: &str = "teeperf_site<";
 
@@ -29,14 +31,12 @@ pub(crate) struct Site {
 }
 
 impl Sites {
-    /// Those of a file, up to the first that cannot be read.
+    /// Those of a file, up to the first note that is not whole.
     pub(crate) fn of(image: &Image, code: &Code) -> Result<Self, Error> {
         let Some(section) = image.section(SECTION) else { return Ok(Self::default()) };
         let content = image.content(section)?;
-        let mut reader =
-            Reader { rest: &content, is_64: image.is_64, is_little: image.endian == Endianness::Little };
         let mut sites = BTreeMap::new();
-        while let Some((address, site)) = reader.site() {
+        for (address, site) in read(&content, image.is_64, image.endian) {
             // What the linker has left out stands elsewhere.
             if code.end_of(address).is_some() {
                 sites.entry(address).or_insert(site);
@@ -123,6 +123,20 @@ fn as_function(name: std::borrow::Cow<'_, str>) -> String {
     }
 }
 
+/// The sites in notes, which are alike in both classes.
+fn read(content: &[u8], is_64: bool, endian: Endianness) -> Vec<(u64, Site)> {
+    type Notes<'a> = NoteIterator<'a, elf::FileHeader64<Endianness>>;
+    let Ok(mut notes) = Notes::new(endian, 4, content) else { return Vec::new() };
+    let mut sites = Vec::new();
+    while let Ok(Some(note)) = notes.next() {
+        if note.name() == OWNER && note.n_type(endian) == SITE {
+            let is_little = endian == Endianness::Little;
+            sites.extend(Reader { rest: note.desc(), is_64, is_little }.site());
+        }
+    }
+    sites
+}
+
 struct Reader<'a> {
     rest: &'a [u8],
     is_64: bool,
@@ -131,12 +145,9 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn site(&mut self) -> Option<(u64, Site)> {
-        if self.number(1)? != u64::from(VERSION) {
-            return None;
-        }
-        let depth = self.number(1)? as u8;
-        let line = self.number(4)? as u32;
         let address = self.number(if self.is_64 { 8 } else { 4 })?;
+        let line = self.number(4)? as u32;
+        let depth = self.number(1)? as u8;
         let [name, suffix, file] = [self.text()?, self.text()?, self.text()?];
         Some((address, Site { depth, line, name, suffix, file }))
     }
@@ -226,33 +237,55 @@ mod tests {
         assert_eq!(site.location(), None);
     }
 
-    fn entry(address: u64, is_64: bool, is_little: bool) -> Vec<u8> {
-        let number = |value: u64, size: usize| match is_little {
-            true => value.to_le_bytes()[..size].to_vec(),
-            false => value.to_be_bytes()[8 - size..].to_vec(),
+    fn note(owner: &[u8], kind: u32, address: u64, is_64: bool, endian: Endianness) -> Vec<u8> {
+        let number = |value: u64, size: usize| match endian {
+            Endianness::Little => value.to_le_bytes()[..size].to_vec(),
+            Endianness::Big => value.to_be_bytes()[8 - size..].to_vec(),
         };
         let address = number(address, if is_64 { 8 } else { 4 });
-        [vec![1, 2], number(258, 4), address, b"p::f\0\0a.rs\0".to_vec()].concat()
+        let site = [address, number(258, 4), b"\x02p::f\0\0a.rs\0".to_vec()].concat();
+        let sizes = [owner.len() as u64 + 1, site.len() as u64, kind.into()];
+        let head: Vec<u8> = sizes.iter().flat_map(|&size| number(size, 4)).collect();
+        let mut bytes = [&head, owner, b"\0", &site].concat();
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
     }
 
     #[test]
-    fn entries_are_read_in_either_class_and_order_up_to_what_is_wrong() {
-        for (is_64, is_little) in [(true, true), (true, false), (false, true), (false, false)] {
-            let bytes = [entry(0x1234, is_64, is_little), entry(0x5678, is_64, is_little)].concat();
-            let read = |bytes: &[u8]| {
-                let mut reader = Reader { rest: bytes, is_64, is_little };
-                let mut found = Vec::new();
-                while let Some((address, site)) = reader.site() {
+    fn notes_are_read_in_either_class_and_order_up_to_what_is_not_whole() {
+        for (is_64, endian) in [
+            (true, Endianness::Little),
+            (true, Endianness::Big),
+            (false, Endianness::Little),
+            (false, Endianness::Big),
+        ] {
+            let made = |owner, kind, address| note(owner, kind, address, is_64, endian);
+            let ours = made(OWNER, SITE, 0x1234);
+            let others = [made(b"Teeperf", SITE, 1), made(OWNER, SITE + 1, 2)].concat();
+            let bytes = [&*ours, &others, &made(OWNER, SITE, 0x5678)].concat();
+            let found = |bytes: &[u8]| -> Vec<u64> {
+                let sites = read(bytes, is_64, endian);
+                for (_, site) in &sites {
                     assert_eq!((site.depth, site.line, &*site.name), (2, 258, "p::f"));
                     assert_eq!(site.location().unwrap().file, "a.rs");
-                    found.push(address);
                 }
-                found
+                sites.iter().map(|site| site.0).collect()
             };
-            assert_eq!(read(&bytes), [0x1234, 0x5678]);
-            for length in 0..bytes.len() {
-                assert_eq!(read(&bytes[..length]).len(), length / (bytes.len() / 2));
+            assert_eq!(found(&bytes), [0x1234, 0x5678]);
+            for length in ours.len() + 1..bytes.len() - 4 {
+                assert_eq!(found(&bytes[..length]), [0x1234], "{length}");
             }
+        }
+    }
+
+    #[test]
+    fn a_site_that_is_cut_short_is_none() {
+        let whole = note(OWNER, SITE, 0x1234, true, Endianness::Little);
+        for size in 0..23u8 {
+            let mut bytes = whole.clone();
+            bytes[4] = size;
+            bytes.truncate(20 + usize::from(size).next_multiple_of(4));
+            assert!(read(&bytes, true, Endianness::Little).is_empty(), "{size}");
         }
     }
 

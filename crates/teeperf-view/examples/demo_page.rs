@@ -190,6 +190,7 @@ fn small() -> Profile {
         functions: b.functions,
         threads: vec![thread(71, "small", first), thread(72, "reader", second)],
         graph: None,
+        waits: Vec::new(),
         health: Health { events: 46, ..Health::default() },
     }
 }
@@ -230,6 +231,7 @@ fn full(nameless: u64) -> Profile {
         functions: b.functions,
         threads: vec![first, thread(2, "room", second)],
         graph: None,
+        waits: Vec::new(),
         health: Health { events: 98, only_sums: true, ..Health::default() },
     }
 }
@@ -257,6 +259,7 @@ fn short() -> Profile {
         functions: b.functions,
         threads: vec![thread(1, "short", tree)],
         graph: None,
+        waits: Vec::new(),
         health: Health { events: 132_002, ..Health::default() },
     }
 }
@@ -271,6 +274,7 @@ fn single() -> Profile {
         functions: b.functions,
         threads: vec![thread(1, "one", tree)],
         graph: None,
+        waits: Vec::new(),
         health: Health { events: 2, ..Health::default() },
     }
 }
@@ -290,6 +294,7 @@ fn deep() -> Profile {
         functions: b.functions,
         threads: vec![thread(1, "deep", tree)],
         graph: None,
+        waits: Vec::new(),
         health: Health { events: 4002, ..Health::default() },
     }
 }
@@ -325,6 +330,7 @@ fn hostile() -> Profile {
             thread(2, "</select>", tree),
         ],
         graph: None,
+        waits: Vec::new(),
         health: Health {
             events: 37,
             warnings: vec!["</p><script>window.broken=8</script>".into()],
@@ -373,6 +379,7 @@ fn many(paths: usize) -> Profile {
         info: info(&["./many"]),
         functions: b.functions,
         graph: None,
+        waits: Vec::new(),
         health: Health { events: thread.events, ..Health::default() },
         threads: vec![thread],
     }
@@ -406,6 +413,7 @@ fn demo() -> Profile {
         functions: b.functions,
         threads,
         graph: None,
+        waits: Vec::new(),
         health: Health {
             events,
             open: 3,

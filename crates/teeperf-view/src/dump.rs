@@ -436,6 +436,7 @@ fn describe_event(
         }
         Escape::Name(text) => ("name", quoted(&text.to_string())),
         Escape::Note(text) => ("mention", quoted(&text.to_string())),
+        Escape::Wait { site, units } => ("wait", format!("units={units} {}", name(site))),
         Escape::Unknown(code) => ("unknown", format!("code={code}")),
         Escape::Malformed(code) => ("malformed", format!("code={code}")),
     };

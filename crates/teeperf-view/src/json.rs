@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use teeperf_profile::aggregate::{self, Row, Sort};
 use teeperf_profile::model::{
-    CallGraph, Extremes, Function, FunctionId, Node, Profile, Thread, Time,
+    CallGraph, Extremes, Function, FunctionId, Node, Profile, Thread, Time, Waits,
 };
 
 use crate::findings::{self, Finding};
@@ -33,6 +33,7 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
         health: health(profile),
         functions: functions(profile, &rows),
         threads: profile.threads.iter().map(|thread| lane(thread, profile, options)).collect(),
+        waits: waits(profile),
         arcs,
         cycles,
     };
@@ -49,6 +50,8 @@ struct Report<'a> {
     health: Whole<'a>,
     functions: Vec<Called<'a>>,
     threads: Vec<Lane<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    waits: Vec<Waited<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     arcs: Option<Vec<Call>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -164,6 +167,16 @@ struct Path<'a> {
     extremes: Option<Lengths>,
 }
 
+/// An async function between polls.
+#[derive(Serialize)]
+struct Waited<'a> {
+    name: &'a str,
+    module: &'a str,
+    times: u64,
+    total: f64,
+    longest: f64,
+}
+
 /// Calls of a function by another, where there are no call paths; both by their places in the list of
 /// functions.
 #[derive(Serialize)]
@@ -241,6 +254,20 @@ fn functions<'a>(profile: &'a Profile, rows: &[Row]) -> Vec<Called<'a>> {
             }
         })
         .collect()
+}
+
+fn waits(profile: &Profile) -> Vec<Waited<'_>> {
+    let waited = |waits: &Waits| {
+        let function = profile.functions.get(waits.function.0 as usize);
+        Waited {
+            name: name(function),
+            module: function.map_or("", |function| &function.module),
+            times: waits.times,
+            total: number(waits.total_ns),
+            longest: number(waits.longest_ns),
+        }
+    };
+    profile.waits.iter().map(waited).collect()
 }
 
 /// Calls and cycles of a graph, by the places that functions have in these rows.

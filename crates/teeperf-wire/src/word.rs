@@ -81,6 +81,9 @@ pub mod code {
     pub const NAME: u32 = 23;
     /// Text the program wants on the time line; payload as for `NAME`.
     pub const NOTE: u32 = 24;
+    /// An async function goes on that had nothing to do: payload is its site, then the clock units since it was polled
+    /// last (two words). They are no time of the thread.
+    pub const WAIT: u32 = 25;
 }
 
 /// Why a gap is there ([`code::GAP`]).

@@ -263,6 +263,9 @@ fn escapes_and_fields() {
         word::split62(0x7F00_0000_1000).to_vec(),
     ];
     assert_eq!(words(&example("words-switch")), switch.concat());
+    let wait =
+        [vec![word::escape(code::WAIT, 0)], payload(&[3, 0x2200]), word::split62(1000).to_vec()];
+    assert_eq!(words(&example("words-wait")), wait.concat());
     let bytes = example("fields");
     let read: Vec<_> = fields::read(&bytes).map(Result::unwrap).collect();
     assert_eq!((read[0].tag, read[0].value), (2, &b"a"[..]));
@@ -314,7 +317,7 @@ fn tables_have_the_numbers_of_the_code() {
     let tags = named!(filter: NUMBER RULE PROCESS FIRST_SITE SITES OTHERS_PASS LIST);
     assert_eq!(rows("### FILTER"), tags);
     let mut escapes = named!(code: TICK HOLE MARK JUMP VFORK_BEGIN VFORK_END PAD FILTER STAMP GAP
-        SWITCH STACK_NEW CATCH FAR MODULE NAME NOTE);
+        SWITCH STACK_NEW CATCH FAR MODULE NAME NOTE WAIT);
     let reasons = named!(gap: PAUSED DROPPED NESTED WAITED STALLED FILTERED FORKED STOPPED);
     escapes.extend(reasons.into_iter().map(|(number, name)| (number, name.to_lowercase())));
     assert_eq!(rows("## 7. Escapes"), escapes);

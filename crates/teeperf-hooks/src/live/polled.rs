@@ -15,19 +15,20 @@ pub struct Sites {
     pub again: Site,
 }
 
-/// A future whose polls are recorded. [`future!`](crate::future) makes one.
+/// A future whose polls are recorded, and how long it waits between them. [`future!`](crate::future) makes one.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless they are awaited"]
 pub struct Polled<F> {
     sites: Sites,
-    is_polled: bool,
+    /// The moment at which it was polled last, if it was.
+    since: Option<u64>,
     future: F,
 }
 
 impl<F: Future> Polled<F> {
     /// One that was not polled yet.
     pub fn new(sites: Sites, future: F) -> Self {
-        Self { sites, is_polled: false, future }
+        Self { sites, since: None, future }
     }
 }
 
@@ -37,13 +38,57 @@ impl<F: Future> Future for Polled<F> {
     #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         // SAFETY: of what is pinned only `future` is, which is not moved from here on, and is dropped in its place.
-        let (this, future) = unsafe {
-            let this = self.get_unchecked_mut();
-            (&mut this.is_polled, (Pin::new_unchecked(&mut this.future), this.sites))
+        let this = unsafe { self.get_unchecked_mut() };
+        let site = match this.since {
+            None => this.sites.first,
+            Some(since) => {
+                runtime::wait(this.sites.first, since);
+                this.sites.again
+            }
         };
-        let (future, sites) = future;
-        let site = if core::mem::replace(this, true) { sites.again } else { sites.first };
-        let _scope = Scope::at(site);
-        future.poll(context)
+        let call = Scope::at(site);
+        // SAFETY: as above.
+        let polled = unsafe { Pin::new_unchecked(&mut this.future) }.poll(context);
+        drop(call);
+        if polled.is_pending() {
+            this.since = Some(runtime::now());
+        }
+        polled
     }
+}
+
+/// What the runtime of Linux programs is told beside calls.
+#[cfg(all(not(test), feature = "on", target_os = "linux", target_arch = "x86_64"))]
+mod runtime {
+    use crate::Site;
+
+    // SAFETY: so `teeperf-stub` has both (x86_64/waits.rs), which this crate is linked with. They follow no address.
+    unsafe extern "C" {
+        safe fn teeperf_now() -> u64;
+        safe fn teeperf_wait(function: usize, since: u64);
+    }
+
+    /// The present time, in whatever the recording has as its units; 0 when there is none.
+    #[inline]
+    pub(super) fn now() -> u64 {
+        teeperf_now()
+    }
+
+    /// The function goes on that was polled at a time.
+    #[inline]
+    pub(super) fn wait(site: Site, since: u64) {
+        teeperf_wait(site.address(), since);
+    }
+}
+
+/// The other runtimes have no words for waits.
+#[cfg(not(all(not(test), feature = "on", target_os = "linux", target_arch = "x86_64")))]
+mod runtime {
+    use crate::Site;
+
+    pub(super) fn now() -> u64 {
+        0
+    }
+
+    pub(super) fn wait(_: Site, _: u64) {}
 }

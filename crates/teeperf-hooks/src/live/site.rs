@@ -28,11 +28,12 @@ impl Site {
 /// It is a function that nobody calls. A nested item cannot name the generic parameters around it, but a closure there
 /// has them in its type: so the function is one that is generic over that, and of those there are, it is the code that
 /// drops a value, as the compiler puts the whole type into that symbol, with either mangling. Name, file and line stand
-/// in a section that is not loaded, once for each such function (docs/format.md, "Sites of Rust programs"). `depth` says
-/// how many closures the type has around the name, 0 that the name there counts as it is.
+/// in a note that is not loaded (docs/format.md, "Sites of Rust programs"), since linkers keep notes, whatever else they
+/// leave out, and `strip` does. `depth` says how many closures the type has around the name, 0 that the name there counts
+/// as it is.
 ///
-/// Of functions with the same code the compiler and linkers keep one. These have the address of their type's name in
-/// their code, so those alone are one that have one name.
+/// Of functions with the same code the compiler and linkers keep one. These have in their code where the name of their
+/// type is, and where it is written what they stand for, so those alone become one of which that is the same.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __site {
@@ -46,18 +47,25 @@ macro_rules! __site {
                 #[cfg(not(miri))]
                 unsafe {
                     $crate::__private::core::arch::asm!(
-                        ".pushsection .teeperf_sites,\"\",%progbits",
-                        concat!(".byte 1, ", $depth),
-                        ".long {line}",
+                        ".pushsection .note.teeperf,\"\",%note",
+                        ".balign 4",
+                        ".long 3f - 2f, 5f - 4f, 1",
+                        "2: .asciz \"TeePerf\"",
+                        "3: .balign 4",
+                        "4:",
                         $crate::__address!(),
+                        ".long {line}",
+                        concat!(".byte ", $depth),
                         concat!(".asciz \"", $($name)*, "\""),
                         concat!(".asciz \"", $suffix, "\""),
                         concat!(".asciz \"", $($file)*, "\""),
+                        "5: .balign 4",
                         ".popsection",
-                        "/* {type_name} */",
+                        "/* {type_name} {what} */",
                         line = const $line,
                         site = sym $crate::__private::core::ptr::drop_in_place::<teeperf_site<C>>,
                         type_name = in(reg) $crate::__private::core::any::type_name::<C>().as_ptr(),
+                        what = in(reg) concat!($($name)*, $suffix, $($file)*, $line).as_ptr(),
                         options(nostack, preserves_flags),
                     );
                 }

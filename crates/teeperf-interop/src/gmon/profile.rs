@@ -78,6 +78,7 @@ pub fn profile(gmon: &Gmon, names: &Names, bias: u64) -> Profile {
         functions,
         threads: Vec::new(),
         graph: Some(graph),
+        waits: Vec::new(),
         health: Health { events, only_sums: true, warnings, ..Health::default() },
     }
 }

@@ -11,6 +11,7 @@ use super::stack::{Returned, Stack, is_nameless, is_run};
 use super::summary::{Op, Segment, Summary};
 use super::threads::{Counts, Filtered, ThreadKey, ThreadState};
 use super::tree::pseudo;
+use super::waits::AllWaits;
 use crate::escape::Gap;
 use crate::filters::Filters;
 use crate::names::Windows;
@@ -53,6 +54,8 @@ pub(crate) struct Shared {
     pub(crate) changed: Option<BTreeSet<(u32, u32, u64)>>,
     /// Whether a stack was ever left or entered.
     pub(crate) has_switched: bool,
+    /// Waits of async functions.
+    pub(crate) waits: AllWaits,
     /// Scratch: node in the tree of each node of the summary.
     numbers: Vec<u32>,
     /// Scratch: roots of a segment, each with the depth of the stack below it.
@@ -131,6 +134,7 @@ impl Shared {
             frames_to_open: super::keyframes::MOST_FRAMES,
             changed: None,
             has_switched: false,
+            waits: AllWaits::default(),
             numbers: Vec::new(),
             grounds: Vec::new(),
             far_here: Vec::new(),
@@ -155,6 +159,7 @@ impl Shared {
         for window in summary.windows.drain(..) {
             self.windows.open(process, window, &mut self.warnings);
         }
+        self.waits.take(process, summary, &mut self.warnings);
         self.warnings.append(&mut summary.warnings);
         self.counts.events = self.counts.events.saturating_add(summary.events);
         self.counts.lost = self.counts.lost.saturating_add(summary.lost);

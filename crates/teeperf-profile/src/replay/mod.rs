@@ -23,6 +23,7 @@ mod summary;
 mod sums;
 mod threads;
 mod tree;
+mod waits;
 
 pub(crate) use calltree::CallTree;
 pub(crate) use drive::{Driver, Settings, run};

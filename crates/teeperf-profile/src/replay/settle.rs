@@ -144,6 +144,9 @@ impl State {
             Escape::VforkBegin => self.mark(VFORK_MARK),
             Escape::Module(module) => self.module(module),
             Escape::Name(name) => self.summary.name = Some(name.to_string()),
+            Escape::Wait { site, units } => {
+                self.summary.waits.entry(call(site)).or_default().add(units);
+            }
             Escape::Note(_) | Escape::Pad => {}
             Escape::Unknown(code) | Escape::Malformed(code) => {
                 self.summary.warnings.add(|| format!("an escape of code {code} was skipped"));

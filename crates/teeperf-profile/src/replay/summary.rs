@@ -10,7 +10,10 @@
 //! open frames, a jump to a mark set earlier, a stack switch, a gap) ends the segment as
 //! its [`Op`], and the next one begins above an unknown stack again.
 
+use std::collections::HashMap;
+
 use super::tree::Tree;
+use super::waits::Waits;
 use crate::names::Window;
 use crate::warnings::Warnings;
 
@@ -131,6 +134,8 @@ pub(crate) struct Summary {
     pub(crate) far: Vec<u64>,
     /// Windows seen to open or to be retired.
     pub(crate) windows: Vec<Window>,
+    /// Waits of async functions, by the words of their calls.
+    pub(crate) waits: HashMap<u32, Waits>,
     /// Last name that the thread gave itself.
     pub(crate) name: Option<String>,
     /// Time at the first chunk's start.

@@ -50,11 +50,12 @@ use teeperf_wire::tree;
 use teeperf_wire::word::{code, escape};
 
 global_asm!(
+    super::define!(),
     "
     .macro  teeperf_hook name, kind
     .section .text.teeperf_hooks, \"ax\", @progbits
     .p2align 6
-    .globl  \\name
+    teeperf_define \\name
     .hidden \\name
     .type   \\name, @function
 \\name:
@@ -211,6 +212,7 @@ global_asm!(
     .weak   teeperf_rt_event
     teeperf_hook __cyg_profile_func_enter, 0
     teeperf_hook __cyg_profile_func_exit, 1
+    .purgem teeperf_define
     .text
     ",
     mode = const module::MODE,

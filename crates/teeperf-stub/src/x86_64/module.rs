@@ -11,17 +11,18 @@ use teeperf_wire::hook::{VERSION, gate, module};
 use teeperf_wire::shared::clock;
 
 global_asm!(
+    super::define!(),
     "
     .section .bss.teeperf_gate, \"aw\", @nobits
     .p2align 12
-    .globl  teeperf_gate
+    teeperf_define teeperf_gate
     .hidden teeperf_gate
     .type   teeperf_gate, @object
     .size   teeperf_gate, {gate_size}
 teeperf_gate:
     .zero   {gate_size}
 
-    .globl  teeperf_clock
+    teeperf_define teeperf_clock
     .hidden teeperf_clock
     .type   teeperf_clock, @object
     .size   teeperf_clock, {clock_size}
@@ -30,7 +31,7 @@ teeperf_clock:
 
     .section .bss.teeperf_module, \"aw\", @nobits
     .p2align 6
-    .globl  teeperf_module
+    teeperf_define teeperf_module
     .hidden teeperf_module
     .type   teeperf_module, @object
     .size   teeperf_module, {module_size}
@@ -83,6 +84,7 @@ teeperf_retire:
     .section .fini_array.00000, \"aw\", @fini_array
     .p2align 3
     .quad   teeperf_retire
+    .purgem teeperf_define
     .text
     ",
     gate_size = const gate::SIZE,

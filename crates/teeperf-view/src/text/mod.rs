@@ -5,6 +5,7 @@ mod calls;
 mod flat;
 mod paths;
 mod threads;
+mod waits;
 
 use std::io::{self, Write};
 
@@ -78,6 +79,7 @@ pub fn write(
     let whole = whole(profile);
     if options.functions {
         flat::write(profile, whole, options, style, out)?;
+        waits::write(profile, options, style, out)?;
     }
     let has_threads = !profile.threads.is_empty();
     if options.call_tree && has_threads {

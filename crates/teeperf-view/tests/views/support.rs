@@ -110,6 +110,7 @@ pub(crate) fn kitchen() -> Profile {
         threads: vec![first, second],
         health: Health { events: 46_016, ..Health::default() },
         graph: None,
+        waits: Vec::new(),
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) struct Request {
     pub(crate) stage: Stage,
     /// What linking makes, when it links.
     pub(crate) product: Product,
-    /// `-nostdlib`, `-nodefaultlibs` or `-nostartfiles`: no C library can be relied on.
+    /// `-nostdlib`, `-nostartfiles`, or `-nodefaultlibs` without `-lc`: no C library can be relied on.
     pub(crate) bare: bool,
     /// The compiler brings the C++ library, or is told to, if it links.
     pub(crate) cxx_library: bool,
@@ -254,6 +254,9 @@ impl Request {
             }
         }
         request.cxx_library |= arguments.iter().any(|word| names_cxx_library(word));
+        // Rust's compiler names all libraries itself, that of C too.
+        request.bare |= arguments.iter().any(|word| word == "-nodefaultlibs")
+            && !arguments.iter().any(|word| word == "-lc");
         if !any_input {
             request.stage = Stage::NoCode;
         } else if request.stage == Stage::Link && only_headers && !request.sources.is_empty() {
@@ -272,10 +275,11 @@ impl Request {
             "-shared" | "--shared" => self.product = Product::SharedLibrary,
             "-static" | "--static" | "-static-pie" => self.make_static(),
             "-r" | "--relocatable" => self.product = Product::Relocatable,
-            "-nostdlib" | "-nodefaultlibs" | "--no-standard-libraries" => {
+            "-nostdlib" | "--no-standard-libraries" => {
                 self.bare = true;
                 self.cxx_library = false;
             }
+            "-nodefaultlibs" => self.cxx_library = false,
             "-nostartfiles" => self.bare = true,
             "-nostdlib++" => self.cxx_library = false,
             "-finstrument-functions"
@@ -459,6 +463,8 @@ mod tests {
         assert!(!read("-c a.c -finstrument-functions-exclude-file-list=x").hooks_decided);
         assert!(read("-c a.c -pg").pg && !read("-c a.c -o -pg").pg);
         assert!(read("-nostartfiles a.o").bare);
+        assert!(read("-nodefaultlibs a.o").bare && read("-nostdlib a.o -lc").bare);
+        assert!(!read("a.o -lc -nodefaultlibs").bare);
         let brings = |line: &str| {
             let words: Vec<_> = line.split(' ').map(OsString::from).collect();
             Request::read(&words, true).cxx_library

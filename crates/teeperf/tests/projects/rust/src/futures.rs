@@ -90,6 +90,7 @@ pub fn run() {
     assert!(moved.as_mut().poll(&mut context).is_pending());
     assert!(dropped.as_mut().poll(&mut context).is_pending());
     drop(dropped);
+    std::thread::sleep(std::time::Duration::from_millis(20));
     std::thread::spawn(move || {
         assert!(moved.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
     })
