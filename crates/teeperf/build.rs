@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 const HOOKED: &[&str] = &["x86_64"];
 /// The library for clients of trusted applications, by its name in the output folder.
 const OPTEE: &str = "libteeperf_optee.so";
-/// What `teeperf install-sdk` builds from, by the folder it unpacks it into: whole folders.
+/// What `teeperf install-sdk` builds from, by the folder it unpacks it into: whole folders, and files. The crate for Rust
+/// code has a manifest of its own there, without crates that a TEE's build would have to fetch.
 const SDK: &[(&str, &str)] = &[
     ("crates/teeperf-wire/src", "../teeperf-wire/src"),
     ("crates/teeperf-tally/src", "../teeperf-tally/src"),
@@ -25,7 +26,8 @@ const SDK: &[(&str, &str)] = &[
     ("crates/teeperf-tee/mcount", "../teeperf-tee/mcount"),
     ("include", "../teeperf-tee/include"),
     ("optee", "../../integrations/optee/sdk"),
-    ("rust/teeperf-hooks", "../teeperf-hooks"),
+    ("rust/teeperf-hooks/src", "../teeperf-hooks/src"),
+    ("rust/teeperf-hooks/Cargo.toml", "../teeperf-hooks/sdk/Cargo.toml"),
 ];
 /// Everything else that is embedded, likewise.
 const EMBEDDED: &[&str] = &[
@@ -90,11 +92,19 @@ fn sdk(own: &Path, out: &Path) -> Result<(), String> {
         let folder = own.join(from);
         let root =
             folder.canonicalize().map_err(|error| format!("{}: {error}", folder.display()))?;
-        list(&root, to, &mut table)?;
+        embed(&root, to, &mut table)?;
     }
     table.push(']');
     let path = out.join("sdk.rs");
     std::fs::write(&path, table).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn embed(path: &Path, to: &str, table: &mut String) -> Result<(), String> {
+    if path.is_dir() {
+        return list(path, to, table);
+    }
+    writeln!(table, "({to:?}, include_bytes!({:?})),", path.display().to_string())
+        .map_err(|error| error.to_string())
 }
 
 fn list(folder: &Path, to: &str, table: &mut String) -> Result<(), String> {
@@ -105,13 +115,7 @@ fn list(folder: &Path, to: &str, table: &mut String) -> Result<(), String> {
     paths.sort();
     for path in paths {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let to = format!("{to}/{name}");
-        if path.is_dir() {
-            list(&path, &to, table)?;
-        } else {
-            writeln!(table, "({to:?}, include_bytes!({:?})),", path.display().to_string())
-                .map_err(|error| error.to_string())?;
-        }
+        embed(&path, &format!("{to}/{name}"), table)?;
     }
     Ok(())
 }

@@ -34,11 +34,15 @@ pub(crate) fn steers(c: char) -> bool {
 
 /// A printable name in at most `width` columns. What tells two C++ functions apart is
 /// kept longest: first parameters give way to `(…)`, then template arguments to `<…>`,
-/// then the middle to `…`.
+/// then the middle to `…`. Of two methods of Rust it is type and trait: the modules that these
+/// are in go first.
 pub(crate) fn fit(name: &str, width: usize) -> String {
     let name = printable(name);
     if columns(&name) <= width {
         return name;
+    }
+    if let Some(short) = without_modules(&name).filter(|short| columns(short) <= width) {
+        return short;
     }
     let bare = collapse(&name, '(', ')');
     if columns(&bare) <= width {
@@ -46,6 +50,22 @@ pub(crate) fn fit(name: &str, width: usize) -> String {
     }
     let bare = collapse(&bare, '<', '>');
     cut_middle(&bare, width)
+}
+
+/// `<Type as Trait>::method` of `<a::Type as b::Trait>::method`.
+fn without_modules(name: &str) -> Option<String> {
+    let (types, method) = name.strip_prefix('<')?.rsplit_once(">::")?;
+    let mut out = String::from("<");
+    let mut rest = types;
+    while let Some(at) = rest.find("::") {
+        let begin = |c: char| !(c.is_alphanumeric() || c == '_');
+        let path = rest[..at].rfind(begin).map_or(0, |before| {
+            before + rest[before..].chars().next().map_or(1, char::len_utf8)
+        });
+        out.push_str(&rest[..path]);
+        rest = &rest[at + 2..];
+    }
+    Some(out + rest + ">::" + method)
 }
 
 /// A name for a frame of `width` columns. What says least about the function goes first:
@@ -179,6 +199,15 @@ mod tests {
         assert_eq!(fit(name, 59), "std::vector<int, std::allocator<int>>::push_back(…)");
         assert_eq!(fit(name, 40), "std::vector<…>::push_back(…)");
         assert_eq!(fit(name, 16), "std::v…h_back(…)");
+    }
+
+    #[test]
+    fn types_and_traits_of_methods_are_kept_before_their_modules() {
+        let name = "<program::kinds::Holder<core::num::Wrapping<u8>> as program::kinds::Shape>::area::<3>";
+        assert_eq!(fit(name, 90), name);
+        assert_eq!(fit(name, 50), "<Holder<Wrapping<u8>> as Shape>::area::<3>");
+        assert_eq!(fit(name, 20), "<…>::area::<…>");
+        assert_eq!(fit("<größe::B as c::D>::e", 15), "<B as D>::e");
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod own_tests;
 mod prompt;
 mod real_programs;
 mod replay;
+mod rust;
 mod sort;
 mod threads;
 mod tree;
@@ -47,6 +48,7 @@ pub(crate) const FIGURES: &[Figure] = &[
     tree::FIGURE,
     mcount::FIGURE,
     idle::FIGURE,
+    rust::FIGURE,
     whole::FIGURE,
     kernels::FIGURE,
     bytes::FIGURE,
