@@ -26,6 +26,18 @@ build stubs -s -O1
 build compressed -g1 -gz=zlib
 build class32 -m32 -O1
 build dwarf4 -gdwarf-4 -O1
+# What Rust programs have of `#[profile]`: two sites, one of which has a symbol with a type in it.
+cat > "$work/a.c" <<'END'
+__attribute__((used)) static void site(void) __asm__("_ZN4core3ptr90drop_in_place$LT$p..f..teeperf_site$LT$p..f$LT$u8$GT$..$u7b$$u7b$closure$u7d$$u7d$$GT$$GT$17h0123456789abcdefE");
+static void site(void) {}
+__asm__(".pushsection .note.teeperf,\"\",%note\n"
+	".macro note address name\n.balign 4\n.long 8, 5f - 4f, 1\n.asciz \"TeePerf\"\n"
+	"4: .quad \\address\n.long 7\n.byte 1\n.asciz \"\\name\"\n.asciz \" [polled again]\"\n.asciz \"src/a.rs\"\n5: .balign 4\n.endm\n"
+	"note _ZN4core3ptr90drop_in_place$LT$p..f..teeperf_site$LT$p..f$LT$u8$GT$..$u7b$$u7b$closure$u7d$$u7d$$GT$$GT$17h0123456789abcdefE f\n"
+	"note near g\n.popsection");
+__attribute__((visibility("hidden"))) int near(int x) { return x + 1; }
+END
+build sites -O1
 
 # Files of gprof: of one program, by the processors' own C libraries; the sum of two; both byte orders and
 # widths.

@@ -79,6 +79,7 @@ fn miri() -> Result<Outcome> {
         (&["-p", "teeperf-wire"][..], "-Zmiri-disable-isolation", "8"),
         (&["-p", "teeperf-tally", "-p", "teeperf-tee", "--lib"], runtime, "2"),
         (&["-p", "teeperf-rt", "--lib"], runtime, "8"),
+        (&["-p", "teeperf-hooks", "--lib"], "", "8"),
     ] {
         let mut miri = Command::new("cargo");
         miri.args(["+nightly", "miri"]).args(runner()).args(kinds).current_dir(root());

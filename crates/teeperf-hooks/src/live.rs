@@ -31,7 +31,7 @@ macro_rules! scope {
 }
 
 /// A future that is recorded by a name while it is polled: `future!("fetch", async { … }).await`. The name is one as for
-/// [`scope!`](crate::scope); see [async functions](crate#async-functions).
+/// [`scope!`](crate::scope); see [the crate's page](crate#async-functions).
 #[macro_export]
 macro_rules! future {
     ($name:literal, $future:expr) => {

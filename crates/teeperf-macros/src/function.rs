@@ -155,3 +155,13 @@ fn escaped(text: &str) -> syn::LitStr {
     }
     syn::LitStr::new(&escaped, Span::call_site())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_mean_themselves_to_compiler_and_assembler() {
+        assert_eq!(escaped("a{b}\"c\\\n").value(), "a{{b}}\\\"c\\\\ ");
+    }
+}

@@ -89,7 +89,7 @@ fn module(items: &mut [Item], arguments: &Arguments) -> Result<()> {
             Item::Mod(found) => &mut found.attrs,
             _ => return Ok(()),
         };
-        let arguments = own(attributes, arguments)?;
+        let arguments = own(attributes, arguments);
         if arguments.skip { Ok(()) } else { inside(item, &arguments) }
     })
 }
@@ -107,7 +107,7 @@ fn inside(item: &mut Item, arguments: &Arguments) -> Result<()> {
             let owner = Owner::of_impl(&found.self_ty, found.trait_.as_ref().map(|(path, _)| path));
             for item in &mut found.items {
                 let ImplItem::Fn(method) = item else { continue };
-                let arguments = own(&mut method.attrs, arguments)?;
+                let arguments = own(&mut method.attrs, arguments);
                 if !arguments.skip && function::check(&method.sig, &method.attrs).is_ok() {
                     function::record(&method.sig, &mut method.block, &owner, &arguments);
                 }
@@ -118,7 +118,7 @@ fn inside(item: &mut Item, arguments: &Arguments) -> Result<()> {
             let owner = Owner::Type(found.ident.to_string());
             for item in &mut found.items {
                 let TraitItem::Fn(method) = item else { continue };
-                let arguments = own(&mut method.attrs, arguments)?;
+                let arguments = own(&mut method.attrs, arguments);
                 if let Some(body) = &mut method.default
                     && !arguments.skip
                     && function::check(&method.sig, &method.attrs).is_ok()
@@ -140,31 +140,97 @@ fn inside(item: &mut Item, arguments: &Arguments) -> Result<()> {
 
 /// What counts for something in an `impl`, trait or module: its own attribute, which is taken away, in the place of the
 /// whole's.
-fn own(attributes: &mut Vec<Attribute>, whole: &Arguments) -> Result<Arguments> {
+fn own(attributes: &mut Vec<Attribute>, whole: &Arguments) -> Arguments {
     let mut arguments = Arguments { name: None, ..whole.clone() };
-    while let Some(at) = attributes.iter().position(|attribute| is_ours(attribute, whole)) {
-        let attribute = attributes.remove(at);
-        let own: Arguments = match &attribute.meta {
-            Meta::Path(_) => Arguments::default(),
-            _ => attribute.parse_args()?,
-        };
+    attributes.retain(|attribute| {
+        let Some(own) = ours(attribute) else { return true };
         arguments.skip |= own.skip;
-        arguments.name = own.name.or(arguments.name);
-        arguments.hooks = own.hooks.or(arguments.hooks);
-    }
-    Ok(arguments)
+        arguments.name = own.name.or(arguments.name.take());
+        arguments.hooks = own.hooks.or(arguments.hooks.take());
+        false
+    });
+    arguments
 }
 
-/// `#[profile]`, by itself or in the hooks' crate.
-fn is_ours(attribute: &Attribute, whole: &Arguments) -> bool {
-    let segments = &attribute.path().segments;
-    let Some(last) = segments.last().filter(|last| last.ident == "profile") else { return false };
-    let hooks = whole.path();
-    let named = hooks.segments.last().map(|segment| &segment.ident);
-    matches!(attribute.style, AttrStyle::Outer)
-        && segments.iter().all(|segment| {
-            segment.ident == last.ident
-                || Some(&segment.ident) == named
-                || segment.ident == "teeperf_macros"
-        })
+/// What `#[profile(…)]` says, by whatever path, as the crate may have another name here. What does not fit is left, to be
+/// another's, or an error where it is looked at next.
+fn ours(attribute: &Attribute) -> Option<Arguments> {
+    let is_named = attribute.path().segments.last().is_some_and(|last| last.ident == "profile");
+    match &attribute.meta {
+        _ if !is_named || !matches!(attribute.style, AttrStyle::Outer) => None,
+        Meta::Path(_) => Some(Arguments::default()),
+        _ => attribute.parse_args().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What becomes of an item with this attribute, without white space.
+    fn expanded(arguments: &str, item: &str) -> String {
+        let parsed = |text: &str| text.parse::<TokenStream>().unwrap();
+        attribute(parsed(arguments), parsed(item)).to_string().replace([' ', '\n'], "")
+    }
+
+    #[test]
+    fn a_function_keeps_what_it_has_and_is_a_call() {
+        let text = expanded("", "#[inline] pub unsafe extern \"C\" fn f<T>(x: T) -> T { x }");
+        assert!(text.starts_with("#[inline]pubunsafeextern\"C\"fnf<T>(x:T)->T{"), "{text}");
+        assert!(
+            text.contains("::teeperf_hooks::__call!(1,[\"\",module_path!(),\"::f\"],"),
+            "{text}"
+        );
+        assert!(text.ends_with(";x}"), "{text}");
+    }
+
+    #[test]
+    fn an_async_function_is_a_future() {
+        let text =
+            expanded("crate = a::b", "async fn f() -> Result<(), E> { g().await? ; Ok(()) }");
+        assert!(text.starts_with("asyncfnf()->Result<(),E>{a::b::__future!(2,"), "{text}");
+        assert!(text.contains("let__teeperf_value:Result<(),E>=loop{}"), "{text}");
+        assert!(text.ends_with(").await}"), "{text}");
+        for output in ["impl Sized", "Box<impl Sized>", "!"] {
+            let text = expanded("", &format!("async fn f() -> {output} {{ g() }}"));
+            assert!(!text.contains("__teeperf_value"), "{text}");
+        }
+    }
+
+    #[test]
+    fn of_several_those_that_can_be() {
+        let text = expanded(
+            "",
+            "mod m { const fn a() {} fn b() {} #[profile(skip)] fn c() {}
+             impl T for U { fn d(&self) {} const E: u8 = 1; }
+             trait V { fn e(); fn f() {} } #[profile(skip)] mod g { fn h() {} }
+             mod i { #[x::profile(a = 1)] #[y::profile] fn j() {} #[teeperf_hooks::profile(name = \"own\")] fn k() {} } }",
+        );
+        assert_eq!(text.matches("__call!").count(), 5, "{text}");
+        for name in ["\"::b\"", "\"<\",module_path!(),\"::UasT>::d\"", "\"::V::f\"", "[\"own\"]"] {
+            assert!(text.contains(name), "{name} in {text}");
+        }
+        assert!(!text.contains("skip") && text.contains("modi{#[x::profile(a=1)]fnj(){"), "{text}");
+    }
+
+    #[test]
+    fn what_is_wrong_stands_beside_what_was_there() {
+        for (arguments, item, what) in [
+            ("", "const fn f() {}", "may run in the compiler"),
+            ("", "struct S;", "goes with functions"),
+            ("", "mod m;", "another file"),
+            ("", "fn f(&self);", "without a body"),
+            ("name = \"x\"", "impl S {}", "one function's"),
+            ("loud", "fn f() {}", "no `loud` here"),
+            ("", "#[unsafe(naked)] fn f() {}", "naked"),
+            ("crate = 1", "fn f() {}", "expected identifier"),
+        ] {
+            let text = expanded(arguments, item);
+            assert!(text.contains("compile_error!"), "{text}");
+            assert!(text.contains(&what.replace(' ', "")), "{what} in {text}");
+            assert!(text.ends_with(&item.replace(' ', "")), "{text}");
+        }
+        let wrong = all("#![allow(x)] fn f() {}".parse().unwrap()).to_string();
+        assert!(wrong.contains("in front of"), "{wrong}");
+    }
 }

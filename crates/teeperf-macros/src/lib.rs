@@ -11,7 +11,7 @@ mod items;
 
 use proc_macro::TokenStream;
 
-/// Records calls: of the function that it stands at, or of all functions in an `impl`, a trait or an inline module.
+#[expect(missing_docs, reason = "documented where it is re-exported, where examples can be run")]
 #[proc_macro_attribute]
 pub fn profile(arguments: TokenStream, item: TokenStream) -> TokenStream {
     #[cfg(feature = "on")]
@@ -23,7 +23,7 @@ pub fn profile(arguments: TokenStream, item: TokenStream) -> TokenStream {
     }
 }
 
-/// Records calls of all functions of the items in it, as `#[profile]` does for those of a module.
+#[expect(missing_docs, reason = "likewise")]
 #[proc_macro]
 pub fn profile_all(items: TokenStream) -> TokenStream {
     #[cfg(feature = "on")]

@@ -1,5 +1,5 @@
 //! Sites of Rust programs: functions that nobody calls, each for an instantiation of a function that is recorded, which
-//! may be inlined and have no code of its own. Notes say what they stand for (docs/format.md, "Sites of Rust programs").
+//! may be inlined and have no code of its own. Notes say what they stand for (docs/format.md, section 8).
 
 use crate::image::Image;
 use crate::table::Code;

@@ -59,9 +59,9 @@ fn without_modules(name: &str) -> Option<String> {
     let mut rest = types;
     while let Some(at) = rest.find("::") {
         let begin = |c: char| !(c.is_alphanumeric() || c == '_');
-        let path = rest[..at].rfind(begin).map_or(0, |before| {
-            before + rest[before..].chars().next().map_or(1, char::len_utf8)
-        });
+        let path = rest[..at]
+            .rfind(begin)
+            .map_or(0, |before| before + rest[before..].chars().next().map_or(1, char::len_utf8));
         out.push_str(&rest[..path]);
         rest = &rest[at + 2..];
     }
@@ -203,7 +203,8 @@ mod tests {
 
     #[test]
     fn types_and_traits_of_methods_are_kept_before_their_modules() {
-        let name = "<program::kinds::Holder<core::num::Wrapping<u8>> as program::kinds::Shape>::area::<3>";
+        let name =
+            "<program::kinds::Holder<core::num::Wrapping<u8>> as program::kinds::Shape>::area::<3>";
         assert_eq!(fit(name, 90), name);
         assert_eq!(fit(name, 50), "<Holder<Wrapping<u8>> as Shape>::area::<3>");
         assert_eq!(fit(name, 20), "<…>::area::<…>");

@@ -92,3 +92,54 @@ mod runtime {
 
     pub(super) fn wait(_: Site, _: u64) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Polled;
+    use crate::live::scope::tests::of;
+    use std::future::poll_fn;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::pin::{Pin, pin};
+    use std::task::{Context, Poll, Waker};
+
+    /// Polls it; says whether it is done.
+    fn poll(future: Pin<&mut impl Future>) -> bool {
+        future.poll(&mut Context::from_waker(Waker::noop())).is_ready()
+    }
+
+    /// Waits so many times, then panics, or is done.
+    fn turns(mut count: u32, panics: bool) -> impl Future {
+        poll_fn(move |_| {
+            assert!(count > 0 || !panics, "as was asked for");
+            count = count.wrapping_sub(1);
+            if count == u32::MAX { Poll::Ready(()) } else { Poll::Pending }
+        })
+    }
+
+    #[test]
+    fn each_poll_is_a_call_and_in_between_is_none() {
+        let mut future = pin!(crate::future!("turns", turns(2, false)));
+        let polls = [0; 3].map(|_| of(|| _ = poll(future.as_mut())));
+        let sites = polls.each_ref().map(|calls| calls[0].0);
+        for (calls, site) in polls.iter().zip(sites) {
+            assert_eq!(calls[..], [(site, true), (site, false)]);
+        }
+        assert!(sites[0] != sites[1] && sites[1] == sites[2]);
+    }
+
+    #[test]
+    fn a_poll_that_panics_returns() {
+        let mut future = pin!(crate::future!("panics", turns(0, true)));
+        let calls =
+            of(|| assert!(catch_unwind(AssertUnwindSafe(|| poll(future.as_mut()))).is_err()));
+        assert_eq!(calls.iter().map(|call| call.1).collect::<Vec<_>>(), [true, false]);
+    }
+
+    #[test]
+    fn it_can_go_to_another_thread() {
+        fn is_send<T: Send>(_: &T) {}
+        is_send(&crate::future!("sent", std::future::ready(1)));
+        fn is_unpin<T: Unpin>() {}
+        is_unpin::<Polled<std::future::Ready<()>>>();
+    }
+}

@@ -28,7 +28,7 @@ impl Site {
 /// It is a function that nobody calls. A nested item cannot name the generic parameters around it, but a closure there
 /// has them in its type: so the function is one that is generic over that, and of those there are, it is the code that
 /// drops a value, as the compiler puts the whole type into that symbol, with either mangling. Name, file and line stand
-/// in a note that is not loaded (docs/format.md, "Sites of Rust programs"), since linkers keep notes, whatever else they
+/// in a note that is not loaded (docs/format.md, section 8), since linkers keep notes, whatever else they
 /// leave out, and `strip` does. `depth` says how many closures the type has around the name, 0 that the name there counts
 /// as it is.
 ///
@@ -97,4 +97,27 @@ macro_rules! __address {
     () => {
         ".long {site}"
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Site;
+
+    fn of<T>() -> [Site; 2] {
+        [
+            crate::__site!(1, [module_path!()], "", [file!()], line!()),
+            crate::__site!(1, [module_path!()], " [again]", [file!()], line!()),
+        ]
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "gives a function another address each time")]
+    fn each_instantiation_has_one_and_each_time_the_same() {
+        let [a, b] = [of::<u8>(), of::<i8>()];
+        assert_eq!(a, of::<u8>());
+        let all = [a[0], a[1], b[0], b[1]];
+        for (at, site) in all.iter().enumerate() {
+            assert!(!all[..at].contains(site));
+        }
+    }
 }

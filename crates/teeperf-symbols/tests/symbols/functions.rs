@@ -231,3 +231,17 @@ fn versions_are_taken_off() {
     let names: Vec<_> = open(&file).iter().map(|found| found.name.into_owned()).collect();
     assert!(names.contains(&"outer".to_owned()), "{names:?}");
 }
+
+/// What `fuzz/make-corpus.sh` says: two functions of Rust, of which one has a symbol with types.
+#[test]
+fn sites_of_rust_stand_for_functions() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/symbols/sites");
+    let functions = Functions::open(&file, &Search::default()).unwrap();
+    for name in ["p::f::<u8> [polled again]", "g [polled again]"] {
+        let site = functions.named(name).unwrap();
+        let found = functions.at(site.start).unwrap();
+        assert_eq!((&*found.name, &*demangle(&found.name)), (name, name));
+        let place = functions.definition(site.start).unwrap();
+        assert_eq!((&*place.file, place.line), ("src/a.rs", Some(7)));
+    }
+}

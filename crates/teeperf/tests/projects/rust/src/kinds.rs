@@ -76,7 +76,7 @@ impl<T: Debug> Holder<T> {
         &self.0
     }
 
-    #[profile(skip)]
+    #[teeperf::profile(skip)]
     fn check(&self) {
         assert!(!format!("{:?}", self.0).is_empty());
     }
