@@ -97,10 +97,8 @@ fn module(items: &mut [Item], arguments: &Arguments) -> Result<()> {
 /// All functions in an item.
 fn inside(item: &mut Item, arguments: &Arguments) -> Result<()> {
     match item {
-        Item::Fn(found) => {
-            if function::check(&found.sig, &found.attrs).is_ok() {
-                function::record(&found.sig, &mut found.block, &Owner::Module, arguments);
-            }
+        Item::Fn(found) if function::check(&found.sig, &found.attrs).is_ok() => {
+            function::record(&found.sig, &mut found.block, &Owner::Module, arguments);
         }
         Item::Impl(found) => {
             arguments.of_several()?;

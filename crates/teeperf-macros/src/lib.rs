@@ -1,6 +1,6 @@
 //! The attribute `#[profile]` of `teeperf-hooks`, where it is documented.
 //!
-//! * [`arguments`]: what stands in the attribute; [`items`]: which functions that means; [`function`]: what becomes of one.
+//! * `arguments`: what stands in the attribute; `items`: which functions that means; `function`: what becomes of one.
 
 #[cfg(any(feature = "on", test))]
 mod arguments;

@@ -123,6 +123,7 @@ fn item(thread: u32) -> impl Strategy<Value = Item> {
         1 => stack().prop_map(Item::StackNew),
         3 => (0u32..4).prop_map(Item::Filter),
         1 => Just(Item::Note("a note")),
+        1 => (site(), 0u64..9000).prop_map(|(site, units)| Item::Wait { site, units }),
         1 => (prop_oneof![Just(9u32), Just(29)], 0u32..3).prop_map(|(code, payload)| Item::Strange { code, payload }),
     ]
 }

@@ -776,3 +776,46 @@ fn calls_without_paths_become_a_graph() {
     let said = profile.health.warnings.join("\n");
     assert!(said.contains("arcs at offset") && said.contains("item 1 of 2"), "{said}");
 }
+
+/// Waits of two functions, in chunks of two threads, and of two recordings as one.
+#[test]
+fn waits_are_no_time_of_a_thread_and_add_up() {
+    let wait = |site: u32, units: u64| {
+        let words = [escape(code::WAIT, 0), payload(3), payload(site)];
+        [&words[..], &split62(units)].concat()
+    };
+    let mut builder = Builder::new();
+    builder.process(1, 4242, "/opt/bin/program");
+    builder.symbols(1, 0x1000, &[(0x1100, 32, 0, "one", ""), (0x1200, 32, 0, "two", "")]);
+    let first = [
+        module(0x1000, 0x40_0000, 0, "/opt/bin/program"),
+        vec![call(0x1100), escape(code::TICK, 5), ret(0x1100)],
+        wait(0x1100, 1_000),
+        vec![escape(code::TICK, 7)],
+        wait(0x1200, 1 << 40),
+        // Too short to be one.
+        vec![escape(code::WAIT, 0), payload(1), payload(0x1100)],
+    ];
+    builder.chunk(header(1, 1, 10), &first.concat(), true);
+    builder.chunk(header(1, 2, 10), &[wait(0x1104, 500), wait(0x1100, 0)].concat(), true);
+    let profile = replay(&builder.end());
+    let shown = |profile: &Profile| -> Vec<(String, u64, f64, f64)> {
+        let name = |at: u32| profile.functions[at as usize].name.clone();
+        let waits = profile.waits.iter();
+        waits.map(|w| (name(w.function.0), w.times, w.total_ns, w.longest_ns)).collect()
+    };
+    let long = (1u64 << 40) as f64;
+    assert_eq!(
+        shown(&profile),
+        [("two".into(), 1, long, long), ("one".into(), 3, 1_500.0, 1_000.0)]
+    );
+    let recorded: f64 = profile.threads.iter().map(|t| t.tree.nodes[0].total.value).sum();
+    assert_eq!((recorded, profile.health.events), (12.0, 2));
+    let warnings = &profile.health.warnings;
+    assert!(warnings.iter().any(|text| text == "an escape of code 25 was skipped"), "{warnings:?}");
+    let both = teeperf_profile::combine::combine(profile.clone(), profile);
+    assert_eq!(
+        shown(&both),
+        [("two".into(), 2, 2.0 * long, long), ("one".into(), 6, 3_000.0, 1_000.0)]
+    );
+}

@@ -47,6 +47,10 @@ pub(crate) enum Item {
     Filter(u32),
     Name(&'static str),
     Note(&'static str),
+    Wait {
+        site: u32,
+        units: u64,
+    },
     /// An escape of a code that nobody has given a meaning.
     Strange {
         code: u32,
@@ -111,6 +115,10 @@ impl Item {
             Self::StackNew(id) => escape(code::STACK_NEW, 0, &word::split62(id)),
             Self::Name(name) => text(code::NAME, name),
             Self::Note(note) => text(code::NOTE, note),
+            Self::Wait { site, units } => {
+                let [low, high] = word::split62(units);
+                escape(code::WAIT, 0, &[word::payload(site), low, high])
+            }
             Self::Strange { code, payload } => {
                 escape(code, 7, &vec![word::payload(1); payload as usize])
             }

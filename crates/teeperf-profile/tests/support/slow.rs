@@ -199,7 +199,12 @@ impl Thread {
                 }
                 self.settle();
             }
-            Item::Pad | Item::Name(_) | Item::Note(_) | Item::Strange { .. } | Item::Invalid => {}
+            Item::Pad
+            | Item::Name(_)
+            | Item::Note(_)
+            | Item::Wait { .. }
+            | Item::Strange { .. }
+            | Item::Invalid => {}
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::support::{kitchen, parser, summed_kitchen};
 use serde_json::{Value, json};
-use teeperf_profile::model::Profile;
+use teeperf_profile::model::{FunctionId, Profile, Waits};
 use teeperf_view::json::{self, Options};
 
 fn report(profile: &Profile, call_tree: bool) -> Value {
@@ -93,6 +93,11 @@ fn every_field_is_documented() {
     let document = include_str!("../../../../docs/json.md");
     let mut profile = kitchen();
     profile.health.gaps = vec![("paused".into(), 1, 2)];
+    let waits = Waits { function: FunctionId(3), times: 7, total_ns: 9.0, longest_ns: 2.0 };
+    profile.waits = vec![waits];
+    let waits =
+        json!([{"name": "serve", "module": "kitchen", "times": 7, "total": 9.0, "longest": 2.0}]);
+    assert_eq!(report(&profile, false)["waits"], waits);
     let mut names = Vec::new();
     fields(&report(&profile, true), &mut names);
     fields(&report(&summed_kitchen(), true), &mut names);

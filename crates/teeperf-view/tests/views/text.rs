@@ -2,7 +2,7 @@
 //! are not whole.
 
 use crate::support::{exact, function, kitchen, node, parser, summed_kitchen, thread};
-use teeperf_profile::model::{CallGraph, FunctionId, Health, NoRoom, Node, Profile, Time};
+use teeperf_profile::model::{CallGraph, FunctionId, Health, NoRoom, Node, Profile, Time, Waits};
 use teeperf_view::style::Style;
 use teeperf_view::text::{self, Options, Sort};
 
@@ -390,4 +390,29 @@ fn a_mean_is_told_once_enough_ticks_fell_into_the_calls() {
     profile.info.period_ns = 7e6;
     let many = report(&profile, &Options::default(), 120);
     assert!(many.contains("23,000    30.43 µs  read"), "{many}");
+}
+
+#[test]
+fn what_async_functions_waited_has_a_table_of_its_own() {
+    let mut profile = kitchen();
+    let none = report(&profile, &Options::default(), 100);
+    assert!(!none.contains("Async"));
+    let waits = |function, times, total_ns, longest_ns| Waits {
+        function: FunctionId(function),
+        times,
+        total_ns,
+        longest_ns,
+    };
+    profile.waits = vec![waits(3, 1_200, 6e9, 1e9), waits(1, 0, 0.0, 0.0), waits(9, 1, 0.0, 0.0)];
+    let text = report(&profile, &Options { limit: 2, ..Options::default() }, 100);
+    let table = "Async functions between polls, in no thread's time: 2 of 3
+
+ WAITED   TIMES     MEAN   LONGEST   FUNCTION
+ 6.000 s  1,200  5.000 ms   1.000 s  serve
+    0 ns      0      0 ns      0 ns  parse
+… 1 function more
+";
+    assert!(text.contains(table), "{text}");
+    let tables = Options { functions: false, ..Options::default() };
+    assert!(!report(&profile, &tables, 100).contains("Async"));
 }
