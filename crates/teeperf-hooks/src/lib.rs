@@ -215,4 +215,9 @@ extern crate teeperf_stub as _;
 #[doc(hidden)]
 pub mod __private {
     pub use core;
+
+    /// Stands for a value of the type, where the compiler is to know it. Nobody calls it.
+    pub fn never<T>() -> T {
+        unreachable!()
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::arguments::Arguments;
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{ToTokens, quote, quote_spanned};
+use quote::{ToTokens, quote};
 use syn::{Attribute, Block, Error, Meta, Path, Result, ReturnType, Signature, Type, parse_quote};
 
 /// What a function belongs to, for the name that it has in a program without symbols. With symbols these have it, with
@@ -86,13 +86,12 @@ pub(crate) fn record(
         body.stmts.insert(
             0,
             parse_quote! {
-                #[allow(clippy::all, clippy::pedantic, clippy::restriction, unused)]
                 let #call = #hooks::__call!(#depth, [#name], "", [#file], #line);
             },
         );
         return;
     }
-    let returns = returns(&signature.output);
+    let returns = returns(&signature.output, &hooks);
     let statements = &body.stmts;
     let tail: syn::Expr = parse_quote! {
         #hooks::__future!(#depth, [#name], [#file], #line, async move {
@@ -104,20 +103,17 @@ pub(crate) fn record(
 }
 
 /// Tells the compiler what the body's value is converted to, which it does not see through the future around it.
-fn returns(output: &ReturnType) -> Option<TokenStream> {
+fn returns(output: &ReturnType, hooks: &Path) -> Option<TokenStream> {
     let of: Type = match output {
         ReturnType::Default => parse_quote!(()),
         ReturnType::Type(_, of) => (**of).clone(),
     };
-    // These cannot be written as a variable's.
+    // These cannot be written as a parameter.
     let is_said = matches!(of, Type::Never(_)) || has_word(of.to_token_stream(), "impl");
     (!is_said).then(|| {
-        let value = Ident::new("__teeperf_value", Span::mixed_site());
-        quote_spanned! {Span::mixed_site()=>
-            #[allow(clippy::all, clippy::pedantic, clippy::restriction, unreachable_code, unused)]
+        quote! {
             if false {
-                let #value: #of = loop {};
-                return #value;
+                return #hooks::__private::never::<#of>();
             }
         }
     })

@@ -187,11 +187,11 @@ mod tests {
         let text =
             expanded("crate = a::b", "async fn f() -> Result<(), E> { g().await? ; Ok(()) }");
         assert!(text.starts_with("asyncfnf()->Result<(),E>{a::b::__future!(2,"), "{text}");
-        assert!(text.contains("let__teeperf_value:Result<(),E>=loop{}"), "{text}");
+        assert!(text.contains("a::b::__private::never::<Result<(),E>>()"), "{text}");
         assert!(text.ends_with(").await}"), "{text}");
         for output in ["impl Sized", "Box<impl Sized>", "!"] {
             let text = expanded("", &format!("async fn f() -> {output} {{ g() }}"));
-            assert!(!text.contains("__teeperf_value"), "{text}");
+            assert!(!text.contains("never"), "{text}");
         }
     }
 

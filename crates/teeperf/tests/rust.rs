@@ -296,3 +296,32 @@ fn what_it_does_not_go_with_is_said() {
     assert!(said.contains("future cannot be sent between threads safely"), "{said}");
     assert!(!said.contains("fine"), "{said}");
 }
+
+/// For code without a system: no other crate, and no network.
+#[test]
+fn the_copy_in_the_sdk_needs_nothing_else() {
+    let folder = Folder::new();
+    run(teeperf(&folder).args(["install-sdk", "sdk"]));
+    folder.write(
+        "Cargo.toml",
+        "[workspace]\n[package]\nname = \"image\"\nedition = \"2024\"\n[lib]\ncrate-type = [\"staticlib\"]\n\
+         [dependencies]\nteeperf-hooks = { path = \"sdk/rust/teeperf-hooks\" }\n\
+         [features]\nhooks = [\"teeperf-hooks/hooks\"]\n[profile.release]\npanic = \"abort\"\n",
+    );
+    folder.write(
+        "src/lib.rs",
+        "#![no_std]\n#![deny(warnings)]\n#[panic_handler]\n\
+         fn panic(_: &core::panic::PanicInfo<'_>) -> ! { loop {} }\n\
+         #[unsafe(no_mangle)]\npub extern \"C\" fn work(n: u32) -> u32 {\n    teeperf_hooks::scope!(work);\n    \
+         teeperf_hooks::scope!(\"rest of it\");\n    teeperf_hooks::scope!();\n    n + 1\n}\n",
+    );
+    for (feature, calls) in [("", false), ("hooks", true)] {
+        let mut build = prepared(Command::new("cargo"), &folder);
+        build.args(["build", "-q", "--release", "--offline", "--features", feature]);
+        build.env("CARGO_TARGET_DIR", folder.path().join("target")).env_remove("RUSTFLAGS");
+        run(&mut build);
+        let library = std::fs::read(folder.path().join("target/release/libimage.a")).unwrap();
+        let called = b"__cyg_profile_func_enter";
+        assert_eq!(library.windows(called.len()).any(|part| part == called), calls, "{feature}");
+    }
+}

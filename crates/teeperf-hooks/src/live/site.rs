@@ -103,7 +103,8 @@ macro_rules! __address {
 mod tests {
     use super::Site;
 
-    fn of<T>() -> [Site; 2] {
+    fn of<T: Default>() -> [Site; 2] {
+        let _ = T::default();
         [
             crate::__site!(1, [module_path!()], "", [file!()], line!()),
             crate::__site!(1, [module_path!()], " [again]", [file!()], line!()),
