@@ -1,13 +1,13 @@
 //! The stub on x86-64, System V calling convention, ELF.
 
 /// Begins assembly that defines symbols with `teeperf_define`.
-#[cfg(not(feature = "weak"))]
+#[cfg(all(feature = "hooks", not(feature = "weak")))]
 macro_rules! define {
     () => {
         ".macro teeperf_define name\n.globl \\name\n.endm"
     };
 }
-#[cfg(feature = "weak")]
+#[cfg(all(feature = "hooks", feature = "weak"))]
 macro_rules! define {
     () => {
         ".macro teeperf_define name\n.weak \\name\n.endm"
