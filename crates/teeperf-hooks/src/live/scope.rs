@@ -12,6 +12,24 @@ unsafe extern "C" {
     safe fn __cyg_profile_func_exit(function: usize, call_site: usize);
 }
 
+/// Calls a hook, which is the module's own: directly. What Rust declares may be another module's, and the compiler has
+/// such calls read where they lead.
+#[cfg(all(not(test), feature = "on", target_os = "linux", target_arch = "x86_64"))]
+macro_rules! call {
+    ($hook:ident, $function:expr) => {
+        // SAFETY: a call as C makes it, with these arguments; it does not unwind.
+        unsafe {
+            asm!("call {hook}", hook = sym $hook, in("rdi") $function, in("rsi") 0usize, clobber_abi("C"));
+        }
+    };
+}
+#[cfg(not(all(not(test), feature = "on", target_os = "linux", target_arch = "x86_64")))]
+macro_rules! call {
+    ($hook:ident, $function:expr) => {
+        $hook($function, 0)
+    };
+}
+
 /// A call that is recorded: its return when this is dropped. [`scope!`](crate::scope) makes one that
 /// lives as long as it should; of several the last made has to be dropped first.
 #[must_use = "the call would return at once"]
@@ -55,7 +73,7 @@ impl Scope {
 
     #[inline(always)]
     fn enter(function: usize) -> Self {
-        __cyg_profile_func_enter(function, 0);
+        call!(__cyg_profile_func_enter, function);
         Self { function, here: PhantomData }
     }
 }
@@ -63,7 +81,7 @@ impl Scope {
 impl Drop for Scope {
     #[inline(always)]
     fn drop(&mut self) {
-        __cyg_profile_func_exit(self.function, 0);
+        call!(__cyg_profile_func_exit, self.function);
     }
 }
 
