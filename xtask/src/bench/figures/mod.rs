@@ -17,6 +17,7 @@ mod own_tests;
 mod prompt;
 mod real_programs;
 mod replay;
+mod rotate;
 mod rust;
 mod sort;
 mod threads;
@@ -54,6 +55,7 @@ pub(crate) const FIGURES: &[Figure] = &[
     bytes::FIGURE,
     prompt::FIGURE,
     replay::FIGURE,
+    rotate::FIGURE,
     memory::FIGURE,
     logs::FIGURE,
     known_work::FIGURE,
