@@ -169,6 +169,43 @@ fn same_times(python: &Value, report: &Value) {
     }
 }
 
+/// Parts of a recording, with keyframes: both readers have the same of each, and all of it together.
+#[test]
+fn windows() {
+    for clock in ["tick", "cycle"] {
+        let recording = Recording::new(clock, "trace");
+        let mut calls: BTreeMap<String, f64> = BTreeMap::new();
+        for (number, (since, until)) in
+            [("0", "30%"), ("30%", "90%"), ("90%", "")].iter().enumerate()
+        {
+            let name = format!("{number}.teeperf");
+            let mut words = vec!["cut", "it.teeperf", "--since", since, "-o", &name];
+            if !until.is_empty() {
+                words.extend(["--until", until]);
+            }
+            run(teeperf(&recording.folder).args(words));
+            let python = recording.by_python(&name);
+            assert_eq!(python["warnings"], serde_json::json!([]));
+            let words = ["report", "--json", "--keep-hook-cost", &name];
+            let report = run(teeperf(&recording.folder).args(words));
+            let report: Value = serde_json::from_str(&report).unwrap();
+            let unit = 1e9 / python["start"]["hz"].as_f64().unwrap();
+            let times = sums(&python, "self");
+            for (name, ns) in figures(&report, "self") {
+                assert!((times[&name] * unit - ns).abs() < 1.0, "{name} of {number}");
+            }
+            let these = sums(&python, "calls");
+            for (name, count) in figures(&report, "calls") {
+                assert_eq!(these[&name], count, "{name} of {number}");
+            }
+            for (name, count) in these {
+                *calls.entry(name).or_default() += count;
+            }
+        }
+        assert_eq!(calls, expected());
+    }
+}
+
 /// Programs with every way out of a function, and how both readers count what they did.
 #[test]
 fn programs_that_are_hard_to_follow() {

@@ -12,9 +12,10 @@ use super::threads::{Filtered, ThreadKey, ThreadState, Threads};
 use super::tree::pseudo;
 use crate::keyframes::{Frame, Keyframe};
 
-/// Frames that keyframes of a recording may open one by one; what is beyond is not known. A thread's deepest stack
-/// has an eighth of that.
-pub(super) const MOST_FRAMES: u64 = 1 << 26;
+/// Frames that keyframes of a recording may open one by one, and so many more for each run of them that is told; what is
+/// beyond is not known. The usual 8 MiB of a stack hold half a million.
+pub(super) const MOST_FRAMES: u64 = 1 << 20;
+const FRAMES_FOR_RUN: u64 = 16;
 /// Runs of frames in what is told of a stack; those that are below are not known.
 const MOST_RUNS: usize = 1 << 20;
 
@@ -205,6 +206,7 @@ fn open(
     let missing = keyframe.below - stack.depth();
     push(tree, shared, stack, pseudo::UNKNOWN, missing);
     for &(frame, count) in &keyframe.frames {
+        shared.frames_to_open += FRAMES_FOR_RUN;
         let word = match frame {
             Frame::Unknown => pseudo::UNKNOWN,
             Frame::Call(word) => word,
