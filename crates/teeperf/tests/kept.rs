@@ -4,7 +4,7 @@ mod support;
 
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 use support::{Folder, run, teeperf};
 
@@ -172,9 +172,12 @@ fn a_recording_is_sent_to_who_collects() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    while !folder.path().join("socket").exists() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    // It says so when it does.
+    let mut told = BufReader::new(collector.stderr.take().unwrap());
+    let mut line = String::new();
+    told.read_line(&mut line).unwrap();
+    assert!(line.contains(&socket), "{line}");
+    let rest = std::thread::spawn(move || told.read_to_string(&mut String::new()).map(drop));
     for _ in 0..2 {
         run(teeperf(&folder).args([
             "record",
@@ -188,6 +191,7 @@ fn a_recording_is_sent_to_who_collects() {
         ]));
     }
     assert!(collector.wait().unwrap().success());
+    rest.join().unwrap().unwrap();
     let taken: Vec<_> = std::fs::read_dir(folder.path().join("taken")).unwrap().collect();
     assert_eq!(taken.len(), 2);
     for path in taken {
