@@ -14,7 +14,7 @@ pub(super) fn write(
     style: &Style,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let waits = &profile.waits;
+    let (waits, unit) = (&profile.waits, profile.info.unit);
     if waits.is_empty() {
         return Ok(());
     }
@@ -38,10 +38,10 @@ pub(super) fn write(
         writeln!(
             out,
             "{}  {:>times$}  {}  {}  {}",
-            units::time(waits.total_ns),
+            units::time(unit, waits.total_ns),
             units::count(waits.times),
-            units::time(waits.total_ns / waits.times.max(1) as f64),
-            units::time(waits.longest_ns),
+            units::time(unit, waits.total_ns / waits.times.max(1) as f64),
+            units::time(unit, waits.longest_ns),
             names::fit(function.map_or("[unknown]", |function| &function.name), room),
         )?;
     }
