@@ -27,7 +27,7 @@ mod search;
 mod sites;
 mod table;
 
-pub use demangle::demangle;
+pub use demangle::{demangle, demangle_without_parameters};
 pub use error::Error;
 pub use functions::{Functions, Origin, Symbol};
 pub use lines::{Lines, Location};

@@ -74,11 +74,31 @@ pub(crate) enum Command {
     after_long_help = "\
 The wrapper's own options (also in TEEPERF_CC_OPTIONS, separated by spaces):
   --teeperf-compiler=NAME          the compiler to stand in for
-  --teeperf-exclude-file=PART      no hooks in files whose name contains PART
-  --teeperf-exclude-function=PART  no hooks in functions whose name contains PART (gcc)
+  --teeperf-only=PATTERN           hooks only in functions of this pattern, or of another --teeperf-only
+  --teeperf-exclude=PATTERN        no hooks in functions of this pattern, whatever --teeperf-only says
+  --teeperf-min-size=N             no hooks in functions of fewer than N instructions, as they are compiled
+                                   with hooks, without what calls these; with what was inlined into them
+  --teeperf-after-inlining         no hooks in functions where they are inlined (clang, which always does so)
   --teeperf-no-hooks               no hooks at all; link as if there were
   --teeperf-system-headers         hooks in functions of the system's headers too
   --teeperf-help                   this text
+
+Patterns:
+  parse            functions of this name; in C++ without parameters, or with them: 'parse(int)'
+  'ns::*' 'get_?'  a glob; \\ takes the meaning of the next character away
+  '/^get_[xy]/'    a regular expression, to be found in the name
+  file:a.c         functions written in a file of this name, such as a header
+  file:src/a.c     or in one whose path ends so; file:/… is a whole path, file:src/ all below a folder,
+  'file:src/*.h'   a glob, in which ** crosses folders
+
+A function that is inlined has hooks of its own where it is (gcc): they come and go with the function.
+The same, for a project, in teeperf.toml in its folder, or in the file that TEEPERF_CONFIG names:
+  [build]
+  only = [\"file:src/\"]
+  exclude = [\"file:src/generated/\", \"get_*\"]
+  min-size = 10
+  after-inlining = false
+  system-headers = false
 
 Examples:
   CC=\"teeperf cc\" CXX=\"teeperf c++\" make
@@ -86,7 +106,7 @@ Examples:
   CC=\"teeperf cc\" ./configure
   CC=\"teeperf cc\" meson setup build
   TEEPERF_CC=clang-18 teeperf cc -O2 a.c -o a
-  TEEPERF_CC_OPTIONS=--teeperf-exclude-file=third_party/ make CC=\"teeperf cc\""
+  TEEPERF_CC_OPTIONS=--teeperf-exclude=file:third_party/ make CC=\"teeperf cc\""
 )]
 pub(crate) struct WrapperArguments {
     /// Words for the compiler

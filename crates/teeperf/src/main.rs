@@ -22,11 +22,15 @@ fn main() -> ExitCode {
         eprintln!("teeperf: {error}; a limit of files' sizes will end it without a word");
     }
     let words: Vec<OsString> = std::env::args_os().collect();
-    let outcome = match as_compiler(&words) {
-        Some((driver, arguments)) => {
-            compiler::become_compiler(driver, arguments).map(|()| ExitCode::SUCCESS)
+    let plan = words.first().and_then(|name| compiler::plan_of(name.as_ref()));
+    let outcome = match (plan, as_compiler(&words)) {
+        (Some(plan), _) => {
+            compiler::become_assembler(&plan, words[1..].to_vec()).map(ExitCode::from)
         }
-        None => commands::run(cli::Cli::parse_from(words)),
+        (None, Some((driver, arguments))) => {
+            compiler::become_compiler(driver, arguments).map(ExitCode::from)
+        }
+        (None, None) => commands::run(cli::Cli::parse_from(words)),
     };
     match outcome {
         Ok(code) => code,

@@ -5,7 +5,7 @@
 use super::arguments::{Product, Request, Stage};
 use super::options::Options;
 use super::probe::{Family, Known};
-use anyhow::{Result, bail};
+use anyhow::{Result, ensure};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
@@ -65,40 +65,21 @@ pub(crate) fn hooks(
     match known.family {
         Family::Gcc => {
             words.push("-finstrument-functions".into());
+            ensure!(
+                !options.after_inlining,
+                "gcc hooks functions before it inlines them, and --teeperf-after-inlining is clang's: take clang, \
+                 or leave out small functions, which it inlines most (--teeperf-min-size=20), or build \
+                 with -fno-inline"
+            );
             let system = known.header_folders.iter().filter(|_| !options.system_headers);
-            let out =
-                system.map(OsStr::new).chain(options.exclude_files.iter().map(OsString::as_os_str));
-            words.extend(list("-finstrument-functions-exclude-file-list=", out));
-            let out = options.exclude_functions.iter().map(OsString::as_os_str);
-            words.extend(list("-finstrument-functions-exclude-function-list=", out));
+            words.extend(list("-finstrument-functions-exclude-file-list=", system.map(OsStr::new)));
         }
         Family::Clang => {
-            if !options.exclude_functions.is_empty() {
-                bail!(
-                    "clang cannot leave out functions by name: give them \
-                     __attribute__((no_instrument_function)), or use gcc"
-                );
-            }
-            let is_out = |source: &OsString| {
-                options
-                    .exclude_files
-                    .iter()
-                    .any(|part| contains(source.as_bytes(), part.as_bytes()))
-            };
-            match request.sources.iter().filter(|source| is_out(source)).count() {
-                // The second keeps a call of itself in tail position a call; with a hook behind
-                // it, every other one is one anyway.
-                0 => {
-                    words.extend(CLANG_HOOKS.map(OsString::from));
-                    if request.pg {
-                        words.push(BESIDE_PG.into());
-                    }
-                }
-                out if out == request.sources.len() => {}
-                _ => bail!(
-                    "clang cannot leave out some of a call's sources and hook the others: \
-                     compile them one by one"
-                ),
+            // The second keeps a call of itself in tail position a call; with a hook behind
+            // it, every other one is one anyway.
+            words.extend(CLANG_HOOKS.map(OsString::from));
+            if request.pg {
+                words.push(BESIDE_PG.into());
             }
             if let Some(folder) = files.clang_headers {
                 words.extend(["-isystem".into(), folder.into()]);
@@ -159,8 +140,4 @@ fn list<'a>(option: &str, items: impl Iterator<Item = &'a OsStr>) -> Option<OsSt
         }
     }
     (word.len() > option.len()).then(|| OsString::from_vec(word))
-}
-
-fn contains(text: &[u8], part: &[u8]) -> bool {
-    text.windows(part.len().max(1)).any(|window| window == part)
 }

@@ -4,6 +4,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 /// How far the compiler goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +69,16 @@ pub(crate) struct Request {
     pub(crate) modules: bool,
     /// Options that move the compiler's own header folders.
     pub(crate) header_options: Vec<OsString>,
+    /// `-S`: what is made is assembly.
+    pub(crate) to_assembly: bool,
+    /// `-o`
+    pub(crate) output: Option<OsString>,
+    /// `-flto` or `-emit-llvm`: no code is made before the link.
+    pub(crate) late_code: bool,
+    /// There will be line information.
+    pub(crate) line_info: bool,
+    /// clang is to have an assembler make objects of what it writes.
+    pub(crate) own_assembler: bool,
 }
 
 /// Options with a value of their own behind them as a separate word.
@@ -208,6 +219,11 @@ impl Request {
             pg: false,
             modules: false,
             header_options: Vec::new(),
+            to_assembly: false,
+            output: None,
+            late_code: false,
+            line_info: false,
+            own_assembler: false,
         };
         let mut language: Option<OsString> = None;
         let mut any_input = false;
@@ -234,6 +250,7 @@ impl Request {
                         any_input |= request.linker_word(value.map_or(b"", |v| v.as_bytes()));
                     }
                     "-l" => any_input = true,
+                    "-o" | "--output" => request.output = value.cloned(),
                     "-target" | "--sysroot" | "-isysroot" | "-gcc-toolchain" | "-B" => {
                         request.header_options.push(word.clone());
                         request.header_options.extend(value.cloned());
@@ -248,6 +265,10 @@ impl Request {
                 for piece in list.split(|&byte| byte == b',') {
                     any_input |= request.linker_word(piece);
                 }
+            } else if let Some(name) = text.strip_prefix(b"-o").or(text.strip_prefix(b"--output="))
+                && !text.starts_with(b"-object")
+            {
+                request.output = Some(OsStr::from_bytes(name).to_owned());
             } else {
                 any_input |= option.starts_with("-l");
                 request.option(option);
@@ -268,6 +289,8 @@ impl Request {
     /// An option that stands alone.
     fn option(&mut self, option: &str) {
         let begins = |list: &[&str]| list.iter().any(|start| option.starts_with(start));
+        self.to_assembly |= matches!(option, "-S" | "--assemble");
+        self.learn_debug(option);
         match option {
             "-c" | "--compile" | "-S" | "--assemble" if self.stage == Stage::Link => {
                 self.stage = Stage::Compile;
@@ -287,10 +310,29 @@ impl Request {
             | "-finstrument-functions-after-inlining"
             | "-finstrument-function-entry-bare" => self.hooks_decided = true,
             "-pg" => self.pg = true,
+            "-flto" | "-emit-llvm" => self.late_code = true,
+            "-fno-lto" => self.late_code = false,
+            "-fno-integrated-as" | "-no-integrated-as" => self.own_assembler = true,
+            "-fintegrated-as" | "-integrated-as" => self.own_assembler = false,
             "-fmodules" | "-fcxx-modules" | "-fmodules-ts" => self.modules = true,
             "-m32" | "-mx32" | "-m64" => self.header_options.push(option.into()),
             _ if NO_CODE.contains(&option) || begins(QUESTIONS) => self.stage = Stage::NoCode,
+            _ if option.starts_with("-flto=") => self.late_code = true,
             _ if begins(MOVES_HEADERS) => self.header_options.push(option.into()),
+            _ => {}
+        }
+    }
+
+    /// Whether there will be line information: the last that is said of it holds.
+    fn learn_debug(&mut self, option: &str) {
+        let Some(kind) = option.strip_prefix("-g") else { return };
+        let level = kind.strip_prefix("gdb").unwrap_or(kind);
+        match level {
+            "0" => self.line_info = false,
+            "" | "1" | "2" | "3" | "mlt" | "line-tables-only" | "line-directives-only" | "full" => {
+                self.line_info = true;
+            }
+            _ if kind.starts_with("dwarf") => self.line_info = true,
             _ => {}
         }
     }
@@ -303,6 +345,19 @@ impl Request {
             _ => {}
         }
         !word.starts_with(b"-") && [&b".o"[..], b".a", b".so"].iter().any(|end| word.ends_with(end))
+    }
+
+    /// What `-S` writes.
+    pub(crate) fn assembly_files(&self) -> Vec<PathBuf> {
+        match &self.output {
+            Some(name) => vec![name.into()],
+            None => {
+                let named = |source: &OsString| {
+                    Some(Path::new(Path::new(source).file_name()?).with_extension("s"))
+                };
+                self.sources.iter().filter_map(named).collect()
+            }
+        }
     }
 
     /// `-shared -static` and `-r -static` stay what they are.
@@ -478,6 +533,37 @@ mod tests {
             read("--sysroot=/x -target y -c a.c").header_options,
             ["--sysroot=/x", "-target", "y"]
         );
+    }
+
+    #[test]
+    fn what_is_written_is_known() {
+        let output = |line: &str| read(line).output.and_then(|name| name.into_string().ok());
+        assert_eq!(output("-S a.c -o b.s").as_deref(), Some("b.s"));
+        assert_eq!(output("-S a.c -ob.s").as_deref(), Some("b.s"));
+        assert_eq!(output("-S a.c --output=b.s").as_deref(), Some("b.s"));
+        assert_eq!(output("-S a.c"), None);
+        assert!(
+            read("-S a.c").to_assembly
+                && read("-c -S a.c").to_assembly
+                && !read("-c a.c").to_assembly
+        );
+        for (line, late) in
+            [("-flto", true), ("-flto=thin", true), ("-flto -fno-lto", false), ("-emit-llvm", true)]
+        {
+            assert_eq!(read(&format!("-c a.c {line}")).late_code, late, "{line}");
+        }
+        for (line, lines) in [
+            ("-g", true),
+            ("-g -g0", false),
+            ("-g0 -ggdb3", true),
+            ("-gdwarf-4", true),
+            ("-gz", false),
+            ("-gsplit-dwarf", false),
+            ("-ggdb0", false),
+            ("-gno-column-info", false),
+        ] {
+            assert_eq!(read(&format!("-c a.c {line}")).line_info, lines, "{line}");
+        }
     }
 
     #[test]

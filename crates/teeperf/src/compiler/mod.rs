@@ -1,7 +1,8 @@
 //! `teeperf cc` and `teeperf c++`: stand in for gcc and clang in any build. Add hooks when
 //! code is made and the runtime when a program is linked, leave every other use as it is,
 //! then become the compiler (`exec`: no further process, its exit status and signals are
-//! the compiler's own).
+//! the compiler's own). Only assembly for the user (`-S`) of which some functions are to have no hooks is looked
+//! at when the compiler has ended.
 
 mod additions;
 mod arguments;
@@ -10,6 +11,8 @@ mod options;
 mod probe;
 mod real;
 mod response;
+mod selecting;
+mod settings;
 
 use crate::bundle;
 pub(crate) use additions::Files;
@@ -17,17 +20,28 @@ use anyhow::{Context, Result};
 pub(crate) use arguments::{Product, Request};
 pub(crate) use probe::Family;
 pub(crate) use real::Driver;
+use selecting::{Plan, Words};
+pub(crate) use selecting::{become_assembler, plan_of};
+use settings::Settings;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// The compiler's call that stands for this call of the wrapper.
-pub(crate) fn command(driver: Driver, arguments: Vec<OsString>) -> Result<Command> {
-    let (options, arguments) = options::Options::take(arguments)?;
+/// The compiler's call that stands for a call of the wrapper.
+struct Call {
+    command: Command,
+    /// What is to be done with the assembly that is written.
+    afterwards: Option<(Plan, Request)>,
+}
+
+fn call(driver: Driver, arguments: Vec<OsString>) -> Result<Call> {
+    let (mut options, arguments) = options::Options::take(arguments)?;
     let compiler = real::find(driver, &options)?;
     let request = Request::read(&response::expanded(&arguments), driver == Driver::Cxx);
     let mut added = Vec::new();
     let mut link = additions::Link::default();
+    let mut plan = None;
+    let mut selecting = Words::default();
     let hooks = additions::wants_hooks(&request, &options);
     if hooks || additions::wants_linking(&request) {
         let bundle = bundle::unpacked()?;
@@ -46,6 +60,11 @@ pub(crate) fn command(driver: Driver, arguments: Vec<OsString>) -> Result<Comman
                 clang_headers = headers::folder()?;
                 files.clang_headers = Some(&clang_headers);
             }
+            options.add(Settings::here()?.build)?;
+            plan = Plan::new(&request, &options, &known, &compiler)?;
+            if let Some(plan) = &plan {
+                selecting = plan.words(&request)?;
+            }
             added = additions::hooks(&request, &options, &known, &files)?;
         }
         if additions::wants_linking(&request) {
@@ -53,22 +72,28 @@ pub(crate) fn command(driver: Driver, arguments: Vec<OsString>) -> Result<Comman
         }
     }
     let mut command = Command::new(&compiler.path);
-    command.arg0(compiler.name).args(compiler.words).args(added).args(link.before);
-    command.args(arguments).args(link.after);
-    Ok(command)
+    command.arg0(compiler.name).args(compiler.words).args(added).args(selecting.before);
+    command.args(link.before).args(arguments).args(selecting.after).args(link.after);
+    let afterwards = plan.filter(|_| request.to_assembly).map(|plan| (plan, request));
+    Ok(Call { command, afterwards })
 }
 
-/// Becomes the compiler. Comes back only with an error.
-pub(crate) fn become_compiler(driver: Driver, arguments: Vec<OsString>) -> Result<()> {
+/// Becomes the compiler. Comes back only with an error, or with the exit status of a compiler whose assembly was
+/// looked at.
+pub(crate) fn become_compiler(driver: Driver, arguments: Vec<OsString>) -> Result<u8> {
     bundle::needs_hooks()?;
-    let mut command = command(driver, arguments)?;
+    let Call { mut command, afterwards } = call(driver, arguments)?;
+    if let Some((plan, request)) = afterwards {
+        return plan.run(&mut command, &request);
+    }
     let error = command.exec();
     Err(error).with_context(|| format!("cannot run the compiler {:?}", command.get_program()))
 }
 
 /// What the wrapper adds when it compiles C and C++ with a compiler of this family.
 pub(crate) fn flags_to_compile(family: Family) -> Result<Vec<OsString>> {
-    let mut options = options::Options::default();
+    let mut options = options::Options::of_environment()?;
+    options.add(Settings::here()?.build)?;
     if family == Family::Clang {
         options.compiler = std::env::var_os(Driver::C.variable()).or(Some("clang".into()));
     }
@@ -91,7 +116,12 @@ pub(crate) fn flags_to_compile(family: Family) -> Result<Vec<OsString>> {
         clang_headers = headers::folder()?;
         files.clang_headers = Some(&clang_headers);
     }
-    additions::hooks(&request, &options, &known, &files)
+    let mut words = additions::hooks(&request, &options, &known, &files)?;
+    if let Some(plan) = Plan::new(&request, &options, &known, &compiler)? {
+        let Words { before, after } = plan.words(&request)?;
+        words.extend(before.into_iter().chain(after));
+    }
+    Ok(words)
 }
 
 /// What the wrapper adds when it links such a product.

@@ -2,9 +2,11 @@
 //! read from the environment for builds whose command line cannot be reached.
 
 use super::response;
+use super::settings::Build;
 use anyhow::{Context, Result, bail};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use teeperf_select::Selection;
 
 /// Options for all calls of the wrapper, in front of those on the command line.
 pub(crate) const VARIABLE: &str = "TEEPERF_CC_OPTIONS";
@@ -14,10 +16,10 @@ pub(crate) const VARIABLE: &str = "TEEPERF_CC_OPTIONS";
 pub(crate) struct Options {
     /// The compiler to stand in for.
     pub(crate) compiler: Option<OsString>,
-    /// Parts of file names whose functions are not hooked.
-    pub(crate) exclude_files: Vec<OsString>,
-    /// Parts of function names that are not hooked.
-    pub(crate) exclude_functions: Vec<OsString>,
+    /// Which functions are hooked.
+    pub(crate) selection: Selection,
+    /// Hook what is left when functions have been inlined.
+    pub(crate) after_inlining: bool,
     /// Hook nothing; linking is as it would be with hooks.
     pub(crate) no_hooks: bool,
     /// Hook functions of system headers too.
@@ -28,6 +30,18 @@ impl Options {
     /// Takes the wrapper's options out of a command line. Returns them and what remains for
     /// the compiler.
     pub(crate) fn take(arguments: Vec<OsString>) -> Result<(Self, Vec<OsString>)> {
+        let mut options = Self::of_environment()?;
+        let mut rest = Vec::with_capacity(arguments.len());
+        for word in arguments {
+            if !options.apply(&word)? {
+                rest.push(word);
+            }
+        }
+        Ok((options, rest))
+    }
+
+    /// Those of the environment alone.
+    pub(crate) fn of_environment() -> Result<Self> {
         let mut options = Self::default();
         if let Some(text) = std::env::var_os(VARIABLE) {
             for word in response::split(text.as_bytes()) {
@@ -36,13 +50,25 @@ impl Options {
                 }
             }
         }
-        let mut rest = Vec::with_capacity(arguments.len());
-        for word in arguments {
-            if !options.apply(&word)? {
-                rest.push(word);
+        Ok(options)
+    }
+
+    /// Adds what the project's settings say: patterns of both count, and a number of the settings where there is
+    /// no other.
+    pub(crate) fn add(&mut self, build: Build) -> Result<()> {
+        for (own, more) in
+            [(&mut self.selection.only, build.only), (&mut self.selection.exclude, build.exclude)]
+        {
+            for text in more {
+                own.push(text.parse()?);
             }
         }
-        Ok((options, rest))
+        if self.selection.min_size == 0 {
+            self.selection.min_size = build.min_size;
+        }
+        self.after_inlining |= build.after_inlining;
+        self.system_headers |= build.system_headers;
+        Ok(())
     }
 
     /// Whether the word is one of the wrapper's own.
@@ -58,10 +84,20 @@ impl Options {
                 .map(|value| OsString::from_vec(value.to_vec()))
                 .with_context(|| format!("{word:?} needs a value behind `=`"))
         };
+        let text = || {
+            let value = given()?.into_string();
+            value.map_err(|value| anyhow::anyhow!("{word:?}: {value:?} is no UTF-8"))
+        };
         match name {
             b"compiler" => self.compiler = Some(given()?),
-            b"exclude-file" => self.exclude_files.push(given()?),
-            b"exclude-function" => self.exclude_functions.push(given()?),
+            b"only" => self.selection.only.push(text()?.parse()?),
+            b"exclude" => self.selection.exclude.push(text()?.parse()?),
+            b"min-size" => {
+                let size = text()?.parse();
+                self.selection.min_size =
+                    size.with_context(|| format!("{word:?} needs a number of instructions"))?;
+            }
+            b"after-inlining" if value.is_none() => self.after_inlining = true,
             b"no-hooks" if value.is_none() => self.no_hooks = true,
             b"system-headers" if value.is_none() => self.system_headers = true,
             _ => {
@@ -84,26 +120,47 @@ mod tests {
     fn own_options_are_taken_out_and_others_stay() {
         let (options, rest) = take(&[
             "-c",
-            "--teeperf-exclude-file=a/b",
-            "--teeperf-exclude-file=c",
+            "--teeperf-exclude=file:a/b",
+            "--teeperf-exclude=get_*",
             "a.c",
-            "--teeperf-exclude-function=f",
+            "--teeperf-only=f",
+            "--teeperf-min-size=12",
+            "--teeperf-after-inlining",
             "--teeperf-no-hooks",
             "--teeperf-system-headers",
             "--teeperf-compiler=clang",
         ])
         .unwrap();
         assert_eq!(rest, ["-c", "a.c"]);
-        assert_eq!(options.exclude_files, ["a/b", "c"]);
-        assert_eq!(options.exclude_functions, ["f"]);
+        let selection = "only f\nexclude file:a/b\nexclude get_*\nmin-size 12\n";
+        assert_eq!(options.selection.to_string(), selection);
         assert_eq!(options.compiler, Some("clang".into()));
-        assert!(options.no_hooks && options.system_headers);
+        assert!(options.no_hooks && options.system_headers && options.after_inlining);
+    }
+
+    #[test]
+    fn settings_are_added() {
+        let (mut options, _) = take(&["--teeperf-only=f", "--teeperf-min-size=12"]).unwrap();
+        let only = vec!["g".to_owned()];
+        options.add(Build { only, min_size: 5, system_headers: true, ..Build::default() }).unwrap();
+        assert_eq!(options.selection.to_string(), "only f\nonly g\nmin-size 12\n");
+        assert!(options.system_headers && !options.after_inlining);
+        let exclude = vec!["/(/".to_owned()];
+        assert!(options.add(Build { exclude, ..Build::default() }).is_err());
     }
 
     #[test]
     fn a_mistyped_option_is_said() {
-        assert!(take(&["--teeperf-exclude-files=x"]).is_err());
-        assert!(take(&["--teeperf-compiler"]).is_err());
-        assert!(take(&["--teeperf-no-hooks=1"]).is_err());
+        for word in [
+            "--teeperf-exclude-files=x",
+            "--teeperf-compiler",
+            "--teeperf-no-hooks=1",
+            "--teeperf-only=",
+            "--teeperf-exclude=/usr/include",
+            "--teeperf-min-size=many",
+            "--teeperf-after-inlining=1",
+        ] {
+            assert!(take(&[word]).is_err(), "{word}");
+        }
     }
 }

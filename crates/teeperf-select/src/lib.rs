@@ -1,0 +1,16 @@
+//! Which functions get hooks.
+//!
+//! * [`Pattern`]: functions by name, or by the file that they stand in.
+//! * [`Selection`]: what is wanted, made of patterns and a least size.
+//! * [`assembly::filter`]: takes the hooks of all other functions out of what a compiler wrote.
+//!
+//! Knows nothing of command lines, and starts no compiler: text in, text out. What it does not
+//! understand is an [`Error`], never wrong code.
+
+pub mod assembly;
+mod pattern;
+mod selection;
+
+pub use assembly::Error;
+pub use pattern::{BadPattern, Pattern};
+pub use selection::{Function, Selection};

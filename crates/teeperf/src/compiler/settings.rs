@@ -1,0 +1,92 @@
+//! `teeperf.toml`: what holds for a project, in its folder. The file is found in the current folder or the nearest above
+//! it that has one, or is named by the environment.
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// Variable that names the file; empty, there is none.
+pub(crate) const VARIABLE: &str = "TEEPERF_CONFIG";
+/// Its name elsewhere.
+pub(crate) const NAME: &str = "teeperf.toml";
+
+/// The file: a section for each thing that is done.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Settings {
+    /// How programs are built.
+    pub(crate) build: Build,
+}
+
+/// `[build]`: as the wrapper's options of the same names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Build {
+    /// Patterns of functions that are hooked.
+    pub(crate) only: Vec<String>,
+    /// Patterns of functions that are not.
+    pub(crate) exclude: Vec<String>,
+    /// Least number of instructions.
+    pub(crate) min_size: u64,
+    /// Hook what is left when functions have been inlined.
+    pub(crate) after_inlining: bool,
+    /// Hook functions of system headers too.
+    pub(crate) system_headers: bool,
+}
+
+impl Settings {
+    /// Those that hold here; where there is no file, those of an empty one.
+    pub(crate) fn here() -> Result<Self> {
+        match std::env::var_os(VARIABLE) {
+            Some(name) if name.is_empty() => Ok(Self::default()),
+            Some(name) => {
+                Self::read(Path::new(&name)).with_context(|| format!("named in {VARIABLE}"))
+            }
+            None => match nearest() {
+                Some(path) => Self::read(&path),
+                None => Ok(Self::default()),
+            },
+        }
+    }
+
+    fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        toml::from_str(&text).with_context(|| path.display().to_string())
+    }
+}
+
+fn nearest() -> Option<PathBuf> {
+    let here = std::env::current_dir().ok()?;
+    here.ancestors().map(|folder| folder.join(NAME)).find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_can_be_said() {
+        let text = "[build]\nonly = ['file:src/', \"main\"]\nexclude = []\nmin-size = 10\nafter-inlining = true\n\
+                    system-headers = true\n";
+        let read: Settings = toml::from_str(text).unwrap();
+        let build = Build {
+            only: vec!["file:src/".into(), "main".into()],
+            exclude: Vec::new(),
+            min_size: 10,
+            after_inlining: true,
+            system_headers: true,
+        };
+        assert_eq!(read, Settings { build });
+        assert_eq!(toml::from_str::<Settings>("").unwrap(), Settings::default());
+    }
+
+    #[test]
+    fn what_is_not_known_is_said_with_its_line() {
+        for text in ["[build]\n\nexcluded = []\n", "[build]\n\nmin-size = -1\n", "#\n#\n[built]\n"]
+        {
+            let error = toml::from_str::<Settings>(text).unwrap_err().to_string();
+            assert!(error.contains("line 3"), "{error}");
+        }
+    }
+}
