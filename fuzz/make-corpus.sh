@@ -14,7 +14,7 @@ set -eu
 cd "$(dirname "$0")"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p corpus/recording corpus/words corpus/drain corpus/wire corpus/symbols corpus/demangle corpus/gmon corpus/pieces corpus/tee_perf
+mkdir -p corpus/recording corpus/words corpus/drain corpus/wire corpus/symbols corpus/demangle corpus/gmon corpus/pieces corpus/tee_perf corpus/assembly
 
 # Small ELF files: both classes, with lines, with stubs, stripped, compressed.
 printf 'extern int far(int);\nint near(int x) { return far(x) + 1; }\n' > "$work/a.c"
@@ -141,3 +141,16 @@ for name in ("tick", "cycle", "pieces"):
     write(f"drain/{name}", open(f"corpus/words/{name}", "rb").read())
 write("drain/hello", b"TPHi" + bytes([1, 0, 0, 0]) + bytes(24))
 PYTHON
+
+# Assembly with hooks, as two compilers write it.
+cat > "$work/b.cc" <<'END'
+int far(int);
+static inline int small(int x) { return x * 3; }
+int f(int x) { switch (x) { case 0: return far(1); case 1: return 7; case 2: return far(x); case 3: return small(x); case 4: return 5; default: throw x; } }
+int g(int x) { try { return f(x); } catch (int) { return small(x); } }
+END
+written() { name=$1; compiler=$2; shift 2; $compiler -S "$@" -ffile-prefix-map="$work=/seed" "$work/b.cc" -o "corpus/assembly/$name"; }
+written gcc g++ -O1 -finstrument-functions
+written gcc-lines g++ -O2 -g1 -dA -fPIC -finstrument-functions
+written gcc-large g++ -O1 -mcmodel=large -finstrument-functions
+written clang clang++ -O1 -finstrument-functions-after-inlining

@@ -8,6 +8,7 @@
 //! * [`stacks`]: the stacks of a recording alone, so that windows of it can be made.
 //! * [`aggregate`]: what views need of a profile: tables, callers, filters.
 //! * [`graph`]: calls between functions where no call paths are known, and estimates of totals.
+//! * [`suggest`]: which functions to leave out of a next recording.
 //! * [`combine`]: several profiles as one.
 //!
 //! What is read is hostile: whatever the bytes, there is a profile or an [`Error`] that
@@ -38,6 +39,7 @@ mod recording;
 mod replay;
 pub mod selection;
 pub mod stacks;
+pub mod suggest;
 pub mod trees;
 mod warnings;
 

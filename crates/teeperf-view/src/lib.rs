@@ -11,6 +11,7 @@ pub mod info;
 pub mod json;
 pub mod page;
 pub mod style;
+pub mod suggestion;
 pub mod svg;
 pub mod text;
 

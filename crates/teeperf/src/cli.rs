@@ -39,6 +39,7 @@ pub(crate) enum Command {
     ServeMemory(commands::ServeMemory),
     Import(commands::Import),
     Report(commands::Report),
+    Suggest(commands::Suggest),
     Flame(commands::Flame),
     Export(commands::Export),
     Dump(commands::Dump),

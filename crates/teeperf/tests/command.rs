@@ -249,7 +249,7 @@ fn each_command_has_help_with_examples() {
         assert!(help.status.success());
     }
     let wrapper = output(&folder, &["cc", "--teeperf-help"]);
-    assert!(stdout(&wrapper).contains("--teeperf-exclude-file"), "{}", stdout(&wrapper));
+    assert!(stdout(&wrapper).contains("--teeperf-exclude"), "{}", stdout(&wrapper));
 }
 
 #[test]

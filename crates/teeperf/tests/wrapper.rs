@@ -14,7 +14,7 @@ fn fake(folder: &Folder, family: &str) -> String {
         "#!/bin/sh\n\
          case \"$*\" in *'-E -v -x '*) echo '{family} version 99.1' >&2\n\
          echo '#include <...> search starts here:' >&2; echo ' {}' >&2\n\
-         echo 'End of search list.' >&2; exit 0;; esac\n\
+         echo 'End of search list.' >&2; exit 0;; *-print-prog-name=as) echo as; exit 0;; esac\n\
          for word in \"$@\"; do printf '%s\\n' \"$word\"; done\n\
          exit \"${{FAKE_STATUS:-0}}\"\n",
         system.display()
@@ -195,25 +195,19 @@ fn response_files_are_looked_into_and_handed_on() {
 #[test]
 fn own_options_select_what_is_hooked() {
     let folder = Folder::new();
-    let words = called(
-        &folder,
-        "gcc",
-        "cc",
-        "-c a.c --teeperf-exclude-file=third,party --teeperf-exclude-function=tiny",
-    );
-    assert!(has(&words, "system/include,third\\,party"), "{words:?}");
-    assert!(words.contains(&"-finstrument-functions-exclude-function-list=tiny".to_owned()));
+    let words = called(&folder, "gcc", "cc", "-c a.c --teeperf-exclude=tiny");
+    assert!(has(&words, "-B") && has(&words, "/selection-") && !has(&words, "-g1"), "{words:?}");
     assert_eq!(words[words.len() - 2..], ["-c", "a.c"]);
+    let words = called(&folder, "gcc", "cc", "-c a.c --teeperf-only=file:a.c");
+    assert_eq!(words[words.len() - 4..], ["-c", "a.c", "-g1", "-dA"]);
+    let words = called(&folder, "gcc", "cc", "-c a.c -g --teeperf-only=file:a.c");
+    assert_eq!(words[words.len() - 4..], ["-c", "a.c", "-g", "-dA"]);
+    // Whatever the user says of it: it would not be filtered.
+    let words = called(&folder, "clang", "cc", "-c a.c -fintegrated-as --teeperf-only=file:a.c");
+    assert_eq!(words[words.len() - 3..], ["-fintegrated-as", "-g1", "-fno-integrated-as"]);
     assert_eq!(called(&folder, "gcc", "cc", "-c a.c --teeperf-no-hooks"), ["-c", "a.c"]);
     assert!(!has(&called(&folder, "gcc", "cc", "-c a.c --teeperf-system-headers"), "exclude"));
-    assert!(!has(
-        &called(&folder, "clang", "cc", "-c sub/a.c --teeperf-exclude-file=sub/"),
-        "instrument"
-    ));
-    assert!(has(
-        &called(&folder, "clang", "cc", "-c a.c --teeperf-exclude-file=sub/"),
-        "instrument"
-    ));
+    assert!(!has(&called(&folder, "gcc", "cc", "a.o --teeperf-only=f"), "selection-"));
 }
 
 #[test]

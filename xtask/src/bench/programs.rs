@@ -34,12 +34,23 @@ impl Lab {
 
     /// lua as one program.
     pub(crate) fn lua(&self, hooks: Hooks) -> Result<PathBuf> {
+        let (folder, _) = self.lua_source()?;
+        self.built(hooks, "lua", &[&folder], |compilers, out| self.build_lua(compilers, "", out))
+    }
+
+    /// The same with options of the wrapper, always anew.
+    pub(crate) fn lua_without(&self, options: &str) -> Result<PathBuf> {
+        let out = self.work.join(Hooks::Teeperf.name()).join("lua-without");
+        self.build_lua(&self.compilers(Hooks::Teeperf)?, options, &out)?;
+        Ok(out)
+    }
+
+    fn build_lua(&self, compilers: &Compilers, options: &str, out: &Path) -> Result<()> {
         let (folder, include) = self.lua_source()?;
-        self.built(hooks, "lua", &[&folder], |compilers, out| {
-            let mut command = lua_command(compilers, &include);
-            command.args(lua_sources(&folder, |name| name != "luac.c")?).arg("-o").arg(out);
-            run_quietly(command.args(["-Wl,-E", "-lm", "-ldl"])).map(drop)
-        })
+        let mut command = lua_command(compilers, &include);
+        command.env("TEEPERF_CC_OPTIONS", options);
+        command.args(lua_sources(&folder, |name| name != "luac.c")?).arg("-o").arg(out);
+        run_quietly(command.args(["-Wl,-E", "-lm", "-ldl"])).map(drop)
     }
 
     /// lua as a library with hooks, and a program that uses it.
@@ -69,12 +80,25 @@ impl Lab {
 
     /// sqlite3 with its speed test as one program.
     pub(crate) fn speedtest(&self, hooks: Hooks) -> Result<PathBuf> {
-        let (sqlite, speedtest) = self.sqlite_source()?;
+        let (sqlite, _) = self.sqlite_source()?;
         self.built(hooks, "speedtest1", &[&sqlite], |compilers, out| {
-            let mut command = compilers.command(false);
-            command.args(SQLITE_FLAGS).args([&sqlite, &speedtest]).arg("-o").arg(out).arg("-lm");
-            run_quietly(&mut command).map(drop)
+            self.build_speedtest(compilers, "", out)
         })
+    }
+
+    /// The same with options of the wrapper, always anew.
+    pub(crate) fn speedtest_without(&self, options: &str) -> Result<PathBuf> {
+        let out = self.work.join(Hooks::Teeperf.name()).join("speedtest1-without");
+        self.build_speedtest(&self.compilers(Hooks::Teeperf)?, options, &out)?;
+        Ok(out)
+    }
+
+    fn build_speedtest(&self, compilers: &Compilers, options: &str, out: &Path) -> Result<()> {
+        let (sqlite, speedtest) = self.sqlite_source()?;
+        let mut command = compilers.command(false);
+        command.env("TEEPERF_CC_OPTIONS", options);
+        command.args(SQLITE_FLAGS).args([&sqlite, &speedtest]).arg("-o").arg(out).arg("-lm");
+        run_quietly(&mut command).map(drop)
     }
 
     /// sqlite3 as it stands, without inlining: every function that is entered is called.

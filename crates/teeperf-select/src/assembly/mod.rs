@@ -85,7 +85,9 @@ pub fn filter(text: &[u8], options: &Options<'_>) -> Result<Vec<u8>, Error> {
         let names = Names::new(text, &lines, |line| counts[line]);
         let mut judge = Judge { options, names, known: HashMap::new() };
         for hook in &hooks {
-            let leaves_out = judge.leaves_out(hook, &hooks, &values);
+            let leaves_out = judge
+                .leaves_out(hook, &hooks, &values)
+                .map_err(|NotKnown| form(text, hook.line))?;
             match leaves_out {
                 Some(out) if out.is_empty() => {}
                 Some(out) => edits
@@ -210,6 +212,9 @@ fn form(text: &[u8], line: usize) -> Error {
     Error::Form { line: line + 1, text: String::from_utf8_lossy(found).trim().to_owned() }
 }
 
+/// Of which function a hook is cannot be told.
+struct NotKnown;
+
 /// Decides of functions, once for each.
 struct Judge<'o, 'a> {
     options: &'o Options<'o>,
@@ -224,7 +229,7 @@ impl<'a> Judge<'_, 'a> {
         hook: &Hook,
         all: &[Hook],
         values: &Values<'a>,
-    ) -> Option<Vec<&'a str>> {
+    ) -> Result<Option<Vec<&'a str>>, NotKnown> {
         let mut symbols = self.symbols(hook.argument, values);
         let is_known = symbols.len() == values.atoms(hook.argument).len() && !symbols.is_empty();
         if !is_known {
@@ -234,8 +239,11 @@ impl<'a> Judge<'_, 'a> {
             symbols.sort_unstable();
             symbols.dedup();
         }
+        if symbols.is_empty() {
+            return Err(NotKnown);
+        }
         let out: Vec<&str> = symbols.iter().copied().filter(|&name| !self.wants(name)).collect();
-        (out.is_empty() || out.len() < symbols.len() || !is_known).then_some(out)
+        Ok((out.is_empty() || out.len() < symbols.len() || !is_known).then_some(out))
     }
 
     fn symbols(&self, value: Value, values: &Values<'a>) -> Vec<&'a str> {
@@ -262,5 +270,119 @@ impl<'a> Judge<'_, 'a> {
         });
         self.known.insert(name, wanted);
         wanted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The file without the hooks of `f`.
+    fn without_f(text: &str) -> Result<String, Error> {
+        let selection = Selection { exclude: vec!["f".parse().unwrap()], ..Selection::default() };
+        let options =
+            Options { selection: &selection, drop_line_info: false, paths: &|_| Vec::new() };
+        let filtered = filter(text.as_bytes(), &options)?;
+        Ok(String::from_utf8(filtered).unwrap())
+    }
+
+    fn function(code: &str) -> String {
+        format!("\t.text\n\t.type\th, @function\nh:\n{code}\n\t.size\th, .-h\n")
+    }
+
+    const ENTER: &str = "__cyg_profile_func_enter";
+
+    #[test]
+    fn calls_of_all_forms_go() {
+        for (code, left) in [
+            ("\tleaq\tf(%rip), %rdi\n\tmovq\t24(%rsp), %rsi\n\tcall\tENTER@PLT\n\tret", "\tret"),
+            ("\tmovl\t$f, %edi\n\tcall\tENTER\n\tret", "\tret"),
+            ("\tmovq\tf@GOTPCREL(%rip), %rdi\n\tcall\t*ENTER@GOTPCREL(%rip)\n\tret", "\tret"),
+            // What holds the address otherwise stays: something else may need it.
+            (
+                "\tleaq\tf(%rip), %rbx\n\tmovq\t%rbx, %rdi\n\tcallq\tENTER@PLT\n\tret",
+                "\tleaq\tf(%rip), %rbx\n\tret",
+            ),
+            // The hook's return was the function's.
+            ("\tleaq\tf(%rip), %rdi\n\tpopq\t%rbx\n\tjmp\tENTER@PLT", "\tpopq\t%rbx\n\tret"),
+            ("\tleaq\tf(%rip), %rdi\n\tjmp\t*ENTER@GOTPCREL(%rip)", "\tret"),
+            (
+                "\tmovabsq\t$ENTER, %rax\n\tmovabsq\t$f, %rdi\n\tcall\t*%rax\n\tret",
+                "\tmovabsq\t$ENTER, %rax\n\tret",
+            ),
+            // An argument that is used before stays.
+            (
+                "\tleaq\tf(%rip), %rdi\n\tmovq\t%rdi, %rbx\n\tcall\tENTER\n\tret",
+                "\tleaq\tf(%rip), %rdi\n\tmovq\t%rdi, %rbx\n\tret",
+            ),
+        ] {
+            let code = code.replace("ENTER", ENTER);
+            let left = left.replace("ENTER", ENTER);
+            assert_eq!(without_f(&function(&code)), Ok(function(&left)), "{code}");
+            let other = function(&code.replace("f(", "g(").replace("$f", "$g").replace("f@", "g@"));
+            assert_eq!(without_f(&other), Ok(other.clone()));
+        }
+    }
+
+    #[test]
+    fn one_call_for_several_is_made_for_those_that_are_wanted() {
+        let code = format!(
+            "\tleaq\tf(%rip), %rdi\n\ttestl\t%eax, %eax\n\tje\t.L1\n\tleaq\tg(%rip), %rdi\n.L1:\n\tjmp\t{ENTER}@PLT"
+        );
+        let left = without_f(&function(&code)).unwrap();
+        let guarded = format!(
+            ".L1:\n\tleaq\tf(%rip), %r11\n\tcmpq\t%r11, %rdi\n\tje\t.Lteeperf0\n\tjmp\t{ENTER}@PLT\n.Lteeperf0:\n\tret\n"
+        );
+        assert!(left.contains(&guarded), "{left}");
+    }
+
+    #[test]
+    fn tables_of_jumps_and_catches_are_followed() {
+        // Of the two ways that lead to each call, one is by a table, or by an exception.
+        let by_table = format!(
+            "\tleaq\tf(%rip), %rbx\n\tleaq\t.L4(%rip), %rdx\n\tmovslq\t(%rdx,%rax,4), %rax\n\taddq\t%rdx, %rax\n\t\
+             notrack jmp\t*%rax\n\t.section\t.rodata\n.L4:\n\t.long\t.L5-.L4\n\t.text\n.L5:\n\tmovq\t%rbx, %rdi\n\tcall\t{ENTER}\n\tret"
+        );
+        let by_catch = format!(
+            "\tleaq\tf(%rip), %rbx\n.LEHB0:\n\tcall\tg\n.LEHE0:\n\tret\n.L5:\n\tmovq\t%rbx, %rdi\n\tcall\t{ENTER}\n\tret\n\
+             \t.section\t.gcc_except_table,\"a\"\n\t.uleb128 .LEHB0-.LFB0\n\t.uleb128 .LEHE0-.LEHB0\n\t.uleb128 .L5-.LFB0\n\t.text"
+        );
+        for code in [by_table, by_catch] {
+            let left = without_f(&function(&code)).unwrap();
+            assert!(!left.contains(ENTER) && !left.contains(".Lteeperf"), "{left}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_an_error() {
+        for code in [
+            "\tleaq\tf(%rip), %rdi\n\tje\tENTER",
+            "\tmovq\t8(%rax), %rdi\n\tcall\tENTER",
+            "\tpushq\t$ENTER\n\tret",
+            "\tmovabsq\t$ENTER, %rax\n\ttestl\t%ecx, %ecx\n\tje\t.L1\n\tmovq\t8(%rcx), %rax\n.L1:\n\tleaq\tf(%rip), %rdi\n\tcall\t*%rax",
+        ] {
+            let said = without_f(&function(&code.replace("ENTER", ENTER)));
+            assert!(matches!(said, Err(Error::Form { .. })), "{code}: {said:?}");
+        }
+        let intel = format!("\t.intel_syntax noprefix\n{}", function(&format!("\tcall\t{ENTER}")));
+        assert_eq!(without_f(&intel), Err(Error::Syntax { line: 1 }));
+        assert_eq!(without_f("\t.section\t.gnu.lto_.decls,\"e\"\n"), Err(Error::NoCode));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_filtered_or_refused(
+            parts in prop::collection::vec(prop::sample::select(vec![
+                "\t.type\tf, @function\n", "f:\n", ".L1:\n", "\tcall\t__cyg_profile_func_enter\n", "\tleaq\tf(%rip), %rdi\n",
+                "\tjmp\t.L1\n", "\tje\t.L1\n", "\tjmp\t*%rax\n", "\tleaq\t.L1(%rip), %rax\n", "\t.section\t.rodata\n",
+                "\t.long\t.L1-f\n", "\t.text\n", "\tpushq\t%rbx\n", "#APP\n", "#NO_APP\n", "\t.loc 1 2 3\n", "(,\"%$@\n", "\tmovq\t%rdi, 8(%rsp)\n",
+                "\tmovq\t8(%rsp), %rdi\n", "\t.section\t.gcc_except_table\n", "\t.uleb128 .L1-f\n", "\tret\n", "\tcmovne\t%rax, %rdi\n",
+            ]), 0..60)
+        ) {
+            let selection = Selection { exclude: vec!["f".parse().unwrap()], ..Selection::default() };
+            let options = Options { selection: &selection, drop_line_info: true, paths: &|_| Vec::new() };
+            let _ = filter(parts.concat().as_bytes(), &options);
+        }
     }
 }

@@ -29,6 +29,7 @@ mod record;
 mod repair;
 mod report;
 mod serve_memory;
+mod suggest;
 mod terminal;
 mod transport;
 mod version;
@@ -63,6 +64,7 @@ pub(crate) use record::Arguments as Record;
 pub(crate) use repair::Arguments as Repair;
 pub(crate) use report::Arguments as Report;
 pub(crate) use serve_memory::Arguments as ServeMemory;
+pub(crate) use suggest::Arguments as Suggest;
 
 /// Runs what the user typed.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
@@ -76,6 +78,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::ServeMemory(arguments) => return serve_memory::run(&arguments),
         Command::Import(arguments) => return import::run(&arguments),
         Command::Report(arguments) => report::run(&arguments)?,
+        Command::Suggest(arguments) => suggest::run(&arguments)?,
         Command::Flame(arguments) => flame::run(&arguments)?,
         Command::Export(arguments) => export::run(&arguments)?,
         Command::Dump(arguments) => dump::run(&arguments)?,

@@ -44,9 +44,14 @@ pub(crate) fn teeperf(folder: &Folder) -> Command {
 /// Any command, to be run in this folder, with a cache of its own.
 pub(crate) fn prepared(mut command: Command, folder: &Folder) -> Command {
     command.current_dir(folder.path()).env("XDG_CACHE_HOME", folder.path().join(".cache"));
-    for variable in
-        ["TEEPERF_CC", "TEEPERF_CXX", "TEEPERF_CC_OPTIONS", "TEEPERF_SOCKET", "NO_COLOR"]
-    {
+    for variable in [
+        "TEEPERF_CC",
+        "TEEPERF_CXX",
+        "TEEPERF_CC_OPTIONS",
+        "TEEPERF_CONFIG",
+        "TEEPERF_SOCKET",
+        "NO_COLOR",
+    ] {
         command.env_remove(variable);
     }
     command

@@ -20,6 +20,7 @@ mod replay;
 mod rotate;
 mod rust;
 mod sort;
+mod suggest;
 mod threads;
 mod tree;
 mod whole;
@@ -62,6 +63,7 @@ pub(crate) const FIGURES: &[Figure] = &[
     hook_cost::FIGURE,
     beat::FIGURE,
     sort::FIGURE,
+    suggest::FIGURE,
     counts::FIGURE,
     real_programs::FIGURE,
     own_tests::FIGURE,

@@ -1,0 +1,98 @@
+//! `teeperf suggest`: what to leave out when the program is built again.
+
+use super::reading::{self, Arguments as Reading};
+use anyhow::{Result, ensure};
+use clap::Args;
+use std::fmt::Write;
+use teeperf_profile::suggest::{self, Options};
+use teeperf_select::Pattern;
+use teeperf_view::suggestion;
+
+/// Suggests functions to leave out of a build: most events, least told
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Each call that is recorded costs its hooks, and most calls are of a few small functions. Without its hooks a
+function's own time is its caller's (MOVED), and of the paths through it a level is gone (LEVELS: of the time
+at the end of a path with n functions each tells an nth). Functions are left out in the order of events for
+what they tell, most first, until so many events are gone. Totals of what stays remain as they are.
+
+Times of small functions are what is known least: their bounds stand in the report.
+
+Examples:
+  teeperf suggest                             a table, of the newest recording in this folder
+  teeperf suggest --shares 5%                 but to no function may more than 5 % of the time move
+  teeperf suggest --toml >> teeperf.toml      for the next build
+  TEEPERF_CC_OPTIONS=\"$(teeperf suggest --flags)\" make CC=\"teeperf cc\"")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    recording: Reading,
+    /// The part of all events that is to go
+    #[arg(long, value_name = "PART", default_value = "90%", value_parser = part)]
+    events: f64,
+    /// The most of the time that may move to any one function that stays, and for which one may be
+    /// a level of its paths
+    #[arg(long, value_name = "PART", default_value = "100%", value_parser = part)]
+    shares: f64,
+    /// For teeperf.toml: a section [build] with the list
+    #[arg(long, conflicts_with_all = ["flags", "json"])]
+    toml: bool,
+    /// Options of `teeperf cc` on one line, for TEEPERF_CC_OPTIONS
+    #[arg(long, conflicts_with = "json")]
+    flags: bool,
+    /// JSON on one line. Times are nanoseconds
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let profile = arguments.recording.profile()?;
+    let options = Options { events: arguments.events, shares: arguments.shares };
+    let found = suggest::suggest(&profile, &options);
+    ensure!(found.calls > 0, "the recording has no calls of which the paths are known");
+    if arguments.json {
+        return super::to_stdout(|out| suggestion::write_json(&found, out));
+    }
+    let patterns = found.functions.iter().map(|left| Pattern::of_name(&left.name).to_string());
+    if arguments.toml {
+        let mut text = "[build]\nexclude = [\n".to_owned();
+        for pattern in patterns {
+            writeln!(text, "    {},", toml::Value::String(pattern))?;
+        }
+        text += "]\n";
+        return super::print(text.as_bytes());
+    }
+    if arguments.flags {
+        let quoted = |pattern: String| {
+            let text = pattern.replace('\\', r"\\").replace('"', r#"\""#);
+            format!("\"--teeperf-exclude={text}\"")
+        };
+        let line: Vec<String> = patterns.map(quoted).collect();
+        return super::print((line.join(" ") + "\n").as_bytes());
+    }
+    super::to_stdout(|out| suggestion::write(&found, &options, &reading::style(), out))
+}
+
+/// A part of a whole: `90%`, or `0.9`.
+fn part(text: &str) -> Result<f64, String> {
+    let (number, scale) = match text.strip_suffix('%') {
+        Some(number) => (number.trim_end(), 100.0),
+        None => (text, 1.0),
+    };
+    let part = number.parse::<f64>().map(|number| number / scale);
+    part.ok()
+        .filter(|part| (0.0..=1.0).contains(part))
+        .ok_or_else(|| "not from 0% to 100%, such as 90%".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts() {
+        assert_eq!([part("90%"), part("0.5"), part("1 %")], [Ok(0.9), Ok(0.5), Ok(0.01)]);
+        for text in ["", "%", "101%", "-1%", "2", "NaN", "a"] {
+            assert!(part(text).is_err(), "{text}");
+        }
+    }
+}

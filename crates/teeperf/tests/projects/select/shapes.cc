@@ -1,0 +1,4 @@
+#include "shapes.h"
+
+Shape::Shape(int n) : n(n) {}
+Shape::~Shape() {}
