@@ -134,7 +134,8 @@ impl Groups {
         let mut depth = Vec::with_capacity(tree.nodes.len());
         for (at, node) in tree.nodes.iter().enumerate() {
             if at == 0 {
-                (of_node.push(usize::MAX), depth.push(0_u32));
+                of_node.push(usize::MAX);
+                depth.push(0_u32);
                 continue;
             }
             let name = name_of(node.function);

@@ -106,30 +106,46 @@ pub(super) fn loads(lines: &[Line<'_>], call: usize) -> Vec<usize> {
 /// How the code itself gets a function's address, with r11 in the place of its register.
 fn load_of<'a>(lines: &[Line<'a>], name: &str) -> Option<(&'a str, &'a str, &'static str)> {
     lines.iter().find_map(|line| {
-        let Line::Instruction(mnemonic, rest) = *line else { return None };
-        let mut list = operands(rest);
-        let (source, _target) =
-            (list.next()?, list.next().filter(|target| register(target).is_some())?);
-        let target = match mnemonic {
-            "leaq" | "movq" | "movabsq" => "%r11",
-            "movl" if source.starts_with('$') => "%r11d",
-            _ => return None,
-        };
-        let expression = match source.strip_prefix('$') {
-            Some(number) => number,
-            None => {
-                Memory::read(source)
-                    .filter(|memory| memory.base == "%rip" && memory.index.is_empty())?
-                    .displacement
-            }
-        };
-        let is_whole = !expression.contains("@GOTOFF")
-            && !expression.contains("@PLTOFF")
-            && !expression.ends_with("@GOT");
-        // What stands at an address is not the address, but in the table.
-        let is_address =
-            mnemonic != "movq" || source.starts_with('$') || expression.contains("@GOTPCREL");
-        (symbol(expression) == Some(name) && is_whole && is_address)
-            .then_some((mnemonic, source, target))
+        let load = address_load(line).filter(|load| load.name == name && load.is_whole)?;
+        let target = if load.mnemonic == "movl" { "%r11d" } else { "%r11" };
+        Some((load.mnemonic, load.source, target))
+    })
+}
+
+/// The symbol whose address is loaded here into a register, or how far that is from the table of addresses.
+pub(super) fn loaded<'a>(line: &Line<'a>) -> Option<&'a str> {
+    address_load(line).map(|load| load.name)
+}
+
+struct AddressLoad<'a> {
+    name: &'a str,
+    mnemonic: &'a str,
+    source: &'a str,
+    /// It is all that it takes.
+    is_whole: bool,
+}
+
+fn address_load<'a>(line: &Line<'a>) -> Option<AddressLoad<'a>> {
+    let Line::Instruction(mnemonic, rest) = *line else { return None };
+    let mut list = operands(rest);
+    let (source, target) = (list.next()?, list.next()?);
+    register(target)?;
+    let number = source.strip_prefix('$');
+    let place = Memory::read(source);
+    let expression = match mnemonic {
+        "leaq" | "lea" => place?.displacement,
+        "movl" | "movabsq" | "movabs" | "movq" | "mov" if number.is_some() => number?,
+        "movq" | "mov" => place.filter(|place| place.displacement.contains("@GOT"))?.displacement,
+        _ => return None,
+    };
+    let is_told_from_here =
+        place.is_none_or(|place| place.base == "%rip" && place.index.is_empty());
+    let is_part = ["@GOTOFF", "@PLTOFF"].iter().any(|part| expression.contains(part))
+        || expression.ends_with("@GOT");
+    Some(AddressLoad {
+        name: symbol(expression)?,
+        mnemonic,
+        source,
+        is_whole: is_told_from_here && !is_part,
     })
 }

@@ -74,7 +74,8 @@ pub fn filter(text: &[u8], options: &Options<'_>) -> Result<Vec<u8>, Error> {
     }
     check(text, &lines)?;
     let graph = Graph::new(&lines);
-    let mut values = Values::new(passed_over(&lines, &graph));
+    let data = passed_over(&lines, &graph);
+    let mut values = Values::new(data.clone());
     let hooks = hooks(text, &lines, &mut values, &graph)?;
     if !hooks.is_empty() {
         let loads: Vec<_> = hooks.iter().flat_map(|hook| edit::loads(&lines, hook.line)).collect();
@@ -83,11 +84,17 @@ pub fn filter(text: &[u8], options: &Options<'_>) -> Result<Vec<u8>, Error> {
             counts[line] = false;
         }
         let names = Names::new(text, &lines, |line| counts[line]);
-        let mut judge = Judge { options, names, known: HashMap::new() };
+        let mut judge = Judge {
+            options,
+            lines: &lines,
+            graph: &graph,
+            data: &data,
+            names,
+            known: HashMap::new(),
+        };
         for hook in &hooks {
-            let leaves_out = judge
-                .leaves_out(hook, &hooks, &values)
-                .map_err(|NotKnown| form(text, hook.line))?;
+            let leaves_out =
+                judge.leaves_out(hook, &values).map_err(|NotKnown| form(text, hook.line))?;
             match leaves_out {
                 Some(out) if out.is_empty() => {}
                 Some(out) => edits
@@ -218,6 +225,10 @@ struct NotKnown;
 /// Decides of functions, once for each.
 struct Judge<'o, 'a> {
     options: &'o Options<'o>,
+    lines: &'o [Line<'a>],
+    graph: &'o Graph<'a>,
+    /// Symbols that are no functions.
+    data: &'o HashSet<&'a str>,
     names: Names<'a>,
     known: HashMap<&'a str, bool>,
 }
@@ -227,15 +238,13 @@ impl<'a> Judge<'_, 'a> {
     fn leaves_out(
         &mut self,
         hook: &Hook,
-        all: &[Hook],
         values: &Values<'a>,
     ) -> Result<Option<Vec<&'a str>>, NotKnown> {
         let mut symbols = self.symbols(hook.argument, values);
         let is_known = symbols.len() == values.atoms(hook.argument).len() && !symbols.is_empty();
         if !is_known {
-            // It is one of those whose hooks are called in this code.
-            let beside = all.iter().filter(|other| other.function == hook.function);
-            symbols.extend(beside.flat_map(|other| self.symbols(other.argument, values)));
+            // It is one of those whose addresses are loaded somewhere in this code.
+            symbols.extend(self.loaded(hook.function));
             symbols.sort_unstable();
             symbols.dedup();
         }
@@ -244,6 +253,20 @@ impl<'a> Judge<'_, 'a> {
         }
         let out: Vec<&str> = symbols.iter().copied().filter(|&name| !self.wants(name)).collect();
         Ok((out.is_empty() || out.len() < symbols.len() || !is_known).then_some(out))
+    }
+
+    /// Symbols whose addresses are loaded in the code of a function, but for data.
+    fn loaded(&self, function: usize) -> Vec<&'a str> {
+        let blocks = self
+            .graph
+            .blocks
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| self.graph.function(*at) == function);
+        let lines = blocks.flat_map(|(_, lines)| &self.lines[lines.clone()]);
+        let is_code =
+            |name: &&str| !is_local(name) && !name.starts_with(HOOK) && !self.data.contains(name);
+        lines.filter_map(edit::loaded).filter(is_code).collect()
     }
 
     fn symbols(&self, value: Value, values: &Values<'a>) -> Vec<&'a str> {
@@ -338,6 +361,15 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_followed_is_compared() {
+        let code = format!(
+            "\tleaq\tf(%rip), %rax\n\tmovq\t%rax, %xmm1\n\tmovq\t%xmm1, %rdi\n\tcall\t{ENTER}\n\tret"
+        );
+        let left = without_f(&function(&code)).unwrap();
+        assert!(left.contains("\tcmpq\t%r11, %rdi\n\tje\t.Lteeperf0\n"), "{left}");
+    }
+
+    #[test]
     fn tables_of_jumps_and_catches_are_followed() {
         // Of the two ways that lead to each call, one is by a table, or by an exception.
         let by_table = format!(
@@ -359,6 +391,8 @@ mod tests {
         for code in [
             "\tleaq\tf(%rip), %rdi\n\tje\tENTER",
             "\tmovq\t8(%rax), %rdi\n\tcall\tENTER",
+            // There is no way to compare with it.
+            "\tmovabsq\t$f@GOTOFF, %rax\n\tmovq\t8(%rcx), %rdi\n\tcall\tENTER",
             "\tpushq\t$ENTER\n\tret",
             "\tmovabsq\t$ENTER, %rax\n\ttestl\t%ecx, %ecx\n\tje\t.L1\n\tmovq\t8(%rcx), %rax\n.L1:\n\tleaq\tf(%rip), %rdi\n\tcall\t*%rax",
         ] {
