@@ -197,13 +197,17 @@ mod tests {
     use super::super::text::lines;
     use super::*;
 
-    fn names(text: &str) -> (Vec<(String, u64)>, Vec<(String, String)>) {
+    type Sizes = Vec<(String, u64)>;
+    type Files = Vec<(String, String)>;
+
+    fn names(text: &str) -> (Sizes, Files) {
         let names = Names::new(text.as_bytes(), &lines(text.as_bytes()), |_| true);
         let mut sizes: Vec<_> =
             names.sizes.iter().map(|(name, size)| ((*name).to_owned(), *size)).collect();
         let mut files: Vec<_> =
             names.files.iter().map(|(name, path)| ((*name).to_owned(), path.clone())).collect();
-        (sizes.sort(), files.sort());
+        sizes.sort();
+        files.sort();
         (sizes, files)
     }
 

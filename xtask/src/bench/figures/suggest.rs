@@ -137,9 +137,12 @@ fn furthest(
 struct Recorded {
     seconds: f64,
     events: f64,
-    /// Paths of each thread: caller, name, own time with its bounds.
-    trees: Vec<Vec<(Option<usize>, String, [f64; 3])>>,
+    /// Paths of each thread.
+    trees: Vec<Vec<CallPath>>,
 }
+
+/// A call path: caller, name, own time with its bounds.
+type CallPath = (Option<usize>, String, [f64; 3]);
 
 fn record(lab: &Lab, recording: &Path, program: &Path, words: &[&str]) -> Result<Recorded> {
     let seconds = lab.run(lab.record(recording, &[]).arg(program).args(words))?.seconds;
@@ -151,7 +154,7 @@ fn record(lab: &Lab, recording: &Path, program: &Path, words: &[&str]) -> Result
         (
             caller,
             node["name"].as_str().unwrap_or_default().to_owned(),
-            node["self"].as_f64().unwrap_or(0.0),
+            ["self_low", "self", "self_high"].map(|field| node[field].as_f64().unwrap_or(0.0)),
         )
     };
     let threads = report["threads"].as_array().context("no threads in the report")?;
