@@ -6,7 +6,7 @@
 pub(crate) mod desk;
 mod maps;
 
-use teeperf_symbols::{Pattern, PatternError};
+use teeperf_select::{BadPattern, Pattern};
 
 /// Which functions and threads are recorded. Without rules all are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,14 +45,13 @@ impl Rules {
     /// # Errors
     ///
     /// When that is no pattern.
-    pub fn function(&mut self, leaves_out: bool, text: &str) -> Result<(), PatternError> {
+    pub fn function(&mut self, leaves_out: bool, text: &str) -> Result<(), BadPattern> {
         // A regular expression ends in a slash: an `@` in it is its own.
         let split =
             if text.ends_with('/') && text.starts_with('/') { None } else { text.rsplit_once('@') };
         let (name, module) = split.map_or((text, None), |(name, module)| (name, Some(module)));
-        let name =
-            if name.is_empty() && module.is_some() { None } else { Some(Pattern::new(name)?) };
-        let module = module.map(Pattern::new).transpose()?;
+        let name = if name.is_empty() && module.is_some() { None } else { Some(name.parse()?) };
+        let module = module.map(str::parse).transpose()?;
         self.0.push(Rule { leaves_out, of: Of::Function { name, module } });
         Ok(())
     }
@@ -62,8 +61,8 @@ impl Rules {
     /// # Errors
     ///
     /// When that is no pattern.
-    pub fn thread(&mut self, leaves_out: bool, text: &str) -> Result<(), PatternError> {
-        self.0.push(Rule { leaves_out, of: Of::Thread(Pattern::new(text)?) });
+    pub fn thread(&mut self, leaves_out: bool, text: &str) -> Result<(), BadPattern> {
+        self.0.push(Rule { leaves_out, of: Of::Thread(text.parse()?) });
         Ok(())
     }
 
@@ -115,7 +114,7 @@ impl Rules {
     /// Whether a thread of this id and name is recorded.
     pub(crate) fn has_thread(&self, tid: u32, name: &str) -> bool {
         self.has(|of| match of {
-            Of::Thread(pattern) => Some(pattern.means(&tid.to_string()) || pattern.means(name)),
+            Of::Thread(pattern) => Some(pattern.fits_name([tid.to_string().as_str(), name])),
             Of::Function { .. } => None,
         })
     }
@@ -123,7 +122,7 @@ impl Rules {
     /// The rules for functions of a module.
     pub(crate) fn of_module(&self, path: &str) -> ModuleRules<'_> {
         let file = path.rsplit('/').next().unwrap_or(path);
-        let fits = |module: &Pattern| module.means(file) || module.means(path);
+        let fits = |module: &Pattern| module.fits_name([file, path]);
         let mut rules = ModuleRules::default();
         for rule in &self.0 {
             let Of::Function { name, module } = &rule.of else { continue };
@@ -184,9 +183,10 @@ impl ModuleRules<'_> {
         self.leaves_out_all || self.exclude.is_empty() && (self.has_all || self.only.is_empty())
     }
 
-    /// Whether a function of this demangled name is recorded.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        let any = |patterns: &[&Pattern]| patterns.iter().any(|pattern| pattern.means(name));
+    /// Whether a function is recorded that has these names.
+    pub(crate) fn has(&self, names: &[&str]) -> bool {
+        let fits = |pattern: &&Pattern| pattern.fits_name(names.iter().copied());
+        let any = |patterns: &[&Pattern]| patterns.iter().any(fits);
         !self.leaves_out_all
             && (self.has_all || !self.has_only || any(&self.only))
             && !any(&self.exclude)
@@ -204,7 +204,7 @@ mod tests {
     fn has(lines: &[&str], path: &str, name: &str) -> bool {
         let rules = rules(lines);
         let rules = rules.of_module(path);
-        let has = rules.has(name);
+        let has = rules.has(&[name]);
         assert!(!rules.is_of_no_name() || has == rules.has_others());
         has
     }

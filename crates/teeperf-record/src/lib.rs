@@ -69,7 +69,8 @@ pub use options::{ClockCost, HookCost, Options, Tree};
 pub use recorder::{Outcome, RecordError, Recorder};
 pub use signals::file_limit_is_an_error;
 pub use stats::{Snapshot, Stats};
-pub use teeperf_symbols::{PatternError, Search};
+pub use teeperf_select::BadPattern;
+pub use teeperf_symbols::Search;
 pub use teeperf_wire::shared::OnFull;
 pub use writer::Output;
 

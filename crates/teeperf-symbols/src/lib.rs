@@ -3,7 +3,7 @@
 //! * [`Functions`]: the function table of an executable or shared library, from its own
 //!   symbol table, a separate debug file, or what the dynamic linker sees.
 //! * [`Lines`]: where functions are defined, from DWARF.
-//! * [`demangle`]: names as programmers write them; [`Pattern`]: which of them are meant.
+//! * [`demangle`]: names as programmers write them.
 //!
 //! Every address here is the file's own virtual address: an address in a process less the
 //! load bias of its module. Knows nothing of processes, recordings or words.
@@ -21,7 +21,6 @@ mod error;
 mod functions;
 mod image;
 mod lines;
-mod pattern;
 mod plt;
 mod search;
 mod sites;
@@ -31,5 +30,4 @@ pub use demangle::{demangle, demangle_without_parameters};
 pub use error::Error;
 pub use functions::{Functions, Origin, Symbol};
 pub use lines::{Lines, Location};
-pub use pattern::{Pattern, PatternError};
 pub use search::{Search, debug_file};

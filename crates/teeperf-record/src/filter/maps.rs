@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use teeperf_symbols::{Functions, demangle};
+use teeperf_symbols::{Functions, Symbol, demangle, demangle_without_parameters};
 use teeperf_wire::body::filter;
 use teeperf_wire::filter::{Filter, map_size, place};
 
@@ -82,8 +82,11 @@ impl Maps {
         let Some(functions) = self.functions.as_ref().filter(|_| !rules.is_of_no_name()) else {
             return Vec::new();
         };
-        let functions =
-            functions.iter().filter(|function| rules.has(&demangle(&function.name)) != others_pass);
+        let is_listed = |function: &Symbol<'_>| {
+            let name = &function.name;
+            rules.has(&[name, &demangle(name), &demangle_without_parameters(name)]) != others_pass
+        };
+        let functions = functions.iter().filter(is_listed);
         functions.filter_map(|function| symbols::site_of(&self.module, function.start)).collect()
     }
 

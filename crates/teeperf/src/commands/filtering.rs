@@ -1,6 +1,6 @@
 //! Which functions and threads are recorded, as `record` and `ctl PID filter` take it.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use teeperf_record::Rules;
 
@@ -28,6 +28,13 @@ impl Arguments {
     /// As the recorder takes it.
     pub(crate) fn rules(&self) -> Result<Rules> {
         let mut rules = Rules::default();
+        let of_file = self.only.iter().chain(&self.exclude).find(|text| text.starts_with("file:"));
+        if let Some(text) = of_file {
+            bail!(
+                "{text}: files are chosen when a program is built (`teeperf cc --teeperf-help`); while it runs, name \
+                 functions, or their module behind an @"
+            );
+        }
         for (leaves_out, texts) in [(false, &self.only), (true, &self.exclude)] {
             texts.iter().try_for_each(|text| rules.function(leaves_out, text))?;
         }
