@@ -408,7 +408,7 @@ fn what_async_functions_waited_has_a_table_of_its_own() {
     let table = "Async functions between polls, in no thread's time: 2 of 3
 
  WAITED   TIMES     MEAN   LONGEST   FUNCTION
- 6.000 s  1,200  5.000 ms   1.000 s  serve
+6.000 s   1,200  5.000 ms  1.000 s   serve
     0 ns      0      0 ns      0 ns  parse
 … 1 function more
 ";
