@@ -143,6 +143,12 @@ impl Asker {
         self.answer_with("");
     }
 
+    /// It cannot be done, for this reason.
+    pub(crate) fn refuse(self, why: &str) {
+        // As below.
+        let _ = self.connection.send(&message(self.request.number() | REFUSED, why), &[]);
+    }
+
     /// This is the answer.
     pub(crate) fn answer_with(self, text: &str) {
         // Who asked may be gone.

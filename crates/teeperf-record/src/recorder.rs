@@ -194,6 +194,7 @@ impl Recorder {
             on_full: options.on_full,
             tree: options.tree.map(|tree| tree.bytes.next_multiple_of(PAGE)),
             filters,
+            is_elsewhere: options.lent.is_some() || options.leaves_processors,
         };
         // As long as it is recorded.
         let _lent = match &options.lent {

@@ -33,6 +33,8 @@ pub(crate) struct Terms {
     /// Bytes of a thread's tree, where calls are summed.
     pub(crate) tree: Option<usize>,
     pub(crate) filters: FilterDesk,
+    /// What is recorded is not in this system: it does not ask for filters.
+    pub(crate) is_elsewhere: bool,
 }
 
 /// The running thread. Dropping it ends it: who comes later finds no recorder.
@@ -395,6 +397,11 @@ impl Desk {
             }
             // It is answered when it is written. That may take long, and others need memory meanwhile.
             Request::Snapshot => return self.tell(Event::Snapshot(asker)),
+            Request::Filter(_) if self.terms.is_elsewhere => {
+                return asker.refuse(
+                    "code in a TEE records all functions that it was built with: name what is to have hooks when it is built",
+                );
+            }
             // It is answered when it holds.
             Request::Filter(rules) => {
                 let rules = rules.clone();
@@ -491,6 +498,7 @@ mod tests {
             on_full: OnFull::Wait,
             tree: None,
             filters: FilterDesk::start(means, Rules::default()).unwrap(),
+            is_elsewhere: false,
         };
         (Server::start(name, terms, events, 0).unwrap(), heard)
     }

@@ -215,3 +215,20 @@ fn what_is_no_pattern_is_said() {
     outcome.expect_code(1);
     assert!(outcome.stderr.contains("--all"), "{}", outcome.stderr);
 }
+
+/// Guards: code in a TEE does not ask which of its functions are wanted, so nobody is told that it does.
+#[test]
+fn code_in_a_tee_has_no_filter() {
+    let shop = Workshop::new();
+    let memory = shop.path("memory");
+    let mut serving = teeperf();
+    serving.arg("serve-memory").arg(&memory).args(["--size", "64KiB", "--quiet", "-o"]);
+    serving.arg(shop.path("recording.teeperf")).args(["--", "sleep", "2"]);
+    let serving = Running::start(&mut serving);
+    wait_until("memory", || memory.exists());
+    let pid = serving.pid().to_string();
+    let outcome = run(teeperf().args(["ctl", &pid, "filter", "--only", "f"]));
+    outcome.expect_code(1);
+    assert!(outcome.stderr.contains("code in a TEE"), "{}", outcome.stderr);
+    serving.wait().expect_code(0);
+}
