@@ -32,10 +32,12 @@ pub(crate) enum Event {
     CommandEnded(Ending),
     /// Recording was paused from outside, or resumed.
     Paused(bool),
-    /// What chunks and trees have is to be written out now.
-    Snapshot(Asker),
+    /// It is to be paused, or, where it is, to be resumed.
+    Turn,
+    /// What chunks and trees have is to be written out now; who waits for that, if somebody does.
+    Snapshot(Option<Asker>),
     /// The symbols of all that a snapshot wrote were sent.
-    SnapshotSymbols(Asker),
+    SnapshotSymbols(Option<Asker>),
     /// Recording is to end, for this reason.
     Stop(String),
     /// How it goes is to be answered.
@@ -255,6 +257,12 @@ impl Drain {
                 self.ending = Some(ending);
                 self.alone_since = Instant::now();
             }
+            Event::Turn => {
+                let is_paused = !self.pauses.is_paused();
+                let bits = if is_paused { (control::PAUSED, 0) } else { (0, control::PAUSED) };
+                self.sink.page.control(bits.0, bits.1);
+                self.take(Event::Paused(is_paused));
+            }
             Event::Paused(is_paused) => {
                 if let Some(text) = self.pauses.turn(is_paused, self.sink.time.elapsed()) {
                     self.sink.notice(Level::Information, text, None);
@@ -273,7 +281,7 @@ impl Drain {
             }
             Event::SnapshotSymbols(asker) => {
                 self.sink.flush();
-                asker.answer();
+                asker.into_iter().for_each(Asker::answer);
             }
             Event::Stop(reason) => _ = self.stop.get_or_insert(reason),
             Event::Status(asker) => {
@@ -428,7 +436,7 @@ impl Drain {
                 // Nothing is made of a process that comes now.
                 Ok(Event::Attached(_)) | Err(RecvTimeoutError::Timeout) => {}
                 // All is written, and to write it once more would count it twice.
-                Ok(Event::Snapshot(asker)) => asker.answer(),
+                Ok(Event::Snapshot(asker)) => asker.into_iter().for_each(Asker::answer),
                 Ok(event) => self.take(event),
                 Err(RecvTimeoutError::Disconnected) => break,
             }

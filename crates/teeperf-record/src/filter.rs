@@ -51,7 +51,7 @@ impl Rules {
             if text.ends_with('/') && text.starts_with('/') { None } else { text.rsplit_once('@') };
         let (name, module) = split.map_or((text, None), |(name, module)| (name, Some(module)));
         let name = if name.is_empty() && module.is_some() { None } else { Some(name.parse()?) };
-        let module = module.map(str::parse).transpose()?;
+        let module = module.map(of_path).transpose()?;
         self.0.push(Rule { leaves_out, of: Of::Function { name, module } });
         Ok(())
     }
@@ -154,6 +154,12 @@ impl Rules {
         }
         only.unwrap_or(true)
     }
+}
+
+/// A pattern for a module: one that begins as a path does is a glob of paths, not half a regular expression.
+fn of_path(text: &str) -> Result<Pattern, BadPattern> {
+    let is_path = text.starts_with('/') && !text.ends_with('/');
+    if is_path { format!("\\{text}").parse() } else { text.parse() }
 }
 
 fn function_text(name: Option<&Pattern>, module: Option<&Pattern>) -> String {

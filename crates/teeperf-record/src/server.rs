@@ -396,7 +396,7 @@ impl Desk {
                 self.tell(Event::Paused(false));
             }
             // It is answered when it is written. That may take long, and others need memory meanwhile.
-            Request::Snapshot => return self.tell(Event::Snapshot(asker)),
+            Request::Snapshot => return self.tell(Event::Snapshot(Some(asker))),
             Request::Filter(_) if self.terms.is_elsewhere => {
                 return asker.refuse(
                     "code in a TEE records all functions that it was built with: name what is to have hooks when it is built",

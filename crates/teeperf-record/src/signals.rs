@@ -13,8 +13,13 @@ pub(crate) struct Signal {
     pub(crate) from_terminal: bool,
 }
 
-/// Those taken: whatever would end the recorder.
-const TAKEN: [libc::c_int; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
+/// Those taken: whatever would end the recorder, and what asks it for something.
+const TAKEN: [libc::c_int; 6] =
+    [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, TURN, SNAPSHOT];
+/// Pauses the recording, or resumes it.
+pub(crate) const TURN: libc::c_int = libc::SIGUSR1;
+/// Has what is there so far written, so that it can be read: as `perf record` takes it.
+pub(crate) const SNAPSHOT: libc::c_int = libc::SIGUSR2;
 
 /// Where the handler writes; -1: the signals are not taken.
 static TOLD: AtomicI32 = AtomicI32::new(-1);

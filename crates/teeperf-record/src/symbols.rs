@@ -31,7 +31,7 @@ enum Job {
     Open { window: WindowId, pid: u32, module: Module },
     Seen { window: WindowId, sites: Vec<Range<u32>> },
     Forget { process: u32 },
-    Report(Asker),
+    Report(Option<Asker>),
     Finish,
 }
 
@@ -71,7 +71,7 @@ impl Symbols {
     }
 
     /// Asks for [`Event::SnapshotSymbols`] when all that was asked before is answered.
-    pub(crate) fn report(&self, asker: Asker) {
+    pub(crate) fn report(&self, asker: Option<Asker>) {
         self.ask(Job::Report(asker));
     }
 

@@ -3,7 +3,7 @@
 use crate::drain::Event;
 use crate::memory::checked;
 use crate::process::Ending;
-use crate::signals::{Signal, Signals};
+use crate::signals::{self, Signal, Signals};
 use std::io::{self, PipeReader};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::ExitStatusExt;
@@ -78,13 +78,26 @@ impl Watch<'_> {
         }
     }
 
+    /// The next signal that is to end something. What others ask for is passed on.
     fn next_signal(&self) -> Option<Signal> {
-        self.signals?.next()
+        loop {
+            let signal = self.signals?.next()?;
+            let event = match signal.number {
+                signals::TURN => Event::Turn,
+                signals::SNAPSHOT => Event::Snapshot(None),
+                _ => return Some(signal),
+            };
+            self.tell(event);
+        }
+    }
+
+    fn tell(&self, event: Event) {
+        // A drain that is gone needs no telling.
+        let _ = self.events.send(event);
     }
 
     fn stop(&self) {
-        // A drain that is gone needs no telling.
-        let _ = self.events.send(Event::Stop("it was interrupted".into()));
+        self.tell(Event::Stop("it was interrupted".into()));
     }
 }
 

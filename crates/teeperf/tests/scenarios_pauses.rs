@@ -181,3 +181,26 @@ fn of_nobody() {
     outcome.expect_code(1);
     assert!(outcome.stderr.contains("neither records nor is recorded"), "{outcome:?}");
 }
+
+/// Guards: signals to the recorder, for those who have no other way to it. They are not the program's.
+#[test]
+fn by_signals() {
+    let mut phases = Phases::start(&[]);
+    let turns = |phases: &Phases, state: &str| {
+        phases.running.signal(libc::SIGUSR1);
+        wait_until(state, || phases.asks(&["status"]).contains(&format!("state: {state}\n")));
+        // Threads see it with the next tick.
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    };
+    phases.does(&["red 10"]);
+    turns(&phases, "paused");
+    phases.does(&["red 100"]);
+    turns(&phases, "recording");
+    phases.does(&["red 5"]);
+    phases.running.signal(libc::SIGUSR2);
+    let seen = || run(teeperf().args(["report", "--json"]).arg(&phases.file)).stdout;
+    wait_until("a snapshot", || seen().contains("\"calls\":15,"));
+    let (outcome, report, _shop) = phases.end();
+    let made = [("main", 1), ("red", 115)];
+    expect_seen(&outcome, &report, &made, &[("main", 1), ("red", 15)], &[]);
+}

@@ -86,8 +86,11 @@ impl Maps {
             let name = &function.name;
             rules.has(&[name, &demangle(name), &demangle_without_parameters(name)]) != others_pass
         };
-        let functions = functions.iter().filter(is_listed);
-        functions.filter_map(|function| symbols::site_of(&self.module, function.start)).collect()
+        let site = |function: Symbol<'_>| {
+            let site = symbols::site_of(&self.module, function.start)?;
+            is_listed(&function).then_some(site)
+        };
+        functions.iter().filter_map(site).collect()
     }
 
     fn payloads(&self, filter: Filter, others_pass: bool, listed: &[u32]) -> Vec<Vec<u8>> {

@@ -14,6 +14,8 @@ use teeperf_record::{Choice, HookCost, Outcome};
 ///
 /// Follows the processes that it starts. Its exit status, signals and terminal are the
 /// program's own. What was written can be read whatever happens: Ctrl-C, a crash, a full disk.
+/// SIGUSR1 to the recorder pauses the recording or resumes it; SIGUSR2 has what is there so far
+/// written, so that it can be read.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
