@@ -91,6 +91,10 @@ impl FromStr for Pattern {
 
     fn from_str(text: &str) -> Result<Self, BadPattern> {
         let bad = |why: String| BadPattern { text: text.to_owned(), why };
+        // Patterns stand in lines, of plans and of messages.
+        if text.contains(['\n', '\r', '\0']) {
+            return Err(bad("it has more than one line".into()));
+        }
         let compiled = |regex: &str| {
             let built = RegexBuilder::new(regex).dot_matches_new_line(true).build();
             built.map_err(|error| bad(error.to_string()))
@@ -243,14 +247,14 @@ mod tests {
 
     #[test]
     fn what_is_no_pattern_is_said() {
-        for text in ["", "file:", "file:/", "/usr/include", "/a(/", "/"] {
+        for text in ["", "file:", "file:/", "/usr/include", "/a(/", "/", "a\nb"] {
             assert!(text.parse::<Pattern>().is_err(), "{text}");
         }
     }
 
     proptest! {
         #[test]
-        fn a_name_makes_a_pattern_of_itself(name in ".{1,20}", other in ".{0,20}") {
+        fn a_name_makes_a_pattern_of_itself(name in "[^\r\n\0]{1,20}", other in ".{0,20}") {
             let made = Pattern::of_name(&name);
             let read = pattern(&made.to_string());
             prop_assert!(read.fits_name([name.as_str()]));

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
-use support::{Folder, run, teeperf};
+use support::{Folder, prepared, run, teeperf};
 
 /// Two threads that work, one that sleeps, and a child; some hundred milliseconds.
 const PROGRAM: &str = r#"
@@ -214,4 +214,33 @@ fn a_flight_recorder_writes_a_folder_that_is_read_as_files_are() {
     assert!(text.contains("./program") && !text.contains("WARNING"), "{text}");
     run(teeperf(&folder).args(["cut", "kept.teeperf", "--since", "50%", "-o", "one.teeperf"]));
     assert!(folder.path().join("one.teeperf").is_file());
+}
+
+#[test]
+fn what_is_repaired_without_its_first_packet_is_read() {
+    let folder = recorded(&[("damaged.teeperf", "tick")]);
+    let path = folder.path().join("damaged.teeperf");
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[100] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    run(teeperf(&folder).args(["repair", "damaged.teeperf", "-o", "whole.teeperf"]));
+    assert_eq!(functions(&report(&folder, "whole.teeperf"))["main"].0, 1);
+}
+
+/// Such as a device, or an archive of before.
+#[test]
+fn what_could_not_be_written_over_stays() {
+    let folder = recorded(&[("one.teeperf", "tick")]);
+    folder.write("socket", "no socket");
+    let socket = format!("unix:{}", folder.path().join("socket").display());
+    let refused =
+        teeperf(&folder).args(["collect", "--listen", &socket, "-o", "taken"]).output().unwrap();
+    assert!(!refused.status.success());
+    assert_eq!(std::fs::read(folder.path().join("socket")).unwrap(), b"no socket");
+    run(teeperf(&folder).args(["pack", "one.teeperf", "-o", "old.tar.zst"]));
+    let limited = "ulimit -f 4; exec \"$0\" pack one.teeperf -o old.tar.zst";
+    let program = env!("CARGO_BIN_EXE_teeperf");
+    let mut shell = prepared(std::process::Command::new("sh"), &folder);
+    assert!(!shell.args(["-c", limited, program]).output().unwrap().status.success());
+    assert!(folder.path().join("old.tar.zst").is_file());
 }

@@ -393,7 +393,8 @@ impl Apply<'_> {
             if word >= ESCAPE_BASE || self.shared.filters.pass(self.key.0, number, word >> 1) {
                 break;
             }
-            self.thread.stack.pop(&self.tree.tree, 1);
+            let alike = self.thread.stack.alike_on_top(&self.tree.tree);
+            self.thread.stack.pop(&self.tree.tree, alike);
         }
         self.thread.keep_floor();
     }

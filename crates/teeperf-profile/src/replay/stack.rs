@@ -76,6 +76,14 @@ impl Stack {
         self.depth
     }
 
+    /// Frames on top that are known to be of one function, without a look at each: a run, or one.
+    pub(crate) fn alike_on_top(&self, tree: &Tree) -> u64 {
+        match self.runs.last() {
+            Some(run) if is_run(tree, self.top) => run.frames.max(1),
+            _ => 1,
+        }
+    }
+
     /// Puts `frames` frames on it, the last of which is the node `top`: a path above the
     /// present top, recorded frames alone.
     pub(crate) fn push_path(&mut self, tree: &Tree, top: u32, frames: u64) {

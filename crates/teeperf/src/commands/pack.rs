@@ -48,6 +48,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut search = Search::default();
     search.images.clone_from(&arguments.elf);
     let wanted = Pack { sources: arguments.sources, search };
+    let is_new = !output.exists();
     let file =
         File::create(output).with_context(|| format!("cannot write {}", output.display()))?;
     let writer = format!("teeperf {}", env!("CARGO_PKG_VERSION"));
@@ -55,8 +56,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let packed = pack(&path, &wanted, &writer, file, &mut |bytes| progress.at(bytes));
     drop(progress);
     let packed = packed.inspect_err(|_| {
-        // A part of it is of no use.
-        let _ = std::fs::remove_file(output);
+        if is_new {
+            // A part of it is of no use. What was there before, such as a device, stays.
+            let _ = std::fs::remove_file(output);
+        }
     })?;
     for text in &packed.missing {
         eprintln!("teeperf: not packed: {text}");

@@ -213,7 +213,10 @@ pub(crate) fn open(path: &Path) -> Result<Source> {
         })?;
         return Ok(Source::Recording(Recording::from_read(stream, name.clone()), name));
     }
-    let (is_gmon, is_log) = (start.starts_with(gmon::MAGIC), tee_perf::is_log(&start));
+    // What begins as packets do is a recording, whatever else its numbers could mean.
+    let is_recording = start.starts_with(&teeperf_wire::packet::SYNC);
+    let is_log = !is_recording && tee_perf::is_log(&start);
+    let is_gmon = start.starts_with(gmon::MAGIC);
     let stream: Box<dyn Read> = Box::new(Cursor::new(start).chain(file));
     Ok(match (is_gmon, is_log) {
         (true, _) => Source::Gmon(stream, name),

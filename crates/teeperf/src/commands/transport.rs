@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -65,7 +66,9 @@ impl Place {
             Self::Unix(path) => {
                 let is_left_behind = UnixStream::connect(path)
                     .is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused);
-                if is_left_behind {
+                let is_socket = std::fs::symlink_metadata(path)
+                    .is_ok_and(|about| about.file_type().is_socket());
+                if is_left_behind && is_socket {
                     // Of one that was killed. What cannot be removed is said to be in use.
                     let _ = std::fs::remove_file(path);
                 }

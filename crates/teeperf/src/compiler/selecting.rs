@@ -162,7 +162,7 @@ impl Plan {
     /// The folder in which this command is called `as`, made if it is not there.
     fn folder(&self) -> Result<PathBuf> {
         let own = std::env::current_exe().context("where this command stands")?;
-        let plan = self.print();
+        let plan = self.print()?;
         let mut key = plan.clone();
         key.extend_from_slice(own.as_os_str().as_bytes());
         let name = format!("selection-{:032x}", bundle::fingerprint(&key));
@@ -181,7 +181,14 @@ impl Plan {
         }
     }
 
-    fn print(&self) -> Vec<u8> {
+    /// What stands in lines: an error where a word has more than one.
+    fn print(&self) -> Result<Vec<u8>> {
+        let words = [&self.program].into_iter().chain(&self.words);
+        if let Some(word) = words.into_iter().find(|word| word.as_bytes().contains(&b'\n')) {
+            bail!(
+                "{word:?}: with a choice of functions, no line may end in a compiler's name or words"
+            );
+        }
         let mut text = Vec::new();
         let mut line = |start: &str, word: &OsStr| {
             text.extend_from_slice(start.as_bytes());
@@ -196,7 +203,7 @@ impl Plan {
             }
         }
         text.extend_from_slice(self.selection.to_string().as_bytes());
-        text
+        Ok(text)
     }
 
     fn read(path: &Path) -> Result<Self> {
