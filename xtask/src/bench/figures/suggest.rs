@@ -1,6 +1,6 @@
 //! Whether what `teeperf suggest` leaves out takes the events away, and leaves the shares of the rest as they were.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -126,10 +126,13 @@ fn furthest(
         let shares = runs.iter().map(|shares| shares.get(name).copied().unwrap_or_default());
         median_bounds(&shares.collect::<Vec<_>>())
     };
-    let names: HashSet<&String> =
+    // Of several the first by name.
+    let names: BTreeSet<&String> =
         before.iter().chain(after).flat_map(|shares| shares.keys()).collect();
-    let apart =
-        names.into_iter().map(|name| (name.clone(), apart(of(before, name), of(after, name))));
+    let apart = names
+        .into_iter()
+        .rev()
+        .map(|name| (name.clone(), apart(of(before, name), of(after, name))));
     apart.max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or_default()
 }
 
