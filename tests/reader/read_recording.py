@@ -50,8 +50,8 @@ class Thread:
         self.gaps = {}
         # By function: calls, time charged, time charged with a frame of it open.
         self.count, self.self_time, self.total = {}, {}, {}
-        # Whether a function is left out by the filter, where there is one, and its floor.
-        self.left_out_by, self.floor = None, 0
+        # The filter, 0 for none, whether it leaves a function out, and its floor.
+        self.number, self.left_out_by, self.floor = 0, None, 0
         self.outside = 0
         # All that was ever charged; by function: frames open, and what `charged` was when
         # the first of them was opened.
@@ -116,25 +116,31 @@ class Thread:
         self.time_is(self.whole - self.whole % 2**32 + low)
 
     def settled(self):
+        self.close_left_out()
         self.recent = self.debt = self.before = 0
 
-    def filter(self, left_out_by):
-        self.left_out_by, self.floor = left_out_by, len(self.stack)
-        self.close_left_out()
-        if len(self.stack) < self.floor:
+    def filter(self, numbers, left_out_by):
+        """Filters that came one after the other, of which the last holds now."""
+        frames = self.floor = len(self.stack)
+        for self.number in numbers:
+            self.left_out_by = left_out_by(self.number)
+            self.close_left_out()
+        if len(self.stack) < frames:
             self.recent = self.before = 0
 
     def close_left_out(self):
-        while self.stack and isinstance(self.stack[-1], int) and self.left_out_by(self.stack[-1]):
+        self.floor = min(self.floor, len(self.stack))
+        if self.left_out_by is None:
+            return
+        while 0 < len(self.stack) <= self.floor and isinstance(self.stack[-1], int) and self.left_out_by(self.stack[-1]):
             self.pop()
+            self.floor = len(self.stack)
 
     def event(self, function, is_return):
         self.events += 1
-        self.floor = min(self.floor, len(self.stack))
         if is_return and self.left_out_by is not None and len(self.stack) <= self.floor:
             if self.stack and self.stack[-1] in (function, UNKNOWN):
                 self.pop()
-                self.close_left_out()
         elif not is_return:
             self.push(function)
             self.calls += 1
@@ -423,7 +429,8 @@ class Recording:
             thread.debt = told.get("debt", 0)
             thread.marks = {}
             if "filter" in told:
-                thread.left_out_by = self.left_out_by(process, told["filter"])
+                thread.number = told["filter"]
+                thread.left_out_by = self.left_out_by(process, thread.number)
                 thread.floor = told.get("floor", 0)
             if "sequence" in told:
                 # As behind a piece that ends where this one goes on.
@@ -470,7 +477,9 @@ class Recording:
         elif code == 6:
             pass
         elif code == 7:
-            thread.filter(self.left_out_by(thread.process, argument))
+            came = sorted(number for process, number in self.filters
+                          if process == thread.process and thread.number < number < argument)
+            thread.filter([*came[-64:], argument], lambda number: self.left_out_by(thread.process, number))
         elif code == 16:
             thread.stamped(fmt.join(payload[:2]))
         elif code == 17:
@@ -502,7 +511,8 @@ class Recording:
 
     @staticmethod
     def catch(thread, site):
-        place = next((i for i in range(len(thread.stack) - 1, -1, -1) if thread.stack[i] == site), None)
+        lowest = thread.floor if thread.left_out_by is not None and thread.left_out_by(site) else 0
+        place = next((i for i in range(len(thread.stack) - 1, lowest - 1, -1) if thread.stack[i] == site), None)
         if place is not None:
             thread.fall_to(place + 1)
         thread.settled()
@@ -544,8 +554,13 @@ class Recording:
         thread.before -= back - here
         thread.recent -= back
         thread.debt += units - back
-        thread.unopened += max(0, popped - len(thread.stack))
-        thread.fall_to(max(0, len(thread.stack) - popped))
+        if thread.left_out_by is None:
+            thread.unopened += max(0, popped - len(thread.stack))
+        for _ in range(popped):
+            if not thread.stack:
+                break
+            thread.pop()
+            thread.close_left_out()
         # No honest thread has more frames than its stack has bytes for.
         for _ in range(min(pushed, 1 << 20)):
             thread.push(UNKNOWN)

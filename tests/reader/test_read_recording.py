@@ -306,6 +306,30 @@ class Filters(Case):
         self.assertEqual(self.figures(thread), {"0x2200": (2, 6, 6), "0x2240": (1, 0, 0)})
         self.assertEqual(thread["open"], 0)
 
+    LEAVES_OUT_B = FILTER + field(6, 1) + field(7, struct.pack("<I", B))
+
+    def test_what_returns_in_a_gap_is_not_what_the_filter_leaves_out(self):
+        # Of A, B, A, C two return: the second is that of the upper A, and B's may be over as well.
+        thread = self.filtered(self.LEAVES_OUT_B, call(A), call(B), call(A), call(C), escape(7, 2),
+                               gap(1, lost=2, popped=2), tick(3), ret(A), tick(5))
+        self.assertEqual(self.figures(thread)["0x2200"], (2, 3, 3))
+        self.assertEqual((thread["open"], thread["outside"]), (0, 5))
+
+    def test_a_jump_onto_what_is_left_out_closes_it(self):
+        thread = self.filtered(self.LEAVES_OUT_B, call(A), call(B), escape(2, 9), call(C), escape(7, 2), call(C),
+                               escape(3, 9), tick(3), ret(A), tick(5))
+        self.assertEqual(self.figures(thread)["0x2200"], (1, 3, 3))
+
+    def test_a_filter_that_came_and_went_untold(self):
+        # The thread tells of filter 3 alone; under 2, B may have returned.
+        thread = self.filtered(self.LEAVES_OUT_B, call(A), call(B), escape(7, 3), call(C), tick(3), ret(C), ret(A))
+        self.assertEqual(self.figures(thread), {"0x2200": (1, 0, 3), "0x2240": (1, 0, 0), "0x2280": (1, 3, 3)})
+
+    def test_who_catches_and_is_left_out_has_no_frame_below(self):
+        thread = self.filtered(self.LEAVES_OUT_B, call(B), call(A), escape(7, 2), call(C), escape(20, 0, low(B)),
+                               tick(3), ret(C), ret(A))
+        self.assertEqual(self.figures(thread)["0x2280"], (1, 3, 3))
+
 
 class Replay(Case):
     def test_recursion_is_counted_once(self):

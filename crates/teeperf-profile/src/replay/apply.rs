@@ -330,7 +330,7 @@ impl Apply<'_> {
             Returned::Stray => counts.mended = counts.mended.saturating_add(1),
             Returned::Unopened => counts.unopened += 1,
         }
-        self.thread.keep_floor();
+        self.close_left_out();
     }
 
     fn settle(&mut self, op: Op) {
@@ -341,18 +341,10 @@ impl Apply<'_> {
                 return self.thread.keep_floor();
             }
             Op::Resume(id) => return self.resume(id),
-            Op::Filter(number) => {
-                let floor = self.thread.stack.depth();
-                self.thread.filter = Some(Filtered { number, floor });
-                self.close_left_out();
-                if self.thread.stack.depth() < floor {
-                    (self.thread.recent, self.thread.before) = (0, 0);
-                }
-                return;
-            }
+            Op::Filter(number) => return self.filter(number),
             Op::Return(word) => self.close(word),
             Op::Jump(key) => self.jump(key),
-            Op::Catch(word) => self.thread.stack.catch(&self.tree.tree, word),
+            Op::Catch(word) => self.catch(word),
             Op::Switch { left, entered } => {
                 if left != ABANDONED {
                     self.leave(left);
@@ -371,7 +363,35 @@ impl Apply<'_> {
         }
         // All of these are events: what passed before them is settled.
         self.thread.settle();
-        self.thread.keep_floor();
+        self.close_left_out();
+    }
+
+    /// Events stand under another filter from here on. What one left out that came and went without a word of this thread
+    /// may have returned as well.
+    fn filter(&mut self, number: u32) {
+        let floor = self.thread.stack.depth();
+        let before = self.thread.filter.map_or(0, |filter| filter.number);
+        for skipped in self.shared.filters.between(self.key.0, before, number) {
+            self.thread.filter = Some(Filtered { number: skipped, floor });
+            self.close_left_out();
+        }
+        self.thread.filter = Some(Filtered { number, floor });
+        self.close_left_out();
+        if self.thread.stack.depth() < floor {
+            (self.thread.recent, self.thread.before) = (0, 0);
+        }
+    }
+
+    /// The frame of a function that the filter leaves out is not that of a call before it.
+    fn catch(&mut self, word: u32) {
+        let left_out = self.thread.filter.filter(|filter| !self.passes(filter.number, word));
+        let lowest = left_out.map_or(0, |filter| filter.floor);
+        self.thread.stack.catch(&self.tree.tree, word, lowest);
+    }
+
+    /// Whether the function of a word passes a filter. What has no site does.
+    fn passes(&self, number: u32, word: u32) -> bool {
+        word >= ESCAPE_BASE || self.shared.filters.pass(self.key.0, number, word >> 1)
     }
 
     /// A return where all open frames are of calls before the filter. It may be of a call that the filter then
@@ -385,12 +405,14 @@ impl Apply<'_> {
         }
     }
 
-    /// Closes frames on top whose returns the filter leaves out.
+    /// Closes frames on top of calls before the filter whose returns it leaves out: so what is on top of these is never
+    /// one of them.
     fn close_left_out(&mut self) {
         let Some(Filtered { number, .. }) = self.thread.filter else { return };
-        while self.thread.stack.depth() > 0 {
+        self.thread.keep_floor();
+        while self.thread.is_below_filter() && self.thread.stack.depth() > 0 {
             let word = self.tree.tree.nodes()[self.thread.stack.top() as usize].word;
-            if word >= ESCAPE_BASE || self.shared.filters.pass(self.key.0, number, word >> 1) {
+            if self.passes(number, word) {
                 break;
             }
             let alike = self.thread.stack.alike_on_top(&self.tree.tree);
@@ -407,6 +429,26 @@ impl Apply<'_> {
             self.enter(stack);
         }
         self.thread.stack.fall_to(&self.tree.tree, depth);
+    }
+
+    /// Closes so many frames as returned in a gap: of those below the filter, frames that it leaves out are no part of
+    /// that, and returns may be of calls that another has left out.
+    fn pop(&mut self, mut returns: u64) {
+        let Some(floor) = self.thread.filter.map(|filter| filter.floor) else {
+            let unopened = self.thread.stack.pop(&self.tree.tree, returns);
+            self.shared.counts.unopened += unopened;
+            return;
+        };
+        let above = self.thread.stack.depth().saturating_sub(floor).min(returns);
+        self.thread.stack.pop(&self.tree.tree, above);
+        returns -= above;
+        self.close_left_out();
+        while returns > 0 && self.thread.stack.depth() > 0 {
+            let alike = self.thread.stack.alike_on_top(&self.tree.tree).min(returns);
+            self.thread.stack.pop(&self.tree.tree, alike);
+            returns -= alike;
+            self.close_left_out();
+        }
     }
 
     fn gap(&mut self, gap: Gap) {
@@ -431,7 +473,7 @@ impl Apply<'_> {
         self.thread.taken_before = self.thread.taken_before.saturating_add(charged - here);
         self.thread.debt = self.thread.debt.saturating_add(gap.units - charged);
 
-        counts.unopened += self.thread.stack.pop(&self.tree.tree, gap.popped.into());
+        self.pop(gap.popped.into());
         if gap.pushed > 0 {
             let top = self.thread.stack.top();
             let unknown = match self.tree.tree.nodes()[top as usize].word {
@@ -488,6 +530,7 @@ impl Apply<'_> {
         if let Some(filter) = &mut self.thread.filter {
             // Under which filter its frames were opened is not known.
             filter.floor = self.thread.stack.depth();
+            self.close_left_out();
         }
     }
 

@@ -147,9 +147,10 @@ impl Stack {
         }
     }
 
-    /// Closes the frames above the nearest one of this call word, if there is one.
-    pub(crate) fn catch(&mut self, tree: &Tree, word: u32) {
-        if let Some(above) = self.find(tree, word, false) {
+    /// Closes the frames above the nearest one of this call word, if there is one with at least so many frames below it.
+    pub(crate) fn catch(&mut self, tree: &Tree, word: u32, lowest: u64) {
+        let above = self.find(tree, word, false);
+        if let Some(above) = above.filter(|&above| above < self.depth.saturating_sub(lowest)) {
             self.pop(tree, above);
         }
     }

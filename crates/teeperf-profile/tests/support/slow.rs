@@ -81,7 +81,7 @@ pub(crate) fn outcome(chunks: &[Chunk]) -> Outcome {
                 break;
             }
             thread.item(item, chunk, &mut out);
-            thread.floor = thread.floor.min(thread.stack.len());
+            thread.close_left_out();
         }
     }
     for (number, thread) in threads {
@@ -148,7 +148,10 @@ impl Thread {
             Item::Jump(key) => self.jump(key),
             Item::VforkEnd => self.jump(VFORK),
             Item::Catch(site) => {
-                if let Some(at) = self.stack.iter().rposition(|frame| *frame == u64::from(site)) {
+                let is_left_out = !passes(self.filter.unwrap_or(0), site.into());
+                let lowest = if is_left_out { self.floor } else { 0 };
+                let found = self.stack.iter().rposition(|frame| *frame == u64::from(site));
+                if let Some(at) = found.filter(|&at| at >= lowest) {
                     self.stack.truncate(at + 1);
                 }
                 self.settle();
@@ -168,9 +171,10 @@ impl Thread {
                 self.recent -= before;
                 self.debt += units - before;
                 for _ in 0..popped {
-                    if self.stack.pop().is_none() {
+                    if self.stack.pop().is_none() && self.filter.is_none() {
                         out.unopened += 1;
                     }
+                    self.close_left_out();
                 }
                 for _ in 0..pushed {
                     self.stack.push(UNKNOWN);
@@ -184,10 +188,15 @@ impl Thread {
                 self.settle();
             }
             Item::Filter(number) => {
-                self.filter = Some(number);
                 self.floor = self.stack.len();
+                let before = self.stack.len();
+                for number in self.filter.unwrap_or(0) + 1..=number.max(self.filter.unwrap_or(0)) {
+                    self.filter = Some(number);
+                    self.close_left_out();
+                }
+                self.filter = Some(number);
                 self.close_left_out();
-                if self.stack.len() < self.floor {
+                if self.stack.len() < before {
                     self.recent = 0;
                 }
             }
@@ -237,10 +246,15 @@ impl Thread {
         self.settle();
     }
 
+    /// Of calls before the filter, what it leaves out is not on top.
     fn close_left_out(&mut self) {
-        let number = self.filter.unwrap_or(0);
-        while self.stack.last().is_some_and(|&frame| !passes(number, frame)) {
+        let Some(number) = self.filter else { return };
+        self.floor = self.floor.min(self.stack.len());
+        while self.stack.len() == self.floor
+            && self.stack.last().is_some_and(|&frame| !passes(number, frame))
+        {
             self.stack.pop();
+            self.floor -= 1;
         }
     }
 
@@ -263,5 +277,6 @@ impl Thread {
         self.stack = self.resting.remove(&entered).unwrap_or_default();
         self.stack_id = entered;
         self.floor = self.stack.len();
+        self.close_left_out();
     }
 }
