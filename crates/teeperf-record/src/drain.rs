@@ -423,6 +423,9 @@ impl Drain {
         for process in &mut self.processes {
             process.finish(None, &mut self.sink);
         }
+        if let Some(filters) = &self.sink.filters {
+            filters.finish();
+        }
         self.sink.symbols.finish();
         let asked = Instant::now();
         while !self.symbols_done && self.sink.error().is_none() {

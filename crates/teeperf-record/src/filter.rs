@@ -1,10 +1,12 @@
 //! Filters: which functions and threads are recorded, decided while programs run.
 //!
-//! [`Rules`] are what the user asks for. A thread of its own ([`desk`]) resolves them to a map for each module
-//! ([`maps`], [`teeperf_wire::filter`]), hands maps to processes, and changes them.
+//! [`Rules`] are what the user asks for. A thread of its own ([`desk`]) resolves them to a map for each file
+//! ([`map`], [`teeperf_wire::filter`]), hands maps to processes, and puts other rules in their place.
 
 pub(crate) mod desk;
-mod maps;
+mod map;
+mod threads;
+mod unused;
 
 use teeperf_select::{BadPattern, Pattern};
 
@@ -88,17 +90,7 @@ impl Rules {
 
     /// Each as a text.
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
-        self.0.iter().map(|rule| {
-            let (of_threads, text) = match &rule.of {
-                Of::Function { name, module } => {
-                    (false, function_text(name.as_ref(), module.as_ref()))
-                }
-                Of::Thread(pattern) => (true, pattern.to_string()),
-            };
-            let is_its =
-                |sign: &&(&str, bool, bool)| (sign.1, sign.2) == (rule.leaves_out, of_threads);
-            SIGNS.iter().find(is_its).map_or("", |sign| sign.0).to_owned() + &text
-        })
+        self.0.iter().map(Rule::line)
     }
 
     /// Whether functions are left out.
@@ -130,6 +122,7 @@ impl Rules {
             if !module.as_ref().is_none_or(fits) {
                 continue;
             }
+            rules.rules.push(rule);
             let (all, some) = if rule.leaves_out {
                 (&mut rules.leaves_out_all, &mut rules.exclude)
             } else {
@@ -156,6 +149,17 @@ impl Rules {
     }
 }
 
+impl Rule {
+    fn line(&self) -> String {
+        let (of_threads, text) = match &self.of {
+            Of::Function { name, module } => (false, function_text(name.as_ref(), module.as_ref())),
+            Of::Thread(pattern) => (true, pattern.to_string()),
+        };
+        let is_its = |sign: &&(&str, bool, bool)| (sign.1, sign.2) == (self.leaves_out, of_threads);
+        SIGNS.iter().find(is_its).map_or("", |sign| sign.0).to_owned() + &text
+    }
+}
+
 /// A pattern for a module: one that begins as a path does is a glob of paths, not half a regular expression.
 fn of_path(text: &str) -> Result<Pattern, BadPattern> {
     let is_path = text.starts_with('/') && !text.ends_with('/');
@@ -170,6 +174,8 @@ fn function_text(name: Option<&Pattern>, module: Option<&Pattern>) -> String {
 /// What rules say of the functions of one module.
 #[derive(Debug, Default)]
 pub(crate) struct ModuleRules<'a> {
+    /// Those that are for it.
+    rules: Vec<&'a Rule>,
     /// There are rules for what is recorded, of this module or others.
     has_only: bool,
     has_all: bool,
@@ -182,6 +188,11 @@ impl ModuleRules<'_> {
     /// Whether functions are recorded of which the rules say nothing, such as those without a name.
     pub(crate) fn has_others(&self) -> bool {
         !self.leaves_out_all && (self.has_all || !self.has_only)
+    }
+
+    /// Whether a rule is for it.
+    fn applies(&self, rule: &Rule) -> bool {
+        self.rules.iter().any(|own| std::ptr::eq(*own, rule))
     }
 
     /// Whether no name makes a difference.

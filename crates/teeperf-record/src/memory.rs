@@ -60,6 +60,11 @@ impl SharedMemory {
         Ok(Self { base, length, file })
     }
 
+    /// Bytes.
+    pub(crate) fn length(&self) -> usize {
+        self.length
+    }
+
     /// To be sent to the process.
     pub(crate) fn file(&self) -> BorrowedFd<'_> {
         self.file.as_fd()

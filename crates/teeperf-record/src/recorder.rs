@@ -170,6 +170,7 @@ impl Recorder {
         let symbols = Symbols::start(options.search, events.clone())?;
         let stats = Arc::clone(&options.stats);
         let mut sink = Sink::new(writer, Arc::clone(&page), time, chosen.kind, stats, symbols)?;
+        sink.filters = Some(filters.clone());
         // A recording of nothing is in nobody's interest. Behind the file, so that it goes while it is locked.
         let mut made = Made::new(made);
         sink.packet(kind::START, &first);

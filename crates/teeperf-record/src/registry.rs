@@ -39,7 +39,7 @@ pub(crate) enum Decision {
     /// A further segment of a process with this token.
     Segment { segment: Arc<Segment>, token: u64 },
     /// The maps of filters for a module, which these bytes describe, of this process.
-    Maps { id: u32, token: u64, module: Vec<u8> },
+    Map { id: u32, token: u64, number: u32, module: Vec<u8> },
     /// Whether the thread of this id is left out.
     Thread { tid: u32, token: u64 },
     /// Asked from outside.
@@ -116,7 +116,10 @@ impl Registry {
         let (id, token) = (known.id, known.token);
         Some(match hello.want {
             want::THREAD => Decision::Thread { tid: hello.segment, token },
-            _ => Decision::Maps { id, token, module: message.get(HELLO_SIZE..)?.to_vec() },
+            _ => {
+                let (number, module) = (hello.segment, message.get(HELLO_SIZE..)?.to_vec());
+                Decision::Map { id, token, number, module }
+            }
         })
     }
 
@@ -199,7 +202,7 @@ mod tests {
         };
         let decision = ask(want::FILTER, 11);
         assert!(
-            matches!(&decision, Decision::Maps { id: 1, token: 11, module } if *module == [1, 2]),
+            matches!(&decision, Decision::Map { id: 1, token: 11, number: 9, module } if *module == [1, 2]),
             "{decision:?}"
         );
         assert!(matches!(ask(want::THREAD, 11), Decision::Thread { tid: 9, token: 11 }));

@@ -242,15 +242,18 @@ impl Desk {
                     self.notice(format!("process {} needs more memory: {error}", peer.pid));
                 }
             },
-            Decision::Maps { id, token, module } => {
+            Decision::Map { id: process, token, number, module } => {
                 let Some(module) = Module::told(&module) else { return };
-                let welcome = Welcome { token, ..self.blank(refusal::NONE) };
-                let pid = peer.pid;
-                self.terms.filters.ask(Job::Maps { connection, welcome, pid, process: id, module });
+                let (welcome, pid) = (Welcome { token, ..self.blank(refusal::NONE) }, peer.pid);
+                let job = Job::Map { connection, welcome, pid, process, number, module };
+                self.terms.filters.ask(job);
             }
             Decision::Thread { tid, token } => {
-                let welcome = Welcome { token, ..self.blank(refusal::NONE) };
-                self.terms.filters.ask(Job::Thread { connection, welcome, pid: peer.pid, tid });
+                let is_left_out = self.terms.filters.leaves_out(peer.pid, tid);
+                let flags = if is_left_out { flag::LEFT_OUT } else { 0 };
+                let welcome = Welcome { token, flags, ..self.blank(refusal::NONE) };
+                // Who asked may be gone.
+                let _ = connection.send(&welcome.encode(), &[]);
             }
             Decision::Control(request) => self.control(Asker { connection, request }),
             // Who asked may be gone.

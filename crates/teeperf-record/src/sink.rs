@@ -3,10 +3,12 @@
 
 use crate::clock::{ClockPage, Time};
 use crate::encode::Encoder;
+use crate::escapes::Module;
+use crate::filter::desk::{FilterDesk, Job};
 use crate::packets::{self, Level};
 use crate::segment::Copy;
 use crate::stats::Stats;
-use crate::symbols::Symbols;
+use crate::symbols::{Symbols, WindowId};
 use crate::writer::PacketWriter;
 use std::collections::VecDeque;
 use std::io;
@@ -30,6 +32,8 @@ pub(crate) struct Sink {
     pub(crate) clock: ClockKind,
     pub(crate) stats: Arc<Stats>,
     pub(crate) symbols: Symbols,
+    /// Where there may be filters.
+    pub(crate) filters: Option<FilterDesk>,
     /// For the user, besides the recording.
     notices: Vec<String>,
 }
@@ -75,8 +79,18 @@ impl Sink {
             clock,
             stats,
             symbols,
+            filters: None,
             notices,
         })
+    }
+
+    /// A process has opened a window for a module.
+    pub(crate) fn open(&self, window: WindowId, pid: u32, module: Module) {
+        if let Some(filters) = &self.filters {
+            let process = window.process;
+            filters.ask(Job::Opened { pid, process, module: module.clone() });
+        }
+        self.symbols.open(window, pid, module);
     }
 
     /// Writes a packet.

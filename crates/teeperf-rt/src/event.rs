@@ -50,11 +50,40 @@ fn event_slowly(event: Event, block: &Block) {
         if epoch == process::epoch() && process::life() != Life::Unborn {
             let saw_pause = || thread::current().saw_pause.load(Relaxed);
             let is_paused = if is_ready { saw_pause() } else { process::is_paused() };
+            if is_ready && is_paused {
+                return pass_by(thread::current(), event);
+            }
             let is_meant = is_paused || !process::is_attached();
             return lose(thread::current(), event, is_meant);
         }
         // A signal handler has forked, and this is the child: it begins anew.
     }
+}
+
+/// An event in a pause.
+fn pass_by(thread: &Thread, event: Event) {
+    if filter::passes(thread, event.address) == Some(false) {
+        return;
+    }
+    // Of a call before the pause, which a filter may have left out: a number of returns would not tell.
+    let is_told = event.is_return
+        && filter::is_told(thread)
+        && thread.state() == State::Paused
+        && !thread.has_entered()
+        && out_of_pause(thread, |thread| matches!(write(thread, event), Written::Done));
+    if !is_told {
+        lose(thread, event, true);
+    }
+}
+
+/// Writes something as if recording went on for so long; says whether it is written.
+fn out_of_pause(thread: &Thread, write: impl FnOnce(&Thread) -> bool) -> bool {
+    claimed(thread, || resume(thread));
+    let is_written = thread.state() == State::Running && filter::tell(thread) && write(thread);
+    if thread.state() == State::Running {
+        pause(thread);
+    }
+    is_written
 }
 
 /// Counts an event that is not written. Where a signal handler went on with recording just before, and
@@ -83,6 +112,7 @@ pub(crate) fn put(block: Option<&Block>, write: impl Fn(&Thread) -> bool) -> boo
     if !is_ready(block) {
         return false;
     }
+    let write = |thread: &Thread| if write(thread) { Written::Done } else { Written::NoRoom };
     write_in_turn(thread::current(), 2, write)
 }
 
@@ -126,21 +156,35 @@ fn record(thread: &Thread, event: Event) -> bool {
     write_in_turn(thread, 4, |thread| write(thread, event))
 }
 
+/// What came of a try to write.
+enum Written {
+    Done,
+    /// The chunk is full.
+    NoRoom,
+    /// Another filter is to be told first.
+    Early,
+}
+
 /// Writes what `write` writes in the chunk there is or, so many times, in the next; says whether it is written.
-fn write_in_turn(thread: &Thread, tries: u32, write: impl Fn(&Thread) -> bool) -> bool {
-    for _ in 0..tries {
+fn write_in_turn(thread: &Thread, tries: u32, write: impl Fn(&Thread) -> Written) -> bool {
+    let (mut tries, mut filters) = (tries, MOST_FILTERS);
+    while tries > 0 && filters > 0 {
         if !is_running(thread) {
             return false;
         }
-        if filter::tell(thread) && write(thread) {
-            return true;
-        }
-        if !change_chunk(thread) {
-            return false;
+        let written = if filter::tell(thread) { write(thread) } else { Written::NoRoom };
+        match written {
+            Written::Done => return true,
+            Written::Early => filters -= 1,
+            Written::NoRoom if change_chunk(thread) => tries -= 1,
+            Written::NoRoom => return false,
         }
     }
     false
 }
+
+/// Most filters that may come while one event is written: they come milliseconds apart.
+const MOST_FILTERS: u32 = 100;
 
 /// Goes on to the next chunk; says whether there is one. Where recording ended just before, the event is
 /// still written: the next may find room for itself where this one, with the time, had none.
@@ -213,6 +257,10 @@ fn has_chunk(thread: &Thread) -> bool {
             return true;
         }
         State::Running => pause(thread),
+        // What returned before another filter came is told apart from what returns under it.
+        State::Paused if is_paused && filter::is_to_be_told(thread) => {
+            out_of_pause(thread, |_| true);
+        }
         _ if is_paused => {}
         State::New => {
             if process::has_trees() {
@@ -341,12 +389,12 @@ fn move_time(thread: &Thread) {
 }
 
 /// Writes the time where it moved, and the event, as one, if it is to be recorded; says whether there was room. Where
-/// another filter has come meanwhile, it is as if there were none: that one comes first.
-fn write(thread: &Thread, event: Event) -> bool {
+/// another filter has come meanwhile, that one comes first.
+fn write(thread: &Thread, event: Event) -> Written {
     match filter::passes(thread, event.address) {
         Some(true) => {}
-        Some(false) => return true,
-        None => return false,
+        Some(false) => return Written::Done,
+        None => return Written::Early,
     }
     let is_written = match clock::kind() {
         ClockKind::Tick => write_tick(thread, event),
@@ -355,7 +403,7 @@ fn write(thread: &Thread, event: Event) -> bool {
     if filter::is_to_come(thread) {
         thread.keep_apart();
     }
-    is_written
+    if is_written { Written::Done } else { Written::NoRoom }
 }
 
 /// A signal handler may come in anywhere: it may write the same move of the clock, or a later one, or

@@ -4,6 +4,8 @@
 //! effect for the whole process; each thread then says from which of its events on it holds. Between a filter's coming and its
 //! holding every event comes to the runtime, so that no thread goes on under the old one behind that.
 
+pub(crate) mod map;
+
 use crate::clock;
 use crate::event;
 use crate::module;
@@ -40,6 +42,16 @@ pub(crate) fn heed() {
     if clock::filter_due() != IN_EFFECT.load(Acquire) {
         module::filter_all();
     }
+}
+
+/// Whether the thread has told of a filter.
+pub(crate) fn is_told(thread: &Thread) -> bool {
+    thread.filter.load(Relaxed) != 0 && !process::has_trees()
+}
+
+/// Whether the thread has not told of the filter that is in effect, and has a place to tell it.
+pub(crate) fn is_to_be_told(thread: &Thread) -> bool {
+    thread.filter.load(Relaxed) != IN_EFFECT.load(Acquire) && !process::has_trees()
 }
 
 /// Says under which filter the thread goes on; says whether there was room for that.
@@ -88,10 +100,10 @@ fn leaves_out_now(thread: &Thread) -> bool {
 const LONGEST_PAUSE: u64 = 1000;
 
 /// Whether an event that came here is to be recorded under the filter that its thread has told of: hooks let pass what
-/// is in doubt. Nothing where another is due meanwhile, and the map is not that filter's any more.
+/// is in doubt. Nothing where another is due meanwhile: then that is to be told first.
 pub(crate) fn passes(thread: &Thread, address: u64) -> Option<bool> {
     let word = thread.filter.load(Relaxed);
     let filter = Filter::decode(word);
-    let passes = !filter.is_on || module::passes(address, filter);
+    let passes = !filter.is_on || module::passes(address);
     (clock::filter_due() == word).then_some(passes)
 }

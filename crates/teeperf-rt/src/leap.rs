@@ -6,6 +6,7 @@
 use crate::arch;
 use crate::block::Block;
 use crate::event;
+use crate::filter;
 use crate::module;
 use crate::process;
 use crate::sums::{self, Leap};
@@ -104,6 +105,12 @@ pub extern "C" fn teeperf_rt_catch(address: usize, block: &Block) {
 
 /// Has the thread's tree follow it, or writes it where events are written; says whether there was room.
 pub(crate) fn tell(thread: &Thread, leap: Leap) -> bool {
+    if let Leap::Catch(address) = leap
+        && filter::passes(thread, address) == Some(false)
+    {
+        // There is no frame of it to fall to.
+        return true;
+    }
     if process::has_trees() {
         sums::leap(thread, leap);
         return true;

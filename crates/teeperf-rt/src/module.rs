@@ -15,7 +15,7 @@ use crate::block::Block;
 use crate::clock;
 use crate::elf;
 use crate::event;
-use crate::filter;
+use crate::filter::{self, map::Maps};
 use crate::maps;
 use crate::platform::{self, Mask};
 use crate::process;
@@ -25,7 +25,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 use teeperf_wire::compose;
-use teeperf_wire::filter::{Filter, map_size, place};
+use teeperf_wire::filter::{Filter, map_size};
 use teeperf_wire::word::{self, FIRST_SITE, MAX_SITE, code};
 
 /// Most different files in the life of one process; modules beyond them stay off.
@@ -45,8 +45,8 @@ struct Module {
     /// Sites of its window, a multiple of [`UNIT`].
     room: AtomicU64,
     bias: AtomicU64,
-    /// Where the two maps of filters lie, 0 as long as there are none.
-    maps: AtomicUsize,
+    /// Which functions the filter lets pass.
+    maps: Maps,
     /// Says whether a file is the same again.
     identity: AtomicU64,
     /// Behind the lock, and behind `pending`.
@@ -57,27 +57,13 @@ impl Module {
     /// With the filter that is in effect.
     fn switch_on(&self, block: &Block) {
         let first_site = self.first_site.load(Relaxed);
-        let map = self.map(filter::in_effect());
+        let map = self.change_map(filter::in_effect());
         block.switch_on(first_site, self.low.load(Relaxed), self.size.load(Relaxed), map);
     }
 
-    /// The map of a filter; nothing where all functions pass. The recorder is asked for maps when the first is
-    /// needed; where there are none, all functions pass, and it says so to its user.
-    fn map(&self, filter: Filter) -> Option<usize> {
-        if !filter.is_on {
-            return None;
-        }
-        if self.maps.load(Relaxed) == 0
-            && let Some(maps) = ask_for_maps(self)
-        {
-            self.maps.store(maps, Relaxed);
-        }
-        let maps = self.maps.load(Relaxed);
-        (maps != 0).then(|| maps + filter.map() * self.map_size())
-    }
-
-    fn map_size(&self) -> usize {
-        map_size(self.size.load(Relaxed) as u32)
+    /// Where hooks are to look by this filter, if not everything passes. The lock of the table is held.
+    fn change_map(&self, filter: Filter) -> Option<usize> {
+        self.maps.change(filter, |place| ask_for_map(self, filter, place))
     }
 }
 
@@ -109,7 +95,7 @@ static MODULES: [Module; MAX_MODULES] = [const {
         first_site: AtomicU32::new(0),
         room: AtomicU64::new(0),
         bias: AtomicU64::new(0),
-        maps: AtomicUsize::new(0),
+        maps: Maps::none(),
         identity: AtomicU64::new(0),
         name: UnsafeCell::new(Name {
             build_id: [0; word::module::MAX_BUILD_ID],
@@ -204,8 +190,7 @@ pub(crate) fn after_attach(is_on: bool) {
     filter::is_in_effect(if is_on { clock::filter_due() } else { 0 });
     for module in used() {
         module.pending.store(announcement::NONE, Relaxed);
-        // Those of the process that this one was forked from stay where they are: a hook may be about to look there.
-        module.maps.store(0, Relaxed);
+        module.maps.forget();
         // SAFETY: a registered module is loaded until it is unregistered, which takes the lock that
         // only a child without other threads is here without, or nobody has registered yet.
         let Some(block) = (unsafe { module.block.load(Acquire).as_ref() }) else { continue };
@@ -227,24 +212,17 @@ pub(crate) fn filter_all() {
         // SAFETY: registered modules stay loaded while the lock is held.
         let block = unsafe { module.block.load(Acquire).as_ref() };
         if let Some(block) = block.filter(|block| block.is_on()) {
-            block.record_those_of(module.map(Filter::decode(due)));
+            block.record_those_of(module.change_map(Filter::decode(due)));
         }
     }
     filter::is_in_effect(due);
 }
 
-/// Whether a function passes a filter that is on.
-pub(crate) fn passes(address: u64, filter: Filter) -> bool {
-    let Some(module) = at(address) else { return true };
-    let maps = module.maps.load(Relaxed);
-    if maps == 0 {
-        return true;
-    }
-    let (word, bit) = place(address.wrapping_sub(module.low.load(Relaxed)) as u32);
-    let map = maps + filter.map() * module.map_size();
-    // SAFETY: a word of a map that stays mapped and has one for each 32 bytes of the window. The recorder writes it, so
-    // it is read as an atomic.
-    unsafe { &*((map + 4 * word) as *const AtomicU32) }.load(Acquire) & bit != 0
+/// Whether a function passes the filter that is in effect.
+pub(crate) fn passes(address: u64) -> bool {
+    let passes =
+        |module: &Module| module.maps.pass(address.wrapping_sub(module.low.load(Relaxed)) as u32);
+    at(address).is_none_or(passes)
 }
 
 /// Has every thread see that the program has paused or resumed recording.
@@ -389,8 +367,9 @@ fn write(thread: &Thread, module: &Module, opens: bool) -> bool {
     true
 }
 
-/// Where the maps of filters of a module lie, if the recorder gives some.
-fn ask_for_maps(module: &Module) -> Option<usize> {
+/// Has the map of a filter put at a place, or anywhere, if the recorder gives one, and says where it is. Where it does not, it says
+/// so to its user.
+fn ask_for_map(module: &Module, filter: Filter, place: usize) -> Option<usize> {
     const MOST_BYTES: usize = word::module::MAX_BUILD_ID + word::module::MAX_PATH + 4;
     const WORDS: usize = 2 + word::module::FIXED + MOST_BYTES / 3;
     let (build_id, path) = module.name();
@@ -402,7 +381,8 @@ fn ask_for_maps(module: &Module) -> Option<usize> {
         *to = from;
         count += 1;
     }
-    process::ask_for_maps(words.get(..count)?, module.map_size())
+    let size = map_size(module.size.load(Relaxed) as u32);
+    process::ask_for_map(filter, words.get(..count)?, size, place)
 }
 
 impl Module {

@@ -13,6 +13,7 @@ use crate::pool;
 use crate::sums;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
+use teeperf_wire::filter::Filter;
 use teeperf_wire::hello::{
     self, Hello, MAX_SOCKET_NAME, SOCKET_VARIABLE, Welcome, flag, refusal, want,
 };
@@ -208,20 +209,24 @@ pub(crate) fn ask_for_segment(segment: u32) -> Option<()> {
     map_segment(&welcome, &file?)
 }
 
-/// Asks for the maps of filters of a module, which these words describe, and maps them: two, of `size` bytes each. Says
-/// where.
-pub(crate) fn ask_for_maps(words: &[u32], size: usize) -> Option<usize> {
-    // One segment is asked for as another: the number means nothing here, but 0 would attach the process.
+/// Asks for a filter's map of a module, which these words describe, and has it mapped, at `place`, where that is not 0. Says where
+/// it is.
+pub(crate) fn ask_for_map(
+    filter: Filter,
+    words: &[u32],
+    size: usize,
+    place: usize,
+) -> Option<usize> {
     let ask = Hello {
         version: hello::VERSION,
-        segment: 1,
+        segment: filter.number,
         token: token(),
         pid: id(),
         want: want::FILTER,
     };
     let (welcome, [file, _]) = answer(&ask, words)?;
     let is_right = welcome.flags & flag::OF_FILTER != 0 && welcome.chunk_size as usize == size;
-    is_right.then(|| platform::map_shared(&file?, 2 * size, false)).flatten()
+    is_right.then(|| platform::map_shared(&file?, size, false, place)).flatten()
 }
 
 /// Asks whether the calling thread is left out.
@@ -250,7 +255,7 @@ fn attach() -> Option<()> {
     let of_trees = if welcome.flags & flag::TREE != 0 { flag::TREE | flag::FOLDS } else { 0 };
     TREES.store(welcome.flags & of_trees, Relaxed);
     TOKEN.store(welcome.token, Relaxed);
-    let clock = platform::map_shared(&clock_file?, clock_page::SIZE, false)?;
+    let clock = platform::map_shared(&clock_file?, clock_page::SIZE, false, 0)?;
     clock::set(clock, kind, welcome.flags & flag::ORDERED != 0);
     map_segment(&welcome, &segment_file?)?;
     EPOCH.fetch_add(1, AcqRel);
@@ -271,7 +276,10 @@ fn greet() -> Option<(Welcome, [Option<File>; 2])> {
 
 /// Asks, with these words behind the hello.
 fn answer(ask: &Hello, words: &[u32]) -> Option<(Welcome, [Option<File>; 2])> {
-    let (bytes, files) = with_name(|name| platform::exchange(name, &ask.encode(), words))?;
+    // To read a large file's symbols takes a while. What needs them waits, instead of recording what is not wanted.
+    let seconds = if ask.want == want::FILTER { 30 } else { 2 };
+    let exchange = |name: &[u8]| platform::exchange(name, &ask.encode(), words, seconds);
+    let (bytes, files) = with_name(exchange)?;
     let welcome = Welcome::decode(&bytes)?;
     (welcome.version == hello::VERSION && welcome.refusal == refusal::NONE)
         .then_some((welcome, files))
@@ -282,7 +290,7 @@ fn map_segment(welcome: &Welcome, file: &File) -> Option<()> {
     let chunks = welcome.chunks as usize;
     let of_trees = welcome.flags & flag::OF_TREES != 0;
     let size = pool::size_of(chunk_size, chunks, of_trees)?;
-    let address = platform::map_shared(file, size, true)?;
+    let address = platform::map_shared(file, size, true, 0)?;
     let added = pool::add(address, chunk_size, chunks, of_trees);
     if added.is_none() {
         platform::unmap(address, size);

@@ -16,7 +16,7 @@ use crate::filter;
 use crate::module;
 use crate::pool;
 use crate::process;
-use crate::thread::Thread;
+use crate::thread::{State, Thread};
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -198,22 +198,26 @@ fn call_anew(thread: &Thread, tree: &Tree, event: Event) -> bool {
 
 /// An event of a thread that is recorded and not paused, whatever the short way had against it.
 pub(crate) fn record(thread: &Thread, event: Event) -> bool {
-    if !event::is_running(thread) || !thread.own.is_there() {
-        return false;
-    }
-    filter::tell(thread);
-    if filter::passes(thread, event.address) == Some(false) {
+    let was_running = thread.state() == State::Running;
+    let passes = loop {
+        if !event::is_running(thread) || !thread.own.is_there() {
+            return false;
+        }
+        filter::tell(thread);
+        if let Some(passes) = filter::passes(thread, event.address) {
+            break passes;
+        }
+    };
+    if !passes {
         return true;
     }
     let (tree, now) = (thread.own.tree(), clock::now());
     match thread.own.being() {
-        Being::Apart => tree.skip_to(now),
+        Being::Apart if !was_running => tree.skip_to(now),
         _ => tree.moved(now),
     }
-    thread.own.set(Being::of_clock());
-    if filter::is_to_come(thread) {
-        thread.own.close();
-    }
+    // As long as another filter is to come, each event takes the long way.
+    thread.own.set(if filter::is_to_come(thread) { Being::Apart } else { Being::of_clock() });
     thread.keep_apart();
     if event.is_return {
         tree.ret(event.address);

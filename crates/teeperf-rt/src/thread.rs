@@ -393,6 +393,11 @@ impl Thread {
         }
     }
 
+    /// Whether calls that were not written are still open.
+    pub(crate) fn has_entered(&self) -> bool {
+        self.pushed.load(Relaxed) != 0
+    }
+
     /// What was counted since the last time, or nothing.
     pub(crate) fn take_losses(&self) -> Option<Losses> {
         // Each event is in one of the two, so a handler in between makes no difference.

@@ -1,16 +1,18 @@
 //! Filters: which functions are recorded, decided while the program runs.
 //!
-//! The recorder gives each filter a number, from 1, and resolves it to a **map** for each module: one bit for each byte
-//! of the module's window, in words of 32 bits, which is 1 where a function begins there that passes. A module's
-//! memory has two maps, for the filters of even and of odd number, so that the next is there before it holds.
+//! The recorder gives each filter a number, from 1, and resolves it to a **map** for each file: one bit for each byte
+//! of what is mapped of it, in words of 32 bits, which is 1 where a function begins there that passes. A process asks for
+//! the map of each of its modules when it puts the filter into effect ([`crate::hello::want::FILTER`]).
 //!
 //! ```text
 //! recorder: maps of n ─► FILTER = n ─► a tick ─► FILTER_DUE = n ─► all bits of the maps of n - 1
+//! process:                                        first event ─► asks for its maps ─► n is in effect
 //! ```
 //!
 //! After the tick no thread is on a hook's fast way without having seen [`crate::shared::clock::FILTER`]; the last step
 //! brings threads to the runtime that call nothing but what the filter before left out. So a thread's events stand under
-//! one filter up to the word [`crate::word::code::FILTER`], and under the next behind it.
+//! one filter up to the word [`crate::word::code::FILTER`], and under the next behind it. But for that step a map never
+//! changes: a process that sleeps while filters come and go looks at that of its own filter, whenever it wakes.
 
 /// Largest number of a filter: that of an escape's argument.
 pub const MAX_NUMBER: u32 = crate::word::MAX_ARG;
@@ -36,14 +38,9 @@ impl Filter {
     pub const fn decode(word: u32) -> Self {
         Self { number: word >> 2 & MAX_NUMBER, is_on: word & 1 != 0, is_of_threads: word & 2 != 0 }
     }
-
-    /// Which of the two maps is its own.
-    pub const fn map(self) -> usize {
-        (self.number & 1) as usize
-    }
 }
 
-/// Bytes of a map of a window of so many sites. A multiple of 64, so that both are whole words on lines of their own.
+/// Bytes of a map of a window of so many sites. A multiple of 64, which whole words and lines are.
 pub const fn map_size(sites: u32) -> usize {
     (sites as usize).div_ceil(8).next_multiple_of(64)
 }

@@ -15,7 +15,7 @@ pub const SOCKET_VARIABLE: &str = "TEEPERF_SOCKET";
 pub const MAX_SOCKET_NAME: usize = 100;
 /// Version of this exchange and of [`crate::shared`]. A recorder that does not know a
 /// runtime's version answers with [`refusal::VERSION`], and says so to its user.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Bytes of a [`Hello`].
 pub const HELLO_SIZE: usize = 32;
 /// Bytes of a [`Welcome`].
@@ -46,8 +46,8 @@ pub mod want {
     /// Arenas ([`crate::arena`]): one with each hello, whatever its segment is but for 0, which
     /// attaches the process.
     pub const ARENA: u32 = 1;
-    /// Which functions of a module pass the filter ([`crate::filter`]): behind the hello stand the words of a
-    /// [`crate::word::code::MODULE`] escape that says what module. For processes that are attached.
+    /// Which functions of a module pass a filter ([`crate::filter`]), whose number stands for the segment: behind the hello
+    /// stand the words of a [`crate::word::code::MODULE`] escape that says what module. For processes that are attached.
     pub const FILTER: u32 = 2;
     /// Whether a thread is left out: the segment is its id, as the process knows it.
     pub const THREAD: u32 = 3;
@@ -78,7 +78,7 @@ pub mod flag {
     /// The segment that comes with this welcome has trees in place of chunks: a chunk's size is that of a
     /// tree's memory.
     pub const OF_TREES: u32 = 16;
-    /// What comes with this welcome are the maps of a filter: a chunk's size is that of one of them.
+    /// What comes with this welcome is the map of a filter: a chunk's size is that of the map.
     pub const OF_FILTER: u32 = 32;
     /// The thread that asked is left out.
     pub const LEFT_OUT: u32 = 64;

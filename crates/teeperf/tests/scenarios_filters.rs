@@ -7,13 +7,19 @@ use scenario::*;
 /// What was seen of calls, and that nothing had to be mended.
 #[track_caller]
 fn expect_seen(report: &Report, seen: &[(&str, u64)]) {
+    expect_seen_and_said(report, seen, &[]);
+}
+
+/// Likewise, and what was warned of.
+#[track_caller]
+fn expect_seen_and_said(report: &Report, seen: &[(&str, u64)], warnings: &[&str]) {
     let mut told = Told::default();
     seen.iter().for_each(|(name, calls)| told.add(name, *calls));
     assert_calls(&told, report);
     for figure in ["lost", "mended", "unopened"] {
         assert_eq!(report.health(figure), 0, "{figure}: {report:?}");
     }
-    assert_eq!(report.warnings, [""; 0]);
+    assert_eq!(report.warnings, warnings);
 }
 
 /// Ways to record: what passes is the same in all.
@@ -55,7 +61,8 @@ fn while_the_program_runs() {
         phases.does(&["red 10000", "blue 10000"]);
         let (_, report, _shop) = phases.end();
         let seen = [("main", 1), ("red", 10110), ("green", 1010), ("blue", 10000)];
-        expect_seen(&report, &seen);
+        let unused = "the filter \"only no_such_function\" has fitted no function that was seen";
+        expect_seen_and_said(&report, &seen, &[unused]);
     }
 }
 
@@ -79,6 +86,51 @@ fn open_frames_are_where_they_were() {
     assert_eq!(paths.get("main;deep;deep;red"), Some(&16), "{paths:?}");
     assert_eq!(paths.get("main;red"), Some(&(255 - 17)), "{paths:?}");
     assert_eq!(report.health("open"), 0);
+}
+
+/// Guards: what a gap says of returns is of those that its filter has, and one filter's are told apart from the next one's.
+#[test]
+fn in_the_midst_of_a_pause() {
+    for way in [["--clock", "tick"], ["--clock", "cycle"]] {
+        let mut phases = Phases::start(&way);
+        phases.does(&["deep 3", "green 1"]);
+        phases.asks(&["filter", "--exclude", "red"]);
+        phases.does(&["deep 2", "green 1"]);
+        phases.asks(&["pause"]);
+        phases.does(&["red 5", "up 0"]);
+        phases.asks(&["filter", "--exclude", "deep"]);
+        // The frames of the first three are closed, and of these returns nobody hears.
+        phases.does(&["green 5", "up 0", "deep 5", "green 5"]);
+        phases.asks(&["filter", "--all"]);
+        phases.does(&["up 0", "deep 1", "green 5"]);
+        phases.asks(&["resume"]);
+        phases.does(&["blue 4", "up 0", "blue 8"]);
+        let (_, report, _shop) = phases.end();
+        let seen = [("main", 1), ("deep", 5), ("green", 2), ("blue", 12)];
+        expect_seen(&report, &seen);
+        let paths = report.paths();
+        assert_eq!(paths.get("main;[...];blue"), Some(&4), "{paths:?}");
+        assert_eq!(paths.get("main;blue"), Some(&8), "{paths:?}");
+    }
+}
+
+/// Guards: a filter is a thread's although it told of it only when the next had come, if it was its process's.
+#[test]
+fn while_a_thread_sleeps() {
+    let mut phases = Phases::start(&[]);
+    phases.does(&["thread 0", "deep 1"]);
+    phases.asks(&["filter", "--exclude", "sleeps", "--exclude", "deep"]);
+    // Nobody sees this one.
+    phases.asks(&["filter", "--exclude", "sleeps", "--exclude", "main"]);
+    phases.does(&["green 1", "wake 0"]);
+    phases.asks(&["filter", "--all"]);
+    phases.does(&["green 1", "go 10", "up 0"]);
+    let (_, report, _shop) = phases.end();
+    let seen = [("main", 1), ("deep", 1), ("sleeper", 1), ("sleeps", 1), ("red", 10), ("green", 2)];
+    expect_seen(&report, &seen);
+    let paths = report.paths();
+    assert_eq!(paths.get("sleeper;red"), Some(&10), "{paths:?}");
+    assert_eq!(paths.get("main;deep;green"), Some(&2), "{paths:?}");
 }
 
 /// Guards: many changes while threads call all the time. What is left out in none is exact, and no return is taken

@@ -323,7 +323,7 @@ impl Process {
                     sink.symbols.seen(id(old), self.seen.take_new(old));
                 }
                 self.seen.open(&module);
-                sink.symbols.open(id(&module), self.pid, module);
+                sink.open(id(&module), self.pid, module);
             }
             Opened::TooMany => {
                 let text = format!("process {} has more modules than are followed", self.pid);

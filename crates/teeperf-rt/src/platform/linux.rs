@@ -143,8 +143,8 @@ pub(crate) fn rseq() -> Option<i64> {
 }
 
 /// Maps memory that the recorder handed over, when it is `size` bytes long and can neither
-/// shrink nor grow. Gives the address.
-pub(crate) fn map_shared(file: &File, size: usize, writable: bool) -> Option<usize> {
+/// shrink nor grow: in place of what lies at `place`, or anywhere where that is 0. Gives the address.
+pub(crate) fn map_shared(file: &File, size: usize, writable: bool, place: usize) -> Option<usize> {
     let descriptor = file.0 as usize;
     // SAFETY: no pointers.
     let seals = unsafe { syscall(number::FCNTL, [descriptor, F_GET_SEALS, 0, 0, 0, 0]) };
@@ -152,9 +152,9 @@ pub(crate) fn map_shared(file: &File, size: usize, writable: bool) -> Option<usi
         return None;
     }
     let protection = if writable { PROT_READ | PROT_WRITE } else { PROT_READ };
-    // SAFETY: a new mapping where the kernel finds room.
-    let address =
-        unsafe { syscall(number::MMAP, [0, size, protection, MAP_SHARED, descriptor, 0]) };
+    let flags = if place == 0 { MAP_SHARED } else { MAP_SHARED | MAP_FIXED };
+    // SAFETY: a new mapping where the kernel finds room, or in place of one that is the caller's.
+    let address = unsafe { syscall(number::MMAP, [place, size, protection, flags, descriptor, 0]) };
     (address > 0 && (address as usize) < 1 << 47).then_some(address as usize)
 }
 

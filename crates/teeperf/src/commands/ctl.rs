@@ -79,6 +79,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let answer = pause::ask(Some(arguments.pid), &request)?;
     match arguments.what {
         What::Status { json: true } => super::print((as_json(&answer) + "\n").as_bytes()),
+        What::Filter { .. } => {
+            for rule in answer.lines() {
+                eprintln!("warning: \"{rule}\" fits no function that was seen so far");
+            }
+            Ok(())
+        }
         _ => super::print(answer.as_bytes()),
     }
 }

@@ -1,13 +1,52 @@
 // Does what it reads, line by line, and answers each line with "done", so that somebody
 // outside can do things between two phases: "red 1000" calls red a thousand times, "deep 20"
 // goes twenty frames down and reads on there, "up 0" comes back, "pause 0" and "resume 0" say so
-// to the recording that it is part of, "end 7" leaves main with that status.
+// to the recording that it is part of, "end 7" leaves main with that status. "thread 0" begins a thread that
+// sleeps in a function of its own; "wake 0" has it leave that, and "go 5" call red five times and end.
 #include "counted.h"
+#include <pthread.h>
+#include <stdatomic.h>
 #include <teeperf.h>
 
 NOINLINE static void red(void) { CALLED("red"); }
 NOINLINE static void green(void) { CALLED("green"); }
 NOINLINE static void blue(void) { CALLED("blue"); }
+
+static pthread_t thread;
+static atomic_int stage, times_to_go;
+
+UNHOOKED static void reaches(int wanted) {
+    while (stage != wanted) usleep(1000);
+}
+
+NOINLINE static void sleeps(void) {
+    CALLED("sleeps");
+    stage = 1;
+    reaches(2);
+}
+
+NOINLINE static void *sleeper(void *unused) {
+    CALLED("sleeper");
+    sleeps();
+    stage = 3;
+    reaches(4);
+    for (int i = 0; i < times_to_go; i++) red();
+    return unused;
+}
+
+UNHOOKED static void threads(const char *word, int times) {
+    if (!strcmp(word, "thread")) {
+        pthread_create(&thread, NULL, sleeper, NULL);
+        reaches(1);
+    } else if (!strcmp(word, "wake")) {
+        stage = 2;
+        reaches(3);
+    } else if (!strcmp(word, "go")) {
+        times_to_go = times;
+        stage = 4;
+        pthread_join(thread, NULL);
+    }
+}
 
 UNHOOKED static int reads(void);
 NOINLINE static void deep(int frames) {
@@ -37,6 +76,7 @@ UNHOOKED static int reads(void) {
         if (!strcmp(word, "pause")) teeperf_pause();
         else if (!strcmp(word, "resume")) teeperf_resume();
         else if (!strcmp(word, "end")) return times;
+        else if (strcmp(word, "red") && strcmp(word, "green") && strcmp(word, "blue")) threads(word, times);
         else
             for (int i = 0; i < times; i++) {
                 if (!strcmp(word, "red")) red();

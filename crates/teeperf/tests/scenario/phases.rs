@@ -19,7 +19,7 @@ impl Phases {
     /// `phases.c`.
     pub(crate) fn start(options: &[&str]) -> Self {
         let shop = Workshop::new();
-        let program = shop.build("phases.c", Compiler::Gcc, &["-O1"]);
+        let program = shop.build("phases.c", Compiler::Gcc, &["-O1", "-pthread"]);
         Self::of(shop, &program, options)
     }
 

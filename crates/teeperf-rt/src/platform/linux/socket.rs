@@ -14,9 +14,6 @@ const SO_SNDTIMEO: usize = 21;
 const SCM_RIGHTS: u32 = 1;
 const MSG_NOSIGNAL: usize = 0x4000;
 const MSG_CMSG_CLOEXEC: usize = 0x4000_0000;
-/// Longest time to wait for the recorder in one step of the exchange.
-const EXCHANGE_SECONDS: u64 = 2;
-
 /// The recorder's answer, and the files with it.
 pub(crate) type Answer = ([u8; WELCOME_SIZE], [Option<File>; 2]);
 
@@ -68,8 +65,13 @@ pub(crate) fn is_abandoned(name: &[u8]) -> bool {
 }
 
 /// Sends one message, the hello and words behind it, to a `SOCK_SEQPACKET` socket in the abstract namespace and takes
-/// one answer; nothing when it cannot be had. Each step ends within two seconds.
-pub(crate) fn exchange(name: &[u8], hello: &[u8; HELLO_SIZE], words: &[u32]) -> Option<Answer> {
+/// one answer; nothing when it cannot be had. Each step ends within so many seconds.
+pub(crate) fn exchange(
+    name: &[u8],
+    hello: &[u8; HELLO_SIZE],
+    words: &[u32],
+    seconds: u64,
+) -> Option<Answer> {
     let (address, length) = Address::of(name);
     // SAFETY: no pointers.
     let socket =
@@ -79,7 +81,7 @@ pub(crate) fn exchange(name: &[u8], hello: &[u8; HELLO_SIZE], words: &[u32]) -> 
     }
     let socket = File(socket as i32);
     let descriptor = socket.0 as usize;
-    let limit = [EXCHANGE_SECONDS, 0u64];
+    let limit = [seconds, 0];
     for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
         let arguments = [descriptor, SOL_SOCKET, option, &raw const limit as usize, 16, 0];
         // SAFETY: the kernel reads one `struct timeval`.
