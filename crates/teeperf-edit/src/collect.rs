@@ -1,6 +1,8 @@
 //! Recordings that come over a connection, each into a file of its own: whole packets alone, so that a connection that breaks
 //! leaves a valid recording, cut off.
 //!
+//! What both sides say beside that is [`greeting`](crate::greeting)'s.
+//!
 //! Who sends is not believed: a packet is no longer than packets are, names of files are made of letters of one name,
 //! and nobody writes more than is granted.
 
@@ -8,6 +10,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use crate::greeting::is_late;
 use teeperf_profile::Recording;
 use teeperf_profile::contents::{Body, Start};
 use teeperf_record::writing::Payload;
@@ -21,6 +24,8 @@ pub struct Received {
     pub path: PathBuf,
     /// Bytes of it.
     pub bytes: u64,
+    /// Packets.
+    pub packets: u64,
     /// Whether it was closed in order.
     pub is_whole: bool,
     /// Why not, if that is known.
@@ -38,51 +43,96 @@ const MOST_NUMBERS: u32 = 100_000;
 ///
 /// # Errors
 ///
-/// When what comes is no recording, or the file cannot be written. What breaks off later is in what is returned.
+/// When what comes is no recording, or no file can be made for it. What breaks off later is in what is returned.
 pub fn receive(
     mut stream: impl Read,
     folder: &Path,
     limit: u64,
     begun: impl FnOnce(&Path),
 ) -> io::Result<Received> {
-    let mut packet = Vec::new();
-    let header = match next(&mut stream, &mut packet, MOST_START) {
-        Ok(Some(header)) if header.kind == kind::START => header,
-        Ok(None) => return Err(invalid("nothing was sent")),
-        Ok(Some(_)) | Err(_) => return Err(invalid("what was sent is no recording")),
-    };
-    let (mut file, path) = create(folder, &name_for(&packet))?;
-    begun(&path);
-    let mut received = Received { path, bytes: 0, is_whole: false, why: String::new() };
-    let mut sequence = header.sequence;
-    let mut last = header.kind;
-    loop {
-        file.write_all(&packet)?;
-        received.bytes += packet.len() as u64;
-        let most = Header { length: teeperf_wire::packet::MAX_PAYLOAD as u32, ..header }.length;
-        match next(&mut stream, &mut packet, most) {
-            Ok(Some(header)) if received.bytes + packet.len() as u64 > limit => {
-                received.why = format!("the limit of {limit} bytes was reached");
-                let payload = Payload::default()
-                    .bytes(end::REASON, b"the limit of who collects was reached")
-                    .finish();
-                file.write_all(&Header::encode(kind::END, header.sequence, &payload))?;
-                file.write_all(&payload)?;
-                return Ok(received);
+    let receiving = Receiving::begin(&mut stream, folder)?;
+    begun(receiving.path());
+    Ok(receiving.go_on(stream, limit))
+}
+
+/// A recording of which the first packet has come.
+#[derive(Debug)]
+pub struct Receiving {
+    file: File,
+    packet: Vec<u8>,
+    first: Header,
+    received: Received,
+}
+
+impl Receiving {
+    /// Takes the first packet, and makes a file for the recording.
+    ///
+    /// # Errors
+    ///
+    /// As [`receive`].
+    pub fn begin(stream: &mut impl Read, folder: &Path) -> io::Result<Self> {
+        let mut packet = Vec::new();
+        let first = match next(stream, &mut packet, MOST_START) {
+            Ok(Some(header)) if header.kind == kind::START => header,
+            Ok(None) => return Err(invalid("nothing was sent")),
+            Err(error) if is_late(&error) => return Err(invalid("no recording was begun in time")),
+            Ok(Some(_)) | Err(_) => return Err(invalid("what was sent is no recording")),
+        };
+        let (file, path) = create(folder, &name_for(&packet))?;
+        let received = Received { path, bytes: 0, packets: 0, is_whole: false, why: String::new() };
+        Ok(Self { file, packet, first, received })
+    }
+
+    /// Where it goes.
+    pub fn path(&self) -> &Path {
+        &self.received.path
+    }
+
+    /// Takes what else comes, at most so many bytes in all.
+    pub fn go_on(mut self, mut stream: impl Read, limit: u64) -> Received {
+        let mut last = self.first;
+        let most = teeperf_wire::packet::MAX_PAYLOAD as u32;
+        let why = loop {
+            if let Err(error) = self.keep() {
+                break format!("it cannot be written: {error}");
             }
-            Ok(Some(header)) => (sequence, last) = (header.sequence, header.kind),
-            Ok(None) => {
-                received.is_whole = last == kind::END;
-                if !received.is_whole {
-                    received.why = format!("the connection ended behind packet {sequence}");
+            let behind = format!("behind packet {}", last.sequence);
+            match next(&mut stream, &mut self.packet, most) {
+                Ok(Some(header)) if self.received.bytes + self.packet.len() as u64 > limit => {
+                    let payload = Payload::default()
+                        .bytes(end::REASON, b"the limit of who collects was reached")
+                        .finish();
+                    self.packet.clear();
+                    let end = Header::encode(kind::END, header.sequence, &payload);
+                    self.packet.extend_from_slice(&end);
+                    self.packet.extend_from_slice(&payload);
+                    // Without it, it is cut off there all the same.
+                    let _ = self.keep();
+                    break format!("the limit of {limit} bytes was reached");
                 }
-                return Ok(received);
+                Ok(Some(header)) => last = header,
+                Ok(None) if last.kind == kind::END => {
+                    self.received.is_whole = true;
+                    break String::new();
+                }
+                Ok(None) => break format!("the connection ended {behind}"),
+                Err(error) => break format!("{behind}: {error}"),
             }
-            Err(error) => {
-                received.why = format!("behind packet {sequence}: {error}");
-                return Ok(received);
-            }
+        };
+        Received { why, ..self.received }
+    }
+
+    /// Writes the packet, or nothing of it.
+    fn keep(&mut self) -> io::Result<()> {
+        let written = self.file.write_all(&self.packet);
+        if written.is_err() {
+            // Half a packet is borne by readers.
+            let _ = self.file.set_len(self.received.bytes);
+            return written;
         }
+        self.received.bytes += self.packet.len() as u64;
+        self.received.packets += 1;
+        Ok(())
     }
 }
 

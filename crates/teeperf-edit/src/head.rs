@@ -14,6 +14,7 @@ use teeperf_wire::packet::kind;
 
 use crate::cut::at;
 use crate::output;
+use crate::rotate::folder::MAKING;
 
 /// Most notices that are kept, the latest.
 const MOST_NOTICES: usize = 200;
@@ -132,7 +133,7 @@ impl Heads {
     /// Writes what is known, to stand before what comes next. The file is there whole or not at all. Gives its bytes.
     pub(crate) fn write(&mut self, path: &Path) -> io::Result<u64> {
         let packets = self.packets();
-        let made = path.with_extension("making");
+        let made = path.with_extension(MAKING);
         let mut writer = PacketWriter::open(Output::File(made.clone()))?;
         writer.begin_at(self.sequence.wrapping_sub(packets.len() as u32));
         for (packet_kind, payload) in &packets {

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -20,6 +20,7 @@ use teeperf_symbols::{Functions, Search, debug_file};
 use teeperf_wire::word::{self, code};
 
 use crate::error::EditError;
+use crate::rotate::folder::{self, Chain};
 
 /// First bytes of an archive.
 pub const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
@@ -73,7 +74,7 @@ struct Entry {
     bytes: u64,
 }
 
-/// Packs the recording in a file. `progress` is told now and then how many bytes were read.
+/// Packs the recording in a file, or in a folder ([`crate::rotate`]). `progress` is told now and then how many bytes were read.
 ///
 /// # Errors
 ///
@@ -85,7 +86,11 @@ pub fn pack(
     out: impl Write,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Packed, EditError> {
-    let (modules, sources) = named(path, wanted.sources, progress)?;
+    let name = path.display().to_string();
+    let unread = |source| teeperf_profile::Error::Open { name: name.clone(), source };
+    let content = Content::open(path).map_err(unread)?;
+    let recording = Recording::from_read(content.read().map_err(unread)?, name.clone());
+    let (modules, sources) = named(recording, wanted.sources, progress)?;
     let mut packed = Packed::default();
     let mut files = Vec::new();
     for (module, build_id) in &modules {
@@ -111,8 +116,7 @@ pub fn pack(
     let write = || -> io::Result<()> {
         let mut tar = tar::Builder::new(zstd::stream::write::Encoder::new(out, 3)?);
         append(&mut tar, MANIFEST, manifest.len() as u64, &manifest[..])?;
-        let recording = File::open(path)?;
-        append(&mut tar, RECORDING, recording.metadata()?.len(), recording)?;
+        append(&mut tar, RECORDING, content.bytes, content.read()?)?;
         for (from, entry) in &files {
             append(&mut tar, &entry.name, entry.bytes, File::open(from)?)?;
         }
@@ -120,6 +124,32 @@ pub fn pack(
     };
     write().map_err(failed)?;
     Ok(packed)
+}
+
+/// The recording's bytes, of which what a recorder adds or removes meanwhile changes nothing.
+struct Content {
+    files: Vec<File>,
+    bytes: u64,
+}
+
+impl Content {
+    fn open(path: &Path) -> io::Result<Self> {
+        let files = if path.is_dir() { folder::files(path)? } else { vec![File::open(path)?] };
+        let bytes = files.iter().map(|file| file.metadata().map(|about| about.len()));
+        let bytes = bytes.sum::<io::Result<u64>>()?;
+        Ok(Self { files, bytes })
+    }
+
+    /// From its beginning on, as often as is wanted, but one at a time.
+    fn read(&self) -> io::Result<impl Read> {
+        let again = |file: &File| {
+            let mut again = file.try_clone()?;
+            again.rewind()?;
+            Ok(again)
+        };
+        let files: io::Result<_> = self.files.iter().map(again).collect();
+        Ok(Chain(files?).take(self.bytes))
+    }
 }
 
 fn clone_of(entry: &Entry) -> Entry {
@@ -136,11 +166,10 @@ fn clone_of(entry: &Entry) -> Entry {
 type Named = (BTreeMap<String, Vec<u8>>, BTreeSet<String>);
 
 fn named(
-    path: &Path,
+    mut recording: Recording<impl Read>,
     with_sources: bool,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Named, EditError> {
-    let mut recording = Recording::open(path)?;
     let mut decoder = Decoder::new().map_err(EditError::Memory)?;
     let (mut modules, mut sources) = (BTreeMap::new(), BTreeSet::new());
     let opens = word::escape(code::MODULE, 0);

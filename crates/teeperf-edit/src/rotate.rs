@@ -11,9 +11,11 @@
 //! before the segment before it goes. Heads are made by a thread of their own, which reads what was written
 //! ([`head`](crate::head)); who writes waits for it only where there would be too much on the disk.
 
+pub(crate) mod folder;
+
 use std::collections::VecDeque;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +24,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::head::Heads;
-use teeperf_record::writing::{Output, lock as lock_file};
+use folder::{HEAD, SEGMENT, name};
+pub use folder::{is_recording, open};
+use teeperf_record::writing::Output;
 
 /// How much is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,9 +45,6 @@ pub const LEAST_BYTES: u64 = 4_000_000;
 pub const LEAST_TIME: Duration = Duration::from_secs(1);
 /// Bytes that are written at once, at most, and so more than a segment is to have.
 const MARGIN: u64 = 1_500_000;
-
-const SEGMENT: &str = "segment";
-const HEAD: &str = "head";
 
 /// Writes segments into a folder; to be an output of a recorder, which writes whole packets at once.
 pub struct Rotating {
@@ -69,33 +70,14 @@ pub struct Rotating {
 ///
 /// # Errors
 ///
-/// When there is something else in the folder, another recorder writes there, or it cannot be written.
+/// When there is something else in the folder, which stays as it is, another recorder writes there, or it cannot be written.
 pub fn output(folder: &Path, keep: Keep) -> io::Result<Output> {
     Ok(Output::Writer(Box::new(Rotating::create(folder, keep)?)))
 }
 
 impl Rotating {
     fn create(folder: &Path, keep: Keep) -> io::Result<Self> {
-        fs::create_dir_all(folder)?;
-        let lock = File::create(folder.join("lock"))?;
-        lock_file(&lock).map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock => io::Error::new(error.kind(), "it is being recorded into"),
-            _ => error,
-        })?;
-        let mut old = Vec::new();
-        for entry in fs::read_dir(folder)? {
-            let path = entry?.path();
-            let is_ours = number_of(&path, SEGMENT).or(number_of(&path, HEAD)).is_some();
-            if !is_ours && !path.ends_with("lock") {
-                let name = path.display().to_string();
-                return Err(io::Error::new(
-                    io::ErrorKind::AlreadyExists,
-                    format!("{name} is there, and is no part of a recording"),
-                ));
-            }
-            old.extend(is_ours.then_some(path));
-        }
-        old.iter().try_for_each(fs::remove_file)?;
+        let lock = folder::take(folder)?;
         let (closed, inbox) = channel::<(u64, PathBuf)>();
         let (outbox, heads) = channel();
         let heads_folder = folder.to_owned();
@@ -221,71 +203,6 @@ impl Drop for Rotating {
         self.closed = None;
         if let Some(worker) = self.worker.take() {
             let _ = worker.join();
-        }
-    }
-}
-
-fn name(number: u64, ending: &str) -> String {
-    format!("{number:010}.{ending}")
-}
-
-fn number_of(path: &Path, ending: &str) -> Option<u64> {
-    (path.extension()? == ending).then(|| path.file_stem()?.to_str()?.parse().ok())?
-}
-
-/// Whether a folder has a recording in it.
-pub fn is_recording(folder: &Path) -> bool {
-    segments(folder).is_ok_and(|segments| !segments.is_empty())
-}
-
-/// The recording in a folder, as one stream.
-///
-/// # Errors
-///
-/// When there is none.
-pub fn open(folder: &Path) -> io::Result<Box<dyn Read>> {
-    let segments = segments(folder)?;
-    if segments.is_empty() {
-        return Err(io::Error::new(
-            io::ErrorKind::NotFound,
-            "the folder has no recording in it: no segment that begins with a head",
-        ));
-    }
-    Ok(Box::new(Chain { rest: segments.into(), file: None }))
-}
-
-/// The files of it in their order, from the oldest segment on of which a reader knows the beginning.
-fn segments(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut numbers = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        numbers.extend(number_of(&entry?.path(), SEGMENT));
-    }
-    numbers.sort_unstable();
-    let head = |number: u64| folder.join(name(number, HEAD));
-    let first = numbers.iter().position(|&number| number == 1 || head(number).is_file());
-    let Some(first) = first else { return Ok(Vec::new()) };
-    let begins = Some(head(numbers[first])).filter(|head| head.is_file());
-    let rest = numbers[first..].iter().map(|&number| folder.join(name(number, SEGMENT)));
-    Ok(begins.into_iter().chain(rest).collect())
-}
-
-/// Files, one behind the other.
-struct Chain {
-    rest: VecDeque<PathBuf>,
-    file: Option<File>,
-}
-
-impl Read for Chain {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        loop {
-            if let Some(file) = &mut self.file {
-                match file.read(into)? {
-                    0 => self.file = None,
-                    read => return Ok(read),
-                }
-            }
-            let Some(next) = self.rest.pop_front() else { return Ok(0) };
-            self.file = Some(File::open(next)?);
         }
     }
 }

@@ -7,6 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use teeperf_edit::rotate;
+use teeperf_edit::target::is_part_of;
 
 /// Ending of a recording's name.
 const ENDING: &str = "teeperf";
@@ -22,6 +23,11 @@ pub(crate) fn name_for(program: &OsStr) -> PathBuf {
 
 /// The recording named, or the newest one here.
 pub(crate) fn named_or_newest(named: Option<&Path>) -> Result<PathBuf> {
+    named_or_newest_but(named, Path::new(""))
+}
+
+/// Likewise; the newest but for this one, which a command makes: it is there when the same is typed again.
+pub(crate) fn named_or_newest_but(named: Option<&Path>, made: &Path) -> Result<PathBuf> {
     if named == Some(Path::new("-")) {
         return Ok("/dev/stdin".into());
     }
@@ -34,7 +40,7 @@ pub(crate) fn named_or_newest(named: Option<&Path>) -> Result<PathBuf> {
     let mut newest: Option<(SystemTime, PathBuf)> = None;
     for entry in std::fs::read_dir(".").context("cannot look into the present folder")? {
         let path = entry?.path();
-        if path.extension() != Some(OsStr::new(ENDING)) {
+        if path.extension() != Some(OsStr::new(ENDING)) || is_part_of(&path, made) {
             continue;
         }
         let Ok(file) = path.metadata() else { continue };

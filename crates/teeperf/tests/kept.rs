@@ -4,8 +4,10 @@ mod support;
 
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read};
-use std::process::Stdio;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Stdio};
 use support::{Folder, prepared, run, teeperf};
 
 /// Two threads that work, one that sleeps, and a child; some hundred milliseconds.
@@ -178,17 +180,15 @@ fn a_recording_is_sent_to_who_collects() {
     told.read_line(&mut line).unwrap();
     assert!(line.contains(&socket), "{line}");
     let rest = std::thread::spawn(move || told.read_to_string(&mut String::new()).map(drop));
+    // Who looks whether somebody listens, says nothing or something else takes nobody's place.
+    let path = folder.path().join("socket");
+    let _silent = UnixStream::connect(&path).unwrap();
+    UnixStream::connect(&path).unwrap().write_all(b"GET / HTTP/1.1\r\n").unwrap();
     for _ in 0..2 {
-        run(teeperf(&folder).args([
-            "record",
-            "-q",
-            "--clock",
-            "tick",
-            "--to",
-            &socket,
-            "--",
-            "./program",
-        ]));
+        let how = ["record", "--clock", "tick", "--to", &socket, "--", "./program"];
+        let sent = teeperf(&folder).args(how).output().unwrap();
+        let told = String::from_utf8(sent.stderr).unwrap();
+        assert!(sent.status.success() && told.contains("all of it kept there as taken/"), "{told}");
     }
     assert!(collector.wait().unwrap().success());
     rest.join().unwrap().unwrap();
@@ -200,6 +200,113 @@ fn a_recording_is_sent_to_who_collects() {
         // fib(n) makes 2 F(n + 1) - 1 calls of itself.
         assert_eq!(functions["fib"].0, 12 * (2 * 233 - 1) + 2 * 55 - 1);
     }
+}
+
+/// A collector that was started in the folder, once it listens.
+fn collector(folder: &Folder, socket: &str, more: &[&str]) -> Child {
+    let mut collector = teeperf(folder)
+        .args(["collect", "--listen", socket, "-o", "taken"])
+        .args(more)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = [0; 20];
+    collector.stderr.as_mut().unwrap().read_exact(&mut line).unwrap();
+    collector
+}
+
+#[test]
+fn what_a_collector_did_not_keep_is_told() {
+    let folder = recorded(&[]);
+    let path = folder.path().join("socket");
+    let socket = format!("unix:{}", path.display());
+    let sends = |how: &[&str]| {
+        let mut command = teeperf(&folder);
+        command.args(["record", "--clock", "tick", "--to", &socket, "--"]).args(how);
+        command.stderr(Stdio::piped());
+        command
+    };
+    let mut limited = collector(&folder, &socket, &["--limit-size", "2k", "--count", "1"]);
+    let cut = sends(&["./program"]).output().unwrap();
+    let told = String::from_utf8(cut.stderr).unwrap();
+    assert_eq!(cut.status.code(), Some(1), "{told}");
+    assert!(told.contains("not all of the recording: the limit of"), "{told}");
+    assert!(limited.wait().unwrap().success());
+    // Ctrl-C leaves what can be read, and no socket.
+    let ended = collector(&folder, &socket, &["--senders", "1"]);
+    let sending =
+        sends(&["sh", "-c", "./program; read line"]).stdin(Stdio::piped()).spawn().unwrap();
+    let taken = folder.path().join("taken");
+    while std::fs::read_dir(&taken).unwrap().count() < 2 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let refused = sends(&["./program"]).output().unwrap();
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && told.contains("refuses: 1 send already"), "{told}");
+    let signal = ["-INT", &ended.id().to_string()];
+    assert!(std::process::Command::new("kill").args(signal).status().unwrap().success());
+    let ended = ended.wait_with_output().unwrap();
+    assert_eq!(ended.status.signal(), Some(libc::SIGINT), "{ended:?}");
+    assert!(!path.exists());
+    let sending = sending.wait_with_output().unwrap();
+    let told = String::from_utf8(sending.stderr).unwrap();
+    assert!(!sending.status.success() && told.contains("did not say what it kept"), "{told}");
+    for entry in std::fs::read_dir(taken).unwrap() {
+        run(teeperf(&folder).args(["info", "--check"]).arg(entry.unwrap().path()));
+    }
+    // Somebody else listens there.
+    let listener = UnixListener::bind(&path).unwrap();
+    std::thread::spawn(move || listener.accept().unwrap().0.write_all(b"HTTP/1.1 400\r\n"));
+    let refused = sends(&["./program"]).output().unwrap();
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && told.contains("of this version"), "{told}");
+}
+
+#[test]
+fn what_is_read_is_not_written_over() {
+    let folder = recorded(&[("one.teeperf", "tick"), ("other.teeperf", "cycle")]);
+    let how = ["record", "-q", "--rotate", "4M", "-o", "kept", "--", "./program"];
+    run(teeperf(&folder).args(how));
+    let at = |name: &str| folder.path().join(name);
+    std::fs::hard_link(at("one.teeperf"), at("hard.teeperf")).unwrap();
+    let whole = std::fs::read(at("one.teeperf")).unwrap();
+    let refused = |words: &[&str], why: &str| {
+        let output = teeperf(&folder).args(words).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && told.contains(why), "{words:?}: {told}");
+        assert_eq!(std::fs::read(at("one.teeperf")).unwrap(), whole, "{words:?}");
+    };
+    for words in [
+        &["repair", "one.teeperf", "-o", "hard.teeperf"][..],
+        &["cut", "one.teeperf", "-o", "hard.teeperf"],
+        &["merge", "other.teeperf", "one.teeperf", "-o", "hard.teeperf"],
+        &["pack", "one.teeperf", "--force", "-o", "hard.teeperf"],
+        &["cut", "kept", "-o", "kept/new.teeperf"],
+        &["cut", "kept", "-o", "kept/0000000001.segment"],
+    ] {
+        refused(words, "is read");
+    }
+    refused(&["merge", "one.teeperf", "hard.teeperf", "-o", "both.teeperf"], "named twice");
+    // Refused when it has begun: clocks differ.
+    std::fs::copy(at("one.teeperf"), at("former.teeperf")).unwrap();
+    refused(&["merge", "one.teeperf", "other.teeperf", "-o", "former.teeperf"], "clock");
+    assert_eq!(std::fs::read(at("former.teeperf")).unwrap(), whole);
+    let names = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    let left: Vec<_> = names.filter(|name| name.to_string_lossy().ends_with(".part")).collect();
+    assert!(left.is_empty(), "{left:?}");
+    // The newest is not the one that is made.
+    for _ in 0..2 {
+        run(teeperf(&folder).args(["cut", "--since", "10%", "-o", "z-end.teeperf"]));
+    }
+    // A folder is packed, and reads as it did.
+    run(teeperf(&folder).args(["pack", "kept", "-o", "kept.tar.zst"]));
+    assert_eq!(functions(&report(&folder, "kept.tar.zst")), functions(&report(&folder, "kept")));
+    // What others have in a folder stays.
+    folder.write("theirs/lock", "4711");
+    let how = ["record", "--rotate", "4M", "-o", "theirs", "--", "./program"];
+    let told = teeperf(&folder).args(how).output().unwrap();
+    assert!(!told.status.success(), "{told:?}");
+    assert_eq!(std::fs::read(at("theirs/lock")).unwrap(), b"4711");
 }
 
 #[test]

@@ -1,19 +1,23 @@
 //! `teeperf collect`: takes recordings that are sent.
 
-use super::transport::Place;
-use super::{amounts, live};
+use super::transport::{Listener, Place};
+use super::{amounts, interrupt, live};
 use crate::shell;
 use anyhow::{Context, Result};
 use clap::Args;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use teeperf_edit::collect::receive;
+use std::io::{self, Cursor, Read};
+use std::path::PathBuf;
+use std::sync::mpsc::{self, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use teeperf_edit::collect::{Received, Receiving};
+use teeperf_edit::greeting::{self, Beginning, Stream, Until};
 
 /// Takes recordings that `teeperf record --to` sends, each into a file of its own
 ///
-/// Several may send at once. A connection that breaks leaves a valid recording, cut off there. Ends with Ctrl-C, or
-/// behind so many recordings (--count).
+/// Several may send at once; each is told at its end what was kept. A connection that breaks leaves a valid recording, cut
+/// off there. What is no recording, or says nothing for some seconds, is turned away. Ends with Ctrl-C, or behind so
+/// many recordings (--count).
 ///
 /// What is sent tells the way that programs went, and goes unencrypted: listen where nobody else can connect, or
 /// through a tunnel.
@@ -41,61 +45,182 @@ pub(crate) struct Arguments {
     count: Option<usize>,
 }
 
+/// Most connections beside those that send: who connects says what for, and within so long; a recording begins
+/// when what hooks cost has been measured.
+const MOST_UNKNOWN: usize = 64;
+const GREETING: Duration = Duration::from_secs(5);
+const BEGINNING: Duration = Duration::from_secs(60);
+
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     std::fs::create_dir_all(&arguments.output)
         .with_context(|| format!("cannot write {}", arguments.output.display()))?;
     let (listener, place) = arguments.listen.listen()?;
+    let desk = Arc::new(Desk {
+        folder: arguments.output.clone(),
+        limit: arguments.limit_size,
+        senders: arguments.senders,
+        count: arguments.count,
+        slots: Mutex::default(),
+    });
+    let (at_end, ended) = (place.clone(), Arc::clone(&desk));
+    interrupt::before_end(move || {
+        leave(&at_end);
+        let sending = ended.slots().sending;
+        if sending > 0 {
+            eprintln!(
+                "teeperf: {sending} of what was being sent is cut off there, and can be read"
+            );
+        }
+    })?;
     eprintln!("teeperf: listening at {place}; send with: teeperf record --to {place} -- PROGRAM");
-    let busy = Arc::new(AtomicUsize::new(0));
-    let mut threads = Vec::new();
-    let mut taken = 0;
-    while arguments.count.is_none_or(|count| taken < count) {
-        let (stream, from) = match listener.accept() {
+    let (taken, all_taken) = channel();
+    if arguments.count == Some(0) {
+        leave(&place);
+        return Ok(());
+    }
+    let accept = move || loop {
+        desk.accept(&listener, &taken);
+    };
+    std::thread::Builder::new().spawn(accept).context("a thread")?;
+    for _ in all_taken.iter().take(arguments.count.unwrap_or(usize::MAX)) {}
+    leave(&place);
+    Ok(())
+}
+
+/// A socket that nobody listens at any more.
+fn leave(place: &Place) {
+    if let Place::Unix(path) = place {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// Who may send, and where to.
+struct Desk {
+    folder: PathBuf,
+    limit: u64,
+    senders: usize,
+    count: Option<usize>,
+    slots: Mutex<Slots>,
+}
+
+#[derive(Default)]
+struct Slots {
+    /// Connections.
+    open: usize,
+    /// Those that send, or may.
+    sending: usize,
+    /// Recordings that came to their end.
+    taken: usize,
+}
+
+impl Desk {
+    fn slots(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the next connection; each has a thread.
+    fn accept(self: &Arc<Self>, listener: &Listener, taken: &mpsc::Sender<()>) {
+        let (mut stream, from) = match listener.accept() {
             Ok(connection) => connection,
             Err(error) => {
                 // Such as too many open files: those that send may end.
                 eprintln!("teeperf: a connection was not taken: {error}");
-                std::thread::sleep(std::time::Duration::from_millis(100));
-                continue;
+                std::thread::sleep(Duration::from_millis(100));
+                return;
             }
         };
-        if busy.load(Ordering::Relaxed) >= arguments.senders {
-            eprintln!("teeperf: {from} was turned away: {} send already", arguments.senders);
-            continue;
+        let mut slots = self.slots();
+        if slots.open - slots.sending >= MOST_UNKNOWN {
+            eprintln!("teeperf: {from} was turned away: too many connect and say nothing");
+            return;
         }
-        busy.fetch_add(1, Ordering::Relaxed);
-        taken += 1;
-        let (folder, limit, busy) = (arguments.output.clone(), arguments.limit_size, busy.clone());
+        slots.open += 1;
+        drop(slots);
+        let (desk, taken) = (Arc::clone(self), taken.clone());
         let serve = move || {
-            serve(stream, &from, &folder, limit);
-            busy.fetch_sub(1, Ordering::Relaxed);
+            let received = desk.serve(&mut *stream, &from);
+            desk.slots().open -= 1;
+            match received {
+                Err(error) => eprintln!("teeperf: {from}: {error}"),
+                Ok(received) => {
+                    tell(&received, &from);
+                    // Nobody listens where all were taken.
+                    let _ = taken.send(());
+                }
+            }
         };
-        threads.retain(|thread: &std::thread::JoinHandle<()>| !thread.is_finished());
-        threads.push(std::thread::Builder::new().spawn(serve).context("a thread")?);
+        if std::thread::Builder::new().spawn(serve).is_err() {
+            eprintln!("teeperf: a connection was not taken: there is no thread for it");
+            self.slots().open -= 1;
+        }
     }
-    for thread in threads {
-        let _ = thread.join();
+
+    fn serve(&self, stream: &mut dyn Stream, from: &str) -> io::Result<Received> {
+        let beginning = greeting::hear(stream, GREETING)?;
+        let greets = beginning == Beginning::Greets;
+        if let Some(why) = self.refuses() {
+            if greets {
+                greeting::answer(stream, Some(&why))?;
+            }
+            return Err(io::Error::other(format!("turned away: {why}")));
+        }
+        let received = self.receive(stream, beginning, from);
+        let mut slots = self.slots();
+        slots.sending -= 1;
+        slots.taken += usize::from(received.is_ok());
+        drop(slots);
+        let received = received?;
+        if greets {
+            // One that is gone has lost the connection, and says so.
+            let _ = greeting::tell(stream, &received);
+        }
+        Ok(received)
     }
-    if let Place::Unix(path) = &place {
-        let _ = std::fs::remove_file(path);
+
+    /// Why nobody may send, if so; otherwise somebody does from here on.
+    fn refuses(&self) -> Option<String> {
+        let mut slots = self.slots();
+        if slots.sending >= self.senders {
+            return Some(format!("{} send already", self.senders));
+        }
+        if let Some(count) = self.count.filter(|&count| slots.sending + slots.taken >= count) {
+            return Some(format!("no more than {count} are taken"));
+        }
+        slots.sending += 1;
+        None
     }
-    Ok(())
+
+    fn receive(
+        &self,
+        stream: &mut dyn Stream,
+        beginning: Beginning,
+        from: &str,
+    ) -> io::Result<Received> {
+        let has_come = match beginning {
+            Beginning::Greets => {
+                greeting::answer(stream, None)?;
+                Cursor::new([0; 4]).take(0)
+            }
+            Beginning::Sends(bytes) => Cursor::new(bytes).take(4),
+        };
+        let deadline = Instant::now() + BEGINNING;
+        let first = Until { stream: &mut *stream, deadline };
+        let receiving = Receiving::begin(&mut has_come.chain(first), &self.folder)?;
+        eprintln!("teeperf: {from} sends {}", receiving.path().display());
+        // Who is silent now may be a program that calls nothing.
+        stream.patience(None)?;
+        Ok(receiving.go_on(stream, self.limit))
+    }
 }
 
-fn serve(stream: impl std::io::Read, from: &str, folder: &Path, limit: u64) {
-    let begun = |path: &Path| eprintln!("teeperf: {from} sends {}", path.display());
-    match receive(stream, folder, limit, begun) {
-        Err(error) => eprintln!("teeperf: {from}: {error}"),
-        Ok(received) => {
-            let cut = match received.is_whole {
-                true => String::new(),
-                false => format!(", cut off: {}", received.why),
-            };
-            eprintln!(
-                "teeperf: {} from {from}{cut}; next: teeperf report {}",
-                live::bytes(received.bytes),
-                shell::typed(&received.path),
-            );
-        }
-    }
+fn tell(received: &Received, from: &str) {
+    let cut = match received.is_whole {
+        true => String::new(),
+        false => format!(", cut off: {}", received.why),
+    };
+    eprintln!(
+        "teeperf: {} from {from}{cut}; next: teeperf report {}",
+        live::bytes(received.bytes),
+        shell::typed(&received.path),
+    );
 }

@@ -62,9 +62,9 @@ fn when(text: &str) -> Result<When, String> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let path = recordings::named_or_newest(arguments.recording.as_deref())?;
+    let path = arguments.made.recording(arguments.recording.as_deref())?;
     let recording = reading::open(&path)?.recording()?.0;
-    let output = arguments.made.output(&[&path])?;
+    let target = arguments.made.target(&[&path])?;
     let mut progress = Progress::of("cutting", &path);
     let bounds = if recordings::is_plain(&path) {
         Info::skim(&path, &mut |_| {})?.bounds()
@@ -82,7 +82,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         processes: arguments.process.clone(),
     };
     let name = arguments.made.name();
-    let cut = cut(recording, &wanted, output, &name, &mut |bytes| progress.at(bytes))?;
+    let cut = cut(recording, &wanted, target.output(), &name, &mut |bytes| progress.at(bytes))?;
+    target.finish()?;
     drop(progress);
     for text in cut.warnings.iter().chain(&cut.notices) {
         eprintln!("teeperf: {text}");

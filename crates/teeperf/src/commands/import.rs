@@ -1,13 +1,14 @@
 //! `teeperf import`: pieces that code without a system has handed over, as a recording.
 
+use super::made;
 use crate::{recordings, shell};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use clap::Args;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use teeperf_record::Search;
 use teeperf_record::import::{File, Import, ImportError, import};
-use teeperf_record::{Output, Search};
 
 /// Makes a recording of what code without shared memory has summed, and handed over in pieces
 ///
@@ -43,7 +44,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let output = output(arguments)?;
+    let output = output(arguments);
+    let read_from: Vec<&Path> = arguments.pieces.iter().map(PathBuf::as_path).collect();
+    let sync = &teeperf_wire::packet::SYNC;
+    let target = made::target(&output, arguments.force, &read_from, "recording", sync)?;
     let is_stdout = output == Path::new("-");
     let mut search = Search::default();
     search.images.clone_from(&arguments.elf);
@@ -52,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         hz: arguments.hz,
         search,
         writer: format!("teeperf {}", env!("CARGO_PKG_VERSION")),
-        output: if is_stdout { Output::Stdout } else { Output::File(output.clone()) },
+        output: target.output(),
     });
     let imported = match imported {
         Err(ImportError::Output(error)) => {
@@ -60,6 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
         imported => imported?,
     };
+    target.finish()?;
     for text in imported.damage.iter().chain(&imported.notices) {
         eprintln!("teeperf: {text}");
     }
@@ -78,23 +83,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(if imported.damage.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Where the recording goes, which is none of what is read.
-fn output(arguments: &Arguments) -> Result<PathBuf> {
+/// Where the recording goes.
+fn output(arguments: &Arguments) -> PathBuf {
     let usual = || match arguments.pieces.iter().find(|path| *path != Path::new("-")) {
         Some(path) => recordings::name_for(path.as_os_str()),
         None => recordings::name_for("pieces".as_ref()),
     };
-    let path = arguments.output.clone().unwrap_or_else(usual);
-    if path != Path::new("-") {
-        recordings::may_replace(&path, arguments.force, "recording", &teeperf_wire::packet::SYNC)?;
-        let is_read = |pieces: &PathBuf| {
-            let both = [pieces, &path].map(std::fs::canonicalize);
-            matches!(both, [Ok(pieces), Ok(path)] if pieces == path)
-        };
-        let is_read = arguments.pieces.iter().any(is_read);
-        ensure!(!is_read, "{} is read: name another with -o", path.display());
-    }
-    Ok(path)
+    arguments.output.clone().unwrap_or_else(usual)
 }
 
 fn read(path: &Path) -> Result<File> {

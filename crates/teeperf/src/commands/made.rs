@@ -1,11 +1,11 @@
 //! What the commands that make a recording of recordings have in common: where it goes, and what is said.
 
-use super::live;
+use super::{interrupt, live};
 use crate::{recordings, shell};
-use anyhow::{Result, bail, ensure};
+use anyhow::Result;
 use clap::Args;
 use std::path::{Path, PathBuf};
-use teeperf_record::Output;
+use teeperf_edit::target::Target;
 
 /// Where the new recording goes.
 #[derive(Args, Debug)]
@@ -20,26 +20,14 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// The output, which is none of what is read.
-    pub(crate) fn output(&self, read: &[&Path]) -> Result<Output> {
-        if self.is_stdout() {
-            return Ok(Output::Stdout);
-        }
-        recordings::may_replace(
-            &self.output,
-            self.force,
-            "recording",
-            &teeperf_wire::packet::SYNC,
-        )?;
-        let is_read = read.iter().any(|path| {
-            let both = [*path, &self.output].map(std::fs::canonicalize);
-            matches!(both, [Ok(read), Ok(written)] if read == written)
-        });
-        ensure!(!is_read, "{} is read: name another with -o", self.output.display());
-        if self.output.is_dir() {
-            bail!("{} is a folder", self.output.display());
-        }
-        Ok(Output::File(self.output.clone()))
+    /// The place, which is none of what is read. What is not finished is gone when the process ends.
+    pub(crate) fn target(&self, read: &[&Path]) -> Result<Target> {
+        target(&self.output, self.force, read, "recording", &teeperf_wire::packet::SYNC)
+    }
+
+    /// The newest recording here but for the one that is to be made, or the one that is named.
+    pub(crate) fn recording(&self, named: Option<&Path>) -> Result<PathBuf> {
+        recordings::named_or_newest_but(named, &self.output)
     }
 
     /// For messages.
@@ -59,4 +47,22 @@ impl Arguments {
     fn is_stdout(&self) -> bool {
         self.output == Path::new("-")
     }
+}
+
+/// A place for what begins so, while this is read; nothing is left there of what a signal ends.
+pub(crate) fn target(
+    output: &Path,
+    force: bool,
+    read: &[&Path],
+    what: &str,
+    begins: &[u8],
+) -> Result<Target> {
+    if output != Path::new("-") {
+        recordings::may_replace(output, force, what, begins)?;
+    }
+    let target = Target::open(output, read)?;
+    if let Some(unfinished) = target.unfinished().map(Path::to_owned) {
+        interrupt::before_end(move || _ = std::fs::remove_file(unfinished))?;
+    }
+    Ok(target)
 }

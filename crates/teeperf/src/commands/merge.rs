@@ -8,6 +8,7 @@ use anyhow::{Result, ensure};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use teeperf_edit::merge::{Input, merge};
+use teeperf_edit::target::is_part_of;
 
 /// Makes one recording of several: runs of a program, processes recorded apart, several machines
 ///
@@ -28,9 +29,9 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let paths: Vec<&Path> = arguments.recordings.iter().map(PathBuf::as_path).collect();
-    let real: Vec<_> = paths.iter().filter_map(|path| path.canonicalize().ok()).collect();
-    for (at, path) in real.iter().enumerate() {
-        ensure!(!real[..at].contains(path), "{} is named twice", path.display());
+    for (at, path) in paths.iter().enumerate() {
+        let is_same = |other: &&Path| *other == *path || is_part_of(path, other);
+        ensure!(!paths[..at].iter().any(is_same), "{} is named twice", path.display());
     }
     let mut inputs = Vec::new();
     for path in &paths {
@@ -38,11 +39,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         let (recording, name) = reading::open(&path)?.recording()?;
         inputs.push(Input { recording, name });
     }
-    let output = arguments.made.output(&paths)?;
+    let target = arguments.made.target(&paths)?;
     let count = inputs.len();
     let mut progress = Progress::of("merging", Path::new("-"));
     let name = arguments.made.name();
-    let merged = merge(inputs, output, &name, &mut |bytes| progress.at(bytes))?;
+    let merged = merge(inputs, target.output(), &name, &mut |bytes| progress.at(bytes))?;
+    target.finish()?;
     drop(progress);
     for text in merged.warnings.iter().chain(&merged.notices) {
         eprintln!("teeperf: {text}");

@@ -1,10 +1,10 @@
 //! `teeperf pack`: a recording with the files that it names, for another machine.
 
+use super::made;
 use super::progress::Progress;
 use crate::{recordings, shell};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::Args;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use teeperf_edit::pack::{MAGIC, Pack, pack};
 use teeperf_record::Search;
@@ -37,30 +37,24 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let path = recordings::named_or_newest(arguments.recording.as_deref())?;
-    ensure!(path.is_file(), "{} is no file: pack recordings that are", path.display());
     let output = &arguments.output;
+    let path = recordings::named_or_newest_but(arguments.recording.as_deref(), output)?;
+    let is_stdin = path == Path::new("/dev/stdin");
+    ensure!(
+        path.is_dir() || path.is_file() && !is_stdin,
+        "{} is no file: pack recordings that are, or folders of `record --rotate`",
+        path.display()
+    );
     ensure!(output != Path::new("-"), "an archive is a file: name one with -o");
-    recordings::may_replace(output, arguments.force, "archive", &MAGIC)?;
-    let both = [&path, output].map(std::fs::canonicalize);
-    let is_read = matches!(both, [Ok(read), Ok(written)] if read == written);
-    ensure!(!is_read, "{} is read: name another with -o", output.display());
+    let target = made::target(output, arguments.force, &[&path], "archive", &MAGIC)?;
     let mut search = Search::default();
     search.images.clone_from(&arguments.elf);
     let wanted = Pack { sources: arguments.sources, search };
-    let is_new = !output.exists();
-    let file =
-        File::create(output).with_context(|| format!("cannot write {}", output.display()))?;
     let writer = format!("teeperf {}", env!("CARGO_PKG_VERSION"));
     let mut progress = Progress::of("packing", &path);
-    let packed = pack(&path, &wanted, &writer, file, &mut |bytes| progress.at(bytes));
+    let packed = pack(&path, &wanted, &writer, target.file()?, &mut |bytes| progress.at(bytes))?;
+    target.finish()?;
     drop(progress);
-    let packed = packed.inspect_err(|_| {
-        if is_new {
-            // A part of it is of no use. What was there before, such as a device, stays.
-            let _ = std::fs::remove_file(output);
-        }
-    })?;
     for text in &packed.missing {
         eprintln!("teeperf: not packed: {text}");
     }

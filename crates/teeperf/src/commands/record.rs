@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let command = &arguments.command;
     let path = arguments.writing.path(|| recordings::name_for(&command[0]))?;
-    let mut options = arguments.writing.options(&path)?;
+    let (mut options, sender) = arguments.writing.options(&path)?;
     options.filter = arguments.filter.rules()?;
     if arguments.optee {
         ensure!(
@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         options.preload = vec![bundle::for_clients()?];
         let is_kept = options.preload.iter().all(|library| can_be_preloaded(library));
         ensure!(is_kept, "set XDG_CACHE_HOME to a folder without space and colon in its path");
-        return arguments.writing.record(options, command, &path, tell_of_no_client);
+        return arguments.writing.record((options, sender), command, &path, tell_of_no_client);
     }
     // Without, what brings its own hooks is recorded.
     let bundle = bundle::HAS_HOOKS.then(bundle::unpacked).transpose()?;
@@ -94,7 +94,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         })
     });
 
-    arguments.writing.record(options, command, &path, tell_of_nothing)
+    arguments.writing.record((options, sender), command, &path, tell_of_nothing)
 }
 
 /// Whether `LD_PRELOAD` can have this path in it.

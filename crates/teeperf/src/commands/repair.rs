@@ -28,10 +28,11 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let path = recordings::named_or_newest(Some(&arguments.recording))?;
     let recording = reading::open(&path)?.recording()?.0;
-    let output = arguments.made.output(&[&path])?;
+    let target = arguments.made.target(&[&path])?;
     let mut progress = Progress::of("repairing", &path);
     let name = arguments.made.name();
-    let repaired = repair(recording, output, &name, &mut |bytes| progress.at(bytes))?;
+    let repaired = repair(recording, target.output(), &name, &mut |bytes| progress.at(bytes))?;
+    target.finish()?;
     drop(progress);
     for text in &repaired.mended {
         eprintln!("teeperf: {text}");

@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     recordings::may_be_lent(&arguments.memory, arguments.writing.force)?;
     let usual = || recordings::name_for(arguments.memory.as_os_str());
     let path = arguments.writing.path(usual)?;
-    let mut options = arguments.writing.options(&path)?;
+    let (mut options, sender) = arguments.writing.options(&path)?;
     ensure!(
         arguments.counter_hz.is_none() || options.clock == Choice::Cycle,
         "--counter-hz is for --clock cycle: no other clock reads a counter of the code inside"
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         length: arguments.size,
         counter_hz: arguments.counter_hz,
     });
-    arguments.writing.record(options, &arguments.command, &path, tell_of_nothing)
+    arguments.writing.record((options, sender), &arguments.command, &path, tell_of_nothing)
 }
 
 /// Why nothing was recorded, where nothing has said so yet.

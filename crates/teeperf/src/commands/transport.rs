@@ -1,12 +1,14 @@
 //! Where recordings are sent and come from: `tcp:HOST:PORT` or `unix:PATH`.
 
 use anyhow::{Context, Result};
-use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::time::Duration;
+use teeperf_edit::greeting::Stream;
+use teeperf_edit::send::Sender;
 
 /// A place to connect to, or to listen at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,22 +38,23 @@ impl Place {
         }
     }
 
-    /// Connects.
-    pub(crate) fn connect(&self) -> Result<Box<dyn Write + Send>> {
+    /// Connects to a collector that takes a recording.
+    pub(crate) fn connect(&self) -> Result<Sender> {
         let failed =
             || format!("nobody listens at {self}; next: teeperf collect --listen {self} -o FOLDER");
-        Ok(match self {
+        let sender = match self {
             Self::Tcp(place) => {
                 let stream = TcpStream::connect(place).with_context(failed)?;
                 stream.set_write_timeout(Some(PATIENCE)).context("a connection")?;
-                Box::new(stream)
+                Sender::begin(stream)
             }
             Self::Unix(path) => {
                 let stream = UnixStream::connect(path).with_context(failed)?;
                 stream.set_write_timeout(Some(PATIENCE)).context("a connection")?;
-                Box::new(stream)
+                Sender::begin(stream)
             }
-        })
+        };
+        sender.with_context(|| self.to_string())
     }
 
     /// Listens; and the place as it is then, with the port that was chosen where 0 was named.
@@ -96,16 +99,39 @@ pub(crate) enum Listener {
 
 impl Listener {
     /// The next connection, and who it is.
-    pub(crate) fn accept(&self) -> std::io::Result<(Box<dyn Read + Send>, String)> {
-        match self {
+    pub(crate) fn accept(&self) -> std::io::Result<(Box<dyn Stream>, String)> {
+        let (stream, from): (Box<dyn Stream>, _) = match self {
             Self::Tcp(listener) => {
                 let (stream, from) = listener.accept()?;
-                Ok((Box::new(stream), from.to_string()))
+                notice_who_is_gone(&stream);
+                stream.set_write_timeout(Some(PATIENCE))?;
+                (Box::new(stream), from.to_string())
             }
             Self::Unix(listener) => {
                 let (stream, _) = listener.accept()?;
-                Ok((Box::new(stream), "a program of this machine".into()))
+                stream.set_write_timeout(Some(PATIENCE))?;
+                (Box::new(stream), "a program of this machine".into())
             }
+        };
+        Ok((stream, from))
+    }
+}
+
+/// Has the system end a connection to a machine that is gone without a word, within two minutes. Programs may call nothing for
+/// days, so what is not sent tells nothing.
+fn notice_who_is_gone(stream: &TcpStream) {
+    let options = [
+        (libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, 60),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, 10),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 6),
+    ];
+    for (level, option, value) in options {
+        let value: libc::c_int = value;
+        // SAFETY: the number is read, and as long as is said. What is refused was not needed.
+        unsafe {
+            let size = size_of_val(&value) as libc::socklen_t;
+            libc::setsockopt(stream.as_raw_fd(), level, option, (&raw const value).cast(), size);
         }
     }
 }

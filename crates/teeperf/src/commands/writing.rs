@@ -3,6 +3,7 @@
 
 use super::amounts;
 use super::live::{self, Live};
+use super::sent;
 use super::transport::Place;
 use crate::{recordings, shell};
 use anyhow::{Context, Result, bail};
@@ -15,6 +16,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use teeperf_edit::rotate::{self, Keep};
+use teeperf_edit::send::Sender;
 use teeperf_record::{Choice, Options, Outcome, Output, Period, RecordError, Recorder, Tree};
 use teeperf_wire::shared;
 
@@ -49,7 +51,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SIZE|TIME", value_parser = amounts::rotation)]
     rotate: Option<Keep>,
     /// Send the recording to `teeperf collect` as it is made: tcp:HOST:PORT or unix:PATH. Where the connection breaks, the
-    /// recording ends there, and the program runs on
+    /// recording ends there, and the program runs on. What the collector kept is told at the end; where it did not keep all,
+    /// the exit status is 1 if the program's is 0
     #[arg(long, value_name = "PLACE", value_parser = Place::parse, conflicts_with_all = ["output", "rotate"])]
     to: Option<Place>,
     /// Start paused, until `teeperf resume` or the program itself resumes
@@ -139,14 +142,15 @@ impl Arguments {
         Ok(path)
     }
 
-    /// To record so, into `path`; an error where options do not go together.
-    pub(crate) fn options(&self, path: &Path) -> Result<Options> {
+    /// To record so, into `path`, and who is to say what was kept; an error where options do not go together.
+    pub(crate) fn options(&self, path: &Path) -> Result<(Options, Option<Sender>)> {
         let is_stdout = path == Path::new("-");
+        let sender = self.to.as_ref().map(Place::connect).transpose()?;
         let output = match self.rotate {
             Some(keep) => rotate::output(path, keep)
                 .with_context(|| format!("{} cannot be recorded into", path.display()))?,
-            None => match &self.to {
-                Some(place) => Output::Writer(place.connect()?),
+            None => match &sender {
+                Some(sender) => Output::Writer(sender.output().context("a connection")?),
                 None if is_stdout => Output::Stdout,
                 None => Output::File(path.to_owned()),
             },
@@ -170,7 +174,7 @@ impl Arguments {
         options.paused = self.paused;
         options.tree = self.tree()?;
         options.search.images.clone_from(&self.elf);
-        Ok(options)
+        Ok((options, sender))
     }
 
     fn tree(&self) -> Result<Option<Tree>> {
@@ -197,7 +201,7 @@ impl Arguments {
     /// lent.
     pub(crate) fn record(
         &self,
-        options: Options,
+        (options, sender): (Options, Option<Sender>),
         command: &[OsString],
         path: &Path,
         tell_of_nothing: impl FnOnce(&Outcome),
@@ -223,18 +227,27 @@ impl Arguments {
             // The terminal has echoed ^C, and the cursor stands behind it.
             eprintln!();
         }
+        let kept = sender.map(|sender| sent::end(sender, &outcome));
+        let is_kept = kept.as_ref().is_none_or(Result::is_ok);
         if outcome.processes == 0 || is_lent && outcome.recorded.threads == 0 {
             tell_of_end(&outcome, path);
             tell_of_nothing(&outcome);
         } else {
-            self.tell(&outcome, path);
+            let place = kept.as_ref().and_then(|kept| kept.as_ref().ok());
+            self.tell(&outcome, path, place);
+        }
+        if let Some(Err(why)) = kept {
+            eprintln!("teeperf: {why}");
         }
         outcome.pass_on_interrupt();
-        Ok(ExitCode::from(outcome.exit_code()))
+        Ok(match outcome.exit_code() {
+            0 if !is_kept => ExitCode::FAILURE,
+            code => ExitCode::from(code),
+        })
     }
 
     /// What the user should know at the end. Standard output is the program's.
-    fn tell(&self, outcome: &Outcome, path: &Path) {
+    fn tell(&self, outcome: &Outcome, path: &Path, kept: Option<&String>) {
         tell_of_end(outcome, path);
         if self.quiet {
             return;
@@ -248,6 +261,9 @@ impl Arguments {
             live::bytes(recorded.bytes),
             path.display(),
         );
+        if let Some(kept) = kept {
+            line += &format!(", all of it kept there as {kept}");
+        }
         if recorded.lost > 0 {
             line += &format!(", {} LOST", live::events(recorded.lost as f64));
         }
