@@ -11,7 +11,7 @@
 
 mod threads;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Read;
 use std::time::Duration;
 
@@ -95,6 +95,8 @@ pub struct Made {
     pub threads: u64,
     /// Words of theirs.
     pub words: u64,
+    /// Packets of sums.
+    pub sums: u64,
     /// Bytes of the new recording.
     pub bytes: u64,
     /// What was wrong with the old one.
@@ -103,6 +105,9 @@ pub struct Made {
     pub notices: Vec<String>,
 }
 
+/// Says, in a recording, that it is of a time in which nothing happened.
+const NOTHING: &str =
+    "no call or return is in the window that was cut out: name another by --since and --until";
 /// Most packets kept of processes of which nothing is in the window yet.
 const MOST_KEPT: usize = 1 << 20;
 
@@ -129,6 +134,8 @@ pub fn cut<R: Read>(
         end: None,
         latest: 0,
         sums: (0, 0, 0),
+        written: HashSet::new(),
+        missing: wanted.clone(),
         output: Some((output, name.to_owned())),
         made: Made::default(),
     };
@@ -167,6 +174,10 @@ struct Cutter<'a> {
     latest: u64,
     /// Trees and arcs: in the window; of those, begun before it; that began in it and ended behind it.
     sums: (u64, u64, u64),
+    /// Threads of which something is in the window, by process and serial.
+    written: HashSet<(u32, u32)>,
+    /// Of what is wanted, the ids that the recording has not had so far.
+    missing: Cut,
     made: Made,
 }
 
@@ -179,6 +190,7 @@ impl Cutter<'_> {
             let text = "its first packet, which tells of its clock, is missing: it cannot be cut at a time";
             return Err(EditError::Refused(text.into()));
         }
+        self.see_ids(&packet.body);
         match &packet.body {
             Body::Chunk(header, data) => {
                 self.latest = self.latest.max(header.time);
@@ -189,6 +201,9 @@ impl Cutter<'_> {
             Body::Keyframe(keyframe) => {
                 let wanted = keyframe.thread == 0 || self.is_wanted(keyframe.process, keyframe.tid);
                 let writes = self.threads.keyframe(keyframe, packet.payload, wanted);
+                if !writes.is_empty() && keyframe.thread != 0 {
+                    self.written.insert((keyframe.process, keyframe.thread));
+                }
                 self.write(keyframe.process, writes)
             }
             Body::Filter(filter) => {
@@ -196,11 +211,11 @@ impl Cutter<'_> {
                 self.out()?.packet(packet.kind, packet.payload)
             }
             Body::Tree(header, _) => {
-                let (process, tid) = (header.process, header.tid);
+                let (process, tid) = ((header.process, header.thread), header.tid);
                 self.sum(process, tid, header.begin, header.end, packet)
             }
             Body::Arcs(header, _) => {
-                let (process, tid) = (header.process, header.tid);
+                let (process, tid) = ((header.process, header.thread), header.tid);
                 self.sum(process, tid, header.begin, header.end, packet)
             }
             Body::Process(process) => {
@@ -345,6 +360,8 @@ impl Cutter<'_> {
             return Ok(());
         }
         self.tell(process)?;
+        let threads = writes.iter().map(threads::Write::thread).filter(|&thread| thread != 0);
+        self.written.extend(threads.map(|thread| (process, thread)));
         let out = self.out()?;
         for write in writes {
             match write {
@@ -367,7 +384,7 @@ impl Cutter<'_> {
     /// What was summed: in the window in which it was written.
     fn sum(
         &mut self,
-        process: u32,
+        (process, thread): (u32, u32),
         tid: u32,
         begin: u64,
         end: u64,
@@ -384,6 +401,7 @@ impl Cutter<'_> {
         }
         self.sums.0 += 1;
         self.sums.1 += u64::from(begin < self.since);
+        self.written.insert((process, thread));
         self.tell(process)?;
         self.out()?.packet(packet.kind, packet.payload)
     }
@@ -406,6 +424,7 @@ impl Cutter<'_> {
             }
         }
         self.tell_of_sums()?;
+        self.tell_of_nothing()?;
         let warnings = self.made.warnings.clone();
         for warning in &warnings {
             let text = format!("in the recording that this was cut from: {warning}");
@@ -421,7 +440,8 @@ impl Cutter<'_> {
         let Some(out) = self.out.take() else { return Ok(self.made) };
         let signed = |number: Option<i64>| number.map(|number| number as u64);
         self.made.words = out.words;
-        self.made.threads = self.threads.in_window();
+        self.made.threads = self.written.len() as u64;
+        self.made.sums = self.sums.0;
         self.made.bytes = out.end(time, |payload: Payload| match ended {
             Some(ended) => {
                 let payload = payload
@@ -436,6 +456,45 @@ impl Cutter<'_> {
             None => payload,
         })?;
         Ok(self.made)
+    }
+
+    /// Takes note of ids that the recording has.
+    fn see_ids(&mut self, body: &Body<'_>) {
+        let missing = &mut self.missing;
+        if missing.threads.is_empty() && missing.processes.is_empty() {
+            return;
+        }
+        let tid = match body {
+            Body::Chunk(header, _) => header.tid,
+            Body::Tree(header, _) => header.tid,
+            Body::Arcs(header, _) => header.tid,
+            Body::Keyframe(keyframe) => keyframe.tid,
+            Body::Thread(thread) => thread.tid,
+            Body::Process(process) => {
+                return missing.processes.retain(|&pid| pid != process.pid);
+            }
+            _ => return,
+        };
+        missing.threads.retain(|&missing| missing != tid);
+    }
+
+    /// Where ids are not there, and where nothing is in the window.
+    fn tell_of_nothing(&mut self) -> Result<(), EditError> {
+        let ids = |what: &str, ids: &[u32]| -> Vec<String> {
+            ids.iter().map(|id| format!("there is no {what} {id} in the recording")).collect()
+        };
+        let mut missing = ids("process", &self.missing.processes);
+        missing.extend(ids("thread", &self.missing.threads));
+        if self.written.is_empty() && !missing.is_empty() {
+            let text = format!("{}; `teeperf info` names those that are there", missing.join(", "));
+            return Err(EditError::Refused(text));
+        }
+        self.made.notices.extend(missing);
+        let words = self.out()?.words;
+        if words == 0 && self.sums.0 == 0 {
+            self.out()?.notice(Level::Warning, NOTHING)?;
+        }
+        Ok(())
     }
 
     fn tell_of_sums(&mut self) -> Result<(), EditError> {

@@ -158,7 +158,8 @@ pub fn answer(stream: &mut dyn Stream, refused: Option<&str>) -> io::Result<()> 
 pub(crate) fn greet(stream: &mut dyn Stream, patience: Duration) -> io::Result<()> {
     let is_none =
         |why: &str| invalid(format!("{why}: no `teeperf collect` of this version listens there"));
-    stream.write_all(format!("{SENDS} {VERSION}\n").as_bytes())?;
+    // Who has gone already may have said something before.
+    let _ = stream.write_all(format!("{SENDS} {VERSION}\n").as_bytes());
     let deadline = Instant::now() + patience;
     let said = line(&mut Until { stream, deadline }).map_err(|error| match error {
         error if is_late(&error) => is_none("nothing was answered"),

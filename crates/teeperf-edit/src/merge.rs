@@ -2,6 +2,7 @@
 //! recording's clock, as far as clocks on the wall tell.
 
 mod shift;
+mod twice;
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -18,6 +19,7 @@ use teeperf_wire::packet::kind;
 
 use crate::error::EditError;
 use crate::output::{self, Out};
+use twice::Seen;
 
 /// A recording, and its name for messages.
 pub struct Input<R> {
@@ -49,7 +51,7 @@ const SAME_MOMENT: u64 = 10_000_000;
 ///
 /// # Errors
 ///
-/// When clocks cannot be put together, what is to be read is no recording, or the new one cannot be written.
+/// When clocks cannot be put together, two recordings have the same words of a thread, what is to be read is no recording, or the new one cannot be written.
 pub fn merge<R: Read>(
     inputs: Vec<Input<R>>,
     output: Output,
@@ -66,11 +68,13 @@ pub fn merge<R: Read>(
         next: 1,
         latest: 0,
         ending: None,
+        seen: Seen::default(),
         made: Merged::default(),
     };
     let mut before = 0;
     for Input { mut recording, name } in inputs {
         merge.numbers.clear();
+        merge.seen.begin(&name);
         merge.by = 0;
         let (mut is_begun, mut has_end) = (false, false);
         let mut told = 0;
@@ -79,9 +83,11 @@ pub fn merge<R: Read>(
                 && !is_begun
             {
                 is_begun = true;
+                merge.seen.start(found);
                 merge.start(&name, found, packet.payload)?;
             } else if is_begun {
                 has_end |= matches!(packet.body, Body::End(_));
+                merge.seen.packet(&packet.body).map_err(EditError::Refused)?;
                 merge.packet(&packet)?;
             } else {
                 return Err(EditError::Refused(format!(
@@ -120,6 +126,7 @@ struct Merge {
     latest: u64,
     /// How the first command that failed ended, or the first of all.
     ending: Option<(Option<i64>, Option<i64>)>,
+    seen: Seen,
     made: Merged,
 }
 

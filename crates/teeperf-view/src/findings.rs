@@ -10,6 +10,8 @@ use crate::units::{self, count, counted};
 const TOO_MANY: f64 = 0.001;
 /// How the recorder's warning of a pause begins.
 const PAUSED: &str = "recording was paused";
+/// What a recording says that was cut out of another where nothing happened.
+const WINDOW: &str = "is in the window that was cut out";
 /// Most of the reader's own warnings that are shown.
 const MOST_WARNINGS: usize = 20;
 
@@ -71,6 +73,11 @@ fn nothing_recorded(profile: &Profile, found: &mut Vec<Finding>) {
             "No call was recorded: recording was paused.",
             "Resume it while the program works: `teeperf resume`.",
         )
+    } else if is_a_window(profile) {
+        (
+            "No call and no return is in this part of a recording.",
+            "What is shown was open all the while; cut a part in which more happens, by `--since` and `--until`.",
+        )
     } else {
         (
             "No call was recorded.",
@@ -80,6 +87,12 @@ fn nothing_recorded(profile: &Profile, found: &mut Vec<Finding>) {
         )
     };
     push(found, true, what.into(), next);
+}
+
+/// Whether it was cut out of a recording, or has frames that were open when it began.
+fn is_a_window(profile: &Profile) -> bool {
+    let is_said = profile.health.warnings.iter().any(|warning| warning.contains(WINDOW));
+    is_said || profile.threads.iter().any(|thread| thread.tree.nodes.len() > 1)
 }
 
 /// Whether threads say so, or the recorder: no thread can say it of a pause that never ended.

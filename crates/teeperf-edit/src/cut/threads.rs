@@ -19,6 +19,17 @@ use teeperf_wire::body::thread;
 use teeperf_wire::packet::kind;
 use teeperf_wire::shared::ClockKind;
 
+impl Write<'_> {
+    /// The thread that it is of, by its serial; 0: of none.
+    pub(super) fn thread(&self) -> u32 {
+        match self {
+            Self::Keyframe(keyframe) => keyframe.thread,
+            Self::Chunk(header, _) | Self::Words(header, _) => header.thread,
+            Self::Name(_) | Self::Packet(..) => 0,
+        }
+    }
+}
+
 /// Something to be written.
 pub(super) enum Write<'a> {
     Keyframe(Keyframe),
@@ -64,7 +75,6 @@ pub(super) struct Threads {
     phases: HashMap<(u32, u32), Phase>,
     /// By process: windows of modules that were told.
     windows: HashMap<u32, usize>,
-    in_window: u64,
 }
 
 impl Threads {
@@ -78,7 +88,6 @@ impl Threads {
             after: Stacks::new()?,
             phases: HashMap::new(),
             windows: HashMap::new(),
-            in_window: 0,
         })
     }
 
@@ -86,11 +95,6 @@ impl Threads {
     pub(super) fn filter(&mut self, filter: &Filter<'_>) {
         self.stacks.filter(filter);
         self.after.filter(filter);
-    }
-
-    /// Threads that are in the window.
-    pub(super) fn in_window(&self) -> u64 {
-        self.in_window
     }
 
     /// Takes the next piece of a thread; what is to be written of it, if it is wanted.
@@ -179,7 +183,6 @@ impl Threads {
     /// A thread comes into the window with this piece.
     fn begin(&mut self, header: &Header, writes: &mut Vec<Write<'_>>) {
         let (process, thread) = (header.process, header.thread);
-        self.in_window += 1;
         if let Some((keyframe, count)) =
             self.stacks.windows(process, self.windows.get(&process).copied().unwrap_or(0))
         {
@@ -305,8 +308,6 @@ impl Threads {
             None => !self.has_since,
         };
         if phase.is_none() && keyframe.thread != 0 && !keyframe.is_left {
-            // It may have been in the window, though its words are not.
-            self.in_window += u64::from(is_inside);
             self.phases.insert(key, if is_inside { Phase::Inside } else { Phase::Before });
         }
         let phase = self.phases.get(&key);

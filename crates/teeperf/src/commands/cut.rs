@@ -88,11 +88,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     for text in cut.warnings.iter().chain(&cut.notices) {
         eprintln!("teeperf: {text}");
     }
-    if cut.threads == 0 {
-        eprintln!("teeperf: no thread that is wanted has written anything in this time");
+    if cut.words == 0 && cut.sums == 0 {
+        eprintln!(
+            "teeperf: no thread that is wanted has called anything in this time, or returned"
+        );
     }
     let s = if cut.threads == 1 { "" } else { "s" };
-    arguments.made.tell(&format!("{} words of {} thread{s}", cut.words, cut.threads), cut.bytes);
+    let sums = match cut.sums {
+        0 => String::new(),
+        sums => format!(" and {sums} packets of sums"),
+    };
+    let made = format!("{} words{sums} of {} thread{s}", cut.words, cut.threads);
+    arguments.made.tell(&made, cut.bytes);
     Ok(())
 }
 
