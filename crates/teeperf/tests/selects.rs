@@ -260,6 +260,14 @@ fn a_project_says_it_in_a_file() {
     let hooks = "objdump -dr x.o | grep -c 'cyg_profile_func_enter'";
     assert_eq!(project.sh(&format!("mkdir b; cd b; $T cc -c ../second.c -o x.o; {hooks}")), "3\n");
     assert_eq!(project.sh(&format!("TEEPERF_CONFIG= $T cc -c second.c -o x.o; {hooks}")), "4\n");
+    // One that everybody may write is anybody's.
+    let said =
+        project.sh(&format!("chmod o+w .; $T cc -c second.c -o x.o 2>&1; chmod o-w .; {hooks}"));
+    assert!(said.contains("teeperf.toml is not used") && said.ends_with("\n4\n"), "{said}");
+    // Options are seen where the compiler's are.
+    project.folder.write("inner", "--teeperf-only=nosuch");
+    project.folder.write("words", "@inner -c second.c");
+    assert_eq!(project.sh(&format!("$T cc @words -o x.o; {hooks} || true")), "0\n");
     project.folder.write("other.toml", "[build]\nmin-sise = 3\n");
     let said = project.refused("TEEPERF_CONFIG=other.toml $T cc -c second.c");
     assert!(

@@ -11,6 +11,9 @@ use teeperf_select::Selection;
 /// Options for all calls of the wrapper, in front of those on the command line.
 pub(crate) const VARIABLE: &str = "TEEPERF_CC_OPTIONS";
 
+/// How they begin.
+const OWN: &[u8] = b"--teeperf-";
+
 /// What the user asked of the wrapper.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
@@ -32,7 +35,8 @@ impl Options {
     pub(crate) fn take(arguments: Vec<OsString>) -> Result<(Self, Vec<OsString>)> {
         let mut options = Self::of_environment()?;
         let mut rest = Vec::with_capacity(arguments.len());
-        for word in arguments {
+        let is_own = |word: &OsStr| word.as_bytes().starts_with(OWN);
+        for word in response::opened(arguments, is_own) {
             if !options.apply(&word)? {
                 rest.push(word);
             }
@@ -73,7 +77,7 @@ impl Options {
 
     /// Whether the word is one of the wrapper's own.
     fn apply(&mut self, word: &OsStr) -> Result<bool> {
-        let Some(name) = word.as_bytes().strip_prefix(b"--teeperf-") else { return Ok(false) };
+        let Some(name) = word.as_bytes().strip_prefix(OWN) else { return Ok(false) };
         let (name, value) = match name.iter().position(|&byte| byte == b'=') {
             Some(at) => (&name[..at], Some(&name[at + 1..])),
             None => (name, None),

@@ -1,6 +1,6 @@
 //! Response files (`@file`), and other text that holds arguments, read as gcc and clang
 //! read them, so that the wrapper sees what the compiler will see. Only for looking: the
-//! compiler is given the response file itself.
+//! compiler is given the response file itself, unless it has options of the wrapper.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -27,6 +27,21 @@ pub(crate) fn expanded(arguments: &[OsString]) -> Vec<OsString> {
         }
     }
     done
+}
+
+/// The arguments, with each `@file` replaced by what is in it that has words of the wrapper's own, which the compiler
+/// would not know.
+pub(crate) fn opened(arguments: Vec<OsString>, is_own: impl Fn(&OsStr) -> bool) -> Vec<OsString> {
+    let open = |argument: OsString| {
+        if argument.as_bytes().starts_with(b"@") {
+            let words = expanded(std::slice::from_ref(&argument));
+            if words.iter().any(|word| is_own(word)) {
+                return words;
+            }
+        }
+        vec![argument]
+    };
+    arguments.into_iter().flat_map(open).collect()
 }
 
 /// Splits text at white space; quotes of both kinds hold words together, a backslash takes
@@ -73,6 +88,19 @@ mod tests {
         assert_eq!(words(r#"-DX="a b" 'c d' \ e ''"#), ["-DX=a b", "c d", " e", ""]);
         assert_eq!(words(r#""a\"b" 'c\'d'"#), ["a\"b", "c'd"]);
         assert_eq!(words("   "), Vec::<String>::new());
+    }
+
+    #[test]
+    fn only_files_with_own_words_are_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        std::fs::write(path("plain"), "-O2").unwrap();
+        std::fs::write(path("inner"), "--own 'a b'").unwrap();
+        std::fs::write(path("outer"), format!("-c @{}", path("inner"))).unwrap();
+        let [plain, outer] =
+            ["plain", "outer"].map(|name| OsString::from(format!("@{}", path(name))));
+        let words = opened(vec![plain.clone(), outer, "@none".into()], |word| word == "--own");
+        assert_eq!(words, [plain, "-c".into(), "--own".into(), "a b".into(), "@none".into()]);
     }
 
     #[test]

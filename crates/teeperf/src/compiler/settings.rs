@@ -1,8 +1,10 @@
 //! `teeperf.toml`: what holds for a project, in its folder. The file is found in the current folder or the nearest above
-//! it that has one, or is named by the environment.
+//! it that has one, unless somebody else may have written it; or it is named by the environment.
 
+use crate::shell;
 use anyhow::{Context, Result};
 use serde::Deserialize;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Variable that names the file; empty, there is none.
@@ -43,7 +45,17 @@ impl Settings {
                 Self::read(Path::new(&name)).with_context(|| format!("named in {VARIABLE}"))
             }
             None => match nearest() {
-                Some(path) => Self::read(&path),
+                Some(path) => match distrusted(&path) {
+                    None => Self::read(&path),
+                    Some(why) => {
+                        eprintln!(
+                            "teeperf: {} is not used: {why}; next: {VARIABLE}={} uses it, {VARIABLE}= none",
+                            path.display(),
+                            shell::typed(&path)
+                        );
+                        Ok(Self::default())
+                    }
+                },
                 None => Ok(Self::default()),
             },
         }
@@ -61,9 +73,46 @@ fn nearest() -> Option<PathBuf> {
     here.ancestors().map(|folder| folder.join(NAME)).find(|path| path.is_file())
 }
 
+/// Why a file that nobody has named is not to say how programs are built: it may be anybody's.
+fn distrusted(path: &Path) -> Option<String> {
+    // SAFETY: no memory is involved.
+    let own = unsafe { libc::geteuid() };
+    let about = |path: &Path| path.metadata().ok();
+    let (file, folder) = (about(path)?, path.parent().and_then(about)?);
+    let is_trusted = |owner: u32| owner == own || owner == 0;
+    if !is_trusted(file.uid()) {
+        return Some(format!("it is user {}'s, and you are {own}", file.uid()));
+    }
+    if !is_trusted(folder.uid()) {
+        return Some(format!("its folder is user {}'s, and you are {own}", folder.uid()));
+    }
+    let is_open = [&file, &folder].iter().any(|about| about.mode() & 0o002 != 0);
+    is_open.then(|| "everybody may write to it, or to its folder".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn what_anybody_may_have_written_is_not_trusted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(NAME);
+        fs::write(&path, "").unwrap();
+        assert_eq!(distrusted(&path), None);
+        for (path, mode) in [(folder.path(), 0o1777), (folder.path(), 0o777), (&path, 0o666)] {
+            let before = path.metadata().unwrap().permissions();
+            fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+            assert!(distrusted(&folder.path().join(NAME)).is_some());
+            fs::set_permissions(path, before).unwrap();
+        }
+        // Only root can give files away.
+        if std::os::unix::fs::chown(&path, Some(12345), None).is_ok() {
+            assert!(distrusted(&path).unwrap().contains("12345"));
+        }
+    }
 
     #[test]
     fn all_that_can_be_said() {
