@@ -324,6 +324,18 @@ fn a_suggestion_is_followed() {
     project.sh("$T suggest r.teeperf --events 60% --toml >teeperf.toml; $T suggest r.teeperf --events 60% --flags >flags");
     let left: u64 = project.calls("-O1", "").values().sum();
     assert!((left as f64 - (1.0 - gone) * all as f64).abs() < 0.5, "{left} of {all}: {told}");
+    let once = project.sh("cat teeperf.toml");
+    project.sh("$T suggest r.teeperf --events 60% --write");
+    // It is of the functions that are left; what was there stays.
+    project.folder.write("teeperf.toml", "# Ours.\n[build]\nexclude = ['nosuch'] # none\n");
+    project
+        .sh("$T suggest r.teeperf --events 60% --write; $T suggest r.teeperf --events 60% --write");
+    let written = project.sh("cat teeperf.toml");
+    assert!(written.starts_with("# Ours.\n[build]\nexclude = ['nosuch',\n"), "{written}");
+    assert!(
+        once.contains("--write") && project.calls("-O1", "").values().sum::<u64>() < all,
+        "{written}"
+    );
     project.sh("mv teeperf.toml other");
     let flags = project.sh("cat flags");
     let project_flags = project

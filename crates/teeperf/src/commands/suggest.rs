@@ -1,9 +1,12 @@
 //! `teeperf suggest`: what to leave out when the program is built again.
 
 use super::reading::{self, Arguments as Reading};
-use anyhow::{Result, ensure};
+use crate::compiler::{Settings, exclusions};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use std::fmt::Write;
+use std::io::Write as _;
+use teeperf_edit::target::Target;
 use teeperf_profile::suggest::{self, Options};
 use teeperf_select::Pattern;
 use teeperf_view::suggestion;
@@ -21,7 +24,7 @@ Times of small functions are what is known least: their bounds stand in the repo
 Examples:
   teeperf suggest                             a table, of the newest recording in this folder
   teeperf suggest --shares 5%                 but to no function may more than 5 % of the time move
-  teeperf suggest --toml >> teeperf.toml      for the next build
+  teeperf suggest --write                     for the next build: adds the list to the project's teeperf.toml
   TEEPERF_CC_OPTIONS=\"$(teeperf suggest --flags)\" make CC=\"teeperf cc\"")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -33,9 +36,12 @@ pub(crate) struct Arguments {
     /// a level of its paths
     #[arg(long, value_name = "PART", default_value = "100%", value_parser = part)]
     shares: f64,
-    /// For teeperf.toml: a section [build] with the list
+    /// A whole teeperf.toml: a section [build] with the list. Where there is a file, --write adds to it
     #[arg(long, conflicts_with_all = ["flags", "json"])]
     toml: bool,
+    /// Adds the list to the teeperf.toml that holds here, which is made if there is none; what is in it stays
+    #[arg(long, conflicts_with_all = ["toml", "flags", "json"])]
+    write: bool,
     /// Options of `teeperf cc` on one line, for TEEPERF_CC_OPTIONS
     #[arg(long, conflicts_with = "json")]
     flags: bool,
@@ -54,12 +60,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let patterns = found.functions.iter().map(|left| Pattern::of_name(&left.name).to_string());
     if arguments.toml {
-        let mut text = "[build]\nexclude = [\n".to_owned();
+        let mut text =
+            "# A whole teeperf.toml. To add this to one that is there: teeperf suggest --write\n\
+                        [build]\nexclude = [\n"
+                .to_owned();
         for pattern in patterns {
             writeln!(text, "    {},", toml::Value::String(pattern))?;
         }
         text += "]\n";
         return super::print(text.as_bytes());
+    }
+    if arguments.write {
+        return write(&patterns.collect::<Vec<_>>());
     }
     if arguments.flags {
         let quoted = |pattern: String| {
@@ -70,6 +82,31 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         return super::print((line.join(" ") + "\n").as_bytes());
     }
     super::to_stdout(|out| suggestion::write(&found, &options, &reading::style(), out))
+}
+
+/// Adds patterns to the settings that hold here.
+fn write(patterns: &[String]) -> Result<()> {
+    let path = Settings::place()?;
+    let text = match std::fs::read_to_string(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        text => text.with_context(|| path.display().to_string())?,
+    };
+    let (text, added) = exclusions(&text, patterns).with_context(|| path.display().to_string())?;
+    if added > 0 {
+        let target = Target::open(&path, &[])?;
+        target.file()?.write_all(text.as_bytes()).with_context(|| path.display().to_string())?;
+        target.finish()?;
+    }
+    let were_there = match patterns.len() - added {
+        0 => String::new(),
+        count => format!(", {count} were there"),
+    };
+    let s = if added == 1 { "" } else { "s" };
+    eprintln!(
+        "teeperf: {added} function{s} added to {}{were_there}; next: build again",
+        path.display()
+    );
+    Ok(())
 }
 
 /// A part of a whole: `90%`, or `0.9`.

@@ -4,6 +4,7 @@
 //! the compiler's own). Only assembly for the user (`-S`) of which some functions are to have no hooks is looked
 //! at when the compiler has ended.
 
+mod added;
 mod additions;
 mod arguments;
 mod headers;
@@ -15,6 +16,7 @@ mod selecting;
 mod settings;
 
 use crate::bundle;
+pub(crate) use added::exclusions;
 pub(crate) use additions::Files;
 use anyhow::{Context, Result};
 pub(crate) use arguments::{Product, Request};
@@ -22,7 +24,7 @@ pub(crate) use probe::Family;
 pub(crate) use real::Driver;
 use selecting::{Plan, Words};
 pub(crate) use selecting::{become_assembler, plan_of};
-use settings::Settings;
+pub(crate) use settings::Settings;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::Command;

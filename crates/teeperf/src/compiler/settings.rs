@@ -2,7 +2,7 @@
 //! it that has one, unless somebody else may have written it; or it is named by the environment.
 
 use crate::shell;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -57,6 +57,23 @@ impl Settings {
                     }
                 },
                 None => Ok(Self::default()),
+            },
+        }
+    }
+
+    /// Where those stand that hold here, or would.
+    pub(crate) fn place() -> Result<PathBuf> {
+        match std::env::var_os(VARIABLE) {
+            Some(name) => {
+                ensure!(!name.is_empty(), "{VARIABLE} is empty: no file holds here");
+                Ok(name.into())
+            }
+            None => match nearest() {
+                Some(path) => match distrusted(&path) {
+                    None => Ok(path),
+                    Some(why) => bail!("{} would not be used: {why}", path.display()),
+                },
+                None => Ok(NAME.into()),
             },
         }
     }
