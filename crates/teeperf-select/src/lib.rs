@@ -3,6 +3,7 @@
 //! * [`Pattern`]: functions by name, or by the file that they stand in.
 //! * [`Selection`]: what is wanted, made of patterns and a least size.
 //! * [`assembly::filter`]: takes the hooks of all other functions out of what a compiler wrote.
+//! * [`told`]: which patterns fitted, as objects and programs say.
 //!
 //! Knows nothing of command lines, and starts no compiler: text in, text out. What it does not
 //! understand is an [`Error`], never wrong code.
@@ -10,6 +11,7 @@
 pub mod assembly;
 mod pattern;
 mod selection;
+pub mod told;
 
 pub use assembly::Error;
 pub use pattern::{BadPattern, Pattern};

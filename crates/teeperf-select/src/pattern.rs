@@ -1,5 +1,6 @@
 //! Patterns: functions by name, or by the file that they stand in.
 
+use crate::Function;
 use regex_lite::{Regex, RegexBuilder};
 use std::fmt::{self, Display};
 use std::str::FromStr;
@@ -64,6 +65,11 @@ impl Pattern {
     /// Whether it is of files.
     pub fn is_of_files(&self) -> bool {
         self.is_file
+    }
+
+    /// Whether this function fits.
+    pub fn fits(&self, function: &Function<'_>) -> bool {
+        self.fits_name(function.names) || function.files.iter().any(|path| self.fits_file(path))
     }
 
     /// Whether a function fits that has any of these names: demangled, without parameters, as the linker knows it.

@@ -37,13 +37,24 @@ impl Selection {
         self.only.iter().chain(&self.exclude).any(Pattern::is_of_files)
     }
 
+    /// Its patterns, as lines: `only a`, `exclude b`.
+    pub fn lines(&self) -> impl Iterator<Item = String> {
+        let only = self.only.iter().map(|pattern| format!("only {pattern}"));
+        only.chain(self.exclude.iter().map(|pattern| format!("exclude {pattern}")))
+    }
+
+    /// Notes which of its patterns, in the order of [`Selection::lines`], a function fits.
+    pub fn note(&self, function: &Function<'_>, met: &mut Vec<bool>) {
+        met.resize(self.only.len() + self.exclude.len(), false);
+        for (pattern, met) in self.only.iter().chain(&self.exclude).zip(met) {
+            *met = *met || pattern.fits(function);
+        }
+    }
+
     /// Whether the function is wanted. One of unknown file fits no pattern of files; one of unknown size is
     /// large enough.
     pub fn wants(&self, function: &Function<'_>) -> bool {
-        let fits = |pattern: &Pattern| {
-            pattern.fits_name(function.names)
-                || function.files.iter().any(|path| pattern.fits_file(path))
-        };
+        let fits = |pattern: &Pattern| pattern.fits(function);
         (self.only.is_empty() || self.only.iter().any(fits))
             && !self.exclude.iter().any(fits)
             && function.size.is_none_or(|size| size >= self.min_size)
@@ -52,10 +63,8 @@ impl Selection {
 
 impl Display for Selection {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (word, patterns) in [("only", &self.only), ("exclude", &self.exclude)] {
-            for pattern in patterns {
-                writeln!(out, "{word} {pattern}")?;
-            }
+        for line in self.lines() {
+            writeln!(out, "{line}")?;
         }
         writeln!(out, "min-size {}", self.min_size)
     }

@@ -33,6 +33,7 @@ pub(crate) enum Command {
     #[command(name = "c++")]
     Cxx(WrapperArguments),
     Flags(commands::Flags),
+    Selection(commands::Selection),
     InstallWrappers(commands::InstallWrappers),
     InstallSdk(commands::InstallSdk),
     Record(commands::Record),
@@ -100,6 +101,8 @@ The same, for a project, in teeperf.toml in its folder, or in the file that TEEP
   min-size = 10
   after-inlining = false
   system-headers = false
+
+`teeperf selection PROGRAM` tells which patterns fit no function of it; `teeperf record` warns of them.
 
 Examples:
   CC=\"teeperf cc\" CXX=\"teeperf c++\" make

@@ -293,6 +293,38 @@ fn plain_compilers_take_the_same_words() {
     }
 }
 
+/// Each object knows of its own functions alone; what fits in any of a program's is said of none.
+#[test]
+fn patterns_that_fit_nothing_are_said_once() {
+    for compiler in COMPILERS {
+        let project = Project::new(compiler);
+        let options = "--teeperf-exclude=helper --teeperf-exclude=nosuch --teeperf-only=file:*.c --teeperf-only='/a\"b/'";
+        project.sh(&format!(
+            "$T cc {options} -c first.c second.c; $T c++ main.cc shapes.cc first.o second.o -o program
+             $T cc -S {options} second.c"
+        ));
+        for files in ["first.o second.o", "program", "program first.o"] {
+            let output = project.command(&format!("$T selection {files}")).output().unwrap();
+            let told = String::from_utf8(output.stdout).unwrap();
+            let expected = "fits              exclude helper\nfits no function  exclude nosuch\n\
+                            fits no function  only /a\"b/\nfits              only file:*.c\n";
+            assert_eq!((told.as_str(), output.status.code()), (expected, Some(1)), "{compiler}");
+        }
+        let plain = project.sh("$T cc -c first.c -o plain.o; $T selection plain.o 2>&1");
+        assert!(plain.contains("no patterns"), "{plain}");
+        let told = project.sh(
+            "$T record -q -o r.teeperf --only main --exclude nothing --only @none.so -- ./program 2>&1 >out",
+        );
+        let told: Vec<_> = told.lines().collect();
+        let of_filter = |rule: &str| {
+            format!("teeperf: the filter's {rule:?} fits no function of what was recorded")
+        };
+        assert_eq!(told.len(), 4, "{told:?}");
+        assert_eq!(told[..2], [of_filter("@none.so"), of_filter("nothing")], "{told:?}");
+        assert!(told[2].contains("\"exclude nosuch\", with which ./program was built"), "{told:?}");
+    }
+}
+
 /// Who keeps objects makes another one when something else is wanted.
 #[test]
 fn with_ccache_in_front() {

@@ -65,8 +65,18 @@ pub enum Error {
     },
 }
 
-/// The file without the hooks of functions that are not wanted. Whatever is no hook stays as it is.
-pub fn filter(text: &[u8], options: &Options<'_>) -> Result<Vec<u8>, Error> {
+/// What came of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filtered {
+    /// The file without the hooks of functions that are not wanted. Whatever is no hook is as it was.
+    pub text: Vec<u8>,
+    /// Which of the selection's patterns a function with hooks fits, in the order of [`Selection::lines`]; empty where no
+    /// function has hooks.
+    pub met: Vec<bool>,
+}
+
+/// Takes out the hooks of functions that are not wanted.
+pub fn filter(text: &[u8], options: &Options<'_>) -> Result<Filtered, Error> {
     let lines = text::lines(text);
     let mut edits = Edits::default();
     if options.drop_line_info {
@@ -77,6 +87,7 @@ pub fn filter(text: &[u8], options: &Options<'_>) -> Result<Vec<u8>, Error> {
     let data = passed_over(&lines, &graph);
     let mut values = Values::new(data.clone());
     let hooks = hooks(text, &lines, &mut values, &graph)?;
+    let mut met = Vec::new();
     if !hooks.is_empty() {
         let loads: Vec<_> = hooks.iter().flat_map(|hook| edit::loads(&lines, hook.line)).collect();
         let mut counts: Vec<bool> = vec![true; lines.len()];
@@ -91,6 +102,7 @@ pub fn filter(text: &[u8], options: &Options<'_>) -> Result<Vec<u8>, Error> {
             data: &data,
             names,
             known: HashMap::new(),
+            met: Vec::new(),
         };
         for hook in &hooks {
             let leaves_out =
@@ -103,8 +115,9 @@ pub fn filter(text: &[u8], options: &Options<'_>) -> Result<Vec<u8>, Error> {
                 None => edits.remove_call(&lines, hook.line, hook.is_jump),
             }
         }
+        met = judge.met;
     }
-    Ok(edits.apply(text))
+    Ok(Filtered { text: edits.apply(text), met })
 }
 
 /// A call of a hook.
@@ -231,6 +244,8 @@ struct Judge<'o, 'a> {
     data: &'o HashSet<&'a str>,
     names: Names<'a>,
     known: HashMap<&'a str, bool>,
+    /// Patterns that some function fits.
+    met: Vec<bool>,
 }
 
 impl<'a> Judge<'_, 'a> {
@@ -286,11 +301,9 @@ impl<'a> Judge<'_, 'a> {
         let file = self.names.files.get(name).or_else(|| self.names.files.get(code));
         let files = file.map(|path| (self.options.paths)(path)).unwrap_or_default();
         let size = self.names.sizes.get(code).copied();
-        let wanted = self.options.selection.wants(&Function {
-            names: [&whole, &bare, name],
-            files: &files,
-            size,
-        });
+        let function = Function { names: [&whole, &bare, name], files: &files, size };
+        let wanted = self.options.selection.wants(&function);
+        self.options.selection.note(&function, &mut self.met);
         self.known.insert(name, wanted);
         wanted
     }
@@ -307,7 +320,7 @@ mod tests {
         let options =
             Options { selection: &selection, drop_line_info: false, paths: &|_| Vec::new() };
         let filtered = filter(text.as_bytes(), &options)?;
-        Ok(String::from_utf8(filtered).unwrap())
+        Ok(String::from_utf8(filtered.text).unwrap())
     }
 
     fn function(code: &str) -> String {
@@ -346,6 +359,16 @@ mod tests {
             let other = function(&code.replace("f(", "g(").replace("$f", "$g").replace("f@", "g@"));
             assert_eq!(without_f(&other), Ok(other.clone()));
         }
+    }
+
+    #[test]
+    fn patterns_that_fit_are_known() {
+        let selection: Selection = "only f\nonly g\nexclude nosuch\n".parse().unwrap();
+        let options =
+            Options { selection: &selection, drop_line_info: false, paths: &|_| Vec::new() };
+        let met = |code: &str| filter(function(code).as_bytes(), &options).unwrap().met;
+        assert_eq!(met(&format!("\tmovl\t$f, %edi\n\tcall\t{ENTER}\n\tret")), [true, false, false]);
+        assert!(met("\tret").is_empty());
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod reading;
 mod record;
 mod repair;
 mod report;
+mod selection;
 mod sent;
 mod serve_memory;
 mod suggest;
@@ -65,6 +66,7 @@ pub(crate) use pause::Arguments as Pause;
 pub(crate) use record::Arguments as Record;
 pub(crate) use repair::Arguments as Repair;
 pub(crate) use report::Arguments as Report;
+pub(crate) use selection::Arguments as Selection;
 pub(crate) use serve_memory::Arguments as ServeMemory;
 pub(crate) use suggest::Arguments as Suggest;
 
@@ -74,6 +76,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         // Taken before the command line is parsed; here only when help was wanted.
         Command::Cc(_) | Command::Cxx(_) => crate::cli::print_wrapper_help()?,
         Command::Flags(arguments) => flags::run(&arguments)?,
+        Command::Selection(arguments) => return selection::run(&arguments),
         Command::InstallWrappers(arguments) => install_wrappers::run(&arguments)?,
         Command::InstallSdk(arguments) => install_sdk::run(&arguments)?,
         Command::Record(arguments) => return record::run(&arguments),

@@ -1,13 +1,14 @@
 //! `teeperf record`: runs a program. Running, draining and writing are `teeperf-record`'s.
 
-use super::{filtering, writing};
+use super::{filtering, selection, writing};
 use crate::{bundle, calibration, recordings};
 use anyhow::{Result, bail, ensure};
 use clap::Args;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use teeperf_profile::info::Info;
 use teeperf_record::{Choice, HookCost, Outcome};
 
 /// Runs a program and records every call and return of its hooked functions
@@ -94,7 +95,27 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         })
     });
 
-    arguments.writing.record((options, sender), command, &path, tell_of_nothing)
+    let ended = arguments.writing.record((options, sender), command, &path, tell_of_nothing)?;
+    if let Some(program) = program(&command[0]) {
+        selection::warn(&program, || modules(&path));
+    }
+    Ok(ended)
+}
+
+/// The file that a command is.
+fn program(name: &OsStr) -> Option<PathBuf> {
+    if name.as_bytes().contains(&b'/') {
+        return Some(name.into());
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.is_file())
+}
+
+/// Files of code that a recording tells of where threads begin. A folder, or what was sent, is not read once more.
+fn modules(recording: &Path) -> Vec<PathBuf> {
+    let info = recordings::is_plain(recording).then(|| Info::skim(recording, &mut |_| {}));
+    let modules = info.and_then(Result::ok).map(|info| info.modules).unwrap_or_default();
+    modules.into_iter().map(|(_, path)| path.into()).collect()
 }
 
 /// Whether `LD_PRELOAD` can have this path in it.

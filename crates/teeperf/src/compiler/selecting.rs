@@ -18,7 +18,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use teeperf_select::{Selection, assembly};
+use teeperf_select::{Selection, assembly, told};
 
 /// The file beside the link called `as`: a line for each word, then the selection.
 const PLAN: &str = "plan";
@@ -154,9 +154,14 @@ impl Plan {
             drop_line_info: self.drop_line_info && is_compilers(text),
             paths: &|path| whole_paths(&here, path),
         };
-        assembly::filter(text, &options).with_context(|| {
+        let filtered = assembly::filter(text, &options).with_context(|| {
             format!("{name}: leave --teeperf-only, --teeperf-exclude and --teeperf-min-size away for this file")
-        })
+        })?;
+        let mut text = filtered.text;
+        if !filtered.met.is_empty() {
+            text.extend_from_slice(told::assembly(&self.selection, &filtered.met).as_bytes());
+        }
+        Ok(text)
     }
 
     /// The folder in which this command is called `as`, made if it is not there.

@@ -1,0 +1,75 @@
+//! `teeperf selection`: with which patterns a program was built, and which of them fit nothing.
+
+use anyhow::{Context, Result};
+use clap::Args;
+use object::{Object, ObjectSection};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use teeperf_select::told::{SECTION, Told};
+
+/// Tells which functions a program was built to have hooks in, and which patterns fit none
+///
+/// That is, what --teeperf-only, --teeperf-exclude and teeperf.toml said when it was built. A pattern fits if it does so in any
+/// of the files. Where one fits no function that has hooks, the exit status is 1. `record` says so as well, of a program and
+/// the libraries that it began with.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  teeperf selection ./program
+  teeperf selection ./program lib/*.so        of all that one teeperf.toml is for
+  teeperf selection build/*.o                 of objects, too")]
+pub(crate) struct Arguments {
+    /// Programs, libraries, objects
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let mut told = Told::default();
+    for path in &arguments.files {
+        add(&mut told, path).with_context(|| path.display().to_string())?;
+    }
+    let (mut text, mut is_met) = (String::new(), true);
+    for (pattern, fits) in told.patterns() {
+        is_met &= fits;
+        let how = if fits { "fits" } else { "fits no function" };
+        writeln!(text, "{how:<18}{pattern}")?;
+    }
+    if text.is_empty() {
+        eprintln!(
+            "teeperf: no patterns: all functions that are compiled by `teeperf cc` have hooks"
+        );
+    }
+    super::print(text.as_bytes())?;
+    Ok(if is_met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Says, once for each, which patterns fit no function of a program and the libraries that it has, if it was built with any.
+pub(crate) fn warn(program: &Path, libraries: impl FnOnce() -> Vec<PathBuf>) {
+    let unmet = |told: &Told| told.patterns().any(|(_, fits)| !fits);
+    let mut told = Told::default();
+    if add(&mut told, program).is_err() || !unmet(&told) {
+        return;
+    }
+    for library in libraries() {
+        // One that is gone, or no file, says nothing.
+        let _ = add(&mut told, &library);
+    }
+    for (pattern, _) in told.patterns().filter(|(_, fits)| !fits) {
+        eprintln!(
+            "teeperf: {pattern:?}, with which {} was built, fits no function of it and the libraries that it began with",
+            program.display()
+        );
+    }
+}
+
+/// Adds what a file says.
+fn add(told: &mut Told, path: &Path) -> Result<()> {
+    let bytes = std::fs::read(path)?;
+    let file = object::File::parse(&*bytes)?;
+    if let Some(section) = file.section_by_name(SECTION) {
+        told.add(section.data()?);
+    }
+    Ok(())
+}
