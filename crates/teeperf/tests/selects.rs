@@ -317,10 +317,10 @@ fn patterns_that_fit_nothing_are_said_once() {
         );
         let told: Vec<_> = told.lines().collect();
         let of_filter = |rule: &str| {
-            format!("teeperf: the filter's {rule:?} fits no function of what was recorded")
+            format!("teeperf: the filter {rule:?} has fitted no function that was seen")
         };
         assert_eq!(told.len(), 4, "{told:?}");
-        assert_eq!(told[..2], [of_filter("@none.so"), of_filter("nothing")], "{told:?}");
+        assert_eq!(told[..2], ["only @none.so", "exclude nothing"].map(of_filter), "{told:?}");
         assert!(told[2].contains("\"exclude nosuch\", with which ./program was built"), "{told:?}");
     }
 }
