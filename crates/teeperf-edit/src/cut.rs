@@ -10,6 +10,7 @@
 //! threads. [`threads`] decides for each thread which words are in the window.
 
 mod threads;
+mod window;
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -25,6 +26,7 @@ use crate::error::EditError;
 use crate::output::{self, Out};
 use threads::Threads;
 pub(crate) use threads::at;
+pub use window::Window;
 
 /// What is wanted.
 #[derive(Clone, Debug, Default)]
@@ -123,22 +125,7 @@ pub fn cut<R: Read>(
     name: &str,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Made, EditError> {
-    let mut cutter = Cutter {
-        since: 0,
-        until: u64::MAX,
-        wanted,
-        out: None,
-        threads: Threads::new(None, None).map_err(EditError::Memory)?,
-        processes: HashMap::new(),
-        kept: 0,
-        end: None,
-        latest: 0,
-        sums: (0, 0, 0),
-        written: HashSet::new(),
-        missing: wanted.clone(),
-        output: Some((output, name.to_owned())),
-        made: Made::default(),
-    };
+    let mut cutter = Cutter::new(wanted.clone(), Some((output, name.to_owned())))?;
     let mut told = 0;
     while let Some(packet) = recording.next_packet()? {
         cutter.packet(&packet)?;
@@ -148,7 +135,8 @@ pub fn cut<R: Read>(
         }
     }
     cutter.made.warnings = recording.take_warnings();
-    cutter.finish()
+    cutter.finish()?;
+    Ok(cutter.made)
 }
 
 /// What is kept of a process until something of it is in the window.
@@ -160,10 +148,11 @@ struct Process {
     losses: Vec<Vec<u8>>,
 }
 
-struct Cutter<'a> {
+struct Cutter {
     since: u64,
     until: u64,
-    wanted: &'a Cut,
+    wanted: Cut,
+    /// Opened with the first packet; without, packets are taken one by one.
     output: Option<(Output, String)>,
     out: Option<Out>,
     threads: Threads,
@@ -181,7 +170,26 @@ struct Cutter<'a> {
     made: Made,
 }
 
-impl Cutter<'_> {
+impl Cutter {
+    fn new(wanted: Cut, output: Option<(Output, String)>) -> Result<Self, EditError> {
+        Ok(Self {
+            since: 0,
+            until: u64::MAX,
+            missing: wanted.clone(),
+            wanted,
+            out: None,
+            threads: Threads::new(None, None).map_err(EditError::Memory)?,
+            processes: HashMap::new(),
+            kept: 0,
+            end: None,
+            latest: 0,
+            sums: (0, 0, 0),
+            written: HashSet::new(),
+            output,
+            made: Made::default(),
+        })
+    }
+
     fn packet(&mut self, packet: &Packet<'_>) -> Result<(), EditError> {
         if let Body::Start(start) = &packet.body {
             return if self.out.is_none() { self.start(start, packet.payload) } else { Ok(()) };
@@ -306,8 +314,11 @@ impl Cutter<'_> {
     }
 
     fn out(&mut self) -> Result<&mut Out, EditError> {
-        if let Some((output, name)) = self.output.take() {
-            self.out = Some(Out::new(output, &name)?);
+        if self.out.is_none() {
+            self.out = Some(match self.output.take() {
+                Some((output, name)) => Out::new(output, &name)?,
+                None => Out::queue()?,
+            });
         }
         self.out.as_mut().ok_or_else(|| EditError::Refused("the output is gone".into()))
     }
@@ -406,7 +417,8 @@ impl Cutter<'_> {
         self.out()?.packet(packet.kind, packet.payload)
     }
 
-    fn finish(mut self) -> Result<Made, EditError> {
+    /// Nothing comes any more.
+    fn finish(&mut self) -> Result<(), EditError> {
         for (process, writes) in self.threads.finish() {
             self.write(process, writes)?;
         }
@@ -436,13 +448,10 @@ impl Cutter<'_> {
         }
         let ended = self.end.take().filter(|_| reaches_end);
         let time = self.latest.min(self.until);
-        self.out()?;
-        let Some(out) = self.out.take() else { return Ok(self.made) };
         let signed = |number: Option<i64>| number.map(|number| number as u64);
-        self.made.words = out.words;
-        self.made.threads = self.written.len() as u64;
-        self.made.sums = self.sums.0;
-        self.made.bytes = out.end(time, |payload: Payload| match ended {
+        let out = self.out()?;
+        let words = out.words;
+        let bytes = out.end(time, |payload: Payload| match ended {
             Some(ended) => {
                 let payload = payload
                     .maybe(end::EXIT_STATUS, signed(ended.exit_status))
@@ -455,7 +464,10 @@ impl Cutter<'_> {
             }
             None => payload,
         })?;
-        Ok(self.made)
+        (self.made.words, self.made.bytes) = (words, bytes);
+        self.made.threads = self.written.len() as u64;
+        self.made.sums = self.sums.0;
+        Ok(())
     }
 
     /// Takes note of ids that the recording has.

@@ -297,7 +297,7 @@ impl Merge {
     }
 
     fn finish(mut self) -> Result<Merged, EditError> {
-        let Some(out) = self.out.take() else {
+        let Some(mut out) = self.out.take() else {
             return Err(EditError::Refused("there is nothing to merge".into()));
         };
         let ending = self.ending.unwrap_or_default();

@@ -1,4 +1,7 @@
-//! The recording that is written: packets one by one, chunks counted for its end.
+//! The recording that is made: packets one by one, chunks counted for its end. Written, or handed on to whoever
+//! replays it.
+
+use std::collections::VecDeque;
 
 use teeperf_record::writing::{Encoder, Level, Output, PacketWriter, Payload, notice};
 use teeperf_wire::body::chunk::Header;
@@ -10,29 +13,51 @@ use crate::error::EditError;
 
 /// See the module.
 pub(crate) struct Out {
-    writer: PacketWriter,
+    target: Target,
     encoder: Encoder,
-    name: String,
     /// Words of all chunks so far.
     pub(crate) words: u64,
+}
+
+/// Where packets go.
+enum Target {
+    /// To a file or a stream; the name is for messages.
+    Writer(PacketWriter, String),
+    /// To whoever takes them, with [`Out::queued`].
+    Queue(VecDeque<(u16, Vec<u8>)>),
 }
 
 impl Out {
     /// Into this; `name` is for messages.
     pub(crate) fn new(output: Output, name: &str) -> Result<Self, EditError> {
         let name = name.to_owned();
-        let encoder = Encoder::new().map_err(EditError::Memory)?;
         match PacketWriter::open(output) {
-            Ok(writer) => Ok(Self { writer, encoder, name, words: 0 }),
+            Ok(writer) => Self::of(Target::Writer(writer, name)),
             Err(source) => Err(EditError::Write { name, source }),
+        }
+    }
+
+    /// Of packets that are taken one by one.
+    pub(crate) fn queue() -> Result<Self, EditError> {
+        Self::of(Target::Queue(VecDeque::new()))
+    }
+
+    fn of(target: Target) -> Result<Self, EditError> {
+        let encoder = Encoder::new().map_err(EditError::Memory)?;
+        Ok(Self { target, encoder, words: 0 })
+    }
+
+    /// The next packet that nobody has taken, its type first; nothing of what is written.
+    pub(crate) fn queued(&mut self) -> Option<(u16, Vec<u8>)> {
+        match &mut self.target {
+            Target::Writer(..) => None,
+            Target::Queue(packets) => packets.pop_front(),
         }
     }
 
     /// A packet.
     pub(crate) fn packet(&mut self, packet_kind: u16, payload: &[u8]) -> Result<(), EditError> {
-        self.writer
-            .packet(packet_kind, payload)
-            .map_err(|source| EditError::Write { name: self.name.clone(), source })
+        self.target.packet(packet_kind, payload)
     }
 
     /// A chunk as it stands.
@@ -45,8 +70,7 @@ impl Out {
     pub(crate) fn words(&mut self, header: Header, words: &[u32]) -> Result<(), EditError> {
         self.words += words.len() as u64;
         self.encoder.chunk(header, words);
-        let result = self.writer.packet(kind::CHUNK, self.encoder.payload());
-        result.map_err(|source| EditError::Write { name: self.name.clone(), source })
+        self.target.packet(kind::CHUNK, self.encoder.payload())
     }
 
     /// What the user should know, in the recording.
@@ -54,17 +78,35 @@ impl Out {
         self.packet(kind::NOTICE, &notice(level, text, None))
     }
 
-    /// The last packet, with these fields besides.
+    /// The last packet, with these fields besides. Gives the bytes that were written.
     pub(crate) fn end(
-        mut self,
+        &mut self,
         time: u64,
         more: impl FnOnce(Payload) -> Payload,
     ) -> Result<u64, EditError> {
         let payload = Payload::default().number(end::TIME, time).number(end::WORDS, self.words);
         self.packet(kind::END, &more(payload).finish())?;
-        let name = self.name.clone();
-        self.writer.flush().map_err(|source| EditError::Write { name, source })?;
-        Ok(self.writer.bytes())
+        match &mut self.target {
+            Target::Queue(_) => Ok(0),
+            Target::Writer(writer, name) => match writer.flush() {
+                Ok(()) => Ok(writer.bytes()),
+                Err(source) => Err(EditError::Write { name: name.clone(), source }),
+            },
+        }
+    }
+}
+
+impl Target {
+    fn packet(&mut self, packet_kind: u16, payload: &[u8]) -> Result<(), EditError> {
+        match self {
+            Self::Queue(packets) => {
+                packets.push_back((packet_kind, payload.to_vec()));
+                Ok(())
+            }
+            Self::Writer(writer, name) => writer
+                .packet(packet_kind, payload)
+                .map_err(|source| EditError::Write { name: name.clone(), source }),
+        }
     }
 }
 

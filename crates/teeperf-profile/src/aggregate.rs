@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use crate::cost::sum_up;
 use crate::model::{Extremes, Function, FunctionId, Node, Profile, Thread, Time, Tree, Vertex};
+use crate::paths::PathPattern;
 
 /// Levels of callers in [`bottom_up`].
 pub const MOST_CALLERS: usize = 256;
@@ -387,6 +388,27 @@ pub fn focus(tree: &Tree, functions: &[Function], pattern: &Pattern) -> Tree {
         }
     }
     select(tree, |at| keep[at], |at| within[at])
+}
+
+/// The call paths that fit an expression, with their own time; what leads to them is without. Totals are of what is
+/// left.
+pub fn fitting_paths(tree: &Tree, functions: &[Function], pattern: &PathPattern) -> Tree {
+    let fits = pattern.fits(tree, functions);
+    let mut keep = fits.clone();
+    for at in (1..keep.len()).rev() {
+        if keep[at] {
+            keep[tree.nodes[at].parent as usize] = true;
+        }
+    }
+    let mut out = select(tree, |at| keep[at], |at| fits[at]);
+    // Calls of what only leads there are not those that were asked for.
+    let kept = (0..keep.len()).filter(|&at| at == 0 || keep[at]);
+    for (node, at) in out.nodes.iter_mut().zip(kept) {
+        if !fits[at] {
+            (node.calls, node.extremes) = (0, None);
+        }
+    }
+    out
 }
 
 /// The tree without functions that fit, and without all that they called. Totals are of what

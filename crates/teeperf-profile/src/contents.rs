@@ -26,6 +26,15 @@ pub struct Packet<'a> {
     pub body: Body<'a>,
 }
 
+impl<'a> Packet<'a> {
+    /// Of this payload, which is taken apart. `offset` is where it stands.
+    pub fn of(offset: u64, sequence: u32, kind: u16, payload: &'a [u8]) -> Self {
+        let (body, cut_at) = decode(kind, payload);
+        let length = payload.len().try_into().unwrap_or(u32::MAX);
+        Self { offset, kind, sequence, length, cut_at, payload, body }
+    }
+}
+
 /// Contents of a packet.
 #[derive(Clone, Debug)]
 pub enum Body<'a> {

@@ -46,6 +46,14 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// It cannot be read in the way that was asked for.
+    #[error("{name}: {why}")]
+    Refused {
+        /// Name of the file.
+        name: String,
+        /// What stands against it.
+        why: String,
+    },
     /// Made by a later teeperf, in a format that this one cannot know.
     #[error(
         "{name}: offset {offset}: recording format {major}.{minor} is newer than this \

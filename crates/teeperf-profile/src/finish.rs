@@ -185,7 +185,7 @@ impl Gathered {
         let info = self.info(ns_per_unit, &counts);
         self.warnings.append(&mut threads.shared.warnings);
         let health = health(counts, open, self.warnings, &ns);
-        Profile { info, functions, threads: out, graph, waits, health }
+        Profile { info, functions, threads: out, graph, waits, health, part_of_ns: None }
     }
 
     fn warn_of_what_is_missing(&mut self) {

@@ -9,6 +9,7 @@
 //! * [`aggregate`]: what views need of a profile: tables, callers, filters.
 //! * [`graph`]: calls between functions where no call paths are known, and estimates of totals.
 //! * [`suggest`]: which functions to leave out of a next recording.
+//! * [`paths`]: which call paths fit a regular expression.
 //! * [`combine`]: several profiles as one.
 //!
 //! What is read is hostile: whatever the bytes, there is a profile or an [`Error`] that
@@ -35,6 +36,7 @@ pub mod model;
 mod names;
 mod no_room;
 pub mod packets;
+pub mod paths;
 mod recording;
 mod replay;
 pub mod selection;

@@ -400,9 +400,24 @@ pub struct Profile {
     pub waits: Vec<Waits>,
     /// How whole it is.
     pub health: Health,
+    /// Of a part that was chosen of a profile: the time with a recorded frame in that, nanoseconds.
+    pub part_of_ns: Option<f64>,
+}
+
+impl Tree {
+    /// Time with a recorded frame, nanoseconds: that of the root itself, with no frame at all, is left out.
+    pub fn framed_ns(&self) -> f64 {
+        let first = self.nodes.iter().skip(1).filter(|node| node.parent == 0);
+        first.map(|node| node.total.value).sum()
+    }
 }
 
 impl Profile {
+    /// Time with a recorded frame in all threads, nanoseconds.
+    pub fn framed_ns(&self) -> f64 {
+        self.threads.iter().map(|thread| thread.tree.framed_ns()).sum()
+    }
+
     /// How much more the times of a function may be, because there was no room for paths.
     pub fn lack(&self, function: FunctionId) -> Lack {
         let threads = self.threads.iter().filter_map(|thread| thread.no_room.as_ref());

@@ -36,6 +36,24 @@ pub trait Packets {
     fn take_warnings(&mut self) -> Vec<String>;
 }
 
+impl<P: Packets + ?Sized> Packets for Box<P> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn next_packet(&mut self) -> Result<Option<Packet<'_>>, Error> {
+        (**self).next_packet()
+    }
+
+    fn offset(&self) -> u64 {
+        (**self).offset()
+    }
+
+    fn take_warnings(&mut self) -> Vec<String> {
+        (**self).take_warnings()
+    }
+}
+
 /// How to replay.
 #[derive(Default)]
 pub struct Options<'a> {

@@ -3,6 +3,7 @@
 
 use crate::aggregate::{self, Pattern};
 use crate::model::{Profile, Thread};
+use crate::paths::PathPattern;
 
 /// What is wanted. Empty lists want everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub struct Selection {
     pub focus: Vec<String>,
     /// No call paths through functions that fit any of these.
     pub ignore: Vec<String>,
+    /// Only call paths in which these are found, and if there are several, all of them.
+    pub paths: Vec<PathPattern>,
 }
 
 impl Selection {
@@ -26,6 +29,7 @@ impl Selection {
     /// the recording's health stays that of the whole.
     pub fn of(&self, mut profile: Profile) -> Profile {
         if !self.is_all() {
+            profile.part_of_ns = Some(profile.part_of_ns.unwrap_or_else(|| profile.framed_ns()));
             // These have neither threads nor paths.
             profile.graph = None;
             profile.waits.clear();
@@ -38,6 +42,10 @@ impl Selection {
         for pattern in self.ignore.iter().map(Pattern::new) {
             profile =
                 profile.with_trees(|tree, functions| aggregate::ignore(tree, functions, &pattern));
+        }
+        for pattern in &self.paths {
+            profile = profile
+                .with_trees(|tree, functions| aggregate::fitting_paths(tree, functions, pattern));
         }
         profile
     }
@@ -91,6 +99,14 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_part_knows_of_how_much_it_is_one() {
+        let focus = texts(&["parse"]);
+        let part = Selection { focus, ..Selection::default() }.of(profile());
+        assert_eq!((part.framed_ns(), part.part_of_ns), (24.0, Some(30.0)));
+        assert_eq!(Selection::default().of(profile()).part_of_ns, None);
+    }
+
     fn totals(selection: &Selection) -> Vec<(u32, f64)> {
         let part = selection.of(profile());
         part.threads.iter().map(|thread| (thread.tid, thread.tree.nodes[0].total.value)).collect()
@@ -115,8 +131,12 @@ mod tests {
     #[test]
     fn functions_in_and_out() {
         let of = |focus: &[&str], ignore: &[&str]| {
-            let selection =
-                Selection { threads: texts(&["7"]), focus: texts(focus), ignore: texts(ignore) };
+            let selection = Selection {
+                threads: texts(&["7"]),
+                focus: texts(focus),
+                ignore: texts(ignore),
+                ..Selection::default()
+            };
             totals(&selection).first().map(|thread| thread.1)
         };
         assert_eq!(of(&["read"], &[]), Some(10.0));
@@ -125,5 +145,23 @@ mod tests {
         assert_eq!(of(&["read"], &["parse"]), Some(2.0));
         assert_eq!(of(&[], &["read", "parse"]), Some(1.0));
         assert_eq!(of(&["nothing"], &[]), None);
+    }
+
+    #[test]
+    fn paths_by_expression() {
+        let of = |texts: &[&str]| {
+            let paths = texts.iter().map(|text| PathPattern::new(text).unwrap()).collect();
+            let selection = Selection { threads: vec!["7".into()], paths, ..Selection::default() };
+            let part = selection.of(profile());
+            part.threads.first().map(|thread| {
+                let calls: u64 = thread.tree.nodes.iter().skip(1).map(|node| node.calls).sum();
+                (thread.tree.nodes[0].total.value, calls)
+            })
+        };
+        assert_eq!(of(&["^main;read"]), Some((2.0, 1)));
+        assert_eq!(of(&["read$"]), Some((10.0, 2)));
+        assert_eq!(of(&["parse"]), Some((12.0, 2)));
+        assert_eq!(of(&["parse", "read$"]), Some((8.0, 1)));
+        assert_eq!(of(&["^read"]), None);
     }
 }

@@ -192,6 +192,7 @@ fn small() -> Profile {
         graph: None,
         waits: Vec::new(),
         health: Health { events: 46, ..Health::default() },
+        ..Profile::default()
     }
 }
 
@@ -233,6 +234,7 @@ fn full(nameless: u64) -> Profile {
         graph: None,
         waits: Vec::new(),
         health: Health { events: 98, only_sums: true, ..Health::default() },
+        ..Profile::default()
     }
 }
 
@@ -261,6 +263,7 @@ fn short() -> Profile {
         graph: None,
         waits: Vec::new(),
         health: Health { events: 132_002, ..Health::default() },
+        ..Profile::default()
     }
 }
 
@@ -276,6 +279,7 @@ fn single() -> Profile {
         graph: None,
         waits: Vec::new(),
         health: Health { events: 2, ..Health::default() },
+        ..Profile::default()
     }
 }
 
@@ -296,6 +300,7 @@ fn deep() -> Profile {
         graph: None,
         waits: Vec::new(),
         health: Health { events: 4002, ..Health::default() },
+        ..Profile::default()
     }
 }
 
@@ -336,6 +341,7 @@ fn hostile() -> Profile {
             warnings: vec!["</p><script>window.broken=8</script>".into()],
             ..Health::default()
         },
+        ..Profile::default()
     }
 }
 
@@ -382,6 +388,7 @@ fn many(paths: usize) -> Profile {
         waits: Vec::new(),
         health: Health { events: thread.events, ..Health::default() },
         threads: vec![thread],
+        ..Profile::default()
     }
 }
 
@@ -420,6 +427,7 @@ fn demo() -> Profile {
             gaps: vec![("waited".into(), 12, 4_300_000)],
             ..Health::default()
         },
+        ..Profile::default()
     }
 }
 

@@ -12,7 +12,7 @@ use teeperf_profile::model::{
 };
 
 use crate::findings::{self, Finding};
-use crate::{layout, units};
+use crate::units;
 
 /// What the report carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -310,7 +310,7 @@ fn lane<'a>(thread: &'a Thread, profile: &'a Profile, options: &Options) -> Lane
         id: thread.tid,
         merged: thread.merged,
         events: thread.events,
-        recorded: number(layout::framed_time(&thread.tree)),
+        recorded: number(thread.tree.framed_ns()),
         wall: thread.wall_ns,
         cpu: thread.cpu_ns,
         waited: thread.waited_ns,

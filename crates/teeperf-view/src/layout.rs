@@ -26,12 +26,6 @@ pub(crate) enum Content {
     Thin(u32),
 }
 
-/// Time with a recorded frame: what a flame graph is as wide as. The root's own time,
-/// with no frame at all, is left out.
-pub(crate) fn framed_time(tree: &Tree) -> f64 {
-    tree.nodes.iter().skip(1).filter(|node| node.parent == 0).map(|node| node.total.value).sum()
-}
-
 /// The rectangles of `tree`, callers before what they called, none thinner than
 /// `thinnest` nanoseconds but those that are many in one. Children never reach beyond
 /// their caller, whatever the tree says.
@@ -41,7 +35,7 @@ pub(crate) fn frames(tree: &Tree, functions: &[Function], thinnest: f64) -> Vec<
     }
     let children = Children::of(tree, functions);
     let sizes = subtree_sizes(tree);
-    let root = Frame { start: 0.0, width: framed_time(tree), depth: 0, content: Content::Node(0) };
+    let root = Frame { start: 0.0, width: tree.framed_ns(), depth: 0, content: Content::Node(0) };
     let mut out = vec![root];
     let mut next = 0;
     while next < out.len() {
@@ -184,7 +178,7 @@ mod tests {
             }
             prop_assert_eq!(frames(&tree, &[], 0.0).len(), tree.nodes.len());
             // All as one when nothing is wide enough alone, but all together.
-            let whole = framed_time(&tree);
+            let whole = tree.framed_ns();
             let first = tree.nodes.iter().skip(1).filter(|node| node.parent == 0).count();
             if first > 1 {
                 let frames = frames(&tree, &[], whole * 0.999_999);

@@ -13,7 +13,7 @@ use crate::findings::{self, Finding};
 use crate::names::printable;
 use crate::palette::Hues;
 use crate::prune::{self, Pruned};
-use crate::{about, layout, palette, units};
+use crate::{about, palette, units};
 
 /// How much the page carries.
 #[derive(Clone, Copy, Debug)]
@@ -215,7 +215,7 @@ fn lane(thread: &Thread, tree: &Tree) -> Lane {
         wall: thread.wall_ns,
         cpu: thread.cpu_ns,
         waited: thread.waited_ns,
-        framed: layout::framed_time(tree),
+        framed: tree.framed_ns(),
         nodes: tree.nodes.len(),
         up,
         function,

@@ -74,7 +74,7 @@ pub(crate) fn to(profile: &Profile, most: usize) -> Pruned {
 const REST: &str = "[short call paths]";
 
 fn totals_of_roots(profile: &Profile) -> f64 {
-    profile.threads.iter().map(|thread| crate::layout::framed_time(&thread.tree)).sum()
+    profile.threads.iter().map(|thread| thread.tree.framed_ns()).sum()
 }
 
 #[derive(Default)]

@@ -87,7 +87,7 @@ impl<'a> Picture<'a> {
         options: &'a Options,
     ) -> Self {
         let width = f64::from(options.width.clamp(320, 100_000));
-        let total = layout::framed_time(tree);
+        let total = tree.framed_ns();
         let scale = if total > 0.0 { (width - 2.0 * MARGIN) / total } else { 0.0 };
         let thinnest = if scale > 0.0 { THINNEST / scale } else { 0.0 };
         let frames = layout::frames(tree, functions, thinnest);

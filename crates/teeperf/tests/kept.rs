@@ -69,8 +69,19 @@ fn parts_of_a_recording_add_up_to_it() {
             if until != "100%" {
                 words.extend(["--until", until]);
             }
-            run(teeperf(&folder).args(words));
+            run(teeperf(&folder).args(&words));
             let part = report(&folder, "part.teeperf");
+            // The window of the whole is read as what was cut out of it.
+            let window: Vec<&str> = words[2..]
+                .iter()
+                .copied()
+                .filter(|w| !["-o", "part.teeperf"].contains(w))
+                .collect();
+            for form in [&["report", "--json", "--tree"][..], &["flame", "--folded", "-o", "-"]] {
+                let of = |words: &[&str]| run(teeperf(&folder).args(form).args(words));
+                let here = of(&[&[whole], &window[..]].concat());
+                assert!(here == of(&["part.teeperf"]), "{form:?} of {window:?} of {whole}: {here}");
+            }
             assert_eq!(
                 (&part["health"]["unopened"], &part["health"]["mended"]),
                 (&0.into(), &0.into())
@@ -96,9 +107,30 @@ fn parts_of_a_recording_add_up_to_it() {
         let told = String::from_utf8(output.stderr).unwrap();
         assert!(!output.status.success() && told.contains(why), "{told}");
     };
+    let window = [
+        "report",
+        "cycle.teeperf",
+        "--since",
+        "30%",
+        "--until",
+        "60%",
+        "--path",
+        "^work;(.*;)?fib$",
+    ];
+    let text = run(teeperf(&folder).args(window));
+    assert!(
+        text.contains("from 30 %, until 60 %, paths with")
+            && text.contains("Shares below are of these"),
+        "{text}"
+    );
+    refused(&["report", "tick.teeperf", "--path", "a(b"], "unclosed group");
     refused(
         &["cut", "tick.teeperf", "--since", "2s", "--until", "1s", "-o", "x"],
         "ends before it begins",
+    );
+    refused(
+        &["report", "tick.teeperf", "--since", "2s", "--until", "1s"],
+        "tick.teeperf: the window ends before",
     );
     refused(&["cut", "tick.teeperf", "-o", "tick.teeperf"], "tick.teeperf is read");
     refused(&["cut", "tick.teeperf", "-o", "program.c"], "is no recording");

@@ -80,6 +80,7 @@ pub fn profile(gmon: &Gmon, names: &Names, bias: u64) -> Profile {
         graph: Some(graph),
         waits: Vec::new(),
         health: Health { events, only_sums: true, warnings, ..Health::default() },
+        part_of_ns: None,
     }
 }
 

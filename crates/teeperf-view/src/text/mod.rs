@@ -14,7 +14,7 @@ use teeperf_profile::model::{CallGraph, Profile, Time, Unit};
 
 use crate::findings::{self, Finding};
 use crate::style::{Paint, Painted, Style};
-use crate::{about, layout, names, units};
+use crate::{about, names, units};
 
 /// What a report shows.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ pub fn write(
         say(finding, style, out)?;
     }
     if !options.selection.is_empty() {
-        let shown = names::printable(&options.selection);
+        let shown = names::printable(&options.selection) + &share_of_all(profile);
         labelled(style.paint(Paint::Faint, "Shown"), &shown, style, out)?;
     }
     if profile.threads.is_empty() && profile.graph.is_none() {
@@ -100,8 +100,17 @@ pub fn write(
 /// What percentages are of: time with a recorded frame, in all threads, and of calls without paths.
 fn whole(profile: &Profile) -> f64 {
     let graph = profile.graph.as_ref().map_or(0.0, CallGraph::time);
-    let threads: f64 = profile.threads.iter().map(|thread| layout::framed_time(&thread.tree)).sum();
+    let threads: f64 = profile.threads.iter().map(|thread| thread.tree.framed_ns()).sum();
     graph + threads
+}
+
+/// How much of the time a part is: its percentages are of that part.
+fn share_of_all(profile: &Profile) -> String {
+    let Some(all) = profile.part_of_ns else { return String::new() };
+    let part = profile.framed_ns();
+    let time = |ns| units::time_inline(profile.info.unit, ns);
+    let share = units::percent_inline(units::share(part, all));
+    format!(": {} of {}, {share}. Shares below are of these {}", time(part), time(all), time(part))
 }
 
 fn say(finding: &Finding, style: &Style, out: &mut impl Write) -> io::Result<()> {

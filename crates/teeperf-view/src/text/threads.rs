@@ -6,7 +6,7 @@ use teeperf_profile::model::Profile;
 
 use super::{Options, heading};
 use crate::style::{Paint, Style};
-use crate::{layout, names, units};
+use crate::{names, units};
 
 pub(super) fn write(
     profile: &Profile,
@@ -35,7 +35,7 @@ pub(super) fn write(
         writeln!(
             out,
             "{}  {}  {cpu:>8}  {}  {:>events$}  {:>7}  {:>7}  {}",
-            units::time(profile.info.unit, layout::framed_time(&thread.tree)),
+            units::time(profile.info.unit, thread.tree.framed_ns()),
             units::time(profile.info.unit, thread.wall_ns as f64),
             units::time(profile.info.unit, thread.waited_ns as f64),
             units::count(thread.events),
@@ -45,7 +45,7 @@ pub(super) fn write(
         )?;
     }
     if let Some(rest) = threads.get(shown.len()..).filter(|rest| !rest.is_empty()) {
-        let time: f64 = rest.iter().map(|thread| layout::framed_time(&thread.tree)).sum();
+        let time: f64 = rest.iter().map(|thread| thread.tree.framed_ns()).sum();
         let text = format!(
             "{}  … {} more",
             units::time(profile.info.unit, time),

@@ -111,6 +111,7 @@ pub(crate) fn kitchen() -> Profile {
         health: Health { events: 46_016, ..Health::default() },
         graph: None,
         waits: Vec::new(),
+        ..Profile::default()
     }
 }
 

@@ -1,13 +1,14 @@
 //! `teeperf dump`: what a recording holds, as lines.
 
 use super::reading::{self, Source, Unsaid};
+use super::window;
 use crate::recordings;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use teeperf_profile::chunks::Decoder;
-use teeperf_profile::{Packets, SiteNames};
+use teeperf_profile::{Packets as _, SiteNames};
 use teeperf_view::dump::Dump;
 
 /// Prints what a recording holds: a line for each packet and each event
@@ -18,6 +19,7 @@ use teeperf_view::dump::Dump;
 Examples:
   teeperf dump | grep ' call ' | head             the first calls
   teeperf dump --packets                          packets alone
+  teeperf dump --since 1.5s --until 1.6s          what happened then
   teeperf dump program.teeperf | awk '$4 == 4711' one thread
   diff <(teeperf dump a.teeperf | cut -c 50-) <(teeperf dump b.teeperf | cut -c 50-)")]
 pub(crate) struct Arguments {
@@ -27,12 +29,15 @@ pub(crate) struct Arguments {
     #[arg(long)]
     packets: bool,
     #[command(flatten)]
+    window: window::Arguments,
+    #[command(flatten)]
     unsaid: Unsaid,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let path = recordings::named_or_newest(arguments.recording.as_deref())?;
-    let mut recording = open(&path, &arguments.unsaid)?;
+    let source = open(&path)?;
+    let mut recording = arguments.window.packets(source, &arguments.unsaid, &path)?;
     let names = match arguments.packets {
         true => SiteNames::default(),
         false => names(&path, &arguments.unsaid)?,
@@ -49,13 +54,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-fn open(path: &Path, unsaid: &Unsaid) -> Result<Box<dyn Packets>> {
+fn open(path: &Path) -> Result<Source> {
     match reading::open(path)? {
         Source::Gmon(_, name) => bail!(
             "{name} is a gmon file, of gprof, and no recording; `teeperf report {name} --elf PROGRAM` shows \
              what is in it"
         ),
-        source => unsaid.packets(source),
+        source => Ok(source),
     }
 }
 
@@ -65,7 +70,7 @@ fn names(path: &Path, unsaid: &Unsaid) -> Result<SiteNames> {
     let mut names = SiteNames::new(unsaid.search());
     if path.is_file() || path.is_dir() {
         let mut decoder = Decoder::new().context("no memory")?;
-        let mut recording = open(path, unsaid)?;
+        let mut recording = unsaid.packets(open(path)?)?;
         while let Some(packet) = recording.next_packet()? {
             names.packet(&packet, &mut decoder);
         }

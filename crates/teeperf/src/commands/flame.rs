@@ -17,6 +17,7 @@ use teeperf_view::{folded, page, svg};
 Examples:
   teeperf flame                                flame.html from the newest recording here
   teeperf flame --svg -o slow.svg slow.teeperf
+  teeperf flame --since 50% --path ';parse;'   the second half, what parse called
   teeperf flame --inverted --svg               functions first, their callers on top
   teeperf flame --folded -o - | sort           one line for each call path, for other tools")]
 pub(crate) struct Arguments {

@@ -36,6 +36,7 @@ mod suggest;
 mod terminal;
 mod transport;
 mod version;
+mod window;
 mod writing;
 
 use crate::cli::{Cli, Command};

@@ -1,7 +1,7 @@
 //! What the commands that read recordings have in common: which recording, which part of it,
 //! and how text may look.
 
-use super::{amounts, terminal};
+use super::{amounts, terminal, window};
 use crate::recordings;
 use anyhow::{Result, bail};
 use clap::Args;
@@ -14,6 +14,7 @@ use teeperf_interop::calls::Program;
 use teeperf_interop::gmon;
 use teeperf_interop::tee_perf::{self, Log};
 use teeperf_profile::model::Profile;
+use teeperf_profile::paths::PathPattern;
 use teeperf_profile::selection::Selection;
 use teeperf_profile::{Error, MAX_PATHS, Options, Packets, Recording, packets};
 use teeperf_record::Search;
@@ -33,6 +34,11 @@ pub(crate) struct Arguments {
     /// Leave out call paths through functions whose name contains this
     #[arg(long, value_name = "NAME")]
     ignore: Vec<String>,
+    /// Show only calls whose path, written main;parse;malloc, fits this regular expression
+    #[arg(long, value_name = "REGEX", value_parser = PathPattern::new)]
+    path: Vec<PathPattern>,
+    #[command(flatten)]
+    window: window::Arguments,
     /// Show only threads of this id or name
     #[arg(long, value_name = "THREAD")]
     thread: Vec<String>,
@@ -139,15 +145,21 @@ impl Arguments {
         open(&path)
     }
 
-    /// Whether a part was asked for that only call paths and threads can tell.
+    /// Whether a part was asked for that only call paths, threads and events can tell.
     pub(crate) fn is_of_paths(&self) -> bool {
-        !self.selection().is_all()
+        !self.selection().is_all() || !self.window.is_all()
+    }
+
+    /// What was opened, as far as it is in the window that was asked for.
+    fn packets(&self, source: Source) -> Result<Box<dyn Packets>> {
+        let path = recordings::named_or_newest(self.recording.as_deref())?;
+        self.window.packets(source, &self.unsaid, &path)
     }
 
     /// Reads what was opened; the part of its profile that was asked for. `by_place` has functions told apart by where
     /// their code stands.
     pub(crate) fn profile_of(&self, source: Source, by_place: bool) -> Result<Profile> {
-        let mut packets = self.unsaid.packets(source)?;
+        let mut packets = self.packets(source)?;
         let mut options = Options {
             keep_hook_cost: self.keep_hook_cost,
             most_paths: self.most_paths.get(),
@@ -156,6 +168,9 @@ impl Arguments {
             ..Options::default()
         };
         let profile = packets::replay(&mut *packets, &mut options)?;
+        if !self.window.is_all() && profile.threads.is_empty() {
+            eprintln!("teeperf: no thread has written anything in this time");
+        }
         let selection = self.selection();
         if selection.is_all() {
             return Ok(profile);
@@ -173,12 +188,14 @@ impl Arguments {
             threads: self.thread.clone(),
             focus: self.focus.clone(),
             ignore: self.ignore.clone(),
+            paths: self.path.clone(),
         }
     }
 
     /// The part that was asked for, such as `focus on "parse"`; empty when it is all.
     pub(crate) fn selection_in_words(&self) -> String {
-        let mut parts = Vec::new();
+        let mut parts = self.window.in_words();
+        parts.extend(self.path.iter().map(|path| format!("paths with {:?}", path.text())));
         for (word, names) in
             [("focus on", &self.focus), ("without", &self.ignore), ("thread", &self.thread)]
         {

@@ -15,6 +15,8 @@ Examples:
   teeperf report                              the newest recording in this folder
   teeperf report --tree --focus parse         the call tree of what has to do with parsing
   teeperf report --sort calls --limit 50      what is called most
+  teeperf report --since 10s --until 12s      what happened then; times as in `teeperf help cut`
+  teeperf report --path '^main;.*;malloc$'    calls of malloc, by whatever way from main
   teeperf report --json program.teeperf | jq '.functions[0]'
   teeperf report gmon.out --elf program       a file of gprof; several are summed
   teeperf report log --elf program            a log of the original TEE-Perf")]
@@ -59,8 +61,8 @@ impl Arguments {
         let unsaid = &self.recording.unsaid;
         match self.recording.open()? {
             Source::Gmon(..) if self.tree || self.threads || self.recording.is_of_paths() => bail!(
-                "a gmon file knows neither call paths nor threads: --tree, --threads, --thread, --focus and \
-                 --ignore are for recordings"
+                "a gmon file knows neither call paths nor threads: --tree, --threads, --thread, --focus, \
+                 --ignore, --path, --since and --until are for recordings"
             ),
             Source::Gmon(_, name) if unsaid.counter_hz.is_some() => {
                 bail!(
