@@ -10,7 +10,7 @@ use by_hand::item::Chunk;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use support::chunks::chunks;
-use support::{Memory, Path, counts, paths, replay, warnings};
+use support::{Memory, Path, counts, lengths, paths, replay, warnings};
 use teeperf_edit::cut::{Cut, Made, When, cut};
 use teeperf_profile::Recording;
 
@@ -43,6 +43,7 @@ fn add_up(bytes: &[u8], borders: &[u64]) {
     let ends = borders.iter().copied().map(Some).chain([None]);
     let mut sums: BTreeMap<Path, (u64, u64)> = BTreeMap::new();
     let mut counted: BTreeMap<String, u64> = BTreeMap::new();
+    let mut timed = lengths(&whole);
     for (since, until) in starts.zip(ends) {
         let (window, made) = window(bytes, since, until);
         let profile = replay(&window);
@@ -52,6 +53,12 @@ fn add_up(bytes: &[u8], borders: &[u64]) {
         for (path, (calls, time)) in paths(&profile) {
             let sum = sums.entry(path).or_default();
             *sum = (sum.0 + calls, sum.1 + time);
+        }
+        // A call that is in a window is as long there as it is in the whole.
+        for (key, calls) in lengths(&profile) {
+            let left = timed.get(&key).and_then(|there| there.checked_sub(calls));
+            assert!(left.is_some(), "{since:?} to {until:?}: {calls} of {key:?}");
+            timed.extend(left.map(|left| (key, left)));
         }
         for (name, count) in counts(&profile) {
             *counted.entry(name).or_default() += count;

@@ -23,7 +23,17 @@ pub fn combine(mut first: Profile, second: Profile) -> Profile {
             })
         })
         .collect();
+    let is_of_one_unit = first.length_unit_ns == second.length_unit_ns;
+    if !is_of_one_unit {
+        // Buckets of one clock's units cannot be told in those of another.
+        first.length_unit_ns = None;
+        first.threads.iter_mut().for_each(|thread| thread.lengths.clear());
+    }
     for mut thread in second.threads {
+        thread.lengths.retain(|_| is_of_one_unit);
+        for (function, _) in &mut thread.lengths {
+            *function = numbers[function.0 as usize];
+        }
         // The root's function means nothing.
         for node in thread.tree.nodes.iter_mut().skip(1) {
             node.function = numbers[node.function.0 as usize];

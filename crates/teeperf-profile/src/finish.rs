@@ -1,7 +1,7 @@
 //! From replayed trees to the profile: names for words, nanoseconds for clock units, hook
 //! cost taken off, threads in order, and everything the recording says about its run.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use teeperf_symbols::Search;
 use teeperf_wire::packet::MAJOR;
@@ -10,9 +10,11 @@ use teeperf_wire::word::gap;
 
 use crate::contents::{Body, End, Packet, Process, Start};
 use crate::cost::{self, HookCost};
+use crate::lengths::Lengths;
 use crate::model::{Extremes, FunctionId, Health, Info, Node, Profile, Thread, Time, Tree, Unit};
 use crate::names::{Names, SymbolTables, file_name};
 use crate::no_room;
+use crate::packets::Options;
 use crate::recording::is_later;
 use crate::replay::{CallTree, Counts, Figures, Threads, pseudo};
 use crate::warnings::Warnings;
@@ -119,10 +121,10 @@ impl Gathered {
     pub(crate) fn finish(
         mut self,
         mut threads: Threads,
-        keep_hook_cost: bool,
-        by_place: bool,
+        options: &Options<'_>,
         search: Search,
     ) -> Profile {
+        let &Options { keep_hook_cost, by_place, .. } = options;
         self.warn_of_what_is_missing();
         let hz = self.start.as_ref().map_or(0, |start| start.hz);
         let ns_per_unit = if hz > 0 { 1e9 / hz as f64 } else { 1.0 };
@@ -152,6 +154,7 @@ impl Gathered {
             let Some(tree) = threads.trees.get_mut(tree).and_then(Option::take) else { continue };
             beyond_limits = beyond_limits.saturating_add(tree.flat_calls());
             thread.tree = convert(&tree, &mut names, ns_per_unit);
+            thread.lengths = lengths(&tree, &mut names);
             out.push(thread);
         }
         if beyond_limits > 0 {
@@ -159,6 +162,11 @@ impl Gathered {
                 format!("there are more call paths than a profile can have: {beyond_limits} calls on later ones are counted in their functions, with their own time, but not below their callers: they stand below `[too deep]`. `--most-paths` allows more paths")
             });
         }
+        let untimed = threads.shared.room.untimed;
+        if untimed > 0 {
+            self.warnings.add(|| format!("there are more functions in more threads than calls are timed of: {untimed} calls are not among the lengths"));
+        }
+        let length_unit_ns = options.lengths.then_some(ns_per_unit);
         let (graph, calls) = std::mem::take(&mut threads.arcs).graph(&mut names, ns_per_unit);
         if calls > 0 {
             self.warnings
@@ -185,7 +193,16 @@ impl Gathered {
         let info = self.info(ns_per_unit, &counts);
         self.warnings.append(&mut threads.shared.warnings);
         let health = health(counts, open, self.warnings, &ns);
-        Profile { info, functions, threads: out, graph, waits, health, part_of_ns: None }
+        Profile {
+            info,
+            functions,
+            threads: out,
+            graph,
+            waits,
+            health,
+            part_of_ns: None,
+            length_unit_ns,
+        }
     }
 
     fn warn_of_what_is_missing(&mut self) {
@@ -246,6 +263,7 @@ impl Gathered {
             waited_ns: ns(figures.waited),
             tree: Tree::default(),
             no_room: None,
+            lengths: Vec::new(),
         }
     }
 
@@ -353,6 +371,15 @@ fn convert(tree: &CallTree, names: &mut Names, ns_per_unit: f64) -> Tree {
         numbers.push(number);
     }
     Tree { nodes: out }
+}
+
+/// Lengths of calls by function.
+fn lengths(tree: &CallTree, names: &mut Names) -> Vec<(FunctionId, Lengths)> {
+    let mut by_function: BTreeMap<FunctionId, Lengths> = BTreeMap::new();
+    for (&word, lengths) in &tree.lengths {
+        by_function.entry(names.function(tree.process, word)).or_default().merge(lengths);
+    }
+    by_function.into_iter().collect()
 }
 
 fn health(counts: Counts, open: u64, warnings: Warnings, ns: &impl Fn(u64) -> u64) -> Health {

@@ -10,6 +10,7 @@
 //! * [`graph`]: calls between functions where no call paths are known, and estimates of totals.
 //! * [`suggest`]: which functions to leave out of a next recording.
 //! * [`paths`]: which call paths fit a regular expression.
+//! * [`lengths`]: how long calls took, as a histogram.
 //! * [`combine`]: several profiles as one.
 //!
 //! What is read is hostile: whatever the bytes, there is a profile or an [`Error`] that
@@ -32,6 +33,7 @@ pub mod fuzz;
 pub mod graph;
 pub mod info;
 pub mod keyframes;
+pub mod lengths;
 pub mod model;
 mod names;
 mod no_room;

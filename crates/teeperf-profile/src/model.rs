@@ -4,6 +4,8 @@
 
 use std::sync::Arc as Shared;
 
+use crate::lengths::Lengths;
+
 /// Nanoseconds with what is known of their error: hook cost is taken off as an interval.
 /// `low` has the most taken off that they can have cost, `high` nothing; `value` lies between them and
 /// is the one to show. Never below zero.
@@ -168,6 +170,9 @@ pub struct Thread {
     pub tree: Tree,
     /// What found no room on its path, where something did.
     pub no_room: Option<NoRoom>,
+    /// How long calls took, by function, in units of [`Profile::length_unit_ns`]; empty where calls were not timed. Hooks
+    /// are in them, what gaps leave out is not. Calls that did not return by themselves have no length.
+    pub lengths: Vec<(FunctionId, Lengths)>,
 }
 
 impl Thread {
@@ -402,6 +407,8 @@ pub struct Profile {
     pub health: Health,
     /// Of a part that was chosen of a profile: the time with a recorded frame in that, nanoseconds.
     pub part_of_ns: Option<f64>,
+    /// Nanoseconds of a unit of [`Thread::lengths`], where calls were timed.
+    pub length_unit_ns: Option<f64>,
 }
 
 impl Tree {

@@ -73,6 +73,8 @@ pub struct Options<'a> {
     /// Most call paths, in all threads; 0: [`MAX_PATHS`]. Calls on later ones are counted by
     /// function, below `[too deep]`.
     pub most_paths: usize,
+    /// Time each call, for [`Thread::lengths`](crate::model::Thread::lengths).
+    pub lengths: bool,
 }
 
 /// What replay has done so far.
@@ -98,6 +100,7 @@ pub fn replay(
         jobs: if options.jobs == 0 { processors() } else { options.jobs },
         batch_chunks: if options.batch_chunks == 0 { BATCH_CHUNKS } else { options.batch_chunks },
         paths: if options.most_paths == 0 { MAX_PATHS } else { options.most_paths },
+        timed: options.lengths,
     };
     let mut gathered = Gathered::default();
     let fed = replay::run(settings, |driver| feed(packets, driver, &mut gathered, options));
@@ -108,7 +111,7 @@ pub fn replay(
         gathered.warnings.add(|| warning);
     }
     let search = std::mem::take(&mut options.search);
-    Ok(gathered.finish(threads, options.keep_hook_cost, options.by_place, search))
+    Ok(gathered.finish(threads, options, search))
 }
 
 fn feed(

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use support::Builder;
 use support::item::{Chunk, Item};
 use support::slow::{self, Outcome, Paths};
-use teeperf_profile::model::Profile;
+use teeperf_profile::lengths::Lengths;
+use teeperf_profile::model::{FunctionId, Profile, Thread};
 use teeperf_profile::{Options, Recording};
 use teeperf_wire::shared::ClockKind;
 
@@ -181,6 +182,49 @@ proptest! {
     }
 }
 
+/// Lengths by thread and function, as [`slow::lengths`] has them.
+fn told_lengths(profile: &Profile) -> BTreeMap<(u32, String), Lengths> {
+    let of = |thread: &Thread, (function, lengths): &(FunctionId, Lengths)| {
+        let name = profile.functions[function.0 as usize].name.clone();
+        ((thread.tid - 1000, name), lengths.clone())
+    };
+    profile.threads.iter().flat_map(|t| t.lengths.iter().map(move |each| of(t, each))).collect()
+}
+
+/// Of all calls, in whatever batches, within what a bucket may be off.
+fn lengths_are_right(chunks: &[Chunk], options: Options<'_>) {
+    let expected = slow::lengths(chunks);
+    let profile = replay_with(chunks, Options { lengths: true, ..options });
+    let told = told_lengths(&profile);
+    let keys = |n: usize| format!("{n} functions");
+    assert_eq!(keys(told.len()), keys(expected.len()));
+    for (key, mut exact) in expected {
+        let lengths = &told[&key];
+        exact.sort_unstable();
+        assert_eq!(lengths.calls(), exact.len() as u64, "{key:?}");
+        assert_eq!(lengths.sum(), exact.iter().sum::<u64>(), "{key:?}");
+        assert_eq!(lengths.extremes(), Some((exact[0], exact[exact.len() - 1])), "{key:?}");
+        for percent in [1, 25, 50, 90, 99] {
+            let rank = (percent * exact.len()).div_ceil(100);
+            let (told, exact) =
+                (lengths.percentile(percent as f64 / 100.0).unwrap(), exact[rank - 1]);
+            assert!(told.abs_diff(exact) <= exact / 64 + 1, "{key:?}: {told} for {exact}");
+        }
+    }
+    // And nothing else is another than without.
+    let plain = without_empty(self::told(&replay(chunks, 1, 0)));
+    assert_eq!(without_empty(self::told(&profile)), plain);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    #[test]
+    fn calls_are_timed(chunks in chunks(60), jobs in 1usize..4, batch_chunks in 1usize..6) {
+        lengths_are_right(&chunks, Options { jobs, batch_chunks, ..Options::default() });
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
@@ -188,6 +232,11 @@ proptest! {
     fn long_chunks_with_deep_stacks(chunks in chunks(1200), batch in 1usize..4) {
         let expected = without_empty(slow::outcome(&chunks));
         prop_assert_eq!(without_empty(told(&replay(&chunks, 1, batch))), expected);
+    }
+
+    #[test]
+    fn calls_of_long_chunks_are_timed(chunks in chunks(1200), batch_chunks in 1usize..4) {
+        lengths_are_right(&chunks, Options { jobs: 1, batch_chunks, ..Options::default() });
     }
 
     #[test]

@@ -36,7 +36,8 @@ impl Write for Memory {
 }
 
 pub(crate) fn replay(bytes: &[u8]) -> Profile {
-    let mut options = Options { jobs: 1, keep_hook_cost: true, ..Options::default() };
+    let mut options =
+        Options { jobs: 1, keep_hook_cost: true, lengths: true, ..Options::default() };
     Recording::from_read(bytes, "window").replay(&mut options).unwrap()
 }
 
@@ -58,6 +59,20 @@ pub(crate) fn paths(profile: &Profile) -> BTreeMap<Path, (u64, u64)> {
                 *sum = (sum.0 + node.calls, sum.1 + node.self_time.value as u64);
             }
             names.push(path);
+        }
+    }
+    out
+}
+
+/// Calls by thread, function, and the shortest length of the bucket that theirs is in.
+pub(crate) fn lengths(profile: &Profile) -> BTreeMap<(u32, String, u64), u64> {
+    let mut out = BTreeMap::new();
+    for thread in &profile.threads {
+        for (function, lengths) in &thread.lengths {
+            let name = &profile.functions[function.0 as usize].name;
+            for bucket in lengths.buckets() {
+                out.insert((thread.tid, name.clone(), bucket.first), bucket.calls);
+            }
         }
     }
     out

@@ -76,11 +76,9 @@ pub fn profile(gmon: &Gmon, names: &Names, bias: u64) -> Profile {
             ..Info::default()
         },
         functions,
-        threads: Vec::new(),
         graph: Some(graph),
-        waits: Vec::new(),
         health: Health { events, only_sums: true, warnings, ..Health::default() },
-        part_of_ns: None,
+        ..Profile::default()
     }
 }
 

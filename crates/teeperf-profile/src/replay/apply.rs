@@ -14,11 +14,14 @@ use super::tree::pseudo;
 use super::waits::AllWaits;
 use crate::escape::Gap;
 use crate::filters::Filters;
+use crate::lengths::Lengths;
 use crate::names::Windows;
 use crate::warnings::Warnings;
 
 /// Most marks remembered for a thread; when there are more, all are forgotten.
 pub(super) const MAX_MARKS: usize = 1 << 16;
+/// Most frames whose calls are timed beyond a batch, on all stacks.
+const MOST_TIMED: usize = 1 << 22;
 /// Most stacks remembered that no thread is on.
 pub(super) const MAX_STACKS: usize = 1 << 18;
 /// Frames taken along when a stack goes on in another thread; those below are `[unknown]`.
@@ -27,7 +30,7 @@ const TAKEN_ALONG: usize = 1 << 10;
 /// What all threads have in common.
 pub(crate) struct Shared {
     /// What may yet be made, in all trees.
-    pub(super) room: Room,
+    pub(crate) room: Room,
     /// Stacks that no thread is on, with the index of the tree they are in. Own stacks of
     /// threads are known by the thread, others by their id.
     pub(crate) stacks: HashMap<(u32, u32, u64), (usize, Stack)>,
@@ -56,6 +59,8 @@ pub(crate) struct Shared {
     pub(crate) has_switched: bool,
     /// Waits of async functions.
     pub(crate) waits: AllWaits,
+    /// Frames of all stacks whose calls are timed.
+    timed: usize,
     /// Scratch: node in the tree of each node of the summary.
     numbers: Vec<u32>,
     /// Scratch: roots of a segment, each with the depth of the stack below it.
@@ -135,6 +140,7 @@ impl Shared {
             changed: None,
             has_switched: false,
             waits: AllWaits::default(),
+            timed: 0,
             numbers: Vec::new(),
             grounds: Vec::new(),
             far_here: Vec::new(),
@@ -210,49 +216,89 @@ impl Apply<'_> {
     /// Frames may be waiting on the stack that the thread is first seen on.
     pub(super) fn begin(&mut self) {
         self.enter(self.thread.stack_id);
+        self.shared.timed += self.thread.stack.timed();
     }
 
     /// Puts it in.
     pub(super) fn run(mut self, summary: &Summary) {
+        self.shared.timed = self.shared.timed.saturating_sub(self.thread.stack.timed());
         let passed = summary.begin_time.saturating_sub(self.thread.now);
         self.charge(passed);
         if let Some(stack) = summary.begin_stack {
             self.resume(stack);
         }
-        let mut owed = summary.owed.iter().copied();
+        let times = summary.timed.as_ref().map_or(&[][..], |timed| &timed.owed);
+        let times = times.iter().copied().chain(std::iter::repeat(0));
+        let mut owed = summary.owed.iter().copied().zip(times);
         let (mut nodes, mut marks) = (0, 0);
         self.shared.numbers.clear();
-        for segment in &summary.segments {
-            self.segment(summary, segment, nodes, marks, &mut owed);
+        let mut opened = 0;
+        for (at, segment) in summary.segments.iter().enumerate() {
+            let below = self.segment(summary, segment, nodes, marks, &mut owed);
             (nodes, marks) = (segment.nodes_end as usize, segment.marks_end as usize);
-            self.settle(segment.op);
+            let mut now = 0;
+            if let Some(timed) = &summary.timed {
+                let (end, time) = timed.segments[at];
+                self.time_opened(below, &timed.opened[opened..end]);
+                (opened, now) = (end, time);
+            }
+            self.settle(segment.op, now);
+        }
+        if let Some(timed) = &summary.timed {
+            self.take_lengths(&timed.functions);
         }
         self.thread.now = summary.end_time;
+        self.shared.timed += self.thread.stack.timed();
     }
 
     /// Time that passed before an event, less what a gap said to leave out.
     fn charge(&mut self, units: u64) {
         let left_out = units.min(self.thread.debt);
         self.thread.debt -= left_out;
+        self.thread.left_out = self.thread.left_out.saturating_add(left_out);
         self.thread.recent = self.thread.recent.saturating_add(units - left_out);
         self.tree.count(self.thread.stack.top(), 0, units - left_out);
     }
 
+    /// Puts in what a segment did. Gives the depth below the frames that it left open.
     fn segment(
         &mut self,
         summary: &Summary,
         segment: &Segment,
         first_node: usize,
         first_mark: usize,
-        owed: &mut impl Iterator<Item = u32>,
-    ) {
+        owed: &mut impl Iterator<Item = (u32, u64)>,
+    ) -> u64 {
         self.charge(segment.lead);
         self.graft(summary, first_node, segment.nodes_end as usize, owed);
         self.remember(summary, first_mark, segment.marks_end as usize);
+        let below = self.thread.stack.depth();
         self.open_frames(summary, segment.top);
         if segment.eventful {
             self.thread.settle();
             self.thread.recent = segment.recent;
+        }
+        below
+    }
+
+    /// Frames above this depth were opened at these times.
+    fn time_opened(&mut self, below: u64, begins: &[u64]) {
+        let stack = &mut self.thread.stack;
+        let room = MOST_TIMED.saturating_sub(self.shared.timed + stack.timed());
+        let left_out = self.thread.left_out;
+        stack.time(
+            below,
+            begins.iter().take(room).map(|&begin| begin.wrapping_sub(left_out) as i64),
+        );
+    }
+
+    fn take_lengths(&mut self, functions: &[(u32, Lengths)]) {
+        for (word, lengths) in functions {
+            let word = self.shared.word_here(*word);
+            let room = &mut self.shared.room;
+            if let Some(here) = self.tree.lengths_of(room, word, lengths.calls()) {
+                here.merge(lengths);
+            }
         }
     }
 
@@ -262,15 +308,15 @@ impl Apply<'_> {
         summary: &Summary,
         first: usize,
         end: usize,
-        owed: &mut impl Iterator<Item = u32>,
+        owed: &mut impl Iterator<Item = (u32, u64)>,
     ) {
         self.shared.grounds.clear();
         for (i, node) in summary.tree.nodes()[first..end].iter().enumerate() {
             let here = if node.word == pseudo::ROOT {
                 if i > 0
-                    && let Some(word) = owed.next()
+                    && let Some((word, now)) = owed.next()
                 {
-                    self.close(word);
+                    self.close(word, now);
                 }
                 self.shared.grounds.push(((first + i) as u32, self.thread.stack.depth()));
                 self.thread.stack.top()
@@ -319,21 +365,31 @@ impl Apply<'_> {
         }
     }
 
-    fn close(&mut self, word: u32) {
+    /// A return, and its time where calls are timed.
+    fn close(&mut self, word: u32, now: u64) {
         let word = self.shared.word_here(word);
         if self.thread.is_below_filter() {
             return self.close_below_filter(word);
         }
         let counts = &mut self.shared.counts;
         match self.thread.stack.close(&self.tree.tree, word) {
-            Returned::Closed { above } => counts.mended = counts.mended.saturating_add(above),
+            Returned::Closed { above, begin } => {
+                counts.mended = counts.mended.saturating_add(above);
+                if let Some(begin) = begin {
+                    let end = now.wrapping_sub(self.thread.left_out) as i64;
+                    let length = end.wrapping_sub(begin).max(0) as u64;
+                    if let Some(here) = self.tree.lengths_of(&mut self.shared.room, word & !1, 1) {
+                        here.add(length);
+                    }
+                }
+            }
             Returned::Stray => counts.mended = counts.mended.saturating_add(1),
             Returned::Unopened => counts.unopened += 1,
         }
         self.close_left_out();
     }
 
-    fn settle(&mut self, op: Op) {
+    fn settle(&mut self, op: Op, now: u64) {
         match op {
             Op::End => return,
             Op::Gap(gap) => {
@@ -342,7 +398,7 @@ impl Apply<'_> {
             }
             Op::Resume(id) => return self.resume(id),
             Op::Filter(number) => return self.filter(number),
-            Op::Return(word) => self.close(word),
+            Op::Return(word) => self.close(word, now),
             Op::Jump(key) => self.jump(key),
             Op::Catch(word) => self.catch(word),
             Op::Switch { left, entered } => {
@@ -357,7 +413,9 @@ impl Apply<'_> {
                 } else {
                     let key = self.stack_key(id);
                     self.shared.note_change(key);
-                    self.shared.stacks.remove(&key);
+                    if let Some((_, gone)) = self.shared.stacks.remove(&key) {
+                        self.shared.timed = self.shared.timed.saturating_sub(gone.timed());
+                    }
                 }
             }
         }
@@ -466,6 +524,7 @@ impl Apply<'_> {
         // Time of the gap may stand before it, charged already, or come behind it.
         let charged = gap.units.min(self.thread.recent);
         let here = charged.min(self.thread.recent - self.thread.before);
+        self.thread.left_out = self.thread.left_out.saturating_add(here);
         let top = &mut self.tree.tree.nodes_mut()[self.thread.stack.top() as usize];
         top.time = top.time.wrapping_sub(here);
         self.thread.recent -= charged;
@@ -506,6 +565,7 @@ impl Apply<'_> {
         let stack = std::mem::take(&mut self.thread.stack);
         self.shared.note_change(self.stack_key(id));
         if self.shared.stacks.len() < MAX_STACKS {
+            self.shared.timed += stack.timed();
             self.shared.stacks.insert(self.stack_key(id), (self.thread.tree, stack));
         } else {
             self.shared.warnings.add(|| {
@@ -519,8 +579,9 @@ impl Apply<'_> {
         self.thread.stack_id = id;
         let key = self.stack_key(id);
         let kept = self.shared.stacks.remove(&key);
-        if kept.is_some() {
+        if let Some((_, stack)) = &kept {
             self.shared.note_change(key);
+            self.shared.timed = self.shared.timed.saturating_sub(stack.timed());
         }
         self.thread.stack = match kept {
             Some((tree, stack)) if tree == self.thread.tree => stack,

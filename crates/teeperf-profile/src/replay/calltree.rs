@@ -4,24 +4,34 @@
 //! calls stands there too.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use super::stack::MAX_DEPTH;
+use crate::lengths::Lengths;
+
 use super::tree::{FLAT, Tree, pseudo};
 
 /// Functions that may stand below `[too deep]`, in all trees.
 const MAX_FLAT: usize = 1 << 20;
+
+/// Histograms of lengths, in all trees: a few KiB each.
+const MAX_LENGTHS: usize = 1 << 17;
 
 /// What may yet be made, in all trees.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     paths: usize,
     flat: usize,
+    /// Histograms of lengths.
+    lengths: usize,
+    /// Calls for whose lengths there was none.
+    pub(crate) untimed: u64,
 }
 
 impl Room {
     /// For this many call paths.
     pub(crate) fn new(paths: usize) -> Self {
-        Self { paths, flat: MAX_FLAT }
+        Self { paths, flat: MAX_FLAT, lengths: MAX_LENGTHS, untimed: 0 }
     }
 }
 
@@ -36,6 +46,8 @@ pub(crate) struct CallTree {
     carried: HashMap<u32, u64>,
     /// Clock units of the shortest and the longest call of a node, where that is known.
     extremes: HashMap<u32, (u64, u64)>,
+    /// Lengths of calls by word, where calls are timed.
+    pub(crate) lengths: HashMap<u32, Lengths>,
 }
 
 impl CallTree {
@@ -43,7 +55,13 @@ impl CallTree {
     pub(crate) fn new(process: u32) -> Self {
         let mut tree = Tree::default();
         tree.add_root();
-        Self { tree, process, carried: HashMap::new(), extremes: HashMap::new() }
+        Self {
+            tree,
+            process,
+            carried: HashMap::new(),
+            extremes: HashMap::new(),
+            lengths: HashMap::new(),
+        }
     }
 
     /// Calls of a node.
@@ -61,6 +79,26 @@ impl CallTree {
     pub(super) fn widen(&mut self, node: u32, (least, most): (u64, u64)) {
         let there = self.extremes.entry(node).or_insert((least, most));
         *there = (there.0.min(least), there.1.max(most));
+    }
+
+    /// The lengths of calls of this word; nothing when there is no room for them, and then `calls` count as not timed.
+    pub(super) fn lengths_of(
+        &mut self,
+        room: &mut Room,
+        word: u32,
+        calls: u64,
+    ) -> Option<&mut Lengths> {
+        match self.lengths.entry(word) {
+            Entry::Occupied(there) => Some(there.into_mut()),
+            Entry::Vacant(_) if room.lengths == 0 => {
+                room.untimed = room.untimed.saturating_add(calls);
+                None
+            }
+            Entry::Vacant(free) => {
+                room.lengths -= 1;
+                Some(free.insert(Lengths::default()))
+            }
+        }
     }
 
     /// Adds calls and clock units to a node.
@@ -131,6 +169,12 @@ impl CallTree {
                 self.widen(here, extremes);
             }
             numbers.push(here);
+        }
+        room.lengths += other.lengths.len();
+        for (&word, lengths) in &other.lengths {
+            if let Some(here) = self.lengths_of(room, word, lengths.calls()) {
+                here.merge(lengths);
+            }
         }
         numbers
     }

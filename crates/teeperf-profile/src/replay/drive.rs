@@ -26,6 +26,8 @@ pub(crate) struct Settings {
     pub(crate) batch_chunks: usize,
     /// Call paths in all trees.
     pub(crate) paths: usize,
+    /// Whether calls are timed.
+    pub(crate) timed: bool,
 }
 
 /// A batch on its way; `number` counts batches.
@@ -72,7 +74,7 @@ pub(crate) fn run<T>(
     std::thread::scope(|scope| {
         let mut driver = Driver::new(settings)?;
         if settings.jobs > 1 {
-            driver.workers = Some(Workers::spawn(scope, settings.jobs)?);
+            driver.workers = Some(Workers::spawn(scope, settings.jobs, settings.timed)?);
         }
         let fed = feed(&mut driver);
         Ok((fed, driver.finish()))
@@ -84,7 +86,7 @@ impl Driver {
         Ok(Self {
             gatherer: Gatherer::new(settings.batch_chunks),
             threads: Threads::new(settings.paths),
-            summariser: Summariser::new()?,
+            summariser: Summariser::timing(settings.timed)?,
             workers: None,
             spare_batches: Vec::new(),
             spare_summaries: Vec::new(),
@@ -190,12 +192,16 @@ impl Driver {
 }
 
 impl Workers {
-    fn spawn<'scope>(scope: &'scope Scope<'scope, '_>, jobs: usize) -> io::Result<Self> {
+    fn spawn<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        jobs: usize,
+        timed: bool,
+    ) -> io::Result<Self> {
         let (work, inbox) = bounded::<Work>(2 * jobs);
         let (outbox, results) = unbounded();
         for _ in 0..jobs {
             let (inbox, outbox) = (inbox.clone(), outbox.clone());
-            let mut summariser = Summariser::new()?;
+            let mut summariser = Summariser::timing(timed)?;
             let serve = move || {
                 for Work { number, batch, summary } in inbox {
                     let (summary, done) = summarise(&mut summariser, &batch, 0, summary);

@@ -22,6 +22,7 @@ mod summarise;
 mod summary;
 mod sums;
 mod threads;
+mod timed;
 mod tree;
 mod waits;
 

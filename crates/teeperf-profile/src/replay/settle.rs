@@ -17,6 +17,7 @@ use teeperf_wire::word::{ESCAPE_BASE, call};
 use super::VFORK_MARK;
 use super::summarise::{State, event_time, high_half};
 use super::summary::{Mark, Op};
+use super::timed::Watch;
 use super::tree::pseudo;
 use crate::escape::{self, Escape, Module};
 use crate::names::Window;
@@ -84,14 +85,24 @@ impl State {
         if word & 1 == 0 {
             self.at = self.summary.tree.child(self.at, word);
             self.summary.tree.nodes_mut()[self.at as usize].calls += 1;
+            if let Some(timed) = &mut self.summary.timed {
+                timed.enter(self.now);
+            }
         } else if self.at == self.root {
             self.summary.owed.push(word);
+            if let Some(timed) = &mut self.summary.timed {
+                timed.owe(self.now);
+            }
             self.root = self.summary.tree.add_root();
             self.at = self.root;
         } else {
             match self.frame_of(word & !1) {
                 Some((frame, above)) => {
                     self.summary.mended += above;
+                    if let Some(timed) = &mut self.summary.timed {
+                        timed.fall_to(self.summary.tree.nodes()[frame as usize].depth);
+                        timed.leave(frame, word & !1, self.now);
+                    }
                     self.at = self.summary.tree.nodes()[frame as usize].parent;
                 }
                 None => self.end_segment(Op::Return(word), at, next),
@@ -185,6 +196,9 @@ impl State {
         while nodes[self.at as usize].depth > depth {
             self.at = nodes[self.at as usize].parent;
         }
+        if let Some(timed) = &mut self.summary.timed {
+            timed.fall_to(depth.min(nodes[self.at as usize].depth));
+        }
         self.leading = false;
     }
 
@@ -192,6 +206,9 @@ impl State {
         match self.frame_of(word) {
             Some((frame, _)) => {
                 self.at = frame;
+                if let Some(timed) = &mut self.summary.timed {
+                    timed.fall_to(self.summary.tree.nodes()[frame as usize].depth);
+                }
                 self.leading = false;
             }
             None => self.end_segment(Op::Catch(word), at, next),

@@ -38,6 +38,9 @@ pub(crate) struct Stack {
     /// Open frames by word, kept up once a search was long: tells in a moment that a return
     /// belongs to none.
     open: Option<HashMap<u32, u64>>,
+    /// Of frames whose calls are timed: their depth, with themselves, and when they began, less what was left out
+    /// before. Lowest first.
+    begins: Vec<(u64, i64)>,
 }
 
 /// What came of a return.
@@ -47,6 +50,8 @@ pub(crate) enum Returned {
     Closed {
         /// Frames above it.
         above: u64,
+        /// When its call began, as [`Stack::time`] was told.
+        begin: Option<i64>,
     },
     /// It belongs to no frame; there are some.
     Stray,
@@ -135,16 +140,36 @@ impl Stack {
         }
         let node = &tree.nodes()[self.top as usize];
         if is_nameless(node.word) || node.word | 1 == word {
+            let begin = if node.word | 1 == word { self.begin(self.depth) } else { None };
             self.pop(tree, 1);
-            return Returned::Closed { above: 0 };
+            return Returned::Closed { above: 0, begin };
         }
         match self.find(tree, word & !1, true) {
             Some(above) => {
-                self.pop(tree, above + 1);
-                Returned::Closed { above }
+                self.pop(tree, above);
+                let is_its_own = tree.nodes()[self.top as usize].word | 1 == word;
+                let begin = if is_its_own { self.begin(self.depth) } else { None };
+                self.pop(tree, 1);
+                Returned::Closed { above, begin }
             }
             None => Returned::Stray,
         }
+    }
+
+    /// Frames above this depth were opened now, and began at these times, lowest first.
+    pub(crate) fn time(&mut self, below: u64, begins: impl Iterator<Item = i64>) {
+        let depths = (1u64..).map(|above| below.saturating_add(above));
+        self.begins.extend(depths.zip(begins));
+    }
+
+    /// Frames whose calls are timed.
+    pub(crate) fn timed(&self) -> usize {
+        self.begins.len()
+    }
+
+    /// When the frame at this depth began, where it is timed. It is the topmost.
+    fn begin(&self, depth: u64) -> Option<i64> {
+        self.begins.last().filter(|begin| begin.0 == depth).map(|begin| begin.1)
     }
 
     /// Closes the frames above the nearest one of this call word, if there is one with at least so many frames below it.
@@ -192,6 +217,9 @@ impl Stack {
                     open.remove(&word);
                 }
             }
+        }
+        while self.begins.last().is_some_and(|begin| begin.0 > self.depth) {
+            self.begins.pop();
         }
         short
     }

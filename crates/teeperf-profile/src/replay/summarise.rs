@@ -8,6 +8,7 @@ use teeperf_wire::shared::ClockKind;
 use teeperf_wire::word::ESCAPE_BASE;
 
 use super::summary::{Op, Place, Segment, Summary};
+use super::timed::Watch;
 use super::tree::Tree;
 use crate::chunks::Decoder;
 
@@ -54,12 +55,19 @@ pub(super) struct State {
     /// Addresses of far code in this summary.
     pub(super) far: HashMap<u64, u32>,
     started: bool,
+    /// Whether calls are timed.
+    is_timed: bool,
 }
 
 impl Summariser {
     /// A summariser, or what the system said when there was no memory for it.
     pub(crate) fn new() -> std::io::Result<Self> {
-        Ok(Self { decoder: Decoder::new()?, state: State::new() })
+        Self::timing(false)
+    }
+
+    /// The same, which times calls or does not.
+    pub(crate) fn timing(is_timed: bool) -> std::io::Result<Self> {
+        Ok(Self { decoder: Decoder::new()?, state: State { is_timed, ..State::new() } })
     }
 
     /// Begins a summary, in the memory of an old one.
@@ -128,12 +136,16 @@ impl State {
             segment_marks: 0,
             far: HashMap::new(),
             started: false,
+            is_timed: false,
         }
     }
 
     fn begin(&mut self, recycled: Summary) {
         self.summary = recycled;
         self.summary.clear();
+        if self.is_timed {
+            self.summary.timed.get_or_insert_default();
+        }
         self.marks.clear();
         self.far.clear();
         self.started = false;
@@ -162,6 +174,9 @@ impl State {
             recent: if quiet { self.recent } else { 0 },
             op,
         });
+        if let Some(timed) = &mut self.summary.timed {
+            timed.end_segment(self.now);
+        }
         if op != Op::End {
             self.begin_segment(next);
         }
@@ -245,19 +260,20 @@ impl State {
         self.other_words = 0;
         let mut next = 0;
         while next < words.len() {
-            next = match clock {
-                ClockKind::Tick => {
-                    ordinary_ticks(&mut self.summary.tree, &mut self.at, words, next)
+            let Self { at, now, high, leading, .. } = self;
+            let tree = &mut self.summary.tree;
+            next = match (clock, &mut self.summary.timed) {
+                (ClockKind::Tick, None) => ordinary_ticks(tree, at, *now, words, next, &mut ()),
+                (ClockKind::Tick, Some(timed)) => {
+                    ordinary_ticks(tree, at, *now, words, next, timed)
                 }
-                ClockKind::Cycle if self.leading => next,
-                ClockKind::Cycle => ordinary_cycles(
-                    &mut self.summary.tree,
-                    &mut self.at,
-                    &mut self.now,
-                    self.high,
-                    words,
-                    next,
-                ),
+                (ClockKind::Cycle, _) if *leading => next,
+                (ClockKind::Cycle, None) => {
+                    ordinary_cycles(tree, at, now, *high, words, next, &mut ())
+                }
+                (ClockKind::Cycle, Some(timed)) => {
+                    ordinary_cycles(tree, at, now, *high, words, next, timed)
+                }
             };
             if next < words.len() {
                 next = self.settle(clock, words, next, offset);
@@ -271,7 +287,14 @@ impl State {
 
 /// Takes calls, and returns that match the top, from `words[next]` on. Gives the index of
 /// the first word that is neither.
-fn ordinary_ticks(tree: &mut Tree, at: &mut u32, words: &[u32], mut next: usize) -> usize {
+fn ordinary_ticks(
+    tree: &mut Tree,
+    at: &mut u32,
+    now: u64,
+    words: &[u32],
+    mut next: usize,
+    watch: &mut impl Watch,
+) -> usize {
     let mut top = *at;
     while let Some(&word) = words.get(next) {
         if word >= ESCAPE_BASE || word == 0 {
@@ -280,11 +303,13 @@ fn ordinary_ticks(tree: &mut Tree, at: &mut u32, words: &[u32], mut next: usize)
         if word & 1 == 0 {
             top = tree.child(top, word);
             tree.nodes_mut()[top as usize].calls += 1;
+            watch.enter(now);
         } else {
             let node = tree.nodes()[top as usize];
             if node.word | 1 != word {
                 break;
             }
+            watch.leave(top, node.word, now);
             top = node.parent;
         }
         next += 1;
@@ -301,6 +326,7 @@ fn ordinary_cycles(
     high: u64,
     words: &[u32],
     mut next: usize,
+    watch: &mut impl Watch,
 ) -> usize {
     let (mut top, mut time) = (*at, *now);
     while let Some(&[word, low]) = words.get(next..next + 2) {
@@ -313,10 +339,13 @@ fn ordinary_cycles(
         node.time = node.time.wrapping_add(event - time);
         time = event;
         if is_return {
-            top = node.parent;
+            let parent = node.parent;
+            watch.leave(top, word & !1, time);
+            top = parent;
         } else {
             top = tree.child(top, word);
             tree.nodes_mut()[top as usize].calls += 1;
+            watch.enter(time);
         }
         next += 2;
     }

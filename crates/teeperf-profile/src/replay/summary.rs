@@ -12,6 +12,7 @@
 
 use std::collections::HashMap;
 
+use super::timed::Timed;
 use super::tree::Tree;
 use super::waits::Waits;
 use crate::names::Window;
@@ -161,6 +162,8 @@ pub(crate) struct Summary {
     pub(crate) mended: u64,
     /// What was wrong with the chunks.
     pub(crate) warnings: Warnings,
+    /// How long calls took, where that was asked for.
+    pub(crate) timed: Option<Timed>,
 }
 
 impl Summary {
@@ -171,12 +174,16 @@ impl Summary {
         self.owed.clear();
         self.marks.clear();
         self.far.clear();
+        if let Some(timed) = &mut self.timed {
+            timed.clear();
+        }
         *self = Self {
             tree: std::mem::take(&mut self.tree),
             segments: std::mem::take(&mut self.segments),
             owed: std::mem::take(&mut self.owed),
             marks: std::mem::take(&mut self.marks),
             far: std::mem::take(&mut self.far),
+            timed: self.timed.take(),
             ..Self::default()
         };
     }

@@ -47,6 +47,8 @@ pub(crate) struct ThreadState {
     name: Option<String>,
     events: u64,
     pub(super) waited: u64,
+    /// Clock units that gaps left out so far: calls are timed without.
+    pub(super) left_out: u64,
 }
 
 /// A filter that a thread's events stand under.
@@ -118,6 +120,7 @@ impl ThreadState {
             name: None,
             events: 0,
             waited: 0,
+            left_out: 0,
         }
     }
 

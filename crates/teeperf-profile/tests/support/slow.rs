@@ -14,6 +14,9 @@ const VFORK: u32 = u32::MAX;
 /// Calls and self time by path.
 pub(crate) type Paths = BTreeMap<Vec<String>, (u64, u64)>;
 
+/// Thread and function to how long calls took, in their order.
+pub(crate) type Lengths = BTreeMap<(u32, String), Vec<u64>>;
+
 /// What comes out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
@@ -28,11 +31,18 @@ pub(crate) struct Outcome {
     pub(crate) gaps: BTreeMap<u32, (u64, u64)>,
 }
 
+/// Frames of a stack that was left, and when they began.
+type Resting = (Vec<u64>, Vec<(u64, u64)>);
+
 #[derive(Default)]
 struct Thread {
     stack: Vec<u64>,
+    /// When each frame began, and how much had been left out by then.
+    begins: Vec<(u64, u64)>,
+    left_out: u64,
+    lengths: BTreeMap<u64, Vec<u64>>,
     stack_id: u64,
-    resting: BTreeMap<u64, Vec<u64>>,
+    resting: BTreeMap<u64, Resting>,
     marks: BTreeMap<u32, (u64, usize)>,
     now: u64,
     /// The time that was last given whole.
@@ -57,6 +67,17 @@ pub(crate) fn passes(number: u32, frame: u64) -> bool {
 
 /// The outcome of chunks in the order of each thread.
 pub(crate) fn outcome(chunks: &[Chunk]) -> Outcome {
+    run(chunks).0
+}
+
+/// The length of each call that returned by itself: time between the two, without what gaps left out.
+#[allow(dead_code, reason = "not each test asks")]
+pub(crate) fn lengths(chunks: &[Chunk]) -> Lengths {
+    run(chunks).1
+}
+
+fn run(chunks: &[Chunk]) -> (Outcome, Lengths) {
+    let mut lengths = Lengths::new();
     let mut out = Outcome::default();
     let mut threads: BTreeMap<u32, Thread> = BTreeMap::new();
     for chunk in chunks {
@@ -82,15 +103,18 @@ pub(crate) fn outcome(chunks: &[Chunk]) -> Outcome {
             }
             thread.item(item, chunk, &mut out);
             thread.close_left_out();
+            thread.begins.truncate(thread.stack.len());
+            assert_eq!(thread.begins.len(), thread.stack.len());
         }
     }
     for (number, thread) in threads {
         out.open += thread.stack.len() as u64;
-        out.open += thread.resting.values().map(|stack| stack.len() as u64).sum::<u64>();
+        out.open += thread.resting.values().map(|stack| stack.0.len() as u64).sum::<u64>();
+        lengths.extend(thread.lengths.into_iter().map(|(f, all)| ((number, name(f)), all)));
         let named = |(path, counts): (Vec<u64>, _)| (path.into_iter().map(name).collect(), counts);
         out.threads.insert(number, thread.paths.into_iter().map(named).collect());
     }
-    out
+    (out, lengths)
 }
 
 impl Thread {
@@ -113,6 +137,7 @@ impl Thread {
         self.now += passed;
         let left_out = passed.min(self.debt);
         self.debt -= left_out;
+        self.left_out += left_out;
         self.recent += passed - left_out;
         self.paths.entry(self.path()).or_default().1 += passed - left_out;
     }
@@ -169,6 +194,7 @@ impl Thread {
                 let before = units.min(self.recent);
                 self.paths.entry(self.path()).or_default().1 -= before;
                 self.recent -= before;
+                self.left_out += before;
                 self.debt += units - before;
                 for _ in 0..popped {
                     if self.stack.pop().is_none() && self.filter.is_none() {
@@ -176,7 +202,9 @@ impl Thread {
                     }
                     self.close_left_out();
                 }
+                self.begins.truncate(self.stack.len());
                 for _ in 0..pushed {
+                    self.begins.push((0, 0));
                     self.stack.push(UNKNOWN);
                 }
                 if popped + pushed > 0 {
@@ -221,6 +249,7 @@ impl Thread {
         self.low_time_is(time, clock);
         out.events += 1;
         self.stack.push(frame);
+        self.begins.push((self.now, self.left_out));
         self.paths.entry(self.path()).or_default().0 += 1;
         self.settle();
     }
@@ -238,6 +267,12 @@ impl Thread {
         match self.stack.iter().rposition(|&open| open == frame || open == UNKNOWN) {
             Some(at) => {
                 out.mended += (self.stack.len() - at - 1) as u64;
+                if self.stack[at] == frame {
+                    let (begin, left_out) = self.begins[at];
+                    let passed = self.now as i64 - begin as i64;
+                    let length = passed - (self.left_out - left_out) as i64;
+                    self.lengths.entry(frame).or_default().push(length.max(0) as u64);
+                }
                 self.stack.truncate(at);
             }
             None if self.stack.is_empty() => out.unopened += 1,
@@ -256,6 +291,7 @@ impl Thread {
             self.stack.pop();
             self.floor -= 1;
         }
+        self.begins.truncate(self.stack.len());
     }
 
     fn jump(&mut self, key: u32) {
@@ -270,11 +306,12 @@ impl Thread {
     }
 
     fn switch(&mut self, left: u64, entered: u64) {
-        let stack = std::mem::take(&mut self.stack);
+        self.begins.truncate(self.stack.len());
+        let stack = (std::mem::take(&mut self.stack), std::mem::take(&mut self.begins));
         if left != ABANDONED {
             self.resting.insert(left, stack);
         }
-        self.stack = self.resting.remove(&entered).unwrap_or_default();
+        (self.stack, self.begins) = self.resting.remove(&entered).unwrap_or_default();
         self.stack_id = entered;
         self.floor = self.stack.len();
         self.close_left_out();
