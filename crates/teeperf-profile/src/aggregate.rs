@@ -51,6 +51,14 @@ impl Pattern {
         Self(text.into())
     }
 
+    /// Whether this is the name, without what stands for other text, and in C++ with its parameters or without.
+    pub fn is(&self, name: &str) -> bool {
+        !self.0.contains(['*', '?'])
+            && name
+                .strip_prefix(&self.0)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('('))
+    }
+
     /// Whether a name fits.
     pub fn fits(&self, name: &str) -> bool {
         if !self.0.contains(['*', '?']) {
@@ -187,6 +195,25 @@ pub fn rows(tree: &Tree, functions: &[Function], sort: Sort) -> Vec<Row> {
     all.retain(|row| row.calls > 0 || row.total.high > 0.0);
     sort_rows(&mut all, functions, sort);
     all
+}
+
+/// Time in each of `count` groups of functions and in all that they called, over all call paths. A call within a call of
+/// the same group is in it once.
+pub fn totals(tree: &Tree, count: usize, group: impl Fn(FunctionId) -> usize) -> Vec<Time> {
+    let mut totals = vec![Time::default(); count];
+    let mut open = vec![0u32; count];
+    walk(tree, |step| match step {
+        Step::Enter(at) => {
+            let node = &tree.nodes[at as usize];
+            let group = group(node.function);
+            if open[group] == 0 {
+                totals[group] += node.total;
+            }
+            open[group] += 1;
+        }
+        Step::Leave(at) => open[group(tree.nodes[at as usize].function)] -= 1,
+    });
+    totals
 }
 
 /// The functions of a profile over all threads, sorted, their intervals as wide as its clock makes them.

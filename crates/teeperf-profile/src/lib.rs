@@ -7,6 +7,7 @@
 //! * [`info`]: what is in a recording, without replay.
 //! * [`stacks`]: the stacks of a recording alone, so that windows of it can be made.
 //! * [`aggregate`]: what views need of a profile: tables, callers, filters.
+//! * [`around`]: callers and callees of a function; [`groups`]: functions by thread, process, module, file.
 //! * [`graph`]: calls between functions where no call paths are known, and estimates of totals.
 //! * [`suggest`]: which functions to leave out of a next recording.
 //! * [`paths`]: which call paths fit a regular expression.
@@ -19,6 +20,7 @@
 
 pub mod aggregate;
 pub mod arcs;
+pub mod around;
 pub mod chunks;
 pub mod combine;
 pub mod contents;
@@ -31,6 +33,7 @@ mod finish;
 mod framing;
 pub mod fuzz;
 pub mod graph;
+pub mod groups;
 pub mod info;
 pub mod keyframes;
 pub mod lengths;

@@ -61,7 +61,11 @@ fn write(profile: &Profile, file: &str) -> std::io::Result<()> {
     } else if file.ends_with(".folded") {
         folded::write(profile, folded::Unit::Nanoseconds, &mut out)?;
     } else if file.ends_with(".json") {
-        json::write(profile, &json::Options { call_tree: true }, &mut out)?;
+        json::write(
+            profile,
+            &json::Options { call_tree: true, ..json::Options::default() },
+            &mut out,
+        )?;
     } else if file.ends_with(".txt") {
         let options = text::Options { call_tree: true, ..text::Options::default() };
         text::write(profile, &options, &Style { colour: true, width: 130 }, &mut out)?;
@@ -168,6 +172,7 @@ fn thread(tid: u32, name: &str, tree: Tree) -> Thread {
         waited_ns: 0,
         tree,
         no_room: None,
+        ..Thread::default()
     }
 }
 

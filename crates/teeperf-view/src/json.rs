@@ -2,11 +2,15 @@
 //! Fields may be added within a version; a field that changes its meaning changes the
 //! version.
 
+mod parts;
+
 use std::collections::HashMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
-use teeperf_profile::aggregate::{self, Row, Sort};
+use teeperf_profile::aggregate::{self, Pattern, Row, Sort};
+use teeperf_profile::around::Around;
+use teeperf_profile::groups::{By, Group};
 use teeperf_profile::model::{
     CallGraph, Extremes, Function, FunctionId, Node, Profile, Thread, Time, Waits,
 };
@@ -15,27 +19,40 @@ use crate::findings::{self, Finding};
 use crate::units;
 
 /// What the report carries.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Whether each thread comes with its call paths.
     pub call_tree: bool,
+    /// What of the recording is shown, such as `focus on "parse"`; empty when it is all.
+    pub selection: String,
+    /// Functions with their callers and callees, where that was asked for.
+    pub around: Option<Vec<Around>>,
+    /// Functions by what they belong to, where that was asked for.
+    pub by: Option<(By, Vec<Group>)>,
+    /// Functions whose lengths come as a histogram too.
+    pub histogram: Option<Pattern>,
 }
 
 /// Writes the report as one line.
 pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let rows = aggregate::table(profile, Sort::SelfTime);
-    let (arcs, cycles) = profile.graph.as_ref().map(|known| graph(known, &rows)).unzip();
+    let places: Places = rows.iter().zip(0..).map(|(row, place)| (row.function, place)).collect();
+    let (arcs, cycles) = profile.graph.as_ref().map(|known| graph(known, &places)).unzip();
     let report = Report {
         format: "teeperf-report",
         version: 1,
         units: Units { time: units::name(profile.info.unit) },
         info: info(profile),
         health: health(profile),
-        functions: functions(profile, &rows),
+        selection: selection(profile, options),
+        lengths: profile.length_unit_ns.map(|_| parts::precision(profile)),
+        functions: functions(profile, &rows, options),
         threads: profile.threads.iter().map(|thread| lane(thread, profile, options)).collect(),
         waits: waits(profile),
         arcs,
         cycles,
+        around: options.around.as_ref().map(|list| parts::around(list, &places)),
+        by: options.by.as_ref().map(|(by, groups)| parts::by(*by, groups, &places)),
     };
     serde_json::to_writer(&mut *out, &report)?;
     writeln!(out)
@@ -48,6 +65,10 @@ struct Report<'a> {
     units: Units,
     info: Run<'a>,
     health: Whole<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    selection: Option<Part<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lengths: Option<parts::Precision>,
     functions: Vec<Called<'a>>,
     threads: Vec<Lane<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -56,7 +77,22 @@ struct Report<'a> {
     arcs: Option<Vec<Call>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cycles: Option<Vec<Round>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    around: Option<Vec<parts::Around>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<parts::By<'a>>,
 }
+
+/// What of the recording this is: its time, and that of all.
+#[derive(Serialize)]
+struct Part<'a> {
+    what: &'a str,
+    recorded: f64,
+    of: Option<f64>,
+}
+
+/// Places of functions in the list.
+type Places = HashMap<FunctionId, usize>;
 
 #[derive(Serialize)]
 struct Units {
@@ -119,6 +155,8 @@ struct Called<'a> {
     times: Times,
     #[serde(flatten)]
     extremes: Option<Lengths>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lengths: Option<parts::CallLengths>,
 }
 
 #[derive(Serialize)]
@@ -239,7 +277,8 @@ fn health(profile: &Profile) -> Whole<'_> {
 }
 
 /// Functions, in the order of these rows.
-fn functions<'a>(profile: &'a Profile, rows: &[Row]) -> Vec<Called<'a>> {
+fn functions<'a>(profile: &'a Profile, rows: &[Row], options: &Options) -> Vec<Called<'a>> {
+    let lengths_of = parts::lengths(profile, options.histogram.as_ref());
     rows.iter()
         .map(|row| {
             let function = profile.functions.get(row.function.0 as usize);
@@ -251,9 +290,18 @@ fn functions<'a>(profile: &'a Profile, rows: &[Row]) -> Vec<Called<'a>> {
                 calls: row.calls,
                 times: times(&row.total, &row.self_time),
                 extremes: row.extremes.map(lengths),
+                lengths: lengths_of(row.function),
             }
         })
         .collect()
+}
+
+fn selection<'a>(profile: &Profile, options: &'a Options) -> Option<Part<'a>> {
+    (!options.selection.is_empty()).then(|| Part {
+        what: &options.selection,
+        recorded: number(profile.framed_ns()),
+        of: profile.part_of_ns.map(number),
+    })
 }
 
 fn waits(profile: &Profile) -> Vec<Waited<'_>> {
@@ -270,10 +318,8 @@ fn waits(profile: &Profile) -> Vec<Waited<'_>> {
     profile.waits.iter().map(waited).collect()
 }
 
-/// Calls and cycles of a graph, by the places that functions have in these rows.
-fn graph(graph: &CallGraph, rows: &[Row]) -> (Vec<Call>, Vec<Round>) {
-    let places: HashMap<FunctionId, usize> =
-        rows.iter().enumerate().map(|(place, row)| (row.function, place)).collect();
+/// Calls and cycles of a graph, by the places that functions have in the list.
+fn graph(graph: &CallGraph, places: &Places) -> (Vec<Call>, Vec<Round>) {
     let place = |function: FunctionId| places.get(&function).copied();
     let calls = graph.arcs.iter().map(|arc| Call {
         caller: arc.caller.and_then(place),

@@ -13,6 +13,7 @@ pub mod page;
 pub mod style;
 pub mod suggestion;
 pub mod svg;
+pub mod tables;
 pub mod text;
 
 mod about;

@@ -10,11 +10,11 @@ mod waits;
 use std::io::{self, Write};
 
 pub use teeperf_profile::aggregate::Sort;
-use teeperf_profile::model::{CallGraph, Profile, Time, Unit};
+use teeperf_profile::model::{Profile, Time, Unit};
 
 use crate::findings::{self, Finding};
 use crate::style::{Paint, Painted, Style};
-use crate::{about, names, units};
+use crate::{about, names, tables, units};
 
 /// What a report shows.
 #[derive(Clone, Debug)]
@@ -69,14 +69,11 @@ pub fn write(
     for finding in findings.iter().filter(|finding| !finding.warning) {
         say(finding, style, out)?;
     }
-    if !options.selection.is_empty() {
-        let shown = names::printable(&options.selection) + &share_of_all(profile);
-        labelled(style.paint(Paint::Faint, "Shown"), &shown, style, out)?;
-    }
+    shown(profile, &options.selection, style, out)?;
     if profile.threads.is_empty() && profile.graph.is_none() {
         return Ok(());
     }
-    let whole = whole(profile);
+    let whole = tables::whole(profile);
     if options.functions {
         flat::write(profile, whole, options, style, out)?;
         waits::write(profile, options, style, out)?;
@@ -97,13 +94,6 @@ pub fn write(
     Ok(())
 }
 
-/// What percentages are of: time with a recorded frame, in all threads, and of calls without paths.
-fn whole(profile: &Profile) -> f64 {
-    let graph = profile.graph.as_ref().map_or(0.0, CallGraph::time);
-    let threads: f64 = profile.threads.iter().map(|thread| thread.tree.framed_ns()).sum();
-    graph + threads
-}
-
 /// How much of the time a part is: its percentages are of that part.
 fn share_of_all(profile: &Profile) -> String {
     let Some(all) = profile.part_of_ns else { return String::new() };
@@ -111,6 +101,33 @@ fn share_of_all(profile: &Profile) -> String {
     let time = |ns| units::time_inline(profile.info.unit, ns);
     let share = units::percent_inline(units::share(part, all));
     format!(": {} of {}, {share}. Shares below are of these {}", time(part), time(all), time(part))
+}
+
+/// Writes what a reader of any table must know: warnings, and what of the recording is shown.
+pub fn write_head(
+    profile: &Profile,
+    selection: &str,
+    style: &Style,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    for finding in findings::of(profile).iter().filter(|finding| finding.warning) {
+        say(finding, style, out)?;
+    }
+    shown(profile, selection, style, out)
+}
+
+/// What of the recording is shown, where it is not all.
+fn shown(
+    profile: &Profile,
+    selection: &str,
+    style: &Style,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    if selection.is_empty() {
+        return Ok(());
+    }
+    let text = names::printable(selection) + &share_of_all(profile);
+    labelled(style.paint(Paint::Faint, "Shown"), &text, style, out)
 }
 
 fn say(finding: &Finding, style: &Style, out: &mut impl Write) -> io::Result<()> {
@@ -133,7 +150,7 @@ fn labelled(
 }
 
 /// Lines of at most `width` columns, broken at spaces; a word that is longer is cut.
-fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let word = names::cut_middle(word, width);

@@ -7,7 +7,7 @@ use teeperf_view::json::{self, Options};
 
 fn report(profile: &Profile, call_tree: bool) -> Value {
     let mut out = Vec::new();
-    json::write(profile, &Options { call_tree }, &mut out).unwrap();
+    json::write(profile, &Options { call_tree, ..Options::default() }, &mut out).unwrap();
     assert_eq!(out.iter().filter(|byte| **byte == b'\n').count(), 1);
     serde_json::from_slice(&out).unwrap()
 }

@@ -6,4 +6,5 @@ mod json;
 mod page;
 mod support;
 mod svg;
+mod tables;
 mod text;

@@ -3,7 +3,6 @@
 use super::progress::Progress;
 use super::reading;
 use super::{made, window};
-use crate::recordings;
 use anyhow::Result;
 use clap::Args;
 use std::path::PathBuf;

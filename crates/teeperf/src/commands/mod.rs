@@ -33,6 +33,7 @@ mod selection;
 mod sent;
 mod serve_memory;
 mod suggest;
+mod tables;
 mod terminal;
 mod transport;
 mod version;

@@ -53,6 +53,15 @@ pub(crate) struct Arguments {
     most_paths: NonZeroUsize,
 }
 
+/// What is wanted of a profile beyond the usual.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wanted {
+    /// Functions are told apart by where their code stands.
+    pub(crate) by_place: bool,
+    /// Each call is timed.
+    pub(crate) lengths: bool,
+}
+
 /// What the file may not say by itself.
 #[derive(Args, Debug)]
 #[group(skip)]
@@ -159,11 +168,26 @@ impl Arguments {
     /// Reads what was opened; the part of its profile that was asked for. `by_place` has functions told apart by where
     /// their code stands.
     pub(crate) fn profile_of(&self, source: Source, by_place: bool) -> Result<Profile> {
+        self.profile_with(source, Wanted { by_place, ..Wanted::default() })
+    }
+
+    /// The same, with what is wanted of it.
+    pub(crate) fn profile_with(&self, source: Source, wanted: Wanted) -> Result<Profile> {
+        let Wanted { by_place, lengths } = wanted;
+        let is_of_some_paths =
+            !self.focus.is_empty() || !self.ignore.is_empty() || !self.path.is_empty();
+        if lengths && is_of_some_paths {
+            bail!(
+                "lengths of calls are known by function and thread, and not by call path: --focus, --ignore and --path \
+                 do not go with them; --thread, --since and --until do"
+            );
+        }
         let mut packets = self.packets(source)?;
         let mut options = Options {
             keep_hook_cost: self.keep_hook_cost,
             most_paths: self.most_paths.get(),
             by_place,
+            lengths,
             search: self.unsaid.search(),
             ..Options::default()
         };

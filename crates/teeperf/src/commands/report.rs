@@ -2,6 +2,7 @@
 
 use super::gmon;
 use super::reading::{self, Source};
+use super::tables;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -17,6 +18,12 @@ Examples:
   teeperf report --sort calls --limit 50      what is called most
   teeperf report --since 10s --until 12s      what happened then; times as in `teeperf help cut`
   teeperf report --path '^main;.*;malloc$'    calls of malloc, by whatever way from main
+  teeperf report --around malloc              who called it, and what it called
+  teeperf report --by process                 functions of each process
+  teeperf report --lengths --sort calls       how long single calls took: mean, percentiles, longest
+  teeperf report --histogram parse            the same of parse, as a histogram
+  teeperf report --lines                      where functions are defined
+  teeperf report --csv > functions.csv        for a spreadsheet; likewise the other tables
   teeperf report --json program.teeperf | jq '.functions[0]'
   teeperf report gmon.out --elf program       a file of gprof; several are summed
   teeperf report log --elf program            a log of the original TEE-Perf")]
@@ -25,21 +32,26 @@ pub(crate) struct Arguments {
     recording: reading::Arguments,
     /// More gmon files, to be summed
     more: Vec<PathBuf>,
-    /// JSON on one line; with --tree, with call paths. Times are nanoseconds
-    #[arg(long, conflicts_with_all = ["threads", "sort", "limit"])]
+    /// JSON on one line; with --tree, with call paths; likewise with what other tables have. Times are nanoseconds
+    #[arg(long, conflicts_with_all = ["threads", "sort", "limit", "csv", "lines"])]
     json: bool,
+    /// The table as CSV, with a header, all columns and rows, and nothing rounded
+    #[arg(long, conflicts_with = "tree")]
+    csv: bool,
     /// The call tree instead of the table of functions
-    #[arg(long, conflicts_with_all = ["sort", "limit"])]
+    #[arg(long, conflicts_with_all = ["sort", "limit"], group = "table")]
     tree: bool,
     /// The table of threads alone
-    #[arg(long, conflicts_with = "tree")]
+    #[arg(long, group = "table")]
     threads: bool,
+    #[command(flatten)]
+    table: tables::Arguments,
     /// Order of functions
     #[arg(long, value_enum, value_name = "BY", default_value_t = Sort::SelfTime)]
     sort: Sort,
-    /// Most functions and threads to print
-    #[arg(long, value_name = "COUNT", default_value_t = text::Options::default().limit)]
-    limit: usize,
+    /// Most functions, threads and groups to print [default: 20; of CSV: all]
+    #[arg(long, value_name = "COUNT")]
+    limit: Option<usize>,
 }
 
 /// Order of functions.
@@ -56,13 +68,31 @@ enum Sort {
     Name,
 }
 
+impl From<Sort> for text::Sort {
+    fn from(sort: Sort) -> Self {
+        match sort {
+            Sort::SelfTime => Self::SelfTime,
+            Sort::Total => Self::Total,
+            Sort::Calls => Self::Calls,
+            Sort::Name => Self::Name,
+        }
+    }
+}
+
 impl Arguments {
+    /// Whether it takes call paths, threads or events to know what was asked for.
+    fn needs_paths(&self) -> bool {
+        let table = &self.table;
+        self.tree || self.threads || table.needs_threads() || self.recording.is_of_paths()
+    }
+
     fn profile(&self) -> Result<Profile> {
         let unsaid = &self.recording.unsaid;
         match self.recording.open()? {
-            Source::Gmon(..) if self.tree || self.threads || self.recording.is_of_paths() => bail!(
-                "a gmon file knows neither call paths nor threads: --tree, --threads, --thread, --focus, \
-                 --ignore, --path, --since and --until are for recordings"
+            Source::Gmon(..) if self.needs_paths() => bail!(
+                "a gmon file knows neither call paths, threads nor single calls: --tree, --threads, --by thread and \
+                 process, --lengths, --histogram, --thread, --focus, --ignore, --path, --since and --until are for \
+                 recordings"
             ),
             Source::Gmon(_, name) if unsaid.counter_hz.is_some() => {
                 bail!(
@@ -77,29 +107,35 @@ impl Arguments {
                 "{name} does not begin as a gmon file does: several files are for these. {}",
                 reading::old_gmon(&name)
             ),
-            source => self.recording.profile_of(source, false),
+            source => self.recording.profile_with(source, self.table.wanted()),
         }
     }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let profile = arguments.profile()?;
+    let selection = arguments.recording.selection_in_words();
+    let sort = arguments.sort.into();
     if arguments.json {
-        let options = json::Options { call_tree: arguments.tree };
+        let call_tree = arguments.tree;
+        let options = json::Options { call_tree, selection, ..arguments.table.json(&profile)? };
         return super::to_stdout(|out| json::write(&profile, &options, out));
     }
+    if arguments.csv {
+        let limit = arguments.limit.unwrap_or(usize::MAX);
+        return arguments.table.csv(&profile, sort, limit, arguments.threads);
+    }
+    let limit = arguments.limit.unwrap_or(text::Options::default().limit);
+    if arguments.table.is_any() {
+        return arguments.table.text(&profile, sort, limit, &selection);
+    }
     let options = text::Options {
-        sort: match arguments.sort {
-            Sort::SelfTime => text::Sort::SelfTime,
-            Sort::Total => text::Sort::Total,
-            Sort::Calls => text::Sort::Calls,
-            Sort::Name => text::Sort::Name,
-        },
-        limit: arguments.limit,
+        sort,
+        limit,
         functions: !arguments.tree && !arguments.threads,
         call_tree: arguments.tree,
         threads: !arguments.tree,
-        selection: arguments.recording.selection_in_words(),
+        selection,
         ..text::Options::default()
     };
     super::to_stdout(|out| text::write(&profile, &options, &reading::style(), out))

@@ -1,0 +1,207 @@
+//! Which table of a report is wanted, beside the usual ones, and the writing of it.
+
+use super::reading::{self, Wanted};
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+use std::io::Write;
+use teeperf_profile::aggregate::{Pattern, Sort};
+use teeperf_profile::around::{Around, around};
+use teeperf_profile::groups::{self, Group, groups};
+use teeperf_profile::model::Profile;
+use teeperf_view::tables::{self, Table};
+use teeperf_view::{json, text};
+
+/// Functions that are looked at one by one, at most, where all are for programs.
+const MOST_AROUND: usize = 100;
+
+/// One of these at a time.
+#[derive(Args, Debug)]
+#[group(skip)]
+pub(crate) struct Arguments {
+    /// Who called a function, and what it called: a name, a part of one, or a pattern with *
+    #[arg(long, value_name = "FUNCTION", group = "table")]
+    around: Option<String>,
+    /// Who called a function
+    #[arg(long, value_name = "FUNCTION", group = "table")]
+    callers: Option<String>,
+    /// What a function called
+    #[arg(long, value_name = "FUNCTION", group = "table")]
+    callees: Option<String>,
+    /// Functions of each thread, process, module or source file
+    #[arg(long, value_enum, value_name = "WHAT", group = "table")]
+    by: Option<By>,
+    /// How long single calls took: mean, percentiles, longest
+    #[arg(long, group = "table")]
+    lengths: bool,
+    /// How many calls of a function took how long, with bars
+    #[arg(long, value_name = "FUNCTION", group = "table")]
+    histogram: Option<String>,
+    /// Functions with the file and line of their definition
+    #[arg(long, group = "table")]
+    lines: bool,
+}
+
+/// What functions are put together by.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum By {
+    /// The thread that called them
+    Thread,
+    /// The process that called them
+    Process,
+    /// The program or library that they are in
+    Module,
+    /// The source file that they are written in
+    File,
+}
+
+impl Arguments {
+    /// Whether one was asked for.
+    pub(crate) fn is_any(&self) -> bool {
+        self.pattern().is_some() || self.by.is_some() || self.lengths || self.lines
+    }
+
+    /// Whether it is of threads, or of single calls.
+    pub(crate) fn needs_threads(&self) -> bool {
+        self.wanted().lengths || matches!(self.by, Some(By::Thread | By::Process))
+    }
+
+    /// What it takes to know.
+    pub(crate) fn wanted(&self) -> Wanted {
+        Wanted { lengths: self.lengths || self.histogram.is_some(), ..Wanted::default() }
+    }
+
+    /// What JSON has besides.
+    pub(crate) fn json(&self, profile: &Profile) -> Result<json::Options> {
+        let is_around = self.pattern().is_some() && self.histogram.is_none();
+        Ok(json::Options {
+            around: if is_around { Some(self.around(profile, MOST_AROUND)?.0) } else { None },
+            by: self.groups(profile, Sort::SelfTime),
+            histogram: self.histogram.as_deref().map(Pattern::new),
+            ..json::Options::default()
+        })
+    }
+
+    /// Writes the table as CSV.
+    pub(crate) fn csv(
+        &self,
+        profile: &Profile,
+        sort: Sort,
+        limit: usize,
+        threads: bool,
+    ) -> Result<()> {
+        if let Some(pattern) = &self.histogram {
+            let found = self.histograms(profile, pattern, limit)?.0;
+            let mut all = Table::default();
+            for table in found {
+                all.columns.clone_from(&table.columns);
+                all.unit = table.unit;
+                all.rows.extend(table.rows);
+            }
+            return super::to_stdout(|out| tables::write_csv(&all, out));
+        }
+        let table = if self.pattern().is_some() {
+            let (list, _) = self.around(profile, MOST_AROUND.min(limit))?;
+            tables::neighbours(profile, &list, self.has_callers(), self.has_callees())
+        } else if let Some((by, groups)) = self.groups(profile, sort) {
+            tables::by(profile, &groups, by, limit, false)
+        } else if self.lengths {
+            tables::lengths(profile, sort, limit)
+        } else if threads {
+            tables::threads(profile, limit)
+        } else {
+            tables::functions(profile, sort, limit)
+        };
+        super::to_stdout(|out| tables::write_csv(&table, out))
+    }
+
+    /// Writes it for people.
+    pub(crate) fn text(
+        &self,
+        profile: &Profile,
+        sort: Sort,
+        limit: usize,
+        selection: &str,
+    ) -> Result<()> {
+        let style = reading::style();
+        let (list, more) = self.tables(profile, sort, limit)?;
+        super::to_stdout(|out| {
+            text::write_head(profile, selection, &style, out)?;
+            for table in &list {
+                tables::write_text(table, &style, out)?;
+            }
+            if more > 0 {
+                let s = if more == 1 { "" } else { "s" };
+                writeln!(out, "\n… {more} more function{s} that fit; --limit shows more")?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The tables, and how many functions that fit have none.
+    fn tables(&self, profile: &Profile, sort: Sort, limit: usize) -> Result<(Vec<Table>, usize)> {
+        if let Some(pattern) = &self.histogram {
+            let (found, all) = self.histograms(profile, pattern, limit)?;
+            let more = all - found.len();
+            return Ok((found, more));
+        }
+        if self.pattern().is_some() {
+            let (list, all) = self.around(profile, limit)?;
+            let of = |one: &Around| {
+                tables::around(profile, one, self.has_callers(), self.has_callees(), limit)
+            };
+            return Ok((list.iter().flat_map(of).collect(), all - list.len()));
+        }
+        let table = match self.groups(profile, sort) {
+            Some((by, groups)) => tables::by(profile, &groups, by, limit, true),
+            None if self.lengths => tables::lengths(profile, sort, limit),
+            None => tables::lines(profile, sort, limit),
+        };
+        Ok((vec![table], 0))
+    }
+
+    fn around(&self, profile: &Profile, most: usize) -> Result<(Vec<Around>, usize)> {
+        let pattern = self.pattern().unwrap_or_default();
+        let (list, all) = around(profile, &Pattern::new(pattern), most);
+        if all == 0 {
+            bail!("no function fits {pattern:?}; it is a name, a part of one, or a pattern with *");
+        }
+        Ok((list, all))
+    }
+
+    fn histograms(
+        &self,
+        profile: &Profile,
+        pattern: &str,
+        limit: usize,
+    ) -> Result<(Vec<Table>, usize)> {
+        let (found, all) = tables::histogram(profile, &Pattern::new(pattern), limit);
+        if all == 0 {
+            bail!("of no function that fits {pattern:?} there is a call that was timed");
+        }
+        Ok((found, all))
+    }
+
+    fn groups(&self, profile: &Profile, sort: Sort) -> Option<(groups::By, Vec<Group>)> {
+        let by = match self.by? {
+            By::Thread => groups::By::Thread,
+            By::Process => groups::By::Process,
+            By::Module => groups::By::Module,
+            By::File => groups::By::File,
+        };
+        Some((by, groups(profile, by, sort)))
+    }
+
+    /// The function that was named.
+    fn pattern(&self) -> Option<&str> {
+        let of_calls = self.around.as_ref().or(self.callers.as_ref()).or(self.callees.as_ref());
+        of_calls.or(self.histogram.as_ref()).map(String::as_str)
+    }
+
+    fn has_callers(&self) -> bool {
+        self.callees.is_none()
+    }
+
+    fn has_callees(&self) -> bool {
+        self.callers.is_none()
+    }
+}
