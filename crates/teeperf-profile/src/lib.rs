@@ -13,6 +13,7 @@
 //! * [`paths`]: which call paths fit a regular expression.
 //! * [`lengths`]: how long calls took, as a histogram.
 //! * [`combine`]: several profiles as one.
+//! * [`diff`]: what is different between two sides of runs, and what of it is noise.
 //!
 //! What is read is hostile: whatever the bytes, there is a profile or an [`Error`] that
 //! names file and offset, in bounded memory, never a panic.
@@ -25,6 +26,7 @@ pub mod chunks;
 pub mod combine;
 pub mod contents;
 mod cost;
+pub mod diff;
 mod error;
 pub mod escape;
 pub mod events;

@@ -1,0 +1,202 @@
+//! What noise explains: whether two sides of runs differ by more than runs of one program differ.
+//! docs/diff.md tells the same with its sources.
+
+use super::Sides;
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+
+/// Of changes that are told, the part that may be none.
+const FALSE_DISCOVERIES: f64 = 0.05;
+/// Degrees of freedom that what is usual among functions counts for beside a function's own spread.
+const USUAL_FREEDOM: f64 = 4.0;
+/// Functions that it takes to know what is usual.
+const LEAST_FUNCTIONS: usize = 5;
+/// Ticks that a function must have in each run to tell of the runs' spread rather than of its own ticks.
+const MANY_TICKS: f64 = 400.0;
+
+/// A time in one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Measured {
+    /// Nanoseconds.
+    pub(super) ns: f64,
+    /// Width of what hooks may have cost, nanoseconds.
+    pub(super) width: f64,
+    /// Nanoseconds between two ticks, 0 where none ticks.
+    pub(super) period: f64,
+}
+
+impl Measured {
+    /// The number of ticks has a variance of itself; where none fell, one may have been due.
+    fn tick_variance(&self) -> f64 {
+        self.period * (self.ns.max(0.0) + self.period)
+    }
+}
+
+/// The same figure in the runs of both sides.
+pub(super) type Pair = Sides<Vec<Measured>>;
+
+/// How much runs of one program differ, as a part of a figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// Standard deviation of a run.
+    pub relative: f64,
+    /// Whether it was seen between runs; otherwise it is what was allowed for.
+    pub is_measured: bool,
+}
+
+/// What came of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Verdict {
+    /// Half of the interval in which the difference lies with 95 %.
+    pub(super) margin: f64,
+    /// How probable such a difference, or a larger one, is without a change.
+    pub(super) probability: f64,
+}
+
+impl Spread {
+    /// What is usual among these functions; `allowed` where runs do not tell.
+    pub(super) fn of<'a>(pairs: impl Iterator<Item = &'a Pair>, allowed: f64) -> Self {
+        let mut seen: Vec<f64> = pairs
+            .filter_map(|pair| {
+                let own = pair.own()?;
+                let part = pair.tick_part();
+                let is_large = part <= 1.0 / MANY_TICKS;
+                // The median of a sample's variance is below the variance (Wilson and Hilferty, 1931).
+                let median = (1.0 - 2.0 / (9.0 * own.freedom)).powi(3);
+                is_large.then(|| (own.relative / median - part).max(0.0))
+            })
+            .collect();
+        if seen.len() < LEAST_FUNCTIONS {
+            return Self { relative: allowed, is_measured: false };
+        }
+        seen.sort_by(f64::total_cmp);
+        Self { relative: seen[seen.len() / 2].sqrt(), is_measured: true }
+    }
+}
+
+/// A function's own spread.
+struct Own {
+    /// Variance as a part of the square.
+    relative: f64,
+    freedom: f64,
+}
+
+impl Pair {
+    pub(super) fn means(&self) -> (f64, f64) {
+        (mean(&self.before, |m| m.ns), mean(&self.after, |m| m.ns))
+    }
+
+    /// The spread of the runs of both sides, as a part of their means.
+    fn own(&self) -> Option<Own> {
+        let (mut sum, mut freedom) = (0.0, 0.0);
+        for side in [&self.before, &self.after] {
+            let mean = mean(side, |m| m.ns);
+            if mean > 0.0 {
+                sum += side.iter().map(|m| (m.ns / mean - 1.0).powi(2)).sum::<f64>();
+                freedom += side.len() as f64 - 1.0;
+            }
+        }
+        (freedom > 0.0).then(|| Own { relative: sum / freedom, freedom })
+    }
+
+    /// The variance that ticks make, as a part of the square.
+    fn tick_part(&self) -> f64 {
+        let part = |m: &Measured| m.tick_variance() / (m.ns * m.ns).max(f64::MIN_POSITIVE);
+        self.before.iter().chain(&self.after).map(part).fold(0.0, f64::max)
+    }
+
+    /// Whether the sides differ by more than noise explains.
+    pub(super) fn judge(&self, spread: Spread) -> Verdict {
+        let own = self.own();
+        let (mut variance, mut freedom) = (self.hook_variance(own.is_some()), f64::INFINITY);
+        for side in [&self.before, &self.after] {
+            let mean_ns = mean(side, |m| m.ns);
+            let ticks = mean(side, Measured::tick_variance);
+            let usual = (spread.relative * mean_ns).powi(2) + ticks;
+            let (of_a_run, its_freedom) = match &own {
+                None => (usual, f64::INFINITY),
+                Some(own) => {
+                    let seen = own.relative * mean_ns * mean_ns;
+                    let prior = if spread.is_measured { USUAL_FREEDOM } else { 0.0 };
+                    let shrunk = (prior * usual + own.freedom * seen) / (prior + own.freedom);
+                    let shrunk = shrunk.max(ticks);
+                    // Who differs more than is usual is judged by its own spread alone.
+                    if seen >= shrunk { (seen, own.freedom) } else { (shrunk, own.freedom + prior) }
+                }
+            };
+            variance += of_a_run / side.len().max(1) as f64;
+            freedom = freedom.min(its_freedom);
+        }
+        let (before, after) = self.means();
+        verdict(after - before, variance.sqrt(), freedom)
+    }
+
+    /// Of the hooks' cost no more is known than between what it lies (JCGM 100:2008, 4.3.7). Where runs show how much it differs
+    /// between them, what is left is what both sides have in common, and that goes away in the difference.
+    fn hook_variance(&self, has_runs: bool) -> f64 {
+        let [before, after] = [&self.before, &self.after].map(|side| mean(side, |m| m.width));
+        let width =
+            if has_runs { (after - before).powi(2) } else { before.powi(2) + after.powi(2) };
+        width / 12.0
+    }
+}
+
+fn mean<T>(side: &[T], of: impl Fn(&T) -> f64) -> f64 {
+    side.iter().map(of).sum::<f64>() / side.len().max(1) as f64
+}
+
+pub(super) fn verdict(difference: f64, deviation: f64, freedom: f64) -> Verdict {
+    if deviation <= 0.0 || !deviation.is_finite() {
+        let probability = if difference == 0.0 { 1.0 } else { 0.0 };
+        return Verdict { margin: 0.0, probability };
+    }
+    let t = (difference / deviation).abs();
+    let (above, bound) = match StudentsT::new(0.0, 1.0, freedom) {
+        Ok(student) if freedom.is_finite() => (student.sf(t), student.inverse_cdf(0.975)),
+        _ => {
+            let normal = Normal::standard();
+            (normal.sf(t), normal.inverse_cdf(0.975))
+        }
+    };
+    Verdict { margin: bound * deviation, probability: 2.0 * above }
+}
+
+/// Variance of the mean of so many runs, of which no more is known than what is usual.
+pub(super) fn usual_variance(ns: f64, period: f64, runs: usize, spread: Spread) -> f64 {
+    let ticks = Measured { ns, period, width: 0.0 }.tick_variance();
+    ((spread.relative * ns).powi(2) + ticks) / runs.max(1) as f64
+}
+
+/// Whether numbers of calls differ: they are exact, so that any difference is one where all runs of a side agree.
+pub(super) fn calls(before: &[f64], after: &[f64]) -> Verdict {
+    let sides = [before, after];
+    let means = sides.map(|side| mean(side, |&calls| calls));
+    let squares = sides
+        .iter()
+        .zip(means)
+        .map(|(side, mean)| side.iter().map(|calls| (calls - mean).powi(2)).sum::<f64>());
+    let freedom = (before.len() + after.len()) as f64 - 2.0;
+    let of_a_run = squares.sum::<f64>() / freedom.max(1.0);
+    let runs = |side: &[f64]| side.len().max(1) as f64;
+    let variance = of_a_run / runs(before) + of_a_run / runs(after);
+    verdict(means[1] - means[0], variance.sqrt(), freedom)
+}
+
+/// Which of these are told, so that of all that are no more than [`FALSE_DISCOVERIES`] are none in the mean: Benjamini
+/// and Hochberg, "Controlling the false discovery rate", 1995.
+pub(super) fn told(probabilities: &[f64]) -> Vec<bool> {
+    let mut sorted = probabilities.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let all = sorted.len() as f64;
+    let holds = |&(at, p): &(usize, &f64)| *p <= (at + 1) as f64 / all * FALSE_DISCOVERIES;
+    let limit = sorted.iter().enumerate().rev().find(holds).map(|(_, &p)| p);
+    probabilities.iter().map(|&p| limit.is_some_and(|limit| p <= limit)).collect()
+}
+
+/// The same of one figure alone.
+pub(super) fn is_told(verdict: &Verdict) -> bool {
+    verdict.probability <= FALSE_DISCOVERIES
+}
+
+#[cfg(test)]
+#[path = "noise_tests.rs"]
+mod tests;

@@ -1,0 +1,151 @@
+//! The statistics on runs that are made up: how often no change is told for one, and how often a change is found.
+
+use super::*;
+
+/// xorshift64*: the same runs each time.
+struct Random(u64);
+
+impl Random {
+    fn uniform(&mut self) -> f64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        ((self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    }
+
+    /// Of mean 0 and deviation 1.
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * self.uniform().ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+}
+
+const PERIOD: f64 = 100_000.0;
+
+/// A run of a function that takes so long and differs so much from run to run, seen by ticks.
+fn run(random: &mut Random, ns: f64, noise: f64, period: f64) -> Measured {
+    let ns = ns * (1.0 + noise * random.normal());
+    let ticks = ns + (ns * period).sqrt() * random.normal();
+    Measured { ns: ticks.max(0.0), width: 0.02 * ns, period }
+}
+
+/// A program of functions of 2 ms to 7 s: which of them are told, where each `every`th becomes longer by `change`.
+fn program(
+    random: &mut Random,
+    runs: usize,
+    (noise, uneven): (f64, bool),
+    (every, change): (usize, f64),
+) -> Vec<bool> {
+    const FUNCTIONS: usize = 60;
+    let pairs: Vec<Pair> = (0..FUNCTIONS)
+        .map(|at| {
+            let ns = 2e6 * 1.15f64.powi(at as i32);
+            let noise = if uneven && at % 4 == 0 { 3.0 * noise } else { noise };
+            let longer = if at % every == every - 1 { ns * (1.0 + change) } else { ns };
+            let mut side = |ns| (0..runs).map(|_| run(random, ns, noise, PERIOD)).collect();
+            Pair { before: side(ns), after: side(longer) }
+        })
+        .collect();
+    let spread = Spread::of(pairs.iter(), 0.03);
+    let all: Vec<f64> = pairs.iter().map(|pair| pair.judge(spread).probability).collect();
+    told(&all)
+}
+
+#[test]
+fn no_change_is_seldom_told() {
+    for (runs, uneven) in [(1, false), (2, false), (3, false), (5, false), (3, true), (5, true)] {
+        let mut random = Random(20_261_124);
+        let (mut flagged, mut all, mut programs) = (0, 0, 0);
+        for _ in 0..300 {
+            // With one run a side, what is allowed for is what there is.
+            let told = program(&mut random, runs, (0.03, uneven), (1000, 0.0));
+            let count = told.iter().filter(|&&told| told).count();
+            programs += usize::from(count > 0);
+            flagged += count;
+            all += told.len();
+        }
+        let rate = flagged as f64 / all as f64;
+        assert!(rate <= 0.05, "{runs} runs, {uneven}: {rate}");
+        // Nor is any of them in most programs: that is what a build against itself shows.
+        assert!(programs <= 300 / 10, "{runs} runs, {uneven}: in {programs} of 300");
+    }
+}
+
+#[test]
+fn among_changes_few_are_none() {
+    for runs in [1, 2, 3, 5] {
+        let mut random = Random(7);
+        let (mut false_ones, mut nulls) = (0, 0);
+        for _ in 0..200 {
+            let told = program(&mut random, runs, (0.03, false), (4, 0.3));
+            let unchanged = told.iter().enumerate().filter(|(at, _)| at % 4 != 3);
+            false_ones += unchanged.clone().filter(|(_, told)| **told).count();
+            nulls += unchanged.count();
+        }
+        let rate = f64::from(false_ones as u32) / f64::from(nulls as u32);
+        assert!(rate <= 0.05, "{runs} runs: {rate}");
+    }
+}
+
+#[test]
+fn a_fifth_over_three_hundredths_is_found() {
+    // A single run does not tell its noise, and looking at 60 functions costs some of what is found.
+    for (runs, least) in [(1, 0.9), (2, 0.95), (3, 0.95), (5, 0.99)] {
+        let mut random = Random(99);
+        let (mut found, mut all) = (0, 0);
+        for _ in 0..200 {
+            let told = program(&mut random, runs, (0.03, false), (6, 0.2));
+            // Those with so many ticks that these hide nothing.
+            for at in (5..60).step_by(6).filter(|at| 2e6 * 1.15f64.powi(*at) > 10_000.0 * PERIOD) {
+                found += usize::from(told[at as usize]);
+                all += 1;
+            }
+        }
+        let power = f64::from(found as u32) / f64::from(all);
+        assert!(power >= least, "{runs} runs: {power} of {all}");
+    }
+}
+
+#[test]
+fn ticks_alone_explain_little_figures() {
+    let of = |before: f64, after: f64| {
+        let one = |ticks: f64| vec![Measured { ns: ticks * PERIOD, width: 0.0, period: PERIOD }];
+        let spread = Spread { relative: 0.0, is_measured: false };
+        is_told(&Pair { before: one(before), after: one(after) }.judge(spread))
+    };
+    assert!(!of(4.0, 9.0));
+    assert!(!of(0.0, 3.0));
+    assert!(of(4.0, 25.0));
+    assert!(of(10_000.0, 10_400.0));
+}
+
+#[test]
+fn what_hooks_may_have_cost_is_no_change_of_one_run() {
+    let of = |runs: usize, widths: (f64, f64)| {
+        let side = |ns, width| vec![Measured { ns, width, period: 0.0 }; runs];
+        let pair = Pair { before: side(1e9, widths.0), after: side(1.2e9, widths.1) };
+        is_told(&pair.judge(Spread { relative: 0.01, is_measured: false }))
+    };
+    assert!(of(1, (0.0, 0.0)));
+    assert!(!of(1, (0.5e9, 0.5e9)));
+    // What both sides have in common goes away where runs show what differs.
+    assert!(of(3, (0.5e9, 0.5e9)));
+    assert!(!of(3, (0.1e9, 0.9e9)));
+}
+
+#[test]
+fn calls_are_exact_where_runs_agree() {
+    assert!(is_told(&calls(&[1000.0], &[1001.0])));
+    assert!(is_told(&calls(&[1000.0; 3], &[1001.0; 3])));
+    assert!(!is_told(&calls(&[1000.0; 3], &[1000.0; 3])));
+    assert!(!is_told(&calls(&[990.0, 1000.0, 1010.0], &[991.0, 1001.0, 1011.0])));
+    assert!(is_told(&calls(&[990.0, 1000.0, 1010.0], &[1990.0, 2000.0, 2010.0])));
+}
+
+#[test]
+fn many_figures_are_told_by_their_order() {
+    assert_eq!(told(&[]), [false; 0]);
+    assert_eq!(told(&[0.04]), [true]);
+    assert_eq!(told(&[0.04, 0.5, 0.6]), [false; 3]);
+    assert_eq!(told(&[0.01, 0.03, 0.6]), [true, true, false]);
+}
