@@ -2,12 +2,12 @@
 //! docs/diff.md tells the same with its sources.
 
 use super::Sides;
-use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+use statrs::distribution::{ChiSquared, ContinuousCDF, Normal, StudentsT};
 
 /// Of changes that are told, the part that may be none.
 const FALSE_DISCOVERIES: f64 = 0.05;
 /// Degrees of freedom that what is usual among functions counts for beside a function's own spread.
-const USUAL_FREEDOM: f64 = 4.0;
+const USUAL_FREEDOM: f64 = 6.0;
 /// Functions that it takes to know what is usual.
 const LEAST_FUNCTIONS: usize = 5;
 /// Ticks that a function must have in each run to tell of the runs' spread rather than of its own ticks.
@@ -80,6 +80,15 @@ struct Own {
     freedom: f64,
 }
 
+impl Own {
+    /// Whether it is so many times the usual variance that chance does not explain it: who differs so much from run to
+    /// run is judged by itself alone.
+    fn is_beyond(&self, times: f64) -> bool {
+        let chance = ChiSquared::new(self.freedom).map(|chance| chance.sf(times * self.freedom));
+        chance.is_ok_and(|chance| chance < 0.02)
+    }
+}
+
 impl Pair {
     pub(super) fn means(&self) -> (f64, f64) {
         (mean(&self.before, |m| m.ns), mean(&self.after, |m| m.ns))
@@ -116,11 +125,13 @@ impl Pair {
                 None => (usual, f64::INFINITY),
                 Some(own) => {
                     let seen = own.relative * mean_ns * mean_ns;
-                    let prior = if spread.is_measured { USUAL_FREEDOM } else { 0.0 };
-                    let shrunk = (prior * usual + own.freedom * seen) / (prior + own.freedom);
-                    let shrunk = shrunk.max(ticks);
-                    // Who differs more than is usual is judged by its own spread alone.
-                    if seen >= shrunk { (seen, own.freedom) } else { (shrunk, own.freedom + prior) }
+                    if !spread.is_measured || own.is_beyond(seen / usual) {
+                        (seen.max(ticks), own.freedom)
+                    } else {
+                        let all = USUAL_FREEDOM + own.freedom;
+                        let shrunk = (USUAL_FREEDOM * usual + own.freedom * seen) / all;
+                        (shrunk.max(ticks), all)
+                    }
                 }
             };
             variance += of_a_run / side.len().max(1) as f64;

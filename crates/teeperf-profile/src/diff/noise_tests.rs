@@ -53,7 +53,9 @@ fn program(
 
 #[test]
 fn no_change_is_seldom_told() {
-    for (runs, uneven) in [(1, false), (2, false), (3, false), (5, false), (3, true), (5, true)] {
+    for (runs, uneven) in
+        [(1, false), (2, false), (3, false), (5, false), (2, true), (3, true), (5, true)]
+    {
         let mut random = Random(20_261_124);
         let (mut flagged, mut all, mut programs) = (0, 0, 0);
         for _ in 0..300 {
@@ -67,7 +69,10 @@ fn no_change_is_seldom_told() {
         let rate = flagged as f64 / all as f64;
         assert!(rate <= 0.05, "{runs} runs, {uneven}: {rate}");
         // Nor is any of them in most programs: that is what a build against itself shows.
-        assert!(programs <= 300 / 10, "{runs} runs, {uneven}: in {programs} of 300");
+        assert!(
+            programs <= if uneven { 45 } else { 15 },
+            "{runs} runs, {uneven}: in {programs} of 300"
+        );
     }
 }
 
@@ -90,7 +95,7 @@ fn among_changes_few_are_none() {
 #[test]
 fn a_fifth_over_three_hundredths_is_found() {
     // A single run does not tell its noise, and looking at 60 functions costs some of what is found.
-    for (runs, least) in [(1, 0.9), (2, 0.95), (3, 0.95), (5, 0.99)] {
+    for (runs, least) in [(1, 0.9), (2, 0.9), (3, 0.95), (5, 0.99)] {
         let mut random = Random(99);
         let (mut found, mut all) = (0, 0);
         for _ in 0..200 {
