@@ -5,7 +5,7 @@
 //! demo_page KIND FILE.html|svg|folded|txt|json
 //! ```
 //!
-//! Kinds: `demo` looks like a database under load; `small` is three functions in two
+//! Kinds: `demo` looks like a database under load; `compared` is two runs that differ; `small` is three functions in two
 //! threads with round figures; `full` has calls that found no room on their paths, and `nameless` some that have no
 //! function either; `short` has calls much shorter than a tick; `hostile` has names
 //! that try to break out; `deep` has 2,000 frames on one stack; `single` one frame; `empty`
@@ -15,15 +15,19 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
+use teeperf_profile::diff::{Comparison, Diff, Side};
 use teeperf_profile::model::{
     Function, FunctionId, Health, Info, NoRoom, Node, Profile, Thread, Time, Tree,
 };
 use teeperf_view::style::Style;
-use teeperf_view::{folded, json, page, svg, text};
+use teeperf_view::{diff as compare, folded, json, page, svg, text};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [kind, file] = &arguments[..] else { return usage() };
+    if kind == "compared" {
+        return told(write_compared(&compared(), file), file);
+    }
     let profile = match kind.as_str() {
         "demo" => demo(),
         "small" => small(),
@@ -38,7 +42,11 @@ fn main() -> ExitCode {
         "huge" => many(1_200_000),
         _ => return usage(),
     };
-    match write(&profile, file) {
+    told(write(&profile, file), file)
+}
+
+fn told(outcome: std::io::Result<()>, file: &str) -> ExitCode {
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{file}: {error}");
@@ -71,6 +79,23 @@ fn write(profile: &Profile, file: &str) -> std::io::Result<()> {
         text::write(profile, &options, &Style { colour: true, width: 130 }, &mut out)?;
     } else {
         page::write(profile, &page::Options::default(), &mut out)?;
+    }
+    out.flush()
+}
+
+fn write_compared(diff: &Diff, file: &str) -> std::io::Result<()> {
+    let mut out = BufWriter::new(File::create(file)?);
+    if file.ends_with(".svg") {
+        compare::svg::write(diff, Side::After, &mut out)?;
+    } else if file.ends_with(".folded") {
+        compare::folded::write(diff, &mut out)?;
+    } else if file.ends_with(".json") {
+        compare::json::write(diff, &mut out)?;
+    } else if file.ends_with(".txt") {
+        let style = Style { colour: true, width: 130 };
+        compare::text::write(diff, &compare::text::Options::default(), &style, &mut out)?;
+    } else {
+        compare::page::write(diff, Side::After, &page::Options::default(), &mut out)?;
     }
     out.flush()
 }
@@ -199,6 +224,34 @@ fn small() -> Profile {
         health: Health { events: 46, ..Health::default() },
         ..Profile::default()
     }
+}
+
+/// Before: main 100 ms ── read_all 500 ms, sum 300 ms ── old 100 ms. After: sum takes 500 ms, read_all 505 ms, which is
+/// noise, and there is new in the place of old.
+fn compared() -> Diff {
+    let run = |read_ns, sum_ns, last| {
+        let mut b = Builder::default();
+        let main = b.function("small", "main");
+        let read = b.function("libread.so", "read_all");
+        let sum = b.function("small", "sum(int const*, int)");
+        let last = b.function("small", last);
+        b.enter(main, 1, 100e6);
+        b.call(read, 10, read_ns);
+        b.enter(sum, 4, sum_ns);
+        b.call(last, 2, 100e6);
+        let tree = b.finish();
+        Profile {
+            info: info(&["./small", "input.txt"]),
+            functions: b.functions,
+            threads: vec![thread(71, "small", tree)],
+            health: Health { events: 46, ..Health::default() },
+            ..Profile::default()
+        }
+    };
+    let mut comparison = Comparison::default();
+    comparison.add(Side::Before, "before.teeperf", run(500e6, 300e6, "old"));
+    comparison.add(Side::After, "after.teeperf", run(505e6, 500e6, "new"));
+    comparison.finish(&teeperf_profile::diff::Options::default())
 }
 
 /// A thread of which nothing but main and fill found room, with so many calls that have no function; and another one

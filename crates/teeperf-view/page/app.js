@@ -1,7 +1,9 @@
 // Puts the page together: what is chosen stands in `state` and in the address after `#`.
 
 const $ = (id) => document.getElementById(id);
-const state = { thread: "all", view: data.view, grow: "down", colour: "module", q: "", regex: false, zoom: [] };
+// What colours say, by the buttons that stand there; where two sides are compared, what differs.
+const colours = compared ? ["self", "total"] : ["module", "function"];
+const state = { thread: compared ? String(compared.first) : "all", view: data.view, grow: "down", colour: colours[0], q: "", regex: false, zoom: [] };
 const command = data.info.command.join(" ") || "recording";
 // Without the folder, which says least and takes most room.
 const program = command.slice(data.info.command.length ? data.info.command[0].lastIndexOf("/") + 1 : 0);
@@ -33,12 +35,12 @@ const table = new Table({
 
 function remember() {
   const parts = new URLSearchParams();
-  if (state.thread !== "all") parts.set("thread", state.thread);
+  if (state.thread !== DEFAULTS.thread) parts.set("thread", state.thread);
   for (const name of ["view", "grow", "colour"]) if (state[name] !== DEFAULTS[name]) parts.set(name, state[name]);
   if (state.q) parts.set("q", state.q);
   if (state.regex) parts.set("regex", "1");
   if (state.zoom.length) parts.set("zoom", state.zoom.join("."));
-  if (table.key !== "self" || table.upwards) parts.set("sort", (table.upwards ? "+" : "-") + table.key);
+  if (table.key !== DEFAULT_SORT || table.upwards) parts.set("sort", (table.upwards ? "+" : "-") + table.key);
   const hash = parts.toString();
   if (hash !== location.hash.slice(1)) history.replaceState(null, "", "#" + hash);
 }
@@ -49,14 +51,15 @@ function recall() {
   state.thread = oneOf("thread", many ? data.threads.map((_, i) => String(i)) : []);
   state.view = oneOf("view", ["paths", "bottom-up"]);
   state.grow = oneOf("grow", ["down", "up"]);
-  state.colour = oneOf("colour", ["module", "function"]);
+  state.colour = oneOf("colour", colours);
   state.q = parts.get("q") || "";
   state.regex = parts.get("regex") === "1";
   state.zoom = (parts.get("zoom") || "").split(".").filter(Boolean).map(Number);
-  const sort = /^([ +-])(.+)$/.exec(parts.get("sort") || "-self");
+  const sort = /^([ +-])(.+)$/.exec(parts.get("sort") || "-" + DEFAULT_SORT);
   if (sort && COLUMNS.some((column) => column.key === sort[2])) [table.upwards, table.key] = [sort[1] !== "-", sort[2]];
 }
 const DEFAULTS = { ...state };
+const DEFAULT_SORT = table.key;
 
 // ---- drawing
 
@@ -69,12 +72,15 @@ function showAll() {
   $("regex").setAttribute("aria-pressed", String(state.regex));
   flame.grows = state.grow;
   flame.byModule = state.colour === "module";
+  const side = table.side = compared ? Number(state.thread) : 0;
   flame.rootName = state.thread === "all" && many ? `all ${data.threads.length} threads` : threadName(data.threads[state.thread === "all" ? 0 : state.thread]);
   const graph = graphOf(state.thread, state.view);
   const empty = !(graph.whole > 0);
   $("empty").hidden = !empty;
   $("empty").textContent = data.threads.length ? "No time was recorded in this thread." : "No call was recorded.";
   document.querySelector(".flame-scroll").hidden = empty;
+  flame.differences = compared && new Differences(graphOf(state.thread, "paths"), side, state.colour);
+  if (compared && state.view === "bottom-up") flame.differences = new Differences(graph, side, "total");
   flame.resized();
   flame.show(graph, state.zoom);
   sizeFlame();
@@ -98,6 +104,7 @@ function sizeFlame() {
 
 function threadName(thread) {
   if (!thread) return "";
+  if (compared) return thread.name;
   return thread.merged > 1 ? `${thread.name} (${write.counted(thread.merged, "thread")})` : `${thread.name} (${thread.tid})`;
 }
 
@@ -157,9 +164,14 @@ function figuresOf(node) {
   if (flame.focus > 0 && flame.focus !== node && graph.depth[node] > graph.depth[flame.focus]) {
     figures.push(["Of the zoomed", write.percent(total, graph.total[flame.focus])]);
   }
+  if (compared) {
+    const side = Number(state.thread);
+    if (state.view === "paths") figures.push(["Change of self", comparing.words(side, graph.self[node], graph.other[node])]);
+    figures.push([state.view === "paths" ? "Change of total" : "Change", comparing.words(side, total, graph.otherTotal[node])]);
+  }
   figures.push(["Calls", write.count(graph.calls[node])]);
   const lack = graph.totalLack[node], less = graph.totalLess[node], more = graph.totalMore[node] + lack;
-  if (state.view === "paths") figures.push(["Per call", write.perCall(total, graph.calls[node], lacksMuch(total, less, more, lack))]);
+  if (state.view === "paths" && !compared) figures.push(["Per call", write.perCall(total, graph.calls[node], lacksMuch(total, less, more, lack))]);
   if (less + more > 0.01 * total) figures.splice(1, 0, [figures[0][0] + " lies", between(total, less, more)]);
   return figures;
 }
@@ -243,6 +255,19 @@ function showRun() {
     data.onlySums ? ["", write.count(data.events / 2), " calls"] : ["", write.count(data.events), " calls and returns"],
     ["clock ", data.info.clock || "unknown", data.info.period > 0 ? `, ${write.time(data.info.period)} apart` : ""],
   ];
+  if (compared) {
+    facts.splice(0, 3, ["", compared.whole, ""], ["", `${write.counted(compared.runs[1], "run")} → ${write.counted(compared.runs[0], "run")}`, ""]);
+    $("thread-label").textContent = "Widths";
+    $("colour").setAttribute("aria-label", "Colour by the change of");
+    const titles = { self: "Colour by the change of a frame's own time", total: "Colour by the change of its time with all it called" };
+    [...$("colour").children].forEach((button, i) => Object.assign(button, { value: colours[i], textContent: ["Self", "Total"][i], title: titles[colours[i]] }));
+    $("legend").hidden = false;
+    $("legend").append(...[["grew", "takes longer than before"], ["shrank", "takes less"], ["same", "no more different than noise explains"]]
+      .map(([name, text]) => element("span", null, element("i", { class: name }), text)),
+    element("span", null, "Frames are as wide as the time of the side chosen; what is on the other side alone is seen with its widths."));
+    $("tab-threads").hidden = true;
+    document.title = program + " – teeperf diff";
+  }
   $("facts").replaceChildren(...facts.map(([before, figure, after]) => element("li", null, before, element("b", null, figure), after)));
   $("findings").hidden = !data.findings.length;
   const said = ({ what, next }) => element("p", null, what, next ? element("span", { class: "next" }, " " + next) : null);
@@ -250,7 +275,7 @@ function showRun() {
   $("findings").replaceChildren(
     box("warning", data.findings.filter(({ warning }) => warning)), box("note", data.findings.filter(({ warning }) => !warning)));
   $("thread").replaceChildren(...[
-    many ? element("option", { value: "all" }, `All ${data.threads.length} threads`) : null,
+    many && !compared ? element("option", { value: "all" }, `All ${data.threads.length} threads`) : null,
     ...data.threads.map((thread, i) => element("option", { value: many ? i : "all" }, threadName(thread))),
   ].filter(Boolean));
   $("thread").disabled = !many;

@@ -67,6 +67,8 @@ function columnsOf(thread) {
     self: numbersOf(thread.self, new Float64Array(n)),
     less: numbersOf(thread.less, new Float64Array(n)),
     more: numbersOf(thread.more, new Float64Array(n)),
+    // Of the other side, where two are compared.
+    other: data.compared ? numbersOf(data.threads[1 - data.threads.indexOf(thread)].self, new Float64Array(n)) : new Float64Array(n),
   };
   const noRoom = thread.noRoom && { ...thread.noRoom, functions: new Map(thread.noRoom.functions) };
   return { ...columns, ...lacksOf(noRoom, columns), noRooms: noRoom ? [noRoom] : [] };

@@ -18,6 +18,7 @@ class Flame {
     this.character = this.pen.measureText("MMMMMMMMMM").width / 10;
     this.grows = "down";
     this.byModule = true;
+    this.differences = null;
     this.matches = null;
     this.theme = { dark: false, paper: "#fff", rest: "#ddd", ink: "#1b1b1b", faint: "#888", accent: "#c2410c" };
     this.rows = 1;
@@ -233,7 +234,8 @@ class Flame {
     const hit = this.matches && node > 0 && !thin && this.matches[graph.fn[node]];
     const faded = this.matches && !hit;
     pen.globalAlpha = faded ? 0.22 : 1;
-    pen.fillStyle = thin || node === 0 ? theme.rest : colourOf(graph.fn[node], this.byModule, theme.dark ? 0.9 : 1);
+    pen.fillStyle = thin || node === 0 ? theme.rest
+      : this.differences ? this.differences.colour(node, theme.dark ? 0.9 : 1) : colourOf(graph.fn[node], this.byModule, theme.dark ? 0.9 : 1);
     pen.fillRect(x, y, wide - gap, ROW - 1);
     pen.globalAlpha = 1;
     const room = Math.floor((wide - 8) / this.character);

@@ -2,7 +2,7 @@
 // first[n] to first[n] + count[n]; start[n] is where its time begins. In a bottom-up
 // graph a node's children are made when they are asked for.
 
-const SUMS = ["calls", "self", "less", "more", "lack", "totalLack"];
+const SUMS = ["calls", "self", "less", "more", "lack", "totalLack", "other"];
 
 // Trees of several threads as one: equal call paths become one node.
 function merged(trees) {
@@ -83,6 +83,9 @@ class TopDown {
     this.totalLess = take(sum(tree.less));
     this.totalMore = take(sum(tree.more));
     this.totalLack = take(tree.totalLack);
+    // Times of the other side of a comparison.
+    this.other = take(tree.other);
+    this.otherTotal = take(sum(tree.other));
     this.noRooms = tree.noRooms;
     this.start = new Float64Array(n);
     const next = new Float64Array(n);
@@ -138,8 +141,9 @@ class TopDown {
       const fn = this.fn[node];
       let row = rows.get(fn);
       if (!row) {
-        rows.set(fn, row = { fn, calls: 0, total: 0, self: 0, less: 0, more: 0, totalLess: 0, totalMore: 0, totalLack: 0 });
+        rows.set(fn, row = { fn, calls: 0, total: 0, self: 0, less: 0, more: 0, totalLess: 0, totalMore: 0, totalLack: 0, other: 0, otherTotal: 0 });
       }
+      row.other += this.other[node];
       row.calls += this.calls[node];
       row.self += this.self[node];
       row.less += this.less[node];
@@ -148,6 +152,7 @@ class TopDown {
         row.total += this.total[node];
         row.totalLess += this.totalLess[node];
         row.totalMore += this.totalMore[node];
+        row.otherTotal += this.otherTotal[node];
       }
     }, (node) => { open[this.fn[node]]--; });
     // What paths may lack is no more for a function that has many.
@@ -191,7 +196,8 @@ class TopDown {
 class BottomUp {
   constructor(down) {
     this.down = down;
-    for (const name of ["fn", "parent", "depth", "start", "total", "self", "calls", "first", "count", "less", "more", "totalLess", "totalMore", "totalLack"]) {
+    this.isBottomUp = true;
+    for (const name of ["fn", "parent", "depth", "start", "total", "self", "calls", "first", "count", "less", "more", "totalLess", "totalMore", "totalLack", "otherTotal"]) {
       this[name] = [];
     }
     this.items = [];
@@ -204,7 +210,7 @@ class BottomUp {
   get whole() { return this.total[0]; }
 
   push(fn, parent, depth, items) {
-    for (const name of ["start", "total", "self", "calls", "less", "more", "totalLess", "totalMore", "totalLack"]) this[name].push(0);
+    for (const name of ["start", "total", "self", "calls", "less", "more", "totalLess", "totalMore", "totalLack", "otherTotal"]) this[name].push(0);
     this.fn.push(fn);
     this.parent.push(parent);
     this.depth.push(depth);
@@ -219,6 +225,7 @@ class BottomUp {
     this.totalLess[node] += this.down.less[origin];
     this.totalMore[node] += this.down.more[origin];
     this.totalLack[node] += this.down.lack[origin];
+    this.otherTotal[node] += this.down.other[origin];
   }
 
   expand(node) {

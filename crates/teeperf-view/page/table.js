@@ -18,6 +18,12 @@ const unsure = (value, less, more) => less + more > 0.3 * value;
 const lacksMuch = (value, less, more, lack) => lack > 0 && unsure(value, less, more);
 const between = (value, less, more) => `between ${write.time(value - less)} and ${write.time(value + more)}`;
 
+if (data.compared) {
+  const change = { key: "change", label: "Change of self", className: "change", of: (row) => Math.abs(row.self - row.other) };
+  COLUMNS.splice(COLUMNS.findIndex(({ key }) => key === "per-call"), 1);
+  COLUMNS.splice(COLUMNS.findIndex(({ key }) => key === "self"), 0, change);
+}
+
 class Table {
   // `on`: choose(fn), sort(key).
   constructor(on) {
@@ -25,7 +31,8 @@ class Table {
     this.table = document.getElementById("table");
     this.more = document.getElementById("more");
     this.side = document.getElementById("neighbours");
-    this.key = "self";
+    this.key = compared ? "change" : "self";
+    this.side = 0;
     this.upwards = false;
     this.chosen = -1;
     this.shown = FIRST_ROWS;
@@ -93,10 +100,11 @@ class Table {
     },
     element("td", { class: "text name" }, element("button", { type: "button", class: "link", title: name }, name)),
     element("td", { class: "text module", title: module }, module),
+    compared ? element("td", { class: "change" }, comparing.words(this.side, row.self, row.other)) : null,
     figure(row.self, row.less, row.more),
     figure(row.total, row.totalLess, row.totalMore),
     element("td", null, write.count(row.calls)),
-    element("td", { class: "per-call" }, write.perCall(row.total, row.calls, lacksMuch(row.total, row.totalLess, row.totalMore, row.totalLack))));
+    compared ? null : element("td", { class: "per-call" }, write.perCall(row.total, row.calls, lacksMuch(row.total, row.totalLess, row.totalMore, row.totalLack))));
   }
 
   choose(fn) {

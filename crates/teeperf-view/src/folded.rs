@@ -79,7 +79,8 @@ fn thread_label(thread: &Thread) -> String {
     frame(&label).replace(' ', "_")
 }
 
-fn frame(name: &str) -> String {
+/// A name as a part of a stack.
+pub(crate) fn frame(name: &str) -> String {
     let clean: String = name
         .chars()
         .map(|c| match c {

@@ -34,19 +34,58 @@ impl Default for Options {
 /// Writes the page.
 pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let pruned = prune::to(profile, options.most_paths);
-    let mut rest = include_str!("../page/page.html");
-    while let Some((before, tail)) = rest.split_once("{{") {
-        out.write_all(before.as_bytes())?;
-        let (slot, tail) = tail.split_once("}}").unwrap_or((tail, ""));
-        match slot {
-            "title" => out.write_all(escape(&title(profile)).as_bytes())?,
-            "style" => out.write_all(include_bytes!("../page/page.css"))?,
-            "data" => write_data(profile, &pruned, options.bottom_up, out)?,
-            _ => write_script(out)?,
+    let findings = pruned.finding.iter().cloned().chain(findings::of(profile)).collect();
+    let page = Page {
+        profile,
+        pruned: &pruned,
+        bottom_up: options.bottom_up,
+        findings,
+        about: about::of(profile),
+        compared: None,
+    };
+    page.write(out)
+}
+
+/// What a page is of.
+pub(crate) struct Page<'a> {
+    pub(crate) profile: &'a Profile,
+    pub(crate) pruned: &'a Pruned,
+    pub(crate) bottom_up: bool,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) about: Vec<(&'static str, String)>,
+    /// Its two threads are the sides of a comparison, of the same call paths: the later one first.
+    pub(crate) compared: Option<Compared>,
+}
+
+/// What `page/compare.js` knows of a comparison; of each side, the later one first.
+#[derive(Serialize)]
+pub(crate) struct Compared {
+    /// The whole time of both, in words.
+    pub(crate) whole: String,
+    pub(crate) runs: [usize; 2],
+    pub(crate) periods: [f64; 2],
+    /// How much runs differ, as a part.
+    pub(crate) spread: f64,
+    /// Which side's widths are shown first.
+    pub(crate) first: usize,
+}
+
+impl Page<'_> {
+    pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let mut rest = include_str!("../page/page.html");
+        while let Some((before, tail)) = rest.split_once("{{") {
+            out.write_all(before.as_bytes())?;
+            let (slot, tail) = tail.split_once("}}").unwrap_or((tail, ""));
+            match slot {
+                "title" => out.write_all(escape(&title(self.profile)).as_bytes())?,
+                "style" => out.write_all(include_bytes!("../page/page.css"))?,
+                "data" => write_data(self, out)?,
+                _ => write_script(out)?,
+            }
+            rest = tail;
         }
-        rest = tail;
+        out.write_all(rest.as_bytes())
     }
-    out.write_all(rest.as_bytes())
 }
 
 fn title(profile: &Profile) -> String {
@@ -58,6 +97,7 @@ fn write_script(out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"(() => {\n\"use strict\";\n")?;
     for part in [
         include_str!("../page/data.js"),
+        include_str!("../page/compare.js"),
         include_str!("../page/graph.js"),
         include_str!("../page/flame.js"),
         include_str!("../page/table.js"),
@@ -78,7 +118,9 @@ struct Data<'a> {
     #[serde(rename = "onlySums", skip_serializing_if = "std::ops::Not::not")]
     only_sums: bool,
     findings: Vec<Said>,
-    about: Vec<(&'static str, String)>,
+    about: &'a [(&'static str, String)],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compared: Option<&'a Compared>,
     modules: Vec<String>,
     files: Vec<String>,
     functions: Vec<Named>,
@@ -149,12 +191,8 @@ struct Lacking {
     functions: Vec<(u32, Option<f64>)>,
 }
 
-fn write_data(
-    profile: &Profile,
-    pruned: &Pruned,
-    bottom_up: bool,
-    out: &mut impl Write,
-) -> io::Result<()> {
+fn write_data(page: &Page<'_>, out: &mut impl Write) -> io::Result<()> {
+    let (profile, pruned) = (page.profile, page.pruned);
     let mut modules = Numbered::default();
     let mut files = Numbered::default();
     let functions: Vec<&Function> = profile.functions.iter().chain(&pruned.function).collect();
@@ -172,7 +210,7 @@ fn write_data(
         .collect();
     let said = |Finding { warning, what, next }| Said { warning, what, next };
     let data = Data {
-        view: if bottom_up { "bottom-up" } else { "paths" },
+        view: if page.bottom_up { "bottom-up" } else { "paths" },
         info: Run {
             command: profile.info.command.iter().map(|word| printable(word)).collect(),
             clock: &profile.info.clock,
@@ -182,8 +220,9 @@ fn write_data(
         },
         events: profile.health.events,
         only_sums: profile.health.only_sums && profile.graph.is_none(),
-        findings: pruned.finding.iter().cloned().chain(findings::of(profile)).map(said).collect(),
-        about: about::of(profile),
+        findings: page.findings.iter().cloned().map(said).collect(),
+        about: &page.about,
+        compared: page.compared.as_ref(),
         functions: named,
         colours: colours(&functions, crate::program(&profile.info)),
         modules: modules.printable(),

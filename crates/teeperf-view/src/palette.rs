@@ -73,6 +73,17 @@ pub(crate) fn frame(hue: u16, shade: u8) -> Hsl {
     }
 }
 
+/// Colour of a frame that takes more than before (red) or less (blue): by the part of the largest difference that
+/// there is, `-1.0..=1.0`. Small ones are seen too: the root of the part counts.
+pub(crate) fn difference(part: f64) -> Hsl {
+    if part == 0.0 {
+        return Hsl { hue: 0.0, saturation: 0.0, lightness: 0.88 };
+    }
+    let strength = part.abs().min(1.0).sqrt();
+    let hue = if part > 0.0 { 4.0 } else { 215.0 };
+    Hsl { hue, saturation: 0.9, lightness: 0.92 - 0.22 * strength }
+}
+
 impl Hsl {
     /// As red, green and blue (CSS Color 4, section 7.1).
     pub(crate) fn to_rgb(self) -> [u8; 3] {
@@ -140,9 +151,12 @@ mod tests {
 
     #[test]
     fn every_frame_takes_dark_text_even_dimmed() {
-        for hue in LIBRARY_HUES.into_iter().chain([PROGRAM_HUE, NO_HUE]) {
-            for shade in 0..=255 {
-                let colour = frame(hue, shade).to_hex();
+        let modules = LIBRARY_HUES.into_iter().chain([PROGRAM_HUE, NO_HUE]);
+        let frames = modules.flat_map(|hue| (0..=255).map(move |shade| frame(hue, shade)));
+        let differences = (-10..=10).map(|part| difference(f64::from(part) / 10.0));
+        for colour in frames.chain(differences) {
+            {
+                let colour = colour.to_hex();
                 let channel = |at: usize| {
                     let c = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).unwrap()) / 255.0
                         * 0.9;
@@ -150,7 +164,7 @@ mod tests {
                 };
                 // WCAG 2.2, relative luminance and contrast against #1b1b1b.
                 let luminance = 0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5);
-                assert!((luminance + 0.05) / (0.0109 + 0.05) >= 4.5, "{hue} {shade} {colour}");
+                assert!((luminance + 0.05) / (0.0109 + 0.05) >= 4.5, "{colour}");
             }
         }
     }

@@ -44,6 +44,8 @@ pub enum Paint {
     Hot,
     /// A share worth a look.
     Warm,
+    /// Better than it was.
+    Better,
     /// What may be overlooked.
     Faint,
     /// As the terminal has it.
@@ -67,6 +69,7 @@ impl Paint {
             Self::Warning => "1;33",
             Self::Hot => "1;31",
             Self::Warm => "33",
+            Self::Better => "32",
             Self::Faint => "2",
             Self::Plain => "",
         }

@@ -31,11 +31,23 @@ pub struct Options {
     pub growth: Growth,
     /// What the tree is, said under the title: empty for call paths.
     pub note: String,
+    /// For each node colour and words of its own, in place of those of its module; none for what has no such.
+    pub tones: Vec<Tone>,
+}
+
+/// How a node is shown that has a colour of its own.
+#[derive(Clone, Debug)]
+pub struct Tone {
+    /// As `#rrggbb`.
+    pub colour: String,
+    /// What is said beside its times.
+    pub said: String,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { title: "Flame graph".into(), width: 1200, growth: Growth::Up, note: String::new() }
+        let (title, note) = ("Flame graph".into(), String::new());
+        Self { title, width: 1200, growth: Growth::Up, note, tones: Vec::new() }
     }
 }
 
@@ -190,20 +202,24 @@ impl<'a> Picture<'a> {
         let time = units::time_inline(self.info.unit, frame.width);
         let node = match frame.content {
             Content::Node(0) => return ("all".into(), time, colour(palette::NO_HUE, 0)),
-            Content::Node(node) => node,
+            Content::Node(node) => node as usize,
             Content::Thin(paths) => {
                 let label =
                     format!("[{} too thin to draw]", units::counted(paths.into(), "call path"));
                 return (label, format!("{time}, {share}"), colour(palette::NO_HUE, 255));
             }
         };
-        let node = &self.tree.nodes[node as usize];
+        let tone = self.options.tones.get(node);
+        let node = &self.tree.nodes[node];
         let Some(function) = self.functions.get(node.function.0 as usize) else {
             return ("[unknown]".into(), format!("{time}, {share}"), colour(palette::NO_HUE, 0));
         };
         let hue = self.hues.hue(&function.module);
-        let colour = colour(hue, palette::shade(&function.name));
-        (names::printable(&function.name), self.details(function, node), colour)
+        let (colour, said) = match tone {
+            Some(tone) => (tone.colour.clone(), format!(", {}", tone.said)),
+            None => (colour(hue, palette::shade(&function.name)), String::new()),
+        };
+        (names::printable(&function.name), self.details(function, node) + &said, colour)
     }
 
     fn details(&self, function: &Function, node: &Node) -> String {

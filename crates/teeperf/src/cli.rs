@@ -5,6 +5,7 @@ use crate::commands;
 use anyhow::Result;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
+use std::process::ExitCode;
 
 /// Profiles a program by every call it makes: exact call counts, full call paths, and the
 /// time in each
@@ -40,6 +41,7 @@ pub(crate) enum Command {
     ServeMemory(commands::ServeMemory),
     Import(commands::Import),
     Report(commands::Report),
+    Diff(commands::Diff),
     Suggest(commands::Suggest),
     Flame(commands::Flame),
     Export(commands::Export),
@@ -60,6 +62,16 @@ pub(crate) enum Command {
     Man(commands::Man),
     /// Prints the version, and which versions of recordings and programs it understands
     Version,
+}
+
+impl Command {
+    /// What the command exits with when it fails: where 1 says something else, 2, as diff(1) and cmp(1) do.
+    pub(crate) fn failure(&self) -> ExitCode {
+        match self {
+            Self::Diff(_) => ExitCode::from(2),
+            _ => ExitCode::FAILURE,
+        }
+    }
 }
 
 /// Stands in for gcc or clang, and builds with hooks

@@ -23,6 +23,7 @@ fn main() -> ExitCode {
     }
     let words: Vec<OsString> = std::env::args_os().collect();
     let plan = words.first().and_then(|name| compiler::plan_of(name.as_ref()));
+    let mut failure = ExitCode::FAILURE;
     let outcome = match (plan, as_compiler(&words)) {
         (Some(plan), _) => {
             compiler::become_assembler(&plan, words[1..].to_vec()).map(ExitCode::from)
@@ -30,14 +31,18 @@ fn main() -> ExitCode {
         (None, Some((driver, arguments))) => {
             compiler::become_compiler(driver, arguments).map(ExitCode::from)
         }
-        (None, None) => commands::run(cli::Cli::parse_from(words)),
+        (None, None) => {
+            let cli = cli::Cli::parse_from(words);
+            failure = cli.command.failure();
+            commands::run(cli)
+        }
     };
     match outcome {
         Ok(code) => code,
         Err(error) if is_unread(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("teeperf: {}", told(&error));
-            ExitCode::FAILURE
+            failure
         }
     }
 }
@@ -73,12 +78,7 @@ fn told(error: &anyhow::Error) -> String {
 /// recorder does not answer, nothing has been done.
 fn is_unread(error: &anyhow::Error) -> bool {
     let is_undone = error.is::<RecordError>() || error.is::<ControlError>();
-    !is_undone
-        && error.chain().any(|cause| {
-            cause
-                .downcast_ref::<std::io::Error>()
-                .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
-        })
+    !is_undone && commands::is_broken_pipe(error)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::identity::{self, Identity};
 use super::noise::{self, Measured, Pair};
 use super::{Change, Diff, Figure, Options, Presence, Run, Side, Sides, Spread, paths};
 use crate::aggregate::{self, Row, Sort};
-use crate::model::{CallGraph, Function, FunctionId, Profile, Unit};
+use crate::model::{CallGraph, Function, FunctionId, Profile, Time, Unit};
 use std::collections::{BTreeSet, HashMap};
 
 /// A comparison that is still being fed.
@@ -22,8 +22,8 @@ struct Taken {
 }
 
 impl Comparison {
-    /// Takes in the profile of a run.
-    pub fn add(&mut self, side: Side, mut profile: Profile) {
+    /// Takes in the profile of a run, and what its recording is called.
+    pub fn add(&mut self, side: Side, name: impl Into<String>, mut profile: Profile) {
         self.rename(side, &mut profile);
         self.paths.add(side, &profile.threads);
         // Without a period the bounds are those of the hooks alone.
@@ -32,7 +32,8 @@ impl Comparison {
         profile.info.period_ns = period_ns;
         let time_ns = rows.iter().map(|row| row.self_time.value).sum();
         let has_graph = profile.graph.is_some();
-        let run = Run { info: profile.info, health: profile.health, time_ns, has_graph };
+        let (name, info, health) = (name.into(), profile.info, profile.health);
+        let run = Run { name, info, health, time_ns, has_graph };
         self.sides.of_mut(side).push(Taken { run, rows });
     }
 
@@ -171,9 +172,10 @@ impl Comparison {
                 }
                 for row in &taken.rows {
                     let figures = &mut all[row.function.0 as usize];
-                    let of = |time: &crate::model::Time| Measured {
+                    let of = |time: &Time| Measured {
                         ns: time.value * scale,
-                        width: (time.high - time.low).max(0.0) * scale,
+                        less: (time.value - time.low).max(0.0) * scale,
+                        more: (time.high - time.value).max(0.0) * scale,
                         period,
                     };
                     set_last(figures.self_time.of_mut(side), of(&row.self_time));
@@ -190,10 +192,14 @@ impl Comparison {
         let mut pair = Pair::default();
         for side in [Side::Before, Side::After] {
             for (taken, &scale) in self.sides.of(side).iter().zip(scales.of(side)) {
-                let width = taken.rows.iter().map(|row| row.self_time.high - row.self_time.low);
+                let sum = |of: fn(&Time) -> f64| {
+                    let all = taken.rows.iter().map(|row| of(&row.self_time).max(0.0));
+                    all.sum::<f64>() * scale
+                };
                 pair.of_mut(side).push(Measured {
                     ns: taken.run.time_ns * scale,
-                    width: width.sum::<f64>().max(0.0) * scale,
+                    less: sum(|time| time.value - time.low),
+                    more: sum(|time| time.high - time.value),
                     period: taken.run.info.period_ns * scale,
                 });
             }

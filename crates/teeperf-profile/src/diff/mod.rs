@@ -124,6 +124,8 @@ pub struct Change {
 /// What is known of a run that was compared.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
+    /// What its recording is called.
+    pub name: String,
     /// Of the run.
     pub info: Info,
     /// Of how whole it is.

@@ -11,15 +11,16 @@ const USUAL_FREEDOM: f64 = 6.0;
 /// Functions that it takes to know what is usual.
 const LEAST_FUNCTIONS: usize = 5;
 /// Ticks that a function must have in each run to tell of the runs' spread rather than of its own ticks.
-const MANY_TICKS: f64 = 400.0;
+const MANY_TICKS: f64 = 100.0;
 
 /// A time in one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Measured {
     /// Nanoseconds.
     pub(super) ns: f64,
-    /// Width of what hooks may have cost, nanoseconds.
-    pub(super) width: f64,
+    /// How much less and more it may be, as what the hooks cost is not known better, nanoseconds.
+    pub(super) less: f64,
+    pub(super) more: f64,
     /// Nanoseconds between two ticks, 0 where none ticks.
     pub(super) period: f64,
 }
@@ -116,7 +117,11 @@ impl Pair {
     /// Whether the sides differ by more than noise explains.
     pub(super) fn judge(&self, spread: Spread) -> Verdict {
         let own = self.own();
-        let (mut variance, mut freedom) = (self.hook_variance(own.is_some()), f64::INFINITY);
+        let (slack, mut variance) = match own {
+            Some(_) => (0.0, self.hook_variance()),
+            None => (self.slack(), 0.0),
+        };
+        let mut freedom = f64::INFINITY;
         for side in [&self.before, &self.after] {
             let mean_ns = mean(side, |m| m.ns);
             let ticks = mean(side, Measured::tick_variance);
@@ -138,16 +143,29 @@ impl Pair {
             freedom = freedom.min(its_freedom);
         }
         let (before, after) = self.means();
-        verdict(after - before, variance.sqrt(), freedom)
+        let beyond = ((after - before).abs() - slack).max(0.0);
+        let Verdict { margin, probability } = verdict(beyond, variance.sqrt(), freedom);
+        Verdict { margin: margin + slack, probability }
     }
 
-    /// Of the hooks' cost no more is known than between what it lies (JCGM 100:2008, 4.3.7). Where runs show how much it differs
-    /// between them, what is left is what both sides have in common, and that goes away in the difference.
-    fn hook_variance(&self, has_runs: bool) -> f64 {
-        let [before, after] = [&self.before, &self.after].map(|side| mean(side, |m| m.width));
-        let width =
-            if has_runs { (after - before).powi(2) } else { before.powi(2) + after.powi(2) };
-        width / 12.0
+    /// How far the difference may be off because what the hooks cost is not known: with one run a side as far as the bounds
+    /// of both.
+    fn slack(&self) -> f64 {
+        let [before, after] = [&self.before, &self.after];
+        let (was, is) = self.means();
+        match is > was {
+            true => mean(before, |m| m.more) + mean(after, |m| m.less),
+            false => mean(before, |m| m.less) + mean(after, |m| m.more),
+        }
+    }
+
+    /// Where runs show how much that differs between them, what is left is what all have in common: it goes away in the
+    /// difference, but for bounds that have become wider or narrower. Between these any cost is as likely as another
+    /// (JCGM 100:2008, 4.3.7).
+    fn hook_variance(&self) -> f64 {
+        let [before, after] =
+            [&self.before, &self.after].map(|side| mean(side, |m| m.less + m.more));
+        (after - before).powi(2) / 12.0
     }
 }
 
@@ -173,7 +191,7 @@ pub(super) fn verdict(difference: f64, deviation: f64, freedom: f64) -> Verdict 
 
 /// Variance of the mean of so many runs, of which no more is known than what is usual.
 pub(super) fn usual_variance(ns: f64, period: f64, runs: usize, spread: Spread) -> f64 {
-    let ticks = Measured { ns, period, width: 0.0 }.tick_variance();
+    let ticks = Measured { ns, period, ..Measured::default() }.tick_variance();
     ((spread.relative * ns).powi(2) + ticks) / runs.max(1) as f64
 }
 

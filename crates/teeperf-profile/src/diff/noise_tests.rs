@@ -26,7 +26,7 @@ const PERIOD: f64 = 100_000.0;
 fn run(random: &mut Random, ns: f64, noise: f64, period: f64) -> Measured {
     let ns = ns * (1.0 + noise * random.normal());
     let ticks = ns + (ns * period).sqrt() * random.normal();
-    Measured { ns: ticks.max(0.0), width: 0.02 * ns, period }
+    Measured { ns: ticks.max(0.0), less: 0.002 * ns, more: 0.002 * ns, period }
 }
 
 /// A program of functions of 2 ms to 7 s: which of them are told, where each `every`th becomes longer by `change`.
@@ -114,7 +114,9 @@ fn a_fifth_over_three_hundredths_is_found() {
 #[test]
 fn ticks_alone_explain_little_figures() {
     let of = |before: f64, after: f64| {
-        let one = |ticks: f64| vec![Measured { ns: ticks * PERIOD, width: 0.0, period: PERIOD }];
+        let one = |ticks: f64| {
+            vec![Measured { ns: ticks * PERIOD, period: PERIOD, ..Measured::default() }]
+        };
         let spread = Spread { relative: 0.0, is_measured: false };
         is_told(&Pair { before: one(before), after: one(after) }.judge(spread))
     };
@@ -127,7 +129,9 @@ fn ticks_alone_explain_little_figures() {
 #[test]
 fn what_hooks_may_have_cost_is_no_change_of_one_run() {
     let of = |runs: usize, widths: (f64, f64)| {
-        let side = |ns, width| vec![Measured { ns, width, period: 0.0 }; runs];
+        let side = |ns, width| {
+            vec![Measured { ns, less: width / 2.0, more: width / 2.0, period: 0.0 }; runs]
+        };
         let pair = Pair { before: side(1e9, widths.0), after: side(1.2e9, widths.1) };
         is_told(&pair.judge(Spread { relative: 0.01, is_measured: false }))
     };

@@ -42,8 +42,8 @@ fn node(parent: u32, function: u32, calls: u64, ms: f64) -> Node {
 
 fn compared(before: &[Profile], after: &[Profile], options: &Options) -> Diff {
     let mut comparison = Comparison::default();
-    before.iter().for_each(|profile| comparison.add(Side::Before, profile.clone()));
-    after.iter().for_each(|profile| comparison.add(Side::After, profile.clone()));
+    before.iter().for_each(|profile| comparison.add(Side::Before, "b", profile.clone()));
+    after.iter().for_each(|profile| comparison.add(Side::After, "a", profile.clone()));
     comparison.finish(options)
 }
 

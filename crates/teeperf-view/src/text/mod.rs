@@ -130,7 +130,7 @@ fn shown(
     labelled(style.paint(Paint::Faint, "Shown"), &text, style, out)
 }
 
-fn say(finding: &Finding, style: &Style, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn say(finding: &Finding, style: &Style, out: &mut impl Write) -> io::Result<()> {
     let (word, paint) =
         if finding.warning { ("WARNING", Paint::Warning) } else { ("Note", Paint::Faint) };
     let text = format!("{} {}", finding.what, finding.next);
@@ -138,7 +138,7 @@ fn say(finding: &Finding, style: &Style, out: &mut impl Write) -> io::Result<()>
 }
 
 /// A word and a text beside it, on as many lines as it takes.
-fn labelled(
+pub(crate) fn labelled(
     word: Painted<&str>,
     text: &str,
     style: &Style,
@@ -168,12 +168,12 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
 }
 
 /// A section's heading with an empty line before it.
-fn heading(style: &Style, text: &str, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn heading(style: &Style, text: &str, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "\n{}\n", style.paint(Paint::Heading, text))
 }
 
 /// Text at the left of a column, cut and padded to it.
-fn left(text: &str, width: usize) -> String {
+pub(crate) fn left(text: &str, width: usize) -> String {
     let fitted = names::fit(text, width);
     let padding = width.saturating_sub(names::columns(&fitted));
     fitted + &" ".repeat(padding)

@@ -123,6 +123,18 @@ pub(crate) fn period(text: &str) -> Result<Duration, String> {
     Ok(wanted)
 }
 
+/// A part of a whole: `90%`, or `0.9`.
+pub(crate) fn part(text: &str) -> Result<f64, String> {
+    let (number, scale) = match text.strip_suffix('%') {
+        Some(number) => (number.trim_end(), 100.0),
+        None => (text, 1.0),
+    };
+    let part = number.parse::<f64>().map(|number| number / scale);
+    part.ok()
+        .filter(|part| (0.0..=1.0).contains(part))
+        .ok_or_else(|| "not from 0% to 100%, such as 90%".into())
+}
+
 fn split(text: &str) -> Result<(f64, &str), String> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let number = text[..end].parse().map_err(|_| "not a number".to_owned())?;
@@ -199,6 +211,14 @@ mod tests {
         }
         for text in ["", "0", "5x", "-3s", "99999999999999999999999h"] {
             assert!(time(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn parts() {
+        assert_eq!([part("90%"), part("0.5"), part("1 %")], [Ok(0.9), Ok(0.5), Ok(0.01)]);
+        for text in ["", "%", "101%", "-1%", "2", "NaN", "a"] {
+            assert!(part(text).is_err(), "{text}");
         }
     }
 }

@@ -7,6 +7,7 @@ mod completions;
 mod ctl;
 mod cut;
 mod demo;
+mod diff;
 mod dump;
 mod export;
 mod filtering;
@@ -53,6 +54,7 @@ pub(crate) use completions::Arguments as Completions;
 pub(crate) use ctl::Arguments as Ctl;
 pub(crate) use cut::Arguments as Cut;
 pub(crate) use demo::Arguments as Demo;
+pub(crate) use diff::Arguments as Diff;
 pub(crate) use dump::Arguments as Dump;
 pub(crate) use export::Arguments as Export;
 pub(crate) use flags::Arguments as Flags;
@@ -85,6 +87,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::ServeMemory(arguments) => return serve_memory::run(&arguments),
         Command::Import(arguments) => return import::run(&arguments),
         Command::Report(arguments) => report::run(&arguments)?,
+        Command::Diff(arguments) => return diff::run(&arguments),
         Command::Suggest(arguments) => suggest::run(&arguments)?,
         Command::Flame(arguments) => flame::run(&arguments)?,
         Command::Export(arguments) => export::run(&arguments)?,
@@ -133,6 +136,14 @@ fn to_stdout(
 ) -> Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     write(&mut out).and_then(|()| out.flush()).context(STDOUT)
+}
+
+/// Whether it failed because nobody reads what is written.
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let error = cause.downcast_ref::<io::Error>();
+        error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    })
 }
 
 /// What is named where standard output cannot be written.

@@ -8,6 +8,7 @@ use clap::Args;
 use std::fs::File;
 use std::io::{Cursor, IsTerminal, Read};
 use std::num::NonZeroUsize;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use teeperf_edit::{pack, rotate};
 use teeperf_interop::calls::Program;
@@ -28,6 +29,14 @@ const MOST_PATHS: NonZeroUsize = NonZeroUsize::new(MAX_PATHS).expect("there is r
 pub(crate) struct Arguments {
     /// The recording; - is standard input [default: the newest *.teeperf in this folder]
     pub(crate) recording: Option<PathBuf>,
+    #[command(flatten)]
+    part: Part,
+}
+
+/// What of a recording is shown, and how it is read.
+#[derive(Args, Debug)]
+#[group(skip)]
+pub(crate) struct Part {
     /// Show only call paths through functions whose name contains this; * stands for anything
     #[arg(long, value_name = "NAME")]
     focus: Vec<String>,
@@ -150,19 +159,7 @@ impl Arguments {
 
     /// Opens what is to be read.
     pub(crate) fn open(&self) -> Result<Source> {
-        let path = recordings::named_or_newest(self.recording.as_deref())?;
-        open(&path)
-    }
-
-    /// Whether a part was asked for that only call paths, threads and events can tell.
-    pub(crate) fn is_of_paths(&self) -> bool {
-        !self.selection().is_all() || !self.window.is_all()
-    }
-
-    /// What was opened, as far as it is in the window that was asked for.
-    fn packets(&self, source: Source) -> Result<Box<dyn Packets>> {
-        let path = recordings::named_or_newest(self.recording.as_deref())?;
-        self.window.packets(source, &self.unsaid, &path)
+        open(&self.path()?)
     }
 
     /// Reads what was opened; the part of its profile that was asked for. `by_place` has functions told apart by where
@@ -173,6 +170,35 @@ impl Arguments {
 
     /// The same, with what is wanted of it.
     pub(crate) fn profile_with(&self, source: Source, wanted: Wanted) -> Result<Profile> {
+        self.part.profile_with(source, &self.path()?, wanted)
+    }
+
+    fn path(&self) -> Result<PathBuf> {
+        recordings::named_or_newest(self.recording.as_deref())
+    }
+}
+
+impl Deref for Arguments {
+    type Target = Part;
+
+    fn deref(&self) -> &Part {
+        &self.part
+    }
+}
+
+impl Part {
+    /// Whether a part was asked for that only call paths, threads and events can tell.
+    pub(crate) fn is_of_paths(&self) -> bool {
+        !self.selection().is_all() || !self.window.is_all()
+    }
+
+    /// Reads what was opened, of a file of this path; the part of its profile that was asked for.
+    pub(crate) fn profile_with(
+        &self,
+        source: Source,
+        path: &Path,
+        wanted: Wanted,
+    ) -> Result<Profile> {
         let Wanted { by_place, lengths } = wanted;
         let is_of_some_paths =
             !self.focus.is_empty() || !self.ignore.is_empty() || !self.path.is_empty();
@@ -182,7 +208,7 @@ impl Arguments {
                  do not go with them; --thread, --since and --until do"
             );
         }
-        let mut packets = self.packets(source)?;
+        let mut packets = self.window.packets(source, &self.unsaid, path)?;
         let mut options = Options {
             keep_hook_cost: self.keep_hook_cost,
             most_paths: self.most_paths.get(),

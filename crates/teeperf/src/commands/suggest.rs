@@ -1,5 +1,6 @@
 //! `teeperf suggest`: what to leave out when the program is built again.
 
+use super::amounts;
 use super::reading::{self, Arguments as Reading};
 use crate::compiler::{Settings, exclusions};
 use anyhow::{Context, Result, ensure};
@@ -30,11 +31,11 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     recording: Reading,
     /// The part of all events that is to go
-    #[arg(long, value_name = "PART", default_value = "90%", value_parser = part)]
+    #[arg(long, value_name = "PART", default_value = "90%", value_parser = amounts::part)]
     events: f64,
     /// The most of the time that may move to any one function that stays, and for which one may be
     /// a level of its paths
-    #[arg(long, value_name = "PART", default_value = "100%", value_parser = part)]
+    #[arg(long, value_name = "PART", default_value = "100%", value_parser = amounts::part)]
     shares: f64,
     /// A whole teeperf.toml: a section [build] with the list. Where there is a file, --write adds to it
     #[arg(long, conflicts_with_all = ["flags", "json"])]
@@ -107,29 +108,4 @@ fn write(patterns: &[String]) -> Result<()> {
         path.display()
     );
     Ok(())
-}
-
-/// A part of a whole: `90%`, or `0.9`.
-fn part(text: &str) -> Result<f64, String> {
-    let (number, scale) = match text.strip_suffix('%') {
-        Some(number) => (number.trim_end(), 100.0),
-        None => (text, 1.0),
-    };
-    let part = number.parse::<f64>().map(|number| number / scale);
-    part.ok()
-        .filter(|part| (0.0..=1.0).contains(part))
-        .ok_or_else(|| "not from 0% to 100%, such as 90%".into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts() {
-        assert_eq!([part("90%"), part("0.5"), part("1 %")], [Ok(0.9), Ok(0.5), Ok(0.01)]);
-        for text in ["", "%", "101%", "-1%", "2", "NaN", "a"] {
-            assert!(part(text).is_err(), "{text}");
-        }
-    }
 }

@@ -1,0 +1,231 @@
+//! `teeperf diff`: what changed between two sides of runs, and whether that is too much.
+
+use super::reading::{self, Source};
+use super::{amounts, gmon};
+use crate::recordings;
+use anyhow::{Context, Result, bail, ensure};
+use clap::{Args, ValueEnum};
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use teeperf_profile::diff::condition::{Condition, Wrong};
+use teeperf_profile::diff::{Comparison, Diff, Options, Side, Sides};
+use teeperf_profile::model::Profile;
+use teeperf_view::diff::{self as view, Sort};
+use teeperf_view::page;
+
+/// Compares runs: which functions take longer or less than before, and which merely seem to
+///
+/// One recording a side, or several, with `--` between the sides: from several it is known how much runs differ
+/// without a change. What is no more than that, or than ticks and the cost of hooks explain, is shown with ≈ and never
+/// counts as a change. Functions are matched by name and module, whatever versions and paths the files have.
+#[derive(Args, Debug)]
+#[command(
+    override_usage = "teeperf diff [OPTIONS] BEFORE AFTER\n       teeperf diff [OPTIONS] BEFORE... -- AFTER...",
+    after_help = "\
+Conditions of --fail-if:
+  'self(parse) > +5%'                   the function itself takes over 5 % longer than before
+  'total(parse) > +10ms'                with all it calls it takes over 10 ms longer, in the mean of runs
+  'total > +3%'                         all functions together do
+  'calls(malloc) > 1000'                without a sign: what is so after, not the change
+  'self(parse) > 20%'                   and in percent of all functions' time
+  'any self > +10% and any self > 10ms' any one function for which both is so
+With a sign only changes count that are more than noise. NAME may be a glob, '<' is less than.
+
+Exit status: 0, or 1 when a condition of --fail-if is met, or 2 when there is no answer.
+
+Examples:
+  teeperf diff before.teeperf after.teeperf
+  teeperf diff old/*.teeperf -- new/*.teeperf    several runs a side: recorded in turn, at best
+  teeperf diff --html diff.html a.teeperf b.teeperf
+  teeperf diff --fail-if 'total > +3%' --fail-if 'any self > +10% and any self > 10ms' a?.teeperf -- b?.teeperf"
+)]
+pub(crate) struct Arguments {
+    /// Recordings of before; of two in all, the second is of after
+    #[arg(required = true)]
+    before: Vec<PathBuf>,
+    /// Recordings of after
+    #[arg(last = true)]
+    after: Vec<PathBuf>,
+    #[command(flatten)]
+    part: reading::Part,
+    /// Exit with 1 when this is so; several may be given
+    #[arg(long, value_name = "CONDITION", value_parser = condition)]
+    fail_if: Vec<Condition>,
+    /// What functions are sorted by: the size of the change
+    #[arg(long, value_enum, default_value_t = By::SelfTime)]
+    sort: By,
+    /// Most functions
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// Leave out functions whose self time changed by less than this part
+    #[arg(long, value_name = "PERCENT", value_parser = amounts::part, default_value = "0%")]
+    threshold: f64,
+    /// How much single runs differ without a change (standard deviation), where there are not several to tell
+    #[arg(long, value_name = "PERCENT", value_parser = amounts::part, default_value = "3%")]
+    noise: f64,
+    /// Compare shares: as if all runs had taken as long as those of after
+    #[arg(long)]
+    normalize: bool,
+    /// JSON on one line. Times are nanoseconds
+    #[arg(long, conflicts_with_all = ["csv", "sort", "limit", "threshold"])]
+    json: bool,
+    /// Comma-separated values, a line for each function. Times are nanoseconds
+    #[arg(long, conflicts_with_all = ["limit", "threshold"])]
+    csv: bool,
+    /// Write a page with the differential flame graph too; - is standard output, in place of the table
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write a picture of it too
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Write folded stacks too, each with the time before and after, as difffolded.pl does
+    #[arg(long, value_name = "FILE")]
+    folded: Option<PathBuf>,
+    /// In page and picture, frames as wide as they were before, so that what is gone is seen (the page has a switch)
+    #[arg(long)]
+    widths_before: bool,
+    /// Overwrite files that are something else
+    #[arg(long)]
+    force: bool,
+}
+
+/// What a table is sorted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// Self time
+    #[value(name = "self")]
+    SelfTime,
+    /// Total time
+    Total,
+    /// Number of calls
+    Calls,
+    /// Name
+    Name,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let sides = arguments.sides()?;
+    let mut comparison = Comparison::default();
+    for (side, paths) in [(Side::Before, &sides.before), (Side::After, &sides.after)] {
+        for path in paths {
+            comparison.add(side, path.display().to_string(), arguments.profile(path)?);
+        }
+    }
+    let options = Options { noise: arguments.noise, normalize: arguments.normalize };
+    let diff = comparison.finish(&options);
+    for condition in &arguments.fail_if {
+        if let Some(name) = condition.unknown_names(&diff).first() {
+            bail!("--fail-if '{}': no function of either side is called {name:?}", condition.text);
+        }
+    }
+    arguments.show(&diff)?;
+    Ok(if arguments.is_too_much(&diff) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+impl Arguments {
+    fn sides(&self) -> Result<Sides<Vec<PathBuf>>> {
+        let (mut before, mut after) = (self.before.clone(), self.after.clone());
+        if after.is_empty() {
+            match before.len() {
+                0 | 1 => {
+                    bail!("two sides are compared: name a recording of before and one of after")
+                }
+                2 => after.extend(before.pop()),
+                all => bail!(
+                    "of {all} recordings it is not known which are of before and which of after: put `--` between them"
+                ),
+            }
+        }
+        for path in before.iter_mut().chain(&mut after) {
+            *path = recordings::named_or_newest(Some(path))?;
+        }
+        Ok(Sides { before, after })
+    }
+
+    fn profile(&self, path: &Path) -> Result<Profile> {
+        match reading::open(path)? {
+            Source::Gmon(file, name) => {
+                ensure!(
+                    !self.part.is_of_paths(),
+                    "{name} is a gmon file: it knows neither call paths nor threads, which --thread, --focus and --ignore \
+                     are about"
+                );
+                let unsaid = &self.part.unsaid;
+                gmon::profile(file, &name, &[], unsaid.program()?, unsaid.bias.unwrap_or_default())
+            }
+            source => self.part.profile_with(source, path, reading::Wanted::default()),
+        }
+    }
+
+    fn show(&self, diff: &Diff) -> Result<()> {
+        let widths = if self.widths_before { Side::Before } else { Side::After };
+        let page = |out: &mut dyn Write| {
+            view::page::write(diff, widths, &page::Options::default(), &mut { out })
+        };
+        let picture = |out: &mut dyn Write| view::svg::write(diff, widths, &mut { out });
+        let folded = |out: &mut dyn Write| view::folded::write(diff, &mut { out });
+        let files: [(&Option<PathBuf>, &str, &[u8], &dyn Fn(&mut dyn Write) -> std::io::Result<()>);
+            3] = [
+            (&self.html, "page", b"<!doctype html>", &page),
+            (&self.svg, "picture", b"<svg", &picture),
+            (&self.folded, "file *.folded", b"\0", &folded),
+        ];
+        let mut is_shown = false;
+        for (path, what, begins, write) in files {
+            let Some(path) = path else { continue };
+            if path == Path::new("-") {
+                ensure!(!is_shown, "standard output is named twice");
+                is_shown = true;
+                super::to_stdout(|out| write(out))?;
+                continue;
+            }
+            let begins = if path.extension() == Some("folded".as_ref()) { b"" } else { begins };
+            recordings::may_replace(path, self.force, what, begins)?;
+            let file = File::create(path);
+            let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+            super::fill(file, path, |out| write(out))?;
+            eprintln!("teeperf: wrote {}", path.display());
+        }
+        let sort = match self.sort {
+            By::SelfTime => Sort::SelfTime,
+            By::Total => Sort::Total,
+            By::Calls => Sort::Calls,
+            By::Name => Sort::Name,
+        };
+        let options = view::text::Options {
+            sort,
+            limit: self.limit,
+            threshold: self.threshold,
+            selection: self.part.selection_in_words(),
+        };
+        let written = match () {
+            () if is_shown => return Ok(()),
+            () if self.json => super::to_stdout(|out| view::json::write(diff, out)),
+            () if self.csv => super::to_stdout(|out| view::csv::write(diff, sort, out)),
+            () => super::to_stdout(|out| view::text::write(diff, &options, &reading::style(), out)),
+        };
+        match written {
+            // Who read our output has seen enough; what is too much is not known by that.
+            Err(error) if !self.fail_if.is_empty() && super::is_broken_pipe(&error) => Ok(()),
+            written => written,
+        }
+    }
+
+    /// Whether a condition is met: says which, and why.
+    fn is_too_much(&self, diff: &Diff) -> bool {
+        let mut is_too_much = false;
+        for condition in &self.fail_if {
+            for line in view::failures::of(condition, diff) {
+                is_too_much = true;
+                eprintln!("teeperf: {line}");
+            }
+        }
+        is_too_much
+    }
+}
+
+fn condition(text: &str) -> Result<Condition, Wrong> {
+    Condition::parse(text)
+}
