@@ -71,8 +71,8 @@ describe("a comparison", () => {
   it("has a table by change", () => on({}, async (page) => {
     assert.deepEqual((await rows(page)).map(([name, , change]) => [name, change]), [
       ["sum(int const*, int)", "+200.0 ms, +66.7 %"],
-      ["new", "+100.0 ms, new"],
       ["old", "−100.0 ms, −100.0 %"],
+      ["new", "+100.0 ms, new"],
       ["read_all", "+5.000 ms, +1.0 % (within noise)"],
       ["main", "+0 ns, +0.0 % (within noise)"],
     ]);

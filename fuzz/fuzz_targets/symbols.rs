@@ -28,5 +28,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         && let Ok(found) = lines.definitions(&starts)
     {
         assert_eq!(found.len(), starts.len());
+        let sites = lines.call_sites(&starts).unwrap_or_default();
+        assert!(sites.iter().all(|site| site.caller < starts.len()));
     }
 });

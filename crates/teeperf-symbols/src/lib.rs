@@ -2,7 +2,7 @@
 //!
 //! * [`Functions`]: the function table of an executable or shared library, from its own
 //!   symbol table, a separate debug file, or what the dynamic linker sees.
-//! * [`Lines`]: where functions are defined, from DWARF.
+//! * [`Lines`]: where functions are defined, and from where they call others, from DWARF.
 //! * [`demangle`]: names as programmers write them.
 //!
 //! Every address here is the file's own virtual address: an address in a process less the
@@ -14,6 +14,7 @@
 //! that is cut short gives an error where a mapped one would end the process with `SIGBUS`;
 //! the one exception stands in [`Lines`].
 
+mod calls;
 mod decompress;
 mod definitions;
 mod demangle;
@@ -29,5 +30,5 @@ mod table;
 pub use demangle::{demangle, demangle_without_parameters};
 pub use error::Error;
 pub use functions::{Functions, Origin, Symbol};
-pub use lines::{Lines, Location};
+pub use lines::{CallSite, Lines, Location};
 pub use search::{Search, debug_file};

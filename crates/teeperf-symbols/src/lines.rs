@@ -1,8 +1,8 @@
 //! Where functions are defined: file and line.
 
 use crate::image::{Image, Section};
-use crate::{Error, Search, decompress, definitions};
-use gimli::{AbbreviationsCacheStrategy, DwarfSections, EndianSlice, RunTimeEndian};
+use crate::{Error, Search, calls, decompress, definitions};
+use gimli::{AbbreviationsCacheStrategy, Dwarf, DwarfSections, EndianSlice, RunTimeEndian};
 use memmap2::{Mmap, MmapOptions};
 use object::{Endianness, elf};
 use std::ops::Deref;
@@ -34,6 +34,17 @@ pub struct Location {
     pub file: String,
     /// Line, from 1, where it is known.
     pub line: Option<u32>,
+}
+
+/// A place in a function's code from which it calls another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallSite {
+    /// Which of the functions asked for calls, by its place among them.
+    pub caller: usize,
+    /// Name of what is called, as the linker knows it where that is known.
+    pub callee: String,
+    /// Where the call stands in the source, where that is known.
+    pub location: Option<Location>,
 }
 
 impl Lines {
@@ -80,8 +91,41 @@ impl Lines {
     ///
     /// When the tables cannot be read. What is wrong in a part of them is passed over.
     pub fn definitions(&self, starts: &[u64]) -> Result<Vec<Option<Location>>, Error> {
+        let found = self.read(starts, |dwarf, size| definitions::find(dwarf, size, starts))?;
+        Ok(found.unwrap_or_else(|| vec![None; starts.len()]))
+    }
+
+    /// From where the functions that start at these addresses call others, as far as compilers say it: where they
+    /// optimise, and of calls that are not made through pointers.
+    ///
+    /// # Errors
+    ///
+    /// When the tables cannot be read. What is wrong in a part of them is passed over.
+    pub fn call_sites(&self, starts: &[u64]) -> Result<Vec<CallSite>, Error> {
+        let found = self.read(starts, |dwarf, size| {
+            let sites = calls::find(dwarf, size, starts)?;
+            // A call stands before the address that it returns to.
+            let places: Vec<u64> =
+                sites.iter().map(|site| site.returns_to.wrapping_sub(1)).collect();
+            let locations = definitions::find(dwarf, size, &places)?;
+            let told = sites.into_iter().zip(locations).map(|(site, location)| CallSite {
+                caller: site.caller,
+                callee: site.callee,
+                location,
+            });
+            Ok(told.collect())
+        })?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// Reads the tables, if there are any and something is asked of them.
+    fn read<T>(
+        &self,
+        starts: &[u64],
+        find: impl FnOnce(&Dwarf<EndianSlice<'_, RunTimeEndian>>, u64) -> Result<T, gimli::Error>,
+    ) -> Result<Option<T>, Error> {
         let Some(image) = self.image.as_ref().filter(|_| !starts.is_empty()) else {
-            return Ok(vec![None; starts.len()]);
+            return Ok(None);
         };
         let endian = match image.endian {
             Endianness::Little => RunTimeEndian::Little,
@@ -95,8 +139,8 @@ impl Lines {
         })?;
         let mut dwarf = sections.borrow(|bytes| EndianSlice::new(bytes, endian));
         dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
-        definitions::find(&dwarf, size, starts)
-            .map_err(|source| Error::Dwarf { path: image.path.clone(), source })
+        let found = find(&dwarf, size);
+        found.map(Some).map_err(|source| Error::Dwarf { path: image.path.clone(), source })
     }
 }
 

@@ -72,7 +72,7 @@ function showAll() {
   $("regex").setAttribute("aria-pressed", String(state.regex));
   flame.grows = state.grow;
   flame.byModule = state.colour === "module";
-  const side = table.side = compared ? Number(state.thread) : 0;
+  const side = table.lane = compared ? Number(state.thread) : 0;
   flame.rootName = state.thread === "all" && many ? `all ${data.threads.length} threads` : threadName(data.threads[state.thread === "all" ? 0 : state.thread]);
   const graph = graphOf(state.thread, state.view);
   const empty = !(graph.whole > 0);

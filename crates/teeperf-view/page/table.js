@@ -32,7 +32,7 @@ class Table {
     this.more = document.getElementById("more");
     this.side = document.getElementById("neighbours");
     this.key = compared ? "change" : "self";
-    this.side = 0;
+    this.lane = 0;
     this.upwards = false;
     this.chosen = -1;
     this.shown = FIRST_ROWS;
@@ -100,7 +100,7 @@ class Table {
     },
     element("td", { class: "text name" }, element("button", { type: "button", class: "link", title: name }, name)),
     element("td", { class: "text module", title: module }, module),
-    compared ? element("td", { class: "change" }, comparing.words(this.side, row.self, row.other)) : null,
+    compared ? element("td", { class: "change" }, comparing.words(this.lane, row.self, row.other)) : null,
     figure(row.self, row.less, row.more),
     figure(row.total, row.totalLess, row.totalMore),
     element("td", null, write.count(row.calls)),

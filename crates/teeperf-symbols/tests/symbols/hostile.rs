@@ -20,6 +20,7 @@ static PROGRAMS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let workshop = Workshop::new();
     [
         "gcc -g",
+        "gcc -g -O2",
         "gcc -g -gz=zlib",
         "clang -gdwarf-4",
         "gcc -shared -fPIC -s",
@@ -55,10 +56,16 @@ fn read(bytes: Vec<u8>) {
         Err(error) => assert!(error.to_string().starts_with("hostile: ")),
     }
     match Lines::from_bytes(path, bytes, &search) {
-        Ok(lines) => match lines.definitions(&starts) {
-            Ok(found) => assert_eq!(found.len(), starts.len()),
-            Err(error) => assert!(error.to_string().starts_with("hostile: ")),
-        },
+        Ok(lines) => {
+            match lines.definitions(&starts) {
+                Ok(found) => assert_eq!(found.len(), starts.len()),
+                Err(error) => assert!(error.to_string().starts_with("hostile: ")),
+            }
+            match lines.call_sites(&starts) {
+                Ok(sites) => assert!(sites.iter().all(|site| site.caller < starts.len())),
+                Err(error) => assert!(error.to_string().starts_with("hostile: ")),
+            }
+        }
         Err(error) => assert!(error.to_string().starts_with("hostile: ")),
     }
 }

@@ -1,5 +1,6 @@
 //! Symbols of real programs, built by the tests with the compilers of the machine.
 
+mod calls;
 mod debug_files;
 mod functions;
 mod hostile;
