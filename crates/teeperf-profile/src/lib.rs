@@ -8,6 +8,7 @@
 //! * [`stacks`]: the stacks of a recording alone, so that windows of it can be made.
 //! * [`aggregate`]: what views need of a profile: tables, callers, filters.
 //! * [`around`]: callers and callees of a function; [`groups`]: functions by thread, process, module, file.
+//! * [`annotate`]: functions by where their source stands, with what they call from which lines.
 //! * [`graph`]: calls between functions where no call paths are known, and estimates of totals.
 //! * [`suggest`]: which functions to leave out of a next recording.
 //! * [`paths`]: which call paths fit a regular expression.
@@ -20,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 pub mod aggregate;
+pub mod annotate;
 pub mod arcs;
 pub mod around;
 pub mod chunks;

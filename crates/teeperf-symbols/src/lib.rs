@@ -3,6 +3,7 @@
 //! * [`Functions`]: the function table of an executable or shared library, from its own
 //!   symbol table, a separate debug file, or what the dynamic linker sees.
 //! * [`Lines`]: where functions are defined, and from where they call others, from DWARF.
+//! * [`Sources`]: the text of source files.
 //! * [`demangle`]: names as programmers write them.
 //!
 //! Every address here is the file's own virtual address: an address in a process less the
@@ -25,6 +26,7 @@ mod lines;
 mod plt;
 mod search;
 mod sites;
+mod sources;
 mod table;
 
 pub use demangle::{demangle, demangle_without_parameters};
@@ -32,3 +34,4 @@ pub use error::Error;
 pub use functions::{Functions, Origin, Symbol};
 pub use lines::{CallSite, Lines, Location};
 pub use search::{Search, debug_file};
+pub use sources::{Source, Sources};

@@ -4,6 +4,7 @@
 //! Nothing here reads recordings, files, the terminal or the environment: a profile goes
 //! in, text goes out. Names are hostile until they are escaped for the form at hand.
 
+pub mod annotate;
 pub mod diff;
 pub mod dump;
 pub mod findings;

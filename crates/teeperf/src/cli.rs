@@ -41,6 +41,7 @@ pub(crate) enum Command {
     ServeMemory(commands::ServeMemory),
     Import(commands::Import),
     Report(commands::Report),
+    Annotate(commands::Annotate),
     Diff(commands::Diff),
     Suggest(commands::Suggest),
     Flame(commands::Flame),

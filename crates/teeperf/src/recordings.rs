@@ -64,6 +64,11 @@ pub(crate) fn is_plain(path: &Path) -> bool {
     path.is_file() && starts_with(path, &teeperf_wire::packet::SYNC)
 }
 
+/// Whether this is an archive of `teeperf pack`, as far as its beginning tells.
+pub(crate) fn is_archive(path: &Path) -> bool {
+    path.is_file() && starts_with(path, &teeperf_edit::pack::MAGIC)
+}
+
 /// Refuses to write over a file that is something else: not `what`, which begins as told.
 pub(crate) fn may_replace(path: &Path, force: bool, what: &str, begins: &[u8]) -> Result<()> {
     let Ok(found) = path.metadata() else { return Ok(()) };

@@ -128,9 +128,7 @@ fn two_builds_of_a_program_are_compared() {
         csv.lines().any(|line| line.starts_with("parse,after,both,100,150,50,0,true,")),
         "{csv}"
     );
-    for (file, expected) in
-        [("d.html", "<!doctype html>"), ("d.svg", "<svg"), ("d.folded", "")]
-    {
+    for (file, expected) in [("d.html", "<!doctype html>"), ("d.svg", "<svg"), ("d.folded", "")] {
         let written = std::fs::read_to_string(folder.path().join(file)).unwrap();
         assert!(written.starts_with(expected), "{file}");
     }

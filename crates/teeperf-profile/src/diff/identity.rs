@@ -40,7 +40,7 @@ pub(super) fn stem(module: &str) -> Cow<'_, str> {
 
 /// A name without what compilers put behind it for copies of a function (gcc: `.constprop.0`, `.isra.0`, `.part.0`,
 /// `.cold`, `.lto_priv.0`; LLVM: `.llvm.1234`) and without Rust's legacy hash (`::h` and 16 hexadecimal digits).
-pub(super) fn plain(name: &str) -> &str {
+pub(crate) fn plain(name: &str) -> &str {
     const COPIES: [&str; 6] = ["constprop", "isra", "part", "cold", "lto_priv", "llvm"];
     let mut name = name;
     while let Some((before, last)) = name.rsplit_once('.') {

@@ -6,7 +6,7 @@
 
 mod comparison;
 pub mod condition;
-mod identity;
+pub(crate) mod identity;
 mod noise;
 mod paths;
 

@@ -1,5 +1,6 @@
 //! Each form of a profile against expectations written by hand or read by another reader.
 
+mod annotate;
 mod diff;
 mod dump;
 mod folded;

@@ -2,6 +2,7 @@
 //! make it happen.
 
 mod amounts;
+mod annotate;
 mod collect;
 mod completions;
 mod ctl;
@@ -49,6 +50,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use teeperf_record::control::Request;
 
+pub(crate) use annotate::Arguments as Annotate;
 pub(crate) use collect::Arguments as Collect;
 pub(crate) use completions::Arguments as Completions;
 pub(crate) use ctl::Arguments as Ctl;
@@ -87,6 +89,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::ServeMemory(arguments) => return serve_memory::run(&arguments),
         Command::Import(arguments) => return import::run(&arguments),
         Command::Report(arguments) => report::run(&arguments)?,
+        Command::Annotate(arguments) => annotate::run(&arguments)?,
         Command::Diff(arguments) => return diff::run(&arguments),
         Command::Suggest(arguments) => suggest::run(&arguments)?,
         Command::Flame(arguments) => flame::run(&arguments)?,

@@ -1,0 +1,145 @@
+//! Where sources are: under the path that debug information has, somewhere else that was told, or in an archive that
+//! was made with the recording (`teeperf pack --sources`: `tar` compressed by zstd, files below `files/`).
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// Largest file that is taken out of an archive, and most bytes of all; sources are some kilobytes.
+const MAX_FILE: u64 = 256 << 20;
+const MAX_SOURCE: u64 = 64 << 20;
+
+/// Files by the path that they had where the program was built.
+#[derive(Debug, Default)]
+pub struct Sources {
+    /// Beginnings of paths, and what stands there instead; the first that fits counts.
+    pub moved: Vec<(String, String)>,
+    archived: HashMap<String, Vec<u8>>,
+}
+
+/// A file that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Its text, whatever its encoding; what is none is replaced.
+    pub text: String,
+    /// Where it was; nothing for an archive.
+    pub path: Option<PathBuf>,
+    /// When it was changed last; nothing for an archive.
+    pub modified: Option<SystemTime>,
+}
+
+impl Sources {
+    /// Takes files out of an archive, those that are there of the ones wanted.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, or is no such archive.
+    pub fn take_from(&mut self, archive: &Path, wanted: &BTreeSet<&str>) -> io::Result<()> {
+        let names: HashMap<String, &str> = wanted
+            .iter()
+            .map(|path| (format!("files/{}", path.trim_start_matches('/')), *path))
+            .collect();
+        let mut stream = zstd::stream::read::Decoder::new(File::open(archive)?)?;
+        // What a hostile archive may have us keep.
+        stream.window_log_max(27)?;
+        let mut room = MAX_FILE;
+        for entry in tar::Archive::new(stream).entries()? {
+            let entry = entry?;
+            let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+            let Some(path) = names.get(&name) else { continue };
+            let mut bytes = Vec::new();
+            entry.take(room).read_to_end(&mut bytes)?;
+            room -= bytes.len() as u64;
+            self.archived.insert((*path).to_owned(), bytes);
+            if self.archived.len() == wanted.len() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of a file that was in the archive.
+    pub fn archived(&self, path: &str) -> Option<&[u8]> {
+        self.archived.get(path).map(Vec::as_slice)
+    }
+
+    /// The source of this path.
+    ///
+    /// # Errors
+    ///
+    /// Where it was looked for in vain, and why.
+    pub fn find(&self, path: &str) -> Result<Source, (PathBuf, io::Error)> {
+        if let Some(bytes) = self.archived.get(path) {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            return Ok(Source { text, path: None, modified: None });
+        }
+        let place = self.place(path);
+        let read = || -> io::Result<Source> {
+            let file = File::open(&place)?;
+            let about = file.metadata()?;
+            if !about.is_file() {
+                return Err(io::Error::other("no file"));
+            }
+            let mut bytes = Vec::new();
+            file.take(MAX_SOURCE).read_to_end(&mut bytes)?;
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            Ok(Source { text, path: Some(place.clone()), modified: about.modified().ok() })
+        };
+        read().map_err(|error| (place.clone(), error))
+    }
+
+    /// Where a file is now, by what was told.
+    fn place(&self, path: &str) -> PathBuf {
+        let moved = self.moved.iter().find_map(|(from, to)| {
+            let rest = path.strip_prefix(from.trim_end_matches('/'))?;
+            // Folders are told, not beginnings of their names.
+            (rest.is_empty() || rest.starts_with('/'))
+                .then(|| format!("{}{rest}", to.trim_end_matches('/')))
+        });
+        moved.map_or_else(|| path.into(), PathBuf::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_that_moved() {
+        let moved =
+            vec![("/build/a/".into(), "/home/x".into()), ("/build".into(), "other/".into())];
+        let sources = Sources { moved, ..Sources::default() };
+        for (path, expected) in [
+            ("/build/a/f.c", "/home/x/f.c"),
+            ("/build/ab/f.c", "other/ab/f.c"),
+            ("/builds/f.c", "/builds/f.c"),
+        ] {
+            assert_eq!(sources.place(path), Path::new(expected), "{path}");
+        }
+    }
+
+    #[test]
+    fn archives_come_before_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.tar.zst");
+        let mut tar = tar::Builder::new(
+            zstd::stream::write::Encoder::new(File::create(&path).unwrap(), 1).unwrap(),
+        );
+        for (name, text) in
+            [("manifest.json", "{}"), ("files/src/a.c", "int a;"), ("files/src/b.c", "int b;")]
+        {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(text.len() as u64);
+            tar.append_data(&mut header, name, text.as_bytes()).unwrap();
+        }
+        tar.into_inner().unwrap().finish().unwrap();
+        let mut sources = Sources::default();
+        sources.take_from(&path, &BTreeSet::from(["/src/a.c", "/src/c.c"])).unwrap();
+        assert_eq!(sources.find("/src/a.c").unwrap().text, "int a;");
+        assert_eq!(sources.find("/src/b.c").unwrap_err().0, Path::new("/src/b.c"));
+        std::fs::write(&path, b"no archive").unwrap();
+        assert!(sources.take_from(&path, &BTreeSet::from(["/src/a.c"])).is_err());
+    }
+}

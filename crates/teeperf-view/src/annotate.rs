@@ -1,0 +1,280 @@
+//! Source with figures in its margin: at the line where a function is defined its calls, self and total time, at lines
+//! from which alone it calls another those calls and their time. And the same as JSON, without the source.
+
+use crate::names::{fit, printable};
+use crate::style::{Paint, Style};
+use crate::units;
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Write};
+use teeperf_profile::annotate::{Callee, Noted};
+use teeperf_profile::model::{CallGraph, Profile, Time};
+
+/// Columns of the margin, up to the line's number.
+const MARGIN: usize = 13 + 1 + units::TIME_COLUMNS + 1 + 6 + 1 + units::TIME_COLUMNS + 1 + 6;
+/// Most lines shown of one function.
+const MOST_LINES: usize = 400;
+/// Most lines of what stands in front of a function's bracket.
+const MOST_HEAD: usize = 12;
+/// Spaces that stand for a tab.
+const TAB: &str = "    ";
+
+/// Writes the functions, file by file. `sources` has the text of files by path, as far as they were found.
+pub fn write(
+    profile: &Profile,
+    noted: &[Noted],
+    sources: &BTreeMap<String, String>,
+    style: &Style,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let graph = profile.graph.as_ref().map_or(0.0, CallGraph::time);
+    let threads = profile.threads.iter().map(|thread| thread.tree.framed_ns());
+    let view = View { profile, style, whole: graph + threads.sum::<f64>() };
+    let mut shown = None;
+    for function in noted {
+        let file = function.function.file.as_deref();
+        let text = file.and_then(|file| sources.get(file));
+        if shown != Some(file) {
+            view.head(file, text.is_some(), out)?;
+            shown = Some(file);
+        }
+        match (text, function.function.line) {
+            (Some(text), Some(line)) => view.with_source(function, text, line as usize, out)?,
+            _ => view.without_source(function, out)?,
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+struct View<'a> {
+    profile: &'a Profile,
+    style: &'a Style,
+    whole: f64,
+}
+
+impl View<'_> {
+    fn head(&self, file: Option<&str>, has_text: bool, out: &mut impl Write) -> io::Result<()> {
+        let name = file.map_or("(no source file is known)".into(), printable);
+        let name = if has_text || file.is_none() { name } else { format!("{name} (not found)") };
+        writeln!(out, "{}", self.style.paint(Paint::Heading, name))?;
+        let head = format!(
+            "{:>13} {:>time$} {:>6} {:>time$} {:>6}    LINE",
+            "CALLS",
+            "SELF ",
+            "SELF%",
+            "TOTAL ",
+            "TOTAL%",
+            time = units::TIME_COLUMNS
+        );
+        writeln!(out, "{}", self.style.paint(Paint::Faint, head))
+    }
+
+    fn figures(&self, noted: &Noted) -> String {
+        let (row, unit) = (&noted.row, self.profile.info.unit);
+        let time = |time: &Time| {
+            let share = units::percent(units::share(time.value, self.whole));
+            format!("{} {share}", units::time(unit, time.value))
+        };
+        format!("{:>13} {} {}", units::count(row.calls), time(&row.self_time), time(&row.total))
+    }
+
+    /// Calls and time of what is called, in the columns of calls and totals.
+    fn called(&self, callee: &Callee) -> String {
+        format!(
+            "{:>13} {:time$} {:6} {} {}",
+            units::count(callee.calls),
+            "",
+            "",
+            units::time(self.profile.info.unit, callee.total_ns),
+            units::percent(units::share(callee.total_ns, self.whole)),
+            time = units::TIME_COLUMNS,
+        )
+    }
+
+    fn with_source(
+        &self,
+        noted: &Noted,
+        text: &str,
+        line: usize,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let lines: Vec<&str> = text.lines().collect();
+        if line == 0 || line > lines.len() {
+            writeln!(
+                out,
+                "{:MARGIN$}  the file has no line {line}: it is not that of the build",
+                ""
+            )?;
+            return self.without_source(noted, out);
+        }
+        let line = begin_of(&lines, line);
+        let end = end_of(&lines, line);
+        let mut at_lines: HashMap<usize, Vec<&Callee>> = HashMap::new();
+        let mut elsewhere = Vec::new();
+        for callee in &noted.callees {
+            match single_line(noted, callee).filter(|at| (line..=end).contains(at)) {
+                Some(at) => at_lines.entry(at).or_default().push(callee),
+                None => elsewhere.push(callee),
+            }
+        }
+        let paint = Paint::of_share(units::share(noted.row.self_time.value, self.whole));
+        for at in line..=end {
+            let margin = if at == line { self.figures(noted) } else { " ".repeat(MARGIN) };
+            let source = printable(&lines[at - 1].replace('\t', TAB));
+            writeln!(out, "{} {at:>7}  {source}", self.style.paint(paint, margin))?;
+            for callee in at_lines.get(&at).into_iter().flatten() {
+                let name = self.name(&callee.name, 14);
+                let told = format!("{} {:>7}    => {name}", self.called(callee), "");
+                writeln!(out, "{}", self.style.paint(Paint::Warm, told))?;
+            }
+        }
+        self.callees(noted, &elsewhere, out)
+    }
+
+    fn without_source(&self, noted: &Noted, out: &mut impl Write) -> io::Result<()> {
+        let line = noted.function.line.map_or("?".into(), |line| line.to_string());
+        let name = self.name(&noted.function.name, 10);
+        writeln!(out, "{} {line:>7}  {name}", self.figures(noted))?;
+        self.callees(noted, &noted.callees.iter().collect::<Vec<_>>(), out)
+    }
+
+    /// What is called from more than one line, or nobody knows from where.
+    fn callees(&self, noted: &Noted, callees: &[&Callee], out: &mut impl Write) -> io::Result<()> {
+        for callee in callees {
+            let lines: Vec<String> = callee
+                .sites
+                .iter()
+                .map(|(file, line)| match noted.function.file.as_deref() == Some(file.as_str()) {
+                    true => line.to_string(),
+                    false => {
+                        format!("{}:{line}", printable(file.rsplit('/').next().unwrap_or(file)))
+                    }
+                })
+                .collect();
+            let from = match lines.len() {
+                0 => String::new(),
+                1 => format!(", from line {}", lines[0]),
+                _ => format!(", from {} sites, lines {}", callee.places, lines.join(", ")),
+            };
+            let name = self.name(&callee.name, 14 + from.chars().count());
+            let told = format!("{} {:>7}    => {name}{from}", self.called(callee), "");
+            writeln!(out, "{}", self.style.paint(Paint::Faint, told))?;
+        }
+        Ok(())
+    }
+
+    fn name(&self, name: &str, others: usize) -> String {
+        fit(name, self.style.columns().saturating_sub(MARGIN + others).max(24))
+    }
+}
+
+/// The line from which alone a function calls another, in its own file.
+fn single_line(noted: &Noted, callee: &Callee) -> Option<usize> {
+    match &callee.sites[..] {
+        [(file, line)] if noted.function.file.as_ref() == Some(file) => Some(*line as usize),
+        _ => None,
+    }
+}
+
+/// Where what is told of a function begins: debug information may name the line of its bracket.
+fn begin_of(lines: &[&str], line: usize) -> usize {
+    if lines[line - 1].trim() != "{" {
+        return line;
+    }
+    let goes_on = |at: &usize| {
+        let text = lines[at - 1].trim();
+        !(text.is_empty() || text.ends_with([';', '}', '/']) || text.starts_with(['#', '}']))
+    };
+    let first = line.saturating_sub(MOST_HEAD).max(1);
+    (first..line).rev().take_while(goes_on).last().unwrap_or(line)
+}
+
+/// The last line of the function defined at `line`, from 1: the first behind it that begins with `}` and stands no
+/// deeper than the definition does.
+fn end_of(lines: &[&str], line: usize) -> usize {
+    let depth = |text: &str| text.len() - text.trim_start().len();
+    let own = depth(lines[line - 1]);
+    let most = lines.len().min(line + MOST_LINES - 1);
+    // A definition may stand on one line.
+    if lines[line - 1].trim_end().ends_with('}') {
+        return line;
+    }
+    let is_end = |at: &usize| {
+        let text = lines[at - 1];
+        text.trim_start().starts_with('}') && depth(text) <= own
+    };
+    (line + 1..=most).find(is_end).unwrap_or(most)
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    format: &'static str,
+    version: u32,
+    units: Units,
+    functions: Vec<Function<'a>>,
+}
+
+#[derive(Serialize)]
+struct Units {
+    time: &'static str,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    module: &'a str,
+    file: Option<&'a str>,
+    line: Option<u32>,
+    calls: u64,
+    #[serde(rename = "self")]
+    self_time: f64,
+    total: f64,
+    callees: Vec<Called<'a>>,
+}
+
+#[derive(Serialize)]
+struct Called<'a> {
+    name: &'a str,
+    calls: u64,
+    total: f64,
+    sites: Vec<Place<'a>>,
+}
+
+#[derive(Serialize)]
+struct Place<'a> {
+    file: &'a str,
+    line: u32,
+}
+
+/// Writes the figures as one line of JSON.
+pub fn write_json(profile: &Profile, noted: &[Noted], out: &mut impl Write) -> io::Result<()> {
+    let functions = noted.iter().map(|noted| Function {
+        name: &noted.function.name,
+        module: &noted.function.module,
+        file: noted.function.file.as_deref(),
+        line: noted.function.line,
+        calls: noted.row.calls,
+        self_time: noted.row.self_time.value,
+        total: noted.row.total.value,
+        callees: noted.callees.iter().map(called).collect(),
+    });
+    let document = Document {
+        format: "teeperf-annotation",
+        version: 1,
+        units: Units { time: units::name(profile.info.unit) },
+        functions: functions.collect(),
+    };
+    serde_json::to_writer(&mut *out, &document)?;
+    writeln!(out)
+}
+
+fn called(callee: &Callee) -> Called<'_> {
+    let sites = callee.sites.iter().map(|(file, line)| Place { file, line: *line });
+    Called {
+        name: &callee.name,
+        calls: callee.calls,
+        total: callee.total_ns,
+        sites: sites.collect(),
+    }
+}

@@ -1,0 +1,175 @@
+//! `teeperf annotate`: source with calls and times in its margin.
+
+use super::reading::{self, Source};
+use crate::recordings;
+use anyhow::{Result, bail, ensure};
+use clap::Args;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use teeperf_profile::annotate::{Noted, Wanted, annotate};
+use teeperf_profile::model::{Function, FunctionId, Place, Profile};
+use teeperf_record::Search;
+use teeperf_symbols::{CallSite, Lines, Sources};
+use teeperf_view::annotate as view;
+
+/// Shows the source of functions with calls, self and total time in the margin
+///
+/// WHAT is a function, by name, a part of it or a glob, or a source file: then all its functions that were called.
+/// Hooks know who called whom and not from where: what a function calls stands at a line (=>) where that line alone
+/// calls it, which compilers say of optimised code with -g; else below the function, with the lines where they are known.
+///
+/// Sources are looked for under the path that the debug information has, in archives of `teeperf pack --sources`, and
+/// where --source-dir says.
+#[derive(Args, Debug)]
+#[command(
+    override_usage = "teeperf annotate [OPTIONS] [RECORDING] WHAT",
+    after_help = "\
+Examples:
+  teeperf annotate parse                           a function, in the newest recording here
+  teeperf annotate program.teeperf src/parser.c    all functions of a file
+  teeperf annotate program.tar.zst 'ns::Table::*'  packed with sources, on another machine
+  teeperf annotate --source-dir /build/x=. parse   the sources were moved"
+)]
+pub(crate) struct Arguments {
+    /// The recording, if it is not the newest *.teeperf in this folder; and a function or a source file
+    #[arg(required = true, num_args = 1..=2, value_names = ["RECORDING", "WHAT"])]
+    words: Vec<String>,
+    #[command(flatten)]
+    part: reading::Part,
+    /// Where sources are that debug information has below another folder
+    #[arg(long, value_name = "FROM=TO", value_parser = moved)]
+    source_dir: Vec<(String, String)>,
+    /// JSON on one line, without the source. Times are nanoseconds
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let (recording, what) = match &arguments.words[..] {
+        [what] => (None, what),
+        [recording, what, ..] => (Some(Path::new(recording)), what),
+        [] => bail!("name a function or a source file"),
+    };
+    let path = recordings::named_or_newest(recording)?;
+    let opened = reading::open(&path)?;
+    if let Source::Gmon(_, name) = &opened {
+        bail!("{name} is a gmon file, of gprof: `teeperf report` shows it, and gprof -A annotates");
+    }
+    let by_place = reading::Wanted { by_place: true, ..reading::Wanted::default() };
+    let profile = arguments.part.profile_with(opened, &path, by_place)?;
+    let wanted = Wanted::of(what, &profile);
+    let functions = wanted.functions(&profile);
+    ensure!(
+        !functions.is_empty(),
+        "no function of {} that was called fits {what:?}, nor is there one of a source file of that name; `teeperf \
+         report {0}` lists functions",
+        path.display()
+    );
+    let mut sources = Sources::default();
+    sources.moved.clone_from(&arguments.source_dir);
+    let places: Vec<&Function> =
+        functions.iter().map(|id| &profile.functions[id.0 as usize]).collect();
+    if recordings::is_archive(&path) {
+        let files = places.iter().filter_map(|function| function.file.as_deref());
+        let modules = places.iter().filter_map(|function| Some(&*function.place.as_ref()?.path));
+        sources.take_from(&path, &files.chain(modules).collect::<BTreeSet<_>>())?;
+    }
+    let sites = sites(&profile, &functions, &sources);
+    let noted = annotate(&profile, &functions, &sites);
+    if arguments.json {
+        return super::to_stdout(|out| view::write_json(&profile, &noted, out));
+    }
+    let texts = texts(&noted, &sources);
+    super::to_stdout(|out| view::write(&profile, &noted, &texts, &reading::style(), out))
+}
+
+/// From where each function calls others, as its module's debug information says it; modules that are not there, or
+/// are of another build, say nothing.
+fn sites(
+    profile: &Profile,
+    functions: &[FunctionId],
+    sources: &Sources,
+) -> Vec<Option<Vec<CallSite>>> {
+    let mut modules: BTreeMap<&str, Vec<(usize, &Place)>> = BTreeMap::new();
+    for (at, id) in functions.iter().enumerate() {
+        if let Some(place) = &profile.functions[id.0 as usize].place {
+            modules.entry(&place.path).or_default().push((at, place));
+        }
+    }
+    let mut found = vec![None; functions.len()];
+    for (path, places) in modules {
+        let build_id = places[0].1.build_id.to_vec();
+        let search =
+            Search { build_id: Some(build_id).filter(|id| !id.is_empty()), ..Search::default() };
+        let lines = match sources.archived(path) {
+            Some(bytes) => Lines::from_bytes(Path::new(path), bytes.to_vec(), &search),
+            None => Lines::open(Path::new(path), &search),
+        };
+        let starts: Vec<u64> = places.iter().map(|(_, place)| place.address).collect();
+        let sites = match lines.and_then(|lines| lines.call_sites(&starts)) {
+            Ok(sites) => sites,
+            Err(error) => {
+                eprintln!("teeperf: lines of calls are not known: {error}");
+                continue;
+            }
+        };
+        for (number, (at, _)) in places.iter().enumerate() {
+            let own = sites.iter().filter(|site| site.caller == number).cloned();
+            found[*at] = Some(own.collect());
+        }
+    }
+    found
+}
+
+/// The sources of these functions. Says which were not found, and what then; and which are newer than the program.
+fn texts(noted: &[Noted], sources: &Sources) -> BTreeMap<String, String> {
+    let mut texts = BTreeMap::new();
+    let mut missing = None;
+    let files: BTreeMap<&str, &Noted> =
+        noted.iter().filter_map(|noted| Some((noted.function.file.as_deref()?, noted))).collect();
+    for (file, noted) in &files {
+        match sources.find(file) {
+            Ok(found) => {
+                let built = noted.function.place.as_ref().and_then(|place| changed(&place.path));
+                if let (Some(built), Some(modified)) = (built, found.modified)
+                    && modified > built
+                {
+                    eprintln!(
+                        "teeperf: {file} was changed after {} was built: lines may not be those of the figures",
+                        noted.function.module
+                    );
+                }
+                texts.insert((*file).to_owned(), found.text);
+            }
+            Err((place, error)) => {
+                eprintln!("teeperf: {}: {error}", place.display());
+                missing = missing.or(Some(*file));
+            }
+        }
+    }
+    if let Some(file) = missing {
+        let folder = Path::new(file).parent().unwrap_or(Path::new("/")).display();
+        eprintln!(
+            "teeperf: say where the sources are with --source-dir {folder}=FOLDER, or pack the recording where they are: \
+             `teeperf pack --sources`"
+        );
+    }
+    if noted.iter().all(|noted| noted.function.file.is_none()) {
+        eprintln!(
+            "teeperf: no source file is known of these functions: build with -g, and record again"
+        );
+    }
+    texts
+}
+
+fn changed(path: &str) -> Option<SystemTime> {
+    PathBuf::from(path).metadata().ok()?.modified().ok()
+}
+
+fn moved(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((from, to)) if !from.is_empty() && !to.is_empty() => Ok((from.into(), to.into())),
+        _ => Err("not FROM=TO, such as /build/src=/home/me/src".into()),
+    }
+}

@@ -1,0 +1,97 @@
+//! Sources with figures in their margin, as people type it.
+
+mod support;
+
+use support::{Folder, run, teeperf};
+
+const PROGRAM: &str = "\
+static volatile unsigned sink;
+__attribute__((noinline)) void once(unsigned n) { while (n--) sink += n; }
+__attribute__((noinline)) void twice(unsigned n) { while (n--) sink += n; }
+void (*volatile pointer)(unsigned) = once;
+__attribute__((noinline)) void outer(unsigned n)
+{
+    twice(n);
+    once(n);
+    twice(n + 1);
+    sink++;
+}
+int main(void)
+{
+    for (int i = 0; i < 70; i++)
+        outer(9);
+    pointer(3);
+    return 0;
+}
+";
+
+/// Lines of the output, and what stands in each column before the source.
+fn line<'a>(text: &'a str, end: &str) -> Vec<&'a str> {
+    let line = text.lines().find(|line| line.ends_with(end));
+    line.unwrap_or_else(|| panic!("no {end} in {text}")).split_whitespace().collect()
+}
+
+#[test]
+fn figures_stand_beside_sources_wherever_they_are() {
+    let folder = Folder::new();
+    folder.write("program.c", PROGRAM);
+    run(teeperf(&folder).args(["cc", "-O1", "-g", "program.c", "-o", "program"]));
+    run(teeperf(&folder).args(["record", "-q", "--", "./program"]));
+    let annotate = |words: &[&str]| teeperf(&folder).arg("annotate").args(words).output().unwrap();
+    let text = |words: &[&str]| run(teeperf(&folder).arg("annotate").args(words));
+    let complaint = |words: &[&str]| String::from_utf8(annotate(words).stderr).unwrap();
+
+    // A function: what one line calls stands there, what two call below it.
+    let outer = text(&["outer"]);
+    assert_eq!(line(&outer, "void outer(unsigned n)")[0], "70");
+    let lines: Vec<&str> = outer.lines().map(str::trim_end).collect();
+    let at = lines.iter().position(|line| line.ends_with("once(n);")).unwrap();
+    assert!(
+        lines[at + 1].ends_with("=> once") && lines[at + 1].trim_start().starts_with("70 "),
+        "{outer}"
+    );
+    assert!(outer.contains("=> twice, from 2 sites, lines 7, 9\n"), "{outer}");
+    assert!(!outer.contains("int main"), "{outer}");
+    assert_eq!(complaint(&["outer"]), "");
+
+    // A file: all of its functions, and calls through a pointer belong to no line.
+    let file = text(&["program.teeperf", "program.c"]);
+    assert_eq!(line(&file, "void twice(unsigned n) { while (n--) sink += n; }")[0], "140");
+    assert!(
+        file.lines().any(|line| line.trim_start().starts_with("1 ") && line.ends_with("=> once")),
+        "{file}"
+    );
+    let json: serde_json::Value = serde_json::from_str(&text(&["--json", "outer"])).unwrap();
+    assert_eq!(json["functions"][0]["calls"], 70);
+
+    // Packed with its sources, it is read without them.
+    run(teeperf(&folder).args(["pack", "--sources", "program.teeperf", "-o", "p.tar.zst"]));
+    std::fs::create_dir(folder.path().join("elsewhere")).unwrap();
+    std::fs::rename(folder.path().join("program.c"), folder.path().join("elsewhere/program.c"))
+        .unwrap();
+    assert_eq!(text(&["p.tar.zst", "outer"]), outer);
+    std::fs::rename(folder.path().join("program"), folder.path().join("gone")).unwrap();
+    assert_eq!(text(&["p.tar.zst", "outer"]), outer);
+    std::fs::rename(folder.path().join("gone"), folder.path().join("program")).unwrap();
+
+    // Without, it says what to do, and does it.
+    let said = complaint(&["program.teeperf", "outer"]);
+    assert!(said.contains("program.c: No such file") && said.contains("--source-dir"), "{said}");
+    assert!(text(&["program.teeperf", "outer"]).contains("(not found)"));
+    let moved = format!("{}=elsewhere", std::fs::canonicalize(folder.path()).unwrap().display());
+    assert_eq!(text(&["--source-dir", &moved, "program.teeperf", "outer"]), outer);
+
+    // A source that was changed since is told.
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
+    let source =
+        std::fs::File::options().append(true).open(folder.path().join("elsewhere/program.c"));
+    source.unwrap().set_modified(later).unwrap();
+    let said = complaint(&["--source-dir", &moved, "program.teeperf", "outer"]);
+    assert!(said.contains("was changed after program was built"), "{said}");
+
+    let said = complaint(&["program.teeperf", "nothing"]);
+    assert!(
+        said.contains("no function of program.teeperf that was called fits \"nothing\""),
+        "{said}"
+    );
+}
