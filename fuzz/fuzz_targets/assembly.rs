@@ -2,10 +2,12 @@
 
 #![no_main]
 
+use teeperf_select::told::Told;
 use teeperf_select::{Selection, assembly};
 
 libfuzzer_sys::fuzz_target!(|text: &[u8]| {
     let selection: Selection = "only file:a.c\nexclude f\nmin-size 3\n".parse().unwrap();
+    Told::default().add(text);
     for drop_line_info in [false, true] {
         let paths = |path: &str| vec![format!("/{path}")];
         let options = assembly::Options { selection: &selection, drop_line_info, paths: &paths };

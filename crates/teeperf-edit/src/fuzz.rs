@@ -1,12 +1,15 @@
-//! One door for fuzzers: any bytes as a recording that is cut, repaired and merged, and as an archive of one.
+//! One door for fuzzers: any bytes as a recording that is cut, repaired and merged, and as an archive of one;
+//! and as what comes over a connection.
 
 use std::io::{self, Cursor, Read, Write};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use teeperf_profile::{Options, Recording};
 use teeperf_record::writing::Output;
 
 use crate::cut::{Cut, When, cut};
+use crate::greeting::{self, Stream};
 use crate::merge::{Input, merge};
 use crate::pack;
 use crate::repair::repair;
@@ -33,6 +36,48 @@ impl Memory {
     fn bytes(&self) -> Vec<u8> {
         self.0.lock().map(|bytes| bytes.clone()).unwrap_or_default()
     }
+}
+
+/// A connection on which somebody has said this.
+struct Said(Cursor<Vec<u8>>);
+
+impl Read for Said {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.0.read(into)
+    }
+}
+
+impl Write for Said {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Stream for Said {
+    fn again(&self) -> io::Result<Box<dyn Stream>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn patience(&self, _: Option<Duration>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn end(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What one side of a connection says, as the other hears it. Never panics.
+pub fn any_greeting(bytes: &[u8]) {
+    const SOON: Duration = Duration::from_secs(9);
+    let said = || Said(Cursor::new(bytes.to_vec()));
+    let _ = greeting::hear(&mut said(), SOON);
+    let _ = greeting::greet(&mut said(), SOON);
+    let _ = greeting::told(&mut said(), SOON);
 }
 
 fn read(bytes: &[u8]) -> Recording<&[u8]> {

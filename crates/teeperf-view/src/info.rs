@@ -120,7 +120,8 @@ pub fn text(info: &Info, out: &mut impl Write) -> io::Result<()> {
     }
     more(out, info.damage.len())?;
     if !info.damage.is_empty() || info.end.is_none() {
-        writeln!(out, "\n`teeperf repair` makes a recording of what is right in it")?;
+        let still = if info.end.is_none() { ", unless it is still being recorded" } else { "" };
+        writeln!(out, "\nnext: teeperf repair RECORDING -o NEW keeps what is right in it{still}")?;
     }
     Ok(())
 }

@@ -94,7 +94,8 @@ pub(crate) fn may_be_lent(path: &Path, force: bool) -> Result<()> {
     );
 }
 
-fn starts_with(path: &Path, begins: &[u8]) -> bool {
+/// Whether a file begins so.
+pub(crate) fn starts_with(path: &Path, begins: &[u8]) -> bool {
     let mut start = vec![0; begins.len()];
     File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == begins
 }

@@ -269,7 +269,10 @@ fn what_a_collector_did_not_keep_is_told() {
     let sending =
         sends(&["sh", "-c", "./program; read line"]).stdin(Stdio::piped()).spawn().unwrap();
     let taken = folder.path().join("taken");
-    while std::fs::read_dir(&taken).unwrap().count() < 2 {
+    for _ in 0..1000 {
+        if std::fs::read_dir(&taken).unwrap().count() > 1 {
+            break;
+        }
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     let refused = sends(&["./program"]).output().unwrap();
@@ -445,6 +448,38 @@ fn windows_say_what_is_in_them_and_are_merged_once() {
     let (is_made, text) = told(&["merge", "t.teeperf", "copy", "-o", "twice.teeperf"]);
     assert!(!is_made && text.contains("would count twice"), "{text}");
     assert!(!folder.path().join("twice.teeperf").exists());
+}
+
+#[test]
+fn nothing_is_left_of_what_was_interrupted() {
+    let folder = Folder::new();
+    folder.write("old.teeperf", "TPRF of before");
+    let names = || -> Vec<String> {
+        let entries = std::fs::read_dir(folder.path()).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    for (signal, number) in [("-INT", libc::SIGINT), ("-TERM", libc::SIGTERM)] {
+        // A recording that begins, and does not go on.
+        let mut repair = teeperf(&folder)
+            .args(["repair", "-", "-o", "old.teeperf"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        repair.stdin.as_mut().unwrap().write_all(&[7; 4096]).unwrap();
+        let is_begun = || names().iter().any(|name| name.ends_with(".part"));
+        for _ in 0..1000 {
+            if is_begun() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        assert!(is_begun());
+        let kill = [signal, &repair.id().to_string()];
+        assert!(std::process::Command::new("kill").args(kill).status().unwrap().success());
+        assert_eq!(repair.wait().unwrap().signal(), Some(number));
+        assert_eq!(names(), ["old.teeperf"]);
+    }
+    assert_eq!(std::fs::read(folder.path().join("old.teeperf")).unwrap(), b"TPRF of before");
 }
 
 /// Such as a device, or an archive of before.

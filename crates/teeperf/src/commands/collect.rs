@@ -54,7 +54,6 @@ const BEGINNING: Duration = Duration::from_secs(60);
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     std::fs::create_dir_all(&arguments.output)
         .with_context(|| format!("cannot write {}", arguments.output.display()))?;
-    let (listener, place) = arguments.listen.listen()?;
     let desk = Arc::new(Desk {
         folder: arguments.output.clone(),
         limit: arguments.limit_size,
@@ -62,15 +61,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         count: arguments.count,
         slots: Mutex::default(),
     });
-    let (at_end, ended) = (place.clone(), Arc::clone(&desk));
-    interrupt::before_end(move || {
-        leave(&at_end);
-        let sending = ended.slots().sending;
-        if sending > 0 {
-            eprintln!(
-                "teeperf: {sending} of what was being sent is cut off there, and can be read"
-            );
-        }
+    let (listener, place) = interrupt::before_end(|| {
+        let (listener, place) = arguments.listen.listen()?;
+        let (at_end, ended) = (place.clone(), Arc::clone(&desk));
+        let end = move || {
+            leave(&at_end);
+            let sending = ended.slots().sending;
+            if sending > 0 {
+                eprintln!(
+                    "teeperf: {sending} of what was being sent is cut off there, and can be read"
+                );
+            }
+        };
+        Ok(((listener, place), end))
     })?;
     eprintln!("teeperf: listening at {place}; send with: teeperf record --to {place} -- PROGRAM");
     let (taken, all_taken) = channel();

@@ -5,9 +5,11 @@ use anyhow::{Context, Result};
 /// What asks a process to end.
 const ENDING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-/// Has this done first when a signal ends the process: once, and before other threads begin, which have the signals kept back as
-/// well. Those that were ignored from the start, as nohup has it, stay so.
-pub(crate) fn before_end(act: impl FnOnce() + Send + 'static) -> Result<()> {
+/// Prepares something, with what is to be done first when a signal ends the process. Once, and before other threads begin, which
+/// have the signals kept back as well. Those that were ignored from the start, as nohup has it, stay so.
+pub(crate) fn before_end<T, A: FnOnce() + Send + 'static>(
+    prepare: impl FnOnce() -> Result<(T, A)>,
+) -> Result<T> {
     // SAFETY: a set of bits, for which zeros are a value; the calls below write into it alone.
     let mut kept: libc::sigset_t = unsafe { std::mem::zeroed() };
     for signal in ENDING {
@@ -24,6 +26,8 @@ pub(crate) fn before_end(act: impl FnOnce() + Send + 'static) -> Result<()> {
     }
     // SAFETY: the set is read.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &kept, std::ptr::null_mut()) };
+    // One that comes meanwhile waits.
+    let (prepared, act) = prepare()?;
     let wait = move || {
         let mut signal = 0;
         // SAFETY: the set is read, the number written.
@@ -39,5 +43,5 @@ pub(crate) fn before_end(act: impl FnOnce() + Send + 'static) -> Result<()> {
     };
     let thread = std::thread::Builder::new().name("teeperf-signals".into());
     thread.spawn(wait).context("a thread")?;
-    Ok(())
+    Ok(prepared)
 }

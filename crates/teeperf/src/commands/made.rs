@@ -60,9 +60,10 @@ pub(crate) fn target(
     if output != Path::new("-") {
         recordings::may_replace(output, force, what, begins)?;
     }
-    let target = Target::open(output, read)?;
-    if let Some(unfinished) = target.unfinished().map(Path::to_owned) {
-        interrupt::before_end(move || _ = std::fs::remove_file(unfinished))?;
-    }
-    Ok(target)
+    interrupt::before_end(|| {
+        let target = Target::open(output, read)?;
+        let unfinished = target.unfinished().map(Path::to_owned);
+        let remove = || _ = unfinished.map(std::fs::remove_file);
+        Ok((target, remove))
+    })
 }

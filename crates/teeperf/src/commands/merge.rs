@@ -33,13 +33,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         let is_same = |other: &&Path| *other == *path || is_part_of(path, other);
         ensure!(!paths[..at].iter().any(is_same), "{} is named twice", path.display());
     }
-    let mut inputs = Vec::new();
+    let (mut inputs, mut read) = (Vec::new(), Vec::new());
     for path in &paths {
         let path = recordings::named_or_newest(Some(path))?;
         let (recording, name) = reading::open(&path)?.recording()?;
         inputs.push(Input { recording, name });
+        read.push(path);
     }
-    let target = arguments.made.target(&paths)?;
+    let read: Vec<&Path> = read.iter().map(PathBuf::as_path).collect();
+    let target = arguments.made.target(&read)?;
     let count = inputs.len();
     let mut progress = Progress::of("merging", Path::new("-"));
     let name = arguments.made.name();

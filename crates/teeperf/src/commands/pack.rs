@@ -45,6 +45,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         "{} is no file: pack recordings that are, or folders of `record --rotate`",
         path.display()
     );
+    let is_archive = recordings::starts_with(&path, &MAGIC);
+    ensure!(!is_archive, "{} is an archive already, and no recording", path.display());
     ensure!(output != Path::new("-"), "an archive is a file: name one with -o");
     let target = made::target(output, arguments.force, &[&path], "archive", &MAGIC)?;
     let mut search = Search::default();
