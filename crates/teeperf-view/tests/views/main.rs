@@ -6,6 +6,8 @@ mod dump;
 mod folded;
 mod json;
 mod page;
+mod schema;
+mod schema_check;
 mod support;
 mod svg;
 mod tables;

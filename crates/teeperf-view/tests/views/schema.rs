@@ -1,0 +1,85 @@
+//! Reports are as `docs/report.schema.json` has them, whatever was asked for, and it has nothing else.
+
+use crate::schema_check::Schema;
+use crate::support::{kitchen, summed_kitchen};
+use serde_json::{Value, json};
+use teeperf_profile::aggregate::{Pattern, Sort};
+use teeperf_profile::around::around;
+use teeperf_profile::groups::{By, groups};
+use teeperf_profile::lengths::Lengths;
+use teeperf_profile::model::{CallGraph, FunctionId, Profile, Unit, Waits};
+use teeperf_view::json::{self, Options};
+
+fn report(profile: &Profile, options: &Options) -> Value {
+    let mut out = Vec::new();
+    json::write(profile, options, &mut out).unwrap();
+    serde_json::from_slice(&out).unwrap()
+}
+
+/// A profile of all that there can be.
+fn everything() -> Profile {
+    let mut profile = summed_kitchen();
+    let mut lengths = Lengths::default();
+    (1..100).for_each(|length| lengths.add(length));
+    profile.threads[0].lengths.push((FunctionId(1), lengths));
+    profile.length_unit_ns = Some(2.0);
+    profile.part_of_ns = Some(3e9);
+    profile.info.filters = vec![vec!["only parse".into()]];
+    profile.health.gaps = vec![("dropped".into(), 3, 9_000)];
+    profile.health.lost = 7;
+    let function = FunctionId(0);
+    profile.waits = vec![Waits { function, times: 3, total_ns: 30.0, longest_ns: 20.0 }];
+    let [a, b] = [0, 1].map(FunctionId);
+    let calls = [(None, a, 1), (Some(a), b, 2), (Some(b), a, 3)];
+    profile.graph = Some(CallGraph::new([(a, 10.0), (b, 20.0)], calls));
+    profile
+}
+
+#[test]
+fn all_reports_fit_and_have_all_that_is_described() {
+    let mut schema = Schema::of_reports();
+    let profile = everything();
+    for by in [By::Thread, By::Process, By::Module, By::File] {
+        let options = Options {
+            call_tree: true,
+            selection: "paths with \"parse\"".into(),
+            around: Some(around(&profile, &Pattern::new("*"), 100).0),
+            by: Some((by, groups(&profile, by, Sort::SelfTime))),
+            histogram: Some(Pattern::new("parse")),
+        };
+        assert_eq!(schema.errors(&report(&profile, &options)), Vec::<String>::new());
+    }
+    let missing: Vec<_> = schema.properties().difference(&schema.seen).cloned().collect();
+    assert!(missing.is_empty(), "described, but never written: {missing:?}");
+    let counts = {
+        let mut profile = kitchen();
+        profile.info.unit = Unit::Counts;
+        profile
+    };
+    for profile in [kitchen(), counts, Profile::default()] {
+        assert_eq!(schema.errors(&report(&profile, &Options::default())), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn what_is_not_described_does_not_fit() {
+    let mut schema = Schema::of_reports();
+    let right = report(&everything(), &Options::default());
+    let mut wrong = |change: fn(&mut Value)| {
+        let mut report = right.clone();
+        change(&mut report);
+        schema.errors(&report)
+    };
+    assert_eq!(wrong(|_| {}), Vec::<String>::new());
+    let changes: [fn(&mut Value); 6] = [
+        |report| report["functions"][0]["new"] = json!(1),
+        |report| report["version"] = json!(2),
+        |report| report["units"]["time"] = json!("s"),
+        |report| report["threads"][0]["events"] = json!(1.5),
+        |report| drop(report["info"].as_object_mut().unwrap().remove("host")),
+        |report| report["functions"][1]["lengths"]["p50"] = json!(-1),
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        assert!(!wrong(change).is_empty(), "change {number}");
+    }
+}
