@@ -17,6 +17,9 @@ pub(crate) type Paths = BTreeMap<Vec<String>, (u64, u64)>;
 /// Thread and function to how long calls took, in their order.
 pub(crate) type Lengths = BTreeMap<(u32, String), Vec<u64>>;
 
+/// Of each frame, when it began, and how much had been left out by then.
+type Begins = Vec<(u64, u64)>;
+
 /// What comes out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
@@ -31,18 +34,15 @@ pub(crate) struct Outcome {
     pub(crate) gaps: BTreeMap<u32, (u64, u64)>,
 }
 
-/// Frames of a stack that was left, and when they began.
-type Resting = (Vec<u64>, Vec<(u64, u64)>);
-
 #[derive(Default)]
 struct Thread {
     stack: Vec<u64>,
     /// When each frame began, and how much had been left out by then.
-    begins: Vec<(u64, u64)>,
+    begins: Begins,
     left_out: u64,
     lengths: BTreeMap<u64, Vec<u64>>,
     stack_id: u64,
-    resting: BTreeMap<u64, Resting>,
+    resting: BTreeMap<u64, (Vec<u64>, Begins)>,
     marks: BTreeMap<u32, (u64, usize)>,
     now: u64,
     /// The time that was last given whole.

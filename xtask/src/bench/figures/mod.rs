@@ -20,6 +20,7 @@ mod replay;
 mod rotate;
 mod rust;
 mod sort;
+mod start;
 mod suggest;
 mod threads;
 mod tree;
@@ -56,6 +57,7 @@ pub(crate) const FIGURES: &[Figure] = &[
     bytes::FIGURE,
     prompt::FIGURE,
     replay::FIGURE,
+    start::FIGURE,
     rotate::FIGURE,
     memory::FIGURE,
     logs::FIGURE,
