@@ -30,5 +30,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         assert_eq!(found.len(), starts.len());
         let sites = lines.call_sites(&starts).unwrap_or_default();
         assert!(sites.iter().all(|site| site.caller < starts.len()));
+        if let Ok(inlined) = lines.inlined(&starts) {
+            assert_eq!(inlined.len(), starts.len());
+        }
     }
 });

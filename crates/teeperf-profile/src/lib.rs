@@ -13,6 +13,7 @@
 //! * [`suggest`]: which functions to leave out of a next recording.
 //! * [`paths`]: which call paths fit a regular expression.
 //! * [`lengths`]: how long calls took, as a histogram.
+//! * [`inlined`]: what compilers inlined into functions.
 //! * [`combine`]: several profiles as one.
 //! * [`diff`]: what is different between two sides of runs, and what of it is noise.
 //!
@@ -39,6 +40,7 @@ pub mod fuzz;
 pub mod graph;
 pub mod groups;
 pub mod info;
+pub mod inlined;
 pub mod keyframes;
 pub mod lengths;
 pub mod model;

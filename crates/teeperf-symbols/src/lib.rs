@@ -22,6 +22,7 @@ mod demangle;
 mod error;
 mod functions;
 mod image;
+mod inlined;
 mod lines;
 mod plt;
 mod search;

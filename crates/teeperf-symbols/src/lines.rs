@@ -1,7 +1,7 @@
 //! Where functions are defined: file and line.
 
 use crate::image::{Image, Section};
-use crate::{Error, Search, calls, decompress, definitions};
+use crate::{Error, Search, calls, decompress, definitions, inlined};
 use gimli::{AbbreviationsCacheStrategy, Dwarf, DwarfSections, EndianSlice, RunTimeEndian};
 use memmap2::{Mmap, MmapOptions};
 use object::{Endianness, elf};
@@ -141,6 +141,17 @@ impl Lines {
         dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
         let found = find(&dwarf, size);
         found.map(Some).map_err(|source| Error::Dwarf { path: image.path.clone(), source })
+    }
+
+    /// Names of the functions that the compiler inlined into those that start at these addresses, in the same order; each
+    /// once, at whatever depth. Of files without debug information, and where that is split off, there are none.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Lines::definitions`].
+    pub fn inlined(&self, starts: &[u64]) -> Result<Vec<Vec<String>>, Error> {
+        let found = self.read(starts, |dwarf, size| inlined::find(dwarf, size, starts))?;
+        Ok(found.unwrap_or_else(|| vec![Vec::new(); starts.len()]))
     }
 }
 

@@ -191,6 +191,8 @@ fn tables_agree_with_the_functions() {
         assert_eq!(rows.iter().filter(|row| row["function"].is_empty()).count(), groups);
     }
     assert_eq!(csv(&folder, &["--threads"]).len(), 4);
+    let inlined = csv(&folder, &["--inlined"]);
+    assert!(inlined.iter().any(|row| row["function"] == "work"), "{inlined:?}");
     let text = report(&folder, &["--lines"]);
     assert!(text.contains("program.c:8"), "{text}");
     let lengths = report(&folder, &["--lengths"]);

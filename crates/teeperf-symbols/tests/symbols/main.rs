@@ -4,5 +4,6 @@ mod calls;
 mod debug_files;
 mod functions;
 mod hostile;
+mod inlined;
 mod lines;
 mod toolchain;

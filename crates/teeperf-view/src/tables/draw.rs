@@ -10,7 +10,9 @@ use crate::{names, units};
 const BAR: usize = 30;
 /// Columns that a text has, where it needs as many and is not the last.
 const TEXT: usize = 40;
-/// Columns of a terminal that the last text has in any case.
+/// Columns that the last text keeps as long as others can be made narrower.
+const SOME: usize = 30;
+/// Columns that each text has in any case.
 const LEAST: usize = 16;
 
 /// Writes the table with its title and notes.
@@ -36,7 +38,7 @@ pub fn write(table: &Table, style: &Style, out: &mut impl Write) -> io::Result<(
             let text = cells(at);
             let room = width.saturating_sub(names::columns(&text));
             match table.columns[at].kind {
-                Kind::Name | Kind::Text | Kind::Bar => text + &" ".repeat(room),
+                Kind::Name | Kind::Text | Kind::List | Kind::Bar => text + &" ".repeat(room),
                 _ => " ".repeat(room) + &text,
             }
         });
@@ -76,7 +78,8 @@ fn widths(table: &Table, shown: &[usize], style: &Style) -> Vec<usize> {
         });
         cells.max().unwrap_or(0).max(names::columns(&heading(column)))
     };
-    let is_text = |at: &usize| matches!(table.columns[*at].kind, Kind::Name | Kind::Text);
+    let is_text =
+        |at: &usize| matches!(table.columns[*at].kind, Kind::Name | Kind::Text | Kind::List);
     let last = shown.iter().rposition(is_text);
     let mut widths: Vec<usize> = shown.iter().map(|&at| natural(at)).collect();
     for (place, at) in shown.iter().enumerate() {
@@ -86,17 +89,17 @@ fn widths(table: &Table, shown: &[usize], style: &Style) -> Vec<usize> {
     }
     if let Some(last) = last {
         let gaps = 2 * shown.len().saturating_sub(1);
-        let taken = |widths: &[usize]| widths.iter().sum::<usize>() + gaps;
-        // Texts before the last give way first, down to what is still read.
-        for place in 0..widths.len() {
-            let excess = taken(&widths).saturating_sub(style.columns());
-            if is_text(&shown[place]) && place != last {
-                widths[place] = widths[place].saturating_sub(excess).max(LEAST.min(widths[place]));
-            }
+        let mut give_way = |place: usize, least: usize| {
+            let taken = widths.iter().sum::<usize>() + gaps;
+            let excess = taken.saturating_sub(style.columns());
+            widths[place] = widths[place].saturating_sub(excess).max(least.min(widths[place]));
+        };
+        // The last gives way first, then those before it, down to what is still read.
+        give_way(last, SOME);
+        for place in (0..last).filter(|&place| is_text(&shown[place])) {
+            give_way(place, LEAST);
         }
-        let others = taken(&widths) - widths[last];
-        let room = style.columns().saturating_sub(others).max(LEAST);
-        widths[last] = widths[last].min(room);
+        give_way(last, LEAST);
     }
     widths
 }
@@ -118,6 +121,7 @@ fn written(cell: &Cell, column: &Column, table: &Table, width: usize, level: Lev
         Cell::Text(text) if column.kind == Kind::Name => {
             indent.to_owned() + &names::fit(text, room)
         }
+        Cell::Text(text) if column.kind == Kind::List => list(&names::printable(text), width),
         Cell::Text(text) => names::cut_middle(&names::printable(text), width),
         Cell::Count(count) => units::count(*count),
         Cell::Time(time) => units::time(table.unit, *time),
@@ -125,6 +129,21 @@ fn written(cell: &Cell, column: &Column, table: &Table, width: usize, level: Lev
         Cell::Share(share) if column.kind == Kind::Bar => bar(*share),
         Cell::Share(share) => units::percent(*share),
     }
+}
+
+/// As many of the names as there is room for, and how many there are besides.
+fn list(text: &str, width: usize) -> String {
+    if names::columns(text) <= width {
+        return text.to_owned();
+    }
+    let all: Vec<&str> = text.split(", ").collect();
+    for some in (1..all.len()).rev() {
+        let shown = format!("{}, … {} more", all[..some].join(", "), all.len() - some);
+        if names::columns(&shown) <= width {
+            return shown;
+        }
+    }
+    names::cut_middle(text, width)
 }
 
 /// In eighths of a column.

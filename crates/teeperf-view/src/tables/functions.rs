@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use teeperf_profile::aggregate::{self, Sort};
+use teeperf_profile::inlined::Inlined;
 use teeperf_profile::model::{FunctionId, Profile};
 
 use super::{Cell, Column, Kind, Row, Table, module_of, name_of, place_of};
@@ -85,11 +86,11 @@ pub fn lines(profile: &Profile, sort: Sort, limit: usize) -> Table {
 }
 
 /// Functions with those that were inlined into them, as told of each.
-pub fn inlined(profile: &Profile, told: &[(FunctionId, Vec<String>)], sort: Sort) -> Table {
+pub fn inlined(profile: &Profile, told: &Inlined, sort: Sort) -> Table {
     let rows: HashMap<FunctionId, aggregate::Row> =
         aggregate::table(profile, sort).into_iter().map(|row| (row.function, row)).collect();
     let whole = super::whole(profile);
-    let rows = told.iter().filter_map(|(id, names)| {
+    let rows = told.functions.iter().filter_map(|(id, names)| {
         let row = rows.get(id)?;
         let cells = vec![
             Cell::Time(row.self_time.value),
@@ -100,18 +101,25 @@ pub fn inlined(profile: &Profile, told: &[(FunctionId, Vec<String>)], sort: Sort
         ];
         Some(Row { cells, ..Row::default() })
     });
+    let mut notes = vec![
+        "Time in inlined code is in the self time of the function that it is in, unless it has hooks: gcc gives them to \
+         inlined functions too, and these have calls of their own"
+            .to_owned(),
+    ];
+    notes
+        .extend(told.unknown.iter().map(|why| format!("Of some functions it is not known: {why}")));
     let columns = vec![
         Column::new("SELF", "self", Kind::Time),
         Column::new("SELF%", "self_share", Kind::Share),
         Column::new("CALLS", "calls", Kind::Count),
         Column::new("FUNCTION", "function", Kind::Name),
-        Column::new("INLINED INTO IT", "inlined", Kind::Text),
+        Column::new("INLINED INTO IT", "inlined", Kind::List),
     ];
     Table {
         title: "Functions and what the compiler inlined into them".into(),
         columns,
         rows: rows.collect(),
-        notes: Vec::new(),
+        notes,
         unit: profile.info.unit,
     }
 }

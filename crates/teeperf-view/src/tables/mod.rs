@@ -63,6 +63,8 @@ pub enum Kind {
     Name,
     /// Other text, such as a path: shortened in its middle.
     Text,
+    /// Names with `, ` between them: of those for which there is no room it is said how many they are.
+    List,
     /// A bar, as long as this part, from 0 to 1. Programs do not see it.
     Bar,
 }

@@ -4,6 +4,7 @@ use crate::support::kitchen;
 use teeperf_profile::aggregate::{Pattern, Sort};
 use teeperf_profile::around::around;
 use teeperf_profile::groups::{By, groups};
+use teeperf_profile::inlined::Inlined;
 use teeperf_profile::lengths::Lengths;
 use teeperf_profile::model::{FunctionId, Profile};
 use teeperf_view::style::Style;
@@ -172,6 +173,24 @@ fn a_histogram_has_all_calls() {
     let bin = rows.iter().find(|row| number(row, 2) == 1000.0).unwrap();
     assert!((number(bin, 4) - 250.0).abs() <= 10.0, "{bin:?}");
     assert_eq!(tables::histogram(&profile, &Pattern::new("nothing"), 5).1, 0);
+}
+
+#[test]
+fn of_inlined_functions_as_many_as_there_is_room_for() {
+    let profile = kitchen();
+    let names = |count: usize| (0..count).map(|n| format!("inlined_{n}")).collect();
+    let told = Inlined {
+        functions: vec![(FunctionId(1), names(40)), (FunctionId(2), names(2))],
+        unknown: vec!["it has no debug information".into()],
+    };
+    let table = tables::inlined(&profile, &told, Sort::SelfTime);
+    let text = drawn(&table, 80);
+    assert!(text.contains("inlined_0, ") && text.contains(" more\n"), "{text}");
+    assert!(
+        text.contains("inlined_0, inlined_1\n") && text.contains("no debug information"),
+        "{text}"
+    );
+    assert_eq!(read(&table).1[0][4].split(", ").count(), 40);
 }
 
 #[test]

@@ -23,6 +23,7 @@ Examples:
   teeperf report --lengths --sort calls       how long single calls took: mean, percentiles, longest
   teeperf report --histogram parse            the same of parse, as a histogram
   teeperf report --lines                      where functions are defined
+  teeperf report --inlined                    what clang inlined into them, whose time is theirs
   teeperf report --csv > functions.csv        for a spreadsheet; likewise the other tables
   teeperf report --json program.teeperf | jq '.functions[0]'
   teeperf report gmon.out --elf program       a file of gprof; several are summed
@@ -33,7 +34,7 @@ pub(crate) struct Arguments {
     /// More gmon files, to be summed
     more: Vec<PathBuf>,
     /// JSON on one line; with --tree, with call paths; likewise with what other tables have. Times are nanoseconds
-    #[arg(long, conflicts_with_all = ["threads", "sort", "limit", "csv", "lines"])]
+    #[arg(long, conflicts_with_all = ["threads", "sort", "limit", "csv", "lines", "inlined"])]
     json: bool,
     /// The table as CSV, with a header, all columns and rows, and nothing rounded
     #[arg(long, conflicts_with = "tree")]
@@ -91,7 +92,7 @@ impl Arguments {
         match self.recording.open()? {
             Source::Gmon(..) if self.needs_paths() => bail!(
                 "a gmon file knows neither call paths, threads nor single calls: --tree, --threads, --by thread and \
-                 process, --lengths, --histogram, --thread, --focus, --ignore, --path, --since and --until are for \
+                 process, --lengths, --histogram, --inlined, --thread, --focus, --ignore, --path, --since and --until are for \
                  recordings"
             ),
             Source::Gmon(_, name) if unsaid.counter_hz.is_some() => {

@@ -4,10 +4,11 @@ use super::reading::{self, Wanted};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use std::io::Write;
-use teeperf_profile::aggregate::{Pattern, Sort};
+use teeperf_profile::aggregate::{self, Pattern, Sort};
 use teeperf_profile::around::{Around, around};
 use teeperf_profile::groups::{self, Group, groups};
-use teeperf_profile::model::Profile;
+use teeperf_profile::inlined;
+use teeperf_profile::model::{FunctionId, Profile};
 use teeperf_view::tables::{self, Table};
 use teeperf_view::{json, text};
 
@@ -36,6 +37,9 @@ pub(crate) struct Arguments {
     /// How many calls of a function took how long, with bars
     #[arg(long, value_name = "FUNCTION", group = "table")]
     histogram: Option<String>,
+    /// Functions with those that the compiler inlined into them, as the debug information of the files tells
+    #[arg(long, group = "table")]
+    inlined: bool,
     /// Functions with the file and line of their definition
     #[arg(long, group = "table")]
     lines: bool,
@@ -57,17 +61,17 @@ enum By {
 impl Arguments {
     /// Whether one was asked for.
     pub(crate) fn is_any(&self) -> bool {
-        self.pattern().is_some() || self.by.is_some() || self.lengths || self.lines
+        self.pattern().is_some() || self.by.is_some() || self.lengths || self.lines || self.inlined
     }
 
     /// Whether it is of threads, or of single calls.
     pub(crate) fn needs_threads(&self) -> bool {
-        self.wanted().lengths || matches!(self.by, Some(By::Thread | By::Process))
+        self.wanted().lengths || self.inlined || matches!(self.by, Some(By::Thread | By::Process))
     }
 
     /// What it takes to know.
     pub(crate) fn wanted(&self) -> Wanted {
-        Wanted { lengths: self.lengths || self.histogram.is_some(), ..Wanted::default() }
+        Wanted { lengths: self.lengths || self.histogram.is_some(), by_place: self.inlined }
     }
 
     /// What JSON has besides.
@@ -106,6 +110,10 @@ impl Arguments {
             tables::by(profile, &groups, by, limit, false)
         } else if self.lengths {
             tables::lengths(profile, sort, limit)
+        } else if self.lines {
+            tables::lines(profile, sort, limit)
+        } else if self.inlined {
+            self.inlined(profile, sort, limit)
         } else if threads {
             tables::threads(profile, limit)
         } else {
@@ -154,9 +162,16 @@ impl Arguments {
         let table = match self.groups(profile, sort) {
             Some((by, groups)) => tables::by(profile, &groups, by, limit, true),
             None if self.lengths => tables::lengths(profile, sort, limit),
+            None if self.inlined => self.inlined(profile, sort, limit),
             None => tables::lines(profile, sort, limit),
         };
         Ok((vec![table], 0))
+    }
+
+    fn inlined(&self, profile: &Profile, sort: Sort, limit: usize) -> Table {
+        let rows = aggregate::table(profile, sort);
+        let functions: Vec<FunctionId> = rows.iter().take(limit).map(|row| row.function).collect();
+        tables::inlined(profile, &inlined::of(profile, &functions), sort)
     }
 
     fn around(&self, profile: &Profile, most: usize) -> Result<(Vec<Around>, usize)> {

@@ -1,0 +1,58 @@
+//! What was inlined into functions, by both compilers.
+
+use crate::toolchain::{Workshop, address_of};
+use std::path::Path;
+use teeperf_symbols::{Lines, Search};
+
+const SOURCE: &str = "
+static volatile int sink;
+static inline __attribute__((always_inline)) int inmost(int x) { sink = x; return x * 3; }
+static inline __attribute__((always_inline)) int inner(int x) { return inmost(x) + inmost(x + 1); }
+__attribute__((noinline)) int plain(int x) { return x + 1; }
+__attribute__((noinline)) int outer(int x) { return inner(plain(x)) + inmost(x); }
+int main(int argc, char **argv) { (void)argv; return outer(argc); }
+";
+
+fn inlined(file: &Path, names: &[&str]) -> Vec<Vec<String>> {
+    let starts: Vec<u64> = names.iter().map(|name| address_of(file, name)).collect();
+    let mut found = Lines::open(file, &Search::default()).unwrap().inlined(&starts).unwrap();
+    found.iter_mut().for_each(|names| names.sort());
+    found
+}
+
+#[test]
+fn names_at_whatever_depth() {
+    let workshop = Workshop::new();
+    for (name, command, is_told) in [
+        ("gcc", "gcc -g -O2", true),
+        ("clang", "clang -g -O2", true),
+        ("dwarf4", "gcc -gdwarf-4 -O2", true),
+        ("lto", "gcc -g -O2 -flto", true),
+        ("fixed", "clang -g -O1 -no-pie", true),
+        ("few", "gcc -g1 -O2", true),
+        ("split", "gcc -g -O2 -gsplit-dwarf", false),
+        ("none", "gcc -O2", false),
+    ] {
+        let file = workshop.build(command, &format!("{name}.c"), SOURCE);
+        let [outer, plain] = &inlined(&file, &["outer", "plain"])[..] else { panic!("{name}") };
+        let expected: &[&str] = if is_told { &["inmost", "inner"] } else { &[] };
+        assert_eq!(outer, expected, "{name}");
+        assert!(plain.is_empty(), "{name}: {plain:?}");
+    }
+}
+
+#[test]
+fn names_of_cxx_are_demangled() {
+    let workshop = Workshop::new();
+    let source = "
+struct Box { int v; __attribute__((always_inline)) int twice(int x) const { return v * x; } };
+namespace n { __attribute__((noinline)) int f(const Box &b) { return b.twice(4); } }
+extern \"C\" __attribute__((noinline)) int call(Box &b) { return n::f(b); }
+int main(int c, char **) { Box b{c}; return call(b); }
+";
+    for compiler in ["g++", "clang++"] {
+        let file =
+            workshop.build(&format!("{compiler} -g -O1"), &format!("{compiler}.cpp"), source);
+        assert_eq!(inlined(&file, &["_ZN1n1fERK3Box"]), [["Box::twice(int) const"]], "{compiler}");
+    }
+}
