@@ -16,11 +16,15 @@ pub struct Inlined {
     pub unknown: Vec<String>,
 }
 
+/// Places in a list of functions, each with the first address.
+type Starts = Vec<(usize, u64)>;
+
 /// Of these functions, in their order. Where they stand must be known, see [`Options::by_place`](crate::Options::by_place);
 /// files are taken if they are of the build that was recorded.
 pub fn of(profile: &Profile, functions: &[FunctionId]) -> Inlined {
     let place = |id: &FunctionId| profile.functions.get(id.0 as usize)?.place.as_ref();
-    let mut by_file: BTreeMap<(&str, &[u8]), Vec<(usize, u64)>> = BTreeMap::new();
+    // By path and build-id: which function, and where it starts.
+    let mut by_file: BTreeMap<(&str, &[u8]), Starts> = BTreeMap::new();
     for (at, id) in functions.iter().enumerate() {
         if let Some(Place { path, build_id, address, code: Code::Process, .. }) = place(id) {
             by_file.entry((path, build_id)).or_default().push((at, *address));

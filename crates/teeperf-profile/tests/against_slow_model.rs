@@ -217,7 +217,7 @@ fn lengths_are_right(chunks: &[Chunk], options: Options<'_>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
     #[test]
     fn calls_are_timed(chunks in chunks(60), jobs in 1usize..4, batch_chunks in 1usize..6) {
@@ -235,15 +235,19 @@ proptest! {
     }
 
     #[test]
-    fn calls_of_long_chunks_are_timed(chunks in chunks(1200), batch_chunks in 1usize..4) {
-        lengths_are_right(&chunks, Options { jobs: 1, batch_chunks, ..Options::default() });
-    }
-
-    #[test]
     fn long_chunks_beyond_the_most_paths(chunks in chunks(1200), most_paths in 1usize..300) {
         let options = Options { jobs: 1, most_paths, ..Options::default() };
         let expected = without_empty(by_function(slow::outcome(&chunks)));
         let told = told(&replay_with(&chunks, options));
         prop_assert_eq!(without_empty(by_function(told)), expected);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 10, ..ProptestConfig::default() })]
+
+    #[test]
+    fn calls_of_long_chunks_are_timed(chunks in chunks(1200), batch_chunks in 1usize..4) {
+        lengths_are_right(&chunks, Options { jobs: 1, batch_chunks, ..Options::default() });
     }
 }

@@ -315,5 +315,6 @@ impl Thread {
         self.stack_id = entered;
         self.floor = self.stack.len();
         self.close_left_out();
+        self.begins.truncate(self.stack.len());
     }
 }
