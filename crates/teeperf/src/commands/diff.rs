@@ -166,8 +166,7 @@ impl Arguments {
         };
         let picture = |out: &mut dyn Write| view::svg::write(diff, widths, &mut { out });
         let folded = |out: &mut dyn Write| view::folded::write(diff, &mut { out });
-        let files: [(&Option<PathBuf>, &str, &[u8], &dyn Fn(&mut dyn Write) -> std::io::Result<()>);
-            3] = [
+        let files: [(&Option<PathBuf>, &str, &[u8], Draw<'_>); 3] = [
             (&self.html, "page", b"<!doctype html>", &page),
             (&self.svg, "picture", b"<svg", &picture),
             (&self.folded, "file *.folded", b"\0", &folded),
@@ -225,6 +224,9 @@ impl Arguments {
         is_too_much
     }
 }
+
+/// Writes a form of the comparison.
+type Draw<'a> = &'a dyn Fn(&mut dyn Write) -> std::io::Result<()>;
 
 fn condition(text: &str) -> Result<Condition, Wrong> {
     Condition::parse(text)
