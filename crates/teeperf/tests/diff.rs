@@ -104,7 +104,9 @@ fn two_builds_of_a_program_are_compared() {
         unknown == 2 && said.contains("no function of either side is called \"prase\""),
         "{said}"
     );
+    run(teeperf(&folder).args(["record", "-q", "--paused", "-o", "none.teeperf", "--", "./after"]));
     for (words, expected) in [
+        (&["b1.teeperf", "none.teeperf"][..], "none.teeperf has no calls"),
         (&["b1.teeperf", "nothing.teeperf"][..], "nothing.teeperf"),
         (&["b1.teeperf", "program.c"], "program.c: not a recording"),
         (&["b1.teeperf"], "two sides are compared"),

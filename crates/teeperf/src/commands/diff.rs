@@ -110,7 +110,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut comparison = Comparison::default();
     for (side, paths) in [(Side::Before, &sides.before), (Side::After, &sides.after)] {
         for path in paths {
-            comparison.add(side, path.display().to_string(), arguments.profile(path)?);
+            let (name, profile) = (path.display().to_string(), arguments.profile(path)?);
+            // Nothing would be too much for any condition.
+            ensure!(reading::has_calls(&profile), "{name} has no calls; `teeperf report` says why");
+            comparison.add(side, name, profile);
         }
     }
     let options = Options { noise: arguments.noise, normalize: arguments.normalize };

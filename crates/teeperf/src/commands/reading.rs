@@ -299,7 +299,8 @@ pub(crate) fn old_gmon(name: &str) -> String {
     )
 }
 
-fn has_calls(profile: &Profile) -> bool {
+/// Whether there is anything to look at.
+pub(crate) fn has_calls(profile: &Profile) -> bool {
     let has_arcs = profile.graph.as_ref().is_some_and(|graph| !graph.arcs.is_empty());
     has_arcs
         || profile.threads.iter().flat_map(|thread| &thread.tree.nodes).any(|node| node.calls > 0)
