@@ -48,8 +48,11 @@ fn add_up(bytes: &[u8], borders: &[u64]) {
         let (window, made) = window(bytes, since, until);
         let profile = replay(&window);
         assert_eq!(made.notices, Vec::<String>::new());
-        let told = warnings(&profile);
+        // Where nothing is called, it says so.
+        let is_quiet = |told: &&String| told.contains("is in the window that was cut out");
+        let (quiet, told): (Vec<_>, Vec<_>) = warnings(&profile).into_iter().partition(is_quiet);
         assert!(told.is_empty(), "{since:?} to {until:?}: {told:?}");
+        assert!(quiet.is_empty() || made.words == 0 && profile.health.events == 0, "{quiet:?}");
         for (path, (calls, time)) in paths(&profile) {
             let sum = sums.entry(path).or_default();
             *sum = (sum.0 + calls, sum.1 + time);
