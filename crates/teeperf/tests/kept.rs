@@ -426,9 +426,9 @@ fn windows_say_what_is_in_them_and_are_merged_once() {
     }
     assert!(told(&["merge", "a.teeperf", "b.teeperf", "-o", "both.teeperf"]).0);
     assert_eq!(functions(&report(&folder, "both.teeperf"))["main"].0, 1);
-    let (is_made, text) = told(&["merge", "a.teeperf", "c.teeperf", "-o", "twice.teeperf"]);
+    let (is_made, text) = told(&["merge", "it.teeperf", "c.teeperf", "-o", "twice.teeperf"]);
     assert!(
-        !is_made && text.contains("a.teeperf and c.teeperf both have a part of thread"),
+        !is_made && text.contains("it.teeperf and c.teeperf both have a part of thread"),
         "{text}"
     );
     run(teeperf(&folder).args([
