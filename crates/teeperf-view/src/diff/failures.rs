@@ -17,11 +17,13 @@ pub fn of(condition: &Condition, diff: &Diff) -> Vec<String> {
         .take(MOST)
         .map(|met| {
             let name = met.function.as_deref().map_or("all functions".into(), printable);
-            let figures: Vec<String> = met
+            let mut figures: Vec<String> = met
                 .figures
                 .iter()
                 .map(|(kind, figure)| figure_in_words(*kind, figure, diff))
                 .collect();
+            // Two clauses may be of one figure.
+            figures.dedup();
             format!("failed: {}: {name}: {}", condition.text, figures.join("; "))
         })
         .collect();

@@ -70,12 +70,13 @@ fn signed(unit: Unit, difference: f64) -> String {
     format!("{sign}{}", units::time_inline(unit, difference.abs()))
 }
 
-/// A part with its sign, in percent: `+12.3 %`; what was nothing has no such.
+/// A part with its sign, in percent: `+12.3 %`; what was nothing is new.
 fn signed_percent(figure: &Figure) -> String {
     match figure.relative() {
         Some(part) if part.abs() < 10.0 => format!("{:+.1} %", part * 100.0),
         Some(part) => format!("{:+.0} %", part * 100.0),
-        None => "–".into(),
+        None if figure.after > 0.0 => "new".into(),
+        None => "=".into(),
     }
 }
 

@@ -220,4 +220,7 @@ fn failures_say_which_condition_and_why() {
         "{lines:?}"
     );
     assert!(lines[0].ends_with("; calls 6 → 6, +0.0 %"), "{lines:?}");
+    let lines = of("any self > +10% and any self > 90ms");
+    let new = lines.iter().find(|line| line.contains("script")).unwrap();
+    assert!(new.ends_with("self 0 ns → 100.0 ms, new"), "{lines:?}");
 }
