@@ -40,7 +40,8 @@ pub(super) type Pair = Sides<Vec<Measured>>;
 pub struct Spread {
     /// Standard deviation of a run.
     pub relative: f64,
-    /// Whether it was seen between runs; otherwise it is what was allowed for.
+    /// Whether it was seen between runs of functions enough; otherwise it is what was allowed for, or more where the
+    /// longest functions differ by more.
     pub is_measured: bool,
 }
 
@@ -55,23 +56,33 @@ pub(super) struct Verdict {
 
 impl Spread {
     /// What is usual among these functions; `allowed` where runs do not tell.
-    pub(super) fn of<'a>(pairs: impl Iterator<Item = &'a Pair>, allowed: f64) -> Self {
-        let mut seen: Vec<f64> = pairs
+    pub(super) fn of<'a>(pairs: impl Iterator<Item = &'a Pair> + Clone, allowed: f64) -> Self {
+        let seen: Vec<f64> = pairs
+            .clone()
             .filter_map(|pair| {
                 let own = pair.own()?;
                 let part = pair.tick_part();
                 let is_large = part <= 1.0 / MANY_TICKS;
-                // The median of a sample's variance is below the variance (Wilson and Hilferty, 1931).
-                let median = (1.0 - 2.0 / (9.0 * own.freedom)).powi(3);
-                is_large.then(|| (own.relative / median - part).max(0.0))
+                is_large.then(|| (own.of_many() - part).max(0.0))
             })
             .collect();
-        if seen.len() < LEAST_FUNCTIONS {
-            return Self { relative: allowed, is_measured: false };
+        if seen.len() >= LEAST_FUNCTIONS {
+            return Self { relative: median(seen).sqrt(), is_measured: true };
         }
-        seen.sort_by(f64::total_cmp);
-        Self { relative: seen[seen.len() / 2].sqrt(), is_measured: true }
+        // Single paths are held against what the longest functions differ by, ticks and all.
+        let mut longest: Vec<&Pair> = pairs.collect();
+        let time = |pair: &Pair| pair.means().0 + pair.means().1;
+        longest.sort_by(|a, b| time(b).total_cmp(&time(a)));
+        let own = longest.iter().take(LEAST_FUNCTIONS).filter_map(|pair| pair.own());
+        let own = median(own.map(|own| own.of_many()).collect());
+        Self { relative: own.sqrt().max(allowed), is_measured: false }
     }
+}
+
+/// The one in the middle, 0 of none.
+fn median(mut list: Vec<f64>) -> f64 {
+    list.sort_by(f64::total_cmp);
+    list.get(list.len() / 2).copied().unwrap_or_default()
 }
 
 /// A function's own spread.
@@ -82,6 +93,11 @@ struct Own {
 }
 
 impl Own {
+    /// As it counts in a median: that of a sample's variance is below the variance (Wilson and Hilferty, 1931).
+    fn of_many(&self) -> f64 {
+        self.relative / (1.0 - 2.0 / (9.0 * self.freedom)).powi(3)
+    }
+
     /// Whether it is so many times the usual variance that chance does not explain it: who differs so much from run to
     /// run is judged by itself alone.
     fn is_beyond(&self, times: f64) -> bool {

@@ -112,6 +112,24 @@ fn a_fifth_over_three_hundredths_is_found() {
 }
 
 #[test]
+fn of_few_functions_paths_are_held_against_what_these_differ_by() {
+    let of = |times: &[f64]| {
+        let side = |scale: f64| {
+            times.iter().map(move |ns| Measured {
+                ns: scale * ns,
+                period: PERIOD,
+                ..Measured::default()
+            })
+        };
+        let pair = Pair { before: side(1e8).collect(), after: side(1e8).collect() };
+        Spread::of([pair].iter(), 0.03)
+    };
+    assert!(of(&[1.0, 2.0, 3.0]).relative > 0.4 && !of(&[1.0, 2.0, 3.0]).is_measured);
+    assert_eq!(of(&[1.0, 1.0]).relative, 0.03);
+    assert_eq!(of(&[1.0]).relative, 0.03);
+}
+
+#[test]
 fn ticks_alone_explain_little_figures() {
     let of = |before: f64, after: f64| {
         let one = |ticks: f64| {
