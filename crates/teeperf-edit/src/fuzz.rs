@@ -5,10 +5,10 @@ use std::io::{self, Cursor, Read, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use teeperf_profile::{Options, Recording};
+use teeperf_profile::{Options, Recording, packets};
 use teeperf_record::writing::Output;
 
-use crate::cut::{Cut, When, cut};
+use crate::cut::{Cut, When, Window, cut};
 use crate::greeting::{self, Stream};
 use crate::merge::{Input, merge};
 use crate::pack;
@@ -84,7 +84,7 @@ fn read(bytes: &[u8]) -> Recording<&[u8]> {
     Recording::from_read(bytes, "bytes")
 }
 
-/// Cuts in the middle of what times there are, repairs, merges with itself; what comes of it is read. What was
+/// Cuts in the middle of what times there are, replays windows as what was cut out reads, repairs, merges with itself; what comes of it is read. What was
 /// repaired is whole. Never panics, and takes time and memory in proportion to the words that the bytes stand for.
 pub fn any_recording(bytes: &[u8]) {
     let replayed = |bytes: &[u8]| {
@@ -100,7 +100,13 @@ pub fn any_recording(bytes: &[u8]) {
         let wanted = Cut { since, until, bounds, ..Cut::default() };
         let out = Memory::default();
         if cut(read(bytes), &wanted, out.output(), "out", &mut quiet).is_ok() {
-            replayed(&out.bytes());
+            let cut = replayed(&out.bytes()).map(|profile| profile.health.events);
+            let mut options =
+                Options { jobs: 1, most_paths: 1000, lengths: true, ..Options::default() };
+            let window = Window::new(read(bytes), wanted)
+                .ok()
+                .and_then(|mut window| packets::replay(&mut window, &mut options).ok());
+            assert_eq!(window.map(|profile| profile.health.events), cut);
         }
     }
     let out = Memory::default();

@@ -22,7 +22,8 @@ pub fn any_recording(bytes: &[u8]) {
     }
     for most_paths in [0, 3] {
         let replay = |jobs| {
-            let mut options = Options { jobs, most_paths, ..Options::default() };
+            let mut options =
+                Options { jobs, most_paths, lengths: most_paths > 0, ..Options::default() };
             Recording::from_read(bytes, "bytes").replay(&mut options).ok()
         };
         let (one, two) = (replay(1), replay(2));
