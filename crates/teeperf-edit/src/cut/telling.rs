@@ -10,7 +10,7 @@ use crate::error::EditError;
 const NOTHING: &str =
     "no call or return is in the window that was cut out: name another by --since and --until";
 
-impl Cutter<'_> {
+impl Cutter {
     /// Takes note of ids that the recording has.
     pub(super) fn see_ids(&mut self, body: &Body<'_>) {
         let missing = &mut self.missing;
