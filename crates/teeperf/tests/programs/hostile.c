@@ -22,7 +22,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, STATES = 1024, CHUNK_HEADER = 64 };
+enum { PAGE = 4096, STATES = 1024, CHUNK_HEADER = 64, HELLO_VERSION = 2 };
 
 struct welcome {
     uint32_t magic, version, refusal, clock, on_full, chunk_size;
@@ -96,7 +96,7 @@ static int attach(struct memory *memory) {
     unsigned char hello[32];
     int files[8], count, socket_ = connected();
     if (socket_ < 0) return -1;
-    greeting(hello, 1, 0, 0, (uint32_t)getpid());
+    greeting(hello, HELLO_VERSION, 0, 0, (uint32_t)getpid());
     if (send(socket_, hello, sizeof hello, MSG_NOSIGNAL) != sizeof hello) return -1;
     ssize_t got = answer(socket_, &memory->welcome, files, &count);
     close(socket_);
@@ -192,7 +192,7 @@ static void greets(void) {
         int socket_ = connected();
         if (socket_ < 0) continue;
         size_t length = i % 5 == 0 ? next_random() % sizeof bytes : i % 5 == 1 ? next_random() % 33 : 32;
-        if (i % 5 > 1) greeting(bytes, i % 5 == 2 ? (uint32_t)next_random() : 1, i % 5 == 3 ? (uint32_t)next_random() : 1, next_random(), (uint32_t)next_random());
+        if (i % 5 > 1) greeting(bytes, i % 5 == 2 ? (uint32_t)next_random() : HELLO_VERSION, i % 5 == 3 ? (uint32_t)next_random() : 1, next_random(), (uint32_t)next_random());
         send(socket_, bytes, length, MSG_NOSIGNAL);
         // A refusal, or the end, but no memory.
         if (i % 3) {
