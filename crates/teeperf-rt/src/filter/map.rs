@@ -67,8 +67,9 @@ mod tests {
 
     #[test]
     fn the_next_map_takes_the_place_of_the_one_before_the_present() {
-        let (one, two) = ([5_u32; 16], [6_u32; 16]);
-        let at = |map: &[u32; 16]| map.as_ptr() as usize;
+        let map = |bits| [const { AtomicU32::new(0) }; 16].map(|_| AtomicU32::new(bits));
+        let (one, two) = (map(5), map(6));
+        let at = |map: &[AtomicU32; 16]| map.as_ptr() as usize;
         let maps = Maps::none();
         assert!(maps.pass(1), "there is no filter");
         assert_eq!(maps.change(ON, |place| (place == 0).then_some(at(&one))), Some(at(&one)));
