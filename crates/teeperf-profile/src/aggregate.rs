@@ -341,29 +341,44 @@ pub fn callees(
     functions: &[Function],
     function: FunctionId,
 ) -> Vec<(Option<FunctionId>, Row)> {
-    let mut found: HashMap<Option<FunctionId>, Row> = HashMap::new();
-    // Of the path we are on: by callee, how many of its calls by the function are open.
-    let mut open: HashMap<FunctionId, u32> = HashMap::new();
-    let called_by_it = |at: u32| {
+    callees_of_each(tree, functions, &[function]).pop().unwrap_or_default()
+}
+
+/// Those of several functions, in their order; the tree is walked once.
+pub fn callees_of_each(
+    tree: &Tree,
+    functions: &[Function],
+    wanted: &[FunctionId],
+) -> Vec<Vec<(Option<FunctionId>, Row)>> {
+    let places: HashMap<FunctionId, usize> = wanted.iter().copied().zip(0..).collect();
+    let mut found: Vec<HashMap<Option<FunctionId>, Row>> = vec![HashMap::new(); wanted.len()];
+    // Of the path we are on: by caller and callee, how many of such calls are open.
+    let mut open: HashMap<(usize, FunctionId), u32> = HashMap::new();
+    let called_by = |at: u32| {
         let node = &tree.nodes[at as usize];
-        node.parent != 0 && tree.nodes[node.parent as usize].function == function
+        let caller = (node.parent != 0).then(|| tree.nodes[node.parent as usize].function)?;
+        Some((*places.get(&caller)?, node))
     };
     walk(tree, |step| match step {
-        Step::Enter(at) if called_by_it(at) => {
-            let node = &tree.nodes[at as usize];
-            let count = open.entry(node.function).or_default();
-            let row = found.entry(Some(node.function)).or_insert_with(|| empty_row(node.function));
+        Step::Enter(at) => {
+            let Some((place, node)) = called_by(at) else { return };
+            let count = open.entry((place, node.function)).or_default();
+            let callees = &mut found[place];
+            let row =
+                callees.entry(Some(node.function)).or_insert_with(|| empty_row(node.function));
             add_to(row, node, *count == 0);
             *count += 1;
         }
-        Step::Leave(at) if called_by_it(at) => {
-            if let Some(count) = open.get_mut(&tree.nodes[at as usize].function) {
+        Step::Leave(at) => {
+            let Some((place, node)) = called_by(at) else { return };
+            if let Some(count) = open.get_mut(&(place, node.function)) {
                 *count -= 1;
             }
         }
-        _ => {}
     });
-    sorted(found.into_iter().collect(), functions, |callee| *callee)
+    let rows =
+        |callees: HashMap<_, _>| sorted(callees.into_iter().collect(), functions, |callee| *callee);
+    found.into_iter().map(rows).collect()
 }
 
 fn empty_row(function: FunctionId) -> Row {

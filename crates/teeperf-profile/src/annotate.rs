@@ -5,6 +5,7 @@
 use crate::aggregate::{self, Pattern, Row, Sort};
 use crate::diff::identity::plain;
 use crate::model::{Function, FunctionId, Profile};
+use std::collections::HashMap;
 use teeperf_symbols::{CallSite, demangle};
 
 /// What is asked for.
@@ -91,14 +92,16 @@ pub fn annotate(
     sites: &[Option<Vec<CallSite>>],
 ) -> Vec<Noted> {
     let rows = aggregate::table(profile, Sort::SelfTime);
+    let rows: HashMap<FunctionId, Row> = rows.into_iter().map(|row| (row.function, row)).collect();
     let tree = aggregate::merged_as_seen(&profile.threads);
+    let callees = aggregate::callees_of_each(&tree, &profile.functions, wanted);
     let mut noted: Vec<Noted> = wanted
         .iter()
+        .zip(callees)
         .enumerate()
-        .filter_map(|(at, &function)| {
-            let row = *rows.iter().find(|row| row.function == function)?;
+        .filter_map(|(at, (&function, called))| {
+            let row = *rows.get(&function)?;
             let sites = sites.get(at).and_then(Option::as_deref);
-            let called = aggregate::callees(&tree, &profile.functions, function);
             let callees = called.into_iter().filter_map(|(callee, row)| {
                 let name = &profile.functions[callee?.0 as usize].name;
                 Some(self::callee(name, &row, sites.unwrap_or_default()))

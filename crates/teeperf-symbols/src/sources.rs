@@ -77,11 +77,12 @@ impl Sources {
         }
         let place = self.place(path);
         let read = || -> io::Result<Source> {
-            let file = File::open(&place)?;
-            let about = file.metadata()?;
+            // To open what is none may wait for ever.
+            let about = std::fs::metadata(&place)?;
             if !about.is_file() {
-                return Err(io::Error::other("no file"));
+                return Err(io::Error::other("not a regular file"));
             }
+            let file = File::open(&place)?;
             let mut bytes = Vec::new();
             file.take(MAX_SOURCE).read_to_end(&mut bytes)?;
             let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -118,6 +119,16 @@ mod tests {
         ] {
             assert_eq!(sources.place(path), Path::new(expected), "{path}");
         }
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.c");
+        let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+        let found = Sources::default().find(path.to_str().unwrap());
+        assert!(found.unwrap_err().1.to_string().contains("not a regular file"));
     }
 
     #[test]

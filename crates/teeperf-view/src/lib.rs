@@ -26,6 +26,8 @@ mod palette;
 mod prune;
 mod units;
 
+pub use names::printable;
+
 use teeperf_profile::model::Info;
 
 /// File name of the program that was run, as its module is called; empty when unknown.

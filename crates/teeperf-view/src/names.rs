@@ -10,7 +10,7 @@ pub(crate) fn columns(text: &str) -> usize {
 
 /// The text with control characters, line ends and marks that turn the direction of
 /// writing spelt out as `\x1b` or `\u{202e}`.
-pub(crate) fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if !steers(c) {

@@ -11,7 +11,7 @@ use teeperf_profile::annotate::{Noted, Wanted, annotate};
 use teeperf_profile::model::{Function, FunctionId, Place, Profile};
 use teeperf_record::Search;
 use teeperf_symbols::{CallSite, Lines, Sources};
-use teeperf_view::annotate as view;
+use teeperf_view::{annotate as view, printable};
 
 /// Shows the source of functions with calls, self and total time in the margin
 ///
@@ -110,6 +110,7 @@ fn sites(
         let sites = match lines.and_then(|lines| lines.call_sites(&starts)) {
             Ok(sites) => sites,
             Err(error) => {
+                let error = printable(&error.to_string());
                 eprintln!("teeperf: lines of calls are not known: {error}");
                 continue;
             }
@@ -136,20 +137,23 @@ fn texts(noted: &[Noted], sources: &Sources) -> BTreeMap<String, String> {
                     && modified > built
                 {
                     eprintln!(
-                        "teeperf: {file} was changed after {} was built: lines may not be those of the figures",
-                        noted.function.module
+                        "teeperf: {} was changed after {} was built: lines may not be those of the figures",
+                        printable(file),
+                        printable(&noted.function.module)
                     );
                 }
                 texts.insert((*file).to_owned(), found.text);
             }
             Err((place, error)) => {
-                eprintln!("teeperf: {}: {error}", place.display());
+                let place = place.display().to_string();
+                eprintln!("teeperf: {}: {error}", printable(&place));
                 missing = missing.or(Some(*file));
             }
         }
     }
     if let Some(file) = missing {
-        let folder = Path::new(file).parent().unwrap_or(Path::new("/")).display();
+        let folder = Path::new(file).parent().unwrap_or(Path::new("/")).display().to_string();
+        let folder = printable(&folder);
         eprintln!(
             "teeperf: say where the sources are with --source-dir {folder}=FOLDER, or pack the recording where they are: \
              `teeperf pack --sources`"
