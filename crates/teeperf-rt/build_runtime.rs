@@ -16,7 +16,7 @@ use std::process::Command;
 
 /// Symbols of the runtime that stubs and programs refer to weakly. An executable exports them
 /// to the shared libraries of its process.
-pub const EXPORTED: [&str; 17] = [
+pub const EXPORTED: [&str; 18] = [
     "teeperf_rt_register",
     "teeperf_rt_unregister",
     "teeperf_rt_event",
@@ -34,6 +34,7 @@ pub const EXPORTED: [&str; 17] = [
     "teeperf_rt_version",
     "teeperf_rt_now",
     "teeperf_rt_wait",
+    "teeperf_rt_point",
 ];
 
 /// Functions whose wrappers (`-Wl,--wrap=`) are objects of the archive: features of `teeperf-stub`.

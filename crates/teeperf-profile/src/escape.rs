@@ -55,6 +55,17 @@ pub enum Escape<'a> {
         /// Clock units since it was polled last.
         units: u64,
     },
+    /// A moment that the program marks, or a counter's value then.
+    Point {
+        /// One of [`word::point`], or what is not known.
+        kind: u32,
+        /// The site that has its name.
+        site: u32,
+        /// The time.
+        time: u64,
+        /// The value.
+        value: u64,
+    },
     /// Nothing: fills a place.
     Pad,
     /// From here on the filter of this number holds.
@@ -196,6 +207,12 @@ fn with_payload<'a>(
         code::WAIT => Escape::Wait {
             site: word::payload_value(*payload.first()?)?,
             units: word::join(payload.get(1..3)?)?,
+        },
+        code::POINT => Escape::Point {
+            kind: arg,
+            site: word::payload_value(*payload.first()?)?,
+            time: word::join(payload.get(1..3)?)?,
+            value: word::join(payload.get(3..6)?)?,
         },
         other => Escape::Unknown(other),
     })

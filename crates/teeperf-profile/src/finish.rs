@@ -173,6 +173,11 @@ impl Gathered {
                 .add(|| format!("there are more arcs than are read: {calls} calls are left out"));
         }
         let waits = std::mem::take(&mut threads.shared.waits).shown(&mut names, ns_per_unit);
+        let begin = self.start.as_ref().map_or(0, |start| start.clock_start);
+        let since = |time: u64| time.saturating_sub(begin) as f64 * ns_per_unit;
+        let pid = |process| self.processes.get(&process).map_or(0, |process| process.pid);
+        let points = std::mem::take(&mut threads.shared.points);
+        let points = points.shown(&mut names, &mut self.warnings, since, pid);
         let functions = names.into_functions();
         let cost = hook_cost.filter(|_| !keep_hook_cost);
         for thread in &mut out {
@@ -199,6 +204,7 @@ impl Gathered {
             threads: out,
             graph,
             waits,
+            points,
             health,
             part_of_ns: None,
             length_unit_ns,

@@ -329,6 +329,34 @@ pub struct Waits {
     pub longest_ns: f64,
 }
 
+/// What the program put on the time line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// When, nanoseconds since the recording began.
+    pub at_ns: f64,
+    /// What it is called; of a note its text.
+    pub name: String,
+    /// What it is.
+    pub kind: PointKind,
+}
+
+/// What a [`Point`] is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PointKind {
+    /// A moment.
+    Mark,
+    /// A text, which is its name.
+    Note,
+    /// The value of a counter.
+    Integer(i64),
+    /// The value of a counter.
+    Real(f64),
+}
+
 /// Calls between functions where no call paths are known, as files of gprof have them: who
 /// called whom, how often, and how long each function took itself. Totals are estimates, see
 /// [`CallGraph::new`].
@@ -403,6 +431,8 @@ pub struct Profile {
     pub graph: Option<CallGraph>,
     /// Async functions that waited, the one with most time first.
     pub waits: Vec<Waits>,
+    /// What the program put on the time line, in order.
+    pub points: Vec<Point>,
     /// How whole it is.
     pub health: Health,
     /// Of a part that was chosen of a profile: the time with a recorded frame in that, nanoseconds.

@@ -431,6 +431,11 @@ impl Names {
         id
     }
 
+    /// What is called so, without making a function of it.
+    pub(crate) fn name(&mut self, process: u32, word: u32) -> String {
+        self.describe(process, word).name
+    }
+
     /// All functions that were asked for.
     pub(crate) fn into_functions(self) -> Vec<Function> {
         self.functions

@@ -2,7 +2,7 @@
 //! through some functions, or all but those.
 
 use crate::aggregate::{self, Pattern};
-use crate::model::{Profile, Thread};
+use crate::model::{Point, Profile, Thread};
 use crate::paths::PathPattern;
 
 /// What is wanted. Empty lists want everything.
@@ -35,6 +35,12 @@ impl Selection {
             profile.waits.clear();
         }
         profile.threads.retain(|thread| self.has(thread));
+        if !self.threads.is_empty() {
+            let threads = &profile.threads;
+            let is_one =
+                |thread: &Thread, point: &Point| (thread.pid, thread.tid) == (point.pid, point.tid);
+            profile.points.retain(|point| threads.iter().any(|thread| is_one(thread, point)));
+        }
         for pattern in self.focus.iter().map(Pattern::new) {
             profile =
                 profile.with_trees(|tree, functions| aggregate::focus(tree, functions, &pattern));

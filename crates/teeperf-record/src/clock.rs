@@ -12,6 +12,7 @@ pub(crate) use offer::{Chosen, choose};
 pub(crate) use page::ClockPage;
 pub(crate) use ticker::{Ticker, Where};
 
+use crate::machine::monotonic_ns;
 use std::time::{Duration, Instant};
 use teeperf_wire::shared::ClockKind;
 
@@ -21,6 +22,8 @@ pub(crate) struct Time {
     /// Nothing: it is a counter that this machine does not have.
     kind: Option<ClockKind>,
     start: Instant,
+    /// That moment by `CLOCK_MONOTONIC`, nanoseconds.
+    start_ns: u64,
 }
 
 /// Ticks in a second: the tick counts microseconds.
@@ -31,12 +34,12 @@ const TICK_START: u64 = 1;
 impl Time {
     /// Starts now.
     pub(crate) fn start(kind: ClockKind) -> Self {
-        Self { kind: Some(kind), start: Instant::now() }
+        Self { kind: Some(kind), start: Instant::now(), start_ns: monotonic_ns() }
     }
 
     /// Starts now, of another machine's counter.
     pub(crate) fn start_elsewhere() -> Self {
-        Self { kind: None, start: Instant::now() }
+        Self { kind: None, start: Instant::now(), start_ns: 0 }
     }
 
     /// Clock units: microseconds since the start, or the machine's counter; 0 where it is not known.
@@ -45,6 +48,14 @@ impl Time {
             Some(ClockKind::Tick) => self.ticks(),
             Some(ClockKind::Cycle) => counter::read(),
             None => 0,
+        }
+    }
+
+    /// When the tick was 0, by `CLOCK_MONOTONIC`, nanoseconds; 0 where there is none.
+    pub(crate) fn origin_ns(&self) -> u64 {
+        match self.kind {
+            Some(ClockKind::Tick) => self.start_ns.saturating_sub(TICK_START * 1000),
+            _ => 0,
         }
     }
 

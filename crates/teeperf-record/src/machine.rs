@@ -83,15 +83,20 @@ pub(crate) fn stay_on(processor: usize) {
 
 /// CPU time of this process, nanoseconds.
 pub(crate) fn own_cpu_ns() -> u64 {
-    cpu_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
+    clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
 /// CPU time of the calling thread, nanoseconds.
 pub(crate) fn thread_cpu_ns() -> u64 {
-    cpu_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-fn cpu_ns(clock: libc::clockid_t) -> u64 {
+/// The system's steady clock, nanoseconds.
+pub(crate) fn monotonic_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC)
+}
+
+fn clock_ns(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the address is that of a timespec.
     unsafe { libc::clock_gettime(clock, &mut time) };

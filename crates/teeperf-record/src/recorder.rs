@@ -159,6 +159,7 @@ impl Recorder {
 
         let paused = if options.paused { control::PAUSED } else { 0 };
         let page = Arc::new(ClockPage::create(time.now(), paused)?);
+        page.set_origin(time.origin_ns());
         let (events, inbox) = channel();
         let means = Means {
             page: Arc::clone(&page),

@@ -93,7 +93,7 @@ impl Seen {
     fn mark_word(&mut self, word: u32, survey: &mut Survey) -> bool {
         if word >> 31 != 0 {
             let top = word >> 24;
-            survey.telling |= top == TOP_GAP || top & !1 == TOP_MODULE;
+            survey.telling |= top == TOP_GAP || top & !1 == TOP_MODULE || top == TOP_POINT;
             return false;
         }
         survey.events += 1;
@@ -162,6 +162,7 @@ fn place_of(pair: u64) -> usize {
 const TOP_GAP: u32 = ESCAPE_BASE >> 24 | code::GAP;
 /// With the lowest bit set it is a name.
 const TOP_MODULE: u32 = ESCAPE_BASE >> 24 | code::MODULE;
+const TOP_POINT: u32 = ESCAPE_BASE >> 24 | code::POINT;
 const _: () = assert!(code::MODULE & 1 == 0 && code::NAME == code::MODULE + 1);
 
 fn buckets(module: &Module) -> Range<u32> {
@@ -213,7 +214,8 @@ mod tests {
         fn what_is_found_does_not_depend_on_what_was_met_before(
             words in proptest::collection::vec(prop_oneof![
                 8 => 2u32..40, 2 => 0x2000u32..0x2_0000, 1 => Just(escape(code::TICK, 9)),
-                1 => Just(escape(code::NAME, 0)), 1 => Just(escape(code::GAP, 2)), 1 => 1u32..,
+                1 => Just(escape(code::NAME, 0)), 1 => Just(escape(code::GAP, 2)),
+                1 => Just(escape(code::POINT, 1)), 1 => 1u32..,
             ], 0..70),
             announced: bool,
         ) {
@@ -222,7 +224,7 @@ mod tests {
                 seen.open(&window(0, 0x1000));
             }
             let events = words.iter().filter(|&&word| word >> 31 == 0).count();
-            let tells = |&word: &u32| [code::GAP, code::MODULE, code::NAME]
+            let tells = |&word: &u32| [code::GAP, code::MODULE, code::NAME, code::POINT]
                 .iter().any(|&code| word >> 24 == escape(code, 0) >> 24);
             let expected = Survey { events, telling: words.iter().any(tells) };
             for _ in 0..3 {

@@ -19,6 +19,9 @@ extern void teeperf_rt_note(const char *text) __attribute__((weak));
 extern void teeperf_rt_stack_switch(unsigned long long left, unsigned long long entered) __attribute__((weak));
 extern void teeperf_rt_stack_new(unsigned long long stack) __attribute__((weak));
 extern unsigned teeperf_rt_version(void) __attribute__((weak));
+extern void teeperf_rt_point(const void *site, unsigned kind, unsigned long long value) __attribute__((weak));
+extern void teeperf_scope_enter(const void *site, const void *caller) __attribute__((weak));
+extern void teeperf_scope_exit(const void *site, const void *caller) __attribute__((weak));
 
 #define TEEPERF_INLINE static __inline__ __attribute__((unused, no_instrument_function))
 
@@ -62,6 +65,92 @@ TEEPERF_INLINE void teeperf_stack_switch(unsigned long long left, unsigned long 
 	if (teeperf_rt_stack_switch)
 		teeperf_rt_stack_switch(left, entered);
 }
+
+/* What follows has names, which are string literals without quotes, backslashes and percent signs. They stand in a part of
+ * the file that is not loaded: to write a point takes no longer with a long name. (x86-64; elsewhere nothing is done.)
+ *
+ *	TEEPERF_SCOPE("parse");                      what follows in this block is a call of "parse"
+ *	TEEPERF_BEGIN(load, "load"); ... TEEPERF_END(load);   what stands between is one
+ *	TEEPERF_MARK("frame");                       a moment on the time line
+ *	TEEPERF_COUNTER("queue", length);            the value of a counter, an integer, on the time line
+ *	TEEPERF_COUNTER_REAL("load", 0.7);           likewise, a double
+ *
+ * Scopes stand in call paths and have calls and times as functions do; they can be filtered by name. */
+#if defined __x86_64__ && defined __ELF__
+#define TEEPERF_STRING_(line) #line
+#define TEEPERF_LINE_(line) TEEPERF_STRING_(line)
+/* An address of its own, and a note that says what it stands for (docs/format.md, section 8). */
+#define TEEPERF_SITE_(site, name) \
+	__asm__(".pushsection .text.teeperf_sites,\"ax\",@progbits\n" \
+		".Lteeperf_site%=: nop\n" \
+		".popsection\n" \
+		".pushsection .note.teeperf,\"\",%%note\n" \
+		".balign 4\n" \
+		".long 2f - 1f, 4f - 3f, 1\n" \
+		"1: .asciz \"TeePerf\"\n" \
+		"2: .balign 4\n" \
+		"3: .quad .Lteeperf_site%=\n" \
+		".long " TEEPERF_LINE_(__LINE__) "\n" \
+		".byte 0\n" \
+		".asciz \"" name "\"\n" \
+		".asciz \"\"\n" \
+		".asciz \"" __FILE__ "\"\n" \
+		"4: .balign 4\n" \
+		".popsection\n" \
+		"lea .Lteeperf_site%=(%%rip), %0" \
+		: "=r"(site))
+#else
+#define TEEPERF_SITE_(site, name) ((site) = 0)
+#endif
+
+TEEPERF_INLINE void teeperf_enter_(const void *site)
+{
+	if (site && teeperf_scope_enter)
+		teeperf_scope_enter(site, 0);
+}
+
+TEEPERF_INLINE void teeperf_leave_(const void *const *site)
+{
+	if (*site && teeperf_scope_exit)
+		teeperf_scope_exit(*site, 0);
+}
+
+TEEPERF_INLINE void teeperf_point_(const void *site, unsigned kind, unsigned long long value)
+{
+	if (site && teeperf_rt_point)
+		teeperf_rt_point(site, kind, value);
+}
+
+TEEPERF_INLINE unsigned long long teeperf_bits_(double value)
+{
+	unsigned long long bits;
+	__builtin_memcpy(&bits, &value, sizeof bits);
+	return bits;
+}
+
+#define TEEPERF_POINT_(name, kind, value) \
+	do { \
+		const void *teeperf_site_; \
+		TEEPERF_SITE_(teeperf_site_, name); \
+		teeperf_point_(teeperf_site_, kind, value); \
+	} while (0)
+#define TEEPERF_MARK(name) TEEPERF_POINT_(name, 0, 0)
+#define TEEPERF_COUNTER(name, value) TEEPERF_POINT_(name, 1, (unsigned long long)(long long)(value))
+#define TEEPERF_COUNTER_REAL(name, value) TEEPERF_POINT_(name, 2, teeperf_bits_(value))
+
+#define TEEPERF_BEGIN(variable, name) \
+	const void *variable; \
+	TEEPERF_SITE_(variable, name); \
+	teeperf_enter_(variable)
+#define TEEPERF_END(variable) teeperf_leave_(&(variable))
+
+#define TEEPERF_JOINED_(a, b) a##b
+#define TEEPERF_SCOPED_(name, number) TEEPERF_SCOPED__(name, TEEPERF_JOINED_(teeperf_scope_, number))
+#define TEEPERF_SCOPED__(name, variable) \
+	__attribute__((cleanup(teeperf_leave_))) const void *variable; \
+	TEEPERF_SITE_(variable, name); \
+	teeperf_enter_(variable)
+#define TEEPERF_SCOPE(name) TEEPERF_SCOPED_(name, __COUNTER__)
 
 /* Version of the runtime in the process, 0 where there is none. */
 TEEPERF_INLINE unsigned teeperf_version(void)

@@ -95,6 +95,21 @@ pub extern "C" fn teeperf_rt_wait(address: usize, since: u64) {
     });
 }
 
+/// Puts a point on the time line: what it is says [`word::point`], how it is called the site at `address`. Where calls are
+/// summed in place of being written, there is none.
+#[cfg_attr(feature = "object", unsafe(no_mangle))]
+pub extern "C" fn teeperf_rt_point(address: usize, kind: u32, value: u64) {
+    if process::life() != Life::On || process::has_trees() {
+        return;
+    }
+    let now = clock::exactly_now();
+    event::put(None, |thread| {
+        let Some(site) = module::site_of(address as u64) else { return true };
+        let ([low, high], [a, b, c]) = (word::split62(now), word::split64(value));
+        writer::escape(thread, code::POINT, kind, &[word::payload(site), low, high, a, b, c])
+    });
+}
+
 /// The runtime's version: major and minor, sixteen bits each.
 #[cfg_attr(feature = "object", unsafe(no_mangle))]
 pub extern "C" fn teeperf_rt_version() -> u32 {

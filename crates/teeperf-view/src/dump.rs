@@ -39,6 +39,7 @@ use teeperf_profile::events::{Event, Item, events};
 use teeperf_profile::{SiteNames, far_name, gap_name, trees};
 use teeperf_wire::body::chunk::{self, Header};
 use teeperf_wire::body::{arcs, tree};
+use teeperf_wire::word::point;
 
 use crate::names::printable;
 
@@ -437,6 +438,15 @@ fn describe_event(
         Escape::Name(text) => ("name", quoted(&text.to_string())),
         Escape::Note(text) => ("mention", quoted(&text.to_string())),
         Escape::Wait { site, units } => ("wait", format!("units={units} {}", name(site))),
+        Escape::Point { kind, site, time, value } => {
+            let value = match kind {
+                point::MARK => String::new(),
+                point::INTEGER => format!(" value={}", value.cast_signed()),
+                point::REAL => format!(" value={}", f64::from_bits(value)),
+                other => format!(" kind={other} value={value:#x}"),
+            };
+            ("point", format!("time={time}{value} {}", name(site)))
+        }
         Escape::Unknown(code) => ("unknown", format!("code={code}")),
         Escape::Malformed(code) => ("malformed", format!("code={code}")),
     };

@@ -49,6 +49,7 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
         functions: functions(profile, &rows, options),
         threads: profile.threads.iter().map(|thread| lane(thread, profile, options)).collect(),
         waits: waits(profile),
+        points: profile.points.iter().map(parts::point).collect(),
         arcs,
         cycles,
         around: options.around.as_ref().map(|list| parts::around(list, &places)),
@@ -73,6 +74,8 @@ struct Report<'a> {
     threads: Vec<Lane<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     waits: Vec<Waited<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    points: Vec<parts::Point<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     arcs: Option<Vec<Call>>,
     #[serde(skip_serializing_if = "Option::is_none")]

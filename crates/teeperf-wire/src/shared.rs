@@ -90,6 +90,9 @@ pub mod clock {
     /// u32, the filter that holds: whoever sees it puts it into effect. Written behind [`FILTER`], when no hook
     /// of a thread that has not seen that can be on its fast way any more.
     pub const FILTER_DUE: usize = 140;
+    /// u64, when the tick was 0: nanoseconds of `CLOCK_MONOTONIC`, 0 where that is not this system's. So a time can be
+    /// told more exactly than the tick moves.
+    pub const ORIGIN: usize = 144;
     /// u32, one more for each chunk drained: a waiting thread looks whether it moves.
     /// Threads with nothing to wait for never read this line.
     pub const PROGRESS: usize = 256;

@@ -84,6 +84,19 @@ pub mod code {
     /// An async function goes on that had nothing to do: payload is its site, then the clock units since it was polled
     /// last (two words). They are no time of the thread.
     pub const WAIT: u32 = 25;
+    /// A moment that the program marks, or a counter's value then: `arg` is one of [`super::point`]; payload is the site that
+    /// has its name, the time (two words), and the value (three words, [`super::split64`]).
+    pub const POINT: u32 = 26;
+}
+
+/// What a [`code::POINT`] is.
+pub mod point {
+    /// A moment; the value is 0.
+    pub const MARK: u32 = 0;
+    /// The value of a counter, a signed integer of 64 bits.
+    pub const INTEGER: u32 = 1;
+    /// The value of a counter, a number of IEEE 754, binary64.
+    pub const REAL: u32 = 2;
 }
 
 /// Why a gap is there ([`code::GAP`]).

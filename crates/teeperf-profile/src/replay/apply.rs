@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use teeperf_wire::word::{ABANDONED, ESCAPE_BASE, gap};
 
 use super::calltree::{CallTree, Room};
+use super::points::AllPoints;
 use super::stack::{Returned, Stack, is_nameless, is_run};
 use super::summary::{Op, Segment, Summary};
 use super::threads::{Counts, Filtered, ThreadKey, ThreadState};
@@ -59,6 +60,8 @@ pub(crate) struct Shared {
     pub(crate) has_switched: bool,
     /// Waits of async functions.
     pub(crate) waits: AllWaits,
+    /// Points on the time line.
+    pub(crate) points: AllPoints,
     /// Frames of all stacks whose calls are timed.
     timed: usize,
     /// Scratch: node in the tree of each node of the summary.
@@ -140,6 +143,7 @@ impl Shared {
             changed: None,
             has_switched: false,
             waits: AllWaits::default(),
+            points: AllPoints::default(),
             timed: 0,
             numbers: Vec::new(),
             grounds: Vec::new(),

@@ -16,6 +16,7 @@ mod calltree;
 mod drive;
 mod fold;
 mod keyframes;
+mod points;
 mod settle;
 mod stack;
 mod summarise;

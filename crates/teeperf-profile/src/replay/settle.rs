@@ -15,6 +15,7 @@ use teeperf_wire::shared::ClockKind;
 use teeperf_wire::word::{ESCAPE_BASE, call};
 
 use super::VFORK_MARK;
+use super::points::Point;
 use super::summarise::{State, event_time, high_half};
 use super::summary::{Mark, Op};
 use super::timed::Watch;
@@ -158,7 +159,16 @@ impl State {
             Escape::Wait { site, units } => {
                 self.summary.waits.entry(call(site)).or_default().add(units);
             }
-            Escape::Note(_) | Escape::Pad => {}
+            Escape::Note(text) => {
+                // A note tells no time of its own, and points before it may tell more than the clock has.
+                let points = &mut self.summary.points;
+                let time = points.last().map_or(0, Point::time).max(self.now);
+                points.push(Point::note(time, text.to_string()));
+            }
+            Escape::Point { kind, site, time, value } => {
+                self.summary.points.extend(Point::named(call(site), kind, time, value));
+            }
+            Escape::Pad => {}
             Escape::Unknown(code) | Escape::Malformed(code) => {
                 self.summary.warnings.add(|| format!("an escape of code {code} was skipped"));
             }

@@ -12,6 +12,7 @@
 
 use std::collections::HashMap;
 
+use super::points::Point;
 use super::timed::Timed;
 use super::tree::Tree;
 use super::waits::Waits;
@@ -137,6 +138,8 @@ pub(crate) struct Summary {
     pub(crate) windows: Vec<Window>,
     /// Waits of async functions, by the words of their calls.
     pub(crate) waits: HashMap<u32, Waits>,
+    /// Points on the time line.
+    pub(crate) points: Vec<Point>,
     /// Last name that the thread gave itself.
     pub(crate) name: Option<String>,
     /// Time at the first chunk's start.

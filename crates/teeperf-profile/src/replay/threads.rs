@@ -275,6 +275,7 @@ impl Threads {
         let mut thread =
             known.unwrap_or_else(|| ThreadState::new(self.new_tree(key.0), tid, summary));
         thread.note(key, summary, &mut self.shared);
+        self.shared.points.take(key.0, thread.tid, summary);
         self.shared.note(key.0, summary);
         if let Some(mut tree) = self.trees[thread.tree].take() {
             let trees = &self.trees;

@@ -109,6 +109,11 @@ impl ClockPage {
         self.memory.number(clock::GENERATION).fetch_add(1, AcqRel);
     }
 
+    /// When the tick was 0 ([`clock::ORIGIN`]).
+    pub(crate) fn set_origin(&self, ns: u64) {
+        self.memory.wide(clock::ORIGIN).store(ns, Relaxed);
+    }
+
     /// The filter that is to come ([`teeperf_wire::filter`]). Hooks look up with the next tick, or, under the counter,
     /// now.
     pub(crate) fn set_filter(&self, word: u32) {

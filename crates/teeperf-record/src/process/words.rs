@@ -12,12 +12,13 @@ use crate::symbols::WindowId;
 use crate::trees::Growth;
 use crate::verdict::{Facts, Verdict};
 use crate::walk::{Walk, fill_holes, time_after};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use teeperf_wire::arena::{OF_ARCS, OF_TREE};
 use teeperf_wire::body::{chunk, thread};
 use teeperf_wire::packet::kind;
 use teeperf_wire::shared::{ChunkHeader, ClockKind};
-use teeperf_wire::word::code;
+use teeperf_wire::word::{call, code, payload_value};
 
 /// Why a chunk is drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -262,7 +263,10 @@ impl Process {
         // Times look like anything, so they are taken out first.
         let words = untimed.unwrap_or(piece.words);
         let survey = self.seen.mark(words);
-        let told = if survey.telling { listen(words) } else { Vec::new() };
+        let mut points = BTreeSet::new();
+        let told = if survey.telling { listen(words, &mut points) } else { Vec::new() };
+        let points: Vec<u32> = points.into_iter().map(call).collect();
+        self.seen.mark(&points);
         let events = survey.events as u64;
         sink.stats.threads.add((sequence == 1 && piece.first == 0) as u64);
         for telling in told {
@@ -343,14 +347,18 @@ pub(crate) enum Telling {
 /// Most things heard of one chunk: a chunk has room for a thousand modules at most.
 const MAX_TELLINGS: usize = 1024;
 
-/// Reads the escapes that the recorder wants to know. The words have no time words.
-pub(crate) fn listen(words: &[u32]) -> Vec<Telling> {
+/// Reads the escapes that the recorder wants to know, and the sites of points. The words have no time words.
+pub(crate) fn listen(words: &[u32], points: &mut BTreeSet<u32>) -> Vec<Telling> {
     let mut walk = Walk::new(words, false);
     let escapes = std::iter::from_fn(|| walk.next_escape());
     let tellings = escapes.filter_map(|(code, arg, payload)| match code {
         code::MODULE => Module::opened(payload).map(Telling::Module),
         code::NAME => Some(Telling::Name(escapes::name(payload))),
         code::GAP => Some(Telling::Loss(escapes::loss(arg, payload))),
+        code::POINT => {
+            points.extend(payload.first().and_then(|&site| payload_value(site)));
+            None
+        }
         _ => None,
     });
     tellings.take(MAX_TELLINGS).collect()

@@ -212,6 +212,14 @@ global_asm!(
     .weak   teeperf_rt_event
     teeperf_hook __cyg_profile_func_enter, 0
     teeperf_hook __cyg_profile_func_exit, 1
+
+    // What scopes of teeperf.h call, which are no function's own hooks.
+    .hidden teeperf_scope_enter
+    .hidden teeperf_scope_exit
+    teeperf_define teeperf_scope_enter
+    teeperf_define teeperf_scope_exit
+    .set    teeperf_scope_enter, __cyg_profile_func_enter
+    .set    teeperf_scope_exit, __cyg_profile_func_exit
     .purgem teeperf_define
     .text
     ",

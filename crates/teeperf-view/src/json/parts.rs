@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 use teeperf_profile::aggregate::Pattern;
-use teeperf_profile::model::{FunctionId, Profile};
+use teeperf_profile::model::{self, FunctionId, PointKind, Profile};
 use teeperf_profile::{around, groups, lengths};
 
 use super::{Places, Times, number, times};
-use crate::tables::{Percentiles, lengths_by_function, resolution};
+use crate::tables::{Percentiles, lengths_by_function, points, resolution};
 
 /// How well lengths of calls are known.
 #[derive(Serialize)]
@@ -156,5 +156,41 @@ pub(super) fn lengths<'a>(
             longest: number(told.longest),
             histogram: is_wanted.then(|| lengths.buckets().map(bucket).collect()),
         })
+    }
+}
+
+/// A mark, a note, or the value of a counter.
+#[derive(Serialize)]
+pub(super) struct Point<'a> {
+    at: f64,
+    process: u32,
+    thread: u32,
+    what: &'static str,
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<Value>,
+}
+
+/// One that is not finite is null.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Value {
+    Integer(i64),
+    Real(f64),
+}
+
+pub(super) fn point(point: &model::Point) -> Point<'_> {
+    let value = match point.kind {
+        PointKind::Mark | PointKind::Note => None,
+        PointKind::Integer(value) => Some(Value::Integer(value)),
+        PointKind::Real(value) => Some(Value::Real(value)),
+    };
+    Point {
+        at: number(point.at_ns),
+        process: point.pid,
+        thread: point.tid,
+        what: points::what(point.kind),
+        name: &point.name,
+        value,
     }
 }

@@ -7,6 +7,7 @@ mod draw;
 mod functions;
 mod histogram;
 mod lengths;
+pub(crate) mod points;
 mod threads;
 
 pub(crate) use around::whole;
@@ -18,6 +19,7 @@ pub use functions::{functions, inlined, lines};
 pub use histogram::histogram;
 pub use lengths::lengths;
 pub(crate) use lengths::{Percentiles, lengths_by_function, resolution};
+pub use points::{by_name as marks, time_line};
 pub use threads::threads;
 
 use teeperf_profile::model::{Function, FunctionId, Profile, Unit};

@@ -77,6 +77,10 @@ pub fn write(
     if options.functions {
         flat::write(profile, whole, options, style, out)?;
         waits::write(profile, options, style, out)?;
+        let marks = tables::marks(profile, options.limit);
+        if !marks.rows.is_empty() {
+            tables::write_text(&marks, style, out)?;
+        }
     }
     let has_threads = !profile.threads.is_empty();
     if options.call_tree && has_threads {

@@ -7,7 +7,7 @@ use teeperf_profile::aggregate::{Pattern, Sort};
 use teeperf_profile::around::around;
 use teeperf_profile::groups::{By, groups};
 use teeperf_profile::lengths::Lengths;
-use teeperf_profile::model::{CallGraph, FunctionId, Profile, Unit, Waits};
+use teeperf_profile::model::{CallGraph, FunctionId, Point, PointKind, Profile, Unit, Waits};
 use teeperf_view::json::{self, Options};
 
 fn report(profile: &Profile, options: &Options) -> Value {
@@ -29,6 +29,15 @@ fn everything() -> Profile {
     profile.health.lost = 7;
     let function = FunctionId(0);
     profile.waits = vec![Waits { function, times: 3, total_ns: 30.0, longest_ns: 20.0 }];
+    let kinds = [
+        PointKind::Mark,
+        PointKind::Note,
+        PointKind::Integer(i64::MIN),
+        PointKind::Real(0.5),
+        PointKind::Real(f64::NAN),
+    ];
+    let point = |kind| Point { pid: 1, tid: 2, at_ns: 3.5, name: "it".into(), kind };
+    profile.points = kinds.map(point).into();
     let [a, b] = [0, 1].map(FunctionId);
     let calls = [(None, a, 1), (Some(a), b, 2), (Some(b), a, 3)];
     profile.graph = Some(CallGraph::new([(a, 10.0), (b, 20.0)], calls));

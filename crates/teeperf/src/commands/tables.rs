@@ -40,6 +40,9 @@ pub(crate) struct Arguments {
     /// Functions with those that the compiler inlined into them, as the debug information of the files tells
     #[arg(long, group = "table")]
     inlined: bool,
+    /// What the program put on the time line: marks, values of counters, notes
+    #[arg(long, group = "table")]
+    time_line: bool,
     /// Functions with the file and line of their definition
     #[arg(long, group = "table")]
     lines: bool,
@@ -61,12 +64,14 @@ enum By {
 impl Arguments {
     /// Whether one was asked for.
     pub(crate) fn is_any(&self) -> bool {
-        self.pattern().is_some() || self.by.is_some() || self.lengths || self.lines || self.inlined
+        let is_plain = self.lengths || self.lines || self.inlined || self.time_line;
+        self.pattern().is_some() || self.by.is_some() || is_plain
     }
 
     /// Whether it is of threads, or of single calls.
     pub(crate) fn needs_threads(&self) -> bool {
-        self.wanted().lengths || self.inlined || matches!(self.by, Some(By::Thread | By::Process))
+        let is_of_events = self.wanted().lengths || self.time_line;
+        is_of_events || self.inlined || matches!(self.by, Some(By::Thread | By::Process))
     }
 
     /// What it takes to know.
@@ -110,6 +115,8 @@ impl Arguments {
             tables::by(profile, &groups, by, limit, false)
         } else if self.lengths {
             tables::lengths(profile, sort, limit)
+        } else if self.time_line {
+            tables::time_line(profile, limit)
         } else if self.lines {
             tables::lines(profile, sort, limit)
         } else if self.inlined {
@@ -163,6 +170,7 @@ impl Arguments {
             Some((by, groups)) => tables::by(profile, &groups, by, limit, true),
             None if self.lengths => tables::lengths(profile, sort, limit),
             None if self.inlined => self.inlined(profile, sort, limit),
+            None if self.time_line => tables::time_line(profile, limit),
             None => tables::lines(profile, sort, limit),
         };
         Ok((vec![table], 0))
