@@ -23,6 +23,9 @@ Start here:
   teeperf flame                   the same as a flame graph in one HTML file"
 )]
 pub(crate) struct Cli {
+    /// When text has colour. Otherwise NO_COLOR and CLICOLOR_FORCE say, and whether it is read on a terminal
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = commands::Colour::Auto)]
+    pub(crate) color: commands::Colour,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -59,6 +62,7 @@ pub(crate) enum Command {
     /// Resumes a paused recording
     Resume(commands::Pause),
     Ctl(commands::Ctl),
+    Config(commands::Config),
     Completions(commands::Completions),
     Man(commands::Man),
     /// Prints the version, and which versions of recordings and programs it understands
@@ -136,6 +140,8 @@ pub(crate) fn print_wrapper_help() -> Result<()> {
     let mut cli = Cli::command();
     cli.build();
     if let Some(wrapper) = cli.find_subcommand_mut("cc") {
+        // Every word behind the wrapper's name is the compiler's.
+        let mut wrapper = wrapper.clone().mut_arg("color", |arg| arg.hide(true));
         commands::print(wrapper.render_long_help().to_string().as_bytes())?;
     }
     Ok(())

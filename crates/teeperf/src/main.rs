@@ -6,11 +6,11 @@ mod calibration;
 mod cli;
 mod commands;
 mod compiler;
+mod config;
 mod recordings;
 mod sdk;
 mod shell;
 
-use clap::Parser;
 use compiler::Driver;
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
@@ -24,6 +24,7 @@ fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
     let plan = words.first().and_then(|name| compiler::plan_of(name.as_ref()));
     let mut failure = ExitCode::FAILURE;
+    let mut from_files = Vec::new();
     let outcome = match (plan, as_compiler(&words)) {
         (Some(plan), _) => {
             compiler::become_assembler(&plan, words[1..].to_vec()).map(ExitCode::from)
@@ -32,9 +33,12 @@ fn main() -> ExitCode {
             compiler::become_compiler(driver, arguments).map(ExitCode::from)
         }
         (None, None) => {
-            let cli = cli::Cli::parse_from(words);
-            failure = cli.command.failure();
-            commands::run(cli)
+            let typed = config::Typed::read(words);
+            failure = typed.cli.command.failure();
+            typed.with_files().and_then(|(cli, settings)| {
+                from_files = settings;
+                commands::run(cli)
+            })
         }
     };
     match outcome {
@@ -42,6 +46,9 @@ fn main() -> ExitCode {
         Err(error) if is_unread(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("teeperf: {}", told(&error));
+            for setting in &from_files {
+                eprintln!("teeperf: {} was set in {}", setting.as_words(), setting.place());
+            }
             failure
         }
     }

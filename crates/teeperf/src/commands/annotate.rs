@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         return super::to_stdout(|out| view::write_json(&profile, &noted, out));
     }
     let texts = texts(&noted, &sources);
-    super::to_stdout(|out| view::write(&profile, &noted, &texts, &reading::style(), out))
+    super::to_stdout(|out| view::write(&profile, &noted, &texts, &super::terminal::style(), out))
 }
 
 /// From where each function calls others, as its module's debug information says it; modules that are not there, or

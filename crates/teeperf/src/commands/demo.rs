@@ -2,6 +2,7 @@
 //! the user can type it afterwards.
 
 use crate::bundle;
+use crate::config::files;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -57,6 +58,8 @@ fn step(folder: &Path, aim: &str, words: &[&str]) -> Result<()> {
     let status = Command::new(own)
         .args(words)
         .current_dir(folder)
+        // As shown, whatever files set.
+        .env(files::VARIABLE, "")
         .status()
         .context("cannot run teeperf once more")?;
     if !status.success() {

@@ -206,7 +206,9 @@ impl Arguments {
             () if is_shown => return Ok(()),
             () if self.json => super::to_stdout(|out| view::json::write(diff, out)),
             () if self.csv => super::to_stdout(|out| view::csv::write(diff, sort, out)),
-            () => super::to_stdout(|out| view::text::write(diff, &options, &reading::style(), out)),
+            () => super::to_stdout(|out| {
+                view::text::write(diff, &options, &super::terminal::style(), out)
+            }),
         };
         match written {
             // Who read our output has seen enough; what is too much is not known by that.

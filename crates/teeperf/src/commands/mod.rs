@@ -5,6 +5,7 @@ mod amounts;
 mod annotate;
 mod collect;
 mod completions;
+mod config;
 mod ctl;
 mod cut;
 mod demo;
@@ -53,6 +54,7 @@ use teeperf_record::control::Request;
 pub(crate) use annotate::Arguments as Annotate;
 pub(crate) use collect::Arguments as Collect;
 pub(crate) use completions::Arguments as Completions;
+pub(crate) use config::Arguments as Config;
 pub(crate) use ctl::Arguments as Ctl;
 pub(crate) use cut::Arguments as Cut;
 pub(crate) use demo::Arguments as Demo;
@@ -75,9 +77,12 @@ pub(crate) use report::Arguments as Report;
 pub(crate) use selection::Arguments as Selection;
 pub(crate) use serve_memory::Arguments as ServeMemory;
 pub(crate) use suggest::Arguments as Suggest;
+pub(crate) use terminal::Colour;
+pub(crate) use transport::Place;
 
 /// Runs what the user typed.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
+    terminal::colour_is(cli.color);
     match cli.command {
         // Taken before the command line is parsed; here only when help was wanted.
         Command::Cc(_) | Command::Cxx(_) => crate::cli::print_wrapper_help()?,
@@ -105,6 +110,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Pause(arguments) => pause::run(&arguments, &Request::Pause)?,
         Command::Resume(arguments) => pause::run(&arguments, &Request::Resume)?,
         Command::Ctl(arguments) => ctl::run(&arguments)?,
+        Command::Config(arguments) => config::run(&arguments)?,
         Command::Completions(arguments) => completions::run(&arguments)?,
         Command::Man(arguments) => man::run(&arguments)?,
         Command::Version => version::run()?,

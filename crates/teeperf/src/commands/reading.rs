@@ -1,12 +1,12 @@
 //! What the commands that read recordings have in common: which recording, which part of it,
 //! and how text may look.
 
-use super::{amounts, terminal, window};
+use super::{amounts, window};
 use crate::recordings;
 use anyhow::{Result, bail};
 use clap::Args;
 use std::fs::File;
-use std::io::{Cursor, IsTerminal, Read};
+use std::io::{Cursor, Read};
 use std::num::NonZeroUsize;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,6 @@ use teeperf_profile::paths::PathPattern;
 use teeperf_profile::selection::Selection;
 use teeperf_profile::{Error, MAX_PATHS, Options, Packets, Recording, packets};
 use teeperf_record::Search;
-use teeperf_view::style::Style;
 
 const MOST_PATHS: NonZeroUsize = NonZeroUsize::new(MAX_PATHS).expect("there is room for some");
 
@@ -304,16 +303,4 @@ pub(crate) fn has_calls(profile: &Profile) -> bool {
     let has_arcs = profile.graph.as_ref().is_some_and(|graph| !graph.arcs.is_empty());
     has_arcs
         || profile.threads.iter().flat_map(|thread| &thread.tree.nodes).any(|node| node.calls > 0)
-}
-
-/// Colour on terminals only, and as wide as they are; see <https://no-color.org>.
-pub(crate) fn style() -> Style {
-    let out = std::io::stdout();
-    if !out.is_terminal() {
-        return Style::default();
-    }
-    let no_colour = std::env::var_os("NO_COLOR").is_some_and(|text| !text.is_empty());
-    let dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");
-    let width = terminal::size(&out).map_or(Style::default().width, |(_, columns)| columns.into());
-    Style { colour: !no_colour && !dumb, width }
 }

@@ -139,5 +139,5 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         selection,
         ..text::Options::default()
     };
-    super::to_stdout(|out| text::write(&profile, &options, &reading::style(), out))
+    super::to_stdout(|out| text::write(&profile, &options, &super::terminal::style(), out))
 }

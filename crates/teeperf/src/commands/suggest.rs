@@ -1,8 +1,9 @@
 //! `teeperf suggest`: what to leave out when the program is built again.
 
 use super::amounts;
-use super::reading::{self, Arguments as Reading};
-use crate::compiler::{Settings, exclusions};
+use super::reading::Arguments as Reading;
+use crate::compiler::exclusions;
+use crate::config::files;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use std::fmt::Write;
@@ -82,12 +83,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         let line: Vec<String> = patterns.map(quoted).collect();
         return super::print((line.join(" ") + "\n").as_bytes());
     }
-    super::to_stdout(|out| suggestion::write(&found, &options, &reading::style(), out))
+    super::to_stdout(|out| suggestion::write(&found, &options, &super::terminal::style(), out))
 }
 
 /// Adds patterns to the settings that hold here.
 fn write(patterns: &[String]) -> Result<()> {
-    let path = Settings::place()?;
+    let path = files::place()?;
     let text = match std::fs::read_to_string(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         text => text.with_context(|| path.display().to_string())?,

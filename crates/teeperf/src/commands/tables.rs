@@ -1,6 +1,6 @@
 //! Which table of a report is wanted, beside the usual ones, and the writing of it.
 
-use super::reading::{self, Wanted};
+use super::reading::Wanted;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use std::io::Write;
@@ -137,7 +137,7 @@ impl Arguments {
         limit: usize,
         selection: &str,
     ) -> Result<()> {
-        let style = reading::style();
+        let style = super::terminal::style();
         let (list, more) = self.tables(profile, sort, limit)?;
         super::to_stdout(|out| {
             text::write_head(profile, selection, &style, out)?;

@@ -1,7 +1,9 @@
 //! Functions to leave out, added to a `teeperf.toml` that is there: all else in it stays as it was written, comments too.
 
-use super::settings::Settings;
+use super::settings;
+use crate::config::files;
 use anyhow::{Context, Result};
+use std::path::Path;
 use toml_edit::{Array, DocumentMut, Item, Table, Value};
 
 /// The text with these patterns in `exclude` of its `[build]`, and how many of them were not there.
@@ -31,12 +33,13 @@ pub(crate) fn exclusions(text: &str, patterns: &[String]) -> Result<(String, usi
     }
     let text = document.to_string();
     // What is written is what will be read.
-    toml::from_str::<Settings>(&text)?;
+    settings::check(Path::new(files::NAME), &text)?;
     Ok((text, added))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::settings::Settings;
     use super::*;
 
     fn added(text: &str, patterns: &[&str]) -> (String, usize) {

@@ -64,7 +64,7 @@ impl Plan {
              out (--teeperf-only, --teeperf-exclude, --teeperf-min-size, {}): build with -fno-lto; or leave out by \
              gcc's own -finstrument-functions-exclude-file-list=PART,… and -exclude-function-list=PART,…, which compare \
              parts of names; or by __attribute__((no_instrument_function)) in the source",
-            super::settings::NAME
+            crate::config::files::NAME
         );
         let other =
             request.header_options.iter().find(|option| *option == "-m32" || *option == "-mx32");

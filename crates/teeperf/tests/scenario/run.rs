@@ -16,7 +16,7 @@ pub(crate) const TEEPERF: &str = env!("CARGO_BIN_EXE_teeperf");
 /// The command, away from the user's settings, with a cache that the tests share.
 pub(crate) fn teeperf() -> Command {
     let mut command = Command::new(TEEPERF);
-    command.env("XDG_CACHE_HOME", cache());
+    command.env("XDG_CACHE_HOME", cache()).env("TEEPERF_CONFIG", "");
     for variable in ["TEEPERF_CC", "TEEPERF_CXX", "TEEPERF_CC_OPTIONS", "TEEPERF_SOCKET"] {
         command.env_remove(variable);
     }

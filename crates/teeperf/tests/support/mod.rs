@@ -44,6 +44,7 @@ pub(crate) fn teeperf(folder: &Folder) -> Command {
 /// Any command, to be run in this folder, with a cache of its own.
 pub(crate) fn prepared(mut command: Command, folder: &Folder) -> Command {
     command.current_dir(folder.path()).env("XDG_CACHE_HOME", folder.path().join(".cache"));
+    command.env("XDG_CONFIG_HOME", folder.path().join(".config"));
     for variable in [
         "TEEPERF_CC",
         "TEEPERF_CXX",
@@ -51,6 +52,8 @@ pub(crate) fn prepared(mut command: Command, folder: &Folder) -> Command {
         "TEEPERF_CONFIG",
         "TEEPERF_SOCKET",
         "NO_COLOR",
+        "CLICOLOR",
+        "CLICOLOR_FORCE",
     ] {
         command.env_remove(variable);
     }

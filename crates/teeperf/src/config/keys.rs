@@ -1,0 +1,109 @@
+//! What files can set: the options of commands, by the names that they have on the command line. Nothing is listed here:
+//! what an option is called and takes is what `cli.rs` says.
+
+use clap::builder::ValueParser;
+use clap::{Arg, ArgAction, Command};
+use std::any::TypeId;
+use std::path::PathBuf;
+
+/// Commands that read the settings to tell of them.
+const TELLING: [&str; 2] = ["config", "doctor"];
+/// Switches that a project's file does not set: what they are there for is that the user says so.
+const CONSENT: [&str; 1] = ["force"];
+
+/// Commands with options that files can set.
+pub(crate) fn sections(cli: &Command) -> impl Iterator<Item = &Command> {
+    let has_keys = |command: &&Command| {
+        !TELLING.contains(&command.get_name()) && keys(command).next().is_some()
+    };
+    cli.get_subcommands().filter(has_keys)
+}
+
+/// The options of a command that files can set, by their long names.
+pub(crate) fn keys(command: &Command) -> impl Iterator<Item = &Arg> {
+    command.get_arguments().filter(|arg| {
+        let is_of_values = matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
+        arg.get_long().is_some()
+            && !arg.is_required_set()
+            && !arg.is_global_set()
+            && (is_of_values || is_switch(arg))
+    })
+}
+
+/// Options of all commands, which stand in no section.
+pub(crate) fn global_keys(cli: &Command) -> impl Iterator<Item = &Arg> {
+    cli.get_arguments().filter(|arg| arg.is_global_set() && arg.get_long().is_some())
+}
+
+/// Whether an option stands for itself, without a value.
+pub(crate) fn is_switch(arg: &Arg) -> bool {
+    matches!(arg.get_action(), ArgAction::SetTrue)
+}
+
+/// Whether an option says where something is written or sent, or that it may be overwritten. A project's file came with its
+/// sources, and whoever wrote these should not say so.
+pub(crate) fn is_the_users_own(arg: &Arg) -> bool {
+    let is_place = |parser: &ValueParser| {
+        let kind = parser.type_id();
+        kind == TypeId::of::<PathBuf>() || kind == TypeId::of::<crate::commands::Place>()
+    };
+    is_place(arg.get_value_parser()) || arg.get_long().is_some_and(|name| CONSENT.contains(&name))
+}
+
+/// Whether the command line cannot have both. The command is one that was built, which has all its groups.
+pub(crate) fn conflict(command: &Command, one: &Arg, other: &Arg) -> bool {
+    let is_in = |arg: &Arg, other: &Arg| {
+        command.get_arg_conflicts_with(arg).iter().any(|found| found.get_id() == other.get_id())
+    };
+    let excludes = |group: &clap::ArgGroup| {
+        let has = |arg: &Arg| group.get_args().any(|id| id == arg.get_id());
+        !group.clone().is_multiple() && has(one) && has(other)
+    };
+    one.get_id() != other.get_id()
+        && (is_in(one, other) || is_in(other, one) || command.get_groups().any(excludes))
+}
+
+/// The command line with `--no-…` for each switch, which takes back what a file says. Not shown: all there are
+/// would make help twice as long.
+pub(crate) fn with_refusals(cli: Command) -> Command {
+    let names: Vec<String> = sections(&cli).map(|section| section.get_name().to_owned()).collect();
+    names.iter().fold(cli, |cli, name| {
+        cli.mut_subcommand(name, |command| {
+            let switches: Vec<(String, clap::Id)> = keys(&command)
+                .filter(|arg| is_switch(arg))
+                .filter_map(|arg| Some((arg.get_long()?.to_owned(), arg.get_id().clone())))
+                .collect();
+            switches.into_iter().fold(command, |command, (long, id)| {
+                let no = Arg::new(refusal(&long)).long(refusal(&long)).hide(true);
+                command.arg(no.action(ArgAction::SetTrue).overrides_with(id))
+            })
+        })
+    })
+}
+
+/// What takes a switch back.
+pub(crate) fn refusal(long: &str) -> String {
+    format!("no-{long}")
+}
+
+/// Why an option does not take these values, as the command line would say it.
+pub(crate) fn refused(command: &Command, long: &str, values: &[String]) -> Option<String> {
+    let words = std::iter::once(command.get_name().to_owned())
+        .chain(values.iter().map(|value| format!("--{long}={value}")));
+    let alone = command.clone().mut_args(|arg| arg.required(false));
+    let alone = alone.subcommand_required(false).arg_required_else_help(false);
+    let error = alone.try_get_matches_from(words).err()?.to_string();
+    let text = error.strip_prefix("error: ").unwrap_or(&error);
+    let told = text.split("\n\n").next().unwrap_or(text);
+    Some(told.lines().map(str::trim).collect::<Vec<_>>().join(" "))
+}
+
+/// The name that is most like a mistyped one, if any is like it.
+pub(crate) fn nearest<'a>(
+    mistyped: &str,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let likeness = |name: &str| strsim::jaro_winkler(mistyped, name);
+    let best = names.into_iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
+    (likeness(best) > 0.7).then_some(best)
+}
