@@ -24,6 +24,7 @@ const SDK: &[(&str, &str)] = &[
     ("crates/teeperf-tee/src", "../teeperf-tee/src"),
     ("crates/teeperf-tee/port", "../teeperf-tee/port"),
     ("crates/teeperf-tee/mcount", "../teeperf-tee/mcount"),
+    ("host", "sdk"),
     ("include", "../teeperf-tee/include"),
     ("optee", "../../integrations/optee/sdk"),
     ("rust/teeperf-hooks/src", "../teeperf-hooks/src"),

@@ -3,12 +3,50 @@
  *
  * Everything here does nothing, at the cost of a test, when the program runs without the
  * recorder or was linked without teeperf: no library is needed for it. C89 and C++, gcc and clang.
+ * Where TEEPERF_DISABLE is defined, and with other compilers, it is nothing at all: values that counters
+ * are given are not even looked at.
  */
 #ifndef TEEPERF_H
 #define TEEPERF_H
 
+#if defined TEEPERF_DISABLE || !defined __GNUC__
+
+#ifdef __cplusplus
+#define TEEPERF_INLINE inline
+#elif defined __STDC_VERSION__ && __STDC_VERSION__ >= 199901L
+#define TEEPERF_INLINE static inline
+#elif defined __GNUC__
+#define TEEPERF_INLINE static __inline__ __attribute__((unused))
+#else
+#define TEEPERF_INLINE static
+#endif
+
+TEEPERF_INLINE void teeperf_pause(void) {}
+TEEPERF_INLINE void teeperf_resume(void) {}
+TEEPERF_INLINE int teeperf_recording(void) { return 0; }
+TEEPERF_INLINE void teeperf_note(const char *text) { (void)text; }
+TEEPERF_INLINE void teeperf_stack_new(unsigned long long stack) { (void)stack; }
+TEEPERF_INLINE void teeperf_stack_switch(unsigned long long left, unsigned long long entered)
+{
+	(void)left;
+	(void)entered;
+}
+TEEPERF_INLINE unsigned teeperf_version(void) { return 0; }
+
+#define TEEPERF_SCOPE(name) ((void)0)
+#define TEEPERF_BEGIN(variable, name) ((void)0)
+#define TEEPERF_END(variable) ((void)0)
+#define TEEPERF_MARK(name) ((void)0)
+#define TEEPERF_COUNTER(name, value) ((void)sizeof(value))
+#define TEEPERF_COUNTER_REAL(name, value) ((void)sizeof(value))
+
+#else
+
 #ifdef __cplusplus
 extern "C" {
+#define TEEPERF_INTEGER_(value) static_cast<unsigned long long>(static_cast<long long>(value))
+#else
+#define TEEPERF_INTEGER_(value) ((unsigned long long)(long long)(value))
 #endif
 
 /* The runtime's side; not to be called directly. */
@@ -24,6 +62,12 @@ extern void teeperf_scope_enter(const void *site, const void *caller) __attribut
 extern void teeperf_scope_exit(const void *site, const void *caller) __attribute__((weak));
 
 #define TEEPERF_INLINE static __inline__ __attribute__((unused, no_instrument_function))
+
+#if defined __cplusplus && __cplusplus >= 201103L
+#define TEEPERF_NOWHERE_ nullptr
+#else
+#define TEEPERF_NOWHERE_ 0
+#endif
 
 /* Records nothing in any thread of this process until teeperf_resume(). Not for signal handlers. */
 TEEPERF_INLINE void teeperf_pause(void)
@@ -106,13 +150,13 @@ TEEPERF_INLINE void teeperf_stack_switch(unsigned long long left, unsigned long 
 TEEPERF_INLINE void teeperf_enter_(const void *site)
 {
 	if (site && teeperf_scope_enter)
-		teeperf_scope_enter(site, 0);
+		teeperf_scope_enter(site, TEEPERF_NOWHERE_);
 }
 
 TEEPERF_INLINE void teeperf_leave_(const void *const *site)
 {
 	if (*site && teeperf_scope_exit)
-		teeperf_scope_exit(*site, 0);
+		teeperf_scope_exit(*site, TEEPERF_NOWHERE_);
 }
 
 TEEPERF_INLINE void teeperf_point_(const void *site, unsigned kind, unsigned long long value)
@@ -135,7 +179,7 @@ TEEPERF_INLINE unsigned long long teeperf_bits_(double value)
 		teeperf_point_(teeperf_site_, kind, value); \
 	} while (0)
 #define TEEPERF_MARK(name) TEEPERF_POINT_(name, 0, 0)
-#define TEEPERF_COUNTER(name, value) TEEPERF_POINT_(name, 1, (unsigned long long)(long long)(value))
+#define TEEPERF_COUNTER(name, value) TEEPERF_POINT_(name, 1, TEEPERF_INTEGER_(value))
 #define TEEPERF_COUNTER_REAL(name, value) TEEPERF_POINT_(name, 2, teeperf_bits_(value))
 
 #define TEEPERF_BEGIN(variable, name) \
@@ -160,5 +204,7 @@ TEEPERF_INLINE unsigned teeperf_version(void)
 
 #ifdef __cplusplus
 }
+#endif
+
 #endif
 #endif

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use store::write_atomically;
 
 /// An embedded file: name, mode, contents.
-type Embedded = (&'static str, u32, &'static [u8]);
+pub(crate) type Embedded = (&'static str, u32, &'static [u8]);
 
 /// Whether programs of this processor can be given hooks; `build.rs` knows for which there are any.
 pub(crate) const HAS_HOOKS: bool = cfg!(hooks);
@@ -24,22 +24,30 @@ const OPTEE: Embedded = (
     include_bytes!(concat!(env!("OUT_DIR"), "/libteeperf_optee.so")),
 );
 
+/// What programs are linked with, and what measures hooks.
 #[cfg(not(hooks))]
-const FILES: &[Embedded] = &[];
+pub(crate) const FILES: &[Embedded] = &[];
+/// What programs are linked with, and what measures hooks.
 #[cfg(hooks)]
-const FILES: &[Embedded] = &[
+pub(crate) const FILES: &[Embedded] = &[
     (STUB, 0o644, include_bytes!(concat!(env!("OUT_DIR"), "/teeperf_stub.o"))),
     (WRAPPERS, 0o644, include_bytes!(concat!(env!("OUT_DIR"), "/libteeperf_wrap.a"))),
     (RUNTIME, 0o644, include_bytes!(concat!(env!("OUT_DIR"), "/teeperf_rt.o"))),
     (LIBRARY, 0o755, include_bytes!(concat!(env!("OUT_DIR"), "/libteeperf.so"))),
     (CALIBRATION, 0o755, include_bytes!(concat!(env!("OUT_DIR"), "/teeperf-calibration"))),
-    ("include/teeperf.h", 0o644, include_bytes!(concat!(env!("OUT_DIR"), "/teeperf.h"))),
+    (HEADER, 0o644, include_bytes!(concat!(env!("OUT_DIR"), "/teeperf.h"))),
 ];
 
-const STUB: &str = "teeperf_stub.o";
-const WRAPPERS: &str = "libteeperf_wrap.a";
-const RUNTIME: &str = "teeperf_rt.o";
-const LIBRARY: &str = "libteeperf.so";
+/// For every hooked module.
+pub(crate) const STUB: &str = "teeperf_stub.o";
+/// For every hooked module, behind its own objects.
+pub(crate) const WRAPPERS: &str = "libteeperf_wrap.a";
+/// For programs.
+pub(crate) const RUNTIME: &str = "teeperf_rt.o";
+/// The same, for programs that do not have it.
+pub(crate) const LIBRARY: &str = "libteeperf.so";
+/// For sources.
+pub(crate) const HEADER: &str = "include/teeperf.h";
 const CALIBRATION: &str = "teeperf-calibration";
 
 /// Linker options: in each line whether for `all` modules, an `executable`, a shared `library`, or what `clang` links,
@@ -132,7 +140,8 @@ impl Bundle {
     }
 }
 
-fn link_flags(scope: &str) -> Vec<&'static str> {
+/// Linker options of a scope, as [`LINK_FLAGS`] has them.
+pub(crate) fn link_flags(scope: &str) -> Vec<&'static str> {
     let lines = LINK_FLAGS.lines().filter_map(|line| line.split_once(' '));
     lines.filter(|(of, _)| *of == scope).map(|(_, flag)| flag.trim()).collect()
 }

@@ -34,7 +34,7 @@ pub(crate) struct Files<'a> {
 }
 
 /// clang's options for hooks.
-const CLANG_HOOKS: [&str; 2] =
+pub(crate) const CLANG_HOOKS: [&str; 2] =
     ["-finstrument-functions-after-inlining", "-fno-optimize-sibling-calls"];
 
 /// clang gives the place of the enter hook to what `-pg` calls, unless that stands in front of the function.

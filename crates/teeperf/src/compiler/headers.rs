@@ -137,12 +137,17 @@ pub(crate) fn folder() -> Result<PathBuf> {
     let complete = folder.join(".complete");
     if !complete.exists() {
         std::fs::create_dir_all(&folder)?;
-        for name in NAMES {
-            bundle::write_atomically(&folder.join(name), namesake(name).as_bytes(), 0o644)?;
+        for (name, text) in all() {
+            bundle::write_atomically(&folder.join(name), text.as_bytes(), 0o644)?;
         }
         bundle::write_atomically(&complete, b"", 0o644)?;
     }
     Ok(folder)
+}
+
+/// Names and texts of the headers.
+pub(crate) fn all() -> impl Iterator<Item = (&'static str, String)> {
+    NAMES.iter().map(|name| (*name, namesake(name)))
 }
 
 fn namesake(name: &str) -> String {

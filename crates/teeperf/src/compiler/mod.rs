@@ -17,9 +17,10 @@ mod settings;
 
 use crate::bundle;
 pub(crate) use added::exclusions;
-pub(crate) use additions::Files;
+pub(crate) use additions::{CLANG_HOOKS, Files};
 use anyhow::{Context, Result};
 pub(crate) use arguments::{Product, Request};
+pub(crate) use headers::all as clang_headers;
 pub(crate) use probe::Family;
 pub(crate) use real::Driver;
 use selecting::{Plan, Words};

@@ -1,5 +1,5 @@
-//! What `teeperf install-sdk` writes: the runtime for code without a system, compiled from sources that travel
-//! inside this binary. Writes into the folder it is given and nowhere else.
+//! What `teeperf install-sdk` writes: for programs of this system what they are built with ([`host`]); for code without a system the
+//! runtime, compiled from sources that travel inside this binary. Writes into the folder it is given and nowhere else.
 //!
 //! * [`target`]: architectures and the compiler's targets for them; [`library`]: how it is compiled;
 //! * [`core_library`]: Rust's own core library where it is not installed; [`archive`]: `.a` files.
@@ -10,6 +10,7 @@ mod archive;
 mod compile;
 mod compiler;
 mod core_library;
+mod host;
 mod library;
 pub(crate) mod target;
 
@@ -19,10 +20,13 @@ use compiler::Compiler;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Every file, by its place in a folder: those of `crates` are compiled, the others are for the user.
+/// Every file, by its place in a folder: those of `crates` are compiled, those of `host` are for programs of this system, the
+/// others for code without one.
 const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/sdk.rs"));
 /// What is not for the user.
 const SOURCES: &str = "crates/";
+/// What is filled in first.
+const HOST: &str = "host/";
 
 /// Which of its forms the runtime has.
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +44,18 @@ pub(crate) enum Threads {
     Tls,
 }
 
-/// Writes all of it, with a library for each target. What was written, as lines to be told at the end: whoever reads
+/// Writes what programs of this system are built with. What was written, as lines to be told at the end: whoever reads
 /// them may have gone by then.
+pub(crate) fn install_for_programs(folder: &Path) -> Result<String> {
+    host::install(folder)
+}
+
+/// Whether there is a Rust compiler, without which there is no library for code without a system.
+pub(crate) fn has_compiler(sysroot: Option<&Path>) -> bool {
+    Compiler::find(sysroot).is_ok()
+}
+
+/// Writes what code without a system is built with, a library for each target. What was written, as above.
 pub(crate) fn install(
     folder: &Path,
     wanted: &[target::Wanted],
@@ -52,28 +66,34 @@ pub(crate) fn install(
     let work = tempfile::Builder::new().prefix(".teeperf-").tempdir_in(folder);
     let work = work.with_context(|| format!("cannot write into {}", folder.display()))?;
     for (name, contents) in FILES.iter().filter(|(name, _)| name.starts_with(SOURCES)) {
-        put(work.path(), name, contents)?;
+        put(work.path(), name.as_ref(), contents, 0o644)?;
     }
     let mut told = String::new();
     for one in wanted {
         let built = library::build(&compiler, one, kind, work.path())?;
         let name = format!("lib/{}/libteeperf_tee.a", one.architecture().name);
-        put(folder, &name, &built.archive)?;
+        put(folder, name.as_ref(), &built.archive, 0o644)?;
         let (place, triple, code) = (folder.join(name), built.triple, built.code);
         writeln!(told, "{} for {triple}: {code} bytes of code", place.display())?;
     }
-    for (name, contents) in FILES.iter().filter(|(name, _)| !name.starts_with(SOURCES)) {
-        put(folder, name, contents)?;
-        writeln!(told, "{}", folder.join(name).display())?;
+    let is_installed = |name: &str| !name.starts_with(SOURCES) && !name.starts_with(HOST);
+    for (name, contents) in FILES.iter().filter(|(name, _)| is_installed(name)) {
+        put(folder, name.as_ref(), contents, 0o644)?;
+        told_of(&mut told, &folder.join(name));
     }
     Ok(told)
 }
 
-fn put(folder: &Path, name: &str, contents: &[u8]) -> Result<()> {
+fn told_of(told: &mut String, path: &Path) {
+    told.push_str(&path.display().to_string());
+    told.push('\n');
+}
+
+fn put(folder: &Path, name: &Path, contents: &[u8], mode: u32) -> Result<()> {
     let path = folder.join(name);
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent)
             .with_context(|| format!("cannot make {}", parent.display()))?;
     }
-    write_atomically(&path, contents, 0o644)
+    write_atomically(&path, contents, mode)
 }

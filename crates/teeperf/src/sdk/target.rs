@@ -127,7 +127,8 @@ Code that is called in Arm and in Thumb state, and passes floating-point numbers
 with the one for armv7. The last for riscv64 is for code that is compiled with -mabi=lp64.
 
 Examples:
-  teeperf install-sdk sdk
+  teeperf install-sdk sdk                                    all that this machine can
+  teeperf install-sdk sdk --programs                         for pkg-config, CMake, Meson; takes no Rust compiler
   teeperf install-sdk sdk --target aarch64 --target armv7    both kinds of OP-TEE's applications
   teeperf install-sdk sdk --target x86_64 --threads tls      an enclave with threads"
 }
