@@ -15,7 +15,7 @@
 //! The crate never reads a recording, and knows nothing of call trees.
 //!
 //! Beside it, [`writing`]: packets and words as recordings have them, for whoever else writes one; and
-//! [`import`]: a recording of what code without a system handed over in pieces.
+//! [`import`]: a recording of what code without a system handed over in pieces. [`offers`] tells what a machine has for a recording.
 
 mod arcs;
 mod arena;
@@ -34,6 +34,7 @@ mod machine;
 mod made;
 mod memory;
 mod newcomers;
+pub mod offers;
 mod options;
 mod order;
 mod output_file;

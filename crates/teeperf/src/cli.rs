@@ -62,6 +62,7 @@ pub(crate) enum Command {
     /// Resumes a paused recording
     Resume(commands::Pause),
     Ctl(commands::Ctl),
+    Doctor(commands::Doctor),
     Config(commands::Config),
     Completions(commands::Completions),
     Man(commands::Man),

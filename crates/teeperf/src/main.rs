@@ -7,6 +7,7 @@ mod cli;
 mod commands;
 mod compiler;
 mod config;
+mod doctor;
 mod recordings;
 mod sdk;
 mod shell;

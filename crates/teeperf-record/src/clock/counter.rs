@@ -22,14 +22,14 @@ pub(super) fn read() -> u64 {
 /// Whether it runs at one speed, whatever the processor does: Intel SDM volume 2, CPUID
 /// leaf 0x8000_0007, EDX bit 8.
 #[cfg(target_arch = "x86_64")]
-pub(super) fn is_even() -> bool {
+pub(crate) fn is_even() -> bool {
     use core::arch::x86_64::__cpuid;
     __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & 1 << 8 != 0
 }
 
 /// Whether it runs at one speed: Arm DDI 0487, D12: the generic timer does.
 #[cfg(target_arch = "aarch64")]
-pub(super) fn is_even() -> bool {
+pub(crate) fn is_even() -> bool {
     true
 }
 

@@ -40,14 +40,21 @@ pub(crate) struct Arguments {
 /// A file of settings, as told.
 #[derive(Serialize)]
 pub(crate) struct File {
-    path: String,
+    pub(crate) path: String,
     /// `project`, `named` or `user`.
-    role: &'static str,
+    pub(crate) role: &'static str,
     used: bool,
     /// Why it is not used, or what is wrong in it.
-    problem: Option<String>,
-    /// Keys of `[build]` with their values, as TOML.
-    build: Vec<(String, String)>,
+    pub(crate) problem: Option<String>,
+    /// Section `[build]`.
+    build: Vec<Key>,
+}
+
+/// A key of `[build]`, and its value as TOML.
+#[derive(Serialize)]
+struct Key {
+    key: String,
+    value: String,
 }
 
 /// Everything that files say.
@@ -113,12 +120,13 @@ pub(crate) fn look(definition: &Command) -> (Vec<File>, Vec<Setting>) {
 }
 
 /// What a file says of builds.
-fn build(found: &files::Found) -> Result<Vec<(String, String)>> {
+fn build(found: &files::Found) -> Result<Vec<Key>> {
     let text = found.text()?;
     crate::compiler::check_settings(&found.path, &text)?;
     let table: toml::Table = toml::from_str(&text)?;
     let build = table.get("build").and_then(toml::Value::as_table);
-    Ok(build.into_iter().flatten().map(|(key, value)| (key.clone(), value.to_string())).collect())
+    let keys = build.into_iter().flatten();
+    Ok(keys.map(|(key, value)| Key { key: key.clone(), value: value.to_string() }).collect())
 }
 
 /// Whether a setting holds: no earlier file says otherwise.
@@ -151,7 +159,7 @@ fn of_files(files: &[File], settings: &[Setting]) -> Result<String> {
         if !file.build.is_empty() {
             writeln!(text, "  [build]")?;
         }
-        for (key, value) in &file.build {
+        for Key { key, value } in &file.build {
             writeln!(text, "  {key} = {value}")?;
         }
         let mut section = "";

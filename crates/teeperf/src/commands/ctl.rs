@@ -103,6 +103,8 @@ fn as_json(status: &str) -> String {
         }
     }
     object.insert("rules", rules.into());
+    object.insert("format", "teeperf-status".into());
+    object.insert("version", 1.into());
     serde_json::json!(object).to_string()
 }
 
@@ -117,7 +119,10 @@ mod tests {
         );
         assert_eq!(
             json,
-            r#"{"events":12,"output":"7","rules":["only a: b","exclude c"],"seconds":1.5,"state":"paused"}"#
+            concat!(
+                r#"{"events":12,"format":"teeperf-status","output":"7","rules":["only a: b","exclude c"],"#,
+                r#""seconds":1.5,"state":"paused","version":1}"#
+            )
         );
     }
 }

@@ -10,6 +10,7 @@ mod ctl;
 mod cut;
 mod demo;
 mod diff;
+mod doctor;
 mod dump;
 mod export;
 mod filtering;
@@ -54,11 +55,12 @@ use teeperf_record::control::Request;
 pub(crate) use annotate::Arguments as Annotate;
 pub(crate) use collect::Arguments as Collect;
 pub(crate) use completions::Arguments as Completions;
-pub(crate) use config::Arguments as Config;
+pub(crate) use config::{Arguments as Config, look as settings};
 pub(crate) use ctl::Arguments as Ctl;
 pub(crate) use cut::Arguments as Cut;
 pub(crate) use demo::Arguments as Demo;
 pub(crate) use diff::Arguments as Diff;
+pub(crate) use doctor::Arguments as Doctor;
 pub(crate) use dump::Arguments as Dump;
 pub(crate) use export::Arguments as Export;
 pub(crate) use flags::Arguments as Flags;
@@ -67,14 +69,15 @@ pub(crate) use import::Arguments as Import;
 pub(crate) use info::Arguments as Info;
 pub(crate) use install_sdk::Arguments as InstallSdk;
 pub(crate) use install_wrappers::Arguments as InstallWrappers;
+pub(crate) use live::bytes;
 pub(crate) use man::Arguments as Man;
 pub(crate) use merge::Arguments as Merge;
 pub(crate) use pack::Arguments as Pack;
 pub(crate) use pause::Arguments as Pause;
-pub(crate) use record::Arguments as Record;
+pub(crate) use record::{Arguments as Record, can_be_preloaded, program};
 pub(crate) use repair::Arguments as Repair;
 pub(crate) use report::Arguments as Report;
-pub(crate) use selection::Arguments as Selection;
+pub(crate) use selection::{Arguments as Selection, unmet as unmet_patterns};
 pub(crate) use serve_memory::Arguments as ServeMemory;
 pub(crate) use suggest::Arguments as Suggest;
 pub(crate) use terminal::Colour;
@@ -110,6 +113,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Pause(arguments) => pause::run(&arguments, &Request::Pause)?,
         Command::Resume(arguments) => pause::run(&arguments, &Request::Resume)?,
         Command::Ctl(arguments) => ctl::run(&arguments)?,
+        Command::Doctor(arguments) => return doctor::run(&arguments),
         Command::Config(arguments) => config::run(&arguments)?,
         Command::Completions(arguments) => completions::run(&arguments)?,
         Command::Man(arguments) => man::run(&arguments)?,

@@ -254,6 +254,13 @@ impl Part {
     }
 }
 
+/// All of a recording, with what is wanted of it.
+pub(crate) fn whole(source: Source, wanted: Wanted) -> Result<Profile> {
+    let mut recording = source.recording()?.0;
+    let Wanted { by_place, lengths } = wanted;
+    Ok(packets::replay(&mut recording, &mut Options { by_place, lengths, ..Options::default() })?)
+}
+
 /// Opens a recording, or a file of another profiler: which it is its first bytes say.
 pub(crate) fn open(path: &Path) -> Result<Source> {
     let name = path.display().to_string();

@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 /// The file that a command is.
-fn program(name: &OsStr) -> Option<PathBuf> {
+pub(crate) fn program(name: &OsStr) -> Option<PathBuf> {
     if name.as_bytes().contains(&b'/') {
         return Some(name.into());
     }
@@ -119,7 +119,7 @@ fn modules(recording: &Path) -> Vec<PathBuf> {
 }
 
 /// Whether `LD_PRELOAD` can have this path in it.
-fn can_be_preloaded(library: &Path) -> bool {
+pub(crate) fn can_be_preloaded(library: &Path) -> bool {
     !library.as_os_str().as_bytes().iter().any(|byte| b" :".contains(byte))
 }
 
@@ -145,7 +145,8 @@ fn tell_of_nothing(outcome: &Outcome) {
         None => eprintln!(
             "teeperf: nothing was recorded: no process with hooks found the recorder. Was it built \
              with CC=\"teeperf cc\" CXX=\"teeperf c++\" (see `teeperf help cc`)? It also needs the \
-             environment that it is given, the user that records, and the same network namespace"
+             environment that it is given, the user that records, and the same network namespace; next: teeperf doctor \
+             PROGRAM, and teeperf doctor alone for this machine"
         ),
     }
 }

@@ -64,6 +64,14 @@ pub(crate) fn warn(program: &Path, libraries: impl FnOnce() -> Vec<PathBuf>) {
     }
 }
 
+/// Patterns that a program was built with and that fit no function of it.
+pub(crate) fn unmet(program: &Path) -> Vec<String> {
+    let mut told = Told::default();
+    // What cannot be read was built with none that are known.
+    let _ = add(&mut told, program);
+    told.patterns().filter(|(_, fits)| !fits).map(|(pattern, _)| pattern.to_owned()).collect()
+}
+
 /// Adds what a file says.
 fn add(told: &mut Told, path: &Path) -> Result<()> {
     let bytes = std::fs::read(path)?;

@@ -22,7 +22,7 @@ use anyhow::{Context, Result};
 pub(crate) use arguments::{Product, Request};
 pub(crate) use headers::all as clang_headers;
 pub(crate) use probe::Family;
-pub(crate) use real::Driver;
+pub(crate) use real::{Driver, candidates};
 use selecting::{Plan, Words};
 pub(crate) use selecting::{become_assembler, plan_of};
 use settings::Settings;

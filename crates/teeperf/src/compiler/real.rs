@@ -75,6 +75,22 @@ pub(crate) fn find(driver: Driver, options: &Options) -> Result<RealCompiler> {
     Ok(RealCompiler { path, name: called, words: words.collect() })
 }
 
+/// Compilers that there are for a language, each by what it is called and its file: what the variable names, then the usual
+/// names in `PATH`. Where the variable names none, that is said.
+pub(crate) fn candidates(driver: Driver) -> Vec<std::result::Result<(OsString, PathBuf), String>> {
+    let asked = std::env::var_os(driver.variable()).filter(|text| !text.is_empty());
+    let asked = asked.map(|text| match find(driver, &Options::default()) {
+        Ok(found) => Ok((text, found.path)),
+        Err(error) => Err(format!("{} names no compiler: {error:#}", driver.variable())),
+    });
+    let own = std::env::current_exe().ok().and_then(|path| path.canonicalize().ok());
+    let usual = driver.names().into_iter().filter_map(|name| {
+        let (path, _) = in_path(OsStr::new(name), own.as_deref())?;
+        Some(Ok((name.into(), path)))
+    });
+    asked.into_iter().chain(usual).collect()
+}
+
 /// First program of this name in `PATH` that is not `own`, and what to call it by: the name
 /// alone when a shell would find the same file by it.
 fn in_path(name: &OsStr, own: Option<&Path>) -> Option<(PathBuf, OsString)> {

@@ -34,6 +34,12 @@ impl Compiler {
         Ok(Self { name, sysroot, installed })
     }
 
+    /// Its version, as it says it.
+    pub(super) fn version(&self) -> Result<String> {
+        let told = Command::new(&self.name).arg("--version").output()?;
+        Ok(String::from_utf8_lossy(&told.stdout).trim().to_owned())
+    }
+
     /// One of these targets, and a sysroot with the core library for it: an installed one, or made in `work`
     /// of the sources of Rust's libraries.
     pub(super) fn core_for(

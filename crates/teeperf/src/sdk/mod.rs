@@ -84,6 +84,11 @@ pub(crate) fn install(
     Ok(told)
 }
 
+/// The Rust compiler that there is, with its version.
+pub(crate) fn compiler() -> Result<String> {
+    compiler::Compiler::find(None)?.version()
+}
+
 fn told_of(told: &mut String, path: &Path) {
     told.push_str(&path.display().to_string());
     told.push('\n');

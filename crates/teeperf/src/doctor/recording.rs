@@ -1,0 +1,235 @@
+//! A recording: why there is nothing in it, or less than one may expect, and why names are missing.
+
+use super::program::debug_file;
+use super::{Finding, program};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::Path;
+use teeperf_profile::info::Info;
+use teeperf_profile::model::{Code, Function, Profile};
+use teeperf_symbols::{Error, Functions, Origin, Search};
+
+/// Of a recording, what its packets say and what replay makes of them, with functions told apart by place.
+pub(crate) fn examine(info: &Info, profile: &Profile) -> Vec<Finding> {
+    let mut findings = vec![wholeness(info)];
+    findings.extend(contents(info, profile));
+    findings.extend(modules(&profile.functions));
+    findings
+}
+
+fn wholeness(info: &Info) -> Finding {
+    const AREA: &str = "file";
+    let repair = "teeperf repair RECORDING -o NEW makes a whole one of what is right";
+    match (info.damage.first(), &info.end) {
+        (Some(damage), _) => Finding::warning(AREA, format!("it is damaged: {damage}"), repair),
+        (None, None) => {
+            let next = format!("{repair}; one that is still being recorded needs none");
+            Finding::warning(AREA, "it has no end: it was cut off, or goes on", next)
+        }
+        (None, Some(_)) => Finding::ready(AREA, "it is whole"),
+    }
+}
+
+fn contents(info: &Info, profile: &Profile) -> Vec<Finding> {
+    const AREA: &str = "contents";
+    let mut findings = Vec::new();
+    let events = profile.health.events;
+    if info.processes.is_empty() {
+        let text = "no process with hooks found the recorder";
+        let next = "see what stands below of the program; it needs the environment that it is given, the user that records, and \
+                    the same network namespace";
+        findings.push(Finding::missing(AREA, text, next));
+        if let Some(start) = &info.start
+            && let Some(name) = start.arguments.first()
+        {
+            let beside = Path::new(&start.directory).join(name);
+            let name = if name.contains('/') { beside.as_os_str() } else { name.as_ref() };
+            findings.extend(program::examine(name));
+        }
+    } else if events == 0 {
+        let (text, next) = match profile.info.filters.first() {
+            Some(rules) if !rules.is_empty() => (
+                format!(
+                    "nothing that was called is of what was to be recorded: {}",
+                    rules.join(", ")
+                ),
+                "record with other --only and --exclude, or none",
+            ),
+            _ => (
+                "hooks were there, and nothing was called while it was recorded".to_owned(),
+                "if it began with --paused: `teeperf resume` while the program works; a program that is killed at once, or \
+                 leaves by _exit in a child, may have called nothing",
+            ),
+        };
+        findings.push(Finding::missing(AREA, text, next));
+    } else {
+        let (processes, threads) = (info.processes.len(), info.threads.len());
+        let text =
+            format!("{events} calls and returns, processes: {processes}, threads: {threads}");
+        findings.push(Finding::ready(AREA, text));
+    }
+    if profile.health.lost > 0 {
+        let text = format!("{} calls and returns are lost", profile.health.lost);
+        let next = "record with --on-full wait, which is the default, or less: --only, --probe tree, teeperf suggest";
+        findings.push(Finding::warning(AREA, text, next));
+    }
+    let said = info.notices.iter().filter(|(is_warning, _)| *is_warning);
+    let said =
+        said.map(|(_, text)| Finding::warning(AREA, text.clone(), "see README.md, Recording"));
+    findings.extend(said);
+    findings
+}
+
+/// Functions of a module: how many, and how many have no name and no file.
+#[derive(Default)]
+struct Named {
+    all: usize,
+    nameless: usize,
+    fileless: usize,
+    build_id: Vec<u8>,
+    code: Code,
+}
+
+fn modules(functions: &[Function]) -> Vec<Finding> {
+    const AREA: &str = "names";
+    let mut modules: BTreeMap<&str, Named> = BTreeMap::new();
+    for function in functions {
+        let Some(place) = &function.place else { continue };
+        let module = modules.entry(&place.path).or_default();
+        module.all += 1;
+        module.nameless += usize::from(is_nameless(function));
+        module.fileless += usize::from(function.file.is_none());
+        module.build_id = place.build_id.to_vec();
+        module.code = place.code;
+    }
+    let findings = modules.iter().map(|(path, module)| {
+        let Named { all, nameless, fileless, .. } = module;
+        if *nameless > 0 {
+            let (why, next) = why_nameless(Path::new(path), module);
+            let text = format!("{nameless} of {all} functions of {path} have no name: {why}");
+            return Finding::warning(AREA, text, next);
+        }
+        let lines = match fileless {
+            0 => ", and a line each",
+            _ if fileless == all => "; no source lines: it was built without -g",
+            _ => "; not all have source lines",
+        };
+        Finding::ready(AREA, format!("{all} functions of {path} have names{lines}"))
+    });
+    findings.collect()
+}
+
+/// As replay names what has no symbol.
+fn is_nameless(function: &Function) -> bool {
+    let rest = function.name.strip_prefix(&function.module);
+    rest.is_some_and(|rest| rest.starts_with("+0x"))
+}
+
+fn why_nameless(path: &Path, module: &Named) -> (String, String) {
+    if module.code != Code::Process {
+        let next = "say which file it is: `teeperf report --elf FILE`, likewise the other commands";
+        return ("it is an image that does not say where its file lies".into(), next.into());
+    }
+    let build_id = Some(module.build_id.clone()).filter(|id| !id.is_empty());
+    let search = Search { build_id: build_id.clone(), ..Search::default() };
+    match Functions::open(path, &search) {
+        Err(Error::BuildId { .. }) => (
+            "its file is of another build now".into(),
+            "record again; `teeperf pack` keeps program and debug files together".into(),
+        ),
+        Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => (
+            "its file is not on this machine, and had no symbols when it was recorded".into(),
+            debug_file(build_id.as_deref()),
+        ),
+        Err(error) => (error.to_string(), "see that the file can be read".into()),
+        Ok(functions) => match functions.origin() {
+            Origin::Dynamic | Origin::Nothing => {
+                ("it is stripped, and no debug file was found".into(), debug_file(build_id.as_deref()))
+            }
+            Origin::Own | Origin::DebugFile(_) => (
+                "there are symbols now that were not there when it was recorded, or none for these addresses".into(),
+                "record again".into(),
+            ),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Verdict;
+    use super::*;
+    use teeperf_profile::contents::{End, Start};
+    use teeperf_profile::model::Place;
+
+    fn verdicts(findings: &[Finding]) -> Vec<(Verdict, &str)> {
+        findings.iter().map(|finding| (finding.verdict, &finding.text[..])).collect()
+    }
+
+    #[test]
+    fn a_recording_that_is_damaged_or_cut_off() {
+        assert_eq!(wholeness(&Info::default()).verdict, Verdict::Warning);
+        let end = Some(End::default());
+        assert_eq!(
+            wholeness(&Info { end: end.clone(), ..Info::default() }).verdict,
+            Verdict::Ready
+        );
+        let damaged = Info { end, damage: vec!["offset 7".into()], ..Info::default() };
+        assert!(wholeness(&damaged).text.ends_with("offset 7"));
+    }
+
+    #[test]
+    fn why_nothing_was_recorded() {
+        let profile = Profile::default();
+        let arguments = vec!["/no/such/program".to_owned()];
+        let start = Some(Box::new(Start { arguments, ..Start::default() }));
+        let info = Info { start, ..Info::default() };
+        let found = contents(&info, &profile);
+        assert_eq!(found[0].verdict, Verdict::Missing);
+        assert!(found[1].text.contains("/no/such/program"), "{found:?}");
+        let mut info = Info::default();
+        info.processes.entry(1).or_default();
+        assert!(contents(&info, &profile)[0].text.contains("nothing was called"));
+        let mut filtered = Profile::default();
+        filtered.info.filters = vec![vec!["only x".into()]];
+        assert!(contents(&info, &filtered)[0].text.ends_with("only x"));
+        let mut lossy = Profile::default();
+        (lossy.health.events, lossy.health.lost) = (2, 1);
+        info.notices.push((true, "beware".into()));
+        let found = contents(&info, &lossy);
+        let kinds: Vec<Verdict> = verdicts(&found).iter().map(|(verdict, _)| *verdict).collect();
+        assert_eq!(kinds, [Verdict::Ready, Verdict::Warning, Verdict::Warning]);
+    }
+
+    #[test]
+    fn why_names_are_missing() {
+        let function = |name: &str, path: &str, code| Function {
+            name: name.into(),
+            module: "m".into(),
+            place: Some(Place {
+                path: path.into(),
+                build_id: [0xab, 1][..].into(),
+                address: 0,
+                size: 0,
+                code,
+            }),
+            ..Function::default()
+        };
+        let found = modules(&[
+            function("f", "/a/m", Code::Process),
+            function("m+0x10", "/b/m", Code::Process),
+            function("m+0x10", "/c/m", Code::UnknownImage),
+        ]);
+        let told = verdicts(&found);
+        assert!(told[0].0 == Verdict::Ready && told[0].1.contains("without -g"), "{told:?}");
+        assert!(
+            told[1].0 == Verdict::Warning && told[1].1.contains("not on this machine"),
+            "{told:?}"
+        );
+        assert!(found[1].next.as_ref().unwrap().contains(".build-id/ab/01.debug"));
+        assert!(found[2].next.as_ref().unwrap().contains("--elf"), "{told:?}");
+        // This very program, as another build.
+        let own = std::env::current_exe().unwrap();
+        let found = modules(&[function("m+0x10", own.to_str().unwrap(), Code::Process)]);
+        assert!(found[0].text.contains("another build"), "{found:?}");
+    }
+}
