@@ -8,6 +8,7 @@ mod commands;
 mod compiler;
 mod config;
 mod doctor;
+mod manual;
 mod recordings;
 mod sdk;
 mod shell;

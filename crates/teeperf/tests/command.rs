@@ -668,18 +668,6 @@ fn colour_and_live_line_only_on_a_terminal() {
 }
 
 #[test]
-fn completions_and_manual_pages_are_made() {
-    let folder = Folder::new();
-    for shell in ["bash", "zsh", "fish"] {
-        let text = run(teeperf(&folder).args(["completions", shell]));
-        assert!(text.contains("install-wrappers"), "{shell}");
-    }
-    assert!(run(teeperf(&folder).arg("man")).starts_with(".ie"));
-    run(teeperf(&folder).args(["man", "pages"]));
-    assert!(folder.path().join("pages/teeperf-record.1").exists());
-}
-
-#[test]
 fn versions_are_told() {
     let folder = Folder::new();
     let number = env!("CARGO_PKG_VERSION");

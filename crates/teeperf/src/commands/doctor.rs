@@ -31,7 +31,7 @@ Examples:
   teeperf doctor --json | jq '.findings[] | select(.verdict != \"ready\")'")]
 pub(crate) struct Arguments {
     /// A program, a recording, or the number of a process [default: this machine]
-    #[arg(conflicts_with_all = ["recording", "pid"])]
+    #[arg(conflicts_with_all = ["recording", "pid"], value_hint = clap::ValueHint::AnyPath)]
     what: Option<OsString>,
     /// A recording
     #[arg(long, value_name = "FILE", conflicts_with = "pid")]

@@ -1,33 +1,43 @@
 //! `teeperf man`: manual pages, made from the same definitions as the help.
 
-use crate::cli::Cli;
+use crate::manual;
 use anyhow::{Context, Result};
-use clap::{Args, CommandFactory};
+use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
-/// Prints the manual page, or writes one for each subcommand into a folder
+/// Prints a manual page, or writes all of them into a folder
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  teeperf man | man -l -
-  teeperf man ~/.local/share/man/man1")]
+  teeperf man | man -l -                         teeperf(1)
+  teeperf man record | man -l -                  teeperf-record(1)
+  teeperf man --dir ~/.local/share/man/man1      all, for man to find")]
 pub(crate) struct Arguments {
-    /// Folder for the pages
-    folder: Option<PathBuf>,
+    /// A command, such as record or ctl-pause [default: the first page]
+    #[arg(conflicts_with = "dir")]
+    command: Option<String>,
+    /// Write all pages into this folder, which is made if it is not there
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    dir: Option<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    match &arguments.folder {
-        Some(folder) => {
-            std::fs::create_dir_all(folder)
-                .with_context(|| format!("cannot make {}", folder.display()))?;
-            clap_mangen::generate_to(Cli::command(), folder)
-                .with_context(|| format!("cannot write into {}", folder.display()))
-        }
-        None => {
-            let mut text = Vec::new();
-            clap_mangen::Man::new(Cli::command()).render(&mut text)?;
-            super::print(&text)
-        }
+    let definition = manual::definition();
+    let pages = manual::pages(&definition);
+    let Some(folder) = &arguments.dir else {
+        let wanted = match &arguments.command {
+            Some(name) => format!("teeperf-{name}"),
+            None => "teeperf".into(),
+        };
+        let found = pages.iter().find(|(name, _)| *name == wanted);
+        let (name, command) = found.with_context(|| format!("there is no page {wanted}(1)"))?;
+        return super::print(manual::page(name, command).as_bytes());
+    };
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    for (name, command) in pages {
+        let path = folder.join(format!("{name}.1"));
+        std::fs::write(&path, manual::page(&name, command))
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
+    Ok(())
 }

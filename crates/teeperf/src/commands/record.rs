@@ -41,7 +41,8 @@ pub(crate) struct Arguments {
         required = true,
         trailing_var_arg = true,
         allow_hyphen_values = true,
-        value_name = "PROGRAM"
+        value_name = "PROGRAM",
+        value_hint = clap::ValueHint::CommandWithArguments
     )]
     command: Vec<OsString>,
 }

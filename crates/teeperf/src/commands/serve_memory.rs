@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     writing: writing::Arguments,
     /// A program to run meanwhile, and its arguments
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM", value_hint = clap::ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
 }
 
