@@ -1,9 +1,9 @@
-//! Any bytes as an ELF file: its functions, their names, and where they are defined.
+//! Any bytes as an ELF file: its functions, their names, where they are defined, and what they call.
 
 #![no_main]
 
 use std::path::Path;
-use teeperf_symbols::{Functions, Lines, Search, demangle};
+use teeperf_symbols::{Functions, Lines, Search, called_from_bytes, demangle};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let path = Path::new("file");
@@ -23,6 +23,9 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
                 starts.push(found.start);
             }
         }
+    }
+    if let Ok(called) = called_from_bytes(path, bytes.to_vec(), &search, &starts) {
+        assert_eq!(called.len(), starts.len());
     }
     if let Ok(lines) = Lines::from_bytes(path, bytes.to_vec(), &search)
         && let Ok(found) = lines.definitions(&starts)

@@ -178,7 +178,7 @@ impl Gathered {
         let pid = |process| self.processes.get(&process).map_or(0, |process| process.pid);
         let points = std::mem::take(&mut threads.shared.points);
         let points = points.shown(&mut names, &mut self.warnings, since, pid);
-        let functions = names.into_functions();
+        let (functions, places) = names.into_functions();
         let cost = hook_cost.filter(|_| !keep_hook_cost);
         for thread in &mut out {
             if let Some([a, b, c, d, cold @ ..]) = cost {
@@ -201,6 +201,7 @@ impl Gathered {
         Profile {
             info,
             functions,
+            places,
             threads: out,
             graph,
             waits,

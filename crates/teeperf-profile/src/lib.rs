@@ -11,6 +11,7 @@
 //! * [`annotate`]: functions by where their source stands, with what they call from which lines.
 //! * [`graph`]: calls between functions where no call paths are known, and estimates of totals.
 //! * [`suggest`]: which functions to leave out of a next recording.
+//! * [`crossings`]: functions whose time is that of going into the kernel or out of a TEE.
 //! * [`paths`]: which call paths fit a regular expression.
 //! * [`lengths`]: how long calls took, as a histogram.
 //! * [`inlined`]: what compilers inlined into functions.
@@ -29,6 +30,7 @@ pub mod chunks;
 pub mod combine;
 pub mod contents;
 mod cost;
+pub mod crossings;
 pub mod diff;
 mod error;
 pub mod escape;

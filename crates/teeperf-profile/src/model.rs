@@ -425,6 +425,8 @@ pub struct Profile {
     /// Functions that were called. Two of one name and module are one function, unless they have
     /// places: then two of one name and place are.
     pub functions: Vec<Function>,
+    /// Where the code of each stands, where that is known; of several of one name and module the first's. May be shorter.
+    pub places: Vec<Option<Place>>,
     /// Threads, the one with most time first.
     pub threads: Vec<Thread>,
     /// Calls between functions of which no call paths are known; beside threads, where they are of some.

@@ -380,6 +380,8 @@ pub(crate) struct Names {
     by_word: HashMap<(u32, u32), FunctionId>,
     known: HashMap<FunctionKey, FunctionId>,
     functions: Vec<Function>,
+    /// Of each, where its code stands.
+    places: Vec<Option<Place>>,
     /// Whether functions keep their places and are told apart by them.
     by_place: bool,
 }
@@ -409,6 +411,7 @@ impl Names {
             by_word: HashMap::new(),
             known: HashMap::new(),
             functions: Vec::new(),
+            places: Vec::new(),
             by_place,
         }
     }
@@ -419,6 +422,7 @@ impl Names {
             return id;
         }
         let mut function = self.describe(process, word);
+        let place = function.place.clone();
         if !self.by_place {
             function.place = None;
         }
@@ -426,6 +430,7 @@ impl Names {
         let id = *self.known.entry(key(&function)).or_insert(next);
         if id == next {
             self.functions.push(function);
+            self.places.push(place);
         }
         self.by_word.insert((process, word), id);
         id
@@ -436,9 +441,9 @@ impl Names {
         self.describe(process, word).name
     }
 
-    /// All functions that were asked for.
-    pub(crate) fn into_functions(self) -> Vec<Function> {
-        self.functions
+    /// All functions that were asked for, and where their code stands.
+    pub(crate) fn into_functions(self) -> (Vec<Function>, Vec<Option<Place>>) {
+        (self.functions, self.places)
     }
 
     fn describe(&mut self, process: u32, word: u32) -> Function {

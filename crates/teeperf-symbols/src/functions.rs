@@ -65,7 +65,7 @@ impl Functions {
     /// When the file cannot be read, is no ELF executable or shared library, is malformed, or
     /// is not of the build that `search` asks for.
     pub fn open(path: &Path, search: &Search) -> Result<Self, Error> {
-        Self::of(search.open(path)?, search)
+        Self::of(&search.open(path)?, search)
     }
 
     /// The same of a file that is in memory. `path` is for errors, and to look for a debug
@@ -75,15 +75,16 @@ impl Functions {
     ///
     /// As for [`Functions::open`].
     pub fn from_bytes(path: &Path, bytes: Vec<u8>, search: &Search) -> Result<Self, Error> {
-        Self::of(search.check(Image::from_bytes(path, bytes)?)?, search)
+        Self::of(&search.check(Image::from_bytes(path, bytes)?)?, search)
     }
 
-    fn of(image: Image, search: &Search) -> Result<Self, Error> {
-        let code = Code::of(&image);
-        let (mut entries, mut strings, origin) = find(&image, &code, search)?;
-        let (stubs, plt_strings) = plt::stubs(&image)?;
+    /// Those of an image that is open.
+    pub(crate) fn of(image: &Image, search: &Search) -> Result<Self, Error> {
+        let code = Code::of(image);
+        let (mut entries, mut strings, origin) = find(image, &code, search)?;
+        let (stubs, plt_strings) = plt::stubs(image)?;
         entries.extend(stubs);
-        let sites = Sites::of(&image, &code)?;
+        let sites = Sites::of(image, &code)?;
         add_nameless(&sites, &mut entries, &mut strings);
         Ok(Self {
             table: Table::new(entries, strings, plt_strings, &code),
@@ -91,7 +92,7 @@ impl Functions {
             is_arm: image.machine == elf::EM_ARM,
             is_64_bit: image.is_64,
             is_little_endian: image.endian == Endianness::Little,
-            build_id: image.build_id,
+            build_id: image.build_id.clone(),
             origin,
             code: code.extent(),
             is_relocatable: image.is_relocatable,

@@ -3,6 +3,7 @@
 //! * [`Functions`]: the function table of an executable or shared library, from its own
 //!   symbol table, a separate debug file, or what the dynamic linker sees.
 //! * [`Lines`]: where functions are defined, and from where they call others, from DWARF.
+//! * [`called()`]: which functions a function's code calls, by name.
 //! * [`Sources`]: the text of source files.
 //! * [`demangle`]: names as programmers write them.
 //!
@@ -15,6 +16,7 @@
 //! that is cut short gives an error where a mapped one would end the process with `SIGBUS`;
 //! the one exception stands in [`Lines`].
 
+mod called;
 mod calls;
 mod decompress;
 mod definitions;
@@ -30,6 +32,7 @@ mod sites;
 mod sources;
 mod table;
 
+pub use called::{called, called_from_bytes};
 pub use demangle::{demangle, demangle_without_parameters};
 pub use error::Error;
 pub use functions::{Functions, Origin, Symbol};

@@ -16,7 +16,7 @@ use object::read::elf::Sym;
 use std::collections::HashMap;
 
 /// A slot's relocation, as far as it names a function: offset of the name in the strings.
-type Slots = HashMap<u64, u32>;
+pub(crate) type Slots = HashMap<u64, u32>;
 
 /// The stubs of a file, and the strings their names stand in.
 pub(crate) fn stubs(image: &Image) -> Result<(Vec<Entry>, Vec<u8>), Error> {
@@ -53,7 +53,7 @@ pub(crate) fn stubs(image: &Image) -> Result<(Vec<Entry>, Vec<u8>), Error> {
 }
 
 /// Slots of the global offset table by address, from the dynamic relocations.
-fn slots(image: &Image) -> Result<(Slots, Vec<u8>), Error> {
+pub(crate) fn slots(image: &Image) -> Result<(Slots, Vec<u8>), Error> {
     let mut slots = Slots::new();
     let Some(dynamic) = of_kind(image, elf::SHT_DYNSYM).filter(|_| image.is_64) else {
         return Ok((slots, Vec::new()));

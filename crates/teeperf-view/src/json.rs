@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use teeperf_profile::aggregate::{self, Pattern, Row, Sort};
 use teeperf_profile::around::Around;
+use teeperf_profile::crossings::Crossing;
 use teeperf_profile::groups::{By, Group};
 use teeperf_profile::model::{
     CallGraph, Extremes, Function, FunctionId, Node, Profile, Thread, Time, Waits,
@@ -31,6 +32,8 @@ pub struct Options {
     pub by: Option<(By, Vec<Group>)>,
     /// Functions whose lengths come as a histogram too.
     pub histogram: Option<Pattern>,
+    /// Functions whose time is that of crossings.
+    pub crossings: Vec<Crossing>,
 }
 
 /// Writes the report as one line.
@@ -50,6 +53,7 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
         threads: profile.threads.iter().map(|thread| lane(thread, profile, options)).collect(),
         waits: waits(profile),
         points: profile.points.iter().map(parts::point).collect(),
+        advice: parts::advice(profile, &options.crossings, &places),
         arcs,
         cycles,
         around: options.around.as_ref().map(|list| parts::around(list, &places)),
@@ -76,6 +80,8 @@ struct Report<'a> {
     waits: Vec<Waited<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     points: Vec<parts::Point<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    advice: Vec<parts::Advice<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     arcs: Option<Vec<Call>>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -19,6 +19,7 @@ pub mod tables;
 pub mod text;
 
 mod about;
+mod advice;
 mod columns;
 mod layout;
 mod names;

@@ -4,7 +4,7 @@ use crate::toolchain::Workshop;
 use proptest::prelude::*;
 use std::path::Path;
 use std::sync::LazyLock;
-use teeperf_symbols::{Functions, Lines, Search, demangle};
+use teeperf_symbols::{Functions, Lines, Search, called_from_bytes, demangle};
 
 const SOURCE: &str = "
 #include <stdio.h>
@@ -53,6 +53,10 @@ fn read(bytes: Vec<u8>) {
                 demangle(&found.name);
             }
         }
+        Err(error) => assert!(error.to_string().starts_with("hostile: ")),
+    }
+    match called_from_bytes(path, bytes.clone(), &search, &starts[..starts.len().min(50)]) {
+        Ok(called) => assert_eq!(called.len(), starts.len().min(50)),
         Err(error) => assert!(error.to_string().starts_with("hostile: ")),
     }
     match Lines::from_bytes(path, bytes, &search) {

@@ -1,11 +1,13 @@
-//! What the JSON report has beside the usual where it was asked for: callers and callees, groups, lengths of calls.
+//! What the JSON report has beside the usual: callers and callees, groups and lengths of calls where they were asked for; advice.
 
 use serde::Serialize;
 use teeperf_profile::aggregate::Pattern;
+use teeperf_profile::crossings::{Crossing, Evidence};
 use teeperf_profile::model::{self, FunctionId, PointKind, Profile};
 use teeperf_profile::{around, groups, lengths};
 
 use super::{Places, Times, number, times};
+use crate::advice;
 use crate::tables::{Percentiles, lengths_by_function, points, resolution};
 
 /// How well lengths of calls are known.
@@ -193,4 +195,42 @@ pub(super) fn point(point: &model::Point) -> Point<'_> {
         name: &point.name,
         value,
     }
+}
+
+/// What to do about a function whose time is that of crossings.
+#[derive(Serialize)]
+pub(super) struct Advice<'a> {
+    function: Option<usize>,
+    share: f64,
+    per_call: f64,
+    evidence: &'static str,
+    calls: &'a [String],
+    kind: Option<&'static str>,
+    what: String,
+    next: &'static str,
+}
+
+pub(super) fn advice<'a>(
+    profile: &Profile,
+    crossings: &'a [Crossing],
+    places: &Places,
+) -> Vec<Advice<'a>> {
+    let each = |crossing: &'a Crossing| {
+        let row = &crossing.row;
+        let advice::Advice { what, next } = advice::of(profile, crossing);
+        Advice {
+            function: places.get(&row.function).copied(),
+            share: crossing.share,
+            per_call: number(row.total.value / row.calls.max(1) as f64),
+            evidence: advice::evidence_name(&crossing.evidence),
+            calls: match &crossing.evidence {
+                Evidence::Code(names) => names,
+                _ => &[],
+            },
+            kind: crossing.kind.map(advice::kind_name),
+            what,
+            next,
+        }
+    };
+    crossings.iter().map(each).collect()
 }

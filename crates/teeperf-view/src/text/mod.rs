@@ -10,11 +10,12 @@ mod waits;
 use std::io::{self, Write};
 
 pub use teeperf_profile::aggregate::Sort;
+use teeperf_profile::crossings::Crossing;
 use teeperf_profile::model::{Profile, Time, Unit};
 
 use crate::findings::{self, Finding};
 use crate::style::{Paint, Painted, Style};
-use crate::{about, names, tables, units};
+use crate::{about, advice, names, tables, units};
 
 /// What a report shows.
 #[derive(Clone, Debug)]
@@ -35,7 +36,12 @@ pub struct Options {
     pub most_paths: usize,
     /// What of the recording is shown, such as `focus on "parse"`; empty when it is all.
     pub selection: String,
+    /// Functions whose time is that of crossings: advice about the first of them.
+    pub crossings: Vec<Crossing>,
 }
+
+/// Most functions that advice is given about.
+const MOST_ADVICE: usize = 3;
 
 impl Default for Options {
     fn default() -> Self {
@@ -48,6 +54,7 @@ impl Default for Options {
             least_share: 0.005,
             most_paths: 200,
             selection: String::new(),
+            crossings: Vec::new(),
         }
     }
 }
@@ -70,6 +77,11 @@ pub fn write(
         say(finding, style, out)?;
     }
     shown(profile, &options.selection, style, out)?;
+    for crossing in options.crossings.iter().take(MOST_ADVICE) {
+        let advice = advice::of(profile, crossing);
+        let text = format!("{} {}", advice.what, advice.next);
+        labelled(style.paint(Paint::Heading, "Advice"), &text, style, out)?;
+    }
     if profile.threads.is_empty() && profile.graph.is_none() {
         return Ok(());
     }

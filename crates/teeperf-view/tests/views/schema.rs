@@ -3,8 +3,9 @@
 use crate::schema_check::Schema;
 use crate::support::{kitchen, summed_kitchen};
 use serde_json::{Value, json};
-use teeperf_profile::aggregate::{Pattern, Sort};
+use teeperf_profile::aggregate::{self, Pattern, Sort};
 use teeperf_profile::around::around;
+use teeperf_profile::crossings::{Crossing, Evidence, Kind};
 use teeperf_profile::groups::{By, groups};
 use teeperf_profile::lengths::Lengths;
 use teeperf_profile::model::{CallGraph, FunctionId, Point, PointKind, Profile, Unit, Waits};
@@ -44,6 +45,28 @@ fn everything() -> Profile {
     profile
 }
 
+/// Of every kind, and known in every way.
+fn crossings(profile: &Profile) -> Vec<Crossing> {
+    let row = aggregate::table(profile, Sort::Total)[0];
+    let kinds = [
+        Some(Kind::Constant),
+        Some(Kind::Time),
+        Some(Kind::Random),
+        Some(Kind::Data),
+        Some(Kind::System),
+        Some(Kind::Exit),
+        None,
+    ];
+    let evidence =
+        [Evidence::Pattern, Evidence::Name, Evidence::Code(vec!["read".into()]), Evidence::Cost];
+    let of = |kind| {
+        let with = move |evidence: &Evidence| (kind, evidence.clone());
+        evidence.iter().map(with).collect::<Vec<_>>()
+    };
+    let all = kinds.into_iter().flat_map(of);
+    all.map(|(kind, evidence)| Crossing { row, share: 0.5, evidence, kind }).collect()
+}
+
 #[test]
 fn all_reports_fit_and_have_all_that_is_described() {
     let mut schema = Schema::of_reports();
@@ -55,6 +78,7 @@ fn all_reports_fit_and_have_all_that_is_described() {
             around: Some(around(&profile, &Pattern::new("*"), 100).0),
             by: Some((by, groups(&profile, by, Sort::SelfTime))),
             histogram: Some(Pattern::new("parse")),
+            crossings: crossings(&profile),
         };
         assert_eq!(schema.errors(&report(&profile, &options)), Vec::<String>::new());
     }

@@ -2,6 +2,7 @@
 //! are not whole.
 
 use crate::support::{exact, function, kitchen, node, parser, summed_kitchen, thread};
+use teeperf_profile::crossings::{Crossing, Evidence, Kind};
 use teeperf_profile::model::{CallGraph, FunctionId, Health, NoRoom, Node, Profile, Time, Waits};
 use teeperf_view::style::Style;
 use teeperf_view::text::{self, Options, Sort};
@@ -44,6 +45,39 @@ fn calls_without_paths_are_shown_from_both_sides() {
         report(&parser(), &Options::default(), 120),
         include_str!("data/text/parser-120.txt")
     );
+}
+
+#[test]
+fn advice_says_what_is_so_and_how_that_is_known() {
+    let profile = kitchen();
+    let rows = teeperf_profile::aggregate::table(&profile, Sort::Calls);
+    let of = |evidence, kind| {
+        let crossings = vec![Crossing { row: rows[0], share: 0.56, evidence, kind }; 4];
+        let report = report(&profile, &Options { crossings, ..Options::default() }, 400);
+        let lines = report.lines().filter_map(|line| line.strip_prefix("Advice     "));
+        let lines: Vec<String> = lines.map(str::to_owned).collect();
+        assert_eq!(lines.len(), 3);
+        lines[0].clone()
+    };
+    assert_eq!(
+        of(Evidence::Name, Some(Kind::Data)),
+        "56.0 % of the time is read: 23,000 calls of 30.43 µs each. By its name it is a system call. Move more with each call: \
+         collect what is small, or map it."
+    );
+    let names = ["getpid", "gettid", "getuid", "getgid"].map(String::from).into();
+    let code = of(Evidence::Code(names), Some(Kind::Constant));
+    assert!(
+        code.contains(
+            "Its code calls getpid, gettid, getuid and 1 more, which goes into the kernel."
+        ),
+        "{code}"
+    );
+    let time = of(Evidence::Code(vec!["clock_gettime".into()]), Some(Kind::Time));
+    assert!(
+        time.contains("into the kernel unless the vDSO answers it, and out of a TEE always"),
+        "{time}"
+    );
+    assert!(of(Evidence::Cost, None).contains("if it computes, no advice"));
 }
 
 #[test]

@@ -6,6 +6,8 @@ use super::tables;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
+use teeperf_profile::aggregate::Pattern;
+use teeperf_profile::crossings::{self, Crossing};
 use teeperf_profile::model::Profile;
 use teeperf_view::{json, text};
 
@@ -24,6 +26,7 @@ Examples:
   teeperf report --histogram parse            the same of parse, as a histogram
   teeperf report --lines                      where functions are defined
   teeperf report --inlined                    what clang inlined into them, whose time is theirs
+  teeperf report --crossing 'host_*'          advice about functions that leave an enclave, too
   teeperf report --csv > functions.csv        for a spreadsheet; likewise the other tables
   teeperf report --json program.teeperf | jq '.functions[0]'
   teeperf report gmon.out --elf program       a file of gprof; several are summed
@@ -53,6 +56,10 @@ pub(crate) struct Arguments {
     /// Most functions, threads and groups to print [default: 20; of CSV: all]
     #[arg(long, value_name = "COUNT")]
     limit: Option<usize>,
+    /// Functions that leave an enclave or go into the kernel, beside those whose names or code say so: advice where they take much
+    /// of the time; a name, a part of one, or a pattern with *
+    #[arg(long, value_name = "FUNCTION")]
+    crossing: Vec<String>,
 }
 
 /// Order of functions.
@@ -87,6 +94,12 @@ impl Arguments {
         self.tree || self.threads || table.needs_threads() || self.recording.is_of_paths()
     }
 
+    /// Functions whose time is that of crossings.
+    fn crossings(&self, profile: &Profile) -> Vec<Crossing> {
+        let patterns: Vec<Pattern> = self.crossing.iter().map(Pattern::new).collect();
+        crossings::find(profile, &patterns)
+    }
+
     fn profile(&self) -> Result<Profile> {
         let unsaid = &self.recording.unsaid;
         match self.recording.open()? {
@@ -119,7 +132,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let sort = arguments.sort.into();
     if arguments.json {
         let call_tree = arguments.tree;
-        let options = json::Options { call_tree, selection, ..arguments.table.json(&profile)? };
+        let crossings = arguments.crossings(&profile);
+        let options =
+            json::Options { call_tree, selection, crossings, ..arguments.table.json(&profile)? };
         return super::to_stdout(|out| json::write(&profile, &options, out));
     }
     if arguments.csv {
@@ -137,6 +152,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         call_tree: arguments.tree,
         threads: !arguments.tree,
         selection,
+        crossings: arguments.crossings(&profile),
         ..text::Options::default()
     };
     super::to_stdout(|out| text::write(&profile, &options, &super::terminal::style(), out))
