@@ -460,7 +460,7 @@ class Recording:
         words in it that were never written."""
         _, code, argument, payload = item
         needed = {16: 2, 17: 6, 18: 4, 19: 2, 20: 1, 21: 3 + (clock == fmt.CYCLE_CLOCK), 22: 10,
-                  25: 3, 26: 6}
+                  25: 3, 26: 6, 27: 2}
         if len(payload) < needed.get(code, 0):
             return False
         used = {21: 3, 22: None, 23: None, 24: None}.get(code, needed.get(code, 0))
@@ -498,7 +498,7 @@ class Recording:
             self.module(thread.process, payload)
         elif code == 23:
             self.names[thread.process, thread.serial] = text_of(fmt.packed(payload))
-        elif code not in (24, 25, 26):
+        elif code not in (24, 25, 26, 27):
             return False
         return True
 

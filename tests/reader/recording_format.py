@@ -28,6 +28,7 @@ START_TAGS = {
     12: ("machine", "text"), 13: ("processor", "text"), 14: ("processors", "number"),
     15: ("on_full", "number"), 16: ("directory", "text"), 17: ("hook_cost_ps", "bytes"),
     18: ("least_cost_ps", "number"), 19: ("ordered", "number"),
+    20: ("counter_hz", "number"), 21: ("counter_start", "number"),
 }
 PROCESS_TAGS = {
     1: ("id", "number"), 2: ("pid", "number"), 3: ("parent_pid", "number"),

@@ -216,6 +216,8 @@ class Examples(Case):
         self.assertEqual(recording_format.join(payload), 0xFFFF800012345678)
         _, code, _, payload = only("words-name")
         self.assertEqual((code, recording_format.packed(payload)), (23, b"main"))
+        timed, (_, *event) = recording_format.items(example_words("words-timed"), 1)
+        self.assertEqual((timed[1], recording_format.join(timed[3])), (27, 1_000_000))
         _, code, _, payload = only("words-switch")
         self.assertEqual(code, 18)
         self.assertEqual(recording_format.join(payload[:2]), 0)

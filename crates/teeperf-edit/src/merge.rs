@@ -19,6 +19,7 @@ use teeperf_wire::packet::kind;
 
 use crate::error::EditError;
 use crate::output::{self, Out};
+use shift::Change;
 use twice::Seen;
 
 /// A recording, and its name for messages.
@@ -63,7 +64,7 @@ pub fn merge<R: Read>(
         out: None,
         decoder: Decoder::new().map_err(EditError::Memory)?,
         first: None,
-        by: 0,
+        change: Change::default(),
         numbers: HashMap::new(),
         next: 1,
         latest: 0,
@@ -75,7 +76,7 @@ pub fn merge<R: Read>(
     for Input { mut recording, name } in inputs {
         merge.numbers.clear();
         merge.seen.begin(&name);
-        merge.by = 0;
+        merge.change = Change::default();
         let (mut is_begun, mut has_end) = (false, false);
         let mut told = 0;
         while let Some(packet) = recording.next_packet()? {
@@ -118,8 +119,8 @@ struct Merge {
     decoder: Decoder,
     /// The first recording's start, and its name.
     first: Option<(String, Start)>,
-    /// Clock units by which times of the present recording become later.
-    by: i64,
+    /// How times of the present recording become those of the first.
+    change: Change,
     /// Numbers of its processes, as they are now.
     numbers: HashMap<u32, u32>,
     next: u32,
@@ -152,7 +153,7 @@ impl Merge {
             return Ok(());
         };
         let (by, text) = alignment(first_name, first, name, found)?;
-        self.by = by;
+        self.change = Change { by, counter: counters(first, found) };
         if found.hook_cost_ps != first.hook_cost_ps {
             let text = format!(
                 "{name}: what hooks cost was measured anew there: what is taken off its times is what {first_name} tells"
@@ -222,13 +223,13 @@ impl Merge {
     fn chunk(&mut self, header: &Header, data: &[u8]) -> Result<(), EditError> {
         let header = Header { process: self.number(header.process), ..*header };
         self.latest = self.latest.max(self.time(header.time));
-        let by = self.by;
-        let words = if by == 0 { None } else { self.decoder.words(&header, data).ok() };
-        let pieces = words.map(|(clock, words)| shift::shifted(&header, clock, words, by));
+        let change = self.change;
+        let words = if change.is_none() { None } else { self.decoder.words(&header, data).ok() };
+        let pieces = words.map(|(clock, words)| shift::shifted(&header, clock, words, change));
         let Some(out) = &mut self.out else { return Ok(()) };
         let Some(pieces) = pieces else {
             // As it is; words that cannot be read are lost whatever their times.
-            let header = Header { time: header.time.saturating_add_signed(by), ..header };
+            let header = Header { time: header.time.saturating_add_signed(change.by), ..header };
             return out.chunk(&header, &[&header.encode()[..], data].concat());
         };
         pieces.into_iter().try_for_each(|(header, words)| out.words(header, &words))
@@ -270,7 +271,7 @@ impl Merge {
 
     /// A time as it is now; one that is not known stays so.
     fn time(&self, time: u64) -> u64 {
-        if time == 0 { 0 } else { time.saturating_add_signed(self.by) }
+        if time == 0 { 0 } else { time.saturating_add_signed(self.change.by) }
     }
 
     fn write(&mut self, packet_kind: u16, payload: &[u8]) -> Result<(), EditError> {
@@ -307,6 +308,14 @@ impl Merge {
         })?;
         Ok(self.made)
     }
+}
+
+/// Steps in a second of the counters that time calls beside the tick, where they are not the same.
+fn counters(first: &Start, found: &Start) -> Option<(u64, u64)> {
+    let (to, from) = (first.counter_hz, found.counter_hz);
+    let most = u128::from(to) * u128::from(SAME_RATE);
+    let are_alike = u128::from(to.abs_diff(from)) * 1_000_000 <= most;
+    (to > 0 && from > 0 && !are_alike).then_some((to, from))
 }
 
 /// By how much times of a recording become later to be those of the first, and how that was found out.

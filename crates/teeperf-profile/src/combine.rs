@@ -31,7 +31,7 @@ pub fn combine(mut first: Profile, second: Profile) -> Profile {
     }
     for mut thread in second.threads {
         thread.lengths.retain(|_| is_of_one_unit);
-        for (function, _) in &mut thread.lengths {
+        for (function, _) in thread.lengths.iter_mut().chain(&mut thread.counted) {
             *function = numbers[function.0 as usize];
         }
         // The root's function means nothing.

@@ -96,6 +96,9 @@ pub struct Start {
     /// Of a call and its return; picoseconds.
     pub least_cost_ps: u64,
     pub ordered: u64,
+    /// Of the counter that times chosen functions beside the tick.
+    pub counter_hz: u64,
+    pub counter_start: u64,
 }
 
 /// [`teeperf_wire::body::process`].
@@ -324,6 +327,8 @@ fn start<'a>(fields: impl Iterator<Item = Field<'a>>) -> Start {
             tag::DIRECTORY => out.directory = text(&field),
             tag::LEAST_COST_PS => out.least_cost_ps = number(&field),
             tag::ORDERED => out.ordered = number(&field),
+            tag::COUNTER_HZ => out.counter_hz = number(&field),
+            tag::COUNTER_START => out.counter_start = number(&field),
             tag::HOOK_COST_PS => out.hook_cost_ps = eight_numbers(field.value),
             _ => {}
         }

@@ -68,6 +68,8 @@ pub enum Escape<'a> {
     },
     /// Nothing: fills a place.
     Pad,
+    /// What the counter is at the event that is the next item.
+    Timed(u64),
     /// From here on the filter of this number holds.
     Filter(u32),
     /// A code that this reader does not know.
@@ -208,6 +210,7 @@ fn with_payload<'a>(
             site: word::payload_value(*payload.first()?)?,
             units: word::join(payload.get(1..3)?)?,
         },
+        code::TIMED => Escape::Timed(word::join(payload.get(..2)?)?),
         code::POINT => Escape::Point {
             kind: arg,
             site: word::payload_value(*payload.first()?)?,

@@ -22,8 +22,11 @@ use crate::warnings::Warnings;
 /// Most processes, and most named threads, whose names are kept.
 const MAX_NAMED: usize = 1 << 20;
 
-/// Most filters whose rules are kept.
+/// Most filters whose rules are kept, and most patterns of what is timed.
 const MAX_FILTERS: usize = 1000;
+
+/// How rules begin that are about timing.
+const TIMED: &str = "timed ";
 
 /// What packets other than chunks say.
 #[derive(Default)]
@@ -35,6 +38,8 @@ pub(crate) struct Gathered {
     symbols: SymbolTables,
     /// Rules of the filters, in order.
     filters: Vec<Vec<String>>,
+    /// Patterns of functions that the counter timed.
+    timed: Vec<String>,
     /// Events lost of which no chunk speaks.
     lost: u64,
     unknown_packets: HashMap<u16, (u64, u64)>,
@@ -65,8 +70,19 @@ impl Gathered {
             Body::Notice(notice) if notice.level > 0 => self.warnings.add(|| notice.text),
             Body::Notice(_) | Body::ProcessEnd(_) => {}
             Body::Filter(filter) => {
-                if self.filters.len() < MAX_FILTERS {
-                    self.filters.push(filter.rules);
+                let of_timing = |rule: &String| rule.starts_with(TIMED);
+                let (timed, rules): (Vec<_>, Vec<_>) =
+                    filter.rules.into_iter().partition(of_timing);
+                let timed = timed.into_iter().map(|rule| rule[TIMED.len()..].to_owned());
+                for pattern in timed.take(MAX_FILTERS - self.timed.len()) {
+                    if !self.timed.contains(&pattern) {
+                        self.timed.push(pattern);
+                    }
+                }
+                // Where only what is timed has changed, no other filter holds.
+                let is_other = self.filters.last().map_or(!rules.is_empty(), |last| *last != rules);
+                if is_other && self.filters.len() < MAX_FILTERS {
+                    self.filters.push(rules);
                 }
             }
             Body::Loss(loss) => self.lost = self.lost.saturating_add(loss.events),
@@ -154,7 +170,8 @@ impl Gathered {
             let Some(tree) = threads.trees.get_mut(tree).and_then(Option::take) else { continue };
             beyond_limits = beyond_limits.saturating_add(tree.flat_calls());
             thread.tree = convert(&tree, &mut names, ns_per_unit);
-            thread.lengths = lengths(&tree, &mut names);
+            thread.lengths = lengths(&tree.lengths, tree.process, &mut names);
+            thread.counted = lengths(&tree.counted, tree.process, &mut names);
             out.push(thread);
         }
         if beyond_limits > 0 {
@@ -165,6 +182,10 @@ impl Gathered {
         let untimed = threads.shared.room.untimed;
         if untimed > 0 {
             self.warnings.add(|| format!("there are more functions in more threads than calls are timed of: {untimed} calls are not among the lengths"));
+        }
+        let uncounted = threads.shared.uncounted;
+        if uncounted > 0 {
+            self.warnings.add(|| format!("the recording does not say how fast the counter goes that timed {uncounted} calls: their lengths are those of the tick"));
         }
         let length_unit_ns = options.lengths.then_some(ns_per_unit);
         let (graph, calls) = std::mem::take(&mut threads.arcs).graph(&mut names, ns_per_unit);
@@ -271,6 +292,7 @@ impl Gathered {
             tree: Tree::default(),
             no_room: None,
             lengths: Vec::new(),
+            counted: Vec::new(),
         }
     }
 
@@ -324,6 +346,7 @@ impl Gathered {
             signal: end.as_ref().and_then(|end| end.signal),
             summed: counts.summed > counts.events / 2,
             filters: std::mem::take(&mut self.filters),
+            timed: std::mem::take(&mut self.timed),
             hook_cost_ps: start.hook_cost_ps.map(|ps| (sum(&ps[..4]), sum(&ps[4..]))),
         }
     }
@@ -381,10 +404,14 @@ fn convert(tree: &CallTree, names: &mut Names, ns_per_unit: f64) -> Tree {
 }
 
 /// Lengths of calls by function.
-fn lengths(tree: &CallTree, names: &mut Names) -> Vec<(FunctionId, Lengths)> {
+fn lengths(
+    of_words: &HashMap<u32, Lengths>,
+    process: u32,
+    names: &mut Names,
+) -> Vec<(FunctionId, Lengths)> {
     let mut by_function: BTreeMap<FunctionId, Lengths> = BTreeMap::new();
-    for (&word, lengths) in &tree.lengths {
-        by_function.entry(names.function(tree.process, word)).or_default().merge(lengths);
+    for (&word, lengths) in of_words {
+        by_function.entry(names.function(process, word)).or_default().merge(lengths);
     }
     by_function.into_iter().collect()
 }

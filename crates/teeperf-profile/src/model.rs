@@ -173,6 +173,9 @@ pub struct Thread {
     /// How long calls took, by function, in units of [`Profile::length_unit_ns`]; empty where calls were not timed. Hooks
     /// are in them, what gaps leave out is not. Calls that did not return by themselves have no length.
     pub lengths: Vec<(FunctionId, Lengths)>,
+    /// Likewise of calls that the processor's counter timed beside the tick (`record --timed`), in picoseconds. Such calls are
+    /// among [`Thread::lengths`] as well.
+    pub counted: Vec<(FunctionId, Lengths)>,
 }
 
 impl Thread {
@@ -311,6 +314,8 @@ pub struct Info {
     /// Filters that held one after the other, each as its rules; one without rules recorded everything. Functions that
     /// they left out have no calls, and their time is that of their callers.
     pub filters: Vec<Vec<String>>,
+    /// Patterns of functions whose calls the processor's counter timed beside the tick, at some time.
+    pub timed: Vec<String>,
     /// Cost of a call and its return by hooks, picoseconds, hot and cold.
     pub hook_cost_ps: Option<(u64, u64)>,
 }

@@ -132,7 +132,12 @@ fn feed(
             Body::Arcs(header, data) => driver.arcs(packet.offset, &header, data),
             Body::Keyframe(keyframe) => driver.keyframe(packet.offset, &keyframe),
             Body::Filter(filter) if filter.process != 0 => driver.filter(&filter),
-            body => gathered.take(packet.offset, body),
+            body => {
+                if let Body::Start(start) = &body {
+                    driver.start(start);
+                }
+                gathered.take(packet.offset, body);
+            }
         }
         let bytes = packets.offset();
         if bytes - told >= 1 << 20

@@ -18,7 +18,9 @@ fn replay(chunks: &[Chunk], jobs: usize, batch_chunks: usize) -> Profile {
 }
 
 fn replay_with(chunks: &[Chunk], options: Options<'_>) -> Profile {
-    let mut builder = Builder::new();
+    let mut builder = Builder::empty();
+    // Of a counter as fast as the clock.
+    builder.start(&[(teeperf_wire::body::start::COUNTER_HZ, &1_000_000_000u64.to_le_bytes())]);
     builder.process(1, 77, "/bin/program");
     builder.filters();
     for (i, chunk) in chunks.iter().enumerate() {
@@ -123,6 +125,7 @@ fn item(thread: u32) -> impl Strategy<Value = Item> {
             .prop_map(|(left, entered)| Item::Switch { left, entered }),
         1 => stack().prop_map(Item::StackNew),
         3 => (0u32..4).prop_map(Item::Filter),
+        30 => (0u64..90_000).prop_map(Item::Timed),
         1 => Just(Item::Note("a note")),
         1 => (site(), 0u64..9000).prop_map(|(site, units)| Item::Wait { site, units }),
         1 => (prop_oneof![Just(9u32), Just(29)], 0u32..3).prop_map(|(code, payload)| Item::Strange { code, payload }),
@@ -183,19 +186,32 @@ proptest! {
 }
 
 /// Lengths by thread and function, as [`slow::lengths`] has them.
-fn told_lengths(profile: &Profile) -> BTreeMap<(u32, String), Lengths> {
+fn told_lengths(
+    profile: &Profile,
+    of_thread: impl Fn(&Thread) -> &[(FunctionId, Lengths)],
+) -> BTreeMap<(u32, String), Lengths> {
     let of = |thread: &Thread, (function, lengths): &(FunctionId, Lengths)| {
         let name = profile.functions[function.0 as usize].name.clone();
         ((thread.tid - 1000, name), lengths.clone())
     };
-    profile.threads.iter().flat_map(|t| t.lengths.iter().map(move |each| of(t, each))).collect()
+    let of_all = profile.threads.iter();
+    of_all.flat_map(|t| of_thread(t).iter().map(move |each| of(t, each))).collect()
 }
 
 /// Of all calls, in whatever batches, within what a bucket may be off.
 fn lengths_are_right(chunks: &[Chunk], options: Options<'_>) {
-    let expected = slow::lengths(chunks);
     let profile = replay_with(chunks, Options { lengths: true, ..options });
-    let told = told_lengths(&profile);
+    are_these(&told_lengths(&profile, |thread| &thread.lengths), slow::lengths(chunks));
+    // In picoseconds.
+    let mut counted = slow::counted(chunks);
+    counted.values_mut().flatten().for_each(|length| *length *= 1000);
+    are_these(&told_lengths(&profile, |thread| &thread.counted), counted);
+    // And nothing else is another than without.
+    let plain = without_empty(self::told(&replay(chunks, 1, 0)));
+    assert_eq!(without_empty(self::told(&profile)), plain);
+}
+
+fn are_these(told: &BTreeMap<(u32, String), Lengths>, expected: slow::Lengths) {
     let keys = |n: usize| format!("{n} functions");
     assert_eq!(keys(told.len()), keys(expected.len()));
     for (key, mut exact) in expected {
@@ -211,9 +227,6 @@ fn lengths_are_right(chunks: &[Chunk], options: Options<'_>) {
             assert!(told.abs_diff(exact) <= exact / 64 + 1, "{key:?}: {told} for {exact}");
         }
     }
-    // And nothing else is another than without.
-    let plain = without_empty(self::told(&replay(chunks, 1, 0)));
-    assert_eq!(without_empty(self::told(&profile)), plain);
 }
 
 proptest! {

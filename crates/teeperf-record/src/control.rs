@@ -17,8 +17,10 @@ pub enum Request {
     Stop,
     /// Write out what the trees of all threads have grown by.
     Snapshot,
-    /// Record what these rules have, and nothing else.
+    /// Record what these rules have, and nothing else. What is timed by the counter stays.
     Filter(Rules),
+    /// Time the functions by the counter of which these rules say so ([`Rules::timed`]), and no others. What is recorded stays.
+    Timed(Rules),
     /// Say how it goes: the answer is [`Status`].
     Status,
 }
@@ -106,13 +108,16 @@ impl Request {
             Self::Snapshot => 4,
             Self::Filter(_) => 5,
             Self::Status => 6,
+            Self::Timed(_) => 10,
         }
     }
 
     /// As bytes.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let text = match self {
-            Self::Filter(rules) => rules.lines().collect::<Vec<_>>().join("\n"),
+            Self::Filter(rules) | Self::Timed(rules) => {
+                rules.lines().collect::<Vec<_>>().join("\n")
+            }
             _ => String::new(),
         };
         message(self.number(), &text)
@@ -121,9 +126,10 @@ impl Request {
     /// Nothing when the bytes are no request; the answer, where it is one that cannot be done.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Result<Self, Vec<u8>>> {
         let (number, text) = parts(bytes)?;
-        if number == 5 {
+        if let 5 | 10 = number {
             let refused = |why: String| message(number | REFUSED, &why);
-            return Some(Rules::read(text).map(Self::Filter).map_err(refused));
+            let of_rules = if number == 5 { Self::Filter } else { Self::Timed };
+            return Some(Rules::read(text).map(of_rules).map_err(refused));
         }
         let known = [Self::Pause, Self::Resume, Self::Stop, Self::Snapshot, Self::Status];
         known.into_iter().find(|known| known.encode() == bytes).map(Ok)
@@ -199,7 +205,11 @@ mod tests {
         let mut rules = Rules::default();
         rules.function(true, "parse*@libz").unwrap();
         rules.thread(false, "worker").unwrap();
-        for request in [Request::Pause, Request::Resume, Request::Status, Request::Filter(rules)] {
+        let mut timed = Rules::default();
+        timed.timed("parse*@libz").unwrap();
+        let of_rules = [Request::Filter(rules), Request::Timed(timed)];
+        let others = [Request::Pause, Request::Resume, Request::Status];
+        for request in others.into_iter().chain(of_rules) {
             assert_eq!(Request::decode(&request.encode()), Some(Ok(request)));
         }
         assert_eq!(Request::decode(b"TPCt\x09\0\0\0"), None);

@@ -1,4 +1,5 @@
-//! Filters: which functions and threads are recorded, decided while programs run.
+//! Filters: which functions and threads are recorded, and which functions are timed by the counter, decided while
+//! programs run.
 //!
 //! [`Rules`] are what the user asks for. A thread of its own ([`desk`]) resolves them to a map for each file
 //! ([`map`], [`teeperf_wire::filter`]), hands maps to processes, and puts other rules in their place.
@@ -10,7 +11,8 @@ mod unused;
 
 use teeperf_select::{BadPattern, Pattern};
 
-/// Which functions and threads are recorded. Without rules all are.
+/// Which functions and threads are recorded, and which functions are timed by the counter beside the tick. Without rules all
+/// are recorded and none is timed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules(Vec<Rule>);
 
@@ -25,17 +27,27 @@ struct Rule {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Of {
     /// Functions of this name, of modules of this name.
-    Function { name: Option<Pattern>, module: Option<Pattern> },
+    Function { name: Option<Pattern>, module: Option<Pattern>, what: What },
     /// Threads of this id or name.
     Thread(Pattern),
 }
 
-/// What a rule is about, as its text begins.
-const SIGNS: [(&str, bool, bool); 4] = [
-    ("only ", false, false),
-    ("exclude ", true, false),
-    ("only-thread ", false, true),
-    ("exclude-thread ", true, true),
+/// What rules of functions are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    /// Whether they are recorded.
+    Recording,
+    /// Whether they are timed by the counter.
+    Timing,
+}
+
+/// What a rule is about, as its text begins: whether it leaves out, and functions in which respect, or threads.
+const SIGNS: [(&str, bool, Option<What>); 5] = [
+    ("only ", false, Some(What::Recording)),
+    ("exclude ", true, Some(What::Recording)),
+    ("timed ", false, Some(What::Timing)),
+    ("only-thread ", false, None),
+    ("exclude-thread ", true, None),
 ];
 /// Most rules.
 const MOST: usize = 256;
@@ -48,13 +60,26 @@ impl Rules {
     ///
     /// When that is no pattern.
     pub fn function(&mut self, leaves_out: bool, text: &str) -> Result<(), BadPattern> {
+        self.of_function(leaves_out, text, What::Recording)
+    }
+
+    /// Times functions of a name, written likewise, as far as they are recorded.
+    ///
+    /// # Errors
+    ///
+    /// As above.
+    pub fn timed(&mut self, text: &str) -> Result<(), BadPattern> {
+        self.of_function(false, text, What::Timing)
+    }
+
+    fn of_function(&mut self, leaves_out: bool, text: &str, what: What) -> Result<(), BadPattern> {
         // A regular expression ends in a slash: an `@` in it is its own.
         let split =
             if text.ends_with('/') && text.starts_with('/') { None } else { text.rsplit_once('@') };
         let (name, module) = split.map_or((text, None), |(name, module)| (name, Some(module)));
         let name = if name.is_empty() && module.is_some() { None } else { Some(name.parse()?) };
         let module = module.map(of_path).transpose()?;
-        self.0.push(Rule { leaves_out, of: Of::Function { name, module } });
+        self.0.push(Rule { leaves_out, of: Of::Function { name, module, what } });
         Ok(())
     }
 
@@ -68,9 +93,21 @@ impl Rules {
         Ok(())
     }
 
-    /// Whether all is recorded.
+    /// Whether all is recorded, and nothing is timed by the counter.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Whether functions are timed by the counter.
+    pub fn are_of_timing(&self) -> bool {
+        self.0.iter().any(Rule::is_of_timing)
+    }
+
+    /// These, with what another says of timing in place of what they say.
+    pub(crate) fn timing_as(mut self, other: &Self) -> Self {
+        self.0.retain(|rule| !rule.is_of_timing());
+        self.0.extend(other.0.iter().filter(|rule| rule.is_of_timing()).cloned());
+        self
     }
 
     /// From what [`Rules::lines`] made.
@@ -78,12 +115,15 @@ impl Rules {
         let mut rules = Self::default();
         for line in text.lines() {
             let sign = SIGNS.iter().find(|(sign, ..)| line.starts_with(sign));
-            let Some(&(sign, leaves_out, of_threads)) = sign else {
+            let Some(&(sign, leaves_out, of)) = sign else {
                 return Err(format!("{line:?} is no rule of a filter"));
             };
             let text = &line[sign.len()..];
-            let read = if of_threads { Self::thread } else { Self::function };
-            read(&mut rules, leaves_out, text).map_err(|error| error.to_string())?;
+            let read = match of {
+                Some(what) => rules.of_function(leaves_out, text, what),
+                None => rules.thread(leaves_out, text),
+            };
+            read.map_err(|error| error.to_string())?;
         }
         if rules.0.len() > MOST { Err(format!("more than {MOST} rules")) } else { Ok(rules) }
     }
@@ -95,7 +135,8 @@ impl Rules {
 
     /// Whether functions are left out.
     pub(crate) fn is_of_functions(&self) -> bool {
-        self.0.iter().any(|rule| matches!(rule.of, Of::Function { .. }))
+        let is_its = |rule: &Rule| matches!(rule.of, Of::Function { what: What::Recording, .. });
+        self.0.iter().any(is_its)
     }
 
     /// Whether threads are.
@@ -113,11 +154,23 @@ impl Rules {
 
     /// The rules for functions of a module.
     pub(crate) fn of_module(&self, path: &str) -> ModuleRules<'_> {
+        self.of_module_and(What::Recording, path)
+    }
+
+    /// Which functions of a module are timed: those that these have.
+    pub(crate) fn timing_of_module(&self, path: &str) -> ModuleRules<'_> {
+        self.of_module_and(What::Timing, path)
+    }
+
+    fn of_module_and(&self, asked: What, path: &str) -> ModuleRules<'_> {
         let file = path.rsplit('/').next().unwrap_or(path);
         let fits = |module: &Pattern| module.fits_name([file, path]);
         let mut rules = ModuleRules::default();
         for rule in &self.0 {
-            let Of::Function { name, module } = &rule.of else { continue };
+            let Of::Function { name, module, what } = &rule.of else { continue };
+            if *what != asked {
+                continue;
+            }
             rules.has_only |= !rule.leaves_out;
             if !module.as_ref().is_none_or(fits) {
                 continue;
@@ -151,12 +204,18 @@ impl Rules {
 
 impl Rule {
     fn line(&self) -> String {
-        let (of_threads, text) = match &self.of {
-            Of::Function { name, module } => (false, function_text(name.as_ref(), module.as_ref())),
-            Of::Thread(pattern) => (true, pattern.to_string()),
+        let (of, text) = match &self.of {
+            Of::Function { name, module, what } => {
+                (Some(*what), function_text(name.as_ref(), module.as_ref()))
+            }
+            Of::Thread(pattern) => (None, pattern.to_string()),
         };
-        let is_its = |sign: &&(&str, bool, bool)| (sign.1, sign.2) == (self.leaves_out, of_threads);
+        let is_its = |sign: &&(&str, bool, Option<What>)| (sign.1, sign.2) == (self.leaves_out, of);
         SIGNS.iter().find(is_its).map_or("", |sign| sign.0).to_owned() + &text
+    }
+
+    fn is_of_timing(&self) -> bool {
+        matches!(self.of, Of::Function { what: What::Timing, .. })
     }
 }
 
@@ -188,6 +247,11 @@ impl ModuleRules<'_> {
     /// Whether functions are recorded of which the rules say nothing, such as those without a name.
     pub(crate) fn has_others(&self) -> bool {
         !self.leaves_out_all && (self.has_all || !self.has_only)
+    }
+
+    /// Whether no rule is for it.
+    pub(crate) fn are_none(&self) -> bool {
+        self.rules.is_empty()
     }
 
     /// Whether a rule is for it.
@@ -233,6 +297,7 @@ mod tests {
             "exclude /x@y/",
             "only @libz*",
             "only a@b",
+            "timed g@libz*",
             "only-thread w",
             "exclude-thread 7",
         ];
@@ -254,6 +319,22 @@ mod tests {
         assert!(!has(&["exclude inflate@libz*"], "/lib/libz.so", "inflate"));
         assert!(has(&["exclude inflate@libz*"], "/bin/a", "inflate"));
         assert!(!has(&["exclude @/usr/*"], "/usr/lib/x.so", "f"));
+    }
+
+    #[test]
+    fn what_is_timed_is_apart_from_what_is_recorded() {
+        let both = rules(&["exclude f", "timed f*", "timed @libz*"]);
+        assert!(!both.of_module("/bin/a").has(&["f"]) && both.of_module("/bin/a").has_others());
+        let timing = both.timing_of_module("/bin/a");
+        assert!(timing.has(&["f"]) && timing.has(&["fg"]) && !timing.has(&["g"]));
+        assert!(both.timing_of_module("/lib/libz.so").has(&["g"]));
+        assert!(both.are_of_timing() && !rules(&["only f"]).are_of_timing());
+        let lines = |rules: Rules| rules.lines().collect::<Vec<_>>();
+        assert_eq!(
+            lines(rules(&["only g"]).timing_as(&both)),
+            ["only g", "timed f*", "timed @libz*"]
+        );
+        assert_eq!(lines(both.timing_as(&rules(&["only g"]))), ["exclude f"]);
     }
 
     #[test]

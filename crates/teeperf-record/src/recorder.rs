@@ -1,7 +1,7 @@
 //! Puts the parts together: clock, server, drain, and the command between them.
 
 use crate::arena::{self, Lent, LentFile, Manner};
-use crate::clock::{self, Chosen, ClockPage, Ticker, Time, Where};
+use crate::clock::{self, Chosen, ClockPage, Pace, Ticker, Time, Where};
 use crate::control::socket_name;
 use crate::drain::{Companions, Drain, Event, Limits, Summary};
 use crate::filter::desk::{FilterDesk, Means};
@@ -139,7 +139,12 @@ impl Recorder {
             Some(hz) => Chosen::elsewhere(hz),
             None => clock::choose(options.clock, options.period),
         };
+        // What hooks cost takes a while to learn, in which the counter is watched.
+        let has_counter =
+            chosen.kind == ClockKind::Tick && elsewhere.is_none() && !options.leaves_processors;
+        let pace = has_counter.then(Pace::begin);
         let hook_cost = options.hook_cost.take().and_then(|cost| cost.under(chosen.choice()));
+        let counter_hz = pace.map(|pace| pace.hz(options.filter.are_of_timing()));
         let path = match &options.output {
             Output::File(path) => path.display().to_string(),
             Output::Stdout | Output::Writer(_) => "output".into(),
@@ -147,7 +152,7 @@ impl Recorder {
         let output_taken = matches!(options.output, Output::Stdout);
         let time =
             if elsewhere.is_some() { Time::start_elsewhere() } else { Time::start(chosen.kind) };
-        let first = start::payload(&options, &chosen, &time, words, hook_cost);
+        let first = start::payload(&options, &chosen, &time, words, (hook_cost, counter_hz));
         let writer = PacketWriter::open(options.output).map_err(|source| match source.kind() {
             io::ErrorKind::WouldBlock => RecordError::Busy(path.clone()),
             _ => RecordError::Output { path: path.clone(), source },
@@ -164,6 +169,7 @@ impl Recorder {
         let means = Means {
             page: Arc::clone(&page),
             clock: chosen.kind,
+            counter_is_even: clock::counter_is_even(),
             search: options.search.clone(),
             events: events.clone(),
         };

@@ -405,15 +405,32 @@ impl Desk {
                     "code in a TEE records all functions that it was built with: name what is to have hooks when it is built",
                 );
             }
+            Request::Timed(rules) if !rules.is_empty() && self.refusal_to_time().is_some() => {
+                return asker.refuse(self.refusal_to_time().unwrap_or_default());
+            }
             // It is answered when it holds.
-            Request::Filter(rules) => {
+            Request::Filter(rules) | Request::Timed(rules) => {
                 let rules = rules.clone();
-                return self.terms.filters.ask(Job::Change { asker, rules });
+                let of_timing = matches!(asker.request, Request::Timed(_));
+                return self.terms.filters.ask(Job::Change { asker, rules, of_timing });
             }
             Request::Status => return self.tell(Event::Status(asker)),
             Request::Stop => self.tell(Event::Stop("it was asked to end".into())),
         }
         asker.answer();
+    }
+
+    /// Why functions cannot be timed by the counter.
+    fn refusal_to_time(&self) -> Option<&'static str> {
+        if self.terms.is_elsewhere {
+            Some("code in a TEE does not ask which functions are timed: record with --clock cycle")
+        } else if self.terms.clock == ClockKind::Cycle {
+            Some("its clock is the counter, which times every call already")
+        } else if self.terms.tree.is_some() {
+            Some("calls are summed, and no single ones are written: record without --probe tree")
+        } else {
+            None
+        }
     }
 
     /// Hooks look up when the tick moves: behind that, nothing more is recorded, which is what
@@ -490,6 +507,7 @@ mod tests {
         let means = Means {
             page: Arc::clone(&page),
             clock: ClockKind::Tick,
+            counter_is_even: true,
             search: Search::default(),
             events: events.clone(),
         };

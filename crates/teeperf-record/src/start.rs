@@ -1,6 +1,6 @@
 //! The first packet of a recording: clock, machine, command.
 
-use crate::clock::{Chosen, Time};
+use crate::clock::{self, Chosen, Time};
 use crate::machine::Machine;
 use crate::options::{ClockCost, Options};
 use crate::packets::Payload;
@@ -16,7 +16,7 @@ pub(crate) fn payload(
     chosen: &Chosen,
     time: &Time,
     command: &[OsString],
-    hook_cost: Option<ClockCost>,
+    (hook_cost, counter_hz): (Option<ClockCost>, Option<u64>),
 ) -> Vec<u8> {
     let machine = Machine::this();
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -38,6 +38,12 @@ pub(crate) fn payload(
         .number(start::PROCESSORS, machine.processors)
         .number(start::ON_FULL, options.on_full as u64)
         .bytes(start::DIRECTORY, directory.as_os_str().as_bytes());
+    let payload = match counter_hz {
+        Some(hz) => {
+            payload.number(start::COUNTER_HZ, hz).number(start::COUNTER_START, clock::counter())
+        }
+        None => payload,
+    };
     let payload = if chosen.is_ordered { payload.number(start::ORDERED, 1) } else { payload };
     let payload = match hook_cost {
         Some(cost) => payload

@@ -2,6 +2,7 @@
 
 use crate::arch;
 use crate::clock;
+use crate::filter::map::Map;
 use crate::platform;
 use crate::process;
 use crate::thread::{self, Thread};
@@ -24,7 +25,8 @@ pub struct Block {
     clock: AtomicUsize,
     header: AtomicUsize,
     filter: AtomicUsize,
-    _rest: [u64; 7],
+    timed: AtomicUsize,
+    _rest: [u64; 6],
 }
 
 const _: () = assert!(size_of::<Block>() == hook::module::SIZE);
@@ -37,6 +39,7 @@ const _: () = assert!(core::mem::offset_of!(Block, gate) == hook::module::GATE);
 const _: () = assert!(core::mem::offset_of!(Block, clock) == hook::module::CLOCK);
 const _: () = assert!(core::mem::offset_of!(Block, header) == hook::module::HEADER);
 const _: () = assert!(core::mem::offset_of!(Block, filter) == hook::module::FILTER);
+const _: () = assert!(core::mem::offset_of!(Block, timed) == hook::module::TIMED);
 
 impl Block {
     /// Whether the stub speaks this runtime's language, and has all that a recording needs.
@@ -77,9 +80,9 @@ impl Block {
         self.mode.store(0, Release);
     }
 
-    /// Switches them on, with sites from `first_site` on for `size` bytes from `low`, of those functions that a map has,
-    /// if there is one; where the clock page cannot be shown, off.
-    pub(crate) fn switch_on(&self, first_site: u32, low: u64, size: u64, map: Option<usize>) {
+    /// Switches them on, with sites from `first_site` on for `size` bytes from `low`, as a map has it, if there is
+    /// one; where the clock page cannot be shown, off.
+    pub(crate) fn switch_on(&self, first_site: u32, low: u64, size: u64, map: Option<Map>) {
         if !clock::show_at(self.clock.load(Relaxed)) {
             return self.switch_off();
         }
@@ -87,15 +90,18 @@ impl Block {
         self.low.store(low, Relaxed);
         self.first_word.store(u64::from(word::call(first_site)), Relaxed);
         self.open_window(size);
-        self.record_those_of(map);
+        self.record_by(map);
     }
 
-    /// Has its hooks, which have all that they need, record the functions of a map, or all.
-    pub(crate) fn record_those_of(&self, map: Option<usize>) {
+    /// Has its hooks, which have all that they need, record as a map has it, or all.
+    pub(crate) fn record_by(&self, map: Option<Map>) {
+        let mut filtered = 0;
         if let Some(map) = map {
-            self.filter.store(map, Relaxed);
+            self.filter.store(map.passing(), Relaxed);
+            self.timed.store(map.timed(), Relaxed);
+            filtered |= if map.filter.is_on { hook::module::FILTERED } else { 0 };
+            filtered |= if map.filter.is_timed { hook::module::TIMES } else { 0 };
         }
-        let filtered = if map.is_some() { hook::module::FILTERED } else { 0 };
         let mode = match clock::kind() {
             // Negative: thread-local storage lies below the thread pointer.
             ClockKind::Tick if filtered == 0 => self.tls.load(Relaxed),

@@ -1,6 +1,7 @@
 //! An event the long way round: the clock moved, the address has no site in its own module, the
 //! chunk is full, the thread is new, recording is paused, the process forked, or recording is over.
 
+use crate::arch;
 use crate::block::Block;
 use crate::chunk;
 use crate::clock;
@@ -25,6 +26,8 @@ pub(crate) struct Event {
     pub(crate) is_return: bool,
     /// Of a call: alike for calls from one place at one depth.
     pub(crate) frame: usize,
+    /// Of a return that may be timed: the counter when the hook began.
+    pub(crate) counter: Option<u64>,
 }
 
 /// Called by a hook with nothing done yet. `kind` is 0 for a call, 1 for a return.
@@ -33,7 +36,9 @@ pub(crate) struct Event {
 /// `block` is the module block of the stub that calls.
 #[cfg_attr(feature = "object", unsafe(no_mangle))]
 pub unsafe extern "C" fn teeperf_rt_event(address: usize, kind: u32, block: &Block, frame: usize) {
-    let event = Event { address: address as u64, is_return: kind & 1 != 0, frame };
+    let is_return = kind & 1 != 0;
+    let counter = filter::counter_at_return(is_return);
+    let event = Event { address: address as u64, is_return, frame, counter };
     if !sums::sum(event, block) {
         event_slowly(event, block);
     }
@@ -44,7 +49,7 @@ fn event_slowly(event: Event, block: &Block) {
     for _ in 0..2 {
         let epoch = process::epoch();
         let is_ready = is_ready(Some(block));
-        if is_ready && record(thread::current(), event) {
+        if is_ready && record(thread::current(), until_it_waits(event)) {
             return;
         }
         if epoch == process::epoch() && process::life() != Life::Unborn {
@@ -58,6 +63,13 @@ fn event_slowly(event: Event, block: &Block) {
         }
         // A signal handler has forked, and this is the child: it begins anew.
     }
+}
+
+/// Where the thread is not in the midst of its chunk, it may wait before the event is written, and say so in a gap before
+/// it: then the counter is read behind that.
+fn until_it_waits(event: Event) -> Event {
+    let is_running = thread::current().state() == State::Running;
+    Event { counter: event.counter.filter(|_| is_running), ..event }
 }
 
 /// An event in a pause.
@@ -153,7 +165,11 @@ fn record(thread: &Thread, event: Event) -> bool {
     if process::has_trees() {
         return sums::record(thread, event);
     }
-    write_in_turn(thread, 4, |thread| write(thread, event))
+    let sequence = thread.sequence.load(Relaxed);
+    write_in_turn(thread, 4, |thread| {
+        let is_same_chunk = thread.sequence.load(Relaxed) == sequence;
+        write(thread, Event { counter: event.counter.filter(|_| is_same_chunk), ..event })
+    })
 }
 
 /// What came of a try to write.
@@ -423,7 +439,7 @@ fn write_tick(thread: &Thread, event: Event) -> bool {
         _ => words.push_stamp(now),
     }
     let of_time = words.count;
-    words.push_event(event, None);
+    words.push_timed_event(thread, event);
     let Some(mut places) = Places::reserve(thread, words.count) else { return false };
     compiler_fence(SeqCst);
     if thread.sequence.load(Relaxed) != sequence {
@@ -432,6 +448,7 @@ fn write_tick(thread: &Thread, event: Event) -> bool {
         drop(places);
         return write_stamped(thread, event);
     }
+    words.read_counter();
     places.put_all(words.used());
     true
 }
@@ -446,7 +463,7 @@ fn write_stamped(thread: &Thread, event: Event) -> bool {
         let mut words = Words::default();
         words.push_stamp(time);
         let of_time = words.count;
-        words.push_event(event, None);
+        words.push_timed_event(thread, event);
         let Some(mut places) = Places::reserve(thread, words.count) else { return false };
         compiler_fence(SeqCst);
         let is_same_chunk = thread.sequence.load(Relaxed) == sequence;
@@ -457,6 +474,7 @@ fn write_stamped(thread: &Thread, event: Event) -> bool {
             }
             words.words[..of_time].fill(word::escape(code::PAD, 0));
         }
+        words.read_counter();
         places.put_all(words.used());
         return true;
     }
@@ -495,8 +513,10 @@ fn write_cycle(thread: &Thread, event: Event) -> bool {
 /// Words of one event, in the order they are written.
 #[derive(Default)]
 struct Words {
-    words: [u32; 12],
+    words: [u32; 14],
     count: usize,
+    /// Where the counter is to stand, which is read last.
+    counter_at: Option<usize>,
 }
 
 impl Words {
@@ -517,6 +537,24 @@ impl Words {
         }
         if let Some(time) = time {
             self.push(time as u32 | 1);
+        }
+    }
+
+    /// An event under the tick, and before it what the counter was, if its function is timed.
+    fn push_timed_event(&mut self, thread: &Thread, event: Event) {
+        if filter::is_timed(thread, event.address) {
+            self.counter_at = event.counter.is_none().then_some(self.count);
+            self.push_all(&compose::timed(event.counter.unwrap_or(0)));
+        }
+        self.push_event(event, None);
+    }
+
+    /// Reads the counter, where it is to stand before the event: what this hook did so far is no part of a call.
+    #[inline(always)]
+    fn read_counter(&mut self) {
+        let places = self.counter_at.and_then(|at| self.words.get_mut(at..at + 4));
+        if let Some(places) = places {
+            places.copy_from_slice(&compose::timed(arch::counter_in_order()));
         }
     }
 

@@ -1,4 +1,4 @@
-//! Which functions are recorded, as the recorder decides while the program runs ([`teeperf_wire::filter`]).
+//! Which functions are recorded, and which of them timed by the counter, as the recorder decides while the program runs ([`teeperf_wire::filter`]).
 //!
 //! Hooks leave out by themselves what a module's map has not. Whoever sees that another filter is due puts it into
 //! effect for the whole process; each thread then says from which of its events on it holds. Between a filter's coming and its
@@ -6,6 +6,7 @@
 
 pub(crate) mod map;
 
+use crate::arch;
 use crate::clock;
 use crate::event;
 use crate::module;
@@ -16,6 +17,7 @@ use crate::writer;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use teeperf_wire::filter::Filter;
+use teeperf_wire::shared::ClockKind;
 use teeperf_wire::word::code;
 
 static IN_EFFECT: AtomicU32 = AtomicU32::new(0);
@@ -34,6 +36,19 @@ pub(crate) fn is_in_effect(word: u32) {
 /// here.
 pub(crate) fn is_to_come(thread: &Thread) -> bool {
     clock::filter() != thread.filter.load(Relaxed)
+}
+
+/// The counter at a return that may be timed, as early as it can be: what this hook does is no part of the call.
+#[inline(always)]
+pub(crate) fn counter_at_return(is_return: bool) -> Option<u64> {
+    (is_return && in_effect().is_timed).then(arch::counter_in_order)
+}
+
+/// Whether an event that its thread's filter lets pass is timed by the counter.
+pub(crate) fn is_timed(thread: &Thread, address: u64) -> bool {
+    clock::kind() == ClockKind::Tick
+        && Filter::decode(thread.filter.load(Relaxed)).is_timed
+        && module::is_timed(address)
 }
 
 /// Puts the filter into effect that is due.

@@ -15,7 +15,7 @@ use crate::block::Block;
 use crate::clock;
 use crate::elf;
 use crate::event;
-use crate::filter::{self, map::Maps};
+use crate::filter::{self, map::Map, map::Maps};
 use crate::maps;
 use crate::platform::{self, Mask};
 use crate::process;
@@ -62,8 +62,9 @@ impl Module {
     }
 
     /// Where hooks are to look by this filter, if not everything passes. The lock of the table is held.
-    fn change_map(&self, filter: Filter) -> Option<usize> {
-        self.maps.change(filter, |place| ask_for_map(self, filter, place))
+    fn change_map(&self, filter: Filter) -> Option<Map> {
+        let sites = self.size.load(Relaxed) as u32;
+        self.maps.change(filter, sites, |place| ask_for_map(self, filter, place))
     }
 }
 
@@ -212,7 +213,7 @@ pub(crate) fn filter_all() {
         // SAFETY: registered modules stay loaded while the lock is held.
         let block = unsafe { module.block.load(Acquire).as_ref() };
         if let Some(block) = block.filter(|block| block.is_on()) {
-            block.record_those_of(module.change_map(Filter::decode(due)));
+            block.record_by(module.change_map(Filter::decode(due)));
         }
     }
     filter::is_in_effect(due);
@@ -223,6 +224,15 @@ pub(crate) fn passes(address: u64) -> bool {
     let passes =
         |module: &Module| module.maps.pass(address.wrapping_sub(module.low.load(Relaxed)) as u32);
     at(address).is_none_or(passes)
+}
+
+/// Whether a function is timed by the filter that is in effect.
+pub(crate) fn is_timed(address: u64) -> bool {
+    let is_timed = |module: &Module| {
+        let offset = address.wrapping_sub(module.low.load(Relaxed)) as u32;
+        module.maps.time(module.size.load(Relaxed) as u32, offset)
+    };
+    at(address).is_some_and(is_timed)
 }
 
 /// Has every thread see that the program has paused or resumed recording.

@@ -251,8 +251,12 @@ fn start_text(start: &Start) -> String {
         .hook_cost_ps
         .map_or("-".into(), |cost| cost.iter().map(u64::to_string).collect::<Vec<_>>().join(","));
     let version = start.version.map_or("-".into(), |(major, minor)| format!("{major}.{minor}"));
+    let counter = match start.counter_hz {
+        0 => String::new(),
+        hz => format!("counter_hz={hz} counter_start={} ", start.counter_start),
+    };
     format!(
-        "version={version} clock={clock} hz={} period={} start={} wall_ns={} on_full={} \
+        "version={version} clock={clock} hz={} {counter}period={} start={} wall_ns={} on_full={} \
          processors={} hook_cost_ps={cost} least_cost_ps={} writer={} why={} host={} system={} machine={} \
          processor={} directory={} command={}",
         start.hz,
@@ -447,6 +451,7 @@ fn describe_event(
             };
             ("point", format!("time={time}{value} {}", name(site)))
         }
+        Escape::Timed(counter) => ("timed", format!("counter={counter}")),
         Escape::Unknown(code) => ("unknown", format!("code={code}")),
         Escape::Malformed(code) => ("malformed", format!("code={code}")),
     };

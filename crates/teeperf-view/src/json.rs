@@ -124,6 +124,7 @@ struct Run<'a> {
     exit_status: Option<i64>,
     signal: Option<i64>,
     filters: &'a [Vec<String>],
+    timed: &'a [String],
     hook_cost_hot: Option<f64>,
     hook_cost_cold: Option<f64>,
 }
@@ -262,6 +263,7 @@ fn info(profile: &Profile) -> Run<'_> {
         exit_status: info.exit_status,
         signal: info.signal,
         filters: &info.filters,
+        timed: &info.timed,
         hook_cost_hot: info.hook_cost_ps.map(|(hot, _)| hot as f64 / 1000.0),
         hook_cost_cold: info.hook_cost_ps.map(|(_, cold)| cold as f64 / 1000.0),
     }

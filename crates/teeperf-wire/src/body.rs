@@ -50,6 +50,10 @@ pub mod start {
     pub const LEAST_COST_PS: u16 = 18;
     /// 1: each reading of the `cycle` clock waited for all work before it. 0 where it is missing.
     pub const ORDERED: u16 = 19;
+    /// Number: steps in a second of the processor's counter, which times chosen functions beside the tick.
+    pub const COUNTER_HZ: u16 = 20;
+    /// Number: the counter at [`CLOCK_START`].
+    pub const COUNTER_START: u16 = 21;
 }
 
 /// [`crate::packet::kind::PROCESS`].

@@ -8,6 +8,12 @@ pub const fn stamp(time: u64) -> [u32; 4] {
     [escape(code::STAMP, 0), payload(2), low, high]
 }
 
+/// The counter is `count` at the event behind it.
+pub const fn timed(count: u64) -> [u32; 4] {
+    let [low, high] = split62(count);
+    [escape(code::TIMED, 0), payload(2), low, high]
+}
+
 /// A call (kind 0) or return (1) of code outside every window. Of the `cycle` clock a time word
 /// comes behind it, which counts as payload.
 pub const fn far(address: u64, kind: u32, is_timed: bool) -> [u32; 5] {

@@ -1,7 +1,9 @@
-//! Filters: which functions are recorded, decided while the program runs.
+//! Filters: which functions are recorded, and which of them are timed by the processor's counter beside the tick, decided
+//! while the program runs.
 //!
 //! The recorder gives each filter a number, from 1, and resolves it to a **map** for each file: one bit for each byte
-//! of what is mapped of it, in words of 32 bits, which is 1 where a function begins there that passes. A process asks for
+//! of what is mapped of it, in words of 32 bits, which is 1 where a function begins there that passes. Behind these
+//! ([`map_size`]) stand as many bits again, which are 1 where a function begins that is timed. A process asks for
 //! the map of each of its modules when it puts the filter into effect ([`crate::hello::want::FILTER`]).
 //!
 //! ```text
@@ -26,22 +28,42 @@ pub struct Filter {
     pub is_on: bool,
     /// Whether it leaves threads out: each has to ask ([`crate::hello::want::THREAD`]).
     pub is_of_threads: bool,
+    /// Whether functions are timed by the counter.
+    pub is_timed: bool,
 }
 
 impl Filter {
     /// As a word of the clock page.
     pub const fn encode(self) -> u32 {
-        self.number << 2 | (self.is_of_threads as u32) << 1 | self.is_on as u32
+        self.number << 3
+            | (self.is_timed as u32) << 2
+            | (self.is_of_threads as u32) << 1
+            | self.is_on as u32
     }
 
     /// From a word of the clock page.
     pub const fn decode(word: u32) -> Self {
-        Self { number: word >> 2 & MAX_NUMBER, is_on: word & 1 != 0, is_of_threads: word & 2 != 0 }
+        Self {
+            number: word >> 3 & MAX_NUMBER,
+            is_on: word & 1 != 0,
+            is_of_threads: word & 2 != 0,
+            is_timed: word & 4 != 0,
+        }
+    }
+
+    /// Whether there are maps of it.
+    pub const fn has_maps(self) -> bool {
+        self.is_on || self.is_timed
     }
 }
 
-/// Bytes of a map of a window of so many sites. A multiple of 64, which whole words and lines are.
+/// Bytes of a map of a window of so many sites.
 pub const fn map_size(sites: u32) -> usize {
+    2 * half_size(sites)
+}
+
+/// Where in it the bits of functions that are timed begin. A multiple of 64, which whole words and lines are.
+pub const fn half_size(sites: u32) -> usize {
     (sites as usize).div_ceil(8).next_multiple_of(64)
 }
 
@@ -58,8 +80,9 @@ mod tests {
     fn filters_come_back() {
         for filter in [
             Filter::default(),
-            Filter { number: 1, is_on: true, is_of_threads: false },
-            Filter { number: MAX_NUMBER, is_on: false, is_of_threads: true },
+            Filter { number: 1, is_on: true, ..Filter::default() },
+            Filter { number: MAX_NUMBER, is_of_threads: true, ..Filter::default() },
+            Filter { number: MAX_NUMBER, is_timed: true, ..Filter::default() },
         ] {
             assert_eq!(Filter::decode(filter.encode()), filter);
         }
@@ -69,7 +92,7 @@ mod tests {
     fn every_site_of_a_window_has_a_bit() {
         for sites in [1, 31, 32, 512, 513, 0x6FFF_FFFF] {
             let (word, _) = place(sites - 1);
-            assert!((word + 1) * 4 <= map_size(sites));
+            assert!((word + 1) * 4 <= half_size(sites));
         }
         assert_eq!((place(0), place(33)), ((0, 1), (1, 2)));
     }

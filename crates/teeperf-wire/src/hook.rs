@@ -12,21 +12,23 @@
 //! for it. The **thread block** lies in the thread-local storage of the runtime.
 
 /// Version of the interface.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// The module block. The runtime writes it, [`module::MODE`] last.
 pub mod module {
     /// i64: 0, hooks are off. Negative, the clock is `tick`, and this is [`TLS`]. Positive, it
-    /// is `cycle`, or `tick` with [`FILTERED`]: bits say more.
+    /// is `cycle`, or `tick` with [`FILTERED`] or [`TIMES`]: bits say more.
     pub const MODE: usize = 0;
     /// In a positive [`MODE`]: the counter is read when all work before it is done.
     pub const ORDERED: i64 = 1;
     /// In a positive [`MODE`]: only functions that [`FILTER`] has are recorded.
     pub const FILTERED: i64 = 2;
-    /// With [`FILTERED`]: the clock is `tick`.
+    /// With [`FILTERED`] or [`TIMES`]: the clock is `tick`.
     pub const TICKS: i64 = 4;
     /// In a positive [`MODE`]: the clock is `cycle`.
     pub const CYCLES: i64 = 8;
+    /// In a positive [`MODE`]: events of functions that [`TIMED`] has come to the runtime, which reads the counter.
+    pub const TIMES: i64 = 16;
     /// i64: where the thread block lies relative to the thread pointer.
     pub const TLS: usize = 8;
     /// u64: lowest address that has a site.
@@ -45,6 +47,8 @@ pub mod module {
     pub const HEADER: usize = 56;
     /// Address of a map ([`crate::filter`]) of the functions that are recorded, with [`FILTERED`].
     pub const FILTER: usize = 64;
+    /// Address of the bits of the functions that are timed, with [`TIMES`].
+    pub const TIMED: usize = 72;
     /// Bytes: two lines of a cache, the first of which hooks need always.
     pub const SIZE: usize = 128;
 }

@@ -87,6 +87,9 @@ pub mod code {
     /// A moment that the program marks, or a counter's value then: `arg` is one of [`super::point`]; payload is the site that
     /// has its name, the time (two words), and the value (three words, [`super::split64`]).
     pub const POINT: u32 = 26;
+    /// What the processor's counter was at the event that is the next item, where the clock is `tick`: payload is
+    /// [`super::split62`] of it.
+    pub const TIMED: u32 = 27;
 }
 
 /// What a [`code::POINT`] is.

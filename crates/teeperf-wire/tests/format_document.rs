@@ -266,6 +266,8 @@ fn escapes_and_fields() {
     let wait =
         [vec![word::escape(code::WAIT, 0)], payload(&[3, 0x2200]), word::split62(1000).to_vec()];
     assert_eq!(words(&example("words-wait")), wait.concat());
+    let timed = [&teeperf_wire::compose::timed(1_000_000)[..], &[word::call(0x2200)]].concat();
+    assert_eq!(words(&example("words-timed")), timed);
     let bytes = example("fields");
     let read: Vec<_> = fields::read(&bytes).map(Result::unwrap).collect();
     assert_eq!((read[0].tag, read[0].value), (2, &b"a"[..]));
@@ -300,7 +302,7 @@ fn tables_have_the_numbers_of_the_code() {
     );
     let tags = named!(start: VERSION WRITER CLOCK HZ PERIOD CLOCK_REASON CLOCK_START WALL_NS
         ARGUMENT HOST SYSTEM MACHINE PROCESSOR PROCESSORS ON_FULL DIRECTORY HOOK_COST_PS
-        LEAST_COST_PS ORDERED);
+        LEAST_COST_PS ORDERED COUNTER_HZ COUNTER_START);
     assert_eq!(rows("### START"), tags);
     let tags = named!(process: ID PID PARENT_PID EXECUTABLE ARGUMENT TIME EXEC_OF);
     assert_eq!(rows("### PROCESS"), tags);
@@ -317,7 +319,7 @@ fn tables_have_the_numbers_of_the_code() {
     let tags = named!(filter: NUMBER RULE PROCESS FIRST_SITE SITES OTHERS_PASS LIST);
     assert_eq!(rows("### FILTER"), tags);
     let mut escapes = named!(code: TICK HOLE MARK JUMP VFORK_BEGIN VFORK_END PAD FILTER STAMP GAP
-        SWITCH STACK_NEW CATCH FAR MODULE NAME NOTE WAIT POINT);
+        SWITCH STACK_NEW CATCH FAR MODULE NAME NOTE WAIT POINT TIMED);
     let reasons = named!(gap: PAUSED DROPPED NESTED WAITED STALLED FILTERED FORKED STOPPED);
     escapes.extend(reasons.into_iter().map(|(number, name)| (number, name.to_lowercase())));
     assert_eq!(rows("## 7. Escapes"), escapes);

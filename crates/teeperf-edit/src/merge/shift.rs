@@ -7,16 +7,34 @@ use teeperf_wire::body::chunk::{self, Header};
 use teeperf_wire::shared::ClockKind;
 use teeperf_wire::word::{self, Word, code};
 
-/// The chunk as pieces, `by` clock units later. Words that cannot be read stay as they are.
+/// How times become those of another recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Change {
+    /// So many clock units later.
+    pub(super) by: i64,
+    /// Steps in a second of the counter that times calls beside the tick, as they are to be, and as they are: where these
+    /// are others.
+    pub(super) counter: Option<(u64, u64)>,
+}
+
+impl Change {
+    /// Whether all stays as it is.
+    pub(super) fn is_none(self) -> bool {
+        self == Self::default()
+    }
+}
+
+/// The chunk as pieces, at other times. Words that cannot be read stay as they are.
 pub(super) fn shifted(
     header: &Header,
     clock: ClockKind,
     words: &[u32],
-    by: i64,
+    Change { by, counter }: Change,
 ) -> Vec<(Header, Vec<u32>)> {
     let time = header.time.saturating_add_signed(by);
     let mut shift = Shift {
         by,
+        counter,
         now: header.time,
         high: high_half(header.time),
         new_high: high_half(time),
@@ -47,6 +65,7 @@ pub(super) fn shifted(
 
 struct Shift {
     by: i64,
+    counter: Option<(u64, u64)>,
     /// Latest time, and the upper half of that given whole last, as they were.
     now: u64,
     high: u64,
@@ -93,6 +112,13 @@ impl Shift {
                     {
                         let low = self.low(*low);
                         self.push(&[&words[..2], address, &[low]].concat());
+                    }
+                    (code::TIMED, [low, high, rest @ ..])
+                        if let Some((to, from)) = self.counter =>
+                    {
+                        let counter = u128::from(word::join(&[*low, *high])?);
+                        let counter = counter * u128::from(to) / u128::from(from.max(1));
+                        self.push(&[&words[..2], &word::split62(counter as u64), rest].concat());
                     }
                     _ => self.push(&words[..2 + count]),
                 }

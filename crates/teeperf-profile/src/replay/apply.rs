@@ -8,7 +8,7 @@ use teeperf_wire::word::{ABANDONED, ESCAPE_BASE, gap};
 
 use super::calltree::{CallTree, Room};
 use super::points::AllPoints;
-use super::stack::{Returned, Stack, is_nameless, is_run};
+use super::stack::{Counter, Returned, Stack, is_nameless, is_run};
 use super::summary::{Op, Segment, Summary};
 use super::threads::{Counts, Filtered, ThreadKey, ThreadState};
 use super::tree::pseudo;
@@ -62,6 +62,11 @@ pub(crate) struct Shared {
     pub(crate) waits: AllWaits,
     /// Points on the time line.
     pub(crate) points: AllPoints,
+    /// Picoseconds of a step of the counter that times calls beside the tick, and of a clock unit; 0 where the recording
+    /// does not say what the counter's are.
+    pub(crate) counter_ps: (f64, f64),
+    /// Calls that such a counter timed.
+    pub(crate) uncounted: u64,
     /// Frames of all stacks whose calls are timed.
     timed: usize,
     /// Scratch: node in the tree of each node of the summary.
@@ -70,6 +75,14 @@ pub(crate) struct Shared {
     grounds: Vec<(u32, u64)>,
     /// Scratch: number here of each far address of the summary.
     far_here: Vec<u32>,
+}
+
+/// A return, its time where calls are timed, and what the counter was where it times them.
+struct Return {
+    /// As the summary has it.
+    word: u32,
+    now: u64,
+    counter: Option<u64>,
 }
 
 /// A summary being put into its thread.
@@ -144,6 +157,8 @@ impl Shared {
             has_switched: false,
             waits: AllWaits::default(),
             points: AllPoints::default(),
+            counter_ps: (0.0, 0.0),
+            uncounted: 0,
             timed: 0,
             numbers: Vec::new(),
             grounds: Vec::new(),
@@ -233,23 +248,35 @@ impl Apply<'_> {
         }
         let times = summary.timed.as_ref().map_or(&[][..], |timed| &timed.owed);
         let times = times.iter().copied().chain(std::iter::repeat(0));
-        let mut owed = summary.owed.iter().copied().zip(times);
+        let counters = summary.timed.as_ref().map_or(&[][..], |timed| &timed.counted.owed);
+        let mut counters = counters.iter().peekable();
+        let returns = summary.owed.iter().zip(times).enumerate();
+        let mut owed = returns.map(|(index, (&word, now))| {
+            let counter = counters.next_if(|counter| counter.0 == index).map(|counter| counter.1);
+            Return { word, now, counter }
+        });
         let (mut nodes, mut marks) = (0, 0);
         self.shared.numbers.clear();
-        let mut opened = 0;
+        let (mut opened, mut opened_counted) = (0, 0);
         for (at, segment) in summary.segments.iter().enumerate() {
             let below = self.segment(summary, segment, nodes, marks, &mut owed);
             (nodes, marks) = (segment.nodes_end as usize, segment.marks_end as usize);
-            let mut now = 0;
+            let (mut now, mut counter) = (0, None);
             if let Some(timed) = &summary.timed {
                 let (end, time) = timed.segments[at];
                 self.time_opened(below, &timed.opened[opened..end]);
                 (opened, now) = (end, time);
+                let (end, last) = timed.counted.segments[at];
+                self.count_opened(below, &timed.counted.opened[opened_counted..end]);
+                (opened_counted, counter) = (end, last);
             }
-            self.settle(segment.op, now);
+            self.settle(segment.op, now, counter);
         }
         if let Some(timed) = &summary.timed {
             self.take_lengths(&timed.functions);
+            for &(word, steps) in &timed.counted.lengths {
+                self.take_counted(word, steps, 0);
+            }
         }
         self.thread.now = summary.end_time;
         self.shared.timed += self.thread.stack.timed();
@@ -271,7 +298,7 @@ impl Apply<'_> {
         segment: &Segment,
         first_node: usize,
         first_mark: usize,
-        owed: &mut impl Iterator<Item = (u32, u64)>,
+        owed: &mut impl Iterator<Item = Return>,
     ) -> u64 {
         self.charge(segment.lead);
         self.graft(summary, first_node, segment.nodes_end as usize, owed);
@@ -296,6 +323,28 @@ impl Apply<'_> {
         );
     }
 
+    /// Of the frames above this depth, some of which the counter times, by their depth above it.
+    fn count_opened(&mut self, below: u64, begins: &[(u32, u64)]) {
+        let stack = &mut self.thread.stack;
+        let room = MOST_TIMED.saturating_sub(self.shared.timed + stack.timed());
+        let left_out = self.thread.left_out;
+        let begins = begins.iter().map(|&(above, counter)| (above, Counter { counter, left_out }));
+        stack.count(below, begins.take(room));
+    }
+
+    /// A call took so many steps of the counter, in which gaps left out so many clock units.
+    fn take_counted(&mut self, word: u32, steps: u64, left_out: u64) {
+        let (step, unit) = self.shared.counter_ps;
+        if step == 0.0 {
+            self.shared.uncounted += 1;
+            return;
+        }
+        let word = self.shared.word_here(word);
+        if let Some(here) = self.tree.counted_of(&mut self.shared.room, word, 1) {
+            here.add((steps as f64 * step - left_out as f64 * unit) as u64);
+        }
+    }
+
     fn take_lengths(&mut self, functions: &[(u32, Lengths)]) {
         for (word, lengths) in functions {
             let word = self.shared.word_here(*word);
@@ -312,15 +361,15 @@ impl Apply<'_> {
         summary: &Summary,
         first: usize,
         end: usize,
-        owed: &mut impl Iterator<Item = (u32, u64)>,
+        owed: &mut impl Iterator<Item = Return>,
     ) {
         self.shared.grounds.clear();
         for (i, node) in summary.tree.nodes()[first..end].iter().enumerate() {
             let here = if node.word == pseudo::ROOT {
                 if i > 0
-                    && let Some((word, now)) = owed.next()
+                    && let Some(owed) = owed.next()
                 {
-                    self.close(word, now);
+                    self.close(owed);
                 }
                 self.shared.grounds.push(((first + i) as u32, self.thread.stack.depth()));
                 self.thread.stack.top()
@@ -369,16 +418,20 @@ impl Apply<'_> {
         }
     }
 
-    /// A return, and its time where calls are timed.
-    fn close(&mut self, word: u32, now: u64) {
-        let word = self.shared.word_here(word);
+    /// A return.
+    fn close(&mut self, Return { word: own, now, counter }: Return) {
+        let word = self.shared.word_here(own);
         if self.thread.is_below_filter() {
             return self.close_below_filter(word);
         }
         let counts = &mut self.shared.counts;
         match self.thread.stack.close(&self.tree.tree, word) {
-            Returned::Closed { above, begin } => {
+            Returned::Closed { above, begin, counted } => {
                 counts.mended = counts.mended.saturating_add(above);
+                if let Some((begin, end)) = counted.zip(counter) {
+                    let left_out = self.thread.left_out.saturating_sub(begin.left_out);
+                    self.take_counted(own & !1, end.saturating_sub(begin.counter), left_out);
+                }
                 if let Some(begin) = begin {
                     let end = now.wrapping_sub(self.thread.left_out) as i64;
                     let length = end.wrapping_sub(begin).max(0) as u64;
@@ -393,7 +446,7 @@ impl Apply<'_> {
         self.close_left_out();
     }
 
-    fn settle(&mut self, op: Op, now: u64) {
+    fn settle(&mut self, op: Op, now: u64, counter: Option<u64>) {
         match op {
             Op::End => return,
             Op::Gap(gap) => {
@@ -402,7 +455,7 @@ impl Apply<'_> {
             }
             Op::Resume(id) => return self.resume(id),
             Op::Filter(number) => return self.filter(number),
-            Op::Return(word) => self.close(word, now),
+            Op::Return(word) => self.close(Return { word, now, counter }),
             Op::Jump(key) => self.jump(key),
             Op::Catch(word) => self.catch(word),
             Op::Switch { left, entered } => {

@@ -33,6 +33,25 @@ impl Room {
     pub(crate) fn new(paths: usize) -> Self {
         Self { paths, flat: MAX_FLAT, lengths: MAX_LENGTHS, untimed: 0 }
     }
+
+    fn lengths_in<'a>(
+        &mut self,
+        all: &'a mut HashMap<u32, Lengths>,
+        word: u32,
+        calls: u64,
+    ) -> Option<&'a mut Lengths> {
+        match all.entry(word) {
+            Entry::Occupied(there) => Some(there.into_mut()),
+            Entry::Vacant(_) if self.lengths == 0 => {
+                self.untimed = self.untimed.saturating_add(calls);
+                None
+            }
+            Entry::Vacant(free) => {
+                self.lengths -= 1;
+                Some(free.insert(Lengths::default()))
+            }
+        }
+    }
 }
 
 /// See the module.
@@ -48,6 +67,8 @@ pub(crate) struct CallTree {
     extremes: HashMap<u32, (u64, u64)>,
     /// Lengths of calls by word, where calls are timed.
     pub(crate) lengths: HashMap<u32, Lengths>,
+    /// Likewise of calls that the counter times, in picoseconds.
+    pub(crate) counted: HashMap<u32, Lengths>,
 }
 
 impl CallTree {
@@ -61,6 +82,7 @@ impl CallTree {
             carried: HashMap::new(),
             extremes: HashMap::new(),
             lengths: HashMap::new(),
+            counted: HashMap::new(),
         }
     }
 
@@ -88,17 +110,17 @@ impl CallTree {
         word: u32,
         calls: u64,
     ) -> Option<&mut Lengths> {
-        match self.lengths.entry(word) {
-            Entry::Occupied(there) => Some(there.into_mut()),
-            Entry::Vacant(_) if room.lengths == 0 => {
-                room.untimed = room.untimed.saturating_add(calls);
-                None
-            }
-            Entry::Vacant(free) => {
-                room.lengths -= 1;
-                Some(free.insert(Lengths::default()))
-            }
-        }
+        room.lengths_in(&mut self.lengths, word, calls)
+    }
+
+    /// Likewise those that the counter tells.
+    pub(super) fn counted_of(
+        &mut self,
+        room: &mut Room,
+        word: u32,
+        calls: u64,
+    ) -> Option<&mut Lengths> {
+        room.lengths_in(&mut self.counted, word, calls)
     }
 
     /// Adds calls and clock units to a node.
@@ -170,9 +192,14 @@ impl CallTree {
             }
             numbers.push(here);
         }
-        room.lengths += other.lengths.len();
+        room.lengths += other.lengths.len() + other.counted.len();
         for (&word, lengths) in &other.lengths {
             if let Some(here) = self.lengths_of(room, word, lengths.calls()) {
+                here.merge(lengths);
+            }
+        }
+        for (&word, lengths) in &other.counted {
+            if let Some(here) = self.counted_of(room, word, lengths.calls()) {
                 here.merge(lengths);
             }
         }

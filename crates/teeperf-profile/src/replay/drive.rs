@@ -14,7 +14,7 @@ use super::summarise::Summariser;
 use super::summary::Summary;
 use super::sums::Sums;
 use super::threads::Threads;
-use crate::contents::Filter;
+use crate::contents::{Filter, Start};
 use crate::keyframes::Keyframe;
 
 /// How to replay.
@@ -120,6 +120,14 @@ impl Driver {
         }
         self.wait_until(0);
         self.threads.keyframe(offset, keyframe);
+    }
+
+    /// How fast the counter goes that times calls beside the tick: as the first start packet has it.
+    pub(crate) fn start(&mut self, start: &Start) {
+        let ps = |hz: u64| if hz > 0 { 1e12 / hz as f64 } else { 0.0 };
+        if self.threads.shared.counter_ps.0 == 0.0 {
+            self.threads.shared.counter_ps = (ps(start.counter_hz), ps(start.hz));
+        }
     }
 
     /// What a filter lets pass.

@@ -13,6 +13,7 @@ mod apply;
 mod arcs;
 mod batch;
 mod calltree;
+mod counted;
 mod drive;
 mod fold;
 mod keyframes;

@@ -38,8 +38,20 @@ impl State {
             return match escape::read(words, at, clock) {
                 Some((escape, next)) => {
                     self.other_words += (next - at) as u64;
+                    let counter = match escape {
+                        Escape::Timed(counter) => Some(counter),
+                        Escape::Far { .. } => self.counter,
+                        _ => None,
+                    };
+                    self.counter = counter;
                     self.escape(escape, at, next);
-                    next
+                    match words.get(next) {
+                        // What it times is the next item.
+                        Some(&word) if counter.is_some() && (2..ESCAPE_BASE).contains(&word) => {
+                            self.settle(clock, words, next, offset)
+                        }
+                        _ => next,
+                    }
                 }
                 None => self.give_up(words, at, offset, "an escape is cut short"),
             };
@@ -83,16 +95,22 @@ impl State {
 
     /// A call, or a return.
     fn event(&mut self, word: u32, at: usize, next: usize) {
+        let counter = self.counter.take();
         if word & 1 == 0 {
             self.at = self.summary.tree.child(self.at, word);
-            self.summary.tree.nodes_mut()[self.at as usize].calls += 1;
+            let node = &mut self.summary.tree.nodes_mut()[self.at as usize];
+            node.calls += 1;
             if let Some(timed) = &mut self.summary.timed {
                 timed.enter(self.now);
+                if let Some(counter) = counter {
+                    timed.counted.enter(node.depth, counter);
+                }
             }
         } else if self.at == self.root {
             self.summary.owed.push(word);
             if let Some(timed) = &mut self.summary.timed {
                 timed.owe(self.now);
+                timed.counted.owe(self.summary.owed.len() - 1, counter);
             }
             self.root = self.summary.tree.add_root();
             self.at = self.root;
@@ -101,12 +119,18 @@ impl State {
                 Some((frame, above)) => {
                     self.summary.mended += above;
                     if let Some(timed) = &mut self.summary.timed {
-                        timed.fall_to(self.summary.tree.nodes()[frame as usize].depth);
+                        let depth = self.summary.tree.nodes()[frame as usize].depth;
+                        timed.fall_to(depth);
+                        timed.counted.leave(depth, word & !1, counter);
                         timed.leave(frame, word & !1, self.now);
                     }
                     self.at = self.summary.tree.nodes()[frame as usize].parent;
                 }
-                None => self.end_segment(Op::Return(word), at, next),
+                None => {
+                    self.counter = counter;
+                    self.end_segment(Op::Return(word), at, next);
+                    self.counter = None;
+                }
             }
             return;
         }
@@ -168,7 +192,7 @@ impl State {
             Escape::Point { kind, site, time, value } => {
                 self.summary.points.extend(Point::named(call(site), kind, time, value));
             }
-            Escape::Pad => {}
+            Escape::Pad | Escape::Timed(_) => {}
             Escape::Unknown(code) | Escape::Malformed(code) => {
                 self.summary.warnings.add(|| format!("an escape of code {code} was skipped"));
             }

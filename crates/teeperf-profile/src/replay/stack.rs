@@ -41,6 +41,15 @@ pub(crate) struct Stack {
     /// Of frames whose calls are timed: their depth, with themselves, and when they began, less what was left out
     /// before. Lowest first.
     begins: Vec<(u64, i64)>,
+    /// Likewise of frames whose calls the counter times: their depth, what it was, and clock units that were left out before.
+    counted: Vec<(u64, Counter)>,
+}
+
+/// The counter at a call, and clock units that gaps had left out before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Counter {
+    pub(crate) counter: u64,
+    pub(crate) left_out: u64,
 }
 
 /// What came of a return.
@@ -52,6 +61,8 @@ pub(crate) enum Returned {
         above: u64,
         /// When its call began, as [`Stack::time`] was told.
         begin: Option<i64>,
+        /// Likewise [`Stack::count`].
+        counted: Option<Counter>,
     },
     /// It belongs to no frame; there are some.
     Stray,
@@ -140,17 +151,17 @@ impl Stack {
         }
         let node = &tree.nodes()[self.top as usize];
         if is_nameless(node.word) || node.word | 1 == word {
-            let begin = if node.word | 1 == word { self.begin(self.depth) } else { None };
+            let (begin, counted) = if node.word | 1 == word { self.begun() } else { (None, None) };
             self.pop(tree, 1);
-            return Returned::Closed { above: 0, begin };
+            return Returned::Closed { above: 0, begin, counted };
         }
         match self.find(tree, word & !1, true) {
             Some(above) => {
                 self.pop(tree, above);
                 let is_its_own = tree.nodes()[self.top as usize].word | 1 == word;
-                let begin = if is_its_own { self.begin(self.depth) } else { None };
+                let (begin, counted) = if is_its_own { self.begun() } else { (None, None) };
                 self.pop(tree, 1);
-                Returned::Closed { above, begin }
+                Returned::Closed { above, begin, counted }
             }
             None => Returned::Stray,
         }
@@ -162,14 +173,23 @@ impl Stack {
         self.begins.extend(depths.zip(begins));
     }
 
-    /// Frames whose calls are timed.
-    pub(crate) fn timed(&self) -> usize {
-        self.begins.len()
+    /// Frames above this depth were opened now, some of which the counter times: depth above that, and what it was. Lowest
+    /// first.
+    pub(crate) fn count(&mut self, below: u64, begins: impl Iterator<Item = (u32, Counter)>) {
+        let begins = begins.map(|(above, counter)| (below.saturating_add(above.into()), counter));
+        self.counted.extend(begins);
     }
 
-    /// When the frame at this depth began, where it is timed. It is the topmost.
-    fn begin(&self, depth: u64) -> Option<i64> {
-        self.begins.last().filter(|begin| begin.0 == depth).map(|begin| begin.1)
+    /// Frames whose calls are timed, by the clock or by the counter.
+    pub(crate) fn timed(&self) -> usize {
+        self.begins.len() + self.counted.len()
+    }
+
+    /// When the frame on top began, where it is timed.
+    fn begun(&self) -> (Option<i64>, Option<Counter>) {
+        let begin = self.begins.last().filter(|begin| begin.0 == self.depth);
+        let counted = self.counted.last().filter(|counted| counted.0 == self.depth);
+        (begin.map(|begin| begin.1), counted.map(|counted| counted.1))
     }
 
     /// Closes the frames above the nearest one of this call word, if there is one with at least so many frames below it.
@@ -220,6 +240,9 @@ impl Stack {
         }
         while self.begins.last().is_some_and(|begin| begin.0 > self.depth) {
             self.begins.pop();
+        }
+        while self.counted.last().is_some_and(|counted| counted.0 > self.depth) {
+            self.counted.pop();
         }
         short
     }

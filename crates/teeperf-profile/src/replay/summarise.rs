@@ -54,6 +54,8 @@ pub(super) struct State {
     pub(super) segment_marks: usize,
     /// Addresses of far code in this summary.
     pub(super) far: HashMap<u64, u32>,
+    /// What the counter was at the event that comes next.
+    pub(super) counter: Option<u64>,
     started: bool,
     /// Whether calls are timed.
     is_timed: bool,
@@ -135,6 +137,7 @@ impl State {
             marks: HashMap::new(),
             segment_marks: 0,
             far: HashMap::new(),
+            counter: None,
             started: false,
             is_timed: false,
         }
@@ -176,6 +179,8 @@ impl State {
         });
         if let Some(timed) = &mut self.summary.timed {
             timed.end_segment(self.now);
+            let frames = self.summary.tree.nodes()[self.at as usize].depth;
+            timed.counted.end_segment(frames, self.counter);
         }
         if op != Op::End {
             self.begin_segment(next);
@@ -258,6 +263,7 @@ impl State {
             ClockKind::Cycle => 2,
         };
         self.other_words = 0;
+        self.counter = None;
         let mut next = 0;
         while next < words.len() {
             let Self { at, now, high, leading, .. } = self;

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use super::counted::Counted;
 use crate::lengths::Lengths;
 
 /// See the module. Times are those of the clock; what gaps leave out is taken off where the summary is put in.
@@ -25,6 +26,8 @@ pub(crate) struct Timed {
     pub(crate) opened: Vec<u64>,
     /// Of each segment: one behind its last in `opened`, and the time of what ended it.
     pub(crate) segments: Vec<(usize, u64)>,
+    /// Calls that the counter times.
+    pub(crate) counted: Counted,
 }
 
 const NONE: u32 = u32::MAX;
@@ -54,6 +57,10 @@ impl Watch for Timed {
     #[inline(always)]
     fn leave(&mut self, node: u32, word: u32, now: u64) {
         let Some(begin) = self.begins.pop() else { return };
+        // A return without the counter, of a call with it.
+        if self.begins.len() < self.counted.top() as usize {
+            self.counted.fall_to(self.begins.len() as u32);
+        }
         let number = match self.numbers.get(node as usize) {
             Some(&number) if number != NONE => number,
             _ => self.number(node, word),
@@ -66,6 +73,7 @@ impl Timed {
     /// Frames above so many are gone, without a return of their own.
     pub(super) fn fall_to(&mut self, frames: u32) {
         self.begins.truncate(frames as usize);
+        self.counted.fall_to(frames);
     }
 
     /// A return came of a frame below the segment.
@@ -88,6 +96,7 @@ impl Timed {
         self.owed.clear();
         self.opened.clear();
         self.segments.clear();
+        self.counted.clear();
     }
 
     #[cold]

@@ -45,6 +45,8 @@ pub(crate) enum Item {
     },
     StackNew(u64),
     Filter(u32),
+    /// What the counter is at the event that is the next item.
+    Timed(u64),
     Name(&'static str),
     Note(&'static str),
     Wait {
@@ -112,6 +114,7 @@ impl Item {
                 escape(code::SWITCH, 0, &[word::split62(left), word::split62(entered)].concat())
             }
             Self::Filter(number) => escape(code::FILTER, number, &[]),
+            Self::Timed(counter) => escape(code::TIMED, 0, &word::split62(counter)),
             Self::StackNew(id) => escape(code::STACK_NEW, 0, &word::split62(id)),
             Self::Name(name) => text(code::NAME, name),
             Self::Note(note) => text(code::NOTE, note),

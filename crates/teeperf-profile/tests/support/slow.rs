@@ -17,8 +17,8 @@ pub(crate) type Paths = BTreeMap<Vec<String>, (u64, u64)>;
 /// Thread and function to how long calls took, in their order.
 pub(crate) type Lengths = BTreeMap<(u32, String), Vec<u64>>;
 
-/// Of each frame, when it began, and how much had been left out by then.
-type Begins = Vec<(u64, u64)>;
+/// Of each frame, when it began, how much had been left out by then, and the counter, where that times it.
+type Begins = Vec<(u64, u64, Option<u64>)>;
 
 /// What comes out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,10 +37,13 @@ pub(crate) struct Outcome {
 #[derive(Default)]
 struct Thread {
     stack: Vec<u64>,
-    /// When each frame began, and how much had been left out by then.
     begins: Begins,
     left_out: u64,
     lengths: BTreeMap<u64, Vec<u64>>,
+    /// Those by the counter, in its steps, which are as long as clock units.
+    counted: BTreeMap<u64, Vec<u64>>,
+    /// What the counter is at the next item.
+    counter: Option<u64>,
     stack_id: u64,
     resting: BTreeMap<u64, (Vec<u64>, Begins)>,
     marks: BTreeMap<u32, (u64, usize)>,
@@ -76,8 +79,14 @@ pub(crate) fn lengths(chunks: &[Chunk]) -> Lengths {
     run(chunks).1
 }
 
-fn run(chunks: &[Chunk]) -> (Outcome, Lengths) {
-    let mut lengths = Lengths::new();
+/// Likewise by the counter, of calls that it times.
+#[allow(dead_code, reason = "not each test asks")]
+pub(crate) fn counted(chunks: &[Chunk]) -> Lengths {
+    run(chunks).2
+}
+
+fn run(chunks: &[Chunk]) -> (Outcome, Lengths, Lengths) {
+    let (mut lengths, mut counted) = (Lengths::new(), Lengths::new());
     let mut out = Outcome::default();
     let mut threads: BTreeMap<u32, Thread> = BTreeMap::new();
     for chunk in chunks {
@@ -111,10 +120,11 @@ fn run(chunks: &[Chunk]) -> (Outcome, Lengths) {
         out.open += thread.stack.len() as u64;
         out.open += thread.resting.values().map(|stack| stack.0.len() as u64).sum::<u64>();
         lengths.extend(thread.lengths.into_iter().map(|(f, all)| ((number, name(f)), all)));
+        counted.extend(thread.counted.into_iter().map(|(f, all)| ((number, name(f)), all)));
         let named = |(path, counts): (Vec<u64>, _)| (path.into_iter().map(name).collect(), counts);
         out.threads.insert(number, thread.paths.into_iter().map(named).collect());
     }
-    (out, lengths)
+    (out, lengths, counted)
 }
 
 impl Thread {
@@ -130,6 +140,7 @@ impl Thread {
         self.time_is(time);
         self.now = time;
         self.whole = time;
+        self.counter = None;
     }
 
     fn time_is(&mut self, time: u64) {
@@ -157,6 +168,10 @@ impl Thread {
 
     fn item(&mut self, item: &Item, chunk: &Chunk, out: &mut Outcome) {
         let clock = chunk.clock;
+        let is_far = matches!(item, Item::FarCall { .. } | Item::FarReturn { .. });
+        if !is_far && !matches!(item, Item::Call { .. } | Item::Return { .. }) {
+            self.counter = None;
+        }
         match *item {
             Item::Call { site, time } => self.call(site.into(), time, clock, out),
             Item::Return { site, time } => self.close(site.into(), time, clock, out),
@@ -204,7 +219,7 @@ impl Thread {
                 }
                 self.begins.truncate(self.stack.len());
                 for _ in 0..pushed {
-                    self.begins.push((0, 0));
+                    self.begins.push((0, 0, None));
                     self.stack.push(UNKNOWN);
                 }
                 if popped + pushed > 0 {
@@ -228,6 +243,7 @@ impl Thread {
                     self.recent = 0;
                 }
             }
+            Item::Timed(counter) => self.counter = Some(counter),
             Item::StackNew(id) => {
                 if id == self.stack_id {
                     self.stack.clear();
@@ -249,7 +265,7 @@ impl Thread {
         self.low_time_is(time, clock);
         out.events += 1;
         self.stack.push(frame);
-        self.begins.push((self.now, self.left_out));
+        self.begins.push((self.now, self.left_out, self.counter.take()));
         self.paths.entry(self.path()).or_default().0 += 1;
         self.settle();
     }
@@ -257,6 +273,7 @@ impl Thread {
     fn close(&mut self, frame: u64, time: u64, clock: ClockKind, out: &mut Outcome) {
         self.low_time_is(time, clock);
         out.events += 1;
+        let counter = self.counter.take();
         if self.filter.is_some() && self.stack.len() <= self.floor {
             if self.stack.last().is_some_and(|&top| top == frame || top == UNKNOWN) {
                 self.stack.pop();
@@ -268,10 +285,14 @@ impl Thread {
             Some(at) => {
                 out.mended += (self.stack.len() - at - 1) as u64;
                 if self.stack[at] == frame {
-                    let (begin, left_out) = self.begins[at];
-                    let passed = self.now as i64 - begin as i64;
-                    let length = passed - (self.left_out - left_out) as i64;
+                    let (begin, left_out, counted) = self.begins[at];
+                    let left_out = (self.left_out - left_out) as i64;
+                    let length = self.now as i64 - begin as i64 - left_out;
                     self.lengths.entry(frame).or_default().push(length.max(0) as u64);
+                    if let Some((begin, end)) = counted.zip(counter) {
+                        let steps = end.saturating_sub(begin) as i64 - left_out;
+                        self.counted.entry(frame).or_default().push(steps.max(0) as u64);
+                    }
                 }
                 self.stack.truncate(at);
             }

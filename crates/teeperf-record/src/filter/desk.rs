@@ -36,8 +36,8 @@ pub(crate) enum Job {
         number: u32,
         module: Module,
     },
-    /// Other rules.
-    Change { asker: Asker, rules: Rules },
+    /// Other rules, of what is recorded or of what is timed.
+    Change { asker: Asker, rules: Rules, of_timing: bool },
     /// A process has a module: its map is drawn ahead of need.
     Opened { pid: u32, process: u32, module: Module },
     /// The recording ends.
@@ -58,6 +58,8 @@ pub(crate) struct FilterDesk {
 pub(crate) struct Means {
     pub(crate) page: Arc<ClockPage>,
     pub(crate) clock: ClockKind,
+    /// Whether the counter, which times functions, runs at one speed.
+    pub(crate) counter_is_even: bool,
     pub(crate) search: Search,
     pub(crate) events: Sender<Event>,
 }
@@ -151,14 +153,18 @@ impl Worker {
                     Job::Map { connection, welcome, pid, process, number, module } => {
                         self.hand_out(&connection, welcome, (pid, process), number, &module);
                     }
-                    Job::Change { asker, rules } => {
+                    Job::Change { asker, rules, of_timing } => {
                         // Of several that wait, the last one's holds in the end.
-                        let is_change = |job: &Job| matches!(job, Job::Change { .. });
+                        let is_change = |job: &Job| matches!(job, Job::Change { of_timing: other, .. } if *other == of_timing);
                         if jobs.iter().any(is_change) {
                             asker.refuse("another filter was asked for meanwhile");
                             continue;
                         }
-                        self.change(rules);
+                        let own = self.rules.clone();
+                        self.change(match of_timing {
+                            true => own.timing_as(&rules),
+                            false => rules.timing_as(&own),
+                        });
                         let unused = if self.has_drawn { &self.unused[..] } else { &[] };
                         asker.answer_with(&unused.join("\n"));
                     }
@@ -183,7 +189,7 @@ impl Worker {
         module: &Module,
     ) {
         // Another holds by now, which the process sees next.
-        let is_late = number != self.filter.number || !self.filter.is_on;
+        let is_late = number != self.filter.number || !self.filter.has_maps();
         let layout = Layout::of(module);
         let made = if is_late { Ok(()) } else { self.see_to_map(&layout, pid, process, module) };
         if let Err(error) = made {
@@ -224,7 +230,7 @@ impl Worker {
         self.take(rules);
         let mut next = HashMap::new();
         let known =
-            if self.filter.is_on { self.users.keys().cloned().collect() } else { Vec::new() };
+            if self.filter.has_maps() { self.users.keys().cloned().collect() } else { Vec::new() };
         for layout in known {
             // Where it cannot be had, whoever asks hears why.
             if is_room(&next, &layout)
@@ -251,7 +257,13 @@ impl Worker {
             number: self.filter.number % MAX_NUMBER + 1,
             is_on: rules.is_of_functions(),
             is_of_threads: rules.is_of_threads(),
+            is_timed: rules.are_of_timing() && self.means.clock == ClockKind::Tick,
         };
+        if self.filter.is_timed && !self.means.counter_is_even {
+            let text =
+                "the counter changes its speed on this machine: lengths that it tells are wrong";
+            self.warn(text.into(), 0);
+        }
         self.unused = Unused::of(&rules).lines();
         *self.shared.write().unwrap_or_else(PoisonError::into_inner) = rules.clone();
         self.rules = rules;

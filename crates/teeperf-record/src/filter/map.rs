@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use teeperf_symbols::{Functions, demangle, demangle_without_parameters};
 use teeperf_wire::body::filter;
-use teeperf_wire::filter::{Filter, map_size, place};
+use teeperf_wire::filter::{Filter, half_size, map_size, place};
 
 /// Path and build-id.
 pub(super) type FileId = (Vec<u8>, Vec<u8>);
@@ -67,6 +67,8 @@ pub(super) struct Map {
     /// Of functions of which the rules say something else than of others, how far behind the window's first byte they begin.
     listed: Vec<u32>,
     memory: SharedMemory,
+    /// Words of bits of functions that pass; behind them stand those of functions that are timed.
+    half: usize,
     /// Windows of which a packet has told.
     told: HashSet<WindowId>,
 }
@@ -84,21 +86,20 @@ impl Map {
         unused: &mut Unused<'_>,
     ) -> io::Result<Self> {
         let path = layout.path();
-        let rules = rules.of_module(&path);
-        unused.see_module(&rules);
-        let others_pass = rules.has_others();
-        let listed =
-            functions.map_or(Vec::new(), |functions| listed(layout, functions, &rules, unused));
+        let (passing, timing) = (rules.of_module(&path), rules.timing_of_module(&path));
+        let mut differing = |rules: &ModuleRules<'_>| {
+            unused.see_module(rules);
+            functions.map_or(Vec::new(), |functions| listed(layout, functions, rules, unused))
+        };
+        let (listed, timed) = (differing(&passing), differing(&timing));
+        let others_pass = passing.has_others();
         let memory = SharedMemory::create(c"teeperf-filter", layout.size(), SEAL_READ_ONLY)?;
-        let map = Self { filter, others_pass, listed, memory, told: HashSet::new() };
-        if others_pass {
-            map.open();
-        }
-        let words = map.words();
-        for &offset in &map.listed {
-            let (word, bit) = place(offset);
-            // Only this thread writes it.
-            words[word].store(words[word].load(Relaxed) ^ bit, Relaxed);
+        let half = half_size(layout.sites) / 4;
+        let map = Self { filter, others_pass, listed, memory, half, told: HashSet::new() };
+        let (passes, times) = map.words().split_at(half);
+        draw(passes, others_pass, &map.listed);
+        if filter.is_timed {
+            draw(times, timing.has_others(), &timed);
         }
         Ok(map)
     }
@@ -110,14 +111,12 @@ impl Map {
 
     /// Has everything pass: the next filter holds.
     pub(super) fn open(&self) {
-        for word in self.words() {
-            word.store(u32::MAX, Relaxed);
-        }
+        fill(&self.words()[..self.half]);
     }
 
     /// Payloads of packets that tell a window of it, the first time.
     pub(super) fn tell(&mut self, window: WindowId, sites: u32) -> Vec<Vec<u8>> {
-        if !self.told.insert(window) {
+        if !self.filter.is_on || !self.told.insert(window) {
             return Vec::new();
         }
         let payload = |offsets: &[u32]| {
@@ -148,6 +147,21 @@ impl Map {
     }
 }
 
+fn fill(words: &[AtomicU32]) {
+    words.iter().for_each(|word| word.store(u32::MAX, Relaxed));
+}
+
+/// Bits that are set where others are and these are not, or the other way round. Only this thread writes them.
+fn draw(words: &[AtomicU32], others_are: bool, these: &[u32]) {
+    if others_are {
+        fill(words);
+    }
+    for &offset in these {
+        let (word, bit) = place(offset);
+        words[word].store(words[word].load(Relaxed) ^ bit, Relaxed);
+    }
+}
+
 /// Where functions begin of which the rules say something else than of others.
 fn listed(
     layout: &Layout,
@@ -156,7 +170,7 @@ fn listed(
     unused: &mut Unused<'_>,
 ) -> Vec<u32> {
     let no_name_counts = rules.is_of_no_name();
-    if no_name_counts && unused.is_empty() {
+    if rules.are_none() || no_name_counts && unused.is_empty() {
         return Vec::new();
     }
     let others_pass = rules.has_others();
@@ -207,8 +221,13 @@ mod tests {
     }
 
     fn draw(layout: &Layout, functions: &Functions, number: u32, rule: &str) -> (Map, Vec<String>) {
-        let filter = Filter { number, is_on: true, is_of_threads: false };
         let rules = Rules::read(rule).unwrap();
+        let filter = Filter {
+            number,
+            is_on: rules.is_of_functions(),
+            is_timed: rules.are_of_timing(),
+            ..Filter::default()
+        };
         let mut unused = Unused::of(&rules);
         let map = Map::draw(layout, Some(functions), filter, &rules, &mut unused).unwrap();
         (map, unused.lines())
@@ -243,6 +262,28 @@ mod tests {
             map.open();
             assert!(passes(&map, chosen) && passes(&map, chosen + 1));
         }
+    }
+
+    #[test]
+    fn what_is_timed_stands_behind_what_passes() {
+        let (layout, functions, chosen) = own(0x2000);
+        let is_timed = |map: &Map, offset| {
+            let (word, bit) = place(offset);
+            map.words()[map.half..][word].load(Relaxed) & bit != 0
+        };
+        let (mut map, unused) =
+            draw(&layout, &functions, 1, "timed *chosen_by_a_filter*\ntimed nobody");
+        assert_eq!(unused, ["timed nobody"]);
+        assert!(is_timed(&map, chosen) && !is_timed(&map, chosen + 1));
+        assert!(passes(&map, chosen) && passes(&map, chosen + 1));
+        assert!(map.tell(WindowId { process: 7, first_site: 0x3000 }, 0x2000).is_empty());
+        let (map, _) = draw(&layout, &functions, 2, "timed @*\nexclude *chosen_by_a_filter*");
+        assert!(is_timed(&map, chosen) && is_timed(&map, chosen + 1) && !passes(&map, chosen));
+        map.open();
+        assert!(passes(&map, chosen));
+        let (map, _) = draw(&layout, &functions, 3, "only *chosen_by_a_filter*");
+        map.open();
+        assert!(!is_timed(&map, chosen));
     }
 
     #[test]

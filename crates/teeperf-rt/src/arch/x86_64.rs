@@ -70,6 +70,16 @@ pub(crate) fn counter() -> u64 {
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
+/// The cycle counter when all work before that is done (Intel SDM 2B, RDTSC and LFENCE).
+#[inline(always)]
+pub(crate) fn counter_in_order() -> u64 {
+    // SAFETY: as above; the fence is part of SSE2, which x86-64 has.
+    unsafe {
+        core::arch::x86_64::_mm_lfence();
+        core::arch::x86_64::_rdtsc()
+    }
+}
+
 /// An address within the caller's stack frame.
 #[inline(always)]
 pub(crate) fn stack_pointer() -> usize {

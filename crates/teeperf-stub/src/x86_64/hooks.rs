@@ -38,7 +38,8 @@
 //! calls are to be timed, it is told to end that first (Intel SDM 2B, RDTSC and LFENCE).
 //!
 //! Where a filter holds, the module's map says whether the function passes ([`teeperf_wire::filter`]); one that does
-//! goes on as without.
+//! goes on as without. Where some functions are timed by the counter beside the tick, further bits say which these are, and
+//! their events go to the runtime.
 //!
 //! Off is one load and two branches. The `cycle` clock costs more than all
 //! else, so its path begins behind a branch.
@@ -150,7 +151,7 @@ global_asm!(
 
     .p2align 4
 2:  test    al, {filtered}
-    jz      11f
+    jz      13f
     sub     rdi, qword ptr [rip + teeperf_module + {low}]
     cmp     rdi, qword ptr [rip + teeperf_gate + {window}]
     jae     8f
@@ -163,7 +164,19 @@ global_asm!(
     ret
 
 12: add     rdi, qword ptr [rip + teeperf_module + {low}]
-    test    al, {ticks}
+13: test    al, {times}
+    jz      14f
+    mov     rdx, rdi
+    sub     rdx, qword ptr [rip + teeperf_module + {low}]
+    cmp     rdx, qword ptr [rip + teeperf_gate + {window}]
+    jae     9f
+    mov     ecx, edx
+    shr     edx, 5
+    mov     r8, qword ptr [rip + teeperf_module + {timed}]
+    mov     edx, dword ptr [r8 + 4 * rdx]
+    bt      edx, ecx
+    jc      9f
+14: test    al, {ticks}
     jz      11f
     mov     rax, qword ptr [rip + teeperf_module + {tls}]
     jmp     1b
@@ -227,7 +240,9 @@ global_asm!(
     ordered = const module::ORDERED,
     filtered = const module::FILTERED,
     ticks = const module::TICKS,
+    times = const module::TIMES,
     filter = const module::FILTER,
+    timed = const module::TIMED,
     tls = const module::TLS,
     low = const module::LOW,
     first_word = const module::FIRST_WORD,

@@ -68,6 +68,8 @@ struct Member {
 #[derive(Serialize)]
 pub(super) struct CallLengths {
     timed: u64,
+    /// What timed them: `counter`, or the clock.
+    by: &'static str,
     shortest: f64,
     mean: f64,
     p50: f64,
@@ -133,9 +135,10 @@ pub(super) fn lengths<'a>(
 ) -> impl Fn(FunctionId) -> Option<CallLengths> + use<'a> {
     let all = lengths_by_function(profile);
     move |function| {
-        let unit_ns = profile.length_unit_ns?;
-        let lengths = all.get(&function)?;
-        let told = Percentiles::of(lengths, unit_ns)?;
+        profile.length_unit_ns?;
+        let known = all.get(&function)?;
+        let (lengths, unit_ns) = (&known.lengths, known.unit_ns(profile));
+        let told = Percentiles::of(known, profile)?;
         let [p50, p90, p99, p99_9] = told.percentiles.map(number);
         let is_wanted = histogram.is_some_and(|pattern| {
             profile
@@ -149,6 +152,7 @@ pub(super) fn lengths<'a>(
         };
         Some(CallLengths {
             timed: told.timed,
+            by: if known.by_counter { "counter" } else { "clock" },
             shortest: number(told.shortest),
             mean: number(told.mean),
             p50,

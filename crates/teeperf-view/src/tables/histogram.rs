@@ -1,10 +1,9 @@
 //! How many calls of a function took how long.
 
 use teeperf_profile::aggregate::Pattern;
-use teeperf_profile::lengths::Lengths;
 use teeperf_profile::model::{FunctionId, Profile};
 
-use super::lengths::{Percentiles, known, lengths_by_function, notes, resolution};
+use super::lengths::{Known, Percentiles, known, lengths_by_function, notes};
 use super::{Cell, Column, Kind, Row, Table, module_of, name_of};
 use crate::units;
 
@@ -17,8 +16,8 @@ const FEW: f64 = 1e3;
 /// A table for each function that fits and has lengths, the one with most calls first; and how many there are.
 pub fn histogram(profile: &Profile, pattern: &Pattern, limit: usize) -> (Vec<Table>, usize) {
     let name = |id: FunctionId| profile.functions.get(id.0 as usize).map(|f| f.name.as_str());
-    let mut found: Vec<(FunctionId, Lengths)> = lengths_by_function(profile).into_iter().collect();
-    found.sort_by(|a, b| b.1.calls().cmp(&a.1.calls()).then(a.0.cmp(&b.0)));
+    let mut found: Vec<(FunctionId, Known)> = lengths_by_function(profile).into_iter().collect();
+    found.sort_by(|a, b| b.1.lengths.calls().cmp(&a.1.lengths.calls()).then(a.0.cmp(&b.0)));
     let exact = |id: FunctionId| name(id).is_some_and(|name| pattern.is(name));
     let any_exact = found.iter().any(|(id, _)| exact(*id));
     found.retain(|(id, _)| match any_exact {
@@ -29,11 +28,11 @@ pub fn histogram(profile: &Profile, pattern: &Pattern, limit: usize) -> (Vec<Tab
     (tables.collect(), found.len())
 }
 
-fn table(profile: &Profile, id: FunctionId, lengths: &Lengths) -> Option<Table> {
-    let unit_ns = profile.length_unit_ns.unwrap_or(1.0);
+fn table(profile: &Profile, id: FunctionId, found: &Known) -> Option<Table> {
+    let (lengths, unit_ns) = (&found.lengths, found.unit_ns(profile));
     let unit = profile.info.unit;
-    let told = Percentiles::of(lengths, unit_ns)?;
-    let resolution = resolution(profile);
+    let told = Percentiles::of(found, profile)?;
+    let resolution = found.resolution(profile);
     let mut bins: Vec<(f64, u64)> = Vec::new();
     let is_wide = told.longest / told.shortest.max(resolution).max(unit_ns) > FEW;
     for bucket in lengths.buckets() {
@@ -59,6 +58,7 @@ fn table(profile: &Profile, id: FunctionId, lengths: &Lengths) -> Option<Table> 
             Cell::Count(calls),
             Cell::Share(calls as f64 / all),
             Cell::Share(so_far as f64 / all),
+            Cell::Text(found.by(profile).to_owned()),
             Cell::Share(calls as f64 / most),
         ];
         Row { cells, ..Row::default() }
@@ -72,14 +72,16 @@ fn table(profile: &Profile, id: FunctionId, lengths: &Lengths) -> Option<Table> 
         Column::new("CALLS", "calls", Kind::Count),
         Column::new("CALLS%", "share", Kind::Share),
         Column::new("SO FAR", "share_so_far", Kind::Share),
+        Column::hidden("timed_by", Kind::Text),
         Column::new(" ", "", Kind::Bar),
     ];
     let Cell::Text(name) = name_of(profile, Some(id), "") else { return None };
     let title = format!(
-        "{}: {}, {} on average. Half of them took {}, 99 of a hundred {}, the longest {}",
+        "{}: {}{}, {} on average. Half of them took {}, 99 of a hundred {}, the longest {}",
         crate::names::fit(&name, 60),
         units::counted(told.timed, "call"),
-        said(profile, &told.known_mean(profile), ""),
+        if found.by_counter { ", timed by the counter" } else { "" },
+        said(profile, &told.known_mean(), ""),
         said(profile, &known(told.percentiles[0], resolution), "up to "),
         said(profile, &known(told.percentiles[2], resolution), "up to "),
         said(profile, &known(told.longest, resolution), ""),
@@ -91,7 +93,7 @@ fn table(profile: &Profile, id: FunctionId, lengths: &Lengths) -> Option<Table> 
         .filter(|node| node.function == id)
         .map(|node| node.calls)
         .sum();
-    let notes = notes(profile, calls.saturating_sub(told.timed));
+    let notes = notes(profile, found.by_counter, calls.saturating_sub(told.timed));
     Some(Table { title, columns, rows, notes, unit })
 }
 

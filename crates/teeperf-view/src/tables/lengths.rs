@@ -18,6 +18,8 @@ const FEW_TICKS: f64 = 10.0;
 /// Lengths of a function's calls, in the profile's unit of time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Percentiles {
+    /// Mean time between two steps of what timed them, nanoseconds; 0 for a counter.
+    period_ns: f64,
     pub(crate) timed: u64,
     pub(crate) shortest: f64,
     pub(crate) mean: f64,
@@ -26,12 +28,39 @@ pub(crate) struct Percentiles {
     pub(crate) longest: f64,
 }
 
+/// Lengths of a function's calls: those that the processor's counter timed, where it timed any.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known {
+    pub(crate) lengths: Lengths,
+    /// Whether the counter timed them, beside a tick.
+    pub(crate) by_counter: bool,
+}
+
+impl Known {
+    /// Nanoseconds of their unit.
+    pub(crate) fn unit_ns(&self, profile: &Profile) -> f64 {
+        if self.by_counter { 1e-3 } else { profile.length_unit_ns.unwrap_or(1.0) }
+    }
+
+    /// What single lengths are known to: 0 where each is.
+    pub(crate) fn resolution(&self, profile: &Profile) -> f64 {
+        if self.by_counter { 0.0 } else { resolution(profile) }
+    }
+
+    /// What timed them.
+    pub(crate) fn by<'a>(&self, profile: &'a Profile) -> &'a str {
+        if self.by_counter { "counter" } else { &profile.info.clock }
+    }
+}
+
 impl Percentiles {
-    pub(crate) fn of(lengths: &Lengths, unit_ns: f64) -> Option<Self> {
+    pub(crate) fn of(known: &Known, profile: &Profile) -> Option<Self> {
+        let (lengths, unit_ns) = (&known.lengths, known.unit_ns(profile));
         let (least, most) = lengths.extremes()?;
         let ns = |units: u64| units as f64 * unit_ns;
         let percentile = |part| lengths.percentile(part).map_or(0.0, ns);
         Some(Self {
+            period_ns: if known.by_counter { 0.0 } else { profile.info.period_ns },
             timed: lengths.calls(),
             shortest: ns(least),
             mean: lengths.sum() as f64 * unit_ns / lengths.calls() as f64,
@@ -41,13 +70,13 @@ impl Percentiles {
     }
 
     /// The mean, or what it is below where few ticks fell into all these calls.
-    pub(crate) fn known_mean(&self, profile: &Profile) -> Cell {
-        let ticks = match profile.info.period_ns {
+    pub(crate) fn known_mean(&self) -> Cell {
+        let ticks = match self.period_ns {
             0.0 => f64::INFINITY,
             period => self.mean * self.timed as f64 / period,
         };
         // Twice the deviation of their number above it, as in the table of functions.
-        let most = (ticks + 2.0 * ticks.sqrt() + 3.0) * profile.info.period_ns;
+        let most = (ticks + 2.0 * ticks.sqrt() + 3.0) * self.period_ns;
         if ticks < FEW_TICKS {
             Cell::Below(most / self.timed as f64)
         } else {
@@ -57,15 +86,23 @@ impl Percentiles {
 }
 
 /// Lengths of calls by function, over all threads.
-pub(crate) fn lengths_by_function(profile: &Profile) -> HashMap<FunctionId, Lengths> {
-    let mut out: HashMap<FunctionId, Lengths> = HashMap::new();
+pub(crate) fn lengths_by_function(profile: &Profile) -> HashMap<FunctionId, Known> {
+    let mut out: HashMap<FunctionId, Known> = HashMap::new();
+    for (function, lengths) in profile.threads.iter().flat_map(|thread| &thread.counted) {
+        let known = out.entry(*function).or_default();
+        known.by_counter = true;
+        known.lengths.merge(lengths);
+    }
     for (function, lengths) in profile.threads.iter().flat_map(|thread| &thread.lengths) {
-        out.entry(*function).or_default().merge(lengths);
+        let known = out.entry(*function).or_default();
+        if !known.by_counter {
+            known.lengths.merge(lengths);
+        }
     }
     out
 }
 
-/// What single lengths are known to: 0 where each is.
+/// What single lengths are known to that the clock tells: 0 where each is.
 pub(crate) fn resolution(profile: &Profile) -> f64 {
     profile.info.period_ns * TICKS
 }
@@ -79,8 +116,7 @@ pub(crate) fn known(ns: f64, resolution: f64) -> Cell {
 pub fn lengths(profile: &Profile, sort: Sort, limit: usize) -> Table {
     let all = aggregate::table(profile, sort);
     let known_lengths = lengths_by_function(profile);
-    let unit_ns = profile.length_unit_ns.unwrap_or(1.0);
-    let resolution = resolution(profile);
+    let any_counted = known_lengths.values().any(|known| known.by_counter);
     let columns = vec![
         Column::new("MEAN", "mean", Kind::Time),
         Column::new("SHORTEST", "shortest", Kind::Time).from(100),
@@ -90,6 +126,7 @@ pub fn lengths(profile: &Profile, sort: Sort, limit: usize) -> Table {
         Column::new("99.9 %", "p99_9", Kind::Time).from(112),
         Column::new("LONGEST", "longest", Kind::Time),
         Column::new("CALLS", "calls", Kind::Count),
+        Column::new(if any_counted { "BY" } else { "" }, "timed_by", Kind::Text),
         Column::new("FUNCTION", "function", Kind::Name),
         Column::hidden("module", Kind::Text),
         Column::hidden("timed_calls", Kind::Count),
@@ -97,13 +134,16 @@ pub fn lengths(profile: &Profile, sort: Sort, limit: usize) -> Table {
     let shown = &all[..all.len().min(limit)];
     let mut untimed = 0;
     let rows = shown.iter().map(|row| {
-        let found = known_lengths.get(&row.function);
-        let found = found.and_then(|lengths| Percentiles::of(lengths, unit_ns));
+        let known_lengths = known_lengths.get(&row.function);
+        let found = known_lengths.and_then(|lengths| Percentiles::of(lengths, profile));
+        let resolution =
+            known_lengths.map_or(resolution(profile), |known| known.resolution(profile));
+        let by = known_lengths.map_or("", |known| known.by(profile));
         let mut cells = match (found, row.extremes) {
             (Some(found), _) => {
                 let [p50, p90, p99, p999] = found.percentiles;
                 let single = [found.shortest, p50, p90, p99, p999, found.longest];
-                let mut cells = vec![found.known_mean(profile)];
+                let mut cells = vec![found.known_mean()];
                 cells.extend(single.map(|ns| known(ns, resolution)));
                 cells
             }
@@ -119,7 +159,12 @@ pub fn lengths(profile: &Profile, sort: Sort, limit: usize) -> Table {
         let timed = found.map_or(0, |found| found.timed);
         untimed += row.calls.saturating_sub(timed);
         let id = Some(row.function);
-        cells.extend([Cell::Count(row.calls), name_of(profile, id, ""), module_of(profile, id)]);
+        cells.extend([
+            Cell::Count(row.calls),
+            Cell::Text(by.to_owned()),
+            name_of(profile, id, ""),
+            module_of(profile, id),
+        ]);
         cells.push(Cell::Count(timed));
         Row { cells, ..Row::default() }
     });
@@ -129,26 +174,41 @@ pub fn lengths(profile: &Profile, sort: Sort, limit: usize) -> Table {
         units::count(shown.len() as u64),
         units::count(all.len() as u64),
     );
-    Table { title, columns, rows, notes: notes(profile, untimed), unit: profile.info.unit }
+    Table {
+        title,
+        columns,
+        rows,
+        notes: notes(profile, any_counted, untimed),
+        unit: profile.info.unit,
+    }
 }
 
-/// What is to be known of lengths.
-pub(crate) fn notes(profile: &Profile, untimed: u64) -> Vec<String> {
+/// What is to be known of lengths, where the counter timed some, and where it timed those that are told alone.
+pub(crate) fn notes(profile: &Profile, any_counted: bool, untimed: u64) -> Vec<String> {
     let mut notes = vec![
         "From call to return, with all that was called, with what hooks cost; percentiles are known to 2 %".to_owned(),
     ];
     let resolution = resolution(profile);
+    if any_counted {
+        notes.push(
+            "The processor's counter timed each call of functions with `counter` (`--timed`): their lengths are known to some \
+             nanoseconds, but for calls in which recording paused or waited"
+                .to_owned(),
+        );
+    }
     if resolution > 0.0 {
         notes.push(format!(
-            "The clock was a tick: single lengths are known to {} only, and of shorter ones no more than that; means of many \
-             calls are right. `record --clock cycle` times each call",
+            "The clock was a tick: single lengths {}are known to {} only, and of shorter ones no more than that; means of many \
+             calls are right. `record --timed FUNCTION` times each call of some functions, `--clock cycle` all",
+            if any_counted { "of the others " } else { "" },
             units::time_inline(profile.info.unit, resolution)
         ));
     }
     if untimed > 0 {
         notes.push(format!(
-            "{} have no length: they had not returned, or began before, or were left by a jump or an exception",
-            units::counted(untimed, "call")
+            "{} have no length: they had not returned, or began before, or were left by a jump or an exception{}",
+            units::counted(untimed, "call"),
+            if any_counted { ", or were not timed by the counter yet" } else { "" },
         ));
     }
     notes

@@ -99,6 +99,7 @@ pub(crate) fn kitchen() -> Profile {
             signal: None,
             summed: false,
             filters: Vec::new(),
+            timed: Vec::new(),
             hook_cost_ps: Some((3_000, 4_500)),
         },
         functions: vec![

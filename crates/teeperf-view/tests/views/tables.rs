@@ -154,6 +154,31 @@ fn with_a_tick_short_lengths_are_not_made_up() {
     );
 }
 
+/// Of a function that the counter has timed, its lengths alone are told, and are known however short.
+#[test]
+fn what_the_counter_timed_is_known() {
+    let mut profile = timed(100_000.0);
+    let (read_all, _) = profile.threads[0].lengths[0].clone();
+    let mut counted = Lengths::default();
+    (1..=100).for_each(|ns| counted.add(ns * 1000));
+    profile.threads[1].counted.push((read_all, counted));
+    let text = drawn(&tables::lengths(&profile, Sort::SelfTime, 20), 120);
+    let line = text.lines().find(|line| line.contains("read")).unwrap();
+    let cells: Vec<&str> =
+        line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    assert_eq!(
+        (cells[0], cells[1], cells[6], cells[8]),
+        ("50.50 ns", "1.000 ns", "100.0 ns", "counter")
+    );
+    assert!(text.lines().any(|line| line.contains("parse") && line.contains("  tick  ")), "{text}");
+    let (header, rows) = read(&tables::lengths(&profile, Sort::SelfTime, 20));
+    let column = |name: &str| header.iter().position(|column| column == name).unwrap();
+    let row = rows.iter().find(|row| row[column("function")].contains("read")).unwrap();
+    assert_eq!((&row[column("timed_by")][..], &row[column("timed_calls")][..]), ("counter", "100"));
+    let (found, _) = tables::histogram(&profile, &Pattern::new("read"), 5);
+    assert!(drawn(&found[0], 100).contains("100 calls, timed by the counter, 50.50 ns on average"));
+}
+
 #[test]
 fn a_histogram_has_all_calls() {
     let profile = timed(0.0);
@@ -164,7 +189,7 @@ fn a_histogram_has_all_calls() {
     let (header, rows) = read(&found[0]);
     assert_eq!(
         header,
-        ["function", "module", "from_ns", "below_ns", "calls", "share", "share_so_far"]
+        ["function", "module", "from_ns", "below_ns", "calls", "share", "share_so_far", "timed_by"]
     );
     let number = |row: &Vec<String>, at: usize| row[at].parse::<f64>().unwrap();
     assert_eq!(rows.iter().map(|row| number(row, 4)).sum::<f64>(), 1000.0);

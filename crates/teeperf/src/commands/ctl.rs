@@ -5,6 +5,7 @@ use anyhow::{Result, ensure};
 use clap::{Args, Subcommand};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use teeperf_record::Rules;
 use teeperf_record::control::Request;
 
 /// Asks a recording that runs to pause, to record other functions, or how it goes
@@ -21,6 +22,8 @@ Examples:
   teeperf ctl $(pidof server) filter --only 'parse*'        nothing but the parser from now on
   teeperf ctl $(pidof server) filter --exclude '@libz.so*'  all but a library
   teeperf ctl $(pidof server) filter --all                  everything again
+  teeperf ctl $(pidof server) timed 'handle*'               the exact length of each call of these, too
+  teeperf ctl $(pidof server) timed --none                  of none any more
   teeperf ctl $(pidof server) snapshot                      what was recorded so far can be read"
 )]
 pub(crate) struct Arguments {
@@ -47,6 +50,18 @@ enum What {
         /// Record everything
         #[arg(long, conflicts_with_all = ["only", "exclude", "only_thread", "exclude_thread"])]
         all: bool,
+    },
+    /// Time single calls of these functions by the processor's counter from now on, in place of what was asked before
+    ///
+    /// A call that is open meanwhile has no exact length. What is recorded stays as it is: a function that a filter
+    /// leaves out is not timed.
+    Timed {
+        /// A name, a glob, a /regular expression/, @ and a module, as for `record --timed`
+        #[arg(value_name = "FUNCTION", required_unless_present = "none")]
+        functions: Vec<String>,
+        /// Time none
+        #[arg(long, conflicts_with = "functions")]
+        none: bool,
     },
     /// Write out what is there so far, and what threads have summed in their trees, so that it can be read now
     Snapshot,
@@ -75,11 +90,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             );
             Request::Filter(rules)
         }
+        What::Timed { functions, .. } => {
+            let mut rules = Rules::default();
+            filtering::time(&mut rules, functions)?;
+            Request::Timed(rules)
+        }
     };
     let answer = pause::ask(Some(arguments.pid), &request)?;
     match arguments.what {
         What::Status { json: true } => super::print((as_json(&answer) + "\n").as_bytes()),
-        What::Filter { .. } => {
+        What::Filter { .. } | What::Timed { .. } => {
             for rule in answer.lines() {
                 eprintln!("warning: \"{rule}\" fits no function that was seen so far");
             }

@@ -1,4 +1,4 @@
-//! Which functions and threads are recorded, as `record` and `ctl PID filter` take it.
+//! Which functions and threads are recorded, and which functions timed by the counter, as `record` and `ctl` take it.
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -28,13 +28,7 @@ impl Arguments {
     /// As the recorder takes it.
     pub(crate) fn rules(&self) -> Result<Rules> {
         let mut rules = Rules::default();
-        let of_file = self.only.iter().chain(&self.exclude).find(|text| text.starts_with("file:"));
-        if let Some(text) = of_file {
-            bail!(
-                "{text}: files are chosen when a program is built (`teeperf cc --teeperf-help`); while it runs, name \
-                 functions, or their module behind an @"
-            );
-        }
+        refuse_files(self.only.iter().chain(&self.exclude))?;
         for (leaves_out, texts) in [(false, &self.only), (true, &self.exclude)] {
             texts.iter().try_for_each(|text| rules.function(leaves_out, text))?;
         }
@@ -43,4 +37,20 @@ impl Arguments {
         }
         Ok(rules)
     }
+}
+
+/// What is timed by the counter, into rules.
+pub(crate) fn time(rules: &mut Rules, patterns: &[String]) -> Result<()> {
+    refuse_files(patterns.iter())?;
+    Ok(patterns.iter().try_for_each(|text| rules.timed(text))?)
+}
+
+fn refuse_files<'a>(mut patterns: impl Iterator<Item = &'a String>) -> Result<()> {
+    if let Some(text) = patterns.find(|text| text.starts_with("file:")) {
+        bail!(
+            "{text}: files are chosen when a program is built (`teeperf cc --teeperf-help`); while it runs, name \
+             functions, or their module behind an @"
+        );
+    }
+    Ok(())
 }

@@ -22,7 +22,8 @@ use teeperf_record::{Choice, HookCost, Outcome};
 Examples:
   teeperf record -- ./program arguments           writes program.teeperf
   teeperf record -o slow.teeperf -- make check    a whole tree of processes
-  teeperf record --clock cycle -- ./program       for the length of single calls
+  teeperf record --timed 'handle*' -- ./server    with the exact lengths of some functions' calls
+  teeperf record --clock cycle -- ./program       with those of all calls, at four times the cost
   teeperf record --limit-time 30s -- ./server     records the first half minute
   teeperf record --paused -- ./server             then: teeperf resume
   teeperf record --probe tree -- ./server         for days: calls and times summed by call path
@@ -34,6 +35,11 @@ pub(crate) struct Arguments {
     optee: bool,
     #[command(flatten)]
     filter: filtering::Arguments,
+    /// Time single calls of these functions by the processor's counter, beside the tick, which times all: a name, a glob,
+    /// a /regular expression/, @ and a module, as for --only. Other functions stay as cheap as they are, or nearly.
+    /// `report --lengths` and --histogram then have their lengths to some nanoseconds
+    #[arg(long, value_name = "FUNCTION")]
+    timed: Vec<String>,
     #[command(flatten)]
     writing: writing::Arguments,
     /// The program and its arguments
@@ -52,6 +58,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let path = arguments.writing.path(|| recordings::name_for(&command[0]))?;
     let (mut options, sender) = arguments.writing.options(&path)?;
     options.filter = arguments.filter.rules()?;
+    if !arguments.timed.is_empty() {
+        ensure!(
+            !arguments.optee,
+            "trusted applications do not ask which functions are timed: leave out --timed, or --clock cycle times all calls"
+        );
+        ensure!(
+            options.tree.is_none(),
+            "--probe tree sums calls, and --timed times single ones: leave out one of the two"
+        );
+        ensure!(
+            matches!(options.clock, Choice::Auto | Choice::Tick),
+            "--clock cycle and ordered time every call: leave out --timed"
+        );
+        options.clock = Choice::Tick;
+        filtering::time(&mut options.filter, &arguments.timed)?;
+    }
     if arguments.optee {
         ensure!(
             options.filter.is_empty(),

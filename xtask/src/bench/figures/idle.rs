@@ -1,4 +1,4 @@
-//! What hooks cost while nobody records.
+//! What hooks cost while nobody records, and while what is recorded leaves their functions out.
 
 use std::process::Command;
 
@@ -14,7 +14,8 @@ pub(crate) const FIGURE: Figure = Figure {
     name: "idle",
     title: "Hooks that are not recorded",
     method: "`calls.c` built with `teeperf cc` and run without the recorder, beside the same \
-             linked with `bench/programs/empty_hook.c`, whose functions return at once.",
+             linked with `bench/programs/empty_hook.c`, whose functions return at once; and recorded with \
+             `--only NOTHING`, a filter that no function fits.",
     measure,
 };
 
@@ -24,10 +25,16 @@ fn measure(lab: &Lab) -> Result<Vec<Row>> {
         .map(|hooks| lab.program(hooks, "programs/calls.c", &[]));
     let (ours, empty, plain) = (ours?, empty?, plain?);
     let run = |program| lab.run(Command::new(program).arg(n))?.number("cpu_ns");
+    let recording = lab.scratch("idle.teeperf");
+    let filtered = || {
+        let mut command = lab.record(&recording, &["--clock", "tick", "--only", "NOTHING"]);
+        lab.run(command.arg(&ours).arg(n))?.number("cpu_ns")
+    };
     let trials = Trials::run(
         lab.rounds(7),
         vec![
             ("ours", Box::new(|| run(&ours))),
+            ("left out", Box::new(filtered)),
             ("empty hook", Box::new(|| run(&empty))),
             ("no hooks", Box::new(|| run(&plain))),
         ],
@@ -36,5 +43,8 @@ fn measure(lab: &Lab) -> Result<Vec<Row>> {
         Row::new("idle", "hooks not recorded", trials.medians(&["ours"], "ns"))
             .beside(trials.medians(&["empty hook", "no hooks"], "ns"))
             .limit(Limit::AtMost(1.15), trials.ratio("ours", "empty hook"), "×"),
+        Row::new("left-out", "functions left out by a filter", trials.medians(&["left out"], "ns"))
+            .beside(trials.medians(&["ours"], "ns"))
+            .limit(Limit::AtMost(1.5), trials.ratio("left out", "ours"), "× not recorded"),
     ])
 }

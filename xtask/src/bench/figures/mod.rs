@@ -23,6 +23,7 @@ mod sort;
 mod start;
 mod suggest;
 mod threads;
+mod timed;
 mod tree;
 mod whole;
 
@@ -47,6 +48,7 @@ pub(crate) struct Figure {
 pub(crate) const FIGURES: &[Figure] = &[
     hot_path::FIGURE,
     cycle::FIGURE,
+    timed::FIGURE,
     threads::FIGURE,
     tree::FIGURE,
     mcount::FIGURE,
