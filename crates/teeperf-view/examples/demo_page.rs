@@ -7,7 +7,7 @@
 //!
 //! Kinds: `demo` looks like a database under load; `compared` is two runs that differ; `small` is three functions in two
 //! threads with round figures; `full` has calls that found no room on their paths, and `nameless` some that have no
-//! function either; `short` has calls much shorter than a tick; `hostile` has names
+//! function either; `points` has a time line, and `crowded` one of half a million points; `short` has calls much shorter than a tick; `hostile` has names
 //! that try to break out; `deep` has 2,000 frames on one stack; `single` one frame; `empty`
 //! none; `million` a million call paths; `huge` more than a page carries.
 
@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use teeperf_profile::diff::{Comparison, Diff, Side};
 use teeperf_profile::model::{
-    Function, FunctionId, Health, Info, NoRoom, Node, Profile, Thread, Time, Tree,
+    Function, FunctionId, Health, Info, NoRoom, Node, Point, PointKind, Profile, Thread, Time, Tree,
 };
 use teeperf_view::style::Style;
 use teeperf_view::{diff as compare, folded, json, page, svg, text};
@@ -33,6 +33,8 @@ fn main() -> ExitCode {
         "small" => small(),
         "full" => full(0),
         "nameless" => full(3),
+        "points" => points(4),
+        "crowded" => points(500_000),
         "short" => short(),
         "hostile" => hostile(),
         "deep" => deep(),
@@ -301,6 +303,40 @@ fn without_hooks(mut tree: Tree) -> Tree {
         (node.self_time, node.total) = (node.self_time.value.into(), node.total.value.into());
     }
     tree
+}
+
+/// `small`, with a time line of 1.25 s: the first thread has marks, a note and a counter whose values go up and down `times`
+/// times, the second a counter of its own and a name that tries to break out.
+fn points(times: usize) -> Profile {
+    let small = small();
+    let end = 1.25e9;
+    let [first, second] = [71, 72].map(|tid| {
+        let thread = small.threads.iter().find(|thread| thread.tid == tid);
+        thread.map_or((1, tid), |thread| (thread.pid, thread.tid))
+    });
+    let point = |(pid, tid): (u32, u32), at_ns: f64, name: &str, kind| Point {
+        pid,
+        tid,
+        at_ns,
+        name: name.into(),
+        kind,
+    };
+    let mut points: Vec<Point> = (0..times)
+        .map(|time| {
+            let at = end * time as f64 / times as f64;
+            point(first, at, "queue length", PointKind::Integer((time % 2 * 10) as i64))
+        })
+        .collect();
+    points.extend([
+        point(first, 0.1e9, "frame", PointKind::Mark),
+        point(first, 0.5e9, "half of it\nis </script> done", PointKind::Note),
+        point(first, 1.0e9, "frame", PointKind::Mark),
+        point(second, 0.2e9, "<b>load</b>", PointKind::Real(0.25)),
+        point(second, 0.8e9, "<b>load</b>", PointKind::Real(-1.5)),
+    ]);
+    points.sort_by(|a, b| a.at_ns.total_cmp(&b.at_ns));
+    let info = Info { duration_ns: end as u64, ..small.info.clone() };
+    Profile { points, info, ..small }
 }
 
 /// Calls far below a tick: into those of one function only 90 fell, into those of the other 900.

@@ -291,6 +291,12 @@ function showRun() {
   $("recording").replaceChildren(element("dl", null, ...data.about.flatMap(([what, text]) => [element("dt", null, what), element("dd", null, text)])));
 }
 
+// A thread by its ids, as the time line has them: of threads that are one here the first has them.
+function threadOf(pid, tid) {
+  const known = data.threads.find((thread) => thread.pid === pid && thread.tid === tid);
+  return known ? threadName(known) : `thread ${tid}`;
+}
+
 // ---- what the user does
 
 function change(what) {
@@ -380,3 +386,7 @@ recall();
 readTheme();
 showRun();
 showAll();
+if (data.timeLine) {
+  $("timeline").hidden = false;
+  new TimeLine($("timeline"), data.timeLine, threadOf);
+}

@@ -25,6 +25,7 @@ mod layout;
 mod names;
 mod palette;
 mod prune;
+mod timeline;
 mod units;
 
 pub use names::printable;

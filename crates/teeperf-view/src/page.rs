@@ -13,7 +13,8 @@ use crate::findings::{self, Finding};
 use crate::names::printable;
 use crate::palette::Hues;
 use crate::prune::{self, Pruned};
-use crate::{about, palette, units};
+use crate::timeline::TimeLine;
+use crate::{about, palette, timeline, units};
 
 /// How much the page carries.
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +102,7 @@ fn write_script(out: &mut impl Write) -> io::Result<()> {
         include_str!("../page/graph.js"),
         include_str!("../page/flame.js"),
         include_str!("../page/table.js"),
+        include_str!("../page/timeline.js"),
         include_str!("../page/app.js"),
     ] {
         out.write_all(part.as_bytes())?;
@@ -126,6 +128,8 @@ struct Data<'a> {
     functions: Vec<Named>,
     colours: Colours,
     threads: Vec<Lane>,
+    #[serde(rename = "timeLine", skip_serializing_if = "Option::is_none")]
+    time_line: Option<TimeLine>,
 }
 
 #[derive(Serialize)]
@@ -228,6 +232,7 @@ fn write_data(page: &Page<'_>, out: &mut impl Write) -> io::Result<()> {
         modules: modules.printable(),
         files: files.printable(),
         threads: pruned.threads(profile).map(|(thread, tree)| lane(thread, tree)).collect(),
+        time_line: timeline::of(profile),
     };
     let mut json = serde_json::Serializer::with_formatter(out, InScript);
     data.serialize(&mut json).map_err(io::Error::other)

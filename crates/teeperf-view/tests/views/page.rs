@@ -3,7 +3,7 @@
 //! does in a browser is tested in `web/`.
 
 use serde_json::Value;
-use teeperf_profile::model::{FunctionId, NoRoom, Profile, Time};
+use teeperf_profile::model::{FunctionId, NoRoom, Point, PointKind, Profile, Time};
 use teeperf_view::page::{self, Options};
 
 use crate::support::{exact, kitchen};
@@ -98,6 +98,10 @@ fn nothing_loads_or_sends() {
     }
 }
 
+fn of_name(name: &str, kind: PointKind) -> Point {
+    Point { pid: 1, tid: 2, at_ns: 3.0, name: name.into(), kind }
+}
+
 #[test]
 fn names_cannot_break_out() {
     let mut profile = kitchen();
@@ -113,6 +117,8 @@ fn names_cannot_break_out() {
     profile.info.command = vec![format!("./{hostile}"), hostile.into()];
     profile.threads[0].name = hostile.into();
     profile.health.warnings = vec![hostile.into()];
+    profile.points =
+        [PointKind::Note, PointKind::Integer(1)].map(|kind| of_name(hostile, kind)).into();
     let hostile_page = page(&profile);
     for tag in ["<script", "</script", "<!--", "<meta", "<title"] {
         let count = |page: &str| page.matches(tag).count();

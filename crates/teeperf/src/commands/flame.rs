@@ -11,7 +11,7 @@ use teeperf_profile::aggregate;
 use teeperf_profile::model::Profile;
 use teeperf_view::{folded, page, svg};
 
-/// Draws a flame graph: one HTML file that opens offline, with search, zoom and threads
+/// Draws a flame graph: one HTML file that opens offline, with search, zoom, threads, and the program's marks and counters
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
