@@ -36,6 +36,7 @@ pub(crate) enum Command {
     Cc(WrapperArguments),
     #[command(name = "c++")]
     Cxx(WrapperArguments),
+    Cargo(commands::Cargo),
     Flags(commands::Flags),
     Selection(commands::Selection),
     InstallWrappers(commands::InstallWrappers),

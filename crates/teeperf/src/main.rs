@@ -10,6 +10,7 @@ mod config;
 mod doctor;
 mod manual;
 mod recordings;
+mod rust;
 mod sdk;
 mod shell;
 
@@ -23,18 +24,22 @@ fn main() -> ExitCode {
     if let Err(error) = teeperf_record::file_limit_is_an_error() {
         eprintln!("teeperf: {error}; a limit of files' sizes will end it without a word");
     }
-    let words: Vec<OsString> = std::env::args_os().collect();
+    let words = as_subcommand_of_cargo(std::env::args_os().collect());
+    let rust = words.first().and_then(|name| rust::folder_of(name.as_ref()));
     let plan = words.first().and_then(|name| compiler::plan_of(name.as_ref()));
     let mut failure = ExitCode::FAILURE;
     let mut from_files = Vec::new();
-    let outcome = match (plan, as_compiler(&words)) {
-        (Some(plan), _) => {
+    let outcome = match (rust, plan, as_compiler(&words)) {
+        (Some(folder), _, _) => {
+            rust::become_rustc(&folder, words[1..].to_vec()).map(ExitCode::from)
+        }
+        (None, Some(plan), _) => {
             compiler::become_assembler(&plan, words[1..].to_vec()).map(ExitCode::from)
         }
-        (None, Some((driver, arguments))) => {
+        (None, None, Some((driver, arguments))) => {
             compiler::become_compiler(driver, arguments).map(ExitCode::from)
         }
-        (None, None) => {
+        (None, None, None) => {
             let typed = config::Typed::read(words);
             failure = typed.cli.command.failure();
             typed.with_files().and_then(|(cli, settings)| {
@@ -54,6 +59,17 @@ fn main() -> ExitCode {
             failure
         }
     }
+}
+
+/// `cargo-teeperf teeperf build`, as cargo calls it, is `teeperf cargo build`.
+fn as_subcommand_of_cargo(words: Vec<OsString>) -> Vec<OsString> {
+    let name = words.first().and_then(|name| std::path::Path::new(name).file_name());
+    if name != Some(OsStr::new("cargo-teeperf")) {
+        return words;
+    }
+    let is_said_again = words.get(1).is_some_and(|word| word == "teeperf");
+    let rest = words.into_iter().skip(1 + usize::from(is_said_again));
+    ["teeperf".into(), "cargo".into()].into_iter().chain(rest).collect()
 }
 
 /// Whether this call stands in for a compiler, and with which words for it. Looked at before

@@ -6,7 +6,7 @@ use clap::Args;
 use std::path::PathBuf;
 
 /// Makes `teeperf-cc` and `teeperf-c++` in a folder, which do the same as `teeperf cc` and
-/// `teeperf c++`
+/// `teeperf c++`, and `cargo-teeperf`, by which cargo knows `cargo teeperf`
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let own = std::env::current_exe().context("cannot find teeperf's own file")?;
     std::fs::create_dir_all(&arguments.folder)
         .with_context(|| format!("cannot make {}", arguments.folder.display()))?;
-    for name in ["teeperf-cc", "teeperf-c++"] {
+    for name in ["teeperf-cc", "teeperf-c++", "cargo-teeperf"] {
         let link = arguments.folder.join(name);
         match link.symlink_metadata() {
             Ok(found) if !found.is_symlink() => {

@@ -3,6 +3,7 @@
 
 mod amounts;
 mod annotate;
+mod cargo;
 mod collect;
 mod completions;
 mod config;
@@ -53,6 +54,7 @@ use std::process::ExitCode;
 use teeperf_record::control::Request;
 
 pub(crate) use annotate::Arguments as Annotate;
+pub(crate) use cargo::Arguments as Cargo;
 pub(crate) use collect::Arguments as Collect;
 pub(crate) use completions::Arguments as Completions;
 pub(crate) use config::{Arguments as Config, look as settings};
@@ -89,6 +91,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     match cli.command {
         // Taken before the command line is parsed; here only when help was wanted.
         Command::Cc(_) | Command::Cxx(_) => crate::cli::print_wrapper_help()?,
+        Command::Cargo(arguments) => return cargo::run(&arguments),
         Command::Flags(arguments) => flags::run(&arguments)?,
         Command::Selection(arguments) => return selection::run(&arguments),
         Command::InstallWrappers(arguments) => install_wrappers::run(&arguments)?,
