@@ -94,6 +94,9 @@
 //! # assert_eq!(squares, [0, 1, 4, 9]);
 //! ```
 //!
+//! A call begins before the first statement and ends behind the last: arguments that are dropped with the function are dropped after
+//! it, but for async functions, of whose future they are a part.
+//!
 //! Calls end however they end: by `return`, by `?`, by a panic. Functions that are `unsafe`, `extern "C"`, generic,
 //! recursive, return `impl Trait` or never return can be recorded; a `const fn` cannot, because it may run in the compiler:
 //! at one alone the attribute is an error, among others it is left out.
@@ -143,6 +146,11 @@
 //! ```
 //!
 //! So does `#[profile(crate = path)]`, for what the attribute stands at: where the crate is re-exported by another.
+//!
+//! # All functions, without a word in the source
+//!
+//! `cargo teeperf build` has the compiler put hooks into all functions of a workspace, with rustc 1.95 and later. With it this crate's
+//! feature `on` stays off, since functions with the attribute would count twice; [`scope!`] is then nothing.
 //!
 //! # How a program gets its hooks
 //!

@@ -3,7 +3,10 @@
 use crate::arguments::Arguments;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
-use syn::{Attribute, Block, Error, Meta, Path, Result, ReturnType, Signature, Type, parse_quote};
+use syn::{
+    Attribute, Block, Error, FnArg, Meta, Pat, Path, Result, ReturnType, Signature, Stmt, Type,
+    parse_quote,
+};
 
 /// What a function belongs to, for the name that it has in a program without symbols. With symbols these have it, with
 /// types and all.
@@ -64,9 +67,10 @@ pub(crate) fn check(signature: &Signature, attributes: &[Attribute]) -> Result<(
     }
 }
 
-/// Has the body record itself. The signature stays as it is, and so does everything that is in the body.
+/// Has the body record itself. Everything that is in the body stays as it is, and so does the signature, but for a `mut` that
+/// goes along with an argument of an async function.
 pub(crate) fn record(
-    signature: &Signature,
+    signature: &mut Signature,
     body: &mut Block,
     owner: &Owner,
     arguments: &Arguments,
@@ -92,14 +96,39 @@ pub(crate) fn record(
         return;
     }
     let returns = returns(&signature.output, &hooks);
+    let moved = moved(signature);
     let statements = &body.stmts;
     let tail: syn::Expr = parse_quote! {
         #hooks::__future!(#depth, [#name], [#file], #line, async move {
+            #(#moved)*
             #returns
             #(#statements)*
         }).await
     };
-    body.stmts = vec![syn::Stmt::Expr(tail, None)];
+    body.stmts = vec![Stmt::Expr(tail, None)];
+}
+
+/// Moves arguments into the future, all of them, and takes them apart there, as the compiler does in an async function: so they
+/// are dropped with what it has, and in the same order.
+fn moved(signature: &mut Signature) -> Vec<Stmt> {
+    let mut moved: Vec<Stmt> = Vec::new();
+    let arguments = signature.inputs.iter_mut().enumerate();
+    for (number, argument) in arguments {
+        let FnArg::Typed(argument) = argument else { continue };
+        match &mut *argument.pat {
+            Pat::Ident(binding) if binding.by_ref.is_none() && binding.subpat.is_none() => {
+                let (name, mutable) = (&binding.ident, binding.mutability.take());
+                moved.push(parse_quote!(let #mutable #name = #name;));
+            }
+            pattern => {
+                let name = Ident::new(&format!("__teeperf_argument{number}"), Span::mixed_site());
+                let pattern = std::mem::replace(pattern, parse_quote!(#name));
+                moved.push(parse_quote!(let #name = #name;));
+                moved.push(parse_quote!(let #pattern = #name;));
+            }
+        }
+    }
+    moved
 }
 
 /// Tells the compiler what the body's value is converted to, which it does not see through the future around it.

@@ -64,7 +64,7 @@ fn one(arguments: TokenStream, item: TokenStream) -> Result<TokenStream> {
     match &mut item {
         Item::Fn(found) => {
             function::check(&found.sig, &found.attrs)?;
-            function::record(&found.sig, &mut found.block, &Owner::Module, &arguments);
+            function::record(&mut found.sig, &mut found.block, &Owner::Module, &arguments);
         }
         Item::Mod(found) if found.content.is_none() => {
             let text = "of a module in another file the attribute sees nothing: put `profile_all! { … }` around what \
@@ -98,7 +98,7 @@ fn module(items: &mut [Item], arguments: &Arguments) -> Result<()> {
 fn inside(item: &mut Item, arguments: &Arguments) -> Result<()> {
     match item {
         Item::Fn(found) if function::check(&found.sig, &found.attrs).is_ok() => {
-            function::record(&found.sig, &mut found.block, &Owner::Module, arguments);
+            function::record(&mut found.sig, &mut found.block, &Owner::Module, arguments);
         }
         Item::Impl(found) => {
             arguments.of_several()?;
@@ -107,7 +107,7 @@ fn inside(item: &mut Item, arguments: &Arguments) -> Result<()> {
                 let ImplItem::Fn(method) = item else { continue };
                 let arguments = own(&mut method.attrs, arguments);
                 if !arguments.skip && function::check(&method.sig, &method.attrs).is_ok() {
-                    function::record(&method.sig, &mut method.block, &owner, &arguments);
+                    function::record(&mut method.sig, &mut method.block, &owner, &arguments);
                 }
             }
         }
@@ -121,7 +121,7 @@ fn inside(item: &mut Item, arguments: &Arguments) -> Result<()> {
                     && !arguments.skip
                     && function::check(&method.sig, &method.attrs).is_ok()
                 {
-                    function::record(&method.sig, body, &owner, &arguments);
+                    function::record(&mut method.sig, body, &owner, &arguments);
                 }
             }
         }

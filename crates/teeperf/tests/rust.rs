@@ -135,8 +135,14 @@ const CALLED: &[(&str, u64, &str, &str)] = &[
     ),
     ("program::futures::fetch::<u8>", 3, "futures.rs", "async fn fetch"),
     ("program::futures::fetch::<u8> [polled again]", 11, "futures.rs", "async fn fetch"),
+    ("program::futures::ordered", 1, "futures.rs", "async fn ordered"),
+    ("program::futures::ordered [polled again]", 1, "futures.rs", "async fn ordered"),
     ("program::kinds::Holder<&str>::get", 30, "kinds.rs", "fn get"),
     ("program::kinds::Holder<u32>::get", 30, "kinds.rs", "fn get"),
+    ("program::kinds::both::of_macro", 1, "kinds.rs", "pub fn $name"),
+    ("program::kinds::caller", 2, "kinds.rs", "fn caller"),
+    ("program::kinds::closed::<u8>", 2, "kinds.rs", "fn closed"),
+    ("program::kinds::closed::<u16>", 1, "kinds.rs", "fn closed"),
     ("program::kinds::fibonacci", 450, "kinds.rs", "fn fibonacci"),
     ("program::kinds::first", 1, "kinds.rs", "fn first"),
     ("program::kinds::for_c", 1, "kinds.rs", "extern \"C\" fn for_c"),
@@ -295,6 +301,129 @@ fn what_it_does_not_go_with_is_said() {
     }
     assert!(said.contains("future cannot be sent between threads safely"), "{said}");
     assert!(!said.contains("fine"), "{said}");
+}
+
+/// What macros write into a program is no matter for those who look at its source: clippy at its strictest, documentation that
+/// must be there.
+#[test]
+fn lints_of_the_program_see_nothing_of_it() {
+    if !Command::new("cargo")
+        .args(["clippy", "--version"])
+        .output()
+        .is_ok_and(|output| output.status.success())
+    {
+        eprintln!("skipped: there is no clippy");
+        return;
+    }
+    let project = Project::new("lints");
+    let source = r#"//! A library.
+#![deny(warnings, missing_docs, unsafe_code, clippy::pedantic, clippy::shadow_unrelated, clippy::redundant_locals)]
+extern crate teeperf as teeperf_hooks;
+use teeperf::profile;
+
+/// Counts.
+#[profile]
+#[must_use]
+pub fn length(text: &str) -> usize {
+    teeperf::scope!("counting");
+    text.len()
+}
+
+/// Waits.
+///
+/// # Errors
+/// None.
+#[profile]
+pub async fn waits(mut number: u32, (first, _second): (u32, u32), _: &str) -> Result<u32, std::fmt::Error> {
+    number += first;
+    std::future::ready(()).await;
+    Ok(teeperf::future!("inner", async move { number }).await)
+}
+
+/// A stack.
+#[derive(Debug, Default)]
+pub struct Stack<T>(Vec<T>);
+
+#[profile]
+impl<T: Clone> Stack<T> {
+    /// Puts one on top.
+    #[inline]
+    pub fn push(&mut self, value: T) {
+        self.0.push(value);
+    }
+
+    /// All there are.
+    pub fn all(&self) -> impl Iterator<Item = &T> {
+        self.0.iter()
+    }
+}
+
+teeperf::profile_all! {
+    /// Twice as much.
+    #[must_use]
+    pub fn doubled(number: u32) -> u32 {
+        2 * number
+    }
+}
+"#;
+    project.folder.write("p/src/lib.rs", source);
+    for features in ["", "on"] {
+        run(project
+            .cargo(&["clippy", "-q", "--lib", "--features", features], &[])
+            .stdin(std::process::Stdio::null()));
+    }
+}
+
+/// Each set of features builds without a warning, for code with and without a standard library.
+#[test]
+fn each_set_of_features_builds() {
+    let project = Project::new("features");
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../teeperf-hooks/Cargo.toml");
+    for features in [
+        "",
+        "attributes",
+        "on",
+        "hooks",
+        "attributes,on",
+        "attributes,hooks",
+        "on,hooks",
+        "attributes,on,hooks",
+    ] {
+        let words = [
+            "check",
+            "-q",
+            "--lib",
+            "--no-default-features",
+            "--features",
+            features,
+            "--manifest-path",
+        ];
+        let mut command = project.cargo(&words, &[]);
+        run(command.arg(&manifest).env("RUSTFLAGS", "-Dwarnings"));
+    }
+}
+
+/// Crates as they would be published, in the order in which each finds those that it uses.
+#[test]
+fn packages_are_whole() {
+    let project = Project::new("packages");
+    let mut command =
+        project.cargo(&["package", "-q", "--offline", "--allow-dirty", "--manifest-path"], &[]);
+    command
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml"))
+        .env_remove("CARGO_BUILD_TARGET");
+    run(command.args(["-pteeperf-wire", "-pteeperf-stub", "-pteeperf-macros", "-pteeperf-hooks"]));
+    for name in ["wire", "stub", "macros", "hooks"] {
+        let version = env!("CARGO_PKG_VERSION");
+        let package = project.built.join(format!("package/teeperf-{name}-{version}.crate"));
+        let list = run(Command::new("tar").arg("tzf").arg(package));
+        for file in ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "src/lib.rs"] {
+            assert!(
+                list.contains(&format!("teeperf-{name}-{version}/{file}\n")),
+                "{file} in {list}"
+            );
+        }
+    }
 }
 
 /// For code without a system: no other crate, and no network.

@@ -1,5 +1,6 @@
 //! Async functions, run by an executor of one thread that goes round its tasks, and between threads.
 
+use std::cell::RefCell;
 use std::fmt::Debug;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -62,8 +63,35 @@ impl Ask for Client {
     }
 }
 
+/// Says that it is dropped.
+struct Loud<'a>(&'a str, &'a RefCell<Vec<String>>);
+
+impl Drop for Loud<'_> {
+    fn drop(&mut self) {
+        self.1.borrow_mut().push(self.0.to_owned());
+    }
+}
+
+/// Some of its arguments are used, and one is changed.
+#[teeperf::profile]
+async fn ordered<'a>(a: Loud<'a>, _b: Loud<'a>, mut c: Loud<'a>, _: Loud<'a>, (e, _f): (Loud<'a>, Loud<'a>)) {
+    let _local = Loud("local", a.1);
+    c.0 = "changed";
+    turns(1).await;
+    drop(e);
+}
+
+/// As they would be without the attribute.
+fn drops() {
+    let said = RefCell::new(Vec::new());
+    let loud = |name| Loud(name, &said);
+    let arguments = (loud("a"), loud("b"), loud("c"), loud("d"), (loud("e"), loud("f")));
+    all(vec![Box::pin(ordered(arguments.0, arguments.1, arguments.2, arguments.3, arguments.4))]);
+    assert_eq!(*said.borrow(), ["e", "local", "f", "d", "changed", "b", "a"]);
+}
+
 /// Polls each in turn until all are ready.
-fn all(mut tasks: Vec<Pin<Box<dyn Future<Output = ()>>>>) {
+fn all<'a>(mut tasks: Vec<Pin<Box<dyn Future<Output = ()> + 'a>>>) {
     let mut context = Context::from_waker(Waker::noop());
     while !tasks.is_empty() {
         tasks.retain_mut(|task| task.as_mut().poll(&mut context).is_pending());
@@ -71,6 +99,7 @@ fn all(mut tasks: Vec<Pin<Box<dyn Future<Output = ()>>>>) {
 }
 
 pub fn run() {
+    drops();
     // Three futures at once: 2 + 1, 2 + 1 polls, and an error.
     all(vec![
         Box::pin(async { assert_eq!(fetch(&1u8, 2).await.unwrap(), 1) }),

@@ -116,6 +116,32 @@ teeperf::profile_all! {
     }
 }
 
+/// Says where it is called.
+#[teeperf::profile]
+#[track_caller]
+fn caller() -> u32 {
+    std::panic::Location::caller().line()
+}
+
+/// Calls itself for another type.
+#[teeperf::profile]
+#[inline(always)]
+fn closed<T: Into<u64> + Copy>(value: T, again: bool) -> impl Fn(u64) -> u64 + use<T> {
+    let inner = again.then(|| closed(1u8, false)(1)).unwrap_or(0);
+    move |more| value.into() + more + inner
+}
+
+mod both {
+    macro_rules! made {
+        ($name:ident, $body:block) => {
+            /// What it is stays said.
+            #[teeperf::profile]
+            pub fn $name() -> u32 $body
+        };
+    }
+    made!(of_macro, { 4 });
+}
+
 /// Panics end without a word on standard error.
 #[teeperf::profile]
 fn stop() -> ! {
@@ -133,6 +159,11 @@ pub fn run_once() {
         assert!(catch_unwind(|| panics(2)).is_err());
         assert!(catch_unwind(|| stop()).is_err());
     }
+    let (here, there) = (line!(), [caller(), caller()]);
+    assert_eq!(there, [here; 2]);
+    assert_eq!(closed(2u16, true)(3), 2 + 3 + 2);
+    assert_eq!(closed(2u8, false)(3), 5);
+    assert_eq!(both::of_macro(), 4);
     for n in 0..6 {
         teeperf::scope!("a round");
         let closure = || {
