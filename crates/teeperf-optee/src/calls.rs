@@ -225,7 +225,8 @@ unsafe fn lend(
             unsafe { register(context as *mut c_void, shared) == SUCCESS }
         })
     };
-    let lent = window.filter(|_| context != 0 && takes_memory()).and_then(|window| {
+    let is_lent = context != 0 && !memory.is_kept && takes_memory();
+    let lent = window.filter(|_| is_lent).and_then(|window| {
         let shared = sessions::registered(context, memory, register)?;
         // SAFETY: the caller's promise.
         let slot = unsafe { lending::lend(operation, shared) }?;

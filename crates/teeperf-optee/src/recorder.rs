@@ -6,13 +6,17 @@ use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Mutex;
 use teeperf_wire::arena::MIN_LENGTH;
-use teeperf_wire::hello::{Hello, SOCKET_VARIABLE, VERSION, WELCOME_SIZE, Welcome, refusal, want};
+use teeperf_wire::hello::{
+    Hello, SOCKET_VARIABLE, VERSION, WELCOME_SIZE, Welcome, flag, refusal, want,
+};
 
 /// Lent memory, mapped for the life of the process: a thread may still be about to write to it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
     pub(crate) base: *mut u8,
     pub(crate) length: usize,
+    /// Only the calls between the worlds are recorded: it is lent to nobody.
+    pub(crate) is_kept: bool,
 }
 
 // SAFETY: an address that is used by one thread at a time, who has it from here.
@@ -45,7 +49,8 @@ pub(crate) fn arena() -> Option<Memory> {
     let answered = exchange(&name, &hello).and_then(|(welcome, file)| {
         let length = usize::try_from(file.metadata().ok()?.len()).ok()?;
         let base = (length >= MIN_LENGTH).then(|| system::map(&file, length)).flatten()?;
-        Some((welcome.token, Memory { base, length }))
+        let is_kept = welcome.flags & flag::CROSSINGS_ALONE != 0;
+        Some((welcome.token, Memory { base, length, is_kept }))
     });
     let (token, memory) = match answered {
         Some((token, memory)) => (token, Some(memory)),

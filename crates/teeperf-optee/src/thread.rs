@@ -81,7 +81,7 @@ impl Own {
     /// Goes on where whoever had it left off. The frames of one who ended in there are gone.
     pub(crate) fn come_back(&mut self) {
         self.number(baton::FIRST_SITE, 0);
-        let Memory { base, length } = self.memory;
+        let Memory { base, length, .. } = self.memory;
         // SAFETY: mapped as long as the process lives. What is wrong with it shows as not being attached.
         let attached = unsafe { self.recording.attach(base, length, image()) };
         if attached == Ok(true) {

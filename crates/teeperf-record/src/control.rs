@@ -21,6 +21,8 @@ pub enum Request {
     Filter(Rules),
     /// Time the functions by the counter of which these rules say so ([`Rules::timed`]), and no others. What is recorded stays.
     Timed(Rules),
+    /// Record the kinds of events that these rules have ([`Rules::events`]), and no others. What else is asked for stays.
+    Events(Rules),
     /// Say how it goes: the answer is [`Status`].
     Status,
 }
@@ -109,13 +111,14 @@ impl Request {
             Self::Filter(_) => 5,
             Self::Status => 6,
             Self::Timed(_) => 10,
+            Self::Events(_) => 11,
         }
     }
 
     /// As bytes.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let text = match self {
-            Self::Filter(rules) | Self::Timed(rules) => {
+            Self::Filter(rules) | Self::Timed(rules) | Self::Events(rules) => {
                 rules.lines().collect::<Vec<_>>().join("\n")
             }
             _ => String::new(),
@@ -126,9 +129,14 @@ impl Request {
     /// Nothing when the bytes are no request; the answer, where it is one that cannot be done.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Result<Self, Vec<u8>>> {
         let (number, text) = parts(bytes)?;
-        if let 5 | 10 = number {
+        let of_rules: Option<fn(Rules) -> Self> = match number {
+            5 => Some(Self::Filter),
+            10 => Some(Self::Timed),
+            11 => Some(Self::Events),
+            _ => None,
+        };
+        if let Some(of_rules) = of_rules {
             let refused = |why: String| message(number | REFUSED, &why);
-            let of_rules = if number == 5 { Self::Filter } else { Self::Timed };
             return Some(Rules::read(text).map(of_rules).map_err(refused));
         }
         let known = [Self::Pause, Self::Resume, Self::Stop, Self::Snapshot, Self::Status];
@@ -207,7 +215,9 @@ mod tests {
         rules.thread(false, "worker").unwrap();
         let mut timed = Rules::default();
         timed.timed("parse*@libz").unwrap();
-        let of_rules = [Request::Filter(rules), Request::Timed(timed)];
+        let mut events = Rules::default();
+        events.events("marks".parse().unwrap());
+        let of_rules = [Request::Filter(rules), Request::Timed(timed), Request::Events(events)];
         let others = [Request::Pause, Request::Resume, Request::Status];
         for request in others.into_iter().chain(of_rules) {
             assert_eq!(Request::decode(&request.encode()), Some(Ok(request)));

@@ -30,6 +30,70 @@ enum Of {
     Function { name: Option<Pattern>, module: Option<Pattern>, what: What },
     /// Threads of this id or name.
     Thread(Pattern),
+    /// Kinds of events, of whatever functions and threads.
+    Events(Events),
+}
+
+/// Kinds of events that are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Events {
+    /// Calls and returns of functions.
+    pub calls: bool,
+    /// What programs say of themselves by teeperf.h: named scopes, marks, counters, notes.
+    pub marks: bool,
+    /// Calls from one world into another.
+    pub crossings: bool,
+}
+
+impl Events {
+    /// Everything.
+    pub const ALL: Self = Self { calls: true, marks: true, crossings: true };
+    const NONE: Self = Self { calls: false, marks: false, crossings: false };
+    const NAMES: [&str; 3] = ["calls", "marks", "crossings"];
+
+    fn kinds(&mut self) -> [&mut bool; 3] {
+        [&mut self.calls, &mut self.marks, &mut self.crossings]
+    }
+}
+
+impl std::str::FromStr for Events {
+    type Err = String;
+
+    /// Names with commas between them, or `all`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(Self::ALL);
+        }
+        let mut events = Self::NONE;
+        for name in text.split(',') {
+            let kind = Self::NAMES.iter().position(|known| *known == name.trim());
+            let kind = kind.ok_or_else(|| {
+                format!("{name:?} is no kind of events: calls, marks, crossings, or all")
+            })?;
+            *events.kinds()[kind] = true;
+        }
+        Ok(events)
+    }
+}
+
+impl std::fmt::Display for Events {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut own = *self;
+        let names =
+            own.kinds().into_iter().zip(Self::NAMES).filter_map(|(is, name)| is.then_some(name));
+        f.write_str(&names.collect::<Vec<_>>().join(","))
+    }
+}
+
+/// What of rules can be changed while the rest stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Which functions and threads are recorded.
+    Recording,
+    /// Which functions are timed by the counter.
+    Timing,
+    /// Which kinds of events are recorded.
+    Events,
 }
 
 /// What rules of functions are about.
@@ -49,6 +113,8 @@ const SIGNS: [(&str, bool, Option<What>); 5] = [
     ("only-thread ", false, None),
     ("exclude-thread ", true, None),
 ];
+/// How the rule of events begins.
+const EVENTS: &str = "events ";
 /// Most rules.
 const MOST: usize = 256;
 
@@ -103,10 +169,27 @@ impl Rules {
         self.0.iter().any(Rule::is_of_timing)
     }
 
-    /// These, with what another says of timing in place of what they say.
-    pub(crate) fn timing_as(mut self, other: &Self) -> Self {
-        self.0.retain(|rule| !rule.is_of_timing());
-        self.0.extend(other.0.iter().filter(|rule| rule.is_of_timing()).cloned());
+    /// Records these kinds of events alone.
+    pub fn events(&mut self, events: Events) {
+        self.0.retain(|rule| rule.part() != Part::Events);
+        if events != Events::ALL {
+            self.0.push(Rule { leaves_out: false, of: Of::Events(events) });
+        }
+    }
+
+    /// Which kinds of events are recorded.
+    pub(crate) fn kinds(&self) -> Events {
+        let kinds = self.0.iter().find_map(|rule| match rule.of {
+            Of::Events(events) => Some(events),
+            _ => None,
+        });
+        kinds.unwrap_or(Events::ALL)
+    }
+
+    /// These, with a part of another in place of theirs.
+    pub(crate) fn with(mut self, part: Part, other: &Self) -> Self {
+        self.0.retain(|rule| rule.part() != part);
+        self.0.extend(other.0.iter().filter(|rule| rule.part() == part).cloned());
         self
     }
 
@@ -114,6 +197,10 @@ impl Rules {
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         let mut rules = Self::default();
         for line in text.lines() {
+            if let Some(events) = line.strip_prefix(EVENTS) {
+                rules.events(events.parse()?);
+                continue;
+            }
             let sign = SIGNS.iter().find(|(sign, ..)| line.starts_with(sign));
             let Some(&(sign, leaves_out, of)) = sign else {
                 return Err(format!("{line:?} is no rule of a filter"));
@@ -133,10 +220,11 @@ impl Rules {
         self.0.iter().map(Rule::line)
     }
 
-    /// Whether functions are left out.
+    /// Whether functions or scopes are left out.
     pub(crate) fn is_of_functions(&self) -> bool {
         let is_its = |rule: &Rule| matches!(rule.of, Of::Function { what: What::Recording, .. });
-        self.0.iter().any(is_its)
+        let kinds = self.kinds();
+        !kinds.calls || !kinds.marks || self.0.iter().any(is_its)
     }
 
     /// Whether threads are.
@@ -148,7 +236,7 @@ impl Rules {
     pub(crate) fn has_thread(&self, tid: u32, name: &str) -> bool {
         self.has(|of| match of {
             Of::Thread(pattern) => Some(pattern.fits_name([tid.to_string().as_str(), name])),
-            Of::Function { .. } => None,
+            Of::Function { .. } | Of::Events(_) => None,
         })
     }
 
@@ -209,13 +297,22 @@ impl Rule {
                 (Some(*what), function_text(name.as_ref(), module.as_ref()))
             }
             Of::Thread(pattern) => (None, pattern.to_string()),
+            Of::Events(events) => return format!("{EVENTS}{events}"),
         };
         let is_its = |sign: &&(&str, bool, Option<What>)| (sign.1, sign.2) == (self.leaves_out, of);
         SIGNS.iter().find(is_its).map_or("", |sign| sign.0).to_owned() + &text
     }
 
     fn is_of_timing(&self) -> bool {
-        matches!(self.of, Of::Function { what: What::Timing, .. })
+        self.part() == Part::Timing
+    }
+
+    fn part(&self) -> Part {
+        match self.of {
+            Of::Function { what: What::Timing, .. } => Part::Timing,
+            Of::Events(_) => Part::Events,
+            Of::Function { .. } | Of::Thread(_) => Part::Recording,
+        }
     }
 }
 
@@ -330,11 +427,23 @@ mod tests {
         assert!(both.timing_of_module("/lib/libz.so").has(&["g"]));
         assert!(both.are_of_timing() && !rules(&["only f"]).are_of_timing());
         let lines = |rules: Rules| rules.lines().collect::<Vec<_>>();
-        assert_eq!(
-            lines(rules(&["only g"]).timing_as(&both)),
-            ["only g", "timed f*", "timed @libz*"]
-        );
-        assert_eq!(lines(both.timing_as(&rules(&["only g"]))), ["exclude f"]);
+        let timed = rules(&["only g"]).with(Part::Timing, &both);
+        assert_eq!(lines(timed), ["only g", "timed f*", "timed @libz*"]);
+        assert_eq!(lines(both.with(Part::Timing, &rules(&["only g"]))), ["exclude f"]);
+    }
+
+    #[test]
+    fn kinds_of_events_are_apart_too() {
+        let both = rules(&["only f", "events marks,crossings"]);
+        assert_eq!(both.kinds(), Events { calls: false, ..Events::ALL });
+        assert!(both.is_of_functions() && both.of_module("/bin/a").has(&["f"]));
+        let lines = |rules: Rules| rules.lines().collect::<Vec<_>>();
+        assert_eq!(lines(both.clone()), ["only f", "events marks,crossings"]);
+        assert_eq!(lines(both.clone().with(Part::Events, &rules(&[]))), ["only f"]);
+        assert_eq!(lines(both.with(Part::Recording, &rules(&[]))), ["events marks,crossings"]);
+        assert_eq!(lines(rules(&["events calls,marks,crossings"])), [""; 0]);
+        assert!(!rules(&["events calls,marks"]).is_of_functions());
+        assert!(Rules::read("events colours").is_err() && Rules::read("events ").is_err());
     }
 
     #[test]

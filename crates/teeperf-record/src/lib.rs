@@ -64,7 +64,7 @@ pub mod writing;
 
 pub use arena::Lent;
 pub use clock::{Choice, Period};
-pub use filter::Rules;
+pub use filter::{Events, Rules};
 pub use launch::LaunchError;
 pub use options::{ClockCost, HookCost, Options, Tree};
 pub use recorder::{Outcome, RecordError, Recorder};

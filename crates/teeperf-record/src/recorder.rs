@@ -173,6 +173,8 @@ impl Recorder {
             search: options.search.clone(),
             events: events.clone(),
         };
+        let is_of_crossings = options.leaves_processors && !options.filter.kinds().calls;
+        let crossings = if is_of_crossings { flag::CROSSINGS_ALONE } else { 0 };
         let filters = FilterDesk::start(means, options.filter)?;
         let symbols = Symbols::start(options.search, events.clone())?;
         let stats = Arc::clone(&options.stats);
@@ -197,7 +199,7 @@ impl Recorder {
         let terms = Terms {
             page,
             clock: chosen.kind,
-            flags: wishes(&chosen, options.tree),
+            flags: wishes(&chosen, options.tree) | crossings,
             hz: chosen.hz,
             on_full: options.on_full,
             tree: options.tree.map(|tree| tree.bytes.next_multiple_of(PAGE)),

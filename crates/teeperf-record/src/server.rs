@@ -5,6 +5,7 @@ use crate::clock::ClockPage;
 use crate::control::{Asker, LONGEST, Request};
 use crate::drain::Event;
 use crate::escapes::Module;
+use crate::filter::Part;
 use crate::filter::desk::{FilterDesk, Job};
 use crate::packets::Level;
 use crate::process::{Attached, Shared};
@@ -400,7 +401,7 @@ impl Desk {
             }
             // It is answered when it is written. That may take long, and others need memory meanwhile.
             Request::Snapshot => return self.tell(Event::Snapshot(Some(asker))),
-            Request::Filter(_) if self.terms.is_elsewhere => {
+            Request::Filter(_) | Request::Events(_) if self.terms.is_elsewhere => {
                 return asker.refuse(
                     "code in a TEE records all functions that it was built with: name what is to have hooks when it is built",
                 );
@@ -409,10 +410,14 @@ impl Desk {
                 return asker.refuse(self.refusal_to_time().unwrap_or_default());
             }
             // It is answered when it holds.
-            Request::Filter(rules) | Request::Timed(rules) => {
+            Request::Filter(rules) | Request::Timed(rules) | Request::Events(rules) => {
                 let rules = rules.clone();
-                let of_timing = matches!(asker.request, Request::Timed(_));
-                return self.terms.filters.ask(Job::Change { asker, rules, of_timing });
+                let part = match asker.request {
+                    Request::Timed(_) => Part::Timing,
+                    Request::Events(_) => Part::Events,
+                    _ => Part::Recording,
+                };
+                return self.terms.filters.ask(Job::Change { asker, rules, part });
             }
             Request::Status => return self.tell(Event::Status(asker)),
             Request::Stop => self.tell(Event::Stop("it was asked to end".into())),

@@ -3,6 +3,7 @@
 use crate::block::Block;
 use crate::clock;
 use crate::event;
+use crate::filter;
 use crate::leap;
 use crate::module;
 use crate::process::{self, Life};
@@ -59,7 +60,9 @@ pub unsafe extern "C" fn teeperf_rt_note(text: *const c_char) {
     // SAFETY: the caller's promise.
     let text = unsafe { CStr::from_ptr(text) }.to_bytes();
     let text = &text[..text.len().min(MAX_TEXT)];
-    event::put(None, |thread| writer::text(thread, code::NOTE, text));
+    event::put(None, |thread| {
+        filter::leaves_out_points() || writer::text(thread, code::NOTE, text)
+    });
 }
 
 /// Another stack runs from here on: ids are any numbers that stand for stacks, 0 for the thread's
@@ -104,7 +107,8 @@ pub extern "C" fn teeperf_rt_point(address: usize, kind: u32, value: u64) {
     }
     let now = clock::exactly_now();
     event::put(None, |thread| {
-        let Some(site) = module::site_of(address as u64) else { return true };
+        let site = module::site_of(address as u64).filter(|_| !filter::leaves_out_points());
+        let Some(site) = site else { return true };
         let ([low, high], [a, b, c]) = (word::split62(now), word::split64(value));
         writer::escape(thread, code::POINT, kind, &[word::payload(site), low, high, a, b, c])
     });

@@ -27,6 +27,11 @@ pub(crate) fn in_effect() -> Filter {
     Filter::decode(IN_EFFECT.load(Acquire))
 }
 
+/// Whether it leaves out what programs put on the time line.
+pub(crate) fn leaves_out_points() -> bool {
+    in_effect().is_without_points
+}
+
 /// Modules have this one from now on.
 pub(crate) fn is_in_effect(word: u32) {
     IN_EFFECT.store(word, Release);

@@ -2,7 +2,7 @@
 
 use crate::image::{Image, Section};
 use crate::plt;
-use crate::sites::Sites;
+use crate::sites::{Site, Sites};
 use crate::table::{self, Binding, Code, Entry, Kind, Table};
 use crate::{Error, Location, Search};
 use object::{Endianness, elf};
@@ -114,6 +114,11 @@ impl Functions {
     /// The function that the linker knows by this name.
     pub fn named(&self, name: &str) -> Option<Symbol<'_>> {
         self.iter().find(|symbol| symbol.name == name)
+    }
+
+    /// Whether what starts there is no function, but a stretch of code that was given a name: a scope.
+    pub fn is_scope(&self, start: u64) -> bool {
+        self.sites.get(start).is_some_and(Site::is_scope)
     }
 
     /// Where the function that starts there is defined, as far as that is known without debug information: of a site of a

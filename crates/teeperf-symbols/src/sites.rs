@@ -62,6 +62,11 @@ impl Site {
         typed.unwrap_or_else(|| self.name.clone()) + &self.suffix
     }
 
+    /// Whether it stands for a stretch of code that was given a name, and not for a function.
+    pub(crate) fn is_scope(&self) -> bool {
+        self.depth == 0
+    }
+
     /// Where the function is defined.
     pub(crate) fn location(&self) -> Option<Location> {
         let line = (self.line != 0).then_some(self.line);

@@ -30,12 +30,15 @@ pub struct Filter {
     pub is_of_threads: bool,
     /// Whether functions are timed by the counter.
     pub is_timed: bool,
+    /// Whether it leaves out what programs put on the time line: marks, counters and notes.
+    pub is_without_points: bool,
 }
 
 impl Filter {
     /// As a word of the clock page.
     pub const fn encode(self) -> u32 {
-        self.number << 3
+        self.number << 4
+            | (self.is_without_points as u32) << 3
             | (self.is_timed as u32) << 2
             | (self.is_of_threads as u32) << 1
             | self.is_on as u32
@@ -44,10 +47,11 @@ impl Filter {
     /// From a word of the clock page.
     pub const fn decode(word: u32) -> Self {
         Self {
-            number: word >> 3 & MAX_NUMBER,
+            number: word >> 4 & MAX_NUMBER,
             is_on: word & 1 != 0,
             is_of_threads: word & 2 != 0,
             is_timed: word & 4 != 0,
+            is_without_points: word & 8 != 0,
         }
     }
 
@@ -83,6 +87,7 @@ mod tests {
             Filter { number: 1, is_on: true, ..Filter::default() },
             Filter { number: MAX_NUMBER, is_of_threads: true, ..Filter::default() },
             Filter { number: MAX_NUMBER, is_timed: true, ..Filter::default() },
+            Filter { number: MAX_NUMBER, is_without_points: true, ..Filter::default() },
         ] {
             assert_eq!(Filter::decode(filter.encode()), filter);
         }

@@ -82,6 +82,8 @@ pub mod flag {
     pub const OF_FILTER: u32 = 32;
     /// The thread that asked is left out.
     pub const LEFT_OUT: u32 = 64;
+    /// Of an arena: only the calls between the worlds are recorded, so it is lent to nobody.
+    pub const CROSSINGS_ALONE: u32 = 128;
 }
 
 /// What the recorder answers.

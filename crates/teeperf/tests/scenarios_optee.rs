@@ -209,6 +209,23 @@ fn trusted_applications_and_their_client() {
     assert_eq!((report.health("lost"), report.health("mended")), (0, 100), "left without a word");
 }
 
+/// Guards: of the calls between the worlds alone, commands and their times are there, and nothing that the application calls.
+#[test]
+fn calls_between_the_worlds_alone() {
+    let (machine, client) = Machine::with_demo(&[]);
+    for arguments in [&["calls", "2000"][..], &["sessions", "20"], &["params", "7"]] {
+        let without = machine.unrecorded(&client, arguments);
+        let (outcome, whole) = machine.record(&[], &client, arguments);
+        let (_, report) = machine.record(&["--events", "crossings"], &client, arguments);
+        assert_eq!(outcome.stdout, without.stdout, "{arguments:?}");
+        let is_crossing = |name: &str| name.starts_with("TEEC_") || name.starts_with("command ");
+        let crossings: Vec<_> = whole.calls.iter().filter(|(name, _)| is_crossing(name)).collect();
+        assert!(crossings.len() >= 3 && crossings.len() < whole.calls.len(), "{whole:?}");
+        assert_eq!(report.calls.iter().collect::<Vec<_>>(), crossings, "{arguments:?}");
+        expect_calls(&report, &[]);
+    }
+}
+
 /// Calls are summed in the application's own memory, and handed over whenever its client calls.
 #[test]
 fn summed_calls_of_a_trusted_application() {

@@ -99,3 +99,84 @@ fn without_teeperf_nothing_is_done() {
         }
     }
 }
+
+/// Guards: kinds of events in maps and runtime: of marks alone no call of a function is there, of calls alone no mark.
+#[test]
+fn kinds_of_events_are_recorded_alone() {
+    let shop = Workshop::new();
+    for compiler in Compiler::all() {
+        let program = shop.build("points.cc", compiler, &["-O1"]);
+        for clock in ["tick", "cycle"] {
+            let marks = shop.record(&["--clock", clock, "--events", "marks"], &program, &[], 0);
+            let calls: Vec<_> =
+                marks.report.calls.iter().map(|(name, &calls)| (name.as_str(), calls)).collect();
+            let scopes = [
+                ("behind", 1),
+                ("left by an exception", 1),
+                ("load a part", 5),
+                ("load: all of it", 1),
+            ];
+            assert_eq!(calls, scopes, "{compiler:?} {clock}");
+            assert_eq!(points(&marks).len(), 9, "{compiler:?} {clock}");
+            for figure in ["lost", "open", "unopened"] {
+                assert_eq!(marks.report.health(figure), 0, "{figure}, {compiler:?} {clock}");
+            }
+            let line = run(teeperf().args(["report", "--time-line"]).arg(&marks.file));
+            line.expect_code(0);
+            assert!(line.stdout.contains("Time line: 9 of 9 points"), "{}", line.stdout);
+            let report = run(teeperf().arg("report").arg(&marks.file)).stdout;
+            assert!(report.contains("Not everything was recorded: events marks"), "{report}");
+
+            let calls = shop.record(&["--clock", clock, "--events", "calls"], &program, &[], 0);
+            assert_calls(&calls.outcome.told(), &calls.report);
+            assert!(points(&calls).is_empty());
+        }
+        let both = shop.record(&["--events", "calls,marks"], &program, &[], 0);
+        assert_eq!((both.report.calls["work"], points(&both).len()), (7, 9));
+        // A filter by name holds for scopes as well.
+        let few = shop.record(&["--events", "marks", "--exclude", "load*"], &program, &[], 0);
+        assert_eq!(few.report.calls.keys().collect::<Vec<_>>(), ["behind", "left by an exception"]);
+    }
+}
+
+/// Guards: the same from another terminal, beside a filter, which stays.
+#[test]
+fn kinds_of_events_change_while_the_program_runs() {
+    let mut phases = Phases::start(&["--exclude", "blue"]);
+    phases.does(&["red 10"]);
+    phases.asks(&["events", "marks"]);
+    assert!(phases.asks(&["status"]).contains("rule: events marks,crossings\n"));
+    phases.does(&["red 100", "green 100", "blue 100"]);
+    phases.asks(&["events", "all"]);
+    phases.does(&["red 1000", "blue 1000"]);
+    let (_, report, _shop) = phases.end();
+    assert_eq!(
+        (report.calls.get("red"), report.calls.get("green"), report.calls.get("blue")),
+        (Some(&1010), None, None)
+    );
+    for figure in ["lost", "mended", "unopened"] {
+        assert_eq!(report.health(figure), 0, "{figure}");
+    }
+}
+
+/// Guards: errors that say which kinds there are, and where they are not.
+#[test]
+fn what_is_no_kind_of_events_is_said() {
+    for (words, why) in [
+        (&["record", "--events", "colours", "--", "true"][..], "calls, marks, crossings, or all"),
+        (&["record", "--events", "crossings", "--", "true"], "with --optee"),
+        (
+            &["record", "--events", "marks", "--probe", "tree", "--", "true"],
+            "--probe tree sums calls",
+        ),
+        (&["record", "--optee", "--events", "marks", "--", "true"], "--events crossings"),
+        (&["ctl", "1", "events", "crossings"], "record --optee --events crossings"),
+    ] {
+        let outcome = run(teeperf().args(words));
+        assert!(
+            !outcome.success() && outcome.stderr.contains(why),
+            "{words:?}: {}",
+            outcome.stderr
+        );
+    }
+}

@@ -3,7 +3,7 @@
 
 use super::map::{FileId, Layout, Map};
 use super::unused::Unused;
-use super::{Rules, threads};
+use super::{Part, Rules, threads};
 use crate::Level;
 use crate::clock::ClockPage;
 use crate::control::Asker;
@@ -36,8 +36,8 @@ pub(crate) enum Job {
         number: u32,
         module: Module,
     },
-    /// Other rules, of what is recorded or of what is timed.
-    Change { asker: Asker, rules: Rules, of_timing: bool },
+    /// Other rules in place of a part of those there are.
+    Change { asker: Asker, rules: Rules, part: Part },
     /// A process has a module: its map is drawn ahead of need.
     Opened { pid: u32, process: u32, module: Module },
     /// The recording ends.
@@ -153,18 +153,14 @@ impl Worker {
                     Job::Map { connection, welcome, pid, process, number, module } => {
                         self.hand_out(&connection, welcome, (pid, process), number, &module);
                     }
-                    Job::Change { asker, rules, of_timing } => {
+                    Job::Change { asker, rules, part } => {
                         // Of several that wait, the last one's holds in the end.
-                        let is_change = |job: &Job| matches!(job, Job::Change { of_timing: other, .. } if *other == of_timing);
+                        let is_change = |job: &Job| matches!(job, Job::Change { part: other, .. } if *other == part);
                         if jobs.iter().any(is_change) {
                             asker.refuse("another filter was asked for meanwhile");
                             continue;
                         }
-                        let own = self.rules.clone();
-                        self.change(match of_timing {
-                            true => own.timing_as(&rules),
-                            false => rules.timing_as(&own),
-                        });
+                        self.change(self.rules.clone().with(part, &rules));
                         let unused = if self.has_drawn { &self.unused[..] } else { &[] };
                         asker.answer_with(&unused.join("\n"));
                     }
@@ -258,6 +254,7 @@ impl Worker {
             is_on: rules.is_of_functions(),
             is_of_threads: rules.is_of_threads(),
             is_timed: rules.are_of_timing() && self.means.clock == ClockKind::Tick,
+            is_without_points: !rules.kinds().marks,
         };
         if self.filter.is_timed && !self.means.counter_is_even {
             let text =

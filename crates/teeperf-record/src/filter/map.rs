@@ -2,7 +2,7 @@
 //! file share it.
 
 use super::unused::Unused;
-use super::{ModuleRules, Rules};
+use super::{Events, ModuleRules, Rules};
 use crate::escapes::Module;
 use crate::memory::{SEAL_READ_ONLY, SharedMemory};
 use crate::packets::Payload;
@@ -87,12 +87,14 @@ impl Map {
     ) -> io::Result<Self> {
         let path = layout.path();
         let (passing, timing) = (rules.of_module(&path), rules.timing_of_module(&path));
-        let mut differing = |rules: &ModuleRules<'_>| {
+        let mut differing = |rules: &ModuleRules<'_>, kinds: Events| {
             unused.see_module(rules);
-            functions.map_or(Vec::new(), |functions| listed(layout, functions, rules, unused))
+            functions
+                .map_or(Vec::new(), |functions| listed(layout, functions, (rules, kinds), unused))
         };
-        let (listed, timed) = (differing(&passing), differing(&timing));
-        let others_pass = passing.has_others();
+        let kinds = rules.kinds();
+        let (listed, timed) = (differing(&passing, kinds), differing(&timing, Events::ALL));
+        let others_pass = passing.has_others() && kinds.calls;
         let memory = SharedMemory::create(c"teeperf-filter", layout.size(), SEAL_READ_ONLY)?;
         let half = half_size(layout.sites) / 4;
         let map = Self { filter, others_pass, listed, memory, half, told: HashSet::new() };
@@ -162,25 +164,31 @@ fn draw(words: &[AtomicU32], others_are: bool, these: &[u32]) {
     }
 }
 
-/// Where functions begin of which the rules say something else than of others.
+/// Where functions and scopes begin of which the rules say something else than of other functions.
 fn listed(
     layout: &Layout,
     functions: &Functions,
-    rules: &ModuleRules<'_>,
+    (rules, kinds): (&ModuleRules<'_>, Events),
     unused: &mut Unused<'_>,
 ) -> Vec<u32> {
     let no_name_counts = rules.is_of_no_name();
-    if rules.are_none() || no_name_counts && unused.is_empty() {
+    let no_kind_counts = kinds.calls == kinds.marks;
+    if no_kind_counts && (rules.are_none() || no_name_counts && unused.is_empty()) {
         return Vec::new();
     }
-    let others_pass = rules.has_others();
+    let others_pass = rules.has_others() && kinds.calls;
     let mut listed = Vec::new();
     for function in functions.iter() {
         let Some(offset) = layout.offset(function.start) else { continue };
+        let is_of_kind = if functions.is_scope(function.start) { kinds.marks } else { kinds.calls };
+        if rules.are_none() {
+            listed.extend((is_of_kind != others_pass).then_some(offset));
+            continue;
+        }
         let name = &function.name;
         let names: [&str; 3] = [name, &demangle(name), &demangle_without_parameters(name)];
         unused.see(rules, &names);
-        if !no_name_counts && rules.has(&names) != others_pass {
+        if (is_of_kind && rules.has(&names)) != others_pass {
             listed.push(offset);
         }
     }

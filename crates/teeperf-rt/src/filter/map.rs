@@ -97,7 +97,13 @@ impl Maps {
 mod tests {
     use super::*;
 
-    const ON: Filter = Filter { number: 1, is_on: true, is_of_threads: false, is_timed: true };
+    const ON: Filter = Filter {
+        number: 1,
+        is_on: true,
+        is_of_threads: false,
+        is_timed: true,
+        is_without_points: false,
+    };
     /// Of a window whose bits are half of the maps here.
     const SITES: u32 = 512;
 

@@ -5,8 +5,8 @@ use anyhow::{Result, ensure};
 use clap::{Args, Subcommand};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use teeperf_record::Rules;
 use teeperf_record::control::Request;
+use teeperf_record::{Events, Rules};
 
 /// Asks a recording that runs to pause, to record other functions, or how it goes
 ///
@@ -24,6 +24,7 @@ Examples:
   teeperf ctl $(pidof server) filter --all                  everything again
   teeperf ctl $(pidof server) timed 'handle*'               the exact length of each call of these, too
   teeperf ctl $(pidof server) timed --none                  of none any more
+  teeperf ctl $(pidof server) events marks                  its marks and counters alone; then: events all
   teeperf ctl $(pidof server) snapshot                      what was recorded so far can be read"
 )]
 pub(crate) struct Arguments {
@@ -63,6 +64,15 @@ enum What {
         #[arg(long, conflicts_with = "functions")]
         none: bool,
     },
+    /// Record only these kinds of events from now on
+    ///
+    /// What else was asked for, such as a filter, stays.
+    #[command(after_help = filtering::KINDS)]
+    Events {
+        /// calls, marks, or both with a comma between them; all
+        #[arg(value_name = "KINDS")]
+        kinds: Events,
+    },
     /// Write out what is there so far, and what threads have summed in their trees, so that it can be read now
     Snapshot,
     /// Print how it goes
@@ -89,6 +99,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
                 "name what is to be recorded, by --only, --exclude, --only-thread or --exclude-thread, or --all"
             );
             Request::Filter(rules)
+        }
+        What::Events { kinds } => {
+            ensure!(
+                kinds.calls || kinds.marks,
+                "calls between worlds are those that record --optee --events crossings has"
+            );
+            let mut rules = Rules::default();
+            rules.events(Events { crossings: true, ..*kinds });
+            Request::Events(rules)
         }
         What::Timed { functions, .. } => {
             let mut rules = Rules::default();

@@ -54,3 +54,9 @@ fn refuse_files<'a>(mut patterns: impl Iterator<Item = &'a String>) -> Result<()
     }
     Ok(())
 }
+
+/// Which kinds of events are recorded, as `record --events` and `ctl PID events` have it.
+pub(crate) const KINDS: &str = "\
+calls: calls and returns of functions
+marks: what the program says of itself by teeperf.h: marks, counters, notes, and scopes with a name
+crossings: calls between worlds (--optee): sessions, commands by number, what the supplicant is asked for";

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use teeperf_profile::info::Info;
-use teeperf_record::{Choice, HookCost, Outcome};
+use teeperf_record::{Choice, Events, HookCost, Outcome};
 
 /// Runs a program and records every call and return of its hooked functions
 ///
@@ -23,6 +23,7 @@ Examples:
   teeperf record -- ./program arguments           writes program.teeperf
   teeperf record -o slow.teeperf -- make check    a whole tree of processes
   teeperf record --timed 'handle*' -- ./server    with the exact lengths of some functions' calls
+  teeperf record --events marks -- ./game         its own marks and counters, for report --time-line
   teeperf record --clock cycle -- ./program       with those of all calls, at four times the cost
   teeperf record --limit-time 30s -- ./server     records the first half minute
   teeperf record --paused -- ./server             then: teeperf resume
@@ -35,6 +36,12 @@ pub(crate) struct Arguments {
     optee: bool,
     #[command(flatten)]
     filter: filtering::Arguments,
+    /// Record only these kinds of events, with commas between them: calls (calls and returns of functions), marks (what the
+    /// program says of itself by teeperf.h: marks, counters, notes, scopes with a name), crossings (with --optee, calls
+    /// between the worlds: sessions, commands, what the supplicant is asked for). Functions that are left out so cost little
+    /// more than without a recorder
+    #[arg(long, value_name = "KINDS", default_value = "all", hide_default_value = true)]
+    events: Events,
     /// Time single calls of these functions by the processor's counter, beside the tick, which times all: a name, a glob,
     /// a /regular expression/, @ and a module, as for --only. Other functions stay as cheap as they are, or nearly.
     /// `report --lengths` and --histogram then have their lengths to some nanoseconds
@@ -58,6 +65,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let path = arguments.writing.path(|| recordings::name_for(&command[0]))?;
     let (mut options, sender) = arguments.writing.options(&path)?;
     options.filter = arguments.filter.rules()?;
+    let Events { calls, marks, crossings } = arguments.events;
+    if arguments.optee {
+        ensure!(
+            crossings && (calls || !marks),
+            "--optee records calls between the worlds, and what trusted applications call meanwhile: --events crossings \
+             leaves the latter out"
+        );
+    } else {
+        ensure!(
+            calls || marks,
+            "--events crossings: calls between worlds are those of a client of trusted applications, with --optee"
+        );
+        ensure!(
+            calls || options.tree.is_none(),
+            "--probe tree sums calls, and no marks: record these without it"
+        );
+    }
     if !arguments.timed.is_empty() {
         ensure!(
             !arguments.optee,
@@ -88,11 +112,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             }
         }
         options.leaves_processors = true;
+        options.filter.events(arguments.events);
         options.preload = vec![bundle::for_clients()?];
         let is_kept = options.preload.iter().all(|library| can_be_preloaded(library));
         ensure!(is_kept, "set XDG_CACHE_HOME to a folder without space and colon in its path");
         return arguments.writing.record((options, sender), command, &path, tell_of_no_client);
     }
+    options.filter.events(Events { crossings: true, ..arguments.events });
     // Without, what brings its own hooks is recorded.
     let bundle = bundle::HAS_HOOKS.then(bundle::unpacked).transpose()?;
     options.preload.extend(bundle.as_ref().map(|bundle| bundle.library.clone()));
