@@ -24,8 +24,8 @@ use teeperf_wire::shared::{ClockKind, control};
 pub(crate) enum Event {
     /// A process attached.
     Attached(Attached),
-    /// The process of this number is gone; `replaced`: it runs another program.
-    Gone { id: u32, replaced: bool },
+    /// The process of this number is gone since this time; `replaced`: it runs another program.
+    Gone { id: u32, at: u64, replaced: bool },
     /// The command runs.
     CommandStarted { pid: u32 },
     /// The command has ended.
@@ -101,7 +101,7 @@ pub(crate) struct Drain {
     rules: Vec<String>,
     symbols_done: bool,
     /// Processes that are gone, but the command's ending is not known yet.
-    leaving: Vec<(u32, bool, Instant)>,
+    leaving: Vec<Leaving>,
     /// First segments of processes that are gone, but left children that have not attached yet.
     inherited: Vec<Arc<Segment>>,
     newcomers: Newcomers,
@@ -111,6 +111,16 @@ pub(crate) struct Drain {
     of_sums: Intervals,
     /// Since when the command is gone and no process attached, or known as the child of one that was.
     alone_since: Instant,
+}
+
+/// A process that is gone.
+struct Leaving {
+    id: u32,
+    /// When that was seen, clock units.
+    at: u64,
+    replaced: bool,
+    /// When the drain heard of it.
+    since: Instant,
 }
 
 /// Pause when nothing was found; half the time one thread needs to fill its chunks.
@@ -251,7 +261,11 @@ impl Drain {
                 self.processes.push(Process::new(attached, &mut self.sink));
                 self.sink.stats.processes.set(self.processes.len() as u64);
             }
-            Event::Gone { id, replaced } => self.leaving.push((id, replaced, Instant::now())),
+            Event::Gone { id, at, replaced } => {
+                let gone = self.processes.iter_mut().find(|process| process.id == id);
+                gone.into_iter().for_each(Process::is_leaving);
+                self.leaving.push(Leaving { id, at, replaced, since: Instant::now() });
+            }
             Event::CommandStarted { pid } => self.command = Some(pid),
             Event::CommandEnded(ending) => {
                 self.ending = Some(ending);
@@ -273,6 +287,7 @@ impl Drain {
                 for process in &mut self.processes {
                     // Modules before trees that name their functions.
                     process.look_in(&mut self.sink);
+                    process.tell_time(&mut self.sink);
                     process.take_trees(&mut self.sink);
                     process.take_sums(&mut self.sink);
                 }
@@ -349,7 +364,7 @@ impl Drain {
     /// Finishes with processes that are gone.
     fn see_off(&mut self) {
         let mut leaving = std::mem::take(&mut self.leaving);
-        leaving.retain(|&(id, replaced, since)| {
+        leaving.retain(|&Leaving { id, at: gone, replaced, since }| {
             let Some(at) = self.processes.iter().position(|process| process.id == id) else {
                 return false;
             };
@@ -359,7 +374,7 @@ impl Drain {
                 return true;
             }
             let mut process = self.processes.remove(at);
-            process.finish(Some(ending.unwrap_or_default()), &mut self.sink);
+            process.finish(Some(ending.unwrap_or_default()), gone, &mut self.sink);
             self.inherited.push(process.first_segment());
             self.inherited.retain(|segment| segment.is_lent());
             self.sink.symbols.forget(id);
@@ -411,7 +426,8 @@ impl Drain {
 
     fn end(mut self) -> Summary {
         self.gather_sums();
-        let ended = self.sink.time.elapsed();
+        self.processes.iter_mut().for_each(|process| process.look_for_threads(&mut self.sink));
+        let (ended, at) = (self.sink.time.elapsed(), self.sink.time.now());
         if let Some(Companions { server, ticker }) = self.companions.take() {
             drop(server);
             self.sink.page.control(control::STOPPED, 0);
@@ -421,7 +437,7 @@ impl Drain {
             std::thread::sleep(HEED);
         }
         for process in &mut self.processes {
-            process.finish(None, &mut self.sink);
+            process.finish(None, at, &mut self.sink);
         }
         if let Some(filters) = &self.sink.filters {
             filters.finish();

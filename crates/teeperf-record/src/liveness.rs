@@ -71,20 +71,37 @@ fn exists(pid: u32, tid: u32) -> bool {
     // SAFETY: no pointers are involved; signal 0 is not sent.
     let sent = unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, 0) };
     // A number that can be no thread is not proof of a death.
-    sent == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+    let is_there = sent == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH);
+    is_there && (pid != tid || !has_left_others(pid as u32))
+}
+
+/// Whether the first thread of a process has ended while others go on: it stays there until they end
+/// (pthread_exit(3)). Where none does, the process has ended, and that is seen elsewhere.
+fn has_left_others(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    let is_zombie = |stat: String| stat.rsplit_once(')').is_some_and(|(_, rest)| is_over(rest));
+    stat.is_ok_and(is_zombie)
+        && std::fs::read_dir(format!("/proc/{pid}/task")).is_ok_and(|tasks| tasks.count() > 1)
+}
+
+/// Whether a state of proc_pid_stat(5) is one of what has ended.
+fn is_over(state: &str) -> bool {
+    matches!(state.trim_start().as_bytes().first(), Some(b'Z' | b'X'))
 }
 
 /// Innermost names of a process's threads: `NSpid` of proc_pid_status(5).
 fn inner_names(pid: u32) -> Option<HashSet<u32>> {
-    let mut names = HashSet::new();
+    let (mut names, mut ended) = (HashSet::new(), HashSet::new());
     for entry in std::fs::read_dir(format!("/proc/{pid}/task")).ok()? {
         let status = std::fs::read_to_string(entry.ok()?.path().join("status"));
         // A thread may end between the two looks.
         let Ok(status) = status else { continue };
-        let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
-        names.insert(line.split_whitespace().next_back()?.parse().ok()?);
+        let value = |name| status.lines().find_map(|line| line.strip_prefix(name));
+        let names = if value("State:").is_some_and(is_over) { &mut ended } else { &mut names };
+        names.insert(value("NSpid:")?.split_whitespace().next_back()?.parse().ok()?);
     }
-    Some(names)
+    // As above.
+    Some(if names.is_empty() { ended } else { names })
 }
 
 #[cfg(test)]

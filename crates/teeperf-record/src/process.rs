@@ -7,7 +7,7 @@ mod pool;
 mod windows;
 mod words;
 
-use crate::liveness::Threads;
+use crate::liveness::{Census, Threads};
 use crate::order::Order;
 use crate::packets::Payload;
 use crate::seen::Seen;
@@ -18,14 +18,14 @@ use crate::symbols::WindowId;
 use crate::trees::{Growth, Trees};
 use chunks::{Chunks, Place};
 use names::Names;
-use pool::{Full, Pool};
+use pool::{Full, Pool, SWEEP_OFTEN};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use teeperf_wire::body::{loss, process, process_end};
 use teeperf_wire::packet::kind;
-use teeperf_wire::shared::state;
+use teeperf_wire::shared::{ClockKind, state};
 use windows::Windows;
 use words::Why;
 pub(crate) use words::{Telling, listen};
@@ -104,6 +104,10 @@ pub(crate) struct Process {
     stopped: bool,
     /// Its memory are arenas, which have what they have.
     has_arenas: bool,
+    /// Whether the last sweep knew which of its threads live.
+    knows_threads: bool,
+    /// It has ended, and its threads with it.
+    is_leaving: bool,
 }
 
 impl Process {
@@ -137,6 +141,8 @@ impl Process {
             refused: 0,
             stopped: false,
             has_arenas: false,
+            knows_threads: false,
+            is_leaving: false,
         };
         process.adopt_segments();
         if let Some(trees) = process.trees.first() {
@@ -147,6 +153,11 @@ impl Process {
             process.pool.give_up_growing();
         }
         process
+    }
+
+    /// It has ended, and is to be finished soon.
+    pub(crate) fn is_leaving(&mut self) {
+        self.is_leaving = true;
     }
 
     /// Whether it is no process that the recorder's system knows: one end of memory that was lent.
@@ -207,9 +218,31 @@ impl Process {
         self.ask_for_symbols(sink);
     }
 
-    /// Writes all that is left, whatever state it is in, and the packet that says the
-    /// process is gone, with `Some`; without, that recording ends before it.
-    pub(crate) fn finish(&mut self, ending: Option<Ending>, sink: &mut Sink) {
+    /// Takes back what threads have that are gone, so that those live that still have something.
+    pub(crate) fn look_for_threads(&mut self, sink: &mut Sink) {
+        if !self.is_leaving {
+            self.sweep(Duration::ZERO, sink);
+        }
+    }
+
+    /// Up to now threads live that live, and what is open in them lasts. They go on from there.
+    pub(crate) fn tell_time(&mut self, sink: &mut Sink) {
+        self.look_for_threads(sink);
+        // As threads see it: none of them tells an earlier time from here on.
+        let now = match sink.clock {
+            ClockKind::Tick => sink.page.time(),
+            ClockKind::Cycle => sink.time.now(),
+        };
+        for segment in 0..self.segments.len() {
+            for index in 0..self.segments[segment].tracks.len() {
+                self.tell_time_of(Place { segment, index }, now, sink);
+            }
+        }
+    }
+
+    /// Writes all that is left, whatever state it is in, and the packet that says that the
+    /// process was gone at a time, with an ending; without, that recording ended then, before it.
+    pub(crate) fn finish(&mut self, ending: Option<Ending>, at: u64, sink: &mut Sink) {
         self.adopt_segments();
         let mut left = Vec::new();
         for (segment, chunks) in self.segments.iter().enumerate() {
@@ -225,7 +258,7 @@ impl Process {
         for (.., place, state) in left {
             match state {
                 state::FULL => _ = self.drain_full(place, Why::Ending, sink),
-                _ => self.drain_rest(place, Why::Ending, sink),
+                _ => self.drain_rest(place, Why::Ending, at, sink),
             }
         }
         let mut kept = Vec::new();
@@ -261,7 +294,7 @@ impl Process {
         }
         let packet = Payload::default()
             .number(process_end::ID, self.id as u64)
-            .number(process_end::TIME, sink.time.now())
+            .number(process_end::TIME, at)
             .maybe(process_end::EXIT_STATUS, ending.exit_status)
             .maybe(process_end::SIGNAL, ending.signal);
         sink.packet(kind::PROCESS_END, &packet.finish());
@@ -347,8 +380,9 @@ impl Process {
         let now = Instant::now();
         self.pool.note_wanted(self.segments[0].segment.wanted(), now);
         let mut taken_back = 0;
-        if self.pool.wants_sweep(now) {
-            taken_back = self.sweep(sink);
+        if !self.is_leaving && self.pool.wants_sweep(now) {
+            let long = if self.pool.is_low() { Duration::ZERO } else { SWEEP_OFTEN };
+            taken_back = self.sweep(long, sink);
             self.pool.swept(now, now.elapsed());
         }
         // Of chunks that come back a thread needs one after the other, of trees each needs its own.
@@ -421,8 +455,8 @@ impl Process {
         self.adopted = shared.len();
     }
 
-    /// Chunks of threads that are gone, in the order of threads and chunks.
-    fn sweep(&mut self, sink: &mut Sink) -> usize {
+    /// Chunks of threads that have been gone for so long, in the order of threads and chunks.
+    fn sweep(&mut self, long: Duration, sink: &mut Sink) -> usize {
         let mut held = Vec::new();
         for (segment, chunks) in self.segments.iter().enumerate() {
             for (index, state) in chunks.segment.states().enumerate() {
@@ -439,10 +473,23 @@ impl Process {
             }
         }
         let census = self.threads.census();
-        let segments = &self.segments;
-        let is_arena =
-            |segment: usize| matches!(segments[segment].segment.class(), Class::Arena { .. });
-        let dead = chunks::of_the_dead(&mut held, &census, is_arena);
+        let arenas: Vec<_> = self.segments.iter().map(|one| one.segment.clock().is_some()).collect();
+        let is_arena = |segment: usize| arenas[segment];
+        let mut dead = chunks::of_the_dead(&mut held, &census, is_arena);
+        self.knows_threads = !matches!(census, Census::Unknown);
+        let now = if self.knows_threads { sink.time.now() } else { 0 };
+        held.retain(|held| !is_arena(held.1.segment));
+        for &(header, Place { segment, index }, _) in &held {
+            let track = &mut self.segments[segment].tracks[index];
+            track.is_about(&header);
+            (track.alive, track.gone) = (now, None);
+        }
+        // When a process ends, its threads are gone a moment before it is.
+        dead.retain(|(header, Place { segment, index }, _)| {
+            let track = &mut self.segments[*segment].tracks[*index];
+            track.is_about(header);
+            track.gone.get_or_insert_with(Instant::now).elapsed() >= long
+        });
         let mut freed = 0;
         for at in 0..self.trees.len() {
             for index in self.trees[at].taken() {
@@ -464,7 +511,10 @@ impl Process {
         for &(header, place, state) in &dead {
             match state {
                 state::FULL => _ = self.drain_full(place, Why::ThreadGone, sink),
-                _ => self.drain_rest(place, Why::ThreadGone, sink),
+                _ => {
+                    let alive = self.segments[place.segment].tracks[place.index].alive;
+                    self.drain_rest(place, Why::ThreadGone, alive, sink);
+                }
             }
             self.pool.took_back(self.segments[place.segment].segment.class());
             self.order.forget(header.serial);

@@ -198,6 +198,7 @@ impl Recorder {
         let socket = socket_name(options.is_found, random()?);
         let terms = Terms {
             page,
+            time,
             clock: chosen.kind,
             flags: wishes(&chosen, options.tree) | crossings,
             hz: chosen.hz,

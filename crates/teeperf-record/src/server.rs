@@ -1,7 +1,7 @@
 //! The thread that processes attach to. Answers hellos, and sees processes end.
 
 use crate::arena::{self, Manner};
-use crate::clock::ClockPage;
+use crate::clock::{ClockPage, Time};
 use crate::control::{Asker, LONGEST, Request};
 use crate::drain::Event;
 use crate::escapes::Module;
@@ -26,6 +26,7 @@ use teeperf_wire::shared::{ClockKind, OnFull, control};
 #[derive(Clone, Debug)]
 pub(crate) struct Terms {
     pub(crate) page: Arc<ClockPage>,
+    pub(crate) time: Time,
     pub(crate) clock: ClockKind,
     /// [`teeperf_wire::hello::flag`]s.
     pub(crate) flags: u32,
@@ -340,7 +341,7 @@ impl Desk {
             // The program before this one in the same process writes no more.
             self.processes.retain(|watched| watched.id != exec_of);
             self.terms.filters.ask(Job::Forget { process: exec_of });
-            self.tell(Event::Gone { id: exec_of, replaced: true });
+            self.tell(Event::Gone { id: exec_of, at: self.terms.time.now(), replaced: true });
         }
         self.registry.attached(peer.pid, id, token, shared);
         self.processes.push(Watched { process, pid: peer.pid, id });
@@ -453,11 +454,12 @@ impl Desk {
     fn see_off(&mut self, ended: &[bool]) {
         let mut ended = ended.iter();
         let is_gone = |_: &mut Watched| ended.next().copied().unwrap_or(false);
+        let at = self.terms.time.now();
         let gone: Vec<_> = self.processes.extract_if(.., is_gone).collect();
         for Watched { pid, id, .. } in gone {
             self.registry.gone(pid, id);
             self.terms.filters.ask(Job::Forget { process: id });
-            self.tell(Event::Gone { id, replaced: false });
+            self.tell(Event::Gone { id, at, replaced: false });
         }
     }
 
@@ -518,6 +520,7 @@ mod tests {
         };
         let terms = Terms {
             page,
+            time: Time::start(ClockKind::Tick),
             clock: ClockKind::Tick,
             flags: 0,
             hz: 0,

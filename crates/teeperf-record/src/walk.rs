@@ -106,6 +106,26 @@ pub(crate) fn time_after(before: u64, item: &Item<'_>) -> u64 {
     time.max(before)
 }
 
+/// Makes tick words that go on at `time` go on at `told`, which the recording has already: the clock moved by so much less,
+/// or, where it has not got there, not at all.
+pub(crate) fn catch_up(words: &mut [u32], mut time: u64, mut told: u64) {
+    let mut at = 0;
+    while time < told && at < words.len() {
+        let mut walk = Walk::new(&words[at..], false);
+        let Some(item) = walk.next() else { return };
+        let length = walk.at();
+        let after = time_after(time, &item);
+        if matches!(item, Item::Escape { code: code::TICK, .. }) {
+            words[at] = match after.saturating_sub(told) {
+                0 => escape(code::PAD, 0),
+                passed => escape(code::TICK, passed as u32),
+            };
+        }
+        (time, told) = (after, told.max(after));
+        at += length;
+    }
+}
+
 /// Puts [`code::HOLE`] words in place of zeros. A hole where a time word belongs takes the
 /// time before it, so that the event is kept. One within payload becomes a word that payload
 /// never is, because [`code::HOLE`] would be taken for a value: readers then skip the escape.
@@ -224,6 +244,31 @@ mod tests {
         })
         .collect();
         assert_eq!(times, [(1, 105), (2, 105), (6, 7 << 32), (7, 7 << 32)]);
+    }
+
+    proptest! {
+        /// A reader that has come to a later time charges what passes behind it, and nothing twice.
+        #[test]
+        fn what_was_told_ahead_is_caught_up_with(
+            ticks in proptest::collection::vec((1u32..50, any::<bool>()), 0..20), ahead in 0u64..300,
+        ) {
+            let (mut words, mut time) = (Vec::new(), 1000);
+            for &(units, is_stamp) in &ticks {
+                time += u64::from(units);
+                match is_stamp {
+                    true => words.extend(teeperf_wire::compose::stamp(time)),
+                    false => words.push(escape(code::TICK, units)),
+                }
+                words.push(call(0x1000));
+            }
+            let mut caught = words.clone();
+            catch_up(&mut caught, 1000, 1000 + ahead);
+            let ends = Walk::new(&caught, false).fold(1000 + ahead, |time, item| time_after(time, &item));
+            prop_assert_eq!(ends, time.max(1000 + ahead));
+            prop_assert_eq!(caught.len(), words.len());
+            let calls = |words: &[u32]| words.iter().filter(|&&word| word == call(0x1000)).count();
+            prop_assert_eq!(calls(&caught), ticks.len());
+        }
     }
 
     #[test]

@@ -256,6 +256,44 @@ fn programs_that_are_hard_to_follow() {
     }
 }
 
+/// A program that kills itself while a thread of it sleeps.
+const KILLED: &str = r#"
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+static void *sleeps(void *unused) { for (;;) pause(); return unused; }
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, 0, sleeps, 0);
+    usleep(300000);
+    kill(getpid(), SIGKILL);
+}
+"#;
+
+/// Both readers charge what is open up to the last piece, which has no words.
+#[test]
+fn calls_that_never_return() {
+    for clock in ["tick", "cycle"] {
+        let folder = Folder::new();
+        folder.write("program.c", KILLED);
+        run(teeperf(&folder).args(["cc", "-g", "-pthread", "program.c", "-o", "program"]));
+        let record = ["record", "-q", "--clock", clock, "-o", "it.teeperf", "--", "./program"];
+        teeperf(&folder).args(record).status().unwrap();
+        let recording = Recording { folder };
+        let python = recording.by_python("it.teeperf");
+        assert_eq!(python["warnings"], serde_json::json!([]));
+        let words = ["report", "--json", "--keep-hook-cost", "it.teeperf"];
+        let report = run(teeperf(&recording.folder).args(words));
+        let times = figures(&serde_json::from_str(&report).unwrap(), "self");
+        let unit = 1e9 / python["start"]["hz"].as_f64().unwrap();
+        for (name, units) in sums(&python, "self") {
+            assert!((times[&name] - units * unit).abs() < 1.0, "{name}: {} ns", times[&name]);
+            assert!(units * unit > 0.28e9, "{name}: {} ns", times[&name]);
+        }
+        assert_eq!(times.len(), 2);
+    }
+}
+
 #[test]
 fn a_recording_of_ticks() {
     whole("tick", "trace");

@@ -132,15 +132,7 @@ impl ClockPage {
         self.memory.number(clock::TICK).load(Acquire)
     }
 
-    /// Says that a chunk was drained.
-    pub(crate) fn progress(&self) {
-        self.memory.number(clock::PROGRESS).fetch_add(1, Release);
-    }
-}
-
-#[cfg(test)]
-impl ClockPage {
-    /// As a process reads it.
+    /// The tick as a process reads it.
     pub(crate) fn time(&self) -> u64 {
         let half = |at| self.memory.number(at).load(Acquire) as u64;
         loop {
@@ -150,6 +142,11 @@ impl ClockPage {
                 return high << 32 | low;
             }
         }
+    }
+
+    /// Says that a chunk was drained.
+    pub(crate) fn progress(&self) {
+        self.memory.number(clock::PROGRESS).fetch_add(1, Release);
     }
 }
 

@@ -37,6 +37,12 @@ pub(crate) struct Track {
     pub(crate) flushed: usize,
     /// Absolute time behind them.
     pub(crate) time: u64,
+    /// A later time, up to which the recording says that the thread lived; 0: none.
+    pub(crate) told: u64,
+    /// When its thread was last seen to live; 0: never.
+    pub(crate) alive: u64,
+    /// When it was first seen to be gone.
+    pub(crate) gone: Option<Instant>,
     /// Handed over with a word missing.
     pub(crate) hole: Option<Hole>,
     /// Written out with a hole, and not to be given back.
@@ -51,6 +57,11 @@ pub(crate) struct Hole {
 }
 
 impl Track {
+    /// Thread and number of the chunk.
+    pub(crate) fn owner(&self) -> (u32, u32) {
+        self.owner
+    }
+
     /// Forgets what was about another chunk at the same place.
     pub(crate) fn is_about(&mut self, header: &ChunkHeader) {
         let owner = (header.serial, header.sequence);
@@ -75,7 +86,7 @@ const _: () = assert!(piece::BEGAN == chunk::CPU_NS);
 /// A chunk that a thread holds: header, place and state.
 pub(crate) type Held = (ChunkHeader, Place, u32);
 
-/// Those whose threads are gone, in the order of threads and chunks. A thread id with a
+/// Those whose threads are gone, in the order of threads and chunks; the others stay. A thread id with a
 /// newer thread in the same process is one whose older threads are gone; what stands in an arena says nothing of
 /// chunks elsewhere, and sums are of no thread of their own.
 pub(crate) fn of_the_dead(
@@ -91,12 +102,14 @@ pub(crate) fn of_the_dead(
     for (header, place, _) in held.iter().filter(|held| held.0.serial & OF_SUMS == 0) {
         newest.insert(thread(header, place), header.serial);
     }
-    held.retain(|(header, place, _)| {
+    let is_dead = |(header, place, _): &Held| {
         let newest = newest.get(&thread(header, place));
         let is_replaced = newest.is_some_and(|&newest| newest > header.serial);
         is_replaced || !census.is_alive(header.tid)
-    });
-    std::mem::take(held)
+    };
+    let (dead, living) = std::mem::take(held).into_iter().partition(is_dead);
+    *held = living;
+    dead
 }
 
 #[cfg(test)]
@@ -113,8 +126,8 @@ mod tests {
         let mut all = vec![held(7, 9, 1, 0), held(7, 3, 2, 1), held(7, 3, 1, 2), held(8, 4, 1, 3)];
         let census = Census::Living([7].into());
         let dead = of_the_dead(&mut all, &census, |_| false);
-        let places: Vec<_> = dead.iter().map(|(_, place, _)| place.index).collect();
-        assert_eq!(places, [2, 1, 3]);
+        let places = |of: &[Held]| of.iter().map(|held| held.1.index).collect::<Vec<_>>();
+        assert_eq!((places(&dead), places(&all)), (vec![2, 1, 3], vec![0]));
     }
 
     #[test]

@@ -39,6 +39,10 @@ pub(crate) struct Pool {
 const SWEEP_SHARE: u32 = 8;
 /// Longest time without a sweep.
 const SWEEP_AT_LEAST: Duration = Duration::from_millis(500);
+/// So often threads are looked for where that costs hardly anything: of one that has ended it is known that it lived
+/// so long before. Such sweeps take at most one part in so many of the drain's time.
+pub(crate) const SWEEP_OFTEN: Duration = Duration::from_millis(20);
+const OFTEN_SHARE: u32 = 64;
 /// After a thread found nothing free, so long it may be asleep.
 const HUNGER: Duration = Duration::from_secs(2);
 /// Bytes of large chunks up to which being behind is enough: what a thread fills in ten
@@ -143,8 +147,13 @@ impl Pool {
     pub(crate) fn wants_sweep(&self, now: Instant) -> bool {
         let Some(last) = self.swept_at else { return true };
         let since = now.saturating_duration_since(last);
-        let due = self.small.is_low() || self.large.is_low() || self.trees.is_low();
-        since >= SWEEP_AT_LEAST || due && since >= self.sweep_took * SWEEP_SHARE
+        let is_cheap = since >= SWEEP_OFTEN && since >= self.sweep_took * OFTEN_SHARE;
+        since >= SWEEP_AT_LEAST || is_cheap || self.is_low() && since >= self.sweep_took * SWEEP_SHARE
+    }
+
+    /// Whether few of anything are left.
+    pub(crate) fn is_low(&self) -> bool {
+        self.small.is_low() || self.large.is_low() || self.trees.is_low()
     }
 
     /// A sweep was made.
@@ -433,5 +442,16 @@ mod tests {
         pool.swept(now, Duration::from_millis(1));
         assert!(!pool.wants_sweep(now + Duration::from_millis(7)));
         assert!(pool.wants_sweep(now + Duration::from_millis(8)));
+    }
+
+    #[test]
+    fn where_room_is_left_sweeps_come_as_often_as_they_are_cheap() {
+        let now = Instant::now();
+        for (took, often) in [(Duration::ZERO, 20), (Duration::from_millis(1), 64)] {
+            let mut pool = pool([247, 9, 0], [64, 0, 0]);
+            pool.swept(now, took);
+            assert!(!pool.wants_sweep(now + Duration::from_millis(often - 1)));
+            assert!(pool.wants_sweep(now + Duration::from_millis(often)));
+        }
     }
 }

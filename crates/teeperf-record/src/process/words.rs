@@ -5,13 +5,14 @@ use super::{Place, Process};
 use crate::escapes::{self, Module};
 use crate::packets::{Level, Payload};
 use crate::process::chunks::Hole;
+use crate::segment::Class;
 use crate::sink::Sink;
 use crate::sums::MOST_ENTRIES;
 use crate::survey;
 use crate::symbols::WindowId;
 use crate::trees::Growth;
 use crate::verdict::{Facts, Verdict};
-use crate::walk::{Walk, fill_holes, time_after};
+use crate::walk::{Walk, catch_up, fill_holes, time_after};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use teeperf_wire::arena::{OF_ARCS, OF_TREE};
@@ -34,12 +35,20 @@ pub(super) enum Why {
 /// Words of a chunk on their way into a packet.
 struct Piece<'a> {
     header: ChunkHeader,
+    from: From,
+    words: &'a mut [u32],
+    flags: u16,
+}
+
+/// Where a piece begins.
+#[derive(Clone, Copy)]
+struct From {
     /// Index of the first word in the chunk.
     first: usize,
-    /// Absolute time there.
+    /// Absolute time there, as the thread has it.
     time: u64,
-    words: &'a [u32],
-    flags: u16,
+    /// As the recording has it already, where that is later.
+    told: u64,
 }
 
 impl Process {
@@ -51,7 +60,8 @@ impl Process {
             self.drain_sums(of, place, why, sink);
             return true;
         }
-        let Some((header, first, time)) = self.look_at(place, why, sink) else { return true };
+        let Some((header, from)) = self.look_at(place, why, sink) else { return true };
+        let first = from.first;
         let chunks = &mut self.segments[place.segment];
         let (segment, track) = (&chunks.segment, &mut chunks.tracks[place.index]);
         let further = self.order.further(header.serial, header.sequence);
@@ -95,7 +105,7 @@ impl Process {
         if verdict == Verdict::Take && why != Why::Ending {
             self.give_back(place, first + used, sink);
         }
-        self.write(Piece { header, first, time, words, flags: chunk::WHOLE }, sink);
+        self.write(Piece { header, from, words, flags: chunk::WHOLE }, sink);
         sink.copy = Some(copy);
         true
     }
@@ -141,9 +151,11 @@ impl Process {
         }
     }
 
-    /// The rest of a chunk that its thread will not hand over any more.
-    pub(super) fn drain_rest(&mut self, place: Place, why: Why, sink: &mut Sink) {
-        let Some((header, first, time)) = self.look_at(place, why, sink) else { return };
+    /// The rest of a chunk that its thread will not hand over any more; it lived up to this time, if that is known.
+    pub(super) fn drain_rest(&mut self, place: Place, why: Why, until: u64, sink: &mut Sink) {
+        let Some((header, from)) = self.look_at(place, why, sink) else { return };
+        let first = from.first;
+        let is_known = self.knows(&header, place);
         let Some(mut copy) = sink.copy.take() else { return };
         let cycle = sink.clock == ClockKind::Cycle;
         let words = self.segments[place.segment].segment.copy(place.index, first, &mut copy);
@@ -158,12 +170,48 @@ impl Process {
             self.give_back(place, first + used, sink);
         }
         // What its thread was writing when it died is no item.
-        let mut walk = Walk::new(words, cycle);
-        walk.by_ref().for_each(drop);
-        let words = &words[..walk.at()];
+        let (used, time) = items(words, from.time, cycle);
+        let words = &mut words[..used];
         let flags = if why == Why::Ending { chunk::CUT } else { chunk::WHOLE };
-        self.write(Piece { header, first, time, words, flags }, sink);
+        let behind = From { first: first + used, time, told: until };
+        let tells = is_known && until > time.max(from.told);
+        if !tells || used > 0 {
+            let flags = if tells { 0 } else { flags };
+            self.write(Piece { header, from, words, flags }, sink);
+        }
+        if tells {
+            self.write(Piece { header, from: behind, words: &mut [], flags }, sink);
+        }
         sink.copy = Some(copy);
+    }
+
+    /// Whether it is known that the thread of a chunk lives, as long as it is not known to have ended; and all that it wrote
+    /// before is written out.
+    fn knows(&mut self, header: &ChunkHeader, place: Place) -> bool {
+        let class = self.segments[place.segment].segment.class();
+        self.knows_threads
+            && self.threads.are_of(header.pid)
+            && !matches!(class, Class::Arena { .. })
+            && self.order.is_next(header.serial, header.sequence)
+    }
+
+    /// The thread of a chunk lives at this time, and goes on.
+    pub(super) fn tell_time_of(&mut self, place: Place, now: u64, sink: &mut Sink) {
+        let chunks = &self.segments[place.segment];
+        if chunks.segment.states().nth(place.index) != Some(teeperf_wire::shared::state::TAKEN) {
+            return;
+        }
+        let header = chunks.segment.header(place.index);
+        if header.clock != sink.clock as u32 || !self.knows(&header, place) {
+            return;
+        }
+        self.drain_part(place, sink);
+        let track = &mut self.segments[place.segment].tracks[place.index];
+        if track.owner() == (header.serial, header.sequence) && now > track.time.max(track.told) {
+            track.told = now;
+            let from = From { first: track.flushed, time: track.time, told: now };
+            self.write(Piece { header, from, words: &mut [], flags: 0 }, sink);
+        }
     }
 
     /// What a live thread has written so far.
@@ -177,9 +225,10 @@ impl Process {
         {
             return;
         }
-        let Some((header, first, time)) = self.look_at(place, Why::HandedOver, sink) else {
+        let Some((header, from)) = self.look_at(place, Why::HandedOver, sink) else {
             return;
         };
+        let first = from.first;
         if let Some(name) = self.names.news(header.serial, || self.threads.name(header.tid)) {
             self.write_name(&name, &header, sink);
         }
@@ -189,29 +238,25 @@ impl Process {
         }
         let Some(mut copy) = sink.copy.take() else { return };
         let words = segment.copy(place.index, first, &mut copy);
-        let mut walk = Walk::new(words, sink.clock == ClockKind::Cycle);
-        let mut time_behind = time;
-        for item in walk.by_ref() {
-            time_behind = time_after(time_behind, &item);
-        }
-        let words = &words[..walk.at()];
+        let (used, time_behind) = items(words, from.time, sink.clock == ClockKind::Cycle);
+        let words = &mut words[..used];
         let track = &mut self.segments[place.segment].tracks[place.index];
-        track.flushed = first + words.len();
+        track.flushed = first + used;
         track.time = time_behind;
-        if !words.is_empty() {
-            self.write(Piece { header, first, time, words, flags: 0 }, sink);
+        if used > 0 {
+            self.write(Piece { header, from, words, flags: 0 }, sink);
         }
         sink.copy = Some(copy);
     }
 
-    /// Header of a chunk, which word is the first not written out, and the time there. A
+    /// Header of a chunk, and from where on it is not written out. A
     /// chunk whose header makes no sense goes back at once.
     fn look_at(
         &mut self,
         place: Place,
         why: Why,
         sink: &mut Sink,
-    ) -> Option<(ChunkHeader, usize, u64)> {
+    ) -> Option<(ChunkHeader, From)> {
         let chunks = &mut self.segments[place.segment];
         let header = chunks.segment.header(place.index);
         if header.clock != sink.clock as u32 {
@@ -224,7 +269,7 @@ impl Process {
         }
         let track = &mut chunks.tracks[place.index];
         track.is_about(&header);
-        Some((header, track.flushed, track.time))
+        Some((header, From { first: track.flushed, time: track.time, told: track.told }))
     }
 
     /// Gives a chunk back to the process, and wakes those who sleep for one.
@@ -245,14 +290,18 @@ impl Process {
 
     fn write(&mut self, piece: Piece<'_>, sink: &mut Sink) {
         let ChunkHeader { serial, sequence, .. } = piece.header;
+        let From { first, time, told } = piece.from;
         let whole = piece.flags != 0;
+        if sink.clock == ClockKind::Tick {
+            catch_up(piece.words, time, told);
+        }
         let header = chunk::Header {
             process: self.id,
             thread: serial,
             tid: piece.header.tid,
             sequence,
-            first: piece.first as u32,
-            time: piece.time,
+            first: first as u32,
+            time: time.max(told),
             cpu_ns: piece.header.cpu_ns,
             stack: piece.header.stack,
             clock: sink.clock as u8,
@@ -268,7 +317,7 @@ impl Process {
         let points: Vec<u32> = points.into_iter().map(call).collect();
         self.seen.mark(&points);
         let events = survey.events as u64;
-        sink.stats.threads.add((sequence == 1 && piece.first == 0) as u64);
+        sink.stats.threads.add((sequence == 1 && first == 0) as u64);
         for telling in told {
             self.tell(telling, &piece.header, sink);
         }
@@ -335,6 +384,13 @@ impl Process {
             }
         }
     }
+}
+
+/// How many of these words are items to the last, and the time behind them.
+fn items(words: &[u32], time: u64, cycle: bool) -> (usize, u64) {
+    let mut walk = Walk::new(words, cycle);
+    let time = walk.by_ref().fold(time, |time, item| time_after(time, &item));
+    (walk.at(), time)
 }
 
 /// What a thread tells the recorder.

@@ -2,7 +2,8 @@
 // outside can do things between two phases: "red 1000" calls red a thousand times, "deep 20"
 // goes twenty frames down and reads on there, "up 0" comes back, "pause 0" and "resume 0" say so
 // to the recording that it is part of, "end 7" leaves main with that status. "thread 0" begins a thread that
-// sleeps in a function of its own; "wake 0" has it leave that, and "go 5" call red five times and end.
+// sleeps in a function of its own; "wake 0" has it leave that, and "go 5" call red five times and end. "leaver 0" begins a
+// thread that ends in the midst of a function, and waits for that; "first 0" ends main's thread so.
 #include "counted.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -34,8 +35,17 @@ NOINLINE static void *sleeper(void *unused) {
     return unused;
 }
 
+NOINLINE static void *leaves(void *unused) {
+    CALLED("leaves");
+    pthread_exit(unused);
+}
+
 UNHOOKED static void threads(const char *word, int times) {
-    if (!strcmp(word, "thread")) {
+    if (!strcmp(word, "leaver")) {
+        pthread_t leaver;
+        pthread_create(&leaver, NULL, leaves, NULL);
+        pthread_join(leaver, NULL);
+    } else if (!strcmp(word, "thread")) {
         pthread_create(&thread, NULL, sleeper, NULL);
         reaches(1);
     } else if (!strcmp(word, "wake")) {
@@ -76,6 +86,10 @@ UNHOOKED static int reads(void) {
         if (!strcmp(word, "pause")) teeperf_pause();
         else if (!strcmp(word, "resume")) teeperf_resume();
         else if (!strcmp(word, "end")) return times;
+        else if (!strcmp(word, "first")) {
+            done();
+            leaves(NULL);
+        }
         else if (strcmp(word, "red") && strcmp(word, "green") && strcmp(word, "blue")) threads(word, times);
         else
             for (int i = 0; i < times; i++) {
