@@ -273,8 +273,7 @@ impl Drain {
             }
             Event::Turn => {
                 let is_paused = !self.pauses.is_paused();
-                let bits = if is_paused { (control::PAUSED, 0) } else { (0, control::PAUSED) };
-                self.sink.page.control(bits.0, bits.1);
+                self.sink.page.turn(is_paused, self.sink.time.now());
                 self.take(Event::Paused(is_paused));
             }
             Event::Paused(is_paused) => {

@@ -18,7 +18,7 @@ use crate::symbols::WindowId;
 use crate::trees::{Growth, Trees};
 use chunks::{Chunks, Place};
 use names::Names;
-use pool::{Full, Pool, SWEEP_OFTEN};
+use pool::{Full, Pool};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -381,7 +381,7 @@ impl Process {
         self.pool.note_wanted(self.segments[0].segment.wanted(), now);
         let mut taken_back = 0;
         if !self.is_leaving && self.pool.wants_sweep(now) {
-            let long = if self.pool.is_low() { Duration::ZERO } else { SWEEP_OFTEN };
+            let long = if self.pool.is_low() { Duration::ZERO } else { ENDING };
             taken_back = self.sweep(long, sink);
             self.pool.swept(now, now.elapsed());
         }
@@ -530,5 +530,7 @@ impl Process {
     }
 }
 
+/// Threads that are gone may have been so long before their process is seen to be, where they have ended with it.
+const ENDING: Duration = Duration::from_millis(100);
 /// How often [`Process::look_in`] is due.
 pub(crate) const LOOK_IN: Duration = Duration::from_secs(1);

@@ -230,6 +230,11 @@ impl Segment {
         (sum as i64).max(0) as u64
     }
 
+    /// First segment only: time in pauses that the program made.
+    pub(crate) fn pauses(&self) -> u64 {
+        self.memory.wide(self.at + segment::PAUSES).load(Acquire)
+    }
+
     /// Of an arena: asks who sums inside for what there is.
     pub(crate) fn ask_for_sums(&self) {
         if self.clock.is_some() {

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use teeperf_wire::hello::{VERSION, Welcome, flag, refusal};
-use teeperf_wire::shared::{ClockKind, OnFull, control};
+use teeperf_wire::shared::{ClockKind, OnFull};
 
 /// What every process is told alike.
 #[derive(Clone, Debug)]
@@ -392,12 +392,12 @@ impl Desk {
     fn control(&self, asker: Asker) {
         match &asker.request {
             Request::Pause => {
-                self.terms.page.control(control::PAUSED, 0);
+                self.terms.page.turn(true, self.terms.time.now());
                 self.wait_for_tick();
                 self.tell(Event::Paused(true));
             }
             Request::Resume => {
-                self.terms.page.control(0, control::PAUSED);
+                self.terms.page.turn(false, self.terms.time.now());
                 self.tell(Event::Paused(false));
             }
             // It is answered when it is written. That may take long, and others need memory meanwhile.

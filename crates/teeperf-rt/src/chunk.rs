@@ -203,6 +203,11 @@ fn begin(thread: &Thread, taken: Taken, waited: Option<u64>, reason: u32) {
     let cpu_ns = thread.cpu_ns(now, sequence == 1).unwrap_or(u64::MAX);
     wide(taken.start, chunk::CPU_NS).store(cpu_ns, Relaxed);
     wide(taken.start, chunk::STACK).store(thread.stack.load(Relaxed), Relaxed);
+    if sequence == 1 || waited.is_some() {
+        // Before it began there was nothing, and what it waited is left out as a whole.
+        thread.left_out.store(process::paused_units(), Relaxed);
+    }
+    wide(taken.start, chunk::LEFT_OUT).store(thread.left_out.load(Relaxed), Relaxed);
     // Written last, so that whoever sees it sees the rest.
     narrow(taken.start, chunk::CLOCK).store(clock::kind() as u32, Release);
     thread.sequence.store(sequence, Relaxed);
@@ -231,6 +236,24 @@ fn begin(thread: &Thread, taken: Taken, waited: Option<u64>, reason: u32) {
     }
     settle_losses(thread, reason);
     module::announce(thread);
+}
+
+/// The thread has told of pauses of so many units in all.
+pub(crate) fn tells_of_pauses(thread: &Thread, units: u64) {
+    thread.left_out.store(units, Relaxed);
+    let start = thread.chunk.load(Relaxed);
+    if !start.is_null() {
+        // Behind the words that tell of them.
+        wide(start, chunk::LEFT_OUT).store(units, Release);
+    }
+}
+
+/// Whether the thread counts its events and does not write them, for the recorder.
+pub(crate) fn is_apart(thread: &Thread, is_apart: bool) {
+    let start = thread.chunk.load(Relaxed);
+    if !start.is_null() {
+        narrow(start, chunk::APART).store(is_apart.into(), Release);
+    }
 }
 
 /// A field of the header of a chunk that this thread took.

@@ -3,7 +3,8 @@
 
 use crate::arch;
 use crate::platform;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering::Acquire, Ordering::Relaxed};
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 use teeperf_wire::shared::{ClockKind, clock, control};
 
 static PAGE: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
@@ -92,6 +93,16 @@ fn whole_tick(mut read: impl FnMut(usize) -> u32) -> u64 {
 /// Whether recording is paused from outside.
 pub(crate) fn is_paused() -> bool {
     word(clock::CONTROL).load(Relaxed) & control::PAUSED != 0
+}
+
+/// Time in pauses from outside, as [`teeperf_wire::shared::pauses`] has it.
+pub(crate) fn pauses() -> u64 {
+    let page = PAGE.load(Relaxed);
+    if page.is_null() {
+        return 0;
+    }
+    // SAFETY: as in `word`; aligned to eight bytes.
+    unsafe { &*page.add(clock::PAUSES).cast::<AtomicU64>() }.load(Acquire)
 }
 
 /// Whether recording has ended.

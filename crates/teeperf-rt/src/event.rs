@@ -11,7 +11,7 @@ use crate::platform::{self, Mask};
 use crate::pool;
 use crate::process::{self, Life};
 use crate::sums;
-use crate::thread::{self, State, Thread};
+use crate::thread::{self, Losses, State, Thread};
 use crate::writer::{self, Places};
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::compiler_fence;
@@ -263,10 +263,22 @@ fn has_chunk(thread: &Thread) -> bool {
         });
     }
     filter::heed();
-    let is_paused = process::is_paused() || filter::leaves_out(thread);
+    let is_left_out = filter::leaves_out(thread);
+    let is_paused = process::is_paused() || is_left_out;
     thread.saw_pause.store(is_paused, Relaxed);
+    if is_left_out {
+        thread.was_left_out.store(true, Relaxed);
+    }
     match thread.state() {
         State::Running if !is_paused => {
+            if let Some(units) = process::units_of_pauses_over()
+                && units != thread.left_out.load(Relaxed)
+            {
+                pass_over(thread);
+                if !is_current(thread) || thread.state() != State::Running {
+                    return false;
+                }
+            }
             if module::is_pending() {
                 module::announce(thread);
             }
@@ -309,23 +321,31 @@ fn pause(thread: &Thread) {
         if thread.state() != State::Running {
             return;
         }
-        sums::pause(thread);
+        let paused = process::paused_units().saturating_sub(thread.left_out.load(Relaxed));
+        sums::pause(thread, paused);
         thread.kept.store(thread.cursor.keep(), Relaxed);
         thread.since.store(clock::now(), Relaxed);
         thread.set_state(State::Paused);
+        chunk::is_apart(thread, true);
     });
 }
 
-/// The thread is claimed.
-fn resume(thread: &Thread) {
-    if thread.state() != State::Paused {
-        return;
-    }
-    let units = clock::now().saturating_sub(thread.since.load(Relaxed));
-    thread.set_state(State::Running);
-    thread.cursor.set(thread.kept.load(Relaxed));
-    move_time(thread);
-    let (meant, lost) = thread.take_losses().unwrap_or_default().apart();
+/// Tells of pauses in which the thread has called nothing.
+#[cold]
+fn pass_over(thread: &Thread) {
+    claimed(thread, || {
+        let (all, told) = (process::paused_units(), thread.left_out.load(Relaxed));
+        if thread.state() != State::Running || all <= told {
+            return;
+        }
+        leave_out(thread, Losses::default(), all - told);
+        chunk::tells_of_pauses(thread, all);
+    });
+}
+
+/// Writes of a pause what was left out in it. The thread is claimed, and runs.
+fn leave_out(thread: &Thread, meant: Losses, units: u64) {
+    sums::leave_out(thread, units);
     let write = || chunk::tell_jump(thread) && writer::gap(thread, gap::PAUSED, meant, units);
     let mut is_written = write();
     if !is_written {
@@ -333,11 +353,31 @@ fn resume(thread: &Thread) {
         is_written = thread.state() == State::Running && write();
     }
     thread.settle(meant, is_written);
-    thread.keep(lost);
     if thread.state() == State::Waiting {
         // Of one time without events there is one gap.
         thread.since.store(thread.since.load(Relaxed).saturating_sub(units), Relaxed);
     }
+}
+
+/// The thread is claimed.
+fn resume(thread: &Thread) {
+    if thread.state() != State::Paused {
+        return;
+    }
+    let (all, told) = (process::paused_units(), thread.left_out.load(Relaxed));
+    let units = if thread.was_left_out.swap(false, Relaxed) {
+        clock::now().saturating_sub(thread.since.load(Relaxed))
+    } else {
+        all.saturating_sub(told)
+    };
+    thread.set_state(State::Running);
+    thread.cursor.set(thread.kept.load(Relaxed));
+    move_time(thread);
+    let (meant, lost) = thread.take_losses().unwrap_or_default().apart();
+    leave_out(thread, meant, units);
+    thread.keep(lost);
+    chunk::tells_of_pauses(thread, all);
+    chunk::is_apart(thread, false);
 }
 
 fn come_back(thread: &Thread, reason: u32) {
@@ -582,12 +622,17 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "asks the kernel")]
     fn a_pause_and_the_wait_behind_it_are_one_gap() {
-        let page = vec![0_u32; clock_page::SIZE / 4].leak();
+        let page = vec![0_u64; clock_page::SIZE / 8].leak().as_mut_ptr().cast();
+        // SAFETY: as many bytes as were made.
+        let page: &mut [u32] =
+            unsafe { core::slice::from_raw_parts_mut(page, clock_page::SIZE / 4) };
         page[clock_page::TICK / 4] = 1000;
+        // Over, after 600 units.
+        page[clock_page::PAUSES / 4] = 600 << 1;
         clock::set(page.as_ptr() as usize, ClockKind::Tick, false);
         let thread = Thread::default();
         thread.kept.store(crate::cursor::PARKED, Relaxed);
-        thread.since.store(400, Relaxed);
+        thread.since.store(420, Relaxed);
         thread.set_state(State::Paused);
         resume(&thread);
         assert_eq!((thread.state(), thread.since.load(Relaxed)), (State::Waiting, 400));

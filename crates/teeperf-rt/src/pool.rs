@@ -219,18 +219,27 @@ pub(crate) fn want() {
 /// them, by a negative number.
 pub(crate) fn count_losses(serial: u32, events: i64) {
     let line = serial as usize % segment::LOSS_LINES;
-    let address = SEGMENTS[0].address.load(Acquire);
-    if address != 0 {
-        let offset = segment::LOSSES + line * segment::LOSS_LINE;
-        // SAFETY: within a segment's first page, which stays mapped; aligned to the line.
-        let count = unsafe { &*((address + offset) as *const AtomicU64) };
+    if let Some(count) = first_page_wide(segment::LOSSES + line * segment::LOSS_LINE) {
         count.fetch_add(events as u64, Relaxed);
+    }
+}
+
+/// Tells the recorder of time in pauses that the program made.
+pub(crate) fn tell_pauses(word: u64) {
+    if let Some(pauses) = first_page_wide(segment::PAUSES) {
+        pauses.store(word, Release);
     }
 }
 
 /// The word that moves, and is woken, when chunks were freed.
 pub(crate) fn wake_word() -> Option<&'static AtomicU32> {
     first_page(segment::WAKE)
+}
+
+fn first_page_wide(offset: usize) -> Option<&'static AtomicU64> {
+    let address = SEGMENTS[0].address.load(Acquire);
+    // SAFETY: as below; the offset is one of eight bytes, and aligned to them.
+    (address != 0).then(|| unsafe { &*((address + offset) as *const AtomicU64) })
 }
 
 fn first_page(offset: usize) -> Option<&'static AtomicU32> {

@@ -17,7 +17,7 @@ use teeperf_wire::filter::Filter;
 use teeperf_wire::hello::{
     self, Hello, MAX_SOCKET_NAME, SOCKET_VARIABLE, Welcome, flag, refusal, want,
 };
-use teeperf_wire::shared::{ClockKind, OnFull, clock as clock_page};
+use teeperf_wire::shared::{ClockKind, OnFull, clock as clock_page, pauses};
 
 /// How far a process has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,8 @@ static WIPED: WipedPage = WipedPage {
 /// anew. Survives a fork.
 static EPOCH: AtomicU32 = AtomicU32::new(0);
 static PAUSED_INSIDE: AtomicBool = AtomicBool::new(false);
+/// Time in pauses from inside ([`pauses`]), by a clock that stands still in those from outside.
+static PAUSES: AtomicU64 = AtomicU64::new(0);
 static IS_RESTARTABLE: AtomicBool = AtomicBool::new(false);
 /// Flags of the welcome that say what trees are like; 0: there are none.
 static TREES: AtomicU32 = AtomicU32::new(0);
@@ -147,8 +149,30 @@ pub(crate) fn is_paused_inside() -> bool {
 
 /// Pauses or resumes from inside the program.
 pub(crate) fn set_paused(paused: bool) {
-    PAUSED_INSIDE.store(paused, Relaxed);
+    let now = clock::now();
+    let running = now.saturating_sub(pauses::units(clock::pauses(), now));
+    let turned = if paused { pauses::begin } else { pauses::end };
+    let word = turned(PAUSES.load(Relaxed), running);
+    // Before who sees that it is over looks for how long it was.
+    PAUSES.store(word, Release);
+    pool::tell_pauses(word);
+    PAUSED_INSIDE.store(paused, Release);
     let_sum();
+}
+
+/// Clock units in pauses up to now, from either side.
+pub(crate) fn paused_units() -> u64 {
+    // Pauses first: a time that is older than a pause would make it longer than all time.
+    let (outside, inside) = (clock::pauses(), PAUSES.load(Acquire));
+    pauses::of_both(outside, inside, clock::now())
+}
+
+/// The same where no pause is on; nothing where one is.
+#[inline(always)]
+pub(crate) fn units_of_pauses_over() -> Option<u64> {
+    let (outside, inside) = (clock::pauses(), PAUSES.load(Acquire));
+    let is_on = pauses::is_on(outside | inside);
+    (!is_on).then(|| pauses::units(outside, 0) + pauses::units(inside, 0))
 }
 
 /// Whether this process is recorded; attaches it when it is new.
@@ -258,6 +282,7 @@ fn attach() -> Option<()> {
     let clock = platform::map_shared(&clock_file?, clock_page::SIZE, false, 0)?;
     clock::set(clock, kind, welcome.flags & flag::ORDERED != 0);
     map_segment(&welcome, &segment_file?)?;
+    pool::tell_pauses(PAUSES.load(Relaxed));
     EPOCH.fetch_add(1, AcqRel);
     Some(())
 }

@@ -168,6 +168,11 @@ fn has_moved(thread: &Thread, tree: &Tree) -> bool {
         thread.own.set(Being::Apart);
         return false;
     }
+    let is_told = |units| units == thread.left_out.load(Relaxed);
+    if !process::units_of_pauses_over().is_some_and(is_told) {
+        thread.own.set(Being::Apart);
+        return false;
+    }
     if filter::is_to_come(thread) {
         tree.moved(clock::now());
         thread.own.set(Being::Apart);
@@ -198,7 +203,7 @@ fn call_anew(thread: &Thread, tree: &Tree, event: Event) -> bool {
 
 /// An event of a thread that is recorded and not paused, whatever the short way had against it.
 pub(crate) fn record(thread: &Thread, event: Event) -> bool {
-    let was_running = thread.state() == State::Running;
+    let was = thread.state();
     let passes = loop {
         if !event::is_running(thread) || !thread.own.is_there() {
             return false;
@@ -213,7 +218,7 @@ pub(crate) fn record(thread: &Thread, event: Event) -> bool {
     }
     let (tree, now) = (thread.own.tree(), clock::now());
     match thread.own.being() {
-        Being::Apart if !was_running => tree.skip_to(now),
+        Being::Apart if !matches!(was, State::Running | State::Paused) => tree.skip_to(now),
         _ => tree.moved(now),
     }
     // As long as another filter is to come, each event takes the long way.
@@ -282,11 +287,19 @@ pub(crate) fn miss(thread: &Thread, left: u32, entered: u32) {
     if thread.is_busy() { tell() } else { event::claimed(thread, tell) }
 }
 
-/// Recording is paused: until the long way has been taken, events do not go into the tree.
-pub(crate) fn pause(thread: &Thread) {
+/// Recording is paused, and was for so long: until the long way has been taken, events do not go into the tree.
+pub(crate) fn pause(thread: &Thread, units: u64) {
     if thread.own.being() == Being::of_clock() {
-        thread.own.tree().moved(clock::now());
+        thread.own.tree().moved(clock::now().saturating_sub(units));
         thread.own.set(Being::Apart);
+    }
+}
+
+/// So much time goes to nobody.
+pub(crate) fn leave_out(thread: &Thread, units: u64) {
+    if thread.own.is_there() {
+        let tree = thread.own.tree();
+        tree.skip_to(tree.now().saturating_add(units).min(clock::now()));
     }
 }
 

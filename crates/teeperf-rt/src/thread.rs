@@ -80,6 +80,10 @@ pub(crate) struct Thread {
     /// When the present pause, wait or loss began, or was last looked at: clock units, or
     /// nanoseconds of a loss.
     pub(crate) since: AtomicU64,
+    /// Clock units of all pauses that the thread has told of, or that were before it had anything to tell.
+    pub(crate) left_out: AtomicU64,
+    /// Whether a filter has left it out since it counts its events and does not write them.
+    pub(crate) was_left_out: AtomicBool,
     /// What hooks watch, when a thread without a chunk last looked for one.
     pub(crate) looked: AtomicU32,
     /// Id of the stack the thread is on, 0 its own.

@@ -93,6 +93,8 @@ pub mod clock {
     /// u64, when the tick was 0: nanoseconds of `CLOCK_MONOTONIC`, 0 where that is not this system's. So a time can be
     /// told more exactly than the tick moves.
     pub const ORIGIN: usize = 144;
+    /// u64, time in pauses from outside ([`super::pauses`]).
+    pub const PAUSES: usize = 152;
     /// u32, one more for each chunk drained: a waiting thread looks whether it moves.
     /// Threads with nothing to wait for never read this line.
     pub const PROGRESS: usize = 256;
@@ -130,6 +132,9 @@ pub mod segment {
     pub const WAKE: usize = 68;
     /// u32, first segment only: how many segments of this process can be asked for.
     pub const SEGMENTS: usize = 72;
+    /// u64, first segment only: time in pauses that the program itself made ([`super::pauses`]), by a clock that stands still
+    /// while recording is paused from outside.
+    pub const PAUSES: usize = 80;
     /// u32 for each chunk, [`super::state`].
     pub const STATES: usize = 1024;
     /// First segment only, u64 on each of [`LOSS_LINES`] cache lines: events that threads
@@ -182,6 +187,38 @@ pub mod segment {
         } else {
             None
         }
+    }
+}
+
+/// Time in pauses, as one word that whoever reads it has whole: twice the clock units of all pauses so far; in a pause twice
+/// the units before it less the time at which it began, modulo 2^63, and one more.
+pub mod pauses {
+    const UNITS: u64 = u64::MAX >> 1;
+
+    /// The word, once a pause has begun; the same where one had.
+    pub const fn begin(word: u64, now: u64) -> u64 {
+        if is_on(word) { word } else { ((word >> 1).wrapping_sub(now) & UNITS) << 1 | 1 }
+    }
+
+    /// The word, once the pause is over; the same where there is none.
+    pub const fn end(word: u64, now: u64) -> u64 {
+        if is_on(word) { units(word, now) << 1 } else { word }
+    }
+
+    /// Whether it is that of a pause.
+    pub const fn is_on(word: u64) -> bool {
+        word & 1 != 0
+    }
+
+    /// Units of all pauses up to now.
+    pub const fn units(word: u64, now: u64) -> u64 {
+        if is_on(word) { (word >> 1).wrapping_add(now) & UNITS } else { word >> 1 }
+    }
+
+    /// Units of all pauses from outside, and of those by the program besides.
+    pub const fn of_both(outside: u64, inside: u64, now: u64) -> u64 {
+        let outside = units(outside, now);
+        outside.saturating_add(units(inside, now.saturating_sub(outside)))
     }
 }
 
@@ -276,6 +313,11 @@ pub mod chunk {
     pub const STACK: usize = 32;
     /// u32, [`super::ClockKind`]. Written last: 0 says that the header is not there yet.
     pub const CLOCK: usize = 40;
+    /// u32, 1 while the thread counts its events and does not write them, because recording is paused: which frames are
+    /// open in it, the chunk does not tell.
+    pub const APART: usize = 44;
+    /// u64, clock units of all pauses up to the words here: they tell of those.
+    pub const LEFT_OUT: usize = 48;
     /// Where the words begin.
     pub const WORDS: usize = 64;
 }
@@ -299,6 +341,10 @@ pub struct ChunkHeader {
     pub stack: u64,
     /// [`chunk::CLOCK`].
     pub clock: u32,
+    /// [`chunk::APART`].
+    pub apart: u32,
+    /// [`chunk::LEFT_OUT`].
+    pub left_out: u64,
 }
 
 impl ChunkHeader {
@@ -317,6 +363,33 @@ impl ChunkHeader {
             cpu_ns: u64_at(chunk::CPU_NS),
             stack: u64_at(chunk::STACK),
             clock: u32_at(chunk::CLOCK),
+            apart: u32_at(chunk::APART),
+            left_out: u64_at(chunk::LEFT_OUT),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pauses::{begin, end, is_on, of_both, units};
+
+    #[test]
+    fn pauses_add_up_and_count_once() {
+        let mut word = 0;
+        for (from, to, sum) in [(100, 130, 30), (130, 131, 31), (1 << 40, (1 << 40) + 9, 40)] {
+            word = begin(begin(word, from), from + 5);
+            assert!(is_on(word));
+            assert_eq!(units(word, to), sum);
+            word = end(end(word, to), to + 7);
+            assert_eq!((is_on(word), units(word, u64::MAX >> 1)), (false, sum));
+        }
+        // From 100 to 200 from outside, from 150 to 300 from inside, by a clock that stood still until 200.
+        let outside = begin(0, 100);
+        let inside = begin(0, 150 - units(outside, 150));
+        assert_eq!(of_both(outside, inside, 170), 70);
+        let outside = end(outside, 200);
+        assert_eq!(of_both(outside, inside, 250), 150);
+        let inside = end(inside, 300 - units(outside, 300));
+        assert_eq!(of_both(outside, inside, 900), 200);
     }
 }

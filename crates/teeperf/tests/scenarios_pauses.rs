@@ -3,6 +3,7 @@
 
 mod scenario;
 use scenario::*;
+use std::time::{Duration, Instant};
 
 /// Of what the program told, so many calls were made while recording was on.
 #[track_caller]
@@ -49,7 +50,7 @@ fn off_and_on(way: &[&str], mut turn: impl FnMut(&mut Phases, &str)) {
     let made = [("main", 1), ("red", 1549), ("green", 267), ("blue", 313), ("deep", 25)];
     let seen = [("main", 1), ("red", 1009), ("green", 7), ("blue", 313), ("deep", 20)];
     expect_seen(&outcome, &report, &made, &seen, &[]);
-    assert_eq!(report.gap("paused").0, 2, "a pause without events needs no words");
+    assert_eq!(report.gap("paused").0, 3, "of a pause without events its time is told");
     let deepest = format!("main{};blue", ";deep".repeat(20));
     let paths = report.paths();
     assert_eq!(paths.get(&deepest), Some(&11));
@@ -70,6 +71,89 @@ fn from_outside() {
 fn from_inside() {
     for way in WAYS {
         off_and_on(way, |phases, word| phases.does(&[&format!("{word} 0")]));
+    }
+}
+
+/// A pause of this length, before and behind which as much goes by, while a thread sleeps in one function, and main in
+/// another; `calls` are made in it.
+fn a_pause_of_time(way: &[&str], mut turn: impl FnMut(&mut Phases, &str), calls: &[&str]) {
+    const LONG: Duration = Duration::from_millis(400);
+    let mut phases = Phases::start(way);
+    let before = Instant::now();
+    phases.does(&["thread 0", "red 1"]);
+    let begun = Instant::now();
+    std::thread::sleep(LONG);
+    let pausing = Instant::now();
+    turn(&mut phases, "pause");
+    let paused = Instant::now();
+    std::thread::sleep(LONG / 2);
+    phases.does(calls);
+    std::thread::sleep(LONG / 2);
+    let resuming = Instant::now();
+    turn(&mut phases, "resume");
+    let resumed = Instant::now();
+    std::thread::sleep(LONG);
+    phases.does(&["red 1", "wake 0"]);
+    let woken = Instant::now();
+    phases.does(&["go 1"]);
+    let (_, report, _shop) = phases.end();
+    let least = (pausing - begun) + (woken - resumed);
+    let most = (paused - before) + (woken - resuming);
+    // A tick may come late.
+    let range = least.as_secs_f64() - 0.02..most.as_secs_f64() + 0.02;
+    let (sleeps, _) = report.total_and_duration("sleeps");
+    assert!(range.contains(&(sleeps / 1e9)), "{way:?} {calls:?}: {sleeps} ns, not in {range:?}");
+    let (main, _) = report.total_and_duration("main");
+    assert!(main / 1e9 > range.start && main / 1e9 < range.end + 0.3, "{way:?}: {main} ns");
+}
+
+/// Guards: time in pauses, which recorder and program keep in one word each, and which threads tell of that have called
+/// nothing in one.
+#[test]
+fn time_is_left_out_as_long_as_it_lasts() {
+    for way in WAYS {
+        for calls in [&[][..], &["green 9"]] {
+            a_pause_of_time(way, |phases, word| _ = phases.asks(&[word]), calls);
+            a_pause_of_time(way, |phases, word| phases.does(&[&format!("{word} 0")]), calls);
+        }
+    }
+}
+
+/// Guards: of a call that never returns the recorder leaves pauses out itself, from either side, also if it is asked
+/// for what is there so far.
+#[test]
+fn time_is_left_out_of_calls_that_never_return() {
+    for (way, is_inside) in WAYS[..2].iter().flat_map(|way| [(way, false), (way, true)]) {
+        let mut phases = Phases::start(way);
+        let turn = |phases: &mut Phases, word: &str| match is_inside {
+            false => _ = phases.asks(&[word]),
+            true => phases.does(&[&format!("{word} 0")]),
+        };
+        let before = Instant::now();
+        phases.does(&["thread 0"]);
+        std::thread::sleep(Duration::from_millis(200));
+        turn(&mut phases, "pause");
+        let paused = Instant::now();
+        std::thread::sleep(Duration::from_millis(700));
+        let file = phases.file.clone();
+        let expect = |least: Duration, most: Duration| {
+            let (sleeps, _) = Report::of(&file).total_and_duration("sleeps");
+            let range = least.as_secs_f64() - 0.02..most.as_secs_f64() + 0.3;
+            assert!(range.contains(&(sleeps / 1e9)), "{way:?} {is_inside}: {sleeps}, {range:?}");
+        };
+        phases.asks(&["snapshot"]);
+        expect(Duration::from_millis(200), paused - before);
+        let resuming = Instant::now();
+        turn(&mut phases, "resume");
+        std::thread::sleep(Duration::from_millis(200));
+        let counts = (paused - before) + resuming.elapsed();
+        phases.asks(&["snapshot"]);
+        expect(Duration::from_millis(400), counts);
+        let killed = Instant::now();
+        // SAFETY: kill only takes numbers.
+        unsafe { libc::kill(child_of(phases.running.pid()), libc::SIGKILL) };
+        wait_until("the recording's end", || Report::of(&file).signal.is_some());
+        expect(Duration::from_millis(400), counts + killed.elapsed());
     }
 }
 
@@ -190,7 +274,7 @@ fn by_signals() {
         phases.running.signal(libc::SIGUSR1);
         wait_until(state, || phases.asks(&["status"]).contains(&format!("state: {state}\n")));
         // Threads see it with the next tick.
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(50));
     };
     phases.does(&["red 10"]);
     turns(&phases, "paused");

@@ -4,9 +4,10 @@
 use crate::memory::{SEAL_READ_ONLY, SharedMemory};
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::{Arc, Mutex, TryLockError};
-use teeperf_wire::shared::{MAGIC, clock};
+use teeperf_wire::shared::{MAGIC, clock, control, pauses};
 
 /// The recorder's writable view. Tickers alone set the time.
 #[derive(Debug)]
@@ -14,21 +15,34 @@ pub(crate) struct ClockPage {
     memory: Arc<SharedMemory>,
     /// Clocks that go as this one does.
     followers: Mutex<Vec<Arc<ClockPage>>>,
+    /// When the last pause began.
+    paused_at: AtomicU64,
 }
 
 impl ClockPage {
     /// A new page with this time and control word.
-    pub(crate) fn create(time: u64, control: u32) -> io::Result<Self> {
+    pub(crate) fn create(time: u64, bits: u32) -> io::Result<Self> {
         let memory = SharedMemory::create(c"teeperf-clock", clock::SIZE, SEAL_READ_ONLY)?;
-        let page = Self { memory: Arc::new(memory), followers: Mutex::default() };
-        page.begin(time, control);
+        let page = Self {
+            memory: Arc::new(memory),
+            followers: Mutex::default(),
+            paused_at: AtomicU64::new(time),
+        };
+        page.begin(time, bits);
+        if bits & control::PAUSED != 0 {
+            page.memory.wide(clock::PAUSES).store(pauses::begin(0, time), Relaxed);
+        }
         page.memory.wide(clock::MAGIC).store(MAGIC, Release);
         Ok(page)
     }
 
     /// The clock at the beginning of an arena, which goes as this one does from now on.
     pub(crate) fn lead(&self, arena: Arc<SharedMemory>) -> Arc<Self> {
-        let follower = Arc::new(Self { memory: arena, followers: Mutex::default() });
+        let follower = Arc::new(Self {
+            memory: arena,
+            followers: Mutex::default(),
+            paused_at: AtomicU64::new(0),
+        });
         // Behind a change of the control word that this one has made, or before it is told of.
         let mut followers = self.followers();
         let time = |half| u64::from(self.memory.number(half).load(Relaxed));
@@ -92,6 +106,32 @@ impl ClockPage {
         high_word.store(high, Release);
         self.memory.number(clock::TICK).store(time as u32, Release);
         self.memory.number(clock::TICK_HIGH_AGAIN).store(high, Release);
+    }
+
+    /// Pauses recording, or goes on with it, at this time.
+    pub(crate) fn turn(&self, is_paused: bool, now: u64) {
+        let turned = if is_paused { pauses::begin } else { pauses::end };
+        let word = self.memory.wide(clock::PAUSES);
+        {
+            // Who pauses and who resumes may be two threads.
+            let _alone = self.followers();
+            let before = word.load(Relaxed);
+            if is_paused && !pauses::is_on(before) {
+                self.paused_at.store(now, Relaxed);
+            }
+            // Before who sees that it is over looks for how long it was.
+            word.store(turned(before, now), Release);
+        }
+        match is_paused {
+            true => self.control(control::PAUSED, 0),
+            false => self.control(0, control::PAUSED),
+        }
+    }
+
+    /// Time in pauses, as [`pauses`] has it, and when the one that is on began.
+    pub(crate) fn pauses(&self) -> (u64, Option<u64>) {
+        let word = self.memory.wide(clock::PAUSES).load(Acquire);
+        (word, pauses::is_on(word).then(|| self.paused_at.load(Relaxed)))
     }
 
     /// Sets and takes back bits of [`teeperf_wire::shared::control`].

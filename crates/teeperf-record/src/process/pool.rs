@@ -41,7 +41,7 @@ const SWEEP_SHARE: u32 = 8;
 const SWEEP_AT_LEAST: Duration = Duration::from_millis(500);
 /// So often threads are looked for where that costs hardly anything: of one that has ended it is known that it lived
 /// so long before. Such sweeps take at most one part in so many of the drain's time.
-pub(crate) const SWEEP_OFTEN: Duration = Duration::from_millis(20);
+const SWEEP_OFTEN: Duration = Duration::from_millis(20);
 const OFTEN_SHARE: u32 = 64;
 /// After a thread found nothing free, so long it may be asleep.
 const HUNGER: Duration = Duration::from_secs(2);

@@ -18,8 +18,9 @@ use std::time::{Duration, Instant};
 use teeperf_wire::arena::{OF_ARCS, OF_TREE};
 use teeperf_wire::body::{chunk, thread};
 use teeperf_wire::packet::kind;
-use teeperf_wire::shared::{ChunkHeader, ClockKind};
-use teeperf_wire::word::{call, code, payload_value};
+use teeperf_wire::compose;
+use teeperf_wire::shared::{ChunkHeader, ClockKind, pauses};
+use teeperf_wire::word::{call, code, gap, payload_value};
 
 /// Why a chunk is drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +39,13 @@ struct Piece<'a> {
     from: From,
     words: &'a mut [u32],
     flags: u16,
+}
+
+/// Time of a thread behind its last words.
+struct Lived {
+    until: u64,
+    /// Clock units of it in which recording was paused.
+    left_out: u64,
 }
 
 /// Where a piece begins.
@@ -173,16 +181,39 @@ impl Process {
         let (used, time) = items(words, from.time, cycle);
         let words = &mut words[..used];
         let flags = if why == Why::Ending { chunk::CUT } else { chunk::WHOLE };
-        let behind = From { first: first + used, time, told: until };
-        let tells = is_known && until > time.max(from.told);
-        if !tells || used > 0 {
-            let flags = if tells { 0 } else { flags };
+        let lived = if is_known { self.lived(&header, time, until, sink) } else { None };
+        let Some(Lived { until, left_out }) = lived.filter(|lived| lived.until > from.told) else {
             self.write(Piece { header, from, words, flags }, sink);
+            sink.copy = Some(copy);
+            return;
+        };
+        if used > 0 {
+            self.write(Piece { header, from, words, flags: 0 }, sink);
         }
-        if tells {
-            self.write(Piece { header, from: behind, words: &mut [], flags }, sink);
+        let mut from = From { first: first + used, time, told: from.told };
+        if left_out > 0 {
+            let mut gap = compose::gap(gap::PAUSED, 0, 0, 0, left_out);
+            self.write(Piece { header, from, words: &mut gap, flags: 0 }, sink);
+            from.first += gap.len();
         }
+        from.told = until;
+        self.write(Piece { header, from, words: &mut [], flags }, sink);
         sink.copy = Some(copy);
+    }
+
+    /// Up to when a thread has lived since it told this time last, if that is later: it was seen to live until then. What it
+    /// has called in a pause is not known, so that its frames are as the chunk tells up to there alone.
+    fn lived(&self, header: &ChunkHeader, time: u64, seen: u64, sink: &Sink) -> Option<Lived> {
+        let (outside, paused_at) = sink.page.pauses();
+        let until = match header.apart {
+            0 => seen,
+            _ => seen.min(paused_at?),
+        };
+        let inside = self.segments[0].segment.pauses();
+        let at = until.max(paused_at.unwrap_or(0));
+        let paused = pauses::of_both(outside, inside, at).saturating_sub(header.left_out);
+        let lived = until.checked_sub(time).filter(|&units| units > 0)?;
+        Some(Lived { until, left_out: paused.min(lived) })
     }
 
     /// Whether it is known that the thread of a chunk lives, as long as it is not known to have ended; and all that it wrote
@@ -206,10 +237,16 @@ impl Process {
             return;
         }
         self.drain_part(place, sink);
-        let track = &mut self.segments[place.segment].tracks[place.index];
-        if track.owner() == (header.serial, header.sequence) && now > track.time.max(track.told) {
-            track.told = now;
-            let from = From { first: track.flushed, time: track.time, told: now };
+        // Behind its words: it tells of pauses before it says that it did.
+        let header = self.segments[place.segment].segment.header(place.index);
+        let track = self.segments[place.segment].tracks[place.index];
+        let is_same = track.owner() == (header.serial, header.sequence);
+        let lived = self.lived(&header, track.time, now, sink).filter(|_| is_same);
+        // Of a pause the thread itself will tell: no word can stand here before its own.
+        let told = lived.map_or(0, |lived| lived.until - lived.left_out);
+        if told > track.time.max(track.told) {
+            self.segments[place.segment].tracks[place.index].told = told;
+            let from = From { first: track.flushed, time: track.time, told };
             self.write(Piece { header, from, words: &mut [], flags: 0 }, sink);
         }
     }
