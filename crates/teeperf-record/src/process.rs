@@ -473,7 +473,8 @@ impl Process {
             }
         }
         let census = self.threads.census();
-        let arenas: Vec<_> = self.segments.iter().map(|one| one.segment.clock().is_some()).collect();
+        let arenas: Vec<_> =
+            self.segments.iter().map(|one| one.segment.clock().is_some()).collect();
         let is_arena = |segment: usize| arenas[segment];
         let mut dead = chunks::of_the_dead(&mut held, &census, is_arena);
         self.knows_threads = !matches!(census, Census::Unknown);

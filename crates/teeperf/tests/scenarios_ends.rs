@@ -114,7 +114,8 @@ fn somebody_looks() {
         let (outcome, report, _shop) = sleeping.phases.end();
         assert_calls(&outcome.told(), &report);
         let (sleeps, _) = report.total_and_duration("sleeps");
-        let range = (woken - called.1).as_secs_f64() - 0.001..(awake - called.0).as_secs_f64() + 0.001;
+        let range =
+            (woken - called.1).as_secs_f64() - 0.001..(awake - called.0).as_secs_f64() + 0.001;
         assert!(range.contains(&(sleeps / 1e9)), "{sleeps} ns, not in {range:?}");
         assert!(report.health("open") == 1, "leaves alone: {report:?}");
         drop(file);

@@ -148,7 +148,9 @@ impl Pool {
         let Some(last) = self.swept_at else { return true };
         let since = now.saturating_duration_since(last);
         let is_cheap = since >= SWEEP_OFTEN && since >= self.sweep_took * OFTEN_SHARE;
-        since >= SWEEP_AT_LEAST || is_cheap || self.is_low() && since >= self.sweep_took * SWEEP_SHARE
+        since >= SWEEP_AT_LEAST
+            || is_cheap
+            || self.is_low() && since >= self.sweep_took * SWEEP_SHARE
     }
 
     /// Whether few of anything are left.

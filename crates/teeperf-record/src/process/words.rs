@@ -17,8 +17,8 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use teeperf_wire::arena::{OF_ARCS, OF_TREE};
 use teeperf_wire::body::{chunk, thread};
-use teeperf_wire::packet::kind;
 use teeperf_wire::compose;
+use teeperf_wire::packet::kind;
 use teeperf_wire::shared::{ChunkHeader, ClockKind, pauses};
 use teeperf_wire::word::{call, code, gap, payload_value};
 
@@ -288,12 +288,7 @@ impl Process {
 
     /// Header of a chunk, and from where on it is not written out. A
     /// chunk whose header makes no sense goes back at once.
-    fn look_at(
-        &mut self,
-        place: Place,
-        why: Why,
-        sink: &mut Sink,
-    ) -> Option<(ChunkHeader, From)> {
+    fn look_at(&mut self, place: Place, why: Why, sink: &mut Sink) -> Option<(ChunkHeader, From)> {
         let chunks = &mut self.segments[place.segment];
         let header = chunks.segment.header(place.index);
         if header.clock != sink.clock as u32 {
