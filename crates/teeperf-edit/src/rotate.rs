@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 use crate::head::Heads;
 use folder::{HEAD, SEGMENT, name};
-pub use folder::{is_recording, open};
+pub use folder::{LOCK, is_recording, kept, open};
 use teeperf_record::writing::Output;
 
 /// How much is kept.
@@ -38,13 +38,13 @@ pub enum Keep {
 }
 
 /// Segments that make up what is kept.
-const SEGMENTS: u32 = 8;
+const SEGMENTS: u32 = 16;
 /// Least bytes that can be kept, and least time.
 pub const LEAST_BYTES: u64 = 4_000_000;
 /// See [`LEAST_BYTES`].
 pub const LEAST_TIME: Duration = Duration::from_secs(1);
-/// Bytes that are written at once, at most, and so more than a segment is to have.
-const MARGIN: u64 = 1_500_000;
+/// Least bytes that are left for a head that is still to come.
+const HEAD_ROOM: u64 = 64 << 10;
 
 /// Writes segments into a folder; to be an output of a recorder, which writes whole packets at once.
 pub struct Rotating {
@@ -59,8 +59,9 @@ pub struct Rotating {
     closed: Option<Sender<(u64, PathBuf)>>,
     /// Number of a segment whose head is there, and bytes of that.
     heads: Receiver<io::Result<(u64, u64)>>,
-    /// Latest of those.
+    /// Latest of those, and bytes of the largest.
     headed: u64,
+    largest: u64,
     worker: Option<JoinHandle<()>>,
     ending: Arc<AtomicBool>,
     _lock: File,
@@ -109,6 +110,7 @@ impl Rotating {
             closed: Some(closed),
             heads,
             headed: 1,
+            largest: 0,
             worker: Some(worker),
             ending,
             _lock: lock,
@@ -134,21 +136,19 @@ impl Rotating {
         self.file = File::create(self.folder.join(name(self.number, SEGMENT)))?;
         self.bytes = 0;
         self.began = Instant::now();
-        while let Ok(head) = self.heads.try_recv() {
-            self.note(head)?;
-        }
-        while self.has_too_much() {
-            self.drop_oldest()?;
-        }
         Ok(())
     }
 
-    fn has_too_much(&self) -> bool {
+    /// Whether the oldest segment has to go before so many bytes are written.
+    fn has_too_much(&self, next: usize) -> bool {
         let Some(&(_, _, ended)) = self.before.front() else { return false };
         match self.keep {
             Keep::Bytes(most) => {
                 let there: u64 = self.before.iter().map(|(_, bytes, _)| bytes).sum();
-                there + most / u64::from(SEGMENTS) + MARGIN > most
+                // Heads grow with what is open, and that of the present segment is made at its own time.
+                let to_come =
+                    if self.headed < self.number { HEAD_ROOM.max(2 * self.largest) } else { 0 };
+                there + self.bytes + next as u64 + to_come > most
             }
             Keep::Time(time) => ended.elapsed() > time,
         }
@@ -172,7 +172,7 @@ impl Rotating {
 
     fn note(&mut self, head: io::Result<(u64, u64)>) -> io::Result<()> {
         let (number, bytes) = head?;
-        self.headed = number;
+        (self.headed, self.largest) = (number, self.largest.max(bytes));
         match self.before.iter_mut().find(|(known, ..)| *known == number) {
             Some((_, sum, _)) => *sum += bytes,
             None => self.bytes += bytes,
@@ -185,6 +185,12 @@ impl Write for Rotating {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.bytes > 0 && self.is_full() {
             self.turn()?;
+        }
+        while let Ok(head) = self.heads.try_recv() {
+            self.note(head)?;
+        }
+        while self.has_too_much(bytes.len()) {
+            self.drop_oldest()?;
         }
         // All or nothing, so that segments end where packets do.
         self.file.write_all(bytes)?;

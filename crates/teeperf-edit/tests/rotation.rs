@@ -80,9 +80,13 @@ fn what_is_kept_reads_whole_and_is_bounded() {
     writer.packet(kind::PROCESS, &attached.finish()).unwrap();
     let encoder = Encoder::new().unwrap();
     let mut source = Source { encoder, sequence: 0, time: 1000, noise: 1 };
+    let mut is_full = false;
     for round in 0..300 {
         source.packet(&mut writer);
-        assert!(bytes_in(folder.path()) <= LEAST_BYTES, "round {round}");
+        let bytes = bytes_in(folder.path());
+        assert!(bytes <= LEAST_BYTES, "round {round}: {bytes}");
+        is_full |= bytes > LEAST_BYTES * 8 / 10;
+        assert!(!is_full || bytes > LEAST_BYTES * 7 / 10, "round {round}: {bytes}");
         if round % 75 == 74 {
             writer.flush().unwrap();
             let profile = replay(&kept(folder.path()));
@@ -92,6 +96,12 @@ fn what_is_kept_reads_whole_and_is_bounded() {
             assert_eq!((health.open, health.unopened, health.mended), (2, 0, 0), "round {round}");
         }
     }
+    assert!(is_full, "as much as may be is never there");
+    let (bytes, began) = rotate::kept(folder.path()).unwrap();
+    assert!(
+        began.unwrap() > 5_000_000_000 && (3_000_000..=LEAST_BYTES).contains(&bytes),
+        "{bytes}"
+    );
     let profile = replay(&kept(folder.path()));
     let tree = &profile.threads[0].tree;
     assert_eq!(profile.threads[0].pid, 77);

@@ -141,7 +141,7 @@ impl Gathered {
         search: Search,
     ) -> Profile {
         let &Options { keep_hook_cost, by_place, .. } = options;
-        self.warn_of_what_is_missing();
+        self.warn_of_what_is_missing(options.goes_on);
         let hz = self.start.as_ref().map_or(0, |start| start.hz);
         let ns_per_unit = if hz > 0 { 1e9 / hz as f64 } else { 1.0 };
         let ns = |units: u64| (units as f64 * ns_per_unit) as u64;
@@ -233,7 +233,7 @@ impl Gathered {
         }
     }
 
-    fn warn_of_what_is_missing(&mut self) {
+    fn warn_of_what_is_missing(&mut self, goes_on: bool) {
         if self.start.is_none() {
             self.warnings.add(|| {
                 format!("there is no start packet: it is taken for version {MAJOR}.0, and times are in clock units")
@@ -244,6 +244,9 @@ impl Gathered {
             });
         }
         match &self.end {
+            None if goes_on => self.warnings.add(|| {
+                "it is still being recorded: this is what is written so far (teeperf ctl snapshot has all of it written)".into()
+            }),
             None => self.warnings.add(|| {
                 "the recording has no end: what came after its last packet is missing".into()
             }),

@@ -73,6 +73,8 @@ pub struct Options<'a> {
     /// Most call paths, in all threads; 0: [`MAX_PATHS`]. Calls on later ones are counted by
     /// function, below `[too deep]`.
     pub most_paths: usize,
+    /// Somebody still records it: it has no end yet.
+    pub goes_on: bool,
     /// Time each call, for [`Thread::lengths`](crate::model::Thread::lengths).
     pub lengths: bool,
 }

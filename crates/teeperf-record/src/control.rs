@@ -1,10 +1,13 @@
 //! Asking a recording from outside to pause, to resume, to end, to record other functions, or how it goes: one message on
 //! the recorder's own socket, which it takes from its own user alone.
 
+mod found;
+
 use crate::filter::Rules;
 use crate::socket::Connection;
+pub use found::recorders;
+pub(crate) use found::recorders_sockets;
 use std::io;
-use teeperf_wire::hello::SOCKET_VARIABLE;
 
 /// What a recorder can be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +32,8 @@ pub enum Request {
 
 /// How a recording goes: lines of a name, a colon and a space, and a value. Names, and what their values are, stay;
 /// others may come. `state` is `recording` or `paused`; `output`, `clock`, `seconds`, `events`, `lost`, `bytes`,
-/// `processes`, `threads`, `waits`; one `rule` for each rule of the filter.
+/// `processes`, `threads`, `waits`, and `waited`, seconds of all threads together; one `program` for each process, of a hundred at most:
+/// its id, a space, and its name; one `rule` for each rule of the filter.
 pub type Status = String;
 
 /// Why a recorder could not be asked.
@@ -65,8 +69,8 @@ const REFUSED: u32 = 1 << 31;
 ///
 /// When there is none, it does not answer, or it refuses.
 pub fn request(pid: u32, request: &Request) -> Result<Status, ControlError> {
-    let socket = socket_of_recorder(pid).or_else(|| socket_of_program(pid));
-    let connection = Connection::connect(&socket.ok_or(ControlError::NoRecorder(pid))?)?;
+    let socket = found::socket_of(pid).ok_or(ControlError::NoRecorder(pid))?;
+    let connection = Connection::connect(&socket)?;
     let message = request.encode();
     if message.len() > LONGEST {
         return Err(ControlError::Refused("the rules are longer than 64 KiB".into()));
@@ -170,40 +174,6 @@ impl Asker {
     }
 }
 
-/// Process ids of all that record at present, of every user.
-pub fn recorders() -> Vec<u32> {
-    let sockets = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
-    let mut found: Vec<u32> = recorders_sockets(&sockets).map(|(pid, _)| pid).collect();
-    // Each connection has the name once more.
-    found.sort_unstable();
-    found.dedup();
-    found
-}
-
-fn socket_of_recorder(pid: u32) -> Option<String> {
-    let sockets = std::fs::read_to_string("/proc/net/unix").ok()?;
-    recorders_sockets(&sockets).find(|(of, _)| *of == pid).map(|(_, name)| name.to_owned())
-}
-
-/// Process ids and names, from the system's list of all sockets.
-pub(crate) fn recorders_sockets(sockets: &str) -> impl Iterator<Item = (u32, &str)> {
-    let names = sockets.lines().filter_map(|line| line.split_whitespace().next_back());
-    names.filter_map(|name| {
-        let name = name.strip_prefix('@')?;
-        let (pid, _) = name.strip_prefix(NAME)?.split_once('-')?;
-        Some((pid.parse().ok()?, name))
-    })
-}
-
-/// From the environment that a program was started with.
-fn socket_of_program(pid: u32) -> Option<String> {
-    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let mut variables = environment.split(|&byte| byte == 0);
-    let prefix = format!("{SOCKET_VARIABLE}=");
-    let value = variables.find_map(|variable| variable.strip_prefix(prefix.as_bytes()))?;
-    String::from_utf8(value.to_vec()).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,19 +196,6 @@ mod tests {
         assert_eq!(Request::decode(b"TPCt\x01\0\0\0more"), None);
         assert_eq!(Request::decode(b"TPCt"), None);
         assert!(matches!(Request::decode(b"TPCt\x05\0\0\0only /(/"), Some(Err(_))));
-    }
-
-    #[test]
-    fn recorders_are_found_in_the_list_of_sockets() {
-        let list = "Num       RefCount Protocol Flags    Type St Inode Path\n\
-            0000: 00000002 00000000 00010000 0005 01 11 @teeperf-41-00ff\n\
-            0000: 00000003 00000000 00000000 0005 03 12 @teeperf-41-00ff\n\
-            0000: 00000002 00000000 00010000 0001 01 13 /run/teeperf-7-x\n\
-            0000: 00000002 00000000 00010000 0001 01 14 @teeperf-x-y\n\
-            0000: 00000002 00000000 00010000 0005 01 16 @teeperf.42-00ff\n\
-            0000: 00000002 00000000 00010000 0001 01 15\n";
-        let found: Vec<_> = recorders_sockets(list).collect();
-        assert_eq!(found, [(41, "teeperf-41-00ff"), (41, "teeperf-41-00ff")]);
     }
 
     #[test]

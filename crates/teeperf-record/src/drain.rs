@@ -129,6 +129,8 @@ const IDLE: Duration = Duration::from_micros(500);
 const LONG_IDLE: Duration = Duration::from_millis(1);
 /// Rounds without a find until then.
 const LONG: u32 = 100;
+/// Programs that a status tells of.
+const MOST_PROGRAMS: usize = 100;
 /// First look into chunks that are not full; the next come later and later.
 const FIRST_LOOK: Duration = Duration::from_millis(100);
 /// One that attached is heard of within this time.
@@ -321,7 +323,7 @@ impl Drain {
         };
         let mut status = format!(
             "state: {state}\noutput: {}\nclock: {clock}\nseconds: {:.3}\nevents: {}\nlost: {}\nbytes: {}\n\
-             processes: {}\nthreads: {}\nwaits: {}\n",
+             processes: {}\nthreads: {}\nwaits: {}\nwaited: {:.3}\n",
             self.output,
             self.sink.time.elapsed().as_secs_f64(),
             stats.events,
@@ -330,7 +332,11 @@ impl Drain {
             stats.processes,
             stats.threads,
             stats.waits,
+            stats.waited.as_secs_f64(),
         );
+        for process in self.processes.iter().take(MOST_PROGRAMS) {
+            status += &format!("program: {} {}\n", process.pid, process.name);
+        }
         for rule in &self.rules {
             status += &format!("rule: {rule}\n");
         }

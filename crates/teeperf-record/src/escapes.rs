@@ -81,8 +81,9 @@ pub(crate) fn name(payload: &[u32]) -> Vec<u8> {
 pub(crate) struct Loss {
     /// Events lost, of those that were not left out by wish.
     pub(crate) events: u64,
-    /// Whether the thread waited for a free chunk.
+    /// Whether the thread waited for a free chunk, and for how many clock units.
     pub(crate) waited: bool,
+    pub(crate) units: u64,
     /// Whether it ended recording in its process, because none was free.
     pub(crate) stops: bool,
 }
@@ -91,9 +92,12 @@ pub(crate) struct Loss {
 pub(crate) fn loss(reason: u32, payload: &[u32]) -> Loss {
     let events = payload.get(..2).and_then(join).unwrap_or(0);
     let by_accident = matches!(reason, gap::DROPPED | gap::NESTED | gap::STALLED);
+    let waited = matches!(reason, gap::WAITED | gap::STALLED);
+    let units = payload.get(4..6).and_then(join).unwrap_or(0);
     Loss {
         events: if by_accident { events } else { 0 },
-        waited: matches!(reason, gap::WAITED | gap::STALLED),
+        waited,
+        units: if waited { units } else { 0 },
         stops: reason == gap::STOPPED,
     }
 }
@@ -185,6 +189,11 @@ pub(crate) mod tests {
         assert_eq!(loss(gap::DROPPED, &payload), Loss { events: 1 << 40, ..none });
         assert_eq!(loss(gap::PAUSED, &payload), none);
         assert_eq!(loss(gap::WAITED, &[]), Loss { waited: true, ..none });
+        let gap = teeperf_wire::compose::gap(0, 3, 0, 0, 1 << 33);
+        let waited = Loss { waited: true, units: 1 << 33, ..none };
+        assert_eq!(loss(gap::WAITED, &gap[2..]), waited);
+        assert_eq!(loss(gap::STALLED, &gap[2..]), Loss { events: 3, ..waited });
+        assert_eq!(loss(gap::PAUSED, &gap[2..]), none);
         assert_eq!(loss(gap::STOPPED, &payload), Loss { stops: true, ..none });
     }
 }

@@ -5,6 +5,7 @@ use crate::memory::checked;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// See the module.
@@ -54,9 +55,39 @@ pub fn lock(file: &File) -> io::Result<()> {
     }
 }
 
+/// Whether a file is some process's output, as far as the system's list of locks tells (proc_locks(5)): to try would keep
+/// away whoever begins just then.
+pub fn is_locked(path: &Path) -> bool {
+    let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
+    path.metadata().is_ok_and(|file| file.is_file() && has_lock(&locks, file.dev(), file.ino()))
+}
+
+fn has_lock(locks: &str, device: u64, inode: u64) -> bool {
+    let file = format!("{:02x}:{:02x}:{inode}", libc::major(device), libc::minor(device));
+    locks.lines().any(|line| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        words.get(1) == Some(&"FLOCK") && words.get(5) == Some(&&file[..])
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lock_is_seen_as_long_as_it_is_held() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let output = OutputFile::open(path.clone()).unwrap();
+        assert!(is_locked(&path));
+        drop(output);
+        assert!(!is_locked(&path));
+        let list = "1: FLOCK  ADVISORY  WRITE 12 08:01:77 0 EOF\n2: POSIX ADVISORY WRITE 12 08:01:78 0 EOF\n";
+        assert!(
+            has_lock(list, libc::makedev(8, 1), 77) && !has_lock(list, libc::makedev(8, 1), 78)
+        );
+        assert!(!has_lock("1: FLOCK", 0, 0));
+    }
 
     #[test]
     fn a_file_is_one_recorders_until_it_is_closed() {

@@ -82,6 +82,8 @@ pub(crate) struct Ending {
 pub(crate) struct Process {
     pub(crate) id: u32,
     pub(crate) pid: u32,
+    /// Of its file.
+    pub(crate) name: String,
     threads: Threads,
     shared: Arc<Shared>,
     segments: Vec<Chunks>,
@@ -125,6 +127,7 @@ impl Process {
         let mut process = Self {
             id: attached.id,
             pid: attached.pid,
+            name: name_of(&attached.executable),
             threads: Threads::new(attached.pid, attached.inner_pid),
             shared: attached.shared,
             segments: Vec::new(),
@@ -529,6 +532,12 @@ impl Process {
             sink.symbols.seen(window, self.seen.take_new(module));
         }
     }
+}
+
+/// The last part of a path, as one line.
+fn name_of(path: &[u8]) -> String {
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+    String::from_utf8_lossy(name).replace(|character: char| character.is_control(), "?")
 }
 
 /// Threads that are gone may have been so long before their process is seen to be, where they have ended with it.

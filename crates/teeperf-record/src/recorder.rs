@@ -178,6 +178,7 @@ impl Recorder {
         let filters = FilterDesk::start(means, options.filter)?;
         let symbols = Symbols::start(options.search, events.clone())?;
         let stats = Arc::clone(&options.stats);
+        stats.hz.set(chosen.hz);
         let mut sink = Sink::new(writer, Arc::clone(&page), time, chosen.kind, stats, symbols)?;
         sink.filters = Some(filters.clone());
         // A recording of nothing is in nobody's interest. Behind the file, so that it goes while it is locked.

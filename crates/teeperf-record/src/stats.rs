@@ -1,6 +1,7 @@
 //! What a recording has come to so far, for a live line.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 /// Counters that the recorder moves and anybody may read.
 #[derive(Debug, Default)]
@@ -13,6 +14,10 @@ pub struct Stats {
     pub(crate) processes: Counter,
     pub(crate) lost: Counter,
     pub(crate) waits: Counter,
+    /// Clock units.
+    pub(crate) waited: Counter,
+    /// Clock units in a second; 0 where that is not known.
+    pub(crate) hz: Counter,
     pub(crate) rounds_behind: Counter,
 }
 
@@ -35,6 +40,8 @@ pub struct Snapshot {
     pub lost: u64,
     /// Times that a thread waited for a free chunk.
     pub waits: u64,
+    /// So long threads waited, all together; nothing where it is not known how fast their clock goes.
+    pub waited: Duration,
     /// How often the drain looked at processes that go on, or are about to attach, behind the command's end.
     pub rounds_behind: u64,
 }
@@ -51,8 +58,15 @@ impl Stats {
             processes: self.processes.get(),
             lost: self.lost.get(),
             waits: self.waits.get(),
+            waited: self.waited(),
             rounds_behind: self.rounds_behind.get(),
         }
+    }
+
+    fn waited(&self) -> Duration {
+        let ns = u128::from(self.waited.get()) * 1_000_000_000;
+        let ns = ns.checked_div(self.hz.get().into()).unwrap_or(0);
+        Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
     }
 }
 

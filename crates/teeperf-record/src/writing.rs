@@ -2,6 +2,6 @@
 //! payloads, words into chunks.
 
 pub use crate::encode::Encoder;
-pub use crate::output_file::lock;
+pub use crate::output_file::{is_locked, lock};
 pub use crate::packets::{Level, Payload, notice};
 pub use crate::writer::{Output, PacketWriter};

@@ -64,6 +64,12 @@ pub(crate) fn is_plain(path: &Path) -> bool {
     path.is_file() && starts_with(path, &teeperf_wire::packet::SYNC)
 }
 
+/// Whether somebody still records into this file or folder.
+pub(crate) fn goes_on(path: &Path) -> bool {
+    let lock = if path.is_dir() { path.join(rotate::LOCK) } else { path.to_owned() };
+    teeperf_record::writing::is_locked(&lock)
+}
+
 /// Whether this is an archive of `teeperf pack`, as far as its beginning tells.
 pub(crate) fn is_archive(path: &Path) -> bool {
     path.is_file() && starts_with(path, &teeperf_edit::pack::MAGIC)

@@ -103,6 +103,8 @@ fn somebody_looks() {
             let asked = Instant::now();
             sleeping.phases.asks(&["snapshot"]);
             sleeping.expect_time(&sleeping.phases.file, (asked, Instant::now()));
+            let [warning] = &Report::of(&sleeping.phases.file).warnings[..] else { panic!("one") };
+            assert!(warning.starts_with("it is still being recorded"), "{warning}");
             std::thread::sleep(SLEEP / 4);
         }
         let woken = Instant::now();
@@ -172,4 +174,13 @@ fn the_latest_part_is_kept() {
     let file = sleeping.phases.file.clone();
     wait_until("the recording's end", || Report::of(&file).signal.is_some());
     sleeping.expect_time(&file, (killed, Instant::now()));
+    let said = || sleeping.phases.running.stderr_so_far();
+    wait_until("the last line", || said().contains("; next: teeperf report"));
+    let (_, kept) = said()
+        .split_once(", of which the last ")
+        .map(|(a, b)| (a.to_owned(), b.to_owned()))
+        .expect("it is said");
+    let (seconds, kept) = kept.split_once(" s, ").expect("seconds");
+    assert!(seconds.parse::<f64>().unwrap() >= SLEEP.as_secs_f64(), "{seconds}");
+    assert!(kept.contains("kB are kept"), "{kept}");
 }

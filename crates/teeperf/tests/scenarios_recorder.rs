@@ -64,6 +64,15 @@ fn stopped_for_three_seconds() {
     nothing_lost_silently(&outcome.told(), &report);
     assert!(report.health("lost") > 0);
     assert!(report.gap("stalled").0 >= 1, "{report:?}");
+    let waited = outcome.stderr.split_once(" for the recorder, ").expect("it is said").1;
+    let seconds: f64 = waited.split_once(" s in all").expect("seconds").0.parse().unwrap();
+    assert!(
+        (seconds - report.gap("stalled").1 as f64 / 1e9 - report.gap("waited").1 as f64 / 1e9)
+            .abs()
+            < 0.01,
+        "{waited}"
+    );
+    assert!(seconds > 0.9, "{seconds}");
 }
 
 /// Guards: as above, where nobody ever waits.

@@ -5,6 +5,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use teeperf_profile::Recording;
+use teeperf_profile::contents::Body;
 use teeperf_record::writing::lock as lock_file;
 use teeperf_wire::packet::SYNC;
 
@@ -13,7 +15,7 @@ pub(super) const HEAD: &str = "head";
 /// A head that is not whole yet.
 pub(crate) const MAKING: &str = "making";
 /// The file that who records holds locked, and how it begins.
-const LOCK: &str = "lock";
+pub const LOCK: &str = "lock";
 const MARK: &[u8] = b"teeperf record --rotate\n";
 /// Most files that are looked at.
 const MOST_FILES: usize = 1 << 16;
@@ -121,6 +123,26 @@ pub fn is_recording(folder: &Path) -> bool {
 /// When there is none.
 pub fn open(folder: &Path) -> io::Result<Box<dyn Read>> {
     Ok(Box::new(Chain(files(folder)?.into())))
+}
+
+/// Bytes of the recording in a folder, and since when it has what happened: nanoseconds since 1970, where it says so.
+///
+/// # Errors
+///
+/// When there is none.
+pub fn kept(folder: &Path) -> io::Result<(u64, Option<u64>)> {
+    let files = files(folder)?;
+    let mut bytes = 0;
+    for file in &files {
+        bytes += file.metadata()?.len();
+    }
+    let mut recording = Recording::from_read(Chain(files.into()), folder.display().to_string());
+    let first = recording.next_packet().map_err(io::Error::other)?;
+    let began = first.and_then(|packet| match packet.body {
+        Body::Start(start) => Some(start.wall_ns).filter(|&ns| ns > 0),
+        _ => None,
+    });
+    Ok((bytes, began))
 }
 
 /// Its files, in their order.

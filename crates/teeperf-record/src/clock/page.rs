@@ -2,12 +2,16 @@
 //! beginning of arenas, which go as it does.
 
 use crate::memory::{SEAL_READ_ONLY, SharedMemory};
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::{Arc, Mutex, TryLockError};
 use teeperf_wire::shared::{MAGIC, clock, control, pauses};
+
+/// What the system calls its memory.
+pub(crate) const NAME: &CStr = c"teeperf-clock";
 
 /// The recorder's writable view. Tickers alone set the time.
 #[derive(Debug)]
@@ -22,7 +26,7 @@ pub(crate) struct ClockPage {
 impl ClockPage {
     /// A new page with this time and control word.
     pub(crate) fn create(time: u64, bits: u32) -> io::Result<Self> {
-        let memory = SharedMemory::create(c"teeperf-clock", clock::SIZE, SEAL_READ_ONLY)?;
+        let memory = SharedMemory::create(NAME, clock::SIZE, SEAL_READ_ONLY)?;
         let page = Self {
             memory: Arc::new(memory),
             followers: Mutex::default(),

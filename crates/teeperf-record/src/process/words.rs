@@ -374,6 +374,7 @@ impl Process {
             Telling::Loss(loss) => {
                 sink.stats.lost.add(loss.events);
                 sink.stats.waits.add(loss.waited as u64);
+                sink.stats.waited.add(loss.units);
                 if loss.stops && !std::mem::replace(&mut self.stopped, true) {
                     self.tell_stop(sink);
                 }

@@ -3,7 +3,7 @@
 use super::{filtering, pause};
 use anyhow::{Result, ensure};
 use clap::{Args, Subcommand};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use teeperf_record::control::Request;
 use teeperf_record::{Events, Rules};
@@ -17,7 +17,8 @@ use teeperf_record::{Events, Rules};
     subcommand_help_heading = "What",
     after_help = "\
 Examples:
-  teeperf ctl $(pidof server) status                        how the recording goes
+  teeperf ctl status                                        how the only recording that runs goes
+  teeperf ctl $(pidof server) status                        how the one of a program does
   teeperf ctl $(pidof server) pause                         until `resume`
   teeperf ctl $(pidof server) filter --only 'parse*'        nothing but the parser from now on
   teeperf ctl $(pidof server) filter --exclude '@libz.so*'  all but a library
@@ -28,8 +29,8 @@ Examples:
   teeperf ctl $(pidof server) snapshot                      what was recorded so far can be read"
 )]
 pub(crate) struct Arguments {
-    /// Process id of `teeperf record`, or of a program that it records
-    pid: u32,
+    /// Process id of `teeperf record`, or of a program that it records [default: the only recording that runs]
+    pid: Option<u32>,
     #[command(subcommand)]
     what: What,
 }
@@ -115,7 +116,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             Request::Timed(rules)
         }
     };
-    let answer = pause::ask(Some(arguments.pid), &request)?;
+    let answer = pause::ask(arguments.pid, &request)?;
     match arguments.what {
         What::Status { json: true } => super::print((as_json(&answer) + "\n").as_bytes()),
         What::Filter { .. } | What::Timed { .. } => {
@@ -128,23 +129,28 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-/// The lines of a status as an object: numbers are numbers, rules a list.
+/// The lines of a status as an object: numbers are numbers, rules and programs lists.
 fn as_json(status: &str) -> String {
     let mut object: BTreeMap<&str, Value> = BTreeMap::new();
-    let mut rules: Vec<Value> = Vec::new();
+    let (mut rules, mut programs): (Vec<Value>, Vec<Value>) = (Vec::new(), Vec::new());
     for (name, value) in status.lines().filter_map(|line| line.split_once(": ")) {
         match (name, value.parse::<u64>(), value.parse::<f64>()) {
             ("rule", ..) => rules.push(value.into()),
-            ("seconds", _, Ok(seconds)) => _ = object.insert(name, seconds.into()),
+            ("program", ..) => {
+                let (pid, name) = value.split_once(' ').unwrap_or((value, ""));
+                programs.push(json!({ "pid": pid.parse::<u32>().ok(), "name": name }));
+            }
+            ("seconds" | "waited", _, Ok(seconds)) => _ = object.insert(name, seconds.into()),
             ("state" | "output" | "clock", ..) => _ = object.insert(name, value.into()),
             (_, Ok(number), _) => _ = object.insert(name, number.into()),
             _ => _ = object.insert(name, value.into()),
         }
     }
     object.insert("rules", rules.into());
+    object.insert("programs", programs.into());
     object.insert("format", "teeperf-status".into());
     object.insert("version", 1.into());
-    serde_json::json!(object).to_string()
+    json!(object).to_string()
 }
 
 #[cfg(test)]
@@ -154,12 +160,12 @@ mod tests {
     #[test]
     fn a_status_is_an_object() {
         let json = as_json(
-            "state: paused\noutput: 7\nevents: 12\nseconds: 1.500\nrule: only a: b\nrule: exclude c\n",
+            "state: paused\noutput: 7\nevents: 12\nseconds: 1.500\nrule: only a: b\nrule: exclude c\nprogram: 7 a b\n",
         );
         assert_eq!(
             json,
             concat!(
-                r#"{"events":12,"format":"teeperf-status","output":"7","rules":["only a: b","exclude c"],"#,
+                r#"{"events":12,"format":"teeperf-status","output":"7","programs":[{"name":"a b","pid":7}],"rules":["only a: b","exclude c"],"#,
                 r#""seconds":1.5,"state":"paused","version":1}"#
             )
         );

@@ -213,6 +213,7 @@ impl Part {
             most_paths: self.most_paths.get(),
             by_place,
             lengths,
+            goes_on: recordings::goes_on(path),
             search: self.unsaid.search(),
             ..Options::default()
         };

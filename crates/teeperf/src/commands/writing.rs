@@ -14,7 +14,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use teeperf_edit::rotate::{self, Keep};
 use teeperf_edit::send::Sender;
 use teeperf_record::{Choice, Options, Outcome, Output, Period, RecordError, Recorder, Tree};
@@ -261,11 +261,25 @@ impl Arguments {
             live::bytes(recorded.bytes),
             path.display(),
         );
+        if self.rotate.is_some() {
+            line += &kept_of(path).unwrap_or_default();
+        }
         if let Some(kept) = kept {
             line += &format!(", all of it kept there as {kept}");
         }
         if recorded.lost > 0 {
             line += &format!(", {} LOST", live::events(recorded.lost as f64));
+        }
+        if recorded.waits > 0 {
+            line += &format!(
+                ", threads waited {} for the recorder, {:.3} s in all",
+                if recorded.waits == 1 {
+                    "once".into()
+                } else {
+                    format!("{} times", recorded.waits)
+                },
+                recorded.waited.as_secs_f64(),
+            );
         }
         if !outcome.paused.is_zero() {
             line += &format!(", paused for {:.3} s", outcome.paused.as_secs_f64());
@@ -280,6 +294,16 @@ impl Arguments {
         }
         eprintln!("{line}");
     }
+}
+
+/// What a folder has of what was recorded.
+fn kept_of(folder: &Path) -> Option<String> {
+    let (bytes, began) = rotate::kept(folder).ok()?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    let since = began.and_then(|ns| now.checked_sub(Duration::from_nanos(ns)));
+    let span =
+        since.map_or(String::new(), |span| format!(" the last {:.1} s,", span.as_secs_f64()));
+    Some(format!(", of which{span} {} are kept", live::bytes(bytes)))
 }
 
 /// What has been noticed, and what went wrong.
