@@ -31,9 +31,9 @@ pub enum Request {
 }
 
 /// How a recording goes: lines of a name, a colon and a space, and a value. Names, and what their values are, stay;
-/// others may come. `state` is `recording` or `paused`; `output`, `clock`, `seconds`, `events`, `lost`, `bytes`,
+/// others may come. `state` is `recording`, `paused`, or `waiting` for a call; `output`, `clock`, `seconds`, `events`, `lost`, `bytes`,
 /// `processes`, `threads`, `waits`, and `waited`, seconds of all threads together; one `program` for each process, of a hundred at most:
-/// its id, a space, and its name; one `rule` for each rule of the filter.
+/// its id, a space, and its name; one `trigger` for each function that recording waits for, or waited; one `rule` for each rule of the filter.
 pub type Status = String;
 
 /// Why a recorder could not be asked.

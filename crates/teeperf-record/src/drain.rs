@@ -3,6 +3,7 @@
 
 use crate::clock::Ticker;
 use crate::control::Asker;
+use crate::filter::desk::{Answers, Job};
 use crate::intervals::Intervals;
 use crate::newcomers::Newcomers;
 use crate::pauses::Pauses;
@@ -34,6 +35,8 @@ pub(crate) enum Event {
     Paused(bool),
     /// It is to be paused, or, where it is, to be resumed.
     Turn,
+    /// It goes on, which it waited for, for this reason; by this process, or 0.
+    Began { why: String, process: u32 },
     /// What chunks and trees have is to be written out now; who waits for that, if somebody does.
     Snapshot(Option<Asker>),
     /// The symbols of all that a snapshot wrote were sent.
@@ -99,6 +102,8 @@ pub(crate) struct Drain {
     output: String,
     /// Those of the filter, as text.
     rules: Vec<String>,
+    /// What it waits for, or waited.
+    triggers: Vec<String>,
     symbols_done: bool,
     /// Processes that are gone, but the command's ending is not known yet.
     leaving: Vec<Leaving>,
@@ -171,6 +176,7 @@ impl Drain {
             stop: None,
             output: String::new(),
             rules: Vec::new(),
+            triggers: Vec::new(),
             symbols_done: false,
             leaving: Vec::new(),
             inherited: Vec::new(),
@@ -184,6 +190,12 @@ impl Drain {
     /// Names the output, to those who ask.
     pub(crate) fn into(mut self, output: &str) -> Self {
         self.output = output.to_owned();
+        self
+    }
+
+    /// Names what recording waits for, to those who ask.
+    pub(crate) fn waiting_for(mut self, triggers: Vec<String>) -> Self {
+        self.triggers = triggers;
         self
     }
 
@@ -273,6 +285,18 @@ impl Drain {
                 self.ending = Some(ending);
                 self.alone_since = Instant::now();
             }
+            Event::Turn if self.sink.page.is_armed() => {
+                let (why, answers) = ("it was resumed".into(), Answers::Nobody);
+                if let Some(filters) = &self.sink.filters {
+                    filters.ask(Job::Begin { why, process: 0, answers });
+                }
+            }
+            Event::Began { why, process } => {
+                let now = self.sink.time.elapsed();
+                self.pauses.turn(false, now);
+                let text = format!("recording began after {:.3} s: {why}", now.as_secs_f64());
+                self.sink.notice(Level::Information, text, (process != 0).then_some(process));
+            }
             Event::Turn => {
                 let is_paused = !self.pauses.is_paused();
                 self.sink.page.turn(is_paused, self.sink.time.now());
@@ -316,7 +340,11 @@ impl Drain {
     /// [`crate::control::Status`].
     fn status(&self) -> String {
         let stats = self.sink.stats.snapshot();
-        let state = if self.pauses.is_paused() { "paused" } else { "recording" };
+        let state = match (self.sink.page.is_armed(), self.pauses.is_paused()) {
+            (true, _) => "waiting",
+            (_, true) => "paused",
+            _ => "recording",
+        };
         let clock = match self.sink.clock {
             ClockKind::Tick => "tick",
             ClockKind::Cycle => "cycle",
@@ -334,6 +362,9 @@ impl Drain {
             stats.waits,
             stats.waited.as_secs_f64(),
         );
+        for trigger in &self.triggers {
+            status += &format!("trigger: {trigger}\n");
+        }
         for process in self.processes.iter().take(MOST_PROGRAMS) {
             status += &format!("program: {} {}\n", process.pid, process.name);
         }
@@ -465,7 +496,12 @@ impl Drain {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-        if let Some(text) = self.pauses.end(ended) {
+        if self.sink.page.is_armed() {
+            let what = self.triggers.join(", ");
+            let text =
+                format!("recording was paused from its start to its end: {what} was not called");
+            self.sink.notice(Level::Warning, text, None);
+        } else if let Some(text) = self.pauses.end(ended) {
             self.sink.notice(Level::Warning, text, None);
         }
         let ending = self.ending.unwrap_or_default();

@@ -220,6 +220,12 @@ impl Rules {
         self.0.iter().map(Rule::line)
     }
 
+    /// Functions that are recorded, as they were written.
+    pub(crate) fn functions(&self) -> Vec<String> {
+        let lines = self.lines();
+        lines.filter_map(|line| line.strip_prefix("only ").map(str::to_owned)).collect()
+    }
+
     /// Whether functions or scopes are left out.
     pub(crate) fn is_of_functions(&self) -> bool {
         let is_its = |rule: &Rule| matches!(rule.of, Of::Function { what: What::Recording, .. });

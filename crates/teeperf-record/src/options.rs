@@ -31,6 +31,8 @@ pub struct Options {
     pub is_kept_whole: bool,
     /// Nothing is recorded until [`crate::control::Request::Resume`].
     pub paused: bool,
+    /// Nothing is recorded until one of these functions is called, in whichever process, or it is asked to go on.
+    pub trigger: Option<Rules>,
     /// Whether others find it and may ask it for something ([`crate::control`]), by its process id. Not where a process
     /// measures something of its own before what it was asked to record.
     pub is_found: bool,
@@ -123,6 +125,7 @@ impl Options {
             limit_time: None,
             is_kept_whole: true,
             paused: false,
+            trigger: None,
             filter: Rules::default(),
             is_found: true,
             preload: Vec::new(),

@@ -4,6 +4,7 @@ use crate::arena::{self, Lent, LentFile, Manner};
 use crate::clock::{self, Chosen, ClockPage, Pace, Ticker, Time, Where};
 use crate::control::socket_name;
 use crate::drain::{Companions, Drain, Event, Limits, Summary};
+use crate::filter::Rules;
 use crate::filter::desk::{FilterDesk, Means};
 use crate::launch::{self, FileLimit, LaunchError, Surroundings};
 use crate::machine;
@@ -162,7 +163,11 @@ impl Recorder {
         let limit = FileLimit::raise();
         let files = limit.as_ref().map(|limit| limit.before);
 
-        let paused = if options.paused { control::PAUSED } else { 0 };
+        let paused = match (&options.trigger, options.paused) {
+            (Some(_), _) => control::PAUSED | control::ARMED,
+            (None, true) => control::PAUSED,
+            (None, false) => 0,
+        };
         let page = Arc::new(ClockPage::create(time.now(), paused)?);
         page.set_origin(time.origin_ns());
         let (events, inbox) = channel();
@@ -172,10 +177,12 @@ impl Recorder {
             counter_is_even: clock::counter_is_even(),
             search: options.search.clone(),
             events: events.clone(),
+            time,
         };
         let is_of_crossings = options.leaves_processors && !options.filter.kinds().calls;
         let crossings = if is_of_crossings { flag::CROSSINGS_ALONE } else { 0 };
-        let filters = FilterDesk::start(means, options.filter)?;
+        let triggers = options.trigger.as_ref().map(Rules::functions).unwrap_or_default();
+        let filters = FilterDesk::start(means, options.filter, options.trigger)?;
         let symbols = Symbols::start(options.search, events.clone())?;
         let stats = Arc::clone(&options.stats);
         stats.hz.set(chosen.hz);
@@ -219,12 +226,13 @@ impl Recorder {
         let interval = options.tree.and_then(|tree| tree.interval);
         let limits = Limits { bytes: options.limit_size, time: options.limit_time };
         let (ended, end) = io::pipe()?;
-        let pauses = Pauses::new(options.paused);
+        let pauses = Pauses::new(paused != 0);
         let companions = Companions { server, ticker };
         let newcomers = Newcomers::of(&socket);
         let drain = Drain::new(sink, inbox, limits, pauses, newcomers, companions)
             .writing_trees(interval)
             .keeping_all(is_kept_whole)
+            .waiting_for(triggers)
             .into(&path);
         let drain = std::thread::Builder::new().name("teeperf-drain".into()).spawn(move || {
             let summary = drain.run();

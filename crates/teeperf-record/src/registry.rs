@@ -42,6 +42,8 @@ pub(crate) enum Decision {
     Map { id: u32, token: u64, number: u32, module: Vec<u8> },
     /// Whether the thread of this id is left out.
     Thread { tid: u32, token: u64 },
+    /// Recording is to go on, because this process calls a function that it waits for.
+    Begin { id: u32, token: u64 },
     /// Asked from outside.
     Control(Request),
     /// Asked from outside what cannot be done; this is the answer.
@@ -75,7 +77,7 @@ impl Registry {
         if hello.segment != 0 && hello.want == want::ARENA {
             return self.arena(&hello).unwrap_or(Decision::Refuse(refusal::UNKNOWN));
         }
-        if matches!(hello.want, want::FILTER | want::THREAD) {
+        if matches!(hello.want, want::FILTER | want::THREAD | want::BEGIN) {
             return self.filter(&hello, message).unwrap_or(Decision::Refuse(refusal::UNKNOWN));
         }
         if hello.segment != 0 {
@@ -116,6 +118,7 @@ impl Registry {
         let (id, token) = (known.id, known.token);
         Some(match hello.want {
             want::THREAD => Decision::Thread { tid: hello.segment, token },
+            want::BEGIN => Decision::Begin { id, token },
             _ => {
                 let (number, module) = (hello.segment, message.get(HELLO_SIZE..)?.to_vec());
                 Decision::Map { id, token, number, module }
@@ -206,7 +209,8 @@ mod tests {
             "{decision:?}"
         );
         assert!(matches!(ask(want::THREAD, 11), Decision::Thread { tid: 9, token: 11 }));
-        for want in [want::FILTER, want::THREAD] {
+        assert!(matches!(ask(want::BEGIN, 11), Decision::Begin { id: 1, token: 11 }));
+        for want in [want::FILTER, want::THREAD, want::BEGIN] {
             assert!(matches!(ask(want, 12), Decision::Refuse(refusal::UNKNOWN)));
         }
     }

@@ -6,7 +6,7 @@ use crate::control::{Asker, LONGEST, Request};
 use crate::drain::Event;
 use crate::escapes::Module;
 use crate::filter::Part;
-use crate::filter::desk::{FilterDesk, Job};
+use crate::filter::desk::{Answers, FilterDesk, Job};
 use crate::packets::Level;
 use crate::process::{Attached, Shared};
 use crate::registry::{Decision, Registry};
@@ -257,6 +257,15 @@ impl Desk {
                 // Who asked may be gone.
                 let _ = connection.send(&welcome.encode(), &[]);
             }
+            Decision::Begin { id, token } => {
+                let welcome = Welcome { token, ..self.blank(refusal::NONE) };
+                let why = format!("process {} called a function of --trigger", peer.pid);
+                self.terms.filters.ask(Job::Begin {
+                    why,
+                    process: id,
+                    answers: Answers::Process(connection, welcome),
+                });
+            }
             Decision::Control(request) => self.control(Asker { connection, request }),
             // Who asked may be gone.
             Decision::Answer(answer) => _ = connection.send(&answer, &[]),
@@ -396,6 +405,12 @@ impl Desk {
                 self.wait_for_tick();
                 self.tell(Event::Paused(true));
             }
+            // It waits for a call, and begins now.
+            Request::Resume if self.terms.page.is_armed() => {
+                let why = "it was resumed".into();
+                let answers = Answers::Asker(asker);
+                return self.terms.filters.ask(Job::Begin { why, process: 0, answers });
+            }
             Request::Resume => {
                 self.terms.page.turn(false, self.terms.time.now());
                 self.tell(Event::Paused(false));
@@ -517,6 +532,7 @@ mod tests {
             counter_is_even: true,
             search: Search::default(),
             events: events.clone(),
+            time: Time::start(ClockKind::Tick),
         };
         let terms = Terms {
             page,
@@ -526,7 +542,7 @@ mod tests {
             hz: 0,
             on_full: OnFull::Wait,
             tree: None,
-            filters: FilterDesk::start(means, Rules::default()).unwrap(),
+            filters: FilterDesk::start(means, Rules::default(), None).unwrap(),
             is_elsewhere: false,
         };
         (Server::start(name, terms, events, 0).unwrap(), heard)

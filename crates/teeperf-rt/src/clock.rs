@@ -95,6 +95,11 @@ pub(crate) fn is_paused() -> bool {
     word(clock::CONTROL).load(Relaxed) & control::PAUSED != 0
 }
 
+/// Whether a call of a function that the filter names has recording go on.
+pub(crate) fn is_armed() -> bool {
+    word(clock::CONTROL).load(Relaxed) & control::ARMED != 0
+}
+
 /// Time in pauses from outside, as [`teeperf_wire::shared::pauses`] has it.
 pub(crate) fn pauses() -> u64 {
     let page = PAGE.load(Relaxed);

@@ -12,6 +12,7 @@ use crate::pool;
 use crate::process::{self, Life};
 use crate::sums;
 use crate::thread::{self, Losses, State, Thread};
+use crate::trigger;
 use crate::writer::{self, Places};
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::compiler_fence;
@@ -56,7 +57,11 @@ fn event_slowly(event: Event, block: &Block) {
             let saw_pause = || thread::current().saw_pause.load(Relaxed);
             let is_paused = if is_ready { saw_pause() } else { process::is_paused() };
             if is_ready && is_paused {
-                return pass_by(thread::current(), event);
+                let thread = thread::current();
+                if trigger::fires(thread, event) && record(thread, event) {
+                    return;
+                }
+                return pass_by(thread, event);
             }
             let is_meant = is_paused || !process::is_attached();
             return lose(thread::current(), event, is_meant);

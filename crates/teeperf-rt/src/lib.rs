@@ -39,6 +39,7 @@ mod pool;
 mod process;
 mod sums;
 mod thread;
+mod trigger;
 mod writer;
 
 /// The runtime has no way to panic that a test has not found; if there is one, the program

@@ -261,6 +261,14 @@ pub(crate) fn asks_whether_left_out() -> bool {
     answer(&ask, &[]).is_some_and(|(welcome, _)| welcome.flags & flag::LEFT_OUT != 0)
 }
 
+/// Asks for recording to go on, and waits until it does; says whether it does.
+pub(crate) fn asks_to_begin() -> bool {
+    let segment = platform::thread_id();
+    let ask =
+        Hello { version: hello::VERSION, segment, token: token(), pid: id(), want: want::BEGIN };
+    answer(&ask, &[]).is_some()
+}
+
 fn token() -> u64 {
     TOKEN.load(Relaxed)
 }
@@ -302,7 +310,8 @@ fn greet() -> Option<(Welcome, [Option<File>; 2])> {
 /// Asks, with these words behind the hello.
 fn answer(ask: &Hello, words: &[u32]) -> Option<(Welcome, [Option<File>; 2])> {
     // To read a large file's symbols takes a while. What needs them waits, instead of recording what is not wanted.
-    let seconds = if ask.want == want::FILTER { 30 } else { 2 };
+    let takes_long = matches!(ask.want, want::FILTER | want::BEGIN);
+    let seconds = if takes_long { 30 } else { 2 };
     let exchange = |name: &[u8]| platform::exchange(name, &ask.encode(), words, seconds);
     let (bytes, files) = with_name(exchange)?;
     let welcome = Welcome::decode(&bytes)?;

@@ -51,6 +51,9 @@ pub mod want {
     pub const FILTER: u32 = 2;
     /// Whether a thread is left out: the segment is its id, as the process knows it.
     pub const THREAD: u32 = 3;
+    /// That recording goes on, because a function is called that it waits for: answered when it does. The segment is the id of
+    /// the thread that calls it, as the process knows it.
+    pub const BEGIN: u32 = 4;
 }
 
 /// Why a [`Welcome`] carries nothing.

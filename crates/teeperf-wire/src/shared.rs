@@ -112,6 +112,9 @@ pub mod clock {
 pub mod control {
     /// Nothing is recorded until the bit is taken back.
     pub const PAUSED: u32 = 1;
+    /// Together with [`PAUSED`]: the filter that holds names functions whose call has the recorder go on
+    /// ([`crate::hello::want::BEGIN`]).
+    pub const ARMED: u32 = 4;
     /// Recording has ended: hooks switch themselves off and let go of the memory.
     pub const STOPPED: u32 = 2;
 }

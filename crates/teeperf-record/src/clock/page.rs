@@ -132,6 +132,11 @@ impl ClockPage {
         }
     }
 
+    /// Whether recording waits for a call.
+    pub(crate) fn is_armed(&self) -> bool {
+        self.memory.number(clock::CONTROL).load(Acquire) & control::ARMED != 0
+    }
+
     /// Time in pauses, as [`pauses`] has it, and when the one that is on began.
     pub(crate) fn pauses(&self) -> (u64, Option<u64>) {
         let word = self.memory.wide(clock::PAUSES).load(Acquire);

@@ -5,7 +5,7 @@ use super::map::{FileId, Layout, Map};
 use super::unused::Unused;
 use super::{Part, Rules, threads};
 use crate::Level;
-use crate::clock::ClockPage;
+use crate::clock::{ClockPage, Time};
 use crate::control::Asker;
 use crate::drain::Event;
 use crate::escapes::Module;
@@ -22,7 +22,7 @@ use teeperf_wire::body::filter;
 use teeperf_wire::filter::{Filter, MAX_NUMBER};
 use teeperf_wire::hello::{Welcome, flag, refusal};
 use teeperf_wire::packet::kind;
-use teeperf_wire::shared::ClockKind;
+use teeperf_wire::shared::{ClockKind, control};
 
 /// What the thread is asked for.
 #[derive(Debug)]
@@ -38,12 +38,33 @@ pub(crate) enum Job {
     },
     /// Other rules in place of a part of those there are.
     Change { asker: Asker, rules: Rules, part: Part },
+    /// Recording is to go on, if it waits for that, for this reason: by a process, where that is not 0.
+    Begin { why: String, process: u32, answers: Answers },
     /// A process has a module: its map is drawn ahead of need.
     Opened { pid: u32, process: u32, module: Module },
     /// The recording ends.
     Finish { done: Sender<()> },
     /// The process is gone.
     Forget { process: u32 },
+}
+
+/// Who waits for recording to go on.
+#[derive(Debug)]
+pub(crate) enum Answers {
+    Process(Connection, Welcome),
+    Asker(Asker),
+    Nobody,
+}
+
+impl Answers {
+    fn answer(self) {
+        match self {
+            // Who asked may be gone.
+            Self::Process(connection, welcome) => _ = connection.send(&welcome.encode(), &[]),
+            Self::Asker(asker) => asker.answer(),
+            Self::Nobody => {}
+        }
+    }
 }
 
 /// The thread's other end. It ends when nobody has that any more.
@@ -62,6 +83,7 @@ pub(crate) struct Means {
     pub(crate) counter_is_even: bool,
     pub(crate) search: Search,
     pub(crate) events: Sender<Event>,
+    pub(crate) time: Time,
 }
 
 /// Most bytes that maps of one filter have, and most files that have one.
@@ -73,8 +95,9 @@ const FAREWELL: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(2);
 
 impl FilterDesk {
-    /// Starts the thread. The first rules hold from the beginning.
-    pub(crate) fn start(means: Means, rules: Rules) -> io::Result<Self> {
+    /// Starts the thread. The first rules hold from the beginning; where there are others for what recording waits for, those
+    /// do, and the first hold as soon as it goes on.
+    pub(crate) fn start(means: Means, rules: Rules, trigger: Option<Rules>) -> io::Result<Self> {
         let (jobs, inbox) = channel();
         let shared = Arc::new(RwLock::new(Rules::default()));
         let mut worker = Worker {
@@ -87,7 +110,9 @@ impl FilterDesk {
             users: HashMap::new(),
             maps: HashMap::new(),
             files: HashMap::new(),
+            held: trigger.as_ref().map(|_| rules.clone()),
         };
+        let rules = trigger.unwrap_or(rules);
         if !rules.is_empty() {
             worker.take(rules);
             worker.means.page.set_filter(worker.filter.encode());
@@ -134,6 +159,8 @@ struct Worker {
     maps: HashMap<Layout, Map>,
     /// Functions by path and build-id; nothing where the file could not be read.
     files: HashMap<FileId, Option<Arc<Functions>>>,
+    /// Those that hold when recording goes on, as long as it waits for a call of what the present ones name.
+    held: Option<Rules>,
 }
 
 /// Processes that have mapped a file.
@@ -160,9 +187,20 @@ impl Worker {
                             asker.refuse("another filter was asked for meanwhile");
                             continue;
                         }
-                        self.change(self.rules.clone().with(part, &rules));
+                        let rules = self.held.as_ref().unwrap_or(&self.rules).clone().with(part, &rules);
+                        if let Some(held) = &mut self.held {
+                            *held = rules;
+                            self.tell_rules();
+                            asker.answer();
+                            continue;
+                        }
+                        self.change(rules);
                         let unused = if self.has_drawn { &self.unused[..] } else { &[] };
                         asker.answer_with(&unused.join("\n"));
+                    }
+                    Job::Begin { why, process, answers } => {
+                        self.begin(why, process);
+                        answers.answer();
                     }
                     Job::Opened { pid, process, module } => _ = self.note(pid, process, &module),
                     Job::Forget { process } => self.forget(process),
@@ -204,7 +242,8 @@ impl Worker {
         };
         // Before the process writes the first word of what it records by it.
         let window = WindowId { process, first_site: module.first_site };
-        for payload in map.tell(window, module.sites) {
+        // Nothing is recorded by that which recording waits for.
+        for payload in map.tell(window, module.sites).into_iter().filter(|_| self.held.is_none()) {
             tell(&self.means.events, payload);
         }
         let flags = welcome.flags | flag::OF_FILTER;
@@ -245,6 +284,23 @@ impl Worker {
         self.wait_for_tick();
     }
 
+    /// Recording goes on, if it waits for a call: when the rules hold that were held back.
+    fn begin(&mut self, why: String, process: u32) {
+        let Some(rules) = self.held.take() else { return };
+        self.unused.clear();
+        self.change(rules);
+        let page = &self.means.page;
+        page.control(0, control::ARMED);
+        page.turn(false, self.means.time.now());
+        let _ = self.means.events.send(Event::Began { why, process });
+    }
+
+    /// Tells who asks which rules hold, or will.
+    fn tell_rules(&self) {
+        let rules = self.held.as_ref().unwrap_or(&self.rules);
+        let _ = self.means.events.send(Event::Rules(rules.lines().collect()));
+    }
+
     /// Takes other rules for the next filter.
     fn take(&mut self, rules: Rules) {
         self.warn_of_unused();
@@ -264,11 +320,15 @@ impl Worker {
         self.unused = Unused::of(&rules).lines();
         *self.shared.write().unwrap_or_else(PoisonError::into_inner) = rules.clone();
         self.rules = rules;
+        self.tell_rules();
+        if self.held.is_some() {
+            // Nothing is recorded by them.
+            return;
+        }
         let payload = Payload::default()
             .number(filter::NUMBER, self.filter.number.into())
             .list(filter::RULE, self.rules.lines());
         tell(&self.means.events, payload.finish());
-        let _ = self.means.events.send(Event::Rules(self.rules.lines().collect()));
     }
 
     /// Sees to it that there is a map of a file that a process has mapped.
@@ -360,7 +420,11 @@ impl Worker {
         let unused = std::mem::take(&mut self.unused);
         let has_looked = std::mem::take(&mut self.has_drawn);
         for rule in unused.into_iter().filter(|_| has_looked) {
-            self.warn(format!("the filter \"{rule}\" has fitted no function that was seen"), 0);
+            let rule = match (&self.held, rule.strip_prefix("only ")) {
+                (Some(_), Some(function)) => format!("--trigger {function}"),
+                _ => format!("the filter \"{rule}\""),
+            };
+            self.warn(format!("{rule} has fitted no function that was seen"), 0);
         }
     }
 

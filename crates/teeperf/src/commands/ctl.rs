@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
 enum What {
     /// Record nothing until it is resumed
     Pause,
-    /// Go on
+    /// Go on, or begin, where it waits for a call (--trigger)
     Resume,
     /// Record only some functions and threads from now on, in place of what was asked before
     ///
@@ -132,10 +132,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 /// The lines of a status as an object: numbers are numbers, rules and programs lists.
 fn as_json(status: &str) -> String {
     let mut object: BTreeMap<&str, Value> = BTreeMap::new();
-    let (mut rules, mut programs): (Vec<Value>, Vec<Value>) = (Vec::new(), Vec::new());
+    let (mut rules, mut programs, mut triggers) = (Vec::new(), Vec::new(), Vec::new());
     for (name, value) in status.lines().filter_map(|line| line.split_once(": ")) {
         match (name, value.parse::<u64>(), value.parse::<f64>()) {
-            ("rule", ..) => rules.push(value.into()),
+            ("rule", ..) => rules.push(Value::from(value)),
+            ("trigger", ..) => triggers.push(Value::from(value)),
             ("program", ..) => {
                 let (pid, name) = value.split_once(' ').unwrap_or((value, ""));
                 programs.push(json!({ "pid": pid.parse::<u32>().ok(), "name": name }));
@@ -148,6 +149,7 @@ fn as_json(status: &str) -> String {
     }
     object.insert("rules", rules.into());
     object.insert("programs", programs.into());
+    object.insert("triggers", triggers.into());
     object.insert("format", "teeperf-status".into());
     object.insert("version", 1.into());
     json!(object).to_string()
@@ -160,13 +162,13 @@ mod tests {
     #[test]
     fn a_status_is_an_object() {
         let json = as_json(
-            "state: paused\noutput: 7\nevents: 12\nseconds: 1.500\nrule: only a: b\nrule: exclude c\nprogram: 7 a b\n",
+            "state: paused\noutput: 7\nevents: 12\nseconds: 1.500\nrule: only a: b\nrule: exclude c\nprogram: 7 a b\ntrigger: f\n",
         );
         assert_eq!(
             json,
             concat!(
                 r#"{"events":12,"format":"teeperf-status","output":"7","programs":[{"name":"a b","pid":7}],"rules":["only a: b","exclude c"],"#,
-                r#""seconds":1.5,"state":"paused","version":1}"#
+                r#""seconds":1.5,"state":"paused","triggers":["f"],"version":1}"#
             )
         );
     }

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use teeperf_profile::info::Info;
-use teeperf_record::{Choice, Events, HookCost, Outcome};
+use teeperf_record::{Choice, Events, HookCost, Outcome, Rules};
 
 /// Runs a program and records every call and return of its hooked functions
 ///
@@ -27,6 +27,7 @@ Examples:
   teeperf record --clock cycle -- ./program       with those of all calls, at four times the cost
   teeperf record --limit-time 30s -- ./server     records the first half minute
   teeperf record --paused -- ./server             then: teeperf resume
+  teeperf record --trigger 'load*' -- ./server    from the first call of such a function on
   teeperf record --probe tree -- ./server         for days: calls and times summed by call path
   teeperf record --optee --elf 8aaaf200-2450-11e4-abe2-0002a5d5c51b.elf -- optee_example_hello_world")]
 pub(crate) struct Arguments {
@@ -49,6 +50,11 @@ pub(crate) struct Arguments {
     timed: Vec<String>,
     #[command(flatten)]
     writing: writing::Arguments,
+    /// Record nothing until this function is called for the first time, in whichever thread or process, written as for
+    /// --only; then that call and all that comes behind it. Until then hooks cost about as much as those of functions
+    /// that are left out. `teeperf resume`, and SIGUSR1 to the recorder, have it begin as well; `signal` waits for that alone
+    #[arg(long, value_name = "FUNCTION|signal", conflicts_with = "paused")]
+    trigger: Vec<String>,
     /// The program and its arguments
     #[arg(
         required = true,
@@ -59,6 +65,20 @@ pub(crate) struct Arguments {
     )]
     command: Vec<OsString>,
 }
+
+impl Arguments {
+    /// What recording waits for.
+    fn trigger(&self) -> Result<Option<Rules>> {
+        let mut functions = Rules::default();
+        for text in self.trigger.iter().filter(|text| *text != SIGNAL) {
+            functions.function(false, text)?;
+        }
+        Ok(Some(functions).filter(|functions| !functions.is_empty()))
+    }
+}
+
+/// What stands for no function in --trigger.
+const SIGNAL: &str = "signal";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let command = &arguments.command;
@@ -98,7 +118,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         options.clock = Choice::Tick;
         filtering::time(&mut options.filter, &arguments.timed)?;
     }
+    options.trigger = arguments.trigger()?;
+    options.paused |= !arguments.trigger.is_empty();
     if arguments.optee {
+        ensure!(
+            options.trigger.is_none(),
+            "--optee records all from the start: --paused, and then teeperf resume, leaves out a beginning"
+        );
         ensure!(
             options.filter.is_empty(),
             "--optee records all functions that trusted applications were built with: name what is to have hooks when they are built"

@@ -1,0 +1,107 @@
+//! Nothing is recorded until a function is called; then that call is there, and all that comes behind it.
+
+mod scenario;
+use scenario::*;
+
+/// Ways to record: what is recorded is the same in all.
+const WAYS: [&[&str]; 3] = [&["--clock", "tick"], &["--clock", "cycle"], &["--probe", "tree"]];
+
+#[track_caller]
+fn expect_seen(report: &Report, seen: &[(&str, u64)], warnings: &[&str]) {
+    let mut told = Told::default();
+    seen.iter().for_each(|(name, calls)| told.add(name, *calls));
+    assert_calls(&told, report);
+    for figure in ["lost", "mended", "unopened"] {
+        assert_eq!(report.health(figure), 0, "{figure}: {report:?}");
+    }
+    assert_eq!(report.warnings, warnings);
+}
+
+/// Guards: the first call of the function, which asks the recorder, waits until it goes on, and is then recorded itself.
+#[test]
+fn the_call_that_begins_it_is_recorded() {
+    for way in WAYS {
+        let mut phases = Phases::start(&[way, &["--trigger", "gr*n"]].concat());
+        phases.does(&["red 100", "deep 3", "blue 7"]);
+        let status = phases.asks(&["status"]);
+        assert!(
+            status.contains("state: waiting\n") && status.contains("trigger: gr*n\n"),
+            "{status}"
+        );
+        phases.does(&["green 5", "blue 3", "up 0", "red 9", "deep 2", "red 1", "up 0"]);
+        assert!(phases.asks(&["status"]).contains("state: recording\n"));
+        let (_, report, _shop) = phases.end();
+        let seen = [("green", 5), ("blue", 3), ("red", 10), ("deep", 2)];
+        expect_seen(&report, &seen, &[]);
+        assert_eq!(report.paths().get("deep;deep;red"), Some(&1), "{way:?}");
+    }
+}
+
+/// Guards: what was asked for by a filter holds from that call on, and may be changed before.
+#[test]
+fn a_filter_holds_from_there_on() {
+    for way in WAYS {
+        let options = ["--trigger", "green", "--exclude", "blue"];
+        let mut phases = Phases::start(&[way, &options].concat());
+        phases.does(&["red 1", "blue 2", "green 3", "blue 4", "red 5"]);
+        let (_, report, _shop) = phases.end();
+        expect_seen(&report, &[("green", 3), ("red", 5)], &[]);
+
+        let mut phases = Phases::start(&[way, &["--trigger", "green"]].concat());
+        phases.does(&["red 1"]);
+        phases.asks(&["filter", "--only", "red"]);
+        phases.does(&["green 3", "red 5", "blue 6"]);
+        let (_, report, _shop) = phases.end();
+        expect_seen(&report, &[("red", 5)], &[]);
+    }
+}
+
+/// Guards: all threads go on, also those that had begun before.
+#[test]
+fn in_another_thread() {
+    let mut phases = Phases::start(&["--trigger", "sleeps"]);
+    phases.does(&["red 10", "thread 0", "red 20", "wake 0", "go 5"]);
+    let (_, report, _shop) = phases.end();
+    expect_seen(&report, &[("sleeps", 1), ("red", 25)], &[]);
+}
+
+/// Guards: a process that is started later waits likewise, and has all others go on.
+#[test]
+fn in_a_child() {
+    let shop = Workshop::new();
+    let program = shop.build("processes.c", Compiler::Gcc, &["-O1", "-pthread"]);
+    let all = shop.record(&[], &program, &["fork"], 0);
+    let Recorded { report, .. } = shop.record(&["--trigger", "child"], &program, &["fork"], 0);
+    assert_eq!(report.calls.get("child"), all.report.calls.get("child"), "{report:?}");
+    assert_eq!(report.health("lost") + report.health("mended"), 0);
+}
+
+/// Guards: who waits for a call that does not come may be told to begin; a signal does so as well.
+#[test]
+fn it_begins_when_it_is_asked_to() {
+    for (trigger, is_signal) in [("green", false), ("green", true), ("signal", true)] {
+        let mut phases = Phases::start(&["--trigger", trigger]);
+        phases.does(&["red 10"]);
+        if is_signal {
+            phases.running.signal(libc::SIGUSR1);
+        } else {
+            phases.asks(&["resume"]);
+        }
+        wait_until("recording", || phases.asks(&["status"]).contains("state: recording\n"));
+        phases.does(&["red 5", "green 2"]);
+        let (_, report, _shop) = phases.end();
+        expect_seen(&report, &[("red", 5), ("green", 2)], &[]);
+    }
+}
+
+/// Guards: that it was in vain is said, and what fits nothing as well.
+#[test]
+fn it_never_begins() {
+    let mut phases = Phases::start(&["--trigger", "green", "--trigger", "gren"]);
+    phases.does(&["red 10"]);
+    let (outcome, report, _shop) = phases.end();
+    assert!(report.calls.is_empty(), "{report:?}");
+    for said in ["green, gren was not called", "--trigger gren has fitted no function"] {
+        assert!(outcome.stderr.contains(said), "{outcome:?}");
+    }
+}
