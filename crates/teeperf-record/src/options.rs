@@ -17,6 +17,8 @@ use teeperf_wire::shared::OnFull;
 pub struct Options {
     /// Where the recording goes.
     pub output: Output,
+    /// What a person calls it, where it is no file.
+    pub name: Option<String>,
     /// Which clock.
     pub clock: Choice,
     /// How the tick moves, where that is the clock; without, as often as costs little on the machine.
@@ -118,6 +120,7 @@ impl Options {
     pub fn new(output: Output) -> Self {
         Self {
             output,
+            name: None,
             clock: Choice::default(),
             period: None,
             on_full: OnFull::Wait,

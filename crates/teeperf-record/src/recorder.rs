@@ -148,7 +148,7 @@ impl Recorder {
         let counter_hz = pace.map(|pace| pace.hz(options.filter.are_of_timing()));
         let path = match &options.output {
             Output::File(path) => path.display().to_string(),
-            Output::Stdout | Output::Writer(_) => "output".into(),
+            Output::Stdout | Output::Writer(_) => options.name.take().unwrap_or("output".into()),
         };
         let output_taken = matches!(options.output, Output::Stdout);
         let time =

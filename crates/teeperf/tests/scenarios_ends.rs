@@ -169,6 +169,8 @@ fn windows_add_up() {
 #[test]
 fn the_latest_part_is_kept() {
     let sleeping = Sleeping::start(&["--rotate", "10s"]);
+    let status = sleeping.phases.asks(&["status"]);
+    assert!(status.contains(&format!("output: {}\n", sleeping.phases.file.display())), "{status}");
     let killed = Instant::now();
     sleeping.kill();
     let file = sleeping.phases.file.clone();

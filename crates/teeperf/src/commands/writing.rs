@@ -157,6 +157,7 @@ impl Arguments {
         };
         let mut options = Options::new(output);
         options.is_kept_whole = self.rotate.is_none();
+        options.name = Some(path.display().to_string()).filter(|_| !is_stdout);
         options.clock = match self.clock {
             Clock::Auto => Choice::Auto,
             Clock::Tick => Choice::Tick,
