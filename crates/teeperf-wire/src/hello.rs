@@ -15,7 +15,7 @@ pub const SOCKET_VARIABLE: &str = "TEEPERF_SOCKET";
 pub const MAX_SOCKET_NAME: usize = 100;
 /// Version of this exchange and of [`crate::shared`]. A recorder that does not know a
 /// runtime's version answers with [`refusal::VERSION`], and says so to its user.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Bytes of a [`Hello`].
 pub const HELLO_SIZE: usize = 32;
 /// Bytes of a [`Welcome`].

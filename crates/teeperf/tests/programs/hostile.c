@@ -22,7 +22,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, STATES = 1024, CHUNK_HEADER = 64, HELLO_VERSION = 3 };
+enum { PAGE = 4096, STATES = 1024, CHUNK_HEADER = 64, HELLO_VERSION = 4 };
 
 struct welcome {
     uint32_t magic, version, refusal, clock, on_full, chunk_size;
