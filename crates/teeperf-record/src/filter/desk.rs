@@ -187,7 +187,8 @@ impl Worker {
                             asker.refuse("another filter was asked for meanwhile");
                             continue;
                         }
-                        let rules = self.held.as_ref().unwrap_or(&self.rules).clone().with(part, &rules);
+                        let rules =
+                            self.held.as_ref().unwrap_or(&self.rules).clone().with(part, &rules);
                         if let Some(held) = &mut self.held {
                             *held = rules;
                             self.tell_rules();
