@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use crate::cost::sum_up;
 use crate::model::{Extremes, Function, FunctionId, Node, Profile, Thread, Time, Tree, Vertex};
 use crate::paths::PathPattern;
+use crate::pattern::Found;
 
 /// Levels of callers in [`bottom_up`].
 pub const MOST_CALLERS: usize = 256;
@@ -36,59 +37,14 @@ pub enum Sort {
     SelfTime,
     /// Most calls first.
     Calls,
+    /// Largest mean time of a call first.
+    Mean,
+    /// Longest shortest call first; what is not known last.
+    Shortest,
+    /// Longest longest call first; what is not known last.
+    Longest,
     /// By name.
     Name,
-}
-
-/// A pattern for function names. With `*` (any text) or `?` (any character) in it, it must
-/// fit the whole name; without, the name must contain it. Upper and lower case differ.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern(String);
-
-impl Pattern {
-    /// Of this text.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// Whether this is the name, without what stands for other text, and in C++ with its parameters or without.
-    pub fn is(&self, name: &str) -> bool {
-        !self.0.contains(['*', '?'])
-            && name
-                .strip_prefix(&self.0)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('('))
-    }
-
-    /// Whether a name fits.
-    pub fn fits(&self, name: &str) -> bool {
-        if !self.0.contains(['*', '?']) {
-            return name.contains(&self.0);
-        }
-        let pattern: Vec<char> = self.0.chars().collect();
-        let name: Vec<char> = name.chars().collect();
-        let (mut p, mut n) = (0, 0);
-        // Where the last star was, and how much of the name it has taken.
-        let mut star: Option<(usize, usize)> = None;
-        while n < name.len() {
-            match pattern.get(p) {
-                Some('*') => {
-                    star = Some((p, n));
-                    p += 1;
-                }
-                Some(&c) if c == '?' || c == name[n] => {
-                    p += 1;
-                    n += 1;
-                }
-                _ => {
-                    let Some((at, taken)) = star else { return false };
-                    star = Some((at, taken + 1));
-                    p = at + 1;
-                    n = taken + 1;
-                }
-            }
-        }
-        pattern[p..].iter().all(|&c| c == '*')
-    }
 }
 
 /// One tree for several threads: paths of the same functions are one. Its times have what they may lack as their
@@ -301,10 +257,20 @@ pub fn sort_rows(rows: &mut [Row], functions: &[Function], sort: Sort) {
         let function = &functions[row.function.0 as usize];
         (&function.name, &function.module)
     };
+    let mean = |row: &Row| row.total.value / row.calls.max(1) as f64;
+    let extreme =
+        |row: &Row, of: fn(&Extremes) -> f64| row.extremes.as_ref().map_or(f64::NEG_INFINITY, of);
     let order = |a: &Row, b: &Row| match sort {
         Sort::Total => b.total.value.total_cmp(&a.total.value),
         Sort::SelfTime => b.self_time.value.total_cmp(&a.self_time.value),
         Sort::Calls => b.calls.cmp(&a.calls),
+        Sort::Mean => mean(b).total_cmp(&mean(a)),
+        Sort::Shortest => {
+            extreme(b, |both| both.shortest_ns).total_cmp(&extreme(a, |both| both.shortest_ns))
+        }
+        Sort::Longest => {
+            extreme(b, |both| both.longest_ns).total_cmp(&extreme(a, |both| both.longest_ns))
+        }
         Sort::Name => Ordering::Equal,
     };
     rows.sort_by(|a, b| order(a, b).then_with(|| name(a).cmp(&name(b))));
@@ -334,8 +300,8 @@ pub fn callers(
     sorted(found.into_iter().collect(), functions, |caller| *caller)
 }
 
-/// Whom a function called: the calls, and the time of those calls. A callee within a callee
-/// of the same kind is not counted twice. Largest total first.
+/// Whom a function called: the calls, and the time of those calls without calls of the function further down, whose time
+/// is in its own and in that of what it calls then. So its total is its own time and these totals. Largest total first.
 pub fn callees(
     tree: &Tree,
     functions: &[Function],
@@ -352,33 +318,46 @@ pub fn callees_of_each(
 ) -> Vec<Vec<(Option<FunctionId>, Row)>> {
     let places: HashMap<FunctionId, usize> = wanted.iter().copied().zip(0..).collect();
     let mut found: Vec<HashMap<Option<FunctionId>, Row>> = vec![HashMap::new(); wanted.len()];
-    // Of the path we are on: by caller and callee, how many of such calls are open.
-    let mut open: HashMap<(usize, FunctionId), u32> = HashMap::new();
-    let called_by = |at: u32| {
-        let node = &tree.nodes[at as usize];
+    // Of the path we are on: what each of the functions has called that is open.
+    let mut open: Vec<Vec<FunctionId>> = vec![Vec::new(); wanted.len()];
+    let place_of_caller = |node: &Node| {
         let caller = (node.parent != 0).then(|| tree.nodes[node.parent as usize].function)?;
-        Some((*places.get(&caller)?, node))
+        places.get(&caller).copied()
     };
     walk(tree, |step| match step {
         Step::Enter(at) => {
-            let Some((place, node)) = called_by(at) else { return };
-            let count = open.entry((place, node.function)).or_default();
-            let callees = &mut found[place];
-            let row =
-                callees.entry(Some(node.function)).or_insert_with(|| empty_row(node.function));
-            add_to(row, node, *count == 0);
-            *count += 1;
+            let node = &tree.nodes[at as usize];
+            if let Some(place) = place_of_caller(node) {
+                let callees = &mut found[place];
+                let row =
+                    callees.entry(Some(node.function)).or_insert_with(|| empty_row(node.function));
+                add_to(row, node, true);
+                open[place].push(node.function);
+            }
+            // It is called again: from here on time is no longer that of what it had called.
+            if let Some(&place) = places.get(&node.function)
+                && let Some(callee) = open[place].last()
+                && let Some(row) = found[place].get_mut(&Some(*callee))
+            {
+                take_from(&mut row.total, &node.total);
+            }
         }
         Step::Leave(at) => {
-            let Some((place, node)) = called_by(at) else { return };
-            if let Some(count) = open.get_mut(&(place, node.function)) {
-                *count -= 1;
+            if let Some(place) = place_of_caller(&tree.nodes[at as usize]) {
+                open[place].pop();
             }
         }
     });
     let rows =
         |callees: HashMap<_, _>| sorted(callees.into_iter().collect(), functions, |callee| *callee);
     found.into_iter().map(rows).collect()
+}
+
+/// What is left when a part of it is taken away: sums of fractions may be off in their last digits.
+fn take_from(time: &mut Time, part: &Time) {
+    time.value = (time.value - part.value).max(0.0);
+    time.low = (time.low - part.low).max(0.0);
+    time.high = (time.high - part.high).max(0.0);
 }
 
 fn empty_row(function: FunctionId) -> Row {
@@ -412,16 +391,15 @@ fn sorted(
     rows
 }
 
-/// The paths that go through a function that fits: below it whole, above it without their
+/// The paths that go through a function that was found: below it whole, above it without their
 /// own time. Totals are of what is left.
-pub fn focus(tree: &Tree, functions: &[Function], pattern: &Pattern) -> Tree {
-    let fits = fitting(functions, pattern);
+pub fn focus(tree: &Tree, found: &Found) -> Tree {
     let count = tree.nodes.len();
     // In a fitting function, or called from one, at whatever depth.
     let mut within = vec![false; count];
     for at in 1..count {
         let node = &tree.nodes[at];
-        within[at] = within[node.parent as usize] || fits[node.function.0 as usize];
+        within[at] = within[node.parent as usize] || found.has(node.function);
     }
     let mut keep = within.clone();
     for at in (1..count).rev() {
@@ -453,19 +431,86 @@ pub fn fitting_paths(tree: &Tree, functions: &[Function], pattern: &PathPattern)
     out
 }
 
-/// The tree without functions that fit, and without all that they called. Totals are of what
+/// The tree without functions that were found, and without all that they called. Totals are of what
 /// is left.
-pub fn ignore(tree: &Tree, functions: &[Function], pattern: &Pattern) -> Tree {
-    let fits = fitting(functions, pattern);
+pub fn ignore(tree: &Tree, found: &Found) -> Tree {
     let mut keep = vec![true; tree.nodes.len()];
     for (at, node) in tree.nodes.iter().enumerate().skip(1) {
-        keep[at] = keep[node.parent as usize] && !fits[node.function.0 as usize];
+        keep[at] = keep[node.parent as usize] && !found.has(node.function);
     }
     select(tree, |at| keep[at], |_| true)
 }
 
-fn fitting(functions: &[Function], pattern: &Pattern) -> Vec<bool> {
-    functions.iter().map(|function| pattern.fits(&function.name)).collect()
+/// The paths from functions that were found on, whoever called these; those that are called within such a path stay in it.
+pub fn rooted(tree: &Tree, found: &Found) -> Tree {
+    rebuilt(tree, None, |node, above| match above {
+        Some((above, _)) => Some(Place::Below(above, node.function)),
+        None => found.has(node.function).then_some(Place::Below(0, node.function)),
+    })
+}
+
+/// The tree where functions are of groups, which have numbers of their own: what functions of one group call of their own is
+/// within one frame, and the group's calls are those from outside.
+pub fn grouped(tree: &Tree, group: impl Fn(FunctionId) -> Option<FunctionId>) -> Tree {
+    let root = tree.nodes.first().map(|root| root.self_time);
+    rebuilt(tree, root, |node, above| {
+        let (above, function_above) = above?;
+        let group = group(node.function);
+        match group.is_some() && above != 0 && group == Some(function_above) {
+            true => Some(Place::Within(above)),
+            false => Some(Place::Below(above, group.unwrap_or(node.function))),
+        }
+    })
+}
+
+/// Where a node goes.
+enum Place {
+    /// Below that of this number, as this function.
+    Below(u32, FunctionId),
+    /// Into that one.
+    Within(u32),
+}
+
+/// Another tree of the same nodes. Of each it is asked where it goes, knowing where its caller's has gone: the number, and the
+/// function there. `root` is the time of the root, below which nodes then stand from the beginning.
+fn rebuilt(
+    tree: &Tree,
+    root: Option<Time>,
+    place: impl Fn(&Node, Option<(u32, FunctionId)>) -> Option<Place>,
+) -> Tree {
+    let mut out = Tree { nodes: vec![empty_node(0, FunctionId(0))] };
+    out.nodes[0].self_time = root.unwrap_or_default();
+    let mut known: HashMap<(u32, FunctionId), u32> = HashMap::new();
+    let mut numbers: Vec<Option<u32>> = Vec::with_capacity(tree.nodes.len());
+    for (at, node) in tree.nodes.iter().enumerate() {
+        if at == 0 {
+            numbers.push(root.map(|_| 0));
+            continue;
+        }
+        let above = numbers[node.parent as usize];
+        let above = above.map(|above| (above, out.nodes[above as usize].function));
+        let number = match place(node, above) {
+            None => None,
+            Some(Place::Within(number)) => {
+                out.nodes[number as usize].self_time += node.self_time;
+                Some(number)
+            }
+            Some(Place::Below(parent, function)) => {
+                let number = *known.entry((parent, function)).or_insert_with(|| {
+                    out.nodes.push(empty_node(parent, function));
+                    out.nodes.len() as u32 - 1
+                });
+                let there = &mut out.nodes[number as usize];
+                there.calls = there.calls.saturating_add(node.calls);
+                there.self_time += node.self_time;
+                there.extremes = Extremes::of_both(there.extremes, node.extremes);
+                Some(number)
+            }
+        };
+        numbers.push(number);
+    }
+    sum_up(&mut out);
+    out
 }
 
 fn select(tree: &Tree, keep: impl Fn(usize) -> bool, with_time: impl Fn(usize) -> bool) -> Tree {

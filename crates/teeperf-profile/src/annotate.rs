@@ -2,11 +2,12 @@
 //! which lines as far as compilers say it. Hooks record who called whom, and not from where: so a callee's figures are
 //! those of a line only where one line of the function calls it.
 
-use crate::aggregate::{self, Pattern, Row, Sort};
-use crate::diff::identity::plain;
+use crate::aggregate::{self, Row, Sort};
 use crate::model::{Function, FunctionId, Profile};
+use crate::pattern::Pattern;
 use std::collections::HashMap;
-use teeperf_symbols::{CallSite, demangle};
+use teeperf_select::BadPattern;
+use teeperf_symbols::{CallSite, demangle, without_copy};
 
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +15,7 @@ pub enum Wanted {
     /// All functions of files whose path ends so.
     File(String),
     /// Functions whose names fit, see [`Pattern`].
-    Functions(String),
+    Functions(Pattern),
 }
 
 /// A function with its figures.
@@ -22,12 +23,16 @@ pub enum Wanted {
 pub struct Noted {
     /// Which.
     pub function: Function,
+    /// Its number.
+    pub id: FunctionId,
     /// Its figures over all threads.
     pub row: Row,
     /// What it calls, most time first.
     pub callees: Vec<Callee>,
     /// Lines from which it calls others are known.
     pub has_sites: bool,
+    /// The highest line of its file that its code is of, where debug information tells.
+    pub highest: Option<u32>,
 }
 
 /// What a function calls.
@@ -47,12 +52,16 @@ pub struct Callee {
 
 impl Wanted {
     /// A file if a function is of such, else functions.
-    pub fn of(text: &str, profile: &Profile) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// When it is no pattern either.
+    pub fn of(text: &str, profile: &Profile) -> Result<Self, BadPattern> {
         let is_file = profile.functions.iter().any(|function| is_of_file(function, text));
-        if is_file { Self::File(text.into()) } else { Self::Functions(text.into()) }
+        Ok(if is_file { Self::File(text.into()) } else { Self::Functions(Pattern::new(text)?) })
     }
 
-    /// Functions that are wanted, of those that were called; those that fit exactly alone, if there are such.
+    /// Functions that are wanted, of those that were called.
     pub fn functions(&self, profile: &Profile) -> Vec<FunctionId> {
         let rows = aggregate::table(profile, Sort::SelfTime);
         let of = |fits: &dyn Fn(&Function) -> bool| -> Vec<FunctionId> {
@@ -61,14 +70,10 @@ impl Wanted {
         };
         match self {
             Self::File(path) => of(&|function| is_of_file(function, path)),
-            Self::Functions(name) => {
-                let is_it = |function: &Function| {
-                    let rest = plain(&function.name).strip_prefix(name.as_str());
-                    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('('))
-                };
-                let exact = of(&is_it);
-                let pattern = Pattern::new(name.as_str());
-                if exact.is_empty() { of(&|function| pattern.fits(&function.name)) } else { exact }
+            Self::Functions(pattern) => {
+                let found = pattern.among(&profile.functions);
+                let ids = rows.iter().map(|row| row.function);
+                ids.filter(|&function| found.has(function)).collect()
             }
         }
     }
@@ -85,11 +90,12 @@ fn is_of_file(function: &Function, path: &str) -> bool {
 }
 
 /// These functions with their figures, in the order of files and lines. `sites` has the places from which each calls
-/// others, in the order of `wanted`; nothing where that is not known.
+/// others, in the order of `wanted`; nothing where that is not known. `highest` likewise the last line of its code.
 pub fn annotate(
     profile: &Profile,
     wanted: &[FunctionId],
     sites: &[Option<Vec<CallSite>>],
+    highest: &[Option<u32>],
 ) -> Vec<Noted> {
     let rows = aggregate::table(profile, Sort::SelfTime);
     let rows: HashMap<FunctionId, Row> = rows.into_iter().map(|row| (row.function, row)).collect();
@@ -108,6 +114,8 @@ pub fn annotate(
             });
             Some(Noted {
                 function: profile.functions[function.0 as usize].clone(),
+                id: function,
+                highest: highest.get(at).copied().flatten(),
                 row,
                 callees: callees.collect(),
                 has_sites: sites.is_some_and(|sites| !sites.is_empty()),
@@ -120,7 +128,7 @@ pub fn annotate(
 }
 
 fn callee(name: &str, row: &Row, sites: &[CallSite]) -> Callee {
-    let calls_it = |site: &&CallSite| plain(&demangle(&site.callee)) == plain(name);
+    let calls_it = |site: &&CallSite| without_copy(&demangle(&site.callee)) == without_copy(name);
     let found: Vec<&CallSite> = sites.iter().filter(calls_it).collect();
     let place = |site: &&CallSite| {
         let location = site.location.as_ref()?;
@@ -177,7 +185,7 @@ mod tests {
     fn files_and_functions_are_told_apart() {
         let profile = profile();
         let named = |text: &str| {
-            let wanted = Wanted::of(text, &profile);
+            let wanted = Wanted::of(text, &profile).unwrap();
             let is_file = matches!(wanted, Wanted::File(_));
             (is_file, wanted.functions(&profile).iter().map(|id| id.0).collect::<Vec<_>>())
         };
@@ -187,6 +195,7 @@ mod tests {
             ("/src/a.c", true, &[0]),
             ("lib/b.c", true, &[1]),
             ("b/b.c", false, &[]),
+            ("file:b.c", false, &[1]),
             ("main", false, &[0]),
             ("parse", false, &[1]),
             ("ns::find", false, &[2]),
@@ -211,7 +220,7 @@ mod tests {
             site("_ZN2ns4findEi", 11),
             site("other", 1),
         ];
-        let noted = annotate(&profile(), &[FunctionId(0)], &[Some(sites)]);
+        let noted = annotate(&profile(), &[FunctionId(0)], &[Some(sites)], &[]);
         let callees: Vec<_> = noted[0]
             .callees
             .iter()
@@ -225,6 +234,6 @@ mod tests {
             [("ns::find(int)", 2, 30.0, vec![11, 14]), ("parse.constprop.0", 3, 20.0, vec![12]),]
         );
         assert!(noted[0].has_sites && noted[0].row.calls == 1);
-        assert!(!annotate(&profile(), &[FunctionId(0)], &[None])[0].has_sites);
+        assert!(!annotate(&profile(), &[FunctionId(0)], &[None], &[])[0].has_sites);
     }
 }

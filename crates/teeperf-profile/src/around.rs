@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::aggregate::{self, Pattern, Row, Sort};
+use crate::aggregate::{self, Row, Sort};
 use crate::model::{Arc, FunctionId, Profile, Time};
+use crate::pattern::Found;
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,22 +24,18 @@ pub struct Neighbour {
     pub function: Option<FunctionId>,
     /// Calls.
     pub calls: u64,
-    /// Time of these calls. Of calls within calls of the same kind it counts once.
+    /// Time of these calls. Of calls within calls of the same kind it counts once; what was called is without calls of
+    /// the caller further down.
     pub total: Time,
     /// Time in the callee itself; nothing where calls have no paths, and totals are estimates.
     pub self_time: Option<Time>,
 }
 
-/// Functions that fit, most total time first, each with what is around it. Gives as many as `most`, and how many
+/// Functions that are wanted, most total time first, each with what is around it. Gives as many as `most`, and how many
 /// there are.
-pub fn around(profile: &Profile, pattern: &Pattern, most: usize) -> (Vec<Around>, usize) {
+pub fn around(profile: &Profile, wanted: &Found, most: usize) -> (Vec<Around>, usize) {
     let rows = aggregate::table(profile, Sort::Total);
-    let name = |row: &Row| profile.functions.get(row.function.0 as usize).map(|f| f.name.as_str());
-    let exact = |row: &&Row| name(row).is_some_and(|name| pattern.is(name));
-    let fits = |row: &&Row| name(row).is_some_and(|name| pattern.fits(name));
-    // A function's whole name means that one, though others contain it.
-    let named: Vec<Row> = rows.iter().filter(exact).copied().collect();
-    let found = if named.is_empty() { rows.iter().filter(fits).copied().collect() } else { named };
+    let found: Vec<Row> = rows.into_iter().filter(|row| wanted.has(row.function)).collect();
     let tree = aggregate::merged(&profile.threads);
     let of_tree = |list: Vec<(Option<FunctionId>, Row)>| -> Vec<Neighbour> {
         let each = |(function, row): (Option<FunctionId>, Row)| Neighbour {

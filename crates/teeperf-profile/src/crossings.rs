@@ -19,8 +19,9 @@ use std::path::Path;
 
 use teeperf_symbols::{Search, called, demangle};
 
-use crate::aggregate::{self, Pattern, Row, Sort};
+use crate::aggregate::{self, Row, Sort};
 use crate::model::{Code, FunctionId, Place, Profile, Unit};
+use crate::pattern::Pattern;
 
 /// Fewer calls are not worth changing a program.
 pub const LEAST_CALLS: u64 = 10_000;
@@ -203,7 +204,7 @@ pub fn find(profile: &Profile, patterns: &[Pattern]) -> Vec<Crossing> {
             return None;
         }
         let kind = kind(&function.name);
-        let is_said = patterns.iter().any(|pattern| pattern.fits(&function.name));
+        let is_said = patterns.iter().any(|pattern| pattern.fits(function));
         let is_leaf = calls_of(&row) as f64 <= MOST_BELOW * row.calls as f64;
         let evidence = match kind {
             _ if is_said => Evidence::Pattern,
@@ -314,7 +315,8 @@ mod tests {
     }
 
     fn found<'a>(profile: &'a Profile, patterns: &[&str]) -> Vec<(&'a str, Evidence)> {
-        let patterns: Vec<Pattern> = patterns.iter().map(|text| Pattern::new(*text)).collect();
+        let patterns: Vec<Pattern> =
+            patterns.iter().map(|text| Pattern::new(text).unwrap()).collect();
         let name = |it: Crossing| {
             let function = &profile.functions[it.row.function.0 as usize];
             (function.name.as_str(), it.evidence)

@@ -229,6 +229,7 @@ impl Gathered {
             points,
             health,
             part_of_ns: None,
+            waiting: None,
             length_unit_ns,
         }
     }
@@ -290,7 +291,9 @@ impl Gathered {
             merged: figures.threads,
             events: figures.events,
             wall_ns: ns(figures.wall),
-            cpu_ns: figures.cpu_ns,
+            cpu_ns: figures.cpu.map(|(cpu_ns, _)| cpu_ns),
+            cpu_over_ns: figures.cpu.map_or(0, |(_, units)| ns(units)),
+            left_out_ns: ns(figures.left_out),
             waited_ns: ns(figures.waited),
             tree: Tree::default(),
             no_room: None,

@@ -4,9 +4,18 @@
 //! lengths below 64 each has its own. So what a bucket stands for, its middle, is off by 1/64 (1.6 %) of a length at
 //! most. Number, sum, shortest and longest are exact. Two histograms are added bucket by bucket, in any order.
 
+use std::collections::BTreeMap;
+
 /// Buckets of an octave, as a power of two.
 const BITS: u32 = 5;
 const BUCKETS: usize = 1 << BITS;
+/// Lengths by which a counter's steps are known, smallest steps that are looked for, and how far lengths may be off these.
+const SHORT: u64 = 256;
+const LEAST_STEP: u64 = 8;
+const ROUNDING: f64 = 1.5;
+/// Calls that it takes, and the part of them that has to be in steps.
+const LEAST_CALLS: u64 = 1000;
+const MOST_CALLS: f64 = 0.98;
 /// Octaves of 64-bit numbers, the first of which has the numbers below [`BUCKETS`].
 const OCTAVES: usize = 65 - BITS as usize;
 
@@ -95,6 +104,47 @@ impl Lengths {
         found.map(|bucket| bucket.middle().clamp(least, most))
     }
 
+    /// In how large steps the counter was read, in clock units, where that is seen: most short lengths are about a multiple of
+    /// it. Of a counter that goes on by one each time there is none.
+    pub fn step(&self) -> Option<f64> {
+        let short: Vec<Bucket> = self.buckets().take_while(|bucket| bucket.last < SHORT).collect();
+        let all: u64 = short.iter().map(|bucket| bucket.calls).sum();
+        if all < LEAST_CALLS {
+            return None;
+        }
+        // Largest first: what has a step has the half of it as well.
+        let steps = (LEAST_STEP * 4..=SHORT * 2).rev().map(|quarters| quarters as f64 / 4.0);
+        steps.into_iter().find_map(|step| {
+            let mut by_multiple: BTreeMap<u64, (u64, f64)> = BTreeMap::new();
+            for bucket in &short {
+                let middle = (bucket.first + bucket.last) as f64 / 2.0;
+                let multiple = (middle / step).round();
+                let half = (bucket.last - bucket.first) as f64 / 2.0;
+                if (middle - multiple * step).abs() - half <= ROUNDING {
+                    let sum = by_multiple.entry(multiple as u64).or_default();
+                    sum.0 += bucket.calls;
+                    sum.1 += middle * bucket.calls as f64;
+                }
+            }
+            let fitting: u64 = by_multiple.values().map(|sum| sum.0).sum();
+            let common = by_multiple.iter().filter(|(at, sum)| **at > 0 && sum.0 * 200 >= all);
+            let is_step = fitting as f64 >= MOST_CALLS * all as f64 && common.count() >= 3;
+            let multiples: f64 = by_multiple.iter().map(|(at, sum)| (*at * sum.0) as f64).sum();
+            let sum: f64 =
+                by_multiple.iter().filter(|(at, _)| **at > 0).map(|(_, sum)| sum.1).sum();
+            (is_step && multiples > 0.0).then(|| sum / multiples)
+        })
+    }
+
+    /// The first length of the first bucket that does not begin below this one.
+    pub fn border(length: u64) -> u64 {
+        let (octave, bucket) = place(length);
+        match bounds(octave, bucket) {
+            (first, _) if first == length => first,
+            (_, last) => last.saturating_add(1),
+        }
+    }
+
     /// Buckets with calls, shortest first.
     pub fn buckets(&self) -> impl Iterator<Item = Bucket> {
         let octaves = self.octaves.iter().enumerate();
@@ -156,6 +206,29 @@ mod tests {
         let mut out = Lengths::default();
         lengths.iter().for_each(|&length| out.add(length));
         out
+    }
+
+    #[test]
+    fn a_counters_steps_are_seen() {
+        // As an EPYC has them in a virtual machine: 25 units, of which one bit is always 0.
+        let in_steps = |step: f64| -> Vec<u64> {
+            (0..3000u64).map(|at| ((at % 7 + at / 2000) as f64 * step) as u64 & !1).collect()
+        };
+        let found = of(&in_steps(24.95)).step().unwrap();
+        assert!((found - 24.95).abs() < 1.0, "{found}");
+        assert_eq!(of(&in_steps(24.95)[..500]).step(), None);
+        let one_by_one: Vec<u64> = (0..3000).map(|at| at * 31 % 257).collect();
+        assert_eq!(of(&one_by_one).step(), None);
+        assert_eq!(of(&vec![0; 3000]).step(), None);
+        assert_eq!(of(&vec![40; 3000]).step(), None);
+    }
+
+    #[test]
+    fn borders_are_those_of_buckets() {
+        for (length, border) in [(0, 0), (63, 63), (64, 64), (65, 66), (66, 66), (1001, 1008)] {
+            assert_eq!(Lengths::border(length), border);
+        }
+        assert_eq!(Lengths::border(u64::MAX), u64::MAX);
     }
 
     fn any_length() -> impl Strategy<Value = u64> {

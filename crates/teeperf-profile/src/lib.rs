@@ -12,9 +12,11 @@
 //! * [`graph`]: calls between functions where no call paths are known, and estimates of totals.
 //! * [`suggest`]: which functions to leave out of a next recording.
 //! * [`crossings`]: functions whose time is that of going into the kernel or out of a TEE.
+//! * [`pattern`]: functions as somebody names them.
 //! * [`paths`]: which call paths fit a regular expression.
 //! * [`lengths`]: how long calls took, as a histogram.
 //! * [`inlined`]: what compilers inlined into functions.
+//! * [`waiting`]: time in which threads waited, taken out.
 //! * [`combine`]: several profiles as one.
 //! * [`diff`]: what is different between two sides of runs, and what of it is noise.
 //!
@@ -50,12 +52,14 @@ mod names;
 mod no_room;
 pub mod packets;
 pub mod paths;
+pub mod pattern;
 mod recording;
 mod replay;
 pub mod selection;
 pub mod stacks;
 pub mod suggest;
 pub mod trees;
+pub mod waiting;
 mod warnings;
 
 pub use error::Error;

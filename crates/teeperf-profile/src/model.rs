@@ -5,6 +5,7 @@
 use std::sync::Arc as Shared;
 
 use crate::lengths::Lengths;
+use crate::waiting::LeftOut;
 
 /// Nanoseconds with what is known of their error: hook cost is taken off as an interval.
 /// `low` has the most taken off that they can have cost, `high` nothing; `value` lies between them and
@@ -164,6 +165,10 @@ pub struct Thread {
     pub wall_ns: u64,
     /// CPU time between the first and the last chunk's start, nanoseconds, where known.
     pub cpu_ns: Option<u64>,
+    /// Between these, nanoseconds of wall time.
+    pub cpu_over_ns: u64,
+    /// Time that gaps left out, such as pauses; not in any function's time.
+    pub left_out_ns: u64,
     /// Slept until there was room for events; not in any function's time.
     pub waited_ns: u64,
     /// What the thread did.
@@ -444,6 +449,8 @@ pub struct Profile {
     pub health: Health,
     /// Of a part that was chosen of a profile: the time with a recorded frame in that, nanoseconds.
     pub part_of_ns: Option<f64>,
+    /// What was taken out because threads waited, where that was asked for.
+    pub waiting: Option<LeftOut>,
     /// Nanoseconds of a unit of [`Thread::lengths`], where calls were timed.
     pub length_unit_ns: Option<f64>,
 }

@@ -129,7 +129,10 @@ fn what_has_no_function_may_be_any() {
 
 #[test]
 fn what_is_looked_at_alone_lacks_as_much() {
-    let focus = Selection { focus: vec!["main".into()], ..Selection::default() };
+    let focus = Selection {
+        focus: vec![teeperf_profile::pattern::Pattern::new("main").unwrap()],
+        ..Selection::default()
+    };
     let rows = rows(&focus.of(profile(0)));
     assert_eq!(rows["main"], [[10.0; 3], [30.0, 30.0, 1330.0]]);
     assert!(!rows.contains_key("[no room]"));

@@ -9,7 +9,7 @@ mod map;
 mod threads;
 mod unused;
 
-use teeperf_select::{BadPattern, Pattern};
+use teeperf_select::{BadPattern, Pattern, Wanted};
 
 /// Which functions and threads are recorded, and which functions are timed by the counter beside the tick. Without rules all
 /// are recorded and none is timed.
@@ -26,8 +26,8 @@ struct Rule {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Of {
-    /// Functions of this name, of modules of this name.
-    Function { name: Option<Pattern>, module: Option<Pattern>, what: What },
+    /// These functions.
+    Function { wanted: Wanted, what: What },
     /// Threads of this id or name.
     Thread(Pattern),
     /// Kinds of events, of whatever functions and threads.
@@ -119,17 +119,16 @@ const EVENTS: &str = "events ";
 const MOST: usize = 256;
 
 impl Rules {
-    /// Records functions of a name, or leaves them out: a [`Pattern`], `@` and a pattern for the module's file name
-    /// or path; either may be missing.
+    /// Records functions, or leaves them out.
     ///
     /// # Errors
     ///
-    /// When that is no pattern.
+    /// When the text is no pattern.
     pub fn function(&mut self, leaves_out: bool, text: &str) -> Result<(), BadPattern> {
         self.of_function(leaves_out, text, What::Recording)
     }
 
-    /// Times functions of a name, written likewise, as far as they are recorded.
+    /// Times functions, as far as they are recorded.
     ///
     /// # Errors
     ///
@@ -139,13 +138,7 @@ impl Rules {
     }
 
     fn of_function(&mut self, leaves_out: bool, text: &str, what: What) -> Result<(), BadPattern> {
-        // A regular expression ends in a slash: an `@` in it is its own.
-        let split =
-            if text.ends_with('/') && text.starts_with('/') { None } else { text.rsplit_once('@') };
-        let (name, module) = split.map_or((text, None), |(name, module)| (name, Some(module)));
-        let name = if name.is_empty() && module.is_some() { None } else { Some(name.parse()?) };
-        let module = module.map(of_path).transpose()?;
-        self.0.push(Rule { leaves_out, of: Of::Function { name, module, what } });
+        self.0.push(Rule { leaves_out, of: Of::Function { wanted: text.parse()?, what } });
         Ok(())
     }
 
@@ -257,16 +250,14 @@ impl Rules {
     }
 
     fn of_module_and(&self, asked: What, path: &str) -> ModuleRules<'_> {
-        let file = path.rsplit('/').next().unwrap_or(path);
-        let fits = |module: &Pattern| module.fits_name([file, path]);
         let mut rules = ModuleRules::default();
         for rule in &self.0 {
-            let Of::Function { name, module, what } = &rule.of else { continue };
+            let Of::Function { wanted, what } = &rule.of else { continue };
             if *what != asked {
                 continue;
             }
             rules.has_only |= !rule.leaves_out;
-            if !module.as_ref().is_none_or(fits) {
+            if !wanted.is_of_module(path) {
                 continue;
             }
             rules.rules.push(rule);
@@ -275,7 +266,7 @@ impl Rules {
             } else {
                 (&mut rules.has_all, &mut rules.only)
             };
-            match name {
+            match wanted.function() {
                 Some(name) => some.push(name),
                 None => *all = true,
             }
@@ -299,9 +290,7 @@ impl Rules {
 impl Rule {
     fn line(&self) -> String {
         let (of, text) = match &self.of {
-            Of::Function { name, module, what } => {
-                (Some(*what), function_text(name.as_ref(), module.as_ref()))
-            }
+            Of::Function { wanted, what } => (Some(*what), wanted.to_string()),
             Of::Thread(pattern) => (None, pattern.to_string()),
             Of::Events(events) => return format!("{EVENTS}{events}"),
         };
@@ -320,17 +309,6 @@ impl Rule {
             Of::Function { .. } | Of::Thread(_) => Part::Recording,
         }
     }
-}
-
-/// A pattern for a module: one that begins as a path does is a glob of paths, not half a regular expression.
-fn of_path(text: &str) -> Result<Pattern, BadPattern> {
-    let is_path = text.starts_with('/') && !text.ends_with('/');
-    if is_path { format!("\\{text}").parse() } else { text.parse() }
-}
-
-fn function_text(name: Option<&Pattern>, module: Option<&Pattern>) -> String {
-    let name = name.map(Pattern::to_string).unwrap_or_default();
-    module.map_or(name.clone(), |module| format!("{name}@{module}"))
 }
 
 /// What rules say of the functions of one module.

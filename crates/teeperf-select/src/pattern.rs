@@ -12,7 +12,7 @@ const FILE: &str = "file:";
 ///
 /// | pattern | functions |
 /// | --- | --- |
-/// | `parse` | of this name: in C++ without parameters, all of them; or with them, `parse(int)` |
+/// | `parse` | of this name: in C++ all of it, or with parameters, `parse(int)`, and template arguments, `parse<int>` |
 /// | `ns::*`, `get_?` | a glob: `*` stands for any text, `?` for one character; `\` takes what it stands for away |
 /// | `/^get_[xy]/` | a regular expression, which has to be found in the name |
 /// | `file:a.c` | of each file of this name |
@@ -52,8 +52,8 @@ impl Pattern {
     pub fn of_name(name: &str) -> Self {
         let mut text = String::new();
         for (at, c) in name.char_indices() {
-            let means_something =
-                matches!(c, '*' | '?' | '\\') || (at == 0 && (c == '/' || name.starts_with(FILE)));
+            let means_something = matches!(c, '*' | '?' | '\\' | '@')
+                || (at == 0 && (c == '/' || name.starts_with(FILE)));
             if means_something {
                 text.push('\\');
             }
@@ -62,17 +62,42 @@ impl Pattern {
         Self { text, is_file: false, test: Test::Exact(name.to_owned()) }
     }
 
+    /// Of this text, for a build.
+    ///
+    /// # Errors
+    ///
+    /// When it is none; and where it names a module, which is not known when code is compiled.
+    pub fn of_build(text: &str) -> Result<Self, BadPattern> {
+        match split_module(text) {
+            (_, None) => text.parse(),
+            (_, Some(_)) => Err(BadPattern {
+                text: text.to_owned(),
+                why: "which module code will be in (@) is not known when it is compiled; \\@ is the sign itself".into(),
+            }),
+        }
+    }
+
     /// Whether it is of files.
     pub fn is_of_files(&self) -> bool {
         self.is_file
     }
 
-    /// Whether this function fits.
-    pub fn fits(&self, function: &Function<'_>) -> bool {
-        self.fits_name(function.names) || function.files.iter().any(|path| self.fits_file(path))
+    /// The name that it is, where nothing in it stands for other text.
+    pub fn as_name(&self) -> Option<&str> {
+        match &self.test {
+            Test::Exact(name) => Some(name),
+            Test::Regex(_) => None,
+        }
     }
 
-    /// Whether a function fits that has any of these names: demangled, without parameters, as the linker knows it.
+    /// Whether this function fits.
+    pub fn fits(&self, function: &Function<'_>) -> bool {
+        self.fits_name(function.names.iter().copied())
+            || function.files.iter().any(|path| self.fits_file(path))
+    }
+
+    /// Whether a function fits that has any of these names: as the linker knows it, and
+    /// [`spellings`](teeperf_symbols::spellings) of that.
     pub fn fits_name<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> bool {
         !self.is_file && names.into_iter().any(|name| self.test.is_met(name))
     }
@@ -139,6 +164,23 @@ impl PartialEq for Pattern {
 }
 
 impl Eq for Pattern {}
+
+/// A pattern, and what stands behind an `@`: of a regular expression, which ends in a slash, it is its own, and behind a
+/// `\` as well.
+pub(crate) fn split_module(text: &str) -> (&str, Option<&str>) {
+    if text.len() > 1 && text.ends_with('/') && text.starts_with('/') {
+        return (text, None);
+    }
+    let (mut is_taken, mut found) = (false, None);
+    for (at, c) in text.char_indices() {
+        match c {
+            '\\' => is_taken = !is_taken,
+            '@' if !is_taken => found = Some(at),
+            _ => is_taken = false,
+        }
+    }
+    found.map_or((text, None), |at| (&text[..at], Some(&text[at + 1..])))
+}
 
 /// The name that a glob without `*` and `?` is.
 fn unescaped(glob: &str) -> Option<String> {
@@ -211,6 +253,7 @@ mod tests {
             ("/^get_[xy]/", &["get_x", "get_yes"], &["forget_x", "get_z"]),
             ("/a|b/", &["xax"], &["c"]),
             ("operator/", &["operator/"], &["operator"]),
+            (r"memcpy\@plt", &["memcpy@plt"], &["memcpy"]),
         ] {
             for name in fits {
                 assert!(pattern(text).fits_name([*name]), "{text} {name}");
@@ -255,6 +298,11 @@ mod tests {
     fn what_is_no_pattern_is_said() {
         for text in ["", "file:", "file:/", "/usr/include", "/a(/", "/", "a\nb"] {
             assert!(text.parse::<Pattern>().is_err(), "{text}");
+            assert!(Pattern::of_build(text).is_err(), "{text}");
+        }
+        assert!(Pattern::of_build("f@lib.so").unwrap_err().to_string().contains("not known"));
+        for text in [r"f\@x", "/a@b/", "f"] {
+            assert!(Pattern::of_build(text).is_ok(), "{text}");
         }
     }
 

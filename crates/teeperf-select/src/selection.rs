@@ -18,8 +18,8 @@ pub struct Selection {
 /// A function, to be asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Function<'a> {
-    /// Its names: demangled, without parameters, as the linker knows it.
-    pub names: [&'a str; 3],
+    /// Its names: as the linker knows it, and [`spellings`](teeperf_symbols::spellings) of that.
+    pub names: &'a [&'a str],
     /// Paths of its file, where it is known: as the compiler spells it, and with links followed.
     pub files: &'a [String],
     /// Its instructions, where they are there to be counted.
@@ -99,7 +99,7 @@ mod tests {
 
     fn wants(selection: &Selection, name: &str, file: Option<&str>, size: Option<u64>) -> bool {
         let files: Vec<String> = file.map(str::to_owned).into_iter().collect();
-        selection.wants(&Function { names: [name; 3], files: &files, size })
+        selection.wants(&Function { names: &[name], files: &files, size })
     }
 
     #[test]

@@ -29,16 +29,11 @@ pub(crate) fn find(
     wanted.sort_unstable();
     wanted.dedup();
     let found = vec![None; wanted.len()];
-    let mut search = Search { dwarf, wanted, found, seen: HashSet::new(), work: 8 * bytes };
-    let mut units = dwarf.units();
-    let end = loop {
-        match units.next() {
-            // What is wrong in one unit says nothing of the next.
-            Ok(Some(header)) => search.unit(header),
-            Ok(None) => break Ok(()),
-            Err(error) => break Err(error),
-        };
-    };
+    let ends = Vec::new();
+    let last = Vec::new();
+    let seen = HashSet::new();
+    let mut search = Search { dwarf, wanted, found, ends, last, seen, work: 8 * bytes };
+    let end = search.units();
     if search.found.iter().all(Option::is_none) {
         end?;
     }
@@ -47,12 +42,37 @@ pub(crate) fn find(
     Ok(starts.iter().map(|start| found[place(start)?].clone()).collect())
 }
 
+/// The highest lines of the code of functions that start at these addresses and have so many bytes, of the file that they are
+/// defined in, in the same order: of what was inlined into them as well.
+pub(crate) fn last_lines(
+    dwarf: &Dwarf<Slice<'_>>,
+    bytes: u64,
+    functions: &[(u64, u64)],
+) -> Result<Vec<Option<u32>>, Error> {
+    let mut sorted: Vec<(u64, u64)> = functions.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup_by_key(|function| function.0);
+    let ends = sorted.iter().map(|(start, size)| start.saturating_add(*size)).collect();
+    let wanted: Vec<u64> = sorted.iter().map(|function| function.0).collect();
+    let found = vec![None; wanted.len()];
+    let last = vec![None; wanted.len()];
+    let seen = HashSet::new();
+    let mut search = Search { dwarf, wanted, found, ends, last, seen, work: 8 * bytes };
+    search.units()?;
+    let Search { wanted, last, .. } = search;
+    let line = |start: &u64| last[wanted.binary_search(start).ok()?].map(|row: Row| row.line)?;
+    Ok(functions.iter().map(|(start, _)| line(start)).collect())
+}
+
 struct Search<'d, 'a> {
     dwarf: &'d Dwarf<Slice<'a>>,
     /// First addresses asked for, sorted.
     wanted: Vec<u64>,
     /// Where they are defined, as far as it was found.
     found: Vec<Option<Location>>,
+    /// Where these end, and the highest lines of their code with the file that they are in; empty where nobody asks.
+    ends: Vec<u64>,
+    last: Vec<Option<Row>>,
     /// Offsets of line programs that have run: units may share one.
     seen: HashSet<usize>,
     /// Bytes of headers, rows and ranges that may still be looked at. An honest file has fewer
@@ -75,6 +95,16 @@ struct Here {
 }
 
 impl<'a> Search<'_, 'a> {
+    /// Looks into all units.
+    fn units(&mut self) -> Result<(), Error> {
+        let mut units = self.dwarf.units();
+        // What is wrong in one unit says nothing of the next.
+        while let Some(header) = units.next()? {
+            self.unit(header);
+        }
+        Ok(())
+    }
+
     /// Looks for what was asked for in one unit; nothing when something is wrong in it.
     fn unit(&mut self, header: UnitHeader<Slice<'a>>) -> Option<()> {
         let unit = self.dwarf.unit(header).ok()?;
@@ -149,10 +179,15 @@ impl<'a> Search<'_, 'a> {
         while let Some((header, row)) = rows.next_row().ok()? {
             self.spend(1)?;
             let (address, this) = (row.address(), Row::of(row));
+            if sequence.is_none() {
+                // Linkers put what they left out at address 0.
+                is_left_out = address == 0;
+            }
+            if !row.end_sequence() && !is_left_out {
+                self.note_last(address, this);
+            }
             match &mut sequence {
                 None => {
-                    // Linkers put what they left out at address 0.
-                    is_left_out = address == 0;
                     let at = self.wanted.partition_point(|&start| start < address);
                     sequence = Some((Here { address, first: this, last: this }, at));
                 }
@@ -174,6 +209,19 @@ impl<'a> Search<'_, 'a> {
             }
         }
         Some(())
+    }
+
+    /// Notes a row of a function's code, of which the first tells the file.
+    fn note_last(&mut self, address: u64, row: Row) {
+        let Some(at) = self.wanted.partition_point(|&start| start <= address).checked_sub(1) else {
+            return;
+        };
+        let Some(last) = self.last.get_mut(at).filter(|_| address < self.ends[at]) else { return };
+        match last {
+            Some(last) if last.file == row.file => last.line = last.line.max(row.line),
+            Some(_) => {}
+            None => *last = Some(row),
+        }
     }
 
     /// Notes the rows at `here` for what was asked for from there to `end`, from the `at`th

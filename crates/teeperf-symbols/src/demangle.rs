@@ -32,24 +32,9 @@ pub fn demangle(name: &str) -> Cow<'_, str> {
     if bare.len() == mangled.len() || !bare.starts_with(['Z', 'R']) || name.len() > MAX_MANGLED {
         return Cow::Borrowed(name);
     }
-    match rust(mangled).or_else(|| cpp(mangled, cpp_demangle::DemangleOptions::new())) {
+    match rust(mangled).or_else(|| cpp(mangled)) {
         Some(readable) => Cow::Owned(readable + rest),
         None => Cow::Borrowed(name),
-    }
-}
-
-/// A C++ name as [`demangle`] has it, but without parameters and without the type of what is returned: that by which
-/// a function is called. Any other name is as it is there.
-///
-/// ```
-/// assert_eq!(teeperf_symbols::demangle_without_parameters("_ZN3foo3barIiEEvT_"), "foo::bar<int>");
-/// ```
-pub fn demangle_without_parameters(name: &str) -> Cow<'_, str> {
-    let is_cpp = name.starts_with("_Z") && name.len() <= MAX_MANGLED && rust(name).is_none();
-    let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type();
-    match is_cpp.then(|| cpp(name, options)).flatten() {
-        Some(readable) => Cow::Owned(readable),
-        None => demangle(name),
     }
 }
 
@@ -60,11 +45,12 @@ fn rust(mangled: &str) -> Option<String> {
     Some(out.0)
 }
 
-fn cpp(mangled: &str, options: cpp_demangle::DemangleOptions) -> Option<String> {
+fn cpp(mangled: &str) -> Option<String> {
     let parse = cpp_demangle::ParseOptions::default().recursion_limit(MAX_READ_DEPTH);
     let symbol = cpp_demangle::Symbol::new_with_options(mangled, &parse).ok()?;
     let mut out = Bounded(String::new());
-    symbol.structured_demangle(&mut out, &options.recursion_limit(MAX_WRITE_DEPTH)).ok()?;
+    let options = cpp_demangle::DemangleOptions::new().recursion_limit(MAX_WRITE_DEPTH);
+    symbol.structured_demangle(&mut out, &options).ok()?;
     Some(out.0)
 }
 
@@ -109,21 +95,6 @@ mod tests {
             ("memcpy@plt", "memcpy@plt"),
         ] {
             assert_eq!(demangle(mangled), written);
-        }
-    }
-
-    #[test]
-    fn names_without_parameters() {
-        for (mangled, written) in [
-            ("main", "main"),
-            ("_Z3addii", "add"),
-            ("_ZNK5shape4AreacvbEv", "shape::Area::operator bool"),
-            ("_Z4swapIiEvRT_S1_", "swap<int>"),
-            ("_ZN12_GLOBAL__N_14anonEi", "(anonymous namespace)::anon"),
-            ("_RNvCs4fqI2P2rA04_7mycrate3foo", "mycrate::foo"),
-            ("_Z", "_Z"),
-        ] {
-            assert_eq!(demangle_without_parameters(mangled), written);
         }
     }
 

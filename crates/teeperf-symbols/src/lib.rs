@@ -5,7 +5,7 @@
 //! * [`Lines`]: where functions are defined, and from where they call others, from DWARF.
 //! * [`called()`]: which functions a function's code calls, by name.
 //! * [`Sources`]: the text of source files.
-//! * [`demangle`]: names as programmers write them.
+//! * [`demangle`]: names as programmers write them; [`spellings`]: what else they write.
 //!
 //! Every address here is the file's own virtual address: an address in a process less the
 //! load bias of its module. Knows nothing of processes, recordings or words.
@@ -30,12 +30,14 @@ mod plt;
 mod search;
 mod sites;
 mod sources;
+mod spellings;
 mod table;
 
 pub use called::{called, called_from_bytes};
-pub use demangle::{demangle, demangle_without_parameters};
+pub use demangle::demangle;
 pub use error::Error;
 pub use functions::{Functions, Origin, Symbol};
 pub use lines::{CallSite, Lines, Location};
 pub use search::{Search, debug_file};
 pub use sources::{Source, Sources};
+pub use spellings::{spellings, without_copy};

@@ -95,6 +95,19 @@ impl Lines {
         Ok(found.unwrap_or_else(|| vec![None; starts.len()]))
     }
 
+    /// The highest line of the code of functions, which start at these addresses and have so many bytes, in the file that they are
+    /// defined in, in the same order; of what was inlined into them as well.
+    ///
+    /// # Errors
+    ///
+    /// When the tables cannot be read. What is wrong in a part of them is passed over.
+    pub fn last_lines(&self, functions: &[(u64, u64)]) -> Result<Vec<Option<u32>>, Error> {
+        let starts: Vec<u64> = functions.iter().map(|function| function.0).collect();
+        let found =
+            self.read(&starts, |dwarf, size| definitions::last_lines(dwarf, size, functions))?;
+        Ok(found.unwrap_or_else(|| vec![None; functions.len()]))
+    }
+
     /// From where the functions that start at these addresses call others, as far as compilers say it: where they
     /// optimise, and of calls that are not made through pointers.
     ///

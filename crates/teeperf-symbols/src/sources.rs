@@ -17,6 +17,10 @@ pub struct Sources {
     /// Beginnings of paths, and what stands there instead; the first that fits counts.
     pub moved: Vec<(String, String)>,
     archived: HashMap<String, Vec<u8>>,
+    /// Files of the archive for which there was no room.
+    left: BTreeSet<String>,
+    /// Other than [`MAX_FILE`].
+    most: Option<u64>,
 }
 
 /// A file that was found.
@@ -44,11 +48,15 @@ impl Sources {
         let mut stream = zstd::stream::read::Decoder::new(File::open(archive)?)?;
         // What a hostile archive may have us keep.
         stream.window_log_max(27)?;
-        let mut room = MAX_FILE;
+        let mut room = self.room();
         for entry in tar::Archive::new(stream).entries()? {
             let entry = entry?;
             let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
             let Some(path) = names.get(&name) else { continue };
+            if entry.size() > room {
+                self.left.insert((*path).to_owned());
+                continue;
+            }
             let mut bytes = Vec::new();
             entry.take(room).read_to_end(&mut bytes)?;
             room -= bytes.len() as u64;
@@ -58,6 +66,11 @@ impl Sources {
             }
         }
         Ok(())
+    }
+
+    /// Files of the archive for which there was no room beside those that were taken, in all 256 MiB.
+    pub fn left(&self) -> impl Iterator<Item = &str> {
+        self.left.iter().map(String::as_str)
     }
 
     /// Bytes of a file that was in the archive.
@@ -89,6 +102,12 @@ impl Sources {
             Ok(Source { text, path: Some(place.clone()), modified: about.modified().ok() })
         };
         read().map_err(|error| (place.clone(), error))
+    }
+
+    /// Bytes that may still be taken out of archives.
+    fn room(&self) -> u64 {
+        let taken: usize = self.archived.values().map(Vec::len).sum();
+        self.most.unwrap_or(MAX_FILE).saturating_sub(taken as u64)
     }
 
     /// Where a file is now, by what was told.
@@ -150,6 +169,10 @@ mod tests {
         sources.take_from(&path, &BTreeSet::from(["/src/a.c", "/src/c.c"])).unwrap();
         assert_eq!(sources.find("/src/a.c").unwrap().text, "int a;");
         assert_eq!(sources.find("/src/b.c").unwrap_err().0, Path::new("/src/b.c"));
+        let mut small = Sources { most: Some(8), ..Sources::default() };
+        small.take_from(&path, &BTreeSet::from(["/src/a.c", "/src/b.c"])).unwrap();
+        assert_eq!(small.left().collect::<Vec<_>>(), ["/src/b.c"]);
+        assert_eq!(small.archived("/src/a.c"), Some(&b"int a;"[..]));
         std::fs::write(&path, b"no archive").unwrap();
         assert!(sources.take_from(&path, &BTreeSet::from(["/src/a.c"])).is_err());
     }

@@ -196,6 +196,7 @@ fn thread(tid: u32, name: &str, tree: Tree) -> Thread {
         events,
         wall_ns,
         cpu_ns: Some(wall_ns / 10 * 9),
+        cpu_over_ns: wall_ns,
         waited_ns: 0,
         tree,
         no_room: None,

@@ -1,7 +1,10 @@
 //! Source with figures in its margin: at the line where a function is defined its calls, self and total time, at lines
 //! from which alone it calls another those calls and their time. And the same as JSON, without the source.
 
-use crate::names::{fit, printable};
+mod extent;
+
+use crate::apart::Apart;
+use crate::names::{cut_end, fit, printable};
 use crate::style::{Paint, Style};
 use crate::units;
 use serde::Serialize;
@@ -14,22 +17,24 @@ use teeperf_profile::model::{CallGraph, Profile, Time};
 const MARGIN: usize = 13 + 1 + units::TIME_COLUMNS + 1 + 6 + 1 + units::TIME_COLUMNS + 1 + 6;
 /// Most lines shown of one function.
 const MOST_LINES: usize = 400;
-/// Most lines of what stands in front of a function's bracket.
-const MOST_HEAD: usize = 12;
 /// Spaces that stand for a tab.
 const TAB: &str = "    ";
 
-/// Writes the functions, file by file. `sources` has the text of files by path, as far as they were found.
+/// Writes the functions, file by file. `sources` has the text of files by path, as far as they were found. Where `is_cut`,
+/// no line of them is wider than the style has columns.
 pub fn write(
     profile: &Profile,
     noted: &[Noted],
     sources: &BTreeMap<String, String>,
     style: &Style,
+    is_cut: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let graph = profile.graph.as_ref().map_or(0.0, CallGraph::time);
     let threads = profile.threads.iter().map(|thread| thread.tree.framed_ns());
-    let view = View { profile, style, whole: graph + threads.sum::<f64>() };
+    let whole = graph + threads.sum::<f64>();
+    let apart = Apart::of(&profile.functions);
+    let view = View { profile, style, apart, is_cut, has_names: noted.len() > 1, whole };
     let mut shown = None;
     for function in noted {
         let file = function.function.file.as_deref();
@@ -50,6 +55,10 @@ pub fn write(
 struct View<'a> {
     profile: &'a Profile,
     style: &'a Style,
+    apart: Apart,
+    is_cut: bool,
+    /// Each function's name stands above its source.
+    has_names: bool,
     whole: f64,
 }
 
@@ -108,8 +117,16 @@ impl View<'_> {
             )?;
             return self.without_source(noted, out);
         }
-        let line = begin_of(&lines, line);
-        let end = end_of(&lines, line);
+        let defined = line;
+        let line = extent::begin_of(&lines, line);
+        let highest = noted.highest.map(|line| line as usize);
+        let end = extent::end_of(&lines, line, highest, self.next(noted, defined));
+        let whole = end;
+        let end = end.min(line + MOST_LINES - 1);
+        if self.has_names {
+            let name = self.apart.fit(noted.id, &noted.function.name, self.style.columns());
+            writeln!(out, "{}", self.style.paint(Paint::Heading, name))?;
+        }
         let mut at_lines: HashMap<usize, Vec<&Callee>> = HashMap::new();
         let mut elsewhere = Vec::new();
         for callee in &noted.callees {
@@ -122,19 +139,38 @@ impl View<'_> {
         for at in line..=end {
             let margin = if at == line { self.figures(noted) } else { " ".repeat(MARGIN) };
             let source = printable(&lines[at - 1].replace('\t', TAB));
-            writeln!(out, "{} {at:>7}  {source}", self.style.paint(paint, margin))?;
+            let source = match self.is_cut {
+                true => cut_end(&source, self.style.columns().saturating_sub(MARGIN + 10).max(20)),
+                false => source,
+            };
+            let told = format!("{} {at:>7}  {source}", self.style.paint(paint, margin));
+            writeln!(out, "{}", told.trim_end())?;
             for callee in at_lines.get(&at).into_iter().flatten() {
                 let name = self.name(&callee.name, 14);
                 let told = format!("{} {:>7}    => {name}", self.called(callee), "");
                 writeln!(out, "{}", self.style.paint(Paint::Warm, told))?;
             }
         }
+        if whole > end {
+            let text =
+                format!("{:MARGIN$}          … {} more lines, to line {whole}", "", whole - end);
+            writeln!(out, "{}", self.style.paint(Paint::Faint, text))?;
+        }
         self.callees(noted, &elsewhere, out)
+    }
+
+    /// The next line of the file at which another function is defined, as far as such were called.
+    fn next(&self, noted: &Noted, line: usize) -> Option<usize> {
+        let others =
+            self.profile.functions.iter().filter(|other| other.file == noted.function.file);
+        let lines = others.filter_map(|other| other.line.map(|line| line as usize));
+        lines.filter(|&other| other > line).min()
     }
 
     fn without_source(&self, noted: &Noted, out: &mut impl Write) -> io::Result<()> {
         let line = noted.function.line.map_or("?".into(), |line| line.to_string());
-        let name = self.name(&noted.function.name, 10);
+        let room = self.style.columns().saturating_sub(MARGIN + 10).max(24);
+        let name = self.apart.fit(noted.id, &noted.function.name, room);
         writeln!(out, "{} {line:>7}  {name}", self.figures(noted))?;
         self.callees(noted, &noted.callees.iter().collect::<Vec<_>>(), out)
     }
@@ -159,6 +195,7 @@ impl View<'_> {
             };
             let name = self.name(&callee.name, 14 + from.chars().count());
             let told = format!("{} {:>7}    => {name}{from}", self.called(callee), "");
+            let told = if self.is_cut { cut_end(&told, self.style.columns()) } else { told };
             writeln!(out, "{}", self.style.paint(Paint::Faint, told))?;
         }
         Ok(())
@@ -175,36 +212,6 @@ fn single_line(noted: &Noted, callee: &Callee) -> Option<usize> {
         [(file, line)] if noted.function.file.as_ref() == Some(file) => Some(*line as usize),
         _ => None,
     }
-}
-
-/// Where what is told of a function begins: debug information may name the line of its bracket.
-fn begin_of(lines: &[&str], line: usize) -> usize {
-    if lines[line - 1].trim() != "{" {
-        return line;
-    }
-    let goes_on = |at: &usize| {
-        let text = lines[at - 1].trim();
-        !(text.is_empty() || text.ends_with([';', '}', '/']) || text.starts_with(['#', '}']))
-    };
-    let first = line.saturating_sub(MOST_HEAD).max(1);
-    (first..line).rev().take_while(goes_on).last().unwrap_or(line)
-}
-
-/// The last line of the function defined at `line`, from 1: the first behind it that begins with `}` and stands no
-/// deeper than the definition does.
-fn end_of(lines: &[&str], line: usize) -> usize {
-    let depth = |text: &str| text.len() - text.trim_start().len();
-    let own = depth(lines[line - 1]);
-    let most = lines.len().min(line + MOST_LINES - 1);
-    // A definition may stand on one line.
-    if lines[line - 1].trim_end().ends_with('}') {
-        return line;
-    }
-    let is_end = |at: &usize| {
-        let text = lines[at - 1];
-        text.trim_start().starts_with('}') && depth(text) <= own
-    };
-    (line + 1..=most).find(is_end).unwrap_or(most)
 }
 
 #[derive(Serialize)]

@@ -3,11 +3,14 @@
 //! shows the same.
 
 use teeperf_profile::model::Profile;
+use teeperf_profile::waiting;
 
 use crate::units::{self, count, counted};
 
 /// Share of events lost or frames mended above which it is a warning.
 const TOO_MANY: f64 = 0.001;
+/// Share of waiting above which it is said.
+const MOST_WAITING: f64 = 0.5;
 /// How the recorder's warning of a pause begins.
 const PAUSED: &str = "recording was paused";
 /// What a recording says that was cut out of another where nothing happened.
@@ -40,6 +43,7 @@ pub fn of(profile: &Profile) -> Vec<Finding> {
     mended(profile, &mut found);
     gaps(profile, &mut found);
     reader(profile, &mut found);
+    waiting(profile, &mut found);
     ends(profile, &mut found);
     // Stable: within warnings and notes the order above stays.
     found.sort_by_key(|finding| !finding.warning);
@@ -254,6 +258,28 @@ fn reader(profile: &Profile, found: &mut Vec<Finding>) {
         let what = format!("{} like these.", counted(more as u64, "further warning"));
         push(found, true, what, "");
     }
+}
+
+/// Where waiting is most of what is shown, that it can be left out.
+fn waiting(profile: &Profile, found: &mut Vec<Finding>) {
+    let all = profile.framed_ns();
+    if profile.waiting.is_some() || all <= 0.0 {
+        return;
+    }
+    let (waited, most) = waiting::seen(profile);
+    if waited <= MOST_WAITING * all {
+        return;
+    }
+    let whose = most.and_then(|function| profile.functions.get(function.0 as usize));
+    let whose = whose.map(|function| {
+        format!(", for the most part in {}", crate::names::fit(&function.name, 60))
+    });
+    let what = format!(
+        "Threads waited for {} of the time{}.",
+        units::percent_inline(units::share(waited, all)),
+        whose.unwrap_or_default()
+    );
+    push(found, false, what, "--no-waiting leaves that out.");
 }
 
 fn ends(profile: &Profile, found: &mut Vec<Finding>) {

@@ -8,13 +8,14 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
-use teeperf_profile::aggregate::{self, Pattern, Row, Sort};
+use teeperf_profile::aggregate::{self, Row, Sort};
 use teeperf_profile::around::Around;
 use teeperf_profile::crossings::Crossing;
 use teeperf_profile::groups::{By, Group};
 use teeperf_profile::model::{
     CallGraph, Extremes, Function, FunctionId, Node, Profile, Thread, Time, Waits,
 };
+use teeperf_profile::pattern::Found;
 
 use crate::findings::{self, Finding};
 use crate::units;
@@ -31,7 +32,7 @@ pub struct Options {
     /// Functions by what they belong to, where that was asked for.
     pub by: Option<(By, Vec<Group>)>,
     /// Functions whose lengths come as a histogram too.
-    pub histogram: Option<Pattern>,
+    pub histogram: Option<Found>,
     /// Functions whose time is that of crossings.
     pub crossings: Vec<Crossing>,
 }
@@ -48,6 +49,7 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
         info: info(profile),
         health: health(profile),
         selection: selection(profile, options),
+        waiting: profile.waiting.as_ref().map(|left_out| parts::waiting(left_out, &places)),
         lengths: profile.length_unit_ns.map(|_| parts::precision(profile)),
         functions: functions(profile, &rows, options),
         threads: profile.threads.iter().map(|thread| lane(thread, profile, options)).collect(),
@@ -72,6 +74,8 @@ struct Report<'a> {
     health: Whole<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     selection: Option<Part<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting: Option<parts::Waiting>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lengths: Option<parts::Precision>,
     functions: Vec<Called<'a>>,

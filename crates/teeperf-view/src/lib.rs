@@ -20,6 +20,7 @@ pub mod text;
 
 mod about;
 mod advice;
+mod apart;
 mod columns;
 mod layout;
 mod names;

@@ -44,6 +44,8 @@ pub(crate) fn fit(name: &str, width: usize) -> String {
     if let Some(short) = without_modules(&name).filter(|short| columns(short) <= width) {
         return short;
     }
+    // Of a namespace that has no name nothing is lost.
+    let name = name.replace("(anonymous namespace)::", "");
     let bare = collapse(&name, '(', ')');
     if columns(&bare) <= width {
         return bare;
@@ -107,7 +109,11 @@ fn bare(name: &str) -> String {
     if depth > 0 || bare.is_empty() { name.into() } else { bare.into() }
 }
 
-fn cut_end(name: &str, width: usize) -> String {
+/// A text as it is where it has room, else its first columns and `…`.
+pub(crate) fn cut_end(name: &str, width: usize) -> String {
+    if columns(name) <= width {
+        return name.into();
+    }
     let mut out = String::new();
     let mut used = 1;
     for c in name.chars() {
@@ -199,6 +205,7 @@ mod tests {
         assert_eq!(fit(name, 59), "std::vector<int, std::allocator<int>>::push_back(…)");
         assert_eq!(fit(name, 40), "std::vector<…>::push_back(…)");
         assert_eq!(fit(name, 16), "std::v…h_back(…)");
+        assert_eq!(fit("a::(anonymous namespace)::find(int)", 12), "a::find(…)");
     }
 
     #[test]

@@ -4,12 +4,12 @@ use crate::style::{Paint, Style};
 use crate::{names, units};
 use serde::Serialize;
 use std::io::{self, Write};
-use teeperf_profile::suggest::{Options, Suggestion};
+use teeperf_profile::suggest::{Left, Options, Suggestion};
 
 /// Columns in front of the names.
 const FIGURES: usize = 59;
 
-/// Writes a table with a line for each function, and what comes of it.
+/// Writes a table with a line for each function, most events first, and what comes of it.
 pub fn write(
     suggestion: &Suggestion,
     options: &Options,
@@ -24,7 +24,9 @@ pub fn write(
     let percent = |part: f64, whole: f64| units::percent(units::share(part, whole));
     let calls = suggestion.calls as f64;
     let (mut gone, mut moved) = (0.0, 0.0);
-    for left in &suggestion.functions {
+    let mut functions: Vec<&Left> = suggestion.functions.iter().collect();
+    functions.sort_by_key(|left| std::cmp::Reverse(left.calls));
+    for left in functions {
         gone += left.calls as f64;
         moved += left.moved_ns;
         writeln!(

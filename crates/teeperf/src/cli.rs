@@ -2,8 +2,9 @@
 //! pages are made.
 
 use crate::commands;
+use crate::config;
 use anyhow::Result;
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -44,7 +45,7 @@ pub(crate) enum Command {
     Record(commands::Record),
     ServeMemory(commands::ServeMemory),
     Import(commands::Import),
-    Report(commands::Report),
+    Report(Box<commands::Report>),
     Annotate(commands::Annotate),
     Diff(commands::Diff),
     Suggest(commands::Suggest),
@@ -58,6 +59,7 @@ pub(crate) enum Command {
     Pack(commands::Pack),
     Collect(commands::Collect),
     Demo(commands::Demo),
+    Patterns(commands::Patterns),
     /// Pauses a recording: nothing is recorded until it is resumed
     Pause(commands::Pause),
     /// Resumes a paused recording
@@ -105,7 +107,7 @@ The wrapper's own options (also in TEEPERF_CC_OPTIONS, separated by spaces):
   --teeperf-help                   this text
 
 Patterns:
-  parse            functions of this name; in C++ without parameters, or with them: 'parse(int)'
+  parse            functions of this name; in C++ without parameters and template arguments, or with them: 'parse(int)'
   'ns::*' 'get_?'  a glob; \\ takes the meaning of the next character away
   '/^get_[xy]/'    a regular expression, to be found in the name
   file:a.c         functions written in a file of this name, such as a header
@@ -121,7 +123,7 @@ The same, for a project, in teeperf.toml in its folder, or in the file that TEEP
   after-inlining = false
   system-headers = false
 
-`teeperf selection PROGRAM` tells which patterns fit no function of it; `teeperf record` warns of them.
+They are those of `teeperf help patterns`. `teeperf selection PROGRAM` tells which fit no function of it; `teeperf record` warns of them.
 
 Examples:
   CC=\"teeperf cc\" CXX=\"teeperf c++\" make
@@ -139,7 +141,7 @@ pub(crate) struct WrapperArguments {
 
 /// What `teeperf cc --teeperf-help` shows; `teeperf help cc` is the same.
 pub(crate) fn print_wrapper_help() -> Result<()> {
-    let mut cli = Cli::command();
+    let mut cli = config::definition();
     cli.build();
     if let Some(wrapper) = cli.find_subcommand_mut("cc") {
         // Every word behind the wrapper's name is the compiler's.
@@ -152,6 +154,7 @@ pub(crate) fn print_wrapper_help() -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory;
 
     #[test]
     fn the_definition_holds_together() {

@@ -8,6 +8,7 @@ mod commands;
 mod compiler;
 mod config;
 mod doctor;
+mod help;
 mod manual;
 mod recordings;
 mod rust;

@@ -3,7 +3,8 @@
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use teeperf_edit::rotate;
@@ -56,6 +57,39 @@ pub(crate) fn named_or_newest_but(named: Option<&Path>, made: &Path) -> Result<P
             "no recording (*.{ENDING}) in this folder; name one, or make one with \
              `teeperf record -- PROGRAM`"
         ),
+    }
+}
+
+/// Two of these that are the same file, or have the same bytes.
+pub(crate) fn same(paths: &[PathBuf]) -> Result<Option<(&Path, &Path)>> {
+    for (at, path) in paths.iter().enumerate() {
+        let found = path.metadata().with_context(|| path.display().to_string())?;
+        for other in &paths[..at] {
+            let there = other.metadata().with_context(|| other.display().to_string())?;
+            let is_one = (found.dev(), found.ino()) == (there.dev(), there.ino());
+            let is_alike = || found.is_file() && there.is_file() && found.len() == there.len();
+            if is_one || (is_alike() && have_same_bytes(path, other)?) {
+                return Ok(Some((other, path)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn have_same_bytes(a: &Path, b: &Path) -> Result<bool> {
+    let open = |path: &Path| File::open(path).with_context(|| path.display().to_string());
+    let (mut a, mut b) = (BufReader::new(open(a)?), BufReader::new(open(b)?));
+    loop {
+        let (here, there) = (a.fill_buf()?, b.fill_buf()?);
+        let count = here.len().min(there.len());
+        if here[..count] != there[..count] {
+            return Ok(false);
+        }
+        if count == 0 {
+            return Ok(here.len() == there.len());
+        }
+        a.consume(count);
+        b.consume(count);
     }
 }
 
@@ -114,6 +148,23 @@ mod tests {
     fn a_recording_is_named_after_the_program() {
         assert_eq!(name_for(OsStr::new("/usr/bin/sort")), Path::new("sort.teeperf"));
         assert_eq!(name_for(OsStr::new("./a.out")), Path::new("a.out.teeperf"));
+    }
+
+    #[test]
+    fn the_same_run_under_two_names_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let write = |name: &str, text: &[u8]| std::fs::write(path(name), text).unwrap();
+        write("a", b"one");
+        write("b", b"two");
+        write("c", b"one");
+        std::fs::hard_link(path("b"), path("d")).unwrap();
+        let same = |names: &[&str]| {
+            let paths: Vec<PathBuf> = names.iter().map(|name| path(name)).collect();
+            super::same(&paths).unwrap().is_some()
+        };
+        assert!(!same(&["a", "b"]) && same(&["a", "a"]) && same(&["a", "b", "c"]));
+        assert!(same(&["b", "d"]) && !same(&["a", "d"]));
     }
 
     #[test]

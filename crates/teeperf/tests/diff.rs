@@ -104,6 +104,8 @@ fn two_builds_of_a_program_are_compared() {
         unknown == 2 && said.contains("no function of either side is called \"prase\""),
         "{said}"
     );
+    let copy = folder.path().join("copy.teeperf");
+    std::fs::copy(folder.path().join("a1.teeperf"), copy).unwrap();
     run(teeperf(&folder).args(["record", "-q", "--paused", "-o", "none.teeperf", "--", "./after"]));
     for (words, expected) in [
         (&["b1.teeperf", "none.teeperf"][..], "none.teeperf has no calls"),
@@ -111,9 +113,29 @@ fn two_builds_of_a_program_are_compared() {
         (&["b1.teeperf", "program.c"], "program.c: not a recording"),
         (&["b1.teeperf"], "two sides are compared"),
         (&["b1.teeperf", "b2.teeperf", "a1.teeperf"], "put `--` between them"),
+        (&["b1.teeperf", "--", "a1.teeperf", "--limit", "3"], "--limit stands behind `--`"),
+        (
+            &["b1.teeperf", "b1.teeperf", "--", "a1.teeperf"],
+            "are the same run, named twice for before",
+        ),
+        (
+            &["b1.teeperf", "--", "a1.teeperf", "copy.teeperf"],
+            "are the same run, named twice for after",
+        ),
     ] {
         let (wrong, said) = code(&folder, words);
         assert!(wrong == 2 && said.contains(expected), "{said}");
+    }
+
+    // One run a side does not show a change of a hundredth: there is no answer, unless one is asked for.
+    let asked = ["--fail-if", "total(main) > +1% and calls(parse) > 0"];
+    let same = ["b1.teeperf", "b2.teeperf"];
+    let unsure = |words: &[&str]| code(&folder, &[&asked, words, &same[..]].concat());
+    let (status, said) = unsure(&[]);
+    if !said.contains("failed") {
+        assert!(status == 2 && said.contains("cannot tell: total(main) > +1%"), "{said}");
+        assert_eq!(unsure(&["--unsure", "pass"]).0, 0);
+        assert_eq!(unsure(&["--unsure", "fail"]).0, 1);
     }
 
     // What is not alike is said.

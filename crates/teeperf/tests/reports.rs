@@ -199,5 +199,131 @@ fn tables_agree_with_the_functions() {
     assert!(lengths.contains("The clock was a tick") && lengths.contains("< "), "{lengths}");
     let refused =
         teeperf(&folder).args(["report", "it.teeperf", "--around", "nothing"]).output().unwrap();
-    assert!(String::from_utf8(refused.stderr).unwrap().contains("no function fits"));
+    assert!(
+        String::from_utf8(refused.stderr).unwrap().contains("no function that was called fits")
+    );
+}
+
+/// A server that waits, some work, and two libraries that have a function of one name.
+const WAITING: &str = r#"
+#include <unistd.h>
+#include <poll.h>
+static volatile long sink;
+__attribute__((noinline)) void work(int n) { for (int i = 0; i < n; i++) sink += i; }
+__attribute__((noinline)) void serve(int ms) { poll(0, 0, ms); sink++; }
+void step(void);
+int main(void) {
+    for (int i = 0; i < 3000; i++) work(10);
+    for (int i = 0; i < 8; i++) { serve(50); for (int k = 0; k < 3000; k++) work(100); }
+    step();
+    return 0;
+}
+"#;
+const LIBRARY: &str = "static volatile int sink; __attribute__((visibility(\"hidden\"))) void same(int n) { while (n--) sink += n; }\n";
+
+#[test]
+fn what_threads_waited_is_left_out_and_names_are_told_apart() {
+    let folder = Folder::new();
+    folder.write("program.c", WAITING);
+    folder.write(
+        "a.c",
+        &format!("{LIBRARY}void other(void); void step(void) {{ same(20000); other(); }}"),
+    );
+    folder.write("b.c", &format!("{LIBRARY}void other(void) {{ same(20000); }}"));
+    for (name, with) in [("b", &[][..]), ("a", &["libb.so", "-Wl,-rpath,$ORIGIN"][..])] {
+        let (source, library) = (format!("{name}.c"), format!("lib{name}.so"));
+        let words = ["cc", "-O1", "-g", "-fPIC", "-shared", &source, "-o", &library];
+        run(teeperf(&folder).args(words).args(with));
+    }
+    let words = [
+        "cc",
+        "-O1",
+        "-g",
+        "program.c",
+        "-Wl,--no-as-needed",
+        "liba.so",
+        "libb.so",
+        "-Wl,-rpath,$ORIGIN",
+        "-o",
+        "program",
+    ];
+    run(teeperf(&folder).args(words));
+    run(teeperf(&folder).args(["record", "-q", "-o", "it.teeperf", "--", "./program"]));
+
+    // 400 ms of waiting are most of what there is; the note names the option.
+    let text = report(&folder, &[]);
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words(&text).contains("for the most part in serve. --no-waiting leaves that out"),
+        "{text}"
+    );
+    let whole = json(&folder, &[]);
+    let own = |report: &Value| function(report, "serve")["self"].as_f64().unwrap();
+    assert!(own(&whole) >= 390e6, "{whole}");
+    let without = json(&folder, &["--no-waiting"]);
+    assert!(own(&without) < 0.2 * own(&whole), "{without}");
+    let left_out = without["waiting"]["left_out"].as_f64().unwrap();
+    // What else had no processor meanwhile is in it as well.
+    assert!(left_out >= own(&whole) - own(&without) - 1e6, "{without}");
+    let text = report(&folder, &["--no-waiting"]);
+    assert!(
+        text.contains("of waiting: serve ") && !words(&text).contains("leaves that out"),
+        "{text}"
+    );
+    // A name is what is asked for; of what a processor did it takes nothing.
+    let named = json(&folder, &["--waits-in", "work"]);
+    let work = |report: &Value| function(report, "work")["self"].as_f64().unwrap();
+    assert!(own(&named) < 0.3 * own(&whole) && work(&named) <= work(&whole), "{named}");
+
+    // Both functions of one name stand with their modules, at any width.
+    let text = report(&folder, &["--limit", "50"]);
+    assert!(text.contains("same (liba.so)") && text.contains("same (libb.so)"), "{text}");
+    let text = report(&folder, &["--around", "same@libb.so"]);
+    assert!(
+        text.contains("same (libb.so): ") && text.contains("other") && !text.contains("step"),
+        "{text}"
+    );
+    let rows = csv(&folder, &["--around", "same"]);
+    assert!(rows.iter().all(|row| row["function"] == "same"), "{rows:?}");
+
+    // From a function on, and functions as one.
+    let rooted = json(&folder, &["--root", "step"]);
+    let names = |report: &Value| -> Vec<String> {
+        let name = |function: &Value| function["name"].as_str().unwrap().to_owned();
+        let mut names: Vec<String> =
+            report["functions"].as_array().unwrap().iter().map(name).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(&rooted), ["other", "same", "same", "step"]);
+    let grouped = json(&folder, &["--group", "all=same,other,step,work", "--tree"]);
+    assert_eq!(names(&grouped), ["[all]", "main", "serve"]);
+    // 27,000 calls of `work` and the one of `step`, all from main.
+    assert_eq!(function(&grouped, "[all]")["calls"], 3000 + 8 * 3000 + 1);
+
+    let complaint = |words: &[&str]| {
+        let output = teeperf(&folder).args(["report", "it.teeperf"]).args(words).output().unwrap();
+        (output.status.success(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert!(complaint(&["--focus", "erv"]).1.contains("taken for a part of names, '*erv*'"));
+    assert!(!complaint(&["--focus", "serve"]).1.contains("taken"));
+    let (is_done, said) = complaint(&["--sort", "p99"]);
+    assert!(!is_done && said.contains("for --lengths"), "{said}");
+    let (is_done, said) = complaint(&["--focus", "/a(/"]);
+    assert!(!is_done && said.contains("is no pattern"), "{said}");
+}
+
+#[test]
+fn lengths_are_sorted_as_asked() {
+    let folder = recorded("cycle");
+    for (sort, column) in
+        [("p99", "p99_ns"), ("max", "longest_ns"), ("mean", "mean_ns"), ("calls", "calls")]
+    {
+        let rows = csv(&folder, &["--lengths", "--sort", sort]);
+        let numbers: Vec<f64> = rows.iter().filter_map(|row| row[column].parse().ok()).collect();
+        assert!(
+            numbers.len() > 3 && numbers.windows(2).all(|two| two[0] >= two[1]),
+            "{sort} {numbers:?}"
+        );
+    }
 }

@@ -80,7 +80,7 @@ impl Comparison {
         for function in &profile.functions {
             let next = FunctionId(self.functions.len() as u32);
             let number = *self.known.entry(Identity::of(function, program)).or_insert(next);
-            let name = identity::plain(&function.name).to_owned();
+            let name = teeperf_symbols::without_copy(&function.name).to_owned();
             let plain = Function { name, place: None, ..function.clone() };
             match self.functions.get_mut(number.0 as usize) {
                 Some(known) if side == Side::After => *known = plain,

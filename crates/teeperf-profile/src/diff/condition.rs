@@ -11,19 +11,19 @@
 //! ```
 //!
 //! With a sign it is the difference, in percent of what it was before or absolute, and only a change beyond noise fits.
-//! Without, it is the figure of the second side, in percent of the time of all functions or absolute. A name is that
-//! of a function, in C++ with parameters or without; with `*` or `?` in it a glob. Where several functions fit, any will do.
+//! Without, it is the figure of the second side, in percent of the time of all functions or absolute. A name is a
+//! pattern for functions ([`Wanted`]). Where several functions fit, any will do.
 
 use super::{Change, Diff, Figure, Presence};
-use crate::aggregate::Pattern;
 use std::fmt;
+use teeperf_select::Wanted;
 
 /// A condition, as it was typed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     /// Its text.
     pub text: String,
-    clauses: Vec<Clause>,
+    pub(super) clauses: Vec<Clause>,
 }
 
 /// Where a text is no condition, and what would be one there.
@@ -55,21 +55,21 @@ pub enum Kind {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Clause {
-    kind: Kind,
-    whose: Whose,
-    is_above: bool,
-    is_difference: bool,
+pub(super) struct Clause {
+    pub(super) kind: Kind,
+    pub(super) whose: Whose,
+    pub(super) is_above: bool,
+    pub(super) is_difference: bool,
     /// A part where it is in percent; nanoseconds, or calls.
-    amount: f64,
-    is_percent: bool,
+    pub(super) amount: f64,
+    pub(super) is_percent: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Whose {
+pub(super) enum Whose {
     All,
     Any,
-    Named(String),
+    Named(Wanted),
 }
 
 impl fmt::Display for Wrong {
@@ -102,13 +102,13 @@ impl Condition {
     }
 
     /// Names in it that no function of either side has.
-    pub fn unknown_names(&self, diff: &Diff) -> Vec<&str> {
-        let is_known = |name: &str| diff.changes.iter().any(|change| fits(name, diff, change));
+    pub fn unknown_names(&self, diff: &Diff) -> Vec<String> {
+        let is_known = |name: &Wanted| diff.changes.iter().any(|change| diff.is_of(change, name));
         let names = self.clauses.iter().filter_map(|clause| match &clause.whose {
-            Whose::Named(name) => Some(name.as_str()),
+            Whose::Named(name) => Some(name),
             _ => None,
         });
-        names.filter(|name| !is_known(name)).collect()
+        names.filter(|name| !is_known(name)).map(Wanted::to_string).collect()
     }
 
     /// What meets it.
@@ -139,7 +139,7 @@ impl Condition {
             };
             figures.push((clause.kind, figure));
         }
-        Some(Met { function: Some(name_of(diff, change).into()), figures })
+        Some(Met { function: Some(diff.name_of(change).into()), figures })
     }
 }
 
@@ -152,13 +152,13 @@ impl Clause {
             Whose::Named(name) => diff
                 .changes
                 .iter()
-                .filter(|change| fits(name, diff, change))
-                .map(|change| (Some(name_of(diff, change).to_owned()), self.figure(change)))
+                .filter(|change| diff.is_of(change, name))
+                .map(|change| (Some(diff.name_of(change).to_owned()), self.figure(change)))
                 .find(|(_, figure)| self.holds(figure, diff)),
         }
     }
 
-    fn figure(&self, change: &Change) -> Figure {
+    pub(super) fn figure(&self, change: &Change) -> Figure {
         match self.kind {
             Kind::SelfTime => change.self_time,
             Kind::Total => change.total,
@@ -166,7 +166,7 @@ impl Clause {
         }
     }
 
-    fn holds(&self, figure: &Figure, diff: &Diff) -> bool {
+    pub(super) fn holds(&self, figure: &Figure, diff: &Diff) -> bool {
         let value = match (self.is_difference, self.is_percent) {
             (true, _) if !figure.is_change => return false,
             // What was nothing has grown by more than any part of it.
@@ -177,18 +177,6 @@ impl Clause {
         };
         if self.is_above { value > self.amount } else { value < self.amount }
     }
-}
-
-fn name_of<'a>(diff: &'a Diff, change: &Change) -> &'a str {
-    &diff.functions[change.function.0 as usize].name
-}
-
-fn fits(wanted: &str, diff: &Diff, change: &Change) -> bool {
-    let name = name_of(diff, change);
-    if wanted.contains(['*', '?']) {
-        return Pattern::new(wanted).fits(name);
-    }
-    name == wanted || name.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('('))
 }
 
 impl Change {
@@ -261,9 +249,16 @@ impl<'a> Reader<'a> {
         Ok(Clause { kind, whose, is_above, is_difference: sign.is_some(), amount, is_percent })
     }
 
-    /// Up to the bracket that closes the one before it.
-    fn name(&mut self) -> Result<String, Wrong> {
-        let rest = &self.text[self.at..];
+    /// Up to the bracket that closes the one before it; of a regular expression brackets are its own.
+    fn name(&mut self) -> Result<Wanted, Wrong> {
+        let rest = self.rest();
+        if rest.starts_with('/') {
+            let Some(end) = rest.find("/)") else {
+                self.at = self.text.len();
+                return Err(self.wrong("`/)` behind the regular expression"));
+            };
+            return self.pattern(&rest[..=end]);
+        }
         let mut depth = 0usize;
         for (at, c) in rest.char_indices() {
             match c {
@@ -274,14 +269,22 @@ impl<'a> Reader<'a> {
                     if name.is_empty() {
                         return Err(self.wrong("a function's name"));
                     }
-                    self.at += at + 1;
-                    return Ok(name.into());
+                    return self.pattern(&rest[..at]);
                 }
                 _ => {}
             }
         }
         self.at = self.text.len();
         Err(self.wrong("`)` behind the name"))
+    }
+
+    /// Of this text, with a bracket behind it.
+    fn pattern(&mut self, text: &str) -> Result<Wanted, Wrong> {
+        let read = text.trim().parse();
+        let pattern =
+            read.map_err(|_| self.wrong("a pattern for functions: `teeperf help patterns`"))?;
+        self.at += text.len() + 1;
+        Ok(pattern)
     }
 
     fn number(&mut self) -> Result<f64, Wrong> {

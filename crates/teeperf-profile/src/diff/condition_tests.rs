@@ -15,6 +15,7 @@ fn diff() -> Diff {
         ("read(int)", figure(1e6, 2e6, true), figure(0.0, 1500.0, true)),
         ("noisy", figure(100e6, 150e6, false), figure(5.0, 6.0, true)),
         ("ns::Table::find(int (*)(int))", figure(9e6, 9e6, false), figure(7.0, 7.0, false)),
+        ("int* make<int>(int)", figure(4e6, 4e6, false), figure(7.0, 7.0, false)),
     ];
     let change = |(at, &(_, self_time, calls)): (usize, &(&str, Figure, Figure))| Change {
         function: FunctionId(at as u32),
@@ -26,7 +27,12 @@ fn diff() -> Diff {
     Diff {
         functions: all
             .iter()
-            .map(|(name, ..)| Function { name: (*name).into(), ..Function::default() })
+            .map(|(name, ..)| Function {
+                name: (*name).into(),
+                module: "prog".into(),
+                file: Some("/x/src/a.c".into()),
+                ..Function::default()
+            })
             .collect(),
         changes: all.iter().enumerate().map(change).collect(),
         whole: figure(1e9, 1.04e9, true),
@@ -66,6 +72,15 @@ fn only_what_is_true_is_met() {
         ("calls(noisy) > +0", true),
         ("calls(parse) > +0", false),
         ("self(ns::Table::find(int (*)(int))) < 10ms", true),
+        ("self(ns::Table::find) < 10ms", true),
+        ("self(/^pa(r|x)s/) > +5%", true),
+        ("self(/^pa(r|x)t/) > +5%", false),
+        ("self(make) > 3ms", true),
+        ("self(make<int>) > 3ms", true),
+        ("self(make<char>) > 3ms", false),
+        ("self(parse@prog) > +5%", true),
+        ("self(parse@lib*) > +5%", false),
+        ("self(file:src/a.c) > +5%", true),
     ] {
         assert_eq!(!met(text).is_empty(), expected, "{text}");
     }
@@ -97,6 +112,8 @@ fn errors_point_to_the_place() {
         ("self > +5%", 5, "`(NAME)`"),
         ("self() > +5%", 5, "a function's name"),
         ("self(a > +5%", 12, "`)`"),
+        ("self(/a > +5%", 13, "`/)`"),
+        ("self(/a[/) > +5%", 5, "a pattern"),
         ("self(a) +5%", 8, "`>` or `<`"),
         ("self(a) > five", 10, "a number"),
         ("self(a) > +5", 12, "a unit"),

@@ -2,6 +2,7 @@
 
 use crate::model::Function;
 use std::borrow::Cow;
+use teeperf_symbols::without_copy;
 
 /// What stands for the program itself, whatever its file is called.
 pub(super) const PROGRAM: &str = "";
@@ -18,7 +19,7 @@ impl Identity {
     pub(super) fn of(function: &Function, program: &str) -> Self {
         let is_program = !program.is_empty() && function.module == program;
         let module = if is_program { PROGRAM.into() } else { stem(&function.module).into_owned() };
-        Self { module, name: plain(&function.name).to_owned() }
+        Self { module, name: without_copy(&function.name).to_owned() }
     }
 }
 
@@ -38,30 +39,6 @@ pub(super) fn stem(module: &str) -> Cow<'_, str> {
     }
 }
 
-/// A name without what compilers put behind it for copies of a function (gcc: `.constprop.0`, `.isra.0`, `.part.0`,
-/// `.cold`, `.lto_priv.0`; LLVM: `.llvm.1234`) and without Rust's legacy hash (`::h` and 16 hexadecimal digits).
-pub(crate) fn plain(name: &str) -> &str {
-    const COPIES: [&str; 6] = ["constprop", "isra", "part", "cold", "lto_priv", "llvm"];
-    let mut name = name;
-    while let Some((before, last)) = name.rsplit_once('.') {
-        let number = !last.is_empty() && last.bytes().all(|c| c.is_ascii_digit());
-        let (before, kind) = match before.rsplit_once('.').filter(|_| number) {
-            Some((before, kind)) => (before, kind),
-            None => (before, last),
-        };
-        if before.is_empty() || !COPIES.contains(&kind) {
-            break;
-        }
-        name = before;
-    }
-    match name.rsplit_once("::h") {
-        Some((before, hash)) if hash.len() == 16 && hash.bytes().all(|c| c.is_ascii_hexdigit()) => {
-            before
-        }
-        _ => name,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,24 +55,6 @@ mod tests {
             ("-1.so", ".so"),
         ] {
             assert_eq!(stem(module), expected, "{module}");
-        }
-    }
-
-    #[test]
-    fn copies_are_the_function_itself() {
-        for (name, expected) in [
-            ("parse", "parse"),
-            ("parse.constprop.0", "parse"),
-            ("parse.isra.0.constprop.12", "parse"),
-            ("parse.cold", "parse"),
-            ("a::b.llvm.123456", "a::b"),
-            ("a::b::h0123456789abcdef", "a::b"),
-            ("a::b::h0123", "a::b::h0123"),
-            ("step.2", "step.2"),
-            (".cold", ".cold"),
-            ("program+0x12", "program+0x12"),
-        ] {
-            assert_eq!(plain(name), expected, "{name}");
         }
     }
 

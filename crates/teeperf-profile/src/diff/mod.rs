@@ -2,12 +2,14 @@
 //! run once or several times.
 //!
 //! Functions are matched by name and module, and times judged, as docs/diff.md says; call paths of both sides stand in
-//! one tree, [`Diff::paths`]. [`condition`] is what makes a difference too large for somebody.
+//! one tree, [`Diff::paths`]. [`condition`] is what makes a difference too large for somebody,
+//! [`outcome`] what comes of it.
 
 mod comparison;
 pub mod condition;
 pub(crate) mod identity;
 mod noise;
+pub mod outcome;
 mod paths;
 
 pub use comparison::Comparison;
@@ -15,6 +17,7 @@ pub use noise::Spread;
 pub use paths::{Path, Sum};
 
 use crate::model::{Function, FunctionId, Health, Info, Unit};
+use teeperf_select::Wanted;
 
 /// How to compare.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -160,6 +163,17 @@ pub struct Diff {
 }
 
 impl Diff {
+    /// Name of a change's function.
+    pub fn name_of(&self, change: &Change) -> &str {
+        &self.functions[change.function.0 as usize].name
+    }
+
+    /// Whether a change is of a function that fits.
+    fn is_of(&self, change: &Change, wanted: &Wanted) -> bool {
+        let function = &self.functions[change.function.0 as usize];
+        wanted.fits(&function.name, function.file.as_deref(), &function.module)
+    }
+
     /// Whether the time of a call path differs by more than ticks, and what runs of a side usually differ by, explain.
     pub fn tells_apart(&self, before: f64, after: f64) -> bool {
         let Some(spread) = self.spread else { return false };

@@ -12,6 +12,8 @@ const USUAL_FREEDOM: f64 = 6.0;
 const LEAST_FUNCTIONS: usize = 5;
 /// Ticks that a function must have in each run to tell of the runs' spread rather than of its own ticks.
 const MANY_TICKS: f64 = 100.0;
+/// The part of all time that a function must have for that where nothing ticks.
+const LEAST_PART: f64 = 1e-3;
 
 /// A time in one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -57,17 +59,23 @@ pub(super) struct Verdict {
 impl Spread {
     /// What is usual among these functions; `allowed` where runs do not tell.
     pub(super) fn of<'a>(pairs: impl Iterator<Item = &'a Pair> + Clone, allowed: f64) -> Self {
-        let seen: Vec<f64> = pairs
+        let whole: f64 = pairs.clone().map(Pair::mean).sum();
+        let seen: Vec<(f64, f64)> = pairs
             .clone()
             .filter_map(|pair| {
                 let own = pair.own()?;
-                let part = pair.tick_part();
-                let is_large = part <= 1.0 / MANY_TICKS;
-                is_large.then(|| (own.of_many() - part).max(0.0))
+                let (part, mean) = (pair.tick_part(), pair.mean());
+                // A counter times every call, and those of few calls differ by what a cache or an interrupt does.
+                let is_large = match pair.ticks() {
+                    true => part <= 1.0 / MANY_TICKS,
+                    false => mean >= LEAST_PART * whole,
+                };
+                let weight = if pair.ticks() { 1.0 } else { mean };
+                is_large.then(|| ((own.of_many() - part).max(0.0), weight))
             })
             .collect();
         if seen.len() >= LEAST_FUNCTIONS {
-            return Self { relative: median(seen).sqrt(), is_measured: true };
+            return Self { relative: weighted_median(seen).sqrt(), is_measured: true };
         }
         // Single paths are held against what the longest functions differ by, ticks and all.
         let mut longest: Vec<&Pair> = pairs.collect();
@@ -77,6 +85,18 @@ impl Spread {
         let own = median(own.map(|own| own.of_many()).collect());
         Self { relative: own.sqrt().max(allowed), is_measured: false }
     }
+}
+
+/// That below and above which the weights are alike, 0 of none.
+fn weighted_median(mut list: Vec<(f64, f64)>) -> f64 {
+    list.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let half = list.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
+    let mut so_far = 0.0;
+    let middle = list.iter().find(|(_, weight)| {
+        so_far += weight;
+        so_far > half
+    });
+    middle.or(list.last()).map_or(0.0, |(value, _)| *value)
 }
 
 /// The one in the middle, 0 of none.
@@ -109,6 +129,16 @@ impl Own {
 impl Pair {
     pub(super) fn means(&self) -> (f64, f64) {
         (mean(&self.before, |m| m.ns), mean(&self.after, |m| m.ns))
+    }
+
+    fn mean(&self) -> f64 {
+        let (before, after) = self.means();
+        (before + after) / 2.0
+    }
+
+    /// Whether a clock that ticks tells it in any run.
+    fn ticks(&self) -> bool {
+        self.before.iter().chain(&self.after).any(|m| m.period > 0.0)
     }
 
     /// The spread of the runs of both sides, as a part of their means.
@@ -203,6 +233,11 @@ pub(super) fn verdict(difference: f64, deviation: f64, freedom: f64) -> Verdict 
         }
     };
     Verdict { margin: bound * deviation, probability: 2.0 * above }
+}
+
+/// Half of the interval in which 95 % of what has this deviation lie.
+pub(super) fn margin(deviation: f64) -> f64 {
+    verdict(0.0, deviation, f64::INFINITY).margin
 }
 
 /// Variance of the mean of so many runs, of which no more is known than what is usual.

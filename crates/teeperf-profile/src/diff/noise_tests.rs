@@ -176,3 +176,23 @@ fn many_figures_are_told_by_their_order() {
     assert_eq!(told(&[0.04, 0.5, 0.6]), [false; 3]);
     assert_eq!(told(&[0.01, 0.03, 0.6]), [true, true, false]);
 }
+
+#[test]
+fn under_a_counter_noise_is_that_of_the_time_and_not_of_short_functions() {
+    // Three functions make nearly all of the time and differ by 2 %; two hundred of a microsecond differ by half.
+    let mut random = Random(7);
+    let mut runs = |ns: f64, noise: f64| -> Vec<Measured> {
+        let run = |_| Measured {
+            ns: ns * (1.0 + noise * random.normal()).max(0.1),
+            ..Measured::default()
+        };
+        (0..5).map(run).collect()
+    };
+    let mut pairs = Vec::new();
+    for at in 0..206 {
+        let (ns, noise) = if at < 6 { (300e6, 0.02) } else { (1e3, 0.5) };
+        pairs.push(Pair { before: runs(ns, noise), after: runs(ns, noise) });
+    }
+    let spread = Spread::of(pairs.iter(), 0.03);
+    assert!(spread.is_measured && (0.012..0.03).contains(&spread.relative), "{spread:?}");
+}

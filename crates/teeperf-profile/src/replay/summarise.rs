@@ -7,7 +7,7 @@ use teeperf_wire::body::chunk::{self, Header};
 use teeperf_wire::shared::ClockKind;
 use teeperf_wire::word::ESCAPE_BASE;
 
-use super::summary::{Op, Place, Segment, Summary};
+use super::summary::{CpuLook, Op, Place, Segment, Summary};
 use super::timed::Watch;
 use super::tree::Tree;
 use crate::chunks::Decoder;
@@ -190,9 +190,10 @@ impl State {
     fn start_chunk(&mut self, offset: u64, header: &Header) {
         let summary = &mut self.summary;
         let place = Place { sequence: header.sequence, word: header.first, whole: false };
-        if header.cpu_ns != u64::MAX {
-            let first = summary.cpu_ns.map_or(header.cpu_ns, |(first, _)| first);
-            summary.cpu_ns = Some((first, header.cpu_ns));
+        // A later piece of a chunk repeats what was so at the chunk's start.
+        if header.cpu_ns != u64::MAX && header.first == 0 {
+            let look = CpuLook { time: header.time, cpu_ns: header.cpu_ns };
+            summary.cpu = Some((summary.cpu.map_or(look, |(first, _)| first), look));
         }
         // A later piece of a chunk repeats the stack of the chunk's start.
         let stack = (header.first == 0).then_some(header.stack);

@@ -19,6 +19,15 @@ use super::waits::Waits;
 use crate::names::Window;
 use crate::warnings::Warnings;
 
+/// A look of a thread at its CPU time, when it began a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CpuLook {
+    /// What the recording's clock said.
+    pub(crate) time: u64,
+    /// CPU time, nanoseconds.
+    pub(crate) cpu_ns: u64,
+}
+
 /// What ends a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
@@ -149,8 +158,8 @@ pub(crate) struct Summary {
     pub(crate) begin_stack: Option<u64>,
     /// Time at the end.
     pub(crate) end_time: u64,
-    /// CPU time of the thread at the first and at the last chunk's start, where known.
-    pub(crate) cpu_ns: Option<(u64, u64)>,
+    /// The first and the last look at the thread's CPU time.
+    pub(crate) cpu: Option<(CpuLook, CpuLook)>,
     /// Where the first chunk begins.
     pub(crate) first_place: Place,
     /// Where the last chunk ends.

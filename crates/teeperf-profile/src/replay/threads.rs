@@ -8,7 +8,7 @@ use super::arcs::Arcs;
 use super::calltree::CallTree;
 use super::fold;
 use super::stack::Stack;
-use super::summary::{Place, Summary};
+use super::summary::{CpuLook, Place, Summary};
 use super::sums::Sums;
 use crate::stacks::Moment;
 
@@ -42,7 +42,7 @@ pub(crate) struct ThreadState {
     /// Its first piece is the thread's first: it is no thread that was folded and came back.
     pub(super) begins: bool,
     pub(super) first_time: u64,
-    cpu_ns: Option<(u64, u64)>,
+    cpu: Option<(CpuLook, CpuLook)>,
     pub(super) tid: u32,
     name: Option<String>,
     events: u64,
@@ -73,8 +73,10 @@ pub(crate) struct Figures {
     pub(crate) events: u64,
     /// Clock units from first to last event.
     pub(crate) wall: u64,
-    /// CPU time, where known, nanoseconds.
-    pub(crate) cpu_ns: Option<u64>,
+    /// CPU time between two looks at it, where there are two, nanoseconds; and the clock units between these.
+    pub(crate) cpu: Option<(u64, u64)>,
+    /// Clock units that gaps left out.
+    pub(crate) left_out: u64,
     /// Clock units slept for want of room.
     pub(crate) waited: u64,
     /// Frames open at the end.
@@ -90,10 +92,11 @@ impl Figures {
         self.threads = self.threads.saturating_add(other.threads);
         self.events = self.events.saturating_add(other.events);
         self.wall = self.wall.saturating_add(other.wall);
-        self.cpu_ns = match (self.cpu_ns, other.cpu_ns) {
-            (Some(a), Some(b)) => Some(a.saturating_add(b)),
+        self.cpu = match (self.cpu, other.cpu) {
+            (Some(a), Some(b)) => Some((a.0.saturating_add(b.0), a.1.saturating_add(b.1))),
             (a, b) => a.or(b),
         };
+        self.left_out = self.left_out.saturating_add(other.left_out);
         self.waited = self.waited.saturating_add(other.waited);
         self.open = self.open.saturating_add(other.open);
     }
@@ -115,7 +118,7 @@ impl ThreadState {
             place: summary.first_place,
             begins: summary.first_place.is_first(),
             first_time: summary.begin_time,
-            cpu_ns: None,
+            cpu: None,
             tid,
             name: None,
             events: 0,
@@ -177,10 +180,11 @@ impl ThreadState {
             events: self.events,
             wall: self.now.saturating_sub(self.first_time),
             // Of a thread of one chunk only one moment is known.
-            cpu_ns: self
-                .cpu_ns
-                .filter(|(first, last)| first != last)
-                .map(|(first, last)| last.saturating_sub(first)),
+            cpu: self.cpu.filter(|(first, last)| first != last).map(|(first, last)| {
+                let cpu_ns = last.cpu_ns.saturating_sub(first.cpu_ns);
+                (cpu_ns, last.time.saturating_sub(first.time))
+            }),
+            left_out: self.left_out,
             waited: self.waited,
             open: self.stack.depth(),
         }
@@ -199,8 +203,8 @@ impl ThreadState {
         }
         self.place = summary.last_place;
         self.events = self.events.saturating_add(summary.events);
-        if let Some((first, last)) = summary.cpu_ns {
-            self.cpu_ns = Some((self.cpu_ns.map_or(first, |(first, _)| first), last));
+        if let Some((first, last)) = summary.cpu {
+            self.cpu = Some((self.cpu.map_or(first, |(first, _)| first), last));
         }
         if let Some(name) = summary.name.take() {
             self.name = Some(name);

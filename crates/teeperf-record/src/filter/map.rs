@@ -12,7 +12,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
-use teeperf_symbols::{Functions, demangle, demangle_without_parameters};
+use teeperf_symbols::{Functions, demangle, spellings};
 use teeperf_wire::body::filter;
 use teeperf_wire::filter::{Filter, half_size, map_size, place};
 
@@ -186,7 +186,10 @@ fn listed(
             continue;
         }
         let name = &function.name;
-        let names: [&str; 3] = [name, &demangle(name), &demangle_without_parameters(name)];
+        let written = demangle(name);
+        let spellings = spellings(&written);
+        let names: Vec<&str> =
+            std::iter::once(&**name).chain(spellings.iter().map(AsRef::as_ref)).collect();
         unused.see(rules, &names);
         if (is_of_kind && rules.has(&names)) != others_pass {
             listed.push(offset);

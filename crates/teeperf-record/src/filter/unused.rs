@@ -1,6 +1,7 @@
 //! Rules that have fitted nothing yet, so that a name that is not written as it should be is said.
 
 use super::{ModuleRules, Of, Rule, Rules};
+use teeperf_select::Pattern;
 
 /// See the module. Of rules for functions alone: threads come and go.
 #[derive(Debug)]
@@ -31,7 +32,8 @@ impl<'a> Unused<'a> {
     /// There is a module for which these rules are.
     pub(super) fn see_module(&mut self, module: &ModuleRules<'_>) {
         self.0.retain(|rule| {
-            let is_whole = matches!(rule.of, Of::Function { name: None, .. });
+            let is_whole =
+                matches!(&rule.of, Of::Function { wanted, .. } if wanted.function().is_none());
             !(is_whole && module.applies(rule))
         });
     }
@@ -39,10 +41,11 @@ impl<'a> Unused<'a> {
     /// There is a function of these names in it.
     pub(super) fn see(&mut self, module: &ModuleRules<'_>, names: &[&str]) {
         self.0.retain(|rule| match &rule.of {
-            Of::Function { name: Some(name), .. } => {
-                !(name.fits_name(names.iter().copied()) && module.applies(rule))
+            Of::Function { wanted, .. } => {
+                let fits = |name: &Pattern| name.fits_name(names.iter().copied());
+                !(wanted.function().is_some_and(fits) && module.applies(rule))
             }
-            _ => true,
+            Of::Thread(_) | Of::Events(_) => true,
         });
     }
 }

@@ -24,7 +24,7 @@ use edit::Edits;
 use graph::Graph;
 use names::Names;
 use std::collections::{HashMap, HashSet};
-use teeperf_symbols::{demangle, demangle_without_parameters};
+use teeperf_symbols::{demangle, spellings};
 use text::{Line, operands};
 use values::{Atom, Value, Values, is_local};
 
@@ -296,12 +296,15 @@ impl<'a> Judge<'_, 'a> {
         if let Some(&known) = self.known.get(name) {
             return known;
         }
-        let (whole, bare) = (demangle(name), demangle_without_parameters(name));
+        let whole = demangle(name);
+        let spellings = spellings(&whole);
+        let names: Vec<&str> =
+            std::iter::once(name).chain(spellings.iter().map(AsRef::as_ref)).collect();
         let code = self.names.resolve(name);
         let file = self.names.files.get(name).or_else(|| self.names.files.get(code));
         let files = file.map(|path| (self.options.paths)(path)).unwrap_or_default();
         let size = self.names.sizes.get(code).copied();
-        let function = Function { names: [&whole, &bare, name], files: &files, size };
+        let function = Function { names: &names, files: &files, size };
         let wanted = self.options.selection.wants(&function);
         self.options.selection.note(&function, &mut self.met);
         self.known.insert(name, wanted);

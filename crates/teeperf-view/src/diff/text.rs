@@ -1,6 +1,7 @@
 //! The differences as text: what is to know first, then the whole, then a line for each function.
 
 use super::{Sort, alike, function, signed, signed_percent, sorted, told};
+use crate::apart::Apart;
 use crate::style::{Paint, Style};
 use crate::text::{heading, labelled, say};
 use crate::{names, units};
@@ -107,6 +108,7 @@ struct Table<'a> {
     more: usize,
     name: usize,
     has_module: bool,
+    apart: Apart,
 }
 
 impl<'a> Table<'a> {
@@ -120,8 +122,10 @@ impl<'a> Table<'a> {
         let others = 8 + 1 + 8 + 1 + 11 + 1 + 9 + 1 + 9 + 2 + calls + 1 + more + 2;
         let module = if has_module { MODULE + 2 } else { 0 };
         let name = style.columns().saturating_sub(others + module).max(20);
-        let longest = widest(&|change| named(diff, change)).max(8);
-        Self { diff, style, calls, more, name: name.min(longest), has_module }
+        let apart = Apart::of(&diff.functions);
+        let longest =
+            widest(&|change| apart.fit(change.function, &named(diff, change), 1 << 20)).max(8);
+        Self { diff, style, calls, more, name: name.min(longest), has_module, apart }
     }
 
     fn write(&self, changes: &[&Change], out: &mut impl Write) -> io::Result<()> {
@@ -179,7 +183,10 @@ impl<'a> Table<'a> {
             part(&change.total),
             count(change.calls.after),
             calls_difference(&change.calls),
-            crate::text::left(&named(self.diff, change), self.name),
+            crate::text::left(
+                &self.apart.fit(change.function, &named(self.diff, change), self.name),
+                self.name
+            ),
             calls = self.calls,
             more = self.more,
         );

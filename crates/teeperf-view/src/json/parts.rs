@@ -1,14 +1,15 @@
 //! What the JSON report has beside the usual: callers and callees, groups and lengths of calls where they were asked for; advice.
 
 use serde::Serialize;
-use teeperf_profile::aggregate::Pattern;
 use teeperf_profile::crossings::{Crossing, Evidence};
 use teeperf_profile::model::{self, FunctionId, PointKind, Profile};
+use teeperf_profile::pattern::Found;
+use teeperf_profile::waiting::LeftOut;
 use teeperf_profile::{around, groups, lengths};
 
 use super::{Places, Times, number, times};
 use crate::advice;
-use crate::tables::{Percentiles, lengths_by_function, points, resolution};
+use crate::tables::{Percentiles, lengths_by_function, points, resolution, step};
 
 /// How well lengths of calls are known.
 #[derive(Serialize)]
@@ -17,6 +18,9 @@ pub(super) struct Precision {
     resolution: f64,
     /// What percentiles may be off by, as a part of them.
     error: f64,
+    /// Steps of the counter, where these are seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<f64>,
 }
 
 /// A function with its callers and callees, by their places in the list of functions.
@@ -64,6 +68,34 @@ struct Member {
     times: Times,
 }
 
+/// Time that was taken out because threads waited.
+#[derive(Serialize)]
+pub(super) struct Waiting {
+    left_out: f64,
+    elsewhere: f64,
+    is_partial: bool,
+    functions: Vec<Waited>,
+}
+
+#[derive(Serialize)]
+struct Waited {
+    function: Option<usize>,
+    time: f64,
+}
+
+pub(super) fn waiting(left_out: &LeftOut, places: &Places) -> Waiting {
+    let waited = |&(function, ns): &(FunctionId, f64)| Waited {
+        function: places.get(&function).copied(),
+        time: number(ns),
+    };
+    Waiting {
+        left_out: number(left_out.ns()),
+        elsewhere: number(left_out.elsewhere_ns),
+        is_partial: left_out.is_partial,
+        functions: left_out.functions.iter().map(waited).collect(),
+    }
+}
+
 /// How long the calls of a function took.
 #[derive(Serialize)]
 pub(super) struct CallLengths {
@@ -83,7 +115,7 @@ pub(super) struct CallLengths {
 }
 
 pub(super) fn precision(profile: &Profile) -> Precision {
-    Precision { resolution: number(resolution(profile)), error: 1.0 / 64.0 }
+    Precision { resolution: number(resolution(profile)), error: 1.0 / 64.0, step: step(profile) }
 }
 
 pub(super) fn around(list: &[around::Around], places: &Places) -> Vec<Around> {
@@ -128,10 +160,10 @@ pub(super) fn by<'a>(by: groups::By, groups: &'a [groups::Group], places: &Place
     By { kind, groups: groups.iter().map(group).collect() }
 }
 
-/// Gives the lengths of a function's calls, where they were timed; the histogram of those that fit.
+/// Gives the lengths of a function's calls, where they were timed; the histogram of those that were found.
 pub(super) fn lengths<'a>(
     profile: &'a Profile,
-    histogram: Option<&'a Pattern>,
+    histogram: Option<&'a Found>,
 ) -> impl Fn(FunctionId) -> Option<CallLengths> + use<'a> {
     let all = lengths_by_function(profile);
     move |function| {
@@ -140,12 +172,7 @@ pub(super) fn lengths<'a>(
         let (lengths, unit_ns) = (&known.lengths, known.unit_ns(profile));
         let told = Percentiles::of(known, profile)?;
         let [p50, p90, p99, p99_9] = told.percentiles.map(number);
-        let is_wanted = histogram.is_some_and(|pattern| {
-            profile
-                .functions
-                .get(function.0 as usize)
-                .is_some_and(|known| pattern.fits(&known.name))
-        });
+        let is_wanted = histogram.is_some_and(|found| found.has(function));
         let bucket = |bucket: lengths::Bucket| {
             let ns = |units: u64| number(units as f64 * unit_ns);
             (ns(bucket.first), ns(bucket.last), bucket.calls)

@@ -3,7 +3,8 @@
 use teeperf_profile::around::{Around, Neighbour};
 use teeperf_profile::model::{CallGraph, Profile, Time};
 
-use super::{Cell, Column, Kind, Row, Table, module_of, name_of};
+use super::{Cell, Column, Kind, Row, Table, module_of, name_of, text_of};
+use crate::apart::Apart;
 use crate::units;
 
 /// What percentages are of: time with a recorded frame, in all threads, and of calls without paths.
@@ -87,10 +88,9 @@ fn side(profile: &Profile, around: &Around, side: Side, limit: usize) -> Table {
         .take(limit)
         .map(|neighbour| Row { cells: row(profile, around, neighbour, nobody), ..Row::default() });
     let rows = rows.collect();
-    let Cell::Text(name) = name_of(profile, Some(around.row.function), "") else {
-        return Table::default();
-    };
-    let name = crate::names::fit(&name, 60);
+    let apart = Apart::of(&profile.functions);
+    let name = text_of(profile, around.row.function);
+    let name = apart.fit(around.row.function, &name, 60);
     let total = units::time_inline(unit, around.row.total.value);
     let title = match side {
         Side::Callers => {
@@ -101,7 +101,9 @@ fn side(profile: &Profile, around: &Around, side: Side, limit: usize) -> Table {
                 units::time_inline(unit, around.row.self_time.value),
             )
         }
-        Side::Callees => format!("{name}: what it called in these {total}"),
+        Side::Callees => {
+            format!("{name}: what it called in these {total}, without its own calls further down")
+        }
     };
     let mut notes = Vec::new();
     let more = list.len().saturating_sub(limit);
@@ -109,9 +111,7 @@ fn side(profile: &Profile, around: &Around, side: Side, limit: usize) -> Table {
         notes.push(format!("… {} more; --limit shows more", units::count(more as u64)));
     }
     if list.iter().any(|neighbour| neighbour.function == Some(around.row.function)) {
-        notes.push(
-            "Calls of it by itself are parts of other calls, and their time is in those too".into(),
-        );
+        notes.push("Time of calls of it by itself counts once, in its own".into());
     }
     if list.is_empty() {
         notes.push("Nothing that was recorded".into());

@@ -33,7 +33,7 @@ fn told(cell: &Cell) -> String {
     match cell {
         // Of what is only known to be below something no number can be told.
         Cell::Empty | Cell::Below(_) => String::new(),
-        Cell::Text(text) => text.clone(),
+        Cell::Text(text) | Cell::Name(text, _) => text.clone(),
         Cell::Count(count) => count.to_string(),
         Cell::Time(number) | Cell::Share(number) => {
             let finite = if number.is_finite() { *number } else { 0.0 };

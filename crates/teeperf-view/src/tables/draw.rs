@@ -2,10 +2,15 @@
 
 use std::io::{self, Write};
 
+use teeperf_profile::model::Function;
+
 use super::{Cell, Column, Kind, Level, Table};
+use crate::apart::Apart;
 use crate::style::{Paint, Style};
 use crate::{names, units};
 
+/// Columns that have room for anything.
+const MANY: usize = 1 << 20;
 /// Columns of a bar.
 const BAR: usize = 30;
 /// Columns that a text has, where it needs as many and is not the last.
@@ -20,7 +25,13 @@ const LEAST: usize = 16;
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write(table: &Table, style: &Style, out: &mut impl Write) -> io::Result<()> {
+pub fn write(
+    table: &Table,
+    functions: &[Function],
+    style: &Style,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let apart = Apart::of(functions);
     writeln!(out)?;
     for line in crate::text::wrap(&table.title, style.columns()) {
         writeln!(out, "{}", style.paint(Paint::Heading, line))?;
@@ -32,7 +43,7 @@ pub fn write(table: &Table, style: &Style, out: &mut impl Write) -> io::Result<(
             !column.heading.is_empty() && style.columns() >= column.from
         })
         .collect();
-    let widths = widths(table, &shown, style);
+    let widths = widths(table, &apart, &shown, style);
     let line = |cells: &dyn Fn(usize) -> String| {
         let parts = shown.iter().zip(&widths).map(|(&at, &width)| {
             let text = cells(at);
@@ -53,7 +64,8 @@ pub fn write(table: &Table, style: &Style, out: &mut impl Write) -> io::Result<(
         }
         let text = line(&|at| {
             let place = shown.iter().position(|&other| other == at).unwrap_or_default();
-            written(&row.cells[at], &table.columns[at], table, widths[place], row.level)
+            let column = &table.columns[at];
+            written(&row.cells[at], column, table, &apart, widths[place], row.level)
         });
         let paint = if row.level == Level::Head { Paint::Heading } else { Paint::Plain };
         writeln!(out, "{}", style.paint(paint, text))?;
@@ -70,11 +82,11 @@ pub fn write(table: &Table, style: &Style, out: &mut impl Write) -> io::Result<(
 }
 
 /// Of the columns shown. The last has what the others leave.
-fn widths(table: &Table, shown: &[usize], style: &Style) -> Vec<usize> {
+fn widths(table: &Table, apart: &Apart, shown: &[usize], style: &Style) -> Vec<usize> {
     let natural = |at: usize| {
         let column = &table.columns[at];
         let cells = table.rows.iter().map(|row| {
-            names::columns(&written(&row.cells[at], column, table, usize::MAX, row.level))
+            names::columns(&written(&row.cells[at], column, table, apart, MANY, row.level))
         });
         cells.max().unwrap_or(0).max(names::columns(&heading(column)))
     };
@@ -112,12 +124,20 @@ fn heading(column: &Column) -> String {
     }
 }
 
-fn written(cell: &Cell, column: &Column, table: &Table, width: usize, level: Level) -> String {
+fn written(
+    cell: &Cell,
+    column: &Column,
+    table: &Table,
+    apart: &Apart,
+    width: usize,
+    level: Level,
+) -> String {
     let indent = if level == Level::Below && column.kind == Kind::Name { "  " } else { "" };
     let room = width.saturating_sub(indent.len());
     match cell {
         Cell::Empty if column.kind == Kind::Time => "–  ".into(),
         Cell::Empty => String::new(),
+        Cell::Name(text, function) => indent.to_owned() + &apart.fit(*function, text, room),
         Cell::Text(text) if column.kind == Kind::Name => {
             indent.to_owned() + &names::fit(text, room)
         }

@@ -1,10 +1,11 @@
 //! How many calls of a function took how long.
 
-use teeperf_profile::aggregate::Pattern;
+use teeperf_profile::lengths::Lengths;
 use teeperf_profile::model::{FunctionId, Profile};
+use teeperf_profile::pattern::Found;
 
 use super::lengths::{Known, Percentiles, known, lengths_by_function, notes};
-use super::{Cell, Column, Kind, Row, Table, module_of, name_of};
+use super::{Cell, Column, Kind, Row, Table, module_of, name_of, text_of};
 use crate::units;
 
 /// Steps of a decade, where lengths are within few of them and where they are not.
@@ -13,17 +14,11 @@ const COARSE: [f64; 3] = [1.0, 2.0, 5.0];
 /// Decades that are few.
 const FEW: f64 = 1e3;
 
-/// A table for each function that fits and has lengths, the one with most calls first; and how many there are.
-pub fn histogram(profile: &Profile, pattern: &Pattern, limit: usize) -> (Vec<Table>, usize) {
-    let name = |id: FunctionId| profile.functions.get(id.0 as usize).map(|f| f.name.as_str());
+/// A table for each function that is wanted and has lengths, the one with most calls first; and how many there are.
+pub fn histogram(profile: &Profile, wanted: &Found, limit: usize) -> (Vec<Table>, usize) {
     let mut found: Vec<(FunctionId, Known)> = lengths_by_function(profile).into_iter().collect();
     found.sort_by(|a, b| b.1.lengths.calls().cmp(&a.1.lengths.calls()).then(a.0.cmp(&b.0)));
-    let exact = |id: FunctionId| name(id).is_some_and(|name| pattern.is(name));
-    let any_exact = found.iter().any(|(id, _)| exact(*id));
-    found.retain(|(id, _)| match any_exact {
-        true => exact(*id),
-        false => name(*id).is_some_and(|name| pattern.fits(name)),
-    });
+    found.retain(|(id, _)| wanted.has(*id));
     let tables = found.iter().take(limit).filter_map(|(id, lengths)| table(profile, *id, lengths));
     (tables.collect(), found.len())
 }
@@ -33,18 +28,8 @@ fn table(profile: &Profile, id: FunctionId, found: &Known) -> Option<Table> {
     let unit = profile.info.unit;
     let told = Percentiles::of(found, profile)?;
     let resolution = found.resolution(profile);
-    let mut bins: Vec<(f64, u64)> = Vec::new();
     let is_wide = told.longest / told.shortest.max(resolution).max(unit_ns) > FEW;
-    for bucket in lengths.buckets() {
-        let middle = bucket.middle() as f64 * unit_ns;
-        let from =
-            if middle < resolution { 0.0 } else { step_below(middle, is_wide).max(resolution) };
-        match bins.last_mut() {
-            Some((last, calls)) if *last == from => *calls += bucket.calls,
-            _ => bins.push((from, bucket.calls)),
-        }
-    }
-    let bins = with_empty(&bins, is_wide, resolution);
+    let bins = bins(lengths, unit_ns, is_wide, resolution);
     let most = bins.iter().map(|bin| bin.2).max()?.max(1) as f64;
     let all = lengths.calls() as f64;
     let mut so_far = 0u64;
@@ -53,8 +38,8 @@ fn table(profile: &Profile, id: FunctionId, found: &Known) -> Option<Table> {
         let cells = vec![
             name_of(profile, Some(id), ""),
             module_of(profile, Some(id)),
-            Cell::Time(from),
-            Cell::Time(below),
+            Cell::Time(from as f64 * unit_ns),
+            Cell::Time(below as f64 * unit_ns),
             Cell::Count(calls),
             Cell::Share(calls as f64 / all),
             Cell::Share(so_far as f64 / all),
@@ -75,7 +60,7 @@ fn table(profile: &Profile, id: FunctionId, found: &Known) -> Option<Table> {
         Column::hidden("timed_by", Kind::Text),
         Column::new(" ", "", Kind::Bar),
     ];
-    let Cell::Text(name) = name_of(profile, Some(id), "") else { return None };
+    let name = text_of(profile, id);
     let title = format!(
         "{}: {}{}, {} on average. Half of them took {}, 99 of a hundred {}, the longest {}",
         crate::names::fit(&name, 60),
@@ -107,17 +92,35 @@ fn said(profile: &Profile, cell: &Cell, before: &str) -> String {
     }
 }
 
-/// Bins from the first to the last, each with where it ends: those without calls too.
-fn with_empty(bins: &[(f64, u64)], is_wide: bool, resolution: f64) -> Vec<(f64, f64, u64)> {
-    let mut out: Vec<(f64, f64, u64)> = Vec::new();
-    for &(from, calls) in bins {
-        while let Some(&(_, below, _)) = out.last()
-            && below < from * (1.0 - 1e-9)
-        {
-            out.push((below, step_above(below, is_wide), 0));
+/// Bins from the first to the last, also those without calls: each with its first length, that which follows its last, and
+/// its calls. They end where buckets do, at the next one behind a round figure, so that no call is in a wrong one.
+fn bins(lengths: &Lengths, unit_ns: f64, is_wide: bool, resolution: f64) -> Vec<(u64, u64, u64)> {
+    let Some((least, most)) = lengths.extremes() else { return Vec::new() };
+    let border = |ns: f64| Lengths::border((ns / unit_ns).ceil() as u64);
+    let shortest = least as f64 * unit_ns;
+    let mut at = match shortest < resolution {
+        true => 0.0,
+        false => step_below(shortest, is_wide).max(resolution),
+    };
+    let mut buckets = lengths.buckets().peekable();
+    let first = buckets.peek().map_or(0, |bucket| bucket.first);
+    let mut from = border(at).min(first);
+    let mut out = Vec::new();
+    while from <= most {
+        at = if at < resolution { resolution } else { step_above(at.max(1.0), is_wide) };
+        let below = border(at);
+        if below <= from {
+            continue;
         }
-        let below = if from == 0.0 { resolution.max(1.0) } else { step_above(from, is_wide) };
+        let mut calls = 0u64;
+        while let Some(bucket) = buckets.next_if(|bucket| bucket.first < below) {
+            calls = calls.saturating_add(bucket.calls);
+        }
         out.push((from, below, calls));
+        from = below;
+        if below == u64::MAX {
+            break;
+        }
     }
     out
 }
@@ -150,6 +153,27 @@ fn step_above(ns: f64, is_wide: bool) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_call_is_in_the_bin_that_has_its_length() {
+        let mut lengths = Lengths::default();
+        let all: Vec<u64> = (1..4000u64).map(|at| at * at % 90_001 + at).collect();
+        all.iter().for_each(|&length| lengths.add(length));
+        for (unit_ns, resolution) in [(0.41, 0.0), (1.0, 150.0), (1000.0, 0.0)] {
+            for is_wide in [false, true] {
+                let bins = bins(&lengths, unit_ns, is_wide, resolution);
+                for &(from, below, calls) in &bins {
+                    let within = all.iter().filter(|&&length| (from..below).contains(&length));
+                    assert_eq!(calls, within.count() as u64, "{unit_ns} {from}");
+                }
+                assert!(bins.windows(2).all(|pair| pair[0].1 == pair[1].0));
+                assert_eq!(bins.iter().map(|bin| bin.2).sum::<u64>(), all.len() as u64);
+            }
+        }
+        let mut long = Lengths::default();
+        long.add(u64::MAX);
+        assert_eq!(super::bins(&long, 1.0, false, 0.0).last().map(|bin| bin.2), Some(1));
+    }
 
     #[test]
     fn steps_follow_one_another() {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use teeperf_profile::aggregate::{self, Sort};
 use teeperf_profile::lengths::Lengths;
-use teeperf_profile::model::{FunctionId, Profile};
+use teeperf_profile::model::{Extremes, FunctionId, Profile};
 
 use super::{Cell, Column, Kind, Row, Table, module_of, name_of};
 use crate::units;
@@ -112,11 +112,52 @@ pub(crate) fn known(ns: f64, resolution: f64) -> Cell {
     if ns < resolution { Cell::Below(resolution) } else { Cell::Time(ns) }
 }
 
+/// What lengths are sorted by, largest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// As tables of functions are.
+    Table(Sort),
+    /// The mean of the calls that were timed.
+    Mean,
+    /// The shortest.
+    Shortest,
+    /// The longest.
+    Longest,
+    /// 50, 90, 99 or 99.9 % took no longer: which of these, by its place.
+    Percentile(usize),
+}
+
+impl Order {
+    fn of(self, known: Option<&Percentiles>, extremes: Option<Extremes>) -> f64 {
+        let found = match self {
+            Self::Table(_) => None,
+            Self::Mean => known.map(|known| known.mean),
+            Self::Shortest => {
+                known.map(|known| known.shortest).or(extremes.map(|both| both.shortest_ns))
+            }
+            Self::Longest => {
+                known.map(|known| known.longest).or(extremes.map(|both| both.longest_ns))
+            }
+            Self::Percentile(at) => known.and_then(|known| known.percentiles.get(at).copied()),
+        };
+        found.unwrap_or(f64::NEG_INFINITY)
+    }
+}
+
 /// The table.
-pub fn lengths(profile: &Profile, sort: Sort, limit: usize) -> Table {
-    let all = aggregate::table(profile, sort);
+pub fn lengths(profile: &Profile, order: Order, limit: usize) -> Table {
+    let sort = if let Order::Table(sort) = order { sort } else { Sort::SelfTime };
+    let mut all = aggregate::table(profile, sort);
     let known_lengths = lengths_by_function(profile);
     let any_counted = known_lengths.values().any(|known| known.by_counter);
+    if order != Order::Table(sort) {
+        let of = |row: &aggregate::Row| {
+            let known = known_lengths.get(&row.function);
+            let known = known.and_then(|known| Percentiles::of(known, profile));
+            order.of(known.as_ref(), row.extremes)
+        };
+        all.sort_by_cached_key(|row| std::cmp::Reverse(Total(of(row))));
+    }
     let columns = vec![
         Column::new("MEAN", "mean", Kind::Time),
         Column::new("SHORTEST", "shortest", Kind::Time).from(100),
@@ -183,6 +224,35 @@ pub fn lengths(profile: &Profile, sort: Sort, limit: usize) -> Table {
     }
 }
 
+/// Numbers in the order that IEEE 754 gives all of them.
+#[derive(PartialEq)]
+struct Total(f64);
+
+impl Eq for Total {}
+
+impl PartialOrd for Total {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Total {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+/// The steps in which the counter was read, where there are such and no ticks, nanoseconds.
+pub(crate) fn step(profile: &Profile) -> Option<f64> {
+    if profile.info.period_ns > 0.0 {
+        return None;
+    }
+    let mut all = Lengths::default();
+    let lists = profile.threads.iter().flat_map(|thread| &thread.lengths);
+    lists.for_each(|(_, lengths)| all.merge(lengths));
+    Some(all.step()? * profile.length_unit_ns?)
+}
+
 /// What is to be known of lengths, where the counter timed some, and where it timed those that are told alone.
 pub(crate) fn notes(profile: &Profile, any_counted: bool, untimed: u64) -> Vec<String> {
     let mut notes = vec![
@@ -202,6 +272,12 @@ pub(crate) fn notes(profile: &Profile, any_counted: bool, untimed: u64) -> Vec<S
              calls are right. `record --timed FUNCTION` times each call of some functions, `--clock cycle` all",
             if any_counted { "of the others " } else { "" },
             units::time_inline(profile.info.unit, resolution)
+        ));
+    }
+    if let Some(step) = step(profile) {
+        notes.push(format!(
+            "This machine's counter goes on in steps of {}: each single length is known to one step; means of many calls are right",
+            units::time_inline(profile.info.unit, step)
         ));
     }
     if untimed > 0 {

@@ -17,8 +17,8 @@ pub use csv::write as write_csv;
 pub use draw::write as write_text;
 pub use functions::{functions, inlined, lines};
 pub use histogram::histogram;
-pub use lengths::lengths;
-pub(crate) use lengths::{Percentiles, lengths_by_function, resolution};
+pub use lengths::{Order, lengths};
+pub(crate) use lengths::{Percentiles, lengths_by_function, resolution, step};
 pub use points::{by_name as marks, time_line};
 pub use threads::threads;
 
@@ -99,6 +99,8 @@ pub enum Cell {
     Empty,
     /// A text.
     Text(String),
+    /// The name of a function, which people see told apart from others of its name.
+    Name(String, FunctionId),
     /// A number.
     Count(u64),
     /// A time.
@@ -131,8 +133,14 @@ fn function(profile: &Profile, id: FunctionId) -> Option<&Function> {
 
 /// Name of a function, of none `none`.
 fn name_of(profile: &Profile, id: Option<FunctionId>, none: &str) -> Cell {
-    let name = id.map(|id| function(profile, id).map_or("[unknown]", |known| &known.name));
-    Cell::Text(name.unwrap_or(none).to_owned())
+    match id {
+        Some(id) => Cell::Name(text_of(profile, id), id),
+        None => Cell::Text(none.to_owned()),
+    }
+}
+
+fn text_of(profile: &Profile, id: FunctionId) -> String {
+    function(profile, id).map_or("[unknown]", |known| &known.name).to_owned()
 }
 
 fn module_of(profile: &Profile, id: Option<FunctionId>) -> Cell {

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use teeperf_profile::aggregate::{self, Row, Sort};
-use teeperf_profile::model::{Extremes, Profile};
+use teeperf_profile::model::{Extremes, Profile, Time};
 
 use super::{Options, flagged, heading, is_unsure, left};
+use crate::apart::Apart;
 use crate::style::{Paint, Style};
 use crate::{names, units};
 
@@ -18,11 +19,9 @@ const MIDDLE: usize = 96;
 const EXTREMES: usize = 2 * (units::TIME_COLUMNS + 4);
 /// Columns that names always have, where they need as many.
 const NAME: usize = 20;
-/// A call shorter than so many ticks cannot be timed alone.
-const TICKS: f64 = 10.0;
-/// Of calls that so many ticks fell into the mean is known within a tenth (the deviation of a
-/// count of n is its root).
-const MANY_TICKS: f64 = 100.0;
+/// Of calls into which fewer ticks fell no mean is told, but what it is below: the deviation of a count of n is its root,
+/// so that of fewer it is known to no better than two thirds.
+const FEW_TICKS: f64 = 10.0;
 
 pub(super) fn write(
     profile: &Profile,
@@ -57,6 +56,9 @@ fn by(sort: Sort) -> &'static str {
         Sort::Total => "total time",
         Sort::SelfTime => "self time",
         Sort::Calls => "calls",
+        Sort::Mean => "mean time of a call",
+        Sort::Shortest => "shortest call",
+        Sort::Longest => "longest call",
         Sort::Name => "name",
     }
 }
@@ -77,6 +79,7 @@ fn described<'a>(profile: &'a Profile, row: &Row) -> (Cow<'a, str>, &'a str) {
 struct Table<'a> {
     profile: &'a Profile,
     style: &'a Style,
+    apart: Apart,
     whole: f64,
     calls: usize,
     /// Columns of the average, 0 for none.
@@ -92,19 +95,21 @@ impl<'a> Table<'a> {
     fn new(rows: &[Row], profile: &'a Profile, whole: f64, style: &'a Style) -> Self {
         let calls = rows.iter().map(|row| units::count(row.calls).len()).max().unwrap_or(0).max(5);
         let times = 2 * (units::TIME_COLUMNS + 1 + 7);
-        let longest = rows.iter().map(|row| names::columns(&described(profile, row).0));
+        let apart = Apart::of(&profile.functions);
+        let shown = |row: &Row| apart.fit(row.function, &described(profile, row).0, 1 << 20);
+        let longest = rows.iter().map(|row| names::columns(&shown(row)));
         let longest = longest.max().unwrap_or(0).max(8);
         let has_extremes = rows.iter().any(|row| row.extremes.is_some());
         let has_room = style.columns() >= times + calls + 5 + EXTREMES + longest.min(NAME);
         let extremes = if has_extremes && has_room { EXTREMES } else { 0 };
         let width = style.columns() - extremes;
-        let average = if width >= MIDDLE { units::TIME_COLUMNS + 2 } else { 0 };
+        let average = if width >= MIDDLE { units::TIME_COLUMNS + 3 } else { 0 };
         let modules = rows.iter().map(|row| names::columns(described(profile, row).1));
         let module = if width >= WIDE { modules.max().unwrap_or(0).clamp(6, 24) } else { 0 };
         let gaps = 5 + if average > 0 { 2 } else { 0 } + if module > 0 { 2 } else { 0 };
         let room = width.saturating_sub(times + calls + average + module + gaps);
         let name = longest.min(room.max(NAME));
-        Self { profile, style, whole, calls, average, extremes, name, module }
+        Self { profile, style, apart, whole, calls, average, extremes, name, module }
     }
 
     fn head(&self, out: &mut impl Write) -> io::Result<()> {
@@ -164,25 +169,28 @@ impl<'a> Table<'a> {
         let (name, module) = described(self.profile, row);
         if self.module > 0 {
             let module = names::fit(module, self.module);
+            let name = self.apart.fit(row.function, &name, self.name);
             let line = format!("  {}  {module}", left(&name, self.name));
             writeln!(out, "{}", line.trim_end())
         } else {
-            writeln!(out, "  {}", names::fit(&name, self.name))
+            writeln!(out, "  {}", self.apart.fit(row.function, &name, self.name))
         }
     }
 
-    /// Mean time of a call, if it is known.
+    /// Mean time of a call: as the time of all is known, so is that.
     fn per_call(&self, row: &Row) -> String {
+        let (unit, calls) = (self.profile.info.unit, row.calls as f64);
         match row.calls {
             0 => String::new(),
             _ if self.lacks_much(row) => "–".into(),
             _ if self.is_untold(row) => {
-                format!(
-                    "< {}",
-                    units::time(self.profile.info.unit, TICKS * self.profile.info.period_ns)
-                )
+                format!("< {} ", units::time(unit, row.total.high / calls).trim_start())
             }
-            calls => units::time(self.profile.info.unit, row.total.value / calls as f64),
+            _ => {
+                let [value, low, high] =
+                    [row.total.value, row.total.low, row.total.high].map(|ns| ns / calls);
+                flagged(unit, &Time { value, low, high }, false)
+            }
         }
     }
 
@@ -201,30 +209,23 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Whether the mean is not known: a call below ten ticks cannot be timed alone, and too few
-    /// ticks fell into all of them together.
+    /// Whether no more is known of the mean than what it is below: too few ticks fell into all calls together.
     fn is_untold(&self, row: &Row) -> bool {
-        let period = self.profile.info.period_ns;
-        row.calls > 0
-            && row.total.value / (row.calls as f64) < TICKS * period
-            && row.total.value < MANY_TICKS * period
+        row.calls > 0 && row.total.value < FEW_TICKS * self.profile.info.period_ns
     }
 
     /// What the signs in the table mean, where there are any.
     fn notes(&self, rows: &[Row], out: &mut impl Write) -> io::Result<()> {
         let faint = |text: String| self.style.paint(Paint::Faint, text);
-        let period = self.profile.info.period_ns;
-        let limit = TICKS * period;
         if self.average > 0 && rows.iter().any(|row| self.is_untold(row)) {
-            let limit = units::time_inline(self.profile.info.unit, limit);
-            let period = units::time_inline(self.profile.info.unit, period);
-            let text = match self.profile.graph {
-                Some(_) => format!("< {limit}: below ten samples, which are {period} apart"),
-                None => format!(
-                    "< {limit}: below ten ticks of {period}, which the clock does not tell apart"
-                ),
-            };
-            writeln!(out, "{}", faint(text))?;
+            let period = units::time_inline(self.profile.info.unit, self.profile.info.period_ns);
+            let what = if self.profile.graph.is_some() { "samples" } else { "ticks" };
+            let text = format!(
+                "< fewer than ten {what}, {period} apart, fell into these calls: a call took less in the mean"
+            );
+            for line in super::wrap(&text, self.style.columns()) {
+                writeln!(out, "{}", faint(line))?;
+            }
         }
         let mut said = false;
         for row in rows {
@@ -250,6 +251,7 @@ impl<'a> Table<'a> {
                     .push(format!("total {}", units::interval(self.profile.info.unit, &row.total)));
             }
             let (name, _) = described(self.profile, row);
+            let name = self.apart.fit(row.function, &name, 1 << 20);
             let figures = parts.join(", ");
             let room = self.style.columns().saturating_sub(names::columns(&figures) + 6);
             writeln!(

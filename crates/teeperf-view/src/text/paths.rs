@@ -6,6 +6,7 @@ use teeperf_profile::aggregate;
 use teeperf_profile::model::{Profile, Tree};
 
 use super::{Options, flagged, heading};
+use crate::apart::Apart;
 use crate::layout::{Children, subtree_sizes};
 use crate::style::{Paint, Style};
 use crate::{names, units};
@@ -36,6 +37,7 @@ pub(super) fn write(
     let room = style.columns().saturating_sub(6 + 9 + 9 + calls + 6);
     let printer = Printer {
         children: Children::of(&tree, &profile.functions),
+        apart: Apart::of(&profile.functions),
         sizes: subtree_sizes(&tree),
         tree: &tree,
         seen: has_lacks.then(|| aggregate::merged_as_seen(&profile.threads)),
@@ -54,6 +56,7 @@ struct Printer<'a> {
     /// The same without what times may lack, where they may lack some.
     seen: Option<Tree>,
     children: Children,
+    apart: Apart,
     sizes: Vec<u32>,
     profile: &'a Profile,
     style: &'a Style,
@@ -153,7 +156,8 @@ impl Printer<'_> {
         let function = self.profile.functions.get(node.function.0 as usize);
         let name = function.map_or("[unknown]", |function| function.name.as_str());
         let indent = self.indent(depth);
-        let name = names::fit(name, self.room.saturating_sub(names::columns(&indent)).max(1));
+        let room = self.room.saturating_sub(names::columns(&indent)).max(1);
+        let name = self.apart.fit(node.function, name, room);
         let own = Paint::of_share(units::share(node.self_time.value, self.whole));
         writeln!(
             out,

@@ -8,6 +8,9 @@ use super::{Options, heading};
 use crate::style::{Paint, Style};
 use crate::{names, units};
 
+/// The part of a thread's time that has to lie between looks at its CPU time, for that to be shown beside it.
+const MOST_SEEN: f64 = 0.9;
+
 pub(super) fn write(
     profile: &Profile,
     options: &Options,
@@ -30,8 +33,10 @@ pub(super) fn write(
             0 | 1 => thread.name.clone(),
             merged => format!("{} ({merged} threads)", thread.name),
         };
-        let cpu =
-            thread.cpu_ns.map_or("–  ".into(), |ns| units::time(profile.info.unit, ns as f64));
+        let cpu = thread
+            .cpu_ns
+            .filter(|_| thread.cpu_over_ns as f64 >= MOST_SEEN * thread.wall_ns as f64);
+        let cpu = cpu.map_or("–  ".into(), |ns| units::time(profile.info.unit, ns as f64));
         writeln!(
             out,
             "{}  {}  {cpu:>8}  {}  {:>events$}  {:>7}  {:>7}  {}",

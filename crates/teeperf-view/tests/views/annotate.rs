@@ -25,7 +25,7 @@ fn noted(line: u32) -> (Profile, Vec<Noted>) {
     let mut profile = kitchen();
     profile.functions[1].file = Some("/src/soup.c".into());
     profile.functions[1].line = Some(line);
-    let mut noted = annotate(&profile, &[FunctionId(1)], &[None]);
+    let mut noted = annotate(&profile, &[FunctionId(1)], &[None], &[]);
     for callee in &mut noted[0].callees {
         let lines: &[u32] = if callee.name == "parse" { &[6, 8] } else { &[9] };
         callee.sites = lines.iter().map(|&line| ("/src/soup.c".into(), line)).collect();
@@ -39,8 +39,8 @@ fn text(line: u32, has_source: bool) -> String {
     let source = ("/src/soup.c".to_owned(), SOURCE.to_owned());
     let sources = BTreeMap::from_iter(has_source.then_some(source));
     let mut out = Vec::new();
-    annotate::write(&profile, &noted, &sources, &Style { colour: false, width: 100 }, &mut out)
-        .unwrap();
+    let style = Style { colour: false, width: 100 };
+    annotate::write(&profile, &noted, &sources, &style, false, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -61,6 +61,31 @@ fn without_a_source_there_are_figures_and_callees() {
     assert!(text.contains("       3  parse\n"), "{text}");
     assert!(text.contains("=> parse, from 2 sites, lines 6, 8\n"), "{text}");
     assert!(text.contains("=> read, from line 9\n"), "{text}");
+}
+
+#[test]
+fn several_functions_have_their_names_and_no_line_is_wider_than_a_terminal() {
+    let (profile, one) = noted(3);
+    let two = [one[0].clone(), one[0].clone()];
+    let long = SOURCE.replace(
+        "int n)",
+        "int n /* which is a number that takes a long comment to explain, longer than any */)",
+    );
+    let sources = BTreeMap::from([("/src/soup.c".to_owned(), long)]);
+    let written = |noted: &[Noted], is_cut| {
+        let mut out = Vec::new();
+        let style = Style { colour: false, width: 90 };
+        annotate::write(&profile, noted, &sources, &style, is_cut, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let text = written(&two, true);
+    assert_eq!(text.lines().filter(|line| *line == "parse").count(), 2, "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 90) && text.contains('…'), "{text}");
+    let whole = written(&one, false);
+    assert!(
+        !whole.lines().any(|line| line == "parse") && whole.contains("longer than any */)"),
+        "{whole}"
+    );
 }
 
 #[test]

@@ -4,6 +4,7 @@ use crate::support::{function, kitchen};
 use roxmltree::{Document, ParsingOptions};
 use serde_json::Value;
 use teeperf_profile::diff::condition::Condition;
+use teeperf_profile::diff::outcome::Outcome;
 use teeperf_profile::diff::{Comparison, Diff, Options, Side};
 use teeperf_profile::model::{FunctionId, Profile, Time};
 use teeperf_view::diff::{self, Sort, text};
@@ -211,7 +212,10 @@ fn runs_that_were_recorded_otherwise_are_told() {
 
 #[test]
 fn failures_say_which_condition_and_why() {
-    let of = |text: &str| diff::failures::of(&Condition::parse(text).unwrap(), &two());
+    let of = |text: &str| {
+        let condition = Condition::parse(text).unwrap();
+        diff::failures::of(&condition, &condition.met(&two()), &two())
+    };
     assert_eq!(of("self(parse) > +60%"), [""; 0]);
     let lines = of("self(parse) > +40% and calls(parse) > 5");
     assert_eq!(lines.len(), 1);
@@ -223,4 +227,16 @@ fn failures_say_which_condition_and_why() {
     let lines = of("any self > +10% and any self > 90ms");
     let new = lines.iter().find(|line| line.contains("script")).unwrap();
     assert!(new.ends_with("self 0 ns → 100.0 ms, new"), "{lines:?}");
+}
+
+#[test]
+fn what_cannot_be_told_says_why_and_what_to_do() {
+    let condition = Condition::parse("total > +3%").unwrap();
+    let Outcome::Unsure(found) = condition.outcome(&two()) else { panic!("it is told") };
+    let line = diff::failures::unsure(&condition, &found, &two());
+    assert!(
+        line.starts_with("cannot tell: total > +3%: with one run a side no change below 8."),
+        "{line}"
+    );
+    assert!(line.contains("it asks for 3.0 %") && line.contains("--unsure pass"), "{line}");
 }

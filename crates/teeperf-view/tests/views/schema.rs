@@ -3,12 +3,14 @@
 use crate::schema_check::Schema;
 use crate::support::{kitchen, summed_kitchen};
 use serde_json::{Value, json};
-use teeperf_profile::aggregate::{self, Pattern, Sort};
+use teeperf_profile::aggregate::{self, Sort};
 use teeperf_profile::around::around;
 use teeperf_profile::crossings::{Crossing, Evidence, Kind};
 use teeperf_profile::groups::{By, groups};
 use teeperf_profile::lengths::Lengths;
 use teeperf_profile::model::{CallGraph, FunctionId, Point, PointKind, Profile, Unit, Waits};
+use teeperf_profile::pattern::Pattern;
+use teeperf_profile::selection::Selection;
 use teeperf_view::json::{self, Options};
 
 fn report(profile: &Profile, options: &Options) -> Value {
@@ -75,13 +77,25 @@ fn all_reports_fit_and_have_all_that_is_described() {
         let options = Options {
             call_tree: true,
             selection: "paths with \"parse\"".into(),
-            around: Some(around(&profile, &Pattern::new("*"), 100).0),
+            around: Some(
+                around(&profile, &Pattern::new("*").unwrap().among(&profile.functions), 100).0,
+            ),
             by: Some((by, groups(&profile, by, Sort::SelfTime))),
-            histogram: Some(Pattern::new("parse")),
+            histogram: Some(Pattern::new("parse").unwrap().among(&profile.functions)),
             crossings: crossings(&profile),
         };
         assert_eq!(schema.errors(&report(&profile, &options)), Vec::<String>::new());
     }
+    // Of a counter that goes on in steps, and without what threads waited.
+    let mut stepped = kitchen();
+    stepped.info.period_ns = 0.0;
+    stepped.length_unit_ns = Some(0.5);
+    let mut lengths = Lengths::default();
+    (0..3000).for_each(|at| lengths.add(at % 9 * 25));
+    stepped.threads[0].lengths = vec![(FunctionId(1), lengths)];
+    let waits_in = vec![Pattern::new("serve").unwrap()];
+    let stepped = Selection { waits_in, ..Selection::default() }.of(stepped);
+    assert_eq!(schema.errors(&report(&stepped, &Options::default())), Vec::<String>::new());
     let missing: Vec<_> = schema.properties().difference(&schema.seen).cloned().collect();
     assert!(missing.is_empty(), "described, but never written: {missing:?}");
     let counts = {

@@ -73,6 +73,7 @@ pub(crate) fn kitchen() -> Profile {
         events: 36_014,
         wall_ns: 1_000_000_000,
         cpu_ns: Some(900_000_000),
+        cpu_over_ns: 990_000_000,
         ..thread(11, "kitchen", first)
     };
     let second = Thread {

@@ -312,7 +312,7 @@ fn the_mean_stays_where_little_may_be_missing() {
     let mean = |profile: &Profile| {
         let report = report(profile, &Options::default(), 120);
         let row = report.lines().find(|line| line.contains("  serve")).unwrap().to_owned();
-        (row.contains(" 250.0 ms  serve"), row.contains(" –  serve"))
+        (row.contains(" 250.0 ms   serve"), row.contains(" –  serve"))
     };
     assert_eq!(mean(&profile), (true, false));
     profile.threads[1].no_room.as_mut().unwrap().total = exact(250e6);
@@ -416,14 +416,22 @@ fn a_stack_of_any_depth_is_printed() {
 #[test]
 fn a_mean_is_told_once_enough_ticks_fell_into_the_calls() {
     let mut profile = kitchen();
-    // `read` was on for 700 ms: 70 ticks of 10 ms.
-    profile.info.period_ns = 10e6;
+    // `read` was on for 700 ms: 7 ticks of 100 ms, so that it may have been 1.229 s.
+    profile.info.period_ns = 100e6;
     let few = report(&profile, &Options::default(), 120);
-    assert!(few.contains("23,000  < 100.0 ms  read"), "{few}");
-    assert!(few.contains("< 100.0 ms: below ten ticks of 10.00 ms"), "{few}");
-    profile.info.period_ns = 7e6;
+    assert!(few.contains("23,000  < 53.45 µs   read"), "{few}");
+    assert!(few.contains("< fewer than ten ticks, 100.0 ms apart, fell into these calls"), "{few}");
+    // 70 ticks are known to a quarter, 7000 well.
+    profile.info.period_ns = 10e6;
+    let some = report(&profile, &Options::default(), 120);
+    assert!(some.contains("23,000    30.43 µs~  read"), "{some}");
+    profile.info.period_ns = 1e5;
     let many = report(&profile, &Options::default(), 120);
-    assert!(many.contains("23,000    30.43 µs  read"), "{many}");
+    assert!(many.contains("23,000    30.43 µs   read"), "{many}");
+    // What a call takes is far below a tick, and known all the same.
+    profile.threads[1].tree.nodes[2].calls = 20_000_000;
+    let short = report(&profile, &Options::default(), 120);
+    assert!(short.contains(" ns   read") || short.contains(" ns~  read"), "{short}");
 }
 
 #[test]

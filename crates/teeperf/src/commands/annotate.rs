@@ -5,6 +5,7 @@ use crate::recordings;
 use anyhow::{Result, bail, ensure};
 use clap::Args;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use teeperf_profile::annotate::{Noted, Wanted, annotate};
@@ -15,7 +16,8 @@ use teeperf_view::{annotate as view, printable};
 
 /// Shows the source of functions with calls, self and total time in the margin
 ///
-/// WHAT is a function, by name, a part of it or a glob, or a source file: then all its functions that were called.
+/// WHAT is a pattern for functions (see `teeperf help patterns`), or a source file: then all its functions that were
+/// called.
 /// Hooks know who called whom and not from where: what a function calls stands at a line (=>) where that line alone
 /// calls it, which compilers say of optimised code with -g; else below the function, with the lines where they are known.
 ///
@@ -58,7 +60,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let by_place = reading::Wanted { by_place: true, ..reading::Wanted::default() };
     let profile = arguments.part.profile_with(opened, &path, by_place)?;
-    let wanted = Wanted::of(what, &profile);
+    let wanted = Wanted::of(what, &profile)?;
+    if let Wanted::Functions(pattern) = &wanted {
+        arguments.part.found(pattern, &profile);
+    }
     let functions = wanted.functions(&profile);
     ensure!(
         !functions.is_empty(),
@@ -74,23 +79,32 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         let files = places.iter().filter_map(|function| function.file.as_deref());
         let modules = places.iter().filter_map(|function| Some(&*function.place.as_ref()?.path));
         sources.take_from(&path, &files.chain(modules).collect::<BTreeSet<_>>())?;
+        for file in sources.left() {
+            eprintln!(
+                "teeperf: {}: of an archive's files 256 MiB are read, and this one has no room beside the others; name fewer functions",
+                printable(file)
+            );
+        }
     }
-    let sites = sites(&profile, &functions, &sources);
-    let noted = annotate(&profile, &functions, &sites);
+    let (sites, highest) = sites(&profile, &functions, &sources);
+    let noted = annotate(&profile, &functions, &sites, &highest);
     if arguments.json {
         return super::to_stdout(|out| view::write_json(&profile, &noted, out));
     }
     let texts = texts(&noted, &sources);
-    super::to_stdout(|out| view::write(&profile, &noted, &texts, &super::terminal::style(), out))
+    let is_cut = std::io::stdout().is_terminal();
+    super::to_stdout(|out| {
+        view::write(&profile, &noted, &texts, &super::terminal::style(), is_cut, out)
+    })
 }
 
-/// From where each function calls others, as its module's debug information says it; modules that are not there, or
+/// From where each function calls others, and the highest line of its code, as its module's debug information says it; modules that are not there, or
 /// are of another build, say nothing.
 fn sites(
     profile: &Profile,
     functions: &[FunctionId],
     sources: &Sources,
-) -> Vec<Option<Vec<CallSite>>> {
+) -> (Vec<Option<Vec<CallSite>>>, Vec<Option<u32>>) {
     let mut modules: BTreeMap<&str, Vec<(usize, &Place)>> = BTreeMap::new();
     for (at, id) in functions.iter().enumerate() {
         if let Some(place) = &profile.functions[id.0 as usize].place {
@@ -98,6 +112,7 @@ fn sites(
         }
     }
     let mut found = vec![None; functions.len()];
+    let mut highest = vec![None; functions.len()];
     for (path, places) in modules {
         let build_id = places[0].1.build_id.to_vec();
         let search =
@@ -107,8 +122,12 @@ fn sites(
             None => Lines::open(Path::new(path), &search),
         };
         let starts: Vec<u64> = places.iter().map(|(_, place)| place.address).collect();
-        let sites = match lines.and_then(|lines| lines.call_sites(&starts)) {
-            Ok(sites) => sites,
+        let ranges: Vec<(u64, u64)> =
+            places.iter().map(|(_, place)| (place.address, place.size)).collect();
+        let told =
+            lines.and_then(|lines| Ok((lines.call_sites(&starts)?, lines.last_lines(&ranges)?)));
+        let (sites, last) = match told {
+            Ok(told) => told,
             Err(error) => {
                 let error = printable(&error.to_string());
                 eprintln!("teeperf: lines of calls are not known: {error}");
@@ -116,11 +135,12 @@ fn sites(
             }
         };
         for (number, (at, _)) in places.iter().enumerate() {
+            highest[*at] = last[number];
             let own = sites.iter().filter(|site| site.caller == number).cloned();
             found[*at] = Some(own.collect());
         }
     }
-    found
+    (found, highest)
 }
 
 /// The sources of these functions. Says which were not found, and what then; and which are newer than the program.

@@ -10,6 +10,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use teeperf_profile::diff::condition::{Condition, Wrong};
+use teeperf_profile::diff::outcome::Outcome;
 use teeperf_profile::diff::{Comparison, Diff, Options, Side, Sides};
 use teeperf_profile::model::Profile;
 use teeperf_view::diff::{self as view, Sort};
@@ -30,8 +31,11 @@ Conditions of --fail-if:
   'total > +3%'                         all functions together do
   'calls(malloc) > 1000'                without a sign: what is so after, not the change
   'self(parse) > 20%'                   and in percent of all functions' time
-  'any self > +10% and any self > 10ms' any one function for which both is so
-With a sign only changes count that are more than noise. NAME may be a glob, '<' is less than.
+  'any self > +10% and any self > 10ms'  any one function for which both is so
+With a sign only changes count that are more than noise. A name is a pattern (see `teeperf help patterns`), '<' is less than.
+
+Where runs differ among themselves by more than a condition asks for, so that such a change would not be seen, there is no
+answer: more runs a side see smaller ones. With --no-waiting times are without what threads waited.
 
 Exit status: 0, or 1 when a condition of --fail-if is met, or 2 when there is no answer.
 
@@ -53,6 +57,9 @@ pub(crate) struct Arguments {
     /// Exit with 1 when this is so; several may be given
     #[arg(long, value_name = "CONDITION", value_parser = condition)]
     fail_if: Vec<Condition>,
+    /// What comes of a condition of --fail-if where runs differ among themselves by more than it asks for
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = IfUnsure::Error)]
+    unsure: IfUnsure,
     /// What functions are sorted by: the size of the change
     #[arg(long, value_enum, default_value_t = By::SelfTime)]
     sort: By,
@@ -91,6 +98,17 @@ pub(crate) struct Arguments {
     force: bool,
 }
 
+/// What comes of a condition that runs do not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum IfUnsure {
+    /// Exit with 2: there is no answer
+    Error,
+    /// As if it were not met
+    Pass,
+    /// As if it were met
+    Fail,
+}
+
 /// What a table is sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum By {
@@ -124,7 +142,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
     }
     arguments.show(&diff)?;
-    Ok(if arguments.is_too_much(&diff) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(arguments.verdict(&diff))
 }
 
 impl Arguments {
@@ -141,8 +159,27 @@ impl Arguments {
                 ),
             }
         }
+        for path in
+            after.iter().filter(|path| path.as_os_str().as_encoded_bytes().starts_with(b"--"))
+        {
+            if !path.exists() {
+                bail!(
+                    "{} stands behind `--`, where there are only recordings of after: put options in front of these",
+                    path.display()
+                );
+            }
+        }
         for path in before.iter_mut().chain(&mut after) {
             *path = recordings::named_or_newest(Some(path))?;
+        }
+        for (side, paths) in [("before", &before), ("after", &after)] {
+            if let Some((one, other)) = recordings::same(paths)? {
+                bail!(
+                    "{} and {} are the same run, named twice for {side}: runs that do not differ would make anything a change",
+                    one.display(),
+                    other.display()
+                );
+            }
         }
         Ok(Sides { before, after })
     }
@@ -217,16 +254,30 @@ impl Arguments {
         }
     }
 
-    /// Whether a condition is met: says which, and why.
-    fn is_too_much(&self, diff: &Diff) -> bool {
-        let mut is_too_much = false;
+    /// What comes of the conditions: says which are met, or have no answer, and why.
+    fn verdict(&self, diff: &Diff) -> ExitCode {
+        let (mut is_too_much, mut is_unsure) = (false, false);
         for condition in &self.fail_if {
-            for line in view::failures::of(condition, diff) {
-                is_too_much = true;
-                eprintln!("teeperf: {line}");
+            match condition.outcome(diff) {
+                Outcome::Met(met) => {
+                    is_too_much = true;
+                    for line in view::failures::of(condition, &met, diff) {
+                        eprintln!("teeperf: {line}");
+                    }
+                }
+                Outcome::Unsure(found) => {
+                    is_unsure |= self.unsure == IfUnsure::Error;
+                    is_too_much |= self.unsure == IfUnsure::Fail;
+                    eprintln!("teeperf: {}", view::failures::unsure(condition, &found, diff));
+                }
+                Outcome::Not => {}
             }
         }
-        is_too_much
+        match (is_too_much, is_unsure) {
+            (true, _) => ExitCode::FAILURE,
+            (false, true) => ExitCode::from(2),
+            (false, false) => ExitCode::SUCCESS,
+        }
     }
 }
 

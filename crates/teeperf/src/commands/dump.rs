@@ -20,7 +20,7 @@ Examples:
   teeperf dump | grep ' call ' | head             the first calls
   teeperf dump --packets                          packets alone
   teeperf dump --since 1.5s --until 1.6s          what happened then
-  teeperf dump program.teeperf | awk '$4 == 4711' one thread
+  teeperf dump program.teeperf | awk '$4 == 4711'  one thread
   diff <(teeperf dump a.teeperf | cut -c 50-) <(teeperf dump b.teeperf | cut -c 50-)")]
 pub(crate) struct Arguments {
     /// The recording [default: the newest *.teeperf in this folder]

@@ -8,13 +8,12 @@ use teeperf_record::Rules;
 #[derive(Args, Debug, Default)]
 #[group(skip)]
 pub(crate) struct Arguments {
-    /// Record only these functions: a name, a glob such as 'parse*', or a /regular expression/, and @ and the same for
-    /// the module where it matters, such as '@libz.so*'. Names are as reports have them; those of C++ also mean all
-    /// overloads where they stand without parameters. The time of what is left out is that of its callers
-    #[arg(long, value_name = "FUNCTION")]
+    /// Record only these functions: a name, a glob such as 'parse*', a /regular expression/, and @ and the same for the
+    /// module, such as '@libz.so*' (see `teeperf help patterns`). The time of what is left out is that of its callers
+    #[arg(long, value_name = "PATTERN")]
     only: Vec<String>,
     /// Do not record these functions, written likewise
-    #[arg(long, value_name = "FUNCTION")]
+    #[arg(long, value_name = "PATTERN")]
     exclude: Vec<String>,
     /// Record only threads of this name or id, written likewise
     #[arg(long, value_name = "THREAD")]

@@ -28,6 +28,7 @@ mod made;
 mod man;
 mod merge;
 mod pack;
+mod patterns;
 mod pause;
 mod progress;
 mod reading;
@@ -39,7 +40,7 @@ mod sent;
 mod serve_memory;
 mod suggest;
 mod tables;
-mod terminal;
+pub(crate) mod terminal;
 mod transport;
 mod version;
 mod window;
@@ -75,6 +76,7 @@ pub(crate) use live::bytes;
 pub(crate) use man::Arguments as Man;
 pub(crate) use merge::Arguments as Merge;
 pub(crate) use pack::Arguments as Pack;
+pub(crate) use patterns::Arguments as Patterns;
 pub(crate) use pause::Arguments as Pause;
 pub(crate) use record::{Arguments as Record, can_be_preloaded, program};
 pub(crate) use repair::Arguments as Repair;
@@ -113,6 +115,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Pack(arguments) => pack::run(&arguments)?,
         Command::Collect(arguments) => collect::run(&arguments)?,
         Command::Demo(arguments) => demo::run(&arguments)?,
+        Command::Patterns(arguments) => patterns::run(&arguments)?,
         Command::Pause(arguments) => pause::run(&arguments, &Request::Pause)?,
         Command::Resume(arguments) => pause::run(&arguments, &Request::Resume)?,
         Command::Ctl(arguments) => ctl::run(&arguments)?,

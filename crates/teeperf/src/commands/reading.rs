@@ -5,6 +5,8 @@ use super::{amounts, window};
 use crate::recordings;
 use anyhow::{Result, bail};
 use clap::Args;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Cursor, Read};
 use std::num::NonZeroUsize;
@@ -16,9 +18,11 @@ use teeperf_interop::gmon;
 use teeperf_interop::tee_perf::{self, Log};
 use teeperf_profile::model::Profile;
 use teeperf_profile::paths::PathPattern;
-use teeperf_profile::selection::Selection;
+use teeperf_profile::pattern::{Found, Pattern};
+use teeperf_profile::selection::{Group, Selection};
 use teeperf_profile::{Error, MAX_PATHS, Options, Packets, Recording, packets};
 use teeperf_record::Search;
+use teeperf_view::printable;
 
 const MOST_PATHS: NonZeroUsize = NonZeroUsize::new(MAX_PATHS).expect("there is room for some");
 
@@ -36,20 +40,33 @@ pub(crate) struct Arguments {
 #[derive(Args, Debug)]
 #[group(skip)]
 pub(crate) struct Part {
-    /// Show only call paths through functions whose name contains this; * stands for anything
-    #[arg(long, value_name = "NAME")]
-    focus: Vec<String>,
-    /// Leave out call paths through functions whose name contains this
-    #[arg(long, value_name = "NAME")]
-    ignore: Vec<String>,
+    /// Show only call paths through these functions (see `teeperf help patterns`)
+    #[arg(long, value_name = "PATTERN", value_parser = Pattern::new)]
+    focus: Vec<Pattern>,
+    /// Leave out call paths through these functions
+    #[arg(long, value_name = "PATTERN", value_parser = Pattern::new)]
+    ignore: Vec<Pattern>,
     /// Show only calls whose path, written main;parse;malloc, fits this regular expression
     #[arg(long, value_name = "REGEX", value_parser = PathPattern::new)]
     path: Vec<PathPattern>,
+    /// Show call paths from these functions on, summed over all that called them
+    #[arg(long, value_name = "PATTERN", value_parser = Pattern::new)]
+    root: Vec<Pattern>,
+    /// Show functions as one, [NAME], such as alloc=malloc,free,'new*'
+    #[arg(long, value_name = "NAME=PATTERN,…", value_parser = Group::new)]
+    group: Vec<Group>,
+    /// Leave out the time in which threads waited: wall time in which they had no processor, as their CPU time tells, off
+    /// functions that have most of it or are known to wait
+    #[arg(long)]
+    no_waiting: bool,
+    /// Functions that wait, beside poll, pthread_cond_wait and the like; as --no-waiting does
+    #[arg(long, value_name = "PATTERN", value_parser = Pattern::new)]
+    waits_in: Vec<Pattern>,
     #[command(flatten)]
     window: window::Arguments,
     /// Show only threads of this id or name
-    #[arg(long, value_name = "THREAD")]
-    thread: Vec<String>,
+    #[arg(long, value_name = "THREAD", value_parser = Pattern::new)]
+    thread: Vec<Pattern>,
     /// Leave the cost of the hooks in the times
     #[arg(long)]
     keep_hook_cost: bool,
@@ -59,6 +76,9 @@ pub(crate) struct Part {
     /// counted by function
     #[arg(long, value_name = "N", default_value_t = MOST_PATHS, hide_short_help = true)]
     most_paths: NonZeroUsize,
+    /// What was said of patterns: once, however many recordings are read.
+    #[arg(skip)]
+    said: RefCell<BTreeSet<String>>,
 }
 
 /// What is wanted of a profile beyond the usual.
@@ -199,12 +219,11 @@ impl Part {
         wanted: Wanted,
     ) -> Result<Profile> {
         let Wanted { by_place, lengths } = wanted;
-        let is_of_some_paths =
-            !self.focus.is_empty() || !self.ignore.is_empty() || !self.path.is_empty();
-        if lengths && is_of_some_paths {
+        let of_threads = Selection { threads: self.thread.clone(), ..Selection::default() };
+        if lengths && self.selection() != of_threads {
             bail!(
-                "lengths of calls are known by function and thread, and not by call path: --focus, --ignore and --path \
-                 do not go with them; --thread, --since and --until do"
+                "lengths of calls are known by function and thread, and not by call path: --focus, --ignore, --path, \
+                 --root, --group and --no-waiting do not go with them; --thread, --since and --until do"
             );
         }
         let mut packets = self.window.packets(source, &self.unsaid, path)?;
@@ -225,6 +244,15 @@ impl Part {
         if selection.is_all() {
             return Ok(profile);
         }
+        let lists = [&self.focus, &self.ignore, &self.root, &self.waits_in];
+        for pattern in lists.into_iter().flatten() {
+            self.found(pattern, &profile);
+        }
+        for pattern in self.ignore.iter().chain(&self.waits_in).chain(self.grouped()) {
+            if !pattern.among(&profile.functions).any() {
+                self.say(format!("no function that was called fits {:?}", pattern.text()));
+            }
+        }
         let had_calls = has_calls(&profile);
         let part = selection.of(profile);
         if had_calls && !has_calls(&part) {
@@ -233,12 +261,40 @@ impl Part {
         Ok(part)
     }
 
+    /// The functions of a profile that a pattern means; says where it is taken for a part of their names.
+    pub(crate) fn found(&self, pattern: &Pattern, profile: &Profile) -> Found {
+        let found = pattern.among(&profile.functions);
+        if found.is_part {
+            let text = pattern.text();
+            self.say(format!(
+                "no function is called {text:?}: taken for a part of names, '*{text}*'"
+            ));
+        }
+        found
+    }
+
+    fn grouped(&self) -> impl Iterator<Item = &Pattern> {
+        self.group.iter().flat_map(|group| &group.patterns)
+    }
+
+    fn say(&self, text: String) {
+        let mut said = self.said.borrow_mut();
+        if !said.contains(&text) {
+            eprintln!("teeperf: {}", printable(&text));
+            said.insert(text);
+        }
+    }
+
     fn selection(&self) -> Selection {
         Selection {
             threads: self.thread.clone(),
             focus: self.focus.clone(),
             ignore: self.ignore.clone(),
             paths: self.path.clone(),
+            root: self.root.clone(),
+            no_waiting: self.no_waiting,
+            waits_in: self.waits_in.clone(),
+            groups: self.group.clone(),
         }
     }
 
@@ -246,10 +302,21 @@ impl Part {
     pub(crate) fn selection_in_words(&self) -> String {
         let mut parts = self.window.in_words();
         parts.extend(self.path.iter().map(|path| format!("paths with {:?}", path.text())));
-        for (word, names) in
-            [("focus on", &self.focus), ("without", &self.ignore), ("thread", &self.thread)]
-        {
-            parts.extend(names.iter().map(|name| format!("{word} {name:?}")));
+        for (word, names) in [
+            ("focus on", &self.focus),
+            ("without", &self.ignore),
+            ("from", &self.root),
+            ("thread", &self.thread),
+        ] {
+            parts.extend(names.iter().map(|name| format!("{word} {:?}", name.text())));
+        }
+        if self.no_waiting || !self.waits_in.is_empty() {
+            parts.push("without waiting".into());
+        }
+        let mut names: Vec<&str> = self.group.iter().map(|group| &*group.name).collect();
+        names.dedup();
+        if !names.is_empty() {
+            parts.push(format!("functions as {}", names.join(", ")));
         }
         parts.join(", ")
     }

@@ -6,9 +6,11 @@ use super::tables;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
-use teeperf_profile::aggregate::Pattern;
+use teeperf_profile::aggregate;
 use teeperf_profile::crossings::{self, Crossing};
 use teeperf_profile::model::Profile;
+use teeperf_profile::pattern::Pattern;
+use teeperf_view::tables::Order;
 use teeperf_view::{json, text};
 
 /// Prints where the time went: functions, call tree, threads
@@ -16,13 +18,16 @@ use teeperf_view::{json, text};
 #[command(after_help = "\
 Examples:
   teeperf report                              the newest recording in this folder
-  teeperf report --tree --focus parse         the call tree of what has to do with parsing
+  teeperf report --tree --focus 'parse*'      the call tree of what has to do with parsing
   teeperf report --sort calls --limit 50      what is called most
   teeperf report --since 10s --until 12s      what happened then; times as in `teeperf help cut`
   teeperf report --path '^main;.*;malloc$'    calls of malloc, by whatever way from main
+  teeperf report --tree --root parse          the call tree below parse, whoever called it
+  teeperf report --no-waiting                 a server's: without poll, pthread_cond_wait and their like
+  teeperf report --group 'alloc=malloc,free'  functions as one
   teeperf report --around malloc              who called it, and what it called
   teeperf report --by process                 functions of each process
-  teeperf report --lengths --sort calls       how long single calls took: mean, percentiles, longest
+  teeperf report --lengths --sort p99         how long single calls took: mean, percentiles, longest
   teeperf report --histogram parse            the same of parse, as a histogram
   teeperf report --lines                      where functions are defined
   teeperf report --inlined                    what clang inlined into them, whose time is theirs
@@ -50,16 +55,16 @@ pub(crate) struct Arguments {
     threads: bool,
     #[command(flatten)]
     table: tables::Arguments,
-    /// Order of functions
+    /// Order of functions; percentiles are for --lengths
     #[arg(long, value_enum, value_name = "BY", default_value_t = Sort::SelfTime)]
     sort: Sort,
     /// Most functions, threads and groups to print [default: 20; of CSV: all]
     #[arg(long, value_name = "COUNT")]
     limit: Option<usize>,
     /// Functions that leave an enclave or go into the kernel, beside those whose names or code say so: advice where they take much
-    /// of the time; a name, a part of one, or a pattern with *
-    #[arg(long, value_name = "FUNCTION")]
-    crossing: Vec<String>,
+    /// of the time (see `teeperf help patterns`)
+    #[arg(long, value_name = "PATTERN", value_parser = Pattern::new)]
+    crossing: Vec<Pattern>,
 }
 
 /// Order of functions.
@@ -72,17 +77,54 @@ enum Sort {
     Total,
     /// Number of calls
     Calls,
+    /// Mean time of a call
+    Mean,
+    /// Its shortest call, where they were timed
+    Min,
+    /// Its longest call, where they were timed
+    Max,
+    /// What half of its calls did not exceed
+    P50,
+    /// Likewise nine tenths
+    P90,
+    /// Likewise 99 of a hundred
+    P99,
+    /// Likewise 999 of a thousand
+    #[value(name = "p99.9", alias = "p999")]
+    P99_9,
     /// Name
     Name,
 }
 
-impl From<Sort> for text::Sort {
-    fn from(sort: Sort) -> Self {
-        match sort {
-            Sort::SelfTime => Self::SelfTime,
-            Sort::Total => Self::Total,
-            Sort::Calls => Self::Calls,
-            Sort::Name => Self::Name,
+impl Sort {
+    /// Of a table of functions; nothing where it takes lengths of calls.
+    fn of_functions(self) -> Option<text::Sort> {
+        Some(match self {
+            Self::SelfTime => text::Sort::SelfTime,
+            Self::Total => text::Sort::Total,
+            Self::Calls => text::Sort::Calls,
+            Self::Mean => text::Sort::Mean,
+            Self::Min => text::Sort::Shortest,
+            Self::Max => text::Sort::Longest,
+            Self::Name => text::Sort::Name,
+            Self::P50 | Self::P90 | Self::P99 | Self::P99_9 => return None,
+        })
+    }
+
+    /// Of a table of lengths.
+    fn of_lengths(self) -> Order {
+        match self {
+            Self::Mean => Order::Mean,
+            Self::Min => Order::Shortest,
+            Self::Max => Order::Longest,
+            Self::P50 => Order::Percentile(0),
+            Self::P90 => Order::Percentile(1),
+            Self::P99 => Order::Percentile(2),
+            Self::P99_9 => Order::Percentile(3),
+            Self::SelfTime => Order::Table(text::Sort::SelfTime),
+            Self::Total => Order::Table(text::Sort::Total),
+            Self::Calls => Order::Table(text::Sort::Calls),
+            Self::Name => Order::Table(text::Sort::Name),
         }
     }
 }
@@ -96,8 +138,25 @@ impl Arguments {
 
     /// Functions whose time is that of crossings.
     fn crossings(&self, profile: &Profile) -> Vec<Crossing> {
-        let patterns: Vec<Pattern> = self.crossing.iter().map(Pattern::new).collect();
-        crossings::find(profile, &patterns)
+        crossings::find(profile, &self.crossing)
+    }
+
+    /// The order of functions, and that of a table of lengths.
+    fn order(&self, profile: &Profile) -> Result<(text::Sort, Order)> {
+        let order = self.sort.of_lengths();
+        if self.table.is_of_lengths() {
+            return Ok((text::Sort::SelfTime, order));
+        }
+        let rows = aggregate::table(profile, text::Sort::Name);
+        let is_timed = rows.iter().any(|row| row.extremes.is_some());
+        match self.sort.of_functions() {
+            Some(text::Sort::Shortest | text::Sort::Longest) if !is_timed => {}
+            Some(sort) => return Ok((sort, order)),
+            None => {}
+        }
+        bail!(
+            "single calls are timed for --lengths: --sort min, max and percentiles are for that table"
+        )
     }
 
     fn profile(&self) -> Result<Profile> {
@@ -128,25 +187,26 @@ impl Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let profile = arguments.profile()?;
-    let selection = arguments.recording.selection_in_words();
-    let sort = arguments.sort.into();
+    let part: &reading::Part = &arguments.recording;
+    let selection = part.selection_in_words();
+    let order = arguments.order(&profile)?;
     if arguments.json {
         let call_tree = arguments.tree;
         let crossings = arguments.crossings(&profile);
-        let options =
-            json::Options { call_tree, selection, crossings, ..arguments.table.json(&profile)? };
+        let more = arguments.table.json(&profile, part)?;
+        let options = json::Options { call_tree, selection, crossings, ..more };
         return super::to_stdout(|out| json::write(&profile, &options, out));
     }
     if arguments.csv {
         let limit = arguments.limit.unwrap_or(usize::MAX);
-        return arguments.table.csv(&profile, sort, limit, arguments.threads);
+        return arguments.table.csv(&profile, part, order, limit, arguments.threads);
     }
     let limit = arguments.limit.unwrap_or(text::Options::default().limit);
     if arguments.table.is_any() {
-        return arguments.table.text(&profile, sort, limit, &selection);
+        return arguments.table.text(&profile, part, order, limit);
     }
     let options = text::Options {
-        sort,
+        sort: order.0,
         limit,
         functions: !arguments.tree && !arguments.threads,
         call_tree: arguments.tree,

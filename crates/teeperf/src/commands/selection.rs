@@ -7,6 +7,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use teeperf_select::told::{SECTION, Told};
+use teeperf_view::printable;
 
 /// Tells which functions a program was built to have hooks in, and which patterns fit none
 ///
@@ -56,10 +57,11 @@ pub(crate) fn warn(program: &Path, libraries: impl FnOnce() -> Vec<PathBuf>) {
         // One that is gone, or no file, says nothing.
         let _ = add(&mut told, &library);
     }
-    for (pattern, _) in told.patterns().filter(|(_, fits)| !fits) {
+    let unmet: Vec<&str> = told.patterns().filter(|(_, fits)| !fits).map(|one| one.0).collect();
+    if !unmet.is_empty() {
         eprintln!(
-            "teeperf: {pattern:?}, with which {} was built, fits no function of it and the libraries that it began with",
-            program.display()
+            "teeperf: {}",
+            printable(&unmet_in_words(&unmet, &program.display().to_string()))
         );
     }
 }
@@ -72,6 +74,22 @@ pub(crate) fn unmet(program: &Path) -> Vec<String> {
     told.patterns().filter(|(_, fits)| !fits).map(|(pattern, _)| pattern.to_owned()).collect()
 }
 
+/// One line, however many they are.
+fn unmet_in_words(unmet: &[&str], program: &str) -> String {
+    const MOST: usize = 3;
+    let named: Vec<String> =
+        unmet.iter().take(MOST).map(|pattern| format!("{pattern:?}")).collect();
+    let (which, fit) = match unmet.len() {
+        1 => (named.join(", "), "fits"),
+        count if count <= MOST => (named.join(", "), "fit"),
+        count => (format!("{} and {} more", named.join(", "), count - MOST), "fit"),
+    };
+    format!(
+        "{which}, with which {program} was built, {fit} no function of it and the libraries that it began with; `teeperf \
+         selection` lists them. After other patterns build from scratch (make clean)"
+    )
+}
+
 /// Adds what a file says.
 fn add(told: &mut Told, path: &Path) -> Result<()> {
     let bytes = std::fs::read(path)?;
@@ -80,4 +98,24 @@ fn add(told: &mut Told, path: &Path) -> Result<()> {
         told.add(section.data()?);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_patterns_make_one_line() {
+        assert!(
+            unmet_in_words(&["only a"], "p")
+                .starts_with("\"only a\", with which p was built, fits no")
+        );
+        let all = ["only a", "only b", "exclude c", "exclude d", "exclude e"];
+        let text = unmet_in_words(&all, "p");
+        assert!(
+            text.starts_with("\"only a\", \"only b\", \"exclude c\" and 2 more, with which p"),
+            "{text}"
+        );
+        assert!(!text.contains('\n'));
+    }
 }

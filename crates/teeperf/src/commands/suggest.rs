@@ -26,7 +26,7 @@ Times of small functions are what is known least: their bounds stand in the repo
 Examples:
   teeperf suggest                             a table, of the newest recording in this folder
   teeperf suggest --shares 5%                 but to no function may more than 5 % of the time move
-  teeperf suggest --write                     for the next build: adds the list to the project's teeperf.toml
+  teeperf suggest --write                     for the next build: adds the list to the project's teeperf.toml; then `make clean` first
   TEEPERF_CC_OPTIONS=\"$(teeperf suggest --flags)\" make CC=\"teeperf cc\"")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -105,7 +105,8 @@ fn write(patterns: &[String]) -> Result<()> {
     };
     let s = if added == 1 { "" } else { "s" };
     eprintln!(
-        "teeperf: {added} function{s} added to {}{were_there}; next: build again",
+        "teeperf: {added} function{s} added to {}{were_there}; next: build again from scratch, as after `make clean`, since \
+         objects that are there keep their hooks",
         path.display()
     );
     Ok(())

@@ -1,15 +1,16 @@
 //! Which table of a report is wanted, beside the usual ones, and the writing of it.
 
-use super::reading::Wanted;
+use super::reading::{Part, Wanted};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use std::io::Write;
-use teeperf_profile::aggregate::{self, Pattern, Sort};
+use teeperf_profile::aggregate::{self, Sort};
 use teeperf_profile::around::{Around, around};
 use teeperf_profile::groups::{self, Group, groups};
 use teeperf_profile::inlined;
 use teeperf_profile::model::{FunctionId, Profile};
-use teeperf_view::tables::{self, Table};
+use teeperf_profile::pattern::Pattern;
+use teeperf_view::tables::{self, Order, Table};
 use teeperf_view::{json, text};
 
 /// Functions that are looked at one by one, at most, where all are for programs.
@@ -19,15 +20,15 @@ const MOST_AROUND: usize = 100;
 #[derive(Args, Debug)]
 #[group(skip)]
 pub(crate) struct Arguments {
-    /// Who called a function, and what it called: a name, a part of one, or a pattern with *
-    #[arg(long, value_name = "FUNCTION", group = "table")]
-    around: Option<String>,
+    /// Who called a function, and what it called (see `teeperf help patterns`)
+    #[arg(long, value_name = "PATTERN", group = "table", value_parser = Pattern::new)]
+    around: Option<Pattern>,
     /// Who called a function
-    #[arg(long, value_name = "FUNCTION", group = "table")]
-    callers: Option<String>,
+    #[arg(long, value_name = "PATTERN", group = "table", value_parser = Pattern::new)]
+    callers: Option<Pattern>,
     /// What a function called
-    #[arg(long, value_name = "FUNCTION", group = "table")]
-    callees: Option<String>,
+    #[arg(long, value_name = "PATTERN", group = "table", value_parser = Pattern::new)]
+    callees: Option<Pattern>,
     /// Functions of each thread, process, module or source file
     #[arg(long, value_enum, value_name = "WHAT", group = "table")]
     by: Option<By>,
@@ -35,8 +36,8 @@ pub(crate) struct Arguments {
     #[arg(long, group = "table")]
     lengths: bool,
     /// How many calls of a function took how long, with bars
-    #[arg(long, value_name = "FUNCTION", group = "table")]
-    histogram: Option<String>,
+    #[arg(long, value_name = "PATTERN", group = "table", value_parser = Pattern::new)]
+    histogram: Option<Pattern>,
     /// Functions with those that the compiler inlined into them, as the debug information of the files tells
     #[arg(long, group = "table")]
     inlined: bool,
@@ -68,6 +69,11 @@ impl Arguments {
         self.pattern().is_some() || self.by.is_some() || is_plain
     }
 
+    /// Whether it is the table of lengths.
+    pub(crate) fn is_of_lengths(&self) -> bool {
+        self.lengths
+    }
+
     /// Whether it is of threads, or of single calls.
     pub(crate) fn needs_threads(&self) -> bool {
         let is_of_events = self.wanted().lengths || self.time_line;
@@ -80,12 +86,12 @@ impl Arguments {
     }
 
     /// What JSON has besides.
-    pub(crate) fn json(&self, profile: &Profile) -> Result<json::Options> {
+    pub(crate) fn json(&self, profile: &Profile, part: &Part) -> Result<json::Options> {
         let is_around = self.pattern().is_some() && self.histogram.is_none();
         Ok(json::Options {
-            around: if is_around { Some(self.around(profile, MOST_AROUND)?.0) } else { None },
+            around: if is_around { Some(self.around(profile, part, MOST_AROUND)?.0) } else { None },
             by: self.groups(profile, Sort::SelfTime),
-            histogram: self.histogram.as_deref().map(Pattern::new),
+            histogram: self.histogram.as_ref().map(|pattern| part.found(pattern, profile)),
             ..json::Options::default()
         })
     }
@@ -94,12 +100,13 @@ impl Arguments {
     pub(crate) fn csv(
         &self,
         profile: &Profile,
-        sort: Sort,
+        part: &Part,
+        order: (Sort, Order),
         limit: usize,
         threads: bool,
     ) -> Result<()> {
         if let Some(pattern) = &self.histogram {
-            let found = self.histograms(profile, pattern, limit)?.0;
+            let found = self.histograms(profile, part, pattern, limit)?.0;
             let mut all = Table::default();
             for table in found {
                 all.columns.clone_from(&table.columns);
@@ -109,22 +116,22 @@ impl Arguments {
             return super::to_stdout(|out| tables::write_csv(&all, out));
         }
         let table = if self.pattern().is_some() {
-            let (list, _) = self.around(profile, MOST_AROUND.min(limit))?;
+            let (list, _) = self.around(profile, part, MOST_AROUND.min(limit))?;
             tables::neighbours(profile, &list, self.has_callers(), self.has_callees())
-        } else if let Some((by, groups)) = self.groups(profile, sort) {
+        } else if let Some((by, groups)) = self.groups(profile, order.0) {
             tables::by(profile, &groups, by, limit, false)
         } else if self.lengths {
-            tables::lengths(profile, sort, limit)
+            tables::lengths(profile, order.1, limit)
         } else if self.time_line {
             tables::time_line(profile, limit)
         } else if self.lines {
-            tables::lines(profile, sort, limit)
+            tables::lines(profile, order.0, limit)
         } else if self.inlined {
-            self.inlined(profile, sort, limit)
+            self.inlined(profile, order.0, limit)
         } else if threads {
             tables::threads(profile, limit)
         } else {
-            tables::functions(profile, sort, limit)
+            tables::functions(profile, order.0, limit)
         };
         super::to_stdout(|out| tables::write_csv(&table, out))
     }
@@ -133,16 +140,17 @@ impl Arguments {
     pub(crate) fn text(
         &self,
         profile: &Profile,
-        sort: Sort,
+        part: &Part,
+        order: (Sort, Order),
         limit: usize,
-        selection: &str,
     ) -> Result<()> {
         let style = super::terminal::style();
-        let (list, more) = self.tables(profile, sort, limit)?;
+        let selection = part.selection_in_words();
+        let (list, more) = self.tables(profile, part, order, limit)?;
         super::to_stdout(|out| {
-            text::write_head(profile, selection, &style, out)?;
+            text::write_head(profile, &selection, &style, out)?;
             for table in &list {
-                tables::write_text(table, &style, out)?;
+                tables::write_text(table, &profile.functions, &style, out)?;
             }
             if more > 0 {
                 let s = if more == 1 { "" } else { "s" };
@@ -153,25 +161,31 @@ impl Arguments {
     }
 
     /// The tables, and how many functions that fit have none.
-    fn tables(&self, profile: &Profile, sort: Sort, limit: usize) -> Result<(Vec<Table>, usize)> {
+    fn tables(
+        &self,
+        profile: &Profile,
+        part: &Part,
+        order: (Sort, Order),
+        limit: usize,
+    ) -> Result<(Vec<Table>, usize)> {
         if let Some(pattern) = &self.histogram {
-            let (found, all) = self.histograms(profile, pattern, limit)?;
+            let (found, all) = self.histograms(profile, part, pattern, limit)?;
             let more = all - found.len();
             return Ok((found, more));
         }
         if self.pattern().is_some() {
-            let (list, all) = self.around(profile, limit)?;
+            let (list, all) = self.around(profile, part, limit)?;
             let of = |one: &Around| {
                 tables::around(profile, one, self.has_callers(), self.has_callees(), limit)
             };
             return Ok((list.iter().flat_map(of).collect(), all - list.len()));
         }
-        let table = match self.groups(profile, sort) {
+        let table = match self.groups(profile, order.0) {
             Some((by, groups)) => tables::by(profile, &groups, by, limit, true),
-            None if self.lengths => tables::lengths(profile, sort, limit),
-            None if self.inlined => self.inlined(profile, sort, limit),
+            None if self.lengths => tables::lengths(profile, order.1, limit),
+            None if self.inlined => self.inlined(profile, order.0, limit),
             None if self.time_line => tables::time_line(profile, limit),
-            None => tables::lines(profile, sort, limit),
+            None => tables::lines(profile, order.0, limit),
         };
         Ok((vec![table], 0))
     }
@@ -182,11 +196,14 @@ impl Arguments {
         tables::inlined(profile, &inlined::of(profile, &functions), sort)
     }
 
-    fn around(&self, profile: &Profile, most: usize) -> Result<(Vec<Around>, usize)> {
-        let pattern = self.pattern().unwrap_or_default();
-        let (list, all) = around(profile, &Pattern::new(pattern), most);
+    fn around(&self, profile: &Profile, part: &Part, most: usize) -> Result<(Vec<Around>, usize)> {
+        let Some(pattern) = self.pattern() else { return Ok((Vec::new(), 0)) };
+        let (list, all) = around(profile, &part.found(pattern, profile), most);
         if all == 0 {
-            bail!("no function fits {pattern:?}; it is a name, a part of one, or a pattern with *");
+            let text = pattern.text();
+            bail!(
+                "no function that was called fits {text:?}; `teeperf help patterns` says how functions are named"
+            );
         }
         Ok((list, all))
     }
@@ -194,12 +211,13 @@ impl Arguments {
     fn histograms(
         &self,
         profile: &Profile,
-        pattern: &str,
+        part: &Part,
+        pattern: &Pattern,
         limit: usize,
     ) -> Result<(Vec<Table>, usize)> {
-        let (found, all) = tables::histogram(profile, &Pattern::new(pattern), limit);
+        let (found, all) = tables::histogram(profile, &part.found(pattern, profile), limit);
         if all == 0 {
-            bail!("of no function that fits {pattern:?} there is a call that was timed");
+            bail!("of no function that fits {:?} there is a call that was timed", pattern.text());
         }
         Ok((found, all))
     }
@@ -215,9 +233,9 @@ impl Arguments {
     }
 
     /// The function that was named.
-    fn pattern(&self) -> Option<&str> {
+    fn pattern(&self) -> Option<&Pattern> {
         let of_calls = self.around.as_ref().or(self.callers.as_ref()).or(self.callees.as_ref());
-        of_calls.or(self.histogram.as_ref()).map(String::as_str)
+        of_calls.or(self.histogram.as_ref())
     }
 
     fn has_callers(&self) -> bool {

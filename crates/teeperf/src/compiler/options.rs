@@ -6,7 +6,7 @@ use super::settings::Build;
 use anyhow::{Context, Result, bail};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use teeperf_select::Selection;
+use teeperf_select::{Pattern, Selection};
 
 /// Options for all calls of the wrapper, in front of those on the command line.
 pub(crate) const VARIABLE: &str = "TEEPERF_CC_OPTIONS";
@@ -64,7 +64,7 @@ impl Options {
             [(&mut self.selection.only, build.only), (&mut self.selection.exclude, build.exclude)]
         {
             for text in more {
-                own.push(text.parse()?);
+                own.push(Pattern::of_build(&text)?);
             }
         }
         if self.selection.min_size == 0 {
@@ -94,8 +94,8 @@ impl Options {
         };
         match name {
             b"compiler" => self.compiler = Some(given()?),
-            b"only" => self.selection.only.push(text()?.parse()?),
-            b"exclude" => self.selection.exclude.push(text()?.parse()?),
+            b"only" => self.selection.only.push(Pattern::of_build(&text()?)?),
+            b"exclude" => self.selection.exclude.push(Pattern::of_build(&text()?)?),
             b"min-size" => {
                 let size = text()?.parse();
                 self.selection.min_size =

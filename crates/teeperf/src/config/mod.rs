@@ -6,6 +6,7 @@ mod keys;
 mod settings;
 
 use crate::cli::Cli;
+use crate::help;
 use anyhow::Result;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
@@ -16,7 +17,7 @@ use std::ffi::OsString;
 
 /// What can be typed.
 pub(crate) fn definition() -> Command {
-    keys::with_refusals(Cli::command())
+    help::for_terminal(keys::with_refusals(Cli::command()))
 }
 
 /// A command line, before files are looked at.

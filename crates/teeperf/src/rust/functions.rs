@@ -67,8 +67,10 @@ impl Defined {
                 .into_iter()
                 .collect();
             let readable = teeperf_symbols::demangle(name);
-            let function =
-                Function { names: [&readable, &readable, name], files: &files, size: None };
+            let spellings = teeperf_symbols::spellings(&readable);
+            let names: Vec<&str> =
+                std::iter::once(&**name).chain(spellings.iter().map(AsRef::as_ref)).collect();
+            let function = Function { names: &names, files: &files, size: None };
             is_own && plan.selection.wants(&function)
         };
         let mut wanted: Vec<String> =
