@@ -8,6 +8,7 @@ mod hooks;
 mod lab;
 mod machine;
 mod measure;
+mod mixed;
 mod programs;
 mod report;
 mod subject;

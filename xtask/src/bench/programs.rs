@@ -211,7 +211,7 @@ impl Lab {
         let library = self.leveldb_library(hooks, &folder)?;
         let test_library = self.googletest(&google)?;
         let stem = Path::new(main).file_stem().context("a source has a name")?.to_string_lossy();
-        self.built(hooks, &stem, &[&library], |compilers, out| {
+        self.built(hooks, &stem, &[&library, &folder.join(main)], |compilers, out| {
             let mut link = compilers.command(true);
             link.args(["-O2", "-DLEVELDB_PLATFORM_POSIX=1", "-std=c++14", "-pthread"]);
             for include in [folder.clone(), folder.join("include"), google_include(&google)] {

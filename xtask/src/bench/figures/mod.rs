@@ -14,10 +14,12 @@ mod logs;
 mod mcount;
 mod memory;
 mod own_tests;
+mod paper;
 mod prompt;
 mod real_programs;
 mod replay;
 mod rotate;
+mod rotate_long;
 mod rust;
 mod sort;
 mod start;
@@ -61,12 +63,14 @@ pub(crate) const FIGURES: &[Figure] = &[
     replay::FIGURE,
     start::FIGURE,
     rotate::FIGURE,
+    rotate_long::FIGURE,
     memory::FIGURE,
     logs::FIGURE,
     known_work::FIGURE,
     hook_cost::FIGURE,
     beat::FIGURE,
     sort::FIGURE,
+    paper::FIGURE,
     suggest::FIGURE,
     counts::FIGURE,
     real_programs::FIGURE,

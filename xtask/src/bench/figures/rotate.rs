@@ -67,15 +67,13 @@ fn measure(lab: &Lab) -> Result<Vec<Row>> {
 }
 
 /// What comes of some work, and the most bytes that were in a folder meanwhile.
-fn watched<T>(folder: &Path, work: impl FnOnce() -> Result<T>) -> Result<(T, u64)> {
+pub(super) fn watched<T>(folder: &Path, work: impl FnOnce() -> Result<T>) -> Result<(T, u64)> {
     let (end, ended) = std::sync::mpsc::channel::<()>();
     std::thread::scope(|scope| {
         let watch = scope.spawn(move || {
             let mut most = 0;
             while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(LOOK) {
-                let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
-                let bytes = files.filter_map(|file| Some(file.metadata().ok()?.len())).sum();
-                most = most.max(bytes);
+                most = most.max(size(folder));
             }
             most
         });
@@ -84,4 +82,10 @@ fn watched<T>(folder: &Path, work: impl FnOnce() -> Result<T>) -> Result<(T, u64
         let most = watch.join().unwrap_or_default();
         Ok((done?, most))
     })
+}
+
+/// Bytes in a folder.
+pub(super) fn size(folder: &Path) -> u64 {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    files.filter_map(|file| Some(file.metadata().ok()?.len())).sum()
 }

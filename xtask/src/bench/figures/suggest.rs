@@ -17,12 +17,14 @@ pub(crate) const FIGURE: Figure = Figure {
     name: "suggest",
     title: "Functions left out of a build",
     method: "lua 5.4 with `bench/programs/work.lua`, and sqlite3's `speedtest1 --memdb`: recorded with all hooks, built \
-             again without what `teeperf suggest` names, recorded again; the two in turn, the median of seven rounds. \
+             again without what `teeperf suggest` names, recorded again; and once more without what it then names of that \
+             recording. The three in turn, medians of seven rounds. \
              Compared is the self time of each function that stays, in points of all time, and in the first recordings \
              with what was called from it and left out. Beside it is how far two recordings of the first program \
              are apart, the median of one half of the rounds from that of the other: below that nothing can be seen. Much of \
-             what changes is what hooks add, of which more is left in the first recordings than in the second: so the last \
-             row is how far shares of the second are outside of the bounds that the first have.",
+             what changes is what hooks add, of which more is left in the first recordings than in the second: so there \
+             is how far shares of the second are outside of the bounds that the first have, and how much less they change \
+             when nine tenths of what is left go as well.",
     measure,
 };
 
@@ -53,26 +55,27 @@ fn of(
     let whole = build(lab, Hooks::Teeperf)?;
     let recording = lab.scratch(&format!("{name}-whole.teeperf"));
     record(lab, &recording, &whole, words)?;
-    let suggest = |form: &str| -> Result<String> {
-        let mut command = Command::new(&lab.teeperf);
-        Ok(lab.run(command.args(["suggest", form]).arg(&recording))?.out)
-    };
-    let told: Value = serde_json::from_str(&suggest("--json")?)?;
-    let list = told["functions"].as_array().context("no functions in the suggestion")?;
-    let out: HashSet<String> =
-        list.iter().filter_map(|f| Some(f["name"].as_str()?.to_owned())).collect();
-    let part = without(lab, suggest("--flags")?.trim())?;
-    let (mut first, mut second) = (Vec::new(), Vec::new());
+    let suggestion = Suggestion::of(lab, &recording)?;
+    let part = without(lab, &suggestion.flags)?;
+    // The next build has the same name.
+    let kept = lab.scratch(&format!("{name}-part"));
+    std::fs::copy(part, &kept)?;
+    record(lab, &recording, &kept, words)?;
+    let further = Suggestion::of(lab, &recording)?;
+    let least = without(lab, &format!("{} {}", suggestion.flags, further.flags))?;
+    let (mut first, mut second, mut third) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..lab.rounds(7) {
         first.push(record(lab, &recording, &whole, words)?);
-        second.push(record(lab, &recording, &part, words)?);
+        second.push(record(lab, &recording, &kept, words)?);
+        third.push(record(lab, &recording, &least, words)?);
     }
+    let out = &suggestion.out;
     let events = |runs: &[Recorded]| median(&runs.iter().map(|run| run.events).collect::<Vec<_>>());
     let removed = 100.0 * (1.0 - events(&second) / events(&first));
     let seconds =
         |runs: &[Recorded]| digits(median(&runs.iter().map(|run| run.seconds).collect::<Vec<_>>()));
-    let before: Vec<Shares> = first.iter().map(|run| run.shares(&out)).collect();
-    let after: Vec<Shares> = second.iter().map(|run| run.shares(&out)).collect();
+    let before: Vec<Shares> = first.iter().map(|run| run.shares(out)).collect();
+    let after: Vec<Shares> = second.iter().map(|run| run.shares(out)).collect();
     let (worst, points) = furthest(&before, &after, |[_, a, _], [_, b, _]| (a - b).abs());
     let (far, beyond) = furthest(&before, &after, |a, [_, b, _]| outside(a, b));
     let (even, odd): (Vec<_>, Vec<_>) =
@@ -80,7 +83,12 @@ fn of(
     let half =
         |part: Vec<(usize, Shares)>| part.into_iter().map(|(_, shares)| shares).collect::<Vec<_>>();
     let (_, noise) = furthest(&half(even), &half(odd), |[_, a, _], [_, b, _]| (a - b).abs());
-    let moved = told["share_moved"].as_f64().unwrap_or(f64::NAN);
+    let of_rest = |runs: &[Recorded]| -> Vec<Shares> {
+        runs.iter().map(|run| run.shares(&further.out)).collect()
+    };
+    let (last, later) =
+        furthest(&of_rest(&second), &of_rest(&third), |[_, a, _], [_, b, _]| (a - b).abs());
+    let gone = 100.0 * (1.0 - events(&third) / events(&second));
     Ok(vec![
         Row::new(
             &format!("{name}-events"),
@@ -88,7 +96,7 @@ fn of(
             format!(
                 "{} functions, {} % of the time moves to callers",
                 out.len(),
-                digits(100.0 * moved)
+                digits(100.0 * suggestion.moved)
             ),
         )
         .beside(format!(
@@ -110,7 +118,39 @@ fn of(
             format!("{far} {} points", digits(beyond)),
         )
         .limit(Limit::AtMost(1.0), Some(beyond), "points"),
+        Row::new(
+            &format!("{name}-further"),
+            &format!("{name}: largest change of a share when {} % of the rest go", digits(gone)),
+            format!("{last} {} points", digits(later)),
+        )
+        .limit(Limit::Told, Some(later), "points"),
     ])
+}
+
+/// What `teeperf suggest` says of a recording.
+struct Suggestion {
+    /// Functions to leave out.
+    out: HashSet<String>,
+    /// Part of the time that moves to callers.
+    moved: f64,
+    /// Options of the wrapper.
+    flags: String,
+}
+
+impl Suggestion {
+    fn of(lab: &Lab, recording: &Path) -> Result<Self> {
+        let suggest = |form: &str| -> Result<String> {
+            let mut command = Command::new(&lab.teeperf);
+            Ok(lab.run(command.args(["suggest", form]).arg(recording))?.out)
+        };
+        let told: Value = serde_json::from_str(&suggest("--json")?)?;
+        let list = told["functions"].as_array().context("no functions in the suggestion")?;
+        Ok(Self {
+            out: list.iter().filter_map(|f| Some(f["name"].as_str()?.to_owned())).collect(),
+            moved: told["share_moved"].as_f64().unwrap_or(f64::NAN),
+            flags: suggest("--flags")?.trim().to_owned(),
+        })
+    }
 }
 
 /// Points of all time by function: least, shown, most.
