@@ -153,7 +153,10 @@ fn shares(
     let threads = threads.as_array().context("no threads in the report")?;
     let whole: f64 = threads.iter().filter_map(|thread| thread["recorded"].as_f64()).sum();
     let share = |name: &str| -> Result<f64> {
-        let focused = own(&report(lab, recording, &[options, &["--focus", &format!("*{name}*")]].concat())?, name)?;
+        let focused = own(
+            &report(lab, recording, &[options, &["--focus", &format!("*{name}*")]].concat())?,
+            name,
+        )?;
         let queried = own(&report(lab, recording, &[options, &["--path", name]].concat())?, name)?;
         let is_same = (focused - queried).abs() <= 1e-6 * whole;
         ensure!(is_same, "{name}: --focus {focused}, --path {queried}");
