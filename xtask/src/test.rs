@@ -34,6 +34,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     steps.run("reader in Python", python_reader);
     if !arguments.quick {
         steps.run("documentation tests", || passed(cargo().args(["test", "--workspace", "--doc"])));
+        steps.run("documentation without warnings", documentation);
         steps.run("page in a browser", browser);
         steps.run("sums and the runtimes' core under Miri", miri);
         steps.run("chunks changing hands under ThreadSanitizer", thread_sanitizer);
@@ -44,6 +45,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
 fn passed(command: &mut Command) -> Result<Outcome> {
     commands::run(command)?;
+    Ok(Outcome::Passed)
+}
+
+/// Of what is public, and of all there is.
+fn documentation() -> Result<Outcome> {
+    for more in [&[][..], &["--document-private-items"]] {
+        let mut command = cargo();
+        command.args(["doc", "--workspace", "--no-deps"]).args(more);
+        commands::run(command.env("RUSTDOCFLAGS", "-D warnings"))?;
+    }
     Ok(Outcome::Passed)
 }
 

@@ -7,7 +7,7 @@
 //! write.
 //!
 //! Read from front to end once, without a look back. Memory is that of open frames and of what is known of processes and
-//! threads. [`threads`] decides for each thread which words are in the window.
+//! threads. `threads` decides for each thread which words are in the window.
 
 mod telling;
 mod threads;

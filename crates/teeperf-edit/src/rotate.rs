@@ -9,7 +9,7 @@
 //!
 //! Head and segments, one behind the other, are a recording ([`open`] reads them so), at any moment: each head is written
 //! before the segment before it goes. Heads are made by a thread of their own, which reads what was written
-//! ([`head`](crate::head)); who writes waits for it only where there would be too much on the disk.
+//! (`head`); who writes waits for it only where there would be too much on the disk.
 
 pub(crate) mod folder;
 

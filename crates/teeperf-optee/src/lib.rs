@@ -12,9 +12,9 @@
 //!
 //! Preloaded into the supplicant as well, it records what that is asked for.
 //!
-//! * [`calls`]: the functions of the API; [`supplicant`]: the other end of the secure world's requests; [`labels`]: frames
-//!   that are no functions; [`lending`]: the parameter; [`sessions`]: what is known of contexts
-//!   and sessions; [`thread`]: a thread's arena; [`recorder`]: where that is from; [`teec`]: the API's types.
+//! * `calls`: the functions of the API; `supplicant`: the other end of the secure world's requests; `labels`: frames
+//!   that are no functions; `lending`: the parameter; `sessions`: what is known of contexts
+//!   and sessions; `thread`: a thread's arena; `recorder`: where that is from; `teec`: the API's types.
 //!
 //! Without a recorder every call is handed on and nothing else.
 

@@ -208,7 +208,7 @@ pub fn table(profile: &Profile, sort: Sort) -> Vec<Row> {
 /// Makes the intervals of rows as wide as a clock that ticks once in `period_ns` makes them; 0: it
 /// does not tick. The ticks that fall into a function are counted, so their number has a deviation
 /// of its root: twice that on both sides. Of what no tick fell into, three may have been due. And
-/// [`AHEAD_NS`] of each call may have gone to its caller.
+/// `AHEAD_NS` of each call may have gone to its caller.
 pub fn add_sampling_error(rows: &mut [Row], period_ns: f64) {
     if period_ns == 0.0 {
         return;

@@ -1,7 +1,7 @@
 //! A recording of what code without a system has summed, and handed over in pieces ([`teeperf_wire::piece`]).
 //!
-//! [`stream`]: pieces found in files, among whatever else, by their [`checksums`]; [`twice`]: those that came before;
-//! [`rounds`]: pieces of a round made into packets; [`image`]: the images that they are of.
+//! `stream`: pieces found in files, among whatever else, by their `checksums`; `twice`: those that came before;
+//! `rounds`: pieces of a round made into packets; `image`: the images that they are of.
 //!
 //! Believes nothing: what cannot be read is told, and all else is kept. Work and memory are in proportion to the
 //! files.

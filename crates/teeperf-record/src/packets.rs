@@ -28,7 +28,7 @@ impl Payload {
         }
     }
 
-    /// A field for each of these, up to [`MAX_LIST`] bytes in all.
+    /// A field for each of these, up to `MAX_LIST` bytes in all.
     pub fn list<T: AsRef<[u8]>>(self, tag: u16, values: impl IntoIterator<Item = T>) -> Self {
         let mut room = MAX_LIST;
         values.into_iter().fold(self, |payload, value| {

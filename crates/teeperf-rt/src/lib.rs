@@ -6,13 +6,13 @@
 //! else comes to [`event`]:
 //!
 //! * [`event`]: one event the long way round, and what a thread may be in the midst of;
-//! * [`chunk`]: a thread's chunk, begun, handed over, waited for;
-//! * [`writer`]: escapes; [`cursor`], [`thread`]: what they are written with;
-//! * [`sums`]: events summed by call path instead;
-//! * [`pool`]: the shared segments chunks come from; [`clock`]: the recorder's clock page;
-//! * [`process`]: attaching to the recorder, fork, pause, the end of recording;
-//! * [`filter`]: which functions are recorded;
-//! * [`module`]: windows of the modules, [`block`]: their switches, with [`elf`] and [`maps`] to
+//! * `chunk`: a thread's chunk, begun, handed over, waited for;
+//! * `writer`: escapes; `cursor`, `thread`: what they are written with;
+//! * `sums`: events summed by call path instead;
+//! * `pool`: the shared segments chunks come from; `clock`: the recorder's clock page;
+//! * `process`: attaching to the recorder, fork, pause, the end of recording;
+//! * `filter`: which functions are recorded;
+//! * `module`: windows of the modules, [`block`]: their switches, with `elf` and `maps` to
 //!   describe them;
 //! * [`leap`]: ways out of a function that no hook sees; [`api`]: what `teeperf.h` promises.
 //!

@@ -179,7 +179,7 @@ pub(crate) struct Losses {
     pub(crate) events: u64,
     pub(crate) popped: u32,
     pub(crate) pushed: u32,
-    /// Events that count in shared memory until [`Thread::said`].
+    /// Events that count in shared memory until `Thread::said`.
     unsaid: u64,
 }
 

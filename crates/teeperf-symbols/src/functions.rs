@@ -50,7 +50,7 @@ pub struct Symbol<'a> {
     pub size: u64,
     /// Name as the linker knows it, without version, bytes that are no UTF-8 replaced; of
     /// several for one address the most public, then the shortest, then the first in the
-    /// alphabet. `name@plt` for a stub that leads to `name`. See [`crate::demangle`]. The site of a function of Rust is
+    /// alphabet. `name@plt` for a stub that leads to `name`. See `crate::demangle`. The site of a function of Rust is
     /// called as the function, and has nothing to demangle.
     pub name: Cow<'a, str>,
 }

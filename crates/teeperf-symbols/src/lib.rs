@@ -5,7 +5,7 @@
 //! * [`Lines`]: where functions are defined, and from where they call others, from DWARF.
 //! * [`called()`]: which functions a function's code calls, by name.
 //! * [`Sources`]: the text of source files.
-//! * [`demangle`]: names as programmers write them; [`spellings`]: what else they write.
+//! * `demangle`: names as programmers write them; `spellings`: what else they write.
 //!
 //! Every address here is the file's own virtual address: an address in a process less the
 //! load bias of its module. Knows nothing of processes, recordings or words.

@@ -11,7 +11,7 @@
 //! came, so that this goes on when they have returned; where it is not known which one goes on (one of several frames of a
 //! function returns, a frame is left without a return, there are other stacks) the time stands in the node itself.
 //!
-//! Ways into and out of functions without a call or return are in [`leaps`].
+//! Ways into and out of functions without a call or return are in `leaps`.
 
 mod leaps;
 

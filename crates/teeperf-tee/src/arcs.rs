@@ -127,7 +127,7 @@ impl Counted {
         Self { table: Cell::new(Some(Table::of(arcs))), ..Self::new() }
     }
 
-    /// See [`teeperf_tee_arc`]. `now` tells the time of an arena.
+    /// See `teeperf_tee_arc`. `now` tells the time of an arena.
     pub(crate) fn call(
         &self,
         arcs: &'static Arcs,

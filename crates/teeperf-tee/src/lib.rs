@@ -5,10 +5,10 @@
 //!
 //! * [`thread`]: one thread's recording: what a hook does, what it does once in a while;
 //! * [`arena`]: lent memory, checked once and never believed;
-//! * [`hooks`]: the functions that compilers call; [`api`]: what `teeperf_tee.h` promises;
-//! * [`sums`]: what is summed where no event can be written;
-//! * [`arcs`]: calls that code compiled with `-pg` makes, counted;
-//! * [`taking`]: what is summed as bytes, for whatever way out there is;
+//! * `hooks`: the functions that compilers call; `api`: what `teeperf_tee.h` promises;
+//! * `sums`: what is summed where no event can be written;
+//! * `arcs`: calls that code compiled with `-pg` makes, counted;
+//! * `taking`: what is summed as bytes, for whatever way out there is;
 //! * [`platform`]: what differs from one place to the next.
 //!
 //! What it never does: allocate, call a library, wait for ever, use a value from lent memory as an

@@ -4,7 +4,7 @@
 //! A thread is used by one caller at a time. Where interrupts may run hooked code in the midst of a
 //! hook, it is built with the feature `nested`: what comes meanwhile is counted as left out.
 //!
-//! [`attach`]: coming to an arena and leaving it; [`slow`]: what a hook does once in a while.
+//! `attach`: coming to an arena and leaving it; `slow`: what a hook does once in a while.
 
 mod attach;
 mod slow;

@@ -152,7 +152,7 @@ pub mod filter {
     pub const LIST: u16 = 7;
 }
 
-/// [`crate::packet::kind::CHUNK`]: a header of [`HEADER`] bytes, then the words.
+/// [`crate::packet::kind::CHUNK`]: a header of `HEADER` bytes, then the words.
 ///
 /// ```text
 /// 0   4  process         number of the process in this recording
@@ -174,7 +174,7 @@ pub mod filter {
 /// Encoding 2 splits a chunk of the `cycle` clock: the first plane has all words but the
 /// time words; the second has for each time word the difference from the one before (the
 /// first of the packet from the low 32 bits of `time`), modulo 2^32, as unsigned LEB128. Both together
-/// are one zstd frame. A decompressed chunk is at most [`MAX_BYTES`] long.
+/// are one zstd frame. A decompressed chunk is at most `MAX_BYTES` long.
 pub mod chunk {
     use super::{put, u32_at, u64_at};
 

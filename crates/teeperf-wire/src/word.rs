@@ -15,7 +15,7 @@
 //! [`code::STAMP`] stands before an event whose high 32 bits are not those of the latest one
 //! or of the chunk's header. Where a signal interrupted a hook, its event may stand behind those of the
 //! handler with a time before theirs: for readers no time has passed then. Escapes carry no time word.
-//! In a chunk of the `tick` clock, time moves by [`Escape::Tick`].
+//! In a chunk of the `tick` clock, time moves by `Escape::Tick`.
 //!
 //! A reader that does not know a code can skip it: the code alone says its length.
 

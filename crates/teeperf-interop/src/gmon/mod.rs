@@ -1,8 +1,8 @@
 //! `gmon.out`, the file that programs built with `-pg` leave for gprof: calls between functions, and how
 //! often the program counter was seen where. `docs/gmon.md` describes it, with its sources.
 //!
-//! * [`read`](fn@read): bytes to a [`Gmon`]. [`profile`]: that to a profile, with the names of an ELF file.
-//! * [`Gmon::write`]: to bytes. [`Builder`]: from calls and times of any source; [`export`]: from a profile.
+//! * [`read`](fn@read): bytes to a [`Gmon`]. `profile`: that to a profile, with the names of an ELF file.
+//! * [`Gmon::write`]: to bytes. [`Builder`]: from calls and times of any source; `export`: from a profile.
 //!
 //! Knows no call paths, since the file has none, and makes none up.
 

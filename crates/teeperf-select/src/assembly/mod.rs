@@ -1,7 +1,7 @@
 //! Takes hooks out of the assembly that gcc or clang wrote for x86-64.
 //!
 //! A hook's call says in its first argument of which function it is: gcc hooks functions before they are inlined, so
-//! that code of one has hooks of many. So what that argument is is followed through the code ([`flow`]), and calls of
+//! that code of one has hooks of many. So what that argument is is followed through the code (`flow`), and calls of
 //! functions that are not wanted go. To take a call away is always safe: the code around it allows for everything
 //! that a call may change, and uses nothing of what it leaves. What loaded its arguments goes with it where nothing
 //! else can need it. A jump to a hook in place of a call and a return becomes the return.

@@ -16,7 +16,7 @@ use std::process::{Command, ExitCode};
 /// calls hooks: functions, methods, closures, each instantiation of a generic one, as calls stand in the source,
 /// before anything is inlined. Code of other crates, of the standard library and of build scripts has none.
 ///
-/// teeperf.toml's [build] says which functions: only, exclude (`mycrate::parse::*`, `file:src/generated/`),
+/// teeperf.toml's `[build]` says which functions: only, exclude (`mycrate::parse::*`, `file:src/generated/`),
 /// after-inlining; TEEPERF_CC_OPTIONS has the same as options. Functions are named as reports name them.
 #[derive(Args, Debug)]
 #[command(after_help = "\

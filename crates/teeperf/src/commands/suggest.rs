@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     /// a level of its paths
     #[arg(long, value_name = "PART", default_value = "100%", value_parser = amounts::part)]
     shares: f64,
-    /// A whole teeperf.toml: a section [build] with the list. Where there is a file, --write adds to it
+    /// A whole teeperf.toml: a section `[build]` with the list. Where there is a file, --write adds to it
     #[arg(long, conflicts_with_all = ["flags", "json"])]
     toml: bool,
     /// Adds the list to the teeperf.toml that holds here, which is made if there is none; what is in it stays
