@@ -52,7 +52,7 @@ pub(crate) struct Part {
     /// Show call paths from these functions on, summed over all that called them
     #[arg(long, value_name = "PATTERN", value_parser = Pattern::new)]
     root: Vec<Pattern>,
-    /// Show functions as one, [NAME], such as alloc=malloc,free,'new*'
+    /// Show functions as one, `[NAME]`, such as alloc=malloc,free,'new*'
     #[arg(long, value_name = "NAME=PATTERN,…", value_parser = Group::new)]
     group: Vec<Group>,
     /// Leave out the time in which threads waited: wall time in which they had no processor, as their CPU time tells, off
