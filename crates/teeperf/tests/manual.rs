@@ -110,8 +110,8 @@ impl Shell<'_> {
                 "no {expected:?}: {}",
                 self.screen()
             );
-            // What was typed before may stand there still.
-            run(self.tmux().args(["send-keys", "C-c"]));
+            // What was typed before may stand there still. Not by C-c: while bash completes, that is of no good to it.
+            run(self.tmux().args(["send-keys", "C-u"]));
         }
     }
 }
@@ -138,9 +138,9 @@ fn completes(shell: &str, words: &[&str], setup: &str) {
     shell.types_and_shows(&["-l", &format!("{setup}; echo rea''dy")], "echo rea''dy");
     shell.types_and_shows(&["Enter"], "\nready");
     shell.types_and_shows(&["-l", "teeperf install-w\t"], "install-wrappers");
-    run(shell.tmux().args(["send-keys", "C-c"]));
+    run(shell.tmux().args(["send-keys", "C-u"]));
     shell.types_and_shows(&["-l", "teeperf record --clock \t\t"], "ordered");
-    run(shell.tmux().args(["send-keys", "C-c"]));
+    run(shell.tmux().args(["send-keys", "C-u"]));
     shell.types_and_shows(&["-l", "teeperf report spec\t"], "special.teeperf");
 }
 
@@ -181,7 +181,7 @@ fn elvish_completes() {
     );
     shell.types_and_shows(&["Enter"], "\nready");
     shell.types_and_shows(&["-l", "teeperf install-w\t"], "install-wrappers");
-    run(shell.tmux().args(["send-keys", "C-c"]));
+    run(shell.tmux().args(["send-keys", "C-u"]));
     shell.types_and_shows(&["-l", "teeperf record --cloc\t"], "--clock");
 }
 

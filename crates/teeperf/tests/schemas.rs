@@ -81,7 +81,8 @@ fn diff_and_suggestion_and_annotation() {
     let folder = with_recording();
     let words = ["diff", "--json", "program.teeperf", "program.teeperf"];
     expect(include_str!("../../../docs/diff.schema.json"), &[json(&folder, &words)]);
-    let words = ["suggest", "--json", "program.teeperf"];
+    // What its hooks cost may be all of its time.
+    let words = ["suggest", "--json", "--keep-hook-cost", "program.teeperf"];
     expect(include_str!("../../../docs/suggestion.schema.json"), &[json(&folder, &words)]);
     let words = ["annotate", "--json", "main"];
     expect(include_str!("../../../docs/annotation.schema.json"), &[json(&folder, &words)]);

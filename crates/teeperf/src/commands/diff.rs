@@ -3,9 +3,8 @@
 use super::reading::{self, Source};
 use super::{amounts, gmon};
 use crate::recordings;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum};
-use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -221,10 +220,7 @@ impl Arguments {
                 continue;
             }
             let begins = if path.extension() == Some("folded".as_ref()) { b"" } else { begins };
-            recordings::may_replace(path, self.force, what, begins)?;
-            let file = File::create(path);
-            let file = file.with_context(|| format!("cannot write {}", path.display()))?;
-            super::fill(file, path, |out| write(out))?;
+            super::fill(path, self.force, (what, begins), |out| write(out))?;
             eprintln!("teeperf: wrote {}", path.display());
         }
         let sort = match self.sort {

@@ -1,11 +1,12 @@
 //! `teeperf dump`: what a recording holds, as lines.
 
+use super::progress::Progress;
 use super::reading::{self, Source, Unsaid};
 use super::window;
 use crate::recordings;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use teeperf_profile::chunks::Decoder;
 use teeperf_profile::{Packets as _, SiteNames};
@@ -44,9 +45,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     };
     let mut dump = Dump::new(names, !arguments.packets).context("no memory")?;
     let mut out = BufWriter::new(std::io::stdout().lock());
-    while let Some(packet) = recording.next_packet()? {
+    // On a terminal the lines themselves tell how far it is.
+    let mut progress = (!std::io::stdout().is_terminal()).then(|| Progress::of("dumping", &path));
+    loop {
+        progress.iter_mut().for_each(|progress| progress.at(recording.offset()));
+        let Some(packet) = recording.next_packet()? else { break };
         dump.packet(&packet, &mut out).context(super::STDOUT)?;
     }
+    drop(progress);
     out.flush().context(super::STDOUT)?;
     for warning in recording.take_warnings() {
         eprintln!("teeperf: {}: {warning}", path.display());
@@ -71,7 +77,10 @@ fn names(path: &Path, unsaid: &Unsaid) -> Result<SiteNames> {
     if path.is_file() || path.is_dir() {
         let mut decoder = Decoder::new().context("no memory")?;
         let mut recording = unsaid.packets(open(path)?)?;
-        while let Some(packet) = recording.next_packet()? {
+        let mut progress = Progress::of("reading names", path);
+        loop {
+            progress.at(recording.offset());
+            let Some(packet) = recording.next_packet()? else { break };
             names.packet(&packet, &mut decoder);
         }
     }

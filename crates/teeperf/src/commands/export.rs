@@ -1,7 +1,7 @@
 //! `teeperf export`: a recording in the format of another profiler.
 
+use super::interrupt;
 use super::reading::{self, Source};
-use crate::recordings;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use std::fs::File;
@@ -90,15 +90,16 @@ fn to_gmon(arguments: &Arguments) -> Result<()> {
     if arguments.output.as_deref() == Some(Path::new("-")) {
         return super::to_stdout(|out| export.gmon.write(out));
     }
-    let (file, path) = match &arguments.output {
-        Some(path) => {
-            recordings::may_replace(path, arguments.force, "gmon file", gmon::MAGIC)?;
-            let file = File::create(path);
-            (file.with_context(|| format!("cannot write {}", path.display()))?, path.clone())
-        }
-        None => first_free(Path::new(""))?,
+    let path = match &arguments.output {
+        Some(path) => path.clone(),
+        None => interrupt::before_end(|| {
+            let path = first_free(Path::new(""))?;
+            let taken = path.clone();
+            Ok((path, move || give_up(&taken)))
+        })?,
     };
-    super::fill(file, &path, |out| export.gmon.write(out))?;
+    super::fill(&path, arguments.force, ("gmon file", gmon::MAGIC), |out| export.gmon.write(out))
+        .inspect_err(|_| give_up(&path))?;
     let program = names.as_ref().and_then(Names::program).map_or(&*export.module, |(path, _)| path);
     let path = path.display();
     let line = match export.doubt {
@@ -137,14 +138,15 @@ fn say_what_is_left_out(export: &Export) {
 }
 
 /// `gmon.out`, or the first of `gmon.1.out`, `gmon.2.out` and so on that is not there.
-fn first_free(folder: &Path) -> Result<(File, PathBuf)> {
+/// It is there from then on, and empty.
+fn first_free(folder: &Path) -> Result<PathBuf> {
     for number in 0..MOST_NUMBERS {
         let path = folder.join(match number {
             0 => "gmon.out".to_owned(),
             number => format!("gmon.{number}.out"),
         });
         match File::create_new(&path) {
-            Ok(file) => return Ok((file, path)),
+            Ok(_) => return Ok(path),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => {
                 return Err(error).with_context(|| format!("cannot write {}", path.display()));
@@ -152,6 +154,13 @@ fn first_free(folder: &Path) -> Result<(File, PathBuf)> {
         }
     }
     bail!("there are {MOST_NUMBERS} files gmon.*.out here already; name one with -o")
+}
+
+/// Takes away a name that nothing was written under.
+fn give_up(path: &Path) {
+    if path.metadata().is_ok_and(|about| about.is_file() && about.len() == 0) {
+        let _ = std::fs::remove_file(path);
+    }
 }
 
 fn rate() -> clap::builder::RangedI64ValueParser<u32> {
@@ -165,7 +174,7 @@ mod tests {
     #[test]
     fn no_file_is_written_over() {
         let folder = tempfile::tempdir().unwrap();
-        let name = || first_free(folder.path()).unwrap().1.file_name().unwrap().to_owned();
+        let name = || first_free(folder.path()).unwrap().file_name().unwrap().to_owned();
         assert_eq!([name(), name(), name()], ["gmon.out", "gmon.1.out", "gmon.2.out"]);
         std::fs::remove_file(folder.path().join("gmon.1.out")).unwrap();
         assert_eq!([name(), name()], ["gmon.1.out", "gmon.3.out"]);

@@ -1,10 +1,8 @@
 //! `teeperf flame`: the call tree as a picture.
 
 use super::reading;
-use crate::recordings;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use teeperf_profile::aggregate;
@@ -81,10 +79,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         }
         Format::Folded => ("file *.folded", &b"\0"[..]),
     };
-    recordings::may_replace(&output, arguments.force, what, begins)?;
-    let file = File::create(&output);
-    let file = file.with_context(|| format!("cannot write {}", output.display()))?;
-    super::fill(file, &output, |out| draw(&profile, format, arguments.inverted, out))?;
+    super::fill(&output, arguments.force, (what, begins), |out| {
+        draw(&profile, format, arguments.inverted, out)
+    })?;
     super::print(format!("wrote {}\n", output.display()).as_bytes())
 }
 

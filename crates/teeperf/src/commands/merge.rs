@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let read: Vec<&Path> = read.iter().map(PathBuf::as_path).collect();
     let target = arguments.made.target(&read)?;
     let count = inputs.len();
-    let mut progress = Progress::of("merging", Path::new("-"));
+    let mut progress = Progress::of_several("merging", &read);
     let name = arguments.made.name();
     let merged = merge(inputs, target.output(), &name, &mut |bytes| progress.at(bytes))?;
     target.finish()?;

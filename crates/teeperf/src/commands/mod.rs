@@ -128,20 +128,19 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a file; one that is not written to its end is removed.
+/// Writes a file of this kind, which begins so, in the place of one of its kind alone, unless that is forced. It is there whole or not
+/// at all, also when a signal ends the process.
 fn fill(
-    file: File,
     path: &Path,
+    force: bool,
+    (what, begins): (&str, &[u8]),
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> Result<()> {
-    let is_file = file.metadata().is_ok_and(|about| about.is_file());
-    let mut out = BufWriter::new(file);
+    let target = made::target(path, force, &[], what, begins)?;
+    let mut out = BufWriter::new(target.file()?);
     let written = write(&mut out).and_then(|()| out.flush());
-    if written.is_err() && is_file {
-        // A part of it is of no use, and would stand in the way of the next attempt.
-        let _ = std::fs::remove_file(path);
-    }
-    written.with_context(|| format!("cannot write {}", path.display()))
+    written.with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(target.finish()?)
 }
 
 /// Writes to standard output, and says when that fails.

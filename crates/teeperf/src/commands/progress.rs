@@ -1,14 +1,22 @@
 //! How far work is that takes longer than a second, on a terminal.
 
-use std::io::{IsTerminal, Write};
+use super::interrupt;
+use crate::recordings;
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Write as _};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Shown from this time on, and so often.
 const PATIENCE: Duration = Duration::from_secs(1);
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Bytes done, of all of a file where that is known. What is shown goes again when this is dropped.
+/// Whether there is a line on the terminal that is to go.
+static IS_SHOWN: AtomicBool = AtomicBool::new(false);
+
+/// Bytes done, of all there are where that is known. What is shown goes again when this is dropped, and when a signal ends the
+/// process.
 pub(crate) struct Progress {
     what: &'static str,
     all: Option<u64>,
@@ -18,16 +26,22 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Of work on a file.
+    /// Of work on a recording. To be made before other threads are.
     pub(crate) fn of(what: &'static str, path: &Path) -> Self {
-        let about = path.metadata().ok().filter(|about| about.is_file());
-        Self {
-            what,
-            all: about.map(|about| about.len()).filter(|&all| all > 0),
-            shown: None,
-            began: Instant::now(),
-            is_seen: std::io::stderr().is_terminal(),
-        }
+        Self::of_all(what, size(path))
+    }
+
+    /// Of work on several.
+    pub(crate) fn of_several(what: &'static str, paths: &[&Path]) -> Self {
+        Self::of_all(what, paths.iter().map(|path| size(path)).sum())
+    }
+
+    fn of_all(what: &'static str, all: Option<u64>) -> Self {
+        let is_seen = std::io::stderr().is_terminal();
+        // Where there is no thread for it, the line stays when the process is ended.
+        let _ = is_seen.then(|| interrupt::before_end(|| Ok(((), clear))));
+        let all = all.filter(|&all| all > 0);
+        Self { what, all, shown: None, began: Instant::now(), is_seen }
     }
 
     /// So many bytes are done.
@@ -40,19 +54,83 @@ impl Progress {
             return;
         }
         self.shown = Some(Instant::now());
-        let megabytes = bytes as f64 / 1e6;
-        let share = self.all.map_or(String::new(), |all| {
-            format!(", {:.0} %", (bytes as f64 / all as f64 * 100.0).min(100.0))
-        });
-        eprint!("\rteeperf: {}: {megabytes:.0} MB{share}\x1b[K", self.what);
-        let _ = std::io::stderr().flush();
+        IS_SHOWN.store(true, Ordering::SeqCst);
+        let line = line(self.what, bytes, self.all, self.began.elapsed());
+        // Errors: the terminal is gone, and with it whoever would read this.
+        let _ = std::io::stderr().write_all(format!("\r{line}\x1b[K").as_bytes());
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if self.shown.is_some() {
-            eprint!("\r\x1b[K");
-        }
+        clear();
+    }
+}
+
+/// Takes the line away.
+fn clear() {
+    if IS_SHOWN.swap(false, Ordering::SeqCst) {
+        let _ = std::io::stderr().write_all(b"\r\x1b[K");
+    }
+}
+
+/// Bytes to be read, where bytes that are done are bytes of the file: of archives they are not.
+fn size(path: &Path) -> Option<u64> {
+    if path.is_dir() {
+        let lengths =
+            std::fs::read_dir(path).ok()?.map(|entry| Some(entry.ok()?.metadata().ok()?.len()));
+        return lengths.sum();
+    }
+    let about = path.metadata().ok().filter(|about| about.is_file());
+    about.filter(|_| !recordings::is_archive(path)).map(|about| about.len())
+}
+
+fn line(what: &str, bytes: u64, all: Option<u64>, since: Duration) -> String {
+    let mut line = format!("teeperf: {what}: {:.0} MB", bytes as f64 / 1e6);
+    let share = all.map(|all| (bytes as f64 / all as f64).min(1.0));
+    if let Some(share) = share.filter(|&share| share > 0.0) {
+        let left = since.mul_f64((1.0 - share) / share);
+        // Writing to a text does not fail.
+        let _ = write!(line, ", {:.0} %, {} left", share * 100.0, told(left));
+    }
+    line
+}
+
+/// A time for people: `7 s`, `3 min 20 s`.
+fn told(time: Duration) -> String {
+    match time.as_secs_f64().ceil() as u64 {
+        seconds @ 0..60 => format!("{seconds} s"),
+        seconds @ 60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        seconds => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_told_where_it_is_known() {
+        let at = |bytes, all, seconds| line("reading", bytes, all, Duration::from_secs(seconds));
+        let gigabyte = Some(1_000_000_000);
+        assert_eq!(at(250_000_000, gigabyte, 2), "teeperf: reading: 250 MB, 25 %, 6 s left");
+        assert_eq!(at(1_000_000, gigabyte, 1), "teeperf: reading: 1 MB, 0 %, 16 min 39 s left");
+        assert_eq!(at(0, gigabyte, 1), "teeperf: reading: 0 MB");
+        assert_eq!(at(7_000_000, None, 1), "teeperf: reading: 7 MB");
+        // A file that grows meanwhile.
+        assert_eq!(at(2_000_000_000, gigabyte, 3), "teeperf: reading: 2000 MB, 100 %, 0 s left");
+        assert_eq!(told(Duration::from_secs(7300)), "2 h 1 min");
+    }
+
+    #[test]
+    fn sizes_of_files_and_folders() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        std::fs::write(&path, [0; 100]).unwrap();
+        std::fs::write(folder.path().join("b"), [0; 23]).unwrap();
+        assert_eq!((size(&path), size(folder.path())), (Some(100), Some(123)));
+        assert_eq!((size(Path::new("/dev/null")), size(Path::new("/no/such"))), (None, None));
+        std::fs::write(&path, teeperf_edit::pack::MAGIC).unwrap();
+        assert_eq!(size(&path), None);
     }
 }

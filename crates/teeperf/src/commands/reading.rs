@@ -1,6 +1,7 @@
 //! What the commands that read recordings have in common: which recording, which part of it,
 //! and how text may look.
 
+use super::progress::Progress;
 use super::{amounts, window};
 use crate::recordings;
 use anyhow::{Result, bail};
@@ -227,6 +228,8 @@ impl Part {
             );
         }
         let mut packets = self.window.packets(source, &self.unsaid, path)?;
+        let mut progress = Progress::of("reading", path);
+        let mut told = |done: packets::Progress| progress.at(done.bytes);
         let mut options = Options {
             keep_hook_cost: self.keep_hook_cost,
             most_paths: self.most_paths.get(),
@@ -234,9 +237,11 @@ impl Part {
             lengths,
             goes_on: recordings::goes_on(path),
             search: self.unsaid.search(),
+            progress: Some(&mut told),
             ..Options::default()
         };
         let profile = packets::replay(&mut *packets, &mut options)?;
+        drop(progress);
         if !self.window.is_all() && profile.threads.is_empty() {
             eprintln!("teeperf: no thread has written anything in this time");
         }
@@ -323,10 +328,14 @@ impl Part {
 }
 
 /// All of a recording, with what is wanted of it.
-pub(crate) fn whole(source: Source, wanted: Wanted) -> Result<Profile> {
+pub(crate) fn whole(source: Source, path: &Path, wanted: Wanted) -> Result<Profile> {
     let mut recording = source.recording()?.0;
     let Wanted { by_place, lengths } = wanted;
-    Ok(packets::replay(&mut recording, &mut Options { by_place, lengths, ..Options::default() })?)
+    let mut progress = Progress::of("reading", path);
+    let mut told = |done: packets::Progress| progress.at(done.bytes);
+    let mut options =
+        Options { by_place, lengths, progress: Some(&mut told), ..Options::default() };
+    Ok(packets::replay(&mut recording, &mut options)?)
 }
 
 /// Opens a recording, or a file of another profiler: which it is its first bytes say.
