@@ -67,7 +67,12 @@ pub(super) const ENVIRONMENT: &[Told] = &[
         "For what is kept when there is no other place, and for trials of doctor; otherwise /tmp.",
     ),
     told("PATH", BUILDING, "Where compilers and programs are looked for."),
-    told("RUSTC", &["install-sdk", "doctor"], "The Rust compiler; otherwise rustc in PATH."),
+    told(
+        "RUSTC",
+        &["install-sdk", "doctor", "cargo"],
+        "The Rust compiler; otherwise rustc in PATH.",
+    ),
+    told("CARGO", &["cargo"], "The cargo that builds; otherwise cargo in PATH."),
     told(
         "NO_COLOR",
         &[],
@@ -80,6 +85,11 @@ pub(super) const ENVIRONMENT: &[Told] = &[
     ),
     told("CLICOLOR", &[], "0: no colour on terminals."),
     told("TERM", &[], "dumb: no colour."),
+    told(
+        "COLUMNS",
+        &[],
+        "How wide the text of --help may be, where that is not a terminal's width.",
+    ),
 ];
 
 /// Files and folders.
@@ -206,7 +216,15 @@ mod tests {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         names(
             &sources,
-            &["var_os(\"", "= \"TEEPERF_", "=> \"TEEPERF_", "is_said(\"", "absolute(\"", "is(\""],
+            &[
+                "var_os(\"",
+                "env::var(\"",
+                "= \"TEEPERF_",
+                "=> \"TEEPERF_",
+                "is_said(\"",
+                "absolute(\"",
+                "is(\"",
+            ],
             &mut asked,
         );
         asked.insert(teeperf_wire::hello::SOCKET_VARIABLE.to_owned());
