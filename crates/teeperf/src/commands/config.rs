@@ -189,7 +189,7 @@ fn of_command(definition: &Command, name: &str, settings: &[Setting]) -> Result<
     let mut rows = Vec::new();
     let own = config::keys(command).map(|arg| (name, arg));
     for (section, arg) in config::global_keys(definition).map(|arg| ("", arg)).chain(own) {
-        let Some(key) = arg.get_long().filter(|key| !key.starts_with("no-")) else { continue };
+        let Some(key) = arg.get_long().filter(|_| !arg.is_hide_set()) else { continue };
         let set = settings.iter().find(|of| of.section == section && of.key == key);
         let (value, from) = match set {
             Some(setting) => (setting.values.join(", "), setting.place()),
