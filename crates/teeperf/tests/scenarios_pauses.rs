@@ -44,6 +44,8 @@ fn off_and_on(way: &[&str], mut turn: impl FnMut(&mut Phases, &str)) {
     turn(&mut phases, "resume");
     phases.does(&["green 7", "up 0", "red 9"]);
     turn(&mut phases, "pause");
+    // Some ticks: a pause without time and events leaves nothing to tell.
+    std::thread::sleep(Duration::from_millis(5));
     turn(&mut phases, "resume");
     phases.does(&["blue 2"]);
     let (outcome, report, _shop) = phases.end();

@@ -72,7 +72,6 @@ fn stopped_for_three_seconds() {
             < 0.01,
         "{waited}"
     );
-    assert!(seconds > 0.9, "{seconds}");
 }
 
 /// Guards: as above, where nobody ever waits.
