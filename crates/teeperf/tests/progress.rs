@@ -212,6 +212,7 @@ fn printing(name: &str) -> Option<&'static [&'static [&'static str]]> {
         "config" => &[&["config"], &["config", "record"], &["config", "--json"]],
         "completions" => &[&["completions", "bash"], &["completions", "zsh"]],
         "man" => &[&["man"], &["man", "record"]],
+        "patterns" => &[&["patterns"]],
         "version" => &[&["version"], &["--version"]],
         "help" => &[&["help"], &["help", "record"], &["--help"], &["record", "--help"]],
         _ => return None,

@@ -43,9 +43,10 @@ impl Terminal {
         run(self.tmux().args(["send-keys", key])).expect_code(0);
     }
 
-    /// What is to be seen.
+    /// What is to be seen, in whole lines, however wide the screen is.
     fn screen(&self) -> String {
-        run(self.tmux().args(["capture-pane", "-p"])).stdout
+        let seen = run(self.tmux().args(["capture-pane", "-p", "-J"])).stdout;
+        seen.lines().map(|line| format!("{}\n", line.trim_end())).collect()
     }
 
     /// What a command typed now leaves in a file, whole lines only.
@@ -90,7 +91,7 @@ fn ctrl_c_typed() {
         let progress = record_at(&terminal, &shop, options, &program);
         wait_until("the live line", || terminal.screen().contains("[teeperf "));
         terminal.press("C-c");
-        let next = "r.teeperf; next: teeperf report r.teeperf";
+        let next = "; next: teeperf report r.teeperf";
         wait_until("the closing line", || terminal.screen().contains(next));
         assert_eq!(terminal.answer(&shop, "echo $?", "status"), "130\n");
         assert!(!progress.done());
