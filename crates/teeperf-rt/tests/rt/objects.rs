@@ -58,7 +58,7 @@ fn the_stub_is_the_modules_own_and_refers_to_nothing_strongly() {
         hidden, 9,
         "two hooks, as scopes call them too, block, gate, clock, and what tells of waits"
     );
-    assert_eq!(protected, 2, "two wrappers for exceptions");
+    assert_eq!(protected, 3, "two wrappers for exceptions, and one for what panics unwind by");
 }
 
 #[test]

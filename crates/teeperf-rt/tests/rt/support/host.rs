@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use teeperf_wire::hello::{HELLO_SIZE, Hello, SOCKET_VARIABLE, VERSION, Welcome, refusal};
-use teeperf_wire::shared::{ChunkHeader, ClockKind, MAGIC, OnFull, chunk, clock, segment, state};
+use teeperf_wire::shared::{
+    ChunkHeader, ClockKind, MAGIC, OnFull, chunk, clock, control, pauses, segment, state,
+};
 
 /// What kind of recorder it is.
 #[derive(Clone, Copy, Debug)]
@@ -213,8 +215,11 @@ impl Host {
         self.shared.clock.word(clock::PROGRESS).fetch_add(1, Release);
     }
 
-    /// Sets the control word.
+    /// Sets the control word, and counts the time of pauses, as a recorder does.
     pub(crate) fn control(&self, bits: u32) {
+        let turned = if bits & control::PAUSED != 0 { pauses::begin } else { pauses::end };
+        let word = self.shared.clock.wide(clock::PAUSES);
+        word.store(turned(word.load(Relaxed), counter()), Release);
         self.shared.clock.word(clock::CONTROL).store(bits, Relaxed);
         self.shared.clock.word(clock::GENERATION).fetch_add(1, Release);
     }
@@ -313,9 +318,14 @@ pub(crate) fn kill(child: &mut Child) -> ExitStatus {
     child.wait().unwrap()
 }
 
-fn set_tick(page: &Memory) {
+/// The time of this side's clocks.
+fn counter() -> u64 {
     // SAFETY: every x86-64 processor has the instruction.
-    let now = unsafe { std::arch::x86_64::_rdtsc() };
+    unsafe { std::arch::x86_64::_rdtsc() }
+}
+
+fn set_tick(page: &Memory) {
+    let now = counter();
     page.word(clock::TICK_HIGH).store((now >> 32) as u32, Release);
     page.word(clock::TICK).store(now as u32, Release);
     page.word(clock::TICK_HIGH_AGAIN).store((now >> 32) as u32, Release);
