@@ -340,7 +340,7 @@ fn points(times: usize) -> Profile {
     Profile { points, info, ..small }
 }
 
-/// Calls far below a tick: into those of one function only 90 fell, into those of the other 900.
+/// Calls far below a tick: into those of one function only 9 fell, into those of the other 900.
 fn short() -> Profile {
     let mut b = Builder::default();
     let main = b.function("short", "main");
@@ -348,7 +348,7 @@ fn short() -> Profile {
     let many = b.function("short", "many");
     let period = info(&[]).period_ns;
     b.enter(main, 1, 1e9);
-    b.call(few, 6_000, 90.0 * period);
+    b.call(few, 6_000, 9.0 * period);
     b.call(many, 60_000, 900.0 * period);
     let tree = b.finish();
     Profile {

@@ -171,7 +171,7 @@ function figuresOf(node) {
   }
   figures.push(["Calls", write.count(graph.calls[node])]);
   const lack = graph.totalLack[node], less = graph.totalLess[node], more = graph.totalMore[node] + lack;
-  if (state.view === "paths" && !compared) figures.push(["Per call", write.perCall(total, graph.calls[node], lacksMuch(total, less, more, lack))]);
+  if (state.view === "paths" && !compared) figures.push(["Per call", write.perCall(total, graph.calls[node], lacksMuch(total, less, more, lack), more)]);
   if (less + more > 0.01 * total) figures.splice(1, 0, [figures[0][0] + " lies", between(total, less, more)]);
   return figures;
 }

@@ -103,12 +103,13 @@ const write = {
     if (percent === 0) return "0 %";
     return percent.toFixed(percent < 0.01 ? 4 : percent < 10 ? 2 : 1) + " %";
   },
-  // What a call took on average, as the text report has it: a call shorter than ten ticks was not
-  // seen alone, but where a hundred fell into all of them together the mean is known. Not where the total lacks much.
-  perCall(total, calls, lacks) {
+  // What a call took on average, as the text report has it: where ten ticks fell into all of them together, else what it is
+  // below. Not where the total lacks much.
+  perCall(total, calls, lacks, more) {
     if (!calls || lacks) return "–";
-    const limit = 10 * data.info.period, many = 100 * data.info.period;
-    return total / calls < limit && total < many ? "< " + write.time(limit) : write.time(total / calls);
+    const { period } = data.info, ticks = Math.max(2 * Math.sqrt(total * period), 3 * period);
+    // The processor looks at the tick some nanoseconds ahead of time.
+    return total < 10 * period ? "< " + write.time((total + more + ticks) / calls + 6) : write.time(total / calls);
   },
 };
 

@@ -104,7 +104,7 @@ class Table {
     figure(row.self, row.less, row.more),
     figure(row.total, row.totalLess, row.totalMore),
     element("td", null, write.count(row.calls)),
-    compared ? null : element("td", { class: "per-call" }, write.perCall(row.total, row.calls, lacksMuch(row.total, row.totalLess, row.totalMore, row.totalLack))));
+    compared ? null : element("td", { class: "per-call" }, write.perCall(row.total, row.calls, lacksMuch(row.total, row.totalLess, row.totalMore, row.totalLack), row.totalMore)));
   }
 
   choose(fn) {
