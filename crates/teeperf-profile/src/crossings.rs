@@ -13,7 +13,7 @@
 //! Looked at are functions that are called [`LEAST_CALLS`] times or more, with [`LEAST_SHARE`] of the time or more, whose calls
 //! take as long as a crossing does ([`CALL_NS`]), whatever hooks may have cost of that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::RangeInclusive;
 use std::path::Path;
 
@@ -263,7 +263,7 @@ fn look_at_code(
             by_file.entry((path, build_id)).or_default().push((at, *address));
         }
     }
-    let mut harmless = Vec::new();
+    let mut harmless = HashSet::new();
     for ((path, build_id), places) in by_file {
         let build_id = (!build_id.is_empty()).then(|| build_id.to_vec());
         let search = Search { build_id, ..Search::default() };
@@ -280,39 +280,18 @@ fn look_at_code(
                     found[at].kind = Some(kind);
                     found[at].evidence = Evidence::Code(names);
                 }
-                _ => harmless.push(at),
+                _ => _ = harmless.insert(at),
             }
         }
     }
-    let mut at = 0;
-    found.retain(|_| {
-        at += 1;
-        !harmless.contains(&(at - 1))
-    });
+    let mut at = 0..;
+    found.retain(|_| at.next().is_some_and(|at| !harmless.contains(&at)));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Function, Node, Thread, Time, Tree};
-
-    /// A thread of these nodes: parent, function, calls, own nanoseconds.
-    fn profile(names: &[&str], nodes: &[(u32, u32, u64, f64)]) -> Profile {
-        let node = |&(parent, function, calls, own): &(u32, u32, u64, f64)| Node {
-            parent,
-            function: FunctionId(function),
-            calls,
-            self_time: Time::from(own),
-            total: Time::default(),
-            extremes: None,
-        };
-        let mut tree = Tree { nodes: [(0, 0, 0, 0.0)].iter().chain(nodes).map(node).collect() };
-        crate::cost::sum_up(&mut tree);
-        let function = |name: &&str| Function { name: (*name).into(), ..Function::default() };
-        let functions = names.iter().map(function).collect();
-        let thread = Thread { tree, ..Thread::default() };
-        Profile { functions, threads: vec![thread], ..Profile::default() }
-    }
+    use crate::made::profile;
 
     fn found<'a>(profile: &'a Profile, patterns: &[&str]) -> Vec<(&'a str, Evidence)> {
         let patterns: Vec<Pattern> =

@@ -47,6 +47,8 @@ pub mod info;
 pub mod inlined;
 pub mod keyframes;
 pub mod lengths;
+#[cfg(test)]
+mod made;
 pub mod model;
 mod names;
 mod no_room;

@@ -209,27 +209,7 @@ impl Groups {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Function, Node, Thread, Time};
-
-    /// A thread of these nodes: parent, function, calls, own nanoseconds.
-    fn profile(names: &[&str], nodes: &[(u32, u32, u64, f64)]) -> Profile {
-        let node = |&(parent, function, calls, own): &(u32, u32, u64, f64)| Node {
-            parent,
-            function: FunctionId(function),
-            calls,
-            self_time: Time::from(own),
-            total: Time::default(),
-            extremes: None,
-        };
-        let root = (0, 0, 0, 0.0);
-        let nodes = std::iter::once(&root).chain(nodes).map(node).collect();
-        let function = |name: &&str| Function { name: (*name).into(), ..Function::default() };
-        Profile {
-            functions: names.iter().map(function).collect(),
-            threads: vec![Thread { tree: Tree { nodes }, ..Thread::default() }],
-            ..Profile::default()
-        }
-    }
+    use crate::made::profile;
 
     fn names(suggestion: &Suggestion) -> Vec<&str> {
         suggestion.functions.iter().map(|left| left.name.as_str()).collect()

@@ -6,17 +6,6 @@ use scenario::*;
 /// Ways to record: what is recorded is the same in all.
 const WAYS: [&[&str]; 3] = [&["--clock", "tick"], &["--clock", "cycle"], &["--probe", "tree"]];
 
-#[track_caller]
-fn expect_seen(report: &Report, seen: &[(&str, u64)], warnings: &[&str]) {
-    let mut told = Told::default();
-    seen.iter().for_each(|(name, calls)| told.add(name, *calls));
-    assert_calls(&told, report);
-    for figure in ["lost", "mended", "unopened"] {
-        assert_eq!(report.health(figure), 0, "{figure}: {report:?}");
-    }
-    assert_eq!(report.warnings, warnings);
-}
-
 /// Guards: the first call of the function, which asks the recorder, waits until it goes on, and is then recorded itself.
 #[test]
 fn the_call_that_begins_it_is_recorded() {
@@ -32,7 +21,7 @@ fn the_call_that_begins_it_is_recorded() {
         assert!(phases.asks(&["status"]).contains("state: recording\n"));
         let (_, report, _shop) = phases.end();
         let seen = [("green", 5), ("blue", 3), ("red", 10), ("deep", 2)];
-        expect_seen(&report, &seen, &[]);
+        assert_seen(&report, &seen, &[]);
         assert_eq!(report.paths().get("deep;deep;red"), Some(&1), "{way:?}");
     }
 }
@@ -45,14 +34,14 @@ fn a_filter_holds_from_there_on() {
         let mut phases = Phases::start(&[way, &options].concat());
         phases.does(&["red 1", "blue 2", "green 3", "blue 4", "red 5"]);
         let (_, report, _shop) = phases.end();
-        expect_seen(&report, &[("green", 3), ("red", 5)], &[]);
+        assert_seen(&report, &[("green", 3), ("red", 5)], &[]);
 
         let mut phases = Phases::start(&[way, &["--trigger", "green"]].concat());
         phases.does(&["red 1"]);
         phases.asks(&["filter", "--only", "red"]);
         phases.does(&["green 3", "red 5", "blue 6"]);
         let (_, report, _shop) = phases.end();
-        expect_seen(&report, &[("red", 5)], &[]);
+        assert_seen(&report, &[("red", 5)], &[]);
     }
 }
 
@@ -62,7 +51,7 @@ fn in_another_thread() {
     let mut phases = Phases::start(&["--trigger", "sleeps"]);
     phases.does(&["red 10", "thread 0", "red 20", "wake 0", "go 5"]);
     let (_, report, _shop) = phases.end();
-    expect_seen(&report, &[("sleeps", 1), ("red", 25)], &[]);
+    assert_seen(&report, &[("sleeps", 1), ("red", 25)], &[]);
 }
 
 /// Guards: a process that is started later waits likewise, and has all others go on.
@@ -90,7 +79,7 @@ fn it_begins_when_it_is_asked_to() {
         wait_until("recording", || phases.asks(&["status"]).contains("state: recording\n"));
         phases.does(&["red 5", "green 2"]);
         let (_, report, _shop) = phases.end();
-        expect_seen(&report, &[("red", 5), ("green", 2)], &[]);
+        assert_seen(&report, &[("red", 5), ("green", 2)], &[]);
     }
 }
 

@@ -14,7 +14,7 @@ mod told;
 pub(crate) use agreement::assert_paths_agree;
 pub(crate) use build::{Compiler, Workshop};
 pub(crate) use phases::Phases;
-pub(crate) use report::{Report, assert_calls, assert_paths};
+pub(crate) use report::{Report, assert_calls, assert_paths, assert_seen};
 pub(crate) use run::{
     Outcome, Progress, Recorded, Recording, Running, TEEPERF, cache, child_of, run, signal_of,
     teeperf, wait_until,

@@ -199,7 +199,19 @@ pub(crate) fn assert_calls(told: &Told, report: &Report) {
     assert_alike(&told.calls, &report.calls, report);
 }
 
-/// The same, call path by call path.
+/// These calls and no others, nothing lost or mended, and these warnings.
+#[track_caller]
+pub(crate) fn assert_seen(report: &Report, seen: &[(&str, u64)], warnings: &[&str]) {
+    let mut told = Told::default();
+    seen.iter().for_each(|(name, calls)| told.add(name, *calls));
+    assert_calls(&told, report);
+    for figure in ["lost", "mended", "unopened"] {
+        assert_eq!(report.health(figure), 0, "{figure}: {report:?}");
+    }
+    assert_eq!(report.warnings, warnings);
+}
+
+/// The same as [`assert_calls`], call path by call path.
 #[track_caller]
 pub(crate) fn assert_paths(told: &Told, report: &Report) {
     let mut told = told.paths.clone();
