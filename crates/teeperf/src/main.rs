@@ -6,6 +6,7 @@ mod calibration;
 mod cli;
 mod commands;
 mod compiler;
+mod completions;
 mod config;
 mod doctor;
 mod help;

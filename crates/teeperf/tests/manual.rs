@@ -116,12 +116,32 @@ impl Shell<'_> {
     }
 }
 
+impl Shell<'_> {
+    /// Recordings and folders where these are read, and no other file; any where there are none.
+    fn offers_recordings(&self) {
+        for (typed, completed) in [
+            ("report spec", "report special.teeperf"),
+            ("diff special.teeperf spec", "diff special.teeperf special.teeperf"),
+            ("report --limit 3 nes", "--limit 3 nested/"),
+            ("report gmo", "report gmon.out"),
+            ("report tra", "report trace.log"),
+        ] {
+            run(self.tmux().args(["send-keys", "C-u"]));
+            self.types_and_shows(&["-l", &format!("teeperf {typed}\t")], completed);
+        }
+    }
+}
+
 impl Drop for Shell<'_> {
     fn drop(&mut self) {
         // A server that is gone needs no end.
         let _ = self.tmux().arg("kill-server").status();
     }
 }
+
+/// Files that are there to be completed, and some that are not to be offered.
+const OFFERED: [&str; 6] =
+    ["special.teeperf", "special.txt", "nested/inner.teeperf", "gmon.out", "gmon.c", "trace.log"];
 
 /// Starts a shell by these words, and has it complete commands, values of an option, and files.
 fn completes(shell: &str, words: &[&str], setup: &str) {
@@ -130,7 +150,9 @@ fn completes(shell: &str, words: &[&str], setup: &str) {
     }
     let folder = Folder::new();
     run(teeperf(&folder).args(["completions", "--dir", "completions"]));
-    folder.write("special.teeperf", "");
+    for name in OFFERED {
+        folder.write(name, "");
+    }
     let shell = Shell { folder: &folder };
     let mut start = shell.tmux();
     start.args(["new-session", "-d", "-x", "180", "-y", "50"]).args(words);
@@ -141,7 +163,7 @@ fn completes(shell: &str, words: &[&str], setup: &str) {
     run(shell.tmux().args(["send-keys", "C-u"]));
     shell.types_and_shows(&["-l", "teeperf record --clock \t\t"], "ordered");
     run(shell.tmux().args(["send-keys", "C-u"]));
-    shell.types_and_shows(&["-l", "teeperf report spec\t"], "special.teeperf");
+    shell.offers_recordings();
 }
 
 #[test]
@@ -183,6 +205,10 @@ fn elvish_completes() {
     shell.types_and_shows(&["-l", "teeperf install-w\t"], "install-wrappers");
     run(shell.tmux().args(["send-keys", "C-u"]));
     shell.types_and_shows(&["-l", "teeperf record --cloc\t"], "--clock");
+    for name in OFFERED {
+        folder.write(name, "");
+    }
+    shell.offers_recordings();
 }
 
 #[test]

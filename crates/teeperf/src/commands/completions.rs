@@ -1,6 +1,6 @@
 //! `teeperf completions`: for the shell.
 
-use crate::manual;
+use crate::completions;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum, ValueHint};
 use clap_complete::Shell as Generator;
@@ -48,16 +48,14 @@ impl Shell {
         }
     }
 
-    fn script(self) -> Vec<u8> {
-        let mut text = Vec::new();
-        clap_complete::generate(self.known().0, &mut manual::definition(), "teeperf", &mut text);
-        text
+    fn script(self) -> String {
+        completions::script(self.known().0)
     }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if let Some(shell) = arguments.shell {
-        return super::print(&shell.script());
+        return super::print(shell.script().as_bytes());
     }
     let Some(folder) = &arguments.dir else { return Ok(()) };
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
