@@ -382,6 +382,29 @@ fn a_program_without_hooks_gets_a_hint() {
     assert_eq!(recorded.status.code(), Some(0));
     assert!(stderr(&recorded).contains("CC=\"teeperf cc\""), "{}", stderr(&recorded));
     assert!(stderr(&recorded).contains("network namespace"), "{}", stderr(&recorded));
+    // Nor of trusted applications, nor in memory that is lent.
+    for words in [["record", "--optee", "--"], ["serve-memory", "memory", "--"]] {
+        let recorded = output(&folder, &[&words[..], &["true"]].concat());
+        let told = stderr(&recorded);
+        assert!(told.contains("nothing was recorded") && told.contains("teeperf doctor"), "{told}");
+    }
+}
+
+/// Where a recording cannot be written, another place is the next step.
+#[test]
+fn a_place_that_cannot_be_written_is_said() {
+    let folder = with_program();
+    folder.write("file", "");
+    for words in [
+        &["-o", "file/x.teeperf"][..],
+        &["-o", "/proc/x.teeperf"],
+        &["--rotate", "4M", "-o", "file/x"],
+    ] {
+        let refused = output(&folder, &[&["record"], words, &["--", "./program"]].concat());
+        let told = stderr(&refused);
+        assert_eq!((refused.status.code(), stdout(&refused)), (Some(1), ""), "{told}");
+        assert!(told.contains(words[words.len() - 1]) && told.contains("; name another"), "{told}");
+    }
 }
 
 /// What ended the recording is said, not that the program may have no hooks.

@@ -175,6 +175,33 @@ fn hooks_of_libraries_and_of_other_versions() {
     expect(&user, "note hooks: it has no hooks itself; libraries of it have some", "");
     expect(&user, "note hooks: 1 of its 2 libraries have hooks: libthrice.so", "");
 
+    // By a folder that is named from here.
+    let link = ["user.c", "-L.", "-lthrice", "-o", "user"];
+    run(Command::new("gcc").current_dir(folder.path()).args(link));
+    let mut command = teeperf(&folder);
+    command.args(["doctor", "--json", "./user"]).env("LD_LIBRARY_PATH", ".");
+    expect(
+        &findings(&mut command),
+        "note hooks: 1 of its 2 libraries have hooks: libthrice.so",
+        "",
+    );
+
+    // A client of trusted applications needs none.
+    run(Command::new("gcc").current_dir(folder.path()).args([
+        "-shared",
+        "-fPIC",
+        "library.c",
+        "-Wl,-soname,libteec.so.2",
+        "-o",
+        "libteec.so.2",
+    ]));
+    let link = ["user.c", "libteec.so.2", "-Wl,-rpath,$ORIGIN", "-o", "client"];
+    run(Command::new("gcc").current_dir(folder.path()).args(link));
+    let client = doctor(&folder, &["./client"]);
+    assert_eq!(client.1, Some(0), "{client:#?}");
+    expect(&client, "note hooks: it has no hooks itself; it is a client of trusted", "");
+    expect(&client, "note hooks: of the libraries that it is linked with (2) none has", "");
+
     // The number that hooks announce, another.
     let path = folder.path().join("program");
     let mut bytes = std::fs::read(&path).unwrap();

@@ -16,6 +16,9 @@ const HOOKS: &str = "hooks";
 const BUILD: &str =
     "build it with CC=\"teeperf cc\" CXX=\"teeperf c++\" (`teeperf help cc`), all of its own code";
 
+/// What the library is called by which clients of OP-TEE reach trusted applications.
+const OPTEE_CLIENT: &str = "libteec.so";
+
 /// A program, by its path or its name in `PATH`.
 pub(crate) fn examine(name: &OsStr) -> Vec<Finding> {
     let Some(path) = commands::program(name).filter(|path| path.exists()) else {
@@ -68,7 +71,10 @@ fn judge(path: &Path, elf: &Elf) -> Vec<Finding> {
         });
         let names = names.collect::<Vec<_>>().join(", ");
         let text = match hooked.len() {
-            0 => format!("none of its {} libraries has hooks", libraries.len()),
+            0 => format!(
+                "of the libraries that it is linked with ({}) none has hooks",
+                libraries.len()
+            ),
             count => format!("{count} of its {} libraries have hooks: {names}", libraries.len()),
         };
         findings.push(Finding::note(HOOKS, text));
@@ -81,6 +87,7 @@ fn judge(path: &Path, elf: &Elf) -> Vec<Finding> {
 
 fn hooks(elf: &Elf, libraries: &[(PathBuf, Elf)]) -> Finding {
     let are_in_libraries = libraries.iter().any(|(_, elf)| elf.hooks == Some(hook::VERSION));
+    let is_client = libraries.iter().any(|(path, _)| file_name(path).starts_with(OPTEE_CLIENT));
     match elf.hooks {
         Some(hook::VERSION) => Finding::ready(
             HOOKS,
@@ -102,6 +109,11 @@ fn hooks(elf: &Elf, libraries: &[(PathBuf, Elf)]) -> Finding {
         None if are_in_libraries => {
             Finding::note(HOOKS, "it has no hooks itself; libraries of it have some")
         }
+        None if is_client => Finding::note(
+            HOOKS,
+            "it has no hooks itself; it is a client of trusted applications, and `teeperf record --optee` records these, if \
+             they have some",
+        ),
         None => Finding::missing(HOOKS, "it has no hooks", BUILD),
     }
 }
@@ -243,7 +255,8 @@ fn is_the_systems(linker: &Path) -> bool {
 fn listed_files(list: &str) -> impl Iterator<Item = PathBuf> {
     let files = list.lines().filter_map(|line| line.split_once(" => "));
     let files = files.filter_map(|(_, rest)| Some(rest.rsplit_once(" (0x")?.0.trim()));
-    files.filter(|file| file.starts_with('/')).map(PathBuf::from)
+    // A folder in LD_LIBRARY_PATH may be named from here.
+    files.filter(|file| file.contains('/')).map(PathBuf::from)
 }
 
 fn file_name(path: &Path) -> String {
@@ -275,8 +288,11 @@ mod tests {
     #[test]
     fn files_of_a_linkers_list() {
         let list = "\tlinux-vdso.so.1 (0x00007ffc)\n\tlibm.so.6 => /lib/a b/libm.so.6 (0x00007f)\n\tx.so => not found\n\
-                    \t/lib64/ld-linux-x86-64.so.2 (0x1)\n";
-        assert_eq!(listed_files(list).collect::<Vec<_>>(), [PathBuf::from("/lib/a b/libm.so.6")]);
+                    \ty.so => ./y.so (0x2)\n\t/lib64/ld-linux-x86-64.so.2 (0x1)\n";
+        assert_eq!(
+            listed_files(list).collect::<Vec<_>>(),
+            ["/lib/a b/libm.so.6", "./y.so"].map(PathBuf::from)
+        );
         assert!(!is_the_systems(Path::new("/tmp/ld-evil")));
         assert!(debug_file(Some(&[0xab, 0xcd, 0xef])).ends_with(".build-id/ab/cdef.debug"));
         assert!(!debug_file(None).contains("build-id"));

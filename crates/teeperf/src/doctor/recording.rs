@@ -58,7 +58,8 @@ fn contents(info: &Info, profile: &Profile) -> Vec<Finding> {
             _ => (
                 "hooks were there, and nothing was called while it was recorded".to_owned(),
                 "if it began with --paused: `teeperf resume` while the program works; a program that is killed at once, or \
-                 leaves by _exit in a child, may have called nothing",
+                 leaves by _exit in a child, may have called nothing; of code in memory that was lent: what teeperf_attach() \
+                 returned, and docs/porting.md",
             ),
         };
         findings.push(Finding::missing(AREA, text, next));
@@ -74,8 +75,7 @@ fn contents(info: &Info, profile: &Profile) -> Vec<Finding> {
         findings.push(Finding::warning(AREA, text, next));
     }
     let said = info.notices.iter().filter(|(is_warning, _)| *is_warning);
-    let said =
-        said.map(|(_, text)| Finding::warning(AREA, text.clone(), "see README.md, Recording"));
+    let said = said.map(|(_, text)| Finding::warning(AREA, text.clone(), "see docs/recording.md"));
     findings.extend(said);
     findings
 }
