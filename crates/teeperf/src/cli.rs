@@ -81,6 +81,17 @@ impl Command {
             _ => ExitCode::FAILURE,
         }
     }
+
+    /// Whether an option means nothing beside the others. Who types it is told so; a file's waits until it does.
+    pub(crate) fn leaves_idle(&self, option: &str) -> bool {
+        match self {
+            Self::Record(arguments) => arguments.leaves_idle(option),
+            Self::ServeMemory(arguments) => arguments.leaves_idle(option),
+            Self::Report(arguments) => arguments.leaves_idle(option),
+            Self::Flame(arguments) => arguments.leaves_idle(option),
+            _ => false,
+        }
+    }
 }
 
 /// Stands in for gcc or clang, and builds with hooks

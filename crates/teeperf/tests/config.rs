@@ -217,3 +217,35 @@ fn words_behind_a_program_are_its_own() {
     assert_eq!(stdout(&said), "--no-quiet --color=never\n");
     assert!(!stderr(&said).contains("next: teeperf report"), "{said:?}");
 }
+
+/// What a file says of a mode waits until that is asked for; who types it is told that it is not.
+#[test]
+fn what_means_nothing_here_waits() {
+    let folder = with_recording();
+    folder.write(
+        "teeperf.toml",
+        "[record]\ntree-size = '2M'\nfold-recursion = true\ninterval = '10s'\nquiet = true\n\
+         [report]\nsort = 'p99'\ncsv = true\n[flame]\ninverted = true\n",
+    );
+    let words = ["record", "-o", "made.teeperf", "--clock", "cycle", "--", "./program"];
+    let said = output(&folder, &words);
+    assert!(stderr(&said).is_empty() && folder.path().join("made.teeperf").exists(), "{said:?}");
+    // The rest of the file holds, and these where they mean something.
+    assert!(run(teeperf(&folder).args(["report", "made.teeperf"])).starts_with("function,"));
+    let lengths = run(teeperf(&folder).args(["report", "made.teeperf", "--lengths"]));
+    let (head, rows) = lengths.split_once('\n').unwrap();
+    let at = head.split(',').position(|column| column == "p99_ns").unwrap();
+    let p99: Vec<f64> =
+        rows.lines().map(|row| row.split(',').nth(at).unwrap().parse().unwrap()).collect();
+    assert!(p99.len() == 3 && p99.is_sorted_by(|a, b| a >= b), "{lengths}");
+    run(teeperf(&folder).args(["flame", "--folded", "-o", "-", "made.teeperf"]));
+    run(teeperf(&folder).args(["record", "--probe", "tree", "-o", "t.teeperf", "--", "./program"]));
+    folder.write("teeperf.toml", "[record]\nprobe = 'tree'\ntree-size = '8k'\n");
+    run(teeperf(&folder).args(["record", "--probe", "trace", "--", "./program"]));
+    // Typed, it is an error, whatever else a file says.
+    folder.write("teeperf.toml", "[record]\ninterval = '10s'\n");
+    let said = output(&folder, &["record", "--tree-size", "2M", "--", "./program"]);
+    assert!(stderr(&said).contains("--tree-size is about trees: give --probe tree"), "{said:?}");
+    let said = output(&folder, &["report", "--sort", "p99", "made.teeperf"]);
+    assert!(!said.status.success() && stderr(&said).contains("--lengths"), "{said:?}");
+}

@@ -52,12 +52,23 @@ enum Format {
     Folded,
 }
 
+impl Arguments {
+    fn format(&self) -> Format {
+        match (self.svg, self.folded) {
+            (true, _) => Format::Svg,
+            (_, true) => Format::Folded,
+            _ => self.format,
+        }
+    }
+
+    /// Whether an option means nothing beside the others.
+    pub(crate) fn leaves_idle(&self, option: &str) -> bool {
+        option == "inverted" && self.format() == Format::Folded
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let format = match (arguments.svg, arguments.folded) {
-        (true, _) => Format::Svg,
-        (_, true) => Format::Folded,
-        _ => arguments.format,
-    };
+    let format = arguments.format();
     if format == Format::Folded && arguments.inverted {
         bail!("folded stacks have the caller first: --inverted is for pages and pictures");
     }

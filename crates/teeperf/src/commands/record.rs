@@ -80,6 +80,13 @@ impl Arguments {
 /// What stands for no function in --trigger.
 const SIGNAL: &str = "signal";
 
+impl Arguments {
+    /// Whether an option means nothing beside the others.
+    pub(crate) fn leaves_idle(&self, option: &str) -> bool {
+        self.writing.leaves_idle(option)
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let command = &arguments.command;
     let path = arguments.writing.path(|| recordings::name_for(&command[0]))?;
@@ -203,7 +210,8 @@ fn tell_of_no_client(outcome: &Outcome) {
     if outcome.error.is_none() {
         eprintln!(
             "teeperf: nothing was recorded: the program opened no session with a trusted application, \
-             does not use the shared library libteec, or may not be preloaded into (set-user-id)"
+             does not use the shared library libteec, or may not be preloaded into (set-user-id); next: teeperf doctor \
+             PROGRAM, and teeperf doctor alone for this machine"
         );
     }
 }

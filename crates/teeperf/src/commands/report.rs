@@ -141,6 +141,11 @@ impl Arguments {
         crossings::find(profile, &self.crossing)
     }
 
+    /// Whether an option means nothing beside the others.
+    pub(crate) fn leaves_idle(&self, option: &str) -> bool {
+        option == "sort" && !self.table.is_of_lengths() && self.sort.of_functions().is_none()
+    }
+
     /// The order of functions, and that of a table of lengths.
     fn order(&self, profile: &Profile) -> Result<(text::Sort, Order)> {
         let order = self.sort.of_lengths();

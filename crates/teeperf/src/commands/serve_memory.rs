@@ -43,6 +43,13 @@ pub(crate) struct Arguments {
     command: Vec<OsString>,
 }
 
+impl Arguments {
+    /// Whether an option means nothing beside the others.
+    pub(crate) fn leaves_idle(&self, option: &str) -> bool {
+        self.writing.leaves_idle(option)
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     recordings::may_be_lent(&arguments.memory, arguments.writing.force)?;
     let usual = || recordings::name_for(arguments.memory.as_os_str());
@@ -71,7 +78,7 @@ fn tell_of_nothing(outcome: &Outcome) {
     if outcome.error.is_none() {
         eprintln!(
             "teeperf: nothing was recorded: no code attached this memory; next: see what teeperf_attach() \
-             returned, and what docs/porting.md says to that"
+             returned, and what docs/porting.md says to that; teeperf doctor tells of this machine"
         );
     }
 }

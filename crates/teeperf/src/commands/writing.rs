@@ -6,7 +6,7 @@ use super::live::{self, Live};
 use super::sent;
 use super::transport::Place;
 use crate::{recordings, shell};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -147,8 +147,10 @@ impl Arguments {
         let is_stdout = path == Path::new("-");
         let sender = self.to.as_ref().map(Place::connect).transpose()?;
         let output = match self.rotate {
-            Some(keep) => rotate::output(path, keep)
-                .with_context(|| format!("{} cannot be recorded into", path.display()))?,
+            Some(keep) => rotate::output(path, keep).map_err(|error| {
+                let path = path.display();
+                anyhow!("{path} cannot be recorded into: {error}; name another folder with -o")
+            })?,
             None => match &sender {
                 Some(sender) => Output::Writer(sender.output().context("a connection")?),
                 None if is_stdout => Output::Stdout,
@@ -187,15 +189,24 @@ impl Arguments {
             let bytes = self.tree_size.map_or(usual.bytes, |bytes| bytes as usize);
             return Ok(Some(Tree { bytes, folds: self.fold_recursion, interval: self.interval }));
         }
-        let given = [
-            ("--tree-size", self.tree_size.is_some()),
-            ("--fold-recursion", self.fold_recursion),
-            ("--interval", self.interval.is_some()),
-        ];
-        match given.iter().find(|(_, is_given)| *is_given) {
-            Some((name, _)) => bail!("{name} is about trees: give --probe tree as well"),
+        match self.of_trees().iter().find(|(_, is_given)| *is_given) {
+            Some((name, _)) => bail!("--{name} is about trees: give --probe tree as well"),
             None => Ok(None),
         }
+    }
+
+    /// Options that mean something where calls are summed, and whether they are given.
+    fn of_trees(&self) -> [(&'static str, bool); 3] {
+        [
+            ("tree-size", self.tree_size.is_some()),
+            ("fold-recursion", self.fold_recursion),
+            ("interval", self.interval.is_some()),
+        ]
+    }
+
+    /// Whether an option means nothing beside the others.
+    pub(crate) fn leaves_idle(&self, option: &str) -> bool {
+        self.probe != Probe::Tree && self.of_trees().iter().any(|(name, _)| *name == option)
     }
 
     /// Records, and says what came of it; `tell_of_nothing` where no process attached, or nobody the memory that was
@@ -219,6 +230,9 @@ impl Arguments {
             }
             Err(error @ (RecordError::Busy(_) | RecordError::IsProgram(_))) => {
                 bail!("{error}; name another with -o")
+            }
+            Err(error @ RecordError::Output { .. }) if self.to.is_none() => {
+                bail!("cannot write {error}; name another place with -o")
             }
             Err(error) => return Err(error.into()),
         };

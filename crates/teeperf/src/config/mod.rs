@@ -49,12 +49,16 @@ impl Typed {
         let mut built = definition.clone();
         built.build();
         settings.retain(|setting| !is_overruled(&built, given, setting));
-        if settings.is_empty() {
-            return Ok((self.cli, settings));
-        }
-        let definition = settings.iter().fold(definition, with_default);
-        let matches = definition.get_matches_from(&self.words);
-        let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        let with = |settings: &[Setting]| {
+            let definition = settings.iter().fold(definition.clone(), with_default);
+            let matches = definition.get_matches_from(&self.words);
+            Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+        };
+        let all = with(&settings);
+        let before = settings.len();
+        settings
+            .retain(|setting| setting.section.is_empty() || !all.command.leaves_idle(&setting.key));
+        let cli = if settings.len() == before { all } else { with(&settings) };
         Ok((cli, settings))
     }
 }
