@@ -129,9 +129,9 @@ fn what_is_wrong_ends_the_command_with_file_line_and_nearest_name() {
 #[test]
 fn an_error_says_what_files_had_set() {
     let folder = with_recording();
-    folder.write("teeperf.toml", "[record]\ntree-size = '1MiB'\n");
-    let refused = output(&folder, &["record", "--", "./program"]);
-    let told = "teeperf: --tree-size 1MiB was set in ";
+    folder.write("teeperf.toml", "[record]\nprobe = 'tree'\n");
+    let refused = output(&folder, &["record", "--timed", "twice", "--", "./program"]);
+    let told = "teeperf: --probe tree was set in ";
     assert!(
         stderr(&refused).contains(told) && stderr(&refused).contains("teeperf.toml:2"),
         "{refused:?}"
