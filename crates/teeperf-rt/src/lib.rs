@@ -10,7 +10,7 @@
 //! * `writer`: escapes; `cursor`, `thread`: what they are written with;
 //! * `sums`: events summed by call path instead;
 //! * `pool`: the shared segments chunks come from; `clock`: the recorder's clock page;
-//! * `process`: attaching to the recorder, fork, pause, the end of recording;
+//! * `process`: attaching to the recorder, fork, pause, the end of recording; `environment`: whose;
 //! * `filter`: which functions are recorded;
 //! * `module`: windows of the modules, [`block`]: their switches, with `elf` and `maps` to
 //!   describe them;
@@ -29,6 +29,7 @@ mod chunk;
 mod clock;
 mod cursor;
 mod elf;
+mod environment;
 pub mod event;
 mod filter;
 pub mod leap;

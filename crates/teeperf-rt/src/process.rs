@@ -5,8 +5,8 @@
 //! child it says [`Life::Unborn`], whichever way the child came about. A `vfork` child shares all
 //! memory with its waiting parent and is taken for it.
 
-use crate::arch;
 use crate::clock;
+use crate::environment;
 use crate::module;
 use crate::platform::{self, File, Mask};
 use crate::pool;
@@ -14,9 +14,7 @@ use crate::sums;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 use teeperf_wire::filter::Filter;
-use teeperf_wire::hello::{
-    self, Hello, MAX_SOCKET_NAME, SOCKET_VARIABLE, Welcome, flag, refusal, want,
-};
+use teeperf_wire::hello::{self, Hello, MAX_SOCKET_NAME, Welcome, flag, refusal, want};
 use teeperf_wire::shared::{ClockKind, OnFull, clock as clock_page, pauses};
 
 /// How far a process has come.
@@ -275,7 +273,7 @@ fn token() -> u64 {
 
 fn attach() -> Option<()> {
     if EPOCH.load(Relaxed) == 0 {
-        find_name()?;
+        environment::find_name(keep_name)?;
     }
     let greeted = greet();
     // Not before: a recorder that sees the parent's memory let go looks for its heir.
@@ -339,27 +337,6 @@ fn with_name<T>(with: impl FnOnce(&[u8]) -> T) -> T {
     }
     let length = (NAME_LENGTH.load(Relaxed) as usize).min(MAX_SOCKET_NAME);
     with(&name[..length])
-}
-
-/// Looks for the socket's name in the environment and keeps it.
-fn find_name() -> Option<()> {
-    let environ = arch::environ();
-    // SAFETY: the C library's `environ` is null or an array of strings that ends in null. It is
-    // read in a constructor, before the program's own code can change it.
-    unsafe {
-        let mut entry = environ.as_ref().copied()?;
-        while let Some(&string) = entry.as_ref().filter(|string| !string.is_null()) {
-            let string = core::ffi::CStr::from_ptr(string.cast()).to_bytes();
-            let value = string
-                .strip_prefix(SOCKET_VARIABLE.as_bytes())
-                .and_then(|rest| rest.strip_prefix(b"="));
-            if let Some(name) = value {
-                return keep_name(name);
-            }
-            entry = entry.add(1);
-        }
-    }
-    None
 }
 
 fn keep_name(name: &[u8]) -> Option<()> {

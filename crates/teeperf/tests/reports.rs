@@ -240,7 +240,6 @@ fn what_threads_waited_is_left_out_and_names_are_told_apart() {
         "-O1",
         "-g",
         "program.c",
-        "-Wl,--no-as-needed",
         "liba.so",
         "libb.so",
         "-Wl,-rpath,$ORIGIN",

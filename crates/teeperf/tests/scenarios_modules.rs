@@ -60,6 +60,56 @@ fn hooked_plugins_of_a_program_without_hooks() {
     recorded.report.expect_whole();
 }
 
+/// Guards: a library that calls nothing of the C library names none that it needs, so that its constructors come ahead of the C library's
+/// own: the runtime does without that, or the whole process would be unrecorded.
+#[test]
+fn a_library_that_is_there_before_the_c_library() {
+    let shop = Workshop::new();
+    let shared = ["-O0", "-shared", "-fPIC", "-Wl,--as-needed"];
+    let sources = [
+        (
+            "below.c",
+            "int below_begins; __attribute__((constructor)) void begins(void) { below_begins++; }
+             static int inner(int n) { return n; } int below(int n) { return inner(n) + inner(n); }",
+        ),
+        ("above.c", "int below(int); int above(int n) { return below(n) + below(n); }"),
+        (
+            "uses.c",
+            "int above(int); extern int below_begins;
+             int main(void) { return above(2) + below_begins == 9 ? 0 : 1; }",
+        ),
+    ];
+    for (name, text) in sources {
+        std::fs::write(shop.path(name), text).unwrap();
+    }
+    for compiler in Compiler::all() {
+        let below = shop.build_own(&shop.path("below.c"), compiler, &shared);
+        let needed = std::process::Command::new("readelf").arg("-d").arg(&below).output().unwrap();
+        // clang ends --as-needed ahead of the C library.
+        let needs_some = String::from_utf8_lossy(&needed.stdout).contains("(NEEDED)");
+        assert_eq!(needs_some, compiler == Compiler::Clang);
+        let below = below.to_str().unwrap();
+        let above =
+            shop.build_own(&shop.path("above.c"), compiler, &[&shared[..], &[below]].concat());
+        let flags = ["-O0", above.to_str().unwrap(), below];
+        for hooks in [true, false] {
+            let no_hooks: &[&str] = if hooks { &[] } else { &["--teeperf-no-hooks"] };
+            let uses =
+                shop.build_own(&shop.path("uses.c"), compiler, &[&flags[..], no_hooks].concat());
+            let mut told = Told::default();
+            for (name, calls) in [("begins", 1), ("above", 1), ("below", 2), ("inner", 4)] {
+                told.add(name, calls);
+            }
+            if hooks {
+                told.add("main", 1);
+            }
+            let recorded = shop.record(&[], &uses, &[], 0);
+            assert_calls(&told, &recorded.report);
+            recorded.report.expect_whole();
+        }
+    }
+}
+
 /// Guards: without a recorder, and without a runtime in the process, hooked libraries load
 /// and work.
 #[test]
