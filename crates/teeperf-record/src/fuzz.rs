@@ -70,13 +70,16 @@ pub fn any_words(words: &[u32], clock: ClockKind) -> Option<Taken> {
 /// them; the recording, where there is a piece.
 pub fn any_pieces(bytes: &[u8]) -> Option<Vec<u8>> {
     let recording = Arc::<Mutex<Vec<u8>>>::default();
-    let imported = import(Import {
-        files: vec![File { name: "file".into(), bytes: bytes.to_vec() }],
-        hz: Some(1000),
-        search: Search::default(),
-        writer: "fuzz".into(),
-        output: Output::Writer(Box::new(Kept(Arc::clone(&recording)))),
-    });
+    let imported = import(
+        Import {
+            files: vec![File { name: "file".into(), bytes: bytes.to_vec() }],
+            hz: Some(1000),
+            search: Search::default(),
+            writer: "fuzz".into(),
+            output: Output::Writer(Box::new(Kept(Arc::clone(&recording)))),
+        },
+        &mut |_| {},
+    );
     let imported = imported.ok()?;
     assert!(imported.pieces as usize <= bytes.len() && imported.threads <= imported.pieces);
     Some(std::mem::take(&mut *recording.lock().ok()?))

@@ -86,19 +86,26 @@ pub enum ImportError {
 /// Most messages of one kind; what is more is counted.
 const MOST_TOLD: usize = 100;
 
-/// Imports.
+/// Imports; meanwhile says how many bytes of the files have been searched for pieces.
 ///
 /// # Errors
 ///
 /// When there is nothing to import, or nowhere to write it. What is damaged is told in what is returned.
-pub fn import(import: Import) -> Result<Imported, ImportError> {
+pub fn import(import: Import, progress: &mut dyn FnMut(u64)) -> Result<Imported, ImportError> {
     let mut told = Imported::default();
-    let streams: Vec<Stream<'_>> = import.files.iter().map(Stream::of).collect();
+    let mut streams: Vec<Stream<'_>> = Vec::new();
+    let mut before = 0;
+    for file in &import.files {
+        streams.push(Stream::of(file, &mut |at| progress(before + at as u64)));
+        before += file.bytes.len() as u64;
+    }
     let mut found: Vec<(usize, usize, Piece<'_>)> = Vec::new();
     let mut seen = Seen::default();
     for (number, stream) in streams.iter().enumerate() {
         let pieces = seen.leave_out(number, stream, stream.pieces(&mut told.damage), &mut told);
         found.extend(pieces.into_iter().map(|(at, piece)| (number, at, piece)));
+        // What is gone through once more needs no other figure.
+        progress(before);
     }
     if found.is_empty() {
         let files: Vec<&str> = import.files.iter().map(|file| file.name.as_str()).collect();

@@ -31,6 +31,7 @@ pub fn packet_name(packet_kind: u16) -> String {
         kind::TREE => "tree",
         kind::ARCS => "arcs",
         kind::KEYFRAME => "keyframe",
+        kind::FILTER => "filter",
         other => return format!("type_{other}"),
     };
     name.into()

@@ -359,6 +359,16 @@ fn a_flight_recorder_writes_a_folder_that_is_read_as_files_are() {
     assert!(text.contains("./program") && !text.contains("WARNING"), "{text}");
     run(teeperf(&folder).args(["cut", "kept.teeperf", "--since", "50%", "-o", "one.teeperf"]));
     assert!(folder.path().join("one.teeperf").is_file());
+    // What is kept is the last of it, unless recording ended before.
+    for (limit, is_the_last) in [("1000s", true), ("300ms", false)] {
+        let how = ["record", "--rotate", "4M", "-o", "ended", "--limit-time", limit];
+        let program = ["--", "sh", "-c", "./program; sleep 1; ./program"];
+        let told = teeperf(&folder).args(how).args(program).output().unwrap().stderr;
+        let told = String::from_utf8(told).unwrap();
+        assert!(told.contains(", of which "), "{told}");
+        assert_eq!(told.contains(", of which the last "), is_the_last, "{told}");
+        assert_eq!(told.contains("recording ended early"), !is_the_last, "{told}");
+    }
 }
 
 #[test]

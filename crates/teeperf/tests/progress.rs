@@ -3,7 +3,7 @@
 mod support;
 
 use std::collections::BTreeSet;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Output, Stdio};
@@ -121,6 +121,53 @@ fn how_far_it_is_is_shown_on_a_terminal_and_taken_away() {
     }
     let piped = teeperf(folder).arg("report").output().unwrap();
     assert!(piped.stderr.is_empty(), "{piped:?}");
+}
+
+/// What comes from elsewhere, as fast as that is.
+#[test]
+fn what_has_come_is_shown_on_a_terminal_and_taken_away() {
+    let folder = with_recording("1000");
+    let socket = format!("unix:{}", folder.path().join("socket").display());
+    let words = ["collect", "--listen", &socket, "-o", "taken", "--count", "1"];
+    let mut collecting = OnTerminal::start(&folder, &words);
+    collecting.read(|seen| seen.contains("listening at"));
+    // As long as it says nothing as well.
+    let mut sends = teeperf(&folder)
+        .args(["record", "-q", "--to", &socket, "--", "sh", "-c", "./program; read line"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let shown = collecting.read(|seen| seen.matches("\rteeperf: receiving: 0 MB").count() > 1);
+    assert!(shown.contains(" sends taken/"), "{shown:?}");
+    drop(sends.stdin.take());
+    sends.wait().unwrap();
+    let shown = collecting.read(|_| false).to_owned();
+    assert!(collecting.child.wait().unwrap().success(), "{shown:?}");
+    let (_, end) = shown.rsplit_once("\rteeperf: receiving: 0 MB\x1b[K").unwrap();
+    assert!(
+        end.starts_with(&format!("{CLEARED}teeperf: ")) && end.contains("next: teeperf report"),
+        "{shown:?}"
+    );
+
+    let (screen, slave) = terminal();
+    let mut command = teeperf(&folder);
+    command.args(["import", "-", "-o", "made.teeperf"]).stdin(Stdio::piped()).stderr(slave);
+    let child = command.spawn().unwrap();
+    // The terminal's other side is the child's alone.
+    drop(command);
+    let mut importing = OnTerminal { child, screen, seen: String::new() };
+    let mut console = importing.child.stdin.take().unwrap();
+    let expected = "\rteeperf: reading: 0 MB";
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(2) {
+        console.write_all(b"booting\n").unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    drop(console);
+    let shown = importing.read(|_| false).to_owned();
+    assert!(!importing.child.wait().unwrap().success(), "nothing is in it: {shown:?}");
+    let (_, end) = shown.rsplit_once(expected).unwrap();
+    assert!(end.contains(&format!("{CLEARED}teeperf: there are no pieces")), "{shown:?}");
 }
 
 #[test]

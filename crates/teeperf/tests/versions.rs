@@ -42,12 +42,20 @@ fn says(now: &Value, then: &Value, place: &str) {
 fn recordings_of_earlier_versions_say_what_they_said() {
     let folder = Folder::new();
     let recordings = recordings();
-    assert!(recordings.len() >= 8);
+    assert!(recordings.len() >= 12);
+    let mut compared = 0;
     for path in recordings {
-        let words = ["report", "--json", "--tree", "--keep-hook-cost"];
-        let now = run(teeperf(&folder).args(words).arg(&path));
-        let then = std::fs::read_to_string(path.with_extension("json")).unwrap();
-        let [now, then] = [&now, &then].map(|text| serde_json::from_str(text).unwrap());
-        says(&now, &then, &path.display().to_string());
+        for (table, ending) in [("--tree", "json"), ("--lengths", "lengths.json")] {
+            let Ok(then) = std::fs::read_to_string(path.with_extension(ending)) else { continue };
+            let words = ["report", "--json", table, "--keep-hook-cost"];
+            let now = run(teeperf(&folder).args(words).arg(&path));
+            let [now, then] = [&now, &then].map(|text| serde_json::from_str(text).unwrap());
+            says(&now, &then, &path.display().to_string());
+            compared += 1;
+        }
+        // All that is in it has a name.
+        let info = run(teeperf(&folder).args(["info", "--json"]).arg(&path));
+        assert!(!info.contains("\"type_"), "{}: {info}", path.display());
     }
+    assert!(compared > 12, "{compared}");
 }

@@ -16,16 +16,16 @@ pub(super) struct Stream<'a> {
 
 impl<'a> Stream<'a> {
     /// Of a file. Lines are looked for where there is no piece as it is.
-    pub(super) fn of(file: &'a File) -> Self {
+    pub(super) fn of(file: &'a File, progress: &mut dyn FnMut(usize)) -> Self {
         let raw = Self { name: &file.name, bytes: Cow::Borrowed(&file.bytes), lines: Vec::new() };
         if next(&file.bytes, &Checksums::of(&file.bytes), 0).is_some() {
             return raw;
         }
-        let text = Self::of_lines(file);
+        let text = Self::of_lines(file, progress);
         if text.lines.is_empty() { raw } else { text }
     }
 
-    fn of_lines(file: &'a File) -> Self {
+    fn of_lines(file: &'a File, progress: &mut dyn FnMut(usize)) -> Self {
         let (mut bytes, mut lines, mut at) = (Vec::new(), Vec::new(), 0);
         for line in file.bytes.split_inclusive(|&byte| byte == b'\n') {
             let mark = line.windows(MARK.len()).position(|window| window == MARK.as_bytes());
@@ -39,6 +39,7 @@ impl<'a> Stream<'a> {
                 }
             }
             at += line.len();
+            progress(at);
         }
         Self { name: &file.name, bytes: Cow::Owned(bytes), lines }
     }

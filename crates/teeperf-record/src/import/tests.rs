@@ -60,13 +60,20 @@ fn imported(files: &[&[u8]], hz: Option<u64>) -> Result<(Imported, Packets), Imp
     let path = folder.path().join("recording");
     let file =
         |(at, bytes): (usize, &&[u8])| File { name: format!("file{at}"), bytes: bytes.to_vec() };
-    let told = import(Import {
+    let (mut reached, all) = (0, files.iter().map(|bytes| bytes.len() as u64).sum());
+    let mut progress = |bytes| {
+        assert!((reached..=all).contains(&bytes), "{bytes} behind {reached}, of {all}");
+        reached = bytes;
+    };
+    let import_of = Import {
         files: files.iter().enumerate().map(file).collect(),
         hz,
         search: Search::default(),
         writer: "test".into(),
         output: Output::File(path.clone()),
-    })?;
+    };
+    let told = import(import_of, &mut progress)?;
+    assert_eq!(reached, all);
     let bytes = std::fs::read(path).unwrap();
     Ok((told, packets(&bytes)))
 }

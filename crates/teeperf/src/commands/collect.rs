@@ -1,12 +1,14 @@
 //! `teeperf collect`: takes recordings that are sent.
 
+use super::progress::{self, Progress, say};
 use super::transport::{Listener, Place};
 use super::{amounts, interrupt, live};
 use crate::shell;
 use anyhow::{Context, Result};
 use clap::Args;
-use std::io::{self, Cursor, Read};
+use std::io::{self, Cursor, IsTerminal, Read};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -50,6 +52,8 @@ pub(crate) struct Arguments {
 const MOST_UNKNOWN: usize = 64;
 const GREETING: Duration = Duration::from_secs(5);
 const BEGINNING: Duration = Duration::from_secs(60);
+/// How often what is shown on a terminal changes.
+const BEAT: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     std::fs::create_dir_all(&arguments.output)
@@ -60,6 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         senders: arguments.senders,
         count: arguments.count,
         slots: Mutex::default(),
+        bytes: AtomicU64::new(0),
     });
     let (listener, place) = interrupt::before_end(|| {
         let (listener, place) = arguments.listen.listen()?;
@@ -68,18 +73,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             leave(&at_end);
             let sending = ended.slots().sending;
             if sending > 0 {
-                eprintln!(
+                say(format!(
                     "teeperf: {sending} of what was being sent is cut off there, and can be read"
-                );
+                ));
             }
         };
         Ok(((listener, place), end))
     })?;
-    eprintln!("teeperf: listening at {place}; send with: teeperf record --to {place} -- PROGRAM");
+    say(format!(
+        "teeperf: listening at {place}; send with: teeperf record --to {place} -- PROGRAM"
+    ));
     let (taken, all_taken) = channel();
     if arguments.count == Some(0) {
         leave(&place);
         return Ok(());
+    }
+    if io::stderr().is_terminal() {
+        let (desk, progress) = (Arc::clone(&desk), Progress::of_what_comes("receiving"));
+        let show = move || desk.show(progress);
+        std::thread::Builder::new().spawn(show).context("a thread")?;
     }
     let accept = move || loop {
         desk.accept(&listener, &taken);
@@ -104,6 +116,22 @@ struct Desk {
     senders: usize,
     count: Option<usize>,
     slots: Mutex<Slots>,
+    /// What has come of those that send now, and of those that ended meanwhile.
+    bytes: AtomicU64,
+}
+
+/// A connection, of which it is counted what comes.
+struct Counted<'a> {
+    stream: &'a mut dyn Stream,
+    bytes: &'a AtomicU64,
+}
+
+impl Read for Counted<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.stream.read(into)?;
+        self.bytes.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
 }
 
 #[derive(Default)]
@@ -121,20 +149,35 @@ impl Desk {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Shows how much has come, while somebody sends.
+    fn show(&self, mut progress: Progress) {
+        loop {
+            std::thread::sleep(BEAT);
+            // Nobody begins or ends between the look and the line.
+            let slots = self.slots();
+            if slots.sending > 0 {
+                progress.at(self.bytes.load(Ordering::Relaxed));
+            } else {
+                progress::clear();
+                self.bytes.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+
     /// Takes the next connection; each has a thread.
     fn accept(self: &Arc<Self>, listener: &Listener, taken: &mpsc::Sender<()>) {
         let (mut stream, from) = match listener.accept() {
             Ok(connection) => connection,
             Err(error) => {
                 // Such as too many open files: those that send may end.
-                eprintln!("teeperf: a connection was not taken: {error}");
+                say(format!("teeperf: a connection was not taken: {error}"));
                 std::thread::sleep(Duration::from_millis(100));
                 return;
             }
         };
         let mut slots = self.slots();
         if slots.open - slots.sending >= MOST_UNKNOWN {
-            eprintln!("teeperf: {from} was turned away: too many connect and say nothing");
+            say(format!("teeperf: {from} was turned away: too many connect and say nothing"));
             return;
         }
         slots.open += 1;
@@ -144,7 +187,7 @@ impl Desk {
             let received = desk.serve(&mut *stream, &from);
             desk.slots().open -= 1;
             match received {
-                Err(error) => eprintln!("teeperf: {from}: {error}"),
+                Err(error) => say(format!("teeperf: {from}: {error}")),
                 Ok(received) => {
                     tell(&received, &from);
                     // Nobody listens where all were taken.
@@ -153,7 +196,7 @@ impl Desk {
             }
         };
         if std::thread::Builder::new().spawn(serve).is_err() {
-            eprintln!("teeperf: a connection was not taken: there is no thread for it");
+            say(format!("teeperf: a connection was not taken: there is no thread for it"));
             self.slots().open -= 1;
         }
     }
@@ -209,10 +252,10 @@ impl Desk {
         let deadline = Instant::now() + BEGINNING;
         let first = Until { stream: &mut *stream, deadline };
         let receiving = Receiving::begin(&mut has_come.chain(first), &self.folder)?;
-        eprintln!("teeperf: {from} sends {}", receiving.path().display());
+        say(format!("teeperf: {from} sends {}", receiving.path().display()));
         // Who is silent now may be a program that calls nothing.
         stream.patience(None)?;
-        Ok(receiving.go_on(stream, self.limit))
+        Ok(receiving.go_on(Counted { stream, bytes: &self.bytes }, self.limit))
     }
 }
 
@@ -221,9 +264,9 @@ fn tell(received: &Received, from: &str) {
         true => String::new(),
         false => format!(", cut off: {}", received.why),
     };
-    eprintln!(
+    say(format!(
         "teeperf: {} from {from}{cut}; next: teeperf report {}",
         live::bytes(received.bytes),
         shell::typed(&received.path),
-    );
+    ));
 }

@@ -1,6 +1,7 @@
 //! `teeperf import`: pieces that code without a system has handed over, as a recording.
 
 use super::made;
+use super::progress::Progress;
 use crate::{recordings, shell};
 use anyhow::{Context, Result};
 use clap::Args;
@@ -51,13 +52,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let is_stdout = output == Path::new("-");
     let mut search = Search::default();
     search.images.clone_from(&arguments.elf);
-    let imported = import(Import {
-        files: arguments.pieces.iter().map(|path| read(path)).collect::<Result<_>>()?,
+    let reading = Progress::of_several("reading", &read_from);
+    let files = read_all(&arguments.pieces, reading)?;
+    let all = files.iter().map(|file| file.bytes.len() as u64).sum();
+    let wanted = Import {
+        files,
         hz: arguments.hz,
         search,
         writer: format!("teeperf {}", env!("CARGO_PKG_VERSION")),
         output: target.output(),
-    });
+    };
+    let mut importing = Progress::of_bytes("importing", all);
+    let imported = import(wanted, &mut |bytes| importing.at(bytes));
+    drop(importing);
     let imported = match imported {
         Err(ImportError::Output(error)) => {
             return Err(error).with_context(|| format!("cannot write {}", output.display()));
@@ -92,14 +99,39 @@ fn output(arguments: &Arguments) -> PathBuf {
     arguments.output.clone().unwrap_or_else(usual)
 }
 
-fn read(path: &Path) -> Result<File> {
-    let mut bytes = Vec::new();
-    let name = if path == Path::new("-") {
-        std::io::stdin().lock().read_to_end(&mut bytes).context("standard input")?;
-        "standard input".into()
-    } else {
-        bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
-        path.display().to_string()
+/// All that is in the files, one by one.
+fn read_all(paths: &[PathBuf], mut progress: Progress) -> Result<Vec<File>> {
+    let mut before = 0;
+    let mut read = |path: &PathBuf| {
+        let file = read(path, &mut |bytes| progress.at(before + bytes))?;
+        before += file.bytes.len() as u64;
+        Ok(file)
     };
-    Ok(File { name, bytes })
+    paths.iter().map(&mut read).collect()
+}
+
+fn read(path: &Path, progress: &mut dyn FnMut(u64)) -> Result<File> {
+    let name = match path == Path::new("-") {
+        true => "standard input".to_owned(),
+        false => path.display().to_string(),
+    };
+    let bytes = match path == Path::new("-") {
+        true => bytes(&mut std::io::stdin().lock(), progress),
+        false => std::fs::File::open(path).and_then(|mut file| bytes(&mut file, progress)),
+    };
+    Ok(File { bytes: bytes.with_context(|| name.clone())?, name })
+}
+
+/// To its end, as it comes: who writes may take their time.
+fn bytes(from: &mut dyn Read, progress: &mut dyn FnMut(u64)) -> std::io::Result<Vec<u8>> {
+    let (mut bytes, mut some) = (Vec::new(), vec![0; 1 << 16]);
+    loop {
+        match from.read(&mut some) {
+            Ok(0) => return Ok(bytes),
+            Ok(read) => bytes.extend_from_slice(&some[..read]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        progress(bytes.len() as u64);
+    }
 }

@@ -5,15 +5,15 @@ use crate::recordings;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Shown from this time on, and so often.
 const PATIENCE: Duration = Duration::from_secs(1);
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Whether there is a line on the terminal that is to go.
-static IS_SHOWN: AtomicBool = AtomicBool::new(false);
+/// Whether there is a line on the terminal that is to go. Who has it may write there.
+static IS_SHOWN: Mutex<bool> = Mutex::new(false);
 
 /// Bytes done, of all there are where that is known. What is shown goes again when this is dropped, and when a signal ends the
 /// process.
@@ -36,6 +36,16 @@ impl Progress {
         Self::of_all(what, paths.iter().map(|path| size(path)).sum())
     }
 
+    /// Of so many bytes.
+    pub(crate) fn of_bytes(what: &'static str, all: u64) -> Self {
+        Self::of_all(what, Some(all))
+    }
+
+    /// Of what comes, of which nobody knows how much there is.
+    pub(crate) fn of_what_comes(what: &'static str) -> Self {
+        Self::of_all(what, None)
+    }
+
     fn of_all(what: &'static str, all: Option<u64>) -> Self {
         let is_seen = std::io::stderr().is_terminal();
         // Where there is no thread for it, the line stays when the process is ended.
@@ -54,11 +64,19 @@ impl Progress {
             return;
         }
         self.shown = Some(Instant::now());
-        IS_SHOWN.store(true, Ordering::SeqCst);
         let line = line(self.what, bytes, self.all, self.began.elapsed());
+        let mut is_shown = is_shown();
+        *is_shown = true;
         // Errors: the terminal is gone, and with it whoever would read this.
         let _ = std::io::stderr().write_all(format!("\r{line}\x1b[K").as_bytes());
     }
+}
+
+/// Says something on standard error, in the place of a line that is shown there.
+pub(crate) fn say(text: impl std::fmt::Display) {
+    let mut is_shown = is_shown();
+    take_away(&mut is_shown);
+    eprintln!("{text}");
 }
 
 impl Drop for Progress {
@@ -68,10 +86,18 @@ impl Drop for Progress {
 }
 
 /// Takes the line away.
-fn clear() {
-    if IS_SHOWN.swap(false, Ordering::SeqCst) {
+pub(crate) fn clear() {
+    take_away(&mut is_shown());
+}
+
+fn take_away(is_shown: &mut bool) {
+    if std::mem::take(is_shown) {
         let _ = std::io::stderr().write_all(b"\r\x1b[K");
     }
+}
+
+fn is_shown() -> MutexGuard<'static, bool> {
+    IS_SHOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Bytes to be read, where bytes that are done are bytes of the file: of archives they are not.

@@ -277,7 +277,9 @@ impl Arguments {
             path.display(),
         );
         if self.rotate.is_some() {
-            line += &kept_of(path).unwrap_or_default();
+            // What ended before ended at a time that nobody looked at.
+            let is_the_last = outcome.reason.is_none();
+            line += &kept_of(path, is_the_last).unwrap_or_default();
         }
         if let Some(kept) = kept {
             line += &format!(", all of it kept there as {kept}");
@@ -312,9 +314,10 @@ impl Arguments {
 }
 
 /// What a folder has of what was recorded.
-fn kept_of(folder: &Path) -> Option<String> {
+fn kept_of(folder: &Path, is_the_last: bool) -> Option<String> {
     let (bytes, began) = rotate::kept(folder).ok()?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    let began = began.filter(|_| is_the_last);
     let since = began.and_then(|ns| now.checked_sub(Duration::from_nanos(ns)));
     let span =
         since.map_or(String::new(), |span| format!(" the last {:.1} s,", span.as_secs_f64()));
