@@ -4,10 +4,13 @@
 mod by_hand;
 mod support;
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::io::Read;
 use std::path::Path;
+use std::time::Instant;
 use support::{replay, warnings};
-use teeperf_edit::rotate::{self, Keep, LEAST_BYTES};
+use teeperf_edit::rotate::{self, Keep, LEAST_BYTES, LEAST_TIME};
 use teeperf_record::writing::{Encoder, PacketWriter, Payload};
 use teeperf_wire::body::chunk::{self, Header};
 use teeperf_wire::body::{process, start};
@@ -114,6 +117,45 @@ fn what_is_kept_reads_whole_and_is_bounded() {
     let own: f64 = tree.nodes.iter().map(|node| node.self_time.value).sum();
     assert!((own - (calls * 3000) as f64).abs() < 3_001.0, "{own} ns of {calls} calls");
     assert!(profile.info.started_ns > 5_000_000_000);
+}
+
+/// What was recorded since the time that was granted is there, whenever one looks, and what is far older is not.
+#[test]
+fn what_is_kept_is_no_less_than_the_time_that_was_granted() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = rotate::output(folder.path(), Keep::Time(LEAST_TIME)).unwrap();
+    let mut writer = PacketWriter::open(output).unwrap();
+    let first =
+        Payload::default().bytes(start::VERSION, &[1, 0, 2, 0]).number(start::HZ, 1_000_000);
+    writer.packet(kind::START, &first.finish()).unwrap();
+    let attached = Payload::default().number(process::ID, 1).number(process::PID, 77);
+    writer.packet(kind::PROCESS, &attached.finish()).unwrap();
+    let mut source = Source { encoder: Encoder::new().unwrap(), sequence: 0, time: 1000, noise: 1 };
+    let began = Instant::now();
+    let mut seen: BTreeMap<OsString, Instant> = BTreeMap::new();
+    // As long as the first is there, and as long again.
+    let mut turns = 0;
+    while turns < 20 {
+        source.packet(&mut writer);
+        let entries = std::fs::read_dir(folder.path()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name());
+        let there: BTreeSet<OsString> =
+            names.filter(|name| Path::new(name).extension() == Some("segment".as_ref())).collect();
+        let now = Instant::now();
+        for name in &there {
+            seen.entry(name.clone()).or_insert(now);
+        }
+        let oldest = there.first().unwrap();
+        turns = seen.keys().filter(|name| *name < oldest).count();
+        // Noticed a moment after it began.
+        let is_enough = now - seen[oldest] > LEAST_TIME * 9 / 10;
+        assert!(is_enough || turns == 0, "{oldest:?} began {:?} ago", now - seen[oldest]);
+        assert!(there.len() < 20, "{there:?}");
+        assert!(began.elapsed() < LEAST_TIME * 60, "nothing goes: {there:?}");
+        std::thread::sleep(LEAST_TIME / 100);
+    }
+    writer.flush().unwrap();
+    assert_eq!(replay(&kept(folder.path())).health.unopened, 0);
 }
 
 #[test]

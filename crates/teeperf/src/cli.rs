@@ -70,6 +70,10 @@ pub(crate) enum Command {
     Completions(commands::Completions),
     Man(commands::Man),
     /// Prints the version, and which versions of recordings and programs it understands
+    #[command(after_help = "\
+Examples:
+  teeperf version      all versions
+  teeperf --version    the command's alone")]
     Version,
 }
 

@@ -236,6 +236,38 @@ fn a_recording_is_sent_to_who_collects() {
     }
 }
 
+/// Over TCP, at a port that is free.
+#[test]
+fn a_recording_is_sent_over_tcp() {
+    let folder = recorded(&[]);
+    let mut collector = teeperf(&folder)
+        .args(["collect", "--listen", "tcp:127.0.0.1:0", "--count", "1", "-o", "taken"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut told = BufReader::new(collector.stderr.take().unwrap());
+    let mut line = String::new();
+    told.read_line(&mut line).unwrap();
+    // What is typed at the other end.
+    let (_, typed) = line.split_once("send with: teeperf record --to ").unwrap();
+    let place = typed.split(' ').next().unwrap();
+    assert!(place.starts_with("tcp:127.0.0.1:") && !place.ends_with(":0"), "{line}");
+    let rest = std::thread::spawn(move || told.read_to_string(&mut String::new()).map(drop));
+    let how = ["record", "--clock", "tick", "--to", place, "--", "./program"];
+    let sent = teeperf(&folder).args(how).output().unwrap();
+    let told = String::from_utf8(sent.stderr).unwrap();
+    assert!(sent.status.success() && told.contains("all of it kept there as taken/"), "{told}");
+    assert!(collector.wait().unwrap().success());
+    rest.join().unwrap().unwrap();
+    let taken = std::fs::read_dir(folder.path().join("taken")).unwrap().next().unwrap().unwrap();
+    let functions = functions(&report(&folder, taken.path().to_str().unwrap()));
+    assert_eq!(functions["fib"].0, 12 * (2 * 233 - 1) + 2 * 55 - 1);
+    // Nobody listens there any more.
+    let refused = teeperf(&folder).args(how).output().unwrap();
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && told.contains("teeperf collect --listen tcp:"), "{told}");
+}
+
 /// A collector that was started in the folder, once it listens.
 fn collector(folder: &Folder, socket: &str, more: &[&str]) -> Child {
     let mut collector = teeperf(folder)

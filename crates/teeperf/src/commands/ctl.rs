@@ -39,13 +39,27 @@ pub(crate) struct Arguments {
 #[derive(Subcommand, Debug)]
 enum What {
     /// Record nothing until it is resumed
+    #[command(after_help = "\
+Examples:
+  teeperf ctl pause                    the only recording that runs
+  teeperf ctl $(pidof server) pause    the one of a program")]
     Pause,
     /// Go on, or begin, where it waits for a call (--trigger)
+    #[command(after_help = "\
+Examples:
+  teeperf ctl resume                    the only recording that runs
+  teeperf ctl $(pidof server) resume    the one of a program")]
     Resume,
     /// Record only some functions and threads from now on, in place of what was asked before
     ///
     /// Functions that are open stay so where they are still recorded, so that paths go on; with --probe tree paths
     /// begin anew.
+    #[command(after_help = "\
+Examples:
+  teeperf ctl filter --only 'parse*'                          the parser alone
+  teeperf ctl $(pidof server) filter --exclude '@libz.so*'    all but a library
+  teeperf ctl filter --only-thread 'worker*'                  threads of these names
+  teeperf ctl filter --all                                    everything again")]
     Filter {
         #[command(flatten)]
         rules: filtering::Arguments,
@@ -57,6 +71,11 @@ enum What {
     ///
     /// A call that is open meanwhile has no exact length. What is recorded stays as it is: a function that a filter
     /// leaves out is not timed.
+    #[command(after_help = "\
+Examples:
+  teeperf ctl timed 'handle*'                   each call of these
+  teeperf ctl $(pidof server) timed 'read*'     of one program that is recorded
+  teeperf ctl timed --none                      of none any more")]
     Timed {
         /// A name, a glob, a /regular expression/, @ and a module, as for `record --timed`
         #[arg(value_name = "FUNCTION", required_unless_present = "none")]
@@ -68,21 +87,36 @@ enum What {
     /// Record only these kinds of events from now on
     ///
     /// What else was asked for, such as a filter, stays.
-    #[command(after_help = filtering::KINDS)]
+    #[command(after_help = format!("{}\n
+Examples:
+  teeperf ctl events marks                    marks and counters alone
+  teeperf ctl $(pidof server) events all      everything again, of one program", filtering::KINDS))]
     Events {
         /// calls, marks, or both with a comma between them; all
         #[arg(value_name = "KINDS")]
         kinds: Events,
     },
     /// Write out what is there so far, and what threads have summed in their trees, so that it can be read now
+    #[command(after_help = "\
+Examples:
+  teeperf ctl snapshot && teeperf report")]
     Snapshot,
     /// Print how it goes
+    #[command(after_help = "\
+Examples:
+  teeperf ctl status                    how the only recording that runs goes
+  teeperf ctl $(pidof server) status    how the one of a program does
+  teeperf ctl status --json | jq .events")]
     Status {
         /// As JSON, on one line
         #[arg(long)]
         json: bool,
     },
     /// End the recording; the program goes on
+    #[command(after_help = "\
+Examples:
+  teeperf ctl stop && teeperf report    the only recording that runs
+  teeperf ctl $(pidof server) stop      the one of a program")]
     Stop,
 }
 
