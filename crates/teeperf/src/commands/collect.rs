@@ -196,7 +196,7 @@ impl Desk {
             }
         };
         if std::thread::Builder::new().spawn(serve).is_err() {
-            say(format!("teeperf: a connection was not taken: there is no thread for it"));
+            say("teeperf: a connection was not taken: there is no thread for it");
             self.slots().open -= 1;
         }
     }
