@@ -45,6 +45,42 @@ fn a_filter_holds_from_there_on() {
     }
 }
 
+/// Guards: what is timed holds from that call on.
+#[test]
+fn what_is_timed_is_so_from_there_on() {
+    let mut phases = Phases::start(&["--trigger", "green", "--timed", "re*", "--exclude", "blue"]);
+    phases.does(&["red 2", "blue 3", "green 5", "red 7", "blue 4"]);
+    let (_, report, _shop) = phases.end();
+    assert_seen(&report, &[("green", 5), ("red", 7)], &[]);
+    let table = run(teeperf().args(["report", "--lengths", "--csv"]).arg(report.recording()));
+    for row in [",7,counter,red,", ",5,tick,green,"] {
+        assert!(table.stdout.contains(row), "{row}: {table:?}");
+    }
+}
+
+/// Guards: calls of the function are seen though no calls are wanted, and from there on what was asked for alone is recorded.
+#[test]
+fn kinds_of_events_are_those_wanted_from_there_on() {
+    let shop = Workshop::new();
+    let program = shop.build("points.cc", Compiler::Gcc, &["-O1"]);
+    let recorded = |kinds| {
+        let words = ["--trigger", "loads", "--events", kinds];
+        let report = shop.record(&words, &program, &[], 0).report;
+        let points =
+            run(teeperf().args(["report", "--time-line", "--csv"]).arg(report.recording()));
+        (report, points.stdout)
+    };
+    let (report, points) = recorded("marks");
+    let scopes =
+        [("behind", 1), ("left by an exception", 1), ("load a part", 5), ("load: all of it", 1)];
+    assert_seen(&report, &scopes, &[]);
+    let times = |end: &str| points.lines().filter(|line| line.ends_with(end)).count();
+    assert_eq!((times(",loaded"), times(",caught"), times(",begin")), (5, 1, 0), "{points}");
+    let (report, points) = recorded("calls");
+    assert_seen(&report, &[("loads", 1), ("throws", 1), ("work", 7)], &[]);
+    assert_eq!(points.lines().count(), 1, "{points}");
+}
+
 /// Guards: all threads go on, also those that had begun before.
 #[test]
 fn in_another_thread() {

@@ -42,10 +42,12 @@ fn says(now: &Value, then: &Value, place: &str) {
 fn recordings_of_earlier_versions_say_what_they_said() {
     let folder = Folder::new();
     let recordings = recordings();
-    assert!(recordings.len() >= 12);
+    assert!(recordings.len() >= 13);
     let mut compared = 0;
     for path in recordings {
-        for (table, ending) in [("--tree", "json"), ("--lengths", "lengths.json")] {
+        let tables =
+            [("--tree", "json"), ("--lengths", "lengths.json"), ("--time-line", "time-line.json")];
+        for (table, ending) in tables {
             let Ok(then) = std::fs::read_to_string(path.with_extension(ending)) else { continue };
             let words = ["report", "--json", table, "--keep-hook-cost"];
             let now = run(teeperf(&folder).args(words).arg(&path));
@@ -57,5 +59,5 @@ fn recordings_of_earlier_versions_say_what_they_said() {
         let info = run(teeperf(&folder).args(["info", "--json"]).arg(&path));
         assert!(!info.contains("\"type_"), "{}: {info}", path.display());
     }
-    assert!(compared > 12, "{compared}");
+    assert!(compared >= 16, "{compared}");
 }
