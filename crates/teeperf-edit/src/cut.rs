@@ -193,7 +193,8 @@ impl Cutter {
             return if self.out.is_none() { self.start(start, packet.payload) } else { Ok(()) };
         }
         if self.out.is_none() && (self.wanted.since.is_some() || self.wanted.until.is_some()) {
-            let text = "its first packet, which tells of its clock, is missing: it cannot be cut at a time";
+            let text = "its first packet, which tells of its clock, is missing: it cannot be cut at a time; `teeperf repair` \
+                        makes a recording that can";
             return Err(EditError::Refused(text.into()));
         }
         self.see_ids(&packet.body);

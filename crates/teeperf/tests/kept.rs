@@ -412,6 +412,15 @@ fn what_is_repaired_without_its_first_packet_is_read() {
     std::fs::write(&path, bytes).unwrap();
     run(teeperf(&folder).args(["repair", "damaged.teeperf", "-o", "whole.teeperf"]));
     assert_eq!(functions(&report(&folder, "whole.teeperf"))["main"].0, 1);
+    let cut = |name: &str| {
+        let words = ["cut", name, "--since", "0%", "-o", "part.teeperf"];
+        teeperf(&folder).args(words).output().unwrap()
+    };
+    let refused = cut("damaged.teeperf");
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && told.contains("teeperf repair"), "{told}");
+    assert!(cut("whole.teeperf").status.success());
+    assert_eq!(functions(&report(&folder, "part.teeperf"))["main"].0, 1);
 }
 
 #[test]

@@ -123,6 +123,26 @@ fn how_far_it_is_is_shown_on_a_terminal_and_taken_away() {
     assert!(piped.stderr.is_empty(), "{piped:?}");
 }
 
+/// Compilers take as long as they do.
+#[test]
+fn what_is_under_way_is_shown_on_a_terminal_and_taken_away() {
+    let folder = Folder::new();
+    for (words, steps) in [
+        (&["doctor"][..], &["trying cc", "measuring what hooks cost"][..]),
+        (&["install-sdk", "sdk"], &["building the library for x86_64"]),
+    ] {
+        let mut running = OnTerminal::start(&folder, words);
+        let shown = running.read(|_| false).to_owned();
+        running.child.wait().unwrap();
+        for step in steps {
+            assert!(shown.contains(&format!("\rteeperf: {step}\x1b[K")), "{words:?}: {shown:?}");
+        }
+        assert!(shown.ends_with(CLEARED), "{words:?}: {shown:?}");
+    }
+    let piped = teeperf(&folder).args(["install-sdk", "sdk"]).output().unwrap();
+    assert!(piped.status.success() && piped.stderr.is_empty(), "{piped:?}");
+}
+
 /// What comes from elsewhere, as fast as that is.
 #[test]
 fn what_has_come_is_shown_on_a_terminal_and_taken_away() {

@@ -1,6 +1,6 @@
 //! `teeperf doctor`: what is ready and what is missing. Finding that out is `crate::doctor`'s.
 
-use super::progress::Progress;
+use super::progress::{Progress, Steps};
 use super::reading::{self, Wanted};
 use super::terminal;
 use crate::doctor::{self, Finding, Verdict};
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         (_, Some(path), _) => of_recording(path)?,
         (_, _, Some(pid)) => of_process(pid),
         (Some(what), ..) => of_what(what)?,
-        (None, None, None) => ("machine", String::new(), doctor::machine()),
+        (None, None, None) => ("machine", String::new(), of_machine()),
     };
     let ready = findings.iter().all(|finding| finding.verdict != Verdict::Missing);
     let told = Told { format: "teeperf-doctor", version: 1, about, subject, ready, findings };
@@ -71,6 +71,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         false => super::to_stdout(|out| write(&told, &terminal::style(), out))?,
     }
     Ok(if ready { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn of_machine() -> Vec<Finding> {
+    let mut steps = Steps;
+    doctor::machine(&mut |what| steps.at(what))
 }
 
 type Found = (&'static str, String, Vec<Finding>);

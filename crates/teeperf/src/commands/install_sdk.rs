@@ -1,5 +1,6 @@
 //! `teeperf install-sdk`: what programs, and code without a system of its own, are built with.
 
+use super::progress::Steps;
 use crate::bundle;
 use crate::sdk::{self, Kind, Threads, target};
 use anyhow::{Context, Result, ensure};
@@ -93,7 +94,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         .with_context(|| format!("cannot make {}", folder.display()))?;
     let mut told = String::new();
     if !targets.is_empty() {
-        told = sdk::install(&folder, &targets, kind, sysroot)?;
+        let mut steps = Steps;
+        let mut begins = |name: &str| steps.at(&format!("building the library for {name}"));
+        told = sdk::install(&folder, &targets, kind, sysroot, &mut begins)?;
         told += &format!(
             "next, for code without a system: compile with -I{0}/include -finstrument-functions, and link with a \
              library above\n",

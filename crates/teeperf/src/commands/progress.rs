@@ -72,6 +72,27 @@ impl Progress {
     }
 }
 
+/// What is under way, of which nobody knows how far it is, such as what compilers do. What is shown goes again when this is dropped; signals
+/// are not kept back for it, since programs that are started would have that from here.
+pub(crate) struct Steps;
+
+impl Steps {
+    /// This is begun.
+    pub(crate) fn at(&mut self, what: &str) {
+        if std::io::stderr().is_terminal() {
+            *is_shown() = true;
+            // As above.
+            let _ = std::io::stderr().write_all(format!("\rteeperf: {what}\x1b[K").as_bytes());
+        }
+    }
+}
+
+impl Drop for Steps {
+    fn drop(&mut self) {
+        clear();
+    }
+}
+
 /// Says something on standard error, in the place of a line that is shown there.
 pub(crate) fn say(text: impl std::fmt::Display) {
     let mut is_shown = is_shown();

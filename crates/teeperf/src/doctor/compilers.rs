@@ -11,20 +11,20 @@ use std::process::Command;
 const AREA: &str = "compilers";
 
 /// Tries each of them.
-pub(super) fn examine() -> Vec<Finding> {
+pub(super) fn examine(begins: &mut dyn FnMut(&str)) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Err(error) = bundle::needs_hooks() {
         findings.push(Finding::note(AREA, error.to_string()));
     } else {
         for (driver, wrapper) in [(Driver::C, "cc"), (Driver::Cxx, "c++")] {
-            findings.extend(of_language(driver, wrapper));
+            findings.extend(of_language(driver, wrapper, begins));
         }
     }
     findings.push(rust());
     findings
 }
 
-fn of_language(driver: Driver, wrapper: &str) -> Vec<Finding> {
+fn of_language(driver: Driver, wrapper: &str, begins: &mut dyn FnMut(&str)) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut tried: Vec<PathBuf> = Vec::new();
     for candidate in candidates(driver) {
@@ -42,6 +42,7 @@ fn of_language(driver: Driver, wrapper: &str) -> Vec<Finding> {
             continue;
         }
         tried.push(real);
+        begins(&format!("trying {}", name.to_string_lossy()));
         let told = told(&name, &path);
         findings.push(match trial::run(wrapper, &name) {
             Ok(()) => {

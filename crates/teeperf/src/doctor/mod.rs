@@ -67,10 +67,11 @@ impl Finding {
     }
 }
 
-/// All of this machine.
-pub(crate) fn machine() -> Vec<Finding> {
-    let mut findings = compilers::examine();
+/// All of this machine; what takes a while is told when it begins.
+pub(crate) fn machine(begins: &mut dyn FnMut(&str)) -> Vec<Finding> {
+    let mut findings = compilers::examine(begins);
     findings.extend(places::examine());
+    begins("measuring what hooks cost");
     findings.extend(machine::examine());
     findings
 }

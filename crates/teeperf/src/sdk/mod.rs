@@ -55,12 +55,14 @@ pub(crate) fn has_compiler(sysroot: Option<&Path>) -> bool {
     Compiler::find(sysroot).is_ok()
 }
 
-/// Writes what code without a system is built with, a library for each target. What was written, as above.
+/// Writes what code without a system is built with, a library for each target, whose name is told when it begins. What was written,
+/// as above.
 pub(crate) fn install(
     folder: &Path,
     wanted: &[target::Wanted],
     kind: Kind,
     sysroot: Option<&Path>,
+    begins: &mut dyn FnMut(&str),
 ) -> Result<String> {
     let compiler = Compiler::find(sysroot)?;
     let work = tempfile::Builder::new().prefix(".teeperf-").tempdir_in(folder);
@@ -70,6 +72,7 @@ pub(crate) fn install(
     }
     let mut told = String::new();
     for one in wanted {
+        begins(one.architecture().name);
         let built = library::build(&compiler, one, kind, work.path())?;
         let name = format!("lib/{}/libteeperf_tee.a", one.architecture().name);
         put(folder, name.as_ref(), &built.archive, 0o644)?;
