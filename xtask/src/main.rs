@@ -11,6 +11,7 @@ mod fuzz;
 mod limited;
 mod mirror;
 mod optee;
+mod package;
 mod packages;
 /// What gprof prints: as the command's tests take it apart.
 #[path = "../../crates/teeperf/tests/support/gprof.rs"]
@@ -21,11 +22,12 @@ mod steps;
 mod targets;
 mod test;
 mod tools;
+mod workflows;
 
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
-#[command(name = "cargo xtask", about = "Tests and benchmarks of teeperf")]
+#[command(name = "cargo xtask", about = "Tests, benchmarks and packages of teeperf")]
 struct Arguments {
     #[command(subcommand)]
     task: Task,
@@ -41,6 +43,8 @@ enum Task {
     Bench(bench::Arguments),
     /// Boots OP-TEE in QEMU and tests trusted applications and the command on it
     Optee(optee::Arguments),
+    /// Makes what a release consists of, of the last commit, and checks it
+    Package(package::Arguments),
     /// Runs the runtime for code without a system on this processor and on emulated ones
     Targets(targets::Arguments),
 }
@@ -51,6 +55,7 @@ fn main() -> anyhow::Result<()> {
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Bench(arguments) => bench::run(&arguments),
         Task::Optee(arguments) => optee::run(&arguments),
+        Task::Package(arguments) => package::run(&arguments),
         Task::Targets(arguments) => targets::run(&arguments),
     }
 }

@@ -32,6 +32,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     steps.run("unit and property tests", || cargo_tests(&["--lib", "--bins"]));
     steps.run("scenario tests", || cargo_tests(&["--test", "*"]));
     steps.run("reader in Python", python_reader);
+    steps.run("workflows", || crate::workflows::check(false));
     if !arguments.quick {
         steps.run("documentation tests", || passed(cargo().args(["test", "--workspace", "--doc"])));
         steps.run("documentation without warnings", documentation);
