@@ -9,6 +9,9 @@ use anyhow::{Context, Result, bail, ensure};
 use super::{Release, tools};
 use crate::commands::{line, root, run, run_quietly};
 
+/// As in `[package.metadata.deb]`.
+const MAINTAINER: &str = "teeperf authors <teeperf@users.noreply.github.com>";
+
 /// A build.
 pub(super) struct Built {
     /// The sources.
@@ -129,6 +132,9 @@ impl Built {
         for path in there {
             ensure!(path.is_file(), "{} was not written", path.display());
         }
+        let date = said("date", &["--utc", "--rfc-email", "--date", &format!("@{}", self.epoch)])?;
+        let changes = debian_changes(&self.version, &date);
+        fs::write(self.folder().join("changelog"), changes)?;
         Ok(())
     }
 
@@ -141,6 +147,14 @@ impl Built {
     pub(super) fn name(&self) -> String {
         format!("teeperf-{}-{}", self.version, self.triple)
     }
+}
+
+/// The packaging's own changes, as Debian's policy wants them told (12.7): those of the software stand in CHANGELOG.md.
+fn debian_changes(version: &str, date: &str) -> String {
+    format!(
+        "teeperf ({version}-1) unstable; urgency=medium\n\n  * Version {version}: see changelog.gz.\n\n \
+         -- {MAINTAINER}  {date}\n"
+    )
 }
 
 fn position(all: &[u8], wanted: &[u8]) -> Option<usize> {
