@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 
-use super::build::Built;
+use super::build::{Built, PROGRAMS};
 use super::{Release, demonstrate, empty};
 use crate::commands::run_quietly;
 
@@ -19,7 +19,9 @@ pub(super) fn make(release: &Release, built: &Built) -> Result<()> {
     let stage = empty(release, "stage")?;
     let folder = stage.join(&name);
     fs::create_dir_all(folder.join("docs"))?;
-    fs::copy(built.binary(), folder.join("teeperf"))?;
+    for (program, name) in built.programs().iter().zip(PROGRAMS) {
+        fs::copy(program, folder.join(name))?;
+    }
     for file in FILES {
         fs::copy(built.sources.join(file), folder.join(file))?;
     }

@@ -9,6 +9,9 @@ use anyhow::{Context, Result, bail, ensure};
 use super::{Release, tools};
 use crate::commands::{line, root, run, run_quietly};
 
+/// The command, and what cargo runs as `cargo teeperf`.
+pub(super) const PROGRAMS: [&str; 2] = ["teeperf", "cargo-teeperf"];
+
 /// As in `[package.metadata.deb]`.
 const MAINTAINER: &str = "teeperf authors <teeperf@users.noreply.github.com>";
 
@@ -102,19 +105,26 @@ impl Built {
 
     /// The command.
     pub(super) fn binary(&self) -> PathBuf {
-        self.target.join("release/teeperf")
+        self.target.join("release").join(PROGRAMS[0])
     }
 
-    /// Looks for paths of this machine in the command.
+    /// All that is built: [`PROGRAMS`].
+    pub(super) fn programs(&self) -> [PathBuf; 2] {
+        PROGRAMS.map(|name| self.target.join("release").join(name))
+    }
+
+    /// Looks for paths of this machine in what was built.
     pub(super) fn has_no_paths(&self) -> Result<()> {
-        let bytes = fs::read(self.binary())?;
-        let own = [&self.sources, &self.target];
-        let all = own.into_iter().chain(self.foreign.iter().map(|(path, _)| path));
-        for path in all {
-            let path = path.display().to_string();
-            if let Some(at) = position(&bytes, path.as_bytes()) {
-                let end = bytes.len().min(at + 120);
-                bail!("it has {path}: {:?}", String::from_utf8_lossy(&bytes[at..end]));
+        for program in self.programs() {
+            let bytes = fs::read(&program)?;
+            let own = [&self.sources, &self.target];
+            for path in own.into_iter().chain(self.foreign.iter().map(|(path, _)| path)) {
+                let path = path.display().to_string();
+                if let Some(at) = position(&bytes, path.as_bytes()) {
+                    let end = bytes.len().min(at + 120);
+                    let found = String::from_utf8_lossy(&bytes[at..end]);
+                    bail!("{} has {path}: {found:?}", program.display());
+                }
             }
         }
         Ok(())

@@ -12,10 +12,12 @@ use crate::commands::{run_quietly, works};
 use crate::steps::Outcome;
 
 /// What is in it at least.
-const FILES: [&str; 7] = [
+const FILES: [&str; 9] = [
     "usr/bin/teeperf",
+    "usr/bin/cargo-teeperf",
     "usr/share/man/man1/teeperf.1.gz",
     "usr/share/man/man1/teeperf-record.1.gz",
+    "usr/share/man/man1/cargo-teeperf.1.gz",
     "usr/share/bash-completion/completions/teeperf",
     "usr/share/zsh/vendor-completions/_teeperf",
     "usr/share/fish/vendor_completions.d/teeperf.fish",

@@ -71,7 +71,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if !arguments.once {
         steps.run("the same bytes from another folder", || {
             let other = Built::make(&release, "b/deeper/still")?;
-            ensure_same(&built.binary(), &other.binary()).map(passed)
+            for (one, other) in built.programs().iter().zip(other.programs()) {
+                ensure_same(one, &other)?;
+            }
+            Ok(Outcome::Passed)
         });
     }
     steps.run("manual pages and completions", || built.documents().map(passed));
@@ -117,6 +120,7 @@ fn ensure_same(one: &Path, other: &Path) -> Result<()> {
 }
 
 /// Runs the bundled demo by a command that was installed somewhere: it builds, records, reports and draws.
+/// And has cargo find `cargo teeperf` beside it.
 fn demonstrate(command: &Path, work: &Path) -> Result<()> {
     let folder = work.join("demo");
     let mut demo = Command::new(command);
@@ -124,6 +128,13 @@ fn demonstrate(command: &Path, work: &Path) -> Result<()> {
     let shown = run_quietly(demo.env("XDG_CACHE_HOME", work.join("cache")))?;
     ensure!(shown.contains("Functions by self time"), "the demo shows no report:\n{shown}");
     ensure!(folder.join("flame.html").is_file(), "the demo has drawn nothing");
+    let beside = command.parent().unwrap_or(Path::new("/"));
+    let mut path = beside.as_os_str().to_owned();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap_or_default());
+    let mut cargo = Command::new("cargo");
+    let told = run_quietly(cargo.args(["teeperf", "--help"]).env("PATH", path))?;
+    ensure!(told.contains("cargo teeperf build"), "cargo teeperf --help tells:\n{told}");
     Ok(())
 }
 

@@ -39,5 +39,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         std::fs::write(&path, manual::page(&name, command))
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
+    // The page that `cargo help teeperf` opens.
+    let path = folder.join("cargo-teeperf.1");
+    std::fs::write(&path, ".so man1/teeperf-cargo.1\n")
+        .with_context(|| format!("cannot write {}", path.display()))?;
     Ok(())
 }
