@@ -45,9 +45,15 @@ fn each_command_has_a_page_with_all_sections() {
         assert!(is_all || text.contains("\n.SH EXAMPLES\n"), "{path}");
         assert_eq!(text.matches("\n\\fBNO_COLOR\\fR\n").count(), 1, "{path}");
     }
-    let printed = run(teeperf(&folder).args(["man", "record"]));
-    let record = pages.iter().find(|(path, _)| path.ends_with("/teeperf-record.1")).unwrap();
-    assert_eq!(printed, record.1);
+    for (command, file) in [
+        ("record", "/teeperf-record.1"),
+        ("cargo", "/teeperf-cargo.1"),
+        ("cargo", "/cargo-teeperf.1"),
+    ] {
+        let printed = run(teeperf(&folder).args(["man", command]));
+        let written = pages.iter().find(|(path, _)| path.ends_with(file)).unwrap();
+        assert_eq!(printed, written.1);
+    }
     assert!(run(teeperf(&folder).arg("man")).contains("TEEPERF 1 "));
     let refused = teeperf(&folder).args(["man", "nosuch"]).output().unwrap();
     let told = String::from_utf8_lossy(&refused.stderr).into_owned();

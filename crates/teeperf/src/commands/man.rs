@@ -35,13 +35,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     };
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     for (name, command) in pages {
-        let path = folder.join(format!("{name}.1"));
-        std::fs::write(&path, manual::page(&name, command))
-            .with_context(|| format!("cannot write {}", path.display()))?;
+        let page = manual::page(&name, command);
+        // The page that `cargo help teeperf` opens has a name of its own.
+        let other = (name == "teeperf-cargo").then(|| "cargo-teeperf".to_owned());
+        for name in [Some(name), other].into_iter().flatten() {
+            let path = folder.join(format!("{name}.1"));
+            std::fs::write(&path, &page)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
     }
-    // The page that `cargo help teeperf` opens.
-    let path = folder.join("cargo-teeperf.1");
-    std::fs::write(&path, ".so man1/teeperf-cargo.1\n")
-        .with_context(|| format!("cannot write {}", path.display()))?;
     Ok(())
 }
