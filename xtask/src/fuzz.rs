@@ -2,8 +2,10 @@
 //! cargo-fuzz does, but without it: a nightly compiler suffices. What fuzzers are for and how
 //! to run one for long stands in fuzz/README.md.
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 
@@ -50,15 +52,27 @@ pub(crate) fn all(seconds: u32, only: &[String]) -> Result<Outcome> {
     }
     let built = build(&folder)?;
     let wanted = names.iter().filter(|name| only.is_empty() || only.contains(name));
-    let mut failed = Vec::new();
-    for name in wanted {
-        println!("── {name}");
-        if let Err(error) = fuzz(&folder, &built, name, seconds) {
-            eprintln!("{error:#}");
-            show(&folder.join("artifacts").join(name));
-            failed.push(name.as_str());
+    // One for each processor: a fuzzer takes one.
+    let (queue, failed) = (Mutex::new(wanted), Mutex::new(Vec::new()));
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || {
+        while let Some(name) = next() {
+            match fuzz(&folder, &built, name, seconds) {
+                Ok(runs) => println!("{name}: {runs} runs"),
+                Err(error) => {
+                    eprintln!("── {name}\n{error:#}");
+                    show(&folder.join("artifacts").join(name));
+                    failed.lock().unwrap_or_else(PoisonError::into_inner).push(name.as_str());
+                }
+            }
         }
-    }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, NonZero::get) {
+            scope.spawn(work);
+        }
+    });
+    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
     if !failed.is_empty() {
         bail!("fuzzing found something in {}: see fuzz/artifacts", failed.join(", "));
     }
@@ -94,8 +108,8 @@ fn build(folder: &Path) -> Result<PathBuf> {
     Ok(target.join(HOST).join("release"))
 }
 
-/// What is new is kept below the target folder, so that the seeds stay as they are.
-fn fuzz(folder: &Path, built: &Path, name: &str, seconds: u32) -> Result<()> {
+/// What is new is kept below the target folder, so that the seeds stay as they are. Gives how many inputs it tried.
+fn fuzz(folder: &Path, built: &Path, name: &str, seconds: u32) -> Result<u64> {
     let found = target()?.join("fuzz-corpus").join(name);
     let artifacts = folder.join("artifacts").join(name);
     for folder in [&found, &artifacts] {
@@ -117,7 +131,13 @@ fn fuzz(folder: &Path, built: &Path, name: &str, seconds: u32) -> Result<()> {
     }
     let again = format!("{} <file below fuzz/artifacts/{name}>", built.join(name).display());
     let what = line(&fuzzer);
-    commands::run(&mut fuzzer).with_context(|| format!("{what}\nto see it again: {again}"))
+    let output = fuzzer.stdin(Stdio::null()).output().with_context(|| what.clone())?;
+    let told = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        bail!("{told}\n{what} ended with {}\nto see it again: {again}", output.status);
+    }
+    let runs = told.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
+    runs.and_then(|runs| runs.trim().parse().ok()).with_context(|| format!("{what} tells no runs"))
 }
 
 /// What was found, for whom there is only the output of a machine that is gone.
