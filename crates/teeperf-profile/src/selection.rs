@@ -85,9 +85,20 @@ impl Selection {
         Self { groups: Vec::new(), ..self.clone() }.is_all()
     }
 
-    /// That part of a profile. Totals are of what is left; what is known of the run and of
-    /// the recording's health stays that of the whole.
-    pub fn of(&self, mut profile: Profile) -> Profile {
+    /// That part of a profile. Totals are of what is left, and events those of threads that are; what is known of the run
+    /// and of the recording's health otherwise stays that of the whole.
+    pub fn of(&self, profile: Profile) -> Profile {
+        let events = |profile: &Profile| {
+            profile.threads.iter().fold(0u64, |sum, thread| sum.saturating_add(thread.events))
+        };
+        let before = events(&profile);
+        let mut part = self.part_of(profile);
+        let gone = before.saturating_sub(events(&part));
+        part.health.events = part.health.events.saturating_sub(gone);
+        part
+    }
+
+    fn part_of(&self, mut profile: Profile) -> Profile {
         if !self.is_all() {
             if !self.is_of_all_time() {
                 let all = profile.part_of_ns.unwrap_or_else(|| profile.framed_ns());
@@ -189,12 +200,14 @@ mod tests {
         let thread = |tid, name: &str| Thread {
             tid,
             name: name.into(),
+            events: 10,
             tree: Tree { nodes: nodes.clone() },
             ..Thread::default()
         };
         Profile {
             functions: vec![function("main"), function("read"), function("parse")],
             threads: vec![thread(7, "worker 1"), thread(8, "worker 2")],
+            health: crate::model::Health { events: 21, ..Default::default() },
             ..Profile::default()
         }
     }
@@ -205,6 +218,12 @@ mod tests {
         let part = Selection { focus, ..Selection::default() }.of(profile());
         assert_eq!((part.framed_ns(), part.part_of_ns), (24.0, Some(30.0)));
         assert_eq!(Selection::default().of(profile()).part_of_ns, None);
+        // One event is of no thread; 10 each of these.
+        let events = |list: &[&str]| {
+            let selection = Selection { threads: texts(list), ..Selection::default() };
+            selection.of(profile()).health.events
+        };
+        assert_eq!((events(&[]), events(&["7"]), events(&["7", "8"])), (21, 11, 21));
     }
 
     fn totals(selection: &Selection) -> Vec<(u32, f64)> {

@@ -8,7 +8,8 @@
 //!   have been if all the rest of the thread's time had been waiting too.
 //!
 //! What a thread waited is taken off the own time of these, in proportion; what they cannot bear is in other functions,
-//! nobody knows which, and stays. Where a thread's CPU time is not known, functions of the first kind lose all their time.
+//! nobody knows which, and stays. Where a thread's CPU time is not known, as of one that waits all through a window,
+//! functions of the first kind lose all their time, and those of the second kind of other threads.
 
 use std::collections::HashMap;
 
@@ -87,11 +88,10 @@ impl LeftOut {
 
 /// Takes it out of all threads; `more` are functions that wait, beside those that are known.
 pub fn leave_out(profile: &mut Profile, more: &[Pattern]) -> LeftOut {
-    let waits = known(profile, more);
+    let found = find(profile, more);
     let mut lost: HashMap<FunctionId, f64> = HashMap::new();
     let mut out = LeftOut::default();
-    for thread in &mut profile.threads {
-        let found = Found::of(thread, &waits);
+    for (thread, found) in profile.threads.iter_mut().zip(found) {
         for node in thread.tree.nodes.iter_mut().skip(1) {
             if let Some(left) = found.functions.get(&node.function) {
                 let was = node.self_time.value;
@@ -108,21 +108,52 @@ pub fn leave_out(profile: &mut Profile, more: &[Pattern]) -> LeftOut {
     out
 }
 
-/// What would be taken out, nanoseconds, with what is known to wait elsewhere; and the function that would lose most.
-pub fn seen(profile: &Profile) -> (f64, Option<FunctionId>) {
-    let waits = known(profile, &[]);
+/// What waiting there is in a profile.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Seen {
+    /// What [`leave_out`] would take out, nanoseconds.
+    pub off_ns: f64,
+    /// What threads waited in functions that nobody knows, nanoseconds.
+    pub elsewhere_ns: f64,
+    /// The function that would lose most.
+    pub most: Option<FunctionId>,
+}
+
+/// What would be taken out, and what would not.
+pub fn seen(profile: &Profile) -> Seen {
     let mut lost: HashMap<FunctionId, f64> = HashMap::new();
-    let mut all = 0.0;
-    for thread in &profile.threads {
-        let found = Found::of(thread, &waits);
-        all += found.elsewhere_ns;
+    let mut out = Seen::default();
+    for found in find(profile, &[]) {
+        out.elsewhere_ns += found.elsewhere_ns;
         for (function, left) in found.functions {
             *lost.entry(function).or_default() += left.off_ns;
-            all += left.off_ns;
+            out.off_ns += left.off_ns;
         }
     }
     let most = lost.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
-    (all, most.map(|(function, _)| function))
+    out.most = most.filter(|(_, ns)| *ns > 0.0).map(|(function, _)| function);
+    out
+}
+
+/// What is known of each thread.
+fn find(profile: &Profile, more: &[Pattern]) -> Vec<Found> {
+    let mut waits = known(profile, more);
+    let of = |waits: &[bool]| -> Vec<Found> {
+        profile.threads.iter().map(|thread| Found::of(thread, waits)).collect()
+    };
+    let found = of(&waits);
+    if found.iter().all(|found| !found.is_unknown) {
+        return found;
+    }
+    // What waits in one thread does in another.
+    for function in found.iter().flat_map(|found| &found.must_wait) {
+        if let Some(waits) = waits.get_mut(function.0 as usize) {
+            *waits = true;
+        }
+    }
+    let again = of(&waits);
+    let both = found.into_iter().zip(again);
+    both.map(|(found, again)| if found.is_unknown { again } else { found }).collect()
 }
 
 /// By number, whether a function is known to wait.
@@ -160,6 +191,8 @@ impl Left {
 /// What is known of one thread.
 struct Found {
     functions: HashMap<FunctionId, Left>,
+    /// Those whose time must have been waiting for the most part, with names that say nothing.
+    must_wait: Vec<FunctionId>,
     elsewhere_ns: f64,
     is_unknown: bool,
 }
@@ -174,7 +207,12 @@ impl Found {
             let gone = |time: &Time| Left { off_ns: time.value, ..Left::default() };
             let functions = named.map(|(&function, time)| (function, gone(time))).collect();
             let has_time = thread.tree.framed_ns() > 0.0;
-            return Self { functions, elsewhere_ns: 0.0, is_unknown: has_time };
+            return Self {
+                functions,
+                must_wait: Vec::new(),
+                elsewhere_ns: 0.0,
+                is_unknown: has_time,
+            };
         };
         let mut whole = Time::default();
         thread.tree.nodes.iter().for_each(|node| whole += node.self_time);
@@ -186,6 +224,8 @@ impl Found {
             .into_iter()
             .filter(|(function, time)| is_named(*function) || must_wait(time))
             .collect();
+        let must = chosen.iter().map(|(function, _)| *function);
+        let must_wait = must.filter(|function| !is_named(*function)).collect();
         let all: f64 = chosen.iter().map(|(_, time)| time.value).sum();
         let part = if all > 0.0 { (waited.value / all).min(1.0) } else { 0.0 };
         let functions = chosen.into_iter().map(|(function, time)| {
@@ -203,7 +243,8 @@ impl Found {
         // Of what has no recorded frame it is nobody's.
         let nobodys = thread.tree.nodes.first().map_or(0.0, |root| root.self_time.value);
         let functions = functions.collect();
-        Self { functions, elsewhere_ns: (elsewhere_ns - nobodys).max(0.0), is_unknown: false }
+        let elsewhere_ns = (elsewhere_ns - nobodys).max(0.0);
+        Self { functions, must_wait, elsewhere_ns, is_unknown: false }
     }
 }
 
@@ -296,6 +337,41 @@ mod tests {
         assert_eq!(out.ns().round(), 980.0);
         // But 500 more may have been a processor's.
         assert_eq!(profile.threads[0].tree.nodes[1].self_time.high.round(), 510.0);
+    }
+
+    #[test]
+    fn what_waits_in_one_thread_waits_in_one_of_which_nothing_is_known() {
+        let function = |name: &str| Function { name: name.into(), ..Function::default() };
+        let profile = |first: Option<u64>| Profile {
+            functions: vec![function("serve"), function("work")],
+            threads: vec![
+                thread(&[900.0, 100.0], first, 1000),
+                // Open all the while, with no look at its CPU time.
+                thread(&[1000.0], None, 0),
+            ],
+            ..Profile::default()
+        };
+        let mut both = profile(Some(100));
+        assert_eq!(
+            seen(&both),
+            Seen { off_ns: 1900.0, elsewhere_ns: 0.0, most: Some(FunctionId(0)) }
+        );
+        let out = leave_out(&mut both, &[]);
+        assert_eq!((out.ns(), out.is_partial), (1900.0, true));
+        assert_eq!(both.threads[1].tree.nodes[1].self_time.value, 0.0);
+        // In a thread that had a processor it shows nothing.
+        assert_eq!(seen(&profile(Some(950))).off_ns, 0.0);
+    }
+
+    #[test]
+    fn what_is_not_known_to_be_anywhere_is_told_apart() {
+        let function = |name: &str| Function { name: name.into(), ..Function::default() };
+        let profile = Profile {
+            functions: vec![function("a"), function("b")],
+            threads: vec![thread(&[500.0, 500.0], Some(400), 1000)],
+            ..Profile::default()
+        };
+        assert_eq!(seen(&profile), Seen { off_ns: 0.0, elsewhere_ns: 600.0, most: None });
     }
 
     #[test]

@@ -264,3 +264,36 @@ proptest! {
         lengths_are_right(&chunks, Options { jobs: 1, batch_chunks, ..Options::default() });
     }
 }
+
+/// A gap is known to ticks: of a call that was shorter than one in it nothing is known, and surely not that it took no time.
+#[test]
+fn a_call_shorter_than_a_gap_in_it_has_no_length() {
+    let call = |gap: u64, steps: u64| {
+        [
+            Item::Timed(1000),
+            Item::Call { site: 0x1000, time: 0 },
+            Item::Stamp(500),
+            Item::Gap { reason: 4, lost: 0, popped: 0, pushed: 0, units: gap },
+            Item::Timed(1000 + steps),
+            Item::Return { site: 0x1000, time: 0 },
+        ]
+    };
+    let chunk = |items: Vec<Item>| Chunk {
+        thread: 1,
+        sequence: 0,
+        clock: ClockKind::Tick,
+        time: 0,
+        stack: 0,
+        items,
+    };
+    let counted = |gap, steps| {
+        let options = Options { lengths: true, ..Options::default() };
+        let profile = replay_with(&[chunk(call(gap, steps).into())], options);
+        let of = |each: &(_, Lengths)| each.1.extremes();
+        profile.threads[0].counted.first().and_then(of)
+    };
+    assert_eq!(counted(0, 300), Some((300_000, 300_000)));
+    assert_eq!(counted(100, 300), Some((200_000, 200_000)));
+    assert_eq!(counted(300, 300), None);
+    assert_eq!(counted(400, 300), None);
+}

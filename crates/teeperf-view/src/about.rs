@@ -3,6 +3,7 @@
 
 use teeperf_profile::model::{Info, Profile, Unit};
 
+use crate::command;
 use crate::findings::signal_name;
 use crate::names::printable;
 use crate::units::{self, count, counted};
@@ -12,7 +13,7 @@ pub(crate) fn of(profile: &Profile) -> Vec<(&'static str, String)> {
     let info = &profile.info;
     let is_of_counts = profile.graph.is_some() && profile.threads.is_empty();
     let facts = [
-        ("Command", printable(&info.command.join(" "))),
+        ("Command", command::line(&info.command)),
         ("Ended", ended(info)),
         (
             "Duration",

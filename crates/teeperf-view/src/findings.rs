@@ -227,7 +227,7 @@ fn gaps(profile: &Profile, found: &mut Vec<Finding>) {
             }
             "waited" if *ns > profile.info.duration_ns / 20 => {
                 "The recorder could not keep up: give it a free processor and a faster disk, or \
-                 leave small busy functions without hooks."
+                 leave small busy functions without hooks, which `teeperf suggest` names."
             }
             _ => "",
         };
@@ -260,25 +260,38 @@ fn reader(profile: &Profile, found: &mut Vec<Finding>) {
     }
 }
 
-/// Where waiting is most of what is shown, that it can be left out.
+/// Where waiting is most of what is shown: in which functions, and how to leave it out.
 fn waiting(profile: &Profile, found: &mut Vec<Finding>) {
     let all = profile.framed_ns();
     if profile.waiting.is_some() || all <= 0.0 {
         return;
     }
-    let (waited, most) = waiting::seen(profile);
+    let seen = waiting::seen(profile);
+    let waited = seen.off_ns + seen.elsewhere_ns;
     if waited <= MOST_WAITING * all {
         return;
     }
-    let whose = most.and_then(|function| profile.functions.get(function.0 as usize));
+    let part = units::percent_inline(units::share(waited, all));
+    if seen.off_ns < seen.elsewhere_ns {
+        let known = match seen.most {
+            Some(_) => format!(
+                " {} of that is in functions that are known to wait: --no-waiting leaves it out.",
+                units::percent_inline(units::share(seen.off_ns, waited))
+            ),
+            None => String::new(),
+        };
+        let what = format!(
+            "Threads had no processor for {part} of the time, in functions that are not known.{known}"
+        );
+        let next = "Either other programs kept the processors busy, and times are too long by that, or functions wait that \
+                    `--no-waiting --waits-in PATTERN` leaves out.";
+        return push(found, false, what, next);
+    }
+    let whose = seen.most.and_then(|function| profile.functions.get(function.0 as usize));
     let whose = whose.map(|function| {
         format!(", for the most part in {}", crate::names::fit(&function.name, 60))
     });
-    let what = format!(
-        "Threads waited for {} of the time{}.",
-        units::percent_inline(units::share(waited, all)),
-        whose.unwrap_or_default()
-    );
+    let what = format!("Threads waited for {part} of the time{}.", whose.unwrap_or_default());
     push(found, false, what, "--no-waiting leaves that out.");
 }
 

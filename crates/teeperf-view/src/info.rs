@@ -41,7 +41,7 @@ pub fn packet_name(packet_kind: u16) -> String {
 pub fn text(info: &Info, out: &mut impl Write) -> io::Result<()> {
     let start = info.start.as_deref().cloned().unwrap_or_default();
     let mut facts = vec![
-        ("Command", printable(&start.arguments.join(" "))),
+        ("Command", crate::command::line(&start.arguments)),
         ("Directory", printable(&start.directory)),
         ("Host", printable(&[&start.host[..], &start.system, &start.machine].join(", "))),
         ("Processor", printable(&start.processor)),

@@ -22,6 +22,7 @@ mod about;
 mod advice;
 mod apart;
 mod columns;
+mod command;
 mod layout;
 mod names;
 mod palette;

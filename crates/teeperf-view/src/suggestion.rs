@@ -4,6 +4,7 @@ use crate::style::{Paint, Style};
 use crate::{names, units};
 use serde::Serialize;
 use std::io::{self, Write};
+use teeperf_profile::model::Unit;
 use teeperf_profile::suggest::{Left, Options, Suggestion};
 
 /// Columns in front of the names.
@@ -58,6 +59,15 @@ pub fn write(
             inline(*gained, suggestion.time_ns)
         )?;
     }
+    if let Some(hooks) = suggestion.hooks_ns {
+        let left = 1.0 - suggestion.events();
+        writeln!(
+            out,
+            "While this was recorded hooks took {} of the threads' time; without these they would have taken {}.",
+            between(hooks.0, hooks.1),
+            between(hooks.0 * left, hooks.1 * left),
+        )?;
+    }
     if suggestion.events() < options.events {
         let more = match &suggestion.first_kept {
             Some(name) => format!(
@@ -73,7 +83,19 @@ pub fn write(
         );
         writeln!(out, "{}", style.paint(Paint::Warning, line))?;
     }
+    if !suggestion.functions.is_empty() {
+        writeln!(
+            out,
+            "Next: `teeperf suggest --write` adds them to the project's teeperf.toml; then build again from scratch."
+        )?;
+    }
     Ok(())
+}
+
+/// Times from one to another, or one where they read alike.
+fn between(least: f64, most: f64) -> String {
+    let [least, most] = [least, most].map(|ns| units::time_inline(Unit::Nanoseconds, ns));
+    if least == most { least } else { format!("{least} to {most}") }
 }
 
 #[derive(Serialize)]
@@ -82,10 +104,17 @@ struct Told<'a> {
     version: u32,
     calls: u64,
     time: f64,
+    hooks: Option<Hooks>,
     events_removed: f64,
     share_moved: f64,
     most_gained: Option<Gain<'a>>,
     functions: Vec<Function<'a>>,
+}
+
+#[derive(Serialize)]
+struct Hooks {
+    least: f64,
+    most: f64,
 }
 
 #[derive(Serialize)]
@@ -114,6 +143,7 @@ pub fn write_json(suggestion: &Suggestion, out: &mut impl Write) -> io::Result<(
         version: 1,
         calls: suggestion.calls,
         time: suggestion.time_ns,
+        hooks: suggestion.hooks_ns.map(|(least, most)| Hooks { least, most }),
         events_removed: suggestion.events(),
         share_moved: units::share(moved, suggestion.time_ns),
         most_gained: most

@@ -131,6 +131,14 @@ fn lengths_are_those_of_the_events() {
         spin["timed"]
     );
     assert!(function(&told, "down")["lengths"].get("histogram").is_none());
+    // The newest may be another than one thinks of: what does not fit says in which file.
+    let refused = teeperf(&folder).args(["report", "--thread", "nosuch"]).output().unwrap();
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        !refused.status.success()
+            && said.contains("nothing in it.teeperf fits: thread \"nosuch\"; next: "),
+        "{said}"
+    );
     let text = report(&folder, &["--lengths"]);
     assert!(text.contains("LONGEST") && text.contains("10 calls have no length"), "{text}");
     let rows = csv(&folder, &["--lengths"]);

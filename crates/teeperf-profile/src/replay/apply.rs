@@ -339,9 +339,14 @@ impl Apply<'_> {
             self.shared.uncounted += 1;
             return;
         }
+        let (all, off) = (steps as f64 * step, left_out as f64 * unit);
+        // Gaps are as long as ticks tell, which is more than a short call in them: of that nothing is known.
+        if left_out > 0 && all <= off {
+            return;
+        }
         let word = self.shared.word_here(word);
         if let Some(here) = self.tree.counted_of(&mut self.shared.room, word, 1) {
-            here.add((steps as f64 * step - left_out as f64 * unit) as u64);
+            here.add((all - off) as u64);
         }
     }
 

@@ -291,7 +291,9 @@ impl Thread {
                     self.lengths.entry(frame).or_default().push(length.max(0) as u64);
                     if let Some((begin, end)) = counted.zip(counter) {
                         let steps = end.saturating_sub(begin) as i64 - left_out;
-                        self.counted.entry(frame).or_default().push(steps.max(0) as u64);
+                        if left_out == 0 || steps > 0 {
+                            self.counted.entry(frame).or_default().push(steps as u64);
+                        }
                     }
                 }
                 self.stack.truncate(at);

@@ -145,7 +145,7 @@ fn decide(choice: Choice, period: Period, sleep: Option<Sleep>, even: bool) -> (
                 format!("the cheapest; a tick takes {cost:.1?} and comes {late:.1?} late now");
             (ClockKind::Tick, reason)
         }
-        _ => (ClockKind::Tick, "the tick was asked for".into()),
+        _ => (ClockKind::Tick, "the tick was asked for, or is what --timed and others need".into()),
     }
 }
 

@@ -52,7 +52,11 @@ fn about(diff: &Diff) -> Vec<(&'static str, String)> {
             let time = units::time_inline(run.info.unit, run.time_ns);
             (
                 what,
-                names::printable(&format!("{}: {time}, {}", run.name, run.info.command.join(" "))),
+                names::printable(&format!(
+                    "{}: {time}, {}",
+                    run.name,
+                    crate::command::line(&run.info.command)
+                )),
             )
         }));
     }

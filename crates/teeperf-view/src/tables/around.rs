@@ -12,6 +12,9 @@ pub(crate) fn whole(profile: &Profile) -> f64 {
     profile.graph.as_ref().map_or(0.0, CallGraph::time) + profile.framed_ns()
 }
 
+/// Most columns of a function's name in a heading.
+const HEADING: usize = 400;
+
 /// Which side of a function is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
@@ -90,7 +93,8 @@ fn side(profile: &Profile, around: &Around, side: Side, limit: usize) -> Table {
     let rows = rows.collect();
     let apart = Apart::of(&profile.functions);
     let name = text_of(profile, around.row.function);
-    let name = apart.fit(around.row.function, &name, 60);
+    // Lines are broken, so that parameters, which tell overloads apart, have room.
+    let name = apart.fit(around.row.function, &name, HEADING);
     let total = units::time_inline(unit, around.row.total.value);
     let title = match side {
         Side::Callers => {

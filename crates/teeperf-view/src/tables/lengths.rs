@@ -158,13 +158,20 @@ pub fn lengths(profile: &Profile, order: Order, limit: usize) -> Table {
         };
         all.sort_by_cached_key(|row| std::cmp::Reverse(Total(of(row))));
     }
+    if order == Order::Table(Sort::SelfTime) {
+        // Who had some timed asks for these. Stable: within both the order stays.
+        let is_counted = |row: &aggregate::Row| {
+            known_lengths.get(&row.function).is_some_and(|known| known.by_counter)
+        };
+        all.sort_by_key(|row| !is_counted(row));
+    }
     let columns = vec![
         Column::new("MEAN", "mean", Kind::Time),
-        Column::new("SHORTEST", "shortest", Kind::Time).from(100),
+        Column::new("SHORTEST", "shortest", Kind::Time).from(120),
         Column::new("50 %", "p50", Kind::Time),
-        Column::new("90 %", "p90", Kind::Time).from(90),
+        Column::new("90 %", "p90", Kind::Time).from(110),
         Column::new("99 %", "p99", Kind::Time),
-        Column::new("99.9 %", "p99_9", Kind::Time).from(112),
+        Column::new("99.9 %", "p99_9", Kind::Time).from(132),
         Column::new("LONGEST", "longest", Kind::Time),
         Column::new("CALLS", "calls", Kind::Count),
         Column::new(if any_counted { "BY" } else { "" }, "timed_by", Kind::Text),
@@ -282,9 +289,16 @@ pub(crate) fn notes(profile: &Profile, any_counted: bool, untimed: u64) -> Vec<S
     }
     if untimed > 0 {
         notes.push(format!(
-            "{} have no length: they had not returned, or began before, or were left by a jump or an exception{}",
-            units::counted(untimed, "call"),
-            if any_counted { ", or were not timed by the counter yet" } else { "" },
+            "{} no length: not returned, or begun before, or left by a jump or an exception{}",
+            match untimed {
+                1 => "1 call has".into(),
+                several => format!("{} calls have", units::count(several)),
+            },
+            if any_counted {
+                ", or not timed by the counter yet, or so short that recording waited or paused for longer"
+            } else {
+                ""
+            },
         ));
     }
     notes

@@ -118,10 +118,45 @@ fn groups_have_their_functions() {
     assert!(text.contains("reader, thread 12 of process 10"), "{text}");
 }
 
+/// Who names functions with `--timed` asks for these.
+#[test]
+fn functions_that_the_counter_timed_come_first() {
+    let mut profile = timed(100_000.0);
+    let first = |profile: &Profile, order| {
+        let (header, rows) = read(&tables::lengths(profile, order, 20));
+        let name = header.iter().position(|column| column == "function").unwrap();
+        rows[0][name].clone()
+    };
+    let own = tables::Order::Table(Sort::SelfTime);
+    assert_ne!(first(&profile, own), "serve");
+    let serve = profile.functions.iter().position(|f| f.name == "serve").unwrap();
+    let mut one = Lengths::default();
+    one.add(5_000);
+    profile.threads[1].counted.push((FunctionId(serve as u32), one));
+    assert_eq!(first(&profile, own), "serve");
+    assert_ne!(first(&profile, tables::Order::Table(Sort::Calls)), "serve");
+    let text = drawn(&tables::lengths(&profile, own, 1), 400);
+    assert!(!text.contains(" no length"), "its one call has one: {text}");
+}
+
+/// Overloads differ in nothing else.
+#[test]
+fn headings_have_whole_names() {
+    let mut profile = kitchen();
+    let long = format!("ns::Table::find({}int) const", "unsigned long, ".repeat(9));
+    profile.functions[1].name.clone_from(&long);
+    let (list, _) = around(&profile, &named(&profile, &long), 10);
+    let found = tables::around(&profile, &list[0], true, true, 20);
+    for table in &found {
+        assert!(table.title.starts_with(&long), "{}", table.title);
+        drawn(table, 80);
+    }
+}
+
 #[test]
 fn lengths_of_calls() {
     let profile = timed(0.0);
-    let text = drawn(&tables::lengths(&profile, tables::Order::Table(Sort::SelfTime), 20), 120);
+    let text = drawn(&tables::lengths(&profile, tables::Order::Table(Sort::SelfTime), 20), 132);
     let heads = [
         "MEAN", "SHORTEST", "50", "%", "90", "%", "99", "%", "99.9", "%", "LONGEST", "CALLS",
         "FUNCTION",
@@ -138,6 +173,9 @@ fn lengths_of_calls() {
         drawn(&tables::lengths(&profile, tables::Order::Table(Sort::SelfTime), 20), 80)
             .contains("FUNCTION")
     );
+    // Names have room on a usual terminal, and in a pipe.
+    let text = drawn(&tables::lengths(&profile, tables::Order::Table(Sort::SelfTime), 20), 100);
+    assert!(!text.contains("SHORTEST") && !text.contains("90 %"), "{text}");
     let (header, rows) = read(&tables::lengths(&profile, tables::Order::Table(Sort::SelfTime), 20));
     let column = |name: &str| header.iter().position(|column| column == name).unwrap();
     let row = rows.iter().find(|row| row[column("function")].contains("read")).unwrap();
@@ -151,7 +189,7 @@ fn lengths_of_calls() {
 #[test]
 fn with_a_tick_short_lengths_are_not_made_up() {
     let profile = timed(100_000.0);
-    let text = drawn(&tables::lengths(&profile, tables::Order::Table(Sort::SelfTime), 20), 120);
+    let text = drawn(&tables::lengths(&profile, tables::Order::Table(Sort::SelfTime), 20), 132);
     let line = text.lines().find(|line| line.contains("read")).unwrap();
     assert_eq!(line.matches("< 150.0 µs").count(), 6, "{line}");
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -171,7 +209,7 @@ fn what_the_counter_timed_is_known() {
     let mut counted = Lengths::default();
     (1..=100).for_each(|ns| counted.add(ns * 1000));
     profile.threads[1].counted.push((read_all, counted));
-    let text = drawn(&tables::lengths(&profile, tables::Order::Table(Sort::SelfTime), 20), 120);
+    let text = drawn(&tables::lengths(&profile, tables::Order::Table(Sort::SelfTime), 20), 132);
     let line = text.lines().find(|line| line.contains("read")).unwrap();
     let cells: Vec<&str> =
         line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();

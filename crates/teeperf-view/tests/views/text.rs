@@ -458,3 +458,38 @@ fn what_async_functions_waited_has_a_table_of_its_own() {
     let tables = Options { functions: false, ..Options::default() };
     assert!(!report(&profile, &tables, 100).contains("Async"));
 }
+
+/// Where a machine was busy, or names say nothing, no option takes the waiting out by itself.
+#[test]
+fn waiting_that_nobody_can_place_is_not_said_to_be_left_out() {
+    let note = |own: [f64; 2], cpu_ns: u64| {
+        let mut profile = kitchen();
+        let nodes = vec![
+            node(0, 0, 0, 0.0, 1000.0),
+            node(0, 0, 1, own[0], 1000.0),
+            node(1, 1, 4, own[1], own[1]),
+        ];
+        profile.threads = vec![teeperf_profile::model::Thread {
+            wall_ns: 1_000_000_000,
+            cpu_ns: Some(cpu_ns * 1_000_000),
+            cpu_over_ns: 1_000_000_000,
+            ..thread(11, "kitchen", nodes)
+        }];
+        let report = report(&profile, &Options::default(), 400);
+        report.lines().find(|line| line.contains(" of the time")).map(str::to_owned)
+    };
+    assert_eq!(
+        note([950.0, 50.0], 100).unwrap(),
+        "Note       Threads waited for 90.0 % of the time, for the most part in main. --no-waiting leaves that out."
+    );
+    let unknown = note([500.0, 500.0], 400).unwrap();
+    assert!(
+        unknown.starts_with(
+            "Note       Threads had no processor for 60.0 % of the time, in functions that are not known. Either other \
+             programs"
+        ),
+        "{unknown}"
+    );
+    assert!(unknown.contains("--no-waiting --waits-in PATTERN"), "{unknown}");
+    assert_eq!(note([500.0, 500.0], 900), None);
+}

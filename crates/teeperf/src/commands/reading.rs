@@ -261,7 +261,11 @@ impl Part {
         let had_calls = has_calls(&profile);
         let part = selection.of(profile);
         if had_calls && !has_calls(&part) {
-            bail!("nothing in the recording fits: {}", self.selection_in_words());
+            bail!(
+                "nothing in {} fits: {}; next: name another recording, or `teeperf report {0}` to see what is in it",
+                path.display(),
+                self.selection_in_words()
+            );
         }
         Ok(part)
     }
