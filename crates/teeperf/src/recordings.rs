@@ -6,9 +6,14 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 use std::time::SystemTime;
 use teeperf_edit::rotate;
 use teeperf_edit::target::is_part_of;
+use teeperf_view::printable;
+
+/// Where several recordings are, which one was taken is said once.
+static SAID: Once = Once::new();
 
 /// Ending of a recording's name.
 const ENDING: &str = "teeperf";
@@ -39,6 +44,7 @@ pub(crate) fn named_or_newest_but(named: Option<&Path>, made: &Path) -> Result<P
         return Ok(path.to_owned());
     }
     let mut newest: Option<(SystemTime, PathBuf)> = None;
+    let mut count = 0u64;
     for entry in std::fs::read_dir(".").context("cannot look into the present folder")? {
         let path = entry?.path();
         if path.extension() != Some(OsStr::new(ENDING)) || is_part_of(&path, made) {
@@ -47,12 +53,22 @@ pub(crate) fn named_or_newest_but(named: Option<&Path>, made: &Path) -> Result<P
         let Ok(file) = path.metadata() else { continue };
         let Ok(changed) = file.modified() else { continue };
         let is_recording = file.is_file() || rotate::is_recording(&path);
+        count += u64::from(is_recording);
         if is_recording && newest.as_ref().is_none_or(|(time, _)| changed > *time) {
             newest = Some((changed, path.strip_prefix(".").map(Path::to_owned).unwrap_or(path)));
         }
     }
     match newest {
-        Some((_, path)) => Ok(path),
+        Some((_, path)) => {
+            if count > 1 {
+                // Commands ask more than once.
+                SAID.call_once(|| {
+                    let name = printable(&path.to_string_lossy());
+                    eprintln!("teeperf: {name}, the newest of {count} recordings here");
+                });
+            }
+            Ok(path)
+        }
         None => bail!(
             "no recording (*.{ENDING}) in this folder; name one, or make one with \
              `teeperf record -- PROGRAM`"

@@ -717,3 +717,19 @@ fn the_demo_goes_the_whole_way() {
         assert!(report.contains(&format!("\"{function}\"")), "{function} in {report}");
     }
 }
+
+/// Whoever names no recording is told which of several it is.
+#[test]
+fn of_several_recordings_the_newest_is_named() {
+    let folder = with_recording();
+    let said = || stderr(&output(&folder, &["report"])).to_owned();
+    assert_eq!(said(), "");
+    let first = folder.path().join("program.teeperf");
+    let second = folder.path().join("second.teeperf");
+    std::fs::copy(&first, &second).unwrap();
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(9);
+    std::fs::File::options().append(true).open(second).unwrap().set_modified(later).unwrap();
+    assert_eq!(said(), "teeperf: second.teeperf, the newest of 2 recordings here\n");
+    let named = output(&folder, &["report", "program.teeperf"]);
+    assert_eq!(stderr(&named), "");
+}

@@ -1,8 +1,9 @@
 //! The table of threads.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
-use teeperf_profile::model::Profile;
+use teeperf_profile::model::{Profile, Thread};
 
 use super::{Options, heading};
 use crate::style::{Paint, Style};
@@ -28,6 +29,10 @@ pub(super) fn write(
     );
     writeln!(out, "{}", style.paint(Paint::Faint, head))?;
     let room = style.columns().saturating_sub(8 * 4 + events + 7 * 2 + 2 * 7).max(8);
+    let mut of_name: HashMap<(u32, &str), u64> = HashMap::new();
+    for thread in threads {
+        *of_name.entry((thread.pid, &thread.name)).or_default() += 1;
+    }
     for thread in shown {
         let name = match thread.merged {
             0 | 1 => thread.name.clone(),
@@ -46,7 +51,15 @@ pub(super) fn write(
             units::count(thread.events),
             thread.pid,
             thread.tid,
-            names::fit(&name, room),
+            match began(profile, thread).filter(|_| of_name[&(thread.pid, &*thread.name)] > 1) {
+                // What names have in common tells less.
+                Some(function) => {
+                    let name = names::cut_end(&names::printable(&name), room / 2);
+                    let left = room.saturating_sub(names::columns(&name) + 2).max(8);
+                    format!("{name}: {}", names::label(function, left))
+                }
+                None => names::fit(&name, room),
+            },
         )?;
     }
     if let Some(rest) = threads.get(shown.len()..).filter(|rest| !rest.is_empty()) {
@@ -59,4 +72,11 @@ pub(super) fn write(
         writeln!(out, "{}", style.paint(Paint::Faint, text))?;
     }
     Ok(())
+}
+
+/// What tells a thread from others of its name: the function that it spent most time in, of those that nobody called.
+fn began<'a>(profile: &'a Profile, thread: &Thread) -> Option<&'a str> {
+    let nodes = thread.tree.nodes.iter().skip(1).filter(|node| node.parent == 0);
+    let most = nodes.max_by(|a, b| a.total.value.total_cmp(&b.total.value))?;
+    profile.functions.get(most.function.0 as usize).map(|function| &*function.name)
 }

@@ -493,3 +493,24 @@ fn waiting_that_nobody_can_place_is_not_said_to_be_left_out() {
     assert!(unknown.contains("--no-waiting --waits-in PATTERN"), "{unknown}");
     assert_eq!(note([500.0, 500.0], 900), None);
 }
+
+/// Threads get the program's name where they give themselves none.
+#[test]
+fn threads_of_one_name_are_told_apart_by_what_they_run() {
+    let mut profile = kitchen();
+    let names = |profile: &Profile| -> Vec<String> {
+        let report = report(profile, &Options::default(), 100);
+        let lines = report.lines().skip_while(|line| !line.ends_with("  THREAD")).skip(1);
+        lines.map(|line| line.rsplit("  ").next().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&profile), ["kitchen", "reader"]);
+    profile.threads[1].name = "kitchen".into();
+    assert_eq!(names(&profile), ["kitchen: main", "kitchen: serve"]);
+    // Of another process it is no other.
+    profile.threads[1].pid += 1;
+    assert_eq!(names(&profile), ["kitchen", "kitchen"]);
+    profile.threads[1].pid -= 1;
+    profile.functions[3].name =
+        "ns::Kitchen::serve_all(std::vector<int, std::allocator<int>>)".into();
+    assert_eq!(names(&profile)[1], "kitchen: ns::Kitchen::serve_all");
+}
