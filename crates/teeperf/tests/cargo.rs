@@ -144,6 +144,11 @@ fn some_functions_alone() {
     };
     let expected: Vec<_> = CALLED.iter().filter(wanted).copied().collect();
     assert_eq!(project.calls(&project.built.join("release/app")), owned(&expected));
+    // Nobody says that it has no choice.
+    let mut selection = teeperf(&project.folder);
+    let told = selection.arg("selection").arg(project.built.join("release/app")).output().unwrap();
+    let told = String::from_utf8_lossy(&told.stderr);
+    assert!(told.contains("`cargo teeperf` does not tell"), "{told}");
     // Another choice is another build.
     std::fs::write(&file, "[build]\nonly = ['app::main']\n").unwrap();
     project.said(&["teeperf", "build", "--bin=app", "--release"]);

@@ -13,7 +13,7 @@ use teeperf_view::printable;
 ///
 /// That is, what --teeperf-only, --teeperf-exclude and teeperf.toml said when it was built. A pattern fits if it does so in any
 /// of the files. Where one fits no function that has hooks, the exit status is 1. `record` says so as well, of a program and
-/// the libraries that it began with.
+/// the libraries that it began with. Of Rust code that `cargo teeperf` compiled nothing is told.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -39,7 +39,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     if text.is_empty() {
         eprintln!(
-            "teeperf: no patterns: all functions that are compiled by `teeperf cc` have hooks"
+            "teeperf: no patterns: all functions that are compiled by `teeperf cc` have hooks (`cargo teeperf` does not tell \
+             with which patterns it built)"
         );
     }
     super::print(text.as_bytes())?;
