@@ -15,13 +15,7 @@ struct Project {
 
 impl Project {
     fn new(variant: &str) -> Self {
-        let folder = Folder::new();
-        let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let copy = folder.path().join("p");
-        let source = own.join("tests/projects/rust-plain");
-        assert!(Command::new("cp").arg("-r").arg(source).arg(&copy).status().unwrap().success());
-        // The same versions as here, which are at hand.
-        std::fs::copy(own.join("../../Cargo.lock"), copy.join("Cargo.lock")).unwrap();
+        let folder = Folder::with_project("rust-plain");
         let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cargo").join(variant);
         Self { folder, built }
     }

@@ -18,16 +18,11 @@ struct Project {
 
 impl Project {
     fn new(variant: &str) -> Self {
-        let folder = Folder::new();
-        let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let copy = folder.path().join("p");
-        let source = own.join("tests/projects/rust");
-        assert!(Command::new("cp").arg("-r").arg(source).arg(&copy).status().unwrap().success());
-        // The same versions as here, which are at hand.
-        std::fs::copy(own.join("../../Cargo.lock"), copy.join("Cargo.lock")).unwrap();
-        let manifest = copy.join("Cargo.toml");
+        let folder = Folder::with_project("rust");
+        let manifest = folder.path().join("p/Cargo.toml");
         let text = std::fs::read_to_string(&manifest).unwrap();
-        let hooks = own.join("../teeperf-hooks").canonicalize().unwrap();
+        let hooks = Path::new(env!("CARGO_MANIFEST_DIR")).join("../teeperf-hooks");
+        let hooks = hooks.canonicalize().unwrap();
         std::fs::write(&manifest, text.replace("HOOKS", hooks.to_str().unwrap())).unwrap();
         let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rust").join(variant);
         Self { folder, built }

@@ -20,6 +20,18 @@ impl Folder {
         self.0.path()
     }
 
+    /// With a copy of one of `tests/projects` in it, a project of cargo, as `p`. Its crates have the same versions as here, which
+    /// are at hand.
+    pub(crate) fn with_project(name: &str) -> Self {
+        let folder = Self::new();
+        let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let copy = folder.path().join("p");
+        let source = own.join("tests/projects").join(name);
+        assert!(Command::new("cp").arg("-r").arg(source).arg(&copy).status().unwrap().success());
+        std::fs::copy(own.join("../../Cargo.lock"), copy.join("Cargo.lock")).unwrap();
+        folder
+    }
+
     /// A file with this text; folders on the way are made.
     pub(crate) fn write(&self, name: &str, text: &str) {
         let path = self.path().join(name);
