@@ -178,7 +178,7 @@ fn waiting(profile: &Profile) -> Option<String> {
         );
     }
     if left_out.is_partial {
-        text += "; of some threads no CPU time is known, and functions count that are known to wait by name";
+        text += "; of some threads no CPU time is known, and functions count that are known to wait by name, or wait in others";
     }
     Some(text)
 }
