@@ -1,6 +1,7 @@
 //! Which recording is meant: names of new ones, and the newest when none is named.
 
 use anyhow::{Context, Result, bail};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -10,6 +11,7 @@ use std::sync::Once;
 use std::time::SystemTime;
 use teeperf_edit::rotate;
 use teeperf_edit::target::is_part_of;
+use teeperf_symbols::Sources;
 use teeperf_view::printable;
 
 /// Where several recordings are, which one was taken is said once.
@@ -123,6 +125,22 @@ pub(crate) fn goes_on(path: &Path) -> bool {
 /// Whether this is an archive of `teeperf pack`, as far as its beginning tells.
 pub(crate) fn is_archive(path: &Path) -> bool {
     path.is_file() && starts_with(path, &teeperf_edit::pack::MAGIC)
+}
+
+/// Takes files out of an archive, and says for which of them there was no room.
+pub(crate) fn take_from_archive(
+    into: &mut Sources,
+    archive: &Path,
+    wanted: &BTreeSet<&str>,
+) -> Result<()> {
+    into.take_from(archive, wanted)?;
+    for file in into.left() {
+        eprintln!(
+            "teeperf: {}: of an archive's files 256 MiB are read, and this one has no room beside the others; name fewer functions",
+            printable(file)
+        );
+    }
+    Ok(())
 }
 
 /// Refuses to write over a file that is something else: not `what`, which begins as told.

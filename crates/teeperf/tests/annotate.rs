@@ -70,8 +70,12 @@ fn figures_stand_beside_sources_wherever_they_are() {
     std::fs::rename(folder.path().join("program.c"), folder.path().join("elsewhere/program.c"))
         .unwrap();
     assert_eq!(text(&["p.tar.zst", "outer"]), outer);
+    let inlined = || run(teeperf(&folder).args(["report", "--inlined", "p.tar.zst"]));
+    let with_program = inlined();
+    assert!(!with_program.contains("it is not known"), "{with_program}");
     std::fs::rename(folder.path().join("program"), folder.path().join("gone")).unwrap();
     assert_eq!(text(&["p.tar.zst", "outer"]), outer);
+    assert_eq!(inlined(), with_program);
     std::fs::rename(folder.path().join("gone"), folder.path().join("program")).unwrap();
 
     // Without, it says what to do, and does it.

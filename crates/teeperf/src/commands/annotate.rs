@@ -4,7 +4,7 @@ use super::reading::{self, Source};
 use crate::recordings;
 use anyhow::{Result, bail, ensure};
 use clap::Args;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -78,13 +78,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if recordings::is_archive(&path) {
         let files = places.iter().filter_map(|function| function.file.as_deref());
         let modules = places.iter().filter_map(|function| Some(&*function.place.as_ref()?.path));
-        sources.take_from(&path, &files.chain(modules).collect::<BTreeSet<_>>())?;
-        for file in sources.left() {
-            eprintln!(
-                "teeperf: {}: of an archive's files 256 MiB are read, and this one has no room beside the others; name fewer functions",
-                printable(file)
-            );
-        }
+        let wanted = files.chain(modules).collect();
+        recordings::take_from_archive(&mut sources, &path, &wanted)?;
     }
     let (sites, highest) = sites(&profile, &functions, &sources);
     let noted = annotate(&profile, &functions, &sites, &highest);

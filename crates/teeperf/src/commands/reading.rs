@@ -193,7 +193,7 @@ impl Arguments {
         self.part.profile_with(source, &self.path()?, wanted)
     }
 
-    fn path(&self) -> Result<PathBuf> {
+    pub(crate) fn path(&self) -> Result<PathBuf> {
         recordings::named_or_newest(self.recording.as_deref())
     }
 }

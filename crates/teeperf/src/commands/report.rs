@@ -3,6 +3,7 @@
 use super::gmon;
 use super::reading::{self, Source};
 use super::tables;
+use crate::recordings;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use teeperf_profile::aggregate;
 use teeperf_profile::crossings::{self, Crossing};
 use teeperf_profile::model::Profile;
 use teeperf_profile::pattern::Pattern;
+use teeperf_symbols::Sources;
 use teeperf_view::tables::Order;
 use teeperf_view::{json, text};
 
@@ -164,6 +166,18 @@ impl Arguments {
         )
     }
 
+    /// The modules that an archive has, where a table takes them.
+    fn archived(&self, profile: &Profile) -> Result<Sources> {
+        let mut archived = Sources::default();
+        let path = self.recording.path()?;
+        if self.table.needs_files() && recordings::is_archive(&path) {
+            let places = profile.functions.iter().filter_map(|function| function.place.as_ref());
+            let modules = places.map(|place| &*place.path).collect();
+            recordings::take_from_archive(&mut archived, &path, &modules)?;
+        }
+        Ok(archived)
+    }
+
     fn profile(&self) -> Result<Profile> {
         let unsaid = &self.recording.unsaid;
         match self.recording.open()? {
@@ -202,13 +216,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         let options = json::Options { call_tree, selection, crossings, ..more };
         return super::to_stdout(|out| json::write(&profile, &options, out));
     }
+    let archived = arguments.archived(&profile)?;
     if arguments.csv {
         let limit = arguments.limit.unwrap_or(usize::MAX);
-        return arguments.table.csv(&profile, part, order, limit, arguments.threads);
+        return arguments.table.csv(&profile, part, order, limit, arguments.threads, &archived);
     }
     let limit = arguments.limit.unwrap_or(text::Options::default().limit);
     if arguments.table.is_any() {
-        return arguments.table.text(&profile, part, order, limit);
+        return arguments.table.text(&profile, part, order, limit, &archived);
     }
     let options = text::Options {
         sort: order.0,

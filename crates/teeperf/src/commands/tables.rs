@@ -10,6 +10,7 @@ use teeperf_profile::groups::{self, Group, groups};
 use teeperf_profile::inlined;
 use teeperf_profile::model::{FunctionId, Profile};
 use teeperf_profile::pattern::Pattern;
+use teeperf_symbols::Sources;
 use teeperf_view::tables::{self, Order, Table};
 use teeperf_view::{json, text};
 
@@ -74,6 +75,11 @@ impl Arguments {
         self.lengths
     }
 
+    /// Whether it takes the files of programs and libraries.
+    pub(crate) fn needs_files(&self) -> bool {
+        self.inlined
+    }
+
     /// Whether it is of threads, or of single calls.
     pub(crate) fn needs_threads(&self) -> bool {
         let is_of_events = self.wanted().lengths || self.time_line;
@@ -104,6 +110,7 @@ impl Arguments {
         order: (Sort, Order),
         limit: usize,
         threads: bool,
+        archived: &Sources,
     ) -> Result<()> {
         if let Some(pattern) = &self.histogram {
             let found = self.histograms(profile, part, pattern, limit)?.0;
@@ -127,7 +134,7 @@ impl Arguments {
         } else if self.lines {
             tables::lines(profile, order.0, limit)
         } else if self.inlined {
-            self.inlined(profile, order.0, limit)
+            self.inlined(profile, order.0, limit, archived)
         } else if threads {
             tables::threads(profile, limit)
         } else {
@@ -143,10 +150,11 @@ impl Arguments {
         part: &Part,
         order: (Sort, Order),
         limit: usize,
+        archived: &Sources,
     ) -> Result<()> {
         let style = super::terminal::style();
         let selection = part.selection_in_words();
-        let (list, more) = self.tables(profile, part, order, limit)?;
+        let (list, more) = self.tables(profile, part, order, limit, archived)?;
         super::to_stdout(|out| {
             text::write_head(profile, &selection, &style, out)?;
             for table in &list {
@@ -167,6 +175,7 @@ impl Arguments {
         part: &Part,
         order: (Sort, Order),
         limit: usize,
+        archived: &Sources,
     ) -> Result<(Vec<Table>, usize)> {
         if let Some(pattern) = &self.histogram {
             let (found, all) = self.histograms(profile, part, pattern, limit)?;
@@ -183,17 +192,17 @@ impl Arguments {
         let table = match self.groups(profile, order.0) {
             Some((by, groups)) => tables::by(profile, &groups, by, limit, true),
             None if self.lengths => tables::lengths(profile, order.1, limit),
-            None if self.inlined => self.inlined(profile, order.0, limit),
+            None if self.inlined => self.inlined(profile, order.0, limit, archived),
             None if self.time_line => tables::time_line(profile, limit),
             None => tables::lines(profile, order.0, limit),
         };
         Ok((vec![table], 0))
     }
 
-    fn inlined(&self, profile: &Profile, sort: Sort, limit: usize) -> Table {
+    fn inlined(&self, profile: &Profile, sort: Sort, limit: usize, archived: &Sources) -> Table {
         let rows = aggregate::table(profile, sort);
         let functions: Vec<FunctionId> = rows.iter().take(limit).map(|row| row.function).collect();
-        tables::inlined(profile, &inlined::of(profile, &functions), sort)
+        tables::inlined(profile, &inlined::of(profile, &functions, archived), sort)
     }
 
     fn around(&self, profile: &Profile, part: &Part, most: usize) -> Result<(Vec<Around>, usize)> {
