@@ -163,6 +163,10 @@ fn a_recording_that_was_cut_off_is_made_whole() {
     let folder = recorded(&[("it.teeperf", "cycle")]);
     let bytes = std::fs::read(folder.path().join("it.teeperf")).unwrap();
     std::fs::write(folder.path().join("cut.teeperf"), &bytes[..bytes.len() * 2 / 3]).unwrap();
+    let checked = teeperf(&folder).args(["info", "--check", "cut.teeperf"]).output().unwrap();
+    let told = String::from_utf8(checked.stderr).unwrap();
+    assert!(told.contains("cut.teeperf is damaged; teeperf repair"), "{told}");
+    assert!(checked.status.code() == Some(1) && !checked.stdout.is_empty(), "{told}");
     let before = report(&folder, "cut.teeperf");
     let output =
         teeperf(&folder).args(["repair", "cut.teeperf", "-o", "whole.teeperf"]).output().unwrap();

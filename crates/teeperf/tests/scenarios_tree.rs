@@ -421,6 +421,10 @@ fn snapshots() {
         assert!(read >= before, "{read} of {before}");
         assert!(read <= steady.progress.calls());
     }
+    // By signal, nobody says when it is there.
+    let before = steady.progress.calls();
+    steady.running.signal(libc::SIGUSR2);
+    wait_until("a snapshot by signal", || steady.read() >= before);
     let (told, report) = steady.end();
     assert_calls(&told, &report);
     report.expect_whole();

@@ -3,7 +3,7 @@
 use super::progress::Progress;
 use super::reading;
 use crate::recordings;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use std::path::PathBuf;
 use teeperf_profile::info::Info;
@@ -12,7 +12,7 @@ use teeperf_view::info;
 /// Tells what is in a recording, without replaying it
 ///
 /// The run, its processes and threads, packets, bytes, what was lost, and what is damaged. Reads heads of packets
-/// alone, which takes a moment for gigabytes; damage within packets is seen with --check.
+/// alone, which takes a moment for gigabytes; damage within packets is seen with --check, whose exit status is 1 then.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     /// JSON on one line. Times are nanoseconds
     #[arg(long)]
     json: bool,
-    /// Read all of it, and check each packet
+    /// Read all of it, and check each packet; the exit status is 1 where something is damaged
     #[arg(long)]
     check: bool,
 }
@@ -39,7 +39,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         false => Info::check(recording, &mut |bytes| progress.at(bytes))?,
     };
     drop(progress);
-    super::to_stdout(
-        |out| if arguments.json { info::json(&found, out) } else { info::text(&found, out) },
-    )
+    super::to_stdout(|out| {
+        if arguments.json { info::json(&found, out) } else { info::text(&found, out) }
+    })?;
+    if arguments.check && !found.damage.is_empty() {
+        bail!("{} is damaged; teeperf repair keeps what is right in it", path.display());
+    }
+    Ok(())
 }
