@@ -15,9 +15,7 @@ const BELOW: &str = "      ";
 
 /// A definition with help for this terminal.
 pub(crate) fn for_terminal(command: Command) -> Command {
-    let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let width = terminal::size(&std::io::stdout()).map(|(_, columns)| usize::from(columns));
-    laid_out(command, width.or(told).unwrap_or(MOST).clamp(LEAST, MOST))
+    laid_out(command, terminal::columns().unwrap_or(MOST).clamp(LEAST, MOST))
 }
 
 fn laid_out(command: Command, width: usize) -> Command {

@@ -699,6 +699,24 @@ fn versions_are_told() {
     assert!(long.starts_with(&format!("teeperf {number}\nrecordings: format 1.")), "{long}");
 }
 
+/// A pipe has no width: names are cut to what `COLUMNS` leaves of a line, and whole where it leaves enough.
+#[test]
+fn tables_in_pipes_are_as_wide_as_columns_says() {
+    let folder = Folder::new();
+    let name = "one_of_those_names_".repeat(8);
+    folder.write("long.c", &format!("void {name}(void) {{}} int main(void) {{ {name}(); }}"));
+    run(teeperf(&folder).args(["cc", "long.c", "-o", "long"]));
+    run(teeperf(&folder).args(["record", "-q", "--", "./long"]));
+    let report = |columns: &str| run(teeperf(&folder).arg("report").env("COLUMNS", columns));
+    let widest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap();
+    let narrow = report("80");
+    assert!(!narrow.contains(&name) && widest(&narrow) <= 80, "{narrow}");
+    assert!(report("250").contains(&name));
+    for strange in ["", "0", "-1", "wide", "99999999999999999999", "18446744073709551615"] {
+        assert!(widest(&report(strange)) <= 1000, "{strange}");
+    }
+}
+
 #[test]
 fn the_demo_goes_the_whole_way() {
     let folder = Folder::new();

@@ -27,16 +27,24 @@ pub(crate) fn colour_is(when: Colour) {
     let _ = COLOUR.set(when);
 }
 
-/// How text on standard output may look: as wide as the terminal is.
+/// How text on standard output may look: as wide as [`columns`] are.
 pub(crate) fn style() -> Style {
     let out = std::io::stdout();
     let is_terminal = out.is_terminal();
     let when = COLOUR.get().copied().unwrap_or(Colour::Auto);
-    let width = size(&out).filter(|_| is_terminal).map(|(_, columns)| columns.into());
     Style {
         colour: has_colour(when, is_terminal, &|name| std::env::var_os(name)),
-        width: width.unwrap_or(Style::default().width),
+        width: columns().unwrap_or(Style::default().width),
     }
+}
+
+/// Most that a line is laid out for, whoever says how wide it is.
+const WIDEST: usize = 1000;
+
+/// How wide standard output is: what its terminal says, else `COLUMNS`.
+pub(crate) fn columns() -> Option<usize> {
+    let told = || std::env::var("COLUMNS").ok()?.parse().ok().map(|told: usize| told.min(WIDEST));
+    size(&std::io::stdout()).map(|(_, columns)| columns.into()).or_else(told)
 }
 
 /// The user's word first, then <https://no-color.org>, then <https://bixense.com/clicolors>, then the terminal.

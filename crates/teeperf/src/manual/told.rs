@@ -88,7 +88,7 @@ pub(super) const ENVIRONMENT: &[Told] = &[
     told(
         "COLUMNS",
         &[],
-        "How wide the text of --help may be, where that is not a terminal's width.",
+        "How wide tables and the text of --help are, where they go to no terminal that says it; otherwise 100.",
     ),
 ];
 

@@ -63,6 +63,7 @@ pub(crate) fn prepared(mut command: Command, folder: &Folder) -> Command {
         "TEEPERF_CC_OPTIONS",
         "TEEPERF_CONFIG",
         "TEEPERF_SOCKET",
+        "COLUMNS",
         "NO_COLOR",
         "CLICOLOR",
         "CLICOLOR_FORCE",
