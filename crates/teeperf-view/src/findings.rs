@@ -44,6 +44,7 @@ pub fn of(profile: &Profile) -> Vec<Finding> {
     gaps(profile, &mut found);
     reader(profile, &mut found);
     waiting(profile, &mut found);
+    hooks(profile, &mut found);
     ends(profile, &mut found);
     // Stable: within warnings and notes the order above stays.
     found.sort_by_key(|finding| !finding.warning);
@@ -293,6 +294,27 @@ fn waiting(profile: &Profile, found: &mut Vec<Finding>) {
     });
     let what = format!("Threads waited for {part} of the time{}.", whose.unwrap_or_default());
     push(found, false, what, "--no-waiting leaves that out.");
+}
+
+/// Where hooks took longer than all that is shown: what is called often has wide bounds then.
+fn hooks(profile: &Profile, found: &mut Vec<Finding>) {
+    let Some((least_ps, _)) = profile.info.hook_cost_ps else { return };
+    let nodes = profile.threads.iter().flat_map(|thread| thread.tree.nodes.iter().skip(1));
+    let calls: u64 = nodes.map(|node| node.calls).sum();
+    let least = calls as f64 * least_ps as f64 / 1e3;
+    let shown = profile.framed_ns();
+    if least <= shown {
+        return;
+    }
+    let what = format!(
+        "Hooks took at least {} of the threads' time while this was recorded, more than all that is shown, {}. It is taken \
+         off, as well as that can be known: times of what is called often have wide bounds.",
+        units::time_inline(profile.info.unit, least),
+        units::time_inline(profile.info.unit, shown),
+    );
+    let next =
+        "`teeperf suggest` names small busy functions that tell little, to be built without hooks.";
+    push(found, false, what, next);
 }
 
 fn ends(profile: &Profile, found: &mut Vec<Finding>) {

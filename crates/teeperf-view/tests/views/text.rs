@@ -461,6 +461,25 @@ fn what_async_functions_waited_has_a_table_of_its_own() {
 
 /// Where a machine was busy, or names say nothing, no option takes the waiting out by itself.
 #[test]
+fn hooks_that_take_most_of_the_time_are_said() {
+    let note = |least_ps: u64| {
+        let mut profile = kitchen();
+        profile.info.hook_cost_ps = Some((least_ps, 2 * least_ps));
+        let report = report(&profile, &Options::default(), 400);
+        report.lines().find(|line| line.contains("Hooks took")).map(str::to_owned)
+    };
+    // 23,008 calls, 1.25 s.
+    assert_eq!(note(54_000_000), None);
+    let told = note(60_000_000).unwrap();
+    assert!(
+        told.starts_with("Note       Hooks took at least 1.380 s of the threads' time")
+            && told.contains("more than all that is shown, 1.250 s")
+            && told.contains("`teeperf suggest`"),
+        "{told}"
+    );
+}
+
+#[test]
 fn waiting_that_nobody_can_place_is_not_said_to_be_left_out() {
     let note = |own: [f64; 2], cpu_ns: u64| {
         let mut profile = kitchen();
