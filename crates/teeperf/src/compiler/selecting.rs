@@ -58,12 +58,18 @@ impl Plan {
         if options.selection.is_all() {
             return Ok(None);
         }
+        let own = match known.family {
+            Family::Gcc => {
+                "or leave out by gcc's own -finstrument-functions-exclude-file-list=PART,… and \
+                 -exclude-function-list=PART,…, which compare parts of names; "
+            }
+            Family::Clang => "",
+        };
         ensure!(
             !request.late_code,
             "with -flto (or -emit-llvm) no code is made before the link, so hooks of single functions cannot be taken \
-             out (--teeperf-only, --teeperf-exclude, --teeperf-min-size, {}): build with -fno-lto; or leave out by \
-             gcc's own -finstrument-functions-exclude-file-list=PART,… and -exclude-function-list=PART,…, which compare \
-             parts of names; or by __attribute__((no_instrument_function)) in the source",
+             out (--teeperf-only, --teeperf-exclude, --teeperf-min-size, {}): build with -fno-lto; {own}or leave out by \
+             __attribute__((no_instrument_function)) in the source",
             crate::config::files::NAME
         );
         let other =
