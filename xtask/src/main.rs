@@ -50,6 +50,10 @@ enum Task {
 }
 
 fn main() -> anyhow::Result<()> {
+    // A shell without job control has what it puts into the background ignore Ctrl-C, and so would
+    // all that is started here, which teeperf heeds: but tests end recorders by that signal.
+    // SAFETY: no other thread runs yet, and the default is no code of anybody's.
+    unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
     match Arguments::parse().task {
         Task::Test(arguments) => test::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
