@@ -79,14 +79,18 @@ impl Recording {
         let mut symbols = Symbols::default();
         let mut recording = Self::default();
         for (thread, items) in raw {
-            let windows = &windows[&thread.0];
+            let mut names = Names {
+                symbols: &mut symbols,
+                windows: &windows[&thread.0],
+                known: HashMap::new(),
+            };
             let items = items.into_iter().map(|(item, time)| {
                 if matches!(item, Raw::Call(_) | Raw::Return(_)) {
                     recording.times.entry(thread).or_default().push(time);
                 }
                 match item {
-                    Raw::Call(site) => Item::Call(symbols.name(windows, site)),
-                    Raw::Return(site) => Item::Return(symbols.name(windows, site)),
+                    Raw::Call(site) => Item::Call(names.name(site)),
+                    Raw::Return(site) => Item::Return(names.name(site)),
                     Raw::Escape(code, arg, payload) => Item::Escape(code, arg, payload),
                     Raw::Hole => Item::Hole,
                 }
@@ -268,31 +272,32 @@ pub(crate) fn window(payload: &[u32]) -> Window {
     }
 }
 
-/// Names by `nm`.
-#[derive(Default)]
-struct Symbols {
-    files: HashMap<PathBuf, BTreeMap<u64, String>>,
-    names: HashMap<(u32, PathBuf), String>,
+/// Names by `nm`: files' symbols by address.
+type Symbols = HashMap<PathBuf, BTreeMap<u64, String>>;
+
+/// Names of one process's sites.
+struct Names<'a> {
+    symbols: &'a mut Symbols,
+    windows: &'a [Window],
+    known: HashMap<u32, String>,
 }
 
-impl Symbols {
-    fn name(&mut self, windows: &[Window], site: u32) -> String {
-        let window = windows
-            .iter()
-            .find(|window| site.wrapping_sub(window.first) < window.count)
-            .unwrap_or_else(|| panic!("site {site:#x} is in no window of {windows:?}"));
-        let key = (site, window.path.clone());
-        if let Some(name) = self.names.get(&key) {
-            return name.clone();
-        }
-        let address = window.address.wrapping_sub(window.bias) + u64::from(site - window.first);
-        let symbols = self.files.entry(window.path.clone()).or_insert_with(|| nm(&window.path));
-        let name = symbols
-            .get(&address)
-            .unwrap_or_else(|| panic!("no symbol at {address:#x} of {:?}", window.path));
-        self.names.insert(key, name.clone());
-        name.clone()
+impl Names<'_> {
+    fn name(&mut self, site: u32) -> String {
+        let found = || name(self.symbols, self.windows, site);
+        self.known.entry(site).or_insert_with(found).clone()
     }
+}
+
+fn name(symbols: &mut Symbols, windows: &[Window], site: u32) -> String {
+    let window = windows
+        .iter()
+        .find(|window| site.wrapping_sub(window.first) < window.count)
+        .unwrap_or_else(|| panic!("site {site:#x} is in no window of {windows:?}"));
+    let address = window.address.wrapping_sub(window.bias) + u64::from(site - window.first);
+    let symbols = symbols.entry(window.path.clone()).or_insert_with(|| nm(&window.path));
+    let name = symbols.get(&address);
+    name.unwrap_or_else(|| panic!("no symbol at {address:#x} of {:?}", window.path)).clone()
 }
 
 fn nm(file: &Path) -> BTreeMap<u64, String> {
