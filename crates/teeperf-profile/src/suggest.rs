@@ -88,7 +88,7 @@ pub fn suggest(profile: &Profile, options: &Options) -> Suggestion {
     });
     let time_ns: f64 = tree.nodes.iter().skip(1).map(|node| node.self_time.value).sum();
     let hooks = |ps: u64| all as f64 * ps as f64 / 1e3;
-    let hooks_ns = profile.info.hook_cost_ps.map(|(least, most)| (hooks(least), hooks(most)));
+    let hooks_ns = profile.info.hooks_took_ps().map(|(least, most)| (hooks(least), hooks(most)));
     let mut suggestion = Suggestion { calls: all, time_ns, hooks_ns, ..Suggestion::default() };
     for at in order {
         if suggestion.events() >= options.events {

@@ -64,12 +64,12 @@ fn clock(info: &Info) -> String {
 }
 
 fn hook_cost(info: &Info) -> String {
-    let Some((hot, cold)) = info.hook_cost_ps else { return String::new() };
+    let Some((hot, most)) = info.hooks_took_ps() else { return String::new() };
     let ns = |ps: u64| ps as f64 / 1000.0;
     format!(
         "{:.1} to {:.1} ns for a call and its return; what was added is taken off",
         ns(hot),
-        ns(cold)
+        ns(most)
     )
 }
 

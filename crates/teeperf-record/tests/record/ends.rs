@@ -5,7 +5,7 @@ use crate::reading::{Recording, events};
 use crate::roles::words_of;
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
@@ -228,6 +228,16 @@ impl Separate {
         let mut command = Command::new(&recorder[0]);
         command.args(&recorder[1..]);
         command.env(OUTPUT, place.path()).env(RECORDED, role);
+        // Who runs the tests may have them ignore signals, as nohup does; a recorder heeds that.
+        // SAFETY: signal(2) may be called there, and allocates nothing.
+        unsafe {
+            command.pre_exec(|| {
+                for signal in [libc::SIGINT, libc::SIGHUP] {
+                    libc::signal(signal, libc::SIG_DFL);
+                }
+                Ok(())
+            })
+        };
         Self { place, child: command.spawn().unwrap() }
     }
 

@@ -275,7 +275,7 @@ pub(crate) fn window(payload: &[u32]) -> Window {
 /// Names by `nm`: files' symbols by address.
 type Symbols = HashMap<PathBuf, BTreeMap<u64, String>>;
 
-/// Names of one process's sites.
+/// Names of the sites that one thread met.
 struct Names<'a> {
     symbols: &'a mut Symbols,
     windows: &'a [Window],
