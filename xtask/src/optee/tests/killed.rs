@@ -19,6 +19,10 @@ const ROUNDS: u32 = 5;
 const FEWER_ROUNDS: u32 = 2;
 /// Calls of `outer` that a client makes with each command until it is killed.
 const EACH: u64 = 2000;
+/// Events of such a call: its own, those of three calls of `middle`, of five of `leaf` in each.
+const EVENTS: u64 = 2 * (1 + 3 + 15);
+/// More than the events around these, of a command or a session.
+const AROUND: u64 = 20;
 /// And with the one command of a client that comes behind.
 const BEHIND: u64 = 7;
 
@@ -99,14 +103,19 @@ fn told(ran: &Ran, what: &str, round: u32) -> Result<u64> {
 }
 
 /// What was answered is recorded; so is the call that the client did not see the end of, where there was one: the
-/// application came to its end.
+/// application came to its end. An application waits for a second; a recorder that the machine gives no time for as long
+/// makes no room, and then what found none is told.
 fn is_recorded(profile: &Profile, told: u64, behind: u64) -> Result<()> {
-    let outer = profile.calls("outer");
-    let is_told = outer == EACH * told + behind || outer == EACH * (told + 1) + behind;
-    ensure!(is_told, "{outer} calls of outer, when {told} answers were told");
-    profile.has(&[("middle", 3 * outer), ("leaf", 15 * outer)])?;
-    let lost = profile.health("lost");
-    ensure!(lost == 0, "{lost} lost");
+    let made = [EACH * told + behind, EACH * (told + 1) + behind];
+    let (outer, lost) = (profile.calls("outer"), profile.health("lost"));
+    if lost == 0 {
+        ensure!(made.contains(&outer), "{outer} calls of outer, when {told} answers were told");
+        return profile.has(&[("middle", 3 * outer), ("leaf", 15 * outer)]);
+    }
+    let all = profile.health("events").saturating_add(lost);
+    let is_all =
+        |outer: &u64| (EVENTS * outer..EVENTS * outer + AROUND * (told + 3)).contains(&all);
+    ensure!(made.iter().any(is_all), "{all} events with those lost, when {told} answers were told");
     Ok(())
 }
 
