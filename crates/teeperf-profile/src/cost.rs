@@ -85,6 +85,14 @@ impl Added {
             Self::ByLength => ((LONG_NS - ns) / (LONG_NS - SHORT_NS)).clamp(0.0, 1.0),
         }
     }
+
+    /// By how many times the cost more than it is taken off where it was added.
+    fn beyond(self) -> f64 {
+        match self {
+            Self::All | Self::Nothing => 0.0,
+            Self::ByLength => ORDINARY - 1.0,
+        }
+    }
 }
 
 impl Info {
@@ -141,11 +149,9 @@ impl HookCost {
 /// Takes the cost off all self times. Totals are not touched: see [`sum_up`].
 pub(crate) fn take_off(tree: &mut Tree, functions: usize, hot: HookCost, cold: HookCost) {
     let calls_below = calls_below(&tree.nodes);
-    let left =
-        |cost, added, times| remaining(&tree.nodes, &calls_below, functions, cost, added, times);
-    let low = left(HookCost::most(hot, cold), Added::All, 1.0);
-    let value = left(hot, Added::ByLength, ORDINARY);
-    let high = left(HookCost { least_part: 0.0, ..hot }, Added::Nothing, 1.0);
+    let left = |cost, added| remaining(&tree.nodes, &calls_below, functions, cost, added);
+    let (low, value) = (left(HookCost::most(hot, cold), Added::All), left(hot, Added::ByLength));
+    let high = left(HookCost { least_part: 0.0, ..hot }, Added::Nothing);
     for (at, node) in tree.nodes.iter_mut().enumerate() {
         // What one path cannot bear another does, more of it where more is taken off.
         let value = value[at];
@@ -209,14 +215,13 @@ impl Sums {
     }
 }
 
-/// What is left of each node's self time, where what is added is so many times the cost.
+/// What is left of each node's self time.
 fn remaining(
     nodes: &[Node],
     calls_below: &[u64],
     functions: usize,
     cost: HookCost,
     added: Added,
-    times: f64,
 ) -> Vec<f64> {
     let (caller, callee) = cost.rest();
     let function =
@@ -245,11 +250,12 @@ fn remaining(
         // As many calls as would have taken that.
         if took > 0.0 { added.part(time * (caller + callee) / took) } else { 0.0 }
     };
+    let more = added.beyond();
     let added: Vec<f64> = sums.iter().map(part).collect();
     // What calls took beyond the cost, of their own time and of their callers'.
     let mut beyond = vec![0.0; nodes.len()];
     for (at, node) in nodes.iter().enumerate() {
-        let calls = node.calls as f64 * added[function(at, node)] * (times - 1.0);
+        let calls = node.calls as f64 * added[function(at, node)] * more;
         beyond[at] += calls * cost.callee_ns;
         beyond[node.parent as usize] += calls * cost.caller_ns;
     }
