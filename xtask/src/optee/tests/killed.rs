@@ -5,6 +5,7 @@
 //! No client is killed while it opens a session: that at times ends the supplicant, with and without a recorder
 //! (`integrations/optee/README.md`).
 
+use std::cell::Cell;
 use std::fs;
 
 use anyhow::{Context, Result, ensure};
@@ -68,14 +69,18 @@ pub(super) const GROUP: Group = Group {
 };
 
 fn judge(ran: &Ran, checks: &mut Checks) {
+    // In how many rounds something found no room.
+    let lossy = Cell::new(0);
     let mut each = |rounds: u32, name: &str, check: &dyn Fn(u32) -> Result<()>| {
         let check = |round| check(round).with_context(|| format!("round {round}"));
         checks.add(name, (1..=rounds).try_for_each(check));
     };
-    each(ROUNDS, "clients killed in the midst of a call", &|round| killed(ran, "midst", round));
+    each(ROUNDS, "clients killed in the midst of a call", &|round| {
+        killed(ran, "midst", round, &lossy)
+    });
     each(ROUNDS, "clients killed between calls", &|round| between(ran, round));
-    each(ROUNDS, "a recorder that is interrupted", &|round| interrupted(ran, round));
-    each(FEWER_ROUNDS, "another supplicant", &|round| killed(ran, "supplied", round));
+    each(ROUNDS, "a recorder that is interrupted", &|round| interrupted(ran, round, &lossy));
+    each(FEWER_ROUNDS, "another supplicant", &|round| killed(ran, "supplied", round, &lossy));
     each(FEWER_ROUNDS, "a client goes on without its recorder", &|round| left(ran, round));
     each(FEWER_ROUNDS, "a recording behind a recorder that was killed", &|round| {
         behind(ran, round)
@@ -104,14 +109,15 @@ fn told(ran: &Ran, what: &str, round: u32) -> Result<u64> {
 
 /// What was answered is recorded; so is the call that the client did not see the end of, where there was one: the
 /// application came to its end. An application waits for a second; a recorder that the machine gives no time for as long
-/// makes no room, and then what found none is told.
-fn is_recorded(profile: &Profile, told: u64, behind: u64) -> Result<()> {
+/// makes no room, and then what found none is told. That may be so in one round of all.
+fn is_recorded(profile: &Profile, told: u64, behind: u64, lossy: &Cell<u32>) -> Result<()> {
     let made = [EACH * told + behind, EACH * (told + 1) + behind];
     let (outer, lost) = (profile.calls("outer"), profile.health("lost"));
     if lost == 0 {
         ensure!(made.contains(&outer), "{outer} calls of outer, when {told} answers were told");
         return profile.has(&[("middle", 3 * outer), ("leaf", 15 * outer)]);
     }
+    ensure!(lossy.replace(lossy.get() + 1) == 0, "{lost} lost, and not in one round alone");
     let all = profile.health("events").saturating_add(lost);
     let is_all =
         |outer: &u64| (EVENTS * outer..EVENTS * outer + AROUND * (told + 3)).contains(&all);
@@ -119,9 +125,9 @@ fn is_recorded(profile: &Profile, told: u64, behind: u64) -> Result<()> {
     Ok(())
 }
 
-fn killed(ran: &Ran, what: &str, round: u32) -> Result<()> {
+fn killed(ran: &Ran, what: &str, round: u32, lossy: &Cell<u32>) -> Result<()> {
     let profile = Profile::of(ran, &format!("{what}-{round}.teeperf"), &[])?;
-    is_recorded(&profile, told(ran, what, round)?, BEHIND)?;
+    is_recorded(&profile, told(ran, what, round)?, BEHIND, lossy)?;
     profile.has(&[("TEEC_OpenSession", 2), ("TEEC_CloseSession", 1)])
 }
 
@@ -159,10 +165,10 @@ fn crashed(ran: &Ran) -> Result<()> {
 }
 
 /// The interrupt goes on to the client, and ends the recorder as well when that has written all.
-fn interrupted(ran: &Ran, round: u32) -> Result<()> {
+fn interrupted(ran: &Ran, round: u32, lossy: &Cell<u32>) -> Result<()> {
     ended_with(ran, "interrupted", round, "130")?;
     let profile = Profile::of(ran, &format!("interrupted-{round}.teeperf"), &[])?;
-    is_recorded(&profile, told(ran, "interrupted", round)?, 0)
+    is_recorded(&profile, told(ran, "interrupted", round)?, 0, lossy)
 }
 
 /// The client goes on; the recording ends where the recorder was.
