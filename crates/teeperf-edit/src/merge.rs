@@ -212,6 +212,11 @@ impl Merge {
                     }
                 }
             }
+            // Their events would need other numbers, and their clocks need not be one.
+            Body::Sampled(_) => {
+                self.warn("samples were left out: recordings with samples cannot be merged".into())
+            }
+            Body::Samples(..) | Body::Map(_) | Body::Task(_) => Ok(()),
             // What is not known cannot be given other numbers.
             Body::Unknown(_) | Body::Malformed => self.warn(format!(
                 "a packet of type {} at offset {} was left out",

@@ -1,11 +1,15 @@
 //! What packets say, taken apart: every field by its name. Text is made UTF-8. Fields in front
 //! of one that is cut off count; what does not parse is [`Body::Malformed`], never a panic.
 
-use teeperf_wire::body::{self, arcs, chunk, tree};
+use teeperf_wire::body::{self, arcs, chunk, sample, tree};
 use teeperf_wire::fields::{self, Field};
 use teeperf_wire::packet::kind;
 
 use crate::keyframes::Keyframe;
+
+mod sampling;
+
+pub use sampling::{Map, Sampled, Task};
 
 /// A packet with its contents.
 #[derive(Clone, Debug)]
@@ -64,6 +68,14 @@ pub enum Body<'a> {
     Keyframe(Box<Keyframe>),
     /// Which functions are recorded.
     Filter(Filter<'a>),
+    /// An event that was sampled.
+    Sampled(Box<Sampled>),
+    /// Samples of any events; [`crate::samples`] decodes them.
+    Samples(sample::Header, &'a [u8]),
+    /// Code of a process that is sampled.
+    Map(Box<Map<'a>>),
+    /// A process or thread that is sampled began, changed or ended.
+    Task(Task<'a>),
     /// A type that this reader does not know.
     Unknown(u16),
     /// A chunk or tree too short for its header.
@@ -282,6 +294,15 @@ pub(crate) fn decode(packet_kind: u16, payload: &[u8]) -> (Body<'_>, Option<usiz
         kind::LOSS => Body::Loss(loss(fields)),
         kind::KEYFRAME => Body::Keyframe(Box::new(Keyframe::read(fields))),
         kind::FILTER => Body::Filter(filter(fields)),
+        kind::SAMPLED => Body::Sampled(Box::new(Sampled::read(fields))),
+        kind::SAMPLES => {
+            return match sample::Header::decode(payload) {
+                Some((header, data)) => (Body::Samples(header, data), None),
+                None => (Body::Malformed, Some(0)),
+            };
+        }
+        kind::MAP => Body::Map(Box::new(Map::read(fields))),
+        kind::TASK => Body::Task(Task::read(fields)),
         _ => return (Body::Unknown(packet_kind), None),
     };
     (body, cut_at)

@@ -102,6 +102,10 @@ impl Gathered {
             | Body::Tree(..)
             | Body::Arcs(..)
             | Body::Keyframe(_)
+            | Body::Sampled(_)
+            | Body::Samples(..)
+            | Body::Map(_)
+            | Body::Task(_)
             | Body::Malformed => {}
         }
     }

@@ -5,6 +5,7 @@
 //! * [`Recording::replay`]: the [`model::Profile`] of a recording: exact calls, times, call
 //!   trees, with the cost of the hooks taken off.
 //! * [`info`]: what is in a recording, without replay.
+//! * [`samples`]: states of interrupted threads.
 //! * [`stacks`]: the stacks of a recording alone, so that windows of it can be made.
 //! * [`aggregate`]: what views need of a profile: tables, callers, filters.
 //! * [`around`]: callers and callees of a function; [`groups`]: functions by thread, process, module, file.
@@ -57,6 +58,7 @@ pub mod paths;
 pub mod pattern;
 mod recording;
 mod replay;
+pub mod samples;
 pub mod selection;
 pub mod stacks;
 pub mod suggest;

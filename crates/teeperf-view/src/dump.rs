@@ -22,11 +22,15 @@
 //! So is what a keyframe says of a thread, `keyframe`: where it goes on, its frames, those that were told before,
 //! marks and modules.
 //!
+//! What was sampled is `sampled`, `map`, `task` and `samples`, and each sample a line `sample`, whose process is a
+//! process id and whose time is that of the samples' clock, in seconds.
+//!
 //! This shows what is recorded and mends nothing: a depth counts calls less returns, and
 //! follows gaps, stack switches, `vfork` and `longjmp`; where an exception was caught the
 //! frames that it ended still count.
 
 mod keyframes;
+mod samples;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -48,6 +52,7 @@ pub struct Dump {
     names: SiteNames,
     with_events: bool,
     decoder: Decoder,
+    samples: samples::Lines,
     clock: Clock,
     /// By number of the process and serial of the thread.
     depths: HashMap<(u32, u32), Depths>,
@@ -62,6 +67,7 @@ impl Dump {
             names,
             with_events,
             decoder: Decoder::new()?,
+            samples: samples::Lines::new()?,
             clock: Clock { hz: 0, start: 0 },
             depths: HashMap::new(),
         })
@@ -89,6 +95,9 @@ impl Dump {
             }
             Body::Chunk(header, data) if self.with_events => {
                 self.events(packet.offset, header, data, out)
+            }
+            Body::Samples(header, data) if self.with_events => {
+                self.samples.lines(packet.offset, header, data, out)
             }
             _ => Ok(()),
         }
@@ -178,6 +187,9 @@ impl Dump {
                     if filter.others_pass { "all_but" } else { "only" },
                     filter.listed().count(),
                 );
+            }
+            Body::Sampled(_) | Body::Samples(..) | Body::Map(_) | Body::Task(_) => {
+                samples::describe(&packet.body, line);
             }
             Body::End(end) => {
                 line.kind = "end";

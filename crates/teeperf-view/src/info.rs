@@ -32,6 +32,10 @@ pub fn packet_name(packet_kind: u16) -> String {
         kind::ARCS => "arcs",
         kind::KEYFRAME => "keyframe",
         kind::FILTER => "filter",
+        kind::SAMPLED => "sampled",
+        kind::SAMPLES => "samples",
+        kind::MAP => "map",
+        kind::TASK => "task",
         other => return format!("type_{other}"),
     };
     name.into()

@@ -5,6 +5,7 @@
 //! unless named `_NS`.
 
 pub mod keyframe;
+pub mod sample;
 
 /// [`crate::packet::kind::START`].
 pub mod start {
@@ -150,6 +151,113 @@ pub mod filter {
     pub const OTHERS_PASS: u16 = 6;
     /// Sites, four bytes each: any number of them.
     pub const LIST: u16 = 7;
+}
+
+/// [`crate::packet::kind::SAMPLED`]: an event whose samples are in the recording, and how they are taken.
+pub mod sampled {
+    /// Number of the event in this recording, from 1.
+    pub const EVENT: u16 = 1;
+    /// Text: its name, as perf spells it, such as `cpu-clock` or `cycles:u`.
+    pub const NAME: u16 = 2;
+    /// What periods are in: 1 nanoseconds; 2 a count of the event, as of a processor's cycles.
+    pub const UNIT: u16 = 3;
+    /// Mean period, in that unit; 0 where it is not known.
+    pub const PERIOD: u16 = 4;
+    /// Samples a second that were asked for; missing where a period was.
+    pub const FREQUENCY: u16 = 5;
+    /// 1: each period is drawn at random around the mean.
+    pub const RANDOM: u16 = 6;
+    /// Value of the samples' clock, nanoseconds, at the clock value [`super::start::CLOCK_START`].
+    pub const ZERO_NS: u16 = 7;
+    /// What takes the samples, see [`source`].
+    pub const SOURCE: u16 = 8;
+    /// `e_machine` of the code (ELF, gABI chapter 4), which says what registers have which numbers.
+    pub const MACHINE: u16 = 9;
+    /// Registers that samples are to have, a mask.
+    pub const REGISTERS: u16 = 10;
+    /// Bytes of the stack that samples are to have, at most.
+    pub const STACK: u16 = 11;
+    /// 1: samples are to have a call chain.
+    pub const CHAIN: u16 = 12;
+    /// `type` of Linux's `perf_event_attr`, where it is an event of that.
+    pub const PERF_TYPE: u16 = 13;
+    /// `config` of it.
+    pub const PERF_CONFIG: u16 = 14;
+
+    /// What takes samples.
+    pub mod source {
+        /// The kernel, by `perf_event_open`.
+        pub const PERF_EVENT: u64 = 1;
+        /// Timers of each thread, with signals.
+        pub const TIMER: u64 = 2;
+        /// Asynchronous exits of SGX enclaves, seen in their process.
+        pub const AEX: u64 = 3;
+        /// The same, seen from another process.
+        pub const AEX_ATTACHED: u64 = 4;
+        /// Interrupts of a counter on a machine without a system.
+        pub const COUNTER: u64 = 5;
+        /// A file of another profiler.
+        pub const FOREIGN: u64 = 6;
+    }
+}
+
+/// [`crate::packet::kind::MAP`]: code that a process can run from some time on.
+pub mod map {
+    /// Process id; all ones (four bytes): the kernel's.
+    pub const PID: u16 = 1;
+    /// Thread id.
+    pub const TID: u16 = 2;
+    /// Nanoseconds on the samples' clock; missing: from the beginning on.
+    pub const TIME_NS: u16 = 3;
+    /// First address.
+    pub const ADDRESS: u16 = 4;
+    /// Bytes.
+    pub const LENGTH: u16 = 5;
+    /// Where in the file it begins, bytes.
+    pub const OFFSET: u16 = 6;
+    /// `PROT_…` of mmap(2).
+    pub const PROTECTION: u16 = 7;
+    /// `MAP_…` of mmap(2).
+    pub const FLAGS: u16 = 8;
+    /// Text: path of the file, or what else it is, such as `[vdso]`, `//anon`.
+    pub const PATH: u16 = 9;
+    /// Bytes: build-id of the file.
+    pub const BUILD_ID: u16 = 10;
+    /// Of the processor where it is, see [`super::sample::mode`]; missing: a program's.
+    pub const MODE: u16 = 11;
+
+    /// Process id of the kernel's.
+    pub const KERNEL: u32 = u32::MAX;
+}
+
+/// [`crate::packet::kind::TASK`]: a process or thread that is sampled began, changed or ended.
+pub mod task {
+    /// What happened, see [`what`].
+    pub const WHAT: u16 = 1;
+    /// Process id.
+    pub const PID: u16 = 2;
+    /// Thread id.
+    pub const TID: u16 = 3;
+    /// Process that it comes from.
+    pub const PARENT_PID: u16 = 4;
+    /// Thread that it comes from.
+    pub const PARENT_TID: u16 = 5;
+    /// Nanoseconds on the samples' clock; missing: at the beginning.
+    pub const TIME_NS: u16 = 6;
+    /// Text: its name from now on.
+    pub const NAME: u16 = 7;
+
+    /// What happened.
+    pub mod what {
+        /// A process, or a thread of the process that it comes from, began.
+        pub const FORK: u64 = 1;
+        /// A thread has a name.
+        pub const NAME: u64 = 2;
+        /// The process runs another program, of this name: its maps are gone.
+        pub const EXEC: u64 = 3;
+        /// A thread ended.
+        pub const EXIT: u64 = 4;
+    }
 }
 
 /// [`crate::packet::kind::CHUNK`]: a header of `HEADER` bytes, then the words.

@@ -26,7 +26,7 @@ pub const MAX_PAYLOAD: usize = 1 << 20;
 /// a higher minor version and skips what it does not know; a higher major version it refuses.
 pub const MAJOR: u16 = 1;
 /// See [`MAJOR`].
-pub const MINOR: u16 = 2;
+pub const MINOR: u16 = 3;
 
 /// Packet types. 0 is never used.
 pub mod kind {
@@ -56,6 +56,14 @@ pub mod kind {
     pub const KEYFRAME: u16 = 12;
     /// Fields ([`crate::body::filter`]): which functions are recorded from some time on.
     pub const FILTER: u16 = 13;
+    /// Fields ([`crate::body::sampled`]): an event whose samples are in the recording.
+    pub const SAMPLED: u16 = 14;
+    /// Fixed header and samples ([`crate::body::sample`]): states of interrupted threads.
+    pub const SAMPLES: u16 = 15;
+    /// Fields ([`crate::body::map`]): code of a process that is sampled.
+    pub const MAP: u16 = 16;
+    /// Fields ([`crate::body::task`]): what happened to a thread that is sampled.
+    pub const TASK: u16 = 17;
 }
 
 /// A packet's header.

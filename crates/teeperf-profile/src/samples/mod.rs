@@ -1,0 +1,7 @@
+//! Samples: from interrupted states to call paths.
+//!
+//! * [`Decoder`]: the samples of a packet.
+
+mod decode;
+
+pub use decode::{Decoder, SamplesError};
