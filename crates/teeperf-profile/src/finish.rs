@@ -17,6 +17,7 @@ use crate::no_room;
 use crate::packets::Options;
 use crate::recording::is_later;
 use crate::replay::{CallTree, Counts, Figures, Threads, pseudo};
+use crate::samples;
 use crate::warnings::Warnings;
 
 /// Most processes, and most named threads, whose names are kept.
@@ -141,6 +142,7 @@ impl Gathered {
     pub(crate) fn finish(
         mut self,
         mut threads: Threads,
+        samples: samples::Driver,
         options: &Options<'_>,
         search: Search,
     ) -> Profile {
@@ -151,7 +153,7 @@ impl Gathered {
         let ns = |units: u64| (units as f64 * ns_per_unit) as u64;
         let hook_cost = self.start.as_ref().and_then(|start| start.hook_cost_ps);
         let least_ps = self.start.as_ref().map_or(0, |start| start.least_cost_ps);
-        if hook_cost.is_none() {
+        if hook_cost.is_none() && threads.shared.counts.events > 0 {
             self.warnings
                 .add(|| "the recording does not say what hooks cost: times include it".into());
         }
@@ -221,8 +223,14 @@ impl Gathered {
             |thread: &Thread| thread.tree.nodes.first().map_or(0.0, |root| root.total.value);
         out.sort_by(|a, b| total(b).total_cmp(&total(a)).then((a.pid, a.tid).cmp(&(b.pid, b.tid))));
         let info = self.info(ns_per_unit, &counts);
+        let mut sampled = samples.finish(&info, &mut self.warnings);
         self.warnings.append(&mut threads.shared.warnings);
         let health = health(counts, open, self.warnings, &ns);
+        if out.is_empty() && graph.is_none() && !sampled.is_empty() {
+            let mut first = sampled.remove(0);
+            first.health.warnings.splice(0..0, health.warnings);
+            return Profile { points, beside: sampled, ..first };
+        }
         Profile {
             info,
             functions,
@@ -235,6 +243,7 @@ impl Gathered {
             part_of_ns: None,
             waiting: None,
             length_unit_ns,
+            beside: sampled,
         }
     }
 
@@ -347,6 +356,7 @@ impl Gathered {
                 Some(ClockKind::Cycle) => "cycle".into(),
                 None => String::new(),
             },
+            event: String::new(),
             clock_reason: start.clock_reason,
             unit: if start.hz > 0 { Unit::Nanoseconds } else { Unit::Counts },
             period_ns: start.period as f64 * ns_per_unit,

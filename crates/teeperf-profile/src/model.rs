@@ -108,7 +108,7 @@ pub struct Node {
     pub parent: u32,
     /// The function; meaningless in the root.
     pub function: FunctionId,
-    /// Times it was entered on this path.
+    /// Times it was entered on this path; of samples ([`Info::is_sampled`]) those with it as the innermost.
     pub calls: u64,
     /// Time in the function itself on this path (exclusive).
     pub self_time: Time,
@@ -299,6 +299,8 @@ pub struct Info {
     pub processors: u32,
     /// `tick`, `cycle` or `ordered`; `samples` where the program counter was sampled.
     pub clock: String,
+    /// What was sampled, as perf names it; empty where nothing was.
+    pub event: String,
     /// Why that clock.
     pub clock_reason: String,
     /// What all times of the profile are in.
@@ -323,6 +325,13 @@ pub struct Info {
     pub timed: Vec<String>,
     /// Cost of a call and its return by hooks, picoseconds, hot and cold.
     pub hook_cost_ps: Option<(u64, u64)>,
+}
+
+impl Info {
+    /// Whether this is of samples: then calls are numbers of samples with a function as the innermost, on that path.
+    pub fn is_sampled(&self) -> bool {
+        !self.event.is_empty()
+    }
 }
 
 /// How an async function waited: from one time that a future of it was polled to the next. Such time is no thread's and
@@ -453,6 +462,8 @@ pub struct Profile {
     pub waiting: Option<LeftOut>,
     /// Nanoseconds of a unit of [`Thread::lengths`], where calls were timed.
     pub length_unit_ns: Option<f64>,
+    /// Profiles of the same run by other means: of each event that was sampled, beside calls or beside one another.
+    pub beside: Vec<Profile>,
 }
 
 impl Tree {

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::finish::Gathered;
 use crate::model::Profile;
 use crate::replay::{self, Settings};
+use crate::samples;
 
 /// Chunks that are summarised at once. More of them make less work twice, fewer take less
 /// memory and share better among workers.
@@ -84,7 +85,7 @@ pub struct Options<'a> {
 pub struct Progress {
     /// Bytes of the recording read.
     pub bytes: u64,
-    /// Calls and returns replayed.
+    /// Calls and returns replayed, and samples.
     pub events: u64,
 }
 
@@ -105,20 +106,26 @@ pub fn replay(
         timed: options.lengths,
     };
     let mut gathered = Gathered::default();
-    let fed = replay::run(settings, |driver| feed(packets, driver, &mut gathered, options));
+    let search = std::mem::take(&mut options.search);
+    let mut samples = samples::Driver::new(
+        samples::Settings { jobs: settings.jobs, paths: settings.paths },
+        search.clone(),
+    );
+    let fed =
+        replay::run(settings, |driver| feed(packets, driver, &mut samples, &mut gathered, options));
     let (fed, threads) =
         fed.map_err(|source| Error::Workers { name: packets.name().to_owned(), source })?;
     fed?;
     for warning in packets.take_warnings() {
         gathered.warnings.add(|| warning);
     }
-    let search = std::mem::take(&mut options.search);
-    Ok(gathered.finish(threads, options, search))
+    Ok(gathered.finish(threads, samples, options, search))
 }
 
 fn feed(
     packets: &mut (impl Packets + ?Sized),
     driver: &mut replay::Driver,
+    samples: &mut samples::Driver,
     gathered: &mut Gathered,
     options: &mut Options<'_>,
 ) -> Result<(), Error> {
@@ -134,9 +141,18 @@ fn feed(
             Body::Arcs(header, data) => driver.arcs(packet.offset, &header, data),
             Body::Keyframe(keyframe) => driver.keyframe(packet.offset, &keyframe),
             Body::Filter(filter) if filter.process != 0 => driver.filter(&filter),
+            Body::Sampled(sampled) => samples.sampled(*sampled),
+            Body::Map(map) => samples.map(&map),
+            Body::Task(task) => samples.task(&task),
+            Body::Samples(header, data) => {
+                let taken = samples.samples(packet.offset, header, data);
+                taken
+                    .map_err(|source| Error::Workers { name: packets.name().to_owned(), source })?;
+            }
             body => {
                 if let Body::Start(start) = &body {
                     driver.start(start);
+                    samples.machine(&start.machine);
                 }
                 gathered.take(packet.offset, body);
             }
@@ -146,11 +162,11 @@ fn feed(
             && let Some(progress) = &mut options.progress
         {
             told = bytes;
-            progress(Progress { bytes, events: driver.events() });
+            progress(Progress { bytes, events: driver.events() + samples.count() });
         }
     }
     if let Some(progress) = &mut options.progress {
-        progress(Progress { bytes: packets.offset(), events: driver.events() });
+        progress(Progress { bytes: packets.offset(), events: driver.events() + samples.count() });
     }
     Ok(())
 }

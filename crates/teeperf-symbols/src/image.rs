@@ -33,6 +33,8 @@ pub(crate) struct Image {
     /// `EM_…`.
     pub(crate) machine: u16,
     pub(crate) sections: Vec<Section>,
+    /// What is loaded into memory.
+    pub(crate) loads: Vec<Load>,
     /// Content of the section that holds the sections' names.
     names: Vec<u8>,
     pub(crate) build_id: Option<Vec<u8>>,
@@ -41,6 +43,17 @@ pub(crate) struct Image {
 enum Source {
     File(File),
     Memory(Vec<u8>),
+}
+
+/// A part of the file that is loaded into memory: `PT_LOAD`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Load {
+    /// Where it is in the file.
+    pub(crate) offset: u64,
+    /// Bytes of the file.
+    pub(crate) size: u64,
+    /// Where it goes.
+    pub(crate) address: u64,
 }
 
 /// A section header.
@@ -98,6 +111,7 @@ impl Image {
             endian: headers.endian,
             machine: headers.machine,
             sections: headers.sections,
+            loads: headers.loads,
             names: Vec::new(),
             build_id: None,
         };
@@ -212,6 +226,7 @@ struct Headers {
     /// Index of the section that holds the sections' names.
     names: usize,
     notes: Vec<Notes>,
+    loads: Vec<Load>,
 }
 
 impl Headers {
@@ -273,6 +288,15 @@ impl Headers {
                 .map(|segment| Notes {
                     offset: segment.p_offset(endian).into(),
                     size: segment.p_filesz(endian).into(),
+                })
+                .collect(),
+            loads: segments
+                .iter()
+                .filter(|segment| segment.p_type(endian) == elf::PT_LOAD)
+                .map(|segment| Load {
+                    offset: segment.p_offset(endian).into(),
+                    size: segment.p_filesz(endian).into(),
+                    address: segment.p_vaddr(endian).into(),
                 })
                 .collect(),
         })

@@ -3,6 +3,8 @@
 //! * [`Functions`]: the function table of an executable or shared library, from its own
 //!   symbol table, a separate debug file, or what the dynamic linker sees.
 //! * [`Lines`]: where functions are defined, and from where they call others, from DWARF.
+//! * [`Frames`]: what is at an address, with what was inlined there.
+//! * [`Unwinding`]: what it takes to find callers on a stack.
 //! * [`called()`]: which functions a function's code calls, by name.
 //! * [`Sources`]: the text of source files.
 //! * `demangle`: names as programmers write them; `spellings`: what else they write.
@@ -22,6 +24,7 @@ mod decompress;
 mod definitions;
 mod demangle;
 mod error;
+mod frames;
 mod functions;
 mod image;
 mod inlined;
@@ -32,12 +35,15 @@ mod sites;
 mod sources;
 mod spellings;
 mod table;
+mod unwinding;
 
 pub use called::{called, called_from_bytes};
 pub use demangle::demangle;
 pub use error::Error;
+pub use frames::{Frame, Frames};
 pub use functions::{Functions, Origin, Symbol};
 pub use lines::{CallSite, Lines, Location};
 pub use search::{Search, debug_file};
 pub use sources::{Source, Sources};
 pub use spellings::{spellings, without_copy};
+pub use unwinding::{Table, Unwinding};

@@ -9,7 +9,7 @@ use std::ops::Deref;
 use std::path::Path;
 
 /// Sections larger than this are mapped, not read.
-const MAX_READ: u64 = 64 << 20;
+pub(crate) const MAX_READ: u64 = 64 << 20;
 
 /// The line table of an executable or shared library.
 ///
@@ -69,14 +69,7 @@ impl Lines {
     }
 
     fn of(image: Image, search: &Search) -> Self {
-        let has_lines = |image: &Image| {
-            image.section(b".debug_line").is_some_and(|section| section.kind != elf::SHT_NOBITS)
-        };
-        let image = match has_lines(&image) {
-            true => Some(image),
-            false => search.debug_file(&image).filter(has_lines),
-        };
-        Self { image }
+        Self { image: with_section(image, b".debug_line", search) }
     }
 
     /// The file that the line table is in; nothing when there is none.
@@ -168,15 +161,29 @@ impl Lines {
     }
 }
 
+/// The file itself or its debug file, whichever has a section; nothing where neither has.
+pub(crate) fn with_section(image: Image, name: &[u8], search: &Search) -> Option<Image> {
+    let has =
+        |image: &Image| image.section(name).is_some_and(|section| section.kind != elf::SHT_NOBITS);
+    match has(&image) {
+        true => Some(image),
+        false => search.debug_file(&image).filter(has),
+    }
+}
+
 /// The bytes of a section.
-enum Bytes {
+pub(crate) enum Bytes {
     Read(Vec<u8>),
     Mapped(Mmap),
 }
 
 impl Bytes {
     /// Those of a larger section are mapped.
-    fn of(image: &Image, section: Option<&Section>, max_read: u64) -> Result<Self, Error> {
+    pub(crate) fn of(
+        image: &Image,
+        section: Option<&Section>,
+        max_read: u64,
+    ) -> Result<Self, Error> {
         let Some(section) = section else { return Ok(Self::Read(Vec::new())) };
         let bytes = match image.file() {
             Some(file) if section.size > max_read && section.kind != elf::SHT_NOBITS => {

@@ -169,9 +169,9 @@ function figuresOf(node) {
     if (state.view === "paths") figures.push(["Change of self", comparing.words(side, graph.self[node], graph.other[node])]);
     figures.push([state.view === "paths" ? "Change of total" : "Change", comparing.words(side, total, graph.otherTotal[node])]);
   }
-  figures.push(["Calls", write.count(graph.calls[node])]);
+  figures.push([data.isSampled ? "Samples" : "Calls", write.count(graph.calls[node])]);
   const lack = graph.totalLack[node], less = graph.totalLess[node], more = graph.totalMore[node] + lack;
-  if (state.view === "paths" && !compared) figures.push(["Per call", write.perCall(total, graph.calls[node], lacksMuch(total, less, more, lack), more)]);
+  if (state.view === "paths" && !compared && !data.isSampled) figures.push(["Per call", write.perCall(total, graph.calls[node], lacksMuch(total, less, more, lack), more)]);
   if (less + more > 0.01 * total) figures.splice(1, 0, [figures[0][0] + " lies", between(total, less, more)]);
   return figures;
 }
@@ -252,7 +252,8 @@ function showRun() {
   const facts = [
     ["", write.time(data.info.duration), ""],
     ["", write.count(data.threads.reduce((sum, thread) => sum + thread.merged, 0)), many ? " threads" : data.threads.length ? " thread" : " threads"],
-    data.onlySums ? ["", write.count(data.events / 2), " calls"] : ["", write.count(data.events), " calls and returns"],
+    data.isSampled ? ["", write.count(data.events), " samples"]
+      : data.onlySums ? ["", write.count(data.events / 2), " calls"] : ["", write.count(data.events), " calls and returns"],
     ["clock ", data.info.clock || "unknown", data.info.period > 0 ? `, ${write.time(data.info.period)} apart` : ""],
   ];
   if (compared) {

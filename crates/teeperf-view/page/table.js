@@ -7,7 +7,7 @@ const COLUMNS = [
   { key: "module", label: "Module", className: "text module", up: true, of: (row) => functions[row.fn].module.toLowerCase() },
   { key: "self", label: "Self", of: (row) => row.self },
   { key: "total", label: "Total", of: (row) => row.total },
-  { key: "calls", label: "Calls", of: (row) => row.calls },
+  { key: "calls", label: data.isSampled ? "Samples" : "Calls", of: (row) => row.calls },
   { key: "per-call", label: "Per call", className: "per-call", of: (row) => row.total / row.calls },
 ];
 
@@ -18,9 +18,11 @@ const unsure = (value, less, more) => less + more > 0.3 * value;
 const lacksMuch = (value, less, more, lack) => lack > 0 && unsure(value, less, more);
 const between = (value, less, more) => `between ${write.time(value - less)} and ${write.time(value + more)}`;
 
+if (data.isSampled) COLUMNS.splice(COLUMNS.findIndex(({ key }) => key === "per-call"), 1);
+
 if (data.compared) {
   const change = { key: "change", label: "Change of self", className: "change", of: (row) => Math.abs(row.self - row.other) };
-  COLUMNS.splice(COLUMNS.findIndex(({ key }) => key === "per-call"), 1);
+  if (!data.isSampled) COLUMNS.splice(COLUMNS.findIndex(({ key }) => key === "per-call"), 1);
   COLUMNS.splice(COLUMNS.findIndex(({ key }) => key === "self"), 0, change);
 }
 
@@ -104,7 +106,7 @@ class Table {
     figure(row.self, row.less, row.more),
     figure(row.total, row.totalLess, row.totalMore),
     element("td", null, write.count(row.calls)),
-    compared ? null : element("td", { class: "per-call" }, write.perCall(row.total, row.calls, lacksMuch(row.total, row.totalLess, row.totalMore, row.totalLack), row.totalMore)));
+    compared || data.isSampled ? null : element("td", { class: "per-call" }, write.perCall(row.total, row.calls, lacksMuch(row.total, row.totalLess, row.totalMore, row.totalLack), row.totalMore)));
   }
 
   choose(fn) {
@@ -121,18 +123,18 @@ class Table {
     this.side.append(
       element("h2", null, name),
       element("p", null, [module, file && file + (line ? ":" + line : "")].filter(Boolean).join(" · ")),
-      element("p", null, `${write.counted(row.calls, "call")}, total ${write.time(row.total)} (${write.percent(row.total, whole)}), self ${write.time(row.self)} (${write.percent(row.self, whole)})`),
+      element("p", null, `${write.counted(row.calls, data.isSampled ? "sample" : "call")}, total ${write.time(row.total)} (${write.percent(row.total, whole)}), self ${write.time(row.self)} (${write.percent(row.self, whole)})`),
       ...this.list("Called by", callers), ...this.list("Calls", callees));
   }
 
   list(title, rows) {
     const most = Math.max(...rows.slice(0, 1).map((row) => row.time), 1e-9);
     const line = ({ fn, calls, time }) => element("button", {
-      type: "button", class: "row", disabled: fn >= functions.length, title: write.counted(calls, "call"),
+      type: "button", class: "row", disabled: fn >= functions.length, title: data.isSampled ? null : write.counted(calls, "call"),
       onclick: () => this.on.choose(fn),
     },
     element("span", { class: "who" }, fn < functions.length ? functions[fn].name : "(the thread's first frame)"),
-    element("span", { class: "figure" }, write.count(calls) + " ×"),
+    data.isSampled ? null : element("span", { class: "figure" }, write.count(calls) + " ×"),
     element("span", { class: "figure share", style: `--part:${time / most}` }, write.time(time)));
     const rest = rows.length > 12 ? element("p", null, `and ${write.count(rows.length - 12)} more`) : null;
     const none = rows.length ? null : element("p", null, "nobody");

@@ -26,11 +26,18 @@ pub(crate) fn of(profile: &Profile) -> Vec<(&'static str, String)> {
         ("Started", started(info.started_ns)),
         ("Clock", clock(info)),
         ("Hook cost", hook_cost(info)),
-        ("Events", events(profile)),
+        (if info.is_sampled() { "Samples" } else { "Events" }, events(profile)),
         ("Health", if is_of_counts { String::new() } else { health(profile) }),
         ("Machine", machine(info)),
     ];
     facts.into_iter().filter(|(_, text)| !text.is_empty()).collect()
+}
+
+/// Those of another profile of the same run.
+pub(crate) fn beside(profile: &Profile) -> Vec<(&'static str, String)> {
+    let mut facts = of(profile);
+    facts.retain(|(what, _)| matches!(*what, "Clock" | "Samples" | "Health"));
+    facts
 }
 
 fn ended(info: &Info) -> String {
@@ -94,7 +101,9 @@ fn events(profile: &Profile) -> String {
         1 => "1 call or return".into(),
         _ => format!("{} calls and returns", count(events)),
     };
-    if profile.health.only_sums {
+    if profile.info.is_sampled() {
+        what = counted(events, "sample");
+    } else if profile.health.only_sums {
         // Not all have returned, it may be.
         events /= 2;
         what = counted(events, "call");
@@ -112,6 +121,9 @@ fn events(profile: &Profile) -> String {
 
 fn health(profile: &Profile) -> String {
     let health = &profile.health;
+    if profile.info.is_sampled() {
+        return format!("{} lost", count(health.lost));
+    }
     let mut text = format!("{} lost, {} mended", count(health.lost), count(health.mended));
     if !health.only_sums {
         text.push_str(&format!(", {} still open", count(health.open)));

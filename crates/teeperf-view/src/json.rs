@@ -122,6 +122,8 @@ struct Run<'a> {
     processors: u32,
     clock: &'a str,
     clock_reason: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event: Option<&'a String>,
     period: f64,
     started: u64,
     duration: u64,
@@ -261,6 +263,7 @@ fn info(profile: &Profile) -> Run<'_> {
         processors: info.processors,
         clock: &info.clock,
         clock_reason: &info.clock_reason,
+        event: info.is_sampled().then_some(&info.event),
         period: number(info.period_ns),
         started: info.started_ns,
         duration: info.duration_ns,

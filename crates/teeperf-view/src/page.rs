@@ -119,6 +119,9 @@ struct Data<'a> {
     /// Which of the calls have returned is not known.
     #[serde(rename = "onlySums", skip_serializing_if = "std::ops::Not::not")]
     only_sums: bool,
+    /// What `calls` of threads have are numbers of samples.
+    #[serde(rename = "isSampled", skip_serializing_if = "std::ops::Not::not")]
+    is_sampled: bool,
     findings: Vec<Said>,
     about: &'a [(&'static str, String)],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -224,6 +227,7 @@ fn write_data(page: &Page<'_>, out: &mut impl Write) -> io::Result<()> {
         },
         events: profile.health.events,
         only_sums: profile.health.only_sums && profile.graph.is_none(),
+        is_sampled: profile.info.is_sampled(),
         findings: page.findings.iter().cloned().map(said).collect(),
         about: &page.about,
         compared: page.compared.as_ref(),

@@ -230,7 +230,7 @@ impl<'a> Picture<'a> {
             share(node.total.value),
             units::time_inline(self.info.unit, node.self_time.value),
             share(node.self_time.value),
-            units::counted(node.calls, "call"),
+            units::counted(node.calls, if self.info.is_sampled() { "sample" } else { "call" }),
         );
         if node.total.is_uncertain() {
             text.push_str(&format!(

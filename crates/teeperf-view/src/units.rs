@@ -1,7 +1,7 @@
 //! Numbers as people read them: times with the unit that fits, counts with separators,
 //! shares in percent. Every time is in the profile's unit on the way in.
 
-use teeperf_profile::model::{Time, Unit};
+use teeperf_profile::model::{Info, Time, Unit};
 
 /// Columns of [`time`]: five of number, a space, two of unit.
 pub(crate) const TIME_COLUMNS: usize = 8;
@@ -109,6 +109,11 @@ pub(crate) fn percent_inline(share: f64) -> String {
         p if p < 1.0 => format!("{p:.2} %"),
         p => format!("{p:.1} %"),
     }
+}
+
+/// What a column of calls is called.
+pub(crate) fn calls_head(info: &Info) -> &'static str {
+    if info.is_sampled() { "SAMPLES" } else { "CALLS" }
 }
 
 #[cfg(test)]

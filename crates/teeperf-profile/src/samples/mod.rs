@@ -1,7 +1,26 @@
 //! Samples: from interrupted states to call paths.
 //!
-//! * [`Decoder`]: the samples of a packet.
+//! ```text
+//! packets ─► spaces, events (in order) ─► batch ─► worker: stack ─► locations ─► functions ─► paths ─► profiles
+//! ```
+//!
+//! The caller's thread reads packets and keeps what stands where in each process; workers take packets of samples with
+//! the state that held then, and sum call paths of their own, which are put together at the end. So memory holds a few
+//! packets, the files' tables and the paths, however long the recording is; and the result depends on the recording
+//! alone, not on which worker took what.
 
 mod decode;
+mod driver;
+mod functions;
+mod kernel;
+mod module;
+mod modules;
+mod paths;
+mod profile;
+mod spaces;
+mod unwind;
+mod worker;
+
+pub(crate) use driver::{Driver, Settings};
 
 pub use decode::{Decoder, SamplesError};

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 pub(crate) mod item;
+pub(crate) mod samples;
 pub(crate) mod slow;
 
 use teeperf_wire::body::{self, chunk};

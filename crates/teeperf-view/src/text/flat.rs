@@ -36,7 +36,11 @@ pub(super) fn write(
     let shown: f64 = rows.iter().map(|row| row.self_time.value).sum();
     let title = format!(
         "Functions by {}: {} of {}, {} of {} in themselves",
-        by(options.sort),
+        if profile.info.is_sampled() && options.sort == Sort::Calls {
+            "samples"
+        } else {
+            by(options.sort)
+        },
         units::count(rows.len() as u64),
         units::count(all as u64),
         units::percent_inline(units::share(shown, whole)),
@@ -93,7 +97,9 @@ struct Table<'a> {
 
 impl<'a> Table<'a> {
     fn new(rows: &[Row], profile: &'a Profile, whole: f64, style: &'a Style) -> Self {
-        let calls = rows.iter().map(|row| units::count(row.calls).len()).max().unwrap_or(0).max(5);
+        let is_sampled = profile.info.is_sampled();
+        let calls = rows.iter().map(|row| units::count(row.calls).len()).max().unwrap_or(0);
+        let calls = calls.max(units::calls_head(&profile.info).len());
         let times = 2 * (units::TIME_COLUMNS + 1 + 7);
         let apart = Apart::of(&profile.functions);
         let shown = |row: &Row| apart.fit(row.function, &described(profile, row).0, 1 << 20);
@@ -103,7 +109,7 @@ impl<'a> Table<'a> {
         let has_room = style.columns() >= times + calls + 5 + EXTREMES + longest.min(NAME);
         let extremes = if has_extremes && has_room { EXTREMES } else { 0 };
         let width = style.columns() - extremes;
-        let average = if width >= MIDDLE { units::TIME_COLUMNS + 3 } else { 0 };
+        let average = if width >= MIDDLE && !is_sampled { units::TIME_COLUMNS + 3 } else { 0 };
         let modules = rows.iter().map(|row| names::columns(described(profile, row).1));
         let module = if width >= WIDE { modules.max().unwrap_or(0).clamp(6, 24) } else { 0 };
         let gaps = 5 + if average > 0 { 2 } else { 0 } + if module > 0 { 2 } else { 0 };
@@ -119,7 +125,7 @@ impl<'a> Table<'a> {
             "SELF%",
             "TOTAL ",
             "TOTAL%",
-            "CALLS",
+            units::calls_head(&self.profile.info),
             calls = self.calls,
         );
         if self.average > 0 {

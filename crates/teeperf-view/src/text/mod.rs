@@ -69,11 +69,33 @@ pub fn write(
     style: &Style,
     out: &mut impl Write,
 ) -> io::Result<()> {
+    written(profile, about::of(profile), options, style, out)
+}
+
+/// Writes what another profile of a run has beside the first: what that says of the run is not said again.
+pub fn write_beside(
+    profile: &Profile,
+    options: &Options,
+    style: &Style,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let title = format!("Samples of {}", names::printable(&profile.info.event));
+    writeln!(out, "{}", style.paint(Paint::Heading, title))?;
+    written(profile, about::beside(profile), options, style, out)
+}
+
+fn written(
+    profile: &Profile,
+    about: Vec<(&'static str, String)>,
+    options: &Options,
+    style: &Style,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let findings = findings::of(profile);
     for finding in findings.iter().filter(|finding| finding.warning) {
         say(finding, style, out)?;
     }
-    for (what, text) in about::of(profile) {
+    for (what, text) in about {
         labelled(style.paint(Paint::Faint, what), &text, style, out)?;
     }
     for finding in findings.iter().filter(|finding| !finding.warning) {

@@ -30,9 +30,9 @@ pub(super) fn write(
     );
     heading(style, &title, out)?;
     let calls = tree.nodes.iter().skip(1).map(|node| units::count(node.calls).len()).max();
-    let calls = calls.unwrap_or(0).max(5);
-    let head =
-        format!("{:>6} {:>9} {:>9}  {:>calls$}  FUNCTION", "TOTAL%", "TOTAL ", "SELF ", "CALLS");
+    let name = units::calls_head(&profile.info);
+    let calls = calls.unwrap_or(0).max(name.len());
+    let head = format!("{:>6} {:>9} {:>9}  {name:>calls$}  FUNCTION", "TOTAL%", "TOTAL ", "SELF ");
     writeln!(out, "{}", style.paint(Paint::Faint, head))?;
     let room = style.columns().saturating_sub(6 + 9 + 9 + calls + 6);
     let printer = Printer {

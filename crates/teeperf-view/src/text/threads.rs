@@ -22,10 +22,11 @@ pub(super) fn write(
     let shown = &threads[..threads.len().min(options.limit)];
     heading(style, &format!("Threads: {} of {}", shown.len(), threads.len()), out)?;
     let events = shown.iter().map(|thread| units::count(thread.events).len()).max();
-    let events = events.unwrap_or(0).max(6);
+    let what = if profile.info.is_sampled() { "SAMPLES" } else { "EVENTS" };
+    let events = events.unwrap_or(0).max(what.len());
     let head = format!(
-        "{:>8}  {:>8}  {:>8}  {:>8}  {:>events$}  {:>7}  {:>7}  THREAD",
-        "RECORDED", "WALL ", "CPU ", "WAITED ", "EVENTS", "PROCESS", "ID"
+        "{:>8}  {:>8}  {:>8}  {:>8}  {what:>events$}  {:>7}  {:>7}  THREAD",
+        "RECORDED", "WALL ", "CPU ", "WAITED ", "PROCESS", "ID"
     );
     writeln!(out, "{}", style.paint(Paint::Faint, head))?;
     let room = style.columns().saturating_sub(8 * 4 + events + 7 * 2 + 2 * 7).max(8);

@@ -84,6 +84,7 @@ pub(crate) fn kitchen() -> Profile {
     };
     Profile {
         info: Info {
+            event: String::new(),
             command: vec!["./kitchen".into(), "--soup".into()],
             host: "stove".into(),
             system: "Linux 6.1".into(),

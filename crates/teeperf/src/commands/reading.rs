@@ -25,6 +25,8 @@ use teeperf_profile::{Error, MAX_PATHS, Options, Packets, Recording, packets};
 use teeperf_record::Search;
 use teeperf_view::printable;
 
+/// What calls and returns are called where an event is asked for.
+const CALLS: &str = "calls";
 const MOST_PATHS: NonZeroUsize = NonZeroUsize::new(MAX_PATHS).expect("there is room for some");
 
 /// A recording, and what of it is shown.
@@ -68,6 +70,10 @@ pub(crate) struct Part {
     /// Show only threads of this id or name
     #[arg(long, value_name = "THREAD", value_parser = Pattern::new)]
     thread: Vec<Pattern>,
+    /// Of a recording that has calls and samples, or samples of several events, which to show: `calls`, or the event's
+    /// name, such as cpu-clock
+    #[arg(long, value_name = "NAME")]
+    event: Option<String>,
     /// Leave the cost of the hooks in the times
     #[arg(long)]
     keep_hook_cost: bool,
@@ -242,6 +248,7 @@ impl Part {
         };
         let profile = packets::replay(&mut *packets, &mut options)?;
         drop(progress);
+        let mut profile = self.of_event(profile, path)?;
         if !self.window.is_all() && profile.threads.is_empty() {
             eprintln!("teeperf: no thread has written anything in this time");
         }
@@ -259,7 +266,9 @@ impl Part {
             }
         }
         let had_calls = has_calls(&profile);
-        let part = selection.of(profile);
+        let beside = std::mem::take(&mut profile.beside);
+        let mut part = selection.of(profile);
+        part.beside = beside.into_iter().map(|profile| selection.of(profile)).collect();
         if had_calls && !has_calls(&part) {
             bail!(
                 "nothing in {} fits: {}; next: name another recording, or `teeperf report {0}` to see what is in it",
@@ -268,6 +277,25 @@ impl Part {
             );
         }
         Ok(part)
+    }
+
+    /// What was asked for, of calls and events; where nothing was, all of it.
+    fn of_event(&self, mut profile: Profile, path: &Path) -> Result<Profile> {
+        let Some(wanted) = &self.event else { return Ok(profile) };
+        let name = |profile: &Profile| match profile.info.is_sampled() {
+            true => profile.info.event.clone(),
+            false => CALLS.to_owned(),
+        };
+        let beside = std::mem::take(&mut profile.beside);
+        let (mut found, others): (Vec<_>, Vec<_>) =
+            [profile].into_iter().chain(beside).partition(|profile| name(profile) == *wanted);
+        match found.pop() {
+            Some(found) => Ok(found),
+            None => {
+                let there: Vec<String> = others.iter().map(name).collect();
+                bail!("{} has no {wanted:?}; it has: {}", path.display(), there.join(", "))
+            }
+        }
     }
 
     /// The functions of a profile that a pattern means; says where it is taken for a part of their names.

@@ -6,6 +6,7 @@ use super::tables;
 use crate::recordings;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
+use std::io::Write;
 use std::path::PathBuf;
 use teeperf_profile::aggregate;
 use teeperf_profile::crossings::{self, Crossing};
@@ -225,7 +226,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if arguments.table.is_any() {
         return arguments.table.text(&profile, part, order, limit, &archived);
     }
-    let options = text::Options {
+    let mut options = text::Options {
         sort: order.0,
         limit,
         functions: !arguments.tree && !arguments.threads,
@@ -235,5 +236,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         crossings: arguments.crossings(&profile),
         ..text::Options::default()
     };
-    super::to_stdout(|out| text::write(&profile, &options, &super::terminal::style(), out))
+    let style = super::terminal::style();
+    super::to_stdout(|out| {
+        text::write(&profile, &options, &style, out)?;
+        for profile in &profile.beside {
+            options.crossings = arguments.crossings(profile);
+            writeln!(out)?;
+            text::write_beside(profile, &options, &style, out)?;
+        }
+        Ok(())
+    })
 }

@@ -1,0 +1,66 @@
+//! Functions of all workers, each once, and what locations stand for: one function, or those that were inlined into one
+//! another there.
+
+use std::sync::{Arc, Mutex};
+
+use rustc_hash::FxHashMap;
+
+use super::module::Named;
+use super::modules::{ModuleId, lock};
+
+/// Most functions told apart; a hostile file of names can have any number.
+const MAX_FUNCTIONS: usize = 1 << 22;
+
+/// All of them.
+#[derive(Default)]
+pub(crate) struct Functions {
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    numbers: FxHashMap<(Arc<str>, Arc<str>), u32>,
+    list: Vec<Function>,
+}
+
+/// A function.
+#[derive(Clone, Debug)]
+pub(crate) struct Function {
+    pub(crate) name: Arc<str>,
+    pub(crate) module: Arc<str>,
+    /// Where its code begins, in which file, where it is known.
+    pub(crate) start: Option<(ModuleId, u64)>,
+    /// Source file and line.
+    pub(crate) defined: Option<(String, u32)>,
+}
+
+impl Functions {
+    /// The number of a function.
+    pub(crate) fn number(&self, id: Option<ModuleId>, module: &str, named: Named) -> u32 {
+        let mut known = lock(&self.known);
+        let key: (Arc<str>, Arc<str>) = (named.name.into(), module.into());
+        if let Some(&number) = known.numbers.get(&key) {
+            let start = named.start.and_then(|start| Some((id?, start)));
+            let there = &mut known.list[number as usize];
+            there.start = there.start.or(start);
+            if there.defined.is_none() {
+                there.defined = named.defined;
+            }
+            return number;
+        }
+        if known.list.len() >= MAX_FUNCTIONS {
+            return 0;
+        }
+        let number = known.list.len() as u32;
+        let start = named.start.and_then(|start| Some((id?, start)));
+        let (name, module) = key.clone();
+        known.list.push(Function { name, module, start, defined: named.defined });
+        known.numbers.insert(key, number);
+        number
+    }
+
+    /// All that there are, by number.
+    pub(crate) fn all(&self) -> Vec<Function> {
+        lock(&self.known).list.clone()
+    }
+}

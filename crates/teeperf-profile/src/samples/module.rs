@@ -1,0 +1,170 @@
+//! One module: names of its code, and how to find callers from there.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use framehop::{ExplicitModuleSectionInfo, Module as Tables};
+use teeperf_symbols::{Frames, Functions, Search, Unwinding, demangle};
+
+use super::kernel::Kernel;
+use super::modules::{Location, ModuleId, lock};
+
+/// Bytes of a table that unwinding reads.
+pub(crate) type Bytes = Arc<[u8]>;
+
+/// A file whose code was sampled, opened.
+pub(crate) struct Module {
+    /// File name, without directory.
+    pub(crate) name: String,
+    code: Code,
+}
+
+enum Code {
+    /// A file that is here, and is the one that was sampled.
+    File(Box<File>),
+    /// The kernel, or a module of it.
+    Kernel(Kernel),
+    /// Nothing is known but addresses.
+    Unknown,
+}
+
+struct File {
+    functions: Functions,
+    frames: Option<Mutex<Frames>>,
+    unwinding: Unwinding,
+    /// First address that is loaded.
+    begin: u64,
+}
+
+/// A function at a location.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Named {
+    pub(crate) name: String,
+    /// File's own virtual address where the function begins, if it is one that was not inlined.
+    pub(crate) start: Option<u64>,
+    /// Source file and line where it begins, where that is known.
+    pub(crate) defined: Option<(String, u32)>,
+}
+
+impl Named {
+    /// Nothing but a name.
+    pub(crate) fn plain(name: impl Into<String>) -> Self {
+        Self { name: name.into(), start: None, defined: None }
+    }
+}
+
+impl Module {
+    /// That of a path as the system has it, which may be no file's.
+    pub(crate) fn open(path: &Path, build_id: &[u8], of_kernel: bool, search: &Search) -> Self {
+        let whole = path.to_string_lossy();
+        let name = match path.file_name() {
+            Some(name) if !whole.starts_with('[') => name.to_string_lossy().into_owned(),
+            _ => whole.into_owned(),
+        };
+        let code = if of_kernel {
+            Code::Kernel(Kernel::open(build_id))
+        } else {
+            let build_id = (!build_id.is_empty()).then(|| build_id.to_vec());
+            let search = Search { build_id, ..search.clone() };
+            File::open(path, &search).map_or(Code::Unknown, |file| Code::File(Box::new(file)))
+        };
+        Self { name, code }
+    }
+
+    /// Where an address is told from, of what stands at an offset of the file.
+    pub(crate) fn relative(&self, offset: u64) -> u64 {
+        match &self.code {
+            Code::File(file) => {
+                let address = file.unwinding.address(offset).unwrap_or(offset);
+                address.wrapping_sub(file.begin)
+            }
+            _ => offset,
+        }
+    }
+
+    /// What unwinding needs, where there is any.
+    pub(crate) fn tables(&self, id: ModuleId) -> Option<Tables<Bytes>> {
+        let Code::File(file) = &self.code else { return None };
+        file.tables(&self.name, Location::base(id))
+    }
+
+    /// The functions there, the innermost first; never none.
+    pub(crate) fn functions(&self, relative: u64) -> Vec<Named> {
+        let found = match &self.code {
+            Code::File(file) => file.functions(relative),
+            Code::Kernel(kernel) => kernel.function(relative).into_iter().collect(),
+            Code::Unknown => Vec::new(),
+        };
+        if !found.is_empty() {
+            return found;
+        }
+        let name = match &self.code {
+            Code::File(file) => {
+                let address = file.begin.wrapping_add(relative);
+                let start = file.unwinding.function(address);
+                let name = format!("{}+{:#x}", self.name, start.unwrap_or(address));
+                return vec![Named { start, ..Named::plain(name) }];
+            }
+            // One by one they say nothing, and there may be any number.
+            Code::Kernel(_) => "[kernel]".to_owned(),
+            Code::Unknown if self.name.starts_with(['[', '/']) => self.name.clone(),
+            Code::Unknown => format!("[{}]", self.name),
+        };
+        vec![Named::plain(name)]
+    }
+}
+
+impl File {
+    fn open(path: &Path, search: &Search) -> Option<Self> {
+        let unwinding = Unwinding::open(path, search).ok()?;
+        let functions = Functions::open(path, search).ok()?;
+        let frames = Frames::open(path, search).ok().flatten().map(Mutex::new);
+        let begin = unwinding.extent().start;
+        Some(Self { functions, frames, unwinding, begin })
+    }
+
+    fn tables(&self, name: &str, base: u64) -> Option<Tables<Bytes>> {
+        let Unwinding { eh_frame, eh_frame_hdr, debug_frame, text, got, .. } = &self.unwinding;
+        let extent = self.unwinding.extent();
+        let size = u32::try_from(extent.end - extent.start).ok()?;
+        let bytes = |table: &Option<teeperf_symbols::Table>| {
+            table.as_ref().map(|table| Bytes::from(&table.bytes[..]))
+        };
+        let addresses = |table: &Option<teeperf_symbols::Table>| {
+            table.as_ref().map(|table| table.addresses.clone())
+        };
+        let sections = ExplicitModuleSectionInfo {
+            base_svma: self.begin,
+            text_svma: text.clone(),
+            got_svma: got.clone(),
+            eh_frame_svma: addresses(eh_frame),
+            eh_frame: bytes(eh_frame),
+            eh_frame_hdr_svma: addresses(eh_frame_hdr),
+            eh_frame_hdr: bytes(eh_frame_hdr),
+            debug_frame: bytes(debug_frame),
+            ..ExplicitModuleSectionInfo::default()
+        };
+        Some(Tables::new(name.to_owned(), base..base + u64::from(size), base, sections))
+    }
+
+    fn functions(&self, relative: u64) -> Vec<Named> {
+        let address = self.begin.wrapping_add(relative);
+        let frames = self.frames.as_ref().map(lock);
+        let mut inlined = frames.as_ref().map_or_else(Vec::new, |frames| frames.at(address));
+        // The last is what the symbol names, and linkers have the last word on that.
+        let last = inlined.pop();
+        let outer = match self.functions.at(address) {
+            Some(symbol) => {
+                let at_start = frames.as_ref().and_then(|frames| frames.at(symbol.start).pop());
+                Some(Named {
+                    name: demangle(&symbol.name).into_owned(),
+                    start: Some(symbol.start),
+                    defined: at_start.and_then(|frame| frame.line),
+                })
+            }
+            None => last.and_then(|frame| frame.name).map(Named::plain),
+        };
+        let inlined = inlined.into_iter().filter_map(|frame| frame.name).map(Named::plain);
+        inlined.chain(outer).collect()
+    }
+}

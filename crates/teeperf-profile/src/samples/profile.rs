@@ -1,0 +1,255 @@
+//! What workers found, put together: a profile for each event.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use teeperf_wire::body::sampled::source;
+
+use super::driver::Driver;
+use super::functions;
+use super::paths::{Of, Step, Thread as Sampled};
+use super::worker::Found;
+use crate::contents;
+use crate::cost;
+use crate::model::{
+    Code, Function, FunctionId, Health, Info, Node, Place, Profile, Thread, Time, Tree, Unit,
+};
+use crate::warnings::Warnings;
+
+/// The profiles, by number of the event.
+pub(super) fn of(
+    driver: &Driver,
+    found: Vec<Found>,
+    info: &Info,
+    warnings: &mut Warnings,
+) -> Vec<Profile> {
+    let mut merged = Merged::default();
+    for found in found {
+        merged.add(found, warnings);
+    }
+    if merged.untold > 0 {
+        let untold = merged.untold;
+        warnings
+            .add(|| format!("{untold} samples are of events that the recording does not tell of"));
+    }
+    if merged.shortened > 0 {
+        let shortened = merged.shortened;
+        warnings.add(|| format!("there are more call paths than a profile can have: {shortened} samples stand in callers of their functions. `--most-paths` allows more paths"));
+    }
+    let all = driver.functions.all();
+    let (numbers, order) = in_order(&all);
+    let functions: Vec<Function> = order.iter().map(|&at| function(&all[at])).collect();
+    let places: Vec<Option<Place>> = order.iter().map(|&at| place(&all[at], driver)).collect();
+    let mut children = merged.children(&numbers);
+    let mut profiles: BTreeMap<u16, Profile> = BTreeMap::new();
+    for (of, thread) in &merged.threads {
+        let profile = profiles.entry(of.event).or_insert_with(|| {
+            let event = driver.events.get(&of.event);
+            let lost = driver.lost.get(&u32::from(of.event)).copied().unwrap_or(0);
+            let nobodys = driver.lost.get(&0).copied().unwrap_or(0);
+            Profile {
+                info: about(info, event),
+                functions: functions.clone(),
+                places: places.clone(),
+                health: Health { lost: lost.saturating_add(nobodys), ..Health::default() },
+                ..Profile::default()
+            }
+        });
+        let tree = merged.tree(thread.root, &mut children, &numbers);
+        let events = tree.nodes.iter().fold(0u64, |sum, node| sum.saturating_add(node.calls));
+        profile.health.events += events;
+        let (first, last) = thread.span.unwrap_or_default();
+        profile.threads.push(Thread {
+            pid: of.pid,
+            tid: of.tid,
+            name: merged.names.get(of).map_or_else(String::new, |name| name.to_string()),
+            merged: 1,
+            events,
+            wall_ns: last - first,
+            tree,
+            ..Thread::default()
+        });
+    }
+    let stacks = merged.stacks();
+    for (event, profile) in &mut profiles {
+        let total =
+            |thread: &Thread| thread.tree.nodes.first().map_or(0.0, |root| root.total.value);
+        profile.threads.sort_by(|a, b| {
+            total(b).total_cmp(&total(a)).then((a.pid, a.tid).cmp(&(b.pid, b.tid)))
+        });
+        let (followed, cut) = stacks.get(event).copied().unwrap_or_default();
+        if cut > 0 {
+            let share = 100.0 * cut as f64 / followed as f64;
+            profile.health.warnings.push(format!(
+                "{cut} of {followed} stacks ({share:.1} %) could not be followed to their first function: their callers are \
+                 missing from totals"
+            ));
+        }
+    }
+    profiles.into_values().collect()
+}
+
+/// What is known of the run, and of this event.
+fn about(info: &Info, event: Option<&contents::Sampled>) -> Info {
+    let mut info = Info { clock: "samples".into(), hook_cost_ps: None, ..info.clone() };
+    info.event = "samples".into();
+    let Some(event) = event else { return info };
+    if !event.name.is_empty() {
+        info.event.clone_from(&event.name);
+    }
+    info.unit = if event.unit == 1 { Unit::Nanoseconds } else { Unit::Counts };
+    info.period_ns = event.period as f64;
+    let how = match event.source {
+        source::PERF_EVENT => "of the kernel",
+        source::TIMER => "of timers",
+        source::AEX | source::AEX_ATTACHED => "of enclaves' exits",
+        source::COUNTER => "of a counter",
+        _ => "of another profiler",
+    };
+    let random = if event.is_random { ", periods at random" } else { "" };
+    info.clock_reason = format!("{} {how}{random}", event.name);
+    info
+}
+
+/// New numbers of functions, in the order of their names, and the old ones in that order.
+fn in_order(all: &[functions::Function]) -> (Vec<FunctionId>, Vec<usize>) {
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    order.sort_by(|&a, &b| (&all[a].name, &all[a].module).cmp(&(&all[b].name, &all[b].module)));
+    let mut numbers = vec![FunctionId(0); all.len()];
+    for (new, &old) in order.iter().enumerate() {
+        numbers[old] = FunctionId(new as u32);
+    }
+    (numbers, order)
+}
+
+fn function(known: &functions::Function) -> Function {
+    let (file, line) = known.defined.clone().unzip();
+    Function {
+        name: known.name.to_string(),
+        module: known.module.to_string(),
+        file,
+        line,
+        place: None,
+    }
+}
+
+fn place(known: &functions::Function, driver: &Driver) -> Option<Place> {
+    let (module, address) = known.start?;
+    let (path, build_id) = driver.modules.file(module)?;
+    let path = String::from_utf8_lossy(&path).into();
+    Some(Place { path, build_id, address, size: 0, code: Code::Process })
+}
+
+/// Call paths of all workers.
+#[derive(Default)]
+struct Merged {
+    steps: Vec<Step>,
+    known: FxHashMap<(u32, u32), u32>,
+    threads: BTreeMap<Of, Sampled>,
+    names: FxHashMap<Of, Arc<str>>,
+    untold: u64,
+    shortened: u64,
+}
+
+impl Merged {
+    fn add(&mut self, mut found: Found, warnings: &mut Warnings) {
+        warnings.append(&mut found.warnings);
+        self.untold += found.untold;
+        self.shortened += found.paths.shortened;
+        self.names.extend(found.names);
+        let mut roots: Vec<(u32, Of)> =
+            found.paths.threads.iter().map(|(of, thread)| (thread.root, *of)).collect();
+        roots.sort_unstable();
+        let mut roots = roots.into_iter();
+        let mut numbers: Vec<u32> = Vec::with_capacity(found.paths.steps.len());
+        for (at, step) in (0..).zip(&found.paths.steps) {
+            let number = if step.parent == at {
+                let Some((_, of)) = roots.next() else { break };
+                let mut other = found.paths.threads[&of];
+                let next = self.steps.len() as u32;
+                other.root = next;
+                let thread = self.threads.entry(of).or_insert(other);
+                if thread.root == next {
+                    self.steps.push(Step { parent: next, samples: 0, weight: 0, ..*step });
+                } else {
+                    thread.add(&other);
+                }
+                thread.root
+            } else {
+                let (parent, next) = (numbers[step.parent as usize], self.steps.len() as u32);
+                let number = *self.known.entry((parent, step.function)).or_insert(next);
+                if number == next {
+                    self.steps.push(Step { parent, samples: 0, weight: 0, ..*step });
+                }
+                number
+            };
+            numbers.push(number);
+            let there = &mut self.steps[number as usize];
+            there.samples += step.samples;
+            there.weight = there.weight.saturating_add(step.weight);
+        }
+    }
+
+    /// Of each step those below it, the last in the functions' order first.
+    fn children(&mut self, order: &[FunctionId]) -> Vec<Vec<u32>> {
+        self.known = FxHashMap::default();
+        let mut children: Vec<Vec<u32>> = vec![Vec::new(); self.steps.len()];
+        for (at, step) in (0..).zip(&self.steps) {
+            if step.parent != at {
+                children[step.parent as usize].push(at);
+            }
+        }
+        for list in &mut children {
+            list.sort_unstable_by_key(|&at| {
+                std::cmp::Reverse(order[self.steps[at as usize].function as usize])
+            });
+        }
+        children
+    }
+
+    /// The tree below a root; takes the lists of its steps.
+    fn tree(&self, root: u32, children: &mut [Vec<u32>], numbers: &[FunctionId]) -> Tree {
+        let mut nodes = Vec::new();
+        let mut left = vec![(root, 0)];
+        while let Some((at, parent)) = left.pop() {
+            let step = &self.steps[at as usize];
+            let function = numbers.get(step.function as usize).copied().unwrap_or_default();
+            let below = nodes.len() as u32;
+            nodes.push(Node {
+                parent,
+                function,
+                calls: step.samples,
+                self_time: Time::from(step.weight as f64),
+                total: Time::default(),
+                extremes: None,
+            });
+            let list = std::mem::take(&mut children[at as usize]);
+            left.extend(list.into_iter().map(|child| (child, below)));
+        }
+        let mut tree = Tree { nodes };
+        cost::sum_up(&mut tree);
+        tree
+    }
+
+    /// Samples with a stack, and those of them whose stack was cut, by event.
+    fn stacks(&self) -> BTreeMap<u16, (u64, u64)> {
+        let mut stacks: BTreeMap<u16, (u64, u64)> = BTreeMap::new();
+        for (of, thread) in &self.threads {
+            let sum = stacks.entry(of.event).or_default();
+            *sum = (sum.0 + thread.followed, sum.1 + thread.cut);
+        }
+        stacks
+    }
+}
+
+impl Sampled {
+    fn add(&mut self, other: &Self) {
+        self.cut += other.cut;
+        self.followed += other.followed;
+        self.span = match (self.span, other.span) {
+            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+            (a, b) => a.or(b),
+        };
+    }
+}

@@ -1,0 +1,226 @@
+//! Address spaces: which file's code stands where in each process, and what threads are called, at one moment.
+//!
+//! A state is shared with workers that have samples of it still to do, and copied where it changes meanwhile.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use teeperf_wire::body::{map, sample, task};
+
+use super::modules::{ModuleId, Modules};
+use crate::contents::{Map, Task};
+
+/// Most maps of a process that are kept. Linux allows 65,530 unless it is told otherwise.
+const MAX_MAPS: usize = 1 << 17;
+/// Most processes, and most threads, that are known at once.
+const MAX_TASKS: usize = 1 << 20;
+
+/// All of them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Spaces {
+    processes: FxHashMap<u32, Arc<Space>>,
+    kernel: Arc<Space>,
+    /// Processes that came so far: ids come again.
+    generations: u32,
+}
+
+/// That of a process.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Space {
+    /// Which process this is, of all that had its id.
+    pub(crate) generation: u32,
+    /// Sorted by where they begin; none lies over another.
+    maps: Vec<Mapped>,
+    /// Names of threads.
+    names: FxHashMap<u32, Arc<str>>,
+}
+
+/// A stretch of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mapped {
+    begin: u64,
+    end: u64,
+    /// Where in the module's file `begin` is.
+    offset: u64,
+    pub(crate) module: ModuleId,
+}
+
+impl Mapped {
+    /// Where in the module's file an address is.
+    pub(crate) fn offset(&self, address: u64) -> u64 {
+        self.offset.wrapping_add(address.wrapping_sub(self.begin))
+    }
+
+    fn cut(self, begin: u64, end: u64) -> Self {
+        Self { begin, end, offset: self.offset(begin), ..self }
+    }
+}
+
+impl Spaces {
+    /// Code came into a space.
+    pub(crate) fn map(&mut self, map: &Map<'_>, modules: &Modules) {
+        let Some(end) = map.address.checked_add(map.length).filter(|&end| end > map.address) else {
+            return;
+        };
+        let of_kernel = matches!(map.mode, sample::mode::KERNEL | sample::mode::GUEST_KERNEL);
+        let Some(module) = modules.id(map.path, map.build_id, of_kernel) else { return };
+        // The kernel tells its code by address, wherever in its file it is.
+        let offset = if of_kernel { map.address } else { map.offset };
+        let mapped = Mapped { begin: map.address, end, offset, module };
+        if of_kernel || map.pid == map::KERNEL {
+            Arc::make_mut(&mut self.kernel).put(mapped);
+        } else if let Some(space) = self.space(map.pid) {
+            space.put(mapped);
+        }
+    }
+
+    /// A process or thread began, changed or ended. What ended is kept: the last samples of it come behind its end.
+    pub(crate) fn task(&mut self, task: &Task<'_>) {
+        match task.what {
+            task::what::FORK if task.pid != task.parent_pid => {
+                let Some(parent) = self.processes.get(&task.parent_pid).cloned() else { return };
+                if self.processes.len() >= MAX_TASKS && !self.processes.contains_key(&task.pid) {
+                    return;
+                }
+                self.generations = self.generations.wrapping_add(1);
+                let names = parent.names.get(&task.parent_tid).cloned();
+                let space = Space {
+                    generation: self.generations,
+                    maps: parent.maps.clone(),
+                    names: names.map(|name| (task.tid, name)).into_iter().collect(),
+                };
+                self.processes.insert(task.pid, Arc::new(space));
+            }
+            task::what::FORK => {
+                let Some(space) = self.space(task.pid) else { return };
+                if let Some(name) = space.names.get(&task.parent_tid).cloned()
+                    && space.names.len() < MAX_TASKS
+                {
+                    space.names.insert(task.tid, name);
+                }
+            }
+            task::what::NAME | task::what::EXEC => {
+                let Some(space) = self.space(task.pid) else { return };
+                if task.what == task::what::EXEC {
+                    space.maps.clear();
+                }
+                if space.names.len() < MAX_TASKS {
+                    space.names.insert(task.tid, String::from_utf8_lossy(task.name).into());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The space of a process.
+    pub(crate) fn of(&self, pid: u32) -> Option<&Space> {
+        self.processes.get(&pid).map(|space| &**space)
+    }
+
+    /// Where the kernel's code stands.
+    pub(crate) fn kernel(&self) -> &Space {
+        &self.kernel
+    }
+
+    fn space(&mut self, pid: u32) -> Option<&mut Space> {
+        if !self.processes.contains_key(&pid) {
+            if self.processes.len() >= MAX_TASKS {
+                return None;
+            }
+            self.generations = self.generations.wrapping_add(1);
+            let space = Space { generation: self.generations, ..Space::default() };
+            self.processes.insert(pid, Arc::new(space));
+        }
+        self.processes.get_mut(&pid).map(Arc::make_mut)
+    }
+}
+
+impl Space {
+    /// What an address is of.
+    pub(crate) fn at(&self, address: u64) -> Option<&Mapped> {
+        let behind = self.maps.partition_point(|mapped| mapped.begin <= address);
+        self.maps[..behind].last().filter(|mapped| address < mapped.end)
+    }
+
+    /// Name of a thread.
+    pub(crate) fn name(&self, tid: u32) -> Option<&Arc<str>> {
+        self.names.get(&tid)
+    }
+
+    /// Puts a map in the place of what was there, as mmap(2) with `MAP_FIXED` does.
+    fn put(&mut self, new: Mapped) {
+        let first = self.maps.partition_point(|mapped| mapped.end <= new.begin);
+        let behind = self.maps.partition_point(|mapped| mapped.begin < new.end).max(first);
+        let over = &self.maps[first..behind];
+        let before = over.first().filter(|old| old.begin < new.begin);
+        let after = over.last().filter(|old| old.end > new.end);
+        let before = before.map(|old| old.cut(old.begin, new.begin));
+        let after = after.map(|old| old.cut(new.end, old.end));
+        if self.maps.len() + 2 - (behind - first) > MAX_MAPS {
+            return;
+        }
+        let parts = before.into_iter().chain([new]).chain(after);
+        self.maps.splice(first..behind, parts);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn mapped(begin: u64, end: u64, offset: u64) -> Mapped {
+        Mapped { begin, end, offset, module: ModuleId(offset as u32) }
+    }
+
+    proptest! {
+        #[test]
+        fn the_last_map_counts(list in proptest::collection::vec((0u64..100, 1u64..40), 1..12)) {
+            let mut space = Space::default();
+            let mut slow = [None; 150];
+            for (at, &(begin, size)) in list.iter().enumerate() {
+                space.put(mapped(begin, begin + size, 1000 * at as u64));
+                for address in begin..begin + size {
+                    slow[address as usize] = Some((at, address - begin));
+                }
+            }
+            for (address, known) in slow.iter().enumerate() {
+                let found = space.at(address as u64);
+                let offset = found.map(|mapped| mapped.offset(address as u64));
+                prop_assert_eq!(offset, known.map(|(at, far)| 1000 * at as u64 + far));
+                let module = found.map(|mapped| mapped.module.0);
+                prop_assert_eq!(module, known.map(|(at, _)| 1000 * at as u32));
+            }
+        }
+    }
+
+    #[test]
+    fn a_fork_has_what_its_parent_had_and_exec_nothing() {
+        let modules = Modules::new(teeperf_symbols::Search::default());
+        let mut spaces = Spaces::default();
+        let map =
+            |pid, address| Map { pid, address, length: 10, path: b"/a", mode: 2, ..Map::default() };
+        let task = |what, pid, tid, name| Task {
+            what,
+            pid,
+            tid,
+            parent_pid: 1,
+            parent_tid: 1,
+            name,
+            ..Task::default()
+        };
+        spaces.map(&map(1, 100), &modules);
+        spaces.task(&task(task::what::NAME, 1, 1, b"one"));
+        spaces.task(&task(task::what::FORK, 1, 5, b""));
+        spaces.task(&task(task::what::FORK, 2, 2, b""));
+        let child = spaces.of(2).unwrap();
+        assert!(child.at(105).is_some() && child.at(110).is_none() && child.at(99).is_none());
+        assert_eq!((child.name(2).map(|n| &**n), child.name(1)), (Some("one"), None));
+        assert_eq!(spaces.of(1).unwrap().name(5).map(|n| &**n), Some("one"));
+        assert_ne!(child.generation, spaces.of(1).unwrap().generation);
+        spaces.task(&task(task::what::EXEC, 2, 2, b"two"));
+        let child = spaces.of(2).unwrap();
+        assert!(child.at(105).is_none() && spaces.of(1).unwrap().at(105).is_some());
+        assert_eq!(child.name(2).map(|n| &**n), Some("two"));
+    }
+}

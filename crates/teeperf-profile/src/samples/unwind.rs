@@ -1,0 +1,325 @@
+//! From registers and a copy of the stack to the addresses of callers.
+//!
+//! By DWARF's call frame information where files have it, else by frame pointers. framehop does so for x86-64 and 64-bit
+//! Arm; of other processors frame pointers alone are followed, where there is a convention for them.
+
+use framehop::aarch64::{CacheAarch64, UnwindRegsAarch64, UnwinderAarch64};
+use framehop::x86_64::{CacheX86_64, Reg, UnwindRegsX86_64, UnwinderX86_64};
+use framehop::{FrameAddress, Module as Tables, Unwinder};
+use teeperf_wire::body::sample::{Sample, abi};
+
+use super::module::Bytes;
+
+/// `e_machine` of processors (ELF gABI, chapter 4).
+pub(crate) mod machine {
+    pub(crate) const I386: u16 = 3;
+    pub(crate) const ARM: u16 = 40;
+    pub(crate) const X86_64: u16 = 62;
+    pub(crate) const AARCH64: u16 = 183;
+    pub(crate) const RISCV: u16 = 243;
+
+    /// That of a machine as `uname -m` names it; 0 where it is none of these.
+    pub(crate) fn of(name: &str) -> u16 {
+        match name {
+            "x86_64" => X86_64,
+            "i386" | "i486" | "i586" | "i686" => I386,
+            "aarch64" | "arm64" => AARCH64,
+            "riscv64" => RISCV,
+            name if name.starts_with("arm") => ARM,
+            _ => 0,
+        }
+    }
+}
+
+/// Most frames of a stack that are followed. perf stops at 127 unless it is told otherwise.
+pub(crate) const MAX_FRAMES: usize = 1024;
+
+/// What became of a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It was followed to its first function.
+    Whole,
+    /// It goes on where the copy ends, or nobody knows where.
+    Cut,
+}
+
+/// A stack's reader; keeps rules of addresses that it has seen.
+pub(crate) struct Stacks {
+    x86_64: (UnwinderX86_64<Bytes>, CacheX86_64),
+    aarch64: (UnwinderAarch64<Bytes>, CacheAarch64),
+}
+
+/// Says where in all modules an address is: see [`super::modules::Location`]; nothing where no code is. 0 is an address in no module.
+pub(crate) trait Locate {
+    /// `address` is one of the process, of an instruction.
+    fn locate(&mut self, address: u64) -> Option<u64>;
+}
+
+impl Stacks {
+    pub(crate) fn new() -> Self {
+        Self {
+            x86_64: (UnwinderX86_64::new(), CacheX86_64::new()),
+            aarch64: (UnwinderAarch64::new(), CacheAarch64::new()),
+        }
+    }
+
+    /// A module whose tables are to be used from now on.
+    pub(crate) fn add(&mut self, tables: Tables<Bytes>) {
+        self.x86_64.0.add_module(tables.clone());
+        self.aarch64.0.add_module(tables);
+    }
+
+    /// Gives the locations of a sample's user stack, the innermost first, to `each`.
+    pub(crate) fn follow(
+        &mut self,
+        machine: u16,
+        sample: &Sample<'_>,
+        locate: &mut impl Locate,
+        each: impl FnMut(u64),
+    ) -> End {
+        let register = |number| sample.register(number);
+        let machine = match (machine, sample.abi) {
+            (machine::X86_64, abi::BITS_32) => machine::I386,
+            (machine::AARCH64, abi::BITS_32) => machine::ARM,
+            (machine, _) => machine,
+        };
+        let stack = |sp| Stack { sp, bytes: sample.stack };
+        match machine {
+            machine::X86_64 => {
+                let (Some(bp), Some(sp), Some(ip)) = (register(6), register(7), register(8)) else {
+                    return End::Cut;
+                };
+                let mut registers = UnwindRegsX86_64::new(ip, sp, bp);
+                for (number, name) in OTHERS {
+                    if let Some(value) = register(number) {
+                        registers.set(name, value);
+                    }
+                }
+                let (unwinder, cache) = &mut self.x86_64;
+                walk(unwinder, cache, ip, registers, stack(sp), locate, each)
+            }
+            machine::AARCH64 => {
+                let (Some(fp), Some(lr), Some(sp), Some(ip)) =
+                    (register(29), register(30), register(31), register(32))
+                else {
+                    return End::Cut;
+                };
+                // Of user addresses bits 48 to 63 are the signature (Arm ARM, D8.8), or 0.
+                let mask = framehop::aarch64::PtrAuthMask(0x0000_ffff_ffff_ffff);
+                let registers = UnwindRegsAarch64::new_with_ptr_auth_mask(mask, lr, sp, fp);
+                let (unwinder, cache) = &mut self.aarch64;
+                walk(unwinder, cache, ip, registers, stack(sp), locate, each)
+            }
+            // Where a frame pointer's frame has the caller's and the return address, in words from where it points.
+            machine::I386 => {
+                chain((register(6), register(7), register(8)), 4, (0, 1), stack, locate, each)
+            }
+            machine::RISCV => {
+                chain((register(8), register(2), register(0)), 8, (-2, -1), stack, locate, each)
+            }
+            machine::ARM => {
+                // Compilers do not agree on frame pointers: who called is known of the innermost alone.
+                let addresses = [register(15), register(14).map(|lr| (lr & !1).wrapping_sub(1))];
+                addresses.into_iter().flatten().filter_map(|at| locate.locate(at)).for_each(each);
+                End::Cut
+            }
+            _ => End::Cut,
+        }
+    }
+}
+
+/// Registers of x86-64 beside those that every stack needs, by perf's number.
+const OTHERS: [(u32, Reg); 13] = [
+    (0, Reg::RAX),
+    (1, Reg::RBX),
+    (2, Reg::RCX),
+    (3, Reg::RDX),
+    (4, Reg::RSI),
+    (5, Reg::RDI),
+    (16, Reg::R8),
+    (17, Reg::R9),
+    (18, Reg::R10),
+    (19, Reg::R11),
+    (20, Reg::R12),
+    (21, Reg::R13),
+    (22, Reg::R14),
+];
+
+/// A copy of the part of a stack that is in use.
+#[derive(Clone, Copy)]
+struct Stack<'a> {
+    sp: u64,
+    bytes: &'a [u8],
+}
+
+impl Stack<'_> {
+    fn word(&self, address: u64) -> Option<u64> {
+        let at = usize::try_from(address.checked_sub(self.sp)?).ok()?;
+        let bytes = self.bytes.get(at..)?.first_chunk()?;
+        Some(u64::from_le_bytes(*bytes))
+    }
+
+    fn word_of(&self, address: u64, size: u64) -> Option<u64> {
+        if size == 8 {
+            return self.word(address);
+        }
+        let at = usize::try_from(address.checked_sub(self.sp)?).ok()?;
+        let bytes = self.bytes.get(at..)?.first_chunk()?;
+        Some(u32::from_le_bytes(*bytes).into())
+    }
+}
+
+/// Follows a stack by tables.
+fn walk<U: Unwinder>(
+    unwinder: &U,
+    cache: &mut U::Cache,
+    ip: u64,
+    mut registers: U::UnwindRegs,
+    stack: Stack<'_>,
+    locate: &mut impl Locate,
+    mut each: impl FnMut(u64),
+) -> End {
+    let mut read = |address| stack.word(address).ok_or(());
+    let mut at = match locate.locate(ip) {
+        Some(location) => {
+            each(location);
+            FrameAddress::from_instruction_pointer(location)
+        }
+        // What called through a wrong pointer stands on the stack's top, and tables of no file know that.
+        None => {
+            each(0);
+            FrameAddress::from_instruction_pointer(0)
+        }
+    };
+    for _ in 1..MAX_FRAMES {
+        match unwinder.unwind_frame(at, &mut registers, cache, &mut read) {
+            Ok(Some(address)) => {
+                // The call stands before the address that it returns to.
+                let Some(location) = locate.locate(address.wrapping_sub(1)) else {
+                    return End::Cut;
+                };
+                each(location);
+                let Some(next) = FrameAddress::from_return_address(location.wrapping_add(1)) else {
+                    return End::Cut;
+                };
+                at = next;
+            }
+            Ok(None) => return End::Whole,
+            Err(_) => return End::Cut,
+        }
+    }
+    End::Cut
+}
+
+/// Follows a chain of frame pointers; `frame` says where a frame has the caller's, and the return address.
+fn chain<'a>(
+    (fp, sp, ip): (Option<u64>, Option<u64>, Option<u64>),
+    word: u64,
+    frame: (i64, i64),
+    stack: impl Fn(u64) -> Stack<'a>,
+    locate: &mut impl Locate,
+    mut each: impl FnMut(u64),
+) -> End {
+    let (Some(mut fp), Some(sp), Some(ip)) = (fp, sp, ip) else { return End::Cut };
+    let stack = stack(sp);
+    let Some(location) = locate.locate(ip) else { return End::Cut };
+    each(location);
+    for _ in 1..MAX_FRAMES {
+        if fp == 0 {
+            return End::Whole;
+        }
+        let at = |words: i64| fp.wrapping_add_signed(words * word as i64);
+        let (Some(next), Some(address)) =
+            (stack.word_of(at(frame.0), word), stack.word_of(at(frame.1), word))
+        else {
+            return End::Cut;
+        };
+        if address == 0 {
+            return End::Whole;
+        }
+        let Some(location) = locate.locate(address.wrapping_sub(1)) else { return End::Cut };
+        each(location);
+        // Frames of callers lie above.
+        if next != 0 && next <= fp {
+            return End::Cut;
+        }
+        fp = next;
+    }
+    End::Cut
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use teeperf_wire::body::sample::Numbers;
+
+    /// Code stands from 0x1000 to 0x2000.
+    struct Code;
+
+    impl Locate for Code {
+        fn locate(&mut self, address: u64) -> Option<u64> {
+            (0x1000..0x2000).contains(&address).then_some(address)
+        }
+    }
+
+    fn followed(machine: u16, abi: u8, registers: &[(u32, u64)], stack: &[u8]) -> (Vec<u64>, End) {
+        let mut sorted = registers.to_vec();
+        sorted.sort_unstable();
+        let mask = sorted.iter().fold(0, |mask, (number, _)| mask | 1 << number);
+        let bytes: Vec<u8> = sorted.iter().flat_map(|(_, value)| value.to_le_bytes()).collect();
+        let registers = Numbers::of(&bytes);
+        let sample = Sample { abi, mask, registers, stack, ..Sample::default() };
+        let mut found = Vec::new();
+        let end =
+            Stacks::new().follow(machine, &sample, &mut Code, |location| found.push(location));
+        (found, end)
+    }
+
+    fn words(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn frame_pointers_where_there_are_no_tables() {
+        // At 0x100: something, then frames of two callers, the last without another.
+        let stack = words(&[7, 0x120, 0x1200, 9, 0, 0x1300, 0, 0]);
+        let x86 = [(6, 0x108), (7, 0x100), (8, 0x1100)];
+        let (found, _) = followed(machine::X86_64, abi::BITS_64, &x86, &stack);
+        assert_eq!(found, [0x1100, 0x11ff, 0x12ff]);
+        let arm = [(29, 0x108), (30, 0x1180), (31, 0x100), (32, 0x1100)];
+        let (found, _) = followed(machine::AARCH64, abi::BITS_64, &arm, &stack);
+        assert_eq!(found[..2], [0x1100, 0x11ff]);
+        let riscv = [(8, 0x118), (2, 0x100), (0, 0x1100)];
+        let stack = words(&[7, 0x128, 0x1200, 0, 0x1300]);
+        let (found, _) = followed(machine::RISCV, abi::BITS_64, &riscv, &stack);
+        assert_eq!(found, [0x1100, 0x11ff, 0x12ff]);
+    }
+
+    #[test]
+    fn narrow_words() {
+        let stack: Vec<u8> =
+            [7u32, 0x10c, 0x1200, 0, 0x1300].iter().flat_map(|w| w.to_le_bytes()).collect();
+        let registers = [(6, 0x104), (7, 0x100), (8, 0x1100)];
+        let found = followed(machine::X86_64, abi::BITS_32, &registers, &stack);
+        assert_eq!(found, (vec![0x1100, 0x11ff, 0x12ff], End::Whole));
+    }
+
+    #[test]
+    fn a_stack_that_goes_round_ends() {
+        let stack = words(&[0x100, 0x1200, 0x100, 0x1200]);
+        for machine in
+            [machine::X86_64, machine::AARCH64, machine::I386, machine::RISCV, machine::ARM, 0]
+        {
+            let registers: Vec<(u32, u64)> = (0..33).map(|number| (number, 0x100)).collect();
+            let (found, _) = followed(machine, abi::BITS_64, &registers, &stack);
+            assert!(found.len() <= MAX_FRAMES);
+        }
+    }
+
+    #[test]
+    fn missing_registers_are_no_stack() {
+        for machine in [machine::X86_64, machine::AARCH64, machine::I386, machine::RISCV] {
+            assert_eq!(followed(machine, abi::BITS_64, &[], &[]), (vec![], End::Cut));
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Workers: each takes packets of samples, follows stacks, and sums call paths of its own.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use teeperf_wire::body::sample::{self, Header, Sample, mode};
+
+use super::decode::Decoder;
+use super::functions::Functions;
+use super::module::{Bytes, Named};
+use super::modules::{Location, Modules, View};
+use super::paths::{Of, Paths};
+use super::spaces::{Space, Spaces};
+use super::unwind::{End, Locate, Stacks};
+use crate::names::UNKNOWN;
+use crate::warnings::Warnings;
+
+/// Locations whose functions are remembered, at most; then all are forgotten.
+const MAX_KNOWN: usize = 1 << 20;
+
+/// Samples of a packet, with what held when they were taken.
+pub(crate) struct Batch {
+    /// Where the packet is in the stream.
+    pub(crate) offset: u64,
+    pub(crate) header: Header,
+    pub(crate) data: Vec<u8>,
+    pub(crate) spaces: Arc<Spaces>,
+    /// Of the code, by event.
+    pub(crate) machines: Arc<FxHashMap<u16, u16>>,
+}
+
+/// What a worker found.
+pub(crate) struct Found {
+    pub(crate) paths: Paths,
+    pub(crate) names: FxHashMap<Of, Arc<str>>,
+    pub(crate) warnings: Warnings,
+    /// Samples of events that no packet told of before.
+    pub(crate) untold: u64,
+}
+
+/// One of them.
+pub(crate) struct Worker {
+    decoder: Decoder,
+    stacks: Stacks,
+    finder: Finder,
+    /// Innermost first.
+    path: Vec<Location>,
+    found: Found,
+}
+
+/// Finds modules, and functions of locations.
+struct Finder {
+    view: View,
+    functions: Arc<Functions>,
+    /// Where in `listed` those of a location are, the outermost first.
+    known: FxHashMap<Location, (u32, u32)>,
+    listed: Vec<u32>,
+    unknown: u32,
+}
+
+impl Worker {
+    pub(crate) fn new(
+        modules: &Arc<Modules>,
+        functions: &Arc<Functions>,
+        most_paths: usize,
+    ) -> std::io::Result<Self> {
+        let unknown = functions.number(None, "", Named::plain(UNKNOWN));
+        Ok(Self {
+            decoder: Decoder::new()?,
+            stacks: Stacks::new(),
+            finder: Finder {
+                view: modules.view(),
+                functions: functions.clone(),
+                known: FxHashMap::default(),
+                listed: Vec::new(),
+                unknown,
+            },
+            path: Vec::new(),
+            found: Found {
+                paths: Paths::new(most_paths),
+                names: FxHashMap::default(),
+                warnings: Warnings::default(),
+                untold: 0,
+            },
+        })
+    }
+
+    /// Adds the samples of a packet.
+    pub(crate) fn batch(&mut self, batch: &Batch) {
+        let Batch { offset, header, data, spaces, machines } = batch;
+        let Self { decoder, stacks, finder, path, found } = self;
+        let mut samples = match decoder.samples(header, data) {
+            Ok(samples) => samples,
+            Err(error) => {
+                found.warnings.add(|| {
+                    format!("{} samples at offset {offset} cannot be read: {error}", header.samples)
+                });
+                return;
+            }
+        };
+        let mut read = 0u32;
+        for sample in &mut samples {
+            read += 1;
+            let machine = machines.get(&sample.event).copied();
+            found.untold += u64::from(machine.is_none());
+            one(&sample, machine.unwrap_or(0), spaces, stacks, finder, path, found);
+        }
+        if read != header.samples || !samples.rest.is_empty() {
+            found.warnings.add(|| {
+                format!("samples at offset {offset}: {read} of {} could be read", header.samples)
+            });
+        }
+    }
+
+    pub(crate) fn finish(self) -> Found {
+        self.found
+    }
+}
+
+fn one(
+    sample: &Sample<'_>,
+    machine: u16,
+    spaces: &Spaces,
+    stacks: &mut Stacks,
+    finder: &mut Finder,
+    path: &mut Vec<Location>,
+    found: &mut Found,
+) {
+    let space = spaces.of(sample.pid);
+    path.clear();
+    let end = locations(sample, machine, (spaces.kernel(), space), stacks, finder, path);
+    let generation = space.map_or(0, |space| space.generation);
+    let of = Of { event: sample.event, pid: sample.pid, generation, tid: sample.tid };
+    let functions = |at: Location, each: &mut dyn FnMut(u32)| finder.functions(at).for_each(each);
+    let thread = found.paths.add(of, path.iter().rev().copied(), functions, sample.period);
+    if let Some(end) = end {
+        thread.followed += 1;
+        thread.cut += u64::from(end == End::Cut);
+    }
+    if sample.time_ns != sample::NO_TIME {
+        let (first, last) = thread.span.unwrap_or((sample.time_ns, sample.time_ns));
+        thread.span = Some((first.min(sample.time_ns), last.max(sample.time_ns)));
+    }
+    if let Some(name) = space.and_then(|space| space.name(sample.tid)) {
+        let known = found.names.entry(of).or_insert_with(|| name.clone());
+        if !Arc::ptr_eq(known, name) {
+            *known = name.clone();
+        }
+    }
+}
+
+/// What the sample says of who called whom, the innermost first. Tells how a stack ended, if there was one.
+fn locations(
+    sample: &Sample<'_>,
+    machine: u16,
+    (kernel, space): (&Space, Option<&Space>),
+    stacks: &mut Stacks,
+    finder: &mut Finder,
+    path: &mut Vec<Location>,
+) -> Option<End> {
+    let mut in_mode = sample.mode;
+    // In each mode the first address is that of an instruction, and those behind it are where calls return to.
+    let mut is_first = true;
+    let mut has_user = false;
+    for address in sample.chain.iter() {
+        if address >= sample::CONTEXT_MAX {
+            in_mode = match address {
+                sample::CONTEXT_KERNEL => mode::KERNEL,
+                sample::CONTEXT_USER => mode::USER,
+                _ => mode::UNKNOWN,
+            };
+            is_first = true;
+            continue;
+        }
+        let of_kernel = in_mode == mode::KERNEL;
+        has_user |= !of_kernel;
+        let instruction = if is_first { address } else { address.wrapping_sub(1) };
+        is_first = false;
+        let space = if of_kernel { Some(kernel) } else { space };
+        path.push(finder.location(space, instruction, stacks).unwrap_or(Location::UNKNOWN));
+    }
+    if has_user {
+        // perf's chains end where frame pointers do, which says nothing of how far that is.
+        return None;
+    }
+    if path.is_empty() && matches!(sample.mode, mode::KERNEL | mode::GUEST_KERNEL) {
+        let at = finder.location(Some(kernel), sample.ip, stacks);
+        path.push(at.unwrap_or(Location::UNKNOWN));
+    }
+    if sample.mask == 0 {
+        if path.is_empty() {
+            path.push(finder.location(space, sample.ip, stacks).unwrap_or(Location::UNKNOWN));
+        }
+        return None;
+    }
+    let before = path.len();
+    let mut locate = InSpace { space, finder, new: Vec::new() };
+    // A module's tables are there from the next time on: each is new once for each worker.
+    let end = loop {
+        let end = stacks.follow(machine, sample, &mut locate, |at| path.push(Location(at)));
+        if locate.new.is_empty() {
+            break end;
+        }
+        for tables in locate.new.drain(..) {
+            stacks.add(tables);
+        }
+        path.truncate(before);
+    };
+    if path.len() == before {
+        path.push(Location::UNKNOWN);
+    }
+    Some(end)
+}
+
+struct InSpace<'a> {
+    space: Option<&'a Space>,
+    finder: &'a mut Finder,
+    new: Vec<framehop::Module<Bytes>>,
+}
+
+impl Locate for InSpace<'_> {
+    fn locate(&mut self, address: u64) -> Option<u64> {
+        let mapped = self.space?.at(address)?;
+        let (module, is_new) = self.finder.view.module(mapped.module)?;
+        if is_new {
+            self.new.extend(module.tables(mapped.module));
+        }
+        Some(Location::of(mapped.module, module.relative(mapped.offset(address))).0)
+    }
+}
+
+impl Finder {
+    /// Where an address of a space is, in all modules.
+    fn location(
+        &mut self,
+        space: Option<&Space>,
+        address: u64,
+        stacks: &mut Stacks,
+    ) -> Option<Location> {
+        let mapped = space?.at(address)?;
+        let (module, is_new) = self.view.module(mapped.module)?;
+        if is_new && let Some(tables) = module.tables(mapped.module) {
+            stacks.add(tables);
+        }
+        let relative = module.relative(mapped.offset(address));
+        Some(Location::of(mapped.module, relative))
+    }
+
+    /// Numbers of the functions at a location, the outermost first.
+    fn functions(&mut self, location: Location) -> impl Iterator<Item = u32> {
+        let (begin, end) = match self.known.get(&location) {
+            Some(&range) => range,
+            None => self.look_up(location),
+        };
+        self.listed[begin as usize..end as usize].iter().copied()
+    }
+
+    fn look_up(&mut self, location: Location) -> (u32, u32) {
+        if self.known.len() >= MAX_KNOWN {
+            self.known.clear();
+            self.listed.clear();
+        }
+        let begin = self.listed.len() as u32;
+        match location.parts().and_then(|(id, at)| Some((id, at, self.view.module(id)?.0))) {
+            Some((id, relative, module)) => {
+                for named in module.functions(relative).into_iter().rev() {
+                    self.listed.push(self.functions.number(Some(id), &module.name, named));
+                }
+            }
+            None => self.listed.push(self.unknown),
+        }
+        let range = (begin, self.listed.len() as u32);
+        self.known.insert(location, range);
+        range
+    }
+}

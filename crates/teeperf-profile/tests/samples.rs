@@ -1,0 +1,200 @@
+//! Samples become profiles: by call chains, here, of the test's own code.
+
+mod support;
+
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use support::Builder;
+use support::samples::Chain;
+use teeperf_profile::model::Profile;
+use teeperf_profile::{Options, Recording};
+use teeperf_wire::body::sample::{CONTEXT_KERNEL, CONTEXT_USER};
+use teeperf_wire::body::task::what;
+
+/// Where this program's file is loaded: address, length, offset, of each part with code.
+fn own_code() -> (String, Vec<(u64, u64, u64)>) {
+    let path = std::env::current_exe().unwrap().display().to_string();
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let number = |text: &str| u64::from_str_radix(text, 16).unwrap();
+    let parts = maps.lines().filter(|line| line.ends_with(&path)).filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (begin, end) = words[0].split_once('-')?;
+        let (begin, end) = (number(begin), number(end));
+        words[1].contains('x').then(|| (begin, end - begin, number(words[2])))
+    });
+    let parts = parts.collect();
+    (path, parts)
+}
+
+#[inline(never)]
+extern "C" fn red() -> u32 {
+    1
+}
+
+#[inline(never)]
+extern "C" fn green() -> u32 {
+    2
+}
+
+/// Behind the first instruction of a function: what a call in it returns to.
+fn within(function: extern "C" fn() -> u32) -> u64 {
+    function as usize as u64 + 2
+}
+
+fn replay(bytes: &[u8], jobs: usize) -> Profile {
+    let mut options = Options { jobs, by_place: true, ..Options::default() };
+    Recording::from_read(bytes, "test").replay(&mut options).unwrap()
+}
+
+/// Paths with samples, by thread: names joined, samples, time.
+fn paths(profile: &Profile) -> BTreeMap<(u32, u32, String), (u64, f64)> {
+    let mut out = BTreeMap::new();
+    for thread in &profile.threads {
+        let mut names: Vec<String> = Vec::new();
+        for (at, node) in thread.tree.nodes.iter().enumerate() {
+            let name = match at {
+                0 => String::new(),
+                _ => {
+                    let function = &profile.functions[node.function.0 as usize];
+                    let short = function.name.rsplit("::").next().unwrap();
+                    format!("{};{short}", names[node.parent as usize])
+                }
+            };
+            if node.calls > 0 {
+                let known = (thread.pid, thread.tid, name.clone());
+                assert_eq!(out.insert(known, (node.calls, node.self_time.value)), None);
+            }
+            names.push(name);
+        }
+    }
+    out
+}
+
+fn with_own_code() -> Builder {
+    let mut builder = Builder::new();
+    builder.sampled(1, "cpu-clock", 62);
+    let (path, parts) = own_code();
+    for part in parts {
+        builder.map(7, part, &path);
+    }
+    builder
+}
+
+#[test]
+fn a_chain_is_a_call_path() {
+    let mut builder = with_own_code();
+    builder.task(what::NAME, (7, 7), (0, 0), "painter");
+    let chain = [CONTEXT_USER, within(red), within(green), 0x10];
+    let one = Chain { event: 1, task: (7, 7), time_ns: 1000, period: 500, chain: &chain };
+    let two = Chain { time_ns: 3000, period: 700, ..one };
+    builder.samples(&[one.encoded()], 0, false);
+    builder.samples(&[two.encoded()], 3, true);
+    let profile = replay(&builder.bytes, 1);
+    let expected = [((7, 7, ";[unknown];green;red".to_owned()), (2, 1200.0))];
+    assert_eq!(paths(&profile), BTreeMap::from(expected));
+    assert!(profile.info.is_sampled());
+    assert_eq!((&*profile.info.event, profile.info.period_ns), ("cpu-clock", 1e6));
+    assert_eq!((profile.health.events, profile.health.lost), (2, 3));
+    let thread = &profile.threads[0];
+    assert_eq!((&*thread.name, thread.wall_ns, thread.events), ("painter", 2000, 2));
+    assert_eq!(thread.tree.nodes[1].total.value, 1200.0);
+    let red = profile.functions.iter().find(|f| f.name.ends_with("red")).unwrap();
+    assert!(red.file.as_ref().unwrap().ends_with("samples.rs") && red.line.is_some());
+}
+
+#[test]
+fn processes_have_their_own_code_and_names() {
+    let mut builder = with_own_code();
+    builder.task(what::NAME, (7, 7), (0, 0), "parent");
+    builder.task(what::FORK, (8, 8), (7, 7), "");
+    builder.task(what::FORK, (7, 9), (7, 7), "");
+    builder.task(what::NAME, (7, 9), (0, 0), "thread");
+    let chain = [CONTEXT_USER, within(red)];
+    let sample =
+        |task, time_ns| Chain { event: 1, task, time_ns, period: 1, chain: &chain }.encoded();
+    builder.samples(&[sample((7, 7), 1), sample((8, 8), 2), sample((7, 9), 3)], 0, true);
+    // Another program in its place has none of that code.
+    builder.task(what::EXEC, (8, 8), (0, 0), "other");
+    builder.samples(&[sample((8, 8), 4)], 0, true);
+    let profile = replay(&builder.bytes, 2);
+    let expected = [
+        ((7, 7, ";red"), (1, 1.0)),
+        ((7, 9, ";red"), (1, 1.0)),
+        ((8, 8, ";[unknown]"), (1, 1.0)),
+        ((8, 8, ";red"), (1, 1.0)),
+    ];
+    let expected = expected.map(|((pid, tid, path), sums)| ((pid, tid, path.to_owned()), sums));
+    assert_eq!(paths(&profile), BTreeMap::from(expected));
+    let mut names: Vec<&str> = profile.threads.iter().map(|thread| &*thread.name).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["other", "parent", "thread"]);
+}
+
+#[test]
+fn each_event_has_a_profile() {
+    let mut builder = with_own_code();
+    builder.sampled(2, "page-faults", 62);
+    let chain = [CONTEXT_USER, within(red)];
+    let sample =
+        |event| Chain { event, task: (7, 7), time_ns: 1, period: 5, chain: &chain }.encoded();
+    builder.samples(&[sample(1), sample(2), sample(2), sample(9)], 0, false);
+    let profile = replay(&builder.bytes, 2);
+    assert_eq!((&*profile.info.event, profile.health.events), ("cpu-clock", 1));
+    let beside: Vec<_> = profile.beside.iter().map(|p| (&*p.info.event, p.health.events)).collect();
+    assert_eq!(beside, [("page-faults", 2), ("samples", 1)]);
+    let warnings = profile.health.warnings.join("\n");
+    assert!(
+        warnings.contains("1 samples are of events that the recording does not tell of"),
+        "{warnings}"
+    );
+}
+
+#[test]
+fn what_cannot_be_read_is_said() {
+    let mut builder = with_own_code();
+    let chain = [CONTEXT_USER, within(red)];
+    let sample = Chain { event: 1, task: (7, 7), time_ns: 1, period: 5, chain: &chain }.encoded();
+    let mut cut = sample.clone();
+    cut[28] = 200;
+    builder.samples(&[sample.clone(), cut], 0, true);
+    builder.samples(&[sample], 0, true);
+    let profile = replay(&builder.bytes, 1);
+    assert_eq!(profile.health.events, 2);
+    let warnings = profile.health.warnings.join("\n");
+    assert!(warnings.contains("1 of 2 could be read"), "{warnings}");
+}
+
+#[test]
+fn the_kernel_is_above_its_program() {
+    let mut builder = with_own_code();
+    let chain = [CONTEXT_KERNEL, 0xffff_ffff_8100_0000, CONTEXT_USER, within(red)];
+    let sample = Chain { event: 1, task: (7, 7), time_ns: 1, period: 5, chain: &chain };
+    builder.samples(&[sample.encoded()], 0, false);
+    let found = paths(&replay(&builder.bytes, 1));
+    let (_, _, path) = found.keys().next().unwrap();
+    assert!(path.starts_with(";red;"), "{path}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20))]
+    #[test]
+    fn workers_make_no_difference(list in proptest::collection::vec((0u32..3, proptest::collection::vec(any::<bool>(), 0..5), 1u64..9), 1..30)) {
+        let mut builder = with_own_code();
+        for (at, (tid, path, period)) in list.iter().enumerate() {
+            let mut chain = vec![CONTEXT_USER];
+            chain.extend(path.iter().map(|&is_red| within(if is_red { red } else { green })));
+            let sample = Chain { event: 1, task: (7, *tid), time_ns: at as u64, period: *period, chain: &chain };
+            builder.samples(&[sample.encoded()], 0, at % 2 == 0);
+        }
+        let one = replay(&builder.bytes, 1);
+        for jobs in 2..4 {
+            let other = replay(&builder.bytes, jobs);
+            prop_assert_eq!(&one.functions, &other.functions);
+            let trees = |p: &Profile| p.threads.iter().map(|t| t.tree.clone()).collect::<Vec<_>>();
+            prop_assert_eq!(trees(&one), trees(&other));
+        }
+        let sum: u64 = list.iter().map(|(_, _, period)| period).sum();
+        let total: f64 = one.threads.iter().map(|t| t.tree.nodes[0].total.value).sum();
+        prop_assert_eq!(total, sum as f64);
+    }
+}

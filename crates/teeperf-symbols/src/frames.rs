@@ -1,0 +1,150 @@
+//! Which functions are at an address: the one that the code is of, and those that were inlined into it there.
+
+use crate::image::Image;
+use crate::lines::{Bytes, MAX_READ, with_section};
+use crate::{Error, Search, demangle};
+use addr2line::Context;
+use gimli::{CloneStableDeref, Dwarf, DwarfSections, EndianReader, RunTimeEndian, StableDeref};
+use object::Endianness;
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Most functions that are inlined into one another at an address. Compilers come to some dozens.
+const MAX_DEPTH: usize = 256;
+
+/// Functions by any address of their code, through debug information. Of a unit it is read when an address in it is first
+/// asked for, and kept.
+///
+/// Of split debug information (`-gsplit-dwarf`) the entries stand elsewhere, and nothing is found.
+pub struct Frames {
+    context: Context<EndianReader<RunTimeEndian, Shared>>,
+}
+
+/// A function at an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Its name as programmers write it; nothing where debug information has none.
+    pub name: Option<String>,
+    /// Path of the source file that the code is from, and its line.
+    pub line: Option<(String, u32)>,
+}
+
+impl Frames {
+    /// Those of the file at `path`, or of its debug file; nothing where there is no debug information.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, is no ELF executable or shared library, is malformed, or is not of the build that
+    /// `search` asks for.
+    pub fn open(path: &Path, search: &Search) -> Result<Option<Self>, Error> {
+        let image = search.open(path)?;
+        with_section(image, b".debug_info", search).map(|image| Self::of(&image)).transpose()
+    }
+
+    fn of(image: &Image) -> Result<Self, Error> {
+        let endian = match image.endian {
+            Endianness::Little => RunTimeEndian::Little,
+            Endianness::Big => RunTimeEndian::Big,
+        };
+        let sections = DwarfSections::load(|id| {
+            let bytes = Bytes::of(image, image.section(id.name().as_bytes()), MAX_READ)?;
+            Ok::<_, Error>(Shared(Arc::new(bytes)))
+        })?;
+        let dwarf: Dwarf<_> = sections.borrow(|bytes| EndianReader::new(bytes.clone(), endian));
+        let context = Context::from_dwarf(dwarf)
+            .map_err(|source| Error::Dwarf { path: image.path.clone(), source })?;
+        Ok(Self { context })
+    }
+
+    /// The functions at an address, the innermost first. Where debug information is wrong there are none.
+    pub fn at(&self, address: u64) -> Vec<Frame> {
+        let Ok(mut found) = self.context.find_frames(address).skip_all_loads() else {
+            return Vec::new();
+        };
+        let mut frames = Vec::new();
+        while let Ok(Some(frame)) = found.next() {
+            let name = frame.function.and_then(|name| {
+                let raw = name.raw_name().ok()?;
+                Some(demangle(&raw).into_owned())
+            });
+            let line = frame.location.and_then(|at| Some((at.file?.to_owned(), at.line?)));
+            frames.push(Frame { name, line });
+            if frames.len() == MAX_DEPTH {
+                break;
+            }
+        }
+        frames
+    }
+}
+
+/// Bytes of a section that several readers hold.
+#[derive(Clone)]
+struct Shared(Arc<Bytes>);
+
+impl Deref for Shared {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes", self.len())
+    }
+}
+
+// SAFETY: the bytes stand on the heap or in a map, where they stay while any `Arc` of them is there, wherever
+// `Shared` itself goes; nobody has them mutably.
+unsafe impl StableDeref for Shared {}
+
+// SAFETY: a clone is another `Arc` of the same bytes.
+unsafe impl CloneStableDeref for Shared {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[inline(never)]
+    fn outer(n: &str) -> usize {
+        inner(n) + 1
+    }
+
+    #[inline(always)]
+    fn inner(n: &str) -> usize {
+        std::hint::black_box(n).len()
+    }
+
+    #[test]
+    fn what_was_inlined_stands_in_what_it_was_inlined_into() {
+        assert_eq!(outer("ab"), 3);
+        let path = std::env::current_exe().unwrap();
+        let search = Search::default();
+        let functions = crate::Functions::open(&path, &search).unwrap();
+        let outer = functions.iter().find(|f| demangle(&f.name).ends_with("frames::tests::outer"));
+        let outer = outer.unwrap();
+        let frames = Frames::open(&path, &search).unwrap().unwrap();
+        let inlined =
+            (outer.start..outer.start + outer.size).map(|at| frames.at(at)).find(|found| {
+                found
+                    .first()
+                    .is_some_and(|f| f.name.as_deref().is_some_and(|n| n.ends_with("inner")))
+            });
+        let inlined = inlined.expect("some address in outer is of inner");
+        assert_eq!(inlined.len(), 2, "{inlined:?}");
+        assert!(inlined[1].name.as_deref().unwrap().ends_with("outer"));
+        assert!(inlined.iter().all(|f| f.line.as_ref().unwrap().0.ends_with("frames.rs")));
+        assert_eq!(frames.at(u64::MAX / 2), []);
+    }
+
+    #[test]
+    fn a_file_without_debug_information_has_none() {
+        let none = Search { debug_folders: Vec::new(), ..Search::default() };
+        let stripped = Path::new("/bin/true");
+        if stripped.exists() {
+            assert!(Frames::open(stripped, &none).unwrap().is_none());
+        }
+    }
+}
