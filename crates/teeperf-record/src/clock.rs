@@ -52,6 +52,15 @@ impl Time {
         }
     }
 
+    /// The same as [`Time::now`], and that moment by `CLOCK_MONOTONIC`, nanoseconds.
+    pub(crate) fn now_both(&self) -> (u64, u64) {
+        let now = self.now();
+        match self.kind {
+            Some(ClockKind::Tick) => (now, self.origin_ns() + 1000 * now),
+            _ => (now, monotonic_ns()),
+        }
+    }
+
     /// When the tick was 0, by `CLOCK_MONOTONIC`, nanoseconds; 0 where there is none.
     pub(crate) fn origin_ns(&self) -> u64 {
         match self.kind {

@@ -8,6 +8,7 @@ use crate::intervals::Intervals;
 use crate::newcomers::Newcomers;
 use crate::pauses::Pauses;
 use crate::process::{Attached, Ending, LOOK_IN, Process};
+use crate::sample::{Parcel, Sampler};
 use crate::segment::Segment;
 use crate::server::Server;
 use crate::sink::Sink;
@@ -49,6 +50,8 @@ pub(crate) enum Event {
     Rules(Vec<String>),
     /// A packet of this kind.
     Packet(u16, Vec<u8>),
+    /// A packet of the sampler's.
+    Sampled(Parcel),
     /// All symbols asked for were sent.
     SymbolsDone,
     /// Something the user should know; process 0: about none.
@@ -81,6 +84,7 @@ pub(crate) struct Summary {
 pub(crate) struct Companions {
     pub(crate) server: Server,
     pub(crate) ticker: Option<Ticker>,
+    pub(crate) sampler: Option<Sampler>,
 }
 
 /// See the module.
@@ -330,6 +334,7 @@ impl Drain {
             }
             Event::Rules(rules) => self.rules = rules,
             Event::Packet(kind, payload) => self.sink.packet(kind, &payload),
+            Event::Sampled(parcel) => self.sink.packet(parcel.kind, &parcel.payload),
             Event::SymbolsDone => self.symbols_done = true,
             Event::Notice { level, text, process } => {
                 self.sink.notice(level, text, (process != 0).then_some(process));
@@ -464,7 +469,9 @@ impl Drain {
         self.gather_sums();
         self.processes.iter_mut().for_each(|process| process.look_for_threads(&mut self.sink));
         let (ended, at) = (self.sink.time.elapsed(), self.sink.time.now());
-        if let Some(Companions { server, ticker }) = self.companions.take() {
+        if let Some(Companions { server, ticker, sampler }) = self.companions.take() {
+            // What it has left is heard before the last symbols are.
+            drop(sampler);
             drop(server);
             self.sink.page.control(control::STOPPED, 0);
             drop(ticker);

@@ -1,6 +1,7 @@
 //! Starts the command as a shell would: found on the path, in the same process group, with
 //! the terminal, the signals and the limits that the recorder was started with.
 
+use crate::sample::Gate;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -108,8 +109,12 @@ impl Found {
         same(path).is_some_and(|file| same(&self.path) == Some(file))
     }
 
-    /// Starts it.
-    pub(crate) fn start(&self, surroundings: &Surroundings) -> Result<Child, LaunchError> {
+    /// Starts it; at the gate it waits before it executes its program.
+    pub(crate) fn start(
+        &self,
+        surroundings: &Surroundings,
+        gate: Option<Gate>,
+    ) -> Result<Child, LaunchError> {
         let failed = |source| LaunchError::NotExecutable {
             command: self.words[0].to_string_lossy().into_owned(),
             source,
@@ -131,9 +136,10 @@ impl Found {
                 // SAFETY: the address is that of a value the closure owns.
                 unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, files) };
             }
+            gate.iter().for_each(Gate::pass);
             Ok(())
         };
-        // SAFETY: the closure makes one system call, which is allowed between fork and exec,
+        // SAFETY: the closure makes system calls alone, which are allowed between fork and exec,
         // and touches nothing else.
         unsafe { command.pre_exec(restore) };
         command.spawn().map_err(failed)

@@ -3,6 +3,7 @@
 use crate::arena::Lent;
 use crate::clock::{Choice, Period};
 use crate::filter::Rules;
+use crate::sample::Sampling;
 use crate::stats::Stats;
 use crate::writer::Output;
 use std::fmt;
@@ -44,6 +45,8 @@ pub struct Options {
     pub preload: Vec<PathBuf>,
     /// Calls and times are summed by call path, in place of writing events.
     pub tree: Option<Tree>,
+    /// The command, and all that it starts, is sampled as well, with hooks or without.
+    pub sample: Option<Sampling>,
     /// Processors leave this system for another world while the program runs, and their timers stand still
     /// meanwhile: the tick moves on all of them.
     pub leaves_processors: bool,
@@ -133,6 +136,7 @@ impl Options {
             is_found: true,
             preload: Vec::new(),
             tree: None,
+            sample: None,
             leaves_processors: false,
             lent: None,
             hook_cost: None,

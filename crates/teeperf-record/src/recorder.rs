@@ -11,8 +11,10 @@ use crate::machine;
 use crate::made::Made;
 use crate::newcomers::Newcomers;
 use crate::options::{Options, Tree};
+use crate::packets::Level;
 use crate::pauses::Pauses;
 use crate::process::Attached;
+use crate::sample::{self, Means as SamplerMeans, Refused, Sampler};
 use crate::server::{Server, Terms, random};
 use crate::signals::Signals;
 use crate::sink::Sink;
@@ -58,6 +60,8 @@ pub struct Outcome {
     pub recorded: Snapshot,
     /// Why this clock.
     pub clock_reason: String,
+    /// What was sampled, where that was asked for.
+    pub sampled: Option<String>,
 }
 
 impl Outcome {
@@ -106,6 +110,9 @@ pub enum RecordError {
     /// The output is the command's own file.
     #[error("{0} is the program itself")]
     IsProgram(String),
+    /// Nothing can be sampled here.
+    #[error(transparent)]
+    Sampling(#[from] Refused),
     /// The system refuses memory, threads or sockets.
     #[error("recording cannot begin: {0}")]
     System(#[from] io::Error),
@@ -135,6 +142,10 @@ impl Recorder {
         {
             return Err(RecordError::IsProgram(path.display().to_string()));
         }
+        let sampling = match &options.sample {
+            Some(wish) => Some((*wish, sample::choose(wish)?)),
+            None => None,
+        };
         let elsewhere = options.lent.as_ref().and_then(|lent| lent.counter_hz);
         let chosen = match elsewhere {
             Some(hz) => Chosen::elsewhere(hz),
@@ -153,7 +164,8 @@ impl Recorder {
         let output_taken = matches!(options.output, Output::Stdout);
         let time =
             if elsewhere.is_some() { Time::start_elsewhere() } else { Time::start(chosen.kind) };
-        let first = start::payload(&options, &chosen, &time, words, (hook_cost, counter_hz));
+        let (clock_start, zero_ns) = time.now_both();
+        let first = start::payload(&options, &chosen, clock_start, words, (hook_cost, counter_hz));
         let writer = PacketWriter::open(options.output).map_err(|source| match source.kind() {
             io::ErrorKind::WouldBlock => RecordError::Busy(path.clone()),
             _ => RecordError::Output { path: path.clone(), source },
@@ -191,6 +203,10 @@ impl Recorder {
         // A recording of nothing is in nobody's interest. Behind the file, so that it goes while it is locked.
         let mut made = Made::new(made);
         sink.packet(kind::START, &first);
+        if let Some((wish, chosen)) = &sampling {
+            sink.packet(kind::SAMPLED, &sample::sampled(wish, chosen, zero_ns));
+            sink.notice(Level::Information, chosen.told(), None);
+        }
         sink.flush();
         // A reader that is gone already is no reason not to run the command: it might as well have
         // gone a moment later.
@@ -203,6 +219,7 @@ impl Recorder {
             ClockKind::Tick => Some(Ticker::start(Arc::clone(&page), time, chosen.period, place)?),
             ClockKind::Cycle => None,
         };
+        let sampled_page = Arc::clone(&page);
         let socket = socket_name(options.is_found, random()?);
         let terms = Terms {
             page,
@@ -227,7 +244,17 @@ impl Recorder {
         let limits = Limits { bytes: options.limit_size, time: options.limit_time };
         let (ended, end) = io::pipe()?;
         let pauses = Pauses::new(paused != 0);
-        let companions = Companions { server, ticker };
+        let sampled = sampling.as_ref().map(|(_, chosen)| chosen.name());
+        let (sampler, gate) = match sampling {
+            Some((wish, chosen)) => {
+                let (stats, events) = (Arc::clone(&options.stats), events.clone());
+                let means = SamplerMeans { wish, chosen, page: sampled_page, stats, events };
+                let (sampler, gate) = Sampler::start(means)?;
+                (Some(sampler), Some(gate))
+            }
+            None => (None, None),
+        };
+        let companions = Companions { server, ticker, sampler };
         let newcomers = Newcomers::of(&socket);
         let drain = Drain::new(sink, inbox, limits, pauses, newcomers, companions)
             .writing_trees(interval)
@@ -248,7 +275,7 @@ impl Recorder {
             return Ok(outcome(None, summary, &options.stats, chosen.reason));
         };
         let surroundings = Surroundings { socket, preload: options.preload, output_taken, files };
-        let launched = found.start(&surroundings);
+        let launched = found.start(&surroundings, gate);
         let mut child = match launched {
             Ok(child) => child,
             Err(error) => {
@@ -265,7 +292,8 @@ impl Recorder {
         tell(&events, Event::CommandEnded(ending(status)));
         watch.recording(&ended)?;
         let summary = drain.join().map_err(|_| io::Error::other("the drain failed"))?;
-        Ok(outcome(Some(status), summary, &options.stats, chosen.reason))
+        let outcome = outcome(Some(status), summary, &options.stats, chosen.reason);
+        Ok(Outcome { sampled, ..outcome })
     }
 }
 
@@ -284,6 +312,7 @@ fn outcome(
         paused: summary.paused,
         recorded: stats.snapshot(),
         clock_reason,
+        sampled: None,
     }
 }
 

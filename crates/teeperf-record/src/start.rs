@@ -1,6 +1,6 @@
 //! The first packet of a recording: clock, machine, command.
 
-use crate::clock::{self, Chosen, Time};
+use crate::clock::{self, Chosen};
 use crate::machine::Machine;
 use crate::options::{ClockCost, Options};
 use crate::packets::Payload;
@@ -14,7 +14,7 @@ use teeperf_wire::packet::{MAJOR, MINOR};
 pub(crate) fn payload(
     options: &Options,
     chosen: &Chosen,
-    time: &Time,
+    clock_start: u64,
     command: &[OsString],
     (hook_cost, counter_hz): (Option<ClockCost>, Option<u64>),
 ) -> Vec<u8> {
@@ -28,7 +28,7 @@ pub(crate) fn payload(
         .number(start::HZ, chosen.hz)
         .number(start::PERIOD, chosen.period_units)
         .bytes(start::CLOCK_REASON, chosen.reason.as_bytes())
-        .number(start::CLOCK_START, time.now())
+        .number(start::CLOCK_START, clock_start)
         .number(start::WALL_NS, wall.as_nanos() as u64)
         .list(start::ARGUMENT, command.iter().map(|word| word.as_bytes()))
         .bytes(start::HOST, &machine.host)

@@ -19,6 +19,8 @@ pub struct Stats {
     /// Clock units in a second; 0 where that is not known.
     pub(crate) hz: Counter,
     pub(crate) rounds_behind: Counter,
+    pub(crate) samples: Counter,
+    pub(crate) samples_lost: Counter,
 }
 
 /// The counters at one moment.
@@ -44,6 +46,10 @@ pub struct Snapshot {
     pub waited: Duration,
     /// How often the drain looked at processes that go on, or are about to attach, behind the command's end.
     pub rounds_behind: u64,
+    /// Samples taken.
+    pub samples: u64,
+    /// Samples lost.
+    pub samples_lost: u64,
 }
 
 impl Stats {
@@ -60,6 +66,8 @@ impl Stats {
             waits: self.waits.get(),
             waited: self.waited(),
             rounds_behind: self.rounds_behind.get(),
+            samples: self.samples.get(),
+            samples_lost: self.samples_lost.get(),
         }
     }
 

@@ -137,6 +137,11 @@ impl ClockPage {
         self.memory.number(clock::CONTROL).load(Acquire) & control::ARMED != 0
     }
 
+    /// Whether recording is paused from outside, or waits for a call.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.memory.number(clock::CONTROL).load(Acquire) & control::PAUSED != 0
+    }
+
     /// Time in pauses, as [`pauses`] has it, and when the one that is on began.
     pub(crate) fn pauses(&self) -> (u64, Option<u64>) {
         let word = self.memory.wide(clock::PAUSES).load(Acquire);

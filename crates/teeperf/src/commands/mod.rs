@@ -35,6 +35,7 @@ mod reading;
 mod record;
 mod repair;
 mod report;
+mod sampling;
 mod selection;
 mod sent;
 mod serve_memory;

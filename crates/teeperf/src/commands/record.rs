@@ -1,6 +1,6 @@
 //! `teeperf record`: runs a program. Running, draining and writing are `teeperf-record`'s.
 
-use super::{filtering, selection, writing};
+use super::{filtering, sampling, selection, writing};
 use crate::{bundle, calibration, recordings};
 use anyhow::{Result, bail, ensure};
 use clap::Args;
@@ -29,6 +29,8 @@ Examples:
   teeperf record --paused -- ./server             then: teeperf resume
   teeperf record --trigger 'load*' -- ./server    from the first call of such a function on
   teeperf record --probe tree -- ./server         for days: calls and times summed by call path
+  teeperf record --sample -- ./program            samples of any program, with hooks or without
+  teeperf record --sample=4000 --call-graph fp -- make    more often, with frame pointers, of all that make runs
   teeperf record --optee --elf 8aaaf200-2450-11e4-abe2-0002a5d5c51b.elf -- optee_example_hello_world")]
 pub(crate) struct Arguments {
     /// The program is a client of trusted applications of OP-TEE: records those that were built with hooks,
@@ -48,6 +50,8 @@ pub(crate) struct Arguments {
     /// `report --lengths` and --histogram then have their lengths to some nanoseconds
     #[arg(long, value_name = "FUNCTION")]
     timed: Vec<String>,
+    #[command(flatten)]
+    sampling: sampling::Arguments,
     #[command(flatten)]
     writing: writing::Arguments,
     /// Record nothing until this function is called for the first time, in whichever thread or process, written as for
@@ -83,7 +87,7 @@ const SIGNAL: &str = "signal";
 impl Arguments {
     /// Whether an option means nothing beside the others.
     pub(crate) fn leaves_idle(&self, option: &str) -> bool {
-        self.writing.leaves_idle(option)
+        self.writing.leaves_idle(option) || self.sampling.leaves_idle(option)
     }
 }
 
@@ -92,6 +96,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let path = arguments.writing.path(|| recordings::name_for(&command[0]))?;
     let (mut options, sender) = arguments.writing.options(&path)?;
     options.filter = arguments.filter.rules()?;
+    options.sample = arguments.sampling.sampling()?;
     let Events { calls, marks, crossings } = arguments.events;
     if arguments.optee {
         ensure!(

@@ -244,7 +244,8 @@ impl Arguments {
         }
         let kept = sender.map(|sender| sent::end(sender, &outcome));
         let is_kept = kept.as_ref().is_none_or(Result::is_ok);
-        if outcome.processes == 0 || is_lent && outcome.recorded.threads == 0 {
+        let is_sampled = outcome.sampled.is_some();
+        if outcome.processes == 0 && !is_sampled || is_lent && outcome.recorded.threads == 0 {
             tell_of_end(&outcome, path);
             tell_of_nothing(&outcome);
         } else {
@@ -268,14 +269,20 @@ impl Arguments {
             return;
         }
         let recorded = &outcome.recorded;
-        let mut line = format!(
-            "teeperf: {} of {} thread{}, {} in {}",
-            live::events(recorded.events as f64),
-            recorded.threads,
-            if recorded.threads == 1 { "" } else { "s" },
-            live::bytes(recorded.bytes),
-            path.display(),
-        );
+        let mut parts = Vec::new();
+        if outcome.processes > 0 || outcome.sampled.is_none() {
+            parts.push(format!(
+                "{} of {} thread{}",
+                live::events(recorded.events as f64),
+                recorded.threads,
+                if recorded.threads == 1 { "" } else { "s" },
+            ));
+        }
+        if let Some(event) = &outcome.sampled {
+            parts.push(format!("{} samples of {event}", recorded.samples));
+        }
+        let (what, bytes) = (parts.join(" and "), live::bytes(recorded.bytes));
+        let mut line = format!("teeperf: {what}, {bytes} in {}", path.display());
         if self.rotate.is_some() {
             // What ended before ended at a time that nobody looked at.
             let is_the_last = outcome.reason.is_none();
@@ -286,6 +293,9 @@ impl Arguments {
         }
         if recorded.lost > 0 {
             line += &format!(", {} LOST", live::events(recorded.lost as f64));
+        }
+        if recorded.samples_lost > 0 {
+            line += &format!(", {} samples LOST", recorded.samples_lost);
         }
         if recorded.waits > 0 {
             line += &format!(
@@ -304,7 +314,7 @@ impl Arguments {
         if let Some(reason) = &outcome.reason {
             line += &format!("; recording ended early: {reason}");
         }
-        if recorded.events == 0 && !outcome.paused.is_zero() {
+        if recorded.events + recorded.samples == 0 && !outcome.paused.is_zero() {
             line += "; next: record again, and `teeperf resume` while the program works";
         } else if path != Path::new("-") && self.to.is_none() {
             line += &format!("; next: teeperf report {}", shell::typed(path));

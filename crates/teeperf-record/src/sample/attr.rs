@@ -1,0 +1,230 @@
+//! `perf_event_attr`, and the calls that take it: perf_event_open(2), `linux/perf_event.h`.
+
+use super::options::Stacks;
+use crate::memory::checked;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd};
+
+/// The struct as of `PERF_ATTR_SIZE_VER6` (Linux 5.5). A kernel that has a longer one takes the rest for 0.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Attr {
+    pub(super) kind: u32,
+    pub(super) size: u32,
+    pub(super) config: u64,
+    pub(super) period: u64,
+    pub(super) sample_type: u64,
+    pub(super) read_format: u64,
+    /// See [`flag`].
+    pub(super) flags: u64,
+    /// Bytes in the ring at which a reader wakes.
+    pub(super) watermark: u32,
+    pub(super) breakpoint: u32,
+    pub(super) config1: u64,
+    pub(super) config2: u64,
+    pub(super) branches: u64,
+    pub(super) registers: u64,
+    pub(super) stack: u32,
+    pub(super) clock: i32,
+    pub(super) registers_at_interrupt: u64,
+    pub(super) aux_watermark: u32,
+    pub(super) most_frames: u16,
+    pub(super) reserved: u16,
+    pub(super) aux_sample: u32,
+    pub(super) reserved_too: u32,
+}
+
+/// Bits of [`Attr::flags`].
+pub(super) mod flag {
+    pub(crate) const DISABLED: u64 = 1 << 0;
+    pub(crate) const INHERIT: u64 = 1 << 1;
+    pub(crate) const EXCLUDE_KERNEL: u64 = 1 << 5;
+    pub(crate) const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+    pub(crate) const MMAP: u64 = 1 << 8;
+    pub(crate) const COMM: u64 = 1 << 9;
+    /// The period is a frequency.
+    pub(crate) const FREQUENCY: u64 = 1 << 10;
+    pub(crate) const ENABLE_ON_EXEC: u64 = 1 << 12;
+    pub(crate) const TASK: u64 = 1 << 13;
+    pub(crate) const WATERMARK: u64 = 1 << 14;
+    pub(crate) const SAMPLE_ID_ALL: u64 = 1 << 18;
+    pub(crate) const EXCLUDE_CALLCHAIN_USER: u64 = 1 << 22;
+    pub(crate) const MMAP2: u64 = 1 << 23;
+    pub(crate) const COMM_EXEC: u64 = 1 << 24;
+    pub(crate) const USE_CLOCKID: u64 = 1 << 25;
+    /// Since Linux 5.12.
+    pub(crate) const BUILD_ID: u64 = 1 << 34;
+}
+
+/// Bits of [`Attr::sample_type`].
+pub(super) mod sample {
+    pub(crate) const IP: u64 = 1 << 0;
+    pub(crate) const TID: u64 = 1 << 1;
+    pub(crate) const TIME: u64 = 1 << 2;
+    pub(crate) const CALLCHAIN: u64 = 1 << 5;
+    pub(crate) const CPU: u64 = 1 << 7;
+    pub(crate) const PERIOD: u64 = 1 << 8;
+    pub(crate) const REGISTERS_USER: u64 = 1 << 12;
+    pub(crate) const STACK_USER: u64 = 1 << 13;
+    /// What all records have, in the same place.
+    pub(crate) const ALL: u64 = TID | TIME | CPU;
+}
+
+/// `PERF_FORMAT_LOST`, since Linux 6.0: reading an event tells how many of its records found no room.
+pub(super) const FORMAT_LOST: u64 = 1 << 4;
+const FLAG_FD_CLOEXEC: libc::c_ulong = 1 << 3;
+
+/// An event as the kernel names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Kind {
+    pub(super) kind: u32,
+    pub(super) config: u64,
+    pub(super) name: &'static str,
+    /// Whether it counts nanoseconds.
+    pub(super) is_time: bool,
+}
+
+/// Cycles of the processor: `PERF_TYPE_HARDWARE`, `PERF_COUNT_HW_CPU_CYCLES`.
+pub(super) const CYCLES: Kind = Kind { kind: 0, config: 0, name: "cycles", is_time: false };
+/// Nanoseconds: `PERF_TYPE_SOFTWARE`, `PERF_COUNT_SW_CPU_CLOCK`.
+pub(super) const CPU_CLOCK: Kind = Kind { kind: 1, config: 0, name: "cpu-clock", is_time: true };
+/// Never: `PERF_COUNT_SW_DUMMY`. It is there for what the kernel tells beside samples.
+pub(super) const DUMMY: Kind = Kind { kind: 1, config: 9, name: "dummy", is_time: false };
+
+/// Registers of a user that unwinding takes, by their numbers in `asm/perf_regs.h`.
+pub(super) const REGISTERS: u64 = if cfg!(target_arch = "x86_64") {
+    // AX to IP, R8 to R15.
+    0xff_01ff
+} else if cfg!(target_arch = "aarch64") {
+    // X0 to X29, LR, SP, PC.
+    0x1_ffff_ffff
+} else if cfg!(target_arch = "riscv64") {
+    // PC, and X1 to X31.
+    0xffff_ffff
+} else {
+    0
+};
+
+/// `e_machine` of this machine's code.
+pub(super) const MACHINE: u64 = if cfg!(target_arch = "x86_64") {
+    62
+} else if cfg!(target_arch = "aarch64") {
+    183
+} else if cfg!(target_arch = "riscv64") {
+    243
+} else {
+    0
+};
+
+impl Attr {
+    /// What all of ours have.
+    pub(super) fn new(kind: Kind) -> Self {
+        Self {
+            kind: kind.kind,
+            config: kind.config,
+            size: size_of::<Self>() as u32,
+            sample_type: sample::ALL,
+            flags: flag::DISABLED | flag::INHERIT | flag::SAMPLE_ID_ALL | flag::USE_CLOCKID,
+            clock: libc::CLOCK_MONOTONIC,
+            ..Self::default()
+        }
+    }
+
+    /// Has it sample.
+    pub(super) fn sampling(mut self, stacks: Stacks, with_kernel: bool) -> Self {
+        self.sample_type |= sample::IP | sample::PERIOD;
+        match stacks {
+            Stacks::Copied(bytes) if REGISTERS != 0 => {
+                self.sample_type |= sample::REGISTERS_USER | sample::STACK_USER;
+                self.registers = REGISTERS;
+                self.stack = bytes.into();
+                if with_kernel {
+                    // Of the kernel's own stack there is no copy.
+                    self.sample_type |= sample::CALLCHAIN;
+                    self.flags |= flag::EXCLUDE_CALLCHAIN_USER;
+                }
+            }
+            Stacks::Copied(_) | Stacks::FramePointers => self.sample_type |= sample::CALLCHAIN,
+            Stacks::None => {}
+        }
+        if !with_kernel {
+            self.flags |= flag::EXCLUDE_KERNEL | flag::EXCLUDE_HYPERVISOR;
+        }
+        self
+    }
+
+    /// Has it tell of code, threads and their names, from the program's first instruction on.
+    pub(super) fn telling(mut self) -> Self {
+        self.flags |= flag::MMAP | flag::MMAP2 | flag::COMM | flag::COMM_EXEC | flag::TASK;
+        self.flags |= flag::BUILD_ID;
+        self
+    }
+
+    /// Opens it for a process, on a processor; 0: this thread, -1: any.
+    pub(super) fn open(&self, pid: libc::pid_t, cpu: libc::c_int) -> io::Result<File> {
+        // SAFETY: the address is that of a struct of the size that stands in it, which the kernel reads.
+        let opened = unsafe {
+            libc::syscall(libc::SYS_perf_event_open, self, pid, cpu, -1, FLAG_FD_CLOEXEC)
+        };
+        let fd = checked(opened as libc::c_int)?;
+        // SAFETY: the descriptor is new and nobody else's.
+        Ok(unsafe { File::from_raw_fd(fd) })
+    }
+}
+
+/// Requests to an event: `PERF_EVENT_IOC_ENABLE`, `PERF_EVENT_IOC_DISABLE`, `PERF_EVENT_IOC_SET_OUTPUT`.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Request<'a> {
+    /// It counts, in all threads that have inherited it.
+    Enable,
+    /// It does not.
+    Disable,
+    /// Its records go where this one's go.
+    Output(&'a File),
+}
+
+/// Asks an event for something.
+pub(super) fn ask(event: &File, request: Request<'_>) -> io::Result<()> {
+    let (number, argument) = match request {
+        Request::Enable => (0x2400, 0),
+        Request::Disable => (0x2401, 0),
+        Request::Output(other) => (0x2405, other.as_raw_fd()),
+    };
+    // SAFETY: no pointers are involved.
+    checked(unsafe { libc::ioctl(event.as_raw_fd(), number, argument) }).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::offset_of;
+
+    /// As the header has it: `PERF_ATTR_SIZE_VER6`, and where some fields are.
+    #[test]
+    fn the_struct_is_the_kernels() {
+        assert_eq!(size_of::<Attr>(), 120);
+        let offsets = [
+            offset_of!(Attr, period),
+            offset_of!(Attr, flags),
+            offset_of!(Attr, watermark),
+            offset_of!(Attr, registers),
+            offset_of!(Attr, stack),
+            offset_of!(Attr, clock),
+            offset_of!(Attr, aux_sample),
+        ];
+        assert_eq!(offsets, [16, 40, 48, 80, 88, 92, 112]);
+    }
+
+    #[test]
+    fn stacks_are_asked_for_as_they_are_wanted() {
+        let copied = Attr::new(CPU_CLOCK).sampling(Stacks::Copied(4096), false);
+        assert_eq!((copied.stack, copied.registers), (4096, REGISTERS));
+        assert_eq!(copied.sample_type & sample::CALLCHAIN, 0);
+        assert_ne!(copied.flags & flag::EXCLUDE_KERNEL, 0);
+        let chain = Attr::new(CPU_CLOCK).sampling(Stacks::FramePointers, true);
+        assert_eq!((chain.stack, chain.registers), (0, 0));
+        assert_ne!(chain.sample_type & sample::CALLCHAIN, 0);
+        assert_eq!(chain.flags & (flag::EXCLUDE_KERNEL | flag::EXCLUDE_CALLCHAIN_USER), 0);
+    }
+}

@@ -1,0 +1,32 @@
+//! Samples of ordinary processes, taken by the kernel: perf_event_open(2).
+//!
+//! ```text
+//!  command, stopped before exec ──pid──► sampler (own thread) ──go──► command
+//!                                          │ events on each processor, inherited
+//!   kernel ──► ring of each processor ──►  │ order of time ──► packets ──► drain
+//! ```
+//!
+//! The events begin with the command's exec, and threads and children inherit them, so that nothing of what it runs is
+//! missed. Times are `CLOCK_MONOTONIC`'s, which the recording relates to its own clock. Weights of samples are their periods: see
+//! `events` for why they are what was spent, and why there are two.
+//!
+//! Nothing is lost silently: what found no room in a ring is counted by the kernel, and told with the samples.
+
+mod attr;
+mod events;
+mod gate;
+mod kernel;
+mod offer;
+mod options;
+mod order;
+mod packets;
+mod record;
+mod ring;
+mod sampler;
+
+pub use offer::Refused;
+pub use options::{Rate, Sampling, Stacks};
+
+pub(crate) use gate::Gate;
+pub(crate) use offer::choose;
+pub(crate) use sampler::{Means, Parcel, Sampler, sampled};

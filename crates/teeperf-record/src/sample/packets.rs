@@ -1,0 +1,172 @@
+//! Packets of what is sampled. Samples are gathered up to the most that a packet has; what says where their code is
+//! stands before them.
+
+use super::record::{Kin, Map, Record};
+use crate::packets::Payload;
+use std::io;
+use std::time::{Duration, Instant};
+use teeperf_wire::body::sample::{HEADER, Header, Sample, encoding};
+use teeperf_wire::body::{map, task};
+use teeperf_wire::packet::kind;
+use zstd::bulk::Compressor;
+
+/// Number of the event in the recording: there is one.
+pub(super) const EVENT: u16 = 1;
+/// Bytes at which a packet is full: with its largest sample it is below [`teeperf_wire::body::sample::MAX_BYTES`], and
+/// below the most that a packet has where nothing can be compressed.
+const FULL: usize = 900_000;
+/// Longest time that a sample waits for others.
+const LINGER: Duration = Duration::from_millis(250);
+/// Copies of stacks differ little from one sample to the next, which every level sees.
+const LEVEL: i32 = 1;
+
+/// Makes packets of records, and hands them to `send`.
+pub(super) struct Packets<S> {
+    send: S,
+    compressor: Compressor<'static>,
+    bytes: Vec<u8>,
+    samples: u32,
+    lost: u64,
+    since: Instant,
+    pub(super) counts: Counts,
+}
+
+/// What came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) samples: u64,
+    pub(super) lost: u64,
+    pub(super) throttled: u64,
+}
+
+impl<S: FnMut(u16, Vec<u8>)> Packets<S> {
+    pub(super) fn new(send: S) -> io::Result<Self> {
+        Ok(Self {
+            send,
+            compressor: Compressor::new(LEVEL)?,
+            bytes: Vec::with_capacity(FULL),
+            samples: 0,
+            lost: 0,
+            since: Instant::now(),
+            counts: Counts::default(),
+        })
+    }
+
+    /// Writes a record of this time.
+    pub(super) fn record(&mut self, record: Record<'_>, time: Option<u64>) {
+        match record {
+            Record::Sample(sample) => self.sample(sample),
+            Record::Lost(count) => self.lost(count),
+            Record::Throttled => self.counts.throttled += 1,
+            Record::Map(map) => self.map(&map, time),
+            Record::Named { pid, tid, name, is_exec } => {
+                let what = if is_exec { task::what::EXEC } else { task::what::NAME };
+                let payload = happened(what, (pid, tid), time).bytes(task::NAME, name);
+                self.packet(kind::TASK, payload);
+            }
+            Record::Forked(kin) => self.kin(task::what::FORK, kin, time),
+            Record::Exited(kin) => self.kin(task::what::EXIT, kin, time),
+        }
+    }
+
+    fn kin(&mut self, what: u64, kin: Kin, time: Option<u64>) {
+        let payload = happened(what, (kin.pid, kin.tid), time)
+            .number(task::PARENT_PID, kin.parent_pid.into())
+            .number(task::PARENT_TID, kin.parent_tid.into());
+        self.packet(kind::TASK, payload);
+    }
+
+    fn sample(&mut self, mut sample: Sample<'_>) {
+        if self.samples == 0 {
+            self.since = Instant::now();
+        }
+        sample.event = EVENT;
+        let zeroes = [0; 8];
+        for part in [
+            &sample.head()[..],
+            sample.chain.bytes(),
+            sample.registers.bytes(),
+            sample.stack,
+            &zeroes[..sample.filling()],
+            sample.branches.bytes(),
+        ] {
+            self.bytes.extend_from_slice(part);
+        }
+        self.samples += 1;
+        self.counts.samples += 1;
+        if self.bytes.len() >= FULL {
+            self.flush();
+        }
+    }
+
+    /// So many samples are in none of the packets.
+    pub(super) fn lost(&mut self, count: u64) {
+        self.lost += count;
+        self.counts.lost += count;
+    }
+
+    /// Code of a program, or of the kernel; without a time: from the beginning on.
+    pub(super) fn map(&mut self, found: &Map<'_>, time: Option<u64>) {
+        let mut payload = Payload::default()
+            .number(map::PID, found.pid.into())
+            .number(map::TID, found.tid.into())
+            .maybe(map::TIME_NS, time)
+            .number(map::ADDRESS, found.address)
+            .number(map::LENGTH, found.length)
+            .number(map::OFFSET, found.offset)
+            .number(map::PROTECTION, found.protection.into())
+            .number(map::FLAGS, found.flags.into())
+            .bytes(map::PATH, found.path)
+            .number(map::MODE, found.mode.into());
+        if !found.build_id.is_empty() {
+            payload = payload.bytes(map::BUILD_ID, found.build_id);
+        }
+        self.packet(kind::MAP, payload);
+    }
+
+    fn packet(&mut self, kind: u16, payload: Payload) {
+        self.flush();
+        (self.send)(kind, payload.finish());
+    }
+
+    /// Writes samples that have waited long.
+    pub(super) fn flush_old(&mut self) {
+        if self.since.elapsed() >= LINGER {
+            self.flush();
+        }
+    }
+
+    /// Writes what was gathered.
+    pub(super) fn flush(&mut self) {
+        if self.samples == 0 && self.lost == 0 {
+            return;
+        }
+        let mut header = Header {
+            samples: self.samples,
+            bytes: self.bytes.len() as u32,
+            lost: self.lost,
+            event: if self.lost > 0 { EVENT.into() } else { 0 },
+            encoding: encoding::ZSTD,
+        };
+        let frame = self.compressor.compress(&self.bytes).ok();
+        let frame = frame.filter(|frame| frame.len() < self.bytes.len());
+        let data = frame.as_deref().unwrap_or_else(|| {
+            header.encoding = encoding::PLAIN;
+            &self.bytes
+        });
+        let mut payload = Vec::with_capacity(HEADER + data.len());
+        payload.extend_from_slice(&header.encode());
+        payload.extend_from_slice(data);
+        (self.send)(kind::SAMPLES, payload);
+        self.bytes.clear();
+        (self.samples, self.lost) = (0, 0);
+    }
+}
+
+fn happened(what: u64, (pid, tid): (u32, u32), time: Option<u64>) -> Payload {
+    Payload::default()
+        .number(task::WHAT, what)
+        .number(task::PID, pid.into())
+        .number(task::TID, tid.into())
+        .maybe(task::TIME_NS, time)
+}

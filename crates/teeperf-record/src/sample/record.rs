@@ -1,0 +1,216 @@
+//! Records as the kernel leaves them in a ring, taken apart: perf_event_open(2), `linux/perf_event.h`.
+//!
+//! ```text
+//! 0  4  type
+//! 4  2  misc
+//! 6  2  size, header included
+//! ```
+
+use super::attr::{Attr, sample};
+use teeperf_wire::body::sample::{MAX_CHAIN, NO_CPU, Numbers, Sample, mode};
+
+/// `PERF_RECORD_…`.
+mod kind {
+    pub(super) const LOST: u32 = 2;
+    pub(super) const COMM: u32 = 3;
+    pub(super) const EXIT: u32 = 4;
+    pub(super) const THROTTLE: u32 = 5;
+    pub(super) const FORK: u32 = 7;
+    pub(super) const SAMPLE: u32 = 9;
+    pub(super) const MMAP2: u32 = 10;
+}
+
+/// `PERF_RECORD_MISC_…`.
+mod misc {
+    pub(super) const MODE: u16 = 7;
+    pub(super) const COMM_EXEC: u16 = 1 << 13;
+    pub(super) const BUILD_ID: u16 = 1 << 14;
+}
+
+/// What stands at the end of all records but samples (`sample_id_all`): thread, time, processor.
+const TRAILER: usize = 24;
+
+/// One record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Record<'a> {
+    Sample(Sample<'a>),
+    /// So many records found no room.
+    Lost(u64),
+    /// The kernel has stopped an event until the next tick, since it took too much time.
+    Throttled,
+    Map(Map<'a>),
+    Named {
+        pid: u32,
+        tid: u32,
+        name: &'a [u8],
+        is_exec: bool,
+    },
+    Forked(Kin),
+    Exited(Kin),
+}
+
+/// A thread and where it comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Kin {
+    pub(super) pid: u32,
+    pub(super) tid: u32,
+    pub(super) parent_pid: u32,
+    pub(super) parent_tid: u32,
+}
+
+/// Code that was mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Map<'a> {
+    pub(super) pid: u32,
+    pub(super) tid: u32,
+    pub(super) address: u64,
+    pub(super) length: u64,
+    pub(super) offset: u64,
+    pub(super) protection: u32,
+    pub(super) flags: u32,
+    pub(super) mode: u8,
+    pub(super) path: &'a [u8],
+    pub(super) build_id: &'a [u8],
+}
+
+/// Where a record ends, where it begins there.
+pub(super) fn end(bytes: &[u8], at: usize) -> Option<usize> {
+    let size: [u8; 2] = bytes.get(at + 6..at + 8)?.try_into().ok()?;
+    let size = usize::from(u16::from_le_bytes(size));
+    let end = at + size;
+    (size >= 8 && end <= bytes.len()).then_some(end)
+}
+
+/// When it was written, nanoseconds; nothing where it does not say, which is now.
+pub(super) fn time(record: &[u8]) -> Option<u64> {
+    let mut fields = Fields(record);
+    let at = match fields.u32()? {
+        // IP and thread are before it.
+        kind::SAMPLE => 24,
+        _ => record.len().checked_sub(TRAILER - 8)?,
+    };
+    Fields(record.get(at..)?).u64()
+}
+
+/// Takes a record apart that events of this attr leave; nothing where it is of another kind or not whole.
+pub(super) fn read<'a>(record: &'a [u8], attr: &Attr) -> Option<Record<'a>> {
+    let mut fields = Fields(record);
+    let (kind, misc) = (fields.u32()?, fields.u16()?);
+    fields.u16()?;
+    if kind == kind::SAMPLE {
+        return read_sample(fields, misc, attr).map(Record::Sample);
+    }
+    let before = fields.0.len().checked_sub(TRAILER)?;
+    fields.0 = &fields.0[..before];
+    Some(match kind {
+        kind::LOST => {
+            fields.u64()?;
+            Record::Lost(fields.u64()?)
+        }
+        kind::THROTTLE => Record::Throttled,
+        kind::COMM => Record::Named {
+            pid: fields.u32()?,
+            tid: fields.u32()?,
+            name: fields.text(),
+            is_exec: misc & misc::COMM_EXEC != 0,
+        },
+        kind::FORK | kind::EXIT => {
+            let [pid, parent_pid, tid, parent_tid] =
+                [fields.u32()?, fields.u32()?, fields.u32()?, fields.u32()?];
+            let kin = Kin { pid, tid, parent_pid, parent_tid };
+            if kind == kind::FORK { Record::Forked(kin) } else { Record::Exited(kin) }
+        }
+        kind::MMAP2 => {
+            let (pid, tid) = (fields.u32()?, fields.u32()?);
+            let (address, length, offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
+            // Device and inode of the file, or its build-id.
+            let file = fields.bytes(24)?;
+            let build_id = match misc & misc::BUILD_ID {
+                0 => &[][..],
+                _ => file[4..].get(..file[0].into()).unwrap_or_default(),
+            };
+            Record::Map(Map {
+                pid,
+                tid,
+                address,
+                length,
+                offset,
+                protection: fields.u32()?,
+                flags: fields.u32()?,
+                mode: (misc & misc::MODE) as u8,
+                path: fields.text(),
+                build_id,
+            })
+        }
+        _ => return None,
+    })
+}
+
+fn read_sample<'a>(mut fields: Fields<'a>, misc: u16, attr: &Attr) -> Option<Sample<'a>> {
+    let has = |part| attr.sample_type & part != 0;
+    let ip = fields.u64()?;
+    let (pid, tid) = (fields.u32()?, fields.u32()?);
+    let time_ns = fields.u64()?;
+    let cpu = fields.u32()?;
+    fields.u32()?;
+    let period = fields.u64()?;
+    let mut sample = Sample { ip, pid, tid, time_ns, cpu, period, ..Sample::default() };
+    sample.mode = (misc & misc::MODE) as u8;
+    if sample.mode > mode::GUEST_USER {
+        sample.mode = mode::UNKNOWN;
+    }
+    if sample.cpu == u32::MAX {
+        sample.cpu = NO_CPU;
+    }
+    if has(sample::CALLCHAIN) {
+        let count = usize::try_from(fields.u64()?).ok()?;
+        let bytes = fields.bytes(count.checked_mul(8)?)?;
+        sample.chain = Numbers::of(&bytes[..8 * count.min(MAX_CHAIN)]);
+    }
+    if has(sample::REGISTERS_USER) {
+        // 0: a thread of the kernel, which has none.
+        sample.abi = fields.u64()? as u8;
+        if sample.abi != 0 {
+            sample.mask = attr.registers;
+            let count = attr.registers.count_ones() as usize;
+            sample.registers = Numbers::of(fields.bytes(8 * count)?);
+        }
+    }
+    if has(sample::STACK_USER) {
+        let room = usize::try_from(fields.u64()?).ok()?;
+        if room > 0 {
+            let bytes = fields.bytes(room)?;
+            let written = usize::try_from(fields.u64()?).ok()?;
+            sample.stack = &bytes[..written.min(room)];
+        }
+    }
+    Some(sample)
+}
+
+/// What is left of a record.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (first, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(first)
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        self.bytes(2)?.try_into().ok().map(u16::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.bytes(4)?.try_into().ok().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.bytes(8)?.try_into().ok().map(u64::from_le_bytes)
+    }
+
+    /// Up to the first 0.
+    fn text(&self) -> &'a [u8] {
+        self.0.split(|&byte| byte == 0).next().unwrap_or_default()
+    }
+}

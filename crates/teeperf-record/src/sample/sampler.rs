@@ -1,0 +1,226 @@
+//! The thread that opens the events, has them take turns, and makes packets of what they leave.
+
+use super::attr::{Attr, MACHINE};
+use super::events::{self, Events};
+use super::gate::{Gate, Keeper, gate};
+use super::kernel;
+use super::offer::Chosen;
+use super::options::{Rate, Sampling};
+use super::order::Order;
+use super::packets::{EVENT, Packets};
+use super::record;
+use crate::clock::ClockPage;
+use crate::drain::Event;
+use crate::machine::monotonic_ns;
+use crate::packets::{Level, Payload};
+use crate::stats::Stats;
+use std::io::{self, PipeReader, PipeWriter};
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::Sender;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use teeperf_wire::body::sampled;
+
+/// The running thread. Dropping it has it take what is left, and ends it.
+#[derive(Debug)]
+pub(crate) struct Sampler {
+    thread: Option<JoinHandle<()>>,
+    /// Closed to end the thread.
+    stop: Option<PipeWriter>,
+}
+
+/// What it works with.
+#[derive(Debug)]
+pub(crate) struct Means {
+    pub(crate) wish: Sampling,
+    pub(crate) chosen: Chosen,
+    pub(crate) page: Arc<ClockPage>,
+    pub(crate) stats: Arc<Stats>,
+    pub(crate) events: Sender<Event>,
+}
+
+/// A packet on its way to the drain.
+#[derive(Debug)]
+pub(crate) struct Parcel {
+    pub(crate) kind: u16,
+    pub(crate) payload: Vec<u8>,
+    /// Bytes of all that are.
+    backlog: Arc<AtomicUsize>,
+}
+
+impl Drop for Parcel {
+    fn drop(&mut self) {
+        self.backlog.fetch_sub(self.payload.len(), Relaxed);
+    }
+}
+
+/// Bytes on their way to a drain that is held up, until samples stay in the rings, and are lost when these are full.
+const BACKLOG: usize = 64 << 20;
+/// Pause while they do.
+const HELD_UP: Duration = Duration::from_millis(5);
+/// A turn takes no more than this part of the time: of thousands of threads each is told.
+const SHARE: u32 = 50;
+
+/// Payload of the packet that says what is sampled, and how; the samples' clock had this value at the recording's start.
+pub(crate) fn sampled(wish: &Sampling, chosen: &Chosen, zero_ns: u64) -> Vec<u8> {
+    let attr = Attr::new(chosen.kind).sampling(wish.stacks, chosen.with_kernel);
+    let (unit, period) = if chosen.kind.is_time { (1, wish.rate.period_ns()) } else { (2, 0) };
+    let frequency = match wish.rate {
+        Rate::Frequency(hz) => Some(hz.into()),
+        Rate::Period(_) => None,
+    };
+    Payload::default()
+        .number(sampled::EVENT, EVENT.into())
+        .bytes(sampled::NAME, chosen.name().as_bytes())
+        .number(sampled::UNIT, unit)
+        .number(sampled::PERIOD, period)
+        .maybe(sampled::FREQUENCY, frequency)
+        .number(sampled::RANDOM, (!wish.is_constant).into())
+        .number(sampled::ZERO_NS, zero_ns)
+        .number(sampled::SOURCE, sampled::source::PERF_EVENT)
+        .number(sampled::MACHINE, MACHINE)
+        .number(sampled::REGISTERS, attr.registers)
+        .number(sampled::STACK, attr.stack.into())
+        .number(sampled::CHAIN, (attr.sample_type & super::attr::sample::CALLCHAIN != 0).into())
+        .number(sampled::PERF_TYPE, chosen.kind.kind.into())
+        .number(sampled::PERF_CONFIG, chosen.kind.config)
+        .finish()
+}
+
+impl Sampler {
+    /// Starts the thread, which waits for who passes the gate.
+    pub(crate) fn start(means: Means) -> io::Result<(Self, Gate)> {
+        let (gate, keeper) = gate()?;
+        let (stopped, stop) = io::pipe()?;
+        let thread = std::thread::Builder::new().name("teeperf-sample".into());
+        let thread = thread.spawn(move || run(means, keeper, &stopped))?;
+        Ok((Self { thread: Some(thread), stop: Some(stop) }, gate))
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic in it was already reported by the thread itself.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(means: Means, keeper: Keeper, stopped: &PipeReader) {
+    let Some(pid) = keeper.waiting() else { return };
+    let opened = Events::open(&means.wish, &means.chosen, pid, !means.page.is_paused());
+    keeper.open();
+    let worked = opened.and_then(|events| {
+        if events.ring() < means.wish.ring {
+            let text = format!(
+                "samples have {} KiB for each processor, in place of {}: raise kernel.perf_event_mlock_kb or ulimit -l if \
+                 any are lost",
+                events.ring() >> 10,
+                means.wish.ring >> 10
+            );
+            means.notice(Level::Information, text);
+        }
+        means.work(events, stopped)
+    });
+    if let Err(error) = worked {
+        means.notice(Level::Warning, format!("nothing could be sampled: {error}"));
+    }
+}
+
+impl Means {
+    fn work(&self, mut events: Events, stopped: &PipeReader) -> io::Result<()> {
+        let backlog = Arc::new(AtomicUsize::new(0));
+        let mut packets = Packets::new(|kind, payload: Vec<u8>| {
+            backlog.fetch_add(payload.len(), Relaxed);
+            let parcel = Parcel { kind, payload, backlog: Arc::clone(&backlog) };
+            // After the recording's end nobody listens.
+            let _ = self.events.send(Event::Sampled(parcel));
+        })?;
+        if self.chosen.with_kernel {
+            kernel::code().iter().for_each(|code| packets.map(&code.map(), None));
+        }
+        let attr = Attr::new(self.chosen.kind).sampling(self.wish.stacks, self.chosen.with_kernel);
+        let write = |record: &[u8], packets: &mut Packets<_>| {
+            if let Some(read) = record::read(record, &attr) {
+                packets.record(read, record::time(record));
+            }
+        };
+        let mut order = Order::default();
+        let mut files = vec![stopped.as_raw_fd()];
+        files.extend(events.files());
+        let mut next = Instant::now() + events::turn();
+        while !wait(&mut files, next.saturating_duration_since(Instant::now())) {
+            if backlog.load(Relaxed) > BACKLOG {
+                std::thread::sleep(HELD_UP);
+                continue;
+            }
+            events.set(!self.page.is_paused());
+            let now = Instant::now();
+            if now >= next {
+                events.take_turns();
+                next = Instant::now() + events::turn().max(now.elapsed() * SHARE);
+            }
+            let began = monotonic_ns();
+            events.take(&mut |bytes| _ = order.add(bytes, began));
+            order.round(began, &mut |record| write(record, &mut packets));
+            packets.flush_old();
+            self.stats.samples.set(packets.counts.samples);
+            self.stats.samples_lost.set(packets.counts.lost);
+        }
+        events.set(false);
+        let began = monotonic_ns();
+        events.take(&mut |bytes| _ = order.add(bytes, began));
+        order.finish(&mut |record| write(record, &mut packets));
+        // The kernel tells of a loss with the next record that has room.
+        let lost = events.lost();
+        if let Some((samples, records)) = lost {
+            packets.lost((samples + records).saturating_sub(packets.counts.lost));
+            if records > 0 {
+                let text = format!(
+                    "{records} records of code and threads were lost: some samples cannot be told whose they are; \
+                     --sample-buffer makes more room"
+                );
+                self.notice(Level::Warning, text);
+            }
+        }
+        packets.flush();
+        let counts = packets.counts;
+        self.stats.samples.set(counts.samples);
+        self.stats.samples_lost.set(counts.lost);
+        if counts.throttled > 0 {
+            let text = format!(
+                "the kernel stopped sampling for a while, {} times, since it took too much time: sample less often, or raise \
+                 kernel.perf_event_max_sample_rate",
+                counts.throttled
+            );
+            self.notice(Level::Warning, text);
+        }
+        Ok(())
+    }
+
+    fn notice(&self, level: Level, text: String) {
+        // As above.
+        let _ = self.events.send(Event::Notice { level, text, process: 0 });
+    }
+}
+
+/// Waits until a ring is half full, or the time is over; true when it is to end. The first file is what says so. Those of
+/// which nothing more will be told are taken out.
+fn wait(files: &mut Vec<RawFd>, time: Duration) -> bool {
+    let entry = |&fd: &RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    let mut all: Vec<_> = files.iter().map(entry).collect();
+    // Up to the millisecond that is not over.
+    let time = time.as_millis() as libc::c_int + 1;
+    // SAFETY: address and length are those of `all`. After an error nothing is ready.
+    unsafe { libc::poll(all.as_mut_ptr(), all.len() as libc::nfds_t, time) };
+    if all[0].revents != 0 {
+        return true;
+    }
+    let gone = libc::POLLHUP | libc::POLLERR | libc::POLLNVAL;
+    files.retain(|fd| !all.iter().any(|entry| entry.fd == *fd && entry.revents & gone != 0));
+    false
+}
