@@ -9,6 +9,7 @@
 //! Read from front to end once, without a look back. Memory is that of open frames and of what is known of processes and
 //! threads. `threads` decides for each thread which words are in the window.
 
+mod sampled;
 mod telling;
 mod threads;
 mod window;
@@ -25,6 +26,7 @@ use teeperf_wire::packet::kind;
 
 use crate::error::EditError;
 use crate::output::{self, Out};
+use sampled::Sampled;
 use threads::Threads;
 pub(crate) use threads::at;
 pub use window::Window;
@@ -154,6 +156,7 @@ struct Cutter {
     output: Option<(Output, String)>,
     out: Option<Out>,
     threads: Threads,
+    sampled: Sampled,
     processes: HashMap<u32, Process>,
     kept: usize,
     end: Option<End>,
@@ -177,6 +180,7 @@ impl Cutter {
             wanted,
             out: None,
             threads: Threads::new(None, None).map_err(EditError::Memory)?,
+            sampled: Sampled::new().map_err(EditError::Memory)?,
             processes: HashMap::new(),
             kept: 0,
             end: None,
@@ -271,7 +275,18 @@ impl Cutter {
                 let is_wanted = known.is_none_or(|process| process.is_wanted);
                 if is_wanted { self.out()?.packet(packet.kind, packet.payload) } else { Ok(()) }
             }
-            // What has no time is told in each window.
+            Body::Sampled(event) => {
+                let payload = self.sampled.event(event, packet.payload);
+                self.out()?.packet(packet.kind, &payload)
+            }
+            Body::Samples(header, data) => {
+                let Self { sampled, wanted, .. } = self;
+                match sampled.samples(header, data, packet.payload, wanted) {
+                    Some(payload) => self.out()?.packet(packet.kind, &payload),
+                    None => Ok(()),
+                }
+            }
+            // What has no time is told in each window, and so is what code is where.
             _ => self.out()?.packet(packet.kind, packet.payload),
         }
     }
@@ -288,6 +303,7 @@ impl Cutter {
         self.since = since.unwrap_or(0);
         self.until = until.unwrap_or(u64::MAX);
         self.threads = Threads::new(since, until).map_err(EditError::Memory)?;
+        self.sampled.start((start.clock_start, start.hz), (self.since, self.until));
         let since = since.filter(|&since| since > start.clock_start);
         // Of a recording whose clock's beginning is not known, neither is the wall clock's.
         let later = since.filter(|_| start.clock_start > 0).map(|since| since - start.clock_start);

@@ -23,6 +23,10 @@ impl Cutter {
             Body::Arcs(header, _) => header.tid,
             Body::Keyframe(keyframe) => keyframe.tid,
             Body::Thread(thread) => thread.tid,
+            Body::Task(task) => {
+                missing.processes.retain(|&pid| pid != task.pid);
+                task.tid
+            }
             Body::Process(process) => {
                 return missing.processes.retain(|&pid| pid != process.pid);
             }
@@ -38,13 +42,13 @@ impl Cutter {
         };
         let mut missing = ids("process", &self.missing.processes);
         missing.extend(ids("thread", &self.missing.threads));
-        if self.written.is_empty() && !missing.is_empty() {
+        if self.written.is_empty() && self.sampled.written == 0 && !missing.is_empty() {
             let text = format!("{}; `teeperf info` names those that are there", missing.join(", "));
             return Err(EditError::Refused(text));
         }
         self.made.notices.extend(missing);
         let words = self.out()?.words;
-        if words == 0 && self.sums.0 == 0 {
+        if words == 0 && self.sums.0 == 0 && self.sampled.written == 0 {
             self.out()?.notice(Level::Warning, NOTHING)?;
         }
         Ok(())

@@ -42,8 +42,8 @@ use super::{put, u32_at, u64_at};
 
 /// Bytes before the samples.
 pub const HEADER: usize = 24;
-/// Most bytes that samples of a packet take, decompressed.
-pub const MAX_BYTES: usize = 1 << 20;
+/// Most bytes that samples of a packet take, decompressed: what a packet has room for if they are not.
+pub const MAX_BYTES: usize = crate::packet::MAX_PAYLOAD - HEADER;
 /// Bytes of a sample before its parts.
 pub const SAMPLE_HEADER: usize = 64;
 /// Longest copy of a stack: perf's limit, a u16 that is a multiple of 8.
@@ -338,7 +338,7 @@ mod tests {
         }
 
         #[test]
-        fn header_comes_back(samples: u32, bytes in 0u32..=1 << 20, lost: u64, event: u32, encoding: u8) {
+        fn header_comes_back(samples: u32, bytes in 0..=MAX_BYTES as u32, lost: u64, event: u32, encoding: u8) {
             let header = Header { samples, bytes, lost, event, encoding };
             let mut with_data = header.encode().to_vec();
             with_data.push(9);
