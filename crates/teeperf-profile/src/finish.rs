@@ -11,7 +11,9 @@ use teeperf_wire::word::gap;
 use crate::contents::{Body, End, Packet, Process, Start};
 use crate::cost::{self, HookCost};
 use crate::lengths::Lengths;
-use crate::model::{Extremes, FunctionId, Health, Info, Node, Profile, Thread, Time, Tree, Unit};
+use crate::model::{
+    Extremes, FunctionId, Health, Info, Node, Profile, Stacks, Thread, Time, Tree, Unit,
+};
 use crate::names::{Names, SymbolTables, file_name};
 use crate::no_room;
 use crate::packets::Options;
@@ -448,6 +450,7 @@ fn health(counts: Counts, open: u64, warnings: Warnings, ns: &impl Fn(u64) -> u6
         open,
         only_sums,
         unopened: counts.unopened,
+        stacks: Stacks::default(),
         gaps: gaps
             .into_iter()
             .map(|(reason, (times, units))| (gap_name(reason), times, ns(units)))

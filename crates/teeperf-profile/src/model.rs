@@ -259,6 +259,15 @@ impl NoRoom {
     }
 }
 
+/// Stacks of samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stacks {
+    /// Those that were followed.
+    pub followed: u64,
+    /// Of these, the ones that could not be followed to their first function: their callers are missing from totals.
+    pub cut: u64,
+}
+
 /// How whole the recording is, and what replay had to mend.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
@@ -275,6 +284,8 @@ pub struct Health {
     pub only_sums: bool,
     /// Returns from frames entered before recording began.
     pub unopened: u64,
+    /// Copies of stacks that samples have, and those of them that could not be followed to their first function.
+    pub stacks: Stacks,
     /// Gaps by reason, as `(name, times, nanoseconds)`.
     pub gaps: Vec<(String, u64, u64)>,
     /// What the reader skipped and why: unknown packets, damaged stretches, missing

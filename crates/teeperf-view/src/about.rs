@@ -122,7 +122,12 @@ fn events(profile: &Profile) -> String {
 fn health(profile: &Profile) -> String {
     let health = &profile.health;
     if profile.info.is_sampled() {
-        return format!("{} lost", count(health.lost));
+        let stacks = health.stacks;
+        let cut = match stacks.cut {
+            0 => String::new(),
+            cut => format!(", {} of {} stacks cut short", count(cut), count(stacks.followed)),
+        };
+        return format!("{} lost{cut}", count(health.lost));
     }
     let mut text = format!("{} lost, {} mended", count(health.lost), count(health.mended));
     if !health.only_sums {

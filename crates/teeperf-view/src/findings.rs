@@ -9,6 +9,8 @@ use crate::units::{self, count, counted};
 
 /// Share of events lost or frames mended above which it is a warning.
 const TOO_MANY: f64 = 0.001;
+/// Share of stacks cut short above which it is a warning.
+const MOST_CUT: f64 = 0.01;
 /// Share of waiting above which it is said.
 const MOST_WAITING: f64 = 0.5;
 /// How the recorder's warning of a pause begins.
@@ -41,6 +43,7 @@ pub fn of(profile: &Profile) -> Vec<Finding> {
     filtered(profile, &mut found);
     lost(profile, &mut found);
     mended(profile, &mut found);
+    stacks(profile, &mut found);
     gaps(profile, &mut found);
     reader(profile, &mut found);
     waiting(profile, &mut found);
@@ -73,7 +76,12 @@ fn nothing_recorded(profile: &Profile, found: &mut Vec<Finding>) {
     if profile.health.events > 0 {
         return;
     }
-    let (what, next) = if is_paused(profile) {
+    let (what, next) = if profile.info.is_sampled() {
+        (
+            "No sample was taken: the program took hardly any time of a processor.",
+            "Let it run for longer, or take samples more often, such as `--sample=10000`.",
+        )
+    } else if is_paused(profile) {
         (
             "No call was recorded: recording was paused.",
             "Resume it while the program works: `teeperf resume`.",
@@ -126,6 +134,21 @@ fn nothing_timed(profile: &Profile, found: &mut Vec<Finding>) {
     }
 }
 
+fn stacks(profile: &Profile, found: &mut Vec<Finding>) {
+    let stacks = profile.health.stacks;
+    let share = units::share(stacks.cut as f64, stacks.followed as f64);
+    if share <= MOST_CUT {
+        return;
+    }
+    let what = format!(
+        "{} of the stacks could not be followed to their first function: callers are missing from totals.",
+        units::percent_inline(share)
+    );
+    let next = "Where functions have much on the stack, copies of it were too short: record longer ones, such as \
+                `--call-graph dwarf,32768`.";
+    push(found, true, what, next);
+}
+
 fn filtered(profile: &Profile, found: &mut Vec<Finding>) {
     let filters = &profile.info.filters;
     let Some(last) = filters.iter().rfind(|rules| !rules.is_empty()) else { return };
@@ -157,14 +180,24 @@ fn lost(profile: &Profile, found: &mut Vec<Finding>) {
          write to another one with -o."
     } else if happened("dropped") {
         "Record with --on-full wait, which lets the program wait for room instead."
+    } else if profile.info.is_sampled() {
+        "Take fewer of them, or shorter copies of stacks."
     } else {
         ""
     };
-    let what = format!(
-        "{} lost, {} of all: call counts are too low by as much.",
-        subject(health.lost, "call or return was", "calls or returns were"),
-        units::percent_inline(share),
-    );
+    let what = if profile.info.is_sampled() {
+        let lost = subject(health.lost, "sample was", "samples were");
+        format!(
+            "{lost} lost, {} of all: times are too short by as much.",
+            units::percent_inline(share)
+        )
+    } else {
+        format!(
+            "{} lost, {} of all: call counts are too low by as much.",
+            subject(health.lost, "call or return was", "calls or returns were"),
+            units::percent_inline(share),
+        )
+    };
     push(found, share > TOO_MANY, what, next);
 }
 

@@ -13,7 +13,7 @@ use teeperf_profile::around::Around;
 use teeperf_profile::crossings::Crossing;
 use teeperf_profile::groups::{By, Group};
 use teeperf_profile::model::{
-    CallGraph, Extremes, Function, FunctionId, Node, Profile, Thread, Time, Waits,
+    CallGraph, Extremes, Function, FunctionId, Node, Profile, Stacks, Thread, Time, Waits,
 };
 use teeperf_profile::pattern::Found;
 
@@ -142,8 +142,16 @@ struct Whole<'a> {
     mended: u64,
     open: Option<u64>,
     unopened: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stacks: Option<Followed>,
     gaps: Vec<Gap<'a>>,
     findings: Vec<Said>,
+}
+
+#[derive(Serialize)]
+struct Followed {
+    followed: u64,
+    cut: u64,
 }
 
 #[derive(Serialize)]
@@ -285,6 +293,10 @@ fn health(profile: &Profile) -> Whole<'_> {
         mended: health.mended,
         open: (!health.only_sums).then_some(health.open),
         unopened: health.unopened,
+        stacks: profile.info.is_sampled().then_some({
+            let Stacks { followed, cut } = health.stacks;
+            Followed { followed, cut }
+        }),
         gaps: health
             .gaps
             .iter()

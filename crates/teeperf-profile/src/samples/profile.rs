@@ -13,7 +13,8 @@ use super::worker::Found;
 use crate::contents;
 use crate::cost;
 use crate::model::{
-    Code, Function, FunctionId, Health, Info, Node, Place, Profile, Thread, Time, Tree, Unit,
+    Code, Function, FunctionId, Health, Info, Node, Place, Profile, Stacks, Thread, Time, Tree,
+    Unit,
 };
 use crate::warnings::Warnings;
 
@@ -78,14 +79,15 @@ pub(super) fn of(
         profile.threads.sort_by(|a, b| {
             total(b).total_cmp(&total(a)).then((a.pid, a.tid).cmp(&(b.pid, b.tid)))
         });
-        let (followed, cut) = stacks.get(event).copied().unwrap_or_default();
-        if cut > 0 {
-            let share = 100.0 * cut as f64 / followed as f64;
-            profile.health.warnings.push(format!(
-                "{cut} of {followed} stacks ({share:.1} %) could not be followed to their first function: their callers are \
-                 missing from totals"
-            ));
-        }
+        profile.health.stacks = stacks.get(event).copied().unwrap_or_default();
+    }
+    if profiles.is_empty()
+        && let Some(event) = driver.events.values().next()
+    {
+        let lost = driver.lost.values().fold(0, |sum: u64, lost| sum.saturating_add(*lost));
+        let health = Health { lost, ..Health::default() };
+        let none = Profile { info: about(info, Some(event)), health, ..Profile::default() };
+        profiles.insert(event.event, none);
     }
     profiles.into_values().collect()
 }
@@ -232,12 +234,13 @@ impl Merged {
         tree
     }
 
-    /// Samples with a stack, and those of them whose stack was cut, by event.
-    fn stacks(&self) -> BTreeMap<u16, (u64, u64)> {
-        let mut stacks: BTreeMap<u16, (u64, u64)> = BTreeMap::new();
+    /// What became of stacks, by event.
+    fn stacks(&self) -> BTreeMap<u16, Stacks> {
+        let mut stacks: BTreeMap<u16, Stacks> = BTreeMap::new();
         for (of, thread) in &self.threads {
             let sum = stacks.entry(of.event).or_default();
-            *sum = (sum.0 + thread.followed, sum.1 + thread.cut);
+            sum.followed += thread.followed;
+            sum.cut += thread.cut;
         }
         stacks
     }

@@ -233,6 +233,16 @@ impl<'a> Table<'a> {
                 writeln!(out, "{}", faint(line))?;
             }
         }
+        if self.profile.info.is_sampled() {
+            let is_unsure =
+                |row: &Row| is_unsure(&row.self_time, false) || is_unsure(&row.total, false);
+            if rows.iter().any(is_unsure) {
+                let text =
+                    "~ known no better than to 30 %: of n samples, to 2/√n of them".to_owned();
+                writeln!(out, "{}", faint(text))?;
+            }
+            return Ok(());
+        }
         let mut said = false;
         for row in rows {
             let lack = self.profile.lack(row.function);

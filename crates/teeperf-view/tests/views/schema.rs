@@ -8,7 +8,9 @@ use teeperf_profile::around::around;
 use teeperf_profile::crossings::{Crossing, Evidence, Kind};
 use teeperf_profile::groups::{By, groups};
 use teeperf_profile::lengths::Lengths;
-use teeperf_profile::model::{CallGraph, FunctionId, Point, PointKind, Profile, Unit, Waits};
+use teeperf_profile::model::{
+    CallGraph, FunctionId, Point, PointKind, Profile, Stacks, Unit, Waits,
+};
 use teeperf_profile::pattern::Pattern;
 use teeperf_profile::selection::Selection;
 use teeperf_view::json::{self, Options};
@@ -96,6 +98,11 @@ fn all_reports_fit_and_have_all_that_is_described() {
     let waits_in = vec![Pattern::new("serve").unwrap()];
     let stepped = Selection { waits_in, ..Selection::default() }.of(stepped);
     assert_eq!(schema.errors(&report(&stepped, &Options::default())), Vec::<String>::new());
+    let mut sampled = kitchen();
+    sampled.info.clock = "samples".into();
+    sampled.info.event = "cpu-clock".into();
+    sampled.health.stacks = Stacks { followed: 9, cut: 1 };
+    assert_eq!(schema.errors(&report(&sampled, &Options::default())), Vec::<String>::new());
     let missing: Vec<_> = schema.properties().difference(&schema.seen).cloned().collect();
     assert!(missing.is_empty(), "described, but never written: {missing:?}");
     let counts = {

@@ -3,7 +3,9 @@
 
 use crate::support::{exact, function, kitchen, node, parser, summed_kitchen, thread};
 use teeperf_profile::crossings::{Crossing, Evidence, Kind};
-use teeperf_profile::model::{CallGraph, FunctionId, Health, NoRoom, Node, Profile, Time, Waits};
+use teeperf_profile::model::{
+    CallGraph, FunctionId, Health, NoRoom, Node, Profile, Stacks, Time, Waits,
+};
 use teeperf_view::style::Style;
 use teeperf_view::text::{self, Options, Sort};
 
@@ -216,6 +218,7 @@ fn what_is_missing_stands_on_top_with_the_next_step() {
         open: 2,
         only_sums: false,
         unopened: 1,
+        stacks: Stacks::default(),
         gaps: vec![("dropped".into(), 4, 5_000_000), ("paused".into(), 1, 1_000_000_000)],
         warnings: vec!["at byte 4096: a chunk's checksum is wrong, skipped".into()],
     };
@@ -244,6 +247,55 @@ fn what_is_missing_stands_on_top_with_the_next_step() {
     ] {
         assert!(lines.contains(&note), "{note}\n{report}");
     }
+}
+
+/// The kitchen, looked at now and then.
+fn sampled_kitchen() -> Profile {
+    let mut profile = kitchen();
+    profile.info.clock = "samples".into();
+    profile.info.event = "cpu-clock".into();
+    profile.info.clock_reason = "cpu-clock of the kernel".into();
+    profile.info.hook_cost_ps = None;
+    profile.health.events = 23;
+    profile
+}
+
+#[test]
+fn samples_are_no_calls() {
+    let mut profile = sampled_kitchen();
+    profile.health.stacks = Stacks { followed: 2_000, cut: 3 };
+    let whole = report(&profile, &Options { call_tree: true, ..Options::default() }, 120);
+    assert!(whole.contains("Samples    23 samples in 2 threads"), "{whole}");
+    assert!(whole.contains("Health     0 lost, 3 of 2,000 stacks cut short\n"), "{whole}");
+    assert_eq!(whole.matches(" SAMPLES  FUNCTION").count(), 2, "{whole}");
+    assert!(whole.contains(" SAMPLES  PROCESS"), "{whole}");
+    for word in ["CALLS", "PER CALL", "EVENTS", "WARNING", "hooks"] {
+        assert!(!whole.contains(word), "{word} in {whole}");
+    }
+    profile.health.stacks.cut = 200;
+    profile.health.lost = 2;
+    let told = report(&profile, &Options::default(), 200);
+    assert!(told.contains("WARNING    10.0 % of the stacks could not be followed"), "{told}");
+    assert!(told.contains("WARNING    2 samples were lost, 8.0 % of all"), "{told}");
+}
+
+#[test]
+fn what_was_sampled_beside_calls_is_said_behind_them() {
+    let mut out = Vec::new();
+    let style = Style { colour: false, width: 120 };
+    text::write_beside(&sampled_kitchen(), &Options::default(), &style, &mut out).unwrap();
+    let told = String::from_utf8(out).unwrap();
+    assert!(told.starts_with("Samples of cpu-clock\nClock "), "{told}");
+    assert!(!told.contains("Command") && !told.contains("Machine"), "{told}");
+}
+
+#[test]
+fn without_samples_it_is_said_what_to_do() {
+    let mut profile = sampled_kitchen();
+    profile.health.events = 0;
+    profile.threads.clear();
+    let told = report(&profile, &Options::default(), 200);
+    assert!(told.contains("No sample was taken") && told.contains("--sample=10000"), "{told}");
 }
 
 #[test]
