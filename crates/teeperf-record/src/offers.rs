@@ -2,6 +2,7 @@
 
 use crate::clock::{self, Choice};
 use crate::memory::{SEAL_READ_ONLY, SharedMemory};
+use crate::sample::{self, Refused, Sampling};
 use crate::socket::Listener;
 use std::io;
 use std::time::Duration;
@@ -46,6 +47,15 @@ pub fn shared_memory() -> io::Result<()> {
 /// What the system says to that.
 pub fn socket() -> io::Result<()> {
     Listener::bind(&format!("teeperf.offer-{}", std::process::id())).map(drop)
+}
+
+/// What `--sample` would take samples of.
+///
+/// # Errors
+///
+/// Where the kernel lets nothing be sampled.
+pub fn sampling() -> Result<String, Refused> {
+    sample::choose(&Sampling::default()).map(|chosen| chosen.told())
 }
 
 #[cfg(test)]

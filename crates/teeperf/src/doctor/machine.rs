@@ -16,6 +16,8 @@ struct Facts {
     cost: Option<Result<[u64; 2], String>>,
     /// Bytes of the C library's area for restartable sequences, rseq(2); none without one.
     rseq: Option<u32>,
+    /// What would be sampled, or why nothing can be, and the way out.
+    sampling: Result<String, (String, String)>,
     /// As `/proc/self/status` has it: 0, or 1 strict, or 2 a filter.
     seccomp: u32,
     container: Option<&'static str>,
@@ -64,6 +66,7 @@ impl Facts {
             clock,
             cost,
             rseq: rseq(),
+            sampling: offers::sampling().map_err(|refused| (refused.to_string(), refused.advice())),
             seccomp: status("Seccomp").unwrap_or_default(),
             container: [("/run/.containerenv", "podman"), ("/.dockerenv", "docker")]
                 .iter()
@@ -130,6 +133,14 @@ fn judge(facts: &Facts) -> Vec<Finding> {
             SYSTEM,
             "no restartable sequences (rseq): hooks on AMD's processors cost some nanoseconds more; glibc has them from 2.35 on",
         ),
+    });
+    findings.push(match &facts.sampling {
+        Ok(told) => {
+            Finding::ready(SYSTEM, format!("programs can be sampled (`record --sample`): {told}"))
+        }
+        Err((why, next)) => {
+            Finding::warning(SYSTEM, format!("`record --sample`: {why}"), next.as_str())
+        }
     });
     findings.extend(clock(facts));
     findings.extend(optional(facts));
@@ -222,6 +233,7 @@ mod tests {
             },
             cost: Some(Ok([5_000, 7_500])),
             rseq: Some(32),
+            sampling: Ok("samples are of cycles".into()),
             seccomp: 0,
             container: None,
             optee: Optee { library: true, device: true },
@@ -263,6 +275,9 @@ mod tests {
         assert!(verdict == Verdict::Note && text.contains("seccomp"), "{text}");
         let (verdict, text) = one(Facts { container: Some("docker"), ..good() });
         assert!(verdict == Verdict::Note && text.contains("docker"), "{text}");
+        let refused = Err(("why".to_owned(), "way out".to_owned()));
+        let (verdict, text) = one(Facts { sampling: refused, ..good() });
+        assert!(verdict == Verdict::Warning && text == "`record --sample`: why", "{text}");
         for rseq in [None, Some(0)] {
             assert!(one(Facts { rseq, ..good() }).1.contains("rseq"));
         }
