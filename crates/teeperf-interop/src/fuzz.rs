@@ -1,5 +1,7 @@
 //! One door for fuzzers: any bytes as a file of another profiler.
 
+use std::io::{Cursor, Read};
+
 use teeperf_profile::chunks::Decoder;
 use teeperf_profile::contents::Body;
 use teeperf_profile::events::{Item, events};
@@ -7,6 +9,7 @@ use teeperf_profile::model::Profile;
 use teeperf_profile::{Options, Packets, packets};
 
 use crate::gmon::{self, Gmon, Layout, Names};
+use crate::perf_data::Reader;
 use crate::tee_perf::{self, Log};
 
 /// Most parts of histograms that are written again: a file may claim four thousand million of them.
@@ -104,4 +107,32 @@ fn check(gmon: &Gmon) {
         again.bins.truncate(histogram.bins.len());
     }
     assert_eq!(again.histograms, gmon.histograms);
+}
+
+/// Reads a `perf.data`, as a file and as what comes out of a pipe: every packet can be taken apart, samples are no more than the
+/// bytes have room for, and those of the data are the same both ways. Never panics, and takes time and memory in proportion
+/// to the bytes.
+pub fn any_perf_data(bytes: &[u8]) {
+    let file = Reader::open("bytes", Cursor::new(bytes)).ok().map(|reader| samples(reader, bytes));
+    let piped = Reader::from_read("bytes", bytes).ok().map(|reader| samples(reader, bytes));
+    if let (Some(file), Some(piped)) = (file, piped)
+        && teeperf_wire::packet::MAX_PAYLOAD > bytes.len()
+    {
+        assert_eq!(file, piped);
+    }
+}
+
+fn samples<R: Read>(mut reader: Reader<R>, bytes: &[u8]) -> u64 {
+    let Ok(mut decoder) = teeperf_profile::samples::Decoder::new() else { return 0 };
+    let mut count = 0;
+    while let Ok(Some(packet)) = reader.next_packet() {
+        assert!(packet.cut_at.is_none() && packet.offset <= bytes.len() as u64);
+        let Body::Samples(header, data) = packet.body else { continue };
+        let Ok(mut samples) = decoder.samples(&header, data) else { panic!("they can be read") };
+        let whole = samples.by_ref().count() as u64;
+        assert!(whole == u64::from(header.samples) && samples.rest.is_empty());
+        count += whole;
+    }
+    assert!(reader.take_warnings().len() < 100 + bytes.len() / 64);
+    count
 }

@@ -2,6 +2,7 @@
 //! [`Profile`](teeperf_profile::model::Profile); what is written is made of one.
 //!
 //! * [`gmon`]: `gmon.out` of gprof, both ways.
+//! * [`perf_data`]: `perf.data` of perf, read; its samples become packets as they are.
 //! * [`tee_perf`]: logs of the original TEE-Perf, read. What has calls and returns one by one, as these, becomes
 //!   packets by way of [`calls`].
 //!
@@ -13,4 +14,5 @@
 pub mod calls;
 pub mod fuzz;
 pub mod gmon;
+pub mod perf_data;
 pub mod tee_perf;

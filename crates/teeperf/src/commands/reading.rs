@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use teeperf_edit::{pack, rotate};
 use teeperf_interop::calls::Program;
 use teeperf_interop::gmon;
+use teeperf_interop::perf_data::{self, Reader};
 use teeperf_interop::tee_perf::{self, Log};
 use teeperf_profile::model::Profile;
 use teeperf_profile::paths::PathPattern;
@@ -120,6 +121,8 @@ pub(crate) enum Source {
     Recording(Recording<Box<dyn Read>>, String),
     /// A log of the original TEE-Perf.
     Log(Box<dyn Read>, String),
+    /// A `perf.data`.
+    PerfData(Box<dyn Packets>, String),
     /// A file of gprof.
     Gmon(Box<dyn Read>, String),
 }
@@ -131,6 +134,7 @@ impl Source {
             Self::Recording(recording, name) => Ok((recording, name)),
             Self::Gmon(_, name) => bail!("{name} is a gmon file, of gprof, and no recording"),
             Self::Log(_, name) => bail!("{name} is a log of TEE-Perf, and no recording"),
+            Self::PerfData(_, name) => bail!("{name} is a file of perf, and no recording"),
         }
     }
 }
@@ -154,6 +158,10 @@ impl Unsaid {
     pub(crate) fn packets(&self, source: Source) -> Result<Box<dyn Packets>> {
         let is_told = self.bias.is_some() || self.counter_hz.is_some();
         match source {
+            Source::PerfData(_, name) if is_told => bail!(
+                "{name} is a file of perf: --bias and --counter-hz are for gmon files and logs of TEE-Perf"
+            ),
+            Source::PerfData(packets, _) => Ok(packets),
             Source::Recording(_, name) if is_told => bail!(
                 "{name} does not begin as a gmon file or a log of TEE-Perf does: --bias and --counter-hz are for these. \
                  {}",
@@ -394,6 +402,14 @@ pub(crate) fn open(path: &Path) -> Result<Source> {
             source,
         })?;
         return Ok(Source::Recording(Recording::from_read(stream, name.clone()), name));
+    }
+    if perf_data::is_perf_data(&start) {
+        // What is known of the run stands at the end of a file, where only a pipe cannot be read first.
+        let packets: Box<dyn Packets> = match file.metadata().is_ok_and(|about| about.is_file()) {
+            true => Box::new(Reader::open(&name, file)?),
+            false => Box::new(Reader::from_read(&name, Cursor::new(start).chain(file))?),
+        };
+        return Ok(Source::PerfData(packets, name));
     }
     // What begins as packets do is a recording, whatever else its numbers could mean.
     let is_recording = start.starts_with(&teeperf_wire::packet::SYNC);

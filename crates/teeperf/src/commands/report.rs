@@ -196,10 +196,14 @@ impl Arguments {
                 let bias = unsaid.bias.unwrap_or_default();
                 gmon::profile(file, &name, &self.more, unsaid.program()?, bias)
             }
-            Source::Recording(_, name) | Source::Log(_, name) if !self.more.is_empty() => bail!(
-                "{name} does not begin as a gmon file does: several files are for these. {}",
-                reading::old_gmon(&name)
-            ),
+            Source::Recording(_, name) | Source::Log(_, name) | Source::PerfData(_, name)
+                if !self.more.is_empty() =>
+            {
+                bail!(
+                    "{name} does not begin as a gmon file does: several files are for these. {}",
+                    reading::old_gmon(&name)
+                )
+            }
             source => self.recording.profile_with(source, self.table.wanted()),
         }
     }

@@ -39,8 +39,16 @@ impl Arguments {
         if self.is_all() {
             return unsaid.packets(source);
         }
-        if let Source::Log(_, name) = &source {
-            bail!("{name} is a log of TEE-Perf: --since and --until are for recordings of teeperf");
+        match &source {
+            Source::Log(_, name) => {
+                bail!(
+                    "{name} is a log of TEE-Perf: --since and --until are for recordings of teeperf"
+                )
+            }
+            Source::PerfData(_, name) => {
+                bail!("{name} is a file of perf: --since and --until are for recordings of teeperf")
+            }
+            Source::Recording(..) | Source::Gmon(..) => {}
         }
         Ok(Box::new(Window::new(unsaid.packets(source)?, self.of(path)?)?))
     }

@@ -1,0 +1,228 @@
+//! Packets of what a file says.
+
+use teeperf_wire::body::sample::{HEADER, Header, encoding};
+use teeperf_wire::body::{end, map, sampled, start, task};
+use teeperf_wire::fields::FIELD_HEADER;
+use teeperf_wire::packet::{MAJOR, MAX_PAYLOAD, MINOR};
+
+use super::attr::{Attr, has};
+use super::features::Features;
+use super::record::{self, Record};
+
+/// Nanoseconds in a second.
+const HZ: u64 = 1_000_000_000;
+/// `PERF_TYPE_SOFTWARE`, and of these `PERF_COUNT_SW_TASK_CLOCK`, the last whose periods are nanoseconds.
+const SOFTWARE: u32 = 1;
+const LAST_CLOCK: u64 = 1;
+
+/// Fields, one behind the other. What has no room in a packet is left out.
+struct Fields<'a>(&'a mut Vec<u8>);
+
+impl<'a> Fields<'a> {
+    fn new(out: &'a mut Vec<u8>) -> Self {
+        out.clear();
+        Self(out)
+    }
+
+    fn bytes(&mut self, tag: u16, value: &[u8]) {
+        if self.0.len() + FIELD_HEADER + value.len() <= MAX_PAYLOAD {
+            self.0.extend(tag.to_le_bytes());
+            self.0.extend([0; 2]);
+            self.0.extend((value.len() as u32).to_le_bytes());
+            self.0.extend_from_slice(value);
+        }
+    }
+
+    fn number(&mut self, tag: u16, value: u64) {
+        self.bytes(tag, &value.to_le_bytes());
+    }
+
+    fn text(&mut self, tag: u16, value: &str) {
+        if !value.is_empty() {
+            self.bytes(tag, value.as_bytes());
+        }
+    }
+}
+
+/// The first packet. `zero`: nanoseconds on the samples' clock where the recording begins.
+pub(super) fn start(features: &Features, zero: u64, out: &mut Vec<u8>) {
+    let mut fields = Fields::new(out);
+    let version = [MAJOR.to_le_bytes(), MINOR.to_le_bytes()];
+    fields.bytes(start::VERSION, version.as_flattened());
+    fields.text(start::WRITER, format!("perf {}", features.version).trim_end());
+    fields.number(start::HZ, HZ);
+    fields.text(start::CLOCK_REASON, "the clock of perf's samples");
+    fields.number(start::CLOCK_START, 0);
+    if let Some((wall, then)) = features.clock {
+        // Where the recording began before or after the moment that is known of both.
+        let wall = i128::from(wall) - i128::from(then) + i128::from(zero);
+        fields.number(start::WALL_NS, u64::try_from(wall).unwrap_or(0));
+    }
+    features.command.iter().for_each(|word| fields.bytes(start::ARGUMENT, word.as_bytes()));
+    fields.text(start::HOST, &features.host);
+    if !features.release.is_empty() {
+        fields.text(start::SYSTEM, &format!("Linux {}", features.release));
+    }
+    fields.text(start::MACHINE, &features.arch);
+    fields.text(start::PROCESSOR, &features.processor);
+    fields.number(start::PROCESSORS, features.processors.into());
+}
+
+/// What a packet says of an event.
+pub(super) struct Description<'a> {
+    pub(super) number: u16,
+    pub(super) name: String,
+    pub(super) attr: &'a Attr,
+    pub(super) machine: u16,
+    pub(super) zero: u64,
+}
+
+/// A packet about an event.
+pub(super) fn sampled(event: &Description<'_>, out: &mut Vec<u8>) {
+    let attr = event.attr;
+    let mut fields = Fields::new(out);
+    fields.number(sampled::EVENT, event.number.into());
+    fields.text(sampled::NAME, &event.name);
+    let is_clock = attr.kind == SOFTWARE && attr.config <= LAST_CLOCK;
+    fields.number(sampled::UNIT, if is_clock { 1 } else { 2 });
+    match attr.is_frequency() {
+        true => fields.number(sampled::FREQUENCY, attr.period),
+        false => fields.number(sampled::PERIOD, attr.period),
+    }
+    fields.number(sampled::ZERO_NS, event.zero);
+    fields.number(sampled::SOURCE, sampled::source::FOREIGN);
+    fields.number(sampled::MACHINE, event.machine.into());
+    if attr.has(has::REGS_USER) {
+        fields.number(sampled::REGISTERS, attr.registers);
+    }
+    if attr.has(has::STACK_USER) {
+        fields.number(sampled::STACK, attr.stack.into());
+    }
+    fields.number(sampled::CHAIN, attr.has(has::CALLCHAIN).into());
+    fields.number(sampled::PERF_TYPE, attr.kind.into());
+    fields.number(sampled::PERF_CONFIG, attr.config);
+}
+
+/// A packet about code; false where the record is not whole, or takes code away.
+pub(super) fn map(
+    record: &Record<'_>,
+    time: Option<u64>,
+    features: &Features,
+    out: &mut Vec<u8>,
+) -> bool {
+    let Some(map) = record::Map::read(record) else { return false };
+    let mut fields = Fields::new(out);
+    fields.number(map::PID, map.pid.into());
+    fields.number(map::TID, map.tid.into());
+    time.into_iter().for_each(|time| fields.number(map::TIME_NS, time));
+    fields.number(map::ADDRESS, map.address);
+    fields.number(map::LENGTH, map.length);
+    fields.number(map::OFFSET, map.offset);
+    fields.number(map::PROTECTION, map.protection.into());
+    fields.number(map::FLAGS, map.flags.into());
+    fields.bytes(map::PATH, map.path);
+    let known = features.build_id_of(map.path);
+    let build_id = if map.build_id.is_empty() { known } else { map.build_id };
+    if !build_id.is_empty() {
+        fields.bytes(map::BUILD_ID, build_id);
+    }
+    fields.number(map::MODE, record.mode().into());
+    true
+}
+
+/// A packet about what became of a thread; false where the record is not whole.
+pub(super) fn task(record: &Record<'_>, time: Option<u64>, out: &mut Vec<u8>) -> bool {
+    let Some(task) = record::Task::read(record) else { return false };
+    let mut fields = Fields::new(out);
+    let what = match record.kind {
+        record::kind::FORK => task::what::FORK,
+        record::kind::EXIT => task::what::EXIT,
+        _ if task.is_exec => task::what::EXEC,
+        _ => task::what::NAME,
+    };
+    fields.number(task::WHAT, what);
+    fields.number(task::PID, task.pid.into());
+    fields.number(task::TID, task.tid.into());
+    if let Some((pid, tid)) = task.parent {
+        fields.number(task::PARENT_PID, pid.into());
+        fields.number(task::PARENT_TID, tid.into());
+    }
+    let time = time.or(Some(task.time).filter(|&time| time > 0));
+    time.into_iter().for_each(|time| fields.number(task::TIME_NS, time));
+    task.name.into_iter().for_each(|name| fields.bytes(task::NAME, name));
+    true
+}
+
+/// The last packet: `time` nanoseconds after the beginning.
+pub(super) fn end(time: u64, out: &mut Vec<u8>) {
+    Fields::new(out).number(end::TIME, time);
+}
+
+/// Samples that become one packet.
+#[derive(Default)]
+pub(super) struct Batch {
+    payload: Vec<u8>,
+    samples: u32,
+    lost: u64,
+    event: u32,
+    /// Where the first record stands.
+    offset: u64,
+    is_taken: bool,
+}
+
+impl Batch {
+    /// Takes a sample; false where there is no room: what there is has to go first.
+    pub(super) fn sample(&mut self, bytes: &[u8], offset: u64) -> bool {
+        self.begin(offset);
+        if self.payload.len() + bytes.len() > MAX_PAYLOAD {
+            return false;
+        }
+        self.payload.extend_from_slice(bytes);
+        self.samples += 1;
+        true
+    }
+
+    /// Takes note of samples that are missing; false where others of another event are.
+    pub(super) fn lost(&mut self, lost: u64, event: u32, offset: u64) -> bool {
+        self.begin(offset);
+        if self.lost > 0 && self.event != event {
+            return false;
+        }
+        self.lost = self.lost.saturating_add(lost);
+        self.event = event;
+        true
+    }
+
+    fn begin(&mut self, offset: u64) {
+        if std::mem::take(&mut self.is_taken) {
+            (self.samples, self.lost, self.event) = (0, 0, 0);
+            self.payload.clear();
+        }
+        if self.payload.is_empty() {
+            self.payload.resize(HEADER, 0);
+            self.offset = offset;
+        }
+    }
+
+    /// Finishes the packet, if there is something for one, and tells where that stands.
+    pub(super) fn take(&mut self) -> Option<u64> {
+        if self.is_taken || (self.samples == 0 && self.lost == 0) {
+            return None;
+        }
+        let header = Header {
+            samples: self.samples,
+            bytes: (self.payload.len() - HEADER) as u32,
+            lost: self.lost,
+            event: self.event,
+            encoding: encoding::PLAIN,
+        };
+        self.payload[..HEADER].copy_from_slice(&header.encode());
+        self.is_taken = true;
+        Some(self.offset)
+    }
+
+    /// What was finished.
+    pub(super) fn payload(&self) -> &[u8] {
+        &self.payload
+    }
+}

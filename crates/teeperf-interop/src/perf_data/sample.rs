@@ -1,0 +1,174 @@
+//! Samples of perf, as samples of packets.
+
+use teeperf_wire::body::sample::{MAX_CHAIN, MAX_STACK, NO_CPU, NO_TIME, Numbers, Sample, abi};
+
+use super::attr::{Attr, has};
+use super::bytes::{Bytes, Order};
+use super::record::Record;
+
+/// Bytes of an entry of the branch stack: from, to, flags.
+const BRANCH: usize = 24;
+/// Of what an event counted, `PERF_FORMAT_…`.
+const FORMAT_TOTAL_TIME_ENABLED: u64 = 1;
+const FORMAT_TOTAL_TIME_RUNNING: u64 = 1 << 1;
+const FORMAT_ID: u64 = 1 << 2;
+const FORMAT_GROUP: u64 = 1 << 3;
+const FORMAT_LOST: u64 = 1 << 4;
+
+/// Puts a sample behind what is there, and tells its time, 0 where it has none. Nothing where it is not whole.
+pub(super) fn take(attr: &Attr, event: u16, record: &Record<'_>, out: &mut Vec<u8>) -> Option<u64> {
+    let mut bytes = record.bytes();
+    let order = record.order;
+    let mut sample = Sample {
+        event,
+        mode: record.mode(),
+        time_ns: NO_TIME,
+        cpu: NO_CPU,
+        period: attr.period,
+        ..Sample::default()
+    };
+    if attr.has(has::IDENTIFIER) {
+        bytes.u64()?;
+    }
+    if attr.has(has::IP) {
+        sample.ip = bytes.u64()?;
+    }
+    if attr.has(has::TID) {
+        (sample.pid, sample.tid) = (bytes.u32()?, bytes.u32()?);
+    }
+    if attr.has(has::TIME) {
+        sample.time_ns = bytes.u64()?;
+    }
+    for what in [has::ADDR, has::ID, has::STREAM_ID] {
+        if attr.has(what) {
+            bytes.u64()?;
+        }
+    }
+    if attr.has(has::CPU) {
+        sample.cpu = bytes.u32()?;
+        bytes.u32()?;
+    }
+    if attr.has(has::PERIOD) {
+        sample.period = bytes.u64()?;
+    }
+    if attr.has(has::READ) {
+        skip_counts(attr.read_format, &mut bytes)?;
+    }
+    if attr.has(has::CALLCHAIN) {
+        let count = bytes.u64()?;
+        sample.chain = Numbers::of(bytes.row(count, 8)?);
+    }
+    if attr.has(has::RAW) {
+        let length = bytes.u32()?;
+        bytes.row(length.into(), 1)?;
+    }
+    let mut branches: &[[u8; BRANCH]] = &[];
+    if attr.has(has::BRANCH_STACK) {
+        let count = bytes.u64()?;
+        if attr.has_branch_index() {
+            bytes.u64()?;
+        }
+        branches = bytes.row(count, BRANCH)?.as_chunks().0;
+        if attr.has_branch_counters() {
+            bytes.row(count, 8)?;
+        }
+    }
+    if attr.has(has::REGS_USER) {
+        let given = bytes.u64()?;
+        if given != u64::from(abi::NONE) {
+            sample.abi = if given == 1 { abi::BITS_32 } else { abi::BITS_64 };
+            sample.mask = attr.registers;
+            sample.registers = Numbers::of(bytes.row(attr.registers.count_ones().into(), 8)?);
+        }
+    }
+    if attr.has(has::STACK_USER) {
+        let size = bytes.u64()?;
+        if size > 0 {
+            let copied = bytes.row(size, 1)?;
+            let valid = usize::try_from(bytes.u64()?).unwrap_or(usize::MAX);
+            sample.stack = &copied[..valid.min(copied.len()).min(MAX_STACK)];
+        }
+    }
+    // The rest, from `PERF_SAMPLE_WEIGHT` on and what later kernels put behind it, is nothing that packets have.
+    sample.chain = Numbers::of(&sample.chain.bytes()[..8 * sample.chain.len().min(MAX_CHAIN)]);
+    write(&sample, branches, order, out);
+    Some(if sample.time_ns == NO_TIME { 0 } else { sample.time_ns })
+}
+
+/// The parts still have the order of the file.
+fn write(sample: &Sample<'_>, branches: &[[u8; BRANCH]], order: Order, out: &mut Vec<u8>) {
+    // Of the branches the head needs no more than the length.
+    let room = &branches.as_flattened()[..16 * branches.len()];
+    out.extend(Sample { branches: Numbers::of(room), ..*sample }.head());
+    numbers(sample.chain.bytes(), order, out);
+    numbers(sample.registers.bytes(), order, out);
+    out.extend_from_slice(sample.stack);
+    out.resize(out.len() + sample.filling(), 0);
+    for branch in branches {
+        numbers(&branch[..16], order, out);
+    }
+}
+
+fn numbers(bytes: &[u8], order: Order, out: &mut Vec<u8>) {
+    match order {
+        Order::Little => out.extend_from_slice(bytes),
+        Order::Big => {
+            out.extend(bytes.as_chunks::<8>().0.iter().flat_map(|number| {
+                let mut number = *number;
+                number.reverse();
+                number
+            }));
+        }
+    }
+}
+
+fn skip_counts(format: u64, bytes: &mut Bytes<'_>) -> Option<()> {
+    let wide = |bits: u64| u64::from((format & bits).count_ones());
+    let times = wide(FORMAT_TOTAL_TIME_ENABLED | FORMAT_TOTAL_TIME_RUNNING);
+    let each = 1 + wide(FORMAT_ID | FORMAT_LOST);
+    let values = match format & FORMAT_GROUP {
+        0 => each,
+        _ => bytes.u64()?.checked_mul(each)?,
+    };
+    bytes.row(times.checked_add(values)?, 8).map(|_| ())
+}
+
+/// The id of a sample's event, which says which it is of; nothing where samples have none.
+pub(super) fn id(attr: &Attr, mut bytes: Bytes<'_>) -> Option<u64> {
+    if attr.has(has::IDENTIFIER) {
+        return bytes.u64();
+    }
+    if !attr.has(has::ID) {
+        return None;
+    }
+    let before = has::IP | has::TID | has::TIME | has::ADDR;
+    bytes.row((attr.sample_type & before).count_ones().into(), 8)?;
+    bytes.u64()
+}
+
+/// What records that are no samples say at their end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Trailer {
+    /// Nanoseconds; 0: not known.
+    pub(super) time: u64,
+    pub(super) id: Option<u64>,
+}
+
+/// Of the last bytes of a record.
+pub(super) fn trailer(attr: &Attr, record: &Record<'_>) -> Option<Trailer> {
+    let fields = [has::TID, has::TIME, has::ID, has::STREAM_ID, has::CPU, has::IDENTIFIER];
+    let there = fields.iter().filter(|&&what| attr.has(what));
+    let length = 8 * there.clone().count();
+    let rest = &record.body[record.body.len().checked_sub(length)?..];
+    let mut bytes = Bytes { rest, order: record.order };
+    let mut trailer = Trailer::default();
+    for &what in there {
+        let number = bytes.u64()?;
+        match what {
+            has::TIME => trailer.time = if number == NO_TIME { 0 } else { number },
+            has::ID | has::IDENTIFIER => trailer.id = Some(number),
+            _ => {}
+        }
+    }
+    Some(trailer)
+}

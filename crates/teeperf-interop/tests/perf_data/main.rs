@@ -1,0 +1,8 @@
+//! `perf.data`: real files of perf, against another reader and against perf itself; files written here number by number; and
+//! damaged ones.
+
+mod built;
+mod damaged;
+mod made;
+mod real;
+mod seen;
