@@ -76,6 +76,8 @@ pub struct Options<'a> {
     pub most_paths: usize,
     /// Somebody still records it: it has no end yet.
     pub goes_on: bool,
+    /// Of samples: functions as they were compiled; what was inlined into them is theirs.
+    pub without_inlined: bool,
     /// Time each call, for [`Thread::lengths`](crate::model::Thread::lengths).
     pub lengths: bool,
 }
@@ -108,7 +110,11 @@ pub fn replay(
     let mut gathered = Gathered::default();
     let search = std::mem::take(&mut options.search);
     let mut samples = samples::Driver::new(
-        samples::Settings { jobs: settings.jobs, paths: settings.paths },
+        samples::Settings {
+            jobs: settings.jobs,
+            paths: settings.paths,
+            is_inlined: !options.without_inlined,
+        },
         search.clone(),
     );
     let fed =

@@ -31,6 +31,8 @@ pub(crate) struct Settings {
     pub(crate) jobs: usize,
     /// Most call paths that each tells apart.
     pub(crate) paths: usize,
+    /// Functions that were inlined are told apart.
+    pub(crate) is_inlined: bool,
 }
 
 /// What was sampled in a recording, as far as it was read.
@@ -64,7 +66,7 @@ impl Driver {
             machine: 0,
             spaces: Arc::default(),
             machines: Arc::default(),
-            modules: Arc::new(Modules::new(search)),
+            modules: Arc::new(Modules::new(search, settings.is_inlined)),
             functions: Arc::default(),
             pool: None,
         }

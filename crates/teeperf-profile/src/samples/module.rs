@@ -34,6 +34,8 @@ struct File {
     unwinding: Unwinding,
     /// First address that is loaded.
     begin: u64,
+    /// What was inlined is told apart.
+    is_inlined: bool,
 }
 
 /// A function at a location.
@@ -55,7 +57,13 @@ impl Named {
 
 impl Module {
     /// That of a path as the system has it, which may be no file's.
-    pub(crate) fn open(path: &Path, build_id: &[u8], of_kernel: bool, search: &Search) -> Self {
+    pub(crate) fn open(
+        path: &Path,
+        build_id: &[u8],
+        of_kernel: bool,
+        search: &Search,
+        is_inlined: bool,
+    ) -> Self {
         let whole = path.to_string_lossy();
         let name = match path.file_name() {
             Some(name) if !whole.starts_with('[') => name.to_string_lossy().into_owned(),
@@ -66,7 +74,8 @@ impl Module {
         } else {
             let build_id = (!build_id.is_empty()).then(|| build_id.to_vec());
             let search = Search { build_id, ..search.clone() };
-            File::open(path, &search).map_or(Code::Unknown, |file| Code::File(Box::new(file)))
+            File::open(path, &search, is_inlined)
+                .map_or(Code::Unknown, |file| Code::File(Box::new(file)))
         };
         Self { name, code }
     }
@@ -115,12 +124,12 @@ impl Module {
 }
 
 impl File {
-    fn open(path: &Path, search: &Search) -> Option<Self> {
+    fn open(path: &Path, search: &Search, is_inlined: bool) -> Option<Self> {
         let unwinding = Unwinding::open(path, search).ok()?;
         let functions = Functions::open(path, search).ok()?;
         let frames = Frames::open(path, search).ok().flatten().map(Mutex::new);
         let begin = unwinding.extent().start;
-        Some(Self { functions, frames, unwinding, begin })
+        Some(Self { functions, frames, unwinding, begin, is_inlined })
     }
 
     fn tables(&self, name: &str, base: u64) -> Option<Tables<Bytes>> {
@@ -153,6 +162,9 @@ impl File {
         let mut inlined = frames.as_ref().map_or_else(Vec::new, |frames| frames.at(address));
         // The last is what the symbol names, and linkers have the last word on that.
         let last = inlined.pop();
+        if !self.is_inlined {
+            inlined.clear();
+        }
         let outer = match self.functions.at(address) {
             Some(symbol) => {
                 let at_start = frames.as_ref().and_then(|frames| frames.at(symbol.start).pop());

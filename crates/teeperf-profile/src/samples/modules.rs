@@ -52,6 +52,7 @@ pub(crate) struct Modules {
     known: Mutex<FxHashMap<Key, ModuleId>>,
     list: RwLock<Vec<Arc<Slot>>>,
     search: Search,
+    is_inlined: bool,
 }
 
 /// Path and build-id.
@@ -65,8 +66,9 @@ struct Slot {
 }
 
 impl Modules {
-    pub(crate) fn new(search: Search) -> Self {
-        Self { known: Mutex::default(), list: RwLock::default(), search }
+    /// None yet. `is_inlined` says whether functions that were inlined are told apart.
+    pub(crate) fn new(search: Search, is_inlined: bool) -> Self {
+        Self { known: Mutex::default(), list: RwLock::default(), search, is_inlined }
     }
 
     /// The number of a file; nothing where there are too many. The file is not looked at.
@@ -117,10 +119,10 @@ impl View {
             self.seen[at] = Some(slot);
         }
         let slot = self.seen[at].as_ref()?;
-        let search = &self.modules.search;
+        let Modules { search, is_inlined, .. } = &*self.modules;
         let opened = slot.opened.get_or_init(|| {
             let path: PathBuf = path(&slot.path);
-            Module::open(&path, &slot.build_id, slot.of_kernel, search)
+            Module::open(&path, &slot.build_id, slot.of_kernel, search, *is_inlined)
         });
         Some((opened, is_new))
     }

@@ -79,6 +79,10 @@ pub(super) fn of(
         profile.threads.sort_by(|a, b| {
             total(b).total_cmp(&total(a)).then((a.pid, a.tid).cmp(&(b.pid, b.tid)))
         });
+        if profile.info.period_ns == 0.0 && profile.health.events > 0 {
+            let all: f64 = profile.threads.iter().map(&total).sum();
+            profile.info.period_ns = all / profile.health.events as f64;
+        }
         profile.health.stacks = stacks.get(event).copied().unwrap_or_default();
     }
     if profiles.is_empty()

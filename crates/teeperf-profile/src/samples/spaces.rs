@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_fork_has_what_its_parent_had_and_exec_nothing() {
-        let modules = Modules::new(teeperf_symbols::Search::default());
+        let modules = Modules::new(teeperf_symbols::Search::default(), true);
         let mut spaces = Spaces::default();
         let map =
             |pid, address| Map { pid, address, length: 10, path: b"/a", mode: 2, ..Map::default() };

@@ -75,6 +75,9 @@ pub(crate) struct Part {
     /// name, such as cpu-clock
     #[arg(long, value_name = "NAME")]
     event: Option<String>,
+    /// Of samples: functions as they were compiled; what was inlined into them is theirs
+    #[arg(long)]
+    no_inline: bool,
     /// Leave the cost of the hooks in the times
     #[arg(long)]
     keep_hook_cost: bool,
@@ -246,6 +249,7 @@ impl Part {
         let mut told = |done: packets::Progress| progress.at(done.bytes);
         let mut options = Options {
             keep_hook_cost: self.keep_hook_cost,
+            without_inlined: self.no_inline,
             most_paths: self.most_paths.get(),
             by_place,
             lengths,
