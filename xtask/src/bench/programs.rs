@@ -101,6 +101,16 @@ impl Lab {
         run_quietly(&mut command).map(drop)
     }
 
+    /// The same without hooks, and with debug information.
+    pub(crate) fn speedtest_with_debug(&self) -> Result<PathBuf> {
+        let (sqlite, speedtest) = self.sqlite_source()?;
+        self.built(Hooks::None, "speedtest1-debug", &[&sqlite], |compilers, out| {
+            let mut command = compilers.command(false);
+            command.args(SQLITE_FLAGS).arg("-g").args([&sqlite, &speedtest]);
+            run_quietly(command.arg("-o").arg(out).arg("-lm")).map(drop)
+        })
+    }
+
     /// sqlite3 as it stands, without inlining: every function that is entered is called.
     pub(crate) fn speedtest_without_inlining(&self) -> Result<PathBuf> {
         let (sqlite, speedtest) = self.sqlite_source()?;
@@ -171,6 +181,20 @@ impl Lab {
             make.args(["-j2", "-C"]).arg(folder.join("programs")).arg("zstd");
             make.arg(format!("CC={}", compilers.cc));
             make.args(["HAVE_ZLIB=0", "HAVE_LZMA=0", "HAVE_LZ4=0", "DEBUGFLAGS="]);
+            run_quietly(&mut make)?;
+            install(&folder.join("programs/zstd"), out)
+        })
+    }
+
+    /// The same without hooks, and with debug information.
+    pub(crate) fn zstd_with_debug(&self) -> Result<PathBuf> {
+        let source = self.debian("libzstd")?;
+        self.built(Hooks::None, "zstd-debug", &[&source], |compilers, out| {
+            let folder = self.own_copy(&source, Hooks::None)?;
+            let mut make = Command::new("make");
+            make.args(["-j2", "-C"]).arg(folder.join("programs")).arg("zstd");
+            make.arg(format!("CC={}", compilers.cc));
+            make.args(["HAVE_ZLIB=0", "HAVE_LZMA=0", "HAVE_LZ4=0", "DEBUGFLAGS=-g"]);
             run_quietly(&mut make)?;
             install(&folder.join("programs/zstd"), out)
         })

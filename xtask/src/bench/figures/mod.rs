@@ -21,6 +21,7 @@ mod replay;
 mod rotate;
 mod rotate_long;
 mod rust;
+mod sampling;
 mod sort;
 mod start;
 mod suggest;
@@ -62,6 +63,7 @@ pub(crate) const FIGURES: &[Figure] = &[
     prompt::FIGURE,
     replay::FIGURE,
     start::FIGURE,
+    sampling::FIGURE,
     rotate::FIGURE,
     rotate_long::FIGURE,
     memory::FIGURE,
