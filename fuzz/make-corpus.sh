@@ -14,7 +14,7 @@ set -eu
 cd "$(dirname "$0")"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p corpus/recording corpus/words corpus/drain corpus/wire corpus/symbols corpus/demangle corpus/gmon corpus/pieces corpus/tee_perf corpus/assembly
+mkdir -p corpus/recording corpus/words corpus/drain corpus/wire corpus/symbols corpus/demangle corpus/gmon corpus/pieces corpus/tee_perf corpus/assembly corpus/stacks
 
 # Small ELF files: both classes, with lines, with stubs, stripped, compressed.
 printf 'extern int far(int);\nint near(int x) { return far(x) + 1; }\n' > "$work/a.c"
@@ -38,6 +38,29 @@ __asm__(".pushsection .note.teeperf,\"\",%note\n"
 __attribute__((visibility("hidden"))) int near(int x) { return x + 1; }
 END
 build sites -O1
+
+python3 - <<'PYTHON'
+import pathlib
+import struct
+import subprocess
+
+# A stack that leads through `near` again and again, by the tables and by frame pointers.
+corpus = pathlib.Path("corpus")
+for name in ("lines", "stubs", "dwarf4", "compressed"):
+    path = corpus / "symbols" / name
+    table = subprocess.run(["nm", "-D", path], check=True, capture_output=True, text=True).stdout
+    near = next(int(line.split()[0], 16) for line in table.splitlines() if line.endswith(" near"))
+    code = (1 << 33) + near
+    registers = [0x1000 + 8 * n for n in range(33)]
+    registers[6], registers[7], registers[8] = 0x1040, 0x1000, code + 4
+    registers[29], registers[31], registers[32] = 0x1040, 0x1000, code + 4
+    stack = []
+    for frame in range(8):
+        stack += [0x1000 + 64 * (frame + 1) + 16, code + 9] * 4
+    words = struct.pack(f"<{len(registers) + len(stack)}Q", *registers, *stack)
+    data = path.read_bytes()
+    (corpus / "stacks" / name).write_bytes(struct.pack("<H", len(data)) + data + words)
+PYTHON
 
 # Files of gprof: of one program, by the processors' own C libraries; the sum of two; both byte orders and
 # widths.

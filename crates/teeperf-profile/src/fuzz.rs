@@ -1,6 +1,7 @@
-//! One door for fuzzers: any bytes as a recording.
+//! One door for fuzzers: any bytes as a recording, or as a stack.
 
 use crate::contents::Body;
+use crate::samples;
 use crate::{Options, Recording, chunks::Decoder, events};
 
 /// Walks over every packet and every event, then replays with one worker and with two, with room
@@ -34,4 +35,10 @@ pub fn any_recording(bytes: &[u8]) {
             assert!(one.threads.iter().map(|t| &t.tree).eq(two.threads.iter().map(|t| &t.tree)));
         }
     }
+}
+
+/// Follows the stack that `bytes` are, registers first, through the program that `file` is, as samples' stacks are. Never
+/// panics, and comes to an end.
+pub fn any_stack(file: &[u8], bytes: &[u8]) {
+    samples::fuzz::any_stack(file, bytes);
 }

@@ -42,6 +42,16 @@ impl Frames {
         with_section(image, b".debug_info", search).map(|image| Self::of(&image)).transpose()
     }
 
+    /// The same of a file that is in memory. `path` is for errors, and to look for a debug file beside it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Frames::open`].
+    pub fn from_bytes(path: &Path, bytes: Vec<u8>, search: &Search) -> Result<Option<Self>, Error> {
+        let image = search.check(Image::from_bytes(path, bytes)?)?;
+        with_section(image, b".debug_info", search).map(|image| Self::of(&image)).transpose()
+    }
+
     fn of(image: &Image) -> Result<Self, Error> {
         let endian = match image.endian {
             Endianness::Little => RunTimeEndian::Little,

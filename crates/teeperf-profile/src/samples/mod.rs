@@ -12,6 +12,7 @@
 mod decode;
 mod driver;
 mod functions;
+pub(crate) mod fuzz;
 mod kernel;
 mod module;
 mod modules;

@@ -80,6 +80,16 @@ impl Module {
         Self { name, code }
     }
 
+    /// That of a file that is in memory, if it is one with code.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (path, search) = (Path::new("file"), Search { debug_folders: Vec::new(), ..Search::default() });
+        let unwinding = Unwinding::from_bytes(path, bytes.to_vec(), &search).ok()?;
+        let functions = Functions::from_bytes(path, bytes.to_vec(), &search).ok()?;
+        let frames = Frames::from_bytes(path, bytes.to_vec(), &search).ok().flatten();
+        let file = File::new(unwinding, functions, frames, true);
+        Some(Self { name: "file".into(), code: Code::File(Box::new(file)) })
+    }
+
     /// Where an address is told from, of what stands at an offset of the file.
     pub(crate) fn relative(&self, offset: u64) -> u64 {
         match &self.code {
@@ -127,9 +137,18 @@ impl File {
     fn open(path: &Path, search: &Search, is_inlined: bool) -> Option<Self> {
         let unwinding = Unwinding::open(path, search).ok()?;
         let functions = Functions::open(path, search).ok()?;
-        let frames = Frames::open(path, search).ok().flatten().map(Mutex::new);
+        let frames = Frames::open(path, search).ok().flatten();
+        Some(Self::new(unwinding, functions, frames, is_inlined))
+    }
+
+    fn new(
+        unwinding: Unwinding,
+        functions: Functions,
+        frames: Option<Frames>,
+        is_inlined: bool,
+    ) -> Self {
         let begin = unwinding.extent().start;
-        Some(Self { functions, frames, unwinding, begin, is_inlined })
+        Self { functions, frames: frames.map(Mutex::new), unwinding, begin, is_inlined }
     }
 
     fn tables(&self, name: &str, base: u64) -> Option<Tables<Bytes>> {

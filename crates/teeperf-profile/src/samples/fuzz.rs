@@ -1,0 +1,44 @@
+//! Any bytes as a file with code, and as registers and a stack.
+
+use teeperf_wire::body::sample::{Numbers, Sample, abi};
+
+use super::module::Module;
+use super::modules::{Location, ModuleId};
+use super::unwind::{Locate, MAX_FRAMES, Stacks, machine};
+
+/// The only module of an address space: its addresses are locations.
+struct Alone;
+
+impl Locate for Alone {
+    fn locate(&mut self, address: u64) -> Option<u64> {
+        let (module, _) = Location(address).parts()?;
+        (module == ModuleId(0)).then_some(address)
+    }
+}
+
+/// Follows the stack that `bytes` are, through the file that `file` is, on each processor; and asks what is at each place.
+pub(crate) fn any_stack(file: &[u8], bytes: &[u8]) {
+    let Some(module) = Module::from_bytes(file) else { return };
+    let mut stacks = Stacks::new();
+    if let Some(tables) = module.tables(ModuleId(0)) {
+        stacks.add(tables);
+    }
+    // Of each machine the registers are all there: numbers up to 33.
+    let count = (bytes.len() / 8).min(33);
+    let (registers, stack) = bytes.split_at(8 * count);
+    let registers = Numbers::of(registers);
+    let mask = (1 << count) - 1;
+    for machine in [machine::X86_64, machine::AARCH64, machine::I386, machine::ARM, machine::RISCV] {
+        for abi in [abi::BITS_64, abi::BITS_32] {
+            let sample = Sample { abi, mask, registers, stack, ..Sample::default() };
+            let mut found = Vec::new();
+            stacks.follow(machine, &sample, &mut Alone, |location| found.push(Location(location)));
+            assert!(found.len() <= MAX_FRAMES);
+            for location in found {
+                if let Some((_, relative)) = location.parts() {
+                    assert!(!module.functions(relative).is_empty());
+                }
+            }
+        }
+    }
+}
