@@ -43,23 +43,7 @@ PROCESS_TAGS = {
     4: ("executable", "text"), 5: ("arguments", "texts"), 6: ("time", "number"),
     7: ("exec_of", "number"),
 }
-PROCESS_SAMPLED_TAGS = {
-    1: ("event", "number"), 2: ("name", "text"), 3: ("unit", "number"), 4: ("period", "number"),
-    5: ("frequency", "number"), 6: ("random", "number"), 7: ("zero_ns", "number"),
-    8: ("source", "number"), 9: ("machine", "number"), 10: ("registers", "number"),
-    11: ("stack", "number"), 12: ("chain", "number"), 13: ("perf_type", "number"),
-    14: ("perf_config", "number"),
-}
-MAP_TAGS = {
-    1: ("pid", "number"), 2: ("tid", "number"), 3: ("time_ns", "number"), 4: ("address", "number"),
-    5: ("length", "number"), 6: ("offset", "number"), 7: ("protection", "number"),
-    8: ("flags", "number"), 9: ("path", "text"), 10: ("build_id", "bytes"), 11: ("mode", "number"),
-}
-TASK_TAGS = {
-    1: ("what", "number"), 2: ("pid", "number"), 3: ("tid", "number"), 4: ("parent_pid", "number"),
-    5: ("parent_tid", "number"), 6: ("time_ns", "number"), 7: ("name", "text"),
-}
-END_TAGS = {
+PROCESS_END_TAGS = {
     1: ("id", "number"), 2: ("end_time", "number"), 3: ("exit_status", "signed"),
     4: ("signal", "number"),
 }

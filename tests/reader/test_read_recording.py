@@ -579,8 +579,9 @@ class Growth(Case):
                          {"clock": 1, "hz": 1000, "clock_start": 5, "wall_ns": 0})
 
     def test_a_negative_exit_status(self):
-        data = packet(1, 0, start()) + packet(8, 1, field(3, -1))
-        self.assertEqual(read_recording.read(data)["end"], {"exit_status": -1})
+        data = packet(1, 0, start()) + packet(6, 1, field(1, 1) + field(3, -2)) + packet(8, 2, field(3, -1))
+        read = read_recording.read(data)
+        self.assertEqual((read["end"], read["processes"]), ({"exit_status": -1}, [{"id": 1, "exit_status": -2}]))
 
 
 class Damage(Case):
