@@ -28,10 +28,10 @@ class Spaces:
 
     def map(self, told):
         address, length = told.get("address", 0), told.get("length", 0)
-        if length == 0 or address + length >= 2**64:
+        pid, mode = told.get("pid", 0), told.get("mode", fmt.USER)
+        if length == 0 or address + length >= 2**64 or mode not in (fmt.UNKNOWN_MODE, fmt.KERNEL, fmt.USER):
             return
-        pid = told.get("pid", 0)
-        is_kernel = pid == KERNEL_PID or told.get("mode") == fmt.KERNEL
+        is_kernel = pid == KERNEL_PID or mode == fmt.KERNEL
         process = self.kernel if is_kernel else self.of(pid)
         offset = address if is_kernel else told.get("offset", 0)
         process.maps.append((address, address + length, offset, told.get("path", "")))
@@ -94,7 +94,8 @@ class Samples:
         for sample in samples:
             self.add(sample, warn)
         if rest or len(samples) != header["samples"]:
-            raise fmt.Unreadable(f"{len(samples)} of {header['samples']} samples could be read")
+            left = f", and {len(rest)} bytes are left" if rest else ""
+            raise fmt.Unreadable(f"{len(samples)} of {header['samples']} samples could be read{left}")
 
     def add(self, sample, warn):
         event, pid, tid = sample["event"], sample["pid"], sample["tid"]
