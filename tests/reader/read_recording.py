@@ -16,6 +16,7 @@ import struct
 import sys
 
 import recording_format as fmt
+import sampled
 from recording_format import text_of
 
 ABANDONED = 0x3FFFFFFFFFFFFFFF
@@ -211,6 +212,7 @@ class Recording:
         # Rules of the filters in order; by process and number, by first site: sites, whether others pass, those listed.
         self.rules, self.filters = [], {}
         self.words = 0
+        self.samples = sampled.Samples()
         self.skipped = set()
 
     def warn(self, text):
@@ -266,6 +268,17 @@ class Recording:
             self.take_filter(fmt.fields(payload, fmt.FILTER_TAGS, self.warn))
         elif kind == 12:
             self.keyframe(at, fmt.fields(payload, fmt.KEYFRAME_TAGS, self.warn))
+        elif kind == 14:
+            self.samples.event(fmt.fields(payload, fmt.SAMPLED_TAGS, self.warn))
+        elif kind == 15:
+            try:
+                self.samples.packet(payload, self.warn_once)
+            except fmt.Unreadable as why:
+                self.warn(f"samples at offset {at}: {why}")
+        elif kind == 16:
+            self.samples.spaces.map(fmt.fields(payload, fmt.MAP_TAGS, self.warn))
+        elif kind == 17:
+            self.samples.spaces.task(fmt.fields(payload, fmt.TASK_TAGS, self.warn))
         else:
             self.warn_once(f"packets of type {kind} were skipped")
 
@@ -657,7 +670,7 @@ class Recording:
             "modules": [window for process in sorted(self.windows)
                         for _, window in sorted(self.windows[process].items())],
             "open_on_stacks_left": sum(len(frames) for frames in self.stacks.values()),
-            "threads": threads, "notices": self.notices, "filters": self.rules, "warnings": self.warnings,
+            "threads": threads, "samples": self.samples.as_json(), "notices": self.notices, "filters": self.rules, "warnings": self.warnings,
         }
 
 

@@ -18,6 +18,14 @@ HEADER = struct.Struct("<4sHHIII")
 FIELD = struct.Struct("<HHI")
 CHUNK = struct.Struct("<IIIIIIQQQBBHI")
 TREE = struct.Struct("<IIIIQQQBB6x")
+SAMPLES = struct.Struct("<IIQIB3x")
+SAMPLE = struct.Struct("<IHBBQIIIIQQQII")
+MAX_SAMPLES_BYTES = MAX_PAYLOAD - SAMPLES.size
+MAX_CHAIN = 8192
+UNKNOWN_MODE, KERNEL, USER = 0, 1, 2
+# Entries of call chains from here on say what those behind them ran in; of others than these nothing is told.
+FIRST_CONTEXT = 2**64 - 4095
+CONTEXTS = {0xFFFFFFFFFFFFFF80: KERNEL, 0xFFFFFFFFFFFFFE00: USER}
 TICK_CLOCK, CYCLE_CLOCK = 1, 2
 
 # Tags of fields by type of packet (section 4): name in the output, and kind of value.
@@ -59,6 +67,22 @@ KEYFRAME_TAGS = {
     12: ("modules", "list"), 13: ("sequence", "number"), 14: ("first", "number"),
     15: ("left", "number"), 16: ("filter", "number"), 17: ("floor", "number"),
 }
+SAMPLED_TAGS = {
+    1: ("event", "number"), 2: ("name", "text"), 3: ("unit", "number"), 4: ("period", "number"),
+    5: ("frequency", "number"), 6: ("random", "number"), 7: ("zero_ns", "number"),
+    8: ("source", "number"), 9: ("machine", "number"), 10: ("registers", "number"),
+    11: ("stack", "number"), 12: ("chain", "number"), 13: ("perf_type", "number"),
+    14: ("perf_config", "number"),
+}
+MAP_TAGS = {
+    1: ("pid", "number"), 2: ("tid", "number"), 3: ("time_ns", "number"), 4: ("address", "number"),
+    5: ("length", "number"), 6: ("offset", "number"), 7: ("protection", "number"),
+    8: ("flags", "number"), 9: ("path", "text"), 10: ("build_id", "bytes"), 11: ("mode", "number"),
+}
+TASK_TAGS = {
+    1: ("what", "number"), 2: ("pid", "number"), 3: ("tid", "number"), 4: ("parent_pid", "number"),
+    5: ("parent_tid", "number"), 6: ("time_ns", "number"), 7: ("name", "text"),
+}
 END_TAGS = {
     1: ("time", "number"), 2: ("words", "number"), 3: ("exit_status", "signed"),
     4: ("signal", "number"), 5: ("reason", "text"), 6: ("recorder_cpu_ns", "number"),
@@ -66,7 +90,7 @@ END_TAGS = {
 
 
 class Unreadable(Exception):
-    """A chunk whose words cannot be had, or a tree whose nodes cannot."""
+    """A chunk whose words cannot be had, a tree whose nodes cannot, a packet whose samples cannot."""
 
 
 def text_of(value):
@@ -271,6 +295,58 @@ def frames_of(keyframe):
     except Unreadable as why:
         return frames, str(why)
     return frames, None
+
+
+def samples_header(payload):
+    """Header and data of a packet of samples (section 5, Samples)."""
+    if len(payload) < SAMPLES.size:
+        raise Unreadable("its header is cut off")
+    header = dict(zip(("samples", "bytes", "lost", "event", "encoding"), SAMPLES.unpack_from(payload)))
+    if header["bytes"] > MAX_SAMPLES_BYTES:
+        raise Unreadable("it claims more bytes than a packet has")
+    return header, payload[SAMPLES.size:]
+
+
+def samples_of(header, data):
+    """The whole samples, and the bytes behind them."""
+    if header["encoding"] == 1:
+        data = decompress(data, MAX_SAMPLES_BYTES)
+    elif header["encoding"] != 0:
+        raise Unreadable(f"encoding {header['encoding']} is not known")
+    if len(data) != header["bytes"]:
+        raise Unreadable(f"it has {len(data)} bytes, not {header['bytes']}")
+    samples, at = [], 0
+    while at < len(data):
+        sample = sample_at(data, at)
+        if sample is None:
+            break
+        samples.append(sample)
+        at += sample["size"]
+    return samples, data[at:]
+
+
+def sample_at(data, at):
+    """The sample there, if it is whole."""
+    if at + SAMPLE.size > len(data):
+        return None
+    names = ("size", "event", "mode", "abi", "time_ns", "pid", "tid", "cpu", "chain", "ip", "period", "mask", "stack",
+             "branches")
+    sample = dict(zip(names, SAMPLE.unpack_from(data, at)))
+    size, chain = sample["size"], sample["chain"]
+    registers = [number for number in range(64) if sample["mask"] >> number & 1]
+    filled = -(-sample["stack"] // 8) * 8
+    if size % 8 or size < SAMPLE.size + 8 * (chain + len(registers)) + filled + 16 * sample["branches"] \
+            or at + size > len(data) or chain > MAX_CHAIN:
+        return None
+    at += SAMPLE.size
+    sample["chain"] = struct.unpack_from(f"<{chain}Q", data, at)
+    at += 8 * chain
+    sample["registers"] = dict(zip(registers, struct.unpack_from(f"<{len(registers)}Q", data, at)))
+    at += 8 * len(registers)
+    sample["stack"] = data[at:at + sample["stack"]]
+    at += filled
+    sample["branches"] = list(struct.iter_unpack("<QQ", data[at:at + 16 * sample["branches"]]))
+    return sample
 
 
 def join(words):

@@ -154,7 +154,7 @@ class Examples(Case):
     def test_the_whole_recording(self):
         read = read_recording.read(example("recording"))
         self.assertEqual(read["warnings"], [])
-        self.assertEqual(read["version"], "1.2")
+        self.assertEqual(read["version"], "1.3")
         self.assertEqual(read["start"], {"clock": 1, "hz": 1_000_000, "clock_start": 5000})
         self.assertEqual(read["processes"], [
             {"id": 1, "pid": 77, "executable": "/bin/a", "time": 5000}])
@@ -579,8 +579,9 @@ class Growth(Case):
                          {"clock": 1, "hz": 1000, "clock_start": 5, "wall_ns": 0})
 
     def test_a_negative_exit_status(self):
-        data = packet(1, 0, start()) + packet(8, 1, field(3, -1))
-        self.assertEqual(read_recording.read(data)["end"], {"exit_status": -1})
+        data = packet(1, 0, start()) + packet(6, 1, field(1, 1) + field(3, -2)) + packet(8, 2, field(3, -1))
+        read = read_recording.read(data)
+        self.assertEqual((read["end"], read["processes"]), ({"exit_status": -1}, [{"id": 1, "exit_status": -2}]))
 
 
 class Damage(Case):

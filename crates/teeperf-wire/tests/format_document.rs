@@ -2,8 +2,8 @@
 //! the numbers in its tables are the constants here.
 
 use teeperf_wire::body::{
-    arcs, chunk, end, filter, keyframe, loss, notice, process, process_end, start, symbols, thread,
-    tree,
+    arcs, chunk, end, filter, keyframe, loss, map, notice, process, process_end, sample, sampled,
+    start, symbols, task, thread, tree,
 };
 use teeperf_wire::packet::{HEADER_SIZE, Header, MAJOR, MAX_PAYLOAD, MINOR, kind};
 use teeperf_wire::piece::{self, Piece, Writer};
@@ -142,14 +142,131 @@ fn the_header_of_a_tree() {
         ("encoding", 40),
         ("flags", 41),
     ];
-    let table = DOCUMENT.split_once("### Trees").unwrap().1;
+    assert_rows("\n### Trees\n", &header);
+}
+
+/// There is a row for each name at its offset, in the tables behind a text and before the next heading.
+#[track_caller]
+fn assert_rows(before: &str, places: &[(&str, usize)]) {
+    let table = DOCUMENT.split_once(before).expect(before).1;
     let table = table.split("\n#").next().unwrap();
-    for (name, offset) in header {
+    for (name, offset) in places {
         let is_row = |line: &str| {
             line.starts_with(&format!("| {offset} | ")) && line.contains(&format!(" | {name} | "))
         };
         assert!(table.lines().any(is_row), "{name} at {offset}");
     }
+}
+
+#[test]
+fn samples() {
+    let bytes = example("samples");
+    let (header, data) = sample::Header::decode(&bytes).unwrap();
+    let expected = sample::Header {
+        samples: 2,
+        bytes: 208,
+        lost: 3,
+        event: 1,
+        encoding: sample::encoding::PLAIN,
+    };
+    assert_eq!((header, data.len()), (expected, 208));
+    assert_eq!(expected.encode(), bytes[..sample::HEADER]);
+    let mut samples = sample::Samples { rest: data };
+    let [first, second] = [samples.next().unwrap(), samples.next().unwrap()];
+    assert_eq!((samples.next(), samples.rest), (None, &[][..]));
+    let chain = [
+        sample::CONTEXT_KERNEL,
+        0xFFFF_FFFF_8100_0010,
+        sample::CONTEXT_USER,
+        0x5555_5555_5210,
+        0x5555_5555_5110,
+    ];
+    assert!(first.chain.iter().eq(chain));
+    let alone = sample::Sample {
+        event: 1,
+        mode: sample::mode::KERNEL,
+        time_ns: 2_000_000,
+        pid: 77,
+        tid: 78,
+        ip: chain[1],
+        period: 1_000_000,
+        ..sample::Sample::default()
+    };
+    assert_eq!(sample::Sample { chain: first.chain, ..alone }, first);
+    let alone = sample::Sample {
+        mode: sample::mode::USER,
+        abi: sample::abi::BITS_64,
+        time_ns: 3_500_000,
+        cpu: sample::NO_CPU,
+        ip: 0x5555_5555_5200,
+        period: 500_000,
+        mask: 1 << 6 | 1 << 7 | 1 << 8,
+        stack: &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12],
+        ..alone
+    };
+    assert_eq!(sample::Sample { registers: second.registers, ..alone }, second);
+    let registers = [(6, 0x7FFF_FFFF_E010), (7, 0x7FFF_FFFF_E000), (8, second.ip)];
+    assert!(registers.iter().all(|&(number, value)| second.register(number) == Some(value)));
+}
+
+#[test]
+fn heads_of_samples() {
+    let header = [("samples", 0), ("bytes", 4), ("lost", 8), ("event", 16), ("encoding", 20)];
+    assert_rows("\n### Samples\n", &header);
+    let head = [
+        ("size", 0),
+        ("event", 4),
+        ("mode", 6),
+        ("abi", 7),
+        ("time_ns", 8),
+        ("pid", 16),
+        ("tid", 20),
+        ("cpu", 24),
+        ("chain", 28),
+        ("ip", 32),
+        ("period", 40),
+        ("registers", 48),
+        ("stack", 56),
+        ("branches", 60),
+    ];
+    assert_rows(&format!("A sample is a head of {} bytes", sample::SAMPLE_HEADER), &head);
+    for text in [
+        format!("| {} | | data | |", sample::HEADER),
+        format!("Entries from `{:X}` on are no addresses", sample::CONTEXT_MAX),
+        format!("| `{:X}` | the kernel |", sample::CONTEXT_KERNEL),
+        format!("| `{:X}` | the user |", sample::CONTEXT_USER),
+        format!("| cpu | number of the processor; `{:X}`: not known |", sample::NO_CPU),
+        format!("| time_ns | when, on the samples' clock; `{:X}`: not known |", sample::NO_TIME),
+        format!("| {} | the kernel |", sample::mode::KERNEL),
+        format!("| {} | a program (user) |", sample::mode::USER),
+        format!("| {} | a program of a guest |", sample::mode::GUEST_USER),
+        format!("process id; {:X}: code of the kernel", map::KERNEL),
+        format!("| {} | the kernel (`perf_event_open`) |", sampled::source::PERF_EVENT),
+        format!("| {} | another profiler, whose file", sampled::source::FOREIGN),
+    ] {
+        assert!(DOCUMENT.contains(&text), "{text}");
+    }
+}
+
+#[test]
+fn what_is_sampled() {
+    let event = example("sampled");
+    let numbers = [(sampled::EVENT, 1), (sampled::UNIT, 1), (sampled::ZERO_NS, 1_000_000)];
+    assert!(numbers.iter().all(|&(tag, value)| number(&event, tag) == Some(value)));
+    let is_name = |field: &fields::Field<'_>| field.tag == sampled::NAME;
+    let name = fields::read(&event).map(Result::unwrap).find(is_name).unwrap();
+    assert_eq!(name.value, b"cpu-clock");
+    let code = example("map");
+    let numbers = [
+        (map::PID, 77),
+        (map::ADDRESS, 0x5555_5555_5000),
+        (map::LENGTH, 0x3000),
+        (map::OFFSET, 0x1000),
+    ];
+    assert!(numbers.iter().all(|&(tag, value)| number(&code, tag) == Some(value)));
+    let is_path = |field: &fields::Field<'_>| field.tag == map::PATH;
+    let path = fields::read(&code).map(Result::unwrap).find(is_path).unwrap();
+    assert_eq!(path.value, b"/bin/a");
 }
 
 #[test]
@@ -286,6 +403,11 @@ fn rows(heading: &str) -> Vec<(u32, String)> {
     section.lines().filter_map(row).collect()
 }
 
+/// Rows of other tables in the section have text there.
+fn is_tag(name: &str) -> bool {
+    name.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_')
+}
+
 macro_rules! named {
     ($module:ident: $($name:ident)*) => {
         vec![$(($module::$name as u32, stringify!($name).to_owned())),*]
@@ -298,7 +420,7 @@ fn tables_have_the_numbers_of_the_code() {
     assert_eq!(
         types,
         named!(kind: START PROCESS CHUNK SYMBOLS THREAD PROCESS_END NOTICE END LOSS TREE ARCS
-            KEYFRAME FILTER)
+            KEYFRAME FILTER SAMPLED SAMPLES MAP TASK)
     );
     let tags = named!(start: VERSION WRITER CLOCK HZ PERIOD CLOCK_REASON CLOCK_START WALL_NS
         ARGUMENT HOST SYSTEM MACHINE PROCESSOR PROCESSORS ON_FULL DIRECTORY HOOK_COST_PS
@@ -318,6 +440,18 @@ fn tables_have_the_numbers_of_the_code() {
     assert_eq!(rows("### KEYFRAME"), tags);
     let tags = named!(filter: NUMBER RULE PROCESS FIRST_SITE SITES OTHERS_PASS LIST);
     assert_eq!(rows("### FILTER"), tags);
+    let tags = named!(sampled: EVENT NAME UNIT PERIOD FREQUENCY RANDOM ZERO_NS SOURCE MACHINE
+        REGISTERS STACK CHAIN PERF_TYPE PERF_CONFIG);
+    let found: Vec<_> = rows("### SAMPLED").into_iter().filter(|(_, name)| is_tag(name)).collect();
+    assert_eq!(found, tags);
+    let tags = named!(map: PID TID TIME_NS ADDRESS LENGTH OFFSET PROTECTION FLAGS PATH BUILD_ID
+        MODE);
+    assert_eq!(rows("### MAP"), tags);
+    use task::what;
+    let mut tags = named!(task: WHAT PID TID PARENT_PID PARENT_TID TIME_NS NAME);
+    let happened = named!(what: FORK NAME EXEC EXIT);
+    tags.extend(happened.into_iter().map(|(number, name)| (number, name.to_lowercase())));
+    assert_eq!(rows("### TASK"), tags);
     let mut escapes = named!(code: TICK HOLE MARK JUMP VFORK_BEGIN VFORK_END PAD FILTER STAMP GAP
         SWITCH STACK_NEW CATCH FAR MODULE NAME NOTE WAIT POINT TIMED);
     let reasons = named!(gap: PAUSED DROPPED NESTED WAITED STALLED FILTERED FORKED STOPPED);
@@ -334,6 +468,9 @@ fn limits_are_those_of_the_code() {
         ("nodes in a tree packet", tree::MAX_NODES),
         ("bytes that a tree's data decompresses to", tree::MAX_BYTES),
         ("bytes that a keyframe's frames decompress to", keyframe::MAX_BYTES),
+        ("bytes that the samples of a packet take, decompressed", sample::MAX_BYTES),
+        ("entries in a call chain", sample::MAX_CHAIN),
+        ("stack in a sample that a writer makes", sample::MAX_STACK),
         ("arcs and spans in a packet", arcs::MAX_ITEMS),
         ("bytes that their data decompresses to", arcs::MAX_BYTES),
         ("payload words of an escape that a writer makes", word::MAX_PAYLOAD as usize),

@@ -3,11 +3,13 @@
 
 mod support;
 
+use object::{Object, ObjectSection};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
-use support::{Folder, run, teeperf};
+use support::{Folder, prepared, run, teeperf};
 
 /// Two threads, recursion, `longjmp` out of six frames, and a function that takes time.
 const PROGRAM: &str = r#"
@@ -110,7 +112,7 @@ fn whole(clock: &str, probe: &str) {
     let python = recording.by_python("it.teeperf");
     let report = recording.by_report("it.teeperf");
     assert_eq!(python["warnings"], serde_json::json!([]));
-    assert_eq!(python["version"], "1.2");
+    assert_eq!(python["version"], "1.3");
     assert_eq!(python["end"]["exit_status"], 3);
     assert_eq!(python["start"]["clock"], if clock == "tick" { 1 } else { 2 });
     assert_eq!(python["start"]["arguments"], serde_json::json!(["./program"]));
@@ -292,6 +294,140 @@ fn calls_that_never_return() {
         }
         assert_eq!(times.len(), 2);
     }
+}
+
+/// Samples of work of known shares; none where the kernel lets nothing be sampled.
+fn sampled(
+    build: &mut Command,
+    folder: Folder,
+    how: &[&str],
+    program: &[&str],
+) -> Option<Recording> {
+    let mut probe = teeperf(&folder);
+    let probe = probe.args(["record", "--sample", "-o", "-", "--", "true"]).output().unwrap();
+    if !probe.status.success() {
+        eprintln!("skipped: {}", String::from_utf8_lossy(&probe.stderr));
+        return None;
+    }
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/samples.c");
+    run(build.args(["-O1", "-pthread", "-fno-omit-frame-pointer", "-o", "program"]).arg(source));
+    let mut record = teeperf(&folder);
+    record.args(["record", "-q", "--sample", "-o", "it.teeperf"]).args(how);
+    run(record.args(["--", "./program"]).args(program));
+    Some(Recording { folder })
+}
+
+/// Of an event: process, thread and name of each thread, with its samples and their weight.
+type Lanes = BTreeMap<(u64, u64, String), (u64, u64)>;
+
+fn lanes_of_python(event: &Value) -> Lanes {
+    let lane = |thread: &Value| {
+        let number = |name: &str| thread[name].as_u64().unwrap();
+        let name = thread["name"].as_str().unwrap_or_default().to_owned();
+        ((number("pid"), number("tid"), name), (number("samples"), number("weight")))
+    };
+    event["threads"].as_array().unwrap().iter().map(lane).collect()
+}
+
+fn lanes_of_report(report: &Value) -> Lanes {
+    let lane = |thread: &Value| {
+        let number = |name: &str| thread[name].as_u64().unwrap();
+        let name = thread["name"].as_str().unwrap().to_owned();
+        let weight = thread["recorded"].as_f64().unwrap() as u64;
+        ((number("process"), number("id"), name), (number("events"), weight))
+    };
+    report["threads"].as_array().unwrap().iter().map(lane).collect()
+}
+
+/// Self weight by what is said of each place, a path and an offset.
+fn places(event: &Value, name: impl Fn(&str, u64) -> Option<String>) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for thread in event["threads"].as_array().unwrap() {
+        for (place, weight) in thread["self"].as_object().unwrap() {
+            let (path, offset) = place.rsplit_once("+0x").unwrap_or((place, "0"));
+            let offset = u64::from_str_radix(offset, 16).unwrap();
+            if let Some(name) = name(path, offset) {
+                *sums.entry(name).or_default() += weight.as_u64().unwrap();
+            }
+        }
+    }
+    sums
+}
+
+/// Both readers have the same samples of the same threads, at the same places.
+fn same_samples(recording: &Recording) -> Value {
+    let python = recording.by_python("it.teeperf");
+    assert_eq!(python["warnings"], serde_json::json!([]));
+    let [event] = &python["samples"].as_array().unwrap()[..] else { panic!("{python}") };
+    let words = ["report", "--json", "--event", event["name"].as_str().unwrap(), "it.teeperf"];
+    let report = run(teeperf(&recording.folder).args(words));
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["info"]["event"], event["name"]);
+    assert_eq!(report["health"]["events"], event["samples"]);
+    assert_eq!(report["health"]["lost"], event["lost"]);
+    let lanes = lanes_of_python(event);
+    assert!(lanes.len() >= 2, "{lanes:?}");
+    assert_eq!(lanes, lanes_of_report(&report));
+
+    let by_module = places(event, |path, _| {
+        let name = if path.starts_with('[') { path } else { path.rsplit('/').next().unwrap() };
+        Some(if name == "[unknown]" { String::new() } else { name.to_owned() })
+    });
+    let mut reported = BTreeMap::new();
+    for function in report["functions"].as_array().unwrap() {
+        let module = function["module"].as_str().unwrap().to_owned();
+        *reported.entry(module).or_default() += function["self"].as_f64().unwrap() as u64;
+    }
+    reported.retain(|_, weight| *weight > 0);
+    assert_eq!(by_module, reported);
+
+    let file = std::fs::read(recording.folder.path().join("program")).unwrap();
+    let file = object::File::parse(&*file).unwrap();
+    let code = |name: &str| {
+        let (begin, size) = file.section_by_name(&format!("{name}_code"))?.file_range()?;
+        Some((name.to_owned(), begin..begin + size))
+    };
+    let code = ["large", "small"].map(|name| code(name).unwrap());
+    let by_function = places(event, |path, offset| {
+        let is_there = |(_, range): &&(String, Range<u64>)| range.contains(&offset);
+        let (name, _) = code.iter().find(is_there)?;
+        path.ends_with("/program").then(|| name.clone())
+    });
+    let reported = figures(&report, "self");
+    for (name, weight) in &by_function {
+        assert_eq!(reported[name] as u64, *weight, "{name}");
+    }
+    assert_eq!(by_function.len(), 2);
+    python
+}
+
+/// Children, of which one executes: both readers know whose code ran where.
+#[test]
+fn samples() {
+    for how in ["dwarf", "fp", "none"] {
+        let folder = Folder::new();
+        let mut build = prepared(Command::new("cc"), &folder);
+        let options = ["--call-graph", how];
+        let Some(recording) = sampled(&mut build, folder, &options, &["children", "300"]) else {
+            return;
+        };
+        same_samples(&recording);
+    }
+}
+
+/// Of two threads, beside the calls of the same program.
+#[test]
+fn samples_beside_calls() {
+    let folder = Folder::new();
+    let mut build = teeperf(&folder);
+    build.arg("cc");
+    let Some(recording) = sampled(&mut build, folder, &[], &["threads", "300"]) else { return };
+    let python = same_samples(&recording);
+    let words = ["report", "--json", "--event", "calls", "it.teeperf"];
+    let report = run(teeperf(&recording.folder).args(words));
+    let calls = sums(&python, "calls");
+    assert_eq!(calls["shares"], 2.0);
+    assert_eq!(calls, figures(&serde_json::from_str(&report).unwrap(), "calls"));
 }
 
 #[test]
