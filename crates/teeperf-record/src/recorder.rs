@@ -152,8 +152,10 @@ impl Recorder {
             None => clock::choose(options.clock, options.period),
         };
         // What hooks cost takes a while to learn, in which the counter is watched.
-        let has_counter =
-            chosen.kind == ClockKind::Tick && elsewhere.is_none() && !options.leaves_processors;
+        let has_counter = chosen.kind == ClockKind::Tick
+            && elsewhere.is_none()
+            && !options.leaves_processors
+            && !options.is_of_samples_alone;
         let pace = has_counter.then(Pace::begin);
         let hook_cost = options.hook_cost.take().and_then(|cost| cost.under(chosen.choice()));
         let counter_hz = pace.map(|pace| pace.hz(options.filter.are_of_timing()));
@@ -216,6 +218,8 @@ impl Recorder {
         }
         let place = if options.leaves_processors { Where::Everywhere } else { Where::Anywhere };
         let ticker = match chosen.kind {
+            // Nobody looks at it.
+            _ if options.is_of_samples_alone => None,
             ClockKind::Tick => Some(Ticker::start(Arc::clone(&page), time, chosen.period, place)?),
             ClockKind::Cycle => None,
         };
@@ -274,6 +278,7 @@ impl Recorder {
             let summary = drain.join().map_err(|_| io::Error::other("the drain failed"))?;
             return Ok(outcome(None, summary, &options.stats, chosen.reason));
         };
+        let socket = (!options.is_of_samples_alone).then_some(socket);
         let surroundings = Surroundings { socket, preload: options.preload, output_taken, files };
         let launched = found.start(&surroundings, gate);
         let mut child = match launched {
