@@ -1,7 +1,7 @@
 //! Puts the parts together: clock, server, drain, and the command between them.
 
 use crate::arena::{self, Lent, LentFile, Manner};
-use crate::clock::{self, Chosen, ClockPage, Pace, Ticker, Time, Where};
+use crate::clock::{self, Audience, Chosen, ClockPage, Pace, Ticker, Time, Where};
 use crate::control::socket_name;
 use crate::drain::{Companions, Drain, Event, Limits, Summary};
 use crate::filter::Rules;
@@ -217,10 +217,15 @@ impl Recorder {
             return Err(RecordError::Output { path, source });
         }
         let place = if options.leaves_processors { Where::Everywhere } else { Where::Anywhere };
+        // Most programs that are sampled have no hooks.
+        let audience = Arc::new(Audience::new(options.sample.is_none()));
         let ticker = match chosen.kind {
             // Nobody looks at it.
             _ if options.is_of_samples_alone => None,
-            ClockKind::Tick => Some(Ticker::start(Arc::clone(&page), time, chosen.period, place)?),
+            ClockKind::Tick => {
+                let page = Arc::clone(&page);
+                Some(Ticker::start(page, time, chosen.period, place, &audience)?)
+            }
             ClockKind::Cycle => None,
         };
         let sampled_page = Arc::clone(&page);
@@ -232,6 +237,7 @@ impl Recorder {
             flags: wishes(&chosen, options.tree) | crossings,
             hz: chosen.hz,
             on_full: options.on_full,
+            audience,
             tree: options.tree.map(|tree| tree.bytes.next_multiple_of(PAGE)),
             filters,
             is_elsewhere: options.lent.is_some() || options.leaves_processors,
