@@ -11,7 +11,7 @@ pub use offer::{Choice, Period};
 pub(crate) use counter::{Pace, is_even as counter_is_even, read as counter};
 pub(crate) use offer::{Chosen, choose};
 pub(crate) use page::{ClockPage, NAME};
-pub(crate) use ticker::{Ticker, Where};
+pub(crate) use ticker::{Audience, Ticker, Where};
 
 use crate::machine::monotonic_ns;
 use std::time::{Duration, Instant};

@@ -136,6 +136,8 @@ struct Leaving {
 const IDLE: Duration = Duration::from_micros(500);
 /// Pause when nothing was found for long.
 const LONG_IDLE: Duration = Duration::from_millis(1);
+/// Pause while no process is attached: what others tell ends it.
+const NOBODY: Duration = Duration::from_millis(10);
 /// Rounds without a find until then.
 const LONG: u32 = 100;
 /// Programs that a status tells of.
@@ -245,6 +247,7 @@ impl Drain {
             idle_rounds = if drained > 0 { 0 } else { idle_rounds + 1 };
             pause = match idle_rounds {
                 0 => Duration::ZERO,
+                _ if self.processes.is_empty() && self.ending.is_none() => NOBODY,
                 1..LONG => IDLE,
                 _ => LONG_IDLE,
             };

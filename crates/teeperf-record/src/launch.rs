@@ -93,8 +93,8 @@ fn executable(path: &Path) -> io::Result<()> {
 /// What the command gets beside its words.
 #[derive(Debug)]
 pub(crate) struct Surroundings {
-    /// Name of the recorder's socket.
-    pub(crate) socket: String,
+    /// Name of the recorder's socket, where hooks are to find it.
+    pub(crate) socket: Option<String>,
     pub(crate) preload: Vec<PathBuf>,
     /// The recording goes to standard output, so the command's goes to standard error.
     pub(crate) output_taken: bool,
@@ -121,7 +121,11 @@ impl Found {
         };
         let mut command = Command::new(&self.path);
         command.arg0(&self.words[0]).args(&self.words[1..]);
-        command.env(SOCKET_VARIABLE, &surroundings.socket);
+        match &surroundings.socket {
+            Some(socket) => command.env(SOCKET_VARIABLE, socket),
+            // Another recorder's would have the program attach to that.
+            None => command.env_remove(SOCKET_VARIABLE),
+        };
         if !surroundings.preload.is_empty() {
             let before = std::env::var_os(PRELOAD);
             command.env(PRELOAD, preloads(&surroundings.preload, before));

@@ -47,6 +47,8 @@ pub struct Options {
     pub tree: Option<Tree>,
     /// The command, and all that it starts, is sampled as well, with hooks or without.
     pub sample: Option<Sampling>,
+    /// Nothing but samples: no program is told of the recorder, so that none with hooks costs more than it does without.
+    pub is_of_samples_alone: bool,
     /// Processors leave this system for another world while the program runs, and their timers stand still
     /// meanwhile: the tick moves on all of them.
     pub leaves_processors: bool,
@@ -137,6 +139,7 @@ impl Options {
             preload: Vec::new(),
             tree: None,
             sample: None,
+            is_of_samples_alone: false,
             leaves_processors: false,
             lent: None,
             hook_cost: None,

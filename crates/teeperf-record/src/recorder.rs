@@ -1,7 +1,7 @@
 //! Puts the parts together: clock, server, drain, and the command between them.
 
 use crate::arena::{self, Lent, LentFile, Manner};
-use crate::clock::{self, Chosen, ClockPage, Pace, Ticker, Time, Where};
+use crate::clock::{self, Audience, Chosen, ClockPage, Pace, Ticker, Time, Where};
 use crate::control::socket_name;
 use crate::drain::{Companions, Drain, Event, Limits, Summary};
 use crate::filter::Rules;
@@ -152,8 +152,10 @@ impl Recorder {
             None => clock::choose(options.clock, options.period),
         };
         // What hooks cost takes a while to learn, in which the counter is watched.
-        let has_counter =
-            chosen.kind == ClockKind::Tick && elsewhere.is_none() && !options.leaves_processors;
+        let has_counter = chosen.kind == ClockKind::Tick
+            && elsewhere.is_none()
+            && !options.leaves_processors
+            && !options.is_of_samples_alone;
         let pace = has_counter.then(Pace::begin);
         let hook_cost = options.hook_cost.take().and_then(|cost| cost.under(chosen.choice()));
         let counter_hz = pace.map(|pace| pace.hz(options.filter.are_of_timing()));
@@ -215,8 +217,15 @@ impl Recorder {
             return Err(RecordError::Output { path, source });
         }
         let place = if options.leaves_processors { Where::Everywhere } else { Where::Anywhere };
+        // Most programs that are sampled have no hooks.
+        let audience = Arc::new(Audience::new(options.sample.is_none()));
         let ticker = match chosen.kind {
-            ClockKind::Tick => Some(Ticker::start(Arc::clone(&page), time, chosen.period, place)?),
+            // Nobody looks at it.
+            _ if options.is_of_samples_alone => None,
+            ClockKind::Tick => {
+                let page = Arc::clone(&page);
+                Some(Ticker::start(page, time, chosen.period, place, &audience)?)
+            }
             ClockKind::Cycle => None,
         };
         let sampled_page = Arc::clone(&page);
@@ -228,6 +237,7 @@ impl Recorder {
             flags: wishes(&chosen, options.tree) | crossings,
             hz: chosen.hz,
             on_full: options.on_full,
+            audience,
             tree: options.tree.map(|tree| tree.bytes.next_multiple_of(PAGE)),
             filters,
             is_elsewhere: options.lent.is_some() || options.leaves_processors,
@@ -274,6 +284,7 @@ impl Recorder {
             let summary = drain.join().map_err(|_| io::Error::other("the drain failed"))?;
             return Ok(outcome(None, summary, &options.stats, chosen.reason));
         };
+        let socket = (!options.is_of_samples_alone).then_some(socket);
         let surroundings = Surroundings { socket, preload: options.preload, output_taken, files };
         let launched = found.start(&surroundings, gate);
         let mut child = match launched {

@@ -1,7 +1,7 @@
 //! The thread that processes attach to. Answers hellos, and sees processes end.
 
 use crate::arena::{self, Manner};
-use crate::clock::{ClockPage, Time};
+use crate::clock::{Audience, ClockPage, Time};
 use crate::control::{Asker, LONGEST, Request};
 use crate::drain::Event;
 use crate::escapes::Module;
@@ -32,6 +32,8 @@ pub(crate) struct Terms {
     pub(crate) flags: u32,
     pub(crate) hz: u64,
     pub(crate) on_full: OnFull,
+    /// Told of the first process before that looks at the tick.
+    pub(crate) audience: Arc<Audience>,
     /// Bytes of a thread's tree, where calls are summed.
     pub(crate) tree: Option<usize>,
     pub(crate) filters: FilterDesk,
@@ -321,6 +323,9 @@ impl Desk {
             let _ = self.refuse(connection, refusal::CLOSED);
             return Ok(());
         }
+        if self.terms.audience.arrives() && self.terms.clock == ClockKind::Tick {
+            self.terms.page.set_time(self.terms.time.now());
+        }
         let token = random()? | 1;
         let shared = Arc::new(Shared { segments: Mutex::new(memory) });
         let attached = Attached {
@@ -541,6 +546,7 @@ mod tests {
             flags: 0,
             hz: 0,
             on_full: OnFull::Wait,
+            audience: Arc::new(Audience::new(true)),
             tree: None,
             filters: FilterDesk::start(means, Rules::default(), None).unwrap(),
             is_elsewhere: false,

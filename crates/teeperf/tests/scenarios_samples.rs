@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use teeperf_profile::contents::Body;
 use teeperf_profile::samples::Decoder;
+use teeperf_wire::hello::SOCKET_VARIABLE;
 
 /// One sample, as far as tests look at it.
 struct Taken {
@@ -284,6 +285,32 @@ fn a_program_with_hooks() {
         let span = samples.taken.last().unwrap().time_ns - samples.sampled[0].1;
         let (main, _) = report.total_and_duration("main");
         assert!(span as f64 > main * 0.9, "{span} ns from the start on, main took {main}");
+    }
+}
+
+/// Guards: hooks are left alone where only samples are asked for.
+#[test]
+fn a_program_with_hooks_of_which_only_samples_are_taken() {
+    if !is_possible() {
+        return;
+    }
+    let shop = Workshop::new();
+    let program = shop.build("samples.c", Compiler::Gcc, &["-O1", "-pthread"]);
+    let options = ["--probe", "sample", "--call-graph", "none"];
+    let mut recording = shop.recording(&options, &program, &["shares", "300"]);
+    // As below a recorder of its own.
+    recording.command.env("LD_PRELOAD", "").env(SOCKET_VARIABLE, "nobody");
+    let outcome = run(&mut recording.command);
+    outcome.expect_code(0);
+    let samples = Samples::of(&recording.file);
+    assert!(samples.taken.len() > 100);
+    let is_ours = |(_, path): &&(u32, String)| path.contains("libteeperf");
+    assert_eq!(samples.maps.iter().filter(is_ours).count(), 0);
+    assert!(Report::of(&recording.file).paths().is_empty());
+    for option in [["--timed", "main"], ["--only", "main"], ["--events", "marks"]] {
+        let outcome =
+            run(&mut shop.recording(&[&options[..], &option].concat(), &program, &[]).command);
+        assert!(!outcome.success() && outcome.stderr.contains("leaves hooks alone"), "{option:?}");
     }
 }
 

@@ -28,7 +28,8 @@ pub(crate) fn any_stack(file: &[u8], bytes: &[u8]) {
     let (registers, stack) = bytes.split_at(8 * count);
     let registers = Numbers::of(registers);
     let mask = (1 << count) - 1;
-    for machine in [machine::X86_64, machine::AARCH64, machine::I386, machine::ARM, machine::RISCV] {
+    for machine in [machine::X86_64, machine::AARCH64, machine::I386, machine::ARM, machine::RISCV]
+    {
         for abi in [abi::BITS_64, abi::BITS_32] {
             let sample = Sample { abi, mask, registers, stack, ..Sample::default() };
             let mut found = Vec::new();

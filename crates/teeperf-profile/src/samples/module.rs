@@ -82,7 +82,8 @@ impl Module {
 
     /// That of a file that is in memory, if it is one with code.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let (path, search) = (Path::new("file"), Search { debug_folders: Vec::new(), ..Search::default() });
+        let (path, search) =
+            (Path::new("file"), Search { debug_folders: Vec::new(), ..Search::default() });
         let unwinding = Unwinding::from_bytes(path, bytes.to_vec(), &search).ok()?;
         let functions = Functions::from_bytes(path, bytes.to_vec(), &search).ok()?;
         let frames = Frames::from_bytes(path, bytes.to_vec(), &search).ok().flatten();

@@ -62,7 +62,11 @@ impl Spaces {
         let Some(end) = map.address.checked_add(map.length).filter(|&end| end > map.address) else {
             return;
         };
-        let of_kernel = matches!(map.mode, sample::mode::KERNEL | sample::mode::GUEST_KERNEL);
+        if matches!(map.mode, sample::mode::GUEST_KERNEL | sample::mode::GUEST_USER) {
+            // Its addresses are another machine's.
+            return;
+        }
+        let of_kernel = map.mode == sample::mode::KERNEL;
         let Some(module) = modules.id(map.path, map.build_id, of_kernel) else { return };
         // The kernel tells its code by address, wherever in its file it is.
         let offset = if of_kernel { map.address } else { map.offset };
@@ -78,7 +82,8 @@ impl Spaces {
     pub(crate) fn task(&mut self, task: &Task<'_>) {
         match task.what {
             task::what::FORK if task.pid != task.parent_pid => {
-                let Some(parent) = self.processes.get(&task.parent_pid).cloned() else { return };
+                // Of a parent that nobody told of nothing is known, and nothing any more of who had the id before.
+                let parent = self.processes.get(&task.parent_pid).cloned().unwrap_or_default();
                 if self.processes.len() >= MAX_TASKS && !self.processes.contains_key(&task.pid) {
                     return;
                 }
@@ -218,6 +223,12 @@ mod tests {
         assert_eq!((child.name(2).map(|n| &**n), child.name(1)), (Some("one"), None));
         assert_eq!(spaces.of(1).unwrap().name(5).map(|n| &**n), Some("one"));
         assert_ne!(child.generation, spaces.of(1).unwrap().generation);
+        spaces.map(&Map { mode: sample::mode::GUEST_USER, ..map(1, 500) }, &modules);
+        assert!(spaces.of(1).unwrap().at(505).is_none());
+        let of_nobody = Task { parent_pid: 77, ..task(task::what::FORK, 2, 2, b"") };
+        spaces.task(&of_nobody);
+        assert!(spaces.of(2).unwrap().at(105).is_none());
+        spaces.task(&task(task::what::FORK, 2, 2, b""));
         spaces.task(&task(task::what::EXEC, 2, 2, b"two"));
         let child = spaces.of(2).unwrap();
         assert!(child.at(105).is_none() && spaces.of(1).unwrap().at(105).is_some());

@@ -158,6 +158,10 @@ fn locations(
     finder: &mut Finder,
     path: &mut Vec<Location>,
 ) -> Option<End> {
+    if matches!(sample.mode, mode::GUEST_KERNEL | mode::GUEST_USER) {
+        path.push(Location::UNKNOWN);
+        return None;
+    }
     let mut in_mode = sample.mode;
     // In each mode the first address is that of an instruction, and those behind it are where calls return to.
     let mut is_first = true;
@@ -183,7 +187,7 @@ fn locations(
         // perf's chains end where frame pointers do, which says nothing of how far that is.
         return None;
     }
-    if path.is_empty() && matches!(sample.mode, mode::KERNEL | mode::GUEST_KERNEL) {
+    if path.is_empty() && sample.mode == mode::KERNEL {
         let at = finder.location(Some(kernel), sample.ip, stacks);
         path.push(at.unwrap_or(Location::UNKNOWN));
     }
@@ -207,7 +211,13 @@ fn locations(
         path.truncate(before);
     };
     if path.len() == before {
-        path.push(Location::UNKNOWN);
+        // Of the instruction pointer alone more is known than of nothing, where it is the program's.
+        let ip = if sample.mode == mode::KERNEL {
+            None
+        } else {
+            finder.location(space, sample.ip, stacks)
+        };
+        path.push(ip.unwrap_or(Location::UNKNOWN));
     }
     Some(end)
 }

@@ -8,8 +8,8 @@
 use super::{ClockPage, Period, Time};
 use crate::machine;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,45 @@ pub(crate) struct Ticker {
     stop: Arc<AtomicBool>,
     page: Arc<ClockPage>,
     time: Time,
+}
+
+/// Whether anybody may look at the tick. Until then, which may be never where programs are sampled, it moves slowly.
+#[derive(Debug)]
+pub(crate) struct Audience {
+    is_there: Mutex<bool>,
+    came: Condvar,
+}
+
+/// Pause between two moves meanwhile.
+const SLOWLY: Duration = Duration::from_millis(20);
+
+impl Audience {
+    pub(crate) fn new(is_there: bool) -> Self {
+        Self { is_there: Mutex::new(is_there), came: Condvar::new() }
+    }
+
+    /// Somebody is about to look. Says whether there was nobody before.
+    pub(crate) fn arrives(&self) -> bool {
+        let was_there = std::mem::replace(&mut *self.lock(), true);
+        self.came.notify_all();
+        !was_there
+    }
+
+    /// Waits for somebody, or so long as the tick may stand; false where there is somebody already.
+    fn wait(&self) -> bool {
+        let is_there = self.lock();
+        if *is_there {
+            return false;
+        }
+        // A failure is that of another thread, and as good as a while that has passed.
+        drop(self.came.wait_timeout(is_there, SLOWLY));
+        true
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, bool> {
+        // Nothing that can panic runs under this lock.
+        self.is_there.lock().unwrap_or_else(|lock| lock.into_inner())
+    }
 }
 
 /// Where it runs.
@@ -55,15 +94,17 @@ impl Ticker {
         time: Time,
         period: Period,
         place: Where,
+        audience: &Arc<Audience>,
     ) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let mut ticker = Self { threads: Vec::new(), stop, page, time };
         match (period, place) {
             (Period::Sleeping(mean), place) => {
                 for (processor, mean) in place.sleepers(mean) {
+                    let audience = Arc::clone(audience);
                     ticker.spawn(move |page, time, stop| {
                         processor.into_iter().for_each(machine::stay_on);
-                        sleep_and_move(page, time, mean, stop);
+                        sleep_and_move(page, time, mean, (&audience, stop));
                     })?;
                 }
             }
@@ -94,11 +135,18 @@ impl Drop for Ticker {
     }
 }
 
-fn sleep_and_move(page: &ClockPage, time: &Time, mean: Duration, stop: &AtomicBool) {
+fn sleep_and_move(
+    page: &ClockPage,
+    time: &Time,
+    mean: Duration,
+    (audience, stop): (&Audience, &AtomicBool),
+) {
     sleep_exactly();
     let mut schedule = Schedule { mean, random: Random::new(), next: Instant::now() };
     while !stop.load(Relaxed) {
-        if let Some(rest) = schedule.rest(Instant::now()) {
+        if audience.wait() {
+            schedule.next = Instant::now();
+        } else if let Some(rest) = schedule.rest(Instant::now()) {
             std::thread::sleep(rest);
         }
         page.try_to_move(|| time.ticks());
@@ -214,6 +262,15 @@ mod tests {
         }
     }
 
+    #[test]
+    fn without_an_audience_it_waits_for_one() {
+        let audience = Audience::new(false);
+        assert!(audience.wait());
+        assert!(audience.arrives() && !audience.arrives());
+        let began = Instant::now();
+        assert!(!audience.wait() && began.elapsed() < SLOWLY);
+    }
+
     /// A sleep that ends late, as all do a little, is made up for by the next.
     #[test]
     fn the_mean_period_is_kept() {
@@ -231,7 +288,8 @@ mod tests {
         for (period, place) in all.into_iter().chain([(Period::Spinning, Where::Everywhere)]) {
             let time = Time::start(ClockKind::Tick);
             let page = Arc::new(ClockPage::create(1, 0).unwrap());
-            let ticker = Ticker::start(Arc::clone(&page), time, period, place).unwrap();
+            let audience = Arc::new(Audience::new(true));
+            let ticker = Ticker::start(Arc::clone(&page), time, period, place, &audience).unwrap();
             while page.time() < 1_000 {
                 std::thread::sleep(Duration::from_micros(100));
             }

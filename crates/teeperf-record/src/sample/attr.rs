@@ -89,8 +89,6 @@ pub(super) struct Kind {
 pub(super) const CYCLES: Kind = Kind { kind: 0, config: 0, name: "cycles", is_time: false };
 /// Nanoseconds: `PERF_TYPE_SOFTWARE`, `PERF_COUNT_SW_CPU_CLOCK`.
 pub(super) const CPU_CLOCK: Kind = Kind { kind: 1, config: 0, name: "cpu-clock", is_time: true };
-/// Never: `PERF_COUNT_SW_DUMMY`. It is there for what the kernel tells beside samples.
-pub(super) const DUMMY: Kind = Kind { kind: 1, config: 9, name: "dummy", is_time: false };
 
 /// Registers of a user that unwinding takes, by their numbers in `asm/perf_regs.h`.
 pub(super) const REGISTERS: u64 = if cfg!(target_arch = "x86_64") {

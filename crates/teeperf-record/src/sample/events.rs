@@ -1,8 +1,8 @@
 //! The events of a process and of all that it starts, and their turns.
 //!
-//! On each processor there are three: one that takes no samples and tells of code and threads, and two that take samples
-//! in turn. All are inherited by threads and children from their first instruction on, and leave their
-//! records in one ring.
+//! On each processor there are two, which take samples in turn and, meanwhile, tell of code and threads. Both are
+//! inherited by threads and children from their first instruction on, and leave their records in one ring. (A third that only tells
+//! would be simpler, but each costs a child some 10 µs.)
 //!
 //! # Why turns
 //!
@@ -15,13 +15,17 @@
 //!
 //! To switch an event on and off, however, reaches all that have inherited it; and one that is off keeps what is left of its
 //! period. So each of the two has a period of its own, drawn when it is opened, which all its samples stand for; and
-//! every 20 to 60 ms, at random, the other one goes on. Where in the program's beat samples fall is new with each turn, and
+//! every 20 to 60 ms, at random, the other one goes on. For some microseconds both are on, so that nothing that the kernel tells is
+//! missed; what both tell is written once. Where in the program's beat samples fall is new with each turn, and
 //! moves from sample to sample within it. The sum of periods stays the time that was spent: of a second of two threads
 //! 998.8 and 998.2 ms were seen.
 //!
+//! What samples do not see: time that a virtual machine waits for its host. The timer that fires late then has one
+//! sample of one period, whatever the thread's clock says.
+//!
 //! Frequencies of the two are drawn in pairs, so that their mean is the one asked for.
 
-use super::attr::{Attr, DUMMY, FORMAT_LOST, Request, ask, flag};
+use super::attr::{Attr, FORMAT_LOST, Request, ask, flag};
 use super::offer::Chosen;
 use super::options::{Rate, Sampling};
 use super::ring::Ring;
@@ -37,36 +41,29 @@ pub(super) struct Events {
     processors: Vec<Processor>,
     /// Whose turn it is.
     turn: usize,
-    is_on: bool,
     counts_lost: bool,
 }
 
 struct Processor {
     ring: Ring,
-    tells: File,
-    /// Two; one where the period is to be constant.
-    samples: Vec<File>,
+    /// Two; one where the period is to be constant. The ring is the first one's.
+    events: Vec<File>,
 }
 
 impl Events {
-    /// Opens those of a process that is about to execute its program, and with that to be sampled, unless that is paused.
-    pub(super) fn open(
-        wish: &Sampling,
-        chosen: &Chosen,
-        pid: libc::pid_t,
-        is_on: bool,
-    ) -> io::Result<Self> {
+    /// Opens those of a process that is about to execute its program, and with that to be sampled.
+    pub(super) fn open(wish: &Sampling, chosen: &Chosen, pid: libc::pid_t) -> io::Result<Self> {
         let mut ring = wish.ring.max(Ring::LEAST);
         let mut processors = Vec::new();
         for number in online() {
-            match Processor::open(wish, chosen, pid, number, is_on, &mut ring) {
+            match Processor::open(wish, chosen, pid, number, &mut ring) {
                 Ok(processor) => processors.push(processor),
                 // It has gone to sleep meanwhile.
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(Self { processors, turn: 0, is_on, counts_lost: chosen.counts_lost })
+        Ok(Self { processors, turn: 0, counts_lost: chosen.counts_lost })
     }
 
     /// The smallest ring.
@@ -76,35 +73,27 @@ impl Events {
 
     /// Descriptors that can be polled, for a ring that is half full.
     pub(super) fn files(&self) -> impl Iterator<Item = RawFd> {
-        self.processors.iter().map(|one| one.tells.as_raw_fd())
+        self.processors.iter().map(|one| one.events[0].as_raw_fd())
     }
 
-    /// The next ones take samples.
+    /// The next ones go on.
     pub(super) fn take_turns(&mut self) {
-        if self.is_on {
-            self.switch(self.turn + 1, true);
-        }
-    }
-
-    /// Samples are taken, or not.
-    pub(super) fn set(&mut self, is_on: bool) {
-        if is_on != self.is_on {
-            self.switch(self.turn, is_on);
-        }
-    }
-
-    fn switch(&mut self, next: usize, is_on: bool) {
-        for Processor { samples, .. } in &self.processors {
-            let (before, next) = (self.turn % samples.len(), next % samples.len());
-            if self.is_on && (before != next || !is_on) {
+        for Processor { events, .. } in &self.processors {
+            let [before, next] = [self.turn, self.turn + 1].map(|turn| turn % events.len());
+            if before != next {
                 // Neither can fail of an event that is open.
-                let _ = ask(&samples[before], Request::Disable);
-            }
-            if is_on && (before != next || !self.is_on) {
-                let _ = ask(&samples[next], Request::Enable);
+                let _ = ask(&events[next], Request::Enable);
+                let _ = ask(&events[before], Request::Disable);
             }
         }
-        (self.turn, self.is_on) = (next, is_on);
+        self.turn += 1;
+    }
+
+    /// None goes on.
+    pub(super) fn stop(&self) {
+        for event in self.processors.iter().flat_map(|one| &one.events) {
+            let _ = ask(event, Request::Disable);
+        }
     }
 
     /// Takes what each ring has.
@@ -118,13 +107,10 @@ impl Events {
         }
     }
 
-    /// Samples that found no room, and other records; nothing where the kernel does not count them.
-    pub(super) fn lost(&self) -> Option<(u64, u64)> {
-        let sum = |files: &mut dyn Iterator<Item = &File>| files.map(lost).sum();
-        self.counts_lost.then(|| {
-            let samples = sum(&mut self.processors.iter().flat_map(|one| &one.samples));
-            (samples, sum(&mut self.processors.iter().map(|one| &one.tells)))
-        })
+    /// Records that found no room, samples above all; nothing where the kernel does not count them.
+    pub(super) fn lost(&self) -> Option<u64> {
+        let events = self.processors.iter().flat_map(|one| &one.events);
+        self.counts_lost.then(|| events.map(lost).sum())
     }
 }
 
@@ -144,25 +130,27 @@ impl Processor {
         chosen: &Chosen,
         pid: libc::pid_t,
         number: libc::c_int,
-        is_on: bool,
         ring: &mut usize,
     ) -> io::Result<Self> {
-        let format = if chosen.counts_lost { FORMAT_LOST } else { 0 };
-        let basic = |attr: Attr| Attr {
-            read_format: format,
-            flags: attr.flags | flag::WATERMARK,
-            watermark: (*ring / 2) as u32,
-            ..attr
-        };
-        let mut tells = basic(Attr::new(DUMMY).telling());
-        tells.flags |= flag::ENABLE_ON_EXEC | flag::EXCLUDE_KERNEL;
-        if !chosen.build_ids {
-            tells.flags &= !flag::BUILD_ID;
+        let mut attr = Attr::new(chosen.kind).sampling(wish.stacks, chosen.with_kernel).telling();
+        attr.flags |= flag::WATERMARK;
+        attr.watermark = (*ring / 2) as u32;
+        if chosen.counts_lost {
+            attr.read_format = FORMAT_LOST;
         }
-        let mut samples = basic(Attr::new(chosen.kind).sampling(wish.stacks, chosen.with_kernel));
-        let tells = tells.open(pid, number)?;
-        let mapped = loop {
-            match Ring::map(&tells, *ring) {
+        if !chosen.build_ids {
+            attr.flags &= !flag::BUILD_ID;
+        }
+        if !chosen.kind.is_time {
+            attr.flags |= flag::FREQUENCY;
+        }
+        let [first, others @ ..] = &periods(wish, chosen)?[..] else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let begins = Attr { flags: attr.flags | flag::ENABLE_ON_EXEC, period: *first, ..attr };
+        let mut events = vec![begins.open(pid, number)?];
+        let ring = loop {
+            match Ring::map(&events[0], *ring) {
                 // perf_event_mlock_kb, or RLIMIT_MEMLOCK.
                 Err(error) if error.raw_os_error() == Some(libc::EPERM) && *ring > Ring::LEAST => {
                     *ring /= 2;
@@ -170,22 +158,12 @@ impl Processor {
                 mapped => break mapped?,
             }
         };
-        let mut all = Vec::new();
-        for (at, period) in periods(wish, chosen)?.into_iter().enumerate() {
-            samples.period = period;
-            if !chosen.kind.is_time {
-                samples.flags |= flag::FREQUENCY;
-            }
-            if is_on && at == 0 {
-                samples.flags |= flag::ENABLE_ON_EXEC;
-            } else {
-                samples.flags &= !flag::ENABLE_ON_EXEC;
-            }
-            let event = samples.open(pid, number)?;
-            ask(&event, Request::Output(&tells))?;
-            all.push(event);
+        for &period in others {
+            let event = Attr { period, ..attr }.open(pid, number)?;
+            ask(&event, Request::Output(&events[0]))?;
+            events.push(event);
         }
-        Ok(Self { ring: mapped, tells, samples: all })
+        Ok(Self { ring, events })
     }
 }
 

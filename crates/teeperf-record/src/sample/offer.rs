@@ -1,6 +1,6 @@
 //! What the kernel lets be sampled here: tried out on this process.
 
-use super::attr::{Attr, CPU_CLOCK, CYCLES, DUMMY, FORMAT_LOST, Kind, flag};
+use super::attr::{Attr, CPU_CLOCK, CYCLES, FORMAT_LOST, Kind, flag};
 use super::options::{Rate, Sampling};
 use std::fmt;
 use std::io;
@@ -69,7 +69,7 @@ pub(crate) fn choose(wish: &Sampling) -> Result<Chosen, Refused> {
 
 fn equipped(kind: Kind, with_kernel: bool, reason: Option<String>) -> Chosen {
     let takes = |attr: Attr| attr.open(0, -1).is_ok();
-    let plain = Attr::new(DUMMY);
+    let plain = Attr::new(CPU_CLOCK);
     let plain = Attr { flags: plain.flags | flag::EXCLUDE_KERNEL, ..plain };
     let counting = Attr { read_format: FORMAT_LOST, ..plain };
     let (build_ids, counts_lost) = (takes(plain.telling()), takes(counting));

@@ -92,6 +92,22 @@ pub(super) fn time(record: &[u8]) -> Option<u64> {
     Fields(record.get(at..)?).u64()
 }
 
+/// What a record says, but for when and where; of one that is no sample.
+pub(super) fn content(record: &[u8]) -> &[u8] {
+    let end = match Fields(record).u32() {
+        // Behind its threads it has the time once more.
+        Some(kind::FORK | kind::EXIT) => 24,
+        _ => record.len().saturating_sub(TRAILER),
+    };
+    record.get(..end).unwrap_or(record)
+}
+
+/// Whether two records with the same content are about the same thing.
+pub(super) fn is_told_once(record: &[u8]) -> bool {
+    let kind = Fields(record).u32();
+    !matches!(kind, Some(kind::LOST | kind::THROTTLE))
+}
+
 /// Takes a record apart that events of this attr leave; nothing where it is of another kind or not whole.
 pub(super) fn read<'a>(record: &'a [u8], attr: &Attr) -> Option<Record<'a>> {
     let mut fields = Fields(record);
@@ -212,5 +228,113 @@ impl<'a> Fields<'a> {
     /// Up to the first 0.
     fn text(&self) -> &'a [u8] {
         self.0.split(|&byte| byte == 0).next().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::attr::{CPU_CLOCK, REGISTERS};
+    use super::super::options::Stacks;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn attr() -> Attr {
+        Attr::new(CPU_CLOCK).sampling(Stacks::Copied(64), true)
+    }
+
+    /// Header, body and, unless it is a sample, a trailer of thread 1/2, this time, processor 3.
+    fn record(kind: u32, misc: u16, body: &[u8], time: u64) -> Vec<u8> {
+        let mut bytes = [&kind.to_le_bytes()[..], &misc.to_le_bytes(), &[0, 0], body].concat();
+        if kind != kind::SAMPLE {
+            bytes.extend([1, 0, 0, 0, 2, 0, 0, 0]);
+            bytes.extend(time.to_le_bytes());
+            bytes.extend([3, 0, 0, 0, 0, 0, 0, 0]);
+        }
+        let size = bytes.len() as u16;
+        bytes[6..8].copy_from_slice(&size.to_le_bytes());
+        bytes
+    }
+
+    fn wide(numbers: &[u64]) -> Vec<u8> {
+        numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+    }
+
+    fn sample() -> Vec<u8> {
+        let count = u64::from(REGISTERS.count_ones());
+        let registers: Vec<u64> = (0..count).collect();
+        let parts = [
+            // ip, pid and tid, time, processor, period, two addresses, registers of 64 bits
+            wide(&[0x1234, 8 << 32 | 7, 99, 3, 1_000_000, 2, 11, 12, 2]),
+            wide(&registers),
+            // Room for 16 bytes, of which 9 were written.
+            wide(&[16, 0x0807_0605_0403_0201, 9, 9]),
+        ];
+        record(kind::SAMPLE, 2, &parts.concat(), 0)
+    }
+
+    #[test]
+    fn a_sample_has_its_parts() {
+        let bytes = sample();
+        let Some(Record::Sample(sample)) = read(&bytes, &attr()) else { panic!("no sample") };
+        assert_eq!((sample.ip, sample.pid, sample.tid, sample.time_ns), (0x1234, 7, 8, 99));
+        assert_eq!(
+            (sample.cpu, sample.period, sample.mode, sample.abi),
+            (3, 1_000_000, mode::USER, 2)
+        );
+        assert_eq!(sample.chain.iter().collect::<Vec<_>>(), [11, 12]);
+        assert_eq!(sample.registers.len(), REGISTERS.count_ones() as usize);
+        assert_eq!(sample.stack, [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!((time(&bytes), end(&bytes, 0)), (Some(99), Some(bytes.len())));
+    }
+
+    #[test]
+    fn what_is_told_beside_samples() {
+        let kin = record(kind::FORK, 0, &wide(&[5 << 32 | 4, 7 << 32 | 6, 50]), 50);
+        let expected = Kin { pid: 4, tid: 6, parent_pid: 5, parent_tid: 7 };
+        assert_eq!(read(&kin, &attr()), Some(Record::Forked(expected)));
+        let name = [&wide(&[7 << 32 | 6])[..], b"sh\0\0\0\0\0\0"].concat();
+        let named = record(kind::COMM, misc::COMM_EXEC, &name, 60);
+        let expected = Record::Named { pid: 6, tid: 7, name: b"sh", is_exec: true };
+        assert_eq!(read(&named, &attr()), Some(expected));
+        assert_eq!(time(&named), Some(60));
+        let lost = record(kind::LOST, 0, &wide(&[1, 17]), 70);
+        assert_eq!(read(&lost, &attr()), Some(Record::Lost(17)));
+        let id = [&[3, 0, 0, 0, 0xa, 0xb, 0xc][..], &[0; 17]].concat();
+        let map = [
+            &wide(&[7 << 32 | 6, 0x1000, 0x2000, 0x3000])[..],
+            &id,
+            &wide(&[2 << 32 | 5]),
+            b"/lib/x\0\0",
+        ];
+        let map = record(kind::MMAP2, misc::BUILD_ID | 2, &map.concat(), 80);
+        let Some(Record::Map(map)) = read(&map, &attr()) else { panic!("no map") };
+        assert_eq!((map.address, map.length, map.offset), (0x1000, 0x2000, 0x3000));
+        assert_eq!((map.protection, map.flags, map.path), (5, 2, &b"/lib/x"[..]));
+        assert_eq!(map.build_id, [0xa, 0xb, 0xc]);
+        assert_eq!(read(&record(99, 0, &[], 1), &attr()), None);
+    }
+
+    /// Guards: both events of a turn tell the same at times that differ.
+    #[test]
+    fn the_same_has_the_same_content() {
+        let fork = |time| record(kind::FORK, 0, &wide(&[5 << 32 | 4, 7 << 32 | 6, time]), time);
+        assert_eq!(content(&fork(50)), content(&fork(51)));
+        let name = |time| record(kind::COMM, 0, &wide(&[7, 0x6873]), time);
+        assert_eq!(content(&name(50)), content(&name(51)));
+        assert_ne!(content(&name(50)), content(&record(kind::COMM, 0, &wide(&[8, 0x6873]), 50)));
+        assert!(!is_told_once(&record(kind::LOST, 0, &wide(&[1, 17]), 70)));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_end(mut bytes in proptest::collection::vec(any::<u8>(), 0..300), kind in 0u32..12, length in 0usize..300) {
+            let _ = read(&bytes, &attr());
+            let whole = sample();
+            let _ = read(&whole[..length.min(whole.len())], &attr());
+            if let Some(first) = bytes.first_chunk_mut() {
+                *first = kind.to_le_bytes();
+            }
+            let _ = (read(&bytes, &attr()), time(&bytes), content(&bytes), end(&bytes, 0));
+        }
     }
 }

@@ -79,3 +79,41 @@ impl Drop for Ring {
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.page + self.size) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    /// A file in the place of the kernel: a page with head and tail, and a ring of a page.
+    fn ring(head: u64, tail: u64) -> Ring {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(8192).unwrap();
+        let mapped = Ring::map(&File::from(file), 4096).unwrap();
+        mapped.number(HEAD).store(head, Release);
+        mapped.number(TAIL).store(tail, Release);
+        for at in 0..4096 {
+            // SAFETY: within the ring, which nobody else writes.
+            unsafe { mapped.base.as_ptr().add(mapped.page + at).write(at as u8) };
+        }
+        mapped
+    }
+
+    #[test]
+    fn records_are_taken_across_the_end_of_the_ring() {
+        let ring = ring(4096 + 2, 4096 - 3);
+        let mut taken = vec![7];
+        ring.take(&mut taken);
+        assert_eq!(taken, [7, 253, 254, 255, 0, 1]);
+        taken.clear();
+        ring.take(&mut taken);
+        assert_eq!((taken.len(), ring.number(TAIL).load(Relaxed)), (0, 4098));
+    }
+
+    #[test]
+    fn a_head_that_cannot_be_takes_no_more_than_the_ring_has() {
+        let mut taken = Vec::new();
+        ring(u64::MAX, 0).take(&mut taken);
+        assert_eq!(taken.len(), 4096);
+    }
+}

@@ -8,7 +8,7 @@ use super::offer::Chosen;
 use super::options::{Rate, Sampling};
 use super::order::Order;
 use super::packets::{EVENT, Packets};
-use super::record;
+use super::record::{self, Record};
 use crate::clock::ClockPage;
 use crate::drain::Event;
 use crate::machine::monotonic_ns;
@@ -112,7 +112,7 @@ impl Drop for Sampler {
 
 fn run(means: Means, keeper: Keeper, stopped: &PipeReader) {
     let Some(pid) = keeper.waiting() else { return };
-    let opened = Events::open(&means.wish, &means.chosen, pid, !means.page.is_paused());
+    let opened = Events::open(&means.wish, &means.chosen, pid);
     keeper.open();
     let worked = opened.and_then(|events| {
         if events.ring() < means.wish.ring {
@@ -144,12 +144,18 @@ impl Means {
             kernel::code().iter().for_each(|code| packets.map(&code.map(), None));
         }
         let attr = Attr::new(self.chosen.kind).sampling(self.wish.stacks, self.chosen.with_kernel);
-        let write = |record: &[u8], packets: &mut Packets<_>| {
-            if let Some(read) = record::read(record, &attr) {
-                packets.record(read, record::time(record));
-            }
-        };
+        let mut told = Told::default();
+        let mut write =
+            |record: &[u8], is_paused: bool, packets: &mut Packets<_>| match record::read(
+                record, &attr,
+            ) {
+                Some(Record::Sample(_)) if is_paused => {}
+                Some(Record::Sample(sample)) => packets.record(Record::Sample(sample), None),
+                Some(read) if told.is_new(record) => packets.record(read, record::time(record)),
+                _ => {}
+            };
         let mut order = Order::default();
+        let mut is_paused = self.page.is_paused();
         let mut files = vec![stopped.as_raw_fd()];
         files.extend(events.files());
         let mut next = Instant::now() + events::turn();
@@ -158,7 +164,6 @@ impl Means {
                 std::thread::sleep(HELD_UP);
                 continue;
             }
-            events.set(!self.page.is_paused());
             let now = Instant::now();
             if now >= next {
                 events.take_turns();
@@ -166,26 +171,24 @@ impl Means {
             }
             let began = monotonic_ns();
             events.take(&mut |bytes| _ = order.add(bytes, began));
-            order.round(began, &mut |record| write(record, &mut packets));
+            // Of the time since the round before this one.
+            let is_paused = std::mem::replace(&mut is_paused, self.page.is_paused());
+            order.round(began, &mut |record| write(record, is_paused, &mut packets));
             packets.flush_old();
             self.stats.samples.set(packets.counts.samples);
             self.stats.samples_lost.set(packets.counts.lost);
         }
-        events.set(false);
+        events.stop();
         let began = monotonic_ns();
         events.take(&mut |bytes| _ = order.add(bytes, began));
-        order.finish(&mut |record| write(record, &mut packets));
+        order.finish(&mut |record| write(record, is_paused, &mut packets));
         // The kernel tells of a loss with the next record that has room.
-        let lost = events.lost();
-        if let Some((samples, records)) = lost {
-            packets.lost((samples + records).saturating_sub(packets.counts.lost));
-            if records > 0 {
-                let text = format!(
-                    "{records} records of code and threads were lost: some samples cannot be told whose they are; \
-                     --sample-buffer makes more room"
-                );
-                self.notice(Level::Warning, text);
-            }
+        if let Some(lost) = events.lost() {
+            packets.lost(lost.saturating_sub(packets.counts.lost));
+        }
+        if packets.counts.lost > 0 {
+            let text = "samples were lost, and perhaps what tells whose some of the others are: --sample-buffer makes more room";
+            self.notice(Level::Warning, text.into());
         }
         packets.flush();
         let counts = packets.counts;
@@ -205,6 +208,22 @@ impl Means {
     fn notice(&self, level: Level, text: String) {
         // As above.
         let _ = self.events.send(Event::Notice { level, text, process: 0 });
+    }
+}
+
+/// What the kernel told last. While events take turns it tells the same twice.
+#[derive(Default)]
+struct Told(Vec<u8>);
+
+impl Told {
+    fn is_new(&mut self, record: &[u8]) -> bool {
+        let told = record::content(record);
+        let is_new = told != self.0 || !record::is_told_once(record);
+        if is_new {
+            self.0.clear();
+            self.0.extend_from_slice(told);
+        }
+        is_new
     }
 }
 

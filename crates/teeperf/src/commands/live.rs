@@ -141,6 +141,9 @@ fn line(now: &Snapshot, before: &Snapshot, since: Duration) -> String {
         now.threads,
         if now.threads == 1 { "" } else { "s" },
     );
+    if now.samples > 0 {
+        text += &format!(", {} samples", now.samples);
+    }
     if now.lost > 0 {
         text += &format!(", {} LOST", events(now.lost as f64));
     }

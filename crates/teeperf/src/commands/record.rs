@@ -30,7 +30,8 @@ Examples:
   teeperf record --trigger 'load*' -- ./server    from the first call of such a function on
   teeperf record --probe tree -- ./server         for days: calls and times summed by call path
   teeperf record --sample -- ./program            samples of any program, with hooks or without
-  teeperf record --sample=4000 --call-graph fp -- make    more often, with frame pointers, of all that make runs
+  teeperf record --probe sample -- make           nothing else, of all that make runs
+  teeperf record --sample=4000 --call-graph fp -- ./p  more often, with frame pointers
   teeperf record --optee --elf 8aaaf200-2450-11e4-abe2-0002a5d5c51b.elf -- optee_example_hello_world")]
 pub(crate) struct Arguments {
     /// The program is a client of trusted applications of OP-TEE: records those that were built with hooks,
@@ -71,6 +72,12 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
+    /// Whether an option means nothing without hooks.
+    fn asks_for_hooks(&self) -> bool {
+        let has_words = !self.timed.is_empty() || !self.trigger.is_empty();
+        self.optee || has_words || self.events != Events::ALL
+    }
+
     /// What recording waits for.
     fn trigger(&self) -> Result<Option<Rules>> {
         let mut functions = Rules::default();
@@ -87,7 +94,8 @@ const SIGNAL: &str = "signal";
 impl Arguments {
     /// Whether an option means nothing beside the others.
     pub(crate) fn leaves_idle(&self, option: &str) -> bool {
-        self.writing.leaves_idle(option) || self.sampling.leaves_idle(option)
+        let is_alone = self.writing.is_of_samples_alone();
+        self.writing.leaves_idle(option) || !is_alone && self.sampling.leaves_idle(option)
     }
 }
 
@@ -96,7 +104,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let path = arguments.writing.path(|| recordings::name_for(&command[0]))?;
     let (mut options, sender) = arguments.writing.options(&path)?;
     options.filter = arguments.filter.rules()?;
-    options.sample = arguments.sampling.sampling()?;
+    let is_of_samples_alone = arguments.writing.is_of_samples_alone();
+    options.sample = arguments.sampling.sampling(is_of_samples_alone)?;
+    if is_of_samples_alone {
+        ensure!(
+            !arguments.asks_for_hooks() && options.filter.is_empty(),
+            "--probe sample leaves hooks alone: --optee, --timed, --trigger, --events, --only and --exclude are about those; \
+             --sample takes samples beside them"
+        );
+        options.is_of_samples_alone = true;
+        return arguments.writing.record((options, sender), command, &path, tell_of_nothing);
+    }
     let Events { calls, marks, crossings } = arguments.events;
     if arguments.optee {
         ensure!(

@@ -36,15 +36,15 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// What was asked for; an error where options do not go together.
-    pub(crate) fn sampling(&self) -> Result<Option<Sampling>> {
-        let Some(rate) = self.sample else {
+    /// What was asked for, where nothing else is recorded or where it is; an error where options do not go together.
+    pub(crate) fn sampling(&self, is_alone: bool) -> Result<Option<Sampling>> {
+        let usual = Sampling::default();
+        let Some(rate) = self.sample.or(is_alone.then_some(usual.rate)) else {
             return match self.of_samples().iter().find(|(_, is_given)| *is_given) {
                 Some((name, _)) => bail!("--{name} is about samples: give --sample as well"),
                 None => Ok(None),
             };
         };
-        let usual = Sampling::default();
         Ok(Some(Sampling {
             rate,
             stacks: self.call_graph.unwrap_or(usual.stacks),

@@ -59,6 +59,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         arguments.counter_hz.is_none() || options.clock == Choice::Cycle,
         "--counter-hz is for --clock cycle: no other clock reads a counter of the code inside"
     );
+    ensure!(
+        !arguments.writing.is_of_samples_alone(),
+        "--probe sample is for programs of this machine, with teeperf record"
+    );
     // Beside it, programs with hooks may run.
     ensure!(
         options.tree.is_none() || !arguments.command.is_empty(),

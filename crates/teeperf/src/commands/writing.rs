@@ -58,8 +58,8 @@ pub(crate) struct Arguments {
     /// Start paused, until `teeperf resume` or the program itself resumes
     #[arg(long, visible_alias = "start-paused")]
     paused: bool,
-    /// What is recorded: every event, or calls and times summed for each call path, in memory of a fixed size,
-    /// however long the run
+    /// What is recorded: every event; or calls and times summed for each call path, in memory of a fixed size,
+    /// however long the run; or nothing but samples (--sample)
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = Probe::Trace)]
     probe: Probe,
     /// With --probe tree: memory for each thread, 4 KiB to 1 GiB, at some 100 bytes a call path, of which only what is
@@ -104,6 +104,8 @@ enum Probe {
     Trace,
     /// Sums for each call path
     Tree,
+    /// Samples, of programs with hooks too: nothing of the program is changed
+    Sample,
 }
 
 fn tree_size(text: &str) -> Result<u64, String> {
@@ -178,6 +180,11 @@ impl Arguments {
         options.tree = self.tree()?;
         options.search.images.clone_from(&self.elf);
         Ok((options, sender))
+    }
+
+    /// Whether nothing is to be recorded but samples.
+    pub(crate) fn is_of_samples_alone(&self) -> bool {
+        self.probe == Probe::Sample
     }
 
     fn tree(&self) -> Result<Option<Tree>> {
