@@ -14,7 +14,8 @@ set -eu
 cd "$(dirname "$0")"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p corpus/recording corpus/words corpus/drain corpus/wire corpus/symbols corpus/demangle corpus/gmon corpus/pieces corpus/tee_perf corpus/assembly corpus/stacks
+mkdir -p corpus/recording corpus/words corpus/drain corpus/wire corpus/symbols corpus/demangle corpus/gmon corpus/pieces corpus/tee_perf corpus/perf_data \
+    corpus/assembly corpus/stacks
 
 # Small ELF files: both classes, with lines, with stubs, stripped, compressed.
 printf 'extern int far(int);\nint near(int x) { return far(x) + 1; }\n' > "$work/a.c"
@@ -99,6 +100,11 @@ logged() { name=$1; shift; env TEE_PERF_LOG="corpus/tee_perf/$name" "$@" > /dev/
 logged single TEE_PERF_SIZE=10000 "$work/logged"
 logged threads TEE_PERF_SIZE=8000 TEE_PERF_THREADS=1 "$work/logged" threads
 logged switched TEE_PERF_SIZE=1100 TEE_PERF_THREADS=1 "$work/logged" pauses
+
+# Files of perf, which the tests of its reader have.
+for name in fp dwarf per-thread pipe compressed events killed; do
+    cp "../crates/teeperf-interop/tests/data/perf/$name.data" "corpus/perf_data/$name"
+done
 
 # Names.
 i=0
