@@ -3,8 +3,9 @@
 use super::attr::Attr;
 use super::bytes::{Bytes, Order};
 
-/// First bytes, as the processor that wrote them orders them.
-const MAGIC: &[u8; 8] = b"PERFILE2";
+/// First bytes, where the writing processor puts the byte of least value first.
+pub const MAGIC: &[u8; 8] = b"PERFILE2";
+/// First bytes of a file of the other order.
 const SWAPPED: &[u8; 8] = b"2ELIFREP";
 /// Bytes of the head in a pipe, and in a file.
 pub(super) const PIPE_HEAD: usize = 16;
