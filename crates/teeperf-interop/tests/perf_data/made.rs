@@ -459,3 +459,60 @@ fn a_stream_that_fails_has_what_came_before() {
     let offset = bytes.len();
     assert!(seen.warnings[0].starts_with(&format!("offset {offset}:")), "{:?}", seen.warnings);
 }
+
+/// Compressed data is one stream over all records, and records begin in one and end in another.
+#[test]
+fn what_is_compressed_goes_on_from_record_to_record() {
+    let attr = Attr { sample_type: IP | TID, ..Attr::default() };
+    for kind in [81, 83] {
+        let mut plain = File::of(attr.clone());
+        for number in 0..5000 {
+            plain.sample(&[number, pair(1, 2)]);
+        }
+        let packed = zstd::bulk::compress(&plain.data, 1).unwrap();
+        let mut file = File::of(attr.clone());
+        for part in packed.chunks(1001) {
+            let body = match kind {
+                81 => file.out().raw(part),
+                // How long it is, and zeroes up to a multiple of eight.
+                _ => {
+                    let filled = part.len().next_multiple_of(8);
+                    let mut body = file.out().u64(part.len() as u64).raw(part);
+                    body.bytes.resize(8 + filled, 0);
+                    body
+                }
+            };
+            file.record(kind, 0, body);
+            let nothing = file.out();
+            file.record(68, 0, nothing);
+        }
+        let seen = Seen::file(&file.bytes());
+        assert_eq!(seen.warnings, [""; 0], "{kind}");
+        assert!(seen.samples.iter().map(|sample| sample.ip).eq(0..5000), "{kind}");
+
+        // What follows is nothing that was compressed: what stands before it counts.
+        for _ in 0..2 {
+            let body = file.out().u64(8).raw(&[0xff; 8]);
+            file.record(kind, 0, body);
+        }
+        let seen = Seen::file(&file.bytes());
+        let [warning] = &seen.warnings[..] else { panic!("{:?}", seen.warnings) };
+        assert!(warning.contains("what is compressed cannot be read from here on"), "{warning}");
+        assert_eq!((seen.end, seen.samples.len()), (None, 5000));
+    }
+}
+
+/// A few bytes that become very many are no data of perf's.
+#[test]
+fn what_becomes_too_much_is_left_out() {
+    let mut file = File::of(Attr { sample_type: IP | TID, ..Attr::default() });
+    let rounds = [68, 0, 0, 0, 0, 0, 8, 0].repeat(16 << 20);
+    let packed = zstd::bulk::compress(&rounds, 19).unwrap();
+    assert!(packed.len() < 50_000);
+    let packed = file.out().raw(&packed);
+    file.record(81, 0, packed);
+    file.sample(&[0x10, pair(1, 2)]);
+    let seen = Seen::file(&file.bytes());
+    assert_eq!((seen.samples.len(), seen.end), (1, None));
+    assert!(seen.warnings[0].ends_with("it becomes too much"), "{:?}", seen.warnings);
+}
