@@ -66,6 +66,9 @@ impl Head {
             return Ok(Self { order, sections: None });
         }
         let sections = Sections::read(bytes).ok_or(cut)?;
+        if sections.data.offset < HEAD as u64 {
+            return Err((40, "the data begins within the head"));
+        }
         Ok(Self { order, sections: Some(sections) })
     }
 }

@@ -21,6 +21,8 @@ use super::{event_name, sample};
 
 /// Most bytes of a section that is kept: attributes, ids, a feature. And what stands before the data.
 const MOST_SECTION: u64 = 16 << 20;
+/// Most bytes of all ids: of 500 events on 1024 processors.
+const MOST_IDS: u64 = 4 << 20;
 /// Most events: packets number them with two bytes.
 const MOST_EVENTS: usize = u16::MAX as usize;
 /// `PERF_EVENT_UPDATE__NAME`.
@@ -60,6 +62,10 @@ struct Known {
     /// Nanoseconds on the samples' clock where the recording begins, and the latest.
     zero: u64,
     latest: u64,
+    /// Whether some events' records have times.
+    is_timed: bool,
+    /// Parts of samples that are not known, as bits of `sample_type`.
+    unknown_parts: u64,
     odd: Odd,
     warnings: Vec<String>,
 }
@@ -322,7 +328,12 @@ impl Known {
     ) {
         let bytes = read(sections.attributes);
         let is_there = bytes.len() as u64 == sections.attributes.size;
-        let (all, is_whole) = file::attributes(&bytes, order, read);
+        let mut left = MOST_IDS;
+        let (all, is_whole) = file::attributes(&bytes, order, |place| {
+            let ids = read(Section { size: place.size.min(left), ..place });
+            left -= ids.len() as u64;
+            ids
+        });
         for (attr, ids) in all {
             self.event(attr, ids.into_iter());
         }
@@ -348,13 +359,8 @@ impl Known {
         if self.events.len() == MOST_EVENTS {
             return;
         }
-        if attr.sample_type & !has::ALL != 0 {
-            let unknown = attr.sample_type & !has::ALL;
-            self.warnings.push(format!(
-                "samples of event {} have something that is not known ({unknown:#x}): what stands before it is read",
-                self.events.len() + 1
-            ));
-        }
+        self.unknown_parts |= attr.sample_type & !has::ALL;
+        self.is_timed |= attr.has(has::TIME);
         let number = self.events.len() as u16;
         self.ids.extend(ids.map(|id| (id, number)));
         self.events.push(Event { attr, name: None });
@@ -362,6 +368,7 @@ impl Known {
 
     /// Takes a record: what is wanted in the order of time waits for that.
     fn take(&mut self, record: &Record<'_>, rounds: &mut Rounds) {
+        rounds.is_timed |= self.is_timed;
         match record.kind {
             kind::SAMPLE => {
                 let event = match self.event_of(record) {
@@ -370,7 +377,6 @@ impl Known {
                 };
                 let at = rounds.bytes().len();
                 let attr = &self.events[usize::from(event)].attr;
-                rounds.is_timed |= attr.has(has::TIME);
                 match sample::take(attr, event + 1, record, rounds.bytes()) {
                     Some(time) => rounds.hold(time, record.offset, record.kind, record.misc, at),
                     None => self.odd.cut.add(record.offset),
@@ -387,7 +393,6 @@ impl Known {
                 let time = self.trailer(record).time;
                 let at = rounds.bytes().len();
                 rounds.bytes().extend_from_slice(record.body);
-                rounds.is_timed |= self.events.iter().any(|event| event.attr.has(has::TIME));
                 rounds.hold(time, record.offset, record.kind, record.misc, at);
             }
             kind::FINISHED_ROUND => rounds.finish(),
@@ -475,6 +480,12 @@ impl Known {
 
     /// Says what could not be used.
     fn sum_up(&mut self, rounds: &Rounds) {
+        if self.unknown_parts != 0 {
+            self.warnings.push(format!(
+                "samples have parts that are not known ({:#x}): what stands before these is read",
+                self.unknown_parts
+            ));
+        }
         for (count, what) in [
             (&self.odd.cut, "are shorter than they should be, and left out"),
             (&self.odd.unknown, "are of types that are not known, and left out"),
