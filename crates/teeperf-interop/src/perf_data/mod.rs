@@ -15,6 +15,7 @@ mod error;
 mod event_name;
 mod features;
 mod file;
+mod known;
 mod packets;
 mod reader;
 mod record;
