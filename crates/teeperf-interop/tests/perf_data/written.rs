@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 
 use teeperf_interop::perf_data::{Reader, WriteError, Written, write};
 use teeperf_profile::{Packets, Recording};
+use teeperf_wire::body::sample::CONTEXT_USER;
 use teeperf_wire::packet::Header;
 
 use crate::built::{Attr, BRANCH_STACK, CALLCHAIN, File, IP, SAMPLE_ID_ALL, TID, TIME};
@@ -225,6 +226,44 @@ fn perf_makes_the_same_of_it_as_of_its_own() {
     let diff = Command::new("perf").args(["diff", "-f"]).args([&one, &other]).output().unwrap();
     assert!(diff.status.success() && text(&diff.stderr).is_empty(), "{}", text(&diff.stderr));
     assert!(text(&diff.stdout).contains("calls"), "{}", text(&diff.stdout));
+}
+
+/// Samples that others than the kernel took: nothing is known of it, and perf does not miss it. The second is of Gramine's form.
+#[test]
+fn perf_misses_no_kernel() {
+    if !is_there() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for sample_type in [IP | TID | TIME | CALLCHAIN | BRANCH_STACK, IP | TID | CALLCHAIN] {
+        let mut file = File::of(Attr { kind: 1, sample_type, ..Attr::default() });
+        let comm = file.out().u32(7).u32(7).text("enclave", 8);
+        file.record(3, 0, comm);
+        let mmap = file.out().u32(7).u32(7).all(&[0x1000, 0x2000, 0]).text("/no/such/file", 16);
+        file.record(1, 2, mmap);
+        for time in 1..100 {
+            let who = 7 | 7 << 32;
+            match sample_type & TIME {
+                0 => file.sample(&[0x1010, who, 2, CONTEXT_USER, 0x1010]),
+                _ => {
+                    file.sample(&[0x1010, who, time, 2, CONTEXT_USER, 0x1010, 1, 0x1020, 0x1030, 5])
+                }
+            };
+        }
+        let copy = folder.path().join("copy");
+        std::fs::write(&copy, again(&file.bytes()).0).unwrap();
+        for arguments in [
+            &["script"][..],
+            &["report", "--stdio"],
+            &["script", "-D"],
+            &["report", "--stdio", "--no-children"],
+        ] {
+            let output = perf(arguments, &copy);
+            assert!(output.status.success(), "{arguments:?}");
+            assert_eq!(text(&output.stderr), "", "{arguments:?}");
+            assert!(text(&output.stdout).contains("enclave"), "{arguments:?}");
+        }
+    }
 }
 
 /// What a file is of, as perf tells it.

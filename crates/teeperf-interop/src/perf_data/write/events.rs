@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use teeperf_profile::contents::Sampled;
-use teeperf_wire::body::sample::{NO_CPU, NO_TIME, Sample};
+use teeperf_wire::body::sample::{CONTEXT_KERNEL, NO_CPU, NO_TIME, Sample, mode};
 
 use super::super::attr::has;
 use super::super::file::{FEATURES, HEAD};
@@ -38,11 +38,14 @@ const NANOSECONDS: u64 = 1;
 #[derive(Default)]
 pub(super) struct Shape {
     has_time: bool,
+    /// Whether it is known what the kernel runs.
+    pub(super) has_kernel_map: bool,
     events: HashMap<u16, Parts>,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Parts {
+    is_in_kernel: bool,
     has_cpu: bool,
     has_chain: bool,
     has_branches: bool,
@@ -59,6 +62,8 @@ impl Shape {
     pub(super) fn see(&mut self, sample: &Sample<'_>) {
         self.has_time |= sample.time_ns != NO_TIME;
         let parts = self.events.entry(sample.event).or_default();
+        let context = sample.chain.get(0) == Some(CONTEXT_KERNEL);
+        parts.is_in_kernel |= sample.mode == mode::KERNEL || context;
         parts.has_cpu |= sample.cpu != NO_CPU;
         parts.has_chain |= !sample.chain.is_empty();
         parts.has_branches |= !sample.branches.is_empty();
@@ -103,7 +108,8 @@ impl Events {
             }
             events.places.insert(sampled.event, place);
             let parts = shape.events.get(&sampled.event).copied().unwrap_or_default();
-            let event = Event::new(place as u64 + 1, sampled, parts, &events);
+            let has_kernel = shape.has_kernel_map || parts.is_in_kernel;
+            let event = Event::new(place as u64 + 1, sampled, parts, has_kernel, events.has_time);
             events.all.push(event);
         }
         events
@@ -171,13 +177,13 @@ impl Events {
 }
 
 impl Event {
-    fn new(id: u64, sampled: Sampled, parts: Parts, events: &Events) -> Self {
+    fn new(id: u64, sampled: Sampled, parts: Parts, has_kernel: bool, has_time: bool) -> Self {
         let has_chain = sampled.has_chain || parts.has_chain;
         let registers = sampled.registers | parts.registers;
         let stack = (sampled.stack as usize).max(parts.stack);
         let mut sample_type = has::IDENTIFIER | has::IP | has::TID | has::PERIOD;
         for (is_there, what) in [
-            (events.has_time, has::TIME),
+            (has_time, has::TIME),
             (parts.has_cpu, has::CPU),
             (has_chain, has::CALLCHAIN),
             (parts.has_branches, has::BRANCH_STACK),
@@ -194,7 +200,8 @@ impl Event {
             None => (RAW, 0),
         };
         let mut flags = MMAP | COMM | TASK | SAMPLE_ID_ALL | EXCLUDE_GUEST | MMAP2 | COMM_EXEC;
-        if sampled.name.ends_with(":u") {
+        // Where nothing tells of the kernel, perf is not to miss it.
+        if sampled.name.ends_with(":u") || !has_kernel {
             flags |= EXCLUDE_KERNEL | EXCLUDE_HV;
         }
         let period = match sampled.frequency {

@@ -9,7 +9,7 @@ use std::io::{Seek, SeekFrom, Write};
 use teeperf_profile::contents::{Body, Packet, Sampled, Start};
 use teeperf_profile::samples::Decoder;
 use teeperf_profile::{Error as ReplayError, Packets};
-use teeperf_wire::body::sample::Sample;
+use teeperf_wire::body::sample::{Sample, mode};
 
 use super::rounds::Rounds;
 use events::{Events, Shape};
@@ -104,7 +104,8 @@ impl Early {
                     samples.for_each(|sample| self.shape.see(&sample));
                 }
             }
-            Body::Map(_) | Body::Task(_) => {}
+            Body::Map(map) => self.shape.has_kernel_map |= map.mode == mode::KERNEL,
+            Body::Task(_) => {}
             _ => return,
         }
         self.bytes += packet.payload.len() + size_of::<(u16, Vec<u8>)>();
