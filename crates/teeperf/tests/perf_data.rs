@@ -90,6 +90,10 @@ fn what_is_for_other_files_is_refused() {
     };
     assert!(refuse(&["--counter-hz", "1GHz"]).contains("is a file of perf"));
     assert!(refuse(&["--since", "1s"]).contains("is a file of perf"));
+    std::fs::create_dir(folder.path().join("threads")).unwrap();
+    std::fs::copy(file("fp.data"), folder.path().join("threads/data")).unwrap();
+    let output = teeperf(&folder).args(["dump", "threads"]).output().unwrap();
+    assert!(refused(&output).contains("of perf record --threads"));
     let mut info = teeperf(&folder);
     refused(
         &info.arg("cut").arg(file("fp.data")).args(["--since", "1s", "-o", "x"]).output().unwrap(),
