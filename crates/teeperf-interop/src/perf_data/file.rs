@@ -3,8 +3,9 @@
 use super::attr::Attr;
 use super::bytes::{Bytes, Order};
 
-/// First bytes, as the processor that wrote them orders them.
-const MAGIC: &[u8; 8] = b"PERFILE2";
+/// First bytes, where the writing processor puts the byte of least value first.
+pub const MAGIC: &[u8; 8] = b"PERFILE2";
+/// First bytes of a file of the other order.
 const SWAPPED: &[u8; 8] = b"2ELIFREP";
 /// Bytes of the head in a pipe, and in a file.
 pub(super) const PIPE_HEAD: usize = 16;
@@ -65,6 +66,9 @@ impl Head {
             return Ok(Self { order, sections: None });
         }
         let sections = Sections::read(bytes).ok_or(cut)?;
+        if sections.data.offset < HEAD as u64 {
+            return Err((40, "the data begins within the head"));
+        }
         Ok(Self { order, sections: Some(sections) })
     }
 }

@@ -2,6 +2,7 @@
 //! read and what is left out.
 //!
 //! * [`is_perf_data`]: whether bytes are the beginning of such a file.
+//! * [`write()`]: packets of samples, whoever gives them, as such a file.
 //! * [`Reader`]: its samples, maps and tasks as [packets](teeperf_profile::Packets), in the order of time.
 //!
 //! The format is that of Linux's `tools/perf/Documentation/perf.data-file-format.txt` and
@@ -14,6 +15,7 @@ mod error;
 mod event_name;
 mod features;
 mod file;
+mod known;
 mod packets;
 mod reader;
 mod record;
@@ -21,7 +23,9 @@ mod records;
 mod rounds;
 mod sample;
 mod unpack;
+mod write;
 
 pub use error::Error;
-pub use file::is_perf_data;
+pub use file::{MAGIC, is_perf_data};
 pub use reader::Reader;
+pub use write::{WriteError, Written, write};

@@ -9,7 +9,7 @@ use super::record::{Record, kind};
 use super::unpack::Unpacker;
 
 /// Bytes asked of the file at once.
-const STEP: usize = 1 << 20;
+const STEP: usize = 1 << 18;
 /// Bytes of a record's head: type, `misc`, size.
 const HEAD: usize = 8;
 

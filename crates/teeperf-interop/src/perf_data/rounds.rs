@@ -45,6 +45,11 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
+    /// Of records that have times, or of such that have none.
+    pub(super) fn timed(is_timed: bool) -> Self {
+        Self { is_timed, ..Self::default() }
+    }
+
     /// Where the bytes of the next one go, at the end; then [`Rounds::hold`] it.
     pub(super) fn bytes(&mut self) -> &mut Vec<u8> {
         &mut self.bytes

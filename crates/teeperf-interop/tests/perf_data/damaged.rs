@@ -39,7 +39,7 @@ fn a_file_that_is_cut_has_what_stands_before() {
 #[test]
 fn bits_that_are_wrong_do_no_harm() {
     for (_, bytes) in real() {
-        let step = (bytes.len() / 100).max(1);
+        let step = (bytes.len() / 40).max(1);
         for at in (0..bytes.len()).step_by(step) {
             let mut bytes = bytes.clone();
             bytes[at] ^= 1 << (at % 8);
@@ -48,7 +48,7 @@ fn bits_that_are_wrong_do_no_harm() {
             any_perf_data(&bytes);
         }
         // The head and the attributes decide most.
-        for at in 0..300.min(bytes.len()) {
+        for at in (0..300.min(bytes.len())).step_by(3) {
             let mut bytes = bytes.clone();
             bytes[at] = 0xff;
             any_perf_data(&bytes);

@@ -459,3 +459,105 @@ fn a_stream_that_fails_has_what_came_before() {
     let offset = bytes.len();
     assert!(seen.warnings[0].starts_with(&format!("offset {offset}:")), "{:?}", seen.warnings);
 }
+
+/// Compressed data is one stream over all records, and records begin in one and end in another.
+#[test]
+fn what_is_compressed_goes_on_from_record_to_record() {
+    let attr = Attr { sample_type: IP | TID, ..Attr::default() };
+    for kind in [81, 83] {
+        let mut plain = File::of(attr.clone());
+        for number in 0..5000 {
+            plain.sample(&[number, pair(1, 2)]);
+        }
+        let packed = zstd::bulk::compress(&plain.data, 1).unwrap();
+        let mut file = File::of(attr.clone());
+        for part in packed.chunks(1001) {
+            let body = match kind {
+                81 => file.out().raw(part),
+                // How long it is, and zeroes up to a multiple of eight.
+                _ => {
+                    let filled = part.len().next_multiple_of(8);
+                    let mut body = file.out().u64(part.len() as u64).raw(part);
+                    body.bytes.resize(8 + filled, 0);
+                    body
+                }
+            };
+            file.record(kind, 0, body);
+            let nothing = file.out();
+            file.record(68, 0, nothing);
+        }
+        let seen = Seen::file(&file.bytes());
+        assert_eq!(seen.warnings, [""; 0], "{kind}");
+        assert!(seen.samples.iter().map(|sample| sample.ip).eq(0..5000), "{kind}");
+
+        // What follows is nothing that was compressed: what stands before it counts.
+        for _ in 0..2 {
+            let body = file.out().u64(8).raw(&[0xff; 8]);
+            file.record(kind, 0, body);
+        }
+        let seen = Seen::file(&file.bytes());
+        let [warning] = &seen.warnings[..] else { panic!("{:?}", seen.warnings) };
+        assert!(warning.contains("what is compressed cannot be read from here on"), "{warning}");
+        assert_eq!((seen.end, seen.samples.len()), (None, 5000));
+    }
+}
+
+/// A few bytes that become very many are no data of perf's.
+#[test]
+fn what_becomes_too_much_is_left_out() {
+    let mut file = File::of(Attr { sample_type: IP | TID, ..Attr::default() });
+    let rounds = [68, 0, 0, 0, 0, 0, 8, 0].repeat(16 << 20);
+    let packed = zstd::bulk::compress(&rounds, 19).unwrap();
+    assert!(packed.len() < 50_000);
+    let packed = file.out().raw(&packed);
+    file.record(81, 0, packed);
+    file.sample(&[0x10, pair(1, 2)]);
+    let seen = Seen::file(&file.bytes());
+    assert_eq!((seen.samples.len(), seen.end), (1, None));
+    assert!(seen.warnings[0].ends_with("it becomes too much"), "{:?}", seen.warnings);
+}
+
+/// In a pipe names come in records of their own, and so may events.
+#[test]
+fn names_and_events_come_in_a_pipe() {
+    let attr = |config, ids| Attr {
+        kind: 1,
+        config,
+        sample_type: IP | TID | TIME | IDENTIFIER,
+        ids,
+        ..Attr::default()
+    };
+    let attrs = vec![attr(0, vec![1]), attr(2, vec![2])];
+    let mut file = File { attrs, ..File::default() };
+    let update = file.out().u64(2).u64(2).text("faults!", 8);
+    file.record(78, 0, update);
+    // A unit, and a name of an event that is not there.
+    let other = file.out().u64(0).u64(1).text("unit", 8);
+    file.record(78, 0, other);
+    let other = file.out().u64(2).u64(9).text("none", 8);
+    file.record(78, 0, other);
+    file.sample(&[2, 0x10, pair(1, 1), 5]);
+    let late = attr(9, vec![3]);
+    let late = file.out().raw(&file.attr(&late)).u64(3);
+    file.record(64, 0, late);
+    file.sample(&[3, 0x10, pair(1, 1), 6]);
+    let seen = Seen::piped(&*file.piped());
+    let names: Vec<_> = seen.events.iter().map(|event| &*event.name).collect();
+    assert_eq!(names, ["cpu-clock:HG", "faults!", "dummy:HG"]);
+    assert_eq!(seen.samples.iter().map(|sample| sample.event).collect::<Vec<_>>(), [2, 3]);
+    assert_eq!(seen.warnings, [""; 0]);
+}
+
+/// All processors in turn, of a machine's guests too.
+#[test]
+fn modes_are_kept() {
+    let mut file = File::of(Attr { sample_type: IP | TID | CPU, ..Attr::default() });
+    for misc in 0..8 {
+        let body = file.out().u64(0x10).u32(1).u32(1).u32(misc.into()).u32(0);
+        file.record(9, misc | 1 << 14, body);
+    }
+    let seen = Seen::file(&file.bytes());
+    let modes: Vec<_> = seen.samples.iter().map(|sample| (sample.mode, sample.cpu)).collect();
+    assert_eq!(modes, (0..8).map(|misc| (misc, u32::from(misc))).collect::<Vec<_>>());
+    assert_eq!(seen.samples[4].mode, mode::GUEST_KERNEL);
+}

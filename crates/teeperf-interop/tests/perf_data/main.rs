@@ -6,3 +6,4 @@ mod damaged;
 mod made;
 mod real;
 mod seen;
+mod written;

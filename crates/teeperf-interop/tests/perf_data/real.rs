@@ -11,7 +11,7 @@ use teeperf_wire::body::{map, task};
 use crate::seen::{Sample, Seen, folder, real, real_file};
 
 /// Another reader's samples, as far as it tells them.
-fn others(name: &str, bytes: &[u8]) -> Vec<Sample> {
+pub(crate) fn others(name: &str, bytes: &[u8]) -> Vec<Sample> {
     if name == "pipe.data" {
         let mut reader = PerfFileReader::parse_pipe(bytes).unwrap();
         return rest(&mut reader.record_iter, &mut reader.perf_file);
@@ -52,7 +52,7 @@ fn rest(records: &mut PerfRecordIter<impl Read>, file: &mut PerfFile) -> Vec<Sam
 }
 
 /// As far as the other reader tells it.
-fn common(sample: &Sample) -> Sample {
+pub(crate) fn common(sample: &Sample) -> Sample {
     let mut sample = sample.clone();
     (sample.abi, sample.mask) = (0, 0);
     sample

@@ -220,7 +220,7 @@ impl Arguments {
                 continue;
             }
             let begins = if path.extension() == Some("folded".as_ref()) { b"" } else { begins };
-            super::fill(path, self.force, (what, begins), |out| write(out))?;
+            super::fill(path, self.force, &[], (what, begins), |out| write(out))?;
             eprintln!("teeperf: wrote {}", path.display());
         }
         let sort = match self.sort {

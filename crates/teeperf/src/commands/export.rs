@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use teeperf_interop::gmon::{self, Export, Names, Which};
+use teeperf_interop::perf_data::{self, WriteError, Written};
 use teeperf_profile::model::Unit;
 use teeperf_view::findings;
 
@@ -16,19 +17,23 @@ use teeperf_view::findings;
 /// gmon: for gprof. Calls are exact; times become samples. A file is of one program or library: of the
 /// program that was run, unless --module or --elf names another. Written as gmon.out, or, where that is
 /// there already, as gmon.1.out, gmon.2.out and so on.
+///
+/// perf: for `perf report`, `perf script`, `perf annotate`, and others that read perf.data. Samples, with what they were taken of,
+/// as they are: of a recording that has some, or of another perf.data.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   teeperf export --to gmon && gprof ./program gmon.out      the newest recording in this folder
   teeperf export --to gmon --module libz.so.1 -o libz.gmon  a library that the program used
-  teeperf export --to gmon --thread worker -o - | gprof -b ./program -")]
+  teeperf export --to gmon --thread worker -o - | gprof -b ./program -
+  teeperf export --to perf -o perf.data && perf report      what was sampled, in perf")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     recording: reading::Arguments,
     /// Which format
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Format,
-    /// Where to write; - is standard output [default: gmon.out, or the next free number]
+    /// Where to write; - is standard output [default: gmon.out, or the next free number; perf.data]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Overwrite a file that is something else
@@ -47,6 +52,8 @@ pub(crate) struct Arguments {
 enum Format {
     /// gmon.out, for gprof
     Gmon,
+    /// perf.data, for perf and what reads its files
+    Perf,
 }
 
 /// Most numbers tried before it is said that there are too many files.
@@ -55,6 +62,75 @@ const MOST_NUMBERS: u32 = 10_000;
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     match arguments.to {
         Format::Gmon => to_gmon(arguments),
+        Format::Perf => to_perf(arguments),
+    }
+}
+
+/// Samples as they are: no profile is made of them.
+fn to_perf(arguments: &Arguments) -> Result<()> {
+    if arguments.module.is_some() {
+        bail!("--module is for gmon files, which are of one module: perf's are of all");
+    }
+    if arguments.recording.is_of_paths() {
+        bail!(
+            "samples are written as they are: --focus, --ignore, --path, --root, --group, --no-waiting, --thread, --since \
+             and --until do not go with --to perf"
+        );
+    }
+    let path = arguments.output.clone().unwrap_or_else(|| PathBuf::from("perf.data"));
+    if path == Path::new("-") {
+        bail!("a perf.data says at its beginning what stands behind it: name a file with -o");
+    }
+    let from = arguments.recording.path()?;
+    let mut packets = arguments.recording.unsaid.packets(arguments.recording.open()?)?;
+    let (mut outcome, mut failed) = (Written::default(), None);
+    let written =
+        super::fill(&path, arguments.force, &[&from], ("file of perf", perf_data::MAGIC), |out| {
+            match perf_data::write(
+                &mut *packets,
+                concat!("teeperf ", env!("CARGO_PKG_VERSION")),
+                out,
+            ) {
+                Ok(written) => outcome = written,
+                Err(WriteError::Output(error)) => return Err(error),
+                Err(error) => {
+                    failed = Some(error);
+                    return Err(std::io::ErrorKind::InvalidData.into());
+                }
+            }
+            Ok(())
+        });
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    written?;
+    for warning in packets.take_warnings() {
+        eprintln!("teeperf: {}: {warning}", from.display());
+    }
+    say_what_perf_lacks(&outcome);
+    let path = path.display();
+    super::print(
+        format!("wrote {path}, {} samples; to read it: perf report -i {path}\n", outcome.samples)
+            .as_bytes(),
+    )
+}
+
+fn say_what_perf_lacks(written: &Written) {
+    for (count, what) in [
+        (written.of_no_event, "samples are of events that are not named before them, and left out"),
+        (
+            written.shortened,
+            "samples have more than a record of perf's has room for, or than their event is said to have: that is left out",
+        ),
+        (
+            written.late,
+            "records come too late to be put in the order of time: perf may complain of them",
+        ),
+        (written.unreadable, "packets of samples cannot be read, and are left out"),
+    ] {
+        if count > 0 {
+            eprintln!("teeperf: {count} {what}");
+        }
     }
 }
 
@@ -98,8 +174,10 @@ fn to_gmon(arguments: &Arguments) -> Result<()> {
             Ok((path, move || give_up(&taken)))
         })?,
     };
-    super::fill(&path, arguments.force, ("gmon file", gmon::MAGIC), |out| export.gmon.write(out))
-        .inspect_err(|_| give_up(&path))?;
+    super::fill(&path, arguments.force, &[], ("gmon file", gmon::MAGIC), |out| {
+        export.gmon.write(out)
+    })
+    .inspect_err(|_| give_up(&path))?;
     let program = names.as_ref().and_then(Names::program).map_or(&*export.module, |(path, _)| path);
     let path = path.display();
     let line = match export.doubt {

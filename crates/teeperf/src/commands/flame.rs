@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         }
         Format::Folded => ("file *.folded", &b"\0"[..]),
     };
-    super::fill(&output, arguments.force, (what, begins), |out| {
+    super::fill(&output, arguments.force, &[], (what, begins), |out| {
         draw(&profile, format, arguments.inverted, out)
     })?;
     super::print(format!("wrote {}\n", output.display()).as_bytes())

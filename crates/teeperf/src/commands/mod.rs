@@ -129,15 +129,16 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a file of this kind, which begins so, in the place of one of its kind alone, unless that is forced. It is there whole or not
-/// at all, also when a signal ends the process.
+/// Writes a file of this kind, which begins so, in the place of one of its kind alone, unless that is forced, and of none that is
+/// read for it. It is there whole or not at all, also when a signal ends the process.
 fn fill(
     path: &Path,
     force: bool,
+    read: &[&Path],
     (what, begins): (&str, &[u8]),
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> Result<()> {
-    let target = made::target(path, force, &[], what, begins)?;
+    let target = made::target(path, force, read, what, begins)?;
     let mut out = BufWriter::new(target.file()?);
     let written = write(&mut out).and_then(|()| out.flush());
     written.with_context(|| format!("cannot write {}", path.display()))?;

@@ -386,6 +386,9 @@ pub(crate) fn whole(source: Source, path: &Path, wanted: Wanted) -> Result<Profi
 pub(crate) fn open(path: &Path) -> Result<Source> {
     let name = path.display().to_string();
     if path.is_dir() {
+        if is_of_perf_threads(path) {
+            bail!("{name} is a folder, of perf record --threads: record without, into one file");
+        }
         let stream =
             rotate::open(path).map_err(|source| Error::Open { name: name.clone(), source })?;
         return Ok(Source::Recording(Recording::from_read(stream, name.clone()), name));
@@ -425,6 +428,14 @@ pub(crate) fn open(path: &Path) -> Result<Source> {
         (_, true) => Source::Log(stream, name),
         _ => Source::Recording(Recording::from_read(stream, name.clone()), name),
     })
+}
+
+/// Whether a folder is what perf makes where several of its threads write: the first of its files has the head.
+fn is_of_perf_threads(folder: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = File::open(folder.join("data"))
+        .and_then(|file| file.take(perf_data::MAGIC.len() as u64).read_to_end(&mut start));
+    read.is_ok() && perf_data::is_perf_data(&start)
 }
 
 /// What to do with a file that begins like nothing that is known, and may be of gprof.

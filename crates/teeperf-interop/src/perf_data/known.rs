@@ -1,0 +1,258 @@
+//! What a file says beside what waits for its turn: events and their ids, features, and what could not be used. It takes each
+//! record, and hands on those that are wanted in the order of time.
+
+use std::collections::HashMap;
+
+use super::attr::{Attr, has};
+use super::bytes::{Order, until_zero_text};
+use super::features::Features;
+use super::file::{self, Section, Sections};
+use super::record::{Record, kind};
+use super::rounds::Rounds;
+use super::sample;
+
+/// Most bytes of all ids: of 500 events on 1024 processors.
+const MOST_IDS: u64 = 4 << 20;
+/// Most events: packets number them with two bytes.
+const MOST_EVENTS: usize = u16::MAX as usize;
+/// `PERF_EVENT_UPDATE__NAME`.
+const UPDATE_NAME: u64 = 2;
+
+/// What was read so far, other than records that wait.
+#[derive(Default)]
+pub(super) struct Known {
+    pub(super) events: Vec<Event>,
+    ids: HashMap<u64, u16>,
+    pub(super) features: Features,
+    /// So many of the events stand in packets.
+    pub(super) told: usize,
+    /// Nanoseconds on the samples' clock where the recording begins, and the latest.
+    pub(super) zero: u64,
+    pub(super) latest: u64,
+    /// Whether some events' records have times.
+    is_timed: bool,
+    /// Parts of samples that are not known, as bits of `sample_type`.
+    unknown_parts: u64,
+    odd: Odd,
+    pub(super) warnings: Vec<String>,
+}
+
+pub(super) struct Event {
+    pub(super) attr: Attr,
+    /// What its records tell beside its attributes.
+    pub(super) name: Option<String>,
+}
+
+/// How many records could not be used, and where the first of them stands.
+#[derive(Default)]
+struct Odd {
+    cut: Count,
+    unknown: Count,
+    of_no_event: Count,
+}
+
+#[derive(Default)]
+struct Count {
+    count: u64,
+    first: u64,
+}
+
+impl Count {
+    fn add(&mut self, offset: u64) {
+        if self.count == 0 {
+            self.first = offset;
+        }
+        self.count += 1;
+    }
+}
+
+impl Known {
+    pub(super) fn attributes(
+        &mut self,
+        sections: &Sections,
+        order: Order,
+        read: &mut dyn FnMut(Section) -> Vec<u8>,
+    ) {
+        let bytes = read(sections.attributes);
+        let is_there = bytes.len() as u64 == sections.attributes.size;
+        let mut left = MOST_IDS;
+        let (all, is_whole) = file::attributes(&bytes, order, |place| {
+            let ids = read(Section { size: place.size.min(left), ..place });
+            left -= ids.len() as u64;
+            ids
+        });
+        for (attr, ids) in all {
+            self.event(attr, ids.into_iter());
+        }
+        if !is_whole || !is_there {
+            let offset = sections.attributes.offset;
+            self.warnings.push(format!("offset {offset}: the attributes of events are not whole"));
+        }
+    }
+
+    /// How many bytes of data a file says it has; nothing where it was not closed.
+    pub(super) fn length(&mut self, sections: &Sections) -> Option<u64> {
+        if sections.data.size == 0 {
+            self.warnings.push(
+                "perf did not close this file, as when it was killed: what there is of it is read; \
+                 host, command and build-ids are missing"
+                    .into(),
+            );
+        }
+        Some(sections.data.size).filter(|&size| size > 0)
+    }
+
+    fn event(&mut self, attr: Attr, ids: impl Iterator<Item = u64>) {
+        if self.events.len() == MOST_EVENTS {
+            return;
+        }
+        self.unknown_parts |= attr.sample_type & !has::ALL;
+        self.is_timed |= attr.has(has::TIME);
+        let number = self.events.len() as u16;
+        self.ids.extend(ids.map(|id| (id, number)));
+        self.events.push(Event { attr, name: None });
+    }
+
+    /// Takes a record: what is wanted in the order of time waits for that.
+    pub(super) fn take(&mut self, record: &Record<'_>, rounds: &mut Rounds) {
+        rounds.is_timed |= self.is_timed;
+        match record.kind {
+            kind::SAMPLE => {
+                let event = match self.event_of(record) {
+                    Ok(event) => event,
+                    Err(()) => return self.odd.of_no_event.add(record.offset),
+                };
+                let at = rounds.bytes().len();
+                let attr = &self.events[usize::from(event)].attr;
+                match sample::take(attr, event + 1, record, rounds.bytes()) {
+                    Some(time) => rounds.hold(time, record.offset, record.kind, record.misc, at),
+                    None => self.odd.cut.add(record.offset),
+                }
+            }
+            kind::MMAP
+            | kind::MMAP2
+            | kind::COMM
+            | kind::FORK
+            | kind::EXIT
+            | kind::LOST
+            | kind::LOST_SAMPLES
+            | kind::KSYMBOL => {
+                let time = self.trailer(record).time;
+                let at = rounds.bytes().len();
+                rounds.bytes().extend_from_slice(record.body);
+                rounds.hold(time, record.offset, record.kind, record.misc, at);
+            }
+            kind::FINISHED_ROUND => rounds.finish(),
+            kind::HEADER_ATTR => {
+                let mut bytes = record.bytes();
+                match Attr::read(&mut bytes) {
+                    Some(attr) => {
+                        let ids = bytes.rest.as_chunks().0.iter();
+                        self.event(attr, ids.map(|&id| record.order.u64(id)));
+                    }
+                    None => self.odd.cut.add(record.offset),
+                }
+            }
+            kind::HEADER_FEATURE => {
+                let mut bytes = record.bytes();
+                let number = bytes.u64().and_then(|number| u32::try_from(number).ok());
+                if !number.is_some_and(|number| self.features.take(number, bytes)) {
+                    self.odd.cut.add(record.offset);
+                }
+            }
+            kind::BUILD_ID => {
+                if self.features.build_id(record.misc, record.bytes()).is_none() {
+                    self.odd.cut.add(record.offset);
+                }
+            }
+            kind::EVENT_UPDATE => self.update(record),
+            ..=kind::LAST | kind::FIRST_OF_PERF..=kind::LAST_OF_PERF => {}
+            _ => self.odd.unknown.add(record.offset),
+        }
+    }
+
+    /// Which event a sample is of.
+    fn event_of(&self, record: &Record<'_>) -> Result<u16, ()> {
+        let first = self.events.first().ok_or(())?;
+        if self.events.len() == 1 {
+            return Ok(0);
+        }
+        match sample::id(&first.attr, record.bytes()) {
+            Some(id) => self.ids.get(&id).copied().ok_or(()),
+            None => Ok(0),
+        }
+    }
+
+    /// What a record that is no sample says at its end.
+    fn trailer(&self, record: &Record<'_>) -> sample::Trailer {
+        let Some(first) = self.events.first() else { return sample::Trailer::default() };
+        if !first.attr.has_trailers() {
+            return sample::Trailer::default();
+        }
+        let trailer = sample::trailer(&first.attr, record).unwrap_or_default();
+        // Events may have different ones, and then each says at its very end which it is of.
+        let of = trailer.id.and_then(|id| self.ids.get(&id));
+        let other = of.map(|&event| &self.events[usize::from(event)].attr);
+        match other {
+            Some(attr) if attr.sample_type != first.attr.sample_type => {
+                sample::trailer(attr, record).unwrap_or_default()
+            }
+            _ => trailer,
+        }
+    }
+
+    /// How many samples are missing, and of which event, 0 where that is not known.
+    pub(super) fn lost(&self, record: &Record<'_>) -> (u64, u32) {
+        let mut bytes = record.bytes();
+        let id = match record.kind {
+            kind::LOST => bytes.u64(),
+            _ => self.trailer(record).id,
+        };
+        let event = match self.events.len() {
+            1 => Some(0),
+            _ => id.and_then(|id| self.ids.get(&id).copied()),
+        };
+        (bytes.u64().unwrap_or(0), event.map_or(0, |event| u32::from(event) + 1))
+    }
+
+    fn update(&mut self, record: &Record<'_>) {
+        let mut bytes = record.bytes();
+        let (Some(what), Some(id)) = (bytes.u64(), bytes.u64()) else { return };
+        if what == UPDATE_NAME
+            && let Some(&event) = self.ids.get(&id)
+        {
+            self.events[usize::from(event)].name = Some(until_zero_text(bytes.rest));
+        }
+    }
+
+    /// Says what could not be used.
+    pub(super) fn sum_up(&mut self, rounds: &Rounds) {
+        if self.unknown_parts != 0 {
+            self.warnings.push(format!(
+                "samples have parts that are not known ({:#x}): what stands before these is read",
+                self.unknown_parts
+            ));
+        }
+        for (count, what) in [
+            (&self.odd.cut, "are shorter than they should be, and left out"),
+            (&self.odd.unknown, "are of types that are not known, and left out"),
+            (
+                &self.odd.of_no_event,
+                "are samples of events that the file does not name, and left out",
+            ),
+        ] {
+            if count.count > 0 {
+                self.warnings.push(format!(
+                    "{} records {what}; the first stands at offset {}",
+                    count.count, count.first
+                ));
+            }
+        }
+        if rounds.late > 0 {
+            self.warnings.push(format!(
+                "{} records come too late to be put in the order of time: they stand where they came",
+                rounds.late
+            ));
+        }
+    }
+}

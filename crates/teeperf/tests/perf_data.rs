@@ -1,0 +1,101 @@
+//! Files of perf as people have them: named, through a pipe, and written again.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use support::{Folder, run, teeperf};
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../teeperf-interop/tests/data/perf").join(name)
+}
+
+/// How many lines of a kind a dump has.
+fn count(dump: &str, kind: &str) -> usize {
+    dump.lines().filter(|line| line.split_whitespace().nth(1) == Some(kind)).count()
+}
+
+fn refused(output: &Output) -> String {
+    assert!(!output.status.success());
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[test]
+fn dump_shows_what_perf_recorded() {
+    let folder = Folder::new();
+    let dump = run(teeperf(&folder).arg("dump").arg(file("events.data")));
+    for (kind, wanted) in [("start", 1), ("sampled", 3), ("end", 1)] {
+        assert_eq!(count(&dump, kind), wanted, "{kind}: {dump}");
+    }
+    assert!(count(&dump, "sample") > 10 && count(&dump, "map") > 3 && count(&dump, "task") > 3);
+    assert!(dump.contains("name=\"sched:sched_switch\"") && dump.contains("path=\"/demo/calls\""));
+    let packets = run(teeperf(&folder).args(["dump", "--packets"]).arg(file("events.data")));
+    assert_eq!((count(&packets, "sample"), count(&packets, "map")), (0, count(&dump, "map")));
+}
+
+#[test]
+fn a_pipe_will_do() {
+    let folder = Folder::new();
+    for name in ["fp.data", "pipe.data"] {
+        let whole = run(teeperf(&folder).arg("dump").arg(file(name)));
+        let mut cat = std::process::Command::new("cat");
+        let mut cat = cat.arg(file(name)).stdout(Stdio::piped()).spawn().unwrap();
+        let mut dump = teeperf(&folder);
+        dump.args(["dump", "/dev/stdin"]).stdin(cat.stdout.take().unwrap());
+        let output = dump.output().unwrap();
+        assert!(output.status.success() && cat.wait().unwrap().success());
+        let piped = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(count(&piped, "sample"), count(&whole, "sample"), "{name}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(said.contains("name the file to have them"), name == "fp.data", "{said}");
+    }
+}
+
+#[test]
+fn what_was_exported_is_the_same() {
+    let folder = Folder::new();
+    let told = run(teeperf(&folder).args(["export", "--to", "perf"]).arg(file("dwarf.data")));
+    assert!(
+        told.contains("wrote perf.data, ") && told.contains("perf report -i perf.data"),
+        "{told}"
+    );
+    let samples = |name: &Path| {
+        let dump = run(teeperf(&folder).arg("dump").arg(name));
+        let samples = dump.lines().filter(|line| line.contains(" sample "));
+        // All but where they stand.
+        samples.map(|line| line[line.find("sample").unwrap()..].to_owned()).collect::<Vec<_>>()
+    };
+    let written = samples(Path::new("perf.data"));
+    assert_eq!(written, samples(&file("dwarf.data")));
+    assert!(!written.is_empty());
+
+    let export = |words: &[&str]| {
+        let mut export = teeperf(&folder);
+        export.args(["export", "--to", "perf"]).args(words).output().unwrap()
+    };
+    std::fs::write(folder.path().join("text"), "text").unwrap();
+    assert!(refused(&export(&["perf.data", "-o", "text"])).contains("is no file of perf"));
+    assert!(refused(&export(&["perf.data", "-o", "-"])).contains("name a file with -o"));
+    assert!(refused(&export(&["perf.data", "--thread", "x"])).contains("as they are"));
+    refused(&export(&["perf.data", "-o", "perf.data"]));
+    assert_eq!(samples(Path::new("perf.data")), written);
+}
+
+#[test]
+fn what_is_for_other_files_is_refused() {
+    let folder = Folder::new();
+    let refuse = |words: &[&str]| {
+        let mut dump = teeperf(&folder);
+        refused(&dump.arg("dump").arg(file("fp.data")).args(words).output().unwrap())
+    };
+    assert!(refuse(&["--counter-hz", "1GHz"]).contains("is a file of perf"));
+    assert!(refuse(&["--since", "1s"]).contains("is a file of perf"));
+    std::fs::create_dir(folder.path().join("threads")).unwrap();
+    std::fs::copy(file("fp.data"), folder.path().join("threads/data")).unwrap();
+    let output = teeperf(&folder).args(["dump", "threads"]).output().unwrap();
+    assert!(refused(&output).contains("of perf record --threads"));
+    let mut info = teeperf(&folder);
+    refused(
+        &info.arg("cut").arg(file("fp.data")).args(["--since", "1s", "-o", "x"]).output().unwrap(),
+    );
+}
