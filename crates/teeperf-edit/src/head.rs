@@ -1,6 +1,8 @@
 //! What a reader has to know where a later part of a recording begins, if the part before it is gone: the run, the processes
 //! that go on, their names, windows and symbols, and keyframes of their threads.
 
+mod sampling;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::Path;
@@ -15,6 +17,7 @@ use teeperf_wire::packet::kind;
 use crate::cut::at;
 use crate::output;
 use crate::rotate::folder::MAKING;
+use sampling::Sampling;
 
 /// Most notices that are kept, the latest.
 const MOST_NOTICES: usize = 200;
@@ -31,6 +34,7 @@ pub(crate) struct Heads {
     notices: VecDeque<Vec<u8>>,
     /// What was asked for by filters, by their numbers.
     filters: Vec<(u32, Vec<u8>)>,
+    sampling: Sampling,
     stacks: Stacks,
     /// Latest time that a packet told.
     latest: u64,
@@ -56,6 +60,7 @@ impl Heads {
             processes: BTreeMap::new(),
             notices: VecDeque::new(),
             filters: Vec::new(),
+            sampling: Sampling::default(),
             stacks: Stacks::new()?,
             latest: 0,
             sequence: 0,
@@ -126,7 +131,7 @@ impl Heads {
                 known.retain(|(number, _)| number.saturating_add(1) >= filter.number);
                 known.push((filter.number, payload()));
             }
-            _ => {}
+            _ => self.sampling.packet(packet),
         }
     }
 
@@ -147,12 +152,14 @@ impl Heads {
     }
 
     fn packets(&mut self) -> Vec<(u16, Vec<u8>)> {
-        let mut out = Vec::new();
+        let (mut out, mut later_ns) = (Vec::new(), 0);
         if let Some((start, payload)) = &self.start {
             let later = self.latest.saturating_sub(start.clock_start);
             let ns = u128::from(later) * 1_000_000_000 / u128::from(start.hz.max(1));
-            let wall = start.wall_ns.saturating_add(u64::try_from(ns).unwrap_or(u64::MAX));
+            let ns = u64::try_from(ns).unwrap_or(u64::MAX);
+            let wall = start.wall_ns.saturating_add(ns);
             let (latest, knows) = (self.latest, start.clock_start > 0);
+            later_ns = if knows { ns } else { 0 };
             let payload = output::changed(payload, |field| match field.tag {
                 start::CLOCK_START if knows => Some(latest.to_le_bytes().to_vec()),
                 start::WALL_NS if knows => Some(wall.to_le_bytes().to_vec()),
@@ -160,6 +167,7 @@ impl Heads {
             });
             out.push((kind::START, payload.finish()));
         }
+        out.extend(self.sampling.packets(later_ns));
         out.extend(self.notices.iter().map(|payload| (kind::NOTICE, payload.clone())));
         let filters = |known: &[(u32, Vec<u8>)]| -> Vec<_> {
             known.iter().map(|(_, payload)| (kind::FILTER, payload.clone())).collect()
