@@ -314,6 +314,29 @@ fn a_program_with_hooks_of_which_only_samples_are_taken() {
     }
 }
 
+/// Guards: the beginning of what is kept says what is sampled, and where code is.
+#[test]
+fn a_folder_that_keeps_the_latest_part() {
+    if !is_possible() {
+        return;
+    }
+    let shop = Workshop::new();
+    let program = plain(&shop, &["-O1", "-pthread"]);
+    let options =
+        ["--probe", "sample", "--sample=50000", "--call-graph", "dwarf,512", "--rotate", "4M"];
+    let mut recording = shop.recording(&options, &program, &["threads", "3000"]);
+    run(&mut recording.command).expect_code(0);
+    let parts = std::fs::read_dir(&recording.file).unwrap().map(|of| of.unwrap().file_name());
+    let first = parts.filter_map(|name| name.into_string().ok()).min().unwrap();
+    assert!(first.trim_start_matches('0').len() > ".head".len(), "nothing is gone: {first}");
+    let mut command = teeperf();
+    let told = run(command.arg("dump").arg(&recording.file)).stdout;
+    let told: Vec<&str> = told.lines().filter(|line| !line.contains(" sample ")).collect();
+    for text in [" sampled ", " map ", program.to_str().unwrap()] {
+        assert!(told.iter().any(|line| line.contains(text)), "{text}: {told:#?}");
+    }
+}
+
 /// Guards: what found no room is counted.
 #[test]
 fn samples_that_found_no_room() {

@@ -25,8 +25,8 @@ pub(super) struct Sampled {
 #[derive(Clone, Default)]
 struct Process {
     maps: Vec<Vec<u8>>,
-    /// Of threads, by their ids.
-    names: BTreeMap<u32, Vec<u8>>,
+    /// Of threads that live, by their ids, where they are told.
+    names: BTreeMap<u32, Option<Vec<u8>>>,
 }
 
 impl Sampled {
@@ -53,20 +53,22 @@ impl Sampled {
             task::what::EXEC => {
                 if let Some(process) = self.process(found.pid) {
                     process.maps.clear();
-                    process.names = BTreeMap::from([(found.tid, payload.to_vec())]);
+                    process.names = BTreeMap::from([(found.tid, Some(payload.to_vec()))]);
                 }
             }
             task::what::NAME => {
                 if let Some(process) = self.process(found.pid)
                     && process.names.len() < MOST_OF_PROCESS
                 {
-                    process.names.insert(found.tid, payload.to_vec());
+                    process.names.insert(found.tid, Some(payload.to_vec()));
                 }
             }
-            task::what::EXIT if found.pid == found.tid => _ = self.processes.remove(&found.pid),
             task::what::EXIT => {
-                if let Some(process) = self.processes.get_mut(&found.pid) {
-                    process.names.remove(&found.tid);
+                let Some(process) = self.processes.get_mut(&found.pid) else { return };
+                process.names.remove(&found.tid);
+                // The first thread may end before the others do.
+                if process.names.is_empty() {
+                    self.processes.remove(&found.pid);
                 }
             }
             _ => {}
@@ -76,7 +78,7 @@ impl Sampled {
     /// A process has what its parent had, a thread the name of the one that it came from.
     fn fork(&mut self, found: &Task<'_>) {
         let Some(parent) = self.processes.get(&found.parent_pid) else { return };
-        let name = parent.names.get(&found.parent_tid);
+        let name = parent.names.get(&found.parent_tid).and_then(Option::as_ref);
         let name = name.map(|name| of_other(name, (task::PID, found.pid), (task::TID, found.tid)));
         let maps = match found.pid == found.parent_pid {
             true => None,
@@ -90,9 +92,7 @@ impl Sampled {
             process.maps = maps;
             process.names.clear();
         }
-        if let Some(name) = name
-            && process.names.len() < MOST_OF_PROCESS
-        {
+        if process.names.len() < MOST_OF_PROCESS {
             process.names.insert(found.tid, name);
         }
     }
@@ -116,7 +116,7 @@ impl Sampled {
         });
         let kernel = self.kernel.iter().map(|map| (kind::MAP, map.clone()));
         let processes = self.processes.values().flat_map(|process| {
-            let names = process.names.values().map(|name| (kind::TASK, name.clone()));
+            let names = process.names.values().flatten().map(|name| (kind::TASK, name.clone()));
             names.chain(process.maps.iter().map(|map| (kind::MAP, map.clone())))
         });
         events.chain(kernel).chain(processes)
@@ -206,7 +206,10 @@ mod tests {
         let (_, maps, names) = known(&state, 0);
         assert_eq!(maps, [kernel.clone(), a(1, "a"), a(1, "b")]);
         assert_eq!(names, [n(1, 1, "main"), n(2, 2, "other")]);
+        take(&mut state, kind::TASK, told(task::what::FORK, (1, 4), (1, 1), ""));
         take(&mut state, kind::TASK, told(task::what::EXIT, (1, 1), (0, 0), ""));
+        assert_eq!(known(&state, 0).1.len(), 3);
+        take(&mut state, kind::TASK, told(task::what::EXIT, (1, 4), (0, 0), ""));
         assert_eq!(known(&state, 0).1, [kernel]);
     }
 }

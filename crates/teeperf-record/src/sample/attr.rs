@@ -48,6 +48,7 @@ pub(super) mod flag {
     pub(crate) const ENABLE_ON_EXEC: u64 = 1 << 12;
     pub(crate) const TASK: u64 = 1 << 13;
     pub(crate) const WATERMARK: u64 = 1 << 14;
+    pub(crate) const MMAP_DATA: u64 = 1 << 17;
     pub(crate) const SAMPLE_ID_ALL: u64 = 1 << 18;
     pub(crate) const EXCLUDE_CALLCHAIN_USER: u64 = 1 << 22;
     pub(crate) const MMAP2: u64 = 1 << 23;
@@ -137,6 +138,8 @@ impl Attr {
                 self.sample_type |= sample::REGISTERS_USER | sample::STACK_USER;
                 self.registers = REGISTERS;
                 self.stack = bytes.into();
+                // Tables by which perf follows stacks may be mapped apart from code.
+                self.flags |= flag::MMAP_DATA;
                 if with_kernel {
                     // Of the kernel's own stack there is no copy.
                     self.sample_type |= sample::CALLCHAIN;
@@ -218,6 +221,7 @@ mod tests {
     fn stacks_are_asked_for_as_they_are_wanted() {
         let copied = Attr::new(CPU_CLOCK).sampling(Stacks::Copied(4096), false);
         assert_eq!((copied.stack, copied.registers), (4096, REGISTERS));
+        assert_ne!(copied.flags & flag::MMAP_DATA, 0);
         assert_eq!(copied.sample_type & sample::CALLCHAIN, 0);
         assert_ne!(copied.flags & flag::EXCLUDE_KERNEL, 0);
         let chain = Attr::new(CPU_CLOCK).sampling(Stacks::FramePointers, true);

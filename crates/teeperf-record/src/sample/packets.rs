@@ -107,6 +107,11 @@ impl<S: FnMut(u16, Vec<u8>)> Packets<S> {
 
     /// Code of a program, or of the kernel; without a time: from the beginning on.
     pub(super) fn map(&mut self, found: &Map<'_>, time: Option<u64>) {
+        // Of memory that is neither code nor a file's nobody asks, and there may be any amount.
+        let is_code = found.protection & libc::PROT_EXEC as u32 != 0;
+        if !is_code && !found.path.starts_with(b"/") {
+            return;
+        }
         let mut payload = Payload::default()
             .number(map::PID, found.pid.into())
             .number(map::TID, found.tid.into())

@@ -89,7 +89,7 @@ mod tests {
     fn ring(head: u64, tail: u64) -> Ring {
         let file = tempfile::tempfile().unwrap();
         file.set_len(8192).unwrap();
-        let mapped = Ring::map(&File::from(file), 4096).unwrap();
+        let mapped = Ring::map(&file, 4096).unwrap();
         mapped.number(HEAD).store(head, Release);
         mapped.number(TAIL).store(tail, Release);
         for at in 0..4096 {

@@ -243,3 +243,25 @@ fn wait(files: &mut Vec<RawFd>, time: Duration) -> bool {
     files.retain(|fd| !all.iter().any(|entry| entry.fd == *fd && entry.revents & gone != 0));
     false
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `PERF_RECORD_COMM` of this thread, or `PERF_RECORD_LOST`, at this time.
+    fn record(kind: u32, thread: u64, time: u64) -> Vec<u8> {
+        let head = [&kind.to_le_bytes()[..], &[0, 0, 48, 0]].concat();
+        let words = [thread, 0x6873, 0, time, 0].map(u64::to_le_bytes);
+        [&head, words.as_flattened()].concat()
+    }
+
+    /// Guards: both events tell, while one takes the other's place.
+    #[test]
+    fn what_both_events_tell_is_written_once() {
+        let (mut told, named, lost) = (Told::default(), 3, 2);
+        assert!(told.is_new(&record(named, 7, 50)));
+        assert!(!told.is_new(&record(named, 7, 51)));
+        assert!(told.is_new(&record(named, 8, 52)));
+        assert!(told.is_new(&record(lost, 8, 53)) && told.is_new(&record(lost, 8, 54)));
+    }
+}
