@@ -25,7 +25,7 @@ pub fn by(profile: &Profile, groups: &[Group], by: By, limit: usize, is_for_peop
         Column::new("SELF%", "self_share", Kind::Share),
         Column::new("TOTAL", "total", Kind::Time),
         Column::new("TOTAL%", "total_share", Kind::Share).from(80),
-        Column::new("CALLS", "calls", Kind::Count),
+        Column::new(units::calls_head(&profile.info), "calls", Kind::Count),
         Column::new("FUNCTION", "function", Kind::Name),
         Column::hidden("function_module", Kind::Text),
         Column::hidden(word, Kind::Text),

@@ -17,7 +17,7 @@ pub fn functions(profile: &Profile, sort: Sort, limit: usize) -> Table {
         Column::new("MODULE", "module", Kind::Text),
         Column::hidden("file", Kind::Text),
         Column::hidden("line", Kind::Count),
-        Column::new("CALLS", "calls", Kind::Count),
+        Column::new(units::calls_head(&profile.info), "calls", Kind::Count),
         Column::new("SELF", "self", Kind::Time),
         Column::hidden("self_low", Kind::Time),
         Column::hidden("self_high", Kind::Time),
@@ -73,7 +73,7 @@ pub fn lines(profile: &Profile, sort: Sort, limit: usize) -> Table {
         Column::new("SELF", "self", Kind::Time),
         Column::new("SELF%", "self_share", Kind::Share),
         Column::new("TOTAL", "total", Kind::Time).from(100),
-        Column::new("CALLS", "calls", Kind::Count),
+        Column::new(units::calls_head(&profile.info), "calls", Kind::Count),
         Column::new("FUNCTION", "function", Kind::Name),
         Column::new("DEFINED AT", "defined_at", Kind::Text),
         Column::hidden("file", Kind::Text),
@@ -111,7 +111,7 @@ pub fn inlined(profile: &Profile, told: &Inlined, sort: Sort) -> Table {
     let columns = vec![
         Column::new("SELF", "self", Kind::Time),
         Column::new("SELF%", "self_share", Kind::Share),
-        Column::new("CALLS", "calls", Kind::Count),
+        Column::new(units::calls_head(&profile.info), "calls", Kind::Count),
         Column::new("FUNCTION", "function", Kind::Name),
         Column::new("INLINED INTO IT", "inlined", Kind::List),
     ];

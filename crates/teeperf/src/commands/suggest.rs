@@ -54,6 +54,10 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let profile = arguments.recording.profile()?;
+    ensure!(
+        !profile.info.is_sampled(),
+        "this is of samples: `suggest` is about hooks, of which samples know nothing; next: record the program with hooks"
+    );
     let options = Options { events: arguments.events, shares: arguments.shares };
     let found = suggest::suggest(&profile, &options);
     ensure!(found.calls > 0, "the recording has no calls of which the paths are known");
