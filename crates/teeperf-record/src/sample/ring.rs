@@ -83,7 +83,6 @@ impl Drop for Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::File;
 
     /// A file in the place of the kernel: a page with head and tail, and a ring of a page.
     fn ring(head: u64, tail: u64) -> Ring {
