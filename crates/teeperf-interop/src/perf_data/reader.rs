@@ -20,6 +20,7 @@ use super::rounds::Rounds;
 
 /// Most bytes of a section that is kept: attributes, ids, a feature. And what stands before the data.
 const MOST_SECTION: u64 = 16 << 20;
+
 /// A `perf.data`. See the module.
 pub struct Reader<R> {
     name: String,
