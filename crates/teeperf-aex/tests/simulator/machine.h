@@ -52,8 +52,6 @@ extern __thread struct tcs *machine_inside __attribute__((tls_model("initial-exe
 void machine_aex(ucontext_t *context, int signal);
 // Does the ENCLU that `context` stands at; 0: there is none.
 int machine_enclu(ucontext_t *context);
-// Calls a signal handler on another stack.
-void machine_call_on(uint64_t stack, void (*handler)(int, siginfo_t *, void *), int signal, siginfo_t *info, void *context);
 // Whether the debug-read path gives memory at an address: 1 yes, 0 an enclave's and it does not, -1 no enclave's.
 int machine_may_read(uint64_t address);
 // Says what the processor would not have done, and ends the process.

@@ -30,16 +30,12 @@ static sigset_t all_but_faults(void)
 	return all;
 }
 
-static void interrupted(int number, siginfo_t *info, void *at)
+// Runs the program's handler, with the signals blocked that it wished.
+static void deliver(int number, siginfo_t *info, void *at)
 {
 	ucontext_t *context = at;
-	int error = errno;
-	if (number == SIGILL && machine_enclu(context))
-		return;
-	int is_inside = machine_inside != NULL;
-	if (is_inside)
-		machine_aex(context, number);
 	struct sigaction *to = &kept[number];
+	int error = errno;
 	if (to->sa_handler == SIG_IGN || to->sa_handler == SIG_DFL)
 		machine_fault("a fault that nobody handles");
 	sigset_t mask = context->uc_sigmask, everything = all_but_faults();
@@ -48,12 +44,50 @@ static void interrupted(int number, siginfo_t *info, void *at)
 		sigaddset(&mask, number);
 	sigdelset(&mask, SIGILL);
 	set_mask(&mask);
-	if (is_inside)
-		machine_call_on(context->uc_mcontext.gregs[REG_RSP] - 128, to->sa_sigaction, number, info, context);
-	else
-		to->sa_sigaction(number, info, context);
+	to->sa_sigaction(number, info, context);
 	set_mask(&everything);
 	errno = error;
+}
+
+// As much of a signal's frame as the kernel has: its ucontext_t is shorter than that of libc.
+enum { KERNEL_CONTEXT = 304, SIGINFO = 128 };
+
+// The kernel left the frame on the enclave's stack, where a processor would have brought the host's first. The enclave uses its stack
+// when it handles an exception, so the frame moves to the host's, and the thread returns from there.
+static _Noreturn void deliver_on_host(int number, siginfo_t *info, ucontext_t *context)
+{
+	uint32_t extended;
+	memcpy(&extended, (char *)context->uc_mcontext.fpregs + 464 + 4, 4);
+	uint64_t at = (context->uc_mcontext.gregs[REG_RSP] - 128 - extended) & -64;
+	char *floats = (char *)at, *other = floats - SIGINFO, *moved = other - KERNEL_CONTEXT;
+	memcpy(floats, context->uc_mcontext.fpregs, extended);
+	memcpy(other, info, SIGINFO);
+	memcpy(moved, context, KERNEL_CONTEXT);
+	((ucontext_t *)moved)->uc_mcontext.fpregs = (fpregset_t)floats;
+	__asm__ volatile("mov %[moved], %%rsp\n"
+			 "mov %[moved], %%rbx\n"
+			 "call *%[deliver]\n"
+			 "mov %%rbx, %%rsp\n"
+			 "mov $15, %%eax\n" // rt_sigreturn
+			 "syscall\n"
+			 :
+			 : [moved] "d"(moved), "D"(number), "S"(other), [deliver] "r"(deliver)
+			 : "memory", "rbx");
+	__builtin_unreachable();
+}
+
+static void interrupted(int number, siginfo_t *info, void *at)
+{
+	ucontext_t *context = at;
+	if (number == SIGILL && machine_enclu(context))
+		return;
+	int is_inside = machine_inside != NULL;
+	if (is_inside)
+		machine_aex(context, number);
+	// On the way in and out the enclave is on the host's stack, and so is this.
+	if (is_inside && machine_enclave_at((uint64_t)at))
+		deliver_on_host(number, info, context);
+	deliver(number, info, context);
 }
 
 static void take(int number, int flags)
@@ -89,20 +123,3 @@ int sigaction(int number, const struct sigaction *wish, struct sigaction *before
 		*before = old;
 	return 0;
 }
-
-__asm__(".text\n"
-	".globl machine_call_on\n"
-	".type machine_call_on, @function\n"
-	"machine_call_on:\n"
-	"	push %rbp\n"
-	"	mov %rsp, %rbp\n"
-	"	mov %rdi, %rsp\n"
-	"	and $-16, %rsp\n"
-	"	mov %rsi, %rax\n"
-	"	mov %edx, %edi\n"
-	"	mov %rcx, %rsi\n"
-	"	mov %r8, %rdx\n"
-	"	call *%rax\n"
-	"	leave\n"
-	"	ret\n"
-	".size machine_call_on, .-machine_call_on\n");

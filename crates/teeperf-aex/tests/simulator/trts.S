@@ -7,13 +7,13 @@
 	.type enclave_entry, @function
 enclave_entry:
 	test %eax, %eax
-	jnz exception
+	jnz .Lexception
 	lea 4096(%rbx), %r11
 	mov %rsp, 8(%r11)
 	mov %rbp, 16(%r11)
 	mov %rcx, 24(%r11)
 	cmp $-1, %rdi
-	je back
+	je .Lback
 	mov (%r11), %r10
 	mov %rbx, %rsp
 	test %r10, %r10
@@ -29,13 +29,13 @@ enclave_entry:
 	pop (%r11)
 	mov $-1, %rdi
 	mov %rax, %rsi
-leave_enclave:
+.Lleave:
 	mov 8(%r11), %rsp
 	mov 16(%r11), %rbp
 	mov 24(%r11), %rbx
 	mov $4, %eax
 	enclu
-back:	// An OCALL returns: with RSI.
+.Lback:	// An OCALL returns: with RSI.
 	mov (%r11), %rsp
 	pop (%r11)
 	pop %r15
@@ -46,7 +46,7 @@ back:	// An OCALL returns: with RSI.
 	pop %rbx
 	mov %rsi, %rax
 	ret
-exception:
+.Lexception:
 	mov %rsp, %r13
 	mov %rbp, %r14
 	mov %rcx, %r12
@@ -79,6 +79,6 @@ ocall:
 	lea 4096(%rdx), %r11
 	push (%r11)
 	mov %rsp, (%r11)
-	jmp leave_enclave
+	jmp .Lleave
 	.size ocall, .-ocall
 	.section .note.GNU-stack,"",@progbits
