@@ -160,6 +160,19 @@ impl Enclaves {
         });
     }
 
+    /// One was found that nobody saw made: any of its pages may be a TCS.
+    pub fn found(&self, secs: Secs) {
+        const NO_FILE: i32 = -1;
+        self.created(NO_FILE, secs);
+        self.write(|| {
+            let Some(entry) = self.of_file(NO_FILE) else { return };
+            entry.write(|entry| {
+                entry.threads.store(MOST_THREADS as u32 + 1, Relaxed);
+                entry.is_initialised.store(true, Relaxed);
+            });
+        });
+    }
+
     /// The one that a file's pages are being added to.
     fn of_file(&self, file: i32) -> Option<&Entry> {
         self.entries.iter().find(|entry| {
@@ -280,6 +293,8 @@ mod tests {
         assert_eq!(enclaves.of_tcs((2 << 20) + 0x5000).map(|enclave| enclave.number), Some(3));
         enclaves.forget();
         assert_eq!(enclaves.of_tcs((2 << 20) + 0x5000), None);
+        enclaves.found(secs(2 << 20));
+        assert!(enclaves.of_tcs((2 << 20) + 0x9000).is_some());
     }
 
     #[test]

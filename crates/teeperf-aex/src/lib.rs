@@ -6,19 +6,21 @@
 //!
 //! * `layout`: structures of the manual, from bytes; `interrupted`: the synthetic state; `driver`: what `ioctl`s of
 //!   `/dev/sgx_enclave` tell; `enclaves`: what is known of enclaves, for signal handlers to read; `debug_read`: the way into
-//!   enclaves' memory; `state`: the interrupted state and its call chain or stack;
+//!   enclaves' memory; `state`: the interrupted state and its call chain or stack; `probe`: an enclave that nobody saw made;
 //! * `ring`: a thread's samples, in shared memory; `threads`: its rings; `timer`: what interrupts a thread; `sampler`: what a signal
-//!   handler does; `system`: what is asked of Linux.
+//!   handler does; `attached`: threads of another process; `system`: what is asked of Linux.
 //!
 //! Nothing here allocates or waits on the signal's way. It stands on no C library, so the front end that is preloaded
 //! and the one that attaches from another process both build on it.
 #![no_std]
 
+pub mod attached;
 pub mod debug_read;
 pub mod driver;
 pub mod enclaves;
 pub mod interrupted;
 pub mod layout;
+pub mod probe;
 pub mod ring;
 pub mod sampler;
 pub mod state;

@@ -4,6 +4,8 @@ use core::arch::asm;
 use core::ffi::CStr;
 
 const READ_AT: usize = 17;
+const WAIT4: usize = 61;
+const PTRACE: usize = 101;
 const GETTID: usize = 186;
 const TIMER_CREATE: usize = 222;
 const TIMER_SETTIME: usize = 223;
@@ -13,6 +15,10 @@ const OPENAT: usize = 257;
 const AT_FDCWD: usize = -100isize as usize;
 const O_CLOEXEC: usize = 0o2000000;
 const SIGEV_THREAD_ID: i32 = 4;
+const EINTR: isize = -4;
+const WNOHANG: usize = 1;
+/// `__WALL`: threads as well as processes.
+const WALL: usize = 0x4000_0000;
 
 /// Clocks of Linux.
 pub(crate) mod clock {
@@ -103,4 +109,24 @@ pub(crate) fn arm_timer(timer: i32, nanoseconds: u64) {
 pub(crate) fn delete_timer(timer: i32) {
     // SAFETY: no pointers.
     unsafe { syscall(TIMER_DELETE, [timer as usize, 0, 0, 0]) };
+}
+
+/// `ptrace`, where it succeeds. What it writes is behind `data`, which the caller has made for it.
+pub(crate) fn ptrace(request: usize, thread: u32, address: usize, data: usize) -> Option<()> {
+    // SAFETY: requests of this crate write to nothing but the `iovec` that they are given.
+    is_done(unsafe { syscall(PTRACE, [request, thread as usize, address, data]) }).map(|_| ())
+}
+
+/// A thread's next status; 0 if it has none yet and is not to be waited for. Nothing when there is no such thread.
+pub(crate) fn wait(thread: u32, at_once: bool) -> Option<u32> {
+    let mut status = 0u32;
+    let options = if at_once { WALL | WNOHANG } else { WALL };
+    let arguments = [thread as usize, (&raw mut status) as usize, options, 0];
+    loop {
+        // SAFETY: the kernel writes a number.
+        match unsafe { syscall(WAIT4, arguments) } {
+            EINTR => {}
+            result => return is_done(result).map(|_| status),
+        }
+    }
 }

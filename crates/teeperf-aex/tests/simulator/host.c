@@ -74,11 +74,14 @@ int main(int count, char **arguments)
 	struct urts_settings settings = {
 		.is_debug = option(arguments, "debug", 1), .threads = option(arguments, "tcs", 2), .frames = 2,
 		.frame_pages = option(arguments, "frame", 1), .is_apart = option(arguments, "apart", 0),
+		.is_inline = getenv("MACHINE_INLINE") != NULL,
 	};
 	long threads = option(arguments, "threads", 1);
 	for (long life = option(arguments, "lives", 1); life > 0; life--) {
 		struct urts_enclave *enclave = urts_create(arguments[1], settings, OCALLS);
 		printf("enclave %lx %lx\n", urts_base(enclave), urts_size(enclave));
+		for (int i = 0; urts_tcs(enclave, i); i++)
+			printf("tcs %lx\n", (unsigned long)urts_tcs(enclave, i));
 		fflush(stdout);
 		struct task task = {
 			enclave, option(arguments, "call", ECALL_WORK), option(arguments, "rounds", 1000),

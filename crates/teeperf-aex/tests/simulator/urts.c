@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { STACK = 64 * PAGE, MOST_THREADS = 16 };
@@ -21,7 +22,7 @@ extern char urts_resumes[], urts_resumes_apart[];
 
 struct urts_enclave {
 	uint64_t base, size;
-	int file, is_apart, threads;
+	int file, is_apart, is_inline, threads;
 	urts_ocall *const *ocalls;
 	pthread_mutex_t lock;
 	pthread_cond_t freed;
@@ -37,6 +38,34 @@ static _Noreturn void fail(const char *what)
 {
 	perror(what);
 	exit(98);
+}
+
+// The kernel, by the C library or without it. What fails is negative.
+static long kernel(int is_inline, long number, long a, long b, long c, long d, long e, long f)
+{
+	if (is_inline) {
+		register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
+		long result;
+		__asm__ volatile("syscall"
+				 : "=a"(result)
+				 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+				 : "rcx", "r11", "memory");
+		return result;
+	}
+	switch (number) {
+	case SYS_open:
+		return open((const char *)a, b);
+	case SYS_ioctl:
+		return ioctl(a, b, c);
+	case SYS_mmap:
+		return (long)mmap((void *)a, b, c, d, e, f);
+	}
+	return munmap((void *)a, b);
+}
+
+static long driver(struct urts_enclave *enclave, unsigned long request, void *argument)
+{
+	return kernel(enclave->is_inline, SYS_ioctl, enclave->file, request, (long)argument, 0, 0, 0);
 }
 
 // The whole range that the file's segments take, relocated to `base`.
@@ -89,7 +118,7 @@ static void add_pages(struct urts_enclave *enclave, const void *source, uint64_t
 		struct sgx_enclave_add_pages arguments = {
 			.src = (uint64_t)source, .offset = offset, .length = length, .secinfo = (uint64_t)&secinfo, .flags = SGX_PAGE_MEASURE,
 		};
-		if (ioctl(enclave->file, SGX_IOC_ENCLAVE_ADD_PAGES, &arguments))
+		if (driver(enclave, SGX_IOC_ENCLAVE_ADD_PAGES, &arguments))
 			fail("ADD_PAGES");
 		source = (const char *)source + arguments.count;
 		offset += arguments.count;
@@ -155,7 +184,8 @@ struct urts_enclave *urts_create(const char *file, struct urts_settings settings
 	if (before)
 		munmap(range, before);
 	munmap((void *)(enclave->base + enclave->size), enclave->size - before);
-	enclave->file = open("/dev/sgx_enclave", O_RDWR);
+	enclave->is_inline = settings.is_inline;
+	enclave->file = kernel(enclave->is_inline, SYS_open, (long)"/dev/sgx_enclave", O_RDWR, 0, 0, 0, 0);
 	struct secs *secs = aligned_alloc(PAGE, PAGE);
 	memset(secs, 0, PAGE);
 	secs->size = enclave->size;
@@ -164,7 +194,7 @@ struct urts_enclave *urts_create(const char *file, struct urts_settings settings
 	secs->attributes = ATTRIBUTE_MODE64 | (settings.is_debug ? ATTRIBUTE_DEBUG : 0);
 	secs->xfrm = 7;
 	struct sgx_enclave_create arguments = { .src = (uint64_t)secs };
-	if (enclave->file < 0 || ioctl(enclave->file, SGX_IOC_ENCLAVE_CREATE, &arguments))
+	if (enclave->file < 0 || driver(enclave, SGX_IOC_ENCLAVE_CREATE, &arguments))
 		fail("CREATE");
 	free(secs);
 	uint64_t offset, entry;
@@ -174,9 +204,10 @@ struct urts_enclave *urts_create(const char *file, struct urts_settings settings
 	for (int i = 0; i < settings.threads; i++)
 		offset = add_thread(enclave, offset, entry, settings);
 	struct sgx_enclave_init init = { 0 };
-	if (offset > enclave->size || ioctl(enclave->file, SGX_IOC_ENCLAVE_INIT, &init))
+	if (offset > enclave->size || driver(enclave, SGX_IOC_ENCLAVE_INIT, &init))
 		fail("INIT");
-	if (mmap((void *)enclave->base, enclave->size, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_SHARED | MAP_FIXED, enclave->file, 0) == MAP_FAILED)
+	long protection = PROT_READ | PROT_WRITE | PROT_EXEC, flags = MAP_SHARED | MAP_FIXED;
+	if (kernel(enclave->is_inline, SYS_mmap, enclave->base, enclave->size, protection, flags, enclave->file, 0) < 0)
 		fail("mmap");
 	return enclave;
 }
@@ -228,9 +259,10 @@ long urts_ecall(struct urts_enclave *enclave, long index, void *argument)
 
 void urts_destroy(struct urts_enclave *enclave)
 {
-	munmap((void *)enclave->base, enclave->size);
+	kernel(enclave->is_inline, SYS_munmap, enclave->base, enclave->size, 0, 0, 0, 0);
 	free(enclave);
 }
 
 uint64_t urts_base(const struct urts_enclave *enclave) { return enclave->base; }
 uint64_t urts_size(const struct urts_enclave *enclave) { return enclave->size; }
+void *urts_tcs(const struct urts_enclave *enclave, int number) { return number < enclave->threads ? enclave->tcs[number] : 0; }

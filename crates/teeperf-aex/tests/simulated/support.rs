@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
+use teeperf_aex::sampler::event;
 use teeperf_aex::threads::Threads;
 use teeperf_wire::body::sample::{CONTEXT_USER, Samples};
 
 /// As the preloaded library has them.
-const PLACES: usize = 8;
-const CAPACITY: usize = 4 << 20;
+pub(crate) const PLACES: usize = 8;
+pub(crate) const CAPACITY: usize = 4 << 20;
 
 /// Where the machine, its host and its enclave are.
 pub(crate) fn machine() -> &'static Path {
@@ -23,7 +24,7 @@ pub(crate) fn machine() -> &'static Path {
             let is_built = command.args(arguments.split(' ').map(|word| word.replace("OUT", folder))).status();
             assert!(is_built.unwrap().success(), "cc {arguments}");
         };
-        cc("-fPIC -shared device.c processor.c signals.c -o OUT/libmachine.so -ldl");
+        cc("-fPIC -shared device.c processor.c signals.c inline.c -o OUT/libmachine.so -ldl");
         cc("host.c urts.c urts_enter.S -o OUT/host -LOUT -lmachine -Wl,-rpath,$ORIGIN -pthread");
         cc("-fno-stack-protector -nostdlib -ffreestanding -fPIC -shared -Wl,-Bsymbolic -Wl,-e,enclave_entry \
             enclave.c trts.S -o OUT/enclave.so");
@@ -55,7 +56,8 @@ pub(crate) struct Taken {
 /// What a host did.
 #[derive(Debug)]
 pub(crate) struct Run {
-    pub(crate) output: Output,
+    /// Missing where the test itself ran the host.
+    pub(crate) output: Option<Output>,
     pub(crate) samples: Vec<Taken>,
     pub(crate) lost: u64,
     pub(crate) reads: u64,
@@ -99,30 +101,56 @@ pub(crate) fn run(options: &str, settings: &[(&str, &str)]) -> Run {
     assert!(output.status.success() && said.ends_with("done\n") && is_preloaded, "{output:?}");
     let bases = said.lines().filter_map(|line| line.strip_prefix("enclave ")?.split(' ').next());
     let bases = bases.map(|base| u64::from_str_radix(base, 16).unwrap()).collect();
-    let mut run = Run {
-        output,
-        samples: Vec::new(),
-        lost: 0,
-        reads: 0,
-        words: 0,
-        bases,
-        functions: functions(),
-    };
     let bytes = std::fs::read(&rings).unwrap();
-    run.read(&bytes);
+    let run = Run { output: Some(output), ..Run::of_host(bases, Rings::of(&bytes)) };
     assert!(!run.samples.is_empty(), "{:x?} {:?}", &bytes[..80], run.output);
     run
 }
 
+/// Memory of rings, aligned as they are.
+pub(crate) struct Rings(Vec<Page>);
+
+#[derive(Clone)]
+#[repr(align(4096))]
+struct Page([u8; 4096]);
+
+impl Rings {
+    pub(crate) fn new() -> Self {
+        Self(vec![Page([0; 4096]); Threads::bytes(PLACES, CAPACITY) / 4096])
+    }
+
+    fn of(bytes: &[u8]) -> Self {
+        let mut rings = Self::new();
+        assert_eq!(bytes.len(), rings.0.len() * 4096);
+        for (page, bytes) in rings.0.iter_mut().zip(bytes.as_chunks().0) {
+            page.0 = *bytes;
+        }
+        rings
+    }
+
+    pub(crate) fn start(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr().cast()
+    }
+}
+
 impl Run {
-    fn read(&mut self, bytes: &[u8]) {
-        #[derive(Clone)]
-        #[repr(align(4096))]
-        struct Page([u8; 4096]);
-        let mut pages: Vec<_> = bytes.as_chunks().0.iter().map(|&page| Page(page)).collect();
-        assert_eq!(pages.iter().map(|page| page.0.len()).sum::<usize>(), bytes.len());
-        // SAFETY: the pages outlive it, and are as many as it has.
-        let threads = unsafe { Threads::new(pages.as_mut_ptr().cast(), PLACES, CAPACITY) };
+    /// Of a host with these enclaves.
+    pub(crate) fn of_host(bases: Vec<u64>, mut rings: Rings) -> Self {
+        let mut run = Self {
+            output: None,
+            samples: Vec::new(),
+            lost: 0,
+            reads: 0,
+            words: 0,
+            bases,
+            functions: functions(),
+        };
+        // SAFETY: the memory outlives it, and is as long.
+        run.read(&unsafe { Threads::new(rings.start(), PLACES, CAPACITY) });
+        run
+    }
+
+    fn read(&mut self, threads: &Threads) {
         for place in 0..PLACES {
             let (ring, head) = (threads.ring(place).unwrap(), threads.head(place).unwrap());
             let count = |count: &std::sync::atomic::AtomicU64| {
@@ -178,5 +206,18 @@ impl Run {
         };
         let all = time(&mut self.of(event));
         100.0 * time(&mut self.of(event).filter(|sample| is_meant(sample))) as f64 / all as f64
+    }
+}
+
+/// The work that functions of the enclave share is told, within so many points. What the simulated processor takes to enter and
+/// leave, which a real one would not, is left out.
+pub(crate) fn assert_shares(run: &Run, points: f64) {
+    const SHARES: [(&str, f64); 3] = [("half", 50.0), ("three_tenths", 30.0), ("fifth", 20.0)];
+    let percent =
+        |function: &str| run.percent(event::INSIDE, |sample| run.name(sample.ip) == function);
+    let all: f64 = SHARES.iter().map(|(function, _)| percent(function)).sum();
+    for (function, share) in SHARES {
+        let sampled = 100.0 * percent(function) / all;
+        assert!((sampled - share).abs() < points, "{function}: {sampled}, not {share}");
     }
 }
