@@ -289,8 +289,11 @@ mod tests {
         assert_eq!(enclaves.of_tcs((1 << 20) + 0x5000), None);
         assert!(enclaves.of_tcs((2 << 20) + 0x5000).is_some());
         // A new one in the range of an older one takes its place, though nobody saw that go.
-        with_thread(&enclaves, 5, 2 << 20);
-        assert_eq!(enclaves.of_tcs((2 << 20) + 0x5000).map(|enclave| enclave.number), Some(3));
+        with_thread(&enclaves, 5, 4 << 20);
+        with_thread(&enclaves, 6, 2 << 20);
+        with_thread(&enclaves, 7, 4 << 20);
+        assert_eq!(enclaves.of_tcs((2 << 20) + 0x5000).map(|enclave| enclave.number), Some(4));
+        assert_eq!(enclaves.of_tcs((4 << 20) + 0x5000).map(|enclave| enclave.number), Some(5));
         enclaves.forget();
         assert_eq!(enclaves.of_tcs((2 << 20) + 0x5000), None);
         enclaves.found(secs(2 << 20));

@@ -117,7 +117,7 @@ fn sample(options: &str, frame_pages: u64, is_debug: bool) -> (support::Run, Vec
     let mut rest = String::new();
     said.read_to_string(&mut rest).unwrap();
     assert_eq!(rest, "done\n");
-    (support::Run::of_host(vec![base], memory), frames)
+    (support::Run::of_host("enclave.so", vec![base], memory), frames)
 }
 
 #[test]

@@ -132,3 +132,25 @@ fn a_stack_is_copied_and_what_is_read_is_counted() {
     assert!(words > 20_000, "{words}");
     assert_eq!(run.words, words);
 }
+
+#[test]
+fn a_library_that_knows_nothing_of_it_runs_right_and_its_stack_leads_to_who_called_it() {
+    // It has no frame pointers; the enclave itself compares what it unpacked with what it packed.
+    let run = support::run_with(
+        "zstd.so",
+        "rounds=400",
+        &[PASSING, ("AEX_PERIOD_NS", "800000"), ("AEX_STACK", "8192")],
+    );
+    assert_eq!((run.lost, run.of(event::UNREADABLE).count()), (0, 0));
+    let is_zstd =
+        |name: &str| ["ZSTD_", "HUF_", "FSE_", "HIST_"].iter().any(|part| name.starts_with(part));
+    let share = run.percent(event::INSIDE, |sample| is_zstd(&run.name(sample.ip)));
+    assert!(share > 60.0, "{share}");
+    let is_led = |sample: &support::Taken| {
+        let mut words =
+            sample.stack.as_chunks().0.iter().map(|&word| run.name(u64::from_le_bytes(word)));
+        words.any(|name| name == "one_round")
+    };
+    let led = run.percent(event::INSIDE, |sample| is_zstd(&run.name(sample.ip)) && is_led(sample));
+    assert!(led > share * 0.97, "{led} of {share}");
+}

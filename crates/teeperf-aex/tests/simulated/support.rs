@@ -28,6 +28,8 @@ pub(crate) fn machine() -> &'static Path {
         cc("host.c urts.c urts_enter.S -o OUT/host -LOUT -lmachine -Wl,-rpath,$ORIGIN -pthread");
         cc("-fno-stack-protector -nostdlib -ffreestanding -fPIC -shared -Wl,-Bsymbolic -Wl,-e,enclave_entry \
             enclave.c trts.S -o OUT/enclave.so");
+        cc("-fno-stack-protector -fno-builtin -nostdlib -ffreestanding -fPIC -shared -Wl,-Bsymbolic \
+            -Wl,-e,enclave_entry zstd_enclave.c trts.S -o OUT/zstd.so -l:libzstd.a");
         folder
     })
     .path()
@@ -68,11 +70,11 @@ pub(crate) struct Run {
     functions: Vec<(u64, String)>,
 }
 
-/// Functions of the enclave: where each begins.
-fn functions() -> Vec<(u64, String)> {
+/// Functions of an enclave's file: where each begins.
+fn functions(enclave: &str) -> Vec<(u64, String)> {
     let output = Command::new("nm")
         .args(["-n", "--defined-only"])
-        .arg(machine().join("enclave.so"))
+        .arg(machine().join(enclave))
         .output()
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -87,12 +89,17 @@ fn functions() -> Vec<(u64, String)> {
 
 /// Runs the host with these options and the sampler in it, with these settings.
 pub(crate) fn run(options: &str, settings: &[(&str, &str)]) -> Run {
+    run_with("enclave.so", options, settings)
+}
+
+/// The same, with another enclave.
+pub(crate) fn run_with(enclave: &str, options: &str, settings: &[(&str, &str)]) -> Run {
     let folder = tempfile::tempdir().unwrap();
     let rings = folder.path().join("rings");
     let length = Threads::bytes(PLACES, CAPACITY);
     std::fs::File::create(&rings).unwrap().set_len(length as u64).unwrap();
     let mut command = Command::new(machine().join("host"));
-    command.arg(machine().join("enclave.so")).args(options.split(' '));
+    command.arg(machine().join(enclave)).args(options.split(' '));
     command.env("LD_PRELOAD", preload()).env("AEX_RINGS", &rings).envs(settings.iter().copied());
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -102,7 +109,7 @@ pub(crate) fn run(options: &str, settings: &[(&str, &str)]) -> Run {
     let bases = said.lines().filter_map(|line| line.strip_prefix("enclave ")?.split(' ').next());
     let bases = bases.map(|base| u64::from_str_radix(base, 16).unwrap()).collect();
     let bytes = std::fs::read(&rings).unwrap();
-    let run = Run { output: Some(output), ..Run::of_host(bases, Rings::of(&bytes)) };
+    let run = Run { output: Some(output), ..Run::of_host(enclave, bases, Rings::of(&bytes)) };
     assert!(!run.samples.is_empty(), "{:x?} {:?}", &bytes[..80], run.output);
     run
 }
@@ -135,7 +142,7 @@ impl Rings {
 
 impl Run {
     /// Of a host with these enclaves.
-    pub(crate) fn of_host(bases: Vec<u64>, mut rings: Rings) -> Self {
+    pub(crate) fn of_host(enclave: &str, bases: Vec<u64>, mut rings: Rings) -> Self {
         let mut run = Self {
             output: None,
             samples: Vec::new(),
@@ -143,7 +150,7 @@ impl Run {
             reads: 0,
             words: 0,
             bases,
-            functions: functions(),
+            functions: functions(enclave),
         };
         // SAFETY: the memory outlives it, and is as long.
         run.read(&unsafe { Threads::new(rings.start(), PLACES, CAPACITY) });

@@ -111,6 +111,15 @@ int machine_enclu(ucontext_t *context)
 	return 1;
 }
 
+// The extended state becomes that of a processor that begins: nothing of the enclave's is in it.
+static void initialise(ucontext_t *context)
+{
+	const uint64_t nothing = 0;
+	context->uc_mcontext.fpregs->cwd = 0x37f;
+	context->uc_mcontext.fpregs->mxcsr = 0x1f80;
+	memcpy((char *)context->uc_mcontext.fpregs + 512, &nothing, 8); // XSTATE_BV
+}
+
 void machine_aex(ucontext_t *context, int signal)
 {
 	// Table "Exception Vectors": those that are told inside the enclave.
@@ -125,6 +134,7 @@ void machine_aex(ucontext_t *context, int signal)
 	gprs->fsbase = enclave->base + tcs->ofsbase;
 	gprs->gsbase = enclave->base + tcs->ogsbase;
 	memcpy(extended_of(enclave, gprs, context), context->uc_mcontext.fpregs, extended_bytes(context));
+	initialise(context);
 	for (int i = 0; i < 16; i++)
 		now[SAVED[i]] = 0;
 	now[REG_RAX] = ERESUME;
