@@ -8,7 +8,7 @@
 //!   `/dev/sgx_enclave` tell; `enclaves`: what is known of enclaves, for signal handlers to read; `debug_read`: the way into
 //!   enclaves' memory; `state`: the interrupted state and its call chain or stack; `probe`: an enclave that nobody saw made;
 //! * `ring`: a thread's samples, in shared memory; `threads`: its rings; `timer`: what interrupts a thread; `sampler`: what a signal
-//!   handler does; `attached`: threads of another process; `system`: what is asked of Linux.
+//!   handler does; `attached`: threads of another process; `told`: what a recording is told of samples; `system`: what is asked of Linux.
 //!
 //! Nothing here allocates or waits on the signal's way. It stands on no C library, so the front end that is preloaded
 //! and the one that attaches from another process both build on it.
@@ -27,6 +27,7 @@ pub mod state;
 mod system;
 pub mod threads;
 mod timer;
+pub mod told;
 
 #[cfg(test)]
 extern crate std;

@@ -125,7 +125,7 @@ fn functions_have_the_share_of_their_work() {
     let (run, frames) = sample("rounds=30000", 1, true);
     assert_eq!(frames, [4096]);
     assert!(run.of(event::INSIDE).count() > 500, "{}", run.samples.len());
-    support::assert_shares(&run, 5.0);
+    support::assert_shares(&run);
     let whole = run.percent(event::INSIDE, |sample| {
         sample.chain.last().is_some_and(|name| name == "enclave_entry")
     });

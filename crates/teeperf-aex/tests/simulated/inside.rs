@@ -9,11 +9,12 @@ const FAST: (&str, &str) = ("AEX_PERIOD_NS", "200000");
 
 #[test]
 fn functions_have_the_share_of_their_work() {
-    let run = run("rounds=50000", &[PASSING]);
+    let run = run("rounds=80000", &[PASSING]);
     assert!(run.of(event::INSIDE).count() > 1000, "{}", run.samples.len());
     assert_eq!(run.lost, 0);
     assert_eq!(run.of(event::UNREADABLE).count(), 0);
-    assert_shares(&run, 3.0);
+    let difference = assert_shares(&run);
+    assert!(difference < 3.0, "{difference}");
     // A function's first and last instructions have no frame of their own.
     let is_whole = |sample: &support::Taken| {
         let chain: Vec<_> = sample.chain.iter().map(String::as_str).collect();
@@ -49,13 +50,13 @@ fn time_outside_is_not_the_enclaves() {
     let inside = 100.0 * time(event::INSIDE) / (time(event::INSIDE) + time(event::OUTSIDE));
     // Half of the work is the OCALLs', and some of the simulated processor's, which is outside as well.
     assert!((42.0..53.0).contains(&inside), "{inside}");
-    assert_shares(&run, 3.0);
+    assert_shares(&run);
 }
 
 #[test]
 fn ecalls_in_ocalls_are_sampled_too() {
     let run = run("call=1 nested=1 rounds=4000", &[PASSING, FAST]);
-    assert_shares(&run, 3.0);
+    assert_shares(&run);
     assert_eq!((run.lost, run.of(event::UNREADABLE).count()), (0, 0));
 }
 
@@ -72,7 +73,7 @@ fn an_exceptions_handler_has_what_it_interrupted_below() {
 #[test]
 fn threads_share_tcss_and_each_is_sampled() {
     let run = run("threads=4 tcs=2 rounds=2000 times=6", &[PASSING, ("AEX_PERIOD_NS", "500000")]);
-    assert_shares(&run, 3.0);
+    assert_shares(&run);
     let mut threads: Vec<_> = run.of(event::INSIDE).map(|sample| sample.thread).collect();
     threads.sort_unstable();
     threads.dedup();
@@ -107,7 +108,7 @@ fn enclaves_come_and_go() {
 #[test]
 fn a_child_process_is_not_sampled_and_its_parent_goes_on() {
     let run = run("fork=1 lives=5 rounds=1000", &[PASSING, FAST]);
-    assert_shares(&run, 3.0);
+    assert_shares(&run);
 }
 
 #[test]

@@ -36,19 +36,23 @@ impl Machine {
         Self { ptrace: Ptrace, memory, base, size, frame, threads, left: None }
     }
 
-    fn word(&self, at: u64) -> u64 {
+    fn word(&self, at: u64) -> std::io::Result<u64> {
         let mut word = [0; 8];
-        self.memory.read_exact_at(&mut word, at).unwrap();
-        u64::from_le_bytes(word)
+        self.memory.read_exact_at(&mut word, at)?;
+        Ok(u64::from_le_bytes(word))
     }
 
+    /// The TCS by which a thread is inside; the host may have destroyed the enclave.
     fn inside(&self, thread: u32) -> Option<u64> {
-        self.threads.iter().copied().find(|tcs| self.word(tcs + INSIDE) as u32 == thread)
+        let is_meant =
+            |tcs: &u64| self.word(tcs + INSIDE).is_ok_and(|inside| inside as u32 == thread);
+        self.threads.iter().copied().find(is_meant)
     }
 
     fn exit(&mut self, tcs: u64, registers: &UserRegisters) -> Stopped {
-        let cssa = self.word(tcs + CSSA) as u32;
-        let region = self.base + self.word(tcs + OSSA) + self.frame * u64::from(cssa + 1) - 184;
+        let cssa = self.word(tcs + CSSA).unwrap() as u32;
+        let region =
+            self.base + self.word(tcs + OSSA).unwrap() + self.frame * u64::from(cssa + 1) - 184;
         for (place, register) in SAVED.into_iter().enumerate() {
             self.memory
                 .write_all_at(&registers[register].to_le_bytes(), region + 8 * place as u64)
@@ -56,9 +60,13 @@ impl Machine {
         }
         self.memory.write_all_at(&(cssa + 1).to_le_bytes(), tcs + CSSA).unwrap();
         self.left = Some(tcs);
-        let aep = self.word(tcs + AEP);
+        let aep = self.word(tcs + AEP).unwrap();
         let shown = Shown { ip: aep, ax: 3, bx: tcs, cx: aep };
-        Stopped { shown, sp: self.word(region + 144), bp: self.word(region + 152) }
+        Stopped {
+            shown,
+            sp: self.word(region + 144).unwrap(),
+            bp: self.word(region + 152).unwrap(),
+        }
     }
 }
 
@@ -77,7 +85,7 @@ impl Stop for Machine {
 
     fn go_on(&mut self, thread: u32) {
         if let Some(tcs) = self.left.take() {
-            let cssa = self.word(tcs + CSSA) as u32 - 1;
+            let cssa = self.word(tcs + CSSA).unwrap() as u32 - 1;
             self.memory.write_all_at(&cssa.to_le_bytes(), tcs + CSSA).unwrap();
         }
         self.ptrace.go_on(thread);
