@@ -109,7 +109,8 @@ impl<S: FnMut(u16, Vec<u8>)> Packets<S> {
     pub(super) fn map(&mut self, found: &Map<'_>, time: Option<u64>) {
         // Of memory that is neither code nor a file's nobody asks, and there may be any amount.
         let is_code = found.protection & libc::PROT_EXEC as u32 != 0;
-        if !is_code && !found.path.starts_with(b"/") {
+        let is_file = found.path.starts_with(b"/") && !found.path.starts_with(b"//");
+        if !is_code && !is_file {
             return;
         }
         let mut payload = Payload::default()
