@@ -5,6 +5,8 @@
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Some((&size, rest)) = bytes.split_first_chunk() else { return };
-    let Some((file, stack)) = rest.split_at_checked(u16::from_le_bytes(size).into()) else { return };
+    let Some((file, stack)) = rest.split_at_checked(u16::from_le_bytes(size).into()) else {
+        return;
+    };
     teeperf_profile::fuzz::any_stack(file, stack);
 });
