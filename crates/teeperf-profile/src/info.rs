@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
-use teeperf_wire::body::{arcs, chunk, tree};
+use teeperf_wire::body::{arcs, chunk, sample, task, tree};
 use teeperf_wire::packet::{HEADER_SIZE, Header, SYNC, kind};
 
 use crate::chunks::Decoder;
@@ -54,8 +54,23 @@ pub struct Info {
     pub notices: Vec<(bool, String)>,
     /// Calls and returns lost of which no chunk speaks.
     pub lost: u64,
+    /// What was sampled, if anything was.
+    pub sampled: SampledInfo,
     /// What is wrong with it.
     pub damage: Vec<String>,
+}
+
+/// What was sampled.
+#[derive(Debug, Default)]
+pub struct SampledInfo {
+    /// Events, by number: as perf names them.
+    pub events: BTreeMap<u16, String>,
+    /// Samples of all of them.
+    pub samples: u64,
+    /// Those that were lost.
+    pub lost: u64,
+    /// Names of processes, by their ids: the latest of their first threads.
+    pub processes: BTreeMap<u32, String>,
 }
 
 /// A process.
@@ -262,6 +277,7 @@ fn skim_payload(skim: &mut Skim, header: &Header, length: u64) -> Result<Vec<u8>
         }
         kind::TREE => tree::HEADER as u64,
         kind::ARCS => arcs::HEADER as u64,
+        kind::SAMPLES => sample::HEADER as u64,
         _ => length,
     };
     let mut payload = vec![0; wanted.min(length) as usize];
@@ -368,6 +384,22 @@ impl Gathering {
             Body::Symbols(symbols) => info.symbols += symbols.iter().count() as u64,
             Body::Notice(notice) if info.notices.len() < MOST => {
                 info.notices.push((notice.level > 0, notice.text));
+            }
+            Body::Sampled(event) if info.sampled.events.len() < MOST => {
+                info.sampled.events.insert(event.event, event.name);
+            }
+            Body::Samples(header, _) => {
+                let sampled = &mut info.sampled;
+                sampled.samples += u64::from(header.samples);
+                sampled.lost = sampled.lost.saturating_add(header.lost);
+            }
+            Body::Task(told)
+                if told.pid == told.tid
+                    && matches!(told.what, task::what::NAME | task::what::EXEC)
+                    && info.sampled.processes.len() < MOST =>
+            {
+                let name = String::from_utf8_lossy(told.name).into_owned();
+                info.sampled.processes.insert(told.pid, name);
             }
             Body::Loss(loss) => info.lost = info.lost.saturating_add(loss.events),
             Body::End(end) => {

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use support::Builder;
 use support::samples::Chain;
+use teeperf_profile::info::Info;
 use teeperf_profile::model::Profile;
 use teeperf_profile::{Options, Recording};
 use teeperf_wire::body::sample::{CONTEXT_KERNEL, CONTEXT_USER};
@@ -147,6 +148,24 @@ fn each_event_has_a_profile() {
         warnings.contains("1 samples are of events that the recording does not tell of"),
         "{warnings}"
     );
+}
+
+#[test]
+fn it_is_known_without_replay_what_was_sampled() {
+    let mut builder = with_own_code();
+    builder.sampled(2, "page-faults", 62);
+    builder.task(what::NAME, (7, 7), (0, 0), "painter");
+    builder.task(what::NAME, (7, 9), (0, 0), "thread");
+    builder.task(what::EXEC, (7, 7), (0, 0), "other");
+    let chain = [CONTEXT_USER, within(red)];
+    let sample = Chain { event: 1, task: (7, 7), time_ns: 1, period: 5, chain: &chain }.encoded();
+    builder.samples(&[sample.clone(), sample.clone()], 3, true);
+    builder.samples(&[sample], 0, false);
+    let recording = Recording::from_read(&builder.bytes[..], "test");
+    let sampled = Info::check(recording, &mut |_| {}).unwrap().sampled;
+    assert_eq!(sampled.events.into_values().collect::<Vec<_>>(), ["cpu-clock", "page-faults"]);
+    assert_eq!(sampled.processes, BTreeMap::from([(7, "other".to_owned())]));
+    assert_eq!((sampled.samples, sampled.lost), (3, 3));
 }
 
 #[test]

@@ -61,6 +61,9 @@ pub fn text(info: &Info, out: &mut impl Write) -> io::Result<()> {
         ("Written by", printable(&start.writer)),
         ("Size", size(info)),
     ];
+    if !info.sampled.events.is_empty() {
+        facts.push(("Samples", samples(info)));
+    }
     if info.lost > 0 {
         facts.push(("Lost", format!("{} of which no chunk speaks", counted(info.lost, "event"))));
     }
@@ -94,6 +97,13 @@ pub fn text(info: &Info, out: &mut impl Write) -> io::Result<()> {
         )?;
     }
     more(out, info.processes.len())?;
+    if !info.sampled.processes.is_empty() {
+        writeln!(out, "\nSampled processes: {}", info.sampled.processes.len())?;
+        for (pid, name) in info.sampled.processes.iter().take(SHOWN) {
+            writeln!(out, "  {pid:<8} {}", printable(name))?;
+        }
+        more(out, info.sampled.processes.len())?;
+    }
     writeln!(out, "\nThreads: {}", info.threads.len() as u64 + info.more_threads)?;
     for (_, thread) in info.threads.iter().take(SHOWN) {
         writeln!(
@@ -192,6 +202,15 @@ fn size(info: &Info) -> String {
     )
 }
 
+fn samples(info: &Info) -> String {
+    let names: Vec<String> = info.sampled.events.values().map(|name| printable(name)).collect();
+    let lost = match info.sampled.lost {
+        0 => String::new(),
+        lost => format!(", {} lost", count(lost)),
+    };
+    format!("{} of {}{lost}", count(info.sampled.samples), names.join(", "))
+}
+
 /// Writes it for programs, on one line. Times are nanoseconds from the recording's start on.
 pub fn json(info: &Info, out: &mut impl Write) -> io::Result<()> {
     let start = info.start.as_deref().cloned().unwrap_or_default();
@@ -222,6 +241,17 @@ pub fn json(info: &Info, out: &mut impl Write) -> io::Result<()> {
         signal: info.end.as_ref().and_then(|end| end.signal),
         reason: info.end.as_ref().map_or("", |end| &end.reason),
         lost: info.lost,
+        samples: (!info.sampled.events.is_empty()).then(|| Samples {
+            events: info.sampled.events.values().map(|name| &**name).collect(),
+            taken: info.sampled.samples,
+            lost: info.sampled.lost,
+            processes: info
+                .sampled
+                .processes
+                .iter()
+                .map(|(&pid, name)| SampledProcess { pid, name })
+                .collect(),
+        }),
         symbols: info.symbols,
         packets: info
             .packets
@@ -295,6 +325,8 @@ struct Whole<'a> {
     signal: Option<i64>,
     reason: &'a str,
     lost: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    samples: Option<Samples<'a>>,
     symbols: u64,
     packets: Vec<Packets>,
     processes: Vec<Process<'a>>,
@@ -302,6 +334,20 @@ struct Whole<'a> {
     more_threads: u64,
     notices: Vec<Notice<'a>>,
     damage: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Samples<'a> {
+    events: Vec<&'a str>,
+    taken: u64,
+    lost: u64,
+    processes: Vec<SampledProcess<'a>>,
+}
+
+#[derive(Serialize)]
+struct SampledProcess<'a> {
+    pid: u32,
+    name: &'a str,
 }
 
 #[derive(Serialize)]

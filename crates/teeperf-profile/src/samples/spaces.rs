@@ -10,15 +10,22 @@ use teeperf_wire::body::{map, sample, task};
 use super::modules::{ModuleId, Modules};
 use crate::contents::{Map, Task};
 
+/// See mmap(2).
+const PROT_EXEC: u32 = 4;
 /// Most maps of a process that are kept. Linux allows 65,530 unless it is told otherwise.
 const MAX_MAPS: usize = 1 << 17;
 /// Most processes, and most threads, that are known at once.
 const MAX_TASKS: usize = 1 << 20;
 
+/// Parts that processes are kept in: of a state that workers still hold, a change copies one.
+const PARTS: usize = 64;
+
 /// All of them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Spaces {
-    processes: FxHashMap<u32, Arc<Space>>,
+    processes: [Arc<FxHashMap<u32, Arc<Space>>>; PARTS],
+    /// How many processes there are.
+    count: usize,
     kernel: Arc<Space>,
     /// Processes that came so far: ids come again.
     generations: u32,
@@ -56,8 +63,15 @@ impl Mapped {
     }
 }
 
+impl Default for Spaces {
+    fn default() -> Self {
+        let processes = std::array::from_fn(|_| Arc::default());
+        Self { processes, count: 0, kernel: Arc::default(), generations: 0 }
+    }
+}
+
 impl Spaces {
-    /// Code came into a space.
+    /// Code came into a space, or something else in the place of code.
     pub(crate) fn map(&mut self, map: &Map<'_>, modules: &Modules) {
         let Some(end) = map.address.checked_add(map.length).filter(|&end| end > map.address) else {
             return;
@@ -67,6 +81,15 @@ impl Spaces {
             return;
         }
         let of_kernel = map.mode == sample::mode::KERNEL;
+        // Of data nobody asks what it is. Where nothing is said of that, it may be code.
+        if !of_kernel && map.protection != 0 && map.protection & PROT_EXEC == 0 {
+            if self.of(map.pid).is_some_and(|space| space.has_some(map.address, end))
+                && let Some(space) = self.space(map.pid)
+            {
+                space.take_away(map.address, end);
+            }
+            return;
+        }
         let Some(module) = modules.id(map.path, map.build_id, of_kernel) else { return };
         // The kernel tells its code by address, wherever in its file it is.
         let offset = if of_kernel { map.address } else { map.offset };
@@ -83,10 +106,8 @@ impl Spaces {
         match task.what {
             task::what::FORK if task.pid != task.parent_pid => {
                 // Of a parent that nobody told of nothing is known, and nothing any more of who had the id before.
-                let parent = self.processes.get(&task.parent_pid).cloned().unwrap_or_default();
-                if self.processes.len() >= MAX_TASKS && !self.processes.contains_key(&task.pid) {
-                    return;
-                }
+                let parent = self.part(task.parent_pid).get(&task.parent_pid).cloned();
+                let parent = parent.unwrap_or_default();
                 self.generations = self.generations.wrapping_add(1);
                 let names = parent.names.get(&task.parent_tid).cloned();
                 let space = Space {
@@ -94,7 +115,7 @@ impl Spaces {
                     maps: parent.maps.clone(),
                     names: names.map(|name| (task.tid, name)).into_iter().collect(),
                 };
-                self.processes.insert(task.pid, Arc::new(space));
+                self.insert(task.pid, space);
             }
             task::what::FORK => {
                 let Some(space) = self.space(task.pid) else { return };
@@ -119,7 +140,7 @@ impl Spaces {
 
     /// The space of a process.
     pub(crate) fn of(&self, pid: u32) -> Option<&Space> {
-        self.processes.get(&pid).map(|space| &**space)
+        self.part(pid).get(&pid).map(|space| &**space)
     }
 
     /// Where the kernel's code stands.
@@ -127,16 +148,30 @@ impl Spaces {
         &self.kernel
     }
 
+    /// The space of a process, which has one from now on; nothing where there are too many.
     fn space(&mut self, pid: u32) -> Option<&mut Space> {
-        if !self.processes.contains_key(&pid) {
-            if self.processes.len() >= MAX_TASKS {
-                return None;
-            }
+        if !self.part(pid).contains_key(&pid) {
             self.generations = self.generations.wrapping_add(1);
-            let space = Space { generation: self.generations, ..Space::default() };
-            self.processes.insert(pid, Arc::new(space));
+            self.insert(pid, Space { generation: self.generations, ..Space::default() });
         }
-        self.processes.get_mut(&pid).map(Arc::make_mut)
+        self.part_mut(pid).get_mut(&pid).map(Arc::make_mut)
+    }
+
+    fn insert(&mut self, pid: u32, space: Space) {
+        let is_new = !self.part(pid).contains_key(&pid);
+        if is_new && self.count >= MAX_TASKS {
+            return;
+        }
+        self.count += usize::from(is_new);
+        self.part_mut(pid).insert(pid, Arc::new(space));
+    }
+
+    fn part(&self, pid: u32) -> &FxHashMap<u32, Arc<Space>> {
+        &self.processes[pid as usize % PARTS]
+    }
+
+    fn part_mut(&mut self, pid: u32) -> &mut FxHashMap<u32, Arc<Space>> {
+        Arc::make_mut(&mut self.processes[pid as usize % PARTS])
     }
 }
 
@@ -154,17 +189,31 @@ impl Space {
 
     /// Puts a map in the place of what was there, as mmap(2) with `MAP_FIXED` does.
     fn put(&mut self, new: Mapped) {
-        let first = self.maps.partition_point(|mapped| mapped.end <= new.begin);
-        let behind = self.maps.partition_point(|mapped| mapped.begin < new.end).max(first);
-        let over = &self.maps[first..behind];
-        let before = over.first().filter(|old| old.begin < new.begin);
-        let after = over.last().filter(|old| old.end > new.end);
-        let before = before.map(|old| old.cut(old.begin, new.begin));
-        let after = after.map(|old| old.cut(new.end, old.end));
-        if self.maps.len() + 2 - (behind - first) > MAX_MAPS {
-            return;
+        if self.maps.len() + 2 <= MAX_MAPS {
+            self.replace(new.begin, new.end, Some(new));
         }
-        let parts = before.into_iter().chain([new]).chain(after);
+    }
+
+    /// Whether anything is between two addresses.
+    fn has_some(&self, begin: u64, end: u64) -> bool {
+        let first = self.maps.partition_point(|mapped| mapped.end <= begin);
+        self.maps.get(first).is_some_and(|mapped| mapped.begin < end)
+    }
+
+    /// Takes away what is between two addresses.
+    fn take_away(&mut self, begin: u64, end: u64) {
+        self.replace(begin, end, None);
+    }
+
+    fn replace(&mut self, begin: u64, end: u64, new: Option<Mapped>) {
+        let first = self.maps.partition_point(|mapped| mapped.end <= begin);
+        let behind = self.maps.partition_point(|mapped| mapped.begin < end).max(first);
+        let over = &self.maps[first..behind];
+        let before = over.first().filter(|old| old.begin < begin);
+        let after = over.last().filter(|old| old.end > end);
+        let before = before.map(|old| old.cut(old.begin, begin));
+        let after = after.map(|old| old.cut(end, old.end));
+        let parts = before.into_iter().chain(new).chain(after);
         self.maps.splice(first..behind, parts);
     }
 }
@@ -180,13 +229,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_last_map_counts(list in proptest::collection::vec((0u64..100, 1u64..40), 1..12)) {
+        fn the_last_map_counts(list in proptest::collection::vec((0u64..100, 1u64..40, any::<bool>()), 1..12)) {
             let mut space = Space::default();
             let mut slow = [None; 150];
-            for (at, &(begin, size)) in list.iter().enumerate() {
-                space.put(mapped(begin, begin + size, 1000 * at as u64));
+            for (at, &(begin, size, is_code)) in list.iter().enumerate() {
+                let has_some = slow[begin as usize..][..size as usize].iter().any(Option::is_some);
+                prop_assert_eq!(space.has_some(begin, begin + size), has_some);
+                if is_code {
+                    space.put(mapped(begin, begin + size, 1000 * at as u64));
+                } else {
+                    space.take_away(begin, begin + size);
+                }
                 for address in begin..begin + size {
-                    slow[address as usize] = Some((at, address - begin));
+                    slow[address as usize] = is_code.then_some((at, address - begin));
                 }
             }
             for (address, known) in slow.iter().enumerate() {
@@ -223,6 +278,12 @@ mod tests {
         assert_eq!((child.name(2).map(|n| &**n), child.name(1)), (Some("one"), None));
         assert_eq!(spaces.of(1).unwrap().name(5).map(|n| &**n), Some("one"));
         assert_ne!(child.generation, spaces.of(1).unwrap().generation);
+        spaces.map(&Map { protection: 1, ..map(1, 104) }, &modules);
+        spaces.map(&Map { protection: 1, ..map(9, 104) }, &modules);
+        let parent = spaces.of(1).unwrap();
+        assert!(parent.at(103).is_some() && parent.at(104).is_none() && spaces.of(9).is_none());
+        spaces.map(&Map { protection: 5, ..map(1, 100) }, &modules);
+        assert!(spaces.of(1).unwrap().at(105).is_some());
         spaces.map(&Map { mode: sample::mode::GUEST_USER, ..map(1, 500) }, &modules);
         assert!(spaces.of(1).unwrap().at(505).is_none());
         let of_nobody = Task { parent_pid: 77, ..task(task::what::FORK, 2, 2, b"") };

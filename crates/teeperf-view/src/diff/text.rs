@@ -104,6 +104,8 @@ fn most_of_it(diff: &Diff) -> String {
 struct Table<'a> {
     diff: &'a Diff,
     style: &'a Style,
+    /// What the column of calls is called.
+    calls_head: &'static str,
     calls: usize,
     more: usize,
     name: usize,
@@ -116,7 +118,9 @@ impl<'a> Table<'a> {
         let widest = |of: &dyn Fn(&Change) -> String| {
             changes.iter().map(|change| names::columns(&of(change))).max().unwrap_or(0)
         };
-        let calls = widest(&|change| count(change.calls.after)).max(5);
+        let calls_head =
+            diff.runs.after.first().map_or("CALLS", |run| units::calls_head(&run.info));
+        let calls = widest(&|change| count(change.calls.after)).max(calls_head.len());
         let more = widest(&|change| calls_difference(&change.calls)).max(6);
         let has_module = style.columns() >= WIDE;
         let others = 8 + 1 + 8 + 1 + 11 + 1 + 9 + 1 + 9 + 2 + calls + 1 + more + 2;
@@ -125,7 +129,8 @@ impl<'a> Table<'a> {
         let apart = Apart::of(&diff.functions);
         let longest =
             widest(&|change| apart.fit(change.function, &named(diff, change), 1 << 20)).max(8);
-        Self { diff, style, calls, more, name: name.min(longest), has_module, apart }
+        let name = name.min(longest);
+        Self { diff, style, calls_head, calls, more, name, has_module, apart }
     }
 
     fn write(&self, changes: &[&Change], out: &mut impl Write) -> io::Result<()> {
@@ -141,7 +146,7 @@ impl<'a> Table<'a> {
             "CHANGE ",
             "SELF% ",
             "TOTAL% ",
-            "CALLS",
+            self.calls_head,
             "CHANGE",
             calls = self.calls,
             more = self.more,
