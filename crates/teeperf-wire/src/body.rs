@@ -228,6 +228,8 @@ pub mod map {
 
     /// Process id of the kernel's.
     pub const KERNEL: u32 = u32::MAX;
+    /// `PROT_EXEC` of [`PROTECTION`]: it is code.
+    pub const PROT_EXEC: u32 = 4;
 }
 
 /// [`crate::packet::kind::TASK`]: a process or thread that is sampled began, changed or ended.

@@ -9,10 +9,8 @@ use std::path::Path;
 use std::process::Command;
 use teeperf_profile::contents::Body;
 use teeperf_profile::samples::Decoder;
+use teeperf_wire::body::map;
 use teeperf_wire::hello::SOCKET_VARIABLE;
-
-/// See mmap(2).
-const PROT_EXEC: u32 = 4;
 
 /// One sample, as far as tests look at it.
 struct Taken {
@@ -70,7 +68,7 @@ impl Samples {
                     assert!(samples.rest.is_empty());
                     assert_eq!(all.taken.len() - before, header.samples as usize);
                 }
-                Body::Map(map) if map.protection & PROT_EXEC == 0 => all.data += 1,
+                Body::Map(map) if map.protection & map::PROT_EXEC == 0 => all.data += 1,
                 Body::Map(map) => all.maps.push((map.pid, text(map.path))),
                 Body::Task(task) => {
                     let name = text(task.name);

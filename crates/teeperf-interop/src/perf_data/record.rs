@@ -1,6 +1,7 @@
 //! Records other than samples: `PERF_RECORD_…`.
 
 use super::bytes::{Bytes, Order, until_zero};
+use teeperf_wire::body::map;
 
 /// Types of records.
 pub(super) mod kind {
@@ -32,14 +33,13 @@ pub(super) mod kind {
 
 /// Bits of `misc`.
 const MISC_MODE: u16 = 7;
-const MISC_MMAP_DATA: u16 = 1 << 13;
-const MISC_COMM_EXEC: u16 = 1 << 13;
-const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
+pub(super) const MISC_MMAP_DATA: u16 = 1 << 13;
+pub(super) const MISC_COMM_EXEC: u16 = 1 << 13;
+pub(super) const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
 /// Of `mmap(2)`.
 const PROT_READ: u32 = 1;
-const PROT_EXEC: u32 = 4;
 /// Longest build-id of a record.
-const MOST_BUILD_ID: usize = 20;
+pub(super) const MOST_BUILD_ID: usize = 20;
 /// Flag of a kernel symbol: it is there no more.
 const KSYMBOL_GONE: u16 = 1;
 
@@ -92,7 +92,7 @@ impl<'a> Map<'a> {
                 address,
                 length: length.into(),
                 offset: 0,
-                protection: PROT_READ | PROT_EXEC,
+                protection: PROT_READ | map::PROT_EXEC,
                 flags: 0,
                 path: until_zero(bytes.rest),
                 build_id: &[],
@@ -101,7 +101,7 @@ impl<'a> Map<'a> {
         let (pid, tid) = (bytes.u32()?, bytes.u32()?);
         let (address, length, offset) = (bytes.u64()?, bytes.u64()?, bytes.u64()?);
         let is_data = record.misc & MISC_MMAP_DATA != 0;
-        let mut protection = if is_data { PROT_READ } else { PROT_READ | PROT_EXEC };
+        let mut protection = if is_data { PROT_READ } else { PROT_READ | map::PROT_EXEC };
         let (mut flags, mut build_id) = (0, &[][..]);
         if record.kind == kind::MMAP2 {
             let file = bytes.take(4 + MOST_BUILD_ID)?;

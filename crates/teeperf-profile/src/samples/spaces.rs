@@ -10,8 +10,6 @@ use teeperf_wire::body::{map, sample, task};
 use super::modules::{ModuleId, Modules};
 use crate::contents::{Map, Task};
 
-/// See mmap(2).
-const PROT_EXEC: u32 = 4;
 /// Most maps of a process that are kept. Linux allows 65,530 unless it is told otherwise.
 const MAX_MAPS: usize = 1 << 17;
 /// Most processes, and most threads, that are known at once.
@@ -82,7 +80,7 @@ impl Spaces {
         }
         let of_kernel = map.mode == sample::mode::KERNEL;
         // Of data nobody asks what it is. Where nothing is said of that, it may be code.
-        if !of_kernel && map.protection != 0 && map.protection & PROT_EXEC == 0 {
+        if !of_kernel && map.protection != 0 && map.protection & map::PROT_EXEC == 0 {
             if self.of(map.pid).is_some_and(|space| space.has_some(map.address, end))
                 && let Some(space) = self.space(map.pid)
             {

@@ -3,13 +3,12 @@
 use teeperf_profile::contents::Start;
 
 use super::super::features::number;
+use super::super::record::MOST_BUILD_ID;
 use super::events::Events;
 use super::records::Known;
 
 /// Texts are as long as a multiple of this.
 const ALIGN: usize = 64;
-/// Bytes of the longest build-id.
-const BUILD_ID: usize = 20;
 /// Bit of `misc`: the build-id's length is known.
 const MISC_BUILD_ID_SIZE: u16 = 1 << 15;
 /// `HEADER_SAMPLE_TIME`.
@@ -104,11 +103,11 @@ fn build_ids(known: &Known) -> Vec<u8> {
         // type, misc, size; the host's process; the build-id, its length, three to fill; the path.
         out.extend([0; 4]);
         out.extend((u16::from(*mode) | MISC_BUILD_ID_SIZE).to_le_bytes());
-        out.extend(((8 + 4 + BUILD_ID + 4 + length) as u16).to_le_bytes());
+        out.extend(((8 + 4 + MOST_BUILD_ID + 4 + length) as u16).to_le_bytes());
         out.extend(u32::MAX.to_le_bytes());
-        let mut bytes = [0; BUILD_ID + 4];
+        let mut bytes = [0; MOST_BUILD_ID + 4];
         bytes[..id.len()].copy_from_slice(id);
-        bytes[BUILD_ID] = id.len() as u8;
+        bytes[MOST_BUILD_ID] = id.len() as u8;
         out.extend(bytes);
         out.extend_from_slice(path);
         out.resize(out.len() + length - path.len(), 0);

@@ -7,21 +7,15 @@ use teeperf_wire::body::sample::{Header, Sample, abi, mode};
 use teeperf_wire::body::{map, task};
 
 use super::super::attr::has;
-use super::super::record::kind;
+use super::super::record::{
+    MISC_COMM_EXEC, MISC_MMAP_BUILD_ID, MISC_MMAP_DATA, MOST_BUILD_ID, kind,
+};
 use super::events::{Event, Events};
 
 /// Bytes of a record's head.
 const HEAD: usize = 8;
 /// Most bytes of a record: what two bytes can say, and a multiple of eight.
 const MOST: usize = 65528;
-/// Bits of `misc`.
-const MISC_MMAP_DATA: u16 = 1 << 13;
-const MISC_COMM_EXEC: u16 = 1 << 13;
-const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
-/// Of `mmap(2)`.
-const PROT_EXEC: u32 = 4;
-/// Bytes of the longest build-id.
-const BUILD_ID: usize = 20;
 /// Longest path and longest name.
 const MOST_PATH: usize = 4096;
 /// `PERF_RECORD_KSYMBOL_TYPE_BPF`.
@@ -72,7 +66,7 @@ pub(super) fn finished_round() -> Vec<u8> {
 
 impl Known {
     pub(super) fn map(&mut self, map: &Map<'_>, events: &Events, out: &mut Vec<u8>) {
-        let id = &map.build_id[..map.build_id.len().min(BUILD_ID)];
+        let id = &map.build_id[..map.build_id.len().min(MOST_BUILD_ID)];
         if !id.is_empty() && self.build_ids.len() < MOST_FILES {
             self.build_ids.insert(map.path.to_vec(), (id.to_vec(), map.mode));
         }
@@ -88,7 +82,7 @@ impl Known {
                 events.trailer((map::KERNEL, 0), map.time_ns, None, out);
             });
         }
-        let data = if map.protection & PROT_EXEC == 0 { MISC_MMAP_DATA } else { 0 };
+        let data = if map.protection & map::PROT_EXEC == 0 { MISC_MMAP_DATA } else { 0 };
         let misc = u16::from(map.mode) | data;
         if is_kernels {
             return record(kind::MMAP, misc, out, |out| {
@@ -102,7 +96,7 @@ impl Known {
         record(kind::MMAP2, misc, out, |out| {
             u32s([map.pid, map.tid], out);
             u64s([map.address, map.length, map.offset], out);
-            let mut file = [0; 4 + BUILD_ID];
+            let mut file = [0; 4 + MOST_BUILD_ID];
             file[0] = id.len() as u8;
             file[4..][..id.len()].copy_from_slice(id);
             out.extend(file);
