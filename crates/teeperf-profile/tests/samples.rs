@@ -194,6 +194,20 @@ fn the_kernel_is_above_its_program() {
     assert!(path.starts_with(";red;"), "{path}");
 }
 
+#[test]
+fn the_last_name_counts_whoever_took_the_samples() {
+    let mut builder = with_own_code();
+    let chain = [CONTEXT_USER, within(red)];
+    let sample = Chain { event: 1, task: (7, 7), time_ns: 1, period: 1, chain: &chain }.encoded();
+    for name in ["first", "second", "third", "last"] {
+        builder.task(what::NAME, (7, 7), (0, 0), name);
+        builder.samples(std::slice::from_ref(&sample), 0, true);
+    }
+    for _ in 0..20 {
+        assert_eq!(replay(&builder.bytes, 4).threads[0].name, "last");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20))]
     #[test]

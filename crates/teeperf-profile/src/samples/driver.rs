@@ -41,6 +41,7 @@ pub(crate) struct Driver {
     pub(super) events: BTreeMap<u16, Sampled>,
     pub(super) lost: BTreeMap<u32, u64>,
     samples: u64,
+    batches: u64,
     /// `e_machine` of the machine that it was recorded on.
     machine: u16,
     spaces: Arc<Spaces>,
@@ -63,6 +64,7 @@ impl Driver {
             events: BTreeMap::new(),
             lost: BTreeMap::new(),
             samples: 0,
+            batches: 0,
             machine: 0,
             spaces: Arc::default(),
             machines: Arc::default(),
@@ -109,7 +111,9 @@ impl Driver {
         if header.samples == 0 {
             return Ok(());
         }
+        self.batches += 1;
         let batch = Batch {
+            number: self.batches,
             offset,
             header,
             data: data.to_vec(),

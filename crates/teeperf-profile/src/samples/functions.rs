@@ -42,9 +42,9 @@ impl Functions {
         if let Some(&number) = known.numbers.get(&key) {
             let start = named.start.and_then(|start| Some((id?, start)));
             let there = &mut known.list[number as usize];
-            there.start = there.start.or(start);
-            if there.defined.is_none() {
-                there.defined = named.defined;
+            // Of several of one name the lowest is shown, whichever a worker came upon first.
+            if start.is_some() && there.start.is_none_or(|known| start < Some(known)) {
+                (there.start, there.defined) = (start, named.defined);
             }
             return number;
         }
@@ -62,5 +62,29 @@ impl Functions {
     /// All that there are, by number.
     pub(crate) fn all(&self) -> Vec<Function> {
         lock(&self.known).list.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_one_name_the_lowest_is_shown_in_any_order() {
+        let at = |start: u64| Named {
+            start: Some(start),
+            defined: Some(("file".into(), start as u32)),
+            ..Named::plain("init")
+        };
+        for order in [[5, 9, 7], [9, 5, 7], [7, 9, 5]] {
+            let functions = Functions::default();
+            let number = functions.number(Some(ModuleId(0)), "lib", Named::plain("init"));
+            for start in order {
+                assert_eq!(functions.number(Some(ModuleId(0)), "lib", at(start)), number);
+            }
+            let [only] = &functions.all()[..] else { panic!("one function") };
+            assert_eq!(only.start, Some((ModuleId(0), 5)));
+            assert_eq!(only.defined, Some(("file".into(), 5)));
+        }
     }
 }

@@ -43,7 +43,9 @@ pub(crate) struct Thread {
 pub(crate) struct Paths {
     pub(crate) steps: Vec<Step>,
     children: FxHashMap<(u32, u32), u32>,
-    pub(crate) threads: FxHashMap<Of, Thread>,
+    /// In the order of their roots.
+    pub(crate) threads: Vec<(Of, Thread)>,
+    known: FxHashMap<Of, usize>,
     /// The path before, outermost first: where each location led. Samples of a thread begin alike.
     last: Vec<(Location, u32)>,
     last_root: u32,
@@ -66,7 +68,8 @@ impl Paths {
         mut functions: impl FnMut(Location, &mut dyn FnMut(u32)),
         weight: u64,
     ) -> &mut Thread {
-        let root = self.root(of);
+        let thread = self.thread(of);
+        let root = self.threads[thread].1.root;
         if root != self.last_root {
             self.last.clear();
             self.last_root = root;
@@ -97,18 +100,19 @@ impl Paths {
         let step = &mut self.steps[at as usize];
         step.samples += 1;
         step.weight = step.weight.saturating_add(weight);
-        let most = Thread { root, span: None, cut: 0, followed: 0 };
-        self.threads.entry(of).or_insert(most)
+        &mut self.threads[thread].1
     }
 
-    fn root(&mut self, of: Of) -> u32 {
-        if let Some(thread) = self.threads.get(&of) {
-            return thread.root;
+    /// Where a thread is in the list.
+    fn thread(&mut self, of: Of) -> usize {
+        let next = self.threads.len();
+        let at = *self.known.entry(of).or_insert(next);
+        if at == next {
+            let root = self.steps.len() as u32;
+            self.steps.push(Step { parent: root, function: u32::MAX, samples: 0, weight: 0 });
+            self.threads.push((of, Thread { root, span: None, cut: 0, followed: 0 }));
         }
-        let root = self.steps.len() as u32;
-        self.steps.push(Step { parent: root, function: u32::MAX, samples: 0, weight: 0 });
-        self.threads.insert(of, Thread { root, span: None, cut: 0, followed: 0 });
-        root
+        at
     }
 
     fn child(&mut self, parent: u32, function: u32) -> Option<u32> {

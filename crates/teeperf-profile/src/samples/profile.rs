@@ -64,7 +64,7 @@ pub(super) fn of(
         profile.threads.push(Thread {
             pid: of.pid,
             tid: of.tid,
-            name: merged.names.get(of).map_or_else(String::new, |name| name.to_string()),
+            name: merged.names.get(of).map_or_else(String::new, |(_, name)| name.to_string()),
             merged: 1,
             events,
             wall_ns: last - first,
@@ -153,7 +153,8 @@ struct Merged {
     steps: Vec<Step>,
     known: FxHashMap<(u32, u32), u32>,
     threads: BTreeMap<Of, Sampled>,
-    names: FxHashMap<Of, Arc<str>>,
+    /// As workers have them: the latest counts, whoever took it.
+    names: FxHashMap<Of, (u64, Arc<str>)>,
     untold: u64,
     shortened: u64,
 }
@@ -163,16 +164,17 @@ impl Merged {
         warnings.append(&mut found.warnings);
         self.untold += found.untold;
         self.shortened += found.paths.shortened;
-        self.names.extend(found.names);
-        let mut roots: Vec<(u32, Of)> =
-            found.paths.threads.iter().map(|(of, thread)| (thread.root, *of)).collect();
-        roots.sort_unstable();
-        let mut roots = roots.into_iter();
+        for (of, (number, name)) in found.names {
+            let known = self.names.entry(of).or_insert_with(|| (number, name.clone()));
+            if known.0 < number {
+                *known = (number, name);
+            }
+        }
+        let mut threads = found.paths.threads.into_iter();
         let mut numbers: Vec<u32> = Vec::with_capacity(found.paths.steps.len());
         for (at, step) in (0..).zip(&found.paths.steps) {
             let number = if step.parent == at {
-                let Some((_, of)) = roots.next() else { break };
-                let mut other = found.paths.threads[&of];
+                let Some((of, mut other)) = threads.next() else { break };
                 let next = self.steps.len() as u32;
                 other.root = next;
                 let thread = self.threads.entry(of).or_insert(other);

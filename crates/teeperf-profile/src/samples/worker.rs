@@ -20,6 +20,8 @@ const MAX_KNOWN: usize = 1 << 20;
 
 /// Samples of a packet, with what held when they were taken.
 pub(crate) struct Batch {
+    /// Of all packets of samples, from the recording's first on.
+    pub(crate) number: u64,
     /// Where the packet is in the stream.
     pub(crate) offset: u64,
     pub(crate) header: Header,
@@ -32,7 +34,8 @@ pub(crate) struct Batch {
 /// What a worker found.
 pub(crate) struct Found {
     pub(crate) paths: Paths,
-    pub(crate) names: FxHashMap<Of, Arc<str>>,
+    /// Names of threads, each with the number of the latest batch that it is of.
+    pub(crate) names: FxHashMap<Of, (u64, Arc<str>)>,
     pub(crate) warnings: Warnings,
     /// Samples of events that no packet told of before.
     pub(crate) untold: u64,
@@ -87,7 +90,7 @@ impl Worker {
 
     /// Adds the samples of a packet.
     pub(crate) fn batch(&mut self, batch: &Batch) {
-        let Batch { offset, header, data, spaces, machines } = batch;
+        let Batch { offset, header, data, machines, .. } = batch;
         let Self { decoder, stacks, finder, path, found } = self;
         let mut samples = match decoder.samples(header, data) {
             Ok(samples) => samples,
@@ -103,7 +106,7 @@ impl Worker {
             read += 1;
             let machine = machines.get(&sample.event).copied();
             found.untold += u64::from(machine.is_none());
-            one(&sample, machine.unwrap_or(0), spaces, stacks, finder, path, found);
+            one(&sample, machine.unwrap_or(0), batch, stacks, finder, path, found);
         }
         if read != header.samples || !samples.rest.is_empty() {
             found.warnings.add(|| {
@@ -120,7 +123,7 @@ impl Worker {
 fn one(
     sample: &Sample<'_>,
     machine: u16,
-    spaces: &Spaces,
+    Batch { number, spaces, .. }: &Batch,
     stacks: &mut Stacks,
     finder: &mut Finder,
     path: &mut Vec<Location>,
@@ -142,10 +145,11 @@ fn one(
         thread.span = Some((first.min(sample.time_ns), last.max(sample.time_ns)));
     }
     if let Some(name) = space.and_then(|space| space.name(sample.tid)) {
-        let known = found.names.entry(of).or_insert_with(|| name.clone());
-        if !Arc::ptr_eq(known, name) {
-            *known = name.clone();
+        let known = found.names.entry(of).or_insert_with(|| (*number, name.clone()));
+        if !Arc::ptr_eq(&known.1, name) {
+            known.1 = name.clone();
         }
+        known.0 = *number;
     }
 }
 
