@@ -1,7 +1,7 @@
 //! An ELF file: its headers, taken apart once for both classes and byte orders, and ranges
 //! of its bytes on demand. Never maps the file, and holds none of its content.
 
-use crate::Error;
+use crate::{Error, Search};
 use object::elf;
 use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
 use object::{Endianness, ReadCache, ReadRef};
@@ -47,13 +47,25 @@ enum Source {
 
 /// A part of the file that is loaded into memory: `PT_LOAD`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Load {
+pub struct Load {
     /// Where it is in the file.
-    pub(crate) offset: u64,
+    pub offset: u64,
     /// Bytes of the file.
-    pub(crate) size: u64,
+    pub size: u64,
     /// Where it goes.
-    pub(crate) address: u64,
+    pub address: u64,
+}
+
+impl Load {
+    /// Those of the file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, is no ELF executable or shared library, is malformed, or is not of the build that
+    /// `search` asks for.
+    pub fn all(path: &Path, search: &Search) -> Result<Vec<Self>, Error> {
+        search.open(path).map(|image| image.loads)
+    }
 }
 
 /// A section header.

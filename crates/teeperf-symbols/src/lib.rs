@@ -5,6 +5,7 @@
 //! * [`Lines`]: where functions are defined, and from where they call others, from DWARF.
 //! * [`Frames`]: what is at an address, with what was inlined there.
 //! * [`Unwinding`]: what it takes to find callers on a stack.
+//! * [`Load`]: which parts of a file are loaded where.
 //! * [`called()`]: which functions a function's code calls, by name.
 //! * [`Sources`]: the text of source files.
 //! * `demangle`: names as programmers write them; `spellings`: what else they write.
@@ -42,6 +43,7 @@ pub use demangle::demangle;
 pub use error::Error;
 pub use frames::{Frame, Frames};
 pub use functions::{Functions, Origin, Symbol};
+pub use image::Load;
 pub use lines::{CallSite, Lines, Location};
 pub use search::{Search, debug_file};
 pub use sources::{Source, Sources};

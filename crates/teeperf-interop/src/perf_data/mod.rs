@@ -3,6 +3,7 @@
 //!
 //! * [`is_perf_data`]: whether bytes are the beginning of such a file.
 //! * [`write()`]: packets of samples, whoever gives them, as such a file.
+//! * [`Paths`]: call paths of a profile as packets of samples, for [`write()`].
 //! * [`Reader`]: its samples, maps and tasks as [packets](teeperf_profile::Packets), in the order of time.
 //!
 //! The format is that of Linux's `tools/perf/Documentation/perf.data-file-format.txt` and
@@ -17,6 +18,7 @@ mod features;
 mod file;
 mod known;
 mod packets;
+mod paths;
 mod reader;
 mod record;
 mod records;
@@ -27,5 +29,6 @@ mod write;
 
 pub use error::Error;
 pub use file::{MAGIC, is_perf_data};
+pub use paths::{LeftOut, Paths};
 pub use reader::Reader;
 pub use write::{WriteError, Written, write};

@@ -16,15 +16,15 @@ const SOFTWARE: u32 = 1;
 const LAST_CLOCK: u64 = 1;
 
 /// Fields, one behind the other. What has no room in a packet is left out.
-struct Fields<'a>(&'a mut Vec<u8>);
+pub(super) struct Fields<'a>(&'a mut Vec<u8>);
 
 impl<'a> Fields<'a> {
-    fn new(out: &'a mut Vec<u8>) -> Self {
+    pub(super) fn new(out: &'a mut Vec<u8>) -> Self {
         out.clear();
         Self(out)
     }
 
-    fn bytes(&mut self, tag: u16, value: &[u8]) {
+    pub(super) fn bytes(&mut self, tag: u16, value: &[u8]) {
         if self.0.len() + FIELD_HEADER + value.len() <= MAX_PAYLOAD {
             self.0.extend(tag.to_le_bytes());
             self.0.extend([0; 2]);
@@ -33,11 +33,11 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn number(&mut self, tag: u16, value: u64) {
+    pub(super) fn number(&mut self, tag: u16, value: u64) {
         self.bytes(tag, &value.to_le_bytes());
     }
 
-    fn text(&mut self, tag: u16, value: &str) {
+    pub(super) fn text(&mut self, tag: u16, value: &str) {
         if !value.is_empty() {
             self.bytes(tag, value.as_bytes());
         }
@@ -173,12 +173,17 @@ pub(super) struct Batch {
 impl Batch {
     /// Takes a sample; false where there is no room: what there is has to go first.
     pub(super) fn sample(&mut self, bytes: &[u8], offset: u64) -> bool {
+        self.samples(bytes, 1, offset)
+    }
+
+    /// Likewise of several that are to be in one packet.
+    pub(super) fn samples(&mut self, bytes: &[u8], count: u32, offset: u64) -> bool {
         self.begin(offset);
         if self.payload.len() + bytes.len() > MAX_PAYLOAD {
             return false;
         }
         self.payload.extend_from_slice(bytes);
-        self.samples += 1;
+        self.samples += count;
         true
     }
 

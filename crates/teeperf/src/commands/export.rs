@@ -1,14 +1,15 @@
 //! `teeperf export`: a recording in the format of another profiler.
 
 use super::interrupt;
-use super::reading::{self, Source};
+use super::reading::{self, CALLS, Source};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use teeperf_interop::gmon::{self, Export, Names, Which};
-use teeperf_interop::perf_data::{self, WriteError, Written};
+use teeperf_interop::perf_data::{self, LeftOut, Paths, WriteError, Written};
+use teeperf_profile::Packets;
 use teeperf_profile::model::Unit;
 use teeperf_view::findings;
 
@@ -19,14 +20,17 @@ use teeperf_view::findings;
 /// there already, as gmon.1.out, gmon.2.out and so on.
 ///
 /// perf: for `perf report`, `perf script`, `perf annotate`, and others that read perf.data. Samples, with what they were taken of,
-/// as they are: of a recording that has some, or of another perf.data.
+/// as they are: of a recording that has some, or of another perf.data. Of a recording that has none, and with --event calls, the call
+/// paths that hooks saw: of each path a sample that weighs the time it has itself, and one that weighs its calls. So figures are exact; when
+/// it was is not in them.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   teeperf export --to gmon && gprof ./program gmon.out      the newest recording in this folder
   teeperf export --to gmon --module libz.so.1 -o libz.gmon  a library that the program used
   teeperf export --to gmon --thread worker -o - | gprof -b ./program -
-  teeperf export --to perf -o perf.data && perf report      what was sampled, in perf")]
+  teeperf export --to perf -o perf.data && perf report      what was sampled, in perf; or hooks' call paths
+  teeperf export --to perf --event calls --thread worker && perf report --no-children -g caller")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     recording: reading::Arguments,
@@ -56,6 +60,9 @@ enum Format {
     Perf,
 }
 
+/// Why of samples no part is written.
+const AS_THEY_ARE: &str = "there are samples and no calls: samples are written as they are, and --event, --focus, --ignore, --path, \
+                           --root, --group, --no-waiting, --thread, --since and --until do not go with --to perf";
 /// Most numbers tried before it is said that there are too many files.
 const MOST_NUMBERS: u32 = 10_000;
 
@@ -66,46 +73,48 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-/// Samples as they are: no profile is made of them.
+/// What was sampled, as it is; without samples, and where that is asked for, call paths.
 fn to_perf(arguments: &Arguments) -> Result<()> {
     if arguments.module.is_some() {
         bail!("--module is for gmon files, which are of one module: perf's are of all");
-    }
-    if arguments.recording.is_of_paths() {
-        bail!(
-            "samples are written as they are: --focus, --ignore, --path, --root, --group, --no-waiting, --thread, --since \
-             and --until do not go with --to perf"
-        );
     }
     let path = arguments.output.clone().unwrap_or_else(|| PathBuf::from("perf.data"));
     if path == Path::new("-") {
         bail!("a perf.data says at its beginning what stands behind it: name a file with -o");
     }
-    let from = arguments.recording.path()?;
-    let mut packets = arguments.recording.unsaid.packets(arguments.recording.open()?)?;
-    let (mut outcome, mut failed) = (Written::default(), None);
-    let written =
-        super::fill(&path, arguments.force, &[&from], ("file of perf", perf_data::MAGIC), |out| {
-            match perf_data::write(
-                &mut *packets,
-                concat!("teeperf ", env!("CARGO_PKG_VERSION")),
-                out,
-            ) {
-                Ok(written) => outcome = written,
-                Err(WriteError::Output(error)) => return Err(error),
-                Err(error) => {
-                    failed = Some(error);
-                    return Err(std::io::ErrorKind::InvalidData.into());
-                }
-            }
-            Ok(())
-        });
-    if let Some(error) = failed {
-        return Err(error.into());
+    let recording = &arguments.recording;
+    match recording.event() {
+        Some(CALLS) => return calls_to_perf(arguments, &path),
+        Some(_) => {
+            bail!("all events are written, without --event; --event calls writes call paths")
+        }
+        None => {}
     }
-    written?;
+    let source = recording.open()?;
+    match source {
+        Source::PerfData(..) if recording.is_of_paths() => bail!(AS_THEY_ARE),
+        Source::Log(..) => return calls_to_perf(arguments, &path),
+        // Samples are written as they are, of paths there can be a part.
+        Source::Recording(..) if recording.is_of_paths() => return calls_to_perf(arguments, &path),
+        _ => {}
+    }
+    let path_read = recording.path()?;
+    let can_be_read_again = path_read.is_file() || path_read.is_dir();
+    let has_calls = matches!(source, Source::Recording(..));
+    let mut packets = recording.unsaid.packets(source)?;
+    let outcome = match write_for_perf(arguments, &path, &mut *packets) {
+        Err(error)
+            if has_calls && matches!(error.downcast_ref(), Some(WriteError::NoSamples { .. })) =>
+        {
+            if !can_be_read_again {
+                bail!("{error}; --event calls writes call paths as such");
+            }
+            return calls_to_perf(arguments, &path);
+        }
+        outcome => outcome?,
+    };
     for warning in packets.take_warnings() {
-        eprintln!("teeperf: {}: {warning}", from.display());
+        eprintln!("teeperf: {}: {warning}", recording.path()?.display());
     }
     say_what_perf_lacks(&outcome);
     let path = path.display();
@@ -113,6 +122,72 @@ fn to_perf(arguments: &Arguments) -> Result<()> {
         format!("wrote {path}, {} samples; to read it: perf report -i {path}\n", outcome.samples)
             .as_bytes(),
     )
+}
+
+/// Call paths that hooks saw, as samples that weigh what these took.
+fn calls_to_perf(arguments: &Arguments, path: &Path) -> Result<()> {
+    let profile = arguments.recording.profile_of(arguments.recording.open()?, true)?;
+    if profile.info.is_sampled() {
+        bail!(AS_THEY_ARE);
+    }
+    for finding in findings::of(&profile).iter().filter(|finding| finding.warning) {
+        eprintln!("teeperf: {}", format!("{} {}", finding.what, finding.next).trim_end());
+    }
+    let mut paths = Paths::new(&profile);
+    let outcome = write_for_perf(arguments, path, &mut paths)?;
+    let LeftOut { nameless_ns, all_ns, shortened, missing } = paths.left_out();
+    if *nameless_ns > 0.0 {
+        eprintln!(
+            "teeperf: {:.1} % of the time is of functions whose address is not known: perf calls them [unknown]",
+            nameless_ns / all_ns * 100.0
+        );
+    }
+    for module in missing {
+        eprintln!(
+            "teeperf: {module} is not there, or no longer what was recorded: perf may have no names for it"
+        );
+    }
+    let shortened = shortened + outcome.shortened;
+    if shortened > 0 {
+        eprintln!(
+            "teeperf: {shortened} call paths are too deep for perf: their outermost functions are left out"
+        );
+    }
+    let path = path.display();
+    let samples = outcome.samples;
+    super::print(
+        format!(
+            "wrote {path}, {samples} samples, which weigh what call paths took, and their calls; to read it: \
+             perf report --no-children -i {path}\n"
+        )
+        .as_bytes(),
+    )
+}
+
+/// Writes packets of samples.
+fn write_for_perf(
+    arguments: &Arguments,
+    path: &Path,
+    packets: &mut dyn Packets,
+) -> Result<Written> {
+    let from = arguments.recording.path()?;
+    let (mut outcome, mut failed) = (Written::default(), None);
+    let written =
+        super::fill(path, arguments.force, &[&from], ("file of perf", perf_data::MAGIC), |out| {
+            match perf_data::write(packets, concat!("teeperf ", env!("CARGO_PKG_VERSION")), out) {
+                Ok(written) => outcome = written,
+                Err(WriteError::Output(error)) => return Err(error),
+                Err(error) => {
+                    failed = Some(error);
+                    return Err(ErrorKind::InvalidData.into());
+                }
+            }
+            Ok(())
+        });
+    match failed {
+        Some(error) => Err(error.into()),
+        None => written.map(|()| outcome),
+    }
 }
 
 fn say_what_perf_lacks(written: &Written) {

@@ -27,7 +27,7 @@ use teeperf_record::Search;
 use teeperf_view::printable;
 
 /// What calls and returns are called where an event is asked for.
-const CALLS: &str = "calls";
+pub(crate) const CALLS: &str = "calls";
 const MOST_PATHS: NonZeroUsize = NonZeroUsize::new(MAX_PATHS).expect("there is room for some");
 
 /// A recording, and what of it is shown.
@@ -227,6 +227,11 @@ impl Part {
     /// Whether a part was asked for that only call paths, threads and events can tell.
     pub(crate) fn is_of_paths(&self) -> bool {
         !self.selection().is_all() || !self.window.is_all()
+    }
+
+    /// Which of calls and events was asked for.
+    pub(crate) fn event(&self) -> Option<&str> {
+        self.event.as_deref()
     }
 
     /// Reads what was opened, of a file of this path; the part of its profile that was asked for.
