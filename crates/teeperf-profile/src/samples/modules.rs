@@ -4,6 +4,7 @@
 //! address in these. So what is known of one, such as how to unwind there, is known for all processes.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use rustc_hash::FxHashMap;
@@ -53,6 +54,7 @@ pub(crate) struct Modules {
     list: RwLock<Vec<Arc<Slot>>>,
     search: Search,
     is_inlined: bool,
+    has_kernel: AtomicBool,
 }
 
 /// Path and build-id.
@@ -65,10 +67,22 @@ struct Slot {
     opened: OnceLock<Module>,
 }
 
+impl Slot {
+    fn open(&self, search: &Search, is_inlined: bool) -> Module {
+        Module::open(&path(&self.path), &self.build_id, self.of_kernel, search, is_inlined)
+    }
+}
+
 impl Modules {
     /// None yet. `is_inlined` says whether functions that were inlined are told apart.
     pub(crate) fn new(search: Search, is_inlined: bool) -> Self {
-        Self { known: Mutex::default(), list: RwLock::default(), search, is_inlined }
+        Self {
+            known: Mutex::default(),
+            list: RwLock::default(),
+            search,
+            is_inlined,
+            has_kernel: AtomicBool::new(false),
+        }
     }
 
     /// The number of a file; nothing where there are too many. The file is not looked at.
@@ -84,9 +98,22 @@ impl Modules {
         }
         let id = ModuleId(list.len() as u32);
         let (path, build_id) = key.clone();
-        list.push(Arc::new(Slot { path, build_id, of_kernel, opened: OnceLock::new() }));
+        let slot = Arc::new(Slot { path, build_id, of_kernel, opened: OnceLock::new() });
+        list.push(slot.clone());
         known.insert(key, id);
+        if of_kernel && !self.has_kernel.swap(true, Relaxed) {
+            self.open_early(slot);
+        }
         Some(id)
+    }
+
+    /// The kernel takes longer to tell its functions than a short recording takes to be read, and most samples need some: it is
+    /// asked when it is first heard of.
+    fn open_early(&self, slot: Arc<Slot>) {
+        let (search, is_inlined) = (self.search.clone(), self.is_inlined);
+        let open = move || _ = slot.opened.get_or_init(|| slot.open(&search, is_inlined));
+        // Where there is no thread for it, whoever needs it first opens it.
+        let _ = std::thread::Builder::new().name("kernel".into()).spawn(open);
     }
 
     /// Path and build-id of a module.
@@ -120,10 +147,7 @@ impl View {
         }
         let slot = self.seen[at].as_ref()?;
         let Modules { search, is_inlined, .. } = &*self.modules;
-        let opened = slot.opened.get_or_init(|| {
-            let path: PathBuf = path(&slot.path);
-            Module::open(&path, &slot.build_id, slot.of_kernel, search, *is_inlined)
-        });
+        let opened = slot.opened.get_or_init(|| slot.open(search, *is_inlined));
         Some((opened, is_new))
     }
 }
