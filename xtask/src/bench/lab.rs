@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::hooks::Hooks;
-use super::measure::{Ran, run};
+use super::measure::{Ran, run, run_into};
 use crate::commands;
 
 /// Variable with the folder of `word_hook.c`, `cycle_hook.c`, `drain_hook.c` and
@@ -87,6 +87,13 @@ impl Lab {
         let scratch = self.work.join("scratch");
         command.current_dir(&scratch);
         run(command, &scratch)
+    }
+
+    /// The same of a program whose output is long and of no interest: what it takes to keep that is not measured.
+    pub(crate) fn run_unheard(&self, command: &mut Command) -> Result<Ran> {
+        let scratch = self.work.join("scratch");
+        command.current_dir(&scratch);
+        run_into(Path::new("/dev/null"), command, &scratch)
     }
 
     /// `teeperf record` with options, before `--` and the program.

@@ -39,18 +39,23 @@ impl Ran {
 /// Runs to the end with output kept in `scratch`; an error names the command and shows the
 /// end of what it said.
 pub(crate) fn run(command: &mut Command, scratch: &Path) -> Result<Ran> {
-    let (out, err) = (scratch.join("stdout"), scratch.join("stderr"));
-    command.stdin(Stdio::null()).stdout(File::create(&out)?).stderr(File::create(&err)?);
+    run_into(&scratch.join("stdout"), command, scratch)
+}
+
+/// The same; what it prints goes into this file.
+pub(crate) fn run_into(out: &Path, command: &mut Command, scratch: &Path) -> Result<Ran> {
+    let err = scratch.join("stderr");
+    command.stdin(Stdio::null()).stdout(File::create(out)?).stderr(File::create(&err)?);
     let start = Instant::now();
     let child = command.spawn().with_context(|| format!("cannot start {}", line(command)))?;
     let (status, peak_kib) = wait(child.id())?;
     let seconds = start.elapsed().as_secs_f64();
     let ended = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs_f64();
-    let text = |path| -> Result<String> {
+    let text = |path: &Path| -> Result<String> {
         Ok(String::from_utf8_lossy(&std::fs::read(path)?).into_owned())
     };
     let ran =
-        Ran { seconds, out: text(&out)?, err: text(&err)?, peak_mib: peak_kib / 1024.0, ended };
+        Ran { seconds, out: text(out)?, err: text(&err)?, peak_mib: peak_kib / 1024.0, ended };
     if !status.success() {
         let tail: String = ran.err.lines().rev().take(10).collect::<Vec<_>>().join("\n");
         bail!("{} ended with {status}\n{tail}", line(command));

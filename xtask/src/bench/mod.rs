@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: measures the project's figures and writes docs/performance.md.
 //! Each figure is one file here; what they share is running, building and telling.
 
+mod copies;
 mod debian;
 mod document;
 mod figures;

@@ -111,6 +111,16 @@ impl Lab {
         })
     }
 
+    /// Likewise, with frame pointers.
+    pub(crate) fn speedtest_with_frame_pointers(&self) -> Result<PathBuf> {
+        let (sqlite, speedtest) = self.sqlite_source()?;
+        self.built(Hooks::None, "speedtest1-frames", &[&sqlite], |compilers, out| {
+            let mut command = compilers.command(false);
+            command.args(SQLITE_FLAGS).args(["-g", "-fno-omit-frame-pointer"]);
+            run_quietly(command.args([&sqlite, &speedtest]).arg("-o").arg(out).arg("-lm")).map(drop)
+        })
+    }
+
     /// sqlite3 as it stands, without inlining: every function that is entered is called.
     pub(crate) fn speedtest_without_inlining(&self) -> Result<PathBuf> {
         let (sqlite, speedtest) = self.sqlite_source()?;

@@ -15,6 +15,7 @@ mod mcount;
 mod memory;
 mod own_tests;
 mod paper;
+mod perf_data;
 mod prompt;
 mod real_programs;
 mod replay;
@@ -64,6 +65,7 @@ pub(crate) const FIGURES: &[Figure] = &[
     replay::FIGURE,
     start::FIGURE,
     sampling::FIGURE,
+    perf_data::FIGURE,
     rotate::FIGURE,
     rotate_long::FIGURE,
     memory::FIGURE,

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Figure;
 use crate::bench::lab::Lab;
-use crate::bench::measure::{median, ratio};
+use crate::bench::measure::ratio;
 use crate::bench::table::{Limit, Row, digits};
 
 pub(crate) const FIGURE: Figure = Figure {
@@ -18,8 +18,7 @@ pub(crate) const FIGURE: Figure = Figure {
     method: "sqlite3's `speedtest1 --memdb` and `zstd -b9` of its own program, built with `-O2 -g`, alone, under \
              `perf record --call-graph dwarf -F 999` and under `teeperf record --sample=999`, each with 8 KiB of the stack, in turn. \
              Shares are of self time in functions as they were compiled, without the kernel's, all rounds together: of functions that have 1 % by \
-             either. Stacks that are followed to the end are those with `main` or `_start` in them; of perf's files by perf and by teeperf. How fast stacks are followed and \
-             named: perf's files, read by `perf script` and by `teeperf report`, wall time, with what was inlined and without.",
+             either. Stacks that are followed to the end are those with `main` or `_start` in them; of perf's files by perf and by teeperf.",
     measure,
 };
 
@@ -41,7 +40,6 @@ fn measure(lab: &Lab) -> Result<Vec<Row>> {
 fn of(lab: &Lab, name: &str, program: &Path, words: &[&str]) -> Result<Vec<Row>> {
     let (mut alone, mut theirs, mut ours) = (Vec::new(), Vec::new(), Vec::new());
     let (mut perf, mut own, mut perf_by_us) = (Seen::default(), Seen::default(), Seen::default());
-    let (mut script, mut report) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
     for _ in 0..lab.rounds(7) {
         alone.push(lab.run(Command::new(program).args(words))?.seconds);
         let data = lab.scratch(&format!("{name}.perf.data"));
@@ -56,28 +54,10 @@ fn of(lab: &Lab, name: &str, program: &Path, words: &[&str]) -> Result<Vec<Row>>
         perf.by_perf(&data)?;
         own.by_teeperf(lab, &recording)?;
         perf_by_us.by_teeperf(lab, &data)?;
-        for (at, inline) in [(0, "--inline"), (1, "--no-inline")] {
-            let mut command = Command::new("perf");
-            let ran = lab.run(command.args(["script", inline, "-i"]).arg(&data))?;
-            script[at].push(ran.seconds);
-            let mut command = Command::new(&lab.teeperf);
-            command.arg("report").arg(&data).args((at == 1).then_some("--no-inline"));
-            report[at].push(lab.run(&mut command)?.seconds);
-        }
     }
     let added = |runs: &[f64]| format!("{} % more", digits(100.0 * (ratio(runs, &alone) - 1.0)));
     let percent = |seen: &Seen| digits(100.0 * seen.reached());
     let (function, points) = perf.furthest(&own)?;
-    let rate = |runs: &[f64]| perf.samples as f64 / alone.len() as f64 / median(runs);
-    let speed = |at: usize, id: &str, what: &str, most: f64| {
-        Row::new(
-            &format!("{name}-{id}"),
-            &format!("{name}: {what}"),
-            format!("{} samples/s", digits(rate(&report[at]))),
-        )
-        .beside(format!("perf script {} samples/s", digits(rate(&script[at]))))
-        .limit(Limit::AtLeast(most), Some(ratio(&script[at], &report[at])), "×")
-    };
     Ok(vec![
         Row::new(
             &format!("{name}-cost"),
@@ -100,8 +80,6 @@ fn of(lab: &Lab, name: &str, program: &Path, words: &[&str]) -> Result<Vec<Row>>
         )
         .beside(format!("perf script {} % of its own", percent(&perf)))
         .limit(Limit::AtLeast(1.0), Some(perf_by_us.reached() / perf.reached()), "×"),
-        speed(0, "inlined", "stacks followed and named, with what was inlined", 20.0),
-        speed(1, "plain", "likewise without", 5.0),
     ])
 }
 

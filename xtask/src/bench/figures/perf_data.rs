@@ -1,0 +1,103 @@
+//! How fast large files of perf are read, and in how much memory, beside perf.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Result, ensure};
+
+use super::Figure;
+use crate::bench::copies::copies;
+use crate::bench::lab::Lab;
+use crate::bench::measure::{median, ratio};
+use crate::bench::table::{Limit, Row, digits};
+
+pub(crate) const FIGURE: Figure = Figure {
+    name: "perf-data",
+    title: "Large files of perf",
+    method: "sqlite3's `speedtest1 --memdb`, sampled by perf as often as the kernel lets it; the file's samples again and again, each time \
+             later, until there are enough. Ten million with call chains (of a build with frame pointers): `teeperf report` and \
+             `perf report --stdio`, wall time and the most memory resident. Half a million with 8 KiB of the stack: `teeperf report` and \
+             `perf script`, with what was inlined and without. The system has the files in memory where that is large enough.",
+    measure,
+};
+
+const MIB: f64 = (1 << 20) as f64;
+
+fn measure(lab: &Lab) -> Result<Vec<Row>> {
+    ensure!(crate::commands::works("perf", &["--version"]), "perf is not installed");
+    Ok(chains(lab)?.into_iter().chain(stacks(lab)?).collect())
+}
+
+/// A file with so many samples of a program, and how many there are.
+fn file(lab: &Lab, program: &Path, graph: &str, hz: &str, wanted: u64, to: &Path) -> Result<u64> {
+    let once = lab.scratch("once.perf.data");
+    let mut record = Command::new("perf");
+    record.args(["record", "-q", "-F", hz, "-e", "cpu-clock", "--call-graph", graph, "-o"]);
+    record.arg(&once).arg("--").arg(program);
+    lab.run(record.args(["--size", lab.size("40", "5"), "--memdb"]))?;
+    let count = copies(&once, wanted, to)?;
+    std::fs::remove_file(&once)?;
+    Ok(count)
+}
+
+fn chains(lab: &Lab) -> Result<[Row; 2]> {
+    let data = lab.scratch("chains.perf.data");
+    let program = lab.speedtest_with_frame_pointers()?;
+    let wanted = lab.size(10_000_000, 200_000);
+    let count = file(lab, &program, "fp", "9999", wanted, &data)?;
+    let (mut ours, mut theirs, mut mib, mut their_mib) = (vec![], vec![], vec![], vec![]);
+    for _ in 0..lab.rounds(3) {
+        let ran = lab.run(Command::new(&lab.teeperf).arg("report").arg(&data))?;
+        ours.push(ran.seconds);
+        mib.push(ran.peak_mib);
+        let mut report = Command::new("perf");
+        let ran = lab.run(report.args(["report", "--stdio", "-i"]).arg(&data))?;
+        theirs.push(ran.seconds);
+        their_mib.push(ran.peak_mib);
+    }
+    let size = std::fs::metadata(&data)?.len() as f64 / MIB;
+    std::fs::remove_file(&data)?;
+    let told = format!("{} M samples, {} MiB", digits(count as f64 / 1e6), digits(size));
+    Ok([
+        Row::new("chains", "call chains, to the printed report", told)
+            .beside(format!("perf report {} s", digits(median(&theirs))))
+            .limit(Limit::AtMost(10.0), Some(median(&ours)), "s"),
+        Row::new("chains-memory", "call chains: memory", String::new())
+            .beside(format!("perf report {} MiB", digits(median(&their_mib))))
+            .limit(Limit::AtMost(300.0), Some(median(&mib)), "MiB"),
+    ])
+}
+
+fn stacks(lab: &Lab) -> Result<[Row; 3]> {
+    let data = lab.scratch("stacks.perf.data");
+    let program = lab.speedtest_with_debug()?;
+    let wanted = lab.size(500_000, 5_000);
+    let count = file(lab, &program, "dwarf,8192", "9999", wanted, &data)?;
+    let (mut ours, mut theirs) = ([vec![], vec![]], [vec![], vec![]]);
+    let mut mib = Vec::new();
+    for _ in 0..lab.rounds(3) {
+        for (at, inline) in [(0, "--inline"), (1, "--no-inline")] {
+            let mut script = Command::new("perf");
+            // What it prints goes nowhere: only to write it takes perf longer than us to read.
+            script.args(["script", inline, "-i"]).arg(&data);
+            theirs[at].push(lab.run_unheard(&mut script)?.seconds);
+            let mut report = Command::new(&lab.teeperf);
+            report.arg("report").arg(&data).args((at == 1).then_some("--no-inline"));
+            let ran = lab.run(&mut report)?;
+            ours[at].push(ran.seconds);
+            mib.push(ran.peak_mib);
+        }
+    }
+    std::fs::remove_file(&data)?;
+    let rate = |seconds: &[f64]| digits(count as f64 / median(seconds));
+    let speed = |at: usize, id: &str, what: &str, least: f64| {
+        Row::new(id, what, format!("{} samples/s", rate(&ours[at])))
+            .beside(format!("perf script {} samples/s", rate(&theirs[at])))
+            .limit(Limit::AtLeast(least), Some(ratio(&theirs[at], &ours[at])), "×")
+    };
+    Ok([
+        speed(0, "stacks-inlined", "stacks followed and named, with what was inlined", 20.0),
+        speed(1, "stacks", "likewise without", 5.0),
+        Row::new("stacks-memory", "stacks: memory", format!("{} MiB", digits(median(&mib)))),
+    ])
+}
