@@ -31,6 +31,8 @@ pub struct Noted {
     pub callees: Vec<Callee>,
     /// Lines from which it calls others are known.
     pub has_sites: bool,
+    /// Lines of its file at which it was sampled: samples, and what they stand for, nanoseconds.
+    pub lines: Vec<(u32, u64, f64)>,
     /// The highest line of its file that its code is of, where debug information tells.
     pub highest: Option<u32>,
 }
@@ -112,9 +114,11 @@ pub fn annotate(
                 let name = &profile.functions[callee?.0 as usize].name;
                 Some(self::callee(name, &row, sites.unwrap_or_default()))
             });
+            let (function_there, lines) = lines(profile, function);
             Some(Noted {
-                function: profile.functions[function.0 as usize].clone(),
+                function: function_there,
                 id: function,
+                lines,
                 highest: highest.get(at).copied().flatten(),
                 row,
                 callees: callees.collect(),
@@ -125,6 +129,23 @@ pub fn annotate(
     let place = |noted: &Noted| (noted.function.file.clone(), noted.function.line);
     noted.sort_by_key(place);
     noted
+}
+
+/// The function, and lines of its file at which it was sampled. Of what was inlined it is not known where it is defined: the lines tell.
+fn lines(profile: &Profile, id: FunctionId) -> (Function, Vec<(u32, u64, f64)>) {
+    let mut function = profile.functions[id.0 as usize].clone();
+    let begin = profile.lines.partition_point(|line| line.function < id);
+    let own = profile.lines[begin..].iter().take_while(|line| line.function == id);
+    if function.file.is_none()
+        && let Some(most) = own.clone().max_by_key(|line| line.samples)
+    {
+        let there = own.clone().filter(|line| line.file == most.file);
+        function.line = there.map(|line| line.line).min();
+        function.file = Some(most.file.to_string());
+    }
+    let own = own.filter(|line| function.file.as_deref() == Some(&*line.file));
+    let lines = own.map(|line| (line.line, line.samples, line.self_ns)).collect();
+    (function, lines)
 }
 
 fn callee(name: &str, row: &Row, sites: &[CallSite]) -> Callee {
@@ -144,7 +165,7 @@ fn callee(name: &str, row: &Row, sites: &[CallSite]) -> Callee {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Node, Thread, Time, Tree};
+    use crate::model::{Line, Node, Thread, Time, Tree};
     use teeperf_symbols::Location;
 
     /// `main` in a.c calls `parse` in b.c 3 times and `find(int)` of no file twice.
@@ -205,6 +226,33 @@ mod tests {
         ] {
             assert_eq!(named(text), (is_file, functions.to_vec()), "{text}");
         }
+    }
+
+    #[test]
+    fn lines_are_those_of_the_functions_own_file() {
+        let line = |function, file: &str, line, samples| Line {
+            function: FunctionId(function),
+            file: file.into(),
+            line,
+            samples,
+            self_ns: 10.0 * samples as f64,
+        };
+        let mut profile = profile();
+        profile.lines = vec![
+            line(0, "/src/a.c", 10, 2),
+            line(0, "/src/a.h", 3, 9),
+            line(1, "/src/lib/b.c", 5, 1),
+            line(2, "/src/f.h", 30, 1),
+            line(2, "/src/g.h", 8, 4),
+            line(2, "/src/g.h", 9, 3),
+        ];
+        let wanted = [FunctionId(0), FunctionId(2)];
+        let noted = annotate(&profile, &wanted, &[], &[]);
+        assert_eq!(noted[0].lines, [(10, 2, 20.0)]);
+        // Of what was inlined the file is known by its samples alone.
+        let Function { file, line, .. } = &noted[1].function;
+        assert_eq!((file.as_deref(), *line), (Some("/src/g.h"), Some(8)));
+        assert_eq!(noted[1].lines, [(8, 4, 40.0), (9, 3, 30.0)]);
     }
 
     #[test]

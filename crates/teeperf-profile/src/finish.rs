@@ -245,6 +245,7 @@ impl Gathered {
             part_of_ns: None,
             waiting: None,
             length_unit_ns,
+            lines: Vec::new(),
             beside: sampled,
         }
     }

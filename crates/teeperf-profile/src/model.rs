@@ -387,6 +387,21 @@ pub enum PointKind {
     Real(f64),
 }
 
+/// A source line at which a function was sampled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// The function, or what was inlined there.
+    pub function: FunctionId,
+    /// Path of the source file.
+    pub file: Shared<str>,
+    /// Its line.
+    pub line: u32,
+    /// Samples there.
+    pub samples: u64,
+    /// What they stand for, nanoseconds.
+    pub self_ns: f64,
+}
+
 /// Calls between functions where no call paths are known, as files of gprof have them: who
 /// called whom, how often, and how long each function took itself. Totals are estimates, see
 /// [`CallGraph::new`].
@@ -473,6 +488,8 @@ pub struct Profile {
     pub waiting: Option<LeftOut>,
     /// Nanoseconds of a unit of [`Thread::lengths`], where calls were timed.
     pub length_unit_ns: Option<f64>,
+    /// Of samples, where that was asked for: which source lines functions had them at, in the order of functions and lines. Of all threads.
+    pub lines: Vec<Line>,
     /// Profiles of the same run by other means: of each event that was sampled, beside calls or beside one another.
     pub beside: Vec<Profile>,
 }

@@ -78,6 +78,8 @@ pub struct Options<'a> {
     pub goes_on: bool,
     /// Of samples: functions as they were compiled; what was inlined into them is theirs.
     pub without_inlined: bool,
+    /// Of samples: count them by source line, for [`Profile::lines`].
+    pub lines: bool,
     /// Time each call, for [`Thread::lengths`](crate::model::Thread::lengths).
     pub lengths: bool,
 }
@@ -114,6 +116,7 @@ pub fn replay(
             jobs: settings.jobs,
             paths: settings.paths,
             is_inlined: !options.without_inlined,
+            by_line: options.lines,
         },
         search.clone(),
     );

@@ -106,6 +106,7 @@ impl Selection {
             }
             // These have neither threads nor paths.
             profile.graph = None;
+            profile.lines.clear();
             profile.waits.clear();
         }
         if !self.threads.is_empty() {

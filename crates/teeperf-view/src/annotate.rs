@@ -8,8 +8,10 @@ use crate::names::{cut_end, fit, printable};
 use crate::style::{Paint, Style};
 use crate::units;
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
+use std::ops::RangeInclusive;
 use teeperf_profile::annotate::{Callee, Noted};
 use teeperf_profile::model::{CallGraph, Profile, Time};
 
@@ -17,6 +19,8 @@ use teeperf_profile::model::{CallGraph, Profile, Time};
 const MARGIN: usize = 13 + 1 + units::TIME_COLUMNS + 1 + 6 + 1 + units::TIME_COLUMNS + 1 + 6;
 /// Most lines shown of one function.
 const MOST_LINES: usize = 400;
+/// Lines shown before and behind one that has samples, where not all are.
+const AROUND: usize = 2;
 /// Spaces that stand for a tab.
 const TAB: &str = "    ";
 
@@ -69,7 +73,7 @@ impl View<'_> {
         writeln!(out, "{}", self.style.paint(Paint::Heading, name))?;
         let head = format!(
             "{:>13} {:>time$} {:>6} {:>time$} {:>6}    LINE",
-            "CALLS",
+            if self.profile.info.is_sampled() { "SAMPLES" } else { "CALLS" },
             "SELF ",
             "SELF%",
             "TOTAL ",
@@ -86,6 +90,18 @@ impl View<'_> {
             format!("{} {share}", units::time(unit, time.value))
         };
         format!("{:>13} {} {}", units::count(row.calls), time(&row.self_time), time(&row.total))
+    }
+
+    /// Samples at a line and what they stand for, in the columns of calls and self times.
+    fn of_line(&self, samples: u64, ns: f64) -> String {
+        let time = units::time(self.profile.info.unit, ns);
+        let share = units::percent(units::share(ns, self.whole));
+        format!(
+            "{:>13} {time} {share} {:total$}",
+            units::count(samples),
+            "",
+            total = units::TIME_COLUMNS + 7
+        )
     }
 
     /// Calls and time of what is called, in the columns of calls and totals.
@@ -121,8 +137,11 @@ impl View<'_> {
         let line = extent::begin_of(&lines, line);
         let highest = noted.highest.map(|line| line as usize);
         let end = extent::end_of(&lines, line, highest, self.next(noted, defined));
+        let last = noted.lines.last().map_or(0, |own| own.0 as usize);
+        let end = end.max(last.min(lines.len()));
         let whole = end;
-        let end = end.min(line + MOST_LINES - 1);
+        let shown = shown(noted, line..=end);
+        let end = shown.last().copied().unwrap_or(line);
         if self.has_names {
             let name = self.apart.fit(noted.id, &noted.function.name, self.style.columns());
             writeln!(out, "{}", self.style.paint(Paint::Heading, name))?;
@@ -130,14 +149,31 @@ impl View<'_> {
         let mut at_lines: HashMap<usize, Vec<&Callee>> = HashMap::new();
         let mut elsewhere = Vec::new();
         for callee in &noted.callees {
-            match single_line(noted, callee).filter(|at| (line..=end).contains(at)) {
+            match single_line(noted, callee).filter(|at| shown.binary_search(at).is_ok()) {
                 Some(at) => at_lines.entry(at).or_default().push(callee),
                 None => elsewhere.push(callee),
             }
         }
         let paint = Paint::of_share(units::share(noted.row.self_time.value, self.whole));
-        for at in line..=end {
-            let margin = if at == line { self.figures(noted) } else { " ".repeat(MARGIN) };
+        // Where lines have figures of their own, those of all stand above.
+        let has_lines = !noted.lines.is_empty();
+        if has_lines {
+            writeln!(out, "{}", self.style.paint(paint, self.figures(noted)))?;
+        }
+        let mut before = line - 1;
+        for at in shown {
+            if at > before + 1 {
+                let text = format!("{:MARGIN$}          …", "");
+                writeln!(out, "{}", self.style.paint(Paint::Faint, text))?;
+            }
+            before = at;
+            let own = noted.lines.iter().find(|own| own.0 as usize == at);
+            let margin = match own {
+                Some(&(_, samples, ns)) => self.of_line(samples, ns),
+                None if at == line && !has_lines => self.figures(noted),
+                None => " ".repeat(MARGIN),
+            };
+            let paint = own.map_or(paint, |own| Paint::of_share(units::share(own.2, self.whole)));
             let source = printable(&lines[at - 1].replace('\t', TAB));
             let source = match self.is_cut {
                 true => cut_end(&source, self.style.columns().saturating_sub(MARGIN + 10).max(20)),
@@ -206,6 +242,26 @@ impl View<'_> {
     }
 }
 
+/// The lines to show of a function, in order: the first, or, where there are more and lines have samples, those with most and
+/// what is around them.
+fn shown(noted: &Noted, all: RangeInclusive<usize>) -> Vec<usize> {
+    if all.clone().count() <= MOST_LINES || noted.lines.is_empty() {
+        return all.take(MOST_LINES).collect();
+    }
+    let mut hottest = noted.lines.clone();
+    hottest.sort_by_key(|&(_, samples, _)| Reverse(samples));
+    let mut shown = BTreeSet::from([*all.start()]);
+    for (line, ..) in hottest {
+        let line = line as usize;
+        let around = line.saturating_sub(AROUND)..=line + AROUND;
+        shown.extend(around.filter(|line| all.contains(line)));
+        if shown.len() >= MOST_LINES {
+            break;
+        }
+    }
+    shown.into_iter().collect()
+}
+
 /// The line from which alone a function calls another, in its own file.
 fn single_line(noted: &Noted, callee: &Callee) -> Option<usize> {
     match &callee.sites[..] {
@@ -238,6 +294,16 @@ struct Function<'a> {
     self_time: f64,
     total: f64,
     callees: Vec<Called<'a>>,
+    lines: Vec<OfLine>,
+}
+
+/// Samples at a line of the function's file.
+#[derive(Serialize)]
+struct OfLine {
+    line: u32,
+    samples: u64,
+    #[serde(rename = "self")]
+    self_time: f64,
 }
 
 #[derive(Serialize)]
@@ -265,6 +331,11 @@ pub fn write_json(profile: &Profile, noted: &[Noted], out: &mut impl Write) -> i
         self_time: noted.row.self_time.value,
         total: noted.row.total.value,
         callees: noted.callees.iter().map(called).collect(),
+        lines: noted
+            .lines
+            .iter()
+            .map(|&(line, samples, self_time)| OfLine { line, samples, self_time })
+            .collect(),
     });
     let document = Document {
         format: "teeperf-annotation",
@@ -283,5 +354,41 @@ fn called(callee: &Callee) -> Called<'_> {
         calls: callee.calls,
         total: callee.total_ns,
         sites: sites.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use teeperf_profile::aggregate::Row;
+    use teeperf_profile::model;
+
+    fn noted(lines: &[(u32, u64)]) -> Noted {
+        Noted {
+            function: model::Function::default(),
+            id: model::FunctionId(0),
+            row: Row {
+                function: model::FunctionId(0),
+                calls: 0,
+                self_time: Time::default(),
+                total: Time::default(),
+                extremes: None,
+            },
+            callees: Vec::new(),
+            has_sites: false,
+            lines: lines.iter().map(|&(line, samples)| (line, samples, 1.0)).collect(),
+            highest: None,
+        }
+    }
+
+    #[test]
+    fn of_long_functions_the_lines_with_most_samples_are_shown() {
+        assert_eq!(shown(&noted(&[(7, 1)]), 5..=9), [5, 6, 7, 8, 9]);
+        assert_eq!(shown(&noted(&[]), 5..=9000), (5..405).collect::<Vec<_>>());
+        let long = shown(&noted(&[(5, 1), (700, 3), (8999, 2), (9100, 9)]), 5..=9000);
+        assert_eq!(long, [5, 6, 7, 698, 699, 700, 701, 702, 8997, 8998, 8999, 9000]);
+        let many: Vec<(u32, u64)> = (0..900).map(|at| (10 + 10 * at, u64::from(at))).collect();
+        let most = shown(&noted(&many), 5..=9000);
+        assert!(most.len() < MOST_LINES + 5 && most[0] == 5 && most[1] > 5000);
     }
 }

@@ -33,6 +33,8 @@ pub(crate) struct Settings {
     pub(crate) paths: usize,
     /// Functions that were inlined are told apart.
     pub(crate) is_inlined: bool,
+    /// Samples are counted by where they were taken.
+    pub(crate) by_line: bool,
 }
 
 /// What was sampled in a recording, as far as it was read.
@@ -150,7 +152,7 @@ impl Pool {
         let (batches, taken) = bounded::<Batch>(WAITING * settings.jobs);
         let mut workers = Vec::with_capacity(settings.jobs);
         for _ in 0..settings.jobs {
-            let mut worker = Worker::new(modules, functions, settings.paths)?;
+            let mut worker = Worker::new(modules, functions, settings)?;
             let taken = taken.clone();
             let work = move || {
                 taken.iter().for_each(|batch| worker.batch(&batch));

@@ -108,6 +108,13 @@ impl Module {
         file.tables(&self.name, Location::base(id))
     }
 
+    /// The function that code is of there, or was inlined, with its source file and line, where these are known.
+    pub(crate) fn line(&self, relative: u64) -> Option<(Named, (String, u32))> {
+        let Code::File(file) = &self.code else { return None };
+        let line = file.line(relative)?;
+        Some((self.functions(relative).into_iter().next()?, line))
+    }
+
     /// The functions there, the innermost first; never none.
     pub(crate) fn functions(&self, relative: u64) -> Vec<Named> {
         let found = match &self.code {
@@ -174,6 +181,12 @@ impl File {
             ..ExplicitModuleSectionInfo::default()
         };
         Some(Tables::new(name.to_owned(), base..base + u64::from(size), base, sections))
+    }
+
+    fn line(&self, relative: u64) -> Option<(String, u32)> {
+        let found = lock(self.frames.as_ref()?).at(self.begin.wrapping_add(relative));
+        let shown = if self.is_inlined { found.first() } else { found.last() };
+        shown?.line.clone()
     }
 
     fn functions(&self, relative: u64) -> Vec<Named> {

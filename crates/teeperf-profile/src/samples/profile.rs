@@ -8,13 +8,14 @@ use teeperf_wire::body::sampled::source;
 
 use super::driver::Driver;
 use super::functions;
+use super::modules::Location;
 use super::paths::{Of, Step, Thread as Sampled};
 use super::worker::Found;
 use crate::contents;
 use crate::cost;
 use crate::model::{
-    Code, Function, FunctionId, Health, Info, Node, Place, Profile, Stacks, Thread, Time, Tree,
-    Unit,
+    Code, Function, FunctionId, Health, Info, Line, Node, Place, Profile, Stacks, Thread, Time,
+    Tree, Unit,
 };
 use crate::warnings::Warnings;
 
@@ -38,6 +39,7 @@ pub(super) fn of(
         let shortened = merged.shortened;
         warnings.add(|| format!("there are more call paths than a profile can have: {shortened} samples stand in callers of their functions. `--most-paths` allows more paths"));
     }
+    let lines = merged.lines(driver);
     let all = driver.functions.all();
     let (numbers, order) = in_order(&all);
     let functions: Vec<Function> = order.iter().map(|&at| function(&all[at])).collect();
@@ -72,6 +74,14 @@ pub(super) fn of(
             ..Thread::default()
         });
     }
+    for ((event, function, file, line), (samples, weight)) in lines {
+        if let (Some(profile), Some(&function)) =
+            (profiles.get_mut(&event), numbers.get(function as usize))
+        {
+            let self_ns = weight as f64;
+            profile.lines.push(Line { function, file, line, samples, self_ns });
+        }
+    }
     let stacks = merged.stacks();
     for (event, profile) in &mut profiles {
         let total =
@@ -83,6 +93,9 @@ pub(super) fn of(
             let all: f64 = profile.threads.iter().map(&total).sum();
             profile.info.period_ns = all / profile.health.events as f64;
         }
+        profile
+            .lines
+            .sort_by(|a, b| (a.function, &a.file, a.line).cmp(&(b.function, &b.file, b.line)));
         profile.health.stacks = stacks.get(event).copied().unwrap_or_default();
     }
     if profiles.is_empty()
@@ -157,13 +170,20 @@ struct Merged {
     names: FxHashMap<Of, (u64, Arc<str>)>,
     untold: u64,
     shortened: u64,
+    places: FxHashMap<(u16, Location), (u64, u64)>,
 }
+
+/// Event, function, source file and line.
+type LineOf = (u16, u32, Arc<str>, u32);
 
 impl Merged {
     fn add(&mut self, mut found: Found, warnings: &mut Warnings) {
         warnings.append(&mut found.warnings);
         self.untold += found.untold;
         self.shortened += found.paths.shortened;
+        for (place, (samples, weight)) in found.places.into_iter().flatten() {
+            add(self.places.entry(place).or_default(), samples, weight);
+        }
         for (of, (number, name)) in found.names {
             let known = self.names.entry(of).or_insert_with(|| (number, name.clone()));
             if known.0 < number {
@@ -197,6 +217,20 @@ impl Merged {
             there.samples += step.samples;
             there.weight = there.weight.saturating_add(step.weight);
         }
+    }
+
+    /// Samples and periods by source line, as far as that is known of places.
+    fn lines(&mut self, driver: &Driver) -> BTreeMap<LineOf, (u64, u64)> {
+        let mut view = driver.modules.view();
+        let mut lines = BTreeMap::new();
+        for ((event, location), (samples, weight)) in std::mem::take(&mut self.places) {
+            let Some((id, relative)) = location.parts() else { continue };
+            let Some((module, _)) = view.module(id) else { continue };
+            let Some((named, (file, line))) = module.line(relative) else { continue };
+            let function = driver.functions.number(Some(id), &module.name, named);
+            add(lines.entry((event, function, file.into(), line)).or_default(), samples, weight);
+        }
+        lines
     }
 
     /// Of each step those below it, the last in the functions' order first.
@@ -250,6 +284,10 @@ impl Merged {
         }
         stacks
     }
+}
+
+fn add(sum: &mut (u64, u64), samples: u64, weight: u64) {
+    *sum = (sum.0 + samples, sum.1.saturating_add(weight));
 }
 
 impl Sampled {

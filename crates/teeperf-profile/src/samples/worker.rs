@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use teeperf_wire::body::sample::{self, Header, Sample, mode};
 
 use super::decode::Decoder;
+use super::driver::Settings;
 use super::functions::Functions;
 use super::module::{Bytes, Named};
 use super::modules::{Location, Modules, View};
@@ -17,6 +18,9 @@ use crate::warnings::Warnings;
 
 /// Locations whose functions are remembered, at most; then all are forgotten.
 const MAX_KNOWN: usize = 1 << 20;
+
+/// Places that samples are counted at, at most: what comes at others is at none.
+const MAX_PLACES: usize = 1 << 20;
 
 /// Samples of a packet, with what held when they were taken.
 pub(crate) struct Batch {
@@ -39,6 +43,8 @@ pub(crate) struct Found {
     pub(crate) warnings: Warnings,
     /// Samples of events that no packet told of before.
     pub(crate) untold: u64,
+    /// Where that is asked for: samples and their periods, by event and place.
+    pub(crate) places: Option<FxHashMap<(u16, Location), (u64, u64)>>,
 }
 
 /// One of them.
@@ -65,7 +71,7 @@ impl Worker {
     pub(crate) fn new(
         modules: &Arc<Modules>,
         functions: &Arc<Functions>,
-        most_paths: usize,
+        settings: Settings,
     ) -> std::io::Result<Self> {
         let unknown = functions.number(None, "", Named::plain(UNKNOWN));
         Ok(Self {
@@ -80,10 +86,11 @@ impl Worker {
             },
             path: Vec::new(),
             found: Found {
-                paths: Paths::new(most_paths),
+                paths: Paths::new(settings.paths),
                 names: FxHashMap::default(),
                 warnings: Warnings::default(),
                 untold: 0,
+                places: settings.by_line.then(FxHashMap::default),
             },
         })
     }
@@ -135,6 +142,14 @@ fn one(
     let generation = space.map_or(0, |space| space.generation);
     let of = Of { event: sample.event, pid: sample.pid, generation, tid: sample.tid };
     let functions = |at: Location, each: &mut dyn FnMut(u32)| finder.functions(at).for_each(each);
+    if let (Some(places), Some(&at)) = (&mut found.places, path.first()) {
+        let place = (sample.event, at);
+        if places.len() < MAX_PLACES || places.contains_key(&place) {
+            let (samples, weight) = places.entry(place).or_default();
+            *samples += 1;
+            *weight = weight.saturating_add(sample.period);
+        }
+    }
     let thread = found.paths.add(of, path.iter().rev().copied(), functions, sample.period);
     if let Some(end) = end {
         thread.followed += 1;

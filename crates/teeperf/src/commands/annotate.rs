@@ -20,6 +20,7 @@ use teeperf_view::{annotate as view, printable};
 /// called.
 /// Hooks know who called whom and not from where: what a function calls stands at a line (=>) where that line alone
 /// calls it, which compilers say of optimised code with -g; else below the function, with the lines where they are known.
+/// Of samples each line has those that were taken there; of a function that was inlined too.
 ///
 /// Sources are looked for under the path that the debug information has, in archives of `teeperf pack --sources`, and
 /// where --source-dir says.
@@ -58,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if let Source::Gmon(_, name) = &opened {
         bail!("{name} is a gmon file, of gprof: `teeperf report` shows it, and gprof -A annotates");
     }
-    let by_place = reading::Wanted { by_place: true, ..reading::Wanted::default() };
+    let by_place = reading::Wanted { by_place: true, lines: true, ..reading::Wanted::default() };
     let profile = arguments.part.profile_with(opened, &path, by_place)?;
     let wanted = Wanted::of(what, &profile)?;
     if let Wanted::Functions(pattern) = &wanted {

@@ -112,7 +112,7 @@ fn of_recording(path: &Path) -> Result<Found> {
     let info = Info::check(packets, &mut |bytes| progress.at(bytes))?;
     drop(progress);
     let source = reading::open(&path)?;
-    let profile = reading::whole(source, &path, Wanted { by_place: true, lengths: false })?;
+    let profile = reading::whole(source, &path, Wanted { by_place: true, ..Wanted::default() })?;
     Ok(("recording", path.display().to_string(), doctor::recording(&info, &profile)))
 }
 

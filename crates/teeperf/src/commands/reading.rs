@@ -99,6 +99,8 @@ pub(crate) struct Wanted {
     pub(crate) by_place: bool,
     /// Each call is timed.
     pub(crate) lengths: bool,
+    /// Samples are counted by source line.
+    pub(crate) lines: bool,
 }
 
 /// What the file may not say by itself.
@@ -241,7 +243,7 @@ impl Part {
         path: &Path,
         wanted: Wanted,
     ) -> Result<Profile> {
-        let Wanted { by_place, lengths } = wanted;
+        let Wanted { by_place, lengths, lines } = wanted;
         let of_threads = Selection { threads: self.thread.clone(), ..Selection::default() };
         if lengths && self.selection() != of_threads {
             bail!(
@@ -258,6 +260,7 @@ impl Part {
             most_paths: self.most_paths.get(),
             by_place,
             lengths,
+            lines,
             goes_on: recordings::goes_on(path),
             search: self.unsaid.search(),
             progress: Some(&mut told),
@@ -379,11 +382,11 @@ impl Part {
 /// All of a recording, with what is wanted of it.
 pub(crate) fn whole(source: Source, path: &Path, wanted: Wanted) -> Result<Profile> {
     let mut recording = source.recording()?.0;
-    let Wanted { by_place, lengths } = wanted;
+    let Wanted { by_place, lengths, lines } = wanted;
     let mut progress = Progress::of("reading", path);
     let mut told = |done: packets::Progress| progress.at(done.bytes);
     let mut options =
-        Options { by_place, lengths, progress: Some(&mut told), ..Options::default() };
+        Options { by_place, lengths, lines, progress: Some(&mut told), ..Options::default() };
     Ok(packets::replay(&mut recording, &mut options)?)
 }
 

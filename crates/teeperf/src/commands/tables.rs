@@ -88,7 +88,11 @@ impl Arguments {
 
     /// What it takes to know.
     pub(crate) fn wanted(&self) -> Wanted {
-        Wanted { lengths: self.lengths || self.histogram.is_some(), by_place: self.inlined }
+        Wanted {
+            lengths: self.lengths || self.histogram.is_some(),
+            by_place: self.inlined,
+            ..Wanted::default()
+        }
     }
 
     /// What JSON has besides.
