@@ -81,6 +81,29 @@ fn what_was_exported_is_the_same() {
     assert_eq!(samples(Path::new("perf.data")), written);
 }
 
+/// Guards: windows of a file add up; what comes through a pipe is unwound as well.
+#[test]
+fn windows_of_a_file_add_up() {
+    let folder = Folder::new();
+    let samples = |words: &[&str]| -> u64 {
+        let mut report = teeperf(&folder);
+        report.args(["report", "--json"]).arg(file("dwarf.data")).args(words);
+        let json: serde_json::Value = serde_json::from_str(&run(&mut report)).unwrap();
+        json["health"]["events"].as_u64().unwrap()
+    };
+    let (all, first, second) =
+        (samples(&[]), samples(&["--until", "40%"]), samples(&["--since", "40%"]));
+    assert!(first > 0 && second > 0 && first + second == all, "{first} + {second}, of {all}");
+    assert_eq!(samples(&["--since", "0s"]), all);
+    let mut cat = std::process::Command::new("cat");
+    let mut cat = cat.arg(file("dwarf.data")).stdout(Stdio::piped()).spawn().unwrap();
+    let mut report = teeperf(&folder);
+    report.args(["report", "--json", "/dev/stdin"]).stdin(cat.stdout.take().unwrap());
+    let json: serde_json::Value = serde_json::from_str(&run(&mut report)).unwrap();
+    cat.wait().unwrap();
+    assert_eq!(json["health"]["events"].as_u64(), Some(all));
+}
+
 #[test]
 fn what_is_for_other_files_is_refused() {
     let folder = Folder::new();
@@ -89,7 +112,6 @@ fn what_is_for_other_files_is_refused() {
         refused(&dump.arg("dump").arg(file("fp.data")).args(words).output().unwrap())
     };
     assert!(refuse(&["--counter-hz", "1GHz"]).contains("is a file of perf"));
-    assert!(refuse(&["--since", "1s"]).contains("is a file of perf"));
     std::fs::create_dir(folder.path().join("threads")).unwrap();
     std::fs::copy(file("fp.data"), folder.path().join("threads/data")).unwrap();
     let output = teeperf(&folder).args(["dump", "threads"]).output().unwrap();

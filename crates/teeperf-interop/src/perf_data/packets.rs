@@ -52,7 +52,7 @@ pub(super) fn start(features: &Features, zero: u64, out: &mut Vec<u8>) {
     fields.text(start::WRITER, format!("perf {}", features.version).trim_end());
     fields.number(start::HZ, HZ);
     fields.text(start::CLOCK_REASON, "the clock of perf's samples");
-    fields.number(start::CLOCK_START, 0);
+    fields.number(start::CLOCK_START, zero);
     if let Some((wall, then)) = features.clock {
         // Where the recording began before or after the moment that is known of both.
         let wall = i128::from(wall) - i128::from(then) + i128::from(zero);
@@ -153,7 +153,7 @@ pub(super) fn task(record: &Record<'_>, time: Option<u64>, out: &mut Vec<u8>) ->
     true
 }
 
-/// The last packet: `time` nanoseconds after the beginning.
+/// The last packet, at a time of the samples' clock.
 pub(super) fn end(time: u64, out: &mut Vec<u8>) {
     Fields::new(out).number(end::TIME, time);
 }

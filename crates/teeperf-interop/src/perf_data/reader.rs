@@ -184,8 +184,7 @@ impl<R: Read> Reader<R> {
                     self.stage = Stage::Nothing;
                     self.known.sum_up(&self.rounds);
                     if self.records.is_whole {
-                        let time = self.known.latest.saturating_sub(self.known.zero);
-                        packets::end(time, &mut self.payload);
+                        packets::end(self.known.latest.max(self.known.zero), &mut self.payload);
                         return Some((packet::END, self.records.offset()));
                     }
                 }

@@ -76,8 +76,10 @@ impl Driver {
         }
     }
 
-    /// What it was recorded on, as `uname -m` says.
+    /// What it was recorded on, as `uname -m` says. What does not say it is most likely of here: a file of perf that comes through a
+    /// pipe says it behind its samples.
     pub(crate) fn machine(&mut self, name: &str) {
+        let name = if name.is_empty() { std::env::consts::ARCH } else { name };
         self.machine = super::unwind::machine::of(name);
     }
 

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 use teeperf_edit::cut::{Cut, When, Window};
 use teeperf_profile::Packets;
+use teeperf_profile::contents::Body;
 use teeperf_profile::info::Info;
 
 /// From when to when.
@@ -45,8 +46,10 @@ impl Arguments {
                     "{name} is a log of TEE-Perf: --since and --until are for recordings of teeperf"
                 )
             }
-            Source::PerfData(_, name) => {
-                bail!("{name} is a file of perf: --since and --until are for recordings of teeperf")
+            Source::PerfData(..) => {
+                let bounds = if path.is_file() { bounds_of(path)? } else { None };
+                let cut = Cut { bounds, ..self.cut() };
+                return Ok(Box::new(Window::new(unsaid.packets(source)?, cut)?));
             }
             Source::Recording(..) | Source::Gmon(..) => {}
         }
@@ -63,7 +66,11 @@ impl Arguments {
         } else {
             None
         };
-        Ok(Cut { since: self.since, until: self.until, bounds, ..Cut::default() })
+        Ok(Cut { bounds, ..self.cut() })
+    }
+
+    fn cut(&self) -> Cut {
+        Cut { since: self.since, until: self.until, ..Cut::default() }
     }
 
     /// In words, such as `from 1.5s`; empty when it is all.
@@ -72,6 +79,20 @@ impl Arguments {
         let until = self.until.map(|when| format!("until {}", told(when)));
         since.into_iter().chain(until).collect()
     }
+}
+
+/// When a file of perf begins and ends, on the clock of its packets; nothing where its end is missing.
+fn bounds_of(path: &Path) -> Result<Option<(u64, u64)>> {
+    let Source::PerfData(mut packets, _) = reading::open(path)? else { return Ok(None) };
+    let (mut begin, mut end) = (0, None);
+    while let Some(packet) = packets.next_packet()? {
+        match packet.body {
+            Body::Start(start) => begin = start.clock_start,
+            Body::End(told) => end = Some(told.time),
+            _ => {}
+        }
+    }
+    Ok(end.map(|end| (begin, end)))
 }
 
 fn told(when: When) -> String {
