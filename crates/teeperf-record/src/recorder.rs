@@ -193,7 +193,8 @@ impl Recorder {
             events: events.clone(),
             time,
         };
-        let is_of_crossings = options.leaves_processors && !options.filter.kinds().calls;
+        let kinds = options.filter.kinds();
+        let is_of_crossings = kinds.crossings && !kinds.calls;
         let crossings = if is_of_crossings { flag::CROSSINGS_ALONE } else { 0 };
         let triggers = options.trigger.as_ref().map(Rules::functions).unwrap_or_default();
         let filters = FilterDesk::start(means, options.filter, options.trigger)?;

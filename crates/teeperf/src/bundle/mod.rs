@@ -6,7 +6,7 @@ mod fingerprint;
 mod store;
 
 use crate::compiler::Files;
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 pub(crate) use fingerprint::fingerprint;
 use std::path::{Path, PathBuf};
 pub(crate) use store::write_atomically;
@@ -23,6 +23,17 @@ const OPTEE: Embedded = (
     0o755,
     include_bytes!(concat!(env!("OUT_DIR"), "/libteeperf_optee.so")),
 );
+
+/// For hosts of enclaves, where the processor has such.
+#[cfg(target_arch = "x86_64")]
+const SGX: Option<Embedded> = Some((
+    "libteeperf_sgx.so",
+    0o755,
+    include_bytes!(concat!(env!("OUT_DIR"), "/libteeperf_sgx.so")),
+));
+/// For hosts of enclaves, where the processor has such.
+#[cfg(not(target_arch = "x86_64"))]
+const SGX: Option<Embedded> = None;
 
 /// What programs are linked with, and what measures hooks.
 #[cfg(not(hooks))]
@@ -111,6 +122,12 @@ pub(crate) fn unpacked() -> Result<Bundle> {
 /// The library that stands between clients of trusted applications and the TEE Client API, unpacked.
 pub(crate) fn for_clients() -> Result<PathBuf> {
     unpack(&folder()?, &OPTEE)
+}
+
+/// The library that stands between hosts of enclaves and their untrusted runtime, unpacked.
+pub(crate) fn for_enclave_hosts() -> Result<PathBuf> {
+    let library = SGX.context("processors of this kind have no SGX: --sgx is for x86-64")?;
+    unpack(&folder()?, &library)
 }
 
 /// Where the file is, which is put there if it is not.

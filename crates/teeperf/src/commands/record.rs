@@ -38,11 +38,15 @@ pub(crate) struct Arguments {
     /// and the calls into them. The client stays as it is
     #[arg(long)]
     optee: bool,
+    /// The program is a host of SGX enclaves: records its calls into them and theirs out of them (ECALLs and OCALLs), and
+    /// enclaves that were built with hooks. The host stays as it is
+    #[arg(long, conflicts_with = "optee")]
+    sgx: bool,
     #[command(flatten)]
     filter: filtering::Arguments,
     /// Record only these kinds of events, with commas between them: calls (calls and returns of functions), marks (what the
-    /// program says of itself by teeperf.h: marks, counters, notes, scopes with a name), crossings (with --optee, calls
-    /// between the worlds: sessions, commands, what the supplicant is asked for). Functions that are left out so cost little
+    /// program says of itself by teeperf.h: marks, counters, notes, scopes with a name), crossings (with --optee and
+    /// --sgx, calls between the worlds: sessions, commands, what the supplicant is asked for; ECALLs and OCALLs). Functions that are left out so cost little
     /// more than without a recorder
     #[arg(long, value_name = "KINDS", default_value = "all", hide_default_value = true)]
     events: Events,
@@ -75,7 +79,7 @@ impl Arguments {
     /// Whether an option means nothing without hooks.
     fn asks_for_hooks(&self) -> bool {
         let has_words = !self.timed.is_empty() || !self.trigger.is_empty();
-        self.optee || has_words || self.events != Events::ALL
+        self.optee || self.sgx || has_words || self.events != Events::ALL
     }
 
     /// What recording waits for.
@@ -109,23 +113,24 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     if is_of_samples_alone {
         ensure!(
             !arguments.asks_for_hooks() && options.filter.is_empty(),
-            "--probe sample leaves hooks alone: --optee, --timed, --trigger, --events, --only and --exclude are about those; \
+            "--probe sample leaves hooks alone: --optee, --sgx, --timed, --trigger, --events, --only and --exclude are about those; \
              --sample takes samples beside them"
         );
         options.is_of_samples_alone = true;
         return arguments.writing.record((options, sender), command, &path, tell_of_nothing);
     }
     let Events { calls, marks, crossings } = arguments.events;
-    if arguments.optee {
+    if arguments.optee || arguments.sgx {
         ensure!(
             crossings && (calls || !marks),
-            "--optee records calls between the worlds, and what trusted applications call meanwhile: --events crossings \
-             leaves the latter out"
+            "--optee and --sgx record calls between the worlds, and what trusted applications and enclaves call meanwhile: \
+             --events crossings leaves the latter out"
         );
     } else {
         ensure!(
             calls || marks,
-            "--events crossings: calls between worlds are those of a client of trusted applications, with --optee"
+            "--events crossings: calls between worlds are those of a client of trusted applications, with --optee, or of a \
+             host of enclaves, with --sgx"
         );
         ensure!(
             calls || options.tree.is_none(),
@@ -134,8 +139,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     if !arguments.timed.is_empty() {
         ensure!(
-            !arguments.optee,
-            "trusted applications do not ask which functions are timed: leave out --timed, or --clock cycle times all calls"
+            !arguments.optee && !arguments.sgx,
+            "trusted applications and enclaves do not ask which functions are timed: leave out --timed, or --clock cycle times \
+             all calls"
         );
         ensure!(
             options.tree.is_none(),
@@ -150,29 +156,35 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     options.trigger = arguments.trigger()?;
     options.paused |= !arguments.trigger.is_empty();
-    if arguments.optee {
+    if arguments.optee || arguments.sgx {
         ensure!(
             options.trigger.is_none(),
-            "--optee records all from the start: --paused, and then teeperf resume, leaves out a beginning"
+            "--optee and --sgx record all from the start: --paused, and then teeperf resume, leaves out a beginning"
         );
         ensure!(
             options.filter.is_empty(),
-            "--optee records all functions that trusted applications were built with: name what is to have hooks when they are built"
+            "--optee and --sgx record all functions that trusted applications and enclaves were built with: name what is to have \
+             hooks when they are built"
         );
         match options.clock {
-            // A trusted application may not have the counter that Linux has: the tick lies in the memory lent to it.
+            // The other world may not have the counter that Linux has: the tick lies in the memory lent to it.
             Choice::Auto => options.clock = Choice::Tick,
             Choice::Tick | Choice::Cycle => {}
             Choice::Ordered => {
-                bail!("trusted applications read the counter as they come: --clock cycle")
+                bail!(
+                    "trusted applications and enclaves read the counter as they come: --clock cycle"
+                )
             }
         }
-        options.leaves_processors = true;
+        // An enclave is left for each interrupt.
+        options.leaves_processors = arguments.optee;
         options.filter.events(arguments.events);
-        options.preload = vec![bundle::for_clients()?];
+        let library = if arguments.sgx { bundle::for_enclave_hosts } else { bundle::for_clients };
+        options.preload.push(library()?);
         let is_kept = options.preload.iter().all(|library| can_be_preloaded(library));
         ensure!(is_kept, "set XDG_CACHE_HOME to a folder without space and colon in its path");
-        return arguments.writing.record((options, sender), command, &path, tell_of_no_client);
+        let tells = if arguments.sgx { tell_of_no_host } else { tell_of_no_client };
+        return arguments.writing.record((options, sender), command, &path, tells);
     }
     options.filter.events(Events { crossings: true, ..arguments.events });
     // Without, what brings its own hooks is recorded.
@@ -235,6 +247,16 @@ fn tell_of_no_client(outcome: &Outcome) {
             "teeperf: nothing was recorded: the program opened no session with a trusted application, \
              does not use the shared library libteec, or may not be preloaded into (set-user-id); next: teeperf doctor \
              PROGRAM, and teeperf doctor alone for this machine"
+        );
+    }
+}
+
+/// Why no host was recorded, where nothing has said so yet.
+fn tell_of_no_host(outcome: &Outcome) {
+    if outcome.error.is_none() {
+        eprintln!(
+            "teeperf: nothing was recorded: the program made no ECALL through sgx_ecall of the shared library libsgx_urts, or may \
+             not be preloaded into (set-user-id). Hosts of Gramine, Open Enclave and Fortanix's EDP call their enclaves by other ways"
         );
     }
 }
