@@ -142,9 +142,14 @@ fn leaves(frame: usize) {
     });
 }
 
-/// Crossings that this call shows to be left are closed.
+/// Crossings that this call shows to be left are closed: also an ECALL out of which the thread came by an OCALL that was left.
 fn close_left(own: &mut Own, crossings: &mut Crossings, frame: usize) {
-    while let Some(open) = crossings.take_left(frame) {
+    let next = |own: &Own, crossings: &mut Crossings| {
+        let is_outside = !own.is_handed_on();
+        let left = crossings.take_left(frame);
+        left.or_else(|| crossings.open.pop_if(|open| is_outside && open.ecall.is_some()))
+    };
+    while let Some(open) = next(own, crossings) {
         close(own, &open);
     }
 }
