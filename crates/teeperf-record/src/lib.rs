@@ -48,6 +48,7 @@ mod sample;
 mod seen;
 mod segment;
 mod server;
+mod sgx;
 mod signals;
 mod sink;
 mod socket;
