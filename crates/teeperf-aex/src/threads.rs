@@ -4,7 +4,7 @@
 
 use crate::ring::{Ends, Ring};
 use crate::state::Room;
-use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::*};
 
 /// What a place is, beside a thread's id.
 const FREE: u32 = 0;
@@ -21,6 +21,10 @@ pub struct Head {
     /// Processor time of the thread when its latest sample was done.
     pub(crate) since: AtomicU64,
     pub(crate) random: AtomicU64,
+    /// Where its stack is.
+    pub(crate) stack: [AtomicU64; 2],
+    /// The thread itself takes a sample, so that its signal handler takes none.
+    pub(crate) is_taking: AtomicBool,
     /// Samples inside enclaves, inside those that cannot be read, and outside.
     pub inside: AtomicU64,
     /// See there.
@@ -101,6 +105,7 @@ impl Threads {
         for count in [&head.inside, &head.unreadable, &head.outside, &head.reads, &head.words] {
             count.store(0, Relaxed);
         }
+        head.is_taking.store(false, Relaxed);
         Some((place, head))
     }
 

@@ -4,7 +4,7 @@
 //! thread; the process is known better than it says. What is no sample is counted, and the rest of what was taken with it left.
 
 use std::sync::atomic::Ordering::Relaxed;
-use teeperf_aex::layout::Registers;
+use teeperf_aex::context::REGISTERS;
 use teeperf_aex::sampler::event;
 use teeperf_aex::threads::{Head, Threads};
 use teeperf_wire::body::sample::Sample;
@@ -162,7 +162,7 @@ fn take(
 /// Whether a sample has the parts that the sampler gives it.
 fn is_ours(sample: &Sample<'_>) -> bool {
     matches!(sample.event, event::INSIDE | event::UNREADABLE | event::OUTSIDE)
-        && (sample.mask == 0 || sample.mask == Registers::MASK)
+        && (sample.mask == 0 || sample.mask == REGISTERS)
         && sample.branches.is_empty()
 }
 
@@ -209,6 +209,7 @@ mod tests {
         let settings = Settings {
             clock: Clock::Processor,
             period_ns: 1,
+            is_constant: false,
             wanted: Wanted::Chain,
             signal: 0,
             process: 0,
