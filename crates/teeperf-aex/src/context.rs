@@ -81,6 +81,19 @@ mod machine {
     pub(super) const INSTRUCTION_POINTER: usize = 32;
 }
 
+/// Where nothing is sampled.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod machine {
+    pub(super) const MACHINE: u64 = 0;
+    pub(super) const REGISTERS: usize = 0;
+    pub(super) const COUNT: usize = 1;
+    pub(super) const MASK: u64 = 0;
+    pub(super) const PLACES: [u8; COUNT] = [0];
+    pub(super) const FRAME_POINTER: usize = 0;
+    pub(super) const STACK_POINTER: usize = 0;
+    pub(super) const INSTRUCTION_POINTER: usize = 0;
+}
+
 /// `e_machine` of code here.
 pub(crate) const MACHINE: u64 = machine::MACHINE;
 /// Registers that a sample has, by perf's numbers.

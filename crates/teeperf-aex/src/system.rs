@@ -19,6 +19,7 @@ pub mod number {
     pub const CLOSE: usize = 3;
     pub const FSTAT: usize = 5;
     pub const MMAP: usize = 9;
+    pub const RT_SIGPROCMASK: usize = 14;
     pub const IOCTL: usize = 16;
     pub const READ_AT: usize = 17;
     pub const SOCKET: usize = 41;
@@ -35,12 +36,13 @@ pub mod number {
     pub const TIMER_SETTIME: usize = 223;
     pub const TIMER_DELETE: usize = 226;
     pub const CLOCK_GETTIME: usize = 228;
+    pub const TGKILL: usize = 234;
     pub const OPENAT: usize = 257;
     pub const PERF_EVENT_OPEN: usize = 298;
 }
 
 /// Numbers of system calls (Linux's `asm-generic/unistd.h`).
-#[cfg(target_arch = "aarch64")]
+#[cfg(not(target_arch = "x86_64"))]
 #[allow(missing_docs, reason = "they have the kernel's names")]
 pub mod number {
     pub const FCNTL: usize = 25;
@@ -54,6 +56,8 @@ pub mod number {
     pub const TIMER_DELETE: usize = 111;
     pub const CLOCK_GETTIME: usize = 113;
     pub const PTRACE: usize = 117;
+    pub const TGKILL: usize = 131;
+    pub const RT_SIGPROCMASK: usize = 135;
     pub const GETPID: usize = 172;
     pub const GETTID: usize = 178;
     pub const SOCKET: usize = 198;
@@ -72,6 +76,8 @@ pub(crate) mod clock {
     pub(crate) const THREAD_CPUTIME: usize = 3;
 }
 
+/// Where this crate knows no processor's way into the kernel, nothing is done (ENOSYS).
+///
 /// # Safety
 /// As that call has it; its pointers are good for what it does.
 pub unsafe fn syscall(number: usize, arguments: [usize; 6]) -> isize {
@@ -107,6 +113,12 @@ pub unsafe fn syscall(number: usize, arguments: [usize; 6]) -> isize {
             in("x5") arguments[5],
             options(nostack),
         );
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        const ENOSYS: isize = -38;
+        let _ = (number, arguments);
+        result = ENOSYS;
     }
     result
 }
