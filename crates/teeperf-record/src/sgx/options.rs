@@ -62,6 +62,7 @@ impl Within {
             stack: stack as u32,
             period_ns: self.how.rate.period_ns(),
             is_constant: self.how.is_constant,
+            has_enclaves: self.has_enclaves,
         }
     }
 
@@ -72,6 +73,7 @@ impl Within {
             clock: if self.has_enclaves { Clock::Event } else { Clock::Processor },
             period_ns: terms.period_ns,
             is_constant: terms.is_constant,
+            has_enclaves: terms.has_enclaves,
             wanted: match terms.kept {
                 kept::CHAIN => Wanted::Chain,
                 kept::STACK => Wanted::Stack(terms.stack as usize),

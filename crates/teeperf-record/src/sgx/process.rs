@@ -178,6 +178,14 @@ impl Process {
         self.enclaves.push(enclave);
         let time = Some(monotonic_ns());
         self.look_at_code(packets, time);
+        // What no module is in, and enclaves that cannot be read, are told apart by where they are.
+        let whole = Code {
+            address: ask.base,
+            length: ask.size,
+            offset: 0,
+            path: format!("[enclave at {:#x}]", ask.base).into_bytes(),
+        };
+        tell_code(self.pid, &[whole], time, packets);
         let mut found = false;
         for module in &within.modules {
             match module.code(ask.base, ask.size) {

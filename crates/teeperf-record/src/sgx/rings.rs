@@ -229,6 +229,7 @@ mod tests {
             clock: Clock::Processor,
             period_ns: 1,
             is_constant: false,
+            has_enclaves: true,
             wanted: Wanted::Chain,
             signal: 0,
             process: 0,
