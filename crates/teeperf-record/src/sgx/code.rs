@@ -1,16 +1,19 @@
-//! What code a process has, as `/proc/PID/maps` tells: looked at when something is known to have changed, and where a sample is in none.
+//! What a process has mapped of code and files, as `/proc/PID/maps` tells: who follows stacks needs more of a file than its code. Looked at when something is known to have changed, and where a sample is in none.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Range;
+use teeperf_wire::body::map;
 
-/// A stretch of code.
+/// A stretch of code, or of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Code {
     pub(crate) address: u64,
     pub(crate) length: u64,
     /// Where in the file it begins.
     pub(crate) offset: u64,
+    /// `PROT_…` of mmap(2).
+    pub(crate) protection: u32,
     pub(crate) path: Vec<u8>,
 }
 
@@ -22,7 +25,7 @@ impl Known {
     /// Whether there is code at an address.
     pub(super) fn has(&self, address: u64) -> bool {
         let before = self.0.range(..=address).next_back();
-        before.is_some_and(|(begin, code)| address - begin < code.length)
+        before.is_some_and(|(begin, code)| address - begin < code.length && code.is_code())
     }
 
     /// What is new since the last look, but for what lies in `left_out`.
@@ -44,7 +47,13 @@ impl Known {
     }
 }
 
-/// A line, if it is of code.
+impl Code {
+    fn is_code(&self) -> bool {
+        self.protection & map::PROT_EXEC != 0
+    }
+}
+
+/// A line, if it is of code or a file.
 fn read(line: &[u8]) -> Option<Code> {
     let mut words = line.splitn(6, |&byte| byte == b' ');
     let range = std::str::from_utf8(words.next()?).ok()?;
@@ -54,14 +63,18 @@ fn read(line: &[u8]) -> Option<Code> {
     let number = |text| u64::from_str_radix(text, 16).ok();
     let (begin, end) = range.split_once('-')?;
     let (begin, end) = (number(begin)?, number(end)?);
-    let is_code = protection.get(2) == Some(&b'x');
-    is_code.then_some(Code {
+    let bits = [(b'r', libc::PROT_READ), (b'w', libc::PROT_WRITE), (b'x', libc::PROT_EXEC)];
+    let bits = bits.iter().zip(protection).filter(|((letter, _), given)| letter == *given);
+    let protection = bits.fold(0, |all, ((_, bit), _)| all | *bit as u32);
+    let code = Code {
         address: begin,
         length: end.checked_sub(begin)?,
         offset: number(offset)?,
+        protection,
         // As perf has what is no file's.
         path: if path.is_empty() { b"//anon".to_vec() } else { path.to_vec() },
-    })
+    };
+    (code.is_code() || path.starts_with(b"/")).then_some(code)
 }
 
 #[cfg(test)]
@@ -75,6 +88,7 @@ mod tests {
             address: 0x7f10,
             length: 0x20,
             offset: 0x1000,
+            protection: 5,
             path: b"/usr/lib/a b.so".to_vec(),
         };
         assert_eq!(read(line), Some(expected));
@@ -82,6 +96,7 @@ mod tests {
             read(b"7f10-7f30 r-xp 0 00:00 0 ").map(|code| code.path),
             Some(b"//anon".to_vec())
         );
+        assert_eq!(read(b"7f10-7f30 rw-p 0 00:00 0 /a").map(|code| code.protection), Some(3));
         for other in [&b"7f10-7f30 rw-p 0 00:00 0 "[..], b"", b"x-y r-xp 0 0 0", b"3-1 r-xp 0 0 0 "]
         {
             assert_eq!(read(other), None);
@@ -94,7 +109,10 @@ mod tests {
         let here = lines_of_code_are_read as fn() as usize as u64;
         assert!(!known.has(here));
         let first = known.look(pid, &[]);
-        let own = first.iter().find(|code| here.wrapping_sub(code.address) < code.length).unwrap();
+        let own = first
+            .iter()
+            .find(|code| code.is_code() && here.wrapping_sub(code.address) < code.length)
+            .unwrap();
         assert!(known.has(here) && own.path.starts_with(b"/"));
         let range = own.address..own.address + own.length;
         assert!(known.look(pid, &[]).iter().all(|code| code.address != range.start));

@@ -18,27 +18,31 @@ pub struct GivenModule {
 const MOST_SEGMENTS: u16 = 128;
 const PT_LOAD: u32 = 1;
 const PF_X: u32 = 1;
+const PF_W: u32 = 2;
+const PF_R: u32 = 4;
 
 impl GivenModule {
-    /// Its code in the enclave that is at these addresses.
+    /// What is loaded of it in the enclave that is at these addresses.
     pub(super) fn code(&self, base: u64, size: u64) -> io::Result<Vec<Code>> {
         let at = self.base.unwrap_or(base);
         if at.wrapping_sub(base) >= size {
             return Ok(Vec::new());
         }
         let path = self.path.canonicalize()?;
-        let segments = segments(&path)?.into_iter().map(|[offset, address, length]| Code {
-            address: at.wrapping_add(address),
-            length,
-            offset,
-            path: path.as_os_str().as_encoded_bytes().to_vec(),
-        });
+        let segments =
+            segments(&path)?.into_iter().map(|([offset, address, length], protection)| Code {
+                address: at.wrapping_add(address),
+                length,
+                offset,
+                protection,
+                path: path.as_os_str().as_encoded_bytes().to_vec(),
+            });
         Ok(segments.collect())
     }
 }
 
-/// Offset, address and length of an ELF file's code (gABI, chapter 5, program header).
-fn segments(path: &Path) -> io::Result<Vec<[u64; 3]>> {
+/// Offset, address and length of an ELF file's segments (gABI, chapter 5, program header), and their protection as mmap(2) has it.
+fn segments(path: &Path) -> io::Result<Vec<([u64; 3], u32)>> {
     let refused = || io::Error::other("it is no ELF file of 64 bits");
     let mut file = File::open(path)?;
     let mut header = [0; 64];
@@ -55,13 +59,18 @@ fn segments(path: &Path) -> io::Result<Vec<[u64; 3]>> {
     file.seek(SeekFrom::Start(start))?;
     let mut bytes = vec![0; size * usize::from(count)];
     file.read_exact(&mut bytes)?;
-    let code = bytes.chunks_exact(size).filter_map(|segment| {
+    let loaded = bytes.chunks_exact(size).filter_map(|segment| {
         let word = |at: usize| segment[at..].first_chunk().map(|&four| u32::from_le_bytes(four));
         let wide = |at: usize| segment[at..].first_chunk().map(|&eight| u64::from_le_bytes(eight));
-        let is_code = word(0)? == PT_LOAD && word(4)? & PF_X != 0;
-        is_code.then_some([wide(8)?, wide(16)?, wide(40)?])
+        let flags = word(4)?;
+        let protection =
+            [(PF_X, libc::PROT_EXEC), (PF_W, libc::PROT_WRITE), (PF_R, libc::PROT_READ)];
+        let protection = protection.iter().filter(|(flag, _)| flags & flag != 0);
+        let protection = protection.fold(0, |all, (_, bit)| all | *bit as u32);
+        let place = [wide(8)?, wide(16)?, wide(32)?];
+        (word(0)? == PT_LOAD && place[2] > 0).then_some((place, protection))
     });
-    Ok(code.collect())
+    Ok(loaded.collect())
 }
 
 #[cfg(test)]

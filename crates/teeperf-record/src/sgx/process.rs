@@ -183,6 +183,7 @@ impl Process {
             address: ask.base,
             length: ask.size,
             offset: 0,
+            protection: map::PROT_EXEC,
             path: format!("[enclave at {:#x}]", ask.base).into_bytes(),
         };
         tell_code(self.pid, &[whole], time, packets);
@@ -287,14 +288,14 @@ fn tell_code<S: FnMut(u16, Vec<u8>)>(
     packets: &mut Packets<S>,
 ) {
     const PRIVATE: u32 = libc::MAP_PRIVATE as u32;
-    for Code { address, length, offset, path } in code {
+    for Code { address, length, offset, protection, path } in code {
         let map = Map {
             pid,
             tid: pid,
             address: *address,
             length: *length,
             offset: *offset,
-            protection: map::PROT_EXEC | libc::PROT_READ as u32,
+            protection: *protection,
             flags: PRIVATE,
             mode: teeperf_wire::body::sample::mode::USER,
             path,
