@@ -19,6 +19,9 @@ const OPTEE: &str = "libteeperf_optee.so";
 /// The library for hosts of enclaves, likewise, and the processor that has enclaves.
 const SGX: &str = "libteeperf_sgx.so";
 const WITH_SGX: &str = "x86_64";
+/// The library that samples programs from within, by its name in the output folder, and the processors that it is for.
+const INSIDE: &str = "libteeperf_inside.so";
+const SAMPLED: &[&str] = &["x86_64", "aarch64"];
 /// What `teeperf install-sdk` builds from, by the folder it unpacks it into: whole folders, and files. The crate for Rust
 /// code has a manifest of its own there, without crates that a TEE's build would have to fetch.
 const SDK: &[(&str, &str)] = &[
@@ -58,7 +61,7 @@ fn build() -> Result<(), String> {
     let out = variable("OUT_DIR")?;
     let own = variable("CARGO_MANIFEST_DIR")?;
     let crates = own.join("..");
-    for name in ["wire", "tally", "rt", "stub", "tee", "lender", "optee", "sgx"] {
+    for name in ["wire", "tally", "rt", "stub", "tee", "lender", "optee", "sgx", "aex", "inside"] {
         println!("cargo::rerun-if-changed=../teeperf-{name}");
     }
     let (rt, stub) = (crates.join("teeperf-rt"), crates.join("teeperf-stub"));
@@ -66,14 +69,22 @@ fn build() -> Result<(), String> {
     println!("cargo::rerun-if-changed=src/bundle/fingerprint.rs");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-check-cfg=cfg(hooks)");
+    println!("cargo::rustc-check-cfg=cfg(inside)");
     copy(&stub.join("src/link_flags.txt"), &out.join("link_flags.txt"))?;
     sdk(&own, &out)?;
     let processor = std::env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
-    let mut embedded = vec![OPTEE];
+    let is_sampled = SAMPLED.contains(&processor.as_str());
+    let mut lenders = vec![OPTEE];
     if processor == WITH_SGX {
-        embedded.push(SGX);
+        lenders.push(SGX);
     }
-    lenders(&crates, &out, &embedded)?;
+    preloads(&crates, &out, &lenders, is_sampled)?;
+    let mut embedded = lenders;
+    if is_sampled {
+        println!("cargo::rustc-cfg=inside");
+        copy(&crates.join("teeperf-inside/include/teeperf_aex.h"), &out.join("teeperf_aex.h"))?;
+        embedded.extend([INSIDE, "teeperf_aex.h"]);
+    }
     if HOOKED.contains(&processor.as_str()) {
         println!("cargo::rustc-cfg=hooks");
         let built = runtime::build(&crates, &out)?;
@@ -127,8 +138,8 @@ fn list(folder: &Path, to: &str, table: &mut String) -> Result<(), String> {
     Ok(())
 }
 
-/// For whatever processor and system the command itself is built for, as cargo builds it.
-fn lenders(crates: &Path, out: &Path, libraries: &[&str]) -> Result<(), String> {
+/// Libraries that are preloaded into programs: for whatever processor and system the command itself is built for, as cargo builds it.
+fn preloads(crates: &Path, out: &Path, lenders: &[&str], is_sampled: bool) -> Result<(), String> {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let flags = variable("CARGO_ENCODED_RUSTFLAGS");
     let mut flags: Vec<&str> = flags.split('\x1f').filter(|flag| !flag.is_empty()).collect();
@@ -139,7 +150,7 @@ fn lenders(crates: &Path, out: &Path, libraries: &[&str]) -> Result<(), String> 
     }
     flags.extend(["-Cstrip=debuginfo", "--target", &target]);
     // Apart from the runtime's, which are for the machine that builds.
-    let folder = out.join("lenders");
+    let folder = out.join("preloads");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let build = runtime::Build { crates, out: &folder, flags: &flags };
     build.library("teeperf_wire", &[])?;
@@ -147,11 +158,16 @@ fn lenders(crates: &Path, out: &Path, libraries: &[&str]) -> Result<(), String> 
     build.library("teeperf_tee", &["teeperf_wire", "teeperf_tally"])?;
     build.library("teeperf_lender", &["teeperf_wire", "teeperf_tee"])?;
     let uses = ["teeperf_wire", "teeperf_lender"];
-    for file in libraries {
+    for file in lenders {
         let name = file.trim_start_matches("lib").trim_end_matches(".so");
         build.rustc(name, &uses, &out.join(file), &["--crate-type=cdylib"])?;
     }
-    Ok(())
+    if !is_sampled {
+        return Ok(());
+    }
+    build.library("teeperf_aex", &["teeperf_wire"])?;
+    let uses = ["teeperf_wire", "teeperf_aex"];
+    build.rustc("teeperf_inside", &uses, &out.join(INSIDE), &["--crate-type=cdylib"])
 }
 
 /// The program is hooked and linked as `teeperf cc` would do it.

@@ -6,7 +6,7 @@ mod fingerprint;
 mod store;
 
 use crate::compiler::Files;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 pub(crate) use fingerprint::fingerprint;
 use std::path::{Path, PathBuf};
 pub(crate) use store::write_atomically;
@@ -34,6 +34,20 @@ const SGX: Option<Embedded> = Some((
 /// For hosts of enclaves, where the processor has such.
 #[cfg(not(target_arch = "x86_64"))]
 const SGX: Option<Embedded> = None;
+
+/// Samples programs from within, and what runtimes of enclaves may call of it.
+#[cfg(inside)]
+const INSIDE: &[Embedded] = &[
+    (
+        "libteeperf_inside.so",
+        0o755,
+        include_bytes!(concat!(env!("OUT_DIR"), "/libteeperf_inside.so")),
+    ),
+    ("include/teeperf_aex.h", 0o644, include_bytes!(concat!(env!("OUT_DIR"), "/teeperf_aex.h"))),
+];
+/// Samples programs from within.
+#[cfg(not(inside))]
+const INSIDE: &[Embedded] = &[];
 
 /// What programs are linked with, and what measures hooks.
 #[cfg(not(hooks))]
@@ -124,10 +138,17 @@ pub(crate) fn for_clients() -> Result<PathBuf> {
     unpack(&folder()?, &OPTEE)
 }
 
-/// The library that stands between hosts of enclaves and their untrusted runtime, unpacked.
-pub(crate) fn for_enclave_hosts() -> Result<PathBuf> {
-    let library = SGX.context("processors of this kind have no SGX: --sgx is for x86-64")?;
-    unpack(&folder()?, &library)
+/// The library that stands between hosts of enclaves and their untrusted runtime, unpacked; nothing where there is none for this
+/// processor.
+pub(crate) fn for_enclave_hosts() -> Result<Option<PathBuf>> {
+    SGX.map(|library| unpack(&folder()?, &library)).transpose()
+}
+
+/// The library that samples a program from within, unpacked; nothing where there is none for this processor.
+pub(crate) fn for_sampling() -> Result<Option<PathBuf>> {
+    let folder = folder()?;
+    let paths: Result<Vec<_>> = INSIDE.iter().map(|file| unpack(&folder, file)).collect();
+    Ok(paths?.into_iter().next())
 }
 
 /// Where the file is, which is put there if it is not.

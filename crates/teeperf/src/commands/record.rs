@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use teeperf_profile::info::Info;
-use teeperf_record::{Choice, Events, HookCost, Outcome, Rules};
+use teeperf_record::{Choice, Events, HookCost, Options, Outcome, Rules};
 
 /// Runs a program and records every call and return of its hooked functions
 ///
@@ -31,6 +31,7 @@ Examples:
   teeperf record --probe tree -- ./server         for days: calls and times summed by call path
   teeperf record --sample -- ./program            samples of any program, with hooks or without
   teeperf record --probe sample -- make           nothing else, of all that make runs
+  teeperf record --sgx --module enclave.signed.so -- ./app  inside SGX enclaves too, whatever they were built with
   teeperf record --sample=4000 --call-graph fp -- ./p  more often, with frame pointers
   teeperf record --optee --elf 8aaaf200-2450-11e4-abe2-0002a5d5c51b.elf -- optee_example_hello_world")]
 pub(crate) struct Arguments {
@@ -38,10 +39,6 @@ pub(crate) struct Arguments {
     /// and the calls into them. The client stays as it is
     #[arg(long)]
     optee: bool,
-    /// The program is a host of SGX enclaves: records its calls into them and theirs out of them (ECALLs and OCALLs), and
-    /// enclaves that were built with hooks. The host stays as it is
-    #[arg(long, conflicts_with = "optee")]
-    sgx: bool,
     #[command(flatten)]
     filter: filtering::Arguments,
     /// Record only these kinds of events, with commas between them: calls (calls and returns of functions), marks (what the
@@ -79,7 +76,7 @@ impl Arguments {
     /// Whether an option means nothing without hooks.
     fn asks_for_hooks(&self) -> bool {
         let has_words = !self.timed.is_empty() || !self.trigger.is_empty();
-        self.optee || self.sgx || has_words || self.events != Events::ALL
+        self.optee || has_words || self.events != Events::ALL
     }
 
     /// What recording waits for.
@@ -110,25 +107,26 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     options.filter = arguments.filter.rules()?;
     let is_of_samples_alone = arguments.writing.is_of_samples_alone();
     options.sample = arguments.sampling.sampling(is_of_samples_alone)?;
+    sample(&mut options, &arguments.sampling)?;
     if is_of_samples_alone {
         ensure!(
             !arguments.asks_for_hooks() && options.filter.is_empty(),
-            "--probe sample leaves hooks alone: --optee, --sgx, --timed, --trigger, --events, --only and --exclude are about those; \
+            "--probe sample leaves hooks alone: --optee, --timed, --trigger, --events, --only and --exclude are about those; \
              --sample takes samples beside them"
         );
         options.is_of_samples_alone = true;
         return arguments.writing.record((options, sender), command, &path, tell_of_nothing);
     }
     let Events { calls, marks, crossings } = arguments.events;
-    if arguments.optee || arguments.sgx {
+    if arguments.optee {
         ensure!(
             crossings && (calls || !marks),
-            "--optee and --sgx record calls between the worlds, and what trusted applications and enclaves call meanwhile: \
-             --events crossings leaves the latter out"
+            "--optee records calls between the worlds, and what trusted applications call meanwhile: --events crossings \
+             leaves the latter out"
         );
     } else {
         ensure!(
-            calls || marks,
+            calls || marks || arguments.sampling.is_of_enclaves(),
             "--events crossings: calls between worlds are those of a client of trusted applications, with --optee, or of a \
              host of enclaves, with --sgx"
         );
@@ -139,9 +137,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     if !arguments.timed.is_empty() {
         ensure!(
-            !arguments.optee && !arguments.sgx,
-            "trusted applications and enclaves do not ask which functions are timed: leave out --timed, or --clock cycle times \
-             all calls"
+            !arguments.optee,
+            "trusted applications do not ask which functions are timed: leave out --timed, or --clock cycle times all calls"
         );
         ensure!(
             options.tree.is_none(),
@@ -156,35 +153,32 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     options.trigger = arguments.trigger()?;
     options.paused |= !arguments.trigger.is_empty();
-    if arguments.optee || arguments.sgx {
+    if arguments.optee {
         ensure!(
             options.trigger.is_none(),
-            "--optee and --sgx record all from the start: --paused, and then teeperf resume, leaves out a beginning"
+            "--optee records all from the start: --paused, and then teeperf resume, leaves out a beginning"
         );
         ensure!(
             options.filter.is_empty(),
-            "--optee and --sgx record all functions that trusted applications and enclaves were built with: name what is to have \
-             hooks when they are built"
+            "--optee records all functions that trusted applications were built with: name what is to have hooks when they are built"
         );
         match options.clock {
-            // The other world may not have the counter that Linux has: the tick lies in the memory lent to it.
+            // A trusted application may not have the counter that Linux has: the tick lies in the memory lent to it.
             Choice::Auto => options.clock = Choice::Tick,
             Choice::Tick | Choice::Cycle => {}
             Choice::Ordered => {
-                bail!(
-                    "trusted applications and enclaves read the counter as they come: --clock cycle"
-                )
+                bail!("trusted applications read the counter as they come: --clock cycle")
             }
         }
-        // An enclave is left for each interrupt.
-        options.leaves_processors = arguments.optee;
+        options.leaves_processors = true;
         options.filter.events(arguments.events);
-        let library = if arguments.sgx { bundle::for_enclave_hosts } else { bundle::for_clients };
-        options.preload.push(library()?);
+        options.preload = vec![bundle::for_clients()?];
         let is_kept = options.preload.iter().all(|library| can_be_preloaded(library));
         ensure!(is_kept, "set XDG_CACHE_HOME to a folder without space and colon in its path");
-        let tells = if arguments.sgx { tell_of_no_host } else { tell_of_no_client };
-        return arguments.writing.record((options, sender), command, &path, tells);
+        return arguments.writing.record((options, sender), command, &path, tell_of_no_client);
+    }
+    if crossings && arguments.sampling.is_of_enclaves() {
+        record_crossings(&mut options)?;
     }
     options.filter.events(Events { crossings: true, ..arguments.events });
     // Without, what brings its own hooks is recorded.
@@ -219,6 +213,33 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ended)
 }
 
+/// Hosts of enclaves are sampled in place of the program's threads alone; where the kernel lets nothing be sampled, within it too.
+fn sample(options: &mut Options, sampling: &sampling::Arguments) -> Result<()> {
+    options.sgx = options.sample.and_then(|how| sampling.sgx(how));
+    if options.sample.is_none() {
+        return Ok(());
+    }
+    options.inside = bundle::for_sampling()?.filter(|library| can_be_preloaded(library));
+    options.is_sampled_within = sampling.sample_within;
+    ensure!(
+        options.sgx.is_none() || options.inside.is_some(),
+        "--sgx has a library preloaded: there is one on x86-64, from a folder without space and colon in its path \
+         (XDG_CACHE_HOME)"
+    );
+    Ok(())
+}
+
+/// Hosts of enclaves have their ECALLs and OCALLs recorded, beside all else.
+fn record_crossings(options: &mut Options) -> Result<()> {
+    let library = bundle::for_enclave_hosts()?.filter(|library| can_be_preloaded(library));
+    options.preload.extend(library);
+    if options.clock == Choice::Auto {
+        // An enclave may not have the counter that Linux has: the tick lies in the memory lent to it.
+        options.clock = Choice::Tick;
+    }
+    Ok(())
+}
+
 /// The file that a command is.
 pub(crate) fn program(name: &OsStr) -> Option<PathBuf> {
     if name.as_bytes().contains(&b'/') {
@@ -247,16 +268,6 @@ fn tell_of_no_client(outcome: &Outcome) {
             "teeperf: nothing was recorded: the program opened no session with a trusted application, \
              does not use the shared library libteec, or may not be preloaded into (set-user-id); next: teeperf doctor \
              PROGRAM, and teeperf doctor alone for this machine"
-        );
-    }
-}
-
-/// Why no host was recorded, where nothing has said so yet.
-fn tell_of_no_host(outcome: &Outcome) {
-    if outcome.error.is_none() {
-        eprintln!(
-            "teeperf: nothing was recorded: the program made no ECALL through sgx_ecall of the shared library libsgx_urts, or may \
-             not be preloaded into (set-user-id). Hosts of Gramine, Open Enclave and Fortanix's EDP call their enclaves by other ways"
         );
     }
 }
