@@ -231,12 +231,3 @@ fn page_faults_are_counted_by_ecall() {
     let rows = machine.crossings(&Report::of(&recording.file));
     assert_eq!((rows["ECALL 0"].faults, rows["ECALL 0"].calls), (Some(0), 50));
 }
-
-/// Without an enclave's host there is nothing, and it is said why.
-#[test]
-fn what_is_no_host_is_told() {
-    let shop = Workshop::new();
-    let mut recording = shop.recording(&["--sgx"], Path::new("/bin/true"), &[]);
-    let outcome = run(&mut recording.command);
-    assert!(outcome.stderr.contains("libsgx_urts"), "{outcome:#?}");
-}
