@@ -44,6 +44,8 @@ pub struct Settings {
     pub period_ns: u64,
     /// All periods are the same: wrong for programs that beat in step with them.
     pub is_constant: bool,
+    /// Threads inside enclaves are told apart.
+    pub has_enclaves: bool,
     /// What is read beside registers.
     pub wanted: Wanted,
     /// The timers' signal.
@@ -188,7 +190,9 @@ impl<R: DebugRead> Sampler<R> {
         let ip = interrupted.instruction_pointer();
         // SAFETY: this is the owner's handler, once at a time.
         let room = unsafe { head.room() };
-        if let Some(tcs) = Self::tcs(&interrupted) {
+        if self.settings.has_enclaves
+            && let Some(tcs) = Self::tcs(&interrupted)
+        {
             return self.take(place, room, Some(tcs), (ip, Outside::default()), period);
         }
         let stack = head.stack[0].load(Relaxed)..head.stack[1].load(Relaxed);

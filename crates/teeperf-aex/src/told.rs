@@ -64,6 +64,7 @@ mod tests {
             clock,
             period_ns: 1_000_000,
             is_constant: false,
+            has_enclaves: true,
             wanted,
             signal: 27,
             process: 1,

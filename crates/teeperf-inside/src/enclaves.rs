@@ -31,6 +31,9 @@ pub(crate) unsafe extern "C" fn ioctl(
 }
 
 fn seen(Process { sampler, .. }: &Process, file: c_int, request: c_ulong, argument: u64) {
+    if !sampler.settings.has_enclaves {
+        return;
+    }
     let left_out = sampler.enclaves.left_out();
     let whole = driver::seen(&sampler.enclaves, &sampler.memory, file, request, argument);
     if let Some(enclave) = whole {

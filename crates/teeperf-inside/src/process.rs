@@ -90,6 +90,7 @@ fn settings(terms: &Terms) -> Settings {
         },
         period_ns: terms.period_ns,
         is_constant: terms.is_constant,
+        has_enclaves: terms.has_enclaves,
         wanted: match terms.kept {
             kept::CHAIN => Wanted::Chain,
             kept::STACK => Wanted::Stack(terms.stack as usize),

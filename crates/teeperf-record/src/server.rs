@@ -513,7 +513,7 @@ fn arguments_of(pid: u32) -> Vec<Vec<u8>> {
 }
 
 /// Fourth number of proc_pid_stat(5), behind a name that may contain anything.
-fn parent_of(pid: u32) -> Option<u32> {
+pub(crate) fn parent_of(pid: u32) -> Option<u32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()

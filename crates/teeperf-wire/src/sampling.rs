@@ -124,6 +124,8 @@ pub struct Terms {
     pub period_ns: u64,
     /// All periods are the same.
     pub is_constant: bool,
+    /// Threads inside enclaves are told apart, and what they do there.
+    pub has_enclaves: bool,
 }
 
 impl Terms {
@@ -134,7 +136,11 @@ impl Terms {
         put(
             &mut out,
             &[TERMS_MAGIC, self.version, self.process, self.places, self.capacity, how],
-            &[self.period_ns, self.stack.into(), self.is_constant.into()],
+            &[
+                self.period_ns,
+                self.stack.into(),
+                u64::from(self.is_constant) | u64::from(self.has_enclaves) << 1,
+            ],
         );
         out
     }
@@ -151,7 +157,8 @@ impl Terms {
             kept: (u32_at(bytes, 20) >> 16) as u16,
             period_ns: u64_at(bytes, 24),
             stack: u64_at(bytes, 32) as u32,
-            is_constant: u64_at(bytes, 40) != 0,
+            is_constant: u64_at(bytes, 40) & 1 != 0,
+            has_enclaves: u64_at(bytes, 40) & 2 != 0,
         })
     }
 }
@@ -163,12 +170,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn both_come_back(n: [u32; 6], small: [u16; 2], wide: [u64; 2], is_constant: bool) {
+        fn both_come_back(n: [u32; 6], small: [u16; 2], wide: [u64; 2], is_constant: bool, has_enclaves: bool) {
             let ask = Ask { version: n[0], what: small[0], flags: small[1], pid: n[1], base: wide[0], size: wide[1] };
             prop_assert_eq!(Ask::decode(&ask.encode()), Some(ask));
             let terms = Terms {
                 version: n[0], process: n[1], places: n[2], capacity: n[3], clock: small[0], kept: small[1],
-                stack: n[4], period_ns: wide[0], is_constant,
+                stack: n[4], period_ns: wide[0], is_constant, has_enclaves,
             };
             prop_assert_eq!(Terms::decode(&terms.encode()), Some(terms));
             prop_assert_eq!(Ask::decode(&terms.encode()), None);

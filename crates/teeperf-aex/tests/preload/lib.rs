@@ -127,6 +127,7 @@ extern "C" fn begin() {
             },
             period_ns: number("AEX_PERIOD_NS").unwrap_or(1_000_000),
             is_constant: false,
+            has_enclaves: true,
             wanted: number("AEX_STACK").map_or(Wanted::Chain, |most| Wanted::Stack(most as usize)),
             signal: SIGPROF,
             process: std::process::id(),

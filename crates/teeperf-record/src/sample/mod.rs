@@ -29,7 +29,7 @@ pub use offer::Refused;
 pub use options::{Rate, Sampling, Stacks};
 
 pub(crate) use gate::Gate;
-pub(crate) use offer::choose;
+pub(crate) use offer::{Chosen, choose};
 pub(crate) use outlet::{Outlet, Parcel};
 pub(crate) use packets::Packets;
 pub(crate) use record::{Kin, Map, Record};

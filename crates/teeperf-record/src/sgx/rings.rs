@@ -47,6 +47,25 @@ pub(crate) struct Counts {
     pub(crate) words: u64,
 }
 
+impl Counts {
+    /// Adds those of another process.
+    pub(crate) fn add(&mut self, other: &Self) {
+        let Self { inside, unreadable, outside, lost, nonsense, left_out, reads, words } = other;
+        for (sum, count) in [
+            (&mut self.inside, inside),
+            (&mut self.unreadable, unreadable),
+            (&mut self.outside, outside),
+            (&mut self.lost, lost),
+            (&mut self.nonsense, nonsense),
+            (&mut self.left_out, left_out),
+            (&mut self.reads, reads),
+            (&mut self.words, words),
+        ] {
+            *sum = sum.saturating_add(*count);
+        }
+    }
+}
+
 /// What is found, in the order of each thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Found<'a> {
@@ -210,6 +229,7 @@ mod tests {
             clock: Clock::Processor,
             period_ns: 1,
             is_constant: false,
+            has_enclaves: true,
             wanted: Wanted::Chain,
             signal: 0,
             process: 0,

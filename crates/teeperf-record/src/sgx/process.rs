@@ -1,0 +1,341 @@
+//! One process that is sampled within: its threads' samples, its code, its enclaves.
+
+use super::code::{Code, Known};
+use super::options::{PLACES, Within};
+use super::rings::{Counts, Found, Rings};
+use crate::machine::monotonic_ns;
+use crate::memory::{SEAL_SIZE, SharedMemory};
+use crate::packets::Level;
+use crate::sample::{Kin, Map, Packets, Record};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+use teeperf_aex::sampler::{PRODUCTION, event};
+use teeperf_aex::threads::Threads;
+use teeperf_wire::body::map;
+use teeperf_wire::sampling::Ask;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Process {
+    pub(super) pid: u32,
+    /// Readable when the process has ended.
+    pub(super) ended: OwnedFd,
+    rings: Rings,
+    pub(super) memory: SharedMemory,
+    code: Known,
+    enclaves: Vec<Enclave>,
+    looked: Instant,
+    /// Threads that have no place, though they are there.
+    unseen: BTreeSet<u32>,
+    names: Vec<(u32, Vec<u8>)>,
+    is_of_inline_host: bool,
+}
+
+#[derive(Debug)]
+struct Enclave {
+    range: Range<u64>,
+    is_debug: bool,
+    unreadable: u64,
+    is_gone: bool,
+}
+
+/// What the user is told.
+pub(super) type Told = Vec<(Level, String)>;
+
+/// Between two looks at what changes by itself: threads and their names.
+const LOOK: Duration = Duration::from_millis(300);
+/// Enclaves of a process that are remembered.
+const MOST_ENCLAVES: usize = 4096;
+/// Threads without a place that are counted.
+const MOST_UNSEEN: usize = 65_536;
+
+impl Process {
+    pub(super) fn new(pid: u32, ended: OwnedFd, within: &Within) -> io::Result<Self> {
+        let capacity = within.capacity();
+        let bytes = Threads::bytes(PLACES, capacity);
+        let memory = SharedMemory::create(c"teeperf-samples", bytes, SEAL_SIZE)?;
+        // SAFETY: as many bytes, of zeroes, at a page, which stay as long as what uses them: both are this process's.
+        let threads = unsafe { Threads::new(memory.start(), PLACES, capacity) };
+        Ok(Self {
+            pid,
+            ended,
+            rings: Rings::new(threads, capacity, pid),
+            memory,
+            code: Known::default(),
+            enclaves: Vec::new(),
+            looked: Instant::now(),
+            unseen: BTreeSet::new(),
+            names: Vec::new(),
+            is_of_inline_host: false,
+        })
+    }
+
+    /// Tells the recording of it, before it has samples. The child of a fork has its parent's code and name.
+    pub(super) fn begin<S: FnMut(u16, Vec<u8>)>(
+        &mut self,
+        is_forked: bool,
+        packets: &mut Packets<S>,
+    ) {
+        let (pid, time) = (self.pid, Some(monotonic_ns()));
+        let name = name(pid, pid);
+        if is_forked {
+            let parent = parent_of(pid);
+            let kin = Kin { pid, tid: pid, parent_pid: parent, parent_tid: parent };
+            packets.record(Record::Forked(kin), time);
+        }
+        packets.record(Record::Named { pid, tid: pid, name: &name, is_exec: !is_forked }, time);
+        self.names.push((pid, name));
+        self.look_at_code(packets, time);
+    }
+
+    /// Takes what its threads have left; samples while it was paused are left out.
+    pub(super) fn drain<S: FnMut(u16, Vec<u8>)>(
+        &mut self,
+        is_paused: bool,
+        packets: &mut Packets<S>,
+    ) {
+        let Self { pid, rings, code, enclaves, names, .. } = self;
+        let (pid, mut is_looked) = (*pid, false);
+        let began = monotonic_ns();
+        rings.drain(&mut |found| match found {
+            Found::Began(tid) if tid != pid => {
+                let kin = Kin { pid, tid, parent_pid: pid, parent_tid: pid };
+                packets.record(Record::Forked(kin), None);
+                tell_name(pid, tid, names, None, packets);
+            }
+            Found::Began(_) => {}
+            Found::Ended(tid) => {
+                names.retain(|(known, _)| *known != tid);
+                let kin = Kin { pid, tid, parent_pid: pid, parent_tid: pid };
+                packets.record(Record::Exited(kin), Some(monotonic_ns()));
+            }
+            Found::Lost(count) => packets.lost(count),
+            Found::Sample(_) if is_paused => {}
+            Found::Sample(sample) => {
+                let of_enclave = |enclave: &&mut Enclave| enclave.range.contains(&sample.ip);
+                if sample.event == event::UNREADABLE {
+                    match enclaves.iter_mut().rev().find(of_enclave) {
+                        Some(enclave) => enclave.unreadable += 1,
+                        None => self.is_of_inline_host = true,
+                    }
+                } else if sample.event == event::OUTSIDE && !is_looked && !code.has(sample.ip) {
+                    // Once a round: what makes its code itself has some that no look finds.
+                    is_looked = true;
+                    let ranges = ranges(enclaves);
+                    tell_code(pid, &code.look(pid, &ranges), Some(began), packets);
+                }
+                packets.sample(sample);
+            }
+        });
+    }
+
+    /// Looks at what changes by itself, now and then.
+    pub(super) fn look_in<S: FnMut(u16, Vec<u8>)>(&mut self, packets: &mut Packets<S>) {
+        if self.looked.elapsed() < LOOK {
+            return;
+        }
+        self.looked = Instant::now();
+        let (pid, time) = (self.pid, Some(monotonic_ns()));
+        let threads = threads_of(pid);
+        if threads.is_empty() {
+            return;
+        }
+        self.rings.give_up(|tid| !threads.contains(&tid));
+        let placed: BTreeSet<u32> = self.rings.threads().collect();
+        for tid in threads {
+            if placed.contains(&tid) || tid == pid {
+                tell_name(pid, tid, &mut self.names, time, packets);
+            } else if self.unseen.len() < MOST_UNSEEN {
+                self.unseen.insert(tid);
+            }
+        }
+        // Those that were about to take a place when it was looked before.
+        self.unseen.retain(|tid| !placed.contains(tid));
+    }
+
+    /// An enclave is whole.
+    pub(super) fn made<S: FnMut(u16, Vec<u8>)>(
+        &mut self,
+        ask: &Ask,
+        is_debug: bool,
+        within: &Within,
+        packets: &mut Packets<S>,
+    ) -> Told {
+        let mut told = Told::new();
+        let range = ask.base..ask.base.saturating_add(ask.size);
+        if self.enclaves.len() >= MOST_ENCLAVES {
+            return told;
+        }
+        if !is_debug {
+            let text = format!("the enclave at {:#x} {PRODUCTION}", ask.base);
+            told.push((Level::Warning, text));
+        }
+        let enclave = Enclave { range, is_debug, unreadable: 0, is_gone: false };
+        self.enclaves.push(enclave);
+        let time = Some(monotonic_ns());
+        self.look_at_code(packets, time);
+        // What no module is in, and enclaves that cannot be read, are told apart by where they are.
+        let whole = Code {
+            address: ask.base,
+            length: ask.size,
+            offset: 0,
+            protection: map::PROT_EXEC,
+            path: format!("[enclave at {:#x}]", ask.base).into_bytes(),
+        };
+        tell_code(self.pid, &[whole], time, packets);
+        let mut found = false;
+        for module in &within.modules {
+            match module.code(ask.base, ask.size) {
+                Ok(code) => {
+                    found |= !code.is_empty();
+                    tell_code(self.pid, &code, time, packets);
+                }
+                Err(error) => {
+                    told.push((Level::Warning, format!("{}: {error}", module.path.display())));
+                }
+            }
+        }
+        if !found && is_debug {
+            let text = format!(
+                "what is loaded in the enclave at {:#x} is not known: --module FILE says so",
+                ask.base
+            );
+            told.push((Level::Warning, text));
+        }
+        told
+    }
+
+    /// One goes.
+    pub(super) fn goes(&mut self, ask: &Ask) {
+        let end = ask.base.saturating_add(ask.size);
+        let gone = self.enclaves.iter_mut().filter(|enclave| {
+            enclave.range.start < end && ask.base < enclave.range.end && !enclave.is_gone
+        });
+        gone.for_each(|enclave| enclave.is_gone = true);
+    }
+
+    pub(super) fn look_at_code<S: FnMut(u16, Vec<u8>)>(
+        &mut self,
+        packets: &mut Packets<S>,
+        time: Option<u64>,
+    ) {
+        let new = self.code.look(self.pid, &ranges(&self.enclaves));
+        tell_code(self.pid, &new, time, packets);
+    }
+
+    /// What came of it.
+    pub(super) fn counts(&self) -> Counts {
+        self.rings.counts()
+    }
+
+    /// What the user should know of it, at its end.
+    pub(super) fn end(&self) -> Told {
+        let mut told = Told::new();
+        let (pid, counts) = (self.pid, self.counts());
+        for enclave in self.enclaves.iter().filter(|one| one.is_debug && one.unreadable > 0) {
+            let text = format!(
+                "the enclave at {:#x} in process {pid} could not be read any more, {} times: it is gone, or the machine slept and \
+                 lost it; these samples are of sgx-unreadable",
+                enclave.range.start, enclave.unreadable
+            );
+            told.push((Level::Warning, text));
+        }
+        if self.is_of_inline_host {
+            let text = format!(
+                "process {pid} was inside an enclave that it was not seen to make, so it asks the kernel without the C library, as \
+                 Gramine does: record it with --sgx=outside"
+            );
+            told.push((Level::Warning, text));
+        }
+        if counts.left_out > 0 {
+            let text = format!(
+                "{} threads of process {pid} were not sampled: it has places for {PLACES} at one time",
+                counts.left_out
+            );
+            told.push((Level::Warning, text));
+        }
+        if self.unseen.len() as u64 > counts.left_out {
+            let text = format!(
+                "{} threads of process {pid} were not sampled: they began without pthread_create",
+                self.unseen.len() as u64 - counts.left_out
+            );
+            told.push((Level::Warning, text));
+        }
+        if counts.nonsense > 0 {
+            let text = format!(
+                "process {pid} wrote over its own samples: what was none is left out, {} times",
+                counts.nonsense
+            );
+            told.push((Level::Warning, text));
+        }
+        told
+    }
+}
+
+fn ranges(enclaves: &[Enclave]) -> Vec<Range<u64>> {
+    let there = enclaves.iter().filter(|enclave| !enclave.is_gone);
+    there.map(|enclave| enclave.range.clone()).collect()
+}
+
+fn tell_code<S: FnMut(u16, Vec<u8>)>(
+    pid: u32,
+    code: &[Code],
+    time: Option<u64>,
+    packets: &mut Packets<S>,
+) {
+    const PRIVATE: u32 = libc::MAP_PRIVATE as u32;
+    for Code { address, length, offset, protection, path } in code {
+        let map = Map {
+            pid,
+            tid: pid,
+            address: *address,
+            length: *length,
+            offset: *offset,
+            protection: *protection,
+            flags: PRIVATE,
+            mode: teeperf_wire::body::sample::mode::USER,
+            path,
+            build_id: &[],
+        };
+        packets.map(&map, time);
+    }
+}
+
+/// Tells a thread's name, if it has another than was told.
+fn tell_name<S: FnMut(u16, Vec<u8>)>(
+    pid: u32,
+    tid: u32,
+    names: &mut Vec<(u32, Vec<u8>)>,
+    time: Option<u64>,
+    packets: &mut Packets<S>,
+) {
+    let name = name(pid, tid);
+    let known = names.iter_mut().find(|(known, _)| *known == tid);
+    if name.is_empty() || known.as_ref().is_some_and(|(_, known)| *known == name) {
+        return;
+    }
+    packets.record(Record::Named { pid, tid, name: &name, is_exec: false }, time);
+    match known {
+        Some((_, known)) => *known = name,
+        None => names.push((tid, name)),
+    }
+}
+
+/// A thread's name; empty where it is not there any more.
+fn name(pid: u32, tid: u32) -> Vec<u8> {
+    let name = fs::read(format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default();
+    name.trim_ascii_end().to_vec()
+}
+
+fn threads_of(pid: u32) -> BTreeSet<u32> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn parent_of(pid: u32) -> u32 {
+    crate::server::parent_of(pid).unwrap_or(0)
+}
