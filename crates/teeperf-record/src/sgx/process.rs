@@ -29,7 +29,9 @@ pub(super) struct Process {
     code: Known,
     enclaves: Vec<Enclave>,
     looked: Instant,
-    /// Threads that have no place, though they are there.
+    /// Threads that had no place when it was last looked: some begin or end at that moment.
+    without_place: BTreeSet<u32>,
+    /// Those that had none for longer.
     unseen: BTreeSet<u32>,
     names: Vec<(u32, Vec<u8>)>,
     is_of_inline_host: bool,
@@ -68,6 +70,7 @@ impl Process {
             code: Known::default(),
             enclaves: Vec::new(),
             looked: Instant::now(),
+            without_place: BTreeSet::new(),
             unseen: BTreeSet::new(),
             names: Vec::new(),
             is_of_inline_host: false,
@@ -146,15 +149,17 @@ impl Process {
         }
         self.rings.give_up(|tid| !threads.contains(&tid));
         let placed: BTreeSet<u32> = self.rings.threads().collect();
+        let before = std::mem::take(&mut self.without_place);
         for tid in threads {
-            if placed.contains(&tid) || tid == pid {
+            if placed.contains(&tid) {
                 tell_name(pid, tid, &mut self.names, time, packets);
-            } else if self.unseen.len() < MOST_UNSEEN {
+                continue;
+            }
+            if before.contains(&tid) && self.unseen.len() < MOST_UNSEEN {
                 self.unseen.insert(tid);
             }
+            self.without_place.insert(tid);
         }
-        // Those that were about to take a place when it was looked before.
-        self.unseen.retain(|tid| !placed.contains(tid));
     }
 
     /// An enclave is whole.
