@@ -33,6 +33,7 @@ const SDK: &[(&str, &str)] = &[
     ("host", "sdk"),
     ("include", "../teeperf-tee/include"),
     ("optee", "../../integrations/optee/sdk"),
+    ("sgx", "../../integrations/sgx/sdk"),
     ("rust/teeperf-hooks/src", "../teeperf-hooks/src"),
     ("rust/teeperf-hooks/Cargo.toml", "../teeperf-hooks/sdk/Cargo.toml"),
 ];

@@ -1,5 +1,5 @@
 //! `teeperf record --sgx` on a simulated machine with SGX (`teeperf-aex/tests/simulator`), whose untrusted runtime is called as Intel's
-//! is: a host counts its crossings itself, and what is recorded is that.
+//! is: a host counts its crossings itself, and what is recorded is that. Enclaves are built with hooks by the SDK as it is installed.
 #![cfg(target_arch = "x86_64")]
 
 mod scenario;
@@ -35,6 +35,35 @@ impl Machine {
         machine
     }
 
+    /// The enclave of these sources, with hooks in them.
+    fn hook(&self, sources: &[&str], libraries: &[&str], enclave: &str) {
+        let sdk = self.shop.path("sdk");
+        let target = ["--target", "x86_64", "--threads", "apart"];
+        let installed = run(teeperf().arg("install-sdk").arg(&sdk).args(target));
+        assert!(installed.success(), "{installed:#?}");
+        let include = ["include", "sgx"].map(|folder| format!("-I{}", sdk.join(folder).display()));
+        let name = format!("-DENCLAVE=\"{enclave}\"");
+        let usual =
+            [&ENCLAVE[..4], &include.each_ref().map(String::as_str), &["-c", "-fno-builtin"]]
+                .concat();
+        // A function that is always inlined has no code that samples could name.
+        let hooks =
+            ["-finstrument-functions", "-finstrument-functions-exclude-function-list=steps"];
+        let mut objects = vec!["glue.o", "sgx.o"];
+        self.compile("gcc", &[own("hooked.c")], &[&usual[..], &[&name]].concat(), "glue.o");
+        self.compile("gcc", &[sdk.join("sgx/teeperf_sgx.c")], &usual, "sgx.o");
+        for source in sources {
+            let object = source.trim_end_matches(".c");
+            self.compile("gcc", &[simulator(source)], &[&usual[..], &hooks].concat(), object);
+            objects.push(object);
+        }
+        let library = sdk.join("lib/x86_64/libteeperf_tee.a");
+        let wrap = ["-Wl,--wrap=ecall", "-Wl,--wrap=ocall", "-Wl,-z,defs"];
+        let flags =
+            [&objects[..], &[library.to_str().unwrap()], libraries, &ENCLAVE, &wrap].concat();
+        self.compile("gcc", &[simulator("trts.S")], &flags, enclave);
+    }
+
     fn compile(&self, compiler: &str, sources: &[PathBuf], flags: &[&str], out: &str) {
         let mut command = Command::new(compiler);
         command.current_dir(self.shop.path("")).args(["-O2", "-g", "-Wall", "-Wextra", "-Werror"]);
@@ -52,9 +81,21 @@ impl Machine {
         mode: &str,
         number: &str,
     ) -> (Report, BTreeMap<String, u64>) {
+        self.record_with("enclave.so", options, mode, number)
+    }
+
+    /// The same, of a host of this enclave.
+    #[track_caller]
+    fn record_with(
+        &self,
+        enclave: &str,
+        options: &[&str],
+        mode: &str,
+        number: &str,
+    ) -> (Report, BTreeMap<String, u64>) {
         let options = [&["--sgx", "--force", "--quiet"], options].concat();
         let recorded =
-            self.shop.record(&options, &self.shop.path("host"), &["enclave.so", mode, number], 0);
+            self.shop.record(&options, &self.shop.path("host"), &[enclave, mode, number], 0);
         let numbers = recorded.outcome.stdout.lines().map(|line| {
             let (name, number) = line.split_once(' ').unwrap();
             (name.to_owned(), number.parse().unwrap())
@@ -230,4 +271,137 @@ fn page_faults_are_counted_by_ecall() {
     run(recording.command.env("TEEPERF_SGX_USAGE", "0")).expect_code(0);
     let rows = machine.crossings(&Report::of(&recording.file));
     assert_eq!((rows["ECALL 0"].faults, rows["ECALL 0"].calls), (Some(0), 50));
+}
+
+/// One stack leads from the host into the enclave, out of it and in again, in each of several threads; also behind OCALLs that do not
+/// come back.
+#[test]
+fn stacks_lead_into_enclaves_with_hooks() {
+    let machine = Machine::new();
+    machine.hook(&["enclave.c"], &[], "hooked.so");
+    for (mode, threads) in [("calls", 1), ("threads", 8), ("leaps", 1)] {
+        let (report, told) = machine.record_with("hooked.so", &["--elf=hooked.so"], mode, "10");
+        expect_counted(&report, &told);
+        assert_eq!((report.health("lost"), report.health("unopened")), (0, 0), "{mode}");
+        let paths = report.paths();
+        let within = "ecall_work;ECALL 0;ecall;main_loop;nested_once;fifth";
+        let nested = format!("ecall_ocalls;ECALL 1;ecall;OCALL 1;enclave_ocall_nested;{within}");
+        let outside = "ecall_ocalls;ECALL 1;ecall;OCALL 0;enclave_ocall_outside";
+        for (path, calls) in [(within, 10), (&nested, 15), (outside, 15)] {
+            let calls = calls * threads + if mode == "leaps" && path == outside { 10 } else { 0 };
+            assert_eq!(paths.get(path), Some(&calls), "{mode} {path}: {paths:#?}");
+        }
+        if mode != "leaps" {
+            assert_eq!((report.health("mended"), report.health("open")), (0, 0), "{mode}");
+        }
+    }
+    // Of crossings alone nothing is lent.
+    let (report, _) = machine.record_with("hooked.so", &["--events=crossings"], "calls", "10");
+    assert!(report.calls.contains_key("ECALL 1") && !report.calls.contains_key("main_loop"));
+}
+
+/// Code that knows nothing of it: zstd's library packs and unpacks in an enclave with hooks, and comes to the same.
+#[test]
+fn an_enclave_with_hooks_has_the_same_answers() {
+    let machine = Machine::new();
+    machine.hook(&["zstd_enclave.c"], &["-l:libzstd.a"], "zstd.so");
+    let (report, _) = machine.record_with("zstd.so", &["--elf=zstd.so"], "rounds", "20");
+    let paths = report.paths();
+    assert_eq!(paths.get("ecall_work;ECALL 0;ecall;one_round"), Some(&20), "{paths:#?}");
+    assert!(paths.contains_key("ecall_work;ECALL 0;ecall;one_round;malloc"), "{paths:#?}");
+    assert_eq!((report.health("lost"), report.health("mended")), (0, 0));
+}
+
+/// Memory that is not wholly outside, or no arena, is refused by what is wrong with it, before it is touched; and the enclave works.
+#[test]
+fn hostile_pointers_are_refused() {
+    let machine = Machine::new();
+    machine.hook(&["enclave.c"], &[], "hooked.so");
+    let (report, told) = machine.record_with("hooked.so", &["--elf=hooked.so"], "hostile", "0");
+    for (name, reason) in [
+        ("inside", 4),
+        ("all", 4),
+        ("begin", 4),
+        ("end", 4),
+        ("around", 4),
+        ("wraps", 3),
+        ("endless", 3),
+        ("null", 2),
+        ("misaligned", 2),
+        ("small", 3),
+        ("unknown", 5),
+        ("right", 0),
+    ] {
+        assert_eq!(told[name], reason, "{name}");
+    }
+    assert_eq!(report.calls["main_loop"], 1, "the one whose memory was right");
+    assert_eq!(report.calls["ECALL 0"], 12);
+}
+
+/// A host that writes into lent memory all the time, whatever it likes, changes no answer, and has the enclave write nowhere else: around
+/// the memory is none, and what lies beside the runtime's data in the enclave stays as it was.
+#[test]
+fn memory_that_the_host_spoils_does_no_harm() {
+    let machine = Machine::new();
+    machine.hook(&["enclave.c"], &[], "hooked.so");
+    let (_, told) = machine.record_with("hooked.so", &["--elf=hooked.so"], "spoilt", "2000");
+    assert!(told["taken"] > 100, "{told:?}");
+}
+
+/// In the runtime, and in the enclave that has it, there is nothing that ends an enclave, or that asks somebody else.
+#[test]
+fn no_instruction_leaves_the_enclave() {
+    let machine = Machine::new();
+    machine.hook(&["enclave.c"], &[], "hooked.so");
+    let mut seen = 0;
+    for file in ["sdk/lib/x86_64/libteeperf_tee.a", "hooked.so"] {
+        let mut command = Command::new("objdump");
+        command.args(["-d", "--no-show-raw-insn", "-M", "intel"]).arg(machine.shop.path(file));
+        let outcome = run(&mut command);
+        assert!(outcome.success(), "{outcome:#?}");
+        for line in outcome.stdout.lines() {
+            let Some((_, code)) = line.trim_start().split_once(":\t") else { continue };
+            seen += 1;
+            // Intel SDM, volume 3D, "Illegal Instructions" within an enclave, and ways into the kernel.
+            let first = code.split_whitespace().next().unwrap_or_default();
+            let is_illegal = [
+                "syscall", "sysenter", "sysret", "int", "int3", "cpuid", "rdtsc", "rdtscp",
+                "rdpmc", "in", "out", "vmcall", "getsec", "(bad)",
+            ]
+            .contains(&first);
+            assert!(!is_illegal, "{file}: {line}");
+        }
+    }
+    assert!(seen > 2000, "{seen}");
+}
+
+/// Hooks and samples of the same run tell the same.
+#[test]
+fn hooks_and_samples_agree() {
+    let machine = Machine::new();
+    machine.hook(&["enclave.c"], &[], "hooked.so");
+    let options = ["--elf=hooked.so", "--module=hooked.so", "--sample=4000"];
+    let (report, _) = machine.record_with("hooked.so", &options, "rounds", "8000");
+    let shares = |options: &[&str]| {
+        let outcome =
+            run(teeperf().args(["report", "--csv"]).args(options).arg(report.recording()));
+        assert!(outcome.success(), "{outcome:#?}");
+        let mut lines = outcome.stdout.lines();
+        let names: Vec<_> = lines.next().unwrap().split(',').collect();
+        let at = |name: &str| names.iter().position(|known| *known == name).expect(name);
+        let (time, function) = (at("self_ns"), at("function"));
+        let rows = lines.map(|line| line.split(',').collect::<Vec<_>>());
+        let rows =
+            rows.map(|cells| (cells[function].to_owned(), cells[time].parse::<f64>().unwrap()));
+        let own = ["half", "three_tenths", "fifth", "nested_once", "main_loop", "ecall"];
+        let rows: BTreeMap<_, _> = rows.filter(|(name, _)| own.contains(&&**name)).collect();
+        let all: f64 = rows.values().sum();
+        rows.into_iter().map(|(name, time)| (name, 100.0 * time / all)).collect::<BTreeMap<_, _>>()
+    };
+    let (hooks, samples) = (shares(&[]), shares(&["--event=sgx", "--no-inline"]));
+    for (name, share) in hooks.iter().filter(|(_, share)| **share > 1.0) {
+        let sampled = samples.get(name).copied().unwrap_or_default();
+        assert!((share - sampled).abs() < 3.0, "{name}: {share} {sampled}, {hooks:?} {samples:?}");
+    }
+    assert!((hooks["half"] - 50.0).abs() < 3.0, "{hooks:?}");
 }

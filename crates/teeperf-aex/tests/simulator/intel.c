@@ -1,8 +1,9 @@
 // The untrusted runtime as Intel's SDK has it (sgx_urts.h, sgx_edger8r.h), of the parts that hosts of the tests use. An enclave's id is
-// where it is; its file's end says nothing of it, so it is as these settings have it.
+// where it is. How many threads it has a real one's file says; here, the environment.
 #include "urts.h"
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 struct table {
 	size_t count;
@@ -18,7 +19,8 @@ static long dispatch(struct urts_enclave *enclave, const void *table, long index
 
 uint32_t sgx_create_enclave(const char *file, int debug, void *token, int *updated, uint64_t *id, void *attributes)
 {
-	struct urts_settings settings = { .is_debug = debug, .threads = 8, .frames = 2, .frame_pages = 1 };
+	const char *threads = getenv("URTS_THREADS");
+	struct urts_settings settings = { .is_debug = debug, .threads = threads ? atoi(threads) : 8, .frames = 2, .frame_pages = 1 };
 	(void)token, (void)updated, (void)attributes;
 	*id = (uint64_t)urts_create(file, settings, NULL);
 	return 0;

@@ -1,17 +1,10 @@
 // What edger8r makes of an enclave's interface, for its host: one function for each ECALL; and what the host has for OCALLs.
 #pragma once
-#include "calls.h"
-#include <stddef.h>
+#include "call.h"
 #include <stdint.h>
 #ifdef __cplusplus
 extern "C" {
 #endif
-// What ECALLs of these tests are given: their work, and memory lent with it.
-struct call {
-	struct work work;
-	void *arena;
-	size_t arena_bytes;
-};
 uint32_t ecall_work(uint64_t enclave, struct call *);
 uint32_t ecall_ocalls(uint64_t enclave, struct call *);
 uint32_t ecall_ocalls_switchless(uint64_t enclave, struct call *);
