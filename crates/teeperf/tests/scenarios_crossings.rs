@@ -68,7 +68,10 @@ impl Machine {
         let mut command = Command::new(compiler);
         command.current_dir(self.shop.path("")).args(["-O2", "-g", "-Wall", "-Wextra", "-Werror"]);
         command.args(["-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer"]);
-        command.arg("-I").arg(simulator("")).args(sources).args(flags).args(["-o", out]);
+        for folder in [simulator(""), sdk("")] {
+            command.arg("-I").arg(folder);
+        }
+        command.args(sources).args(flags).args(["-o", out]);
         let outcome = run(&mut command);
         assert!(outcome.success(), "{command:?}: {outcome:#?}");
     }
@@ -144,6 +147,10 @@ const ENCLAVE: [&str; 7] = [
 
 fn simulator(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../teeperf-aex/tests/simulator").join(name)
+}
+
+fn sdk(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../integrations/sgx/sdk").join(name)
 }
 
 fn own(name: &str) -> PathBuf {
@@ -404,4 +411,24 @@ fn hooks_and_samples_agree() {
         assert!((share - sampled).abs() < 3.0, "{name}: {share} {sampled}, {hooks:?} {samples:?}");
     }
     assert!((hooks["half"] - 50.0).abs() < 3.0, "{hooks:?}");
+}
+
+/// A host that has hooks itself is recorded by them, and its crossings are as they would be without.
+#[test]
+fn a_host_with_hooks_of_its_own() {
+    let machine = Machine::new();
+    std::fs::remove_file(machine.shop.path("host")).unwrap();
+    let mut build = teeperf();
+    build.current_dir(machine.shop.path("")).args(["c++", "-O2", "-g", "-pthread", "-o", "host"]);
+    build.arg("-I").arg(simulator("")).arg("-I").arg(sdk("")).arg(own("host.cc"));
+    build.args(["enclave_u.o", "-L.", "-lsgx_urts", "-Wl,--no-as-needed", "-lmachine"]);
+    assert!(run(build.arg("-Wl,-rpath,$ORIGIN")).success(), "{build:?}");
+    let (report, told) = machine.record(&[], "threads", "5");
+    expect_counted(&report, &told);
+    for figure in ["lost", "mended", "open", "unopened"] {
+        assert_eq!(report.health(figure), 0, "{figure}: {report:#?}");
+    }
+    assert_eq!(report.calls["main"], 1);
+    assert_eq!(report.calls_below("many", "make_with"), told["ecalls"], "{report:#?}");
+    assert_eq!(report.calls_below("ECALL 1", "ECALL 0"), 8 * 2 * 3);
 }

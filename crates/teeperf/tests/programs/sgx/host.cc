@@ -1,5 +1,6 @@
 // A host of an enclave: `host ENCLAVE MODE NUMBER`. It counts its crossings and their time itself, and says what it has.
 #include "enclave_u.h"
+#include "teeperf_sgx_host.h"
 #include <pthread.h>
 #include <setjmp.h>
 #include <atomic>
@@ -12,7 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern "C" __attribute__((weak)) void *teeperf_sgx_arena(size_t *bytes);
 extern "C" uint64_t urts_base(const void *enclave);
 extern "C" uint64_t urts_size(const void *enclave);
 
@@ -68,7 +68,7 @@ static int make_with(enum proxy proxy, long rounds, long is_nested, void *arena,
 static void make(enum proxy proxy, long rounds, long is_nested)
 {
 	size_t bytes = 0;
-	void *arena = teeperf_sgx_arena ? teeperf_sgx_arena(&bytes) : NULL;
+	void *arena = teeperf_lent(&bytes);
 	make_with(proxy, rounds, is_nested, arena, bytes);
 }
 
@@ -120,7 +120,7 @@ static void hostile(void)
 {
 	char *base = (char *)urts_base((void *)enclave);
 	size_t size = urts_size((void *)enclave), bytes = 0, large = 1 << 20;
-	char *arena = (char *)teeperf_sgx_arena(&bytes);
+	char *arena = (char *)teeperf_lent(&bytes);
 	static char nothing[1 << 20] __attribute__((aligned(4096)));
 	const struct {
 		const char *name;
@@ -191,7 +191,7 @@ static void spoilt(long number)
 {
 	enum { AROUND = 1 << 20, BYTES = 1 << 20 };
 	size_t bytes = 0;
-	void *arena = teeperf_sgx_arena(&bytes);
+	void *arena = teeperf_lent(&bytes);
 	char *around = (char *)mmap(NULL, BYTES + 2 * AROUND, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	char *memory = around + AROUND;
 	mprotect(memory, BYTES, PROT_READ | PROT_WRITE);
