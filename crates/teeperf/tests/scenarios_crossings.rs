@@ -432,3 +432,49 @@ fn a_host_with_hooks_of_its_own() {
     assert_eq!(report.calls_below("many", "make_with"), told["ecalls"], "{report:#?}");
     assert_eq!(report.calls_below("ECALL 1", "ECALL 0"), 8 * 2 * 3);
 }
+
+/// The makefile for enclaves of Intel's SDK links what the README says, with every OCALL going through the way out that is wrapped. Only
+/// that: what it makes is for another thread pointer than the simulated machine has.
+#[test]
+fn an_enclave_of_intels_sdk_is_built() {
+    let shop = Workshop::new();
+    let sdk = shop.path("sdk");
+    let target = ["--target", "x86_64", "--threads", "apart"];
+    assert!(run(teeperf().arg("install-sdk").arg(&sdk).args(target)).success());
+    let make = |variables: &[&str]| {
+        let mut make = Command::new("make");
+        make.current_dir(shop.path("")).arg("-B").arg("-f").arg(own("kit/enclave/Makefile"));
+        make.arg(format!("SOURCE={}", own("kit/enclave").display()));
+        make.arg(format!("KIT={}", own("kit").display()));
+        make.arg(format!("TEEPERF={}", sdk.join("sgx").display())).args(variables);
+        let outcome = run(&mut make);
+        let mut command = Command::new("objdump");
+        command.args(["-d", "--no-show-raw-insn"]).arg(shop.path("enclave.so"));
+        (outcome, run(&mut command).stdout)
+    };
+    let (outcome, code) = make(&["TEEPERF_ENCLAVE=my enclave.so"]);
+    assert!(outcome.success(), "{outcome:#?}");
+    let calls = |caller: &str, callee: &str| {
+        let body = code.split("\n\n").find(|body| body.contains(&format!("<{caller}>:")));
+        body.expect(caller).lines().any(|line| line.contains(callee))
+    };
+    assert!(
+        calls("ocall_print", "<__wrap_sgx_ocall>") && !calls("ocall_print", "<sgx_ocall>"),
+        "{code}"
+    );
+    assert!(calls("__wrap_sgx_ocall", "<sgx_ocall>"), "{code}");
+    assert!(calls("work", "<__cyg_profile_func_enter>"), "{code}");
+    let hooks = ["ecall_work", "ocall_print", "teeperf_sgx_enter", "__wrap_sgx_ocall"];
+    assert!(hooks.iter().all(|function| !calls(function, "cyg_profile")), "{code}");
+    assert!(
+        String::from_utf8_lossy(&std::fs::read(shop.path("enclave.so")).unwrap())
+            .contains("my enclave.so\0")
+    );
+    let (outcome, code) = make(&["TEEPERF_PROBE=none"]);
+    assert!(
+        outcome.success() && !code.contains("cyg_profile") && !code.contains("wrap_"),
+        "{outcome:#?}"
+    );
+    let (outcome, _) = make(&["TEEPERF_PROBE=tree"]);
+    assert!(!outcome.success() && outcome.stderr.contains("trace, none"), "{outcome:#?}");
+}

@@ -18,6 +18,21 @@ struct teeperf_sgx_thread {
 	size_t bytes;
 };
 
+#ifdef TEEPERF_DISABLE
+
+TEEPERF_TEE_INLINE int teeperf_sgx_enter(void *untrusted_arena, size_t bytes)
+{
+	(void)untrusted_arena;
+	(void)bytes;
+	return TEEPERF_FORBIDDEN;
+}
+
+TEEPERF_TEE_INLINE void teeperf_sgx_leave(void)
+{
+}
+
+#else
+
 /* At the beginning of an ECALL, with the memory that the host has lent with it: what teeperf_sgx_arena() of its preloaded
  * library gives the calling thread. 0, or why the memory is not taken: one of the reasons of teeperf_tee.h. It may be any
  * address: one that is not wholly outside is refused before anything is read there. */
@@ -39,6 +54,8 @@ void teeperf_sgx_comes_back(const struct teeperf_sgx_away *away);
 /* To be brought, beside teeperf_port_is_outside(): the calling thread's own, the same one until its outermost ECALL returns; a
  * null pointer: it is not recorded. Without hooks. */
 struct teeperf_sgx_thread *teeperf_sgx_thread(void);
+
+#endif
 
 #ifdef __cplusplus
 }
