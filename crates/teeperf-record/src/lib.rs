@@ -22,6 +22,7 @@ mod arena;
 mod clock;
 pub mod control;
 mod drain;
+mod enclaves;
 mod encode;
 mod escapes;
 mod filter;
@@ -67,6 +68,7 @@ pub mod writing;
 
 pub use arena::Lent;
 pub use clock::{Choice, Period};
+pub use enclaves::Named;
 pub use filter::{Events, Rules};
 pub use launch::LaunchError;
 pub use options::{ClockCost, HookCost, Options, Tree};

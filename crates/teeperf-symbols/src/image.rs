@@ -54,6 +54,10 @@ pub(crate) struct Load {
     pub(crate) size: u64,
     /// Where it goes.
     pub(crate) address: u64,
+    /// Bytes there.
+    pub(crate) memory: u64,
+    /// Whether code may run from it.
+    pub(crate) is_code: bool,
 }
 
 /// A section header.
@@ -297,6 +301,8 @@ impl Headers {
                     offset: segment.p_offset(endian).into(),
                     size: segment.p_filesz(endian).into(),
                     address: segment.p_vaddr(endian).into(),
+                    memory: segment.p_memsz(endian).into(),
+                    is_code: segment.p_flags(endian) & elf::PF_X != 0,
                 })
                 .collect(),
         })
