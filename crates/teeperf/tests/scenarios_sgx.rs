@@ -84,7 +84,8 @@ const WHOLE: &str = "enclave_entry;ecall;main_loop;";
 #[test]
 fn functions_inside_and_outside_have_whole_stacks() {
     let shop = Workshop::new();
-    let run = Run::of(&shop, &SGX, "call=1 rounds=6000");
+    // The runtime's own list says which file is in the enclave.
+    let run = Run::of(&shop, &SGX[..3], "call=1 rounds=6000");
     run.outcome.expect_code(0);
     let whole = run.percent("sgx", |path| path.starts_with(WHOLE));
     // Entry and exit have no frames of their own.
