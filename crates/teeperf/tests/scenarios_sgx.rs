@@ -259,6 +259,19 @@ fn a_program_that_uses_the_signal_itself() {
     }
 }
 
+/// Guards: what threads are timed by stays open, and out of the program's way.
+#[test]
+fn a_daemon_that_closes_all_descriptors() {
+    let shop = Workshop::new();
+    let program = shop.build_unhooked("within.c", Compiler::Gcc, &["-O0", "-pthread"]);
+    let run = Run::of_program(&shop, &["--probe", "sample", "--sgx"], &program, &["closes"]);
+    run.outcome.expect_code(0);
+    for function in ["in_main", "in_returning", "in_exiting", "in_cancelled"] {
+        let share = run.percent("outside-sgx", |path| path.contains(function));
+        assert!(share > 10.0, "{function}: {share} {:?}", run.paths("outside-sgx"));
+    }
+}
+
 /// Guards: options that belong together.
 #[test]
 fn options_of_enclaves_are_for_enclaves() {
