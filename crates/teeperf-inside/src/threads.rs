@@ -1,7 +1,7 @@
 //! Where threads begin and end: `pthread_create`, and what the C library calls when a thread returns, exits or is cancelled.
 
 use crate::libc::{self, Next};
-use crate::{process, signals};
+use crate::{descriptors, process, signals};
 use std::arch::global_asm;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -34,6 +34,7 @@ pub(crate) fn of_child() {
     let (start, end) = STACK.get();
     if let Some(process) = process::this() {
         process.sampler.thread_begins(start..end);
+        process.sampler.timer_file().into_iter().for_each(descriptors::keep);
     }
 }
 
@@ -44,6 +45,7 @@ fn begins() {
     STACK.set((stack.start, stack.end));
     signals::unblock();
     if process.sampler.thread_begins(stack).is_some() {
+        process.sampler.timer_file().into_iter().for_each(descriptors::keep);
         // SAFETY: of the key that was made; any value but null has the destructor called.
         unsafe { libc::pthread_setspecific(KEY.load(Relaxed), (&raw const KEY).cast()) };
     }
@@ -51,6 +53,7 @@ fn begins() {
 
 extern "C" fn ended(_: *mut c_void) {
     if let Some(process) = process::this() {
+        process.sampler.timer_file().into_iter().for_each(descriptors::leave);
         process.sampler.thread_ends();
     }
 }

@@ -68,7 +68,6 @@ pub mod writing;
 
 pub use arena::Lent;
 pub use clock::{Choice, Period};
-pub use enclaves::Named;
 pub use filter::{Events, Rules};
 pub use launch::LaunchError;
 pub use options::{ClockCost, HookCost, Options, Tree};

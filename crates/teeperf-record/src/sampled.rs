@@ -48,13 +48,13 @@ impl Sampled {
         if let Some(sgx) = &options.sgx {
             return match sgx.front {
                 Front::Inside | Front::Outside => {
-                    let modules = sgx.modules.clone();
+                    let modules = sgx.modules.clone().into();
                     Ok(Self::Within(Within { how: sgx.how, has_enclaves: true, modules }, None))
                 }
             };
         }
         let Some(wish) = options.sample else { return Ok(Self::Nothing) };
-        let within = Within { how: wish, has_enclaves: false, modules: Vec::new() };
+        let within = Within { how: wish, has_enclaves: false, modules: [].into() };
         if options.is_sampled_within && options.inside.is_some() {
             return Ok(Self::Within(within, None));
         }

@@ -84,7 +84,8 @@ const WHOLE: &str = "enclave_entry;ecall;main_loop;";
 #[test]
 fn functions_inside_and_outside_have_whole_stacks() {
     let shop = Workshop::new();
-    let run = Run::of(&shop, &SGX, "call=1 rounds=6000");
+    // The runtime's own list says which file is in the enclave.
+    let run = Run::of(&shop, &SGX[..3], "call=1 rounds=6000");
     run.outcome.expect_code(0);
     let whole = run.percent("sgx", |path| path.starts_with(WHOLE));
     // Entry and exit have no frames of their own.
@@ -255,6 +256,19 @@ fn a_program_that_uses_the_signal_itself() {
             let share = run.percent(event, |path| path.contains(function));
             assert!(share > 15.0, "{function}: {share} {:?}", run.paths(event));
         }
+    }
+}
+
+/// Guards: what threads are timed by stays open, and out of the program's way.
+#[test]
+fn a_daemon_that_closes_all_descriptors() {
+    let shop = Workshop::new();
+    let program = shop.build_unhooked("within.c", Compiler::Gcc, &["-O0", "-pthread"]);
+    let run = Run::of_program(&shop, &["--probe", "sample", "--sgx"], &program, &["closes"]);
+    run.outcome.expect_code(0);
+    for function in ["in_main", "in_returning", "in_exiting", "in_cancelled"] {
+        let share = run.percent("outside-sgx", |path| path.contains(function));
+        assert!(share > 10.0, "{function}: {share} {:?}", run.paths("outside-sgx"));
     }
 }
 

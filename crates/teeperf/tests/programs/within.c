@@ -145,6 +145,22 @@ static int signals(void)
 	return 96;
 }
 
+// As daemons do, by each of the ways that there are.
+static int closes(void)
+{
+	in_main(50);
+	for (int file = 3; file < 1024; file++)
+		close(file);
+	in_returning(50);
+	close_range(3, ~0u, 0);
+	in_exiting(50);
+	closefrom(3);
+	in_cancelled(50);
+	// Nothing of what stays is seen.
+	int file = dup(0);
+	return file == 3 ? 0 : 97;
+}
+
 int main(int count, char **arguments)
 {
 	const char *what = count > 1 ? arguments[1] : "";
@@ -154,6 +170,8 @@ int main(int count, char **arguments)
 		return children(arguments[0]);
 	if (!strcmp(what, "signals"))
 		return signals();
+	if (!strcmp(what, "closes"))
+		return closes();
 	if (!strcmp(what, "executed")) {
 		in_executed(100);
 		return 0;
