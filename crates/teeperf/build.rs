@@ -1,7 +1,7 @@
 //! Builds what travels inside the binary (see `src/bundle`): the runtime in its forms, and the
 //! program that measures what a hook costs. Needs the Rust compiler and gcc, and writes
 //! nowhere but into cargo's output folder. For processors without hooks there is no runtime, and `cfg(hooks)`
-//! is not set; the library for clients of trusted applications is for all.
+//! is not set; the library for clients of trusted applications is for all, that for hosts of enclaves for those that have them.
 
 #[path = "src/bundle/fingerprint.rs"]
 mod fingerprint;
@@ -16,6 +16,12 @@ use std::path::{Path, PathBuf};
 const HOOKED: &[&str] = &["x86_64"];
 /// The library for clients of trusted applications, by its name in the output folder.
 const OPTEE: &str = "libteeperf_optee.so";
+/// The library for hosts of enclaves, likewise, and the processor that has enclaves.
+const SGX: &str = "libteeperf_sgx.so";
+const WITH_SGX: &str = "x86_64";
+/// The library that samples programs from within, by its name in the output folder, and the processors that it is for.
+const INSIDE: &str = "libteeperf_inside.so";
+const SAMPLED: &[&str] = &["x86_64", "aarch64"];
 /// What `teeperf install-sdk` builds from, by the folder it unpacks it into: whole folders, and files. The crate for Rust
 /// code has a manifest of its own there, without crates that a TEE's build would have to fetch.
 const SDK: &[(&str, &str)] = &[
@@ -27,6 +33,7 @@ const SDK: &[(&str, &str)] = &[
     ("host", "sdk"),
     ("include", "../teeperf-tee/include"),
     ("optee", "../../integrations/optee/sdk"),
+    ("sgx", "../../integrations/sgx/sdk"),
     ("rust/teeperf-hooks/src", "../teeperf-hooks/src"),
     ("rust/teeperf-hooks/Cargo.toml", "../teeperf-hooks/sdk/Cargo.toml"),
 ];
@@ -55,7 +62,7 @@ fn build() -> Result<(), String> {
     let out = variable("OUT_DIR")?;
     let own = variable("CARGO_MANIFEST_DIR")?;
     let crates = own.join("..");
-    for name in ["wire", "tally", "rt", "stub", "tee", "optee"] {
+    for name in ["wire", "tally", "rt", "stub", "tee", "lender", "optee", "sgx", "aex", "inside"] {
         println!("cargo::rerun-if-changed=../teeperf-{name}");
     }
     let (rt, stub) = (crates.join("teeperf-rt"), crates.join("teeperf-stub"));
@@ -63,11 +70,22 @@ fn build() -> Result<(), String> {
     println!("cargo::rerun-if-changed=src/bundle/fingerprint.rs");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-check-cfg=cfg(hooks)");
+    println!("cargo::rustc-check-cfg=cfg(inside)");
     copy(&stub.join("src/link_flags.txt"), &out.join("link_flags.txt"))?;
     sdk(&own, &out)?;
-    optee(&crates, &out)?;
-    let mut embedded = vec![OPTEE];
     let processor = std::env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
+    let is_sampled = SAMPLED.contains(&processor.as_str());
+    let mut lenders = vec![OPTEE];
+    if processor == WITH_SGX {
+        lenders.push(SGX);
+    }
+    preloads(&crates, &out, &lenders, is_sampled)?;
+    let mut embedded = lenders;
+    if is_sampled {
+        println!("cargo::rustc-cfg=inside");
+        copy(&crates.join("teeperf-inside/include/teeperf_aex.h"), &out.join("teeperf_aex.h"))?;
+        embedded.extend([INSIDE, "teeperf_aex.h"]);
+    }
     if HOOKED.contains(&processor.as_str()) {
         println!("cargo::rustc-cfg=hooks");
         let built = runtime::build(&crates, &out)?;
@@ -121,8 +139,8 @@ fn list(folder: &Path, to: &str, table: &mut String) -> Result<(), String> {
     Ok(())
 }
 
-/// For whatever processor and system the command itself is built for, as cargo builds it.
-fn optee(crates: &Path, out: &Path) -> Result<(), String> {
+/// Libraries that are preloaded into programs: for whatever processor and system the command itself is built for, as cargo builds it.
+fn preloads(crates: &Path, out: &Path, lenders: &[&str], is_sampled: bool) -> Result<(), String> {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let flags = variable("CARGO_ENCODED_RUSTFLAGS");
     let mut flags: Vec<&str> = flags.split('\x1f').filter(|flag| !flag.is_empty()).collect();
@@ -133,14 +151,24 @@ fn optee(crates: &Path, out: &Path) -> Result<(), String> {
     }
     flags.extend(["-Cstrip=debuginfo", "--target", &target]);
     // Apart from the runtime's, which are for the machine that builds.
-    let folder = out.join("optee");
+    let folder = out.join("preloads");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let build = runtime::Build { crates, out: &folder, flags: &flags };
     build.library("teeperf_wire", &[])?;
     build.library("teeperf_tally", &["teeperf_wire"])?;
     build.library("teeperf_tee", &["teeperf_wire", "teeperf_tally"])?;
-    let uses = ["teeperf_wire", "teeperf_tee"];
-    build.rustc("teeperf_optee", &uses, &out.join(OPTEE), &["--crate-type=cdylib"])
+    build.library("teeperf_lender", &["teeperf_wire", "teeperf_tee"])?;
+    let uses = ["teeperf_wire", "teeperf_lender"];
+    for file in lenders {
+        let name = file.trim_start_matches("lib").trim_end_matches(".so");
+        build.rustc(name, &uses, &out.join(file), &["--crate-type=cdylib"])?;
+    }
+    if !is_sampled {
+        return Ok(());
+    }
+    build.library("teeperf_aex", &["teeperf_wire"])?;
+    let uses = ["teeperf_wire", "teeperf_aex"];
+    build.rustc("teeperf_inside", &uses, &out.join(INSIDE), &["--crate-type=cdylib"])
 }
 
 /// The program is hooked and linked as `teeperf cc` would do it.

@@ -245,6 +245,19 @@ impl Enclaves {
         })
     }
 
+    /// One that has some of this memory. Never waits.
+    pub fn overlapping(&self, base: u64, length: u64) -> Option<Enclave> {
+        self.entries.iter().find_map(|entry| {
+            if entry.number.load(Relaxed) == 0 {
+                return None;
+            }
+            let enclave = entry.read(Entry::enclave)??;
+            let Secs { base: begin, size, .. } = enclave.secs;
+            let overlaps = begin < base.saturating_add(length) && base < begin.saturating_add(size);
+            overlaps.then_some(enclave)
+        })
+    }
+
     /// How many there was no room for.
     pub fn left_out(&self) -> u32 {
         self.left_out.load(Relaxed)
@@ -285,7 +298,12 @@ mod tests {
         let enclaves = Enclaves::new();
         with_thread(&enclaves, 3, 1 << 20);
         with_thread(&enclaves, 4, 2 << 20);
+        let number =
+            |base, length| enclaves.overlapping(base, length).map(|enclave| enclave.number);
+        assert_eq!([number(0, 1 << 20), number(0, (1 << 20) + 1)], [None, Some(1)]);
+        assert_eq!([number((3 << 20) - 1, 1), number(3 << 20, u64::MAX)], [Some(2), None]);
         enclaves.gone(1 << 20, 1 << 20);
+        assert_eq!(number(1 << 20, 1), None);
         assert_eq!(enclaves.of_tcs((1 << 20) + 0x5000), None);
         assert!(enclaves.of_tcs((2 << 20) + 0x5000).is_some());
         // A new one in the range of an older one takes its place, though nobody saw that go.

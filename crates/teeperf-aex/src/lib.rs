@@ -7,6 +7,7 @@
 //! * `layout`: structures of the manual, from bytes; `interrupted`: the synthetic state; `driver`: what `ioctl`s of
 //!   `/dev/sgx_enclave` tell; `enclaves`: what is known of enclaves, for signal handlers to read; `debug_read`: the way into
 //!   enclaves' memory; `state`: the interrupted state and its call chain or stack; `probe`: an enclave that nobody saw made;
+//! * `context`: what a signal tells of the thread that it interrupted;
 //! * `ring`: a thread's samples, in shared memory; `threads`: its rings; `timer`: what interrupts a thread; `sampler`: what a signal
 //!   handler does; `attached`: threads of another process; `told`: what a recording is told of samples; `system`: what is asked of Linux.
 //!
@@ -15,6 +16,7 @@
 #![no_std]
 
 pub mod attached;
+pub mod context;
 pub mod debug_read;
 pub mod driver;
 pub mod enclaves;
@@ -24,7 +26,7 @@ pub mod probe;
 pub mod ring;
 pub mod sampler;
 pub mod state;
-mod system;
+pub mod system;
 pub mod threads;
 mod timer;
 pub mod told;

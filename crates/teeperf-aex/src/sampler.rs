@@ -4,16 +4,20 @@
 //! A sample stands for the processor time since the thread's sample before, wherever that was spent: inside or outside is told by where
 //! the thread is found. So time outside is never an enclave's that is entered behind it, but has samples of its own.
 
+use crate::context::{Cause, Interrupted, REGISTERS};
 use crate::debug_read::DebugRead;
 use crate::enclaves::Enclaves;
 use crate::interrupted::Shown;
 use crate::layout::Registers;
-use crate::state::{self, Room, Wanted};
+use crate::ring::Ring;
+use crate::state::{self, MOST_CHAIN, Room, Wanted};
 use crate::system;
 use crate::threads::{Head, Threads};
-pub use crate::timer::Clock;
 use crate::timer::{self, Timer};
-use core::sync::atomic::Ordering::Relaxed;
+pub use crate::timer::{Clock, has_events};
+use core::ops::Range;
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::compiler_fence;
 use teeperf_wire::body::sample::{MAX_STACK, NO_CPU, Numbers, Sample, abi, mode};
 
 const _: () = assert!(state::MOST_STACK <= MAX_STACK);
@@ -38,6 +42,10 @@ pub struct Settings {
     pub clock: Clock,
     /// Mean period.
     pub period_ns: u64,
+    /// All periods are the same: wrong for programs that beat in step with them.
+    pub is_constant: bool,
+    /// Threads inside enclaves are told apart.
+    pub has_enclaves: bool,
     /// What is read beside registers.
     pub wanted: Wanted,
     /// The timers' signal.
@@ -59,33 +67,36 @@ pub struct Sampler<R> {
     pub settings: Settings,
 }
 
-/// Why and where a signal came: of `siginfo_t` and `ucontext_t`, as Linux has them on this processor.
-mod signal {
-    /// `si_code`, `si_value`.
-    pub(super) const CODE: usize = 8;
-    pub(super) const VALUE: usize = 24;
-    pub(super) const SI_TIMER: i32 = -2;
-    /// General registers of the context: `gregs`, with RBX, RAX, RCX and RIP at these numbers.
-    pub(super) const REGISTERS: usize = 40;
-    pub(super) const BX: usize = 11;
-    pub(super) const AX: usize = 13;
-    pub(super) const CX: usize = 14;
-    pub(super) const IP: usize = 16;
+/// Of a timer's value, beside the place: it is ours.
+const OURS: u64 = u64::from_le_bytes(*b"\0\0\0\0teep");
+/// Periods without a sample, behind which a signal has been lost.
+const LOST: u64 = 8;
+/// What the kernel's ticks are apart, where they decide.
+const TICK_NS: u64 = 10_000_000;
+
+/// What a thread outside of enclaves shows beside where it is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Outside<'a> {
+    registers: &'a [[u8; 8]],
+    chain: &'a [[u8; 8]],
+    stack: &'a [u8],
 }
 
 impl<R: DebugRead> Sampler<R> {
-    /// The calling thread is sampled from here on. Nothing where there is no place or no timer for it.
-    pub fn thread_begins(&self) -> Option<()> {
+    /// The calling thread, whose stack this is, is sampled from here on. Nothing where there is no place or no timer for it.
+    pub fn thread_begins(&self, stack: Range<u64>) -> Option<()> {
         let thread = system::thread_id();
         let (place, head) = self.threads.begin(thread)?;
-        let Some(timer) = Timer::create(self.settings.clock, self.settings.signal, place as u64)
-        else {
+        let Settings { clock, signal, period_ns, .. } = self.settings;
+        let Some(timer) = Timer::create(clock, signal, OURS | place as u64, period_ns) else {
             self.threads.end(thread);
             self.threads.free(place);
             return None;
         };
         head.timer.store(timer.number(), Relaxed);
         head.random.store(system::now(system::clock::MONOTONIC) ^ u64::from(thread) << 32, Relaxed);
+        head.stack[0].store(stack.start, Relaxed);
+        head.stack[1].store(stack.end, Relaxed);
         self.rearm(head);
         Some(())
     }
@@ -95,6 +106,32 @@ impl<R: DebugRead> Sampler<R> {
         if let Some(head) = self.threads.end(system::thread_id()) {
             Timer::of(head.timer.load(Relaxed)).delete();
         }
+    }
+
+    /// Whether the calling thread is sampled.
+    pub fn has_thread(&self) -> bool {
+        self.threads.of(system::thread_id()).is_some()
+    }
+
+    /// What the calling thread is timed by, where that is a file.
+    pub fn timer_file(&self) -> Option<i32> {
+        let (_, head) = self.threads.of(system::thread_id())?;
+        match Timer::of(head.timer.load(Relaxed)) {
+            Timer::Event(file) => Some(file),
+            Timer::Posix(_) => None,
+        }
+    }
+
+    /// In the child of a fork: closes what it has copies of, that the parent's threads are timed by and its enclaves read.
+    pub fn leave(&self) {
+        for place in 0..self.threads.places() {
+            let head = self.threads.head(place).filter(|head| head.owner().is_some());
+            let timer = head.map(|head| Timer::of(head.timer.load(Relaxed)));
+            if let Some(Timer::Event(file)) = timer {
+                system::close(file);
+            }
+        }
+        self.memory.leave();
     }
 
     /// A place for a thread of another process.
@@ -108,14 +145,21 @@ impl<R: DebugRead> Sampler<R> {
             let mut byte = [0];
             self.memory.read_all(at, &mut byte).is_ok().then_some(byte[0])
         });
-        self.take(place, room, tcs, shown.ip, period);
+        self.take(place, room, tcs, (shown.ip, Outside::default()), period);
     }
 
     fn rearm(&self, head: &Head) {
         let random = timer::next_random(head.random.load(Relaxed));
         head.random.store(random, Relaxed);
         head.since.store(system::now(system::clock::THREAD_CPUTIME), Relaxed);
-        Timer::of(head.timer.load(Relaxed)).arm(timer::period(self.settings.period_ns, random));
+        let Settings { period_ns, is_constant, .. } = self.settings;
+        let period = if is_constant { period_ns } else { timer::period(period_ns, random) };
+        Timer::of(head.timer.load(Relaxed)).arm(period);
+    }
+
+    /// Processor time of the calling thread since its sample before.
+    fn period(head: &Head) -> u64 {
+        system::now(system::clock::THREAD_CPUTIME).saturating_sub(head.since.load(Relaxed))
     }
 
     /// What the handler of the timers' signal does. Whether the signal was a timer's of this sampler, for this thread;
@@ -124,40 +168,100 @@ impl<R: DebugRead> Sampler<R> {
     /// # Safety
     /// `info` and `context` are what a handler with SA_SIGINFO was given, and the signal does not interrupt its own handler.
     pub unsafe fn expired(&self, info: *const u8, context: *const u8) -> bool {
-        // SAFETY: within a `siginfo_t`.
-        let (code, value) = unsafe {
-            (
-                info.add(signal::CODE).cast::<i32>().read(),
-                info.add(signal::VALUE).cast::<u64>().read(),
-            )
+        let Some((place, head)) = self.threads.of(system::thread_id()) else { return false };
+        let timer = Timer::of(head.timer.load(Relaxed));
+        // SAFETY: the caller's promise.
+        let is_ours = match unsafe { Cause::of(info) } {
+            Cause::Timer(value) => value == OURS | place as u64,
+            Cause::File(file) => timer == Timer::Event(file),
+            Cause::Other => false,
         };
-        let place = usize::try_from(value).ok().filter(|_| code == signal::SI_TIMER);
-        let Some(head) = place.and_then(|place| self.threads.head(place)) else { return false };
-        if head.owner() != Some(system::thread_id()) {
+        if !is_ours {
+            // Of two signals at once the kernel keeps one, and it may have been the program's.
+            if Self::period(head) > LOST * self.settings.period_ns.max(TICK_NS) {
+                self.rearm(head);
+            }
             return false;
         }
-        let period =
-            system::now(system::clock::THREAD_CPUTIME).saturating_sub(head.since.load(Relaxed));
-        // SAFETY: within a `ucontext_t`.
-        let register =
-            |number| unsafe { context.add(signal::REGISTERS).cast::<u64>().add(number).read() };
-        let shown = Shown {
-            ip: register(signal::IP),
-            ax: register(signal::AX),
-            bx: register(signal::BX),
-            cx: register(signal::CX),
-        };
-        // SAFETY: asked for a byte of the instruction that runs next, so it is mapped.
-        let tcs = shown.tcs(|at| Some(unsafe { (at as *const u8).read() }));
-        // SAFETY: this is the owner's handler, once at a time.
-        let room = unsafe { head.room() };
-        self.take(value as usize, room, tcs, shown.ip, period);
+        if !head.is_taking.load(Relaxed) {
+            // SAFETY: the caller's promise; this is the owner's handler, once at a time.
+            unsafe { self.interrupted(place, head, context) };
+        }
         self.rearm(head);
         true
     }
 
+    /// # Safety
+    /// `context` is what a handler of the place's owner was given.
+    unsafe fn interrupted(&self, place: usize, head: &Head, context: *const u8) {
+        let period = Self::period(head);
+        // SAFETY: the caller's promise.
+        let interrupted = unsafe { Interrupted::of(context) };
+        let ip = interrupted.instruction_pointer();
+        // SAFETY: this is the owner's handler, once at a time.
+        let room = unsafe { head.room() };
+        if self.settings.has_enclaves
+            && let Some(tcs) = Self::tcs(&interrupted)
+        {
+            return self.take(place, room, Some(tcs), (ip, Outside::default()), period);
+        }
+        let stack = head.stack[0].load(Relaxed)..head.stack[1].load(Relaxed);
+        let registers = interrupted.0.map(u64::to_le_bytes);
+        let mut chain = [[0; 8]; MOST_CHAIN];
+        let mut outside = Outside { registers: &registers, ..Outside::default() };
+        // SAFETY: the thread was given with its stack, whose upper part is in use, and it stands here.
+        unsafe {
+            match self.settings.wanted {
+                Wanted::Registers => {}
+                Wanted::Chain => {
+                    let taken = interrupted.chain(&stack, &mut chain);
+                    outside.chain = &chain[..taken];
+                }
+                Wanted::Stack(most) => outside.stack = interrupted.stack(&stack, most),
+            }
+        }
+        self.take(place, room, None, (ip, outside), period);
+    }
+
+    /// The TCS by which the interrupted thread was inside an enclave.
+    #[cfg(target_arch = "x86_64")]
+    fn tcs(interrupted: &Interrupted) -> Option<u64> {
+        let [ax, bx, cx, ..] = interrupted.0;
+        let shown = Shown { ip: interrupted.instruction_pointer(), ax, bx, cx };
+        // SAFETY: asked for a byte of the instruction that runs next, so it is mapped.
+        shown.tcs(|at| Some(unsafe { (at as *const u8).read() }))
+    }
+
+    /// There are no such enclaves here.
+    #[cfg(not(target_arch = "x86_64"))]
+    fn tcs(_: &Interrupted) -> Option<u64> {
+        None
+    }
+
+    /// A sample of the calling thread, which an enclave was left by asynchronously that this TCS is of, and which itself says so.
+    /// Whether it is sampled at all.
+    pub fn left(&self, tcs: u64) -> bool {
+        let Some((place, head)) = self.threads.of(system::thread_id()) else { return false };
+        head.is_taking.store(true, Relaxed);
+        compiler_fence(SeqCst);
+        // SAFETY: this is the owner, and its handler stays away.
+        let room = unsafe { head.room() };
+        self.take(place, room, Some(tcs), (tcs, Outside::default()), Self::period(head));
+        self.rearm(head);
+        compiler_fence(SeqCst);
+        head.is_taking.store(false, Relaxed);
+        true
+    }
+
     /// Writes a sample of the thread that has a place: found inside an enclave by a TCS, or outside at `ip`.
-    fn take(&self, place: usize, room: &mut Room, tcs: Option<u64>, ip: u64, period: u64) {
+    fn take(
+        &self,
+        place: usize,
+        room: &mut Room,
+        tcs: Option<u64>,
+        (ip, shown): (u64, Outside<'_>),
+        period: u64,
+    ) {
         let (Some(head), Some(ring)) = (self.threads.head(place), self.threads.ring(place)) else {
             return;
         };
@@ -174,7 +278,18 @@ impl<R: DebugRead> Sampler<R> {
         };
         let Some(tcs) = tcs else {
             head.outside.fetch_add(1, Relaxed);
-            ring.push(&[&outside.head()]);
+            let has_registers = !shown.registers.is_empty();
+            push(
+                ring,
+                &Sample {
+                    abi: if has_registers { abi::BITS_64 } else { abi::NONE },
+                    mask: if has_registers { REGISTERS } else { 0 },
+                    chain: Numbers::of(shown.chain.as_flattened()),
+                    registers: Numbers::of(shown.registers.as_flattened()),
+                    stack: shown.stack,
+                    ..outside
+                },
+            );
             return;
         };
         let enclave = self.enclaves.of_tcs(tcs);
@@ -183,7 +298,7 @@ impl<R: DebugRead> Sampler<R> {
         });
         let Some(state) = read else {
             head.unreadable.fetch_add(1, Relaxed);
-            ring.push(&[&Sample { event: event::UNREADABLE, ip: tcs, ..outside }.head()]);
+            push(ring, &Sample { event: event::UNREADABLE, ip: tcs, ..outside });
             return;
         };
         head.inside.fetch_add(1, Relaxed);
@@ -200,13 +315,17 @@ impl<R: DebugRead> Sampler<R> {
             stack: &room.stack[..state.stack],
             ..outside
         };
-        let filling = &[0; 8][..sample.filling()];
-        ring.push(&[
-            &sample.head(),
-            sample.chain.bytes(),
-            sample.registers.bytes(),
-            sample.stack,
-            filling,
-        ]);
+        push(ring, &sample);
     }
+}
+
+fn push(ring: Ring<'_>, sample: &Sample<'_>) {
+    let filling = &[0; 8][..sample.filling()];
+    ring.push(&[
+        &sample.head(),
+        sample.chain.bytes(),
+        sample.registers.bytes(),
+        sample.stack,
+        filling,
+    ]);
 }

@@ -13,6 +13,8 @@ pub const MOST_CHAIN: usize = 128;
 /// What is read beside the registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
+    /// Nothing.
+    Registers,
     /// A call chain, by frame pointers: two words a call.
     Chain,
     /// A copy of the stack, of no more than so many bytes.
@@ -62,6 +64,7 @@ pub fn read(
     let registers = frame(memory, enclave, &thread, thread.cssa)?;
     let mut state = State { registers, ..State::default() };
     match wanted {
+        Wanted::Registers => {}
         Wanted::Chain => state.chain = chain(memory, enclave, &thread, registers, &mut room.chain),
         Wanted::Stack(most) => {
             state.stack = stack(memory, enclave, &registers, most, &mut room.stack)

@@ -4,7 +4,7 @@
 
 use crate::ring::{Ends, Ring};
 use crate::state::Room;
-use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::*};
 
 /// What a place is, beside a thread's id.
 const FREE: u32 = 0;
@@ -21,6 +21,10 @@ pub struct Head {
     /// Processor time of the thread when its latest sample was done.
     pub(crate) since: AtomicU64,
     pub(crate) random: AtomicU64,
+    /// Where its stack is.
+    pub(crate) stack: [AtomicU64; 2],
+    /// The thread itself takes a sample, so that its signal handler takes none.
+    pub(crate) is_taking: AtomicBool,
     /// Samples inside enclaves, inside those that cannot be read, and outside.
     pub inside: AtomicU64,
     /// See there.
@@ -31,6 +35,8 @@ pub struct Head {
     pub reads: AtomicU64,
     /// See there.
     pub words: AtomicU64,
+    /// Of the first place's: threads that found none.
+    left_out: AtomicU64,
     /// Where the signal handler puts a state together.
     room: core::cell::UnsafeCell<Room>,
 }
@@ -41,7 +47,6 @@ pub struct Threads {
     memory: *mut u8,
     places: usize,
     capacity: usize,
-    left_out: AtomicU32,
 }
 
 // SAFETY: what is in the memory is atomic, or belongs to who owns the place.
@@ -62,7 +67,7 @@ impl Threads {
     /// `memory` has [`Threads::bytes`], aligned as a page, zeroed before its first use, and stays. `capacity` is a power of two.
     pub unsafe fn new(memory: *mut u8, places: usize, capacity: usize) -> Self {
         debug_assert!(capacity.is_power_of_two());
-        Self { memory, places, capacity, left_out: AtomicU32::new(0) }
+        Self { memory, places, capacity }
     }
 
     /// A place's head.
@@ -87,28 +92,48 @@ impl Threads {
 
     /// Gives a thread a place. Nothing, and counted, when none is free.
     pub(crate) fn begin(&self, thread: u32) -> Option<(usize, &Head)> {
-        let found = (0..self.places).find_map(|place| {
+        let found = self.from(thread).find_map(|place| {
             let head = self.head(place)?;
             head.owner.compare_exchange(FREE, thread, Acquire, Relaxed).ok()?;
             Some((place, head))
         });
         let Some((place, head)) = found else {
-            self.left_out.fetch_add(1, Relaxed);
+            self.head(0)?.left_out.fetch_add(1, Relaxed);
             return None;
         };
         self.ring(place)?.clear();
         for count in [&head.inside, &head.unreadable, &head.outside, &head.reads, &head.words] {
             count.store(0, Relaxed);
         }
+        head.is_taking.store(false, Relaxed);
         Some((place, head))
     }
 
     /// Leaves the place that a thread has.
     pub(crate) fn end(&self, thread: u32) -> Option<&Head> {
-        let head = (0..self.places)
-            .find_map(|place| self.head(place).filter(|head| head.owner() == Some(thread)))?;
+        let (_, head) = self.of(thread)?;
         head.owner.store(thread | ENDED, Release);
         Some(head)
+    }
+
+    /// The place that a thread has.
+    pub(crate) fn of(&self, thread: u32) -> Option<(usize, &Head)> {
+        let heads = self.from(thread).filter_map(|place| Some((place, self.head(place)?)));
+        heads.into_iter().find(|(_, head)| head.owner() == Some(thread))
+    }
+
+    /// All places, from the one on where a thread is looked for first, so that it is found at once.
+    fn from(&self, thread: u32) -> impl Iterator<Item = usize> + use<> {
+        let (places, first) = (self.places, thread as usize % self.places.max(1));
+        (first..places).chain(0..first)
+    }
+
+    /// The reader's: a thread that has a place is not there any more, and did not say so.
+    pub fn give_up(&self, place: usize, thread: u32) {
+        if let Some(head) = self.head(place) {
+            // Otherwise it has said so meanwhile.
+            let _ = head.owner.compare_exchange(thread, thread | ENDED, AcqRel, Relaxed);
+        }
     }
 
     /// The reader's: frees a place whose thread has ended and whose ring it has emptied.
@@ -127,8 +152,8 @@ impl Threads {
     }
 
     /// Threads that found no place.
-    pub fn left_out(&self) -> u32 {
-        self.left_out.load(Relaxed)
+    pub fn left_out(&self) -> u64 {
+        self.head(0).map_or(0, |head| head.left_out.load(Relaxed))
     }
 }
 
@@ -137,6 +162,12 @@ impl Head {
     pub fn owner(&self) -> Option<u32> {
         let owner = self.owner.load(Acquire);
         (owner != FREE && owner & ENDED == 0).then_some(owner)
+    }
+
+    /// The thread that has the place or had it last, while what it left is to be read, and whether it has ended.
+    pub fn occupant(&self) -> Option<(u32, bool)> {
+        let owner = self.owner.load(Acquire);
+        (owner & !ENDED != FREE).then_some((owner & !ENDED, owner & ENDED != 0))
     }
 
     /// Room for a state.
@@ -176,13 +207,17 @@ mod tests {
         threads.free(first);
         assert_eq!(head.owner(), Some(10));
         assert!(threads.end(10).is_some() && threads.end(10).is_none());
-        assert_eq!(head.owner(), None);
+        assert_eq!((head.owner(), head.occupant()), (None, Some((10, true))));
         assert!(threads.begin(12).is_none());
         let mut out = [0; 8];
         assert_eq!(threads.ring(first).unwrap().take(&mut out), Some(3));
         threads.free(first);
         assert_eq!(threads.begin(12).map(|(place, _)| place), Some(0));
         assert_eq!(head.inside.load(Relaxed), 0);
+        threads.give_up(0, 10);
+        assert_eq!(head.occupant(), Some((12, false)));
+        threads.give_up(0, 12);
+        assert_eq!(head.occupant(), Some((12, true)));
         assert_eq!(threads.ring(second).unwrap().take(&mut out), Some(0));
         assert!(threads.head(2).is_none() && threads.ring(2).is_none());
     }

@@ -9,40 +9,79 @@ pub enum Clock {
     /// The thread's processor time. The kernel looks at such timers at its own ticks (CONFIG_HZ, 250 a second as distributions have
     /// it), so more samples a second there are not.
     Processor,
+    /// The same, by an event of the kernel's (`perf_event_open(2)`), which high-resolution timers keep, so that it is as often as is
+    /// asked for. Where the kernel permits none, it is as of [`Clock::Processor`].
+    Event,
     /// Time that passes, to the microsecond. A thread that waits is interrupted too, so this is for threads that do not.
     Passing,
 }
 
 /// A thread's timer.
-#[derive(Debug)]
-pub(crate) struct Timer(i32);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timer {
+    /// By its number.
+    Posix(i32),
+    /// By its descriptor.
+    Event(i32),
+}
 
 impl Timer {
-    /// For the calling thread: its signal has `value` with it.
-    pub(crate) fn create(clock: Clock, signal: i32, value: u64) -> Option<Self> {
+    /// Set in the number of those that are events, as a place has it.
+    const EVENT: i32 = 1 << 30;
+
+    /// For the calling thread: its signal has `value` with it, or the descriptor.
+    pub(crate) fn create(clock: Clock, signal: i32, value: u64, period_ns: u64) -> Option<Self> {
         let clock = match clock {
+            Clock::Event => {
+                let event = system::open_event(signal, period_ns).map(Self::Event);
+                if event.is_some() {
+                    return event;
+                }
+                system::clock::THREAD_CPUTIME
+            }
             Clock::Processor => system::clock::THREAD_CPUTIME,
             Clock::Passing => system::clock::MONOTONIC,
         };
-        system::create_timer(clock, signal, value).map(Self)
+        system::create_timer(clock, signal, value).map(Self::Posix)
     }
 
-    /// By its number, as the handler finds it.
+    /// As the handler finds it.
     pub(crate) fn of(number: i32) -> Self {
-        Self(number)
+        if number & Self::EVENT != 0 {
+            Self::Event(number & !Self::EVENT)
+        } else {
+            Self::Posix(number)
+        }
     }
 
-    pub(crate) fn number(&self) -> i32 {
-        self.0
+    /// As a place has it.
+    pub(crate) fn number(self) -> i32 {
+        match self {
+            Self::Posix(number) => number,
+            Self::Event(file) => file | Self::EVENT,
+        }
     }
 
-    pub(crate) fn arm(&self, nanoseconds: u64) {
-        system::arm_timer(self.0, nanoseconds);
+    pub(crate) fn arm(self, nanoseconds: u64) {
+        match self {
+            Self::Posix(number) => system::arm_timer(number, nanoseconds),
+            Self::Event(file) => system::arm_event(file, nanoseconds),
+        }
     }
 
     pub(crate) fn delete(self) {
-        system::delete_timer(self.0);
+        match self {
+            Self::Posix(number) => system::delete_timer(number),
+            Self::Event(file) => system::close(file),
+        }
     }
+}
+
+/// Whether the kernel permits this process the events of [`Clock::Event`].
+pub fn has_events() -> bool {
+    // Its signal is that of none.
+    let event = system::open_event(0, 1_000_000_000);
+    event.map(system::close).is_some()
 }
 
 /// The next state of a row of random numbers (xorshift64, Marsaglia 2003), which is never 0.
@@ -61,6 +100,13 @@ pub(crate) fn period(mean: u64, random: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn timers_are_known_by_their_numbers() {
+        for timer in [Timer::Posix(0), Timer::Posix(77), Timer::Event(0), Timer::Event(3)] {
+            assert_eq!(Timer::of(timer.number()), timer);
+        }
+    }
 
     #[test]
     fn periods_are_spread_around_the_mean() {

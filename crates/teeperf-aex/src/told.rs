@@ -1,7 +1,7 @@
 //! What a recording is told of samples before it has any: a `SAMPLED` packet's fields for each event
 //! ([`teeperf_wire::body::sampled`]).
 
-use crate::layout::Registers;
+use crate::context::{MACHINE, REGISTERS};
 use crate::sampler::{Settings, event};
 use crate::state::Wanted;
 use crate::timer::Clock;
@@ -10,8 +10,6 @@ use teeperf_wire::fields::{Full, Writer};
 
 /// Periods are processor time, in nanoseconds.
 const NANOSECONDS: u64 = 1;
-/// `EM_X86_64` (ELF).
-const MACHINE: u64 = 62;
 
 /// Events and their names: what a thread was found in.
 pub const EVENTS: [(u16, &str); 3] = [
@@ -29,8 +27,9 @@ pub fn fields<'a>(
     zero_ns: u64,
     source: u64,
 ) -> Result<&'a [u8], Full> {
-    let is_inside = event == event::INSIDE;
+    let has_state = event != event::UNREADABLE;
     let (chain, stack) = match settings.wanted {
+        Wanted::Registers => (0, 0),
         Wanted::Chain => (1, 0),
         Wanted::Stack(most) => (0, most as u64),
     };
@@ -39,14 +38,14 @@ pub fn fields<'a>(
     out.bytes(sampled::NAME, name.as_bytes())?;
     out.number(sampled::UNIT, NANOSECONDS)?;
     // By processor time the kernel's ticks decide, so what is asked for is no mean.
-    let mean = if settings.clock == Clock::Passing { settings.period_ns } else { 0 };
+    let mean = if settings.clock == Clock::Processor { 0 } else { settings.period_ns };
     out.number(sampled::PERIOD, mean)?;
-    out.number(sampled::RANDOM, 1)?;
+    out.number(sampled::RANDOM, (!settings.is_constant).into())?;
     out.number(sampled::ZERO_NS, zero_ns)?;
     out.number(sampled::SOURCE, source)?;
     out.number(sampled::MACHINE, MACHINE)?;
-    if is_inside {
-        out.number(sampled::REGISTERS, Registers::MASK)?;
+    if has_state {
+        out.number(sampled::REGISTERS, REGISTERS)?;
         out.number(sampled::STACK, stack)?;
         out.number(sampled::CHAIN, chain)?;
     }
@@ -61,7 +60,15 @@ mod tests {
     use teeperf_wire::fields;
 
     fn told(event: usize, wanted: Wanted, clock: Clock) -> Vec<(u16, Vec<u8>)> {
-        let settings = Settings { clock, period_ns: 1_000_000, wanted, signal: 27, process: 1 };
+        let settings = Settings {
+            clock,
+            period_ns: 1_000_000,
+            is_constant: false,
+            has_enclaves: true,
+            wanted,
+            signal: 27,
+            process: 1,
+        };
         let mut room = [0; 512];
         let payload = fields(&mut room, EVENTS[event], &settings, 77, source::AEX).unwrap();
         assert_eq!(fields(&mut [0; 40], EVENTS[event], &settings, 77, source::AEX), Err(Full));
@@ -83,7 +90,7 @@ mod tests {
         let numbers =
             [sampled::EVENT, sampled::PERIOD, sampled::STACK, sampled::CHAIN, sampled::ZERO_NS];
         assert_eq!(numbers.map(|tag| number(&inside, tag)), [1, 1_000_000, 2048, 0, 77].map(Some));
-        assert_eq!(number(&inside, sampled::REGISTERS), Some(Registers::MASK));
+        assert_eq!(number(&inside, sampled::REGISTERS), Some(REGISTERS));
         assert_eq!(number(&inside, sampled::SOURCE), Some(source::AEX));
         let chains = told(0, Wanted::Chain, Clock::Processor);
         assert_eq!(
@@ -91,10 +98,11 @@ mod tests {
             [Some(0), Some(1)]
         );
         assert_eq!(number(&chains, sampled::PERIOD), Some(0));
-        for event in 1..3 {
-            let other = told(event, Wanted::Chain, Clock::Passing);
+        for (event, registers) in [(1, None), (2, Some(REGISTERS))] {
+            let other = told(event, Wanted::Chain, Clock::Event);
             assert_eq!(number(&other, sampled::EVENT), Some(event as u64 + 1));
-            assert_eq!(number(&other, sampled::REGISTERS), None);
+            assert_eq!(number(&other, sampled::REGISTERS), registers);
+            assert_eq!(number(&other, sampled::PERIOD), Some(1_000_000));
         }
     }
 }

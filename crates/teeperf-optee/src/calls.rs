@@ -3,15 +3,20 @@
 
 use crate::labels;
 use crate::lending;
-use crate::sessions::{self, Session, Window};
+use crate::sessions::{self, Session};
 use crate::system;
 use crate::teec::{
     BAD_PARAMETERS, CANCEL, GENERIC, OF_APPLICATION, Operation, Outcome, SUCCESS, SharedMemory,
     TARGET_DEAD, Uuid,
 };
-use crate::thread::{self, Own};
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{c_char, c_void};
 use std::sync::OnceLock;
+use teeperf_lender::real;
+use teeperf_lender::thread::{self, Own};
+use teeperf_lender::windows::Window;
+
+/// Name of the mark at which the arena was handed on: there is one at a time.
+const HANDED_ON: u32 = 1;
 
 type Initialize = unsafe extern "C" fn(*const c_char, *mut c_void) -> Outcome;
 type Open = unsafe extern "C" fn(
@@ -27,19 +32,6 @@ type Invoke = unsafe extern "C" fn(*mut c_void, u32, *mut Operation, *mut u32) -
 type OfOne = unsafe extern "C" fn(*mut c_void);
 type Register = unsafe extern "C" fn(*mut c_void, *mut SharedMemory) -> Outcome;
 type Release = unsafe extern "C" fn(*mut SharedMemory);
-
-/// The API's own function of this name and type, looked up once.
-macro_rules! real {
-    ($name:literal as $kind:ty) => {{
-        static FOUND: OnceLock<Option<$kind>> = OnceLock::new();
-        *FOUND.get_or_init(|| {
-            const NAME: &CStr = $name;
-            let found = system::next(NAME);
-            // SAFETY: the API's function of that name has this type.
-            (!found.is_null()).then(|| unsafe { std::mem::transmute::<*mut c_void, $kind>(found) })
-        })
-    }};
-}
 
 /// `TEEC_InitializeContext`. A context that was at this address and has not been finalized is gone, with all that was
 /// registered with it.
@@ -236,12 +228,12 @@ unsafe fn lend(
         return Outcomes { result: call(given).0, entered: None, lacks_counter: false };
     };
     let before = own.entered();
-    own.hand_on(window.first_site, window.sites);
+    own.hand_on(Some(window), Some(HANDED_ON));
     let (mut result, origin) = call(operation);
     slot.take_back();
     let entered = own.entered() != before;
     let lacks_counter = own.lacks_counter();
-    own.come_back();
+    own.come_back(Some(HANDED_ON));
     let was_asked = entered
         || lacks_counter
         || origin == OF_APPLICATION

@@ -14,16 +14,14 @@
 //!
 //! * `calls`: the functions of the API; `supplicant`: the other end of the secure world's requests; `labels`: frames
 //!   that are no functions; `lending`: the parameter; `sessions`: what is known of contexts
-//!   and sessions; `thread`: a thread's arena; `recorder`: where that is from; `teec`: the API's types.
+//!   and sessions; `teec`: the API's types. Threads' arenas are those of [`teeperf_lender`].
 //!
 //! Without a recorder every call is handed on and nothing else.
 
 mod calls;
 mod labels;
 mod lending;
-mod recorder;
 mod sessions;
 mod supplicant;
 mod system;
 mod teec;
-mod thread;

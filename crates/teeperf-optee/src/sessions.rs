@@ -1,18 +1,11 @@
 //! What is known of contexts, sessions and trusted applications. All by the addresses and names that the
 //! client uses; nothing is looked at behind them.
 
-use crate::recorder::Memory;
 use crate::teec::{BOTH_WAYS, SharedMemory, Uuid};
 use std::collections::HashMap;
 use std::sync::Mutex;
-use teeperf_wire::word::MAX_SITE;
-
-/// The part of the space of sites that a trusted application may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Window {
-    pub(crate) first_site: u32,
-    pub(crate) sites: u32,
-}
+use teeperf_lender::recorder::Memory;
+use teeperf_lender::windows::{self, Window};
 
 /// A session.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +22,7 @@ struct Known {
     /// By address.
     sessions: HashMap<usize, Session>,
     /// Which of them have hooks, as far as that is known, and their windows.
-    applications: HashMap<Uuid, (Window, Option<bool>)>,
+    applications: HashMap<Uuid, (Option<Window>, Option<bool>)>,
     /// Memory that contexts have registered, by context and address of the memory.
     registered: HashMap<(usize, usize), Box<SharedMemory>>,
 }
@@ -45,23 +38,15 @@ fn with<T>(what: impl FnOnce(&mut Known) -> T) -> Option<T> {
     Some(what(known.get_or_insert_default()))
 }
 
-/// Sites of one application; the first window is this library's own.
-const ROOM: u32 = 0x0400_0000;
-
 /// The window of a trusted application, if it may have hooks and there are windows left.
 pub(crate) fn window_of(application: Uuid) -> Option<Window> {
     with(|known| {
-        let number = known.applications.len() as u32 + 1;
-        let first_site = number.checked_mul(ROOM)?;
-        let is_left = first_site <= MAX_SITE - ROOM;
-        let window = Window { first_site, sites: ROOM };
-        let &mut (window, has_hooks) = match known.applications.entry(application) {
-            std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
-            std::collections::hash_map::Entry::Vacant(entry) => {
-                entry.insert((window, (!is_left).then_some(false)))
-            }
-        };
-        (has_hooks != Some(false)).then_some(window)
+        let known = known.applications.entry(application);
+        let (window, has_hooks) = *known.or_insert_with(|| {
+            let window = windows::next();
+            (window, window.is_none().then_some(false))
+        });
+        window.filter(|_| has_hooks != Some(false))
     })?
 }
 

@@ -3,9 +3,9 @@
 
 use crate::labels;
 use crate::system;
-use crate::thread;
 use std::cell::Cell;
 use std::ffi::{c_int, c_ulong, c_void};
+use teeperf_lender::thread;
 
 /// `TEE_IOC_SUPPL_RECV` and `TEE_IOC_SUPPL_SEND`: `_IOR(0xa4, 6 or 7, struct tee_ioctl_buf_data)`, linux/tee.h.
 const RECEIVE: u32 = 2 << 30 | 16 << 16 | 0xA4 << 8 | 6;

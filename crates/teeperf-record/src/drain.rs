@@ -11,6 +11,7 @@ use crate::process::{Attached, Ending, LOOK_IN, Process};
 use crate::sample::{Parcel, Sampler};
 use crate::segment::Segment;
 use crate::server::Server;
+use crate::sgx::Desk;
 use crate::sink::Sink;
 use crate::{Level, packets::Payload};
 use std::io;
@@ -85,6 +86,8 @@ pub(crate) struct Companions {
     pub(crate) server: Server,
     pub(crate) ticker: Option<Ticker>,
     pub(crate) sampler: Option<Sampler>,
+    /// Who samples within programs.
+    pub(crate) desk: Option<Desk>,
 }
 
 /// See the module.
@@ -472,9 +475,10 @@ impl Drain {
         self.gather_sums();
         self.processes.iter_mut().for_each(|process| process.look_for_threads(&mut self.sink));
         let (ended, at) = (self.sink.time.elapsed(), self.sink.time.now());
-        if let Some(Companions { server, ticker, sampler }) = self.companions.take() {
+        if let Some(Companions { server, ticker, sampler, desk }) = self.companions.take() {
             // What it has left is heard before the last symbols are.
             drop(sampler);
+            drop(desk);
             drop(server);
             self.sink.page.control(control::STOPPED, 0);
             drop(ticker);

@@ -11,6 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use teeperf_wire::hello::SOCKET_VARIABLE;
+use teeperf_wire::sampling::SAMPLES_VARIABLE;
 
 /// Why a command does not run.
 #[derive(Debug, thiserror::Error)]
@@ -95,6 +96,8 @@ fn executable(path: &Path) -> io::Result<()> {
 pub(crate) struct Surroundings {
     /// Name of the recorder's socket, where hooks are to find it.
     pub(crate) socket: Option<String>,
+    /// Of the socket of who samples within programs.
+    pub(crate) samples: Option<String>,
     pub(crate) preload: Vec<PathBuf>,
     /// The recording goes to standard output, so the command's goes to standard error.
     pub(crate) output_taken: bool,
@@ -121,11 +124,15 @@ impl Found {
         };
         let mut command = Command::new(&self.path);
         command.arg0(&self.words[0]).args(&self.words[1..]);
-        match &surroundings.socket {
-            Some(socket) => command.env(SOCKET_VARIABLE, socket),
-            // Another recorder's would have the program attach to that.
-            None => command.env_remove(SOCKET_VARIABLE),
-        };
+        for (variable, socket) in
+            [(SOCKET_VARIABLE, &surroundings.socket), (SAMPLES_VARIABLE, &surroundings.samples)]
+        {
+            match socket {
+                Some(socket) => command.env(variable, socket),
+                // Another recorder's would have the program attach to that.
+                None => command.env_remove(variable),
+            };
+        }
         if !surroundings.preload.is_empty() {
             let before = std::env::var_os(PRELOAD);
             command.env(PRELOAD, preloads(&surroundings.preload, before));

@@ -65,6 +65,11 @@ impl SharedMemory {
         self.length
     }
 
+    /// Where it begins: for what others keep there, in atomics as well.
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.base.as_ptr()
+    }
+
     /// To be sent to the process.
     pub(crate) fn file(&self) -> BorrowedFd<'_> {
         self.file.as_fd()

@@ -4,6 +4,7 @@ use crate::arena::Lent;
 use crate::clock::{Choice, Period};
 use crate::filter::Rules;
 use crate::sample::Sampling;
+use crate::sgx::Sgx;
 use crate::stats::Stats;
 use crate::writer::Output;
 use std::fmt;
@@ -47,6 +48,13 @@ pub struct Options {
     pub tree: Option<Tree>,
     /// The command, and all that it starts, is sampled as well, with hooks or without.
     pub sample: Option<Sampling>,
+    /// Hosts of SGX enclaves are sampled, within them and outside: in place of `sample`.
+    pub sgx: Option<Sgx>,
+    /// The library that samples a program from within, which `sgx` needs. It also takes the place of the kernel where that lets nothing
+    /// be sampled.
+    pub inside: Option<PathBuf>,
+    /// It does so wherever it could.
+    pub is_sampled_within: bool,
     /// Nothing but samples: no program is told of the recorder, so that none with hooks costs more than it does without.
     pub is_of_samples_alone: bool,
     /// Processors leave this system for another world while the program runs, and their timers stand still
@@ -139,6 +147,9 @@ impl Options {
             preload: Vec::new(),
             tree: None,
             sample: None,
+            sgx: None,
+            inside: None,
+            is_sampled_within: false,
             is_of_samples_alone: false,
             leaves_processors: false,
             lent: None,

@@ -11,10 +11,10 @@ use crate::machine;
 use crate::made::Made;
 use crate::newcomers::Newcomers;
 use crate::options::{Options, Tree};
-use crate::packets::Level;
 use crate::pauses::Pauses;
 use crate::process::Attached;
-use crate::sample::{self, Means as SamplerMeans, Refused, Sampler};
+use crate::sample::Refused;
+use crate::sampled::{Sampled, Samplers};
 use crate::server::{Server, Terms, random};
 use crate::signals::Signals;
 use crate::sink::Sink;
@@ -142,10 +142,7 @@ impl Recorder {
         {
             return Err(RecordError::IsProgram(path.display().to_string()));
         }
-        let sampling = match &options.sample {
-            Some(wish) => Some((*wish, sample::choose(wish)?)),
-            None => None,
-        };
+        let sampled = Sampled::choose(&mut options)?;
         let elsewhere = options.lent.as_ref().and_then(|lent| lent.counter_hz);
         let chosen = match elsewhere {
             Some(hz) => Chosen::elsewhere(hz),
@@ -193,7 +190,8 @@ impl Recorder {
             events: events.clone(),
             time,
         };
-        let is_of_crossings = options.leaves_processors && !options.filter.kinds().calls;
+        let kinds = options.filter.kinds();
+        let is_of_crossings = kinds.crossings && !kinds.calls;
         let crossings = if is_of_crossings { flag::CROSSINGS_ALONE } else { 0 };
         let triggers = options.trigger.as_ref().map(Rules::functions).unwrap_or_default();
         let filters = FilterDesk::start(means, options.filter, options.trigger)?;
@@ -205,9 +203,11 @@ impl Recorder {
         // A recording of nothing is in nobody's interest. Behind the file, so that it goes while it is locked.
         let mut made = Made::new(made);
         sink.packet(kind::START, &first);
-        if let Some((wish, chosen)) = &sampling {
-            sink.packet(kind::SAMPLED, &sample::sampled(wish, chosen, zero_ns));
-            sink.notice(Level::Information, chosen.told(), None);
+        for payload in sampled.payloads(zero_ns) {
+            sink.packet(kind::SAMPLED, &payload);
+        }
+        if let Some((level, text)) = sampled.told() {
+            sink.notice(level, text, None);
         }
         sink.flush();
         // A reader that is gone already is no reason not to run the command: it might as well have
@@ -218,7 +218,7 @@ impl Recorder {
         }
         let place = if options.leaves_processors { Where::Everywhere } else { Where::Anywhere };
         // Most programs that are sampled have no hooks.
-        let audience = Arc::new(Audience::new(options.sample.is_none()));
+        let audience = Arc::new(Audience::new(matches!(sampled, Sampled::Nothing)));
         let ticker = match chosen.kind {
             // Nobody looks at it.
             _ if options.is_of_samples_alone => None,
@@ -254,17 +254,10 @@ impl Recorder {
         let limits = Limits { bytes: options.limit_size, time: options.limit_time };
         let (ended, end) = io::pipe()?;
         let pauses = Pauses::new(paused != 0);
-        let sampled = sampling.as_ref().map(|(_, chosen)| chosen.name());
-        let (sampler, gate) = match sampling {
-            Some((wish, chosen)) => {
-                let (stats, events) = (Arc::clone(&options.stats), events.clone());
-                let means = SamplerMeans { wish, chosen, page: sampled_page, stats, events };
-                let (sampler, gate) = Sampler::start(means)?;
-                (Some(sampler), Some(gate))
-            }
-            None => (None, None),
-        };
-        let companions = Companions { server, ticker, sampler };
+        let sampled_as = sampled.name();
+        let means = (sampled_page, Arc::clone(&options.stats), events.clone());
+        let Samplers { sampler, gate, desk, samples } = sampled.start(means)?;
+        let companions = Companions { server, ticker, sampler, desk };
         let newcomers = Newcomers::of(&socket);
         let drain = Drain::new(sink, inbox, limits, pauses, newcomers, companions)
             .writing_trees(interval)
@@ -285,7 +278,8 @@ impl Recorder {
             return Ok(outcome(None, summary, &options.stats, chosen.reason));
         };
         let socket = (!options.is_of_samples_alone).then_some(socket);
-        let surroundings = Surroundings { socket, preload: options.preload, output_taken, files };
+        let surroundings =
+            Surroundings { socket, samples, preload: options.preload, output_taken, files };
         let launched = found.start(&surroundings, gate);
         let mut child = match launched {
             Ok(child) => child,
@@ -304,7 +298,7 @@ impl Recorder {
         watch.recording(&ended)?;
         let summary = drain.join().map_err(|_| io::Error::other("the drain failed"))?;
         let outcome = outcome(Some(status), summary, &options.stats, chosen.reason);
-        Ok(Outcome { sampled, ..outcome })
+        Ok(Outcome { sampled: sampled_as, ..outcome })
     }
 }
 

@@ -17,7 +17,8 @@ const MAX_ARENAS: usize = 256;
 /// Processes that are attached.
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
-    by_pid: HashMap<u32, Known>,
+    /// By process id, and whether it is lent arenas: a program may have hooks besides.
+    by_pid: HashMap<(u32, bool), Known>,
     last_id: u32,
 }
 
@@ -83,24 +84,32 @@ impl Registry {
         if hello.segment != 0 {
             return self.segment(&hello).unwrap_or(Decision::Refuse(refusal::UNKNOWN));
         }
-        let exec_of = self.by_pid.get(&peer.pid).map_or(0, |known| known.id);
+        let with_arenas = hello.want == want::ARENA;
+        let exec_of = self.by_pid.get(&(peer.pid, with_arenas)).map_or(0, |known| known.id);
         if peer.pid == 0 || exec_of == 0 && self.by_pid.len() >= MAX_PROCESSES {
             return Decision::Refuse(refusal::CLOSED);
         }
         self.last_id += 1;
-        let with_arenas = hello.want == want::ARENA;
         Decision::Attach { id: self.last_id, inner_pid: hello.pid, exec_of, with_arenas }
     }
 
     /// The process was given its memory.
-    pub(crate) fn attached(&mut self, pid: u32, id: u32, token: u64, shared: Arc<Shared>) {
-        self.by_pid.insert(pid, Known { id, token, shared });
+    pub(crate) fn attached(
+        &mut self,
+        (pid, with_arenas): (u32, bool),
+        id: u32,
+        token: u64,
+        shared: Arc<Shared>,
+    ) {
+        self.by_pid.insert((pid, with_arenas), Known { id, token, shared });
     }
 
     /// The process is gone: its number, if it is still the one known by that process id.
     pub(crate) fn gone(&mut self, pid: u32, id: u32) {
-        if self.by_pid.get(&pid).is_some_and(|known| known.id == id) {
-            self.by_pid.remove(&pid);
+        for with_arenas in [false, true] {
+            if self.by_pid.get(&(pid, with_arenas)).is_some_and(|known| known.id == id) {
+                self.by_pid.remove(&(pid, with_arenas));
+            }
         }
     }
 
@@ -161,7 +170,7 @@ mod tests {
         let Decision::Attach { id, exec_of, .. } = decision else { panic!("{decision:?}") };
         let segments = vec![Arc::new(Segment::create(Class::Small).unwrap())];
         let shared = Arc::new(Shared { segments: Mutex::new(segments) });
-        registry.attached(pid, id, token, shared);
+        registry.attached((pid, false), id, token, shared);
         (id, exec_of)
     }
 
@@ -184,7 +193,7 @@ mod tests {
         let mut ask = |segment, token, pid| registry.decide(&hello(segment, token), peer(pid), OWN);
         assert!(matches!(ask(1, 11, 50), Decision::Refuse(refusal::UNKNOWN)));
         assert!(matches!(ask(1, 12, 50), Decision::Refuse(refusal::UNKNOWN)));
-        let segments = &registry.by_pid[&50].shared.segments;
+        let segments = &registry.by_pid[&(50, false)].shared.segments;
         segments.lock().unwrap().push(Arc::new(Segment::create(Class::Large).unwrap()));
         for pid in [50, 51] {
             let decision = registry.decide(&hello(1, 11), peer(pid), OWN);
@@ -236,7 +245,12 @@ mod tests {
     fn there_is_an_end_to_processes() {
         let mut registry = Registry::default();
         for pid in 1..=MAX_PROCESSES as u32 {
-            registry.attached(pid, pid, 1, Arc::new(Shared { segments: Mutex::default() }));
+            registry.attached(
+                (pid, false),
+                pid,
+                1,
+                Arc::new(Shared { segments: Mutex::default() }),
+            );
         }
         let decision = registry.decide(&hello(0, 0), peer(1_000_000), OWN);
         assert!(matches!(decision, Decision::Refuse(refusal::CLOSED)));

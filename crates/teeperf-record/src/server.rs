@@ -357,7 +357,8 @@ impl Desk {
             self.terms.filters.ask(Job::Forget { process: exec_of });
             self.tell(Event::Gone { id: exec_of, at: self.terms.time.now(), replaced: true });
         }
-        self.registry.attached(peer.pid, id, token, shared);
+        let has_arenas = first.clock().is_some();
+        self.registry.attached((peer.pid, has_arenas), id, token, shared);
         self.processes.push(Watched { process, pid: peer.pid, id });
         self.tell(Event::Attached(attached));
         Ok(())
@@ -513,7 +514,7 @@ fn arguments_of(pid: u32) -> Vec<Vec<u8>> {
 }
 
 /// Fourth number of proc_pid_stat(5), behind a name that may contain anything.
-fn parent_of(pid: u32) -> Option<u32> {
+pub(crate) fn parent_of(pid: u32) -> Option<u32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()

@@ -1,7 +1,7 @@
 //! An ELF file: its headers, taken apart once for both classes and byte orders, and ranges
 //! of its bytes on demand. Never maps the file, and holds none of its content.
 
-use crate::{Error, Search};
+use crate::Error;
 use object::elf;
 use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
 use object::{Endianness, ReadCache, ReadRef};
@@ -47,24 +47,28 @@ enum Source {
 
 /// A part of the file that is loaded into memory: `PT_LOAD`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Load {
+pub(crate) struct Load {
     /// Where it is in the file.
-    pub offset: u64,
+    pub(crate) offset: u64,
     /// Bytes of the file.
-    pub size: u64,
+    pub(crate) size: u64,
     /// Where it goes.
-    pub address: u64,
+    pub(crate) address: u64,
+    /// Bytes there.
+    pub(crate) memory: u64,
+    /// Whether code may run from it.
+    pub(crate) is_code: bool,
 }
 
 impl Load {
-    /// Those of the file at `path`.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read, is no ELF executable or shared library, is malformed, or is not of the build that
-    /// `search` asks for.
-    pub fn all(path: &Path, search: &Search) -> Result<Vec<Self>, Error> {
-        search.open(path).map(|image| image.loads)
+    /// The virtual address of what stands at an offset of the file, where one of these has that loaded.
+    pub(crate) fn address_in(all: &[Self], offset: u64) -> Option<u64> {
+        let load = all.iter().find(|load| {
+            // Pages are mapped whole: what is before a part on its first page has addresses too.
+            let begin = load.offset & !0xfff;
+            (begin..load.offset.saturating_add(load.size)).contains(&offset)
+        })?;
+        Some(load.address.wrapping_add(offset.wrapping_sub(load.offset)))
     }
 }
 
@@ -309,6 +313,8 @@ impl Headers {
                     offset: segment.p_offset(endian).into(),
                     size: segment.p_filesz(endian).into(),
                     address: segment.p_vaddr(endian).into(),
+                    memory: segment.p_memsz(endian).into(),
+                    is_code: segment.p_flags(endian) & elf::PF_X != 0,
                 })
                 .collect(),
         })

@@ -4,8 +4,8 @@
 //!   symbol table, a separate debug file, or what the dynamic linker sees.
 //! * [`Lines`]: where functions are defined, and from where they call others, from DWARF.
 //! * [`Frames`]: what is at an address, with what was inlined there.
+//! * [`Loaded`]: what a loader puts where: code, and variables by name.
 //! * [`Unwinding`]: what it takes to find callers on a stack.
-//! * [`Load`]: which parts of a file are loaded where.
 //! * [`called()`]: which functions a function's code calls, by name.
 //! * [`Sources`]: the text of source files.
 //! * `demangle`: names as programmers write them; `spellings`: what else they write.
@@ -30,6 +30,7 @@ mod functions;
 mod image;
 mod inlined;
 mod lines;
+mod loaded;
 mod plt;
 mod search;
 mod sites;
@@ -43,8 +44,8 @@ pub use demangle::demangle;
 pub use error::Error;
 pub use frames::{Frame, Frames};
 pub use functions::{Functions, Origin, Symbol};
-pub use image::Load;
 pub use lines::{CallSite, Lines, Location};
+pub use loaded::{Code, Loaded};
 pub use search::{Search, debug_file};
 pub use sources::{Source, Sources};
 pub use spellings::{spellings, without_copy};

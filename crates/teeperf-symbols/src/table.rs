@@ -209,18 +209,23 @@ pub(crate) fn functions(
     code: &Code,
 ) -> Result<(Vec<Entry>, Vec<u8>), Error> {
     let bytes = image.content(symbols)?;
-    let strings = match image.sections.get(symbols.link as usize) {
-        Some(strings) if strings.kind == elf::SHT_STRTAB => image.content(strings)?,
-        _ => {
-            let what = "the symbol table names no section for its names";
-            return Err(Error::malformed(&image.path, symbols.offset, what));
-        }
-    };
+    let strings = strings(image, symbols)?;
     let entries = match image.is_64 {
         true => entries::<elf::FileHeader64<Endianness>>(image, symbols, &bytes, code, &strings)?,
         false => entries::<elf::FileHeader32<Endianness>>(image, symbols, &bytes, code, &strings)?,
     };
     Ok((entries, strings))
+}
+
+/// The strings that the names of a symbol table's section stand in.
+pub(crate) fn strings(image: &Image, symbols: &Section) -> Result<Vec<u8>, Error> {
+    match image.sections.get(symbols.link as usize) {
+        Some(strings) if strings.kind == elf::SHT_STRTAB => image.content(strings),
+        _ => {
+            let what = "the symbol table names no section for its names";
+            Err(Error::malformed(&image.path, symbols.offset, what))
+        }
+    }
 }
 
 fn entries<Elf: FileHeader<Endian = Endianness>>(

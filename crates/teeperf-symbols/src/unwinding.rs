@@ -85,12 +85,7 @@ impl Unwinding {
 
     /// The file's own virtual address of what stands at an offset in it, where that is loaded.
     pub fn address(&self, offset: u64) -> Option<u64> {
-        let load = self.loads.iter().find(|load| {
-            // Pages are mapped whole: what is before a part on its first page has addresses too.
-            let begin = load.offset & !0xfff;
-            (begin..load.offset.saturating_add(load.size)).contains(&offset)
-        })?;
-        Some(load.address.wrapping_add(offset.wrapping_sub(load.offset)))
+        Load::address_in(&self.loads, offset)
     }
 
     /// Where the function begins that an address is in, as far as the tables tell functions apart: of code without symbols.

@@ -51,6 +51,9 @@ extern "C" {
 /* Least length of the memory. */
 #define TEEPERF_LEAST 12288
 
+/* Bytes of a thread's own memory, at a multiple of 8: teeperf_port_thread(). */
+#define TEEPERF_THREAD 512
+
 /* Least length of a buffer for teeperf_take(), and for teeperf_take_line(). */
 #define TEEPERF_TAKE_LEAST 256
 #define TEEPERF_TAKE_LINE_LEAST (2 * TEEPERF_TAKE_LEAST + 9)
@@ -68,10 +71,12 @@ int teeperf_tee_attach(void *base, size_t length, int is_permitted);
 void teeperf_tee_detach(void);
 void teeperf_tee_end_thread(void);
 int teeperf_tee_recording(void);
+int teeperf_tee_is_outside(uintptr_t start, size_t length, uintptr_t base, size_t size);
 size_t teeperf_tee_take(void *buffer, size_t length, int is_permitted);
 
 /* Records into this memory until teeperf_detach(); 0, or why not. It may be there at another address
- * each time: recording goes on where it ended. In a library for threads, one of them attaches for all. */
+ * each time: recording goes on where it ended. In a library for threads, one of them attaches for all; in one for threads apart, each for
+ * itself. */
 TEEPERF_TEE_INLINE int teeperf_attach(void *base, size_t length)
 {
 	return teeperf_tee_attach(base, length, TEEPERF_IS_PERMITTED);
@@ -141,6 +146,14 @@ TEEPERF_TEE_INLINE size_t teeperf_take_line(char *line, size_t length)
 	return before + 2 * taken;
 }
 
+/* 1 if all of this memory lies outside of `size` bytes at `base`, which are the trusted side's own: an enclave's
+ * range, for teeperf_port_is_outside(). A null pointer, nothing, and what does not end within the address space do
+ * not. */
+TEEPERF_TEE_INLINE int teeperf_is_outside(const void *start, size_t length, const void *base, size_t size)
+{
+	return teeperf_tee_is_outside((uintptr_t)start, length, (uintptr_t)base, size);
+}
+
 /* What the image itself may bring, where the library's own does not do. */
 
 /* 1 if all of this memory is the host's, and none of it the trusted side's own. The library's takes the
@@ -178,6 +191,11 @@ void *teeperf_port_arcs(size_t *length);
 
 /* 1: sums alone, no events. The library's is 0. */
 int teeperf_port_sums(void);
+
+/* Of a library for threads apart (install-sdk --threads apart), each of which attaches memory of its own: TEEPERF_THREAD
+ * bytes of the calling thread's own, at a multiple of 8 and zeroed before its first hook, the same ones always; a null
+ * pointer: that thread is not recorded. Asked at every hook. The library has none: the image has to bring it. */
+void *teeperf_port_thread(void);
 
 #ifdef __cplusplus
 }

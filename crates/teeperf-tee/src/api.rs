@@ -1,6 +1,7 @@
 //! What `teeperf_tee.h` promises.
 
 use crate::arena::Refusal;
+use crate::outside;
 use crate::platform;
 use core::ffi::c_int;
 
@@ -43,7 +44,8 @@ pub unsafe extern "C" fn teeperf_tee_take(
     length: usize,
     is_permitted: c_int,
 ) -> usize {
-    if is_permitted == 0 || base.is_null() {
+    // Threads apart sum nothing.
+    if is_permitted == 0 || base.is_null() || cfg!(feature = "apart") {
         return 0;
     }
     // Written once and never read: others may have it as well.
@@ -56,6 +58,17 @@ pub unsafe extern "C" fn teeperf_tee_take(
 #[cfg_attr(feature = "object", unsafe(no_mangle))]
 pub extern "C" fn teeperf_tee_end_thread() {
     platform::end_thread();
+}
+
+/// 1 if all of a stretch of memory lies outside of another, as [`outside::is_outside`] has it.
+#[cfg_attr(feature = "object", unsafe(no_mangle))]
+pub extern "C" fn teeperf_tee_is_outside(
+    start: usize,
+    length: usize,
+    base: usize,
+    size: usize,
+) -> c_int {
+    c_int::from(outside::is_outside(start, length, base, size))
 }
 
 /// 1 while events of the calling thread are recorded, else 0.

@@ -1,10 +1,10 @@
 //! The runtime inside code that has no system of its own to ask for anything: trusted applications,
 //! enclaves, bare-metal images. It needs memory that a host lends ([`teeperf_wire::arena`]), loads and
 //! stores of 32 bits, and nothing else. With the feature `threads` also thread-local storage, and
-//! compare-and-exchange.
+//! compare-and-exchange; with `apart` the image says where a thread's data lie.
 //!
 //! * [`thread`]: one thread's recording: what a hook does, what it does once in a while;
-//! * [`arena`]: lent memory, checked once and never believed;
+//! * [`arena`]: lent memory, checked once and never believed; `outside`: whether it is the host's, for who has a range of addresses;
 //! * `hooks`: the functions that compilers call; `api`: what `teeperf_tee.h` promises;
 //! * `sums`: what is summed where no event can be written;
 //! * `arcs`: calls that code compiled with `-pg` makes, counted;
@@ -25,6 +25,8 @@ pub mod hooks;
 mod losses;
 #[cfg(any(feature = "nested", test))]
 mod nested;
+#[cfg(any(feature = "object", test))]
+mod outside;
 pub mod platform;
 mod sums;
 mod taking;

@@ -90,7 +90,7 @@ impl Sums {
     }
 
     pub(crate) fn tree(&self) -> Option<&Tree> {
-        if cfg!(feature = "threads") {
+        if cfg!(any(feature = "threads", feature = "apart")) {
             // The platform's memory is one, and each thread would take it for its own.
             return None;
         }

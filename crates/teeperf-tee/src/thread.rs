@@ -4,9 +4,12 @@
 //! A thread is used by one caller at a time. Where interrupts may run hooked code in the midst of a
 //! hook, it is built with the feature `nested`: what comes meanwhile is counted as left out.
 //!
-//! `attach`: coming to an arena and leaving it; `slow`: what a hook does once in a while.
+//! `attach`: coming to an arena and leaving it; `slow`: what a hook does once in a while; `crossing`: what the other
+//! side writes besides, from where calls lead in.
 
 mod attach;
+#[cfg(not(feature = "object"))]
+mod crossing;
 mod slow;
 #[cfg(test)]
 mod tests;

@@ -599,7 +599,7 @@ pub mod symbols {
 }
 
 /// Puts numbers of four bytes at a header's beginning, and behind them some of eight.
-fn put(out: &mut [u8], words: &[u32], wides: &[u64]) {
+pub(crate) fn put(out: &mut [u8], words: &[u32], wides: &[u64]) {
     let (first, rest) = out.split_at_mut(4 * words.len());
     for (place, word) in first.as_chunks_mut().0.iter_mut().zip(words) {
         *place = word.to_le_bytes();
@@ -610,12 +610,12 @@ fn put(out: &mut [u8], words: &[u32], wides: &[u64]) {
 }
 
 /// The number of four bytes at an offset of a header.
-fn u32_at(head: &[u8], at: usize) -> u32 {
+pub(crate) fn u32_at(head: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]])
 }
 
 /// The one of eight.
-fn u64_at(head: &[u8], at: usize) -> u64 {
+pub(crate) fn u64_at(head: &[u8], at: usize) -> u64 {
     u32_at(head, at) as u64 | (u32_at(head, at + 4) as u64) << 32
 }
 

@@ -14,6 +14,13 @@ pub const fn timed(count: u64) -> [u32; 4] {
     [escape(code::TIMED, 0), payload(2), low, high]
 }
 
+/// On the time line at this time: a [`crate::word::point`] of this kind, whose name is that of a site.
+pub const fn point(kind: u32, site: u32, time: u64, value: u64) -> [u32; 8] {
+    let [time_low, time_high] = split62(time);
+    let [low, middle, high] = split64(value);
+    [escape(code::POINT, kind), payload(6), payload(site), time_low, time_high, low, middle, high]
+}
+
 /// A call (kind 0) or return (1) of code outside every window. Of the `cycle` clock a time word
 /// comes behind it, which counts as payload.
 pub const fn far(address: u64, kind: u32, is_timed: bool) -> [u32; 5] {

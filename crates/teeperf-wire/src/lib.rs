@@ -19,6 +19,7 @@ pub mod hello;
 pub mod hook;
 pub mod packet;
 pub mod piece;
+pub mod sampling;
 pub mod shared;
 pub mod tree;
 pub mod word;

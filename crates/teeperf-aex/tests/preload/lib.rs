@@ -1,7 +1,7 @@
 //! The sampler inside a process, as small as it can be: stands between a host and the driver, samples each thread by a timer of
 //! its own, and leaves samples in a file for the test to read.
 //!
-//! `AEX_RINGS` names the file; `AEX_PERIOD_NS`, `AEX_CLOCK` (`processor`, `passing`), `AEX_STACK` and `AEX_DELAY_NS` (for each word that is
+//! `AEX_RINGS` names the file; `AEX_PERIOD_NS`, `AEX_CLOCK` (`processor`, `passing`, `event`), `AEX_STACK` and `AEX_DELAY_NS` (for each word that is
 //! read of an enclave) say how.
 
 use std::ffi::{CStr, c_int, c_long, c_ulong, c_void};
@@ -122,9 +122,12 @@ extern "C" fn begin() {
         settings: Settings {
             clock: match std::env::var("AEX_CLOCK").as_deref() {
                 Ok("passing") => sampler::Clock::Passing,
+                Ok("event") => sampler::Clock::Event,
                 _ => sampler::Clock::Processor,
             },
             period_ns: number("AEX_PERIOD_NS").unwrap_or(1_000_000),
+            is_constant: false,
+            has_enclaves: true,
             wanted: number("AEX_STACK").map_or(Wanted::Chain, |most| Wanted::Stack(most as usize)),
             signal: SIGPROF,
             process: std::process::id(),
@@ -143,7 +146,10 @@ extern "C" fn begin() {
         assert_eq!(sigaction(SIGPROF, &raw const action, null_mut()), 0);
         pthread_atfork(None, None, Some(forked));
     }
-    SAMPLER.get().and_then(Sampler::thread_begins).expect("the first thread is sampled");
+    SAMPLER
+        .get()
+        .and_then(|sampler| sampler.thread_begins(0..0))
+        .expect("the first thread is sampled");
 }
 
 /// A child has no enclave and no timer; what it does is not sampled.
@@ -196,7 +202,7 @@ extern "C" fn thread(argument: *mut c_void) -> *mut c_void {
     // SAFETY: made below, for this thread alone.
     let (start, argument) = *unsafe { Box::from_raw(argument.cast::<(Start, *mut c_void)>()) };
     let sampler = SAMPLER.get();
-    sampler.and_then(Sampler::thread_begins);
+    sampler.and_then(|sampler| sampler.thread_begins(0..0));
     let result = start(argument);
     if let Some(sampler) = sampler {
         sampler.thread_ends();

@@ -83,6 +83,8 @@ fn sample(options: &str, frame_pages: u64, is_debug: bool) -> (support::Run, Vec
         settings: Settings {
             clock: Clock::Passing,
             period_ns: 1_000_000,
+            is_constant: false,
+            has_enclaves: true,
             wanted: Wanted::Chain,
             signal: 0,
             process,

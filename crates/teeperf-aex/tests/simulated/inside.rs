@@ -44,6 +44,23 @@ fn by_processor_time_there_are_samples_and_they_stand_for_all_of_it() {
 }
 
 #[test]
+fn by_the_kernels_events_there_are_as_many_as_asked_for() {
+    if !teeperf_aex::sampler::has_events() {
+        eprintln!("skipped: perf_event_open is not permitted");
+        return;
+    }
+    let run = run("call=1 rounds=20000", &[("AEX_CLOCK", "event"), ("AEX_PERIOD_NS", "300000")]);
+    let (mut count, mut all) = (0, 0);
+    for sample in &run.samples {
+        count += 1;
+        all += sample.period;
+    }
+    // The kernel's ticks are four milliseconds apart, or one at least.
+    assert!(all / count < 900_000, "{}", all / count);
+    assert_shares(&run);
+}
+
+#[test]
 fn time_outside_is_not_the_enclaves() {
     let run = run("call=1 rounds=20000", &[PASSING, ("AEX_PERIOD_NS", "500000")]);
     let time = |event| run.of(event).map(|sample| sample.period).sum::<u64>() as f64;

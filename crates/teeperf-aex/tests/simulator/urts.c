@@ -20,7 +20,23 @@ enum { STACK = 64 * PAGE, MOST_THREADS = 16 };
 extern long urts_enter(void *tcs, long index, void *argument, long out[2], int is_apart);
 extern char urts_resumes[], urts_resumes_apart[];
 
+// What Intel's runtime tells debuggers: its list, with its names and layout (se_debugger_lib.h).
+typedef struct _debug_enclave_info_t {
+	struct _debug_enclave_info_t *next_enclave_info;
+	void *start_addr;
+	void *tcs_list;
+	uint32_t enclave_type, file_name_size;
+	char *lpFileName;
+	void *g_peak_heap_used_addr, *g_peak_rsrv_mem_committed_addr;
+	uint64_t elrange_start_address;
+	void *dyn_sec;
+	uint32_t misc_select, struct_version, unicode;
+} debug_enclave_info_t;
+debug_enclave_info_t *g_debug_enclave_info_list;
+static pthread_mutex_t told = PTHREAD_MUTEX_INITIALIZER;
+
 struct urts_enclave {
+	debug_enclave_info_t info;
 	uint64_t base, size;
 	int file, is_apart, is_inline, threads;
 	urts_ocall *const *ocalls;
@@ -167,6 +183,33 @@ static void take_exceptions(void)
 	sigaction(SIGFPE, &action, NULL);
 }
 
+// As there: when the enclave is finished, and before it goes.
+static void tell_of(struct urts_enclave *enclave, const char *file, int is_debug)
+{
+	debug_enclave_info_t *info = &enclave->info;
+	info->start_addr = (void *)enclave->base;
+	info->enclave_type = is_debug ? 2 : 0;
+	info->lpFileName = strdup(file);
+	info->file_name_size = strlen(file);
+	info->elrange_start_address = enclave->base;
+	pthread_mutex_lock(&told);
+	info->next_enclave_info = g_debug_enclave_info_list;
+	g_debug_enclave_info_list = info;
+	pthread_mutex_unlock(&told);
+}
+
+static void tell_no_more(struct urts_enclave *enclave)
+{
+	pthread_mutex_lock(&told);
+	for (debug_enclave_info_t **at = &g_debug_enclave_info_list; *at; at = &(*at)->next_enclave_info)
+		if (*at == &enclave->info) {
+			*at = enclave->info.next_enclave_info;
+			break;
+		}
+	pthread_mutex_unlock(&told);
+	free(enclave->info.lpFileName);
+}
+
 struct urts_enclave *urts_create(const char *file, struct urts_settings settings, urts_ocall *const *ocalls)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -209,6 +252,7 @@ struct urts_enclave *urts_create(const char *file, struct urts_settings settings
 	long protection = PROT_READ | PROT_WRITE | PROT_EXEC, flags = MAP_SHARED | MAP_FIXED;
 	if (kernel(enclave->is_inline, SYS_mmap, enclave->base, enclave->size, protection, flags, enclave->file, 0) < 0)
 		fail("mmap");
+	tell_of(enclave, file, settings.is_debug);
 	return enclave;
 }
 
@@ -236,7 +280,18 @@ static void give_tcs(struct urts_enclave *enclave, void *tcs)
 	pthread_mutex_unlock(&enclave->lock);
 }
 
+static long of_enclave(struct urts_enclave *enclave, const void *table, long index, void *argument)
+{
+	(void)table;
+	return enclave->ocalls[index](enclave, argument);
+}
+
 long urts_ecall(struct urts_enclave *enclave, long index, void *argument)
+{
+	return urts_ecall_by(enclave, index, argument, of_enclave, NULL);
+}
+
+long urts_ecall_by(struct urts_enclave *enclave, long index, void *argument, urts_dispatch *dispatch, const void *table)
 {
 	void *before = bound;
 	struct urts_enclave *before_to = bound_to;
@@ -247,7 +302,7 @@ long urts_ecall(struct urts_enclave *enclave, long index, void *argument)
 	long out[2];
 	urts_enter(bound, index, argument, out, enclave->is_apart);
 	while (out[0] != -1) {
-		long result = enclave->ocalls[out[0]](enclave, (void *)out[1]);
+		long result = dispatch(enclave, table, out[0], (void *)out[1]);
 		urts_enter(bound, -1, (void *)result, out, enclave->is_apart);
 	}
 	if (bound != before)
@@ -259,6 +314,7 @@ long urts_ecall(struct urts_enclave *enclave, long index, void *argument)
 
 void urts_destroy(struct urts_enclave *enclave)
 {
+	tell_no_more(enclave);
 	kernel(enclave->is_inline, SYS_munmap, enclave->base, enclave->size, 0, 0, 0, 0);
 	free(enclave);
 }

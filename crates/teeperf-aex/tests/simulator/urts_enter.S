@@ -2,6 +2,7 @@
 // As in Linux's vDSO one ENCLU enters and, after an interrupt, resumes; or, as in Intel's runtime, another resumes.
 	.text
 	.globl urts_enter, urts_resumes, urts_resumes_apart
+	.hidden urts_enter, urts_resumes, urts_resumes_apart
 	.type urts_enter, @function
 urts_enter:
 	push %rbp

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use teeperf_profile::contents::Packet;
-use teeperf_profile::model::{Code, FunctionId, Place, Profile, Thread, Unit};
+use teeperf_profile::model::{Code as Kind, FunctionId, Place, Profile, Thread, Unit};
 use teeperf_profile::{Error, Packets};
-use teeperf_symbols::{Load, Search};
+use teeperf_symbols::{Code, Loaded};
 use teeperf_wire::body::sample::{CONTEXT_USER, MAX_CHAIN, NO_CPU, NO_TIME, Numbers, Sample, mode};
 use teeperf_wire::body::{map, sampled, start, task};
 use teeperf_wire::packet::{MAJOR, MINOR, kind};
@@ -65,7 +65,7 @@ pub struct LeftOut {
 struct Module<'a> {
     place: &'a Place,
     /// Each with its address.
-    parts: Vec<(u64, Load)>,
+    parts: Vec<(u64, Code)>,
 }
 
 #[derive(Clone, Copy)]
@@ -86,7 +86,7 @@ impl<'a> Paths<'a> {
     pub fn new(profile: &'a Profile) -> Self {
         let mut found: BTreeMap<(&str, &[u8]), (&Place, u64, u64)> = BTreeMap::new();
         for place in profile.functions.iter().filter_map(|function| function.place.as_ref()) {
-            if place.code == Code::UnknownImage {
+            if place.code == Kind::UnknownImage {
                 continue;
             }
             let end = place.address.saturating_add(place.size.max(1));
@@ -97,17 +97,16 @@ impl<'a> Paths<'a> {
         }
         let (mut modules, mut at, mut missing) = (Vec::new(), FIRST, Vec::new());
         for (place, first, last) in found.into_values() {
-            let loads = loads(place).unwrap_or_else(|| {
+            let of_file = parts(place).unwrap_or_else(|| {
                 missing.push(place.path.to_string());
-                vec![Load { offset: first, size: last - first, address: first }]
+                vec![Code { offset: first, length: last - first, address: first }]
             });
             let mut parts = Vec::new();
-            for load in loads {
-                // As a system maps it: whole pages.
-                let before = (load.address % PAGE).min(load.offset);
-                parts.push((at + before, load));
-                let length = (before.saturating_add(load.size)).checked_next_multiple_of(PAGE);
-                at = length.and_then(|length| at.checked_add(length + PAGE)).unwrap_or(at);
+            for part in of_file {
+                let (before, length) = pages(&part);
+                parts.push((at + before, part));
+                // A file that says it is larger than memory can be has its code where the next one's is.
+                at = at.checked_add(length).and_then(|at| at.checked_add(PAGE)).unwrap_or(FIRST);
             }
             modules.push(Module { place, parts });
         }
@@ -185,14 +184,14 @@ impl<'a> Paths<'a> {
 
     fn map(&mut self, (pid, module, part): (u32, usize, usize)) {
         let Module { place, parts } = &self.modules[module];
-        let (address, load) = parts[part];
-        let before = (load.address % PAGE).min(load.offset);
+        let (address, part) = parts[part];
+        let (before, length) = pages(&part);
         let mut fields = Fields::new(&mut self.out);
         fields.number(map::PID, pid.into());
         fields.number(map::TID, pid.into());
         fields.number(map::ADDRESS, address - before);
-        fields.number(map::LENGTH, before.saturating_add(load.size).next_multiple_of(PAGE));
-        fields.number(map::OFFSET, load.offset - before);
+        fields.number(map::LENGTH, length);
+        fields.number(map::OFFSET, part.offset - before);
         fields.number(map::PROTECTION, u64::from(map::PROT_EXEC | PROT_READ));
         fields.number(map::FLAGS, MAP_PRIVATE);
         fields.bytes(map::PATH, place.path.as_bytes());
@@ -296,18 +295,27 @@ impl<'a> Paths<'a> {
 impl Module<'_> {
     /// Where an address of the file was put.
     fn address(&self, of_file: u64) -> Option<u64> {
-        self.parts.iter().find_map(|&(at, load)| {
-            let within = of_file.checked_sub(load.address).filter(|&within| within < load.size)?;
-            Some(at + within)
+        self.parts.iter().find_map(|&(at, part)| {
+            let within =
+                of_file.checked_sub(part.address).filter(|&within| within < part.length)?;
+            at.checked_add(within)
         })
     }
 }
 
+/// A part as a system maps it, in whole pages: bytes before it on its first page, and of all pages.
+fn pages(part: &Code) -> (u64, u64) {
+    let before = (part.address % PAGE).min(part.offset);
+    let length = before.saturating_add(part.length).checked_next_multiple_of(PAGE);
+    (before, length.unwrap_or(0))
+}
+
 /// Parts of a module's file, if that is still there.
-fn loads(place: &Place) -> Option<Vec<Load>> {
-    let build_id = (!place.build_id.is_empty()).then(|| place.build_id.to_vec());
-    let search = Search { build_id, ..Search::default() };
-    Load::all(Path::new(&*place.path), &search).ok().filter(|loads| !loads.is_empty())
+fn parts(place: &Place) -> Option<Vec<Code>> {
+    let file = Loaded::open(Path::new(&*place.path)).ok()?;
+    let is_it = place.build_id.is_empty() || file.build_id() == Some(&*place.build_id);
+    let parts: Vec<Code> = file.code().collect();
+    (is_it && !parts.is_empty()).then_some(parts)
 }
 
 /// `EM_…` of what `uname -m` says; 0 where that is not known, as it need not be.

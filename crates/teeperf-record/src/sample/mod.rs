@@ -19,6 +19,7 @@ mod kernel;
 mod offer;
 mod options;
 mod order;
+mod outlet;
 mod packets;
 mod record;
 mod ring;
@@ -28,5 +29,8 @@ pub use offer::Refused;
 pub use options::{Rate, Sampling, Stacks};
 
 pub(crate) use gate::Gate;
-pub(crate) use offer::choose;
-pub(crate) use sampler::{Means, Parcel, Sampler, sampled};
+pub(crate) use offer::{Chosen, choose};
+pub(crate) use outlet::{Outlet, Parcel};
+pub(crate) use packets::Packets;
+pub(crate) use record::{Kin, Map, Record};
+pub(crate) use sampler::{Means, Sampler, sampled};

@@ -10,8 +10,6 @@ use teeperf_wire::body::{map, task};
 use teeperf_wire::packet::kind;
 use zstd::bulk::Compressor;
 
-/// Number of the event in the recording: there is one.
-pub(super) const EVENT: u16 = 1;
 /// Bytes at which a packet is full: with its largest sample it is below [`teeperf_wire::body::sample::MAX_BYTES`], and
 /// below the most that a packet has where nothing can be compressed.
 const FULL: usize = 900_000;
@@ -21,28 +19,32 @@ const LINGER: Duration = Duration::from_millis(250);
 const LEVEL: i32 = 1;
 
 /// Makes packets of records, and hands them to `send`.
-pub(super) struct Packets<S> {
+pub(crate) struct Packets<S> {
     send: S,
     compressor: Compressor<'static>,
     bytes: Vec<u8>,
     samples: u32,
     lost: u64,
+    /// Number of the event that lost samples are of; 0: of any.
+    event_lost: u16,
     since: Instant,
-    pub(super) counts: Counts,
+    pub(crate) counts: Counts,
 }
 
 /// What came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
-    pub(super) samples: u64,
-    pub(super) lost: u64,
-    pub(super) throttled: u64,
+pub(crate) struct Counts {
+    pub(crate) samples: u64,
+    pub(crate) lost: u64,
+    pub(crate) throttled: u64,
 }
 
 impl<S: FnMut(u16, Vec<u8>)> Packets<S> {
-    pub(super) fn new(send: S) -> io::Result<Self> {
+    /// Samples that are lost are of this event; 0: of any.
+    pub(crate) fn new(event_lost: u16, send: S) -> io::Result<Self> {
         Ok(Self {
             send,
+            event_lost,
             compressor: Compressor::new(LEVEL)?,
             bytes: Vec::with_capacity(FULL),
             samples: 0,
@@ -53,7 +55,7 @@ impl<S: FnMut(u16, Vec<u8>)> Packets<S> {
     }
 
     /// Writes a record of this time.
-    pub(super) fn record(&mut self, record: Record<'_>, time: Option<u64>) {
+    pub(crate) fn record(&mut self, record: Record<'_>, time: Option<u64>) {
         match record {
             Record::Sample(sample) => self.sample(sample),
             Record::Lost(count) => self.lost(count),
@@ -76,11 +78,11 @@ impl<S: FnMut(u16, Vec<u8>)> Packets<S> {
         self.packet(kind::TASK, payload);
     }
 
-    fn sample(&mut self, mut sample: Sample<'_>) {
+    /// Writes a sample.
+    pub(crate) fn sample(&mut self, sample: Sample<'_>) {
         if self.samples == 0 {
             self.since = Instant::now();
         }
-        sample.event = EVENT;
         let zeroes = [0; 8];
         for part in [
             &sample.head()[..],
@@ -100,13 +102,13 @@ impl<S: FnMut(u16, Vec<u8>)> Packets<S> {
     }
 
     /// So many samples are in none of the packets.
-    pub(super) fn lost(&mut self, count: u64) {
+    pub(crate) fn lost(&mut self, count: u64) {
         self.lost += count;
         self.counts.lost += count;
     }
 
     /// Code of a program, or of the kernel; without a time: from the beginning on.
-    pub(super) fn map(&mut self, found: &Map<'_>, time: Option<u64>) {
+    pub(crate) fn map(&mut self, found: &Map<'_>, time: Option<u64>) {
         // Of memory that is neither code nor a file's nobody asks, and there may be any amount.
         let is_code = found.protection & libc::PROT_EXEC as u32 != 0;
         let is_file = found.path.starts_with(b"/") && !found.path.starts_with(b"//");
@@ -136,14 +138,14 @@ impl<S: FnMut(u16, Vec<u8>)> Packets<S> {
     }
 
     /// Writes samples that have waited long.
-    pub(super) fn flush_old(&mut self) {
+    pub(crate) fn flush_old(&mut self) {
         if self.since.elapsed() >= LINGER {
             self.flush();
         }
     }
 
     /// Writes what was gathered.
-    pub(super) fn flush(&mut self) {
+    pub(crate) fn flush(&mut self) {
         if self.samples == 0 && self.lost == 0 {
             return;
         }
@@ -151,7 +153,7 @@ impl<S: FnMut(u16, Vec<u8>)> Packets<S> {
             samples: self.samples,
             bytes: self.bytes.len() as u32,
             lost: self.lost,
-            event: if self.lost > 0 { EVENT.into() } else { 0 },
+            event: if self.lost > 0 { self.event_lost.into() } else { 0 },
             encoding: encoding::ZSTD,
         };
         let frame = self.compressor.compress(&self.bytes).ok();

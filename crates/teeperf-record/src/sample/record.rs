@@ -32,7 +32,7 @@ const TRAILER: usize = 24;
 
 /// One record.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Record<'a> {
+pub(crate) enum Record<'a> {
     Sample(Sample<'a>),
     /// So many records found no room.
     Lost(u64),
@@ -51,26 +51,26 @@ pub(super) enum Record<'a> {
 
 /// A thread and where it comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Kin {
-    pub(super) pid: u32,
-    pub(super) tid: u32,
-    pub(super) parent_pid: u32,
-    pub(super) parent_tid: u32,
+pub(crate) struct Kin {
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    pub(crate) parent_pid: u32,
+    pub(crate) parent_tid: u32,
 }
 
 /// Code that was mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Map<'a> {
-    pub(super) pid: u32,
-    pub(super) tid: u32,
-    pub(super) address: u64,
-    pub(super) length: u64,
-    pub(super) offset: u64,
-    pub(super) protection: u32,
-    pub(super) flags: u32,
-    pub(super) mode: u8,
-    pub(super) path: &'a [u8],
-    pub(super) build_id: &'a [u8],
+pub(crate) struct Map<'a> {
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    pub(crate) address: u64,
+    pub(crate) length: u64,
+    pub(crate) offset: u64,
+    pub(crate) protection: u32,
+    pub(crate) flags: u32,
+    pub(crate) mode: u8,
+    pub(crate) path: &'a [u8],
+    pub(crate) build_id: &'a [u8],
 }
 
 /// Where a record ends, where it begins there.

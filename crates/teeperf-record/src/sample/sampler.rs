@@ -7,7 +7,8 @@ use super::kernel;
 use super::offer::Chosen;
 use super::options::{Rate, Sampling};
 use super::order::Order;
-use super::packets::{EVENT, Packets};
+use super::outlet::Outlet;
+use super::packets::Packets;
 use super::record::{self, Record};
 use crate::clock::ClockPage;
 use crate::drain::Event;
@@ -17,10 +18,10 @@ use crate::stats::Stats;
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use teeperf_wire::body::sample::Sample;
 use teeperf_wire::body::sampled;
 
 /// The running thread. Dropping it has it take what is left, and ends it.
@@ -41,24 +42,9 @@ pub(crate) struct Means {
     pub(crate) events: Sender<Event>,
 }
 
-/// A packet on its way to the drain.
-#[derive(Debug)]
-pub(crate) struct Parcel {
-    pub(crate) kind: u16,
-    pub(crate) payload: Vec<u8>,
-    /// Bytes of all that are.
-    backlog: Arc<AtomicUsize>,
-}
-
-impl Drop for Parcel {
-    fn drop(&mut self) {
-        self.backlog.fetch_sub(self.payload.len(), Relaxed);
-    }
-}
-
-/// Bytes on their way to a drain that is held up, until samples stay in the rings, and are lost when these are full.
-const BACKLOG: usize = 64 << 20;
-/// Pause while they do.
+/// Number of the event in the recording: there is one.
+const EVENT: u16 = 1;
+/// Pause while the drain is held up.
 const HELD_UP: Duration = Duration::from_millis(5);
 /// A turn takes no more than this part of the time: of thousands of threads each is told.
 const SHARE: u32 = 50;
@@ -133,13 +119,8 @@ fn run(means: Means, keeper: Keeper, stopped: &PipeReader) {
 
 impl Means {
     fn work(&self, mut events: Events, stopped: &PipeReader) -> io::Result<()> {
-        let backlog = Arc::new(AtomicUsize::new(0));
-        let mut packets = Packets::new(|kind, payload: Vec<u8>| {
-            backlog.fetch_add(payload.len(), Relaxed);
-            let parcel = Parcel { kind, payload, backlog: Arc::clone(&backlog) };
-            // After the recording's end nobody listens.
-            let _ = self.events.send(Event::Sampled(parcel));
-        })?;
+        let outlet = Outlet::new(self.events.clone());
+        let mut packets = Packets::new(EVENT, |kind, payload| outlet.send(kind, payload))?;
         if self.chosen.with_kernel {
             kernel::code().iter().for_each(|code| packets.map(&code.map(), None));
         }
@@ -150,7 +131,7 @@ impl Means {
                 record, &attr,
             ) {
                 Some(Record::Sample(_)) if is_paused => {}
-                Some(Record::Sample(sample)) => packets.record(Record::Sample(sample), None),
+                Some(Record::Sample(sample)) => packets.sample(Sample { event: EVENT, ..sample }),
                 Some(read) if told.is_new(record) => packets.record(read, record::time(record)),
                 _ => {}
             };
@@ -160,7 +141,7 @@ impl Means {
         files.extend(events.files());
         let mut next = Instant::now() + events::turn();
         while !wait(&mut files, next.saturating_duration_since(Instant::now())) {
-            if backlog.load(Relaxed) > BACKLOG {
+            if outlet.is_held_up() {
                 std::thread::sleep(HELD_UP);
                 continue;
             }
@@ -206,7 +187,7 @@ impl Means {
     }
 
     fn notice(&self, level: Level, text: String) {
-        // As above.
+        // After the recording's end nobody listens.
         let _ = self.events.send(Event::Notice { level, text, process: 0 });
     }
 }

@@ -6,4 +6,5 @@ mod functions;
 mod hostile;
 mod inlined;
 mod lines;
+mod loaded;
 mod toolchain;

@@ -86,7 +86,7 @@ pub(crate) fn tree_memory() -> Option<(*mut u8, usize)> {
 /// Whether events are summed though they could be written.
 pub(crate) fn always_sums() -> bool {
     // SAFETY: as above.
-    !cfg!(feature = "threads") && unsafe { teeperf_port_sums() != 0 }
+    !cfg!(any(feature = "threads", feature = "apart")) && unsafe { teeperf_port_sums() != 0 }
 }
 
 /// Memory for calls of code that is compiled with `-pg`, if the image has some.

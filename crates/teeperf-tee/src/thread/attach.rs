@@ -75,15 +75,21 @@ impl Thread {
 
     /// An escape without payload ([`word::code`]), where events are recorded.
     pub fn escape(&self, code: u32, arg: u32) {
-        self.undisturbed(|| self.put_where_room(&[word::escape(code, arg)]));
+        self.undisturbed(|| {
+            self.put_where_room(&[word::escape(code, arg)]);
+        });
     }
 
-    /// Writes words that belong together, if there is a chunk, or the next is free.
-    fn put_where_room(&self, words: &[u32]) {
-        let Some(arena) = self.arena().filter(|_| self.state.get() == State::On) else { return };
-        if self.room() >= words.len() || self.change_chunk(&arena) {
+    /// Writes words that belong together, if there is a chunk, or the next is free. Says whether it did.
+    pub(super) fn put_where_room(&self, words: &[u32]) -> bool {
+        let Some(arena) = self.arena().filter(|_| self.state.get() == State::On) else {
+            return false;
+        };
+        let has_room = self.room() >= words.len() || self.change_chunk(&arena);
+        if has_room {
             self.put_all(words);
         }
+        has_room
     }
 
     /// The thread ends: its chunk is the host's.

@@ -19,7 +19,7 @@ const PATIENCE_LOOKS: u32 = if cfg!(miri) { 1 << 8 } else { 1 << 22 };
 const LONGEST_US: u64 = 60_000_000;
 const MOST_LOOKS: u32 = 1 << 26;
 /// Words of an event at most: a stamp, a far address with its time, and a gap.
-const LONGEST: usize = 4 + 6 + 8;
+pub(super) const LONGEST: usize = 4 + 6 + 8;
 
 impl Thread {
     #[cold]
@@ -45,7 +45,7 @@ impl Thread {
     }
 
     /// Whether there is something to write into, as far as the host wishes.
-    fn is_running(&self, arena: &Arena) -> bool {
+    pub(super) fn is_running(&self, arena: &Arena) -> bool {
         if arena.is_stopped() {
             self.switch_off();
             return false;
@@ -79,7 +79,7 @@ impl Thread {
         self.close();
     }
 
-    fn lose(&self, arena: &Arena, kind: u32) {
+    pub(super) fn lose(&self, arena: &Arena, kind: u32) {
         if self.state.get() == State::Off {
             return;
         }
@@ -131,6 +131,21 @@ impl Thread {
 
     /// Writes the time, where it moved, and the event. There is room for both.
     fn write(&self, arena: &Arena, address: usize, kind: u32) {
+        let is_timed = arena.clock() == ClockKind::Cycle;
+        let now = self.write_time(arena);
+        let site = address.wrapping_sub(self.low.get());
+        if site < self.window.get() {
+            self.put(self.word(site, kind));
+        } else {
+            self.put_all(&compose::far(address as u64, kind, is_timed));
+        }
+        if is_timed {
+            self.put(now as u32 | 1);
+        }
+    }
+
+    /// Writes the time, where it moved; says what it is.
+    pub(super) fn write_time(&self, arena: &Arena) -> u64 {
         let now = self.now(arena);
         let is_timed = arena.clock() == ClockKind::Cycle;
         self.tell_nested();
@@ -146,15 +161,7 @@ impl Thread {
         }
         self.time.set(now.max(self.time.get()));
         self.last.set(now as u32);
-        let site = address.wrapping_sub(self.low.get());
-        if site < self.window.get() {
-            self.put(self.word(site, kind));
-        } else {
-            self.put_all(&compose::far(address as u64, kind, is_timed));
-        }
-        if is_timed {
-            self.put(now as u32 | 1);
-        }
+        now
     }
 
     /// Writes what interrupted hooks left out.

@@ -2,6 +2,7 @@
 
 mod around;
 mod by;
+mod crossings;
 mod csv;
 mod draw;
 mod functions;
@@ -13,6 +14,7 @@ mod threads;
 pub(crate) use around::whole;
 pub use around::{around, neighbours};
 pub use by::by;
+pub use crossings::crossings;
 pub use csv::write as write_csv;
 pub use draw::write as write_text;
 pub use functions::{functions, inlined, lines};

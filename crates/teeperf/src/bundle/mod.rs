@@ -24,6 +24,31 @@ const OPTEE: Embedded = (
     include_bytes!(concat!(env!("OUT_DIR"), "/libteeperf_optee.so")),
 );
 
+/// For hosts of enclaves, where the processor has such.
+#[cfg(target_arch = "x86_64")]
+const SGX: Option<Embedded> = Some((
+    "libteeperf_sgx.so",
+    0o755,
+    include_bytes!(concat!(env!("OUT_DIR"), "/libteeperf_sgx.so")),
+));
+/// For hosts of enclaves, where the processor has such.
+#[cfg(not(target_arch = "x86_64"))]
+const SGX: Option<Embedded> = None;
+
+/// Samples programs from within, and what runtimes of enclaves may call of it.
+#[cfg(inside)]
+const INSIDE: &[Embedded] = &[
+    (
+        "libteeperf_inside.so",
+        0o755,
+        include_bytes!(concat!(env!("OUT_DIR"), "/libteeperf_inside.so")),
+    ),
+    ("include/teeperf_aex.h", 0o644, include_bytes!(concat!(env!("OUT_DIR"), "/teeperf_aex.h"))),
+];
+/// Samples programs from within.
+#[cfg(not(inside))]
+const INSIDE: &[Embedded] = &[];
+
 /// What programs are linked with, and what measures hooks.
 #[cfg(not(hooks))]
 pub(crate) const FILES: &[Embedded] = &[];
@@ -111,6 +136,19 @@ pub(crate) fn unpacked() -> Result<Bundle> {
 /// The library that stands between clients of trusted applications and the TEE Client API, unpacked.
 pub(crate) fn for_clients() -> Result<PathBuf> {
     unpack(&folder()?, &OPTEE)
+}
+
+/// The library that stands between hosts of enclaves and their untrusted runtime, unpacked; nothing where there is none for this
+/// processor.
+pub(crate) fn for_enclave_hosts() -> Result<Option<PathBuf>> {
+    SGX.map(|library| unpack(&folder()?, &library)).transpose()
+}
+
+/// The library that samples a program from within, unpacked; nothing where there is none for this processor.
+pub(crate) fn for_sampling() -> Result<Option<PathBuf>> {
+    let folder = folder()?;
+    let paths: Result<Vec<_>> = INSIDE.iter().map(|file| unpack(&folder, file)).collect();
+    Ok(paths?.into_iter().next())
 }
 
 /// Where the file is, which is put there if it is not.

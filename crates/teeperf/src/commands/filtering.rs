@@ -58,4 +58,5 @@ fn refuse_files<'a>(mut patterns: impl Iterator<Item = &'a String>) -> Result<()
 pub(crate) const KINDS: &str = "\
 calls: calls and returns of functions
 marks: what the program says of itself by teeperf.h: marks, counters, notes, and scopes with a name
-crossings: calls between worlds (--optee): sessions, commands by number, what the supplicant is asked for";
+crossings: calls between worlds: sessions, commands by number, what the supplicant is asked for (--optee), ECALLs and OCALLs
+           (--sgx)";

@@ -15,8 +15,8 @@ use std::path::PathBuf;
 ///
 /// For enclaves, trusted applications and bare-metal images (--target) a library is compiled for each target by
 /// the Rust compiler that is installed (RUSTC, else rustc in PATH): include/teeperf_tee.h,
-/// lib/ARCHITECTURE/libteeperf_tee.a, optee/ for OP-TEE's development kit, and the crate rust/teeperf-hooks for
-/// Rust code. It needs no system, no C library and no Rust at run time, so bare and hosted targets serve alike;
+/// lib/ARCHITECTURE/libteeperf_tee.a, optee/ for OP-TEE's development kit, sgx/ for enclaves, and the crate
+/// rust/teeperf-hooks for Rust code. It needs no system, no C library and no Rust at run time, so bare and hosted targets serve alike;
 /// that of an architecture's targets is taken whose core library the compiler has, and the first is the one that
 /// leaves floating-point registers alone.
 ///
@@ -49,6 +49,8 @@ enum HowMany {
     Single,
     /// Several, each with ELF thread-local storage
     Tls,
+    /// Several, each of which attaches memory of its own and has its data where the code says: enclaves of SGX
+    Apart,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -82,11 +84,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             "two targets would both be lib/{name}: install each into a folder of its own"
         );
     }
+    ensure!(
+        !(arguments.nested && arguments.threads == HowMany::Apart),
+        "--nested: what interrupts hooks of threads apart is not kept out of them yet"
+    );
     let kind = Kind {
         nested: arguments.nested,
         threads: match arguments.threads {
             HowMany::Single => Threads::Single,
             HowMany::Tls => Threads::Tls,
+            HowMany::Apart => Threads::Apart,
         },
     };
     let folder = std::path::absolute(&arguments.folder)?;

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use teeperf_profile::info::Info;
-use teeperf_record::{Choice, Events, HookCost, Outcome, Rules};
+use teeperf_record::{Choice, Events, HookCost, Options, Outcome, Rules};
 
 /// Runs a program and records every call and return of its hooked functions
 ///
@@ -31,6 +31,7 @@ Examples:
   teeperf record --probe tree -- ./server         for days: calls and times summed by call path
   teeperf record --sample -- ./program            samples of any program, with hooks or without
   teeperf record --probe sample -- make           nothing else, of all that make runs
+  teeperf record --sgx --module enclave.signed.so -- ./app  inside SGX enclaves too, whatever they were built with
   teeperf record --sample=4000 --call-graph fp -- ./p  more often, with frame pointers
   teeperf record --optee --elf 8aaaf200-2450-11e4-abe2-0002a5d5c51b.elf -- optee_example_hello_world")]
 pub(crate) struct Arguments {
@@ -41,8 +42,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     filter: filtering::Arguments,
     /// Record only these kinds of events, with commas between them: calls (calls and returns of functions), marks (what the
-    /// program says of itself by teeperf.h: marks, counters, notes, scopes with a name), crossings (with --optee, calls
-    /// between the worlds: sessions, commands, what the supplicant is asked for). Functions that are left out so cost little
+    /// program says of itself by teeperf.h: marks, counters, notes, scopes with a name), crossings (with --optee and
+    /// --sgx, calls between the worlds: sessions, commands, what the supplicant is asked for; ECALLs and OCALLs). Functions that are left out so cost little
     /// more than without a recorder
     #[arg(long, value_name = "KINDS", default_value = "all", hide_default_value = true)]
     events: Events,
@@ -106,6 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     options.filter = arguments.filter.rules()?;
     let is_of_samples_alone = arguments.writing.is_of_samples_alone();
     options.sample = arguments.sampling.sampling(is_of_samples_alone)?;
+    sample(&mut options, &arguments.sampling)?;
     if is_of_samples_alone {
         ensure!(
             !arguments.asks_for_hooks() && options.filter.is_empty(),
@@ -124,8 +126,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         );
     } else {
         ensure!(
-            calls || marks,
-            "--events crossings: calls between worlds are those of a client of trusted applications, with --optee"
+            calls || marks || arguments.sampling.is_of_enclaves(),
+            "--events crossings: calls between worlds are those of a client of trusted applications, with --optee, or of a \
+             host of enclaves, with --sgx"
         );
         ensure!(
             calls || options.tree.is_none(),
@@ -174,6 +177,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         ensure!(is_kept, "set XDG_CACHE_HOME to a folder without space and colon in its path");
         return arguments.writing.record((options, sender), command, &path, tell_of_no_client);
     }
+    if crossings && arguments.sampling.is_of_enclaves() {
+        record_crossings(&mut options)?;
+    }
     options.filter.events(Events { crossings: true, ..arguments.events });
     // Without, what brings its own hooks is recorded.
     let bundle = bundle::HAS_HOOKS.then(bundle::unpacked).transpose()?;
@@ -205,6 +211,33 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         selection::warn(&program, || modules(&path));
     }
     Ok(ended)
+}
+
+/// Hosts of enclaves are sampled in place of the program's threads alone; where the kernel lets nothing be sampled, within it too.
+fn sample(options: &mut Options, sampling: &sampling::Arguments) -> Result<()> {
+    options.sgx = options.sample.and_then(|how| sampling.sgx(how));
+    if options.sample.is_none() {
+        return Ok(());
+    }
+    options.inside = bundle::for_sampling()?.filter(|library| can_be_preloaded(library));
+    options.is_sampled_within = sampling.sample_within;
+    ensure!(
+        options.sgx.is_none() || options.inside.is_some(),
+        "--sgx has a library preloaded: there is one on x86-64, from a folder without space and colon in its path \
+         (XDG_CACHE_HOME)"
+    );
+    Ok(())
+}
+
+/// Hosts of enclaves have their ECALLs and OCALLs recorded, beside all else.
+fn record_crossings(options: &mut Options) -> Result<()> {
+    let library = bundle::for_enclave_hosts()?.filter(|library| can_be_preloaded(library));
+    options.preload.extend(library);
+    if options.clock == Choice::Auto {
+        // An enclave may not have the counter that Linux has: the tick lies in the memory lent to it.
+        options.clock = Choice::Tick;
+    }
+    Ok(())
 }
 
 /// The file that a command is.

@@ -32,6 +32,7 @@ Examples:
   teeperf report --by process                 functions of each process
   teeperf report --lengths --sort p99         how long single calls took: mean, percentiles, longest
   teeperf report --histogram parse            the same of parse, as a histogram
+  teeperf report --crossings --sort total     ECALLs and OCALLs of enclaves, calls of trusted applications
   teeperf report --lines                      where functions are defined
   teeperf report --inlined                    what clang inlined into them, whose time is theirs
   teeperf report --crossing 'host_*'          advice about functions that leave an enclave, too
@@ -45,7 +46,7 @@ pub(crate) struct Arguments {
     /// More gmon files, to be summed
     more: Vec<PathBuf>,
     /// JSON on one line; with --tree, with call paths; likewise with what other tables have. Times are nanoseconds
-    #[arg(long, conflicts_with_all = ["threads", "sort", "limit", "csv", "lines", "inlined"])]
+    #[arg(long, conflicts_with_all = ["threads", "sort", "limit", "csv", "lines", "inlined", "crossings"])]
     json: bool,
     /// The table as CSV, with a header, all columns and rows, and nothing rounded
     #[arg(long, conflicts_with = "tree")]

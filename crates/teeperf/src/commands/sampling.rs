@@ -1,9 +1,10 @@
-//! Options of sampling: whether, how often, and what is kept of stacks.
+//! Options of sampling: whether, of what, how often, and what is kept of stacks.
 
 use super::amounts;
 use anyhow::{Result, bail};
-use clap::Args;
-use teeperf_record::{Rate, Sampling, Stacks};
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+use teeperf_record::{GivenModule, Rate, Sampling, Sgx, Stacks};
 
 /// How to sample.
 #[derive(Args, Debug)]
@@ -21,9 +22,27 @@ pub(crate) struct Arguments {
         value_parser = rate
     )]
     sample: Option<Rate>,
+    /// The program is a host of SGX enclaves: sample it inside of them as well, at asynchronous exits, whatever they were built with.
+    /// Of debug enclaves there are functions and stacks, of others how much time. inside: by a library that is preloaded into
+    /// the program and all that it starts; outside: from another process, for hosts that ask the kernel without the C library, as
+    /// Gramine does. How often, --sample=HZ|PERIOD says. Also records the host's calls into enclaves and theirs out of them (ECALLs and
+    /// OCALLs) where it makes them by the runtime of Intel's SDK, and enclaves that were built with hooks
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FROM",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "inside"
+    )]
+    sgx: Option<Front>,
+    /// With --sgx: a file that is loaded in enclaves, where no list of a runtime's says so, such as
+    /// enclave.signed.so; at this address, or, without one, where the enclave begins
+    #[arg(long, value_name = "FILE[@ADDRESS]", value_parser = module)]
+    module: Vec<GivenModule>,
     /// With --sample: what is kept of the stack. dwarf, or dwarf,SIZE: registers and a copy of it, of 8 KiB or so many bytes,
     /// for all programs; fp: return addresses by frame pointers, for those that have them (-fno-omit-frame-pointer), at
-    /// less cost; none: only the place in the code [default: dwarf]
+    /// less cost; none: only the place in the code [default: dwarf; with --sgx fp]
     #[arg(long, value_name = "HOW", value_parser = stacks)]
     call_graph: Option<Stacks>,
     /// With --sample: memory for each processor in which the kernel leaves samples until they are fetched, such as 16M
@@ -33,29 +52,61 @@ pub(crate) struct Arguments {
     /// With --sample: the same distance always. Programs that beat in step with it come out wrong
     #[arg(long, hide = true)]
     sample_constant: bool,
+    /// With --sample: by timers within the program, as where the kernel permits nothing else
+    #[arg(long, hide = true)]
+    pub(crate) sample_within: bool,
+}
+
+/// Who samples enclaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Front {
+    /// A library in the program
+    Inside,
+    /// Another process
+    Outside,
 }
 
 impl Arguments {
     /// What was asked for, where nothing else is recorded or where it is; an error where options do not go together.
     pub(crate) fn sampling(&self, is_alone: bool) -> Result<Option<Sampling>> {
         let usual = Sampling::default();
+        let is_alone = is_alone || self.sgx.is_some();
         let Some(rate) = self.sample.or(is_alone.then_some(usual.rate)) else {
             return match self.of_samples().iter().find(|(_, is_given)| *is_given) {
                 Some((name, _)) => bail!("--{name} is about samples: give --sample as well"),
                 None => Ok(None),
             };
         };
+        if self.sgx.is_none() && !self.module.is_empty() {
+            bail!("--module is about enclaves: give --sgx as well");
+        }
+        let stacks = if self.sgx.is_some() { Stacks::FramePointers } else { usual.stacks };
         Ok(Some(Sampling {
             rate,
-            stacks: self.call_graph.unwrap_or(usual.stacks),
+            stacks: self.call_graph.unwrap_or(stacks),
             is_constant: self.sample_constant,
             ring: self.sample_buffer.map_or(usual.ring, |bytes| bytes as usize),
         }))
     }
 
+    /// The same, of a host of enclaves.
+    pub(crate) fn sgx(&self, how: Sampling) -> Option<Sgx> {
+        let front = match self.sgx? {
+            Front::Inside => teeperf_record::Front::Inside,
+            Front::Outside => teeperf_record::Front::Outside,
+        };
+        Some(Sgx { how, front, modules: self.module.clone() })
+    }
+
+    /// Whether the program is a host of enclaves.
+    pub(crate) fn is_of_enclaves(&self) -> bool {
+        self.sgx.is_some()
+    }
+
     /// Options that mean something where there are samples, and whether they are given.
-    fn of_samples(&self) -> [(&'static str, bool); 3] {
+    fn of_samples(&self) -> [(&'static str, bool); 4] {
         [
+            ("module", !self.module.is_empty()),
             ("call-graph", self.call_graph.is_some()),
             ("sample-buffer", self.sample_buffer.is_some()),
             ("sample-constant", self.sample_constant),
@@ -64,7 +115,8 @@ impl Arguments {
 
     /// Whether an option means nothing beside the others.
     pub(crate) fn leaves_idle(&self, option: &str) -> bool {
-        self.sample.is_none() && self.of_samples().iter().any(|(name, _)| *name == option)
+        let has_samples = self.sample.is_some() || self.sgx.is_some();
+        !has_samples && self.of_samples().iter().any(|(name, _)| *name == option)
     }
 }
 
@@ -102,6 +154,20 @@ fn stacks(text: &str) -> Result<Stacks, String> {
     }
 }
 
+/// A file, and the address behind the last @ if there is one.
+fn module(text: &str) -> Result<GivenModule, String> {
+    let Some((path, address)) = text.rsplit_once('@') else {
+        return Ok(GivenModule { path: text.into(), base: None });
+    };
+    let digits = address.strip_prefix("0x").unwrap_or(address);
+    match u64::from_str_radix(digits, 16) {
+        Ok(base) if !path.is_empty() => {
+            Ok(GivenModule { path: PathBuf::from(path), base: Some(base) })
+        }
+        _ => Err(format!("{address} is no hexadecimal address")),
+    }
+}
+
 fn buffer(text: &str) -> Result<u64, String> {
     match amounts::bytes(text)? {
         bytes @ 0..=0x4000_0000 => Ok(bytes),
@@ -121,6 +187,17 @@ mod tests {
         assert_eq!(rate("0.5 ms"), Ok(Rate::Period(500_000)));
         for refused in ["0", "1000000", "1us", "2s", "often", ""] {
             assert!(rate(refused).is_err(), "{refused}");
+        }
+    }
+
+    #[test]
+    fn modules_are_files_with_addresses() {
+        let given = |path: &str, base| Ok(GivenModule { path: path.into(), base });
+        assert_eq!(module("a/enclave.so"), given("a/enclave.so", None));
+        assert_eq!(module("a@b.so@7f00"), given("a@b.so", Some(0x7f00)));
+        assert_eq!(module("e.so@0x7f00"), given("e.so", Some(0x7f00)));
+        for refused in ["a@b.so", "@7f00", "e.so@"] {
+            assert!(module(refused).is_err(), "{refused}");
         }
     }
 

@@ -48,6 +48,10 @@ pub(crate) struct Arguments {
     /// Functions with the file and line of their definition
     #[arg(long, group = "table")]
     lines: bool,
+    /// Calls between worlds, as `record --sgx` and --optee record them: how many, how long, and the page faults and context
+    /// switches in them
+    #[arg(long, group = "table")]
+    crossings: bool,
 }
 
 /// What functions are put together by.
@@ -66,7 +70,8 @@ enum By {
 impl Arguments {
     /// Whether one was asked for.
     pub(crate) fn is_any(&self) -> bool {
-        let is_plain = self.lengths || self.lines || self.inlined || self.time_line;
+        let is_plain =
+            self.lengths || self.lines || self.inlined || self.time_line || self.crossings;
         self.pattern().is_some() || self.by.is_some() || is_plain
     }
 
@@ -82,14 +87,14 @@ impl Arguments {
 
     /// Whether it is of threads, or of single calls.
     pub(crate) fn needs_threads(&self) -> bool {
-        let is_of_events = self.wanted().lengths || self.time_line;
+        let is_of_events = self.wanted().lengths || self.time_line || self.crossings;
         is_of_events || self.inlined || matches!(self.by, Some(By::Thread | By::Process))
     }
 
     /// What it takes to know.
     pub(crate) fn wanted(&self) -> Wanted {
         Wanted {
-            lengths: self.lengths || self.histogram.is_some(),
+            lengths: self.lengths || self.crossings || self.histogram.is_some(),
             by_place: self.inlined,
             ..Wanted::default()
         }
@@ -135,6 +140,8 @@ impl Arguments {
             tables::lengths(profile, order.1, limit)
         } else if self.time_line {
             tables::time_line(profile, limit)
+        } else if self.crossings {
+            tables::crossings(profile, order.0, limit)
         } else if self.lines {
             tables::lines(profile, order.0, limit)
         } else if self.inlined {
@@ -198,6 +205,7 @@ impl Arguments {
             None if self.lengths => tables::lengths(profile, order.1, limit),
             None if self.inlined => self.inlined(profile, order.0, limit, archived),
             None if self.time_line => tables::time_line(profile, limit),
+            None if self.crossings => tables::crossings(profile, order.0, limit),
             None => tables::lines(profile, order.0, limit),
         };
         Ok((vec![table], 0))

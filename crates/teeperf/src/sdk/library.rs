@@ -59,8 +59,10 @@ pub(super) fn build(
     if kind.nested {
         options.push("--cfg=feature=\"nested\"");
     }
-    if kind.threads == Threads::Tls {
-        options.push("--cfg=feature=\"threads\"");
+    match kind.threads {
+        Threads::Single => {}
+        Threads::Tls => options.push("--cfg=feature=\"threads\""),
+        Threads::Apart => options.push("--cfg=feature=\"apart\""),
     }
     build
         .rustc("teeperf_tee", &["teeperf_wire", "teeperf_tally"], &runtime, &options)
@@ -80,12 +82,18 @@ pub(super) fn build(
         Ok(())
     };
     let threads: &[&str] = if kind.threads == Threads::Tls { &["threads"] } else { &[] };
-    small("mcount/mcount.rs", "mcount", &["teeperf_tally"], threads)?;
+    // Threads apart have no table that they could count in.
+    let has_mcount = kind.threads != Threads::Apart;
+    if has_mcount {
+        small("mcount/mcount.rs", "mcount", &["teeperf_tally"], threads)?;
+    }
     for port in PORTS {
         small("port/port.rs", port, &[], &[port])?;
     }
     let code = check(&members[0].contents)?;
-    check_table(&members[1].contents)?;
+    if has_mcount {
+        check_table(&members[1].contents)?;
+    }
     Ok(Library { archive: archive::of(&members)?, triple, code })
 }
 

@@ -42,6 +42,8 @@ pub(crate) enum Threads {
     Single,
     /// Several, with thread-local storage.
     Tls,
+    /// Several, each with memory of its own, which the image brings.
+    Apart,
 }
 
 /// Writes what programs of this system are built with. What was written, as lines to be told at the end: whoever reads

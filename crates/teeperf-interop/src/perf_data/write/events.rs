@@ -185,7 +185,8 @@ impl Event {
         for (is_there, what) in [
             (has_time, has::TIME),
             (parts.has_cpu, has::CPU),
-            (has_chain, has::CALLCHAIN),
+            // Without a chain, be it an empty one, perf follows no copies of stacks.
+            (has_chain || stack > 0, has::CALLCHAIN),
             (parts.has_branches, has::BRANCH_STACK),
             (registers != 0, has::REGS_USER),
             (stack > 0, has::STACK_USER),

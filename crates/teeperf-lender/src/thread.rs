@@ -1,30 +1,33 @@
-//! A thread's arena, from its first call of the API until it ends.
+//! A thread's arena, from its first call into the other world until it ends.
 
 use crate::recorder::{self, Memory};
 use crate::system;
+use crate::windows::Window;
 use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use teeperf_tee::thread::{Image, Thread};
 use teeperf_wire::arena::baton;
-use teeperf_wire::word::code;
+use teeperf_wire::word::{MAX_SITE, code};
 
 /// The calling thread's side of the recording.
-pub(crate) struct Own {
-    pub(crate) memory: Memory,
+pub struct Own {
+    /// Its arena.
+    pub memory: Memory,
+    /// Which of the process's threads it is.
+    pub serial: u32,
     recording: Thread,
     pid: u32,
+    /// Others may be writing into it.
+    is_handed_on: bool,
 }
 
 /// Bytes on each side of the anchor that have sites: below those of trusted applications.
 const REACH: usize = 16 << 20;
 
-/// Name of the mark at which the arena was handed on: there is one at a time.
-const HANDED_ON: u32 = 1;
-
-/// Readers find by it where this library lies: [`teeperf_wire::word::module::ANCHOR`].
+/// Readers find by it where the library lies: [`teeperf_wire::word::module::ANCHOR`].
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn teeperf_anchor() {}
+pub extern "C" fn teeperf_anchor() {}
 
 fn image() -> &'static Image {
     static IMAGE: OnceLock<Image> = OnceLock::new();
@@ -40,9 +43,12 @@ static NEXT_SERIAL: AtomicU32 = AtomicU32::new(1);
 impl Own {
     fn new() -> Option<Self> {
         let memory = recorder::arena()?;
-        let mut own = Self { memory, recording: Thread::new(), pid: std::process::id() };
+        let serial = NEXT_SERIAL.fetch_add(1, Relaxed);
+        let recording = Thread::new();
+        let pid = std::process::id();
+        let mut own = Self { memory, serial, recording, pid, is_handed_on: false };
         own.number(baton::TID, system::thread_id());
-        own.number(baton::SERIAL, NEXT_SERIAL.fetch_add(1, Relaxed));
+        own.number(baton::SERIAL, serial);
         // Of a thread that is no more something may stand there.
         for offset in [baton::LOST, baton::LOST + 4, baton::POPPED, baton::PUSHED] {
             own.number(offset, 0);
@@ -50,7 +56,7 @@ impl Own {
         own.number(baton::SEQUENCE, 0);
         own.number(baton::CHUNK, 0);
         own.number(baton::HELD, 0);
-        own.come_back();
+        own.come_back(None);
         own.recording.is_attached().then_some(own)
     }
 
@@ -66,36 +72,74 @@ impl Own {
     }
 
     /// A call (0) or return (1) of the function at this address.
-    pub(crate) fn event(&self, function: usize, kind: u32) {
+    pub fn event(&self, function: usize, kind: u32) {
         self.recording.event(function, kind);
     }
 
-    /// Leaves the arena to whoever has this window, until [`Own::come_back`].
-    pub(crate) fn hand_on(&mut self, first_site: u32, sites: u32) {
-        self.recording.escape(code::MARK, HANDED_ON);
-        self.recording.detach();
-        self.number(baton::FIRST_SITE, first_site);
-        self.number(baton::SITES, sites);
+    /// The site of code of the library's own.
+    pub fn site_of(&self, address: usize) -> Option<u32> {
+        self.recording.site_of(address)
     }
 
-    /// Goes on where whoever had it left off. The frames of one who ended in there are gone.
-    pub(crate) fn come_back(&mut self) {
+    /// A call (0) or return (1) at a site, timed by the processor's counter as well.
+    pub fn timed_event(&self, site: u32, kind: u32) {
+        self.recording.event_at(site, kind, system::counter());
+    }
+
+    /// A call (0) or return (1) at a site.
+    pub fn event_at(&self, site: u32, kind: u32) {
+        self.recording.event_at(site, kind, None);
+    }
+
+    /// The value of a counter, on the time line.
+    pub fn count(&self, site: u32, value: u64) {
+        self.recording.count(site, value);
+    }
+
+    /// Words that belong together; says whether they were written.
+    pub fn words(&self, words: &[u32]) -> bool {
+        self.recording.words(words)
+    }
+
+    /// Leaves the arena to whoever has this window, or has none, until [`Own::come_back`]. Where a call begins with that, the depth is
+    /// kept under a name.
+    pub fn hand_on(&mut self, window: Option<Window>, mark: Option<u32>) {
+        if let Some(mark) = mark {
+            self.recording.escape(code::MARK, mark);
+        }
+        self.recording.detach();
+        let (first_site, sites) =
+            window.map_or((MAX_SITE, 0), |window| (window.first_site, window.sites));
+        self.number(baton::FIRST_SITE, first_site);
+        self.number(baton::SITES, sites);
+        self.is_handed_on = true;
+    }
+
+    /// Whether others may be writing into it.
+    pub fn is_handed_on(&self) -> bool {
+        self.is_handed_on
+    }
+
+    /// Goes on where whoever had it left off. Where a call that began with this name ends with that, the frames of one who
+    /// ended in there are gone.
+    pub fn come_back(&mut self, mark: Option<u32>) {
+        self.is_handed_on = false;
         self.number(baton::FIRST_SITE, 0);
         let Memory { base, length, .. } = self.memory;
         // SAFETY: mapped as long as the process lives. What is wrong with it shows as not being attached.
         let attached = unsafe { self.recording.attach(base, length, image()) };
-        if attached == Ok(true) {
-            self.recording.escape(code::JUMP, HANDED_ON);
+        if let Some(mark) = mark.filter(|_| attached == Ok(true)) {
+            self.recording.escape(code::JUMP, mark);
         }
     }
 
     /// Whether the last to whom the arena was handed on has not the counter that is its clock.
-    pub(crate) fn lacks_counter(&self) -> bool {
+    pub fn lacks_counter(&self) -> bool {
         self.at(baton::HELD).load(Relaxed) == baton::WITHOUT_COUNTER
     }
 
     /// How often somebody has entered the arena.
-    pub(crate) fn entered(&self) -> u32 {
+    pub fn entered(&self) -> u32 {
         self.at(baton::ENTERED).load(Relaxed)
     }
 }
@@ -127,7 +171,7 @@ enum State {
 }
 
 /// The calling thread's side, for as long as this lives.
-pub(crate) struct Taken {
+pub struct Taken {
     own: Option<Box<Own>>,
     pid: u32,
     /// Nobody further up the stack has it.
@@ -135,7 +179,7 @@ pub(crate) struct Taken {
 }
 
 /// The calling thread's side, if it is recorded, and nobody further up the stack has it.
-pub(crate) fn take() -> Taken {
+pub fn take() -> Taken {
     let pid = std::process::id();
     let (own, is_outermost) = match OWN.try_with(|own| own.replace(State::Taken)) {
         Ok(State::With(known)) if known.pid == pid => (Some(known), true),
@@ -147,7 +191,8 @@ pub(crate) fn take() -> Taken {
 }
 
 impl Taken {
-    pub(crate) fn own(&mut self) -> Option<&mut Own> {
+    /// What is recorded with; nothing: nothing is.
+    pub fn own(&mut self) -> Option<&mut Own> {
         self.own.as_deref_mut()
     }
 }

@@ -12,11 +12,13 @@ use teeperf_wire::hello::{
 
 /// Lent memory, mapped for the life of the process: a thread may still be about to write to it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Memory {
-    pub(crate) base: *mut u8,
-    pub(crate) length: usize,
+pub struct Memory {
+    /// Where it begins.
+    pub base: *mut u8,
+    /// Its bytes.
+    pub length: usize,
     /// Only the calls between the worlds are recorded: it is lent to nobody.
-    pub(crate) is_kept: bool,
+    pub is_kept: bool,
 }
 
 // SAFETY: an address that is used by one thread at a time, who has it from here.
@@ -34,7 +36,7 @@ struct Known {
 static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
 
 /// An arena for the calling thread, if there is a recorder and it has one.
-pub(crate) fn arena() -> Option<Memory> {
+pub fn arena() -> Option<Memory> {
     let name = std::env::var(SOCKET_VARIABLE).ok()?;
     let pid = std::process::id();
     let mut known = KNOWN.lock().ok()?;
@@ -64,7 +66,7 @@ pub(crate) fn arena() -> Option<Memory> {
 }
 
 /// Gives an arena to the next thread.
-pub(crate) fn give_back(memory: Memory) {
+pub fn give_back(memory: Memory) {
     if let Ok(mut known) = KNOWN.lock()
         && let Some(known) = known.as_mut().filter(|known| known.pid == std::process::id())
     {

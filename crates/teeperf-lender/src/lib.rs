@@ -1,0 +1,17 @@
+//! What the libraries share that are preloaded into programs with two worlds: clients of trusted applications, hosts of
+//! enclaves.
+//!
+//! Each thread has an arena ([`teeperf_wire::arena`]) from the recorder. What the program calls of the other world are events in
+//! it, and it is handed on with the call: code in the other world that was built with hooks goes on in the same chunk, so that
+//! one stack leads from one world into the other.
+//!
+//! * [`thread`]: a thread's arena; [`recorder`]: where that is from; [`windows`]: which sites are whose; [`modules`]: the
+//!   program's own code, where it is in stacks; [`system`]: what is asked of the C library.
+//!
+//! Without a recorder nothing is done.
+
+pub mod modules;
+pub mod recorder;
+pub mod system;
+pub mod thread;
+pub mod windows;

@@ -1,0 +1,186 @@
+//! Which files lie where in an enclave: told by the runtime that loaded it, whose lists for debuggers are read from outside, through
+//! `/proc/PID/mem`.
+//!
+//! * `process`: memory and maps of a process; `variables`: where in it a variable is;
+//! * `intel`, `open_enclave`, `gramine`: what these runtimes keep, each a [`Runtime`];
+//! * `files`: what a file puts into the enclave.
+//!
+//! The enclave runner of Fortanix's EDP keeps no list (rust-sgx, `enclave-runner/src`): it reads the file in SGXS form, which has pages and no
+//! symbols, and forgets its name. So of such an enclave nothing is found, and the user names its ELF file: `--module`.
+//!
+//! All that is read is the program's to write: lists end after [`MOST`] entries, names have a longest length, and what lies outside of
+//! the enclave is left out.
+
+mod files;
+mod gramine;
+mod intel;
+mod open_enclave;
+mod process;
+#[cfg(test)]
+mod tests;
+mod variables;
+
+use crate::sample::Map;
+use crate::sgx::GivenModule;
+use files::module;
+pub(crate) use process::{Mapping, Process};
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Most entries of a list that are looked at.
+const MOST: usize = 1024;
+
+/// Code of a file in an enclave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Module {
+    /// As it is for the process.
+    pub(crate) path: Vec<u8>,
+    pub(crate) code: Vec<Code>,
+    /// Empty where it has none.
+    pub(crate) build_id: Vec<u8>,
+}
+
+/// A part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Code {
+    pub(crate) address: u64,
+    pub(crate) length: u64,
+    /// Where in the file it begins.
+    pub(crate) offset: u64,
+}
+
+impl Module {
+    /// As maps of a process.
+    pub(crate) fn maps(&self, pid: u32) -> impl Iterator<Item = Map<'_>> {
+        self.code.iter().map(move |code| Map {
+            pid,
+            tid: pid,
+            address: code.address,
+            length: code.length,
+            offset: code.offset,
+            protection: (libc::PROT_READ | libc::PROT_EXEC) as u32,
+            flags: libc::MAP_SHARED as u32,
+            mode: teeperf_wire::body::sample::mode::USER,
+            path: &self.path,
+            build_id: &self.build_id,
+        })
+    }
+
+    fn has(&self, address: u64) -> bool {
+        self.code.iter().any(|code| address.wrapping_sub(code.address) < code.length)
+    }
+}
+
+/// A file, and what is added to its addresses, as a runtime tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Placed {
+    path: Vec<u8>,
+    bias: u64,
+}
+
+/// What is read of a process has no sense, or cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("process {process}: {what} at {address:#x}")]
+pub(crate) struct Unreadable {
+    process: u32,
+    what: &'static str,
+    address: u64,
+}
+
+/// Something that loads enclaves, and says so to debuggers.
+trait Runtime: Sync {
+    /// The variable that its list begins in.
+    fn variable(&self) -> &'static str;
+    /// Part of the name of the library that has it, where there is a usual one; it may be in the program itself.
+    fn library(&self) -> &'static str;
+    /// Files that it has loaded, into this enclave at least. `variable` is where that is.
+    fn files(
+        &self,
+        process: &Process,
+        variable: u64,
+        enclave: &Range<u64>,
+    ) -> Result<Vec<Placed>, Unreadable>;
+}
+
+/// All that are known.
+const RUNTIMES: [&dyn Runtime; 3] = [&intel::Intel, &open_enclave::OpenEnclave, &gramine::Gramine];
+
+/// Looks for the modules of one enclave, again and again: runtimes tell of an enclave when it is finished already, and some load libraries
+/// into it later.
+#[derive(Debug)]
+pub(crate) struct Finder {
+    process: u32,
+    enclave: Range<u64>,
+    named: Arc<[GivenModule]>,
+    known: Vec<Module>,
+    told: BTreeSet<String>,
+}
+
+/// What is new since the last look.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct News {
+    pub(crate) modules: Vec<Module>,
+    /// What a user should know.
+    pub(crate) problems: Vec<String>,
+}
+
+impl Finder {
+    /// For the enclave at these addresses.
+    pub(crate) fn new(process: u32, enclave: Range<u64>, named: Arc<[GivenModule]>) -> Self {
+        Self { process, enclave, named, known: Vec::new(), told: BTreeSet::new() }
+    }
+
+    /// Whether a module has an address.
+    pub(crate) fn has(&self, address: u64) -> bool {
+        self.known.iter().any(|module| module.has(address))
+    }
+
+    /// Whether any module was found.
+    pub(crate) fn is_found(&self) -> bool {
+        !self.known.is_empty()
+    }
+
+    /// Looks once more. It takes some milliseconds, so not for each sample.
+    pub(crate) fn look(&mut self) -> News {
+        let mut news = News::default();
+        let mut problems = Vec::new();
+        for module in self.find(&mut problems) {
+            if !self.known.contains(&module) {
+                self.known.push(module.clone());
+                news.modules.push(module);
+            }
+        }
+        for problem in problems {
+            if self.told.insert(problem.clone()) {
+                news.problems.push(problem);
+            }
+        }
+        news
+    }
+
+    fn find(&self, problems: &mut Vec<String>) -> Vec<Module> {
+        let process = match Process::open(self.process) {
+            Ok(process) => process,
+            Err(error) => {
+                problems.push(format!("process {}: {error}", self.process));
+                return Vec::new();
+            }
+        };
+        let mut modules = files::named(&self.named, &self.enclave, problems);
+        // What the user says counts.
+        if modules.is_empty() {
+            for (runtime, variable) in variables::find(&process, &RUNTIMES) {
+                match runtime.files(&process, variable, &self.enclave) {
+                    Ok(placed) => modules.extend(
+                        placed
+                            .iter()
+                            .filter_map(|placed| module(&process, placed, &self.enclave, problems)),
+                    ),
+                    Err(error) => problems.push(error.to_string()),
+                }
+            }
+        }
+        modules
+    }
+}

@@ -1,0 +1,23 @@
+//! Samples that are taken within processes, by a library that is preloaded (`teeperf-inside`): of hosts of SGX enclaves, and of any
+//! program where the kernel lets nothing be sampled otherwise.
+//!
+//! ```text
+//!  library ── Ask ──► desk (own thread)    memory for a process; look at it now, while its enclave stands
+//!  threads' handlers ──► rings ──► desk ──► packets ──► drain
+//! ```
+//!
+//! * `desk`: the thread; `process`: what is known of one process; `rings`: its threads' samples, out of the memory that is shared;
+//!   `code`: what code a process has; `options`: what is asked for.
+//!
+//! The memory stays when a process goes, however it goes, so what it had sampled is taken.
+
+mod code;
+mod desk;
+mod options;
+mod process;
+mod rings;
+
+pub use options::{Front, GivenModule, Sgx};
+
+pub(crate) use desk::{Desk, Means, sampled};
+pub(crate) use options::Within;

@@ -1,0 +1,383 @@
+//! One process that is sampled within: its threads' samples, its code, its enclaves.
+
+use super::code::{Code, Known};
+use super::options::{PLACES, Within};
+use super::rings::{Counts, Found, Rings};
+use crate::enclaves::Finder;
+use crate::machine::monotonic_ns;
+use crate::memory::{SEAL_SIZE, SharedMemory};
+use crate::packets::Level;
+use crate::sample::{Kin, Map, Packets, Record};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+use teeperf_aex::sampler::{PRODUCTION, event};
+use teeperf_aex::threads::Threads;
+use teeperf_wire::body::map;
+use teeperf_wire::sampling::Ask;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Process {
+    pub(super) pid: u32,
+    /// Readable when the process has ended.
+    pub(super) ended: OwnedFd,
+    rings: Rings,
+    pub(super) memory: SharedMemory,
+    code: Known,
+    enclaves: Vec<Enclave>,
+    looked: Instant,
+    /// Threads that had no place when it was last looked: some begin or end at that moment.
+    without_place: BTreeSet<u32>,
+    /// Those that had none for longer.
+    unseen: BTreeSet<u32>,
+    names: Vec<(u32, Vec<u8>)>,
+    is_of_inline_host: bool,
+}
+
+#[derive(Debug)]
+struct Enclave {
+    range: Range<u64>,
+    is_debug: bool,
+    unreadable: u64,
+    is_gone: bool,
+    /// What lies in it.
+    files: Finder,
+    looked: Instant,
+    /// Until the next look, where a sample is in no file that is known.
+    pause: Duration,
+}
+
+impl Enclave {
+    /// What is said of one whose files were not found.
+    fn unknown(&self) -> Option<(Level, String)> {
+        let text = format!(
+            "what is loaded in the enclave at {:#x} was not found, so it has no functions: --module FILE says so",
+            self.range.start
+        );
+        (self.is_debug && !self.files.is_found()).then_some((Level::Warning, text))
+    }
+
+    /// Looks for files in it, and tells of those that are new; of what the user should know as well.
+    fn look<S: FnMut(u16, Vec<u8>)>(&mut self, pid: u32, packets: &mut Packets<S>) -> Told {
+        let time = Some(monotonic_ns());
+        let news = self.files.look();
+        for module in &news.modules {
+            module.maps(pid).for_each(|map| packets.map(&map, time));
+        }
+        self.looked = Instant::now();
+        self.pause = if news.modules.is_empty() { (2 * self.pause).min(LOOK) } else { FIRST_LOOK };
+        news.problems.into_iter().map(|text| (Level::Warning, text)).collect()
+    }
+}
+
+/// What the user is told.
+pub(super) type Told = Vec<(Level, String)>;
+
+/// Between two looks at what changes by itself: threads and their names.
+const LOOK: Duration = Duration::from_millis(300);
+/// The first pause between looks at what lies in an enclave: runtimes list it when it is whole already.
+const FIRST_LOOK: Duration = Duration::from_millis(5);
+/// Enclaves of a process that are remembered.
+const MOST_ENCLAVES: usize = 4096;
+/// Threads without a place that are counted.
+const MOST_UNSEEN: usize = 65_536;
+
+impl Process {
+    pub(super) fn new(pid: u32, ended: OwnedFd, within: &Within) -> io::Result<Self> {
+        let capacity = within.capacity();
+        let bytes = Threads::bytes(PLACES, capacity);
+        let memory = SharedMemory::create(c"teeperf-samples", bytes, SEAL_SIZE)?;
+        // SAFETY: as many bytes, of zeroes, at a page, which stay as long as what uses them: both are this process's.
+        let threads = unsafe { Threads::new(memory.start(), PLACES, capacity) };
+        Ok(Self {
+            pid,
+            ended,
+            rings: Rings::new(threads, capacity, pid),
+            memory,
+            code: Known::default(),
+            enclaves: Vec::new(),
+            looked: Instant::now(),
+            without_place: BTreeSet::new(),
+            unseen: BTreeSet::new(),
+            names: Vec::new(),
+            is_of_inline_host: false,
+        })
+    }
+
+    /// Tells the recording of it, before it has samples. The child of a fork has its parent's code and name.
+    pub(super) fn begin<S: FnMut(u16, Vec<u8>)>(
+        &mut self,
+        is_forked: bool,
+        packets: &mut Packets<S>,
+    ) {
+        let (pid, time) = (self.pid, Some(monotonic_ns()));
+        let name = name(pid, pid);
+        if is_forked {
+            let parent = parent_of(pid);
+            let kin = Kin { pid, tid: pid, parent_pid: parent, parent_tid: parent };
+            packets.record(Record::Forked(kin), time);
+        }
+        packets.record(Record::Named { pid, tid: pid, name: &name, is_exec: !is_forked }, time);
+        self.names.push((pid, name));
+        self.look_at_code(packets, time);
+    }
+
+    /// Takes what its threads have left; samples while it was paused are left out.
+    pub(super) fn drain<S: FnMut(u16, Vec<u8>)>(
+        &mut self,
+        is_paused: bool,
+        packets: &mut Packets<S>,
+    ) -> Told {
+        let Self { pid, rings, code, enclaves, names, .. } = self;
+        let (pid, mut is_looked, mut told) = (*pid, false, Told::new());
+        let began = monotonic_ns();
+        rings.drain(&mut |found| match found {
+            Found::Began(tid) if tid != pid => {
+                let kin = Kin { pid, tid, parent_pid: pid, parent_tid: pid };
+                packets.record(Record::Forked(kin), None);
+                tell_name(pid, tid, names, None, packets);
+            }
+            Found::Began(_) => {}
+            Found::Ended(tid) => {
+                names.retain(|(known, _)| *known != tid);
+                let kin = Kin { pid, tid, parent_pid: pid, parent_tid: pid };
+                packets.record(Record::Exited(kin), Some(monotonic_ns()));
+            }
+            Found::Lost(count) => packets.lost(count),
+            Found::Sample(_) if is_paused => {}
+            Found::Sample(sample) => {
+                let of_enclave = |enclave: &&mut Enclave| enclave.range.contains(&sample.ip);
+                let enclave = enclaves.iter_mut().rev().find(of_enclave);
+                match (sample.event, enclave) {
+                    (event::UNREADABLE, Some(enclave)) => enclave.unreadable += 1,
+                    (event::UNREADABLE, None) => self.is_of_inline_host = true,
+                    (event::INSIDE, Some(enclave))
+                        if !enclave.files.has(sample.ip)
+                            && enclave.looked.elapsed() >= enclave.pause =>
+                    {
+                        told.extend(enclave.look(pid, packets));
+                    }
+                    (event::OUTSIDE, None) if !is_looked && !code.has(sample.ip) => {
+                        // Once a round: what makes its code itself has some that no look finds.
+                        is_looked = true;
+                        let ranges = ranges(enclaves);
+                        tell_code(pid, &code.look(pid, &ranges), Some(began), packets);
+                    }
+                    _ => {}
+                }
+                packets.sample(sample);
+            }
+        });
+        told
+    }
+
+    /// Looks at what changes by itself, now and then.
+    pub(super) fn look_in<S: FnMut(u16, Vec<u8>)>(&mut self, packets: &mut Packets<S>) {
+        if self.looked.elapsed() < LOOK {
+            return;
+        }
+        self.looked = Instant::now();
+        let (pid, time) = (self.pid, Some(monotonic_ns()));
+        let threads = threads_of(pid);
+        if threads.is_empty() {
+            return;
+        }
+        self.rings.give_up(|tid| !threads.contains(&tid));
+        let placed: BTreeSet<u32> = self.rings.threads().collect();
+        let before = std::mem::take(&mut self.without_place);
+        for tid in threads {
+            if placed.contains(&tid) {
+                tell_name(pid, tid, &mut self.names, time, packets);
+                continue;
+            }
+            if before.contains(&tid) && self.unseen.len() < MOST_UNSEEN {
+                self.unseen.insert(tid);
+            }
+            self.without_place.insert(tid);
+        }
+    }
+
+    /// An enclave is whole.
+    pub(super) fn made<S: FnMut(u16, Vec<u8>)>(
+        &mut self,
+        ask: &Ask,
+        is_debug: bool,
+        within: &Within,
+        packets: &mut Packets<S>,
+    ) -> Told {
+        let mut told = Told::new();
+        let range = ask.base..ask.base.saturating_add(ask.size);
+        if self.enclaves.len() >= MOST_ENCLAVES {
+            return told;
+        }
+        if !is_debug {
+            let text = format!("the enclave at {:#x} {PRODUCTION}", ask.base);
+            told.push((Level::Warning, text));
+        }
+        let mut enclave = Enclave {
+            files: Finder::new(self.pid, range.clone(), within.modules.clone()),
+            range,
+            is_debug,
+            unreadable: 0,
+            is_gone: false,
+            looked: Instant::now(),
+            pause: FIRST_LOOK,
+        };
+        let time = Some(monotonic_ns());
+        // What no file is in, and enclaves that cannot be read, are told apart by where they are.
+        let whole = Code {
+            address: ask.base,
+            length: ask.size,
+            offset: 0,
+            protection: map::PROT_EXEC,
+            path: format!("[enclave at {:#x}]", ask.base).into_bytes(),
+        };
+        tell_code(self.pid, &[whole], time, packets);
+        if is_debug {
+            told.extend(enclave.look(self.pid, packets));
+        }
+        self.enclaves.push(enclave);
+        self.look_at_code(packets, time);
+        told
+    }
+
+    /// One goes.
+    pub(super) fn goes(&mut self, ask: &Ask) -> Told {
+        let (mut told, end) = (Told::new(), ask.base.saturating_add(ask.size));
+        for enclave in &mut self.enclaves {
+            let Range { start, end: behind } = enclave.range;
+            if start < end && ask.base < behind && !enclave.is_gone {
+                enclave.is_gone = true;
+                told.extend(enclave.unknown());
+            }
+        }
+        told
+    }
+
+    pub(super) fn look_at_code<S: FnMut(u16, Vec<u8>)>(
+        &mut self,
+        packets: &mut Packets<S>,
+        time: Option<u64>,
+    ) {
+        let new = self.code.look(self.pid, &ranges(&self.enclaves));
+        tell_code(self.pid, &new, time, packets);
+    }
+
+    /// What came of it.
+    pub(super) fn counts(&self) -> Counts {
+        self.rings.counts()
+    }
+
+    /// What the user should know of it, at its end.
+    pub(super) fn end(&self) -> Told {
+        let mut told = Told::new();
+        let (pid, counts) = (self.pid, self.counts());
+        let there = self.enclaves.iter().filter(|enclave| !enclave.is_gone);
+        told.extend(there.filter_map(Enclave::unknown));
+        for enclave in self.enclaves.iter().filter(|one| one.is_debug && one.unreadable > 0) {
+            let text = format!(
+                "the enclave at {:#x} in process {pid} could not be read any more, {} times: it is gone, or the machine slept and \
+                 lost it; these samples are of sgx-unreadable",
+                enclave.range.start, enclave.unreadable
+            );
+            told.push((Level::Warning, text));
+        }
+        if self.is_of_inline_host {
+            let text = format!(
+                "process {pid} was inside an enclave that it was not seen to make, so it asks the kernel without the C library, as \
+                 Gramine does: record it with --sgx=outside"
+            );
+            told.push((Level::Warning, text));
+        }
+        if counts.left_out > 0 {
+            let text = format!(
+                "{} threads of process {pid} were not sampled: it has places for {PLACES} at one time",
+                counts.left_out
+            );
+            told.push((Level::Warning, text));
+        }
+        if self.unseen.len() as u64 > counts.left_out {
+            let text = format!(
+                "{} threads of process {pid} were not sampled: they began without pthread_create",
+                self.unseen.len() as u64 - counts.left_out
+            );
+            told.push((Level::Warning, text));
+        }
+        if counts.nonsense > 0 {
+            let text = format!(
+                "process {pid} wrote over its own samples: what was none is left out, {} times",
+                counts.nonsense
+            );
+            told.push((Level::Warning, text));
+        }
+        told
+    }
+}
+
+fn ranges(enclaves: &[Enclave]) -> Vec<Range<u64>> {
+    let there = enclaves.iter().filter(|enclave| !enclave.is_gone);
+    there.map(|enclave| enclave.range.clone()).collect()
+}
+
+fn tell_code<S: FnMut(u16, Vec<u8>)>(
+    pid: u32,
+    code: &[Code],
+    time: Option<u64>,
+    packets: &mut Packets<S>,
+) {
+    const PRIVATE: u32 = libc::MAP_PRIVATE as u32;
+    for Code { address, length, offset, protection, path } in code {
+        let map = Map {
+            pid,
+            tid: pid,
+            address: *address,
+            length: *length,
+            offset: *offset,
+            protection: *protection,
+            flags: PRIVATE,
+            mode: teeperf_wire::body::sample::mode::USER,
+            path,
+            build_id: &[],
+        };
+        packets.map(&map, time);
+    }
+}
+
+/// Tells a thread's name, if it has another than was told.
+fn tell_name<S: FnMut(u16, Vec<u8>)>(
+    pid: u32,
+    tid: u32,
+    names: &mut Vec<(u32, Vec<u8>)>,
+    time: Option<u64>,
+    packets: &mut Packets<S>,
+) {
+    let name = name(pid, tid);
+    let known = names.iter_mut().find(|(known, _)| *known == tid);
+    if name.is_empty() || known.as_ref().is_some_and(|(_, known)| *known == name) {
+        return;
+    }
+    packets.record(Record::Named { pid, tid, name: &name, is_exec: false }, time);
+    match known {
+        Some((_, known)) => *known = name,
+        None => names.push((tid, name)),
+    }
+}
+
+/// A thread's name; empty where it is not there any more.
+fn name(pid: u32, tid: u32) -> Vec<u8> {
+    let name = fs::read(format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default();
+    name.trim_ascii_end().to_vec()
+}
+
+fn threads_of(pid: u32) -> BTreeSet<u32> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn parent_of(pid: u32) -> u32 {
+    crate::server::parent_of(pid).unwrap_or(0)
+}
