@@ -5,6 +5,7 @@ mod beat;
 mod bytes;
 mod counts;
 mod cycle;
+mod enclaves;
 mod hook_cost;
 mod hot_path;
 mod idle;
@@ -66,6 +67,7 @@ pub(crate) const FIGURES: &[Figure] = &[
     start::FIGURE,
     sampling::FIGURE,
     perf_data::FIGURE,
+    enclaves::FIGURE,
     rotate::FIGURE,
     rotate_long::FIGURE,
     memory::FIGURE,
