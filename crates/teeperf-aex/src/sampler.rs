@@ -265,13 +265,17 @@ impl<R: DebugRead> Sampler<R> {
         let (Some(head), Some(ring)) = (self.threads.head(place), self.threads.ring(place)) else {
             return;
         };
+        let tid = head.owner().unwrap_or_default();
+        // Of a thread of another process nobody knows.
+        let own = (tid == system::thread_id()).then(system::processor).flatten();
+        let cpu = own.unwrap_or(NO_CPU);
         let outside = Sample {
             event: event::OUTSIDE,
             mode: mode::USER,
             time_ns: system::now(system::clock::MONOTONIC),
             pid: self.settings.process,
-            tid: head.owner().unwrap_or_default(),
-            cpu: NO_CPU,
+            tid,
+            cpu,
             ip,
             period,
             ..Sample::default()

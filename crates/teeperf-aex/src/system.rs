@@ -38,6 +38,7 @@ pub mod number {
     pub const CLOCK_GETTIME: usize = 228;
     pub const TGKILL: usize = 234;
     pub const OPENAT: usize = 257;
+    pub const GETCPU: usize = 309;
     pub const PERF_EVENT_OPEN: usize = 298;
 }
 
@@ -58,6 +59,7 @@ pub mod number {
     pub const PTRACE: usize = 117;
     pub const TGKILL: usize = 131;
     pub const RT_SIGPROCMASK: usize = 135;
+    pub const GETCPU: usize = 168;
     pub const GETPID: usize = 172;
     pub const GETTID: usize = 178;
     pub const SOCKET: usize = 198;
@@ -162,6 +164,14 @@ pub(crate) fn read_at(descriptor: i32, at: u64, into: &mut [u8]) -> Option<usize
 pub(crate) fn thread_id() -> u32 {
     // SAFETY: no pointers.
     unsafe { syscall(number::GETTID, [0; 6]) as u32 }
+}
+
+/// The processor that the calling thread is on.
+pub(crate) fn processor() -> Option<u32> {
+    let mut number = 0u32;
+    let arguments = [(&raw mut number) as usize, 0, 0, 0, 0, 0];
+    // SAFETY: the kernel writes a number.
+    is_done(unsafe { syscall(number::GETCPU, arguments) }).map(|_| number)
 }
 
 /// Nanoseconds of a clock.
