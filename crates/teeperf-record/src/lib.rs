@@ -19,6 +19,7 @@
 
 mod arcs;
 mod arena;
+mod attached;
 mod clock;
 pub mod control;
 mod drain;
@@ -67,8 +68,8 @@ mod writer;
 pub mod writing;
 
 pub use arena::Lent;
+pub use attached::{AttachError, Target};
 pub use clock::{Choice, Period};
-pub use enclaves::Named;
 pub use filter::{Events, Rules};
 pub use launch::LaunchError;
 pub use options::{ClockCost, HookCost, Options, Tree};

@@ -1,6 +1,7 @@
 //! What files put into an enclave.
 
-use super::{Code, Module, Named, Placed, Process};
+use super::{Code, Module, Placed, Process};
+use crate::sgx::GivenModule;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use teeperf_symbols::Loaded;
@@ -37,7 +38,7 @@ pub(super) fn module(
 
 /// What the user names of this enclave.
 pub(super) fn named(
-    named: &[Named],
+    named: &[GivenModule],
     enclave: &Range<u64>,
     problems: &mut Vec<String>,
 ) -> Vec<Module> {
@@ -46,7 +47,7 @@ pub(super) fn named(
         if !enclave.contains(&base) {
             return None;
         }
-        let path = std::path::absolute(&named.file).unwrap_or_else(|_| named.file.clone());
+        let path = std::path::absolute(&named.path).unwrap_or_else(|_| named.path.clone());
         let file = Loaded::open(&path).map_err(|error| problems.push(format!("--module: {error}")));
         let file = file.ok()?;
         let bias = base.wrapping_sub(file.first());

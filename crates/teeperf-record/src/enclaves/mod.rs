@@ -21,24 +21,15 @@ mod tests;
 mod variables;
 
 use crate::sample::Map;
+use crate::sgx::GivenModule;
 use files::module;
 pub(crate) use process::{Mapping, Process};
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Most entries of a list that are looked at.
 const MOST: usize = 1024;
-
-/// A file that the user says lies in an enclave.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
-    /// An ELF file.
-    pub file: PathBuf,
-    /// Where its first byte lies; without: at the beginning of each enclave.
-    pub base: Option<u64>,
-}
 
 /// Code of a file in an enclave.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,7 +112,7 @@ const RUNTIMES: [&dyn Runtime; 3] = [&intel::Intel, &open_enclave::OpenEnclave, 
 pub(crate) struct Finder {
     process: u32,
     enclave: Range<u64>,
-    named: Arc<[Named]>,
+    named: Arc<[GivenModule]>,
     known: Vec<Module>,
     told: BTreeSet<String>,
 }
@@ -136,7 +127,7 @@ pub(crate) struct News {
 
 impl Finder {
     /// For the enclave at these addresses.
-    pub(crate) fn new(process: u32, enclave: Range<u64>, named: Arc<[Named]>) -> Self {
+    pub(crate) fn new(process: u32, enclave: Range<u64>, named: Arc<[GivenModule]>) -> Self {
         Self { process, enclave, named, known: Vec::new(), told: BTreeSet::new() }
     }
 

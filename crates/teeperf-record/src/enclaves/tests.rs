@@ -3,7 +3,7 @@
 use super::*;
 use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 const RUNTIMES: [&str; 3] = ["INTEL", "OPEN_ENCLAVE", "GRAMINE"];
@@ -62,7 +62,7 @@ impl Workshop {
     }
 }
 
-fn look(running: &Running, named: &[Named]) -> News {
+fn look(running: &Running, named: &[GivenModule]) -> News {
     let enclave = running.enclave.clone();
     Finder::new(running.child.id(), enclave, named.into()).look()
 }
@@ -170,14 +170,14 @@ fn what_the_user_names_counts() {
     let shop = Workshop::new();
     let running = shop.run("INTEL", &[], "/no/such/enclave.so", "");
     let Range { start, end } = running.enclave;
-    let at = |base| Named { file: shop.file(), base };
+    let at = |base| GivenModule { path: shop.file(), base };
     let news = look(&running, &[at(None), at(Some(start + 0x10_0000)), at(Some(end))]);
     assert_eq!(news.problems, [""; 0]);
     let file = teeperf_symbols::Loaded::open(&shop.file()).unwrap();
     let begins: Vec<_> = news.modules.iter().map(|module| module.code[0].address).collect();
     let code = file.code().next().unwrap().address;
     assert_eq!(begins, [start + code, start + 0x10_0000 + code]);
-    let missing = Named { file: "/no/such.so".into(), base: None };
+    let missing = GivenModule { path: "/no/such.so".into(), base: None };
     let news = look(&running, &[missing]);
     assert!(news.problems[0].starts_with("--module: /no/such.so: "), "{news:?}");
 }

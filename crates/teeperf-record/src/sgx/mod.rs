@@ -21,5 +21,7 @@ mod rings;
 pub use given::GivenModule;
 pub use options::{Front, Sgx};
 
+pub(crate) use code::{Code, Known};
 pub(crate) use desk::{Desk, Means, sampled};
 pub(crate) use options::Within;
+pub(crate) use process::{Told, name, tell_code, tell_name};
