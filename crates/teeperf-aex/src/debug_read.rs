@@ -13,6 +13,9 @@ pub trait DebugRead {
     /// Reads from `at` on as far as there is memory, and says how far; an error where there is none at all.
     fn read(&self, at: u64, into: &mut [u8]) -> Result<usize, Refused>;
 
+    /// In the child of a fork: what there is of the parent's is closed.
+    fn leave(&self) {}
+
     /// Reads all of `into`.
     fn read_all(&self, at: u64, into: &mut [u8]) -> Result<(), Refused> {
         if self.read(at, into)? == into.len() { Ok(()) } else { Err(Refused) }
@@ -29,6 +32,11 @@ impl MemoryFile {
         system::open_read_only(c"/proc/self/mem").map(Self)
     }
 
+    /// The descriptor.
+    pub fn descriptor(&self) -> i32 {
+        self.0
+    }
+
     /// Of a descriptor that stays open.
     pub fn of_descriptor(descriptor: i32) -> Self {
         Self(descriptor)
@@ -36,6 +44,10 @@ impl MemoryFile {
 }
 
 impl DebugRead for MemoryFile {
+    fn leave(&self) {
+        system::close(self.0);
+    }
+
     fn read(&self, at: u64, into: &mut [u8]) -> Result<usize, Refused> {
         system::read_at(self.0, at, into).filter(|&count| count > 0).ok_or(Refused)
     }

@@ -113,15 +113,25 @@ impl<R: DebugRead> Sampler<R> {
         self.threads.of(system::thread_id()).is_some()
     }
 
-    /// In the child of a fork: closes what the parent's threads are timed by. Of these the child has copies.
+    /// What the calling thread is timed by, where that is a file.
+    pub fn timer_file(&self) -> Option<i32> {
+        let (_, head) = self.threads.of(system::thread_id())?;
+        match Timer::of(head.timer.load(Relaxed)) {
+            Timer::Event(file) => Some(file),
+            Timer::Posix(_) => None,
+        }
+    }
+
+    /// In the child of a fork: closes what it has copies of, that the parent's threads are timed by and its enclaves read.
     pub fn leave(&self) {
         for place in 0..self.threads.places() {
-            let timer = self.threads.head(place).filter(|head| head.owner().is_some());
-            if let Some(Timer::Event(file)) = timer.map(|head| Timer::of(head.timer.load(Relaxed)))
-            {
+            let head = self.threads.head(place).filter(|head| head.owner().is_some());
+            let timer = head.map(|head| Timer::of(head.timer.load(Relaxed)));
+            if let Some(Timer::Event(file)) = timer {
                 system::close(file);
             }
         }
+        self.memory.leave();
     }
 
     /// A place for a thread of another process.

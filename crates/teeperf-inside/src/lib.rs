@@ -5,12 +5,13 @@
 //! shares. So what was sampled is there, whatever becomes of the program.
 //!
 //! * `process`: the recorder's memory, this process's and that of its children; `threads`: where they begin and end; `signals`: the
-//!   timers' signal, which the program may have uses of its own for; `enclaves`: what the program tells the driver; `api`: what
+//!   timers' signal, which the program may have uses of its own for; `enclaves`: what the program tells the driver; `descriptors`: they stay open; `api`: what
 //!   runtimes call by themselves; `libc`: what is asked of the C library; `linux`: one exchange with the recorder.
 //!
 //! Without a recorder every call is handed on and nothing else.
 
 mod api;
+mod descriptors;
 mod enclaves;
 mod libc;
 mod linux;

@@ -11,6 +11,7 @@ type Attributes = [u64; 8];
 
 unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn __errno_location() -> *mut c_int;
     fn pthread_self() -> usize;
     fn pthread_getattr_np(thread: usize, attributes: *mut Attributes) -> c_int;
     fn pthread_attr_getstack(
@@ -43,19 +44,33 @@ impl Next {
     }
 
     /// # Safety
-    /// `T` is the function's type.
+    /// `T` is the function's type, and each C library has it.
     pub(crate) unsafe fn get<T: Copy>(&self) -> T {
+        // SAFETY: the caller's promise.
+        unsafe { self.find() }.expect("the C library has it")
+    }
+
+    /// Nothing where it is newer than the C library.
+    ///
+    /// # Safety
+    /// `T` is the function's type.
+    pub(crate) unsafe fn find<T: Copy>(&self) -> Option<T> {
         let mut found = self.found.load(Relaxed);
         if found == 0 {
             // SAFETY: a string of C.
             found = unsafe { dlsym(NEXT, self.name.as_ptr()) } as usize;
-            assert!(found != 0, "the C library has these functions");
             self.found.store(found, Relaxed);
         }
         const { assert!(size_of::<T>() == size_of::<usize>()) };
         // SAFETY: the caller's promise.
-        unsafe { std::mem::transmute_copy(&found) }
+        (found != 0).then(|| unsafe { std::mem::transmute_copy(&found) })
     }
+}
+
+/// Sets `errno`.
+pub(crate) fn set_error(error: c_int) {
+    // SAFETY: the calling thread's own.
+    unsafe { *__errno_location() = error };
 }
 
 /// The calling thread's stack; an empty one where it is not known.

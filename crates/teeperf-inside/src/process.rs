@@ -1,7 +1,7 @@
 //! What is known of this process: the memory that its recorder gave it, and what samples its threads. A child of a fork has
 //! memory of its own.
 
-use crate::{libc, linux, threads};
+use crate::{descriptors, libc, linux, threads};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering::*};
 use teeperf_aex::debug_read::MemoryFile;
@@ -69,9 +69,11 @@ fn attach(recorder: Recorder, flags: u16) -> Option<()> {
     }
     let memory = linux::map(Some(&file?), bytes)?;
     let process = linux::map(None, size_of::<Process>())?.cast::<Process>();
+    let own = MemoryFile::of_this_process()?;
+    descriptors::keep(own.descriptor());
     let sampler = Sampler {
         enclaves: Enclaves::new(),
-        memory: MemoryFile::of_this_process()?,
+        memory: own,
         // SAFETY: as many bytes as were mapped, which stay, at a page; the recorder has zeroed them.
         threads: unsafe { Threads::new(memory, places, capacity) },
         settings: settings(&terms),
@@ -116,6 +118,7 @@ extern "C" fn forked() {
     // SAFETY: as in `this`; it stays.
     let Some(parent) = (unsafe { parent.as_ref() }) else { return };
     parent.sampler.leave();
+    descriptors::forget();
     if attach(parent.recorder, flag::FORKED).is_some() {
         threads::of_child();
     }

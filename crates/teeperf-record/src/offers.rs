@@ -58,6 +58,11 @@ pub fn sampling() -> Result<String, Refused> {
     sample::choose(&Sampling::default()).map(|chosen| chosen.told())
 }
 
+/// Whether the kernel permits events to time threads with, from within their process.
+pub fn timer_events() -> bool {
+    teeperf_aex::sampler::has_events()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

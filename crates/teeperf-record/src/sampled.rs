@@ -62,14 +62,14 @@ impl Sampled {
             let target = options.attach.map(Target::Process);
             return match (sgx.front, target) {
                 (Front::Inside, None) => {
-                    let modules = sgx.modules.clone();
+                    let modules = sgx.modules.clone().into();
                     Ok(Self::Within(Within { how: sgx.how, has_enclaves: true, modules }, None))
                 }
                 (_, target) => Ok(Self::Outside(sgx.clone(), target.unwrap_or(Target::Command))),
             };
         }
         let Some(wish) = options.sample else { return Ok(Self::Nothing) };
-        let within = Within { how: wish, has_enclaves: false, modules: Vec::new() };
+        let within = Within { how: wish, has_enclaves: false, modules: [].into() };
         if options.is_sampled_within && options.inside.is_some() {
             return Ok(Self::Within(within, None));
         }

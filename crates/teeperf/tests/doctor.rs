@@ -296,3 +296,16 @@ fn processes_that_are_not_recorded() {
     // A number that is no file is a process.
     expect(&doctor(&folder, &[&std::process::id().to_string()]), "missing process: ", "");
 }
+
+#[test]
+fn what_there_is_for_enclaves_is_told_with_the_next_step() {
+    let folder = Folder::new();
+    let (found, code) = doctor(&folder, &["--sgx"]);
+    let is_missing = found.iter().any(|line| line.starts_with("missing "));
+    assert_eq!(code, Some(i32::from(is_missing)), "{found:#?}");
+    for area in ["processor", "driver", "samples"] {
+        assert!(found.iter().any(|line| line.contains(&format!(" {area}: "))), "{found:#?}");
+    }
+    let has_step = |line: &String| line.starts_with("ready ") || !line.ends_with("=> ");
+    assert!(found.iter().all(has_step), "{found:#?}");
+}

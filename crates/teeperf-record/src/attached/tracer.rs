@@ -55,7 +55,7 @@ const ENDING: Duration = Duration::from_millis(1);
 
 /// As the recording is told.
 fn settings(sgx: &Sgx) -> Settings {
-    let modules = Vec::new();
+    let modules = Arc::default();
     Within { how: sgx.how, has_enclaves: true, modules }.settings()
 }
 

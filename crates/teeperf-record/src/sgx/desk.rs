@@ -160,10 +160,12 @@ impl<S: FnMut(u16, Vec<u8>)> Work<'_, S> {
         // Of the time since the round before this one.
         let is_paused = std::mem::replace(&mut self.is_paused, self.means.page.is_paused());
         if !self.outlet.is_held_up() || *is_stopped {
+            let mut told = Told::new();
             for process in &mut self.processes {
-                process.drain(is_paused, &mut self.packets);
+                told.extend(process.drain(is_paused, &mut self.packets));
                 process.look_in(&mut self.packets);
             }
+            self.tell(0, told);
         }
         self.hear(said);
         ended.into_iter().for_each(|pid| self.see_off(pid));
@@ -264,13 +266,10 @@ impl<S: FnMut(u16, Vec<u8>)> Work<'_, S> {
         let Some(process) = processes.iter_mut().find(|process| process.pid == pid) else {
             return Told::new();
         };
-        process.drain(*is_paused, packets);
-        match ask.what {
+        let mut told = process.drain(*is_paused, packets);
+        told.extend(match ask.what {
             what::MADE => process.made(ask, ask.flags & flag::DEBUG != 0, &means.within, packets),
-            what::GOES => {
-                process.goes(ask);
-                Told::new()
-            }
+            what::GOES => process.goes(ask),
             what::ENDS => {
                 process.look_at_code(packets, Some(monotonic_ns()));
                 Told::new()
@@ -282,7 +281,8 @@ impl<S: FnMut(u16, Vec<u8>)> Work<'_, S> {
                 vec![(Level::Warning, text)]
             }
             _ => Told::new(),
-        }
+        });
+        told
     }
 
     /// Takes what a process has left that is gone.
@@ -291,11 +291,12 @@ impl<S: FnMut(u16, Vec<u8>)> Work<'_, S> {
             return;
         };
         let mut process = self.processes.remove(at);
-        process.drain(self.is_paused, &mut self.packets);
+        let mut told = process.drain(self.is_paused, &mut self.packets);
         self.counts.add(&process.counts());
         // What comes next may be long in coming.
         self.packets.flush();
-        self.tell(0, process.end());
+        told.extend(process.end());
+        self.tell(0, told);
     }
 
     fn tell(&self, process: u32, told: Told) {

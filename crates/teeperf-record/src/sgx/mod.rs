@@ -7,19 +7,17 @@
 //! ```
 //!
 //! * `desk`: the thread; `process`: what is known of one process; `rings`: its threads' samples, out of the memory that is shared;
-//!   `code`: what code a process has; `given`: modules of enclaves that the user named; `options`: what is asked for.
+//!   `code`: what code a process has; `options`: what is asked for.
 //!
 //! The memory stays when a process goes, however it goes, so what it had sampled is taken.
 
 mod code;
 mod desk;
-mod given;
 mod options;
 mod process;
 mod rings;
 
-pub use given::GivenModule;
-pub use options::{Front, Sgx};
+pub use options::{Front, GivenModule, Sgx};
 
 pub(crate) use code::{Code, Known};
 pub(crate) use desk::{Desk, Means, sampled};

@@ -1,7 +1,8 @@
 //! What is asked of the sampler within processes.
 
-use super::given::GivenModule;
 use crate::sample::{Sampling, Stacks};
+use std::path::PathBuf;
+use std::sync::Arc;
 use teeperf_aex::sampler::{Clock, Settings};
 use teeperf_aex::state::{MOST_STACK, Wanted};
 use teeperf_wire::sampling::{Terms, VERSION, clock, kept};
@@ -15,6 +16,15 @@ pub struct Sgx {
     pub front: Front,
     /// Modules of enclaves where no runtime's list of them is found.
     pub modules: Vec<GivenModule>,
+}
+
+/// A file that the user says lies in an enclave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GivenModule {
+    /// An ELF file, as it is here.
+    pub path: PathBuf,
+    /// Where its first byte lies; nothing: at the beginning of each enclave.
+    pub base: Option<u64>,
 }
 
 /// Who takes samples of enclaves.
@@ -32,7 +42,7 @@ pub(crate) struct Within {
     pub(crate) how: Sampling,
     /// Enclaves, and not only threads.
     pub(crate) has_enclaves: bool,
-    pub(crate) modules: Vec<GivenModule>,
+    pub(crate) modules: Arc<[GivenModule]>,
 }
 
 /// Threads of a process at one time.

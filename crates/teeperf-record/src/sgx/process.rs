@@ -3,6 +3,7 @@
 use super::code::{Code, Known};
 use super::options::{PLACES, Within};
 use super::rings::{Counts, Found, Rings};
+use crate::enclaves::Finder;
 use crate::machine::monotonic_ns;
 use crate::memory::{SEAL_SIZE, SharedMemory};
 use crate::packets::Level;
@@ -29,7 +30,9 @@ pub(super) struct Process {
     code: Known,
     enclaves: Vec<Enclave>,
     looked: Instant,
-    /// Threads that have no place, though they are there.
+    /// Threads that had no place when it was last looked: some begin or end at that moment.
+    without_place: BTreeSet<u32>,
+    /// Those that had none for longer.
     unseen: BTreeSet<u32>,
     names: Vec<(u32, Vec<u8>)>,
     is_of_inline_host: bool,
@@ -41,6 +44,34 @@ struct Enclave {
     is_debug: bool,
     unreadable: u64,
     is_gone: bool,
+    /// What lies in it.
+    files: Finder,
+    looked: Instant,
+    /// Until the next look, where a sample is in no file that is known.
+    pause: Duration,
+}
+
+impl Enclave {
+    /// What is said of one whose files were not found.
+    fn unknown(&self) -> Option<(Level, String)> {
+        let text = format!(
+            "what is loaded in the enclave at {:#x} was not found, so it has no functions: --module FILE says so",
+            self.range.start
+        );
+        (self.is_debug && !self.files.is_found()).then_some((Level::Warning, text))
+    }
+
+    /// Looks for files in it, and tells of those that are new; of what the user should know as well.
+    fn look<S: FnMut(u16, Vec<u8>)>(&mut self, pid: u32, packets: &mut Packets<S>) -> Told {
+        let time = Some(monotonic_ns());
+        let news = self.files.look();
+        for module in &news.modules {
+            module.maps(pid).for_each(|map| packets.map(&map, time));
+        }
+        self.looked = Instant::now();
+        self.pause = if news.modules.is_empty() { (2 * self.pause).min(LOOK) } else { FIRST_LOOK };
+        news.problems.into_iter().map(|text| (Level::Warning, text)).collect()
+    }
 }
 
 /// What the user is told.
@@ -48,6 +79,8 @@ pub(crate) type Told = Vec<(Level, String)>;
 
 /// Between two looks at what changes by itself: threads and their names.
 const LOOK: Duration = Duration::from_millis(300);
+/// The first pause between looks at what lies in an enclave: runtimes list it when it is whole already.
+const FIRST_LOOK: Duration = Duration::from_millis(5);
 /// Enclaves of a process that are remembered.
 const MOST_ENCLAVES: usize = 4096;
 /// Threads without a place that are counted.
@@ -68,6 +101,7 @@ impl Process {
             code: Known::default(),
             enclaves: Vec::new(),
             looked: Instant::now(),
+            without_place: BTreeSet::new(),
             unseen: BTreeSet::new(),
             names: Vec::new(),
             is_of_inline_host: false,
@@ -97,9 +131,9 @@ impl Process {
         &mut self,
         is_paused: bool,
         packets: &mut Packets<S>,
-    ) {
+    ) -> Told {
         let Self { pid, rings, code, enclaves, names, .. } = self;
-        let (pid, mut is_looked) = (*pid, false);
+        let (pid, mut is_looked, mut told) = (*pid, false, Told::new());
         let began = monotonic_ns();
         rings.drain(&mut |found| match found {
             Found::Began(tid) if tid != pid => {
@@ -117,20 +151,28 @@ impl Process {
             Found::Sample(_) if is_paused => {}
             Found::Sample(sample) => {
                 let of_enclave = |enclave: &&mut Enclave| enclave.range.contains(&sample.ip);
-                if sample.event == event::UNREADABLE {
-                    match enclaves.iter_mut().rev().find(of_enclave) {
-                        Some(enclave) => enclave.unreadable += 1,
-                        None => self.is_of_inline_host = true,
+                let enclave = enclaves.iter_mut().rev().find(of_enclave);
+                match (sample.event, enclave) {
+                    (event::UNREADABLE, Some(enclave)) => enclave.unreadable += 1,
+                    (event::UNREADABLE, None) => self.is_of_inline_host = true,
+                    (event::INSIDE, Some(enclave))
+                        if !enclave.files.has(sample.ip)
+                            && enclave.looked.elapsed() >= enclave.pause =>
+                    {
+                        told.extend(enclave.look(pid, packets));
                     }
-                } else if sample.event == event::OUTSIDE && !is_looked && !code.has(sample.ip) {
-                    // Once a round: what makes its code itself has some that no look finds.
-                    is_looked = true;
-                    let ranges = ranges(enclaves);
-                    tell_code(pid, &code.look(pid, &ranges), Some(began), packets);
+                    (event::OUTSIDE, None) if !is_looked && !code.has(sample.ip) => {
+                        // Once a round: what makes its code itself has some that no look finds.
+                        is_looked = true;
+                        let ranges = ranges(enclaves);
+                        tell_code(pid, &code.look(pid, &ranges), Some(began), packets);
+                    }
+                    _ => {}
                 }
                 packets.sample(sample);
             }
         });
+        told
     }
 
     /// Looks at what changes by itself, now and then.
@@ -146,15 +188,17 @@ impl Process {
         }
         self.rings.give_up(|tid| !threads.contains(&tid));
         let placed: BTreeSet<u32> = self.rings.threads().collect();
+        let before = std::mem::take(&mut self.without_place);
         for tid in threads {
-            if placed.contains(&tid) || tid == pid {
+            if placed.contains(&tid) {
                 tell_name(pid, tid, &mut self.names, time, packets);
-            } else if self.unseen.len() < MOST_UNSEEN {
+                continue;
+            }
+            if before.contains(&tid) && self.unseen.len() < MOST_UNSEEN {
                 self.unseen.insert(tid);
             }
+            self.without_place.insert(tid);
         }
-        // Those that were about to take a place when it was looked before.
-        self.unseen.retain(|tid| !placed.contains(tid));
     }
 
     /// An enclave is whole.
@@ -174,11 +218,17 @@ impl Process {
             let text = format!("the enclave at {:#x} {PRODUCTION}", ask.base);
             told.push((Level::Warning, text));
         }
-        let enclave = Enclave { range, is_debug, unreadable: 0, is_gone: false };
-        self.enclaves.push(enclave);
+        let mut enclave = Enclave {
+            files: Finder::new(self.pid, range.clone(), within.modules.clone()),
+            range,
+            is_debug,
+            unreadable: 0,
+            is_gone: false,
+            looked: Instant::now(),
+            pause: FIRST_LOOK,
+        };
         let time = Some(monotonic_ns());
-        self.look_at_code(packets, time);
-        // What no module is in, and enclaves that cannot be read, are told apart by where they are.
+        // What no file is in, and enclaves that cannot be read, are told apart by where they are.
         let whole = Code {
             address: ask.base,
             length: ask.size,
@@ -187,35 +237,25 @@ impl Process {
             path: format!("[enclave at {:#x}]", ask.base).into_bytes(),
         };
         tell_code(self.pid, &[whole], time, packets);
-        let mut found = false;
-        for module in &within.modules {
-            match module.code(ask.base, ask.size) {
-                Ok(code) => {
-                    found |= !code.is_empty();
-                    tell_code(self.pid, &code, time, packets);
-                }
-                Err(error) => {
-                    told.push((Level::Warning, format!("{}: {error}", module.path.display())));
-                }
-            }
+        if is_debug {
+            told.extend(enclave.look(self.pid, packets));
         }
-        if !found && is_debug {
-            let text = format!(
-                "what is loaded in the enclave at {:#x} is not known: --module FILE says so",
-                ask.base
-            );
-            told.push((Level::Warning, text));
-        }
+        self.enclaves.push(enclave);
+        self.look_at_code(packets, time);
         told
     }
 
     /// One goes.
-    pub(super) fn goes(&mut self, ask: &Ask) {
-        let end = ask.base.saturating_add(ask.size);
-        let gone = self.enclaves.iter_mut().filter(|enclave| {
-            enclave.range.start < end && ask.base < enclave.range.end && !enclave.is_gone
-        });
-        gone.for_each(|enclave| enclave.is_gone = true);
+    pub(super) fn goes(&mut self, ask: &Ask) -> Told {
+        let (mut told, end) = (Told::new(), ask.base.saturating_add(ask.size));
+        for enclave in &mut self.enclaves {
+            let Range { start, end: behind } = enclave.range;
+            if start < end && ask.base < behind && !enclave.is_gone {
+                enclave.is_gone = true;
+                told.extend(enclave.unknown());
+            }
+        }
+        told
     }
 
     pub(super) fn look_at_code<S: FnMut(u16, Vec<u8>)>(
@@ -236,6 +276,8 @@ impl Process {
     pub(super) fn end(&self) -> Told {
         let mut told = Told::new();
         let (pid, counts) = (self.pid, self.counts());
+        let there = self.enclaves.iter().filter(|enclave| !enclave.is_gone);
+        told.extend(there.filter_map(Enclave::unknown));
         for enclave in self.enclaves.iter().filter(|one| one.is_debug && one.unreadable > 0) {
             let text = format!(
                 "the enclave at {:#x} in process {pid} could not be read any more, {} times: it is gone, or the machine slept and \

@@ -25,6 +25,7 @@ use teeperf_view::style::{Paint, Style};
 #[command(after_help = "\
 Examples:
   teeperf doctor                              this machine
+  teeperf doctor --sgx                        can hosts of SGX enclaves be sampled here?
   teeperf doctor ./program                    has it hooks, and will they be heard?
   teeperf doctor program.teeperf              why are names missing?
   teeperf doctor $(pidof server)              why is nothing recorded of it?
@@ -39,6 +40,9 @@ pub(crate) struct Arguments {
     /// A process that runs
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
+    /// What this machine has for SGX enclaves, and for samples of them
+    #[arg(long, conflicts_with_all = ["what", "recording", "pid"])]
+    sgx: bool,
     /// JSON on one line
     #[arg(long)]
     json: bool,
@@ -62,6 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         (_, Some(path), _) => of_recording(path)?,
         (_, _, Some(pid)) => of_process(pid),
         (Some(what), ..) => of_what(what)?,
+        (None, None, None) if arguments.sgx => ("machine", String::new(), doctor::sgx()),
         (None, None, None) => ("machine", String::new(), of_machine()),
     };
     let ready = findings.iter().all(|finding| finding.verdict != Verdict::Missing);

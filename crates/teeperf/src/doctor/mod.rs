@@ -8,6 +8,7 @@ mod places;
 mod process;
 mod program;
 mod recording;
+mod sgx;
 mod trial;
 
 pub(crate) use process::examine as process;
@@ -65,6 +66,11 @@ impl Finding {
     ) -> Self {
         Self { verdict: Verdict::Missing, ..Self::warning(area, text, next) }
     }
+}
+
+/// What this machine has for SGX enclaves.
+pub(crate) fn sgx() -> Vec<Finding> {
+    sgx::examine()
 }
 
 /// All of this machine; what takes a while is told when it begins.

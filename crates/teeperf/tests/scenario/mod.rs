@@ -9,6 +9,7 @@ mod build;
 mod phases;
 mod report;
 mod run;
+mod simulator;
 mod told;
 
 pub(crate) use agreement::assert_paths_agree;

@@ -1,0 +1,181 @@
+// Threads and children that a library within them samples: each ends another way, and the program has uses of its own for SIGPROF.
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile unsigned long sink;
+static volatile long cleaned;
+
+__attribute__((noinline)) static void spin(void)
+{
+	for (long turn = 0; turn < 20000; turn++)
+		sink += turn;
+}
+
+static long used_ms(void)
+{
+	struct timespec time;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	return time.tv_sec * 1000L + time.tv_nsec / 1000000;
+}
+
+#define WORK(name)                                                                                                     \
+	__attribute__((noinline)) static void name(long milliseconds)                                                  \
+	{                                                                                                              \
+		for (long end = used_ms() + milliseconds; used_ms() < end;)                                            \
+			spin();                                                                                        \
+	}
+WORK(in_main)
+WORK(in_returning)
+WORK(in_exiting)
+WORK(in_cancelled)
+WORK(in_child)
+WORK(in_executed)
+
+static void clean(void *unused)
+{
+	(void)unused;
+	cleaned++;
+}
+
+static void *returning(void *unused)
+{
+	pthread_setname_np(pthread_self(), "returning");
+	in_returning(150);
+	return unused;
+}
+
+static void *exiting(void *unused)
+{
+	pthread_cleanup_push(clean, NULL);
+	in_exiting(150);
+	pthread_exit(unused);
+	pthread_cleanup_pop(0);
+}
+
+static void *cancelled(void *unused)
+{
+	pthread_cleanup_push(clean, NULL);
+	for (;;) {
+		in_cancelled(50);
+		pthread_testcancel();
+	}
+	pthread_cleanup_pop(0);
+	return unused;
+}
+
+static int threads(void)
+{
+	pthread_t all[3];
+	pthread_create(&all[0], NULL, returning, NULL);
+	pthread_create(&all[1], NULL, exiting, NULL);
+	pthread_create(&all[2], NULL, cancelled, NULL);
+	in_main(100);
+	usleep(200000);
+	pthread_cancel(all[2]);
+	void *results[3];
+	for (int i = 0; i < 3; i++)
+		pthread_join(all[i], &results[i]);
+	// Places of threads that have ended are given again.
+	for (int i = 0; i < 600; i++) {
+		pthread_t short_lived;
+		if (pthread_create(&short_lived, NULL, (void *(*)(void *))usleep, (void *)100))
+			return 90;
+		pthread_join(short_lived, NULL);
+	}
+	return results[2] == PTHREAD_CANCELED && cleaned == 2 ? 0 : 91;
+}
+
+static int children(const char *own)
+{
+	pid_t child = fork();
+	if (!child) {
+		in_child(200);
+		execl(own, own, "executed", NULL);
+		_exit(92);
+	}
+	in_main(100);
+	int status;
+	waitpid(child, &status, 0);
+	printf("child %d\n", child);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 93;
+}
+
+static volatile long own_signals;
+
+static void own(int signal, siginfo_t *info, void *context)
+{
+	(void)context;
+	own_signals += signal == SIGPROF && info->si_code == SI_KERNEL;
+}
+
+// The program's own timer, and masks that leave no signal through.
+static int signals(void)
+{
+	sigset_t all;
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	in_main(200);
+	sigemptyset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	struct sigaction action = { .sa_sigaction = own, .sa_flags = SA_SIGINFO | SA_RESTART }, before;
+	sigaction(SIGPROF, &action, &before);
+	if (before.sa_handler != SIG_DFL)
+		return 94;
+	struct itimerval every = { { 0, 10000 }, { 0, 10000 } };
+	setitimer(ITIMER_PROF, &every, NULL);
+	in_returning(300);
+	memset(&every, 0, sizeof every);
+	setitimer(ITIMER_PROF, &every, NULL);
+	sigaction(SIGPROF, NULL, &before);
+	if (before.sa_sigaction != own)
+		return 95;
+	printf("own %ld\n", own_signals);
+	signal(SIGPROF, SIG_DFL);
+	fflush(stdout);
+	// Which ends it, as it would anyhow.
+	raise(SIGPROF);
+	return 96;
+}
+
+// As daemons do, by each of the ways that there are.
+static int closes(void)
+{
+	in_main(50);
+	for (int file = 3; file < 1024; file++)
+		close(file);
+	in_returning(50);
+	close_range(3, ~0u, 0);
+	in_exiting(50);
+	closefrom(3);
+	in_cancelled(50);
+	// Nothing of what stays is seen.
+	int file = dup(0);
+	return file == 3 ? 0 : 97;
+}
+
+int main(int count, char **arguments)
+{
+	const char *what = count > 1 ? arguments[1] : "";
+	if (!strcmp(what, "threads"))
+		return threads();
+	if (!strcmp(what, "children"))
+		return children(arguments[0]);
+	if (!strcmp(what, "signals"))
+		return signals();
+	if (!strcmp(what, "closes"))
+		return closes();
+	if (!strcmp(what, "executed")) {
+		in_executed(100);
+		return 0;
+	}
+	in_main(200);
+	return 0;
+}

@@ -1,0 +1,285 @@
+//! `record --sgx`, on a simulated machine with SGX, and `record --sample` by timers within the program, as where the kernel lets nothing
+//! be sampled.
+#![cfg(target_arch = "x86_64")]
+
+mod scenario;
+use scenario::*;
+use std::path::Path;
+use std::process::Command;
+
+/// A recording of a host.
+struct Run {
+    outcome: Outcome,
+    file: std::path::PathBuf,
+}
+
+/// Options that samples of a simulated host are taken with.
+const SGX: [&str; 5] = ["--probe", "sample", "--sgx", "--module", "enclave.so"];
+
+impl Run {
+    fn of(shop: &Workshop, options: &[&str], arguments: &str) -> Self {
+        let [host, enclave] = shop.enclave();
+        let words: Vec<&str> =
+            std::iter::once(enclave.to_str().unwrap()).chain(arguments.split(' ')).collect();
+        let run = Self::of_program(shop, options, &host, &words);
+        assert!(run.outcome.stdout.ends_with("done\n"), "{:?}", run.outcome);
+        run
+    }
+
+    fn of_program(shop: &Workshop, options: &[&str], program: &Path, arguments: &[&str]) -> Self {
+        let mut recording = shop.recording(options, program, arguments);
+        let outcome = run(&mut recording.command);
+        Self { outcome, file: recording.file }
+    }
+
+    /// Call paths of an event with their weight, of all processes and threads.
+    fn paths(&self, event: &str) -> Vec<(String, u64)> {
+        let mut flame = teeperf();
+        flame.args(["flame", "--folded", "--event", event, "-o", "-"]).arg(&self.file);
+        let outcome = run(&mut flame);
+        outcome.expect_code(0);
+        let lines = outcome.stdout.lines().filter_map(|line| {
+            let (path, weight) = line.rsplit_once(' ')?;
+            let functions = path.split_once(';')?.1;
+            Some((functions.to_owned(), weight.parse().unwrap()))
+        });
+        lines.collect()
+    }
+
+    /// Percent of an event's weight in paths that fit.
+    fn percent(&self, event: &str, fits: impl Fn(&str) -> bool) -> f64 {
+        let paths = self.paths(event);
+        let all: u64 = paths.iter().map(|(_, weight)| weight).sum();
+        let fitting = paths.iter().filter(|(path, _)| fits(path));
+        100.0 * fitting.map(|(_, weight)| weight).sum::<u64>() as f64 / all.max(1) as f64
+    }
+
+    fn report(&self) -> String {
+        let mut report = teeperf();
+        report.arg("report").arg(&self.file);
+        run(&mut report).expect_code(0).stdout.clone()
+    }
+
+    /// Exports to perf's format, and gives what the real `perf report` says; nothing where there is no perf.
+    fn by_perf(&self) -> Option<String> {
+        let data = self.file.with_extension("perf");
+        let mut export = teeperf();
+        export.args(["export", "--to", "perf", "-o"]).arg(&data).arg(&self.file);
+        run(&mut export).expect_code(0);
+        let perf = Command::new("perf").args(["report", "--stdio", "-i"]).arg(&data).output();
+        match perf {
+            Ok(output) => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
+            Err(error) => {
+                eprintln!("skipped: perf: {error}");
+                None
+            }
+        }
+    }
+}
+
+/// What each whole stack begins with.
+const WHOLE: &str = "enclave_entry;ecall;main_loop;";
+
+/// Guards: rings, maps of enclaves, chains inside; both sides' functions.
+#[test]
+fn functions_inside_and_outside_have_whole_stacks() {
+    let shop = Workshop::new();
+    // The runtime's own list says which file is in the enclave.
+    let run = Run::of(&shop, &SGX[..3], "call=1 rounds=6000");
+    run.outcome.expect_code(0);
+    let whole = run.percent("sgx", |path| path.starts_with(WHOLE));
+    // Entry and exit have no frames of their own.
+    assert!(whole > 60.0, "{whole}: {:?}", run.paths("sgx"));
+    for function in ["half", "three_tenths", "nested_once;fifth"] {
+        let share = run.percent("sgx", |path| path.contains(function));
+        assert!(share > 5.0, "{function}: {share}");
+    }
+    let outside = run.percent("outside-sgx", |path| path.ends_with("urts_ecall;outside_work"));
+    assert!(outside > 50.0, "{outside}: {:?}", run.paths("outside-sgx"));
+    assert!(run.outcome.stderr.contains(" samples of "), "{}", run.outcome.stderr);
+    if let Some(text) = run.by_perf() {
+        let is_there = |name: &str| text.contains(name);
+        assert!(["main_loop", "three_tenths", "outside_work"].into_iter().all(is_there), "{text}");
+        let stack: Vec<&str> =
+            text.lines().skip_while(|line| !line.contains("---enclave_entry")).take(12).collect();
+        assert!(stack.iter().any(|line| line.contains("main_loop")), "{text}");
+    }
+}
+
+/// Guards: copies of stacks, of enclaves and outside, which are followed by tables.
+#[test]
+fn copies_of_stacks_are_followed_inside_and_outside() {
+    let shop = Workshop::new();
+    let options = [&SGX[..], &["--call-graph", "dwarf"]].concat();
+    let run = Run::of(&shop, &options, "call=1 rounds=4000");
+    let whole = run.percent("sgx", |path| path.starts_with("enclave_entry;ecall;main_loop;"));
+    assert!(whole > 60.0, "{whole}: {:?}", run.paths("sgx"));
+    let outside = run.percent("outside-sgx", |path| path.contains("main;run;urts_ecall;outside"));
+    assert!(outside > 50.0, "{outside}: {:?}", run.paths("outside-sgx"));
+    if let Some(text) = run.by_perf() {
+        assert!(text.contains("---enclave_entry") || text.contains("--enclave_entry"), "{text}");
+        assert!(text.contains("--main_loop"), "{text}");
+    }
+}
+
+/// Guards: a ring for each thread, enclaves that come and go, and that nothing of them is lost.
+#[test]
+fn four_threads_in_enclaves_that_come_and_go() {
+    let shop = Workshop::new();
+    let run = Run::of(&shop, &SGX, "threads=4 tcs=2 lives=5 rounds=400 times=3");
+    run.outcome.expect_code(0);
+    let whole = run.percent("sgx", |path| path.starts_with(WHOLE));
+    assert!(whole > 90.0, "{whole}: {:?}", run.paths("sgx"));
+    let report = run.report();
+    assert!(report.contains("Health     0 lost"), "{report}");
+    assert!(!report.contains("sgx-unreadable"), "{report}");
+}
+
+/// Guards: what an enclave is, is seen when it is made.
+#[test]
+fn a_production_enclave_is_told_of_and_its_time_counted() {
+    let shop = Workshop::new();
+    let run = Run::of(&shop, &SGX, "debug=0 rounds=2000 threads=2");
+    let line = run.outcome.stdout.lines().next().unwrap();
+    let base = line.split(' ').nth(1).unwrap();
+    let said =
+        format!("the enclave at 0x{base} is a production enclave, whose memory nobody can read");
+    assert_eq!(run.outcome.stderr.matches(&said).count(), 1, "{}", run.outcome.stderr);
+    let name = format!("[enclave at 0x{base}]");
+    let share = run.percent("sgx-unreadable", |path| path == name);
+    assert!(share > 99.0, "{:?}", run.paths("sgx-unreadable"));
+    assert!(run.report().contains(&said));
+}
+
+/// Guards: a host that asks the kernel by itself is told of, and what to do.
+#[test]
+fn a_host_without_the_c_library_is_told_of() {
+    let shop = Workshop::new();
+    let [host, enclave] = shop.enclave();
+    let mut recording = shop.recording(&SGX, &host, &[enclave.to_str().unwrap(), "rounds=2000"]);
+    recording.command.env("MACHINE_INLINE", "1");
+    let outcome = run(&mut recording.command);
+    assert!(outcome.stdout.ends_with("done\n"), "{outcome:?}");
+    assert!(outcome.stderr.contains("record it with --sgx=outside"), "{}", outcome.stderr);
+}
+
+/// Guards: samples are in memory that outlives the program, and what was written is readable without the recorder.
+#[test]
+fn the_end_of_either_side_leaves_what_was_sampled() {
+    let shop = Workshop::new();
+    let [host, enclave] = shop.enclave();
+    let arguments = [enclave.to_str().unwrap(), "rounds=4000000"];
+    for is_of_program in [true, false] {
+        let mut recording = shop.recording(&SGX, &host, &arguments);
+        let _ = std::fs::remove_file(&recording.file);
+        let running = Running::start(&mut recording.command);
+        wait_until("samples in the recording", || {
+            std::fs::metadata(&recording.file).is_ok_and(|file| file.len() > 20_000)
+        });
+        let program = child_of(running.pid());
+        let first = if is_of_program { program } else { running.pid() };
+        // SAFETY: kill only takes numbers.
+        assert_eq!(unsafe { libc::kill(first, libc::SIGKILL) }, 0);
+        running.wait();
+        // SAFETY: as above.
+        unsafe { libc::kill(program, libc::SIGKILL) };
+        let run = Run { outcome: run(&mut Command::new("true")), file: recording.file };
+        let whole = run.percent("sgx", |path| path.starts_with(WHOLE));
+        assert!(whole > 90.0, "{whole}: {:?}", run.paths("sgx"));
+        let report = run.report();
+        assert_eq!(report.contains("by signal 9"), is_of_program, "{report}");
+    }
+}
+
+/// Guards: hooks and samples in one recording.
+#[test]
+fn hooks_beside_samples_of_enclaves() {
+    let shop = Workshop::new();
+    let program = shop.build("within.c", Compiler::Gcc, &["-O1", "-pthread"]);
+    let run = Run::of_program(&shop, &["--sgx"], &program, &[]);
+    run.outcome.expect_code(0);
+    let report = run.report();
+    assert!(report.contains("in_main") && report.contains("outside-sgx"), "{report}");
+}
+
+/// Timers within the program.
+const WITHIN: [&str; 4] = ["--probe", "sample", "--sample", "--sample-within"];
+
+/// Guards: threads however they end, and their places; without a thread's cleanup they would run out.
+#[test]
+fn threads_are_sampled_however_they_end() {
+    let shop = Workshop::new();
+    let program = shop.build_unhooked("within.c", Compiler::Gcc, &["-O1", "-pthread"]);
+    let run = Run::of_program(&shop, &WITHIN, &program, &["threads"]);
+    run.outcome.expect_code(0);
+    for function in ["in_main", "in_returning", "in_exiting", "in_cancelled"] {
+        let share = run.percent("cpu-timer", |path| path.contains(function));
+        assert!(share > 3.0, "{function}: {share} {:?}", run.paths("cpu-timer"));
+    }
+    let said = &run.outcome.stderr;
+    assert!(said.contains("timers within the program"), "{said}");
+    assert!(!said.contains("not sampled"), "{said}");
+    let report = run.report();
+    assert!(report.contains(" returning"), "{report}");
+}
+
+/// Guards: children have memory of their own, and programs that they execute too.
+#[test]
+fn children_are_sampled_and_what_they_execute() {
+    let shop = Workshop::new();
+    let program = shop.build_unhooked("within.c", Compiler::Gcc, &["-O1", "-pthread"]);
+    let run = Run::of_program(&shop, &WITHIN, &program, &["children"]);
+    run.outcome.expect_code(0);
+    for function in ["in_main", "in_child", "in_executed"] {
+        let share = run.percent("cpu-timer", |path| path.contains(function));
+        assert!(share > 3.0, "{function}: {share} {:?}", run.paths("cpu-timer"));
+    }
+    // Each has its own maps and thread.
+    let whole = run.percent("cpu-timer", |path| path.contains("main"));
+    assert!(whole > 90.0, "{whole} {:?}", run.paths("cpu-timer"));
+}
+
+/// Guards: the program's own use of the signal goes on, and ours does too.
+#[test]
+fn a_program_that_uses_the_signal_itself() {
+    let shop = Workshop::new();
+    // gcc gives functions that call none a frame here alone.
+    let program = shop.build_unhooked("within.c", Compiler::Gcc, &["-O0", "-pthread"]);
+    for options in [&WITHIN[..], &["--probe", "sample", "--sgx"]] {
+        let run = Run::of_program(&shop, options, &program, &["signals"]);
+        assert_eq!(signal_of(run.outcome.status), Some(libc::SIGPROF), "{:?}", run.outcome);
+        let own: u32 = run.outcome.stdout.trim().strip_prefix("own ").unwrap().parse().unwrap();
+        assert!(own > 5, "{own} of the program's own signals in 300 ms");
+        let event = if options.contains(&"--sgx") { "outside-sgx" } else { "cpu-timer" };
+        // With all signals masked, and beside a handler of the program's.
+        for function in ["in_main", "in_returning"] {
+            let share = run.percent(event, |path| path.contains(function));
+            assert!(share > 15.0, "{function}: {share} {:?}", run.paths(event));
+        }
+    }
+}
+
+/// Guards: what threads are timed by stays open, and out of the program's way.
+#[test]
+fn a_daemon_that_closes_all_descriptors() {
+    let shop = Workshop::new();
+    let program = shop.build_unhooked("within.c", Compiler::Gcc, &["-O0", "-pthread"]);
+    let run = Run::of_program(&shop, &["--probe", "sample", "--sgx"], &program, &["closes"]);
+    run.outcome.expect_code(0);
+    for function in ["in_main", "in_returning", "in_exiting", "in_cancelled"] {
+        let share = run.percent("outside-sgx", |path| path.contains(function));
+        assert!(share > 10.0, "{function}: {share} {:?}", run.paths("outside-sgx"));
+    }
+}
+
+/// Guards: options that belong together.
+#[test]
+fn options_of_enclaves_are_for_enclaves() {
+    let shop = Workshop::new();
+    let run = Run::of_program(&shop, &["--module", "a.so"], Path::new("/bin/true"), &[]);
+    run.outcome.expect_code(1);
+    assert!(run.outcome.stderr.contains("--module is about"), "{}", run.outcome.stderr);
+    let run =
+        Run::of_program(&shop, &["--sgx", "--module", "a.so@xyz"], Path::new("/bin/true"), &[]);
+    run.outcome.expect_code(2);
+}
