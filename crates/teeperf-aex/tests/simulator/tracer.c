@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <unistd.h>
@@ -107,6 +109,32 @@ long ptrace(enum __ptrace_request request, ...)
 	if (request == PTRACE_GETREGSET && result == 0)
 		leave(thread, ((struct iovec *)data)->iov_base);
 	errno = error;
+	return result;
+}
+
+// MACHINE_WITHOUT_EVENTS: a kernel that grants none (perf_event_open(2)).
+long syscall(long number, ...)
+{
+	va_list rest;
+	va_start(rest, number);
+	long a[6];
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(rest, long);
+	va_end(rest);
+	if (number == SYS_perf_event_open && getenv("MACHINE_WITHOUT_EVENTS")) {
+		errno = EACCES;
+		return -1;
+	}
+	register long r10 __asm__("r10") = a[3], r8 __asm__("r8") = a[4], r9 __asm__("r9") = a[5];
+	long result;
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a[0]), "S"(a[1]), "d"(a[2]), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	if (result < 0) {
+		errno = -result;
+		return -1;
+	}
 	return result;
 }
 
