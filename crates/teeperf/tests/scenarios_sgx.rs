@@ -191,6 +191,23 @@ fn the_end_of_either_side_leaves_what_was_sampled() {
     }
 }
 
+/// Guards: the kernel's ticks in place of its events, and that this is said.
+#[test]
+fn enclaves_are_sampled_where_events_are_not_permitted() {
+    let shop = Workshop::new();
+    let [host, enclave] = shop.enclave();
+    let arguments = [enclave.to_str().unwrap(), "rounds=20000"];
+    let mut recording = shop.recording(&SGX, &host, &arguments);
+    let outcome = run(without_perf_event_open(&mut recording.command));
+    outcome.expect_code(0);
+    let run = Run { outcome, file: recording.file };
+    let whole = run.percent("sgx", |path| path.starts_with(WHOLE));
+    assert!(whole > 90.0, "{whole}: {:?}", run.paths("sgx"));
+    let mut info = teeperf();
+    let told = scenario::run(info.arg("dump").arg(&run.file)).stdout;
+    assert!(told.contains("the kernel permits no events"), "{told}");
+}
+
 /// Guards: hooks and samples in one recording.
 #[test]
 fn hooks_beside_samples_of_enclaves() {
