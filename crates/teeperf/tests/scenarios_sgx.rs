@@ -264,9 +264,15 @@ fn a_program_that_uses_the_signal_itself() {
     let program = shop.build_unhooked("within.c", Compiler::Gcc, &["-O0", "-pthread"]);
     for options in [&WITHIN[..], &["--probe", "sample", "--sgx"]] {
         let run = Run::of_program(&shop, options, &program, &["signals"]);
-        assert_eq!(signal_of(run.outcome.status), Some(libc::SIGPROF), "{:?}", run.outcome);
-        let own: u32 = run.outcome.stdout.trim().strip_prefix("own ").unwrap().parse().unwrap();
-        assert!(own > 5, "{own} of the program's own signals in 300 ms");
+        run.outcome.expect_code(0);
+        let own: Vec<u32> =
+            run.outcome.stdout.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let [own, timers] = own[..] else { panic!("{:?}", run.outcome) };
+        // Of two at one moment the kernel keeps one.
+        assert!(
+            (90..=100).contains(&own) && timers > 5,
+            "{own} of 100, {timers} of a timer's in 300 ms"
+        );
         let event = if options.contains(&"--sgx") { "outside-sgx" } else { "cpu-timer" };
         // With all signals masked, and beside a handler of the program's.
         for function in ["in_main", "in_returning"] {

@@ -1,4 +1,4 @@
-// Threads and children that a library within them samples: each ends another way, and the program has uses of its own for SIGPROF.
+// Threads and children that a library within them samples: each ends another way, and the program has uses of its own for signals.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -95,6 +95,19 @@ static int threads(void)
 
 static int children(const char *own)
 {
+	// Of those that are about to execute something, each may have a signal on its way.
+	for (int i = 0; i < 300; i++) {
+		pid_t child = fork();
+		if (!child) {
+			in_child(2);
+			execl("/bin/true", "true", NULL);
+			_exit(92);
+		}
+		int status;
+		waitpid(child, &status, 0);
+		if (status)
+			return 98;
+	}
 	pid_t child = fork();
 	if (!child) {
 		in_child(200);
@@ -108,15 +121,16 @@ static int children(const char *own)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 93;
 }
 
-static volatile long own_signals;
+static volatile long own_signals, own_timers;
 
 static void own(int signal, siginfo_t *info, void *context)
 {
 	(void)context;
-	own_signals += signal == SIGPROF && info->si_code == SI_KERNEL;
+	own_signals += signal == SIGURG && info->si_code == SI_TKILL;
+	own_timers += signal == SIGPROF && info->si_code == SI_KERNEL;
 }
 
-// The program's own timer, and masks that leave no signal through.
+// The program's own signals, by the number that samples come by too, a profiler's timer, and masks that leave no signal through.
 static int signals(void)
 {
 	sigset_t all;
@@ -126,23 +140,27 @@ static int signals(void)
 	sigemptyset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	struct sigaction action = { .sa_sigaction = own, .sa_flags = SA_SIGINFO | SA_RESTART }, before;
-	sigaction(SIGPROF, &action, &before);
+	sigaction(SIGURG, &action, &before);
 	if (before.sa_handler != SIG_DFL)
 		return 94;
+	sigaction(SIGPROF, &action, NULL);
 	struct itimerval every = { { 0, 10000 }, { 0, 10000 } };
 	setitimer(ITIMER_PROF, &every, NULL);
-	in_returning(300);
+	for (int i = 0; i < 100; i++) {
+		in_returning(3);
+		pthread_kill(pthread_self(), SIGURG);
+	}
 	memset(&every, 0, sizeof every);
 	setitimer(ITIMER_PROF, &every, NULL);
-	sigaction(SIGPROF, NULL, &before);
+	sigaction(SIGURG, NULL, &before);
 	if (before.sa_sigaction != own)
 		return 95;
-	printf("own %ld\n", own_signals);
-	signal(SIGPROF, SIG_DFL);
-	fflush(stdout);
-	// Which ends it, as it would anyhow.
-	raise(SIGPROF);
-	return 96;
+	printf("own %ld %ld\n", own_signals, own_timers);
+	if (signal(SIGURG, SIG_DFL) != (void (*)(int))own)
+		return 96;
+	// Which does nothing, as it would anyhow.
+	raise(SIGURG);
+	return 0;
 }
 
 // As daemons do, by each of the ways that there are.
