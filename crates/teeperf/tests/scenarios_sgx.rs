@@ -295,6 +295,20 @@ fn a_daemon_that_closes_all_descriptors() {
     }
 }
 
+/// Guards: what the program writes to the memory is no more than a recording without sense.
+#[test]
+fn a_program_that_writes_over_its_samples() {
+    let shop = Workshop::new();
+    let program = shop.build_unhooked("within.c", Compiler::Gcc, &["-O1", "-pthread"]);
+    let options = [&WITHIN[..], &["--sample-buffer", "64K"]].concat();
+    let run = Run::of_program(&shop, &options, &program, &["scribbles"]);
+    run.outcome.expect_code(0);
+    let said = &run.outcome.stderr;
+    assert!(said.contains("wrote over its own samples"), "{said}");
+    assert!(said.contains("samples of cpu-timer"), "{said}");
+    run.report();
+}
+
 /// Guards: options that belong together.
 #[test]
 fn options_of_enclaves_are_for_enclaves() {
