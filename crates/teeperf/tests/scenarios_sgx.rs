@@ -295,6 +295,19 @@ fn a_daemon_that_closes_all_descriptors() {
     }
 }
 
+/// Guards: it is looked what code there is where a sample is in none that is known, before the sample is written.
+#[test]
+fn a_library_that_is_loaded_later() {
+    let shop = Workshop::new();
+    let program = shop.build_unhooked("within.c", Compiler::Gcc, &["-O0", "-pthread"]);
+    let library = shop.build_unhooked("within.c", Compiler::Gcc, &["-O0", "-shared", "-fPIC"]);
+    let arguments = ["loads", library.to_str().unwrap()];
+    let run = Run::of_program(&shop, &WITHIN, &program, &arguments);
+    run.outcome.expect_code(0);
+    let share = run.percent("cpu-timer", |path| path.contains("loads;in_library;spin"));
+    assert!(share > 45.0, "{share} {:?}", run.paths("cpu-timer"));
+}
+
 /// Guards: what the program writes to the memory is no more than a recording without sense.
 #[test]
 fn a_program_that_writes_over_its_samples() {

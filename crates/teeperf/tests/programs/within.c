@@ -1,5 +1,6 @@
 // Threads and children that a library within them samples: each ends another way, and the program has uses of its own for signals.
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -179,6 +180,24 @@ static int closes(void)
 	return file == 3 ? 0 : 97;
 }
 
+// Built as a library as well, whose code is there later than the program's.
+void in_library(long milliseconds)
+{
+	for (long end = used_ms() + milliseconds; used_ms() < end;)
+		spin();
+}
+
+static int loads(const char *library)
+{
+	in_main(100);
+	void *loaded = dlopen(library, RTLD_NOW);
+	void (*work)(long) = loaded ? (void (*)(long))dlsym(loaded, "in_library") : NULL;
+	if (!work)
+		return 88;
+	work(200);
+	return 0;
+}
+
 // Over the samples: rings of all that there may be, and what stands before them.
 static int scribbles(void)
 {
@@ -214,6 +233,8 @@ int main(int count, char **arguments)
 		return signals();
 	if (!strcmp(what, "scribbles"))
 		return scribbles();
+	if (!strcmp(what, "loads"))
+		return loads(arguments[2]);
 	if (!strcmp(what, "closes"))
 		return closes();
 	if (!strcmp(what, "executed")) {
