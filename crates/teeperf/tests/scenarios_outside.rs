@@ -229,6 +229,40 @@ fn a_production_enclave_is_told_of_and_its_time_counted() {
     assert!(share > 99.0, "{:?}", run.paths("sgx-unreadable"));
 }
 
+/// Guards: an enclave that was read before and cannot be any more is no production enclave.
+#[test]
+fn an_enclave_that_is_lost_is_told_of_at_the_end() {
+    let machine = Machine::new();
+    let options = ["--probe", "sample", "--sgx=outside"];
+    let words = machine.words("rounds=8000");
+    let mut recording = machine.shop.recording(&options, &machine.host, &words);
+    machine.seeing(&mut recording.command);
+    let outcome = run(recording.command.env("MACHINE_SLEEPS", "600"));
+    outcome.expect_code(0);
+    let said = "could not be read any more, ";
+    assert_eq!(outcome.stderr.matches(said).count(), 1, "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("is a production enclave"), "{}", outcome.stderr);
+    let counts = ["sgx", "sgx-unreadable"].map(|event| paths(&recording.file, event).len());
+    assert!(counts.iter().all(|&count| count > 0), "{counts:?}");
+}
+
+/// Guards: files that the user names, where there is no list.
+#[test]
+fn modules_are_as_the_user_names_them() {
+    let machine = Machine::new();
+    // Another name for the same file: what the user says counts.
+    let other = machine.shop.path("other.so");
+    std::fs::copy(&machine.enclave, &other).unwrap();
+    let run = machine.record(&["--module", other.to_str().unwrap()], "rounds=4000");
+    let whole = run.percent("sgx", |path| path.starts_with(WHOLE));
+    assert!(whole > 97.0, "{whole}: {:?}", run.paths("sgx"));
+    let mut dump = teeperf();
+    let dump = scenario::run(dump.arg("dump").arg(&run.file)).expect_code(0).stdout.clone();
+    let maps: Vec<_> = dump.lines().filter(|line| line.contains(" map ")).collect();
+    let is_there = |name: &str| maps.iter().any(|line| line.contains(name));
+    assert!(is_there("/other.so") && !is_there("/enclave.so"), "{dump}");
+}
+
 /// Guards: a limit, and signals, let the process go on as if nobody had been there.
 #[test]
 fn a_process_that_is_left_goes_on() {

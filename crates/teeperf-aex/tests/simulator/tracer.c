@@ -138,6 +138,7 @@ long syscall(long number, ...)
 	return result;
 }
 
+// MACHINE_SLEEPS: after so many reads of enclaves their memory is lost, as when a machine slept.
 // The process whose memory a file is; 0: none's.
 static int memory_of(int file)
 {
@@ -158,14 +159,20 @@ static void overlay(uint8_t *into, uint64_t at, size_t length, uint64_t begin, c
 
 ssize_t pread64(int file, void *into, size_t size, off64_t at)
 {
+	static long reads;
+	const char *sleeps = getenv("MACHINE_SLEEPS");
 	int process = memory_of(file);
 	struct machine_table table;
 	if (process && enclaves_of(process, &table))
-		for (int i = 0; i < MACHINE_MOST; i++)
-			if ((uint64_t)at - table.enclaves[i].base < table.enclaves[i].size && !table.enclaves[i].is_debug) {
+		for (int i = 0; i < MACHINE_MOST; i++) {
+			struct machine_enclave *enclave = &table.enclaves[i];
+			if ((uint64_t)at - enclave->base >= enclave->size)
+				continue;
+			if (!enclave->is_debug || (sleeps && ++reads > atol(sleeps))) {
 				errno = EIO;
 				return -1;
 			}
+		}
 	ssize_t result = real_pread(file, into, size, at);
 	if (result > 0 && process && left.is_there && left.process == process) {
 		overlay(into, at, result, left.cssa_at, &left.cssa, sizeof left.cssa);

@@ -82,6 +82,8 @@ impl Work {
     pub(super) fn begin(&mut self) -> Result<(), AttachError> {
         if let Some(command) = self.command {
             ptrace::seize(command).map_err(|error| target::refused(command, error))?;
+            // What it is until it executes its program nobody asks.
+            self.spaces.insert(command, Space::new(command, Arc::clone(&self.modules)));
             self.thread_begins(command, command, true);
             return Ok(());
         }
