@@ -208,6 +208,24 @@ fn enclaves_are_sampled_where_events_are_not_permitted() {
     assert!(told.contains("the kernel permits no events"), "{told}");
 }
 
+/// Guards: a runtime that handles exits itself has samples taken of what it interrupted.
+#[test]
+fn a_runtime_that_asks_for_samples() {
+    let shop = Workshop::new();
+    let [host, enclave] = shop.enclave();
+    let options = [&SGX[..], &["--sample=1s"]].concat();
+    let arguments = [enclave.to_str().unwrap(), "call=2", "rounds=300"];
+    let mut recording = shop.recording(&options, &host, &arguments);
+    recording.command.env("MACHINE_SAMPLES", "1");
+    let outcome = run(&mut recording.command);
+    assert!(outcome.stdout.ends_with("done\n"), "{outcome:?}");
+    // Each of the exceptions, and of timers hardly any.
+    assert!(outcome.stderr.contains("samples of "), "{}", outcome.stderr);
+    let run = Run { outcome, file: recording.file };
+    let asked = run.percent("sgx", |path| path == "enclave_entry;ecall;fault");
+    assert!(asked > 90.0, "{asked}: {:?}", run.paths("sgx"));
+}
+
 /// Guards: hooks and samples in one recording.
 #[test]
 fn hooks_beside_samples_of_enclaves() {
