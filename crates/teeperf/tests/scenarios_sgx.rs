@@ -258,6 +258,25 @@ fn threads_are_sampled_however_they_end() {
     assert!(report.contains(" returning"), "{report}");
 }
 
+/// Guards: threads of a process with ids of its own are not taken for such as have ended.
+#[test]
+fn a_process_in_a_namespace_of_its_own() {
+    let shop = Workshop::new();
+    let program = shop.build_unhooked("within.c", Compiler::Gcc, &["-O1", "-pthread"]);
+    let arguments = ["-fp", program.to_str().unwrap(), "signals"];
+    if !run(Command::new("unshare").args(["-fp", "true"])).success() {
+        eprintln!("skipped: unshare -fp is not permitted");
+        return;
+    }
+    let run = Run::of_program(&shop, &WITHIN, Path::new("/usr/bin/unshare"), &arguments);
+    run.outcome.expect_code(0);
+    // Longer than until it is looked which threads there are.
+    for function in ["in_main", "in_returning"] {
+        let share = run.percent("cpu-timer", |path| path.contains(function));
+        assert!(share > 15.0, "{function}: {share} {:?}", run.paths("cpu-timer"));
+    }
+}
+
 /// Guards: children have memory of their own, and programs that they execute too.
 #[test]
 fn children_are_sampled_and_what_they_execute() {
