@@ -14,7 +14,7 @@ use crate::state::{self, MOST_CHAIN, Room, Wanted};
 use crate::system;
 use crate::threads::{Head, Threads};
 use crate::timer::{self, Timer};
-pub use crate::timer::{Clock, has_events};
+pub use crate::timer::{Clock, has_events, next_random, period};
 use core::ops::Range;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::compiler_fence;
@@ -137,15 +137,6 @@ impl<R: DebugRead> Sampler<R> {
     /// A place for a thread of another process.
     pub fn place_of(&self, thread: u32) -> Option<usize> {
         self.threads.begin(thread).map(|(place, _)| place)
-    }
-
-    /// A sample of a thread that another process has stopped. `period` is its processor time since its sample before.
-    pub fn stopped(&self, place: usize, room: &mut Room, shown: &Shown, period: u64) {
-        let tcs = shown.tcs(|at| {
-            let mut byte = [0];
-            self.memory.read_all(at, &mut byte).is_ok().then_some(byte[0])
-        });
-        self.take(place, room, tcs, (shown.ip, Outside::default()), period);
     }
 
     fn rearm(&self, head: &Head) {
