@@ -245,6 +245,9 @@ fn threads_are_sampled_however_they_end() {
 fn children_are_sampled_and_what_they_execute() {
     let shop = Workshop::new();
     let program = shop.build_unhooked("within.c", Compiler::Gcc, &["-O1", "-pthread"]);
+    // So often, that a signal is on its way when another program is executed.
+    let often = ["--probe", "sample", "--sgx", "--sample=20000"];
+    Run::of_program(&shop, &often, &program, &["children"]).outcome.expect_code(0);
     let run = Run::of_program(&shop, &WITHIN, &program, &["children"]);
     run.outcome.expect_code(0);
     for function in ["in_main", "in_child", "in_executed"] {
