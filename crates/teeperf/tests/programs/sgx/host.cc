@@ -18,7 +18,7 @@ extern "C" uint64_t urts_size(const void *enclave);
 
 static uint64_t enclave;
 static std::atomic<long> ecalls, ocalls, ecall_ns, ocall_ns;
-static enum { RETURNS, ENDS_THREAD, LEAPS, THROWS, FORKS } way;
+static enum { RETURNS, ENDS_THREAD, LEAPS, THROWS, FORKS, TOUCHES } way;
 static jmp_buf back;
 // An enclave whose work is another's checks it itself.
 static bool keeps_seed;
@@ -85,6 +85,13 @@ int ocall_outside(struct work *)
 		longjmp(back, 1);
 	if (way == THROWS)
 		throw 5;
+	if (way == TOUCHES) {
+		size_t bytes = 1000 * 4096;
+		void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		madvise(memory, bytes, MADV_NOHUGEPAGE);
+		memset(memory, 1, bytes);
+		munmap(memory, bytes);
+	}
 	if (way == FORKS) {
 		pid_t child = fork();
 		if (!child)
@@ -266,8 +273,8 @@ int main(int count, char **arguments)
 			}
 		way = RETURNS;
 		many((void *)number);
-	} else if (!strcmp(mode, "forks")) {
-		way = FORKS;
+	} else if (!strcmp(mode, "forks") || !strcmp(mode, "touches")) {
+		way = mode[0] == 'f' ? FORKS : TOUCHES;
 		for (long i = 0; i < number; i++)
 			once(NULL);
 	} else if (!strcmp(mode, "hostile"))
