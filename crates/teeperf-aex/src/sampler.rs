@@ -14,7 +14,7 @@ use crate::state::{self, MOST_CHAIN, Room, Wanted};
 use crate::system;
 use crate::threads::{Head, Threads};
 use crate::timer::{self, Timer};
-pub use crate::timer::{Clock, has_events};
+pub use crate::timer::{Clock, has_events, next_random, period};
 use core::ops::Range;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::compiler_fence;

@@ -36,7 +36,6 @@ pub mod number {
     pub const TIMER_SETTIME: usize = 223;
     pub const TIMER_DELETE: usize = 226;
     pub const CLOCK_GETTIME: usize = 228;
-    pub const TGKILL: usize = 234;
     pub const OPENAT: usize = 257;
     pub const PERF_EVENT_OPEN: usize = 298;
 }
@@ -56,7 +55,6 @@ pub mod number {
     pub const TIMER_DELETE: usize = 111;
     pub const CLOCK_GETTIME: usize = 113;
     pub const PTRACE: usize = 117;
-    pub const TGKILL: usize = 131;
     pub const RT_SIGPROCMASK: usize = 135;
     pub const GETPID: usize = 172;
     pub const GETTID: usize = 178;

@@ -85,7 +85,7 @@ pub fn has_events() -> bool {
 }
 
 /// The next state of a row of random numbers (xorshift64, Marsaglia 2003), which is never 0.
-pub(crate) fn next_random(state: u64) -> u64 {
+pub fn next_random(state: u64) -> u64 {
     let mut state = state.max(1);
     state ^= state << 13;
     state ^= state >> 7;
@@ -93,7 +93,7 @@ pub(crate) fn next_random(state: u64) -> u64 {
 }
 
 /// A period between half of the mean and half more than it.
-pub(crate) fn period(mean: u64, random: u64) -> u64 {
+pub fn period(mean: u64, random: u64) -> u64 {
     (mean / 2 + ((u128::from(random) * u128::from(mean)) >> 64) as u64).max(1)
 }
 

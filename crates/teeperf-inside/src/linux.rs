@@ -66,12 +66,3 @@ pub(crate) fn mask(how: usize, set: u64) {
     // SAFETY: the kernel reads the set.
     unsafe { syscall(number::RT_SIGPROCMASK, arguments) };
 }
-
-/// Sends the calling thread a signal.
-pub(crate) fn raise(signal: i32) {
-    // SAFETY: no pointers.
-    unsafe {
-        let thread = syscall(number::GETTID, [0; 6]) as usize;
-        syscall(number::TGKILL, [process_id() as usize, thread, signal as usize, 0, 0, 0]);
-    }
-}

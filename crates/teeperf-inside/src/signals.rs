@@ -1,15 +1,17 @@
-//! The timers' signal, SIGPROF. It stays this library's, whatever the program does: a handler that the program installs gets those
-//! that are not of a timer of ours, as it would without, and no thread is kept from it by a mask, unless the program has such a handler.
+//! The timers' signal, SIGURG. One that comes late, when a program is being executed in the place of ours and nobody handles it yet, does
+//! nothing there: of most others, such as SIGPROF, it would be the program's end. Profilers that a program has in it use SIGPROF.
+//!
+//! It stays this library's, whatever the program does: a handler that the program installs gets those that are not of a timer of ours, as
+//! it would without, and no thread is kept from it by a mask, unless the program has such a handler.
 
 use crate::libc::Next;
 use crate::{linux, process};
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
-use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 
-/// SIGPROF.
-pub(crate) const SIGNAL: c_int = 27;
+/// SIGURG.
+pub(crate) const SIGNAL: c_int = 23;
 const BIT: u64 = 1 << (SIGNAL - 1);
 /// What a processor raises: SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV.
 const FAULTS: u64 = 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7 | 1 << 10;
@@ -23,11 +25,8 @@ const SIG_UNBLOCK: c_int = 1;
 const SIG_SETMASK: c_int = 2;
 const SIG_DFL: usize = 0;
 const SIG_IGN: usize = 1;
-/// Of a `siginfo_t`: `si_code`; of a `ucontext_t`: `uc_sigmask`.
-const CODE: usize = 8;
+/// Of a `ucontext_t`: `uc_sigmask`.
 const MASK: usize = if cfg!(target_arch = "x86_64") { 296 } else { 40 };
-/// `SI_KERNEL`, of `setitimer`.
-const OF_KERNEL: i32 = 0x80;
 
 /// glibc's `sigset_t`, of which the kernel has the first eight bytes.
 type Set = [u64; 16];
@@ -140,18 +139,7 @@ unsafe extern "C" fn expired(signal: c_int, info: *const u8, context: *const u8)
 unsafe fn hand_on(signal: c_int, info: *const u8, context: *const u8) {
     let wish = WISH.get();
     match wish.handler {
-        SIG_IGN => {}
-        SIG_DFL => {
-            // SAFETY: within a `siginfo_t`.
-            let code = unsafe { info.add(CODE).cast::<i32>().read() };
-            // Of a timer that was ours, or an event, its end came late.
-            if code <= 0 && code != SI_TIMER || code == OF_KERNEL {
-                let action = Action::DEFAULT;
-                // SAFETY: its type. The signal comes again when this handler is left.
-                unsafe { SIGACTION.get::<Sigaction>()(signal, &raw const action, null_mut()) };
-                linux::raise(signal);
-            }
-        }
+        SIG_DFL | SIG_IGN => {}
         handler => {
             if wish.flags & SA_RESETHAND != 0 {
                 WISH.set(Action::DEFAULT);
@@ -165,9 +153,6 @@ unsafe fn hand_on(signal: c_int, info: *const u8, context: *const u8) {
         }
     }
 }
-
-/// A timer's.
-const SI_TIMER: i32 = -2;
 
 /// # Safety
 /// As the C library has it.

@@ -1,6 +1,7 @@
 //! The thread that drains: from attached processes to the recording, until the command and
 //! all traced processes are gone, or recording is told to end.
 
+use crate::attached::Tracer;
 use crate::clock::Ticker;
 use crate::control::Asker;
 use crate::filter::desk::{Answers, Job};
@@ -88,6 +89,8 @@ pub(crate) struct Companions {
     pub(crate) sampler: Option<Sampler>,
     /// Who samples within programs.
     pub(crate) desk: Option<Desk>,
+    /// Who samples them from outside.
+    pub(crate) tracer: Option<Tracer>,
 }
 
 /// See the module.
@@ -475,10 +478,11 @@ impl Drain {
         self.gather_sums();
         self.processes.iter_mut().for_each(|process| process.look_for_threads(&mut self.sink));
         let (ended, at) = (self.sink.time.elapsed(), self.sink.time.now());
-        if let Some(Companions { server, ticker, sampler, desk }) = self.companions.take() {
+        if let Some(Companions { server, ticker, sampler, desk, tracer }) = self.companions.take() {
             // What it has left is heard before the last symbols are.
             drop(sampler);
             drop(desk);
+            drop(tracer);
             drop(server);
             self.sink.page.control(control::STOPPED, 0);
             drop(ticker);

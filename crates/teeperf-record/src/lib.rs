@@ -19,6 +19,7 @@
 
 mod arcs;
 mod arena;
+mod attached;
 mod clock;
 pub mod control;
 mod drain;
@@ -67,6 +68,7 @@ mod writer;
 pub mod writing;
 
 pub use arena::Lent;
+pub use attached::{AttachError, Target};
 pub use clock::{Choice, Period};
 pub use filter::{Events, Rules};
 pub use launch::LaunchError;

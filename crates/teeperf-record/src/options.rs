@@ -50,6 +50,8 @@ pub struct Options {
     pub sample: Option<Sampling>,
     /// Hosts of SGX enclaves are sampled, within them and outside: in place of `sample`.
     pub sgx: Option<Sgx>,
+    /// In place of a command, this process, which runs already: its enclaves are sampled, from outside.
+    pub attach: Option<u32>,
     /// The library that samples a program from within, which `sgx` needs. It also takes the place of the kernel where that lets nothing
     /// be sampled.
     pub inside: Option<PathBuf>,
@@ -148,6 +150,7 @@ impl Options {
             tree: None,
             sample: None,
             sgx: None,
+            attach: None,
             inside: None,
             is_sampled_within: false,
             is_of_samples_alone: false,

@@ -1,6 +1,7 @@
 //! Puts the parts together: clock, server, drain, and the command between them.
 
 use crate::arena::{self, Lent, LentFile, Manner};
+use crate::attached::AttachError;
 use crate::clock::{self, Audience, Chosen, ClockPage, Pace, Ticker, Time, Where};
 use crate::control::socket_name;
 use crate::drain::{Companions, Drain, Event, Limits, Summary};
@@ -14,7 +15,7 @@ use crate::options::{Options, Tree};
 use crate::pauses::Pauses;
 use crate::process::Attached;
 use crate::sample::Refused;
-use crate::sampled::{Sampled, Samplers};
+use crate::sampled::{Sampled, Samplers, StartError};
 use crate::server::{Server, Terms, random};
 use crate::signals::Signals;
 use crate::sink::Sink;
@@ -113,9 +114,21 @@ pub enum RecordError {
     /// Nothing can be sampled here.
     #[error(transparent)]
     Sampling(#[from] Refused),
+    /// The process cannot be traced.
+    #[error(transparent)]
+    Attach(#[from] AttachError),
     /// The system refuses memory, threads or sockets.
     #[error("recording cannot begin: {0}")]
     System(#[from] io::Error),
+}
+
+impl From<StartError> for RecordError {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::System(error) => Self::System(error),
+            StartError::Attach(error) => Self::Attach(error),
+        }
+    }
 }
 
 impl Recorder {
@@ -135,7 +148,8 @@ impl Recorder {
     /// outcome.
     pub fn run(self, words: &[OsString]) -> Result<Outcome, RecordError> {
         let mut options = self.options;
-        let has_command = !words.is_empty() || options.lent.is_none();
+        let is_alone = options.lent.is_some() || options.attach.is_some();
+        let has_command = !words.is_empty() || !is_alone;
         let found = has_command.then(|| launch::find(words)).transpose()?;
         if let Output::File(path) = &options.output
             && found.as_ref().is_some_and(|found| found.is(path))
@@ -256,8 +270,8 @@ impl Recorder {
         let pauses = Pauses::new(paused != 0);
         let sampled_as = sampled.name();
         let means = (sampled_page, Arc::clone(&options.stats), events.clone());
-        let Samplers { sampler, gate, desk, samples } = sampled.start(means)?;
-        let companions = Companions { server, ticker, sampler, desk };
+        let Samplers { sampler, gate, desk, tracer, samples } = sampled.start(means)?;
+        let companions = Companions { server, ticker, sampler, desk, tracer };
         let newcomers = Newcomers::of(&socket);
         let drain = Drain::new(sink, inbox, limits, pauses, newcomers, companions)
             .writing_trees(interval)
@@ -275,7 +289,8 @@ impl Recorder {
             made.is_to_stay();
             watch.recording(&ended)?;
             let summary = drain.join().map_err(|_| io::Error::other("the drain failed"))?;
-            return Ok(outcome(None, summary, &options.stats, chosen.reason));
+            let outcome = outcome(None, summary, &options.stats, chosen.reason);
+            return Ok(Outcome { sampled: sampled_as, ..outcome });
         };
         let socket = (!options.is_of_samples_alone).then_some(socket);
         let surroundings =

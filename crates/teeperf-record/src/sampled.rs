@@ -1,5 +1,6 @@
 //! What is sampled beside hooks, or alone, and who does it: the kernel, or a library within programs.
 
+use crate::attached::{self, AttachError, Target, Tracer};
 use crate::clock::ClockPage;
 use crate::control::socket_name;
 use crate::drain::Event;
@@ -7,7 +8,7 @@ use crate::options::Options;
 use crate::packets::Level;
 use crate::sample::{self, Chosen, Gate, Means as KernelMeans, Refused, Sampler, Sampling};
 use crate::server::random;
-use crate::sgx::{self, Desk, Front, Means, Within};
+use crate::sgx::{self, Desk, Front, Means, Sgx, Within};
 use crate::stats::Stats;
 use std::io;
 use std::sync::Arc;
@@ -21,6 +22,8 @@ pub(crate) enum Sampled {
     Kernel(Sampling, Chosen),
     /// By the library; because the kernel refuses, if it does.
     Within(Within, Option<Refused>),
+    /// From another process.
+    Outside(Sgx, Target),
 }
 
 /// Who takes the samples, and what the command gets for it.
@@ -29,8 +32,18 @@ pub(crate) struct Samplers {
     pub(crate) sampler: Option<Sampler>,
     pub(crate) gate: Option<Gate>,
     pub(crate) desk: Option<Desk>,
+    pub(crate) tracer: Option<Tracer>,
     /// Name of the desk's socket.
     pub(crate) samples: Option<String>,
+}
+
+/// Why nobody takes them.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    #[error(transparent)]
+    System(#[from] io::Error),
+    #[error(transparent)]
+    Attach(#[from] AttachError),
 }
 
 impl Sampled {
@@ -46,11 +59,13 @@ impl Sampled {
 
     fn choose_of(options: &Options) -> Result<Self, Refused> {
         if let Some(sgx) = &options.sgx {
-            return match sgx.front {
-                Front::Inside | Front::Outside => {
+            let target = options.attach.map(Target::Process);
+            return match (sgx.front, target) {
+                (Front::Inside, None) => {
                     let modules = sgx.modules.clone().into();
                     Ok(Self::Within(Within { how: sgx.how, has_enclaves: true, modules }, None))
                 }
+                (_, target) => Ok(Self::Outside(sgx.clone(), target.unwrap_or(Target::Command))),
             };
         }
         let Some(wish) = options.sample else { return Ok(Self::Nothing) };
@@ -71,13 +86,14 @@ impl Sampled {
             Self::Nothing => Vec::new(),
             Self::Kernel(wish, chosen) => vec![sample::sampled(wish, chosen, zero_ns)],
             Self::Within(within, _) => sgx::sampled(within, zero_ns),
+            Self::Outside(sgx, _) => attached::sampled(sgx, zero_ns),
         }
     }
 
     /// What the user is told.
     pub(crate) fn told(&self) -> Option<(Level, String)> {
         match self {
-            Self::Nothing => None,
+            Self::Nothing | Self::Outside(..) => None,
             Self::Kernel(_, chosen) => Some((Level::Information, chosen.told())),
             Self::Within(within, _) if within.has_enclaves => None,
             Self::Within(_, refused) => {
@@ -99,6 +115,7 @@ impl Sampled {
             Self::Nothing => None,
             Self::Kernel(_, chosen) => Some(chosen.name()),
             Self::Within(within, _) => Some(within.name()),
+            Self::Outside(..) => Some("enclaves and their hosts".into()),
         }
     }
 
@@ -106,7 +123,7 @@ impl Sampled {
     pub(crate) fn start(
         self,
         (page, stats, events): (Arc<ClockPage>, Arc<Stats>, Sender<Event>),
-    ) -> io::Result<Samplers> {
+    ) -> Result<Samplers, StartError> {
         match self {
             Self::Nothing => Ok(Samplers::default()),
             Self::Kernel(wish, chosen) => {
@@ -119,6 +136,11 @@ impl Sampled {
                 let name = socket_name(false, random()?);
                 let desk = Some(Desk::start(&name, Means { within, page, stats, events })?);
                 Ok(Samplers { desk, samples: Some(name), ..Samplers::default() })
+            }
+            Self::Outside(sgx, target) => {
+                let means = attached::Means { sgx, target, page, stats, events };
+                let (tracer, gate) = Tracer::start(means)?;
+                Ok(Samplers { tracer: Some(tracer), gate, ..Samplers::default() })
             }
         }
     }

@@ -4,7 +4,6 @@ mod scenario;
 use scenario::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 use teeperf_profile::contents::Body;
@@ -487,54 +486,29 @@ fn a_recording_that_is_paused() {
     assert!(outcome.stderr.contains("paused"), "{}", outcome.stderr);
 }
 
-/// Has the command run where perf_event_open is an error, as in many containers: seccomp(2).
-fn without_perf_event_open(command: &mut Command) -> &mut Command {
-    let statement =
-        |code: u32, k: u32, (jt, jf)| libc::sock_filter { code: code as u16, jt, jf, k };
-    let filter = [
-        // The number of the system call.
-        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, (0, 0)),
-        statement(
-            libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
-            libc::SYS_perf_event_open as u32,
-            (0, 1),
-        ),
-        statement(
-            libc::BPF_RET | libc::BPF_K,
-            libc::SECCOMP_RET_ERRNO | libc::EPERM as u32,
-            (0, 0),
-        ),
-        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, (0, 0)),
-    ];
-    let install = move || {
-        let program =
-            libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
-        // SAFETY: numbers, and the address of a program that is there for the call.
-        let results = unsafe {
-            [
-                libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0),
-                libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program),
-            ]
-        };
-        if results == [0, 0] { Ok(()) } else { Err(std::io::Error::last_os_error()) }
-    };
-    // SAFETY: the closure makes system calls alone.
-    unsafe { command.pre_exec(install) }
-}
-
-/// Guards: what to do is said where nothing can be sampled, and the program is not run for nothing.
+/// Guards: where the kernel lets nothing be sampled, the program's own timers do, and what to do is said.
 #[test]
 fn a_sandbox_that_lets_nothing_be_sampled() {
-    let mut command = teeperf();
-    command.args(["record", "--sample", "-o", "-", "--", "echo", "it ran"]);
-    let outcome = run(without_perf_event_open(&mut command));
-    assert!(!outcome.success() && !outcome.stdout.contains("it ran"));
+    let shop = Workshop::new();
+    let program = plain(&shop, &["-O1", "-pthread"]);
+    let mut recording = shop.recording(&["--sample"], &program, &["shares", "1000"]);
+    let outcome = run(without_perf_event_open(&mut recording.command));
+    outcome.expect_code(0);
     let says = |text: &str| assert!(outcome.stderr.contains(text), "{}", outcome.stderr);
     says("perf_event_open");
+    says("timers within the program");
     says(if outcome.stderr.contains("paranoid is") { "sudo sysctl" } else { "--cap-add PERFMON" });
+    let samples = Samples::of(&recording.file);
+    assert_eq!(samples.sampled.len(), 1);
+    assert_eq!(samples.sampled[0].0, "cpu-timer");
+    let spent: u64 = samples.taken.iter().map(|taken| taken.period).sum();
+    assert!((800_000_000..1_300_000_000).contains(&spent), "{spent} ns of 1 s");
+    assert!(samples.taken.iter().any(|taken| taken.stack > 500));
+    let share = samples.share_of_large(&outcome.stdout);
+    assert!((55.0..78.0).contains(&share), "{share} %, and two thirds are right");
     let mut command = teeperf();
     let told = run(without_perf_event_open(command.arg("doctor"))).stdout;
-    assert!(told.contains("warning  `record --sample`: the kernel lets nothing"), "{told}");
+    assert!(told.contains("warning  `record --sample` has timers within programs"), "{told}");
 }
 
 /// Guards: options that mean nothing alone.

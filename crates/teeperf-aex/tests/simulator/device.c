@@ -13,10 +13,21 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { MOST = 64 };
+enum { MOST = MACHINE_MOST };
 static struct enclave enclaves[MOST];
 static int opened[MOST];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct machine_table *table;
+
+__attribute__((constructor)) static void begin(void)
+{
+	table = mmap((void *)MACHINE_TABLE, sizeof *table, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (table != (void *)MACHINE_TABLE)
+		machine_fault("the machine's table has no place");
+}
+
+static struct machine_enclave *told_of(struct enclave *enclave) { return &table->enclaves[enclave - enclaves]; }
 
 static struct enclave *of_file(int file)
 {
@@ -83,6 +94,7 @@ static int create(struct enclave *enclave, const struct sgx_enclave_create *argu
 	enclave->frame = (uint64_t)secs->ssa_frame_pages * PAGE;
 	enclave->is_debug = (secs->attributes & ATTRIBUTE_DEBUG) != 0;
 	enclave->size = secs->size;
+	*told_of(enclave) = (struct machine_enclave){ enclave->base, enclave->size, enclave->frame, enclave->is_debug, 0, { 0 } };
 	return 0;
 }
 
@@ -98,6 +110,9 @@ static int add(struct enclave *enclave, struct sgx_enclave_add_pages *arguments)
 	if (offset + length > enclave->size || pwrite(enclave->file, (void *)arguments->src, length, offset) != (ssize_t)length)
 		return refuse(EINVAL);
 	arguments->count = length;
+	struct machine_enclave *told = told_of(enclave);
+	if (secinfo->flags & SECINFO_TCS && told->threads < MACHINE_THREADS)
+		told->tcs[told->threads++] = enclave->base + offset;
 	return 0;
 }
 
@@ -140,6 +155,7 @@ int munmap(void *base, size_t length)
 	for (int i = 0; i < MOST; i++)
 		if (opened[i] && enclaves[i].size && enclaves[i].base == (uint64_t)base && enclaves[i].size == length) {
 			opened[i] = 0;
+			told_of(&enclaves[i])->size = 0;
 			close(enclaves[i].file);
 		}
 	pthread_mutex_unlock(&lock);

@@ -44,6 +44,18 @@ struct enclave {
 	int file, is_debug, is_initialised;
 };
 
+// What is known of enclaves, at an address that is always the same: for who looks at the machine from another process.
+#define MACHINE_TABLE 0x5ec000000000ul
+enum { MACHINE_MOST = 64, MACHINE_THREADS = 16 };
+struct machine_enclave {
+	uint64_t base, size, frame;
+	uint32_t is_debug, threads;
+	uint64_t tcs[MACHINE_THREADS];
+};
+struct machine_table {
+	struct machine_enclave enclaves[MACHINE_MOST];
+};
+
 // The enclave at an address that can be entered; null: none.
 struct enclave *machine_enclave_at(uint64_t address);
 // The TCS by which this thread is inside an enclave; null: it is not.

@@ -9,34 +9,34 @@ use std::os::fd::{AsRawFd, FromRawFd};
 /// The struct as of `PERF_ATTR_SIZE_VER6` (Linux 5.5). A kernel that has a longer one takes the rest for 0.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Attr {
-    pub(super) kind: u32,
-    pub(super) size: u32,
-    pub(super) config: u64,
-    pub(super) period: u64,
-    pub(super) sample_type: u64,
-    pub(super) read_format: u64,
+pub(crate) struct Attr {
+    pub(crate) kind: u32,
+    pub(crate) size: u32,
+    pub(crate) config: u64,
+    pub(crate) period: u64,
+    pub(crate) sample_type: u64,
+    pub(crate) read_format: u64,
     /// See [`flag`].
-    pub(super) flags: u64,
+    pub(crate) flags: u64,
     /// Bytes in the ring at which a reader wakes.
-    pub(super) watermark: u32,
-    pub(super) breakpoint: u32,
-    pub(super) config1: u64,
-    pub(super) config2: u64,
-    pub(super) branches: u64,
-    pub(super) registers: u64,
-    pub(super) stack: u32,
-    pub(super) clock: i32,
-    pub(super) registers_at_interrupt: u64,
-    pub(super) aux_watermark: u32,
-    pub(super) most_frames: u16,
-    pub(super) reserved: u16,
-    pub(super) aux_sample: u32,
-    pub(super) reserved_too: u32,
+    pub(crate) watermark: u32,
+    pub(crate) breakpoint: u32,
+    pub(crate) config1: u64,
+    pub(crate) config2: u64,
+    pub(crate) branches: u64,
+    pub(crate) registers: u64,
+    pub(crate) stack: u32,
+    pub(crate) clock: i32,
+    pub(crate) registers_at_interrupt: u64,
+    pub(crate) aux_watermark: u32,
+    pub(crate) most_frames: u16,
+    pub(crate) reserved: u16,
+    pub(crate) aux_sample: u32,
+    pub(crate) reserved_too: u32,
 }
 
 /// Bits of [`Attr::flags`].
-pub(super) mod flag {
+pub(crate) mod flag {
     pub(crate) const DISABLED: u64 = 1 << 0;
     pub(crate) const INHERIT: u64 = 1 << 1;
     pub(crate) const EXCLUDE_KERNEL: u64 = 1 << 5;
@@ -59,7 +59,7 @@ pub(super) mod flag {
 }
 
 /// Bits of [`Attr::sample_type`].
-pub(super) mod sample {
+pub(crate) mod sample {
     pub(crate) const IP: u64 = 1 << 0;
     pub(crate) const TID: u64 = 1 << 1;
     pub(crate) const TIME: u64 = 1 << 2;
@@ -73,26 +73,26 @@ pub(super) mod sample {
 }
 
 /// `PERF_FORMAT_LOST`, since Linux 6.0: reading an event tells how many of its records found no room.
-pub(super) const FORMAT_LOST: u64 = 1 << 4;
+pub(crate) const FORMAT_LOST: u64 = 1 << 4;
 const FLAG_FD_CLOEXEC: libc::c_ulong = 1 << 3;
 
 /// An event as the kernel names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Kind {
-    pub(super) kind: u32,
-    pub(super) config: u64,
-    pub(super) name: &'static str,
+pub(crate) struct Kind {
+    pub(crate) kind: u32,
+    pub(crate) config: u64,
+    pub(crate) name: &'static str,
     /// Whether it counts nanoseconds.
-    pub(super) is_time: bool,
+    pub(crate) is_time: bool,
 }
 
 /// Cycles of the processor: `PERF_TYPE_HARDWARE`, `PERF_COUNT_HW_CPU_CYCLES`.
-pub(super) const CYCLES: Kind = Kind { kind: 0, config: 0, name: "cycles", is_time: false };
+pub(crate) const CYCLES: Kind = Kind { kind: 0, config: 0, name: "cycles", is_time: false };
 /// Nanoseconds: `PERF_TYPE_SOFTWARE`, `PERF_COUNT_SW_CPU_CLOCK`.
-pub(super) const CPU_CLOCK: Kind = Kind { kind: 1, config: 0, name: "cpu-clock", is_time: true };
+pub(crate) const CPU_CLOCK: Kind = Kind { kind: 1, config: 0, name: "cpu-clock", is_time: true };
 
 /// Registers of a user that unwinding takes, by their numbers in `asm/perf_regs.h`.
-pub(super) const REGISTERS: u64 = if cfg!(target_arch = "x86_64") {
+pub(crate) const REGISTERS: u64 = if cfg!(target_arch = "x86_64") {
     // AX to IP, R8 to R15.
     0xff_01ff
 } else if cfg!(target_arch = "aarch64") {
@@ -106,7 +106,7 @@ pub(super) const REGISTERS: u64 = if cfg!(target_arch = "x86_64") {
 };
 
 /// `e_machine` of this machine's code.
-pub(super) const MACHINE: u64 = if cfg!(target_arch = "x86_64") {
+pub(crate) const MACHINE: u64 = if cfg!(target_arch = "x86_64") {
     62
 } else if cfg!(target_arch = "aarch64") {
     183
@@ -118,7 +118,7 @@ pub(super) const MACHINE: u64 = if cfg!(target_arch = "x86_64") {
 
 impl Attr {
     /// What all of ours have.
-    pub(super) fn new(kind: Kind) -> Self {
+    pub(crate) fn new(kind: Kind) -> Self {
         Self {
             kind: kind.kind,
             config: kind.config,
@@ -131,7 +131,7 @@ impl Attr {
     }
 
     /// Has it sample.
-    pub(super) fn sampling(mut self, stacks: Stacks, with_kernel: bool) -> Self {
+    pub(crate) fn sampling(mut self, stacks: Stacks, with_kernel: bool) -> Self {
         self.sample_type |= sample::IP | sample::PERIOD;
         match stacks {
             Stacks::Copied(bytes) if REGISTERS != 0 => {
@@ -156,14 +156,14 @@ impl Attr {
     }
 
     /// Has it tell of code, threads and their names, from the program's first instruction on.
-    pub(super) fn telling(mut self) -> Self {
+    pub(crate) fn telling(mut self) -> Self {
         self.flags |= flag::MMAP | flag::MMAP2 | flag::COMM | flag::COMM_EXEC | flag::TASK;
         self.flags |= flag::BUILD_ID;
         self
     }
 
     /// Opens it for a process, on a processor; 0: this thread, -1: any.
-    pub(super) fn open(&self, pid: libc::pid_t, cpu: libc::c_int) -> io::Result<File> {
+    pub(crate) fn open(&self, pid: libc::pid_t, cpu: libc::c_int) -> io::Result<File> {
         // SAFETY: the address is that of a struct of the size that stands in it, which the kernel reads.
         let opened = unsafe {
             libc::syscall(libc::SYS_perf_event_open, self, pid, cpu, -1, FLAG_FD_CLOEXEC)
@@ -174,25 +174,36 @@ impl Attr {
     }
 }
 
-/// Requests to an event: `PERF_EVENT_IOC_ENABLE`, `PERF_EVENT_IOC_DISABLE`, `PERF_EVENT_IOC_SET_OUTPUT`.
+/// Requests to an event: `PERF_EVENT_IOC_ENABLE`, `PERF_EVENT_IOC_DISABLE`, `PERF_EVENT_IOC_SET_OUTPUT`, `PERF_EVENT_IOC_PERIOD`,
+/// `PERF_EVENT_IOC_REFRESH`.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Request<'a> {
+pub(crate) enum Request<'a> {
     /// It counts, in all threads that have inherited it.
     Enable,
     /// It does not.
     Disable,
     /// Its records go where this one's go.
     Output(&'a File),
+    /// Its period is another.
+    Period(u64),
+    /// It counts until one period is over.
+    Once,
 }
 
 /// Asks an event for something.
-pub(super) fn ask(event: &File, request: Request<'_>) -> io::Result<()> {
+pub(crate) fn ask(event: &File, request: Request<'_>) -> io::Result<()> {
+    let period;
     let (number, argument) = match request {
         Request::Enable => (0x2400, 0),
         Request::Disable => (0x2401, 0),
-        Request::Output(other) => (0x2405, other.as_raw_fd()),
+        Request::Output(other) => (0x2405, other.as_raw_fd() as usize),
+        Request::Period(new) => {
+            period = new;
+            (0x4008_2404, (&raw const period) as usize)
+        }
+        Request::Once => (0x2402, 1),
     };
-    // SAFETY: no pointers are involved.
+    // SAFETY: of the one that takes a pointer the kernel reads a number, which stays.
     checked(unsafe { libc::ioctl(event.as_raw_fd(), number, argument) }).map(drop)
 }
 

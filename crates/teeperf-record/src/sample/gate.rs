@@ -14,13 +14,13 @@ pub(crate) struct Gate {
 
 /// The sampler's side.
 #[derive(Debug)]
-pub(super) struct Keeper {
+pub(crate) struct Keeper {
     told: PipeReader,
     go: PipeWriter,
 }
 
 /// Both sides.
-pub(super) fn gate() -> io::Result<(Gate, Keeper)> {
+pub(crate) fn gate() -> io::Result<(Gate, Keeper)> {
     let ((told_to, told), (go, opens)) = (io::pipe()?, io::pipe()?);
     let keepers = opens.as_raw_fd();
     Ok((Gate { told, go, keepers }, Keeper { told: told_to, go: opens }))
@@ -41,14 +41,14 @@ impl Gate {
 
 impl Keeper {
     /// Who waits; nothing when there will be nobody.
-    pub(super) fn waiting(&self) -> Option<libc::pid_t> {
+    pub(crate) fn waiting(&self) -> Option<libc::pid_t> {
         let mut pid = [0; 4];
         (&self.told).read_exact(&mut pid).ok()?;
         Some(libc::pid_t::from_ne_bytes(pid))
     }
 
     /// Lets it go on.
-    pub(super) fn open(mut self) {
+    pub(crate) fn open(mut self) {
         // It may have been killed.
         let _ = self.go.write_all(&[1]);
     }

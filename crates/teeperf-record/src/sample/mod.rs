@@ -12,7 +12,7 @@
 //!
 //! Nothing is lost silently: what found no room in a ring is counted by the kernel, and told with the samples.
 
-mod attr;
+pub(crate) mod attr;
 mod events;
 mod gate;
 mod kernel;
@@ -28,7 +28,7 @@ mod sampler;
 pub use offer::Refused;
 pub use options::{Rate, Sampling, Stacks};
 
-pub(crate) use gate::Gate;
+pub(crate) use gate::{Gate, Keeper, gate};
 pub(crate) use offer::{Chosen, choose};
 pub(crate) use outlet::{Outlet, Parcel};
 pub(crate) use packets::Packets;

@@ -19,17 +19,17 @@ pub(crate) struct Code {
 
 /// All that is known of a process's, by where it begins.
 #[derive(Debug, Default)]
-pub(super) struct Known(BTreeMap<u64, Code>);
+pub(crate) struct Known(BTreeMap<u64, Code>);
 
 impl Known {
     /// Whether there is code at an address.
-    pub(super) fn has(&self, address: u64) -> bool {
+    pub(crate) fn has(&self, address: u64) -> bool {
         let before = self.0.range(..=address).next_back();
         before.is_some_and(|(begin, code)| address - begin < code.length && code.is_code())
     }
 
     /// What is new since the last look, but for what lies in `left_out`.
-    pub(super) fn look(&mut self, pid: u32, left_out: &[Range<u64>]) -> Vec<Code> {
+    pub(crate) fn look(&mut self, pid: u32, left_out: &[Range<u64>]) -> Vec<Code> {
         let Ok(maps) = fs::read(format!("/proc/{pid}/maps")) else { return Vec::new() };
         let lines = maps.split(|&byte| byte == b'\n').filter_map(read);
         let now: BTreeMap<u64, Code> = lines

@@ -19,5 +19,7 @@ mod rings;
 
 pub use options::{Front, GivenModule, Sgx};
 
+pub(crate) use code::{Code, Known};
 pub(crate) use desk::{Desk, Means, sampled};
 pub(crate) use options::Within;
+pub(crate) use process::{Told, name, tell_code, tell_name};

@@ -77,7 +77,7 @@ impl Within {
     }
 
     /// As the recording is told.
-    pub(super) fn settings(&self) -> Settings {
+    pub(crate) fn settings(&self) -> Settings {
         let terms = self.terms(0);
         Settings {
             clock: if self.has_enclaves { Clock::Event } else { Clock::Processor },

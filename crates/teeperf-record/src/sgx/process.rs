@@ -75,7 +75,7 @@ impl Enclave {
 }
 
 /// What the user is told.
-pub(super) type Told = Vec<(Level, String)>;
+pub(crate) type Told = Vec<(Level, String)>;
 
 /// Between two looks at what changes by itself: threads and their names.
 const LOOK: Duration = Duration::from_millis(300);
@@ -323,7 +323,7 @@ fn ranges(enclaves: &[Enclave]) -> Vec<Range<u64>> {
     there.map(|enclave| enclave.range.clone()).collect()
 }
 
-fn tell_code<S: FnMut(u16, Vec<u8>)>(
+pub(crate) fn tell_code<S: FnMut(u16, Vec<u8>)>(
     pid: u32,
     code: &[Code],
     time: Option<u64>,
@@ -348,7 +348,7 @@ fn tell_code<S: FnMut(u16, Vec<u8>)>(
 }
 
 /// Tells a thread's name, if it has another than was told.
-fn tell_name<S: FnMut(u16, Vec<u8>)>(
+pub(crate) fn tell_name<S: FnMut(u16, Vec<u8>)>(
     pid: u32,
     tid: u32,
     names: &mut Vec<(u32, Vec<u8>)>,
@@ -368,7 +368,7 @@ fn tell_name<S: FnMut(u16, Vec<u8>)>(
 }
 
 /// A thread's name; empty where it is not there any more.
-fn name(pid: u32, tid: u32) -> Vec<u8> {
+pub(crate) fn name(pid: u32, tid: u32) -> Vec<u8> {
     let name = fs::read(format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default();
     name.trim_ascii_end().to_vec()
 }

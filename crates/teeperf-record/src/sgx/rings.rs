@@ -6,6 +6,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use teeperf_aex::context::REGISTERS;
 use teeperf_aex::sampler::event;
+use teeperf_aex::state::{MOST_CHAIN, MOST_STACK};
 use teeperf_aex::threads::{Head, Threads};
 use teeperf_wire::body::sample::Sample;
 
@@ -178,11 +179,13 @@ fn take(
     }
 }
 
-/// Whether a sample has the parts that the sampler gives it.
+/// Whether a sample has the parts that the sampler gives it, and no more of them.
 fn is_ours(sample: &Sample<'_>) -> bool {
     matches!(sample.event, event::INSIDE | event::UNREADABLE | event::OUTSIDE)
         && (sample.mask == 0 || sample.mask == REGISTERS)
         && sample.branches.is_empty()
+        && sample.chain.len() <= MOST_CHAIN
+        && sample.stack.len() <= MOST_STACK
 }
 
 impl Place {
@@ -209,9 +212,9 @@ mod tests {
     use teeperf_aex::enclaves::Enclaves;
     use teeperf_aex::sampler::{Clock, Sampler, Settings};
     use teeperf_aex::state::Wanted;
-    use teeperf_wire::body::sample::SAMPLE_HEADER;
+    use teeperf_wire::body::sample::{Numbers, SAMPLE_HEADER};
 
-    const CAPACITY: usize = 4096;
+    const CAPACITY: usize = 16384;
 
     /// The program's side, and the recorder's.
     struct Both {
@@ -326,12 +329,19 @@ mod tests {
             let found = both.drained();
             assert_eq!(found.iter().filter(|(what, _)| *what == 's').count(), 1, "{wrong:?}");
         }
+        let long = [7; MOST_STACK + 8];
+        let deep = Sample { chain: Numbers::of(&long[..8 * MOST_CHAIN + 8]), ..sample(5, 1) };
+        let wide = Sample { stack: &long, ..sample(5, 1) };
+        for wrong in [deep, wide] {
+            both.push(place, &[&wrong.head(), wrong.chain.bytes(), wrong.stack]);
+            assert_eq!(both.drained(), []);
+        }
         both.push(place, &[&[1; 100]]);
         both.push(place, &[&sample(5, 20).head()[..40]]);
         both.drained();
         both.push(place, &[&sample(5, 21).head()]);
         assert_eq!(both.drained(), [('s', 21)]);
-        assert_eq!(both.rings.counts().nonsense, 5);
+        assert_eq!(both.rings.counts().nonsense, 7);
     }
 
     #[test]

@@ -32,6 +32,7 @@ Examples:
   teeperf record --sample -- ./program            samples of any program, with hooks or without
   teeperf record --probe sample -- make           nothing else, of all that make runs
   teeperf record --sgx --module enclave.signed.so -- ./app  inside SGX enclaves too, whatever they were built with
+  teeperf record --sgx --attach 4711              a host of enclaves that runs already
   teeperf record --sample=4000 --call-graph fp -- ./p  more often, with frame pointers
   teeperf record --optee --elf 8aaaf200-2450-11e4-abe2-0002a5d5c51b.elf -- optee_example_hello_world")]
 pub(crate) struct Arguments {
@@ -61,9 +62,13 @@ pub(crate) struct Arguments {
     /// that are left out. `teeperf resume`, and SIGUSR1 to the recorder, have it begin as well; `signal` waits for that alone
     #[arg(long, value_name = "FUNCTION|signal", conflicts_with = "paused")]
     trigger: Vec<String>,
+    /// With --sgx: sample a process that runs already, by its id, and all that it starts from then on, from outside. It goes on when the
+    /// recording ends, by Ctrl-C or a limit
+    #[arg(long, value_name = "PID", conflicts_with = "command")]
+    attach: Option<u32>,
     /// The program and its arguments
     #[arg(
-        required = true,
+        required_unless_present = "attach",
         trailing_var_arg = true,
         allow_hyphen_values = true,
         value_name = "PROGRAM",
@@ -102,12 +107,31 @@ impl Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let command = &arguments.command;
-    let path = arguments.writing.path(|| recordings::name_for(&command[0]))?;
+    let name = || match (arguments.attach, command.first()) {
+        (None, Some(program)) => recordings::name_for(program),
+        (pid, _) => format!("{}.teeperf", pid.unwrap_or_default()).into(),
+    };
+    let path = arguments.writing.path(name)?;
     let (mut options, sender) = arguments.writing.options(&path)?;
     options.filter = arguments.filter.rules()?;
     let is_of_samples_alone = arguments.writing.is_of_samples_alone();
     options.sample = arguments.sampling.sampling(is_of_samples_alone)?;
     sample(&mut options, &arguments.sampling)?;
+    if let Some(pid) = arguments.attach {
+        ensure!(
+            options.sgx.is_some(),
+            "--attach is for hosts of enclaves, with --sgx; of other processes that run, perf record -p {pid} takes samples, and \
+             teeperf report reads its perf.data"
+        );
+        ensure!(
+            !arguments.asks_for_hooks() && options.filter.is_empty(),
+            "--attach takes samples, and a process that runs has no recorder for its hooks: --optee, --timed, --trigger, --events, \
+             --only and --exclude are about those"
+        );
+        options.attach = Some(pid);
+        options.is_of_samples_alone = true;
+        return arguments.writing.record((options, sender), command, &path, tell_of_nothing);
+    }
     if is_of_samples_alone {
         ensure!(
             !arguments.asks_for_hooks() && options.filter.is_empty(),
@@ -217,6 +241,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 fn sample(options: &mut Options, sampling: &sampling::Arguments) -> Result<()> {
     options.sgx = options.sample.and_then(|how| sampling.sgx(how));
     if options.sample.is_none() {
+        return Ok(());
+    }
+    if sampling.is_from_outside() {
         return Ok(());
     }
     options.inside = bundle::for_sampling()?.filter(|library| can_be_preloaded(library));

@@ -89,6 +89,11 @@ impl Arguments {
         }))
     }
 
+    /// Whether another process samples.
+    pub(crate) fn is_from_outside(&self) -> bool {
+        self.sgx == Some(Front::Outside)
+    }
+
     /// The same, of a host of enclaves.
     pub(crate) fn sgx(&self, how: Sampling) -> Option<Sgx> {
         let front = match self.sgx? {

@@ -1,5 +1,6 @@
-// Threads and children that a library within them samples: each ends another way, and the program has uses of its own for SIGPROF.
+// Threads and children that a library within them samples: each ends another way, and the program has uses of its own for signals.
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -95,6 +96,19 @@ static int threads(void)
 
 static int children(const char *own)
 {
+	// Of those that are about to execute something, each may have a signal on its way.
+	for (int i = 0; i < 300; i++) {
+		pid_t child = fork();
+		if (!child) {
+			in_child(2);
+			execl("/bin/true", "true", NULL);
+			_exit(92);
+		}
+		int status;
+		waitpid(child, &status, 0);
+		if (status)
+			return 98;
+	}
 	pid_t child = fork();
 	if (!child) {
 		in_child(200);
@@ -108,15 +122,16 @@ static int children(const char *own)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 93;
 }
 
-static volatile long own_signals;
+static volatile long own_signals, own_timers;
 
 static void own(int signal, siginfo_t *info, void *context)
 {
 	(void)context;
-	own_signals += signal == SIGPROF && info->si_code == SI_KERNEL;
+	own_signals += signal == SIGURG && info->si_code == SI_TKILL;
+	own_timers += signal == SIGPROF && info->si_code == SI_KERNEL;
 }
 
-// The program's own timer, and masks that leave no signal through.
+// The program's own signals, by the number that samples come by too, a profiler's timer, and masks that leave no signal through.
 static int signals(void)
 {
 	sigset_t all;
@@ -126,23 +141,27 @@ static int signals(void)
 	sigemptyset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	struct sigaction action = { .sa_sigaction = own, .sa_flags = SA_SIGINFO | SA_RESTART }, before;
-	sigaction(SIGPROF, &action, &before);
+	sigaction(SIGURG, &action, &before);
 	if (before.sa_handler != SIG_DFL)
 		return 94;
+	sigaction(SIGPROF, &action, NULL);
 	struct itimerval every = { { 0, 10000 }, { 0, 10000 } };
 	setitimer(ITIMER_PROF, &every, NULL);
-	in_returning(300);
+	for (int i = 0; i < 100; i++) {
+		in_returning(3);
+		pthread_kill(pthread_self(), SIGURG);
+	}
 	memset(&every, 0, sizeof every);
 	setitimer(ITIMER_PROF, &every, NULL);
-	sigaction(SIGPROF, NULL, &before);
+	sigaction(SIGURG, NULL, &before);
 	if (before.sa_sigaction != own)
 		return 95;
-	printf("own %ld\n", own_signals);
-	signal(SIGPROF, SIG_DFL);
-	fflush(stdout);
-	// Which ends it, as it would anyhow.
-	raise(SIGPROF);
-	return 96;
+	printf("own %ld %ld\n", own_signals, own_timers);
+	if (signal(SIGURG, SIG_DFL) != (void (*)(int))own)
+		return 96;
+	// Which does nothing, as it would anyhow.
+	raise(SIGURG);
+	return 0;
 }
 
 // As daemons do, by each of the ways that there are.
@@ -161,6 +180,48 @@ static int closes(void)
 	return file == 3 ? 0 : 97;
 }
 
+// Built as a library as well, whose code is there later than the program's.
+void in_library(long milliseconds)
+{
+	for (long end = used_ms() + milliseconds; used_ms() < end;)
+		spin();
+}
+
+static int loads(const char *library)
+{
+	in_main(100);
+	void *loaded = dlopen(library, RTLD_NOW);
+	void (*work)(long) = loaded ? (void (*)(long))dlsym(loaded, "in_library") : NULL;
+	if (!work)
+		return 88;
+	work(200);
+	return 0;
+}
+
+// Over the samples: rings of all that there may be, and what stands before them.
+static int scribbles(void)
+{
+	in_main(100);
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+	unsigned long *begin = NULL, *end = NULL;
+	while (fgets(line, sizeof line, maps))
+		if (strstr(line, "teeperf-samples"))
+			sscanf(line, "%p-%p", (void **)&begin, (void **)&end);
+	unsigned long random = 88172645463325252ul, size = (end - begin) / 8;
+	for (int round = 0; round < 40; round++) {
+		for (unsigned long *word = begin; word < begin + size; word++) {
+			random ^= random << 13;
+			random ^= random >> 7;
+			random ^= random << 17;
+			*word = random % 3 ? random % 4096 : random;
+		}
+		usleep(5000);
+	}
+	in_returning(50);
+	return begin ? 0 : 89;
+}
+
 int main(int count, char **arguments)
 {
 	const char *what = count > 1 ? arguments[1] : "";
@@ -170,6 +231,10 @@ int main(int count, char **arguments)
 		return children(arguments[0]);
 	if (!strcmp(what, "signals"))
 		return signals();
+	if (!strcmp(what, "scribbles"))
+		return scribbles();
+	if (!strcmp(what, "loads"))
+		return loads(arguments[2]);
 	if (!strcmp(what, "closes"))
 		return closes();
 	if (!strcmp(what, "executed")) {

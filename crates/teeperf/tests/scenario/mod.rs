@@ -9,6 +9,7 @@ mod build;
 mod phases;
 mod report;
 mod run;
+mod sandbox;
 mod simulator;
 mod told;
 
@@ -20,4 +21,5 @@ pub(crate) use run::{
     Outcome, Progress, Recorded, Recording, Running, TEEPERF, cache, child_of, run, signal_of,
     teeperf, wait_until,
 };
+pub(crate) use sandbox::without_perf_event_open;
 pub(crate) use told::Told;
