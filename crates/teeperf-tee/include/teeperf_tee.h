@@ -76,7 +76,7 @@ size_t teeperf_tee_take(void *buffer, size_t length, int is_permitted);
 
 /* Records into this memory until teeperf_detach(); 0, or why not. It may be there at another address
  * each time: recording goes on where it ended. In a library for threads, one of them attaches for all; in one for threads apart, each for
- * itself. */
+ * itself, and what it has attached before is let go without a word. */
 TEEPERF_TEE_INLINE int teeperf_attach(void *base, size_t length)
 {
 	return teeperf_tee_attach(base, length, TEEPERF_IS_PERMITTED);

@@ -38,8 +38,6 @@ static NO_HOOK void detach(void)
 
 NO_HOOK int teeperf_sgx_enter(void *untrusted_arena, size_t bytes)
 {
-	/* Of an ECALL that never came to its end, by a leap of the host's. */
-	detach();
 	return attach(untrusted_arena, bytes);
 }
 

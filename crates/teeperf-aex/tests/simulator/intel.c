@@ -10,10 +10,11 @@ struct table {
 	int (*bridges[])(void *);
 };
 
-static long dispatch(struct urts_enclave *enclave, const void *table, long index, void *argument)
+// Of the innermost ECALL of this thread.
+static __thread const struct table *ocalls;
+
+long urts_ocall_of_number(long index, void *argument)
 {
-	const struct table *ocalls = table;
-	(void)enclave;
 	return ocalls && (size_t)index < ocalls->count ? ocalls->bridges[index](argument) : -1;
 }
 
@@ -26,15 +27,24 @@ uint32_t sgx_create_enclave(const char *file, int debug, void *token, int *updat
 	return 0;
 }
 
+static uint32_t ecall(uint64_t id, int index, const void *table, void *argument)
+{
+	const struct table *before = ocalls;
+	ocalls = table;
+	long result = urts_ecall((struct urts_enclave *)id, index, argument);
+	ocalls = before;
+	return result;
+}
+
 uint32_t sgx_ecall(uint64_t id, int index, const void *table, void *argument)
 {
-	return urts_ecall_by((struct urts_enclave *)id, index, argument, dispatch, table);
+	return ecall(id, index, table, argument);
 }
 
 // As where no thread of the enclave's own is free.
 uint32_t sgx_ecall_switchless(uint64_t id, int index, const void *table, void *argument)
 {
-	return urts_ecall_by((struct urts_enclave *)id, index, argument, dispatch, table);
+	return ecall(id, index, table, argument);
 }
 
 uint32_t sgx_destroy_enclave(uint64_t id)

@@ -287,18 +287,7 @@ static void give_tcs(struct urts_enclave *enclave, void *tcs)
 	pthread_mutex_unlock(&enclave->lock);
 }
 
-static long of_enclave(struct urts_enclave *enclave, const void *table, long index, void *argument)
-{
-	(void)table;
-	return enclave->ocalls[index](enclave, argument);
-}
-
 long urts_ecall(struct urts_enclave *enclave, long index, void *argument)
-{
-	return urts_ecall_by(enclave, index, argument, of_enclave, NULL);
-}
-
-long urts_ecall_by(struct urts_enclave *enclave, long index, void *argument, urts_dispatch *dispatch, const void *table)
 {
 	void *before = bound;
 	struct urts_enclave *before_to = bound_to;
@@ -309,7 +298,8 @@ long urts_ecall_by(struct urts_enclave *enclave, long index, void *argument, urt
 	long out[2];
 	urts_enter(bound, index, argument, out, enclave->is_apart);
 	while (out[0] != -1) {
-		long result = dispatch(enclave, table, out[0], (void *)out[1]);
+		void *given = (void *)out[1];
+		long result = enclave->ocalls ? enclave->ocalls[out[0]](enclave, given) : urts_ocall_of_number(out[0], given);
 		urts_enter(bound, -1, (void *)result, out, enclave->is_apart);
 	}
 	if (bound != before)

@@ -10,9 +10,8 @@ typedef long urts_ocall(struct urts_enclave *, void *argument);
 
 struct urts_enclave *urts_create(const char *file, struct urts_settings settings, urts_ocall *const *ocalls);
 long urts_ecall(struct urts_enclave *, long index, void *argument);
-// The same, with who does the OCALLs, and what that is given besides.
-typedef long urts_dispatch(struct urts_enclave *, const void *table, long index, void *argument);
-long urts_ecall_by(struct urts_enclave *, long index, void *argument, urts_dispatch *, const void *table);
+// Does OCALLs of enclaves that were made without any; brought by who makes such.
+long urts_ocall_of_number(long index, void *argument) __attribute__((weak));
 void urts_destroy(struct urts_enclave *);
 uint64_t urts_base(const struct urts_enclave *);
 uint64_t urts_size(const struct urts_enclave *);

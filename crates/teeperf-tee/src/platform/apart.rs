@@ -44,6 +44,8 @@ pub(crate) unsafe fn attach(base: *mut u8, length: usize, image: &Image) -> Resu
     if core::ptr::eq(own, &raw const NOBODY.0) {
         return Err(Refusal::Attached);
     }
+    // What is attached still was by a call that never came to its end. Whose that memory is now, nobody knows here.
+    own.let_go();
     // SAFETY: the caller's promise.
     unsafe { own.attach(base, length, image) }
 }

@@ -51,6 +51,11 @@ pub(super) const ENVIRONMENT: &[Told] = &[
         "Set by the recorder for the programs that it starts: where they find it.",
     ),
     told(
+        "TEEPERF_SGX_USAGE",
+        &["record"],
+        "0: with --sgx, page faults and context switches in ECALLs are not counted, which takes a system call at each crossing.",
+    ),
+    told(
         "XDG_CONFIG_HOME",
         &[],
         "The folder of the user's settings, teeperf/config.toml; otherwise ~/.config.",

@@ -18,10 +18,12 @@ extern "C" uint64_t urts_size(const void *enclave);
 
 static uint64_t enclave;
 static std::atomic<long> ecalls, ocalls, ecall_ns, ocall_ns;
-static enum { RETURNS, ENDS_THREAD, LEAPS, THROWS, FORKS } way;
+static enum { RETURNS, ENDS_THREAD, LEAPS, THROWS, FORKS, TOUCHES } way;
 static jmp_buf back;
 // An enclave whose work is another's checks it itself.
 static bool keeps_seed;
+// What enclaves with hooks do that leave without a word (hooked.c).
+static long careless;
 
 static long now()
 {
@@ -85,6 +87,13 @@ int ocall_outside(struct work *)
 		longjmp(back, 1);
 	if (way == THROWS)
 		throw 5;
+	if (way == TOUCHES) {
+		size_t bytes = 1000 * 4096;
+		void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		madvise(memory, bytes, MADV_NOHUGEPAGE);
+		memset(memory, 1, bytes);
+		munmap(memory, bytes);
+	}
 	if (way == FORKS) {
 		pid_t child = fork();
 		if (!child)
@@ -101,7 +110,7 @@ int ocall_nested(struct work *)
 {
 	long began = now();
 	ocalls++;
-	make(WORK, 1, 0);
+	make(WORK, 1, careless);
 	ocall_ns += now() - began;
 	return 5;
 }
@@ -210,6 +219,15 @@ static void spoilt(long number)
 	printf("taken %ld\n", taken);
 }
 
+// ECALLs from other depths than those that were left.
+__attribute__((noinline)) static void deeper(size_t bytes)
+{
+	volatile char *more = (volatile char *)__builtin_alloca(bytes);
+	more[0] = 1;
+	make(WORK, 1, 0);
+	more[0] = 2;
+}
+
 static void *once(void *)
 {
 	make(OCALLS, 1, 0);
@@ -231,6 +249,10 @@ int main(int count, char **arguments)
 	pthread_t threads[8];
 	if (!strcmp(mode, "calls")) {
 		many((void *)number);
+	} else if (!strcmp(mode, "careless")) {
+		careless = 2;
+		for (long i = 0; i < number; i++)
+			make(OCALLS, 1, 1 | careless);
 	} else if (!strcmp(mode, "rounds")) {
 		make(WORK, number, 0);
 	} else if (!strcmp(mode, "threads")) {
@@ -254,6 +276,8 @@ int main(int count, char **arguments)
 		for (volatile long i = 0; i < number; i++)
 			if (!setjmp(back))
 				once(NULL);
+			else
+				deeper(16 * i);
 		way = RETURNS;
 		many((void *)number);
 	} else if (!strcmp(mode, "throws")) {
@@ -266,8 +290,8 @@ int main(int count, char **arguments)
 			}
 		way = RETURNS;
 		many((void *)number);
-	} else if (!strcmp(mode, "forks")) {
-		way = FORKS;
+	} else if (!strcmp(mode, "forks") || !strcmp(mode, "touches")) {
+		way = mode[0] == 'f' ? FORKS : TOUCHES;
 		for (long i = 0; i < number; i++)
 			once(NULL);
 	} else if (!strcmp(mode, "hostile"))
