@@ -266,6 +266,10 @@ pub struct Stacks {
     pub followed: u64,
     /// Of these, the ones that could not be followed to their first function: their callers are missing from totals.
     pub cut: u64,
+    /// Call chains that samples have in their place.
+    pub chains: u64,
+    /// Of these, the ones in which nobody called the program's function.
+    pub alone: u64,
 }
 
 /// How whole the recording is, and what replay had to mend.

@@ -45,7 +45,7 @@ pub use error::Error;
 pub use frames::{Frame, Frames};
 pub use functions::{Functions, Origin, Symbol};
 pub use lines::{CallSite, Lines, Location};
-pub use loaded::{Code, Loaded};
+pub use loaded::{Loaded, Part};
 pub use search::{Search, debug_file};
 pub use sources::{Source, Sources};
 pub use spellings::{spellings, without_copy};

@@ -16,9 +16,9 @@ const PAGE: u64 = 4096;
 /// A file as a loader sees it.
 pub struct Loaded(Image);
 
-/// A part of a file that code may run from.
+/// A part of a file, as it is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Code {
+pub struct Part {
     /// Its first address, a virtual address of the file.
     pub address: u64,
     /// Bytes in memory.
@@ -38,9 +38,19 @@ impl Loaded {
     }
 
     /// Parts that code may run from.
-    pub fn code(&self) -> impl Iterator<Item = Code> + '_ {
-        let loads = self.0.loads.iter().filter(|load| load.is_code && load.memory > 0);
-        loads.map(|load| Code { address: load.address, length: load.memory, offset: load.offset })
+    pub fn code(&self) -> impl Iterator<Item = Part> + '_ {
+        self.parts(true)
+    }
+
+    /// The others: tables, variables.
+    pub fn data(&self) -> impl Iterator<Item = Part> + '_ {
+        self.parts(false)
+    }
+
+    fn parts(&self, is_code: bool) -> impl Iterator<Item = Part> + '_ {
+        let loads = self.0.loads.iter();
+        let loads = loads.filter(move |load| load.is_code == is_code && load.memory > 0);
+        loads.map(|load| Part { address: load.address, length: load.memory, offset: load.offset })
     }
 
     /// The page that the first part goes to: what lies there is the file's beginning, where it is loaded by its addresses.

@@ -9,6 +9,9 @@ use crate::units::{self, count, counted};
 
 /// Share of events lost or frames mended above which it is a warning.
 const TOO_MANY: f64 = 0.001;
+/// Share of call chains without callers above which it is a warning, where there are so many at least.
+const MOST_ALONE: f64 = 0.5;
+const FEWEST_CHAINS: u64 = 20;
 /// Share of stacks cut short above which it is a warning.
 const MOST_CUT: f64 = 0.01;
 /// Share of waiting above which it is said.
@@ -44,6 +47,7 @@ pub fn of(profile: &Profile) -> Vec<Finding> {
     lost(profile, &mut found);
     mended(profile, &mut found);
     stacks(profile, &mut found);
+    chains(profile, &mut found);
     gaps(profile, &mut found);
     reader(profile, &mut found);
     waiting(profile, &mut found);
@@ -146,6 +150,21 @@ fn stacks(profile: &Profile, found: &mut Vec<Finding>) {
     );
     let next = "Where functions have much on the stack, copies of it were too short: record longer ones, such as \
                 `--call-graph dwarf,32768`.";
+    push(found, true, what, next);
+}
+
+fn chains(profile: &Profile, found: &mut Vec<Finding>) {
+    let stacks = profile.health.stacks;
+    let share = units::share(stacks.alone as f64, stacks.chains as f64);
+    if share <= MOST_ALONE || stacks.chains < FEWEST_CHAINS {
+        return;
+    }
+    let what = format!(
+        "In {} of the call chains nobody called the function: frame pointers lead nowhere, and callers are missing from totals.",
+        units::percent_inline(share)
+    );
+    let next =
+        "Build with -fno-omit-frame-pointer, or record copies of stacks: `--call-graph dwarf`.";
     push(found, true, what, next);
 }
 

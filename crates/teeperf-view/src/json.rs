@@ -152,6 +152,8 @@ struct Whole<'a> {
 struct Followed {
     followed: u64,
     cut: u64,
+    chains: u64,
+    alone: u64,
 }
 
 #[derive(Serialize)]
@@ -294,8 +296,8 @@ fn health(profile: &Profile) -> Whole<'_> {
         open: (!health.only_sums).then_some(health.open),
         unopened: health.unopened,
         stacks: profile.info.is_sampled().then_some({
-            let Stacks { followed, cut } = health.stacks;
-            Followed { followed, cut }
+            let Stacks { followed, cut, chains, alone } = health.stacks;
+            Followed { followed, cut, chains, alone }
         }),
         gaps: health
             .gaps

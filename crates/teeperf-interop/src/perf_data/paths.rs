@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use teeperf_profile::contents::Packet;
-use teeperf_profile::model::{Code as Kind, FunctionId, Place, Profile, Thread, Unit};
+use teeperf_profile::model::{Code, FunctionId, Place, Profile, Thread, Unit};
 use teeperf_profile::{Error, Packets};
-use teeperf_symbols::{Code, Loaded};
+use teeperf_symbols::{Loaded, Part};
 use teeperf_wire::body::sample::{CONTEXT_USER, MAX_CHAIN, NO_CPU, NO_TIME, Numbers, Sample, mode};
 use teeperf_wire::body::{map, sampled, start, task};
 use teeperf_wire::packet::{MAJOR, MINOR, kind};
@@ -65,7 +65,7 @@ pub struct LeftOut {
 struct Module<'a> {
     place: &'a Place,
     /// Each with its address.
-    parts: Vec<(u64, Code)>,
+    parts: Vec<(u64, Part)>,
 }
 
 #[derive(Clone, Copy)]
@@ -86,7 +86,7 @@ impl<'a> Paths<'a> {
     pub fn new(profile: &'a Profile) -> Self {
         let mut found: BTreeMap<(&str, &[u8]), (&Place, u64, u64)> = BTreeMap::new();
         for place in profile.functions.iter().filter_map(|function| function.place.as_ref()) {
-            if place.code == Kind::UnknownImage {
+            if place.code == Code::UnknownImage {
                 continue;
             }
             let end = place.address.saturating_add(place.size.max(1));
@@ -99,7 +99,7 @@ impl<'a> Paths<'a> {
         for (place, first, last) in found.into_values() {
             let of_file = parts(place).unwrap_or_else(|| {
                 missing.push(place.path.to_string());
-                vec![Code { offset: first, length: last - first, address: first }]
+                vec![Part { offset: first, length: last - first, address: first }]
             });
             let mut parts = Vec::new();
             for part in of_file {
@@ -304,17 +304,17 @@ impl Module<'_> {
 }
 
 /// A part as a system maps it, in whole pages: bytes before it on its first page, and of all pages.
-fn pages(part: &Code) -> (u64, u64) {
+fn pages(part: &Part) -> (u64, u64) {
     let before = (part.address % PAGE).min(part.offset);
     let length = before.saturating_add(part.length).checked_next_multiple_of(PAGE);
     (before, length.unwrap_or(0))
 }
 
 /// Parts of a module's file, if that is still there.
-fn parts(place: &Place) -> Option<Vec<Code>> {
+fn parts(place: &Place) -> Option<Vec<Part>> {
     let file = Loaded::open(Path::new(&*place.path)).ok()?;
     let is_it = place.build_id.is_empty() || file.build_id() == Some(&*place.build_id);
-    let parts: Vec<Code> = file.code().collect();
+    let parts: Vec<Part> = file.code().collect();
     (is_it && !parts.is_empty()).then_some(parts)
 }
 

@@ -3,6 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::modules::Location;
+use super::unwind::End;
+use crate::model::Stacks;
 
 /// Whose samples a tree has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -32,10 +34,20 @@ pub(crate) struct Thread {
     pub(crate) root: u32,
     /// Times of its first and last sample.
     pub(crate) span: Option<(u64, u64)>,
-    /// Samples with a stack that does not lead to its first function.
-    pub(crate) cut: u64,
-    /// Samples with a stack.
-    pub(crate) followed: u64,
+    pub(crate) stacks: Stacks,
+}
+
+impl Thread {
+    /// A sample's stack ended so.
+    pub(crate) fn ended(&mut self, end: End) {
+        let Stacks { followed, cut, chains, alone } = &mut self.stacks;
+        match end {
+            End::Whole => *followed += 1,
+            End::Cut => (*followed, *cut) = (*followed + 1, *cut + 1),
+            End::Chain => *chains += 1,
+            End::Alone => (*chains, *alone) = (*chains + 1, *alone + 1),
+        }
+    }
 }
 
 /// All of one worker's.
@@ -110,7 +122,7 @@ impl Paths {
         if at == next {
             let root = self.steps.len() as u32;
             self.steps.push(Step { parent: root, function: u32::MAX, samples: 0, weight: 0 });
-            self.threads.push((of, Thread { root, span: None, cut: 0, followed: 0 }));
+            self.threads.push((of, Thread { root, span: None, stacks: Stacks::default() }));
         }
         at
     }

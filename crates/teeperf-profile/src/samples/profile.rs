@@ -279,8 +279,7 @@ impl Merged {
         let mut stacks: BTreeMap<u16, Stacks> = BTreeMap::new();
         for (of, thread) in &self.threads {
             let sum = stacks.entry(of.event).or_default();
-            sum.followed += thread.followed;
-            sum.cut += thread.cut;
+            add_stacks(sum, &thread.stacks);
         }
         stacks
     }
@@ -290,10 +289,17 @@ fn add(sum: &mut (u64, u64), samples: u64, weight: u64) {
     *sum = (sum.0 + samples, sum.1.saturating_add(weight));
 }
 
+fn add_stacks(sum: &mut Stacks, other: &Stacks) {
+    let Stacks { followed, cut, chains, alone } = other;
+    sum.followed += followed;
+    sum.cut += cut;
+    sum.chains += chains;
+    sum.alone += alone;
+}
+
 impl Sampled {
     fn add(&mut self, other: &Self) {
-        self.cut += other.cut;
-        self.followed += other.followed;
+        add_stacks(&mut self.stacks, &other.stacks);
         self.span = match (self.span, other.span) {
             (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
             (a, b) => a.or(b),

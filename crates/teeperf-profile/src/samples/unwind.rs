@@ -41,6 +41,10 @@ pub(crate) enum End {
     Whole,
     /// It goes on where the copy ends, or nobody knows where.
     Cut,
+    /// There is a call chain in its place, which ends where frame pointers do: that says nothing of how far it is.
+    Chain,
+    /// Likewise, and it has one function of the program.
+    Alone,
 }
 
 /// A stack's reader; keeps rules of addresses that it has seen.

@@ -152,8 +152,7 @@ fn one(
     }
     let thread = found.paths.add(of, path.iter().rev().copied(), functions, sample.period);
     if let Some(end) = end {
-        thread.followed += 1;
-        thread.cut += u64::from(end == End::Cut);
+        thread.ended(end);
     }
     if sample.time_ns != sample::NO_TIME {
         let (first, last) = thread.span.unwrap_or((sample.time_ns, sample.time_ns));
@@ -168,7 +167,7 @@ fn one(
     }
 }
 
-/// What the sample says of who called whom, the innermost first. Tells how a stack ended, if there was one.
+/// What the sample says of who called whom, the innermost first. Tells how that ended, if it says any.
 fn locations(
     sample: &Sample<'_>,
     machine: u16,
@@ -184,7 +183,7 @@ fn locations(
     let mut in_mode = sample.mode;
     // In each mode the first address is that of an instruction, and those behind it are where calls return to.
     let mut is_first = true;
-    let mut has_user = false;
+    let mut users = 0;
     for address in sample.chain.iter() {
         if address >= sample::CONTEXT_MAX {
             in_mode = match address {
@@ -196,15 +195,16 @@ fn locations(
             continue;
         }
         let of_kernel = in_mode == mode::KERNEL;
-        has_user |= !of_kernel;
+        users += u32::from(!of_kernel);
         let instruction = if is_first { address } else { address.wrapping_sub(1) };
         is_first = false;
         let space = if of_kernel { Some(kernel) } else { space };
         path.push(finder.location(space, instruction, stacks).unwrap_or(Location::UNKNOWN));
     }
-    if has_user {
-        // perf's chains end where frame pointers do, which says nothing of how far that is.
-        return None;
+    match users {
+        0 => {}
+        1 => return Some(End::Alone),
+        _ => return Some(End::Chain),
     }
     if path.is_empty() && sample.mode == mode::KERNEL {
         let at = finder.location(Some(kernel), sample.ip, stacks);

@@ -1,10 +1,10 @@
 //! What files put into an enclave.
 
-use super::{Code, Module, Placed, Process};
+use super::{Module, Placed, Process};
 use crate::sgx::GivenModule;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
-use teeperf_symbols::Loaded;
+use teeperf_symbols::{Loaded, Part};
 
 /// Most parts of a file.
 const MOST_PARTS: usize = 64;
@@ -30,8 +30,8 @@ pub(super) fn module(
                 String::from_utf8_lossy(&path)
             ));
             let code =
-                Code { address: enclave.start, length: enclave.end - enclave.start, offset: 0 };
-            Some(Module { path, code: vec![code], build_id: Vec::new() })
+                Part { address: enclave.start, length: enclave.end - enclave.start, offset: 0 };
+            Some(Module { path, code: vec![code], data: Vec::new(), build_id: Vec::new() })
         }
     }
 }
@@ -57,19 +57,17 @@ pub(super) fn named(
 }
 
 fn of(file: &Loaded, path: Vec<u8>, bias: u64, enclave: &Range<u64>) -> Option<Module> {
-    let code: Vec<Code> = file
-        .code()
-        .map(|code| Code {
-            address: code.address.wrapping_add(bias),
-            length: code.length,
-            offset: code.offset,
-        })
-        .filter(|code| {
-            let end = code.address.checked_add(code.length);
-            enclave.contains(&code.address) && end.is_some_and(|end| end <= enclave.end)
-        })
-        .take(MOST_PARTS)
-        .collect();
+    let within = |parts: &mut dyn Iterator<Item = Part>| -> Vec<Part> {
+        parts
+            .map(|part| Part { address: part.address.wrapping_add(bias), ..part })
+            .filter(|part| {
+                let end = part.address.checked_add(part.length);
+                enclave.contains(&part.address) && end.is_some_and(|end| end <= enclave.end)
+            })
+            .take(MOST_PARTS)
+            .collect()
+    };
+    let (code, data) = (within(&mut file.code()), within(&mut file.data()));
     let build_id = file.build_id().unwrap_or_default().to_vec();
-    (!code.is_empty()).then_some(Module { path, code, build_id })
+    (!code.is_empty()).then_some(Module { path, code, data, build_id })
 }

@@ -27,39 +27,35 @@ pub(crate) use process::{Mapping, Process};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
+use teeperf_symbols::Part;
 
 /// Most entries of a list that are looked at.
 const MOST: usize = 1024;
 
-/// Code of a file in an enclave.
+/// A file in an enclave. Addresses are those in the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Module {
     /// As it is for the process.
     pub(crate) path: Vec<u8>,
-    pub(crate) code: Vec<Code>,
+    pub(crate) code: Vec<Part>,
+    /// What else is loaded: perf looks there for the tables by which it follows stacks.
+    pub(crate) data: Vec<Part>,
     /// Empty where it has none.
     pub(crate) build_id: Vec<u8>,
-}
-
-/// A part of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Code {
-    pub(crate) address: u64,
-    pub(crate) length: u64,
-    /// Where in the file it begins.
-    pub(crate) offset: u64,
 }
 
 impl Module {
     /// As maps of a process.
     pub(crate) fn maps(&self, pid: u32) -> impl Iterator<Item = Map<'_>> {
-        self.code.iter().map(move |code| Map {
+        let code = self.code.iter().map(|part| (part, libc::PROT_READ | libc::PROT_EXEC));
+        let data = self.data.iter().map(|part| (part, libc::PROT_READ));
+        code.chain(data).map(move |(part, protection)| Map {
             pid,
             tid: pid,
-            address: code.address,
-            length: code.length,
-            offset: code.offset,
-            protection: (libc::PROT_READ | libc::PROT_EXEC) as u32,
+            address: part.address,
+            length: part.length,
+            offset: part.offset,
+            protection: protection as u32,
             flags: libc::MAP_SHARED as u32,
             mode: teeperf_wire::body::sample::mode::USER,
             path: &self.path,

@@ -96,7 +96,12 @@ fn lists_of_runtimes_say_which_files_lie_where() {
                     let expected: Vec<_> =
                         code.iter().map(|part| (part.length, part.offset)).collect();
                     assert_eq!(parts, expected);
-                    let [map] = module.maps(9).collect::<Vec<_>>()[..] else { panic!() };
+                    let [map, others @ ..] = &module.maps(9).collect::<Vec<_>>()[..] else {
+                        panic!()
+                    };
+                    // Where perf finds the tables.
+                    assert_eq!(others.len(), file.data().count());
+                    assert!(others.iter().all(|other| other.protection == libc::PROT_READ as u32));
                     assert_eq!((map.pid, map.offset), (9, code[0].offset));
                     assert_ne!(map.protection & teeperf_wire::body::map::PROT_EXEC, 0);
                 }
@@ -156,9 +161,12 @@ fn files_that_are_gone_are_told_and_the_enclave_has_their_name() {
     let running = shop.run("INTEL", &[], "/no/such/enclave.so", "");
     let news = look(&running, &[]);
     let Range { start, end } = running.enclave;
-    let code = Code { address: start, length: end - start, offset: 0 };
+    let code = Part { address: start, length: end - start, offset: 0 };
     let path = b"/no/such/enclave.so".to_vec();
-    assert_eq!(news.modules, [Module { path, code: vec![code], build_id: Vec::new() }]);
+    assert_eq!(
+        news.modules,
+        [Module { path, code: vec![code], data: Vec::new(), build_id: Vec::new() }]
+    );
     let [problem] = &news.problems[..] else { panic!("{news:?}") };
     assert!(problem.contains("/no/such/enclave.so in it"), "{problem}");
     let finder = Finder::new(u32::MAX, start..end, Arc::new([])).look();

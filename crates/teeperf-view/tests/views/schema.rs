@@ -101,7 +101,7 @@ fn all_reports_fit_and_have_all_that_is_described() {
     let mut sampled = kitchen();
     sampled.info.clock = "samples".into();
     sampled.info.event = "cpu-clock".into();
-    sampled.health.stacks = Stacks { followed: 9, cut: 1 };
+    sampled.health.stacks = Stacks { followed: 9, cut: 1, chains: 30, alone: 29 };
     assert_eq!(schema.errors(&report(&sampled, &Options::default())), Vec::<String>::new());
     let missing: Vec<_> = schema.properties().difference(&schema.seen).cloned().collect();
     assert!(missing.is_empty(), "described, but never written: {missing:?}");

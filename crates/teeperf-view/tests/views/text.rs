@@ -263,7 +263,7 @@ fn sampled_kitchen() -> Profile {
 #[test]
 fn samples_are_no_calls() {
     let mut profile = sampled_kitchen();
-    profile.health.stacks = Stacks { followed: 2_000, cut: 3 };
+    profile.health.stacks = Stacks { followed: 2_000, cut: 3, ..Stacks::default() };
     let whole = report(&profile, &Options { call_tree: true, ..Options::default() }, 120);
     assert!(whole.contains("Samples    23 samples in 2 threads"), "{whole}");
     assert!(whole.contains("Health     0 lost, 3 of 2,000 stacks cut short\n"), "{whole}");
@@ -272,6 +272,16 @@ fn samples_are_no_calls() {
     for word in ["CALLS", "PER CALL", "EVENTS", "WARNING", "hooks"] {
         assert!(!whole.contains(word), "{word} in {whole}");
     }
+    profile.health.stacks = Stacks { chains: 100, alone: 50, ..Stacks::default() };
+    let chains = |profile: &Profile| report(profile, &Options::default(), 400);
+    assert!(!chains(&profile).contains("WARNING"));
+    profile.health.stacks.alone = 51;
+    assert!(
+        chains(&profile).contains("WARNING    In 51.00 % of the call chains"),
+        "{}",
+        chains(&profile)
+    );
+    profile.health.stacks = Stacks { followed: 2_000, ..Stacks::default() };
     profile.health.stacks.cut = 200;
     profile.health.lost = 2;
     let told = report(&profile, &Options::default(), 200);
