@@ -4,6 +4,7 @@
 
 mod scenario;
 use scenario::*;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -370,4 +371,44 @@ fn options_of_enclaves_are_for_enclaves() {
     let run =
         Run::of_program(&shop, &["--sgx", "--module", "a.so@xyz"], Path::new("/bin/true"), &[]);
     run.outcome.expect_code(2);
+}
+
+/// Guards: each sample's thread, processor and time; names, maps, build-ids and ends of threads, of what is written for perf.
+#[test]
+fn perf_is_told_all_that_it_wants_to_know() {
+    let shop = Workshop::new();
+    let taken = Run::of(&shop, &SGX[..3], "threads=4 tcs=4 rounds=6000");
+    let data = taken.file.with_extension("perf");
+    let mut export = teeperf();
+    export.args(["export", "--to", "perf", "-o"]).arg(&data).arg(&taken.file);
+    run(&mut export).expect_code(0);
+    let perf = |words: &[&str]| {
+        let output = Command::new("perf").args(words).arg("-i").arg(&data).output().ok()?;
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        Some(String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let words = ["script", "--show-mmap-events", "--show-task-events", "-F"];
+    let Some(told) = perf(&[&words[..], &["comm,tid,cpu,time,event,ip,sym"]].concat()) else {
+        eprintln!("skipped: perf is not installed");
+        return;
+    };
+    let samples: Vec<Vec<&str>> = told
+        .lines()
+        .filter(|line| line.contains(" sgx:"))
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    let threads: BTreeSet<&str> = samples.iter().map(|words| words[1]).collect();
+    let processors: BTreeSet<&str> = samples.iter().map(|words| words[2]).collect();
+    assert_eq!(threads.len(), 4, "{told}");
+    assert!(
+        processors.iter().all(|number| number.starts_with('[')) && !processors.contains("[-01]")
+    );
+    let times = samples.iter().map(|words| words[3].trim_end_matches(':').parse::<f64>().unwrap());
+    let (first, last) = times.fold((f64::MAX, 0.0f64), |(a, b), time| (a.min(time), b.max(time)));
+    assert!(first > 0.0 && last > first, "{first} {last}");
+    for record in ["PERF_RECORD_COMM", "PERF_RECORD_MMAP2", "PERF_RECORD_EXIT", "enclave.so"] {
+        assert!(told.contains(record), "{record}: {told}");
+    }
+    let build_ids = perf(&["buildid-list"]).unwrap();
+    assert!(build_ids.lines().any(|line| line.ends_with("/enclave.so")), "{build_ids}");
 }

@@ -396,3 +396,65 @@ fn threads_of(pid: u32) -> BTreeSet<u32> {
 fn parent_of(pid: u32) -> u32 {
     crate::server::parent_of(pid).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Sampling;
+    use teeperf_aex::debug_read::MemoryFile;
+    use teeperf_aex::enclaves::Enclaves;
+    use teeperf_aex::sampler::Sampler;
+
+    const ENCLAVE: u64 = 1 << 40;
+    const THREAD: u32 = 77;
+
+    fn within() -> Within {
+        let how = Sampling { ring: 1 << 16, ..Sampling::default() };
+        Within { how, has_enclaves: true, modules: [].into() }
+    }
+
+    /// What is told of a process that made an enclave, and left samples of these events there; the enclave goes meanwhile or not.
+    fn told(is_debug: bool, samples: &[(u16, u64)], goes: bool) -> String {
+        let (within, pid, (ended, _end)) = (within(), std::process::id(), io::pipe().unwrap());
+        let mut process = Process::new((pid, pid), ended.into(), &within).unwrap();
+        let mut packets = Packets::new(0, |_, _| {}).unwrap();
+        // SAFETY: of the process's memory, which goes later.
+        let threads = unsafe { Threads::new(process.memory.start(), PLACES, within.capacity()) };
+        let (enclaves, memory) = (Enclaves::new(), MemoryFile::of_this_process().unwrap());
+        let program = Sampler { enclaves, memory, threads, settings: within.settings() };
+        let place = program.place_of(THREAD).unwrap();
+        let ask = Ask { base: ENCLAVE, size: 1 << 20, ..Ask::default() };
+        let mut told = process.made(&ask, is_debug, &within, &mut packets);
+        for &(event, ip) in samples {
+            let sample = Sample { event, ip, tid: THREAD, ..Sample::default() };
+            assert!(program.threads.ring(place).unwrap().push(&[&sample.head()]));
+        }
+        told.extend(process.drain(false, &mut packets));
+        if goes {
+            told.extend(process.goes(&ask));
+        }
+        told.extend(process.end());
+        assert_eq!(packets.counts.samples, samples.len() as u64);
+        told.into_iter().map(|(_, text)| text + "\n").collect()
+    }
+
+    #[test]
+    fn an_enclave_that_can_no_longer_be_read_is_told_of() {
+        let dead = told(true, &[(event::UNREADABLE, ENCLAVE + 4096); 3], true);
+        assert!(dead.contains("could not be read any more, 3 times"), "{dead}");
+        assert!(!told(true, &[(event::INSIDE, ENCLAVE + 4096)], true).contains("any more"));
+        let production = told(false, &[(event::UNREADABLE, ENCLAVE + 4096)], false);
+        assert!(production.starts_with("the enclave at 0x10000000000 is a production enclave"));
+        assert_eq!(production.lines().count(), 1, "{production}");
+    }
+
+    #[test]
+    fn enclaves_whose_files_are_not_found_and_those_that_nobody_saw_made_are_told_of() {
+        for goes in [true, false] {
+            let unknown = told(true, &[(event::INSIDE, ENCLAVE + 4096)], goes);
+            assert_eq!(unknown.matches("--module FILE says so").count(), 1, "{unknown}");
+        }
+        let inline = told(false, &[(event::UNREADABLE, 4096)], false);
+        assert!(inline.contains("record it with --sgx=outside"), "{inline}");
+    }
+}

@@ -277,7 +277,7 @@ fn samples_are_no_calls() {
     assert!(!chains(&profile).contains("WARNING"));
     profile.health.stacks.alone = 51;
     assert!(
-        chains(&profile).contains("WARNING    In 51.00 % of the call chains"),
+        chains(&profile).contains("% of the call chains nobody called"),
         "{}",
         chains(&profile)
     );
