@@ -9,7 +9,7 @@
 //!   enclaves' memory; `state`: the interrupted state and its call chain or stack; `probe`: an enclave that nobody saw made;
 //! * `context`: what a signal tells of the thread that it interrupted;
 //! * `ring`: a thread's samples, in shared memory; `threads`: its rings; `timer`: what interrupts a thread; `sampler`: what a signal
-//!   handler does; `attached`: threads of another process; `told`: what a recording is told of samples; `system`: what is asked of Linux.
+//!   handler does; `attached`: what a thread of another process shows; `told`: what a recording is told of samples; `system`: what is asked of Linux.
 //!
 //! Nothing here allocates or waits on the signal's way. It stands on no C library, so the front end that is preloaded
 //! and the one that attaches from another process both build on it.

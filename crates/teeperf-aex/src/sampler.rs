@@ -139,15 +139,6 @@ impl<R: DebugRead> Sampler<R> {
         self.threads.begin(thread).map(|(place, _)| place)
     }
 
-    /// A sample of a thread that another process has stopped. `period` is its processor time since its sample before.
-    pub fn stopped(&self, place: usize, room: &mut Room, shown: &Shown, period: u64) {
-        let tcs = shown.tcs(|at| {
-            let mut byte = [0];
-            self.memory.read_all(at, &mut byte).is_ok().then_some(byte[0])
-        });
-        self.take(place, room, tcs, (shown.ip, Outside::default()), period);
-    }
-
     fn rearm(&self, head: &Head) {
         let random = timer::next_random(head.random.load(Relaxed));
         head.random.store(random, Relaxed);

@@ -7,10 +7,6 @@ use core::ffi::CStr;
 const AT_FDCWD: usize = -100isize as usize;
 const O_CLOEXEC: usize = 0o2000000;
 const SIGEV_THREAD_ID: i32 = 4;
-const EINTR: isize = -4;
-const WNOHANG: usize = 1;
-/// `__WALL`: threads as well as processes.
-const WALL: usize = 0x4000_0000;
 
 /// Numbers of system calls.
 #[cfg(target_arch = "x86_64")]
@@ -27,9 +23,7 @@ pub mod number {
     pub const SENDMSG: usize = 46;
     pub const RECVMSG: usize = 47;
     pub const SETSOCKOPT: usize = 54;
-    pub const WAIT4: usize = 61;
     pub const FCNTL: usize = 72;
-    pub const PTRACE: usize = 101;
     pub const GETPID: usize = 39;
     pub const GETTID: usize = 186;
     pub const TIMER_CREATE: usize = 222;
@@ -54,7 +48,6 @@ pub mod number {
     pub const TIMER_SETTIME: usize = 110;
     pub const TIMER_DELETE: usize = 111;
     pub const CLOCK_GETTIME: usize = 113;
-    pub const PTRACE: usize = 117;
     pub const RT_SIGPROCMASK: usize = 135;
     pub const GETPID: usize = 172;
     pub const GETTID: usize = 178;
@@ -65,7 +58,6 @@ pub mod number {
     pub const RECVMSG: usize = 212;
     pub const MMAP: usize = 222;
     pub const PERF_EVENT_OPEN: usize = 241;
-    pub const WAIT4: usize = 260;
 }
 
 /// Clocks of Linux.
@@ -202,27 +194,6 @@ pub(crate) fn arm_timer(timer: i32, nanoseconds: u64) {
 pub(crate) fn delete_timer(timer: i32) {
     // SAFETY: no pointers.
     unsafe { syscall(number::TIMER_DELETE, [timer as usize, 0, 0, 0, 0, 0]) };
-}
-
-/// `ptrace`, where it succeeds. What it writes is behind `data`, which the caller has made for it.
-pub(crate) fn ptrace(request: usize, thread: u32, address: usize, data: usize) -> Option<()> {
-    // SAFETY: requests of this crate write to nothing but the `iovec` that they are given.
-    is_done(unsafe { syscall(number::PTRACE, [request, thread as usize, address, data, 0, 0]) })
-        .map(|_| ())
-}
-
-/// A thread's next status; 0 if it has none yet and is not to be waited for. Nothing when there is no such thread.
-pub(crate) fn wait(thread: u32, at_once: bool) -> Option<u32> {
-    let mut status = 0u32;
-    let options = if at_once { WALL | WNOHANG } else { WALL };
-    let arguments = [thread as usize, (&raw mut status) as usize, options, 0, 0, 0];
-    loop {
-        // SAFETY: the kernel writes a number.
-        match unsafe { syscall(number::WAIT4, arguments) } {
-            EINTR => {}
-            result => return is_done(result).map(|_| status),
-        }
-    }
 }
 
 /// Lets an event count this thread's time, which has the kernel send it this signal when a period is over: of `perf_event_open(2)`.

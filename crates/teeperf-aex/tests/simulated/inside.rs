@@ -101,7 +101,7 @@ fn threads_share_tcss_and_each_is_sampled() {
 #[test]
 fn a_production_enclave_is_said_once_and_its_samples_are_counted() {
     let run = run("debug=0 rounds=2000 threads=2", &[PASSING, FAST]);
-    let said = String::from_utf8_lossy(&run.output.as_ref().unwrap().stderr).into_owned();
+    let said = String::from_utf8_lossy(&run.output.stderr).into_owned();
     assert_eq!(said, format!("teeperf: the enclave at {:#x} {PRODUCTION}\n", run.bases[0]));
     assert_eq!((run.of(event::INSIDE).count(), run.reads), (0, 0));
     let unreadable: Vec<_> = run.of(event::UNREADABLE).collect();

@@ -1,6 +1,4 @@
-//! Simulated enclaves (`tests/simulator`), sampled from within their host's process and from another.
+//! Simulated enclaves (`tests/simulator`), sampled from within their host's process.
 
-mod attached;
 mod inside;
-mod outside;
 mod support;

@@ -8,8 +8,8 @@ use teeperf_aex::threads::Threads;
 use teeperf_wire::body::sample::{CONTEXT_USER, Samples};
 
 /// As the preloaded library has them.
-pub(crate) const PLACES: usize = 8;
-pub(crate) const CAPACITY: usize = 4 << 20;
+const PLACES: usize = 8;
+const CAPACITY: usize = 4 << 20;
 
 /// Where the machine, its host and its enclave are.
 pub(crate) fn machine() -> &'static Path {
@@ -64,8 +64,7 @@ pub(crate) struct Taken {
 /// What a host did.
 #[derive(Debug)]
 pub(crate) struct Run {
-    /// Missing where the test itself ran the host.
-    pub(crate) output: Option<Output>,
+    pub(crate) output: Output,
     pub(crate) samples: Vec<Taken>,
     pub(crate) lost: u64,
     pub(crate) reads: u64,
@@ -115,20 +114,31 @@ pub(crate) fn run_with(enclave: &str, options: &str, settings: &[(&str, &str)]) 
     let bases = said.lines().filter_map(|line| line.strip_prefix("enclave ")?.split(' ').next());
     let bases = bases.map(|base| u64::from_str_radix(base, 16).unwrap()).collect();
     let bytes = std::fs::read(&rings).unwrap();
-    let run = Run { output: Some(output), ..Run::of_host(enclave, bases, Rings::of(&bytes)) };
+    let mut run = Run {
+        output,
+        samples: Vec::new(),
+        lost: 0,
+        reads: 0,
+        words: 0,
+        bases,
+        functions: functions(enclave),
+    };
+    let mut rings = Rings::of(&bytes);
+    // SAFETY: the memory outlives it, and is as long.
+    run.read(&unsafe { Threads::new(rings.start(), PLACES, CAPACITY) });
     assert!(!run.samples.is_empty(), "{:x?} {:?}", &bytes[..80], run.output);
     run
 }
 
 /// Memory of rings, aligned as they are.
-pub(crate) struct Rings(Vec<Page>);
+struct Rings(Vec<Page>);
 
 #[derive(Clone)]
 #[repr(align(4096))]
 struct Page([u8; 4096]);
 
 impl Rings {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         Self(vec![Page([0; 4096]); Threads::bytes(PLACES, CAPACITY) / 4096])
     }
 
@@ -141,28 +151,12 @@ impl Rings {
         rings
     }
 
-    pub(crate) fn start(&mut self) -> *mut u8 {
+    fn start(&mut self) -> *mut u8 {
         self.0.as_mut_ptr().cast()
     }
 }
 
 impl Run {
-    /// Of a host with these enclaves.
-    pub(crate) fn of_host(enclave: &str, bases: Vec<u64>, mut rings: Rings) -> Self {
-        let mut run = Self {
-            output: None,
-            samples: Vec::new(),
-            lost: 0,
-            reads: 0,
-            words: 0,
-            bases,
-            functions: functions(enclave),
-        };
-        // SAFETY: the memory outlives it, and is as long.
-        run.read(&unsafe { Threads::new(rings.start(), PLACES, CAPACITY) });
-        run
-    }
-
     fn read(&mut self, threads: &Threads) {
         for place in 0..PLACES {
             let (ring, head) = (threads.ring(place).unwrap(), threads.head(place).unwrap());

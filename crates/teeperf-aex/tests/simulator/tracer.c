@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <unistd.h>
@@ -110,6 +112,33 @@ long ptrace(enum __ptrace_request request, ...)
 	return result;
 }
 
+// MACHINE_WITHOUT_EVENTS: a kernel that grants none (perf_event_open(2)).
+long syscall(long number, ...)
+{
+	va_list rest;
+	va_start(rest, number);
+	long a[6];
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(rest, long);
+	va_end(rest);
+	if (number == SYS_perf_event_open && getenv("MACHINE_WITHOUT_EVENTS")) {
+		errno = EACCES;
+		return -1;
+	}
+	register long r10 __asm__("r10") = a[3], r8 __asm__("r8") = a[4], r9 __asm__("r9") = a[5];
+	long result;
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a[0]), "S"(a[1]), "d"(a[2]), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	if (result < 0) {
+		errno = -result;
+		return -1;
+	}
+	return result;
+}
+
+// MACHINE_SLEEPS: after so many reads of enclaves their memory is lost, as when a machine slept.
 // The process whose memory a file is; 0: none's.
 static int memory_of(int file)
 {
@@ -130,14 +159,20 @@ static void overlay(uint8_t *into, uint64_t at, size_t length, uint64_t begin, c
 
 ssize_t pread64(int file, void *into, size_t size, off64_t at)
 {
+	static long reads;
+	const char *sleeps = getenv("MACHINE_SLEEPS");
 	int process = memory_of(file);
 	struct machine_table table;
 	if (process && enclaves_of(process, &table))
-		for (int i = 0; i < MACHINE_MOST; i++)
-			if ((uint64_t)at - table.enclaves[i].base < table.enclaves[i].size && !table.enclaves[i].is_debug) {
+		for (int i = 0; i < MACHINE_MOST; i++) {
+			struct machine_enclave *enclave = &table.enclaves[i];
+			if ((uint64_t)at - enclave->base >= enclave->size)
+				continue;
+			if (!enclave->is_debug || (sleeps && ++reads > atol(sleeps))) {
 				errno = EIO;
 				return -1;
 			}
+		}
 	ssize_t result = real_pread(file, into, size, at);
 	if (result > 0 && process && left.is_there && left.process == process) {
 		overlay(into, at, result, left.cssa_at, &left.cssa, sizeof left.cssa);

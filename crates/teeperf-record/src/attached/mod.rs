@@ -7,7 +7,7 @@
 //!                      └──► code, enclaves, modules, sample ──► packets ──► drain
 //! ```
 //!
-//! * `tracer`: the thread; `ptrace`: what is asked of the kernel; `timer`: when a thread is to be stopped; `thread`: one of them;
+//! * `tracer`: the thread; `work`: what it does; `ptrace`: what is asked of the kernel; `timer`: when a thread is to be stopped; `thread`: one of them;
 //!   `space`: memory of a process, its code; `enclave`: one in it; `look`: what a stopped thread shows; `target`: whom to trace, and why not.
 //!
 //! A thread stands while its registers and stack are read, and no longer: what takes files is done when it goes on. All that it is
@@ -21,6 +21,7 @@ mod target;
 mod thread;
 mod timer;
 mod tracer;
+mod work;
 
 pub use target::{AttachError, Target};
 pub(crate) use tracer::{Means, Tracer, sampled};

@@ -38,6 +38,8 @@ pub(super) enum Waited {
     Event(u32, Event),
     /// A signal came.
     Interrupted,
+    /// The command's first thread has ended, which others wait for, and nothing else has happened.
+    Ending,
     /// There is nobody to wait for.
     Nobody,
 }
@@ -101,19 +103,20 @@ pub(super) fn wait(command: Option<u32>, all: impl Iterator<Item = u32>) -> Wait
         Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Waited::Nobody,
         Err(_) => return Waited::Interrupted,
     };
-    let mut tids = vec![found.map_or(0, |(tid, _)| tid)];
-    if matches!(found, Some((tid, Some(Event::Ended))) if Some(tid) == command) {
-        // It hides what others have.
-        tids.extend(all);
-    }
-    for tid in tids {
+    let take = |tid| {
         let ends = if Some(tid) == command { 0 } else { libc::WEXITED };
         let options = libc::WSTOPPED | ends | libc::WNOHANG | MINE;
-        if let Ok(Some((tid, Some(event)))) = look(libc::P_PID, tid, options) {
-            return Waited::Event(tid, event);
+        let (tid, event) = look(libc::P_PID, tid, options).ok()??;
+        Some(Waited::Event(tid, event?))
+    };
+    match found {
+        // It hides what others have.
+        Some((tid, Some(Event::Ended))) if Some(tid) == command => {
+            all.into_iter().find_map(take).unwrap_or(Waited::Ending)
         }
+        Some((tid, _)) => take(tid).unwrap_or(Waited::Interrupted),
+        None => Waited::Interrupted,
     }
-    Waited::Interrupted
 }
 
 /// What waitid(2) says, and of whom.

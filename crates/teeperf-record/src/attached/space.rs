@@ -31,6 +31,8 @@ pub(super) struct Space {
     names: Vec<(u32, Vec<u8>)>,
     /// When its code may be looked at next: what makes its code itself has some that no look finds.
     next: Instant,
+    /// Until when it is looked at without a reason: a program that begins loads libraries.
+    settled: Instant,
     /// Exits of which no enclave was found, since one was.
     misses: u32,
     pub(super) told: Told,
@@ -59,6 +61,8 @@ impl Seen {
 
 /// Least time between two looks at code.
 const LOOK: Duration = Duration::from_millis(20);
+/// In which a program loads most of its libraries.
+const SETTLING: Duration = Duration::from_millis(300);
 /// Exits without an enclave, behind which not each is looked at.
 const MOST_MISSES: u32 = 16;
 /// Enclaves of a process at one time.
@@ -74,6 +78,7 @@ impl Space {
             modules,
             names: Vec::new(),
             next: Instant::now(),
+            settled: Instant::now() + SETTLING,
             misses: 0,
             told: Told::new(),
         }
@@ -123,6 +128,8 @@ impl Space {
         for tid in threads {
             tell_name(self.pid, tid, &mut self.names, time, packets);
         }
+        // What stacks lead through, of which there are copies alone, nobody sees.
+        self.look_at_code(time, packets);
         if !self.enclaves.is_empty()
             && let Ok(maps) = Mapping::all(self.pid)
         {
@@ -249,7 +256,12 @@ impl Space {
     ) {
         let time = Some(seen.time_ns);
         if seen.event == event::OUTSIDE {
-            if !self.code.has(seen.ip) && Instant::now() >= self.next {
+            let chain = room.chain[..seen.chain].iter().skip(1);
+            let mut all = chain.map(|&entry| u64::from_le_bytes(entry)).chain([seen.ip]);
+            let now = Instant::now();
+            if now >= self.next
+                && (now < self.settled || all.any(|address| !self.code.has(address)))
+            {
                 self.look_at_code(time, packets);
                 self.next = Instant::now() + LOOK;
             }

@@ -87,7 +87,11 @@ pub(super) fn check(pid: u32) -> Result<(), AttachError> {
         Some(_) => {}
     }
     match number(&status, "TracerPid:") {
-        Some(tracer) if tracer != 0 => return Err(AttachError::Traced { pid, tracer }),
+        // A thread.
+        Some(tracer) if tracer != 0 => {
+            let tracer = process_of(tracer).unwrap_or(tracer);
+            return Err(AttachError::Traced { pid, tracer });
+        }
         _ => {}
     }
     let program = fs::File::open(format!("/proc/{pid}/exe"));

@@ -245,7 +245,7 @@ impl<S: FnMut(u16, Vec<u8>)> Work<'_, S> {
         }
         let ended = connection.peer_process(peer)?;
         let within = &self.means.within;
-        let mut process = Process::new(pid, ended, within)?;
+        let mut process = Process::new((pid, ask.pid), ended, within)?;
         let terms = within.terms(pid);
         if within.has_enclaves && ask.flags & flag::NO_EVENTS != 0 && !self.is_told_of_ticks {
             self.is_told_of_ticks = true;

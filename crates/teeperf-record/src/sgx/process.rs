@@ -17,12 +17,15 @@ use std::time::{Duration, Instant};
 use teeperf_aex::sampler::{PRODUCTION, event};
 use teeperf_aex::threads::Threads;
 use teeperf_wire::body::map;
+use teeperf_wire::body::sample::Sample;
 use teeperf_wire::sampling::Ask;
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Process {
     pub(super) pid: u32,
+    /// As it knows itself: in a namespace of its own its threads have other ids than here.
+    inner_pid: u32,
     /// Readable when the process has ended.
     pub(super) ended: OwnedFd,
     rings: Rings,
@@ -87,7 +90,11 @@ const MOST_ENCLAVES: usize = 4096;
 const MOST_UNSEEN: usize = 65_536;
 
 impl Process {
-    pub(super) fn new(pid: u32, ended: OwnedFd, within: &Within) -> io::Result<Self> {
+    pub(super) fn new(
+        (pid, inner_pid): (u32, u32),
+        ended: OwnedFd,
+        within: &Within,
+    ) -> io::Result<Self> {
         let capacity = within.capacity();
         let bytes = Threads::bytes(PLACES, capacity);
         let memory = SharedMemory::create(c"teeperf-samples", bytes, SEAL_SIZE)?;
@@ -95,6 +102,7 @@ impl Process {
         let threads = unsafe { Threads::new(memory.start(), PLACES, capacity) };
         Ok(Self {
             pid,
+            inner_pid,
             ended,
             rings: Rings::new(threads, capacity, pid),
             memory,
@@ -132,17 +140,20 @@ impl Process {
         is_paused: bool,
         packets: &mut Packets<S>,
     ) -> Told {
-        let Self { pid, rings, code, enclaves, names, .. } = self;
-        let (pid, mut is_looked, mut told) = (*pid, false, Told::new());
+        let Self { pid, inner_pid, rings, code, enclaves, names, .. } = self;
+        let (pid, inner_pid, mut is_looked, mut told) = (*pid, *inner_pid, false, Told::new());
+        // The first thread is known by the process's id.
+        let here = |tid| if tid == inner_pid { pid } else { tid };
         let began = monotonic_ns();
         rings.drain(&mut |found| match found {
-            Found::Began(tid) if tid != pid => {
+            Found::Began(tid) if tid != inner_pid => {
                 let kin = Kin { pid, tid, parent_pid: pid, parent_tid: pid };
                 packets.record(Record::Forked(kin), None);
                 tell_name(pid, tid, names, None, packets);
             }
             Found::Began(_) => {}
             Found::Ended(tid) => {
+                let tid = here(tid);
                 names.retain(|(known, _)| *known != tid);
                 let kin = Kin { pid, tid, parent_pid: pid, parent_tid: pid };
                 packets.record(Record::Exited(kin), Some(monotonic_ns()));
@@ -169,7 +180,7 @@ impl Process {
                     }
                     _ => {}
                 }
-                packets.sample(sample);
+                packets.sample(Sample { tid: here(sample.tid), ..sample });
             }
         });
         told
@@ -181,6 +192,10 @@ impl Process {
             return;
         }
         self.looked = Instant::now();
+        if self.inner_pid != self.pid {
+            // Which of the threads that are seen here is which is not known.
+            return;
+        }
         let (pid, time) = (self.pid, Some(monotonic_ns()));
         let threads = threads_of(pid);
         if threads.is_empty() {

@@ -37,17 +37,17 @@ const SGX: Option<Embedded> = None;
 
 /// Samples programs from within, and what runtimes of enclaves may call of it.
 #[cfg(inside)]
-const INSIDE: &[Embedded] = &[
+pub(crate) const INSIDE: &[Embedded] = &[
     (
         "libteeperf_inside.so",
         0o755,
         include_bytes!(concat!(env!("OUT_DIR"), "/libteeperf_inside.so")),
     ),
-    ("include/teeperf_aex.h", 0o644, include_bytes!(concat!(env!("OUT_DIR"), "/teeperf_aex.h"))),
+    (AEX_HEADER, 0o644, include_bytes!(concat!(env!("OUT_DIR"), "/teeperf_aex.h"))),
 ];
 /// Samples programs from within.
 #[cfg(not(inside))]
-const INSIDE: &[Embedded] = &[];
+pub(crate) const INSIDE: &[Embedded] = &[];
 
 /// What programs are linked with, and what measures hooks.
 #[cfg(not(hooks))]
@@ -73,6 +73,8 @@ pub(crate) const RUNTIME: &str = "teeperf_rt.o";
 pub(crate) const LIBRARY: &str = "libteeperf.so";
 /// For sources.
 pub(crate) const HEADER: &str = "include/teeperf.h";
+/// For runtimes of enclaves.
+pub(crate) const AEX_HEADER: &str = "include/teeperf_aex.h";
 const CALIBRATION: &str = "teeperf-calibration";
 
 /// Linker options: in each line whether for `all` modules, an `executable`, a shared `library`, or what `clang` links,
@@ -116,7 +118,7 @@ pub(crate) fn needs_hooks() -> Result<()> {
 pub(crate) fn unpacked() -> Result<Bundle> {
     needs_hooks()?;
     let folder = folder()?;
-    for file in FILES {
+    for file in FILES.iter().chain(INSIDE) {
         unpack(&folder, file)?;
     }
     Ok(Bundle {

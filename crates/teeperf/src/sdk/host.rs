@@ -15,6 +15,7 @@ const PLACES: &[(&str, &str)] = &[
     (bundle::RUNTIME, "lib"),
     (bundle::LIBRARY, "lib"),
     (bundle::HEADER, ""),
+    (bundle::AEX_HEADER, ""),
 ];
 /// The template of files for pkg-config.
 const PKG_CONFIG: &str = "lib/pkgconfig/teeperf.pc";
@@ -23,7 +24,7 @@ const PKG_CONFIG: &str = "lib/pkgconfig/teeperf.pc";
 pub(super) fn install(folder: &Path) -> Result<String> {
     bundle::needs_hooks()?;
     let mut told = String::new();
-    for &(name, mode, contents) in bundle::FILES {
+    for &(name, mode, contents) in bundle::FILES.iter().chain(bundle::INSIDE) {
         if let Some((_, place)) = PLACES.iter().find(|place| place.0 == name) {
             let name = Path::new(place).join(name);
             put(folder, &name, contents, mode)?;

@@ -23,6 +23,7 @@ impl Workshop {
         cc(
             "-fPIC -shared -Wl,-Bsymbolic device.c processor.c signals.c inline.c -o OUT/libmachine.so -ldl",
         );
+        cc("-fPIC -shared tracer.c -o OUT/libtracer.so -ldl");
         cc("host.c urts.c urts_enter.S -o OUT/host -LOUT -lmachine -Wl,-rpath,$ORIGIN -pthread");
         cc("-fno-stack-protector -nostdlib -ffreestanding -fPIC -shared -Wl,-Bsymbolic \
             -Wl,-e,enclave_entry enclave.c trts.S -o OUT/enclave.so");
