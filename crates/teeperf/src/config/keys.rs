@@ -90,7 +90,10 @@ pub(crate) fn refusal(long: &str) -> String {
 pub(crate) fn refused(command: &Command, long: &str, values: &[String]) -> Option<String> {
     let words = std::iter::once(command.get_name().to_owned())
         .chain(values.iter().map(|value| format!("--{long}={value}")));
-    let alone = command.clone().mut_args(|arg| arg.required(false));
+    let optional = |arg: clap::Arg| {
+        arg.required(false).required_unless_present(clap::builder::Resettable::<clap::Id>::Reset)
+    };
+    let alone = command.clone().mut_args(optional);
     let alone = alone.subcommand_required(false).arg_required_else_help(false);
     let error = alone.try_get_matches_from(words).err()?.to_string();
     let text = error.strip_prefix("error: ").unwrap_or(&error);
