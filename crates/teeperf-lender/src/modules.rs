@@ -26,9 +26,9 @@ static KNOWN: Mutex<(u32, Vec<Module>)> = Mutex::new((0, Vec::new()));
 pub fn site_of(own: &Own, address: usize) -> Option<u32> {
     let mut known = KNOWN.lock().unwrap_or_else(|lock| lock.into_inner());
     let (pid, modules) = &mut *known;
-    if *pid != std::process::id() {
+    if *pid != own.pid {
         // The child of a fork tells of them itself.
-        *pid = std::process::id();
+        *pid = own.pid;
         modules.iter_mut().for_each(|module| module.is_told = false);
     }
     let has = |module: &Module| (module.addresses.0..module.addresses.1).contains(&address);

@@ -16,8 +16,9 @@ pub struct Own {
     pub memory: Memory,
     /// Which of the process's threads it is.
     pub serial: u32,
+    /// The process that it is of.
+    pub(crate) pid: u32,
     recording: Thread,
-    pid: u32,
     /// Others may be writing into it.
     is_handed_on: bool,
 }

@@ -1,7 +1,7 @@
 //! What the kernel counts of a thread: page faults and context switches. Each that happens inside an enclave is an
 //! asynchronous exit (AEX); so is each interrupt that ends in neither, which nobody counts outside.
 //!
-//! One system call at each crossing, some 0.2 µs. `TEEPERF_SGX_USAGE=0` leaves it out.
+//! One system call each time that a thread goes in or out, some 0.2 µs. `TEEPERF_SGX_USAGE=0` leaves it out.
 
 use std::ffi::c_int;
 use std::sync::OnceLock;

@@ -50,7 +50,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 64 } else { 4096 }))]
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 4096 }))]
 
         /// As numbers that do not wrap have it.
         #[test]
