@@ -116,16 +116,19 @@ impl Process {
         })
     }
 
-    /// Tells the recording of it, before it has samples. The child of a fork has its parent's code and name.
+    /// Tells the recording of it, before it has samples. The child of a fork has what its parent is known to have.
     pub(super) fn begin<S: FnMut(u16, Vec<u8>)>(
         &mut self,
         is_forked: bool,
+        others: &[Self],
         packets: &mut Packets<S>,
     ) {
         let (pid, time) = (self.pid, Some(monotonic_ns()));
         let name = name(pid, pid);
         if is_forked {
             let parent = parent_of(pid);
+            let known = others.iter().find(|other| other.pid == parent);
+            self.code = known.map(|parent| parent.code.clone()).unwrap_or_default();
             let kin = Kin { pid, tid: pid, parent_pid: parent, parent_tid: parent };
             packets.record(Record::Forked(kin), time);
         }
