@@ -208,6 +208,24 @@ fn enclaves_are_sampled_where_events_are_not_permitted() {
     assert!(told.contains("the kernel permits no events"), "{told}");
 }
 
+/// Guards: a runtime that handles exits itself has samples taken of what it interrupted.
+#[test]
+fn a_runtime_that_asks_for_samples() {
+    let shop = Workshop::new();
+    let [host, enclave] = shop.enclave();
+    let options = [&SGX[..], &["--sample=1s"]].concat();
+    let arguments = [enclave.to_str().unwrap(), "call=2", "rounds=300"];
+    let mut recording = shop.recording(&options, &host, &arguments);
+    recording.command.env("MACHINE_SAMPLES", "1");
+    let outcome = run(&mut recording.command);
+    assert!(outcome.stdout.ends_with("done\n"), "{outcome:?}");
+    // Each of the exceptions, and of timers hardly any.
+    assert!(outcome.stderr.contains("samples of "), "{}", outcome.stderr);
+    let run = Run { outcome, file: recording.file };
+    let asked = run.percent("sgx", |path| path == "enclave_entry;ecall;fault");
+    assert!(asked > 90.0, "{asked}: {:?}", run.paths("sgx"));
+}
+
 /// Guards: hooks and samples in one recording.
 #[test]
 fn hooks_beside_samples_of_enclaves() {
@@ -238,6 +256,23 @@ fn threads_are_sampled_however_they_end() {
     assert!(!said.contains("not sampled"), "{said}");
     let report = run.report();
     assert!(report.contains(" returning"), "{report}");
+}
+
+/// Guards: threads of a process with ids of its own are not taken for such as have ended.
+#[test]
+fn a_process_in_a_namespace_of_its_own() {
+    let shop = Workshop::new();
+    let program = shop.build_unhooked("within.c", Compiler::Gcc, &["-O1", "-pthread"]);
+    let arguments = ["-fp", program.to_str().unwrap(), "signals"];
+    if !run(Command::new("unshare").args(["-fp", "true"])).success() {
+        eprintln!("skipped: unshare -fp is not permitted");
+        return;
+    }
+    let run = Run::of_program(&shop, &WITHIN, Path::new("/usr/bin/unshare"), &arguments);
+    run.outcome.expect_code(0);
+    // Of half a second, in which it is looked which threads there are.
+    let spent: u64 = run.paths("cpu-timer").iter().map(|(_, weight)| weight).sum();
+    assert!(spent > 420_000_000, "{spent} {:?}", run.paths("cpu-timer"));
 }
 
 /// Guards: children have memory of their own, and programs that they execute too.

@@ -17,12 +17,15 @@ use std::time::{Duration, Instant};
 use teeperf_aex::sampler::{PRODUCTION, event};
 use teeperf_aex::threads::Threads;
 use teeperf_wire::body::map;
+use teeperf_wire::body::sample::Sample;
 use teeperf_wire::sampling::Ask;
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Process {
     pub(super) pid: u32,
+    /// As it knows itself: in a namespace of its own its threads have other ids than here.
+    inner_pid: u32,
     /// Readable when the process has ended.
     pub(super) ended: OwnedFd,
     rings: Rings,
@@ -87,7 +90,11 @@ const MOST_ENCLAVES: usize = 4096;
 const MOST_UNSEEN: usize = 65_536;
 
 impl Process {
-    pub(super) fn new(pid: u32, ended: OwnedFd, within: &Within) -> io::Result<Self> {
+    pub(super) fn new(
+        (pid, inner_pid): (u32, u32),
+        ended: OwnedFd,
+        within: &Within,
+    ) -> io::Result<Self> {
         let capacity = within.capacity();
         let bytes = Threads::bytes(PLACES, capacity);
         let memory = SharedMemory::create(c"teeperf-samples", bytes, SEAL_SIZE)?;
@@ -95,6 +102,7 @@ impl Process {
         let threads = unsafe { Threads::new(memory.start(), PLACES, capacity) };
         Ok(Self {
             pid,
+            inner_pid,
             ended,
             rings: Rings::new(threads, capacity, pid),
             memory,
@@ -108,16 +116,19 @@ impl Process {
         })
     }
 
-    /// Tells the recording of it, before it has samples. The child of a fork has its parent's code and name.
+    /// Tells the recording of it, before it has samples. The child of a fork has what its parent is known to have.
     pub(super) fn begin<S: FnMut(u16, Vec<u8>)>(
         &mut self,
         is_forked: bool,
+        others: &[Self],
         packets: &mut Packets<S>,
     ) {
         let (pid, time) = (self.pid, Some(monotonic_ns()));
         let name = name(pid, pid);
         if is_forked {
             let parent = parent_of(pid);
+            let known = others.iter().find(|other| other.pid == parent);
+            self.code = known.map(|parent| parent.code.clone()).unwrap_or_default();
             let kin = Kin { pid, tid: pid, parent_pid: parent, parent_tid: parent };
             packets.record(Record::Forked(kin), time);
         }
@@ -132,17 +143,20 @@ impl Process {
         is_paused: bool,
         packets: &mut Packets<S>,
     ) -> Told {
-        let Self { pid, rings, code, enclaves, names, .. } = self;
-        let (pid, mut is_looked, mut told) = (*pid, false, Told::new());
+        let Self { pid, inner_pid, rings, code, enclaves, names, .. } = self;
+        let (pid, inner_pid, mut is_looked, mut told) = (*pid, *inner_pid, false, Told::new());
+        // The first thread is known by the process's id.
+        let here = |tid| if tid == inner_pid { pid } else { tid };
         let began = monotonic_ns();
         rings.drain(&mut |found| match found {
-            Found::Began(tid) if tid != pid => {
+            Found::Began(tid) if tid != inner_pid => {
                 let kin = Kin { pid, tid, parent_pid: pid, parent_tid: pid };
                 packets.record(Record::Forked(kin), None);
                 tell_name(pid, tid, names, None, packets);
             }
             Found::Began(_) => {}
             Found::Ended(tid) => {
+                let tid = here(tid);
                 names.retain(|(known, _)| *known != tid);
                 let kin = Kin { pid, tid, parent_pid: pid, parent_tid: pid };
                 packets.record(Record::Exited(kin), Some(monotonic_ns()));
@@ -169,7 +183,7 @@ impl Process {
                     }
                     _ => {}
                 }
-                packets.sample(sample);
+                packets.sample(Sample { tid: here(sample.tid), ..sample });
             }
         });
         told
@@ -181,6 +195,10 @@ impl Process {
             return;
         }
         self.looked = Instant::now();
+        if self.inner_pid != self.pid {
+            // Which of the threads that are seen here is which is not known.
+            return;
+        }
         let (pid, time) = (self.pid, Some(monotonic_ns()));
         let threads = threads_of(pid);
         if threads.is_empty() {
@@ -380,4 +398,66 @@ fn threads_of(pid: u32) -> BTreeSet<u32> {
 
 fn parent_of(pid: u32) -> u32 {
     crate::server::parent_of(pid).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Sampling;
+    use teeperf_aex::debug_read::MemoryFile;
+    use teeperf_aex::enclaves::Enclaves;
+    use teeperf_aex::sampler::Sampler;
+
+    const ENCLAVE: u64 = 1 << 40;
+    const THREAD: u32 = 77;
+
+    fn within() -> Within {
+        let how = Sampling { ring: 1 << 16, ..Sampling::default() };
+        Within { how, has_enclaves: true, modules: [].into() }
+    }
+
+    /// What is told of a process that made an enclave, and left samples of these events there; the enclave goes meanwhile or not.
+    fn told(is_debug: bool, samples: &[(u16, u64)], goes: bool) -> String {
+        let (within, pid, (ended, _end)) = (within(), std::process::id(), io::pipe().unwrap());
+        let mut process = Process::new((pid, pid), ended.into(), &within).unwrap();
+        let mut packets = Packets::new(0, |_, _| {}).unwrap();
+        // SAFETY: of the process's memory, which goes later.
+        let threads = unsafe { Threads::new(process.memory.start(), PLACES, within.capacity()) };
+        let (enclaves, memory) = (Enclaves::new(), MemoryFile::of_this_process().unwrap());
+        let program = Sampler { enclaves, memory, threads, settings: within.settings() };
+        let place = program.place_of(THREAD).unwrap();
+        let ask = Ask { base: ENCLAVE, size: 1 << 20, ..Ask::default() };
+        let mut told = process.made(&ask, is_debug, &within, &mut packets);
+        for &(event, ip) in samples {
+            let sample = Sample { event, ip, tid: THREAD, ..Sample::default() };
+            assert!(program.threads.ring(place).unwrap().push(&[&sample.head()]));
+        }
+        told.extend(process.drain(false, &mut packets));
+        if goes {
+            told.extend(process.goes(&ask));
+        }
+        told.extend(process.end());
+        assert_eq!(packets.counts.samples, samples.len() as u64);
+        told.into_iter().map(|(_, text)| text + "\n").collect()
+    }
+
+    #[test]
+    fn an_enclave_that_can_no_longer_be_read_is_told_of() {
+        let dead = told(true, &[(event::UNREADABLE, ENCLAVE + 4096); 3], true);
+        assert!(dead.contains("could not be read any more, 3 times"), "{dead}");
+        assert!(!told(true, &[(event::INSIDE, ENCLAVE + 4096)], true).contains("any more"));
+        let production = told(false, &[(event::UNREADABLE, ENCLAVE + 4096)], false);
+        assert!(production.starts_with("the enclave at 0x10000000000 is a production enclave"));
+        assert_eq!(production.lines().count(), 1, "{production}");
+    }
+
+    #[test]
+    fn enclaves_whose_files_are_not_found_and_those_that_nobody_saw_made_are_told_of() {
+        for goes in [true, false] {
+            let unknown = told(true, &[(event::INSIDE, ENCLAVE + 4096)], goes);
+            assert_eq!(unknown.matches("--module FILE says so").count(), 1, "{unknown}");
+        }
+        let inline = told(false, &[(event::UNREADABLE, 4096)], false);
+        assert!(inline.contains("record it with --sgx=outside"), "{inline}");
+    }
 }

@@ -68,7 +68,7 @@ pub(crate) struct Arguments {
     attach: Option<u32>,
     /// The program and its arguments
     #[arg(
-        required_unless_present = "attach",
+        required = true,
         trailing_var_arg = true,
         allow_hyphen_values = true,
         value_name = "PROGRAM",
