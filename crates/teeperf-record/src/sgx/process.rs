@@ -1,6 +1,7 @@
 //! One process that is sampled within: its threads' samples, its code, its enclaves.
 
 use super::code::{Code, Known};
+use super::enclave::Enclave;
 use super::options::{PLACES, Within};
 use super::rings::{Counts, Found, Rings};
 use crate::enclaves::Finder;
@@ -41,49 +42,11 @@ pub(super) struct Process {
     is_of_inline_host: bool,
 }
 
-#[derive(Debug)]
-struct Enclave {
-    range: Range<u64>,
-    is_debug: bool,
-    unreadable: u64,
-    is_gone: bool,
-    /// What lies in it.
-    files: Finder,
-    looked: Instant,
-    /// Until the next look, where a sample is in no file that is known.
-    pause: Duration,
-}
-
-impl Enclave {
-    /// What is said of one whose files were not found.
-    fn unknown(&self) -> Option<(Level, String)> {
-        let text = format!(
-            "what is loaded in the enclave at {:#x} was not found, so it has no functions: --module FILE says so",
-            self.range.start
-        );
-        (self.is_debug && !self.files.is_found()).then_some((Level::Warning, text))
-    }
-
-    /// Looks for files in it, and tells of those that are new; of what the user should know as well.
-    fn look<S: FnMut(u16, Vec<u8>)>(&mut self, pid: u32, packets: &mut Packets<S>) -> Told {
-        let time = Some(monotonic_ns());
-        let news = self.files.look();
-        for module in &news.modules {
-            module.maps(pid).for_each(|map| packets.map(&map, time));
-        }
-        self.looked = Instant::now();
-        self.pause = if news.modules.is_empty() { (2 * self.pause).min(LOOK) } else { FIRST_LOOK };
-        news.problems.into_iter().map(|text| (Level::Warning, text)).collect()
-    }
-}
-
 /// What the user is told.
 pub(crate) type Told = Vec<(Level, String)>;
 
 /// Between two looks at what changes by itself: threads and their names.
 const LOOK: Duration = Duration::from_millis(300);
-/// The first pause between looks at what lies in an enclave: runtimes list it when it is whole already.
-const FIRST_LOOK: Duration = Duration::from_millis(5);
 /// Enclaves of a process that are remembered.
 const MOST_ENCLAVES: usize = 4096;
 /// Threads without a place that are counted.
@@ -170,8 +133,7 @@ impl Process {
                     (event::UNREADABLE, Some(enclave)) => enclave.unreadable += 1,
                     (event::UNREADABLE, None) => self.is_of_inline_host = true,
                     (event::INSIDE, Some(enclave))
-                        if !enclave.files.has(sample.ip)
-                            && enclave.looked.elapsed() >= enclave.pause =>
+                        if !enclave.files.has(sample.ip) && enclave.is_to_be_looked_at() =>
                     {
                         told.extend(enclave.look(pid, packets));
                     }
@@ -236,15 +198,8 @@ impl Process {
             let text = format!("the enclave at {:#x} {PRODUCTION}", ask.base);
             told.push((Level::Warning, text));
         }
-        let mut enclave = Enclave {
-            files: Finder::new(self.pid, range.clone(), within.modules.clone()),
-            range,
-            is_debug,
-            unreadable: 0,
-            is_gone: false,
-            looked: Instant::now(),
-            pause: FIRST_LOOK,
-        };
+        let files = Finder::new(self.pid, range.clone(), within.modules.clone());
+        let mut enclave = Enclave::new(range, is_debug, files);
         let time = Some(monotonic_ns());
         // What no file is in, and enclaves that cannot be read, are told apart by where they are.
         let whole = Code {
@@ -296,14 +251,7 @@ impl Process {
         let (pid, counts) = (self.pid, self.counts());
         let there = self.enclaves.iter().filter(|enclave| !enclave.is_gone);
         told.extend(there.filter_map(Enclave::unknown));
-        for enclave in self.enclaves.iter().filter(|one| one.is_debug && one.unreadable > 0) {
-            let text = format!(
-                "the enclave at {:#x} in process {pid} could not be read any more, {} times: it is gone, or the machine slept and \
-                 lost it; these samples are of sgx-unreadable",
-                enclave.range.start, enclave.unreadable
-            );
-            told.push((Level::Warning, text));
-        }
+        told.extend(self.enclaves.iter().filter_map(|enclave| enclave.dead(pid)));
         if self.is_of_inline_host {
             let text = format!(
                 "process {pid} was inside an enclave that it was not seen to make, so it asks the kernel without the C library, as \
