@@ -10,6 +10,9 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::
 const FREE: u32 = 0;
 const ENDED: u32 = 1 << 31;
 
+/// Places that it is told of whether they ever had a thread.
+const BEGUN: usize = 256;
+
 /// Before a place's ring.
 #[repr(C)]
 #[derive(Debug)]
@@ -37,6 +40,8 @@ pub struct Head {
     pub words: AtomicU64,
     /// Of the first place's: threads that found none.
     left_out: AtomicU64,
+    /// Of the first place's: a bit for each place that ever had a thread, as far as there are bits.
+    begun: [AtomicU64; BEGUN / 64],
     /// Where the signal handler puts a state together.
     room: core::cell::UnsafeCell<Room>,
 }
@@ -102,6 +107,9 @@ impl Threads {
             return None;
         };
         self.ring(place)?.clear();
+        if let Some(word) = self.head(0)?.begun.get(place / 64) {
+            word.fetch_or(1 << (place % 64), Release);
+        }
         for count in [&head.inside, &head.unreadable, &head.outside, &head.reads, &head.words] {
             count.store(0, Relaxed);
         }
@@ -144,6 +152,12 @@ impl Threads {
                 head.owner.store(FREE, Release);
             }
         }
+    }
+
+    /// The reader's: whether a place ever had a thread. Of others nothing is to be read, which would take memory.
+    pub fn has_begun(&self, place: usize) -> bool {
+        let word = self.head(0).and_then(|head| head.begun.get(place / 64));
+        word.is_none_or(|word| word.load(Acquire) >> (place % 64) & 1 != 0)
     }
 
     /// How many places there are.
@@ -197,7 +211,9 @@ mod tests {
         // SAFETY: the memory outlives it.
         let threads = unsafe { Threads::new(memory.as_mut_ptr().cast(), 2, 4096) };
         let (first, head) = threads.begin(10).unwrap();
+        assert!(threads.has_begun(first) && !threads.has_begun(1));
         let (second, _) = threads.begin(11).unwrap();
+        assert!(threads.has_begun(second) && threads.has_begun(BEGUN));
         assert_eq!(
             (first, second, threads.begin(12).is_none(), threads.left_out()),
             (0, 1, true, 1)

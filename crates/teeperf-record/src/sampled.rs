@@ -98,8 +98,8 @@ impl Sampled {
             Self::Within(within, _) if within.has_enclaves => None,
             Self::Within(_, refused) => {
                 let mut text = String::from(
-                    "samples are of timers within the program, as often as the kernel ticks at most (CONFIG_HZ), of no time in \
-                     the kernel, and of no programs that are linked statically",
+                    "samples are of timers within the program, as often as the kernel ticks at most (CONFIG_HZ): time in the \
+                     kernel is that of what called it, and programs that are linked statically have none",
                 );
                 if let Some(refused) = refused {
                     text = format!("{refused}, so {text}; next: {}", refused.advice());

@@ -18,7 +18,7 @@ pub(crate) struct Code {
 }
 
 /// All that is known of a process's, by where it begins.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Known(BTreeMap<u64, Code>);
 
 impl Known {
@@ -74,7 +74,8 @@ fn read(line: &[u8]) -> Option<Code> {
         // As perf has what is no file's.
         path: if path.is_empty() { b"//anon".to_vec() } else { path.to_vec() },
     };
-    (code.is_code() || path.starts_with(b"/")).then_some(code)
+    let is_file = path.starts_with(b"/") && !path.starts_with(b"/memfd:");
+    (code.is_code() || is_file).then_some(code)
 }
 
 #[cfg(test)]
@@ -97,6 +98,7 @@ mod tests {
             Some(b"//anon".to_vec())
         );
         assert_eq!(read(b"7f10-7f30 rw-p 0 00:00 0 /a").map(|code| code.protection), Some(3));
+        assert_eq!(read(b"7f10-7f30 rw-s 0 00:01 7 /memfd:teeperf (deleted)"), None);
         for other in [&b"7f10-7f30 rw-p 0 00:00 0 "[..], b"", b"x-y r-xp 0 0 0", b"3-1 r-xp 0 0 0 "]
         {
             assert_eq!(read(other), None);

@@ -253,7 +253,7 @@ impl<S: FnMut(u16, Vec<u8>)> Work<'_, S> {
                         (CONFIG_HZ: 250 as most distributions have it): sudo sysctl kernel.perf_event_paranoid=2 permits them";
             self.tell(0, vec![(Level::Information, text.into())]);
         }
-        process.begin(ask.flags & flag::FORKED != 0, &mut self.packets);
+        process.begin(ask.flags & flag::FORKED != 0, &self.processes, &mut self.packets);
         connection.send(&terms.encode(), &[process.memory.file()])?;
         self.has_attached = true;
         self.processes.push(process);

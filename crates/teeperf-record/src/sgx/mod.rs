@@ -6,13 +6,14 @@
 //!  threads' handlers ──► rings ──► desk ──► packets ──► drain
 //! ```
 //!
-//! * `desk`: the thread; `process`: what is known of one process; `rings`: its threads' samples, out of the memory that is shared;
+//! * `desk`: the thread; `process`: what is known of one process; `enclave`: of one of its enclaves; `rings`: its threads' samples, out of the memory that is shared;
 //!   `code`: what code a process has; `options`: what is asked for.
 //!
 //! The memory stays when a process goes, however it goes, so what it had sampled is taken.
 
 mod code;
 mod desk;
+mod enclave;
 mod options;
 mod process;
 mod rings;

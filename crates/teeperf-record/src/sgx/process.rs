@@ -1,6 +1,7 @@
 //! One process that is sampled within: its threads' samples, its code, its enclaves.
 
 use super::code::{Code, Known};
+use super::enclave::Enclave;
 use super::options::{PLACES, Within};
 use super::rings::{Counts, Found, Rings};
 use crate::enclaves::Finder;
@@ -41,49 +42,11 @@ pub(super) struct Process {
     is_of_inline_host: bool,
 }
 
-#[derive(Debug)]
-struct Enclave {
-    range: Range<u64>,
-    is_debug: bool,
-    unreadable: u64,
-    is_gone: bool,
-    /// What lies in it.
-    files: Finder,
-    looked: Instant,
-    /// Until the next look, where a sample is in no file that is known.
-    pause: Duration,
-}
-
-impl Enclave {
-    /// What is said of one whose files were not found.
-    fn unknown(&self) -> Option<(Level, String)> {
-        let text = format!(
-            "what is loaded in the enclave at {:#x} was not found, so it has no functions: --module FILE says so",
-            self.range.start
-        );
-        (self.is_debug && !self.files.is_found()).then_some((Level::Warning, text))
-    }
-
-    /// Looks for files in it, and tells of those that are new; of what the user should know as well.
-    fn look<S: FnMut(u16, Vec<u8>)>(&mut self, pid: u32, packets: &mut Packets<S>) -> Told {
-        let time = Some(monotonic_ns());
-        let news = self.files.look();
-        for module in &news.modules {
-            module.maps(pid).for_each(|map| packets.map(&map, time));
-        }
-        self.looked = Instant::now();
-        self.pause = if news.modules.is_empty() { (2 * self.pause).min(LOOK) } else { FIRST_LOOK };
-        news.problems.into_iter().map(|text| (Level::Warning, text)).collect()
-    }
-}
-
 /// What the user is told.
 pub(crate) type Told = Vec<(Level, String)>;
 
 /// Between two looks at what changes by itself: threads and their names.
 const LOOK: Duration = Duration::from_millis(300);
-/// The first pause between looks at what lies in an enclave: runtimes list it when it is whole already.
-const FIRST_LOOK: Duration = Duration::from_millis(5);
 /// Enclaves of a process that are remembered.
 const MOST_ENCLAVES: usize = 4096;
 /// Threads without a place that are counted.
@@ -116,16 +79,19 @@ impl Process {
         })
     }
 
-    /// Tells the recording of it, before it has samples. The child of a fork has its parent's code and name.
+    /// Tells the recording of it, before it has samples. The child of a fork has what its parent is known to have.
     pub(super) fn begin<S: FnMut(u16, Vec<u8>)>(
         &mut self,
         is_forked: bool,
+        others: &[Self],
         packets: &mut Packets<S>,
     ) {
         let (pid, time) = (self.pid, Some(monotonic_ns()));
         let name = name(pid, pid);
         if is_forked {
             let parent = parent_of(pid);
+            let known = others.iter().find(|other| other.pid == parent);
+            self.code = known.map(|parent| parent.code.clone()).unwrap_or_default();
             let kin = Kin { pid, tid: pid, parent_pid: parent, parent_tid: parent };
             packets.record(Record::Forked(kin), time);
         }
@@ -167,8 +133,7 @@ impl Process {
                     (event::UNREADABLE, Some(enclave)) => enclave.unreadable += 1,
                     (event::UNREADABLE, None) => self.is_of_inline_host = true,
                     (event::INSIDE, Some(enclave))
-                        if !enclave.files.has(sample.ip)
-                            && enclave.looked.elapsed() >= enclave.pause =>
+                        if !enclave.files.has(sample.ip) && enclave.is_to_be_looked_at() =>
                     {
                         told.extend(enclave.look(pid, packets));
                     }
@@ -233,15 +198,8 @@ impl Process {
             let text = format!("the enclave at {:#x} {PRODUCTION}", ask.base);
             told.push((Level::Warning, text));
         }
-        let mut enclave = Enclave {
-            files: Finder::new(self.pid, range.clone(), within.modules.clone()),
-            range,
-            is_debug,
-            unreadable: 0,
-            is_gone: false,
-            looked: Instant::now(),
-            pause: FIRST_LOOK,
-        };
+        let files = Finder::new(self.pid, range.clone(), within.modules.clone());
+        let mut enclave = Enclave::new(range, is_debug, files);
         let time = Some(monotonic_ns());
         // What no file is in, and enclaves that cannot be read, are told apart by where they are.
         let whole = Code {
@@ -293,14 +251,7 @@ impl Process {
         let (pid, counts) = (self.pid, self.counts());
         let there = self.enclaves.iter().filter(|enclave| !enclave.is_gone);
         told.extend(there.filter_map(Enclave::unknown));
-        for enclave in self.enclaves.iter().filter(|one| one.is_debug && one.unreadable > 0) {
-            let text = format!(
-                "the enclave at {:#x} in process {pid} could not be read any more, {} times: it is gone, or the machine slept and \
-                 lost it; these samples are of sgx-unreadable",
-                enclave.range.start, enclave.unreadable
-            );
-            told.push((Level::Warning, text));
-        }
+        told.extend(self.enclaves.iter().filter_map(|enclave| enclave.dead(pid)));
         if self.is_of_inline_host {
             let text = format!(
                 "process {pid} was inside an enclave that it was not seen to make, so it asks the kernel without the C library, as \
@@ -395,4 +346,66 @@ fn threads_of(pid: u32) -> BTreeSet<u32> {
 
 fn parent_of(pid: u32) -> u32 {
     crate::server::parent_of(pid).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Sampling;
+    use teeperf_aex::debug_read::MemoryFile;
+    use teeperf_aex::enclaves::Enclaves;
+    use teeperf_aex::sampler::Sampler;
+
+    const ENCLAVE: u64 = 1 << 40;
+    const THREAD: u32 = 77;
+
+    fn within() -> Within {
+        let how = Sampling { ring: 1 << 16, ..Sampling::default() };
+        Within { how, has_enclaves: true, modules: [].into() }
+    }
+
+    /// What is told of a process that made an enclave, and left samples of these events there; the enclave goes meanwhile or not.
+    fn told(is_debug: bool, samples: &[(u16, u64)], goes: bool) -> String {
+        let (within, pid, (ended, _end)) = (within(), std::process::id(), io::pipe().unwrap());
+        let mut process = Process::new((pid, pid), ended.into(), &within).unwrap();
+        let mut packets = Packets::new(0, |_, _| {}).unwrap();
+        // SAFETY: of the process's memory, which goes later.
+        let threads = unsafe { Threads::new(process.memory.start(), PLACES, within.capacity()) };
+        let (enclaves, memory) = (Enclaves::new(), MemoryFile::of_this_process().unwrap());
+        let program = Sampler { enclaves, memory, threads, settings: within.settings() };
+        let place = program.place_of(THREAD).unwrap();
+        let ask = Ask { base: ENCLAVE, size: 1 << 20, ..Ask::default() };
+        let mut told = process.made(&ask, is_debug, &within, &mut packets);
+        for &(event, ip) in samples {
+            let sample = Sample { event, ip, tid: THREAD, ..Sample::default() };
+            assert!(program.threads.ring(place).unwrap().push(&[&sample.head()]));
+        }
+        told.extend(process.drain(false, &mut packets));
+        if goes {
+            told.extend(process.goes(&ask));
+        }
+        told.extend(process.end());
+        assert_eq!(packets.counts.samples, samples.len() as u64);
+        told.into_iter().map(|(_, text)| text + "\n").collect()
+    }
+
+    #[test]
+    fn an_enclave_that_can_no_longer_be_read_is_told_of() {
+        let dead = told(true, &[(event::UNREADABLE, ENCLAVE + 4096); 3], true);
+        assert!(dead.contains("could not be read any more, 3 times"), "{dead}");
+        assert!(!told(true, &[(event::INSIDE, ENCLAVE + 4096)], true).contains("any more"));
+        let production = told(false, &[(event::UNREADABLE, ENCLAVE + 4096)], false);
+        assert!(production.starts_with("the enclave at 0x10000000000 is a production enclave"));
+        assert_eq!(production.lines().count(), 1, "{production}");
+    }
+
+    #[test]
+    fn enclaves_whose_files_are_not_found_and_those_that_nobody_saw_made_are_told_of() {
+        for goes in [true, false] {
+            let unknown = told(true, &[(event::INSIDE, ENCLAVE + 4096)], goes);
+            assert_eq!(unknown.matches("--module FILE says so").count(), 1, "{unknown}");
+        }
+        let inline = told(false, &[(event::UNREADABLE, 4096)], false);
+        assert!(inline.contains("record it with --sgx=outside"), "{inline}");
+    }
 }

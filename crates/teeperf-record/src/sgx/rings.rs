@@ -90,6 +90,9 @@ impl Rings {
     pub(crate) fn drain(&mut self, give: &mut impl FnMut(Found<'_>)) {
         let lost = self.counts.lost;
         for number in 0..self.places.len() {
+            if self.places[number].thread.is_none() && !self.threads.has_begun(number) {
+                continue;
+            }
             let Some(head) = self.threads.head(number) else { return };
             // Before the samples: of a thread that has ended by now all are there.
             let occupant = head.occupant();
