@@ -7,7 +7,6 @@
 use crate::context::{Cause, Interrupted, REGISTERS};
 use crate::debug_read::DebugRead;
 use crate::enclaves::Enclaves;
-use crate::interrupted::Shown;
 use crate::layout::Registers;
 use crate::ring::Ring;
 use crate::state::{self, MOST_CHAIN, Room, Wanted};
@@ -218,7 +217,7 @@ impl<R: DebugRead> Sampler<R> {
     #[cfg(target_arch = "x86_64")]
     fn tcs(interrupted: &Interrupted) -> Option<u64> {
         let [ax, bx, cx, ..] = interrupted.0;
-        let shown = Shown { ip: interrupted.instruction_pointer(), ax, bx, cx };
+        let shown = crate::interrupted::Shown { ip: interrupted.instruction_pointer(), ax, bx, cx };
         // SAFETY: asked for a byte of the instruction that runs next, so it is mapped.
         shown.tcs(|at| Some(unsafe { (at as *const u8).read() }))
     }

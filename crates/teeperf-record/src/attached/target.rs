@@ -72,11 +72,13 @@ pub enum AttachError {
     },
 }
 
+/// Whether registers of threads are known here.
+pub(super) fn check_machine() -> Result<(), AttachError> {
+    if cfg!(target_arch = "x86_64") { Ok(()) } else { Err(AttachError::Here) }
+}
+
 /// Whether a process can be traced, as far as can be told before.
 pub(super) fn check(pid: u32) -> Result<(), AttachError> {
-    if !cfg!(target_arch = "x86_64") {
-        return Err(AttachError::Here);
-    }
     if pid == std::process::id() {
         return Err(AttachError::IsRecorder(pid));
     }

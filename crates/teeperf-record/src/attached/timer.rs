@@ -129,13 +129,16 @@ impl Drop for Ticks {
             // SAFETY: it was made.
             unsafe { libc::timer_delete(self.timer) };
         }
-        // What still comes is nobody's.
-        for (number, before) in &mut self.before {
-            if *number == signal() {
-                before.sa_sigaction = libc::SIG_IGN;
+        // What still comes is for this thread alone, and ends with it.
+        // SAFETY: a set of signals, for which zeros are a value, and which the calls fill; then numbers and structs that were filled before.
+        unsafe {
+            let mut both: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&mut both);
+            self.before.iter().for_each(|(number, _)| _ = libc::sigaddset(&mut both, *number));
+            libc::pthread_sigmask(libc::SIG_BLOCK, &both, std::ptr::null_mut());
+            for (number, before) in &self.before {
+                libc::sigaction(*number, before, std::ptr::null_mut());
             }
-            // SAFETY: what could be set can be set back.
-            unsafe { libc::sigaction(*number, before, std::ptr::null_mut()) };
         }
     }
 }

@@ -60,6 +60,7 @@ pub(crate) fn sampled(sgx: &Sgx, zero_ns: u64) -> Vec<Vec<u8>> {
 impl Tracer {
     /// Starts the thread. A process that runs is traced when this comes back; the command when it passes the gate.
     pub(crate) fn start(means: Means) -> Result<(Self, Option<Gate>), AttachError> {
+        target::check_machine()?;
         let system = |source| AttachError::System { pid: 0, source };
         let (gate, keeper) = match means.target {
             Target::Command => {
