@@ -4,7 +4,7 @@ use crate::system;
 use std::ffi::{c_int, c_void};
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::sync::Mutex;
+use std::sync::{Mutex, Once};
 use teeperf_wire::arena::MIN_LENGTH;
 use teeperf_wire::hello::{
     Hello, SOCKET_VARIABLE, VERSION, WELCOME_SIZE, Welcome, flag, refusal, want,
@@ -178,8 +178,20 @@ fn receive(socket: &OwnedFd) -> Option<(Welcome, File)> {
         && (control.level, control.kind) == (SOL_SOCKET, SCM_RIGHTS)
         && control.file >= 0;
     // SAFETY: the kernel has just made the descriptor for this process.
-    let file = brings_file.then(|| unsafe { File::from_raw_fd(control.file) })?;
+    let file = brings_file.then(|| unsafe { File::from_raw_fd(control.file) });
     let welcome = Welcome::decode(bytes.get(..usize::try_from(length).ok()?)?)?;
+    if welcome.refusal == refusal::UNKNOWN {
+        // Who asks has a token: there is no more.
+        static IS_TOLD: Once = Once::new();
+        IS_TOLD.call_once(|| {
+            eprintln!(
+                "teeperf: process {} has more threads that call into another world than there is memory for: of the others \
+                 nothing is recorded",
+                std::process::id()
+            );
+        });
+    }
+    let file = file?;
     let is_welcome = welcome.version == VERSION && welcome.refusal == refusal::NONE;
     is_welcome.then_some((welcome, file))
 }

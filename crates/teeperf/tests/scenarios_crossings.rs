@@ -492,3 +492,15 @@ fn an_enclave_of_intels_sdk_is_built() {
     let (outcome, _) = make(&["TEEPERF_PROBE=tree"]);
     assert!(!outcome.success() && outcome.stderr.contains("trace, none"), "{outcome:#?}");
 }
+
+/// Of more threads at a time than there is memory for, the others are told of, and work as ever.
+#[test]
+fn more_threads_than_there_is_memory_for() {
+    let machine = Machine::new();
+    let options = ["--sgx", "--force", "--quiet", "--events", "crossings"];
+    let (host, arguments) = (machine.shop.path("host"), ["enclave.so", "crowd", "300"]);
+    let recorded = machine.shop.record(&options, &host, &arguments, 0);
+    assert!(recorded.outcome.stdout.contains("ecalls 300\n"), "{:#?}", recorded.outcome);
+    let told = recorded.outcome.stderr.matches("more threads that call into another world").count();
+    assert_eq!((recorded.report.calls["ECALL 0"], told), (256, 1), "{:#?}", recorded.outcome);
+}

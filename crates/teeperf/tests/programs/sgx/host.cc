@@ -228,6 +228,16 @@ __attribute__((noinline)) static void deeper(size_t bytes)
 	more[0] = 2;
 }
 
+static pthread_barrier_t all_there;
+
+// One ECALL of a thread that stays until all have made one.
+static void *crowd(void *)
+{
+	make(WORK, 1, 0);
+	pthread_barrier_wait(&all_there);
+	return NULL;
+}
+
 static void *once(void *)
 {
 	make(OCALLS, 1, 0);
@@ -260,6 +270,14 @@ int main(int count, char **arguments)
 			pthread_create(&thread, NULL, many, (void *)number);
 		for (pthread_t thread : threads)
 			pthread_join(thread, NULL);
+	} else if (!strcmp(mode, "crowd")) {
+		pthread_t *many = new pthread_t[number];
+		pthread_barrier_init(&all_there, NULL, number);
+		for (long i = 0; i < number; i++)
+			pthread_create(&many[i], NULL, crowd, NULL);
+		for (long i = 0; i < number; i++)
+			pthread_join(many[i], NULL);
+		delete[] many;
 	} else if (!strcmp(mode, "switchless")) {
 		for (long i = 0; i < number; i++)
 			make(SWITCHLESS, 1, 0);
