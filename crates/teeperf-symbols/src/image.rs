@@ -32,6 +32,8 @@ pub(crate) struct Image {
     pub(crate) endian: Endianness,
     /// `EM_…`.
     pub(crate) machine: u16,
+    /// Where it is entered; 0: nowhere.
+    pub(crate) entry: u64,
     pub(crate) sections: Vec<Section>,
     /// What is loaded into memory.
     pub(crate) loads: Vec<Load>,
@@ -126,6 +128,7 @@ impl Image {
             is_relocatable: headers.is_relocatable,
             endian: headers.endian,
             machine: headers.machine,
+            entry: headers.entry,
             sections: headers.sections,
             loads: headers.loads,
             names: Vec::new(),
@@ -238,6 +241,7 @@ struct Headers {
     is_relocatable: bool,
     endian: Endianness,
     machine: u16,
+    entry: u64,
     sections: Vec<Section>,
     /// Index of the section that holds the sections' names.
     names: usize,
@@ -285,6 +289,7 @@ impl Headers {
             is_relocatable: header.e_type(endian) == elf::ET_DYN,
             endian,
             machine: header.e_machine(endian),
+            entry: header.e_entry(endian).into(),
             sections: sections
                 .iter()
                 .map(|section| Section {

@@ -13,6 +13,8 @@ use std::path::Path;
 pub struct Unwinding {
     /// `EM_…` of the file.
     pub machine: u16,
+    /// Where the file is entered; 0: nowhere.
+    pub entry: u64,
     /// Build-id of the file; empty when it has none.
     pub build_id: Vec<u8>,
     /// `.eh_frame`.
@@ -65,6 +67,7 @@ impl Unwinding {
         };
         let mut out = Self {
             machine: image.machine,
+            entry: image.entry,
             build_id: image.build_id.clone().unwrap_or_default(),
             eh_frame: table(&image, b".eh_frame")?,
             eh_frame_hdr: table(&image, b".eh_frame_hdr")?,

@@ -149,7 +149,7 @@ fn stacks(profile: &Profile, found: &mut Vec<Finding>) {
         units::percent_inline(share)
     );
     let next = "Where functions have much on the stack, copies of it were too short: record longer ones, such as \
-                `--call-graph dwarf,32768`.";
+                `--call-graph dwarf,32768`. Assembly without tables cannot be followed.";
     push(found, true, what, next);
 }
 

@@ -121,6 +121,9 @@ fn copies_of_stacks_are_followed_inside_and_outside() {
         assert!(text.contains("---enclave_entry") || text.contains("--enclave_entry"), "{text}");
         assert!(text.contains("--main_loop"), "{text}");
     }
+    // The entry has no tables, and nobody called it.
+    let report = Run::of(&shop, &options, "rounds=3000").report();
+    assert!(!report.contains("could not be followed"), "{report}");
 }
 
 /// Guards: a ring for each thread, enclaves that come and go, and that nothing of them is lost.

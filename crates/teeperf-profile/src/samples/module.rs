@@ -108,6 +108,14 @@ impl Module {
         file.tables(&self.name, Location::base(id))
     }
 
+    /// Whether the function there is the one that the file is entered at: nothing of it called that.
+    pub(crate) fn is_entry(&self, relative: u64) -> bool {
+        let Code::File(file) = &self.code else { return false };
+        let (functions, entry) = (&file.functions, file.unwinding.entry);
+        let found = functions.at(file.begin.wrapping_add(relative)).map(|symbol| symbol.start);
+        entry > 0 && found.is_some() && found == functions.at(entry).map(|symbol| symbol.start)
+    }
+
     /// The function that code is of there, or was inlined, with its source file and line, where these are known.
     pub(crate) fn line(&self, relative: u64) -> Option<(Named, (String, u32))> {
         let Code::File(file) = &self.code else { return None };

@@ -229,6 +229,10 @@ fn locations(
         }
         path.truncate(before);
     };
+    // Where a file is entered tables need not say that nobody called it: enclaves' entries have none.
+    let is_entry = |at: &Location| finder.is_entry(*at);
+    let is_whole = end == End::Cut && path[before..].last().is_some_and(is_entry);
+    let end = if is_whole { End::Whole } else { end };
     if path.len() == before {
         // Of the instruction pointer alone more is known than of nothing, where it is the program's.
         let ip = if sample.mode == mode::KERNEL {
@@ -273,6 +277,12 @@ impl Finder {
         }
         let relative = module.relative(mapped.offset(address));
         Some(Location::of(mapped.module, relative))
+    }
+
+    /// Whether a file is entered there.
+    fn is_entry(&mut self, location: Location) -> bool {
+        let module = location.parts().and_then(|(id, at)| Some((self.view.module(id)?.0, at)));
+        module.is_some_and(|(module, at)| module.is_entry(at))
     }
 
     /// Numbers of the functions at a location, the outermost first.
