@@ -3,32 +3,14 @@
 
 use crate::arch::{number, syscall};
 
+#[path = "../../teeperf-rt/src/platform/linux/file.rs"]
+mod file;
 #[path = "../../teeperf-rt/src/platform/linux/socket.rs"]
 #[allow(dead_code, reason = "the runtime asks more of it")]
 mod socket;
+pub(crate) use file::File;
+use file::patiently;
 pub(crate) use socket::exchange;
-
-const EINTR: isize = -4;
-
-/// A file descriptor that is closed when it goes.
-pub(crate) struct File(i32);
-
-impl Drop for File {
-    fn drop(&mut self) {
-        // SAFETY: the descriptor is ours; a number alone.
-        unsafe { syscall(number::CLOSE, [self.0 as usize, 0, 0, 0, 0, 0]) };
-    }
-}
-
-/// Repeats a call that a signal interrupted.
-fn patiently(mut call: impl FnMut() -> isize) -> isize {
-    loop {
-        match call() {
-            EINTR => {}
-            result => return result,
-        }
-    }
-}
 
 /// Process id as the process knows it.
 pub(crate) fn process_id() -> u32 {

@@ -3,12 +3,14 @@
 
 use crate::arch::{self, number, syscall};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+mod file;
 mod mask;
 mod socket;
+pub(crate) use file::File;
+use file::patiently;
 pub(crate) use mask::Mask;
 pub(crate) use socket::{exchange, is_abandoned};
 
-const EINTR: isize = -4;
 const PROT_READ: usize = 1;
 const PROT_WRITE: usize = 2;
 const MAP_SHARED: usize = 1;
@@ -31,26 +33,6 @@ const RSEQ_SIZE: usize = 32;
 const RSEQ_CPU_ID: usize = 4;
 /// Where in it the address of the present sequence is.
 const RSEQ_CS: i64 = 8;
-
-/// A file descriptor that is closed when it goes.
-pub(crate) struct File(i32);
-
-impl Drop for File {
-    fn drop(&mut self) {
-        // SAFETY: the descriptor is ours; a number alone.
-        unsafe { syscall(number::CLOSE, [self.0 as usize, 0, 0, 0, 0, 0]) };
-    }
-}
-
-/// Repeats a call that a signal interrupted.
-fn patiently(mut call: impl FnMut() -> isize) -> isize {
-    loop {
-        match call() {
-            EINTR => {}
-            result => return result,
-        }
-    }
-}
 
 /// Process id as the process knows it.
 pub(crate) fn process_id() -> u32 {

@@ -4,18 +4,19 @@
 //! What is known of a path is when none of it was: such samples have no times. A caller's address is that of its first
 //! instruction and one more, since from where it called is not known either, and readers take one off.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::Path;
+mod modules;
+
+use std::collections::{BTreeSet, HashMap};
 
 use teeperf_profile::contents::Packet;
-use teeperf_profile::model::{Code, FunctionId, Place, Profile, Thread, Unit};
+use teeperf_profile::model::{FunctionId, Profile, Thread, Unit};
 use teeperf_profile::{Error, Packets};
-use teeperf_symbols::{Loaded, Part};
 use teeperf_wire::body::sample::{CONTEXT_USER, MAX_CHAIN, NO_CPU, NO_TIME, Numbers, Sample, mode};
 use teeperf_wire::body::{map, sampled, start, task};
 use teeperf_wire::packet::{MAJOR, MINOR, kind};
 
 use super::packets::{Batch, Fields};
+use modules::{Mapped, Module};
 
 /// What is written: number, name.
 const SELF_TIME: (u16, &str) = (1, "self-time");
@@ -28,11 +29,6 @@ const NOBODY: u32 = 1;
 /// `PROT_READ` and `MAP_PRIVATE` of mmap(2).
 const PROT_READ: u32 = 1;
 const MAP_PRIVATE: u64 = 2;
-/// Where the first module's code is put: where it lay, no profile knows.
-const FIRST: u64 = 1 << 32;
-/// Parts of modules begin at multiples of this.
-const PAGE: u64 = 4096;
-
 /// See the module.
 pub struct Paths<'a> {
     profile: &'a Profile,
@@ -61,13 +57,6 @@ pub struct LeftOut {
     pub missing: Vec<String>,
 }
 
-/// A file, and where its parts are put.
-struct Module<'a> {
-    place: &'a Place,
-    /// Each with its address.
-    parts: Vec<(u64, Part)>,
-}
-
 #[derive(Clone, Copy)]
 enum Next {
     Start,
@@ -84,32 +73,7 @@ enum Next {
 impl<'a> Paths<'a> {
     /// Of a profile whose functions have places: see [`teeperf_profile::Options::by_place`].
     pub fn new(profile: &'a Profile) -> Self {
-        let mut found: BTreeMap<(&str, &[u8]), (&Place, u64, u64)> = BTreeMap::new();
-        for place in profile.functions.iter().filter_map(|function| function.place.as_ref()) {
-            if place.code == Code::UnknownImage {
-                continue;
-            }
-            let end = place.address.saturating_add(place.size.max(1));
-            let (_, first, last) =
-                found.entry((&place.path, &place.build_id)).or_insert((place, u64::MAX, 0));
-            *first = place.address.min(*first);
-            *last = end.max(*last);
-        }
-        let (mut modules, mut at, mut missing) = (Vec::new(), FIRST, Vec::new());
-        for (place, first, last) in found.into_values() {
-            let of_file = parts(place).unwrap_or_else(|| {
-                missing.push(place.path.to_string());
-                vec![Part { offset: first, length: last - first, address: first }]
-            });
-            let mut parts = Vec::new();
-            for part in of_file {
-                let (before, length) = pages(&part);
-                parts.push((at + before, part));
-                // A file that says it is larger than memory can be has its code where the next one's is.
-                at = at.checked_add(length).and_then(|at| at.checked_add(PAGE)).unwrap_or(FIRST);
-            }
-            modules.push(Module { place, parts });
-        }
+        let (modules, missing) = modules::of(profile);
         let known: HashMap<_, _> = modules
             .iter()
             .enumerate()
@@ -122,7 +86,7 @@ impl<'a> Paths<'a> {
         let addresses = (0..profile.functions.len())
             .map(|number| {
                 let module = module_of(FunctionId(number as u32))?;
-                modules[module].address(profile.functions[number].place.as_ref()?.address)
+                modules[module].address_of(profile.functions[number].place.as_ref()?.address)
             })
             .collect();
         let nodes = |thread: &'a Thread| thread.tree.nodes.iter().skip(1).map(|node| node.function);
@@ -184,14 +148,13 @@ impl<'a> Paths<'a> {
 
     fn map(&mut self, (pid, module, part): (u32, usize, usize)) {
         let Module { place, parts } = &self.modules[module];
-        let (address, part) = parts[part];
-        let (before, length) = pages(&part);
+        let Mapped { address, length, offset, .. } = parts[part];
         let mut fields = Fields::new(&mut self.out);
         fields.number(map::PID, pid.into());
         fields.number(map::TID, pid.into());
-        fields.number(map::ADDRESS, address - before);
+        fields.number(map::ADDRESS, address);
         fields.number(map::LENGTH, length);
-        fields.number(map::OFFSET, part.offset - before);
+        fields.number(map::OFFSET, offset);
         fields.number(map::PROTECTION, u64::from(map::PROT_EXEC | PROT_READ));
         fields.number(map::FLAGS, MAP_PRIVATE);
         fields.bytes(map::PATH, place.path.as_bytes());
@@ -290,32 +253,6 @@ impl<'a> Paths<'a> {
         }
         (Next::End, false)
     }
-}
-
-impl Module<'_> {
-    /// Where an address of the file was put.
-    fn address(&self, of_file: u64) -> Option<u64> {
-        self.parts.iter().find_map(|&(at, part)| {
-            let within =
-                of_file.checked_sub(part.address).filter(|&within| within < part.length)?;
-            at.checked_add(within)
-        })
-    }
-}
-
-/// A part as a system maps it, in whole pages: bytes before it on its first page, and of all pages.
-fn pages(part: &Part) -> (u64, u64) {
-    let before = (part.address % PAGE).min(part.offset);
-    let length = before.saturating_add(part.length).checked_next_multiple_of(PAGE);
-    (before, length.unwrap_or(0))
-}
-
-/// Parts of a module's file, if that is still there.
-fn parts(place: &Place) -> Option<Vec<Part>> {
-    let file = Loaded::open(Path::new(&*place.path)).ok()?;
-    let is_it = place.build_id.is_empty() || file.build_id() == Some(&*place.build_id);
-    let parts: Vec<Part> = file.code().collect();
-    (is_it && !parts.is_empty()).then_some(parts)
 }
 
 /// `EM_…` of what `uname -m` says; 0 where that is not known, as it need not be.
