@@ -95,8 +95,11 @@ fn diff_and_suggestion_and_annotation() {
     // What its hooks cost may be all of its time.
     let words = ["suggest", "--json", "--keep-hook-cost", "program.teeperf"];
     expect(include_str!("../../../docs/suggestion.schema.json"), &[json(&folder, &words)]);
-    let words = ["annotate", "--json", "main"];
-    expect(include_str!("../../../docs/annotation.schema.json"), &[json(&folder, &words)]);
+    // Samples stand at lines.
+    run(teeperf(&folder).args(["export", "--to", "perf", "-o", "perf.data", "program.teeperf"]));
+    let words = [&["annotate", "--json", "main"][..], &["annotate", "--json", "perf.data", "main"]];
+    let documents = words.map(|words| json(&folder, words));
+    expect(include_str!("../../../docs/annotation.schema.json"), &documents);
 }
 
 #[test]
