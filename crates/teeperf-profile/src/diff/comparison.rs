@@ -4,8 +4,8 @@ use super::identity::{self, Identity};
 use super::noise::{self, Measured, Pair};
 use super::{Change, Diff, Figure, Options, Presence, Run, Side, Sides, Spread, paths};
 use crate::aggregate::{self, Row, Sort};
-use crate::model::{CallGraph, Function, FunctionId, Profile, Time, Unit};
-use std::collections::{BTreeSet, HashMap};
+use crate::model::{CallGraph, Function, FunctionId, Info, Profile, Time, Unit};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// A comparison that is still being fed.
 #[derive(Default)]
@@ -39,6 +39,7 @@ impl Comparison {
 
     /// The comparison of all that was taken in.
     pub fn finish(mut self, options: &Options) -> Diff {
+        self.pair_programs();
         let paired = self.pair_modules();
         let scales = self.scales(options.normalize);
         let figures = self.figures(&scales);
@@ -74,12 +75,11 @@ impl Comparison {
 
     /// Gives the functions of a profile the numbers that they have here.
     fn rename(&mut self, side: Side, profile: &mut Profile) {
-        let command = profile.info.command.first().map_or("", String::as_str);
-        let program = command.rsplit('/').next().unwrap_or_default();
+        let program = program(&profile.info).to_owned();
         let mut numbers = Vec::with_capacity(profile.functions.len());
         for function in &profile.functions {
             let next = FunctionId(self.functions.len() as u32);
-            let number = *self.known.entry(Identity::of(function, program)).or_insert(next);
+            let number = *self.known.entry(Identity::of(function, &program)).or_insert(next);
             let name = teeperf_symbols::without_copy(&function.name).to_owned();
             let plain = Function { name, place: None, ..function.clone() };
             match self.functions.get_mut(number.0 as usize) {
@@ -114,12 +114,9 @@ impl Comparison {
             names.iter().map(|name| identity::stem(name).into_owned()).collect()
         };
         // Of the program both names are known to be its.
-        let is_program = |taken: &Taken, name: &str| {
-            let command = taken.run.info.command.first().map_or("", String::as_str);
-            command.rsplit('/').next() == Some(name)
-        };
         let is_a_program = |name: &str| {
-            self.sides.before.iter().chain(&self.sides.after).any(|taken| is_program(taken, name))
+            let mut runs = self.sides.before.iter().chain(&self.sides.after);
+            runs.any(|taken| program(&taken.run.info) == name)
         };
         let before = stems(modules(&self.sides.before));
         let after = stems(modules(&self.sides.after));
@@ -128,23 +125,59 @@ impl Comparison {
         };
         let (gone, new) = (only(&before, &after), only(&after, &before));
         let ([gone], [new]) = (&gone[..], &new[..]) else { return None };
+        let (gone, new) = (gone.clone(), new.clone());
+        self.is_the_same(Side::Before, &gone, &new).then_some((gone, new))
+    }
+
+    /// Where the program that one side ran is a module of another one's on the other side, it is the same: files of perf
+    /// name perf as the command, and a script may have run it.
+    fn pair_programs(&mut self) {
+        for (here, there) in [(Side::Before, Side::After), (Side::After, Side::Before)] {
+            // What is in no known file has no module either.
+            let has_file =
+                |number: FunctionId| !self.functions[number.0 as usize].module.is_empty();
+            let known = self.known.iter();
+            let is_programs: HashSet<FunctionId> = known
+                .filter(|&(identity, &number)| {
+                    identity.module == identity::PROGRAM && has_file(number)
+                })
+                .map(|(_, &number)| number)
+                .collect();
+            let has_program = |side: Side| {
+                let mut rows = self.sides.of(side).iter().flat_map(|taken| &taken.rows);
+                rows.any(|row| is_programs.contains(&row.function))
+            };
+            if !has_program(here) || has_program(there) {
+                continue;
+            }
+            let programs: BTreeSet<String> =
+                self.sides.of(here).iter().map(|taken| program(&taken.run.info).into()).collect();
+            for name in programs {
+                self.is_the_same(there, &name, identity::PROGRAM);
+            }
+            return;
+        }
+    }
+
+    /// Functions of a module have the numbers, on this side, of those of another one. Whether there are any.
+    fn is_the_same(&mut self, side: Side, module: &str, other: &str) -> bool {
         let mut numbers: HashMap<FunctionId, FunctionId> = HashMap::new();
         for (identity, &number) in &self.known {
-            let there = Identity { module: new.clone(), name: identity.name.clone() };
-            if identity.module == *gone
+            let there = Identity { module: other.to_owned(), name: identity.name.clone() };
+            if identity.module == module
                 && let Some(&same) = self.known.get(&there)
             {
                 numbers.insert(number, same);
             }
         }
         if numbers.is_empty() {
-            return None;
+            return false;
         }
-        for row in self.sides.before.iter_mut().flat_map(|taken| &mut taken.rows) {
+        for row in self.sides.of_mut(side).iter_mut().flat_map(|taken| &mut taken.rows) {
             row.function = numbers.get(&row.function).copied().unwrap_or(row.function);
         }
         self.paths.renumber(&numbers);
-        Some((gone.clone(), new.clone()))
+        true
     }
 
     /// What times of each run are multiplied by.
@@ -213,6 +246,12 @@ struct Figures {
     calls: Sides<Vec<f64>>,
     self_time: Pair,
     total: Pair,
+}
+
+/// The name of the program that a recording says it is of.
+fn program(info: &Info) -> &str {
+    let command = info.command.first().map_or("", String::as_str);
+    command.rsplit('/').next().unwrap_or_default()
 }
 
 fn set_last<T>(list: &mut [T], value: T) {

@@ -125,6 +125,27 @@ fn one_module_of_another_name_is_the_same() {
 }
 
 #[test]
+fn a_program_that_another_one_ran_is_itself() {
+    let of = |command: &str| {
+        let functions = [("main", "app", 1, 10.0), ("f", "app", 2, 20.0), ("g", "libx.so", 2, 5.0)];
+        let kernel = ("irq", "[kernel]", 1, 0.1);
+        let unknown = ("[unknown]", "", 1, 1.0);
+        let mut functions = functions.to_vec();
+        functions.extend((command == "perf").then_some(kernel));
+        functions.push(unknown);
+        profile(command, &functions)
+    };
+    for (before, after) in [("perf", "app"), ("app", "perf")] {
+        let diff = compared(&[of(before)], &[of(after)], &Options::default());
+        let apart = diff.changes.iter().filter(|change| change.is_one_sided());
+        let apart: Vec<_> = apart.map(|c| &diff.functions[c.function.0 as usize].name).collect();
+        assert_eq!(apart, ["irq"], "{:?}", rows(&diff));
+        let paths = diff.paths.iter().filter(|p| p.sums.before.calls != p.sums.after.calls);
+        assert_eq!(paths.count(), 1);
+    }
+}
+
+#[test]
 fn runs_are_means_and_the_second_sides_is_what_times_become() {
     let of = |ms| profile("p", &[("main", "p", 1, ms), ("f", "p", 10, 3.0 * ms)]);
     let sides = ([of(100.0), of(300.0)], [of(400.0)]);
