@@ -5,7 +5,7 @@
 
 use framehop::aarch64::{CacheAarch64, UnwindRegsAarch64, UnwinderAarch64};
 use framehop::x86_64::{CacheX86_64, Reg, UnwindRegsX86_64, UnwinderX86_64};
-use framehop::{FrameAddress, Module as Tables, Unwinder};
+use framehop::{Error, FrameAddress, Module as Tables, Unwinder};
 use teeperf_wire::body::sample::{Sample, abi};
 
 use super::module::Bytes;
@@ -100,7 +100,8 @@ impl Stacks {
                     }
                 }
                 let (unwinder, cache) = &mut self.x86_64;
-                walk(unwinder, cache, ip, registers, stack(sp), locate, each)
+                let walker = Walker { unwinder, cache, frame_pointer: UnwindRegsX86_64::bp };
+                walker.walk(ip, registers, stack(sp), locate, each)
             }
             machine::AARCH64 => {
                 let (Some(fp), Some(lr), Some(sp), Some(ip)) =
@@ -112,7 +113,8 @@ impl Stacks {
                 let mask = framehop::aarch64::PtrAuthMask(0x0000_ffff_ffff_ffff);
                 let registers = UnwindRegsAarch64::new_with_ptr_auth_mask(mask, lr, sp, fp);
                 let (unwinder, cache) = &mut self.aarch64;
-                walk(unwinder, cache, ip, registers, stack(sp), locate, each)
+                let walker = Walker { unwinder, cache, frame_pointer: UnwindRegsAarch64::fp };
+                walker.walk(ip, registers, stack(sp), locate, each)
             }
             // Where a frame pointer's frame has the caller's and the return address, in words from where it points.
             machine::I386 => {
@@ -173,46 +175,60 @@ impl Stack<'_> {
     }
 }
 
-/// Follows a stack by tables.
-fn walk<U: Unwinder>(
-    unwinder: &U,
-    cache: &mut U::Cache,
-    ip: u64,
-    mut registers: U::UnwindRegs,
-    stack: Stack<'_>,
-    locate: &mut impl Locate,
-    mut each: impl FnMut(u64),
-) -> End {
-    let mut read = |address| stack.word(address).ok_or(());
-    let mut at = match locate.locate(ip) {
-        Some(location) => {
-            each(location);
-            FrameAddress::from_instruction_pointer(location)
-        }
-        // What called through a wrong pointer stands on the stack's top, and tables of no file know that.
-        None => {
-            each(0);
-            FrameAddress::from_instruction_pointer(0)
-        }
-    };
-    for _ in 1..MAX_FRAMES {
-        match unwinder.unwind_frame(at, &mut registers, cache, &mut read) {
-            Ok(Some(address)) => {
-                // The call stands before the address that it returns to.
-                let Some(location) = locate.locate(address.wrapping_sub(1)) else {
-                    return End::Cut;
-                };
+/// What follows a stack by tables.
+struct Walker<'a, U: Unwinder> {
+    unwinder: &'a U,
+    cache: &'a mut U::Cache,
+    frame_pointer: fn(&U::UnwindRegs) -> u64,
+}
+
+impl<U: Unwinder> Walker<'_, U> {
+    fn walk(
+        self,
+        ip: u64,
+        mut registers: U::UnwindRegs,
+        stack: Stack<'_>,
+        locate: &mut impl Locate,
+        mut each: impl FnMut(u64),
+    ) -> End {
+        let mut read = |address| stack.word(address).ok_or(());
+        let mut at = match locate.locate(ip) {
+            Some(location) => {
                 each(location);
-                let Some(next) = FrameAddress::from_return_address(location.wrapping_add(1)) else {
-                    return End::Cut;
-                };
-                at = next;
+                FrameAddress::from_instruction_pointer(location)
             }
-            Ok(None) => return End::Whole,
-            Err(_) => return End::Cut,
+            // What called through a wrong pointer stands on the stack's top, and tables of no file know that.
+            None => {
+                each(0);
+                FrameAddress::from_instruction_pointer(0)
+            }
+        };
+        for _ in 1..MAX_FRAMES {
+            match self.unwinder.unwind_frame(at, &mut registers, self.cache, &mut read) {
+                Ok(Some(address)) => {
+                    // The call stands before the address that it returns to.
+                    let Some(location) = locate.locate(address.wrapping_sub(1)) else {
+                        return End::Cut;
+                    };
+                    each(location);
+                    let Some(next) = FrameAddress::from_return_address(location.wrapping_add(1))
+                    else {
+                        return End::Cut;
+                    };
+                    at = next;
+                }
+                Ok(None) => return End::Whole,
+                // The loader's first function has no table, and framehop does not ask everywhere whether there is a frame above.
+                Err(Error::FramepointerUnwindingMovedBackwards)
+                    if at.is_return_address() && (self.frame_pointer)(&registers) == 0 =>
+                {
+                    return End::Whole;
+                }
+                Err(_) => return End::Cut,
+            }
         }
+        End::Cut
     }
-    End::Cut
 }
 
 /// Follows a chain of frame pointers; `frame` says where a frame has the caller's, and the return address.
@@ -267,6 +283,16 @@ mod tests {
     }
 
     fn followed(machine: u16, abi: u8, registers: &[(u32, u64)], stack: &[u8]) -> (Vec<u64>, End) {
+        followed_by(&mut Stacks::new(), machine, abi, registers, stack)
+    }
+
+    fn followed_by(
+        stacks: &mut Stacks,
+        machine: u16,
+        abi: u8,
+        registers: &[(u32, u64)],
+        stack: &[u8],
+    ) -> (Vec<u64>, End) {
         let mut sorted = registers.to_vec();
         sorted.sort_unstable();
         let mask = sorted.iter().fold(0, |mask, (number, _)| mask | 1 << number);
@@ -274,8 +300,7 @@ mod tests {
         let registers = Numbers::of(&bytes);
         let sample = Sample { abi, mask, registers, stack, ..Sample::default() };
         let mut found = Vec::new();
-        let end =
-            Stacks::new().follow(machine, &sample, &mut Code, |location| found.push(location));
+        let end = stacks.follow(machine, &sample, &mut Code, |location| found.push(location));
         (found, end)
     }
 
@@ -306,6 +331,35 @@ mod tests {
         let registers = [(6, 0x104), (7, 0x100), (8, 0x1100)];
         let found = followed(machine::X86_64, abi::BITS_32, &registers, &stack);
         assert_eq!(found, (vec![0x1100, 0x11ff, 0x12ff], End::Whole));
+    }
+
+    /// Call frame information of code from 0x1000 to 0x1100: the return address is on the stack's top.
+    fn table() -> Vec<u8> {
+        let cie = [0, 0, 0, 0, 1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1, 0, 0];
+        let mut bytes = [&16u32.to_le_bytes()[..], &cie].concat();
+        bytes.extend([20u32, 24].iter().flat_map(|word| word.to_le_bytes()));
+        bytes.extend([0x1000u64, 0x100].iter().flat_map(|word| word.to_le_bytes()));
+        bytes.extend([0; 4]);
+        bytes
+    }
+
+    #[test]
+    fn a_first_function_without_a_table_is_the_first() {
+        let sections = framehop::ExplicitModuleSectionInfo {
+            text_svma: Some(0x1000..0x2000),
+            eh_frame_svma: Some(0x3000..0x4000),
+            eh_frame: Some(Bytes::from(table())),
+            ..framehop::ExplicitModuleSectionInfo::default()
+        };
+        let mut stacks = Stacks::new();
+        stacks.add(Tables::new("loader".into(), 0x1000..0x2000, 0, sections));
+        let stack = words(&[0x1500, 7, 7]);
+        // No frame is above, and one that would be below.
+        for (bp, end) in [(0, End::Whole), (0x50, End::Cut)] {
+            let registers = [(6, bp), (7, 0x100), (8, 0x1010)];
+            let found = followed_by(&mut stacks, machine::X86_64, abi::BITS_64, &registers, &stack);
+            assert_eq!(found, (vec![0x1010, 0x14ff], end));
+        }
     }
 
     #[test]
