@@ -120,6 +120,10 @@ fn is_paused(profile: &Profile) -> bool {
 }
 
 fn nothing_timed(profile: &Profile, found: &mut Vec<Finding>) {
+    // A single sample has a weight and no duration; so have all of a file that says no times.
+    if profile.info.is_sampled() {
+        return;
+    }
     let timed = |thread: &teeperf_profile::model::Thread| thread.wall_ns > 0;
     if profile.health.events > 0 && !profile.threads.iter().any(timed) {
         let next = if profile.info.period_ns > 0.0 {

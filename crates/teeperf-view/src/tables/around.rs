@@ -85,6 +85,7 @@ fn side(profile: &Profile, around: &Around, side: Side, limit: usize) -> Table {
         Side::Callees => (&around.callees, "CALLEE", ""),
     };
     let mut columns = COLUMNS.to_vec();
+    columns[3].heading = units::calls_head(&profile.info);
     columns[4].heading = heading;
     let rows = list
         .iter()
@@ -101,7 +102,10 @@ fn side(profile: &Profile, around: &Around, side: Side, limit: usize) -> Table {
             let share = units::percent_inline(units::share(around.row.total.value, whole(profile)));
             format!(
                 "{name}: {total} in {}, {} in itself; {share} of all time. Who called it",
-                units::counted(around.row.calls, "call"),
+                units::counted(
+                    around.row.calls,
+                    if profile.info.is_sampled() { "sample" } else { "call" }
+                ),
                 units::time_inline(unit, around.row.self_time.value),
             )
         }

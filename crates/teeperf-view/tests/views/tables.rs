@@ -71,6 +71,12 @@ fn callers_and_callees() {
     assert_eq!(rows(&callers)[0], ["TOTAL", "TOTAL%", "SELF", "CALLS", "CALLER"]);
     assert_eq!(rows(&callers)[1].last(), Some(&"main"));
     assert!(rows(&callees).iter().any(|row| row.last().is_some_and(|name| name.contains("read"))));
+    let mut sampled = kitchen();
+    sampled.info.event = "cycles".into();
+    let (samples, _) = around(&sampled, &named(&sampled, "parse"), 10);
+    let callers = drawn(&tables::around(&sampled, &samples[0], true, true, 20)[0], 80);
+    assert!(callers.contains(" in 6 samples, "), "{callers}");
+    assert!(callers.contains("SAMPLES  CALLER"), "{callers}");
     let table = tables::neighbours(&profile, &list, true, true);
     let (header, rows) = read(&table);
     assert_eq!(

@@ -309,6 +309,17 @@ fn without_samples_it_is_said_what_to_do() {
 }
 
 #[test]
+fn a_single_sample_needs_no_clock_that_moves() {
+    let mut profile = sampled_kitchen();
+    profile.threads.iter_mut().for_each(|thread| thread.wall_ns = 0);
+    let told = report(&profile, &Options::default(), 200);
+    assert!(!told.contains("clock never moved"), "{told}");
+    profile.info.event.clear();
+    let told = report(&profile, &Options::default(), 200);
+    assert!(told.contains("clock never moved"), "{told}");
+}
+
+#[test]
 fn of_sums_it_is_not_said_which_calls_have_returned() {
     let mut profile = kitchen();
     profile.health.only_sums = true;
