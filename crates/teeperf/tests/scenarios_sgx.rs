@@ -101,6 +101,7 @@ fn functions_inside_and_outside_have_whole_stacks() {
     if let Some(text) = run.by_perf() {
         let is_there = |name: &str| text.contains(name);
         assert!(["main_loop", "three_tenths", "outside_work"].into_iter().all(is_there), "{text}");
+        assert!(!text.contains("[enclave at"), "samples before the file's map: {text}");
         let stack: Vec<&str> =
             text.lines().skip_while(|line| !line.contains("---enclave_entry")).take(12).collect();
         assert!(stack.iter().any(|line| line.contains("main_loop")), "{text}");

@@ -18,6 +18,8 @@ pub(super) struct Enclave {
     /// What lies in it.
     pub(super) files: Finder,
     looked: Instant,
+    /// When that was on the recording's time line; nothing before the first look.
+    looked_ns: Option<u64>,
     /// Until the next look, where a sample is in no file that is known.
     pause: Duration,
 }
@@ -35,6 +37,7 @@ impl Enclave {
             is_gone: false,
             files,
             looked: Instant::now(),
+            looked_ns: None,
             pause: FIRST_LOOK,
         }
     }
@@ -69,7 +72,9 @@ impl Enclave {
         pid: u32,
         packets: &mut Packets<S>,
     ) -> Told {
-        let time = Some(monotonic_ns());
+        let now = monotonic_ns();
+        // What is new came after the look before, and samples may have been taken in it since.
+        let time = self.looked_ns.replace(now).or(Some(now));
         let news = self.files.look();
         for module in &news.modules {
             module.maps(pid).for_each(|map| packets.map(&map, time));
