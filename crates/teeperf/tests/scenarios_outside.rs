@@ -232,6 +232,23 @@ fn a_production_enclave_is_told_of_and_its_time_counted() {
     assert!(share > 99.0, "{:?}", run.paths("sgx-unreadable"));
 }
 
+/// Guards: where the kernel permits no events the recorder looks at threads' times, and says that there are fewer samples.
+#[test]
+fn a_host_is_sampled_where_events_are_not_permitted() {
+    let machine = Machine::new();
+    let options = ["--probe", "sample", "--sgx=outside"];
+    let words = machine.words("rounds=8000");
+    let mut recording = machine.shop.recording(&options, &machine.host, &words);
+    machine.seeing(&mut recording.command);
+    let outcome = run(without_perf_event_open(&mut recording.command));
+    outcome.expect_code(0);
+    let said = "the kernel permits no events";
+    assert_eq!(outcome.stderr.matches(said).count(), 1, "{}", outcome.stderr);
+    let run = Run { outcome, file: recording.file };
+    let whole = run.percent("sgx", |path| path.starts_with(WHOLE));
+    assert!(whole > 60.0, "{whole}: {:?}", run.paths("sgx"));
+}
+
 /// Guards: an enclave that was read before and cannot be any more is no production enclave.
 #[test]
 fn an_enclave_that_is_lost_is_told_of_at_the_end() {

@@ -7,7 +7,7 @@ use crate::clock::ClockPage;
 use crate::drain::Event;
 use crate::packets::Level;
 use crate::sample::{Gate, Keeper, gate};
-use crate::sgx::{Sgx, Within};
+use crate::sgx::{NO_EVENTS, Sgx, Within};
 use crate::stats::Stats;
 use std::io;
 use std::sync::Arc;
@@ -113,9 +113,11 @@ fn work(
     let target = means.target;
     let made = Work::new(means, command).and_then(|work| {
         // The kernel says when a thread is due, or does not.
-        let tick = match timer::are_granted() {
-            true => TICK.as_nanos() as u64,
-            false => work.settings.period_ns.clamp(LOOKS[0], LOOKS[1]),
+        let tick = if timer::are_granted() {
+            TICK.as_nanos() as u64
+        } else {
+            notice(&events, (Level::Warning, NO_EVENTS.into()));
+            work.settings.period_ns.clamp(LOOKS[0], LOOKS[1])
         };
         Ok((work, Ticks::start(tick as i64)?))
     });

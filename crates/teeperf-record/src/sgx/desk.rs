@@ -1,5 +1,6 @@
 //! The thread that processes ask for memory, and that empties it: to the end of the recording.
 
+use super::NO_EVENTS;
 use super::options::Within;
 use super::process::{Process, Told};
 use super::rings::Counts;
@@ -249,9 +250,7 @@ impl<S: FnMut(u16, Vec<u8>)> Work<'_, S> {
         let terms = within.terms(pid);
         if within.has_enclaves && ask.flags & flag::NO_EVENTS != 0 && !self.is_told_of_ticks {
             self.is_told_of_ticks = true;
-            let text = "the kernel permits no events (perf_event_open), so there are no more samples a second than it ticks \
-                        (CONFIG_HZ: 250 as most distributions have it): sudo sysctl kernel.perf_event_paranoid=2 permits them";
-            self.tell(0, vec![(Level::Information, text.into())]);
+            self.tell(0, vec![(Level::Warning, NO_EVENTS.into())]);
         }
         process.begin(ask.flags & flag::FORKED != 0, &self.processes, &mut self.packets);
         connection.send(&terms.encode(), &[process.memory.file()])?;
