@@ -127,6 +127,17 @@ fn copies_of_stacks_are_followed_inside_and_outside() {
     assert!(!report.contains("could not be followed"), "{report}");
 }
 
+/// Guards: of stacks that were not asked for none is said to be cut short.
+#[test]
+fn without_stacks_none_is_cut_short() {
+    let shop = Workshop::new();
+    let options = [&SGX[..], &["--call-graph", "none"]].concat();
+    let run = Run::of(&shop, &options, "rounds=1000");
+    let report = run.report();
+    assert!(report.contains("three_tenths") && !report.contains("cut short"), "{report}");
+    assert!(!report.contains("could not be followed"), "{report}");
+}
+
 /// Guards: a ring for each thread, enclaves that come and go, and that nothing of them is lost.
 #[test]
 fn four_threads_in_enclaves_that_come_and_go() {

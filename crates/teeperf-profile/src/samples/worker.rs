@@ -242,7 +242,8 @@ fn locations(
         };
         path.push(ip.unwrap_or(Location::UNKNOWN));
     }
-    Some(end)
+    // Of a sample that has no stack, as with `--call-graph none`, or while a program is executed, none was cut short.
+    (!sample.stack.is_empty()).then_some(end)
 }
 
 struct InSpace<'a> {
