@@ -80,7 +80,12 @@ fn nothing_recorded(profile: &Profile, found: &mut Vec<Finding>) {
     if profile.health.events > 0 {
         return;
     }
-    let (what, next) = if profile.info.is_sampled() {
+    let (what, next) = if profile.info.is_sampled() && is_paused(profile) {
+        (
+            "No sample was taken: recording was paused.",
+            "Resume it while the program works: `teeperf resume`.",
+        )
+    } else if profile.info.is_sampled() {
         (
             "No sample was taken: the program took hardly any time of a processor.",
             "Let it run for longer, or take samples more often, such as `--sample=10000`.",

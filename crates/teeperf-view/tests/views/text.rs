@@ -306,6 +306,10 @@ fn without_samples_it_is_said_what_to_do() {
     profile.threads.clear();
     let told = report(&profile, &Options::default(), 200);
     assert!(told.contains("No sample was taken") && told.contains("--sample=10000"), "{told}");
+    profile.health.warnings.push("recording was paused from its start to its end".into());
+    let told = report(&profile, &Options::default(), 200);
+    assert!(told.contains("No sample was taken: recording was paused"), "{told}");
+    assert!(!told.contains("--sample=10000"), "{told}");
 }
 
 #[test]
