@@ -1,7 +1,7 @@
 //! Preloaded into a client application of trusted applications: stands between it and the TEE Client
 //! API (GlobalPlatform, TEE Client API Specification 1.0; `libteec` of OP-TEE).
 //!
-//! Each thread has an arena ([`teeperf_wire::arena`]) from the recorder. Calls of the API are events in it.
+//! Each thread has an arena (`teeperf_wire::arena`) from the recorder. Calls of the API are events in it.
 //! With every session that is opened and every command the arena goes along as a parameter, in a
 //! slot that the client leaves free; a trusted application that was built with hooks goes on in
 //! the same chunk, so that one stack leads from the client into it.
