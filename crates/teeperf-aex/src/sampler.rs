@@ -13,7 +13,7 @@ use crate::state::{self, MOST_CHAIN, Room, Wanted};
 use crate::system;
 use crate::threads::{Head, Threads};
 use crate::timer::{self, Timer};
-pub use crate::timer::{Clock, has_events, next_random, period};
+pub use crate::timer::{Clock, first, has_events, next_random, period};
 use core::ops::Range;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::compiler_fence;
@@ -96,7 +96,12 @@ impl<R: DebugRead> Sampler<R> {
         head.random.store(system::now(system::clock::MONOTONIC) ^ u64::from(thread) << 32, Relaxed);
         head.stack[0].store(stack.start, Relaxed);
         head.stack[1].store(stack.end, Relaxed);
-        self.rearm(head);
+        let mean = period_ns.max(1);
+        let first = timer::first(mean, timer::next_random(head.random.load(Relaxed)));
+        let now = system::now(system::clock::THREAD_CPUTIME);
+        // As if a period had begun before the thread.
+        head.since.store(now.wrapping_sub(mean - first), Relaxed);
+        Timer::of(head.timer.load(Relaxed)).arm(first);
         Some(())
     }
 
@@ -149,7 +154,7 @@ impl<R: DebugRead> Sampler<R> {
 
     /// Processor time of the calling thread since its sample before.
     fn period(head: &Head) -> u64 {
-        system::now(system::clock::THREAD_CPUTIME).saturating_sub(head.since.load(Relaxed))
+        system::now(system::clock::THREAD_CPUTIME).wrapping_sub(head.since.load(Relaxed))
     }
 
     /// What the handler of the timers' signal does. Whether the signal was a timer's of this sampler, for this thread;

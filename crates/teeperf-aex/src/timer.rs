@@ -97,6 +97,12 @@ pub fn period(mean: u64, random: u64) -> u64 {
     (mean / 2 + ((u128::from(random) * u128::from(mean)) >> 64) as u64).max(1)
 }
 
+/// Until a thread's first sample, which stands for a whole period: anywhere in one. So of threads that live shorter than a period
+/// as many have a sample as stand for the time of all.
+pub fn first(mean: u64, random: u64) -> u64 {
+    (((u128::from(random) * u128::from(mean)) >> 64) as u64).max(1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,6 +112,20 @@ mod tests {
         for timer in [Timer::Posix(0), Timer::Posix(77), Timer::Event(0), Timer::Event(3)] {
             assert_eq!(Timer::of(timer.number()), timer);
         }
+    }
+
+    #[test]
+    fn first_samples_stand_for_short_threads_too() {
+        let (mut random, mut seen) = (0, 0);
+        for _ in 0..10_000 {
+            random = next_random(random);
+            let first = first(1_000_000, random);
+            assert!((1..1_000_000).contains(&first), "{first}");
+            seen += u64::from(first < 250_000);
+        }
+        // A quarter of those that live a quarter of a period.
+        assert!((2_350..2_650).contains(&seen), "{seen}");
+        assert_eq!((first(1, 0), first(0, u64::MAX)), (1, 1));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::pauses::Pauses;
 use crate::process::Attached;
 use crate::sample::Refused;
 use crate::sampled::{Sampled, Samplers, StartError};
-use crate::server::{Server, Terms, random};
+use crate::server::{Server, Terms, arguments_of, random};
 use crate::signals::Signals;
 use crate::sink::Sink;
 use crate::start;
@@ -26,6 +26,7 @@ use crate::watch::{Watch, ending};
 use crate::writer::{Output, PacketWriter};
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
@@ -178,7 +179,13 @@ impl Recorder {
         let time =
             if elsewhere.is_some() { Time::start_elsewhere() } else { Time::start(chosen.kind) };
         let (clock_start, zero_ns) = time.now_both();
-        let first = start::payload(&options, &chosen, clock_start, words, (hook_cost, counter_hz));
+        // What runs already was started by others.
+        let running =
+            options.attach.map(|pid| arguments_of(pid).into_iter().map(OsString::from_vec));
+        let running: Option<Vec<OsString>> = running.map(Iterator::collect);
+        let command = running.as_deref().unwrap_or(words);
+        let costs = (hook_cost, counter_hz);
+        let first = start::payload(&options, &chosen, clock_start, command, costs);
         let writer = PacketWriter::open(options.output).map_err(|source| match source.kind() {
             io::ErrorKind::WouldBlock => RecordError::Busy(path.clone()),
             _ => RecordError::Output { path: path.clone(), source },

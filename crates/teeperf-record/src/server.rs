@@ -507,7 +507,7 @@ fn executable_of(pid: u32) -> Vec<u8> {
     link.into_os_string().into_vec()
 }
 
-fn arguments_of(pid: u32) -> Vec<Vec<u8>> {
+pub(crate) fn arguments_of(pid: u32) -> Vec<Vec<u8>> {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let line = line.strip_suffix(&[0]).unwrap_or(&line);
     line.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect()

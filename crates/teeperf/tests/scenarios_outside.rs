@@ -169,6 +169,11 @@ fn four_threads_of_a_host_that_runs_already() {
     assert_shares(&paths(&file, "sgx"));
     let report = report(&file);
     assert!(report.contains("Threads: 4 of 4"), "{report}");
+    // As who started it said.
+    assert!(
+        report.lines().any(|line| line.starts_with("Command ") && line.contains("/host")),
+        "{report}"
+    );
 }
 
 /// Guards: threads and enclaves that come and go; one of an earlier address is looked for again.

@@ -250,6 +250,8 @@ fn hooks_beside_samples_of_enclaves() {
     run.outcome.expect_code(0);
     let report = run.report();
     assert!(report.contains("in_main") && report.contains("outside-sgx"), "{report}");
+    let said = &run.outcome.stderr;
+    assert!(said.contains("no thread was found inside an enclave"), "{said}");
 }
 
 /// Timers within the program.

@@ -114,6 +114,11 @@ impl Space {
         }
     }
 
+    /// A thread's name, if it has another than was told.
+    pub(super) fn name(&mut self, tid: u32, packets: &mut Out) {
+        tell_name(self.pid, tid, &mut self.names, Some(monotonic_ns()), packets);
+    }
+
     /// It is not any more.
     pub(super) fn thread_ends(&mut self, tid: u32, packets: &mut Out) {
         self.names.retain(|(known, _)| *known != tid);

@@ -48,7 +48,8 @@ pub enum AttachError {
     Here,
     /// It is another user's.
     #[error(
-        "process {0} belongs to another user, or may not be looked into; next: run teeperf as root"
+        "process {0} belongs to another user, or may not be looked into; next: run teeperf as root; in a container, with \
+         --cap-add SYS_PTRACE"
     )]
     User(u32),
     /// Yama.

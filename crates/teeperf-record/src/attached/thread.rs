@@ -3,7 +3,7 @@
 use super::timer::Timer;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use teeperf_aex::sampler::{next_random, period};
+use teeperf_aex::sampler::{first, next_random, period};
 
 /// See the module.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub(super) struct Thread {
     pub(super) pid: u32,
     /// It has begun to run: the next stop is not its first.
     pub(super) has_begun: bool,
+    /// Its name was looked at since it runs: at its beginning it has that of who made it.
+    pub(super) is_named: bool,
     /// It stands with its group.
     pub(super) stands: bool,
     /// Processor time that its samples so far stand for.
@@ -34,6 +36,7 @@ impl Thread {
             tid,
             pid,
             has_begun,
+            is_named: false,
             stands: false,
             since: 0,
             due: 0,
@@ -44,11 +47,18 @@ impl Thread {
     }
 
     /// It is sampled from here on. Whether the kernel says when.
-    pub(super) fn begin(&mut self, mean: u64, is_constant: bool) -> bool {
+    pub(super) fn begin(&mut self, mean: u64) -> bool {
         self.times = File::open(format!("/proc/{}/task/{}/schedstat", self.pid, self.tid)).ok();
-        self.since = self.processor_time().unwrap_or(0);
+        let now = self.processor_time().unwrap_or(0);
+        self.random = next_random(self.random);
+        let first = first(mean.max(1), self.random);
+        // As if a period had begun before the thread.
+        self.since = now.wrapping_sub(mean.max(1) - first);
+        self.due = now.saturating_add(first);
         self.timer = Timer::of(self.tid).ok();
-        self.arm(mean, is_constant);
+        if let Some(timer) = &self.timer {
+            timer.arm(first);
+        }
         self.timer.is_some()
     }
 
@@ -65,7 +75,7 @@ impl Thread {
     /// Processor time since its sample before, of a thread that stands: it is exact then.
     pub(super) fn take_period(&mut self) -> u64 {
         let now = self.processor_time().unwrap_or(self.since);
-        now.saturating_sub(std::mem::replace(&mut self.since, now))
+        now.wrapping_sub(std::mem::replace(&mut self.since, now))
     }
 
     /// Whether it is to be stopped though its timer has not said so.

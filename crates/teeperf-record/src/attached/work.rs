@@ -186,7 +186,7 @@ impl Work {
         if let Some(space) = self.spaces.get_mut(&pid) {
             space.thread_begins(tid, &mut self.packets);
         }
-        self.has_late |= !thread.begin(self.settings.period_ns, self.settings.is_constant);
+        self.has_late |= !thread.begin(self.settings.period_ns);
         self.threads.insert(tid, thread);
     }
 
@@ -212,7 +212,7 @@ impl Work {
         space.executed(&mut self.packets);
         self.tell(told);
         let mut thread = Thread::new(pid, pid, true, self.random);
-        self.has_late |= !thread.begin(self.settings.period_ns, self.settings.is_constant);
+        self.has_late |= !thread.begin(self.settings.period_ns);
         self.threads.insert(pid, thread);
     }
 
@@ -234,6 +234,9 @@ impl Work {
         thread.arm(self.settings.period_ns, self.settings.is_constant);
         ptrace::go_on(tid, 0);
         let Some((space, seen)) = seen else { return };
+        if !std::mem::replace(&mut thread.is_named, true) {
+            space.name(tid, &mut self.packets);
+        }
         let stood = began.elapsed();
         self.counts.stood += stood;
         self.counts.longest = self.counts.longest.max(stood);

@@ -320,6 +320,10 @@ impl<S: FnMut(u16, Vec<u8>)> Work<'_, S> {
             );
             self.tell(0, vec![(Level::Information, text)]);
         }
+        if self.means.within.has_enclaves && self.has_attached && inside + unreadable == 0 {
+            let text = "no thread was found inside an enclave";
+            self.tell(0, vec![(Level::Warning, text.into())]);
+        }
         if !self.has_attached {
             let text = "no program took the library that samples it: programs that are linked statically or set-user-id do not";
             self.tell(0, vec![(Level::Warning, text.into())]);

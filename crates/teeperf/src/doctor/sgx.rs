@@ -203,7 +203,12 @@ fn of_sampling(facts: &Facts) -> Vec<Finding> {
             format!(
                 "a thread can be sampled {ticks} a second at most, as the kernel ticks: it permits no events{level}"
             ),
-            "sudo sysctl kernel.perf_event_paranoid=2; in a container, --cap-add PERFMON",
+            match facts.paranoid {
+                Some(..=2) => {
+                    "in a container, --cap-add PERFMON; else a sandbox denies perf_event_open"
+                }
+                _ => "sudo sysctl kernel.perf_event_paranoid=2; in a container, --cap-add PERFMON",
+            },
         )
     };
     let attach = match facts.ptrace_scope {
