@@ -348,6 +348,11 @@ describe("looks", () => {
     assert.deepEqual(await corner(page), [26, 28, 33, 255]);
     await page.emulateMedia({ colorScheme: "light" });
     assert.equal(await ground(page), "rgb(246, 245, 243)");
+    // The picture is drawn again when the page comes to it.
+    await page.waitForFunction(() => {
+      const canvas = document.querySelector("canvas");
+      return canvas.getContext("2d").getImageData(canvas.width - 2, canvas.height - 2, 1, 1).data[0] !== 26;
+    });
     assert.deepEqual(await corner(page), [255, 255, 255, 255]);
   }));
 
