@@ -12,6 +12,7 @@ use crate::process::{Attached, Shared};
 use crate::registry::{Decision, Registry};
 use crate::segment::{Class, Segment};
 use crate::socket::{Connection, Listener, Peer};
+use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
@@ -81,6 +82,7 @@ impl Server {
             registry: Registry::behind(attached),
             waiting: Vec::new(),
             processes: Vec::new(),
+            odd: HashSet::new(),
         };
         let thread = std::thread::Builder::new().name("teeperf-attach".into());
         let thread = thread.spawn(|| desk.run())?;
@@ -118,6 +120,8 @@ struct Desk {
     waiting: Vec<(Connection, Instant)>,
     /// Attached, to see them end.
     processes: Vec<Watched>,
+    /// Of these it was said that they asked for what is not: one with very many threads does for each.
+    odd: HashSet<u32>,
 }
 
 struct Watched {
@@ -273,8 +277,8 @@ impl Desk {
             Decision::Answer(answer) => _ = connection.send(&answer, &[]),
             Decision::Refuse(why) => {
                 let is_gone = self.refuse(&connection, why).is_err();
-                if is_gone && why == refusal::UNKNOWN {
-                    // It asked for more memory, and has ended meanwhile.
+                // It asked for more memory, and has ended meanwhile; or it was said.
+                if why == refusal::UNKNOWN && (is_gone || !self.odd.insert(peer.pid)) {
                     return;
                 }
                 self.notice(match why {
