@@ -18,6 +18,7 @@ use core::ops::Range;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::compiler_fence;
 use teeperf_wire::body::sample::{MAX_STACK, NO_CPU, Numbers, Sample, abi, mode};
+use teeperf_wire::sampling::{Terms, clock, kept};
 
 const _: () = assert!(state::MOST_STACK <= MAX_STACK);
 
@@ -51,6 +52,28 @@ pub struct Settings {
     pub signal: i32,
     /// The process.
     pub process: u32,
+}
+
+impl Settings {
+    /// Of what the recorder lays down; `signal` is the timers'.
+    pub fn of(terms: &Terms, signal: i32) -> Self {
+        Self {
+            clock: match terms.clock {
+                clock::EVENT => Clock::Event,
+                _ => Clock::Processor,
+            },
+            period_ns: terms.period_ns,
+            is_constant: terms.is_constant,
+            has_enclaves: terms.has_enclaves,
+            wanted: match terms.kept {
+                kept::CHAIN => Wanted::Chain,
+                kept::STACK => Wanted::Stack(terms.stack as usize),
+                _ => Wanted::Registers,
+            },
+            signal,
+            process: terms.process,
+        }
+    }
 }
 
 /// Samples the threads of a process.

@@ -6,11 +6,10 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering::*};
 use teeperf_aex::debug_read::MemoryFile;
 use teeperf_aex::enclaves::{Enclave, Enclaves};
-use teeperf_aex::sampler::{Clock, Sampler, Settings, has_events};
-use teeperf_aex::state::Wanted;
+use teeperf_aex::sampler::{Sampler, Settings, has_events};
 use teeperf_aex::threads::Threads;
 use teeperf_wire::hello::MAX_SOCKET_NAME;
-use teeperf_wire::sampling::{Ask, SAMPLES_VARIABLE, Terms, VERSION, clock, flag, kept, what};
+use teeperf_wire::sampling::{Ask, SAMPLES_VARIABLE, Terms, VERSION, flag, what};
 
 /// Longest time that the recorder is waited for, in each step.
 const SECONDS: u64 = 2;
@@ -76,31 +75,12 @@ fn attach(recorder: Recorder, flags: u16) -> Option<()> {
         memory: own,
         // SAFETY: as many bytes as were mapped, which stay, at a page; the recorder has zeroed them.
         threads: unsafe { Threads::new(memory, places, capacity) },
-        settings: settings(&terms),
+        settings: Settings::of(&terms, crate::signals::SIGNAL),
     };
     // SAFETY: new memory, as long as this is and aligned as pages are.
     unsafe { process.write(Process { sampler, recorder }) };
     PROCESS.store(process, Release);
     Some(())
-}
-
-fn settings(terms: &Terms) -> Settings {
-    Settings {
-        clock: match terms.clock {
-            clock::EVENT => Clock::Event,
-            _ => Clock::Processor,
-        },
-        period_ns: terms.period_ns,
-        is_constant: terms.is_constant,
-        has_enclaves: terms.has_enclaves,
-        wanted: match terms.kept {
-            kept::CHAIN => Wanted::Chain,
-            kept::STACK => Wanted::Stack(terms.stack as usize),
-            _ => Wanted::Registers,
-        },
-        signal: crate::signals::SIGNAL,
-        process: terms.process,
-    }
 }
 
 /// Tells the recorder, which looks at the process before it answers.

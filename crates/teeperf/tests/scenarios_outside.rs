@@ -4,7 +4,7 @@
 
 mod scenario;
 use scenario::*;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// Functions that every stack of an ECALL begins with.
@@ -74,37 +74,12 @@ struct Run {
 impl Run {
     /// Call paths of an event with their weight.
     fn paths(&self, event: &str) -> Vec<(String, u64)> {
-        paths(&self.file, event)
+        folded(&self.file, event)
     }
 
     fn percent(&self, event: &str, fits: impl Fn(&str) -> bool) -> f64 {
         percent(&self.paths(event), fits)
     }
-}
-
-fn paths(file: &Path, event: &str) -> Vec<(String, u64)> {
-    let mut flame = teeperf();
-    flame.args(["flame", "--folded", "--event", event, "-o", "-"]).arg(file);
-    let outcome = run(&mut flame);
-    outcome.expect_code(0);
-    let lines = outcome.stdout.lines().filter_map(|line| {
-        let (path, weight) = line.rsplit_once(' ')?;
-        let functions = path.split_once(';')?.1;
-        Some((functions.to_owned(), weight.parse().unwrap()))
-    });
-    lines.collect()
-}
-
-fn percent(paths: &[(String, u64)], fits: impl Fn(&str) -> bool) -> f64 {
-    let all: u64 = paths.iter().map(|(_, weight)| weight).sum();
-    let fitting = paths.iter().filter(|(path, _)| fits(path));
-    100.0 * fitting.map(|(_, weight)| weight).sum::<u64>() as f64 / all.max(1) as f64
-}
-
-fn report(file: &Path) -> String {
-    let mut report = teeperf();
-    report.arg("report").arg(file);
-    run(&mut report).expect_code(0).stdout.clone()
 }
 
 /// Whether a process is traced; by which thread the system says.
@@ -166,7 +141,7 @@ fn four_threads_of_a_host_that_runs_already() {
     outcome.expect_code(0);
     // Its end is no reason to end early.
     assert!(!outcome.stderr.contains("ended early"), "{}", outcome.stderr);
-    assert_shares(&paths(&file, "sgx"));
+    assert_shares(&folded(&file, "sgx"));
     let report = report(&file);
     assert!(report.contains("Threads: 4 of 4"), "{report}");
     // As who started it said.
@@ -200,7 +175,7 @@ fn without_events_of_the_kernel_shares_are_the_same() {
     outcome.expect_code(0);
     let said = "the kernel permits no events";
     assert_eq!(outcome.stderr.matches(said).count(), 1, "{}", outcome.stderr);
-    let paths = paths(&recording.file, "sgx");
+    let paths = folded(&recording.file, "sgx");
     let whole = percent(&paths, |path| path.starts_with(WHOLE));
     assert!(whole > 97.0, "{whole}: {paths:?}");
     let (_, said) = outcome.stderr.rsplit_once("teeperf: ").unwrap();
@@ -252,7 +227,7 @@ fn an_enclave_that_is_lost_is_told_of_at_the_end() {
     let said = "could not be read any more, ";
     assert_eq!(outcome.stderr.matches(said).count(), 1, "{}", outcome.stderr);
     assert!(!outcome.stderr.contains("is a production enclave"), "{}", outcome.stderr);
-    let counts = ["sgx", "sgx-unreadable"].map(|event| paths(&recording.file, event).len());
+    let counts = ["sgx", "sgx-unreadable"].map(|event| folded(&recording.file, event).len());
     assert!(counts.iter().all(|&count| count > 0), "{counts:?}");
 }
 
@@ -283,7 +258,7 @@ fn a_process_that_is_left_goes_on() {
     outcome.expect_code(0);
     assert!(outcome.stderr.contains("the time limit was reached"), "{}", outcome.stderr);
     assert!(!is_traced(host.pid()));
-    assert!(!paths(&file, "sgx").is_empty());
+    assert!(!folded(&file, "sgx").is_empty());
     std::fs::remove_file(&file).unwrap();
     let (recorder, file) = machine.attach(host.pid(), &[]);
     wait_until("a tracer", || is_traced(host.pid()));
@@ -291,7 +266,7 @@ fn a_process_that_is_left_goes_on() {
     recorder.signal(libc::SIGTERM);
     let outcome = recorder.wait();
     assert!(outcome.stderr.contains("it was interrupted"), "{}", outcome.stderr);
-    assert!(!paths(&file, "sgx").is_empty());
+    assert!(!folded(&file, "sgx").is_empty());
     let host = host.wait();
     host.expect_code(0);
     assert!(host.stdout.ends_with("done\n"), "{host:?}");
@@ -310,7 +285,7 @@ fn a_recorder_that_is_killed_leaves_the_host_and_the_recording() {
     host.expect_code(0);
     assert!(host.stdout.ends_with("done\n"), "{host:?}");
     assert!(report(&file).contains("the recording has no end"));
-    let whole = percent(&paths(&file, "sgx"), |path| path.starts_with(WHOLE));
+    let whole = percent(&folded(&file, "sgx"), |path| path.starts_with(WHOLE));
     assert!(whole > 97.0, "{whole}");
 }
 
@@ -326,7 +301,7 @@ fn signals_stops_and_executions_are_as_without_a_tracer() {
     let outcome = run(&mut recording.command);
     outcome.expect_code(0);
     assert_eq!(outcome.stdout, alone.stdout);
-    let paths = paths(&recording.file, "outside-sgx");
+    let paths = folded(&recording.file, "outside-sgx");
     // The program that is executed at the end has libraries of its own.
     for path in ["children;work_of_child", "__libc_start_call_main;main;work_of_program"] {
         let share = percent(&paths, |one| one.contains(path));
@@ -406,7 +381,7 @@ fn a_process_without_enclaves() {
     let outcome = recorder.wait();
     outcome.expect_code(0);
     assert!(outcome.stderr.contains("no thread was found inside an enclave"), "{}", outcome.stderr);
-    let share = percent(&paths(&file, "outside-sgx"), |path| path.contains("work_of_program"));
+    let share = percent(&folded(&file, "outside-sgx"), |path| path.contains("work_of_program"));
     assert!(share > 90.0, "{share}");
     busy.signal(libc::SIGTERM);
     assert_eq!(signal_of(busy.wait().status), Some(libc::SIGTERM));

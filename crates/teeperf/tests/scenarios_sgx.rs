@@ -35,30 +35,16 @@ impl Run {
 
     /// Call paths of an event with their weight, of all processes and threads.
     fn paths(&self, event: &str) -> Vec<(String, u64)> {
-        let mut flame = teeperf();
-        flame.args(["flame", "--folded", "--event", event, "-o", "-"]).arg(&self.file);
-        let outcome = run(&mut flame);
-        outcome.expect_code(0);
-        let lines = outcome.stdout.lines().filter_map(|line| {
-            let (path, weight) = line.rsplit_once(' ')?;
-            let functions = path.split_once(';')?.1;
-            Some((functions.to_owned(), weight.parse().unwrap()))
-        });
-        lines.collect()
+        folded(&self.file, event)
     }
 
     /// Percent of an event's weight in paths that fit.
     fn percent(&self, event: &str, fits: impl Fn(&str) -> bool) -> f64 {
-        let paths = self.paths(event);
-        let all: u64 = paths.iter().map(|(_, weight)| weight).sum();
-        let fitting = paths.iter().filter(|(path, _)| fits(path));
-        100.0 * fitting.map(|(_, weight)| weight).sum::<u64>() as f64 / all.max(1) as f64
+        percent(&self.paths(event), fits)
     }
 
     fn report(&self) -> String {
-        let mut report = teeperf();
-        report.arg("report").arg(&self.file);
-        run(&mut report).expect_code(0).stdout.clone()
+        report(&self.file)
     }
 
     /// Exports to perf's format, and gives what the real `perf report` says; nothing where there is no perf.

@@ -1,6 +1,7 @@
 //! Running a program and keeping what is to be known of the run; medians and ratios.
 //! Decides nothing about what is measured.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -104,6 +105,21 @@ pub(crate) fn median_bounds(values: &[[f64; 3]]) -> [f64; 3] {
 /// How far the truth is outside of a figure's bounds.
 pub(crate) fn outside([low, _, high]: [f64; 3], truth: f64) -> f64 {
     (low - truth).max(truth - high).max(0.0)
+}
+
+/// The name whose share is furthest apart between two sums by name, and how far, points; of those that have 1 % in either.
+pub(crate) fn furthest(
+    ours: &BTreeMap<String, f64>,
+    theirs: &BTreeMap<String, f64>,
+) -> Option<(String, f64)> {
+    let share = |of: &BTreeMap<String, f64>, name: &str| {
+        100.0 * of.get(name).copied().unwrap_or(0.0) / of.values().sum::<f64>()
+    };
+    let apart = ours.keys().chain(theirs.keys()).filter_map(|name| {
+        let (a, b) = (share(ours, name), share(theirs, name));
+        (a.max(b) >= 1.0).then(|| (name.clone(), (a - b).abs()))
+    });
+    apart.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 /// Geometric mean.

@@ -10,7 +10,7 @@
 //! Beside it, at an address that is always the same, `struct enclave_dbginfo` says where the enclave is
 //! (`pal/src/host/linux-sgx/gdb_integration/sgx_gdb.h`): an exit of a thread tells that too, so it is not needed.
 
-use super::{MOST, Placed, Process, Runtime, Unreadable};
+use super::{Placed, Process, Runtime, Unreadable, walk};
 use std::ops::Range;
 
 /// See the module.
@@ -35,12 +35,10 @@ impl Runtime for Gramine {
         enclave: &Range<u64>,
     ) -> Result<Vec<Placed>, Unreadable> {
         let list = "the list of files of Gramine cannot be read";
-        let [mut at] = process.numbers(list, variable)?;
+        let [first] = process.numbers(list, variable)?;
         let mut all = Vec::new();
-        for _ in 0..MOST {
-            if at == 0 {
-                return Ok(all);
-            }
+        let endless = process.nonsense("the list of files of Gramine has no end", variable);
+        walk(first, endless, |at| {
             let [name, bias, next] = process.numbers(list, at)?;
             // A program that is not relocated has a bias of 0, and its enclave begins there.
             if enclave.contains(&bias) {
@@ -51,8 +49,8 @@ impl Runtime for Gramine {
                     all.push(Placed { path, bias });
                 }
             }
-            at = next;
-        }
-        Err(process.nonsense("the list of files of Gramine has no end", variable))
+            Ok(next)
+        })?;
+        Ok(all)
     }
 }

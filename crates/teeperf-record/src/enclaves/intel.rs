@@ -10,7 +10,7 @@
 //! 32  8  the file's name, as the program gave it
 //! ```
 
-use super::{MOST, Placed, Process, Runtime, Unreadable};
+use super::{NO_MORE, Placed, Process, Runtime, Unreadable, walk};
 use std::ops::Range;
 
 /// See the module.
@@ -32,18 +32,19 @@ impl Runtime for Intel {
         enclave: &Range<u64>,
     ) -> Result<Vec<Placed>, Unreadable> {
         let list = "the list of enclaves of Intel's runtime cannot be read";
-        let [mut at] = process.numbers(list, variable)?;
-        for _ in 0..MOST {
-            if at == 0 {
-                return Ok(Vec::new());
-            }
+        let [first] = process.numbers(list, variable)?;
+        let mut all = Vec::new();
+        let endless =
+            process.nonsense("the list of enclaves of Intel's runtime has no end", variable);
+        walk(first, endless, |at| {
             let [next, bias, _, kind, name] = process.numbers(list, at)?;
             if enclave.contains(&bias) {
                 let what = "the name of an enclave's file cannot be read";
-                return Ok(vec![Placed { path: process.text(what, name, kind >> 32)?, bias }]);
+                all.push(Placed { path: process.text(what, name, kind >> 32)?, bias });
+                return Ok(NO_MORE);
             }
-            at = next;
-        }
-        Err(process.nonsense("the list of enclaves of Intel's runtime has no end", variable))
+            Ok(next)
+        })?;
+        Ok(all)
     }
 }

@@ -84,6 +84,26 @@ pub(crate) struct Unreadable {
     address: u64,
 }
 
+/// Where lists end.
+const NO_MORE: u64 = 0;
+
+/// Goes through a list of the program's: `each` takes the entry at an address, and tells where the next one is. `endless` is what is wrong
+/// where there are more than [`MOST`].
+fn walk(
+    first: u64,
+    endless: Unreadable,
+    mut each: impl FnMut(u64) -> Result<u64, Unreadable>,
+) -> Result<(), Unreadable> {
+    let mut at = first;
+    for _ in 0..MOST {
+        if at == NO_MORE {
+            return Ok(());
+        }
+        at = each(at)?;
+    }
+    Err(endless)
+}
+
 /// Something that loads enclaves, and says so to debuggers.
 trait Runtime: Sync {
     /// The variable that its list begins in.

@@ -12,7 +12,7 @@
 //! 80  8  of an enclave: its other modules
 //! ```
 
-use super::{MOST, Placed, Process, Runtime, Unreadable};
+use super::{NO_MORE, Placed, Process, Runtime, Unreadable, walk};
 use std::ops::Range;
 
 /// See the module.
@@ -40,41 +40,23 @@ impl Runtime for OpenEnclave {
         variable: u64,
         enclave: &Range<u64>,
     ) -> Result<Vec<Placed>, Unreadable> {
-        let [mut at] = process.numbers(LIST, variable)?;
-        for _ in 0..MOST {
-            if at == 0 {
-                return Ok(Vec::new());
-            }
+        let [first] = process.numbers(LIST, variable)?;
+        let mut all = Vec::new();
+        walk(first, process.nonsense(ENDLESS, variable), |at| {
             let (next, placed) = entry(process, at, ENCLAVE)?;
-            if enclave.contains(&placed.bias) {
-                let [modules] = process.numbers(LIST, at.wrapping_add(80))?;
-                let mut all = vec![placed];
-                self.modules(process, modules, &mut all)?;
-                return Ok(all);
+            if !enclave.contains(&placed.bias) {
+                return Ok(next);
             }
-            at = next;
-        }
-        Err(process.nonsense(ENDLESS, variable))
-    }
-}
-
-impl OpenEnclave {
-    fn modules(
-        &self,
-        process: &Process,
-        first: u64,
-        all: &mut Vec<Placed>,
-    ) -> Result<(), Unreadable> {
-        let mut at = first;
-        for _ in 0..MOST {
-            if at == 0 {
-                return Ok(());
-            }
-            let (next, placed) = entry(process, at, MODULE)?;
             all.push(placed);
-            at = next;
-        }
-        Err(process.nonsense(ENDLESS, first))
+            let [modules] = process.numbers(LIST, at.wrapping_add(80))?;
+            walk(modules, process.nonsense(ENDLESS, modules), |at| {
+                let (next, placed) = entry(process, at, MODULE)?;
+                all.push(placed);
+                Ok(next)
+            })?;
+            Ok(NO_MORE)
+        })?;
+        Ok(all)
     }
 }
 

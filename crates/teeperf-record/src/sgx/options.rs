@@ -3,8 +3,8 @@
 use crate::sample::{Sampling, Stacks};
 use std::path::PathBuf;
 use std::sync::Arc;
-use teeperf_aex::sampler::{Clock, Settings};
-use teeperf_aex::state::{MOST_STACK, Wanted};
+use teeperf_aex::sampler::Settings;
+use teeperf_aex::state::MOST_STACK;
 use teeperf_wire::sampling::{Terms, VERSION, clock, kept};
 
 /// Samples of hosts of SGX enclaves.
@@ -78,19 +78,6 @@ impl Within {
 
     /// As the recording is told.
     pub(crate) fn settings(&self) -> Settings {
-        let terms = self.terms(0);
-        Settings {
-            clock: if self.has_enclaves { Clock::Event } else { Clock::Processor },
-            period_ns: terms.period_ns,
-            is_constant: terms.is_constant,
-            has_enclaves: terms.has_enclaves,
-            wanted: match terms.kept {
-                kept::CHAIN => Wanted::Chain,
-                kept::STACK => Wanted::Stack(terms.stack as usize),
-                _ => Wanted::Registers,
-            },
-            signal: 0,
-            process: 0,
-        }
+        Settings::of(&self.terms(0), 0)
     }
 }

@@ -6,6 +6,7 @@
 
 mod agreement;
 mod build;
+mod folded;
 mod phases;
 mod report;
 mod run;
@@ -15,6 +16,7 @@ mod told;
 
 pub(crate) use agreement::assert_paths_agree;
 pub(crate) use build::{Compiler, Workshop};
+pub(crate) use folded::{folded, percent, report};
 pub(crate) use phases::Phases;
 pub(crate) use report::{Report, assert_calls, assert_paths, assert_seen};
 pub(crate) use run::{

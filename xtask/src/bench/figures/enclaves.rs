@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::Figure;
 use crate::bench::lab::Lab;
-use crate::bench::measure::{median, ratio};
+use crate::bench::measure::{furthest, median, ratio};
 use crate::bench::table::{Limit, Row, digits};
 use crate::commands;
 
@@ -175,7 +175,9 @@ impl Front {
     fn rows(&self, work: &Work, alone: &[f64], native: &Shares) -> Result<[Row; 3]> {
         let id = |figure: &str| format!("{}-{}-{figure}", work.name, self.name);
         let what = |figure: &str| format!("{}, {}: {figure}", work.what, self.what);
-        let (function, points) = native.furthest(&self.shares)?;
+        ensure!(self.shares.own.values().sum::<f64>() > 0.0, "there are no samples in the enclave");
+        let apart = furthest(&native.own, &self.shares.own);
+        let (function, points) = apart.context("no function has 1 %")?;
         let cost = Row::new(
             &id("cost"),
             &what("wall time"),
@@ -227,21 +229,5 @@ impl Shares {
         self.samples += report["health"]["events"].as_u64().context("events")?;
         self.lost += report["health"]["lost"].as_u64().context("lost")?;
         Ok(())
-    }
-
-    /// The function whose shares are furthest apart, and how far, points; of those that have 1 % by either.
-    fn furthest(&self, other: &Self) -> Result<(String, f64)> {
-        let (all, others): (f64, f64) = (self.own.values().sum(), other.own.values().sum());
-        if others == 0.0 {
-            bail!("there are no samples in the enclave");
-        }
-        let names = self.own.keys().chain(other.own.keys());
-        let apart = names.filter_map(|name| {
-            let (a, b) = (self.own.get(name), other.own.get(name));
-            let a = 100.0 * a.copied().unwrap_or(0.0) / all;
-            let b = 100.0 * b.copied().unwrap_or(0.0) / others;
-            (a.max(b) >= 1.0).then(|| (name.clone(), (a - b).abs()))
-        });
-        apart.max_by(|a, b| a.1.total_cmp(&b.1)).context("no function has 1 %")
     }
 }

@@ -1,6 +1,6 @@
 //! Samples of ordinary programs: what they cost, whether they say what perf's say, and how far stacks are followed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Figure;
 use crate::bench::lab::Lab;
-use crate::bench::measure::ratio;
+use crate::bench::measure::{furthest, ratio};
 use crate::bench::table::{Limit, Row, digits};
 
 pub(crate) const FIGURE: Figure = Figure {
@@ -64,7 +64,8 @@ fn of(lab: &Lab, name: &str, program: &Path, words: &[&str]) -> Result<Vec<Row>>
     }
     let added = |runs: &[f64]| format!("{} % more", digits(100.0 * (ratio(runs, &alone) - 1.0)));
     let percent = |seen: &Seen| digits(100.0 * seen.reached());
-    let (function, points) = perf.furthest(&own_by_perf)?;
+    let (function, points) =
+        furthest(&perf.own, &own_by_perf.own).context("no function has 1 %")?;
     Ok(vec![
         Row::new(
             &format!("{name}-cost"),
@@ -171,20 +172,6 @@ impl Seen {
         for (name, share) in shares {
             *self.own.entry(name).or_default() += share / all;
         }
-    }
-
-    /// The function whose shares are furthest apart, and how far, points; of those that have 1 % by either.
-    fn furthest(&self, other: &Self) -> Result<(String, f64)> {
-        let share = |of: &Self, name: &str| {
-            let all: f64 = of.own.values().sum();
-            100.0 * of.own.get(name).copied().unwrap_or(0.0) / all
-        };
-        let names: BTreeSet<&String> = self.own.keys().chain(other.own.keys()).collect();
-        let apart = names.into_iter().filter_map(|name| {
-            let (a, b) = (share(self, name), share(other, name));
-            (a.max(b) >= 1.0).then(|| (name.clone(), (a - b).abs()))
-        });
-        apart.max_by(|a, b| a.1.total_cmp(&b.1)).context("no function has 1 %")
     }
 }
 
