@@ -120,11 +120,16 @@ fn time_outside_is_told_apart_and_has_stacks() {
     for (how, outer) in [("fp", "run;urts_ecall;outside"), ("dwarf", "main;run;urts_ecall;outside")]
     {
         let run = machine.record(&["--call-graph", how], "call=1 rounds=15000");
-        let (inside, outside) = (run.paths("sgx"), run.paths("outside-sgx"));
+        let (inside, mut outside) = (run.paths("sgx"), run.paths("outside-sgx"));
+        // The simulated machine enters and leaves by signals. What these take is not the host's, and more where others run.
+        outside.retain(|(path, _)| !path.contains(";interrupted"));
         let whole = percent(&inside, |path| path.starts_with("enclave_entry;ecall;"));
         assert!(whole > 60.0, "{how}: {whole}: {inside:?}");
         let share = percent(&outside, |path| path.contains(outer));
         assert!(share > 50.0, "{how}: {share}: {outside:?}");
+        outside.retain(|(path, _)| path.contains("outside_work"));
+        let whole = percent(&outside, |path| path.contains(outer));
+        assert!(whole > 90.0, "{how}: {whole}: {outside:?}");
     }
 }
 
