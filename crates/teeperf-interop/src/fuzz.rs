@@ -114,6 +114,9 @@ fn check(gmon: &Gmon) {
 pub fn any_perf_data(bytes: &[u8]) {
     let Ok(file) = Reader::open("bytes", Cursor::new(bytes)) else { return };
     let read = samples(file, bytes);
+    let Ok(mut sharing) = Reader::open("bytes", Cursor::new(bytes)) else { panic!("it was one") };
+    sharing.share_samples();
+    assert_eq!(samples(sharing, bytes), read);
     if let Ok(piped) = Reader::from_read("bytes", bytes) {
         samples(piped, bytes);
     }
@@ -131,11 +134,22 @@ fn samples<R: Read>(mut reader: Reader<R>, bytes: &[u8]) -> u64 {
     let mut count = 0;
     while let Ok(Some(packet)) = reader.next_packet() {
         assert!(packet.cut_at.is_none() && packet.offset <= bytes.len() as u64);
-        let Body::Samples(header, data) = packet.body else { continue };
-        let Ok(mut samples) = decoder.samples(&header, data) else { panic!("they can be read") };
-        let whole = samples.by_ref().count() as u64;
-        assert!(whole == u64::from(header.samples) && samples.rest.is_empty());
-        count += whole;
+        match packet.body {
+            Body::Samples(header, data) => {
+                let read = decoder.samples(&header, data);
+                let Ok(mut samples) = read else { panic!("they can be read") };
+                let whole = samples.by_ref().count() as u64;
+                assert!(whole == u64::from(header.samples) && samples.rest.is_empty());
+                count += whole;
+            }
+            Body::SharedSamples(header, shared) => {
+                let mut whole = 0;
+                shared.each(&mut |_| whole += 1);
+                assert_eq!(whole, header.samples);
+                count += u64::from(whole);
+            }
+            _ => {}
+        }
     }
     assert!(reader.take_warnings().len() < 100 + bytes.len() / 64);
     count

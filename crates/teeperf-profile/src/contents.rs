@@ -1,6 +1,10 @@
 //! What packets say, taken apart: every field by its name. Text is made UTF-8. Fields in front
 //! of one that is cut off count; what does not parse is [`Body::Malformed`], never a panic.
 
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use teeperf_wire::body::sample::Sample;
 use teeperf_wire::body::{self, arcs, chunk, sample, tree};
 use teeperf_wire::fields::{self, Field};
 use teeperf_wire::packet::kind;
@@ -72,6 +76,9 @@ pub enum Body<'a> {
     Sampled(Box<Sampled>),
     /// Samples of any events; [`crate::samples`] decodes them.
     Samples(sample::Header, &'a [u8]),
+    /// Samples of any events that stay where their reader has them; only where
+    /// [`Packets::share_samples`](crate::Packets::share_samples) was called.
+    SharedSamples(sample::Header, Arc<dyn SharedSamples>),
     /// Code of a process that is sampled.
     Map(Box<Map<'a>>),
     /// A process or thread that is sampled began, changed or ended.
@@ -80,6 +87,12 @@ pub enum Body<'a> {
     Unknown(u16),
     /// A chunk or tree too short for its header.
     Malformed,
+}
+
+/// Samples that nobody copies: who works on them takes them from where they were read.
+pub trait SharedSamples: Debug + Send + Sync {
+    /// Gives them one by one.
+    fn each(&self, take: &mut dyn FnMut(&Sample<'_>));
 }
 
 /// [`teeperf_wire::body::start`]. Numbers that are missing are 0, texts empty.

@@ -107,6 +107,7 @@ impl Gathered {
             | Body::Keyframe(_)
             | Body::Sampled(_)
             | Body::Samples(..)
+            | Body::SharedSamples(..)
             | Body::Map(_)
             | Body::Task(_)
             | Body::Malformed => {}

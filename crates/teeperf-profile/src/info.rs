@@ -388,7 +388,7 @@ impl Gathering {
             Body::Sampled(event) if info.sampled.events.len() < MOST => {
                 info.sampled.events.insert(event.event, event.name);
             }
-            Body::Samples(header, _) => {
+            Body::Samples(header, _) | Body::SharedSamples(header, _) => {
                 let sampled = &mut info.sampled;
                 sampled.samples += u64::from(header.samples);
                 sampled.lost = sampled.lost.saturating_add(header.lost);

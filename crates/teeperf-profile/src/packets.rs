@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::finish::Gathered;
 use crate::model::Profile;
 use crate::replay::{self, Settings};
-use crate::samples;
+use crate::samples::{self, Data};
 
 /// Chunks that are summarised at once. More of them make less work twice, fewer take less
 /// memory and share better among workers.
@@ -35,6 +35,9 @@ pub trait Packets {
 
     /// What was skipped so far, and why. Takes the list.
     fn take_warnings(&mut self) -> Vec<String>;
+
+    /// From here on samples may come as [`Body::SharedSamples`], where they need not be put into packets' form.
+    fn share_samples(&mut self) {}
 }
 
 impl<P: Packets + ?Sized> Packets for Box<P> {
@@ -52,6 +55,10 @@ impl<P: Packets + ?Sized> Packets for Box<P> {
 
     fn take_warnings(&mut self) -> Vec<String> {
         (**self).take_warnings()
+    }
+
+    fn share_samples(&mut self) {
+        (**self).share_samples();
     }
 }
 
@@ -109,6 +116,7 @@ pub fn replay(
         paths: if options.most_paths == 0 { MAX_PATHS } else { options.most_paths },
         timed: options.lengths,
     };
+    packets.share_samples();
     let mut gathered = Gathered::default();
     let search = std::mem::take(&mut options.search);
     let mut samples = samples::Driver::new(
@@ -138,6 +146,8 @@ fn feed(
     gathered: &mut Gathered,
     options: &mut Options<'_>,
 ) -> Result<(), Error> {
+    let name = packets.name().to_owned();
+    let no_workers = |source| Error::Workers { name: name.clone(), source };
     let mut told = 0;
     while let Some(packet) = packets.next_packet()? {
         gathered.note_cut(&packet);
@@ -154,9 +164,12 @@ fn feed(
             Body::Map(map) => samples.map(&map),
             Body::Task(task) => samples.task(&task),
             Body::Samples(header, data) => {
-                let taken = samples.samples(packet.offset, header, data);
-                taken
-                    .map_err(|source| Error::Workers { name: packets.name().to_owned(), source })?;
+                let taken = samples.samples(packet.offset, header, Data::Packet(data.to_vec()));
+                taken.map_err(no_workers)?;
+            }
+            Body::SharedSamples(header, shared) => {
+                let taken = samples.samples(packet.offset, header, Data::Shared(shared));
+                taken.map_err(no_workers)?;
             }
             body => {
                 if let Body::Start(start) = &body {

@@ -188,7 +188,11 @@ impl Dump {
                     filter.listed().count(),
                 );
             }
-            Body::Sampled(_) | Body::Samples(..) | Body::Map(_) | Body::Task(_) => {
+            Body::Sampled(_)
+            | Body::Samples(..)
+            | Body::SharedSamples(..)
+            | Body::Map(_)
+            | Body::Task(_) => {
                 samples::describe(&packet.body, line);
             }
             Body::End(end) => {

@@ -1,9 +1,10 @@
 //! Numbers of a file, whichever byte of them comes first.
 
 /// Which byte of a number comes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Order {
     /// The one of least value.
+    #[default]
     Little,
     /// The one of most.
     Big,

@@ -2,13 +2,15 @@
 //! record, and hands on those that are wanted in the order of time.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::attr::{Attr, has};
 use super::bytes::{Order, until_zero_text};
 use super::features::Features;
 use super::file::{self, Section, Sections};
 use super::record::{Record, kind};
-use super::rounds::Rounds;
+use super::records::Found;
+use super::rounds::{Held, Rounds};
 use super::sample;
 
 /// Most bytes of all ids: of 500 events on 1024 processors.
@@ -21,7 +23,9 @@ const UPDATE_NAME: u64 = 2;
 /// What was read so far, other than records that wait.
 #[derive(Default)]
 pub(super) struct Known {
-    pub(super) events: Vec<Event>,
+    pub(super) attrs: Vec<Arc<Attr>>,
+    /// What records tell of names of events, beside their attributes.
+    pub(super) names: HashMap<u16, String>,
     ids: HashMap<u64, u16>,
     pub(super) features: Features,
     /// So many of the events stand in packets.
@@ -35,12 +39,6 @@ pub(super) struct Known {
     unknown_parts: u64,
     odd: Odd,
     pub(super) warnings: Vec<String>,
-}
-
-pub(super) struct Event {
-    pub(super) attr: Attr,
-    /// What its records tell beside its attributes.
-    pub(super) name: Option<String>,
 }
 
 /// How many records could not be used, and where the first of them stands.
@@ -103,18 +101,21 @@ impl Known {
     }
 
     fn event(&mut self, attr: Attr, ids: impl Iterator<Item = u64>) {
-        if self.events.len() == MOST_EVENTS {
+        if self.attrs.len() == MOST_EVENTS {
             return;
         }
         self.unknown_parts |= attr.sample_type & !has::ALL;
         self.is_timed |= attr.has(has::TIME);
-        let number = self.events.len() as u16;
+        let number = self.attrs.len() as u16;
         self.ids.extend(ids.map(|id| (id, number)));
-        self.events.push(Event { attr, name: None });
+        self.attrs.push(Arc::new(attr));
     }
 
     /// Takes a record: what is wanted in the order of time waits for that.
-    pub(super) fn take(&mut self, record: &Record<'_>, rounds: &mut Rounds) {
+    pub(super) fn take(&mut self, Found { record, source }: Found<'_>, rounds: &mut Rounds) {
+        let Record { kind, misc, offset, .. } = record;
+        let held = |time| Held { time, offset, kind, misc, ..Held::default() };
+        let record = &record;
         rounds.is_timed |= self.is_timed;
         match record.kind {
             kind::SAMPLE => {
@@ -122,10 +123,11 @@ impl Known {
                     Ok(event) => event,
                     Err(()) => return self.odd.of_no_event.add(record.offset),
                 };
-                let at = rounds.bytes().len();
-                let attr = &self.events[usize::from(event)].attr;
-                match sample::take(attr, event + 1, record, rounds.bytes()) {
-                    Some(time) => rounds.hold(time, record.offset, record.kind, record.misc, at),
+                match sample::read(&self.attrs[usize::from(event)], event + 1, record) {
+                    Some(read) => {
+                        let length = read.len() as u32;
+                        rounds.hold(Held { event, length, ..held(read.time()) }, source);
+                    }
                     None => self.odd.cut.add(record.offset),
                 }
             }
@@ -137,10 +139,7 @@ impl Known {
             | kind::LOST
             | kind::LOST_SAMPLES
             | kind::KSYMBOL => {
-                let time = self.trailer(record).time;
-                let at = rounds.bytes().len();
-                rounds.bytes().extend_from_slice(record.body);
-                rounds.hold(time, record.offset, record.kind, record.misc, at);
+                rounds.hold(held(self.trailer(record).time), source);
             }
             kind::FINISHED_ROUND => rounds.finish(),
             kind::HEADER_ATTR => {
@@ -173,11 +172,11 @@ impl Known {
 
     /// Which event a sample is of.
     fn event_of(&self, record: &Record<'_>) -> Result<u16, ()> {
-        let first = self.events.first().ok_or(())?;
-        if self.events.len() == 1 {
+        let first = self.attrs.first().ok_or(())?;
+        if self.attrs.len() == 1 {
             return Ok(0);
         }
-        match sample::id(&first.attr, record.bytes()) {
+        match sample::id(first, record.bytes()) {
             Some(id) => self.ids.get(&id).copied().ok_or(()),
             None => Ok(0),
         }
@@ -185,16 +184,16 @@ impl Known {
 
     /// What a record that is no sample says at its end.
     fn trailer(&self, record: &Record<'_>) -> sample::Trailer {
-        let Some(first) = self.events.first() else { return sample::Trailer::default() };
-        if !first.attr.has_trailers() {
+        let Some(first) = self.attrs.first() else { return sample::Trailer::default() };
+        if !first.has_trailers() {
             return sample::Trailer::default();
         }
-        let trailer = sample::trailer(&first.attr, record).unwrap_or_default();
+        let trailer = sample::trailer(first, record).unwrap_or_default();
         // Events may have different ones, and then each says at its very end which it is of.
         let of = trailer.id.and_then(|id| self.ids.get(&id));
-        let other = of.map(|&event| &self.events[usize::from(event)].attr);
+        let other = of.map(|&event| &self.attrs[usize::from(event)]);
         match other {
-            Some(attr) if attr.sample_type != first.attr.sample_type => {
+            Some(attr) if attr.sample_type != first.sample_type => {
                 sample::trailer(attr, record).unwrap_or_default()
             }
             _ => trailer,
@@ -208,7 +207,7 @@ impl Known {
             kind::LOST => bytes.u64(),
             _ => self.trailer(record).id,
         };
-        let event = match self.events.len() {
+        let event = match self.attrs.len() {
             1 => Some(0),
             _ => id.and_then(|id| self.ids.get(&id).copied()),
         };
@@ -221,7 +220,7 @@ impl Known {
         if what == UPDATE_NAME
             && let Some(&event) = self.ids.get(&id)
         {
-            self.events[usize::from(event)].name = Some(until_zero_text(bytes.rest));
+            self.names.insert(event, until_zero_text(bytes.rest));
         }
     }
 

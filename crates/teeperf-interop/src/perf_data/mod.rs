@@ -11,6 +11,8 @@
 //! known of the machine and the run. What comes out of a pipe has records alone.
 
 mod attr;
+mod batch;
+mod block;
 mod bytes;
 mod error;
 mod event_name;

@@ -1,6 +1,6 @@
 //! Packets of what a file says.
 
-use teeperf_wire::body::sample::{HEADER, Header, encoding};
+use teeperf_wire::body::sample::{HEADER, Header};
 use teeperf_wire::body::{end, map, sampled, start, task};
 use teeperf_wire::fields::FIELD_HEADER;
 use teeperf_wire::packet::{MAJOR, MAX_PAYLOAD, MINOR};
@@ -158,76 +158,8 @@ pub(super) fn end(time: u64, out: &mut Vec<u8>) {
     Fields::new(out).number(end::TIME, time);
 }
 
-/// Samples that become one packet.
-#[derive(Default)]
-pub(super) struct Batch {
-    payload: Vec<u8>,
-    samples: u32,
-    lost: u64,
-    event: u32,
-    /// Where the first record stands.
-    offset: u64,
-    is_taken: bool,
-}
-
-impl Batch {
-    /// Takes a sample; false where there is no room: what there is has to go first.
-    pub(super) fn sample(&mut self, bytes: &[u8], offset: u64) -> bool {
-        self.samples(bytes, 1, offset)
-    }
-
-    /// Likewise of several that are to be in one packet.
-    pub(super) fn samples(&mut self, bytes: &[u8], count: u32, offset: u64) -> bool {
-        self.begin(offset);
-        if self.payload.len() + bytes.len() > MAX_PAYLOAD {
-            return false;
-        }
-        self.payload.extend_from_slice(bytes);
-        self.samples += count;
-        true
-    }
-
-    /// Takes note of samples that are missing; false where others of another event are.
-    pub(super) fn lost(&mut self, lost: u64, event: u32, offset: u64) -> bool {
-        self.begin(offset);
-        if self.lost > 0 && self.event != event {
-            return false;
-        }
-        self.lost = self.lost.saturating_add(lost);
-        self.event = event;
-        true
-    }
-
-    fn begin(&mut self, offset: u64) {
-        if std::mem::take(&mut self.is_taken) {
-            (self.samples, self.lost, self.event) = (0, 0, 0);
-            self.payload.clear();
-        }
-        if self.payload.is_empty() {
-            self.payload.resize(HEADER, 0);
-            self.offset = offset;
-        }
-    }
-
-    /// Finishes the packet, if there is something for one, and tells where that stands.
-    pub(super) fn take(&mut self) -> Option<u64> {
-        if self.is_taken || (self.samples == 0 && self.lost == 0) {
-            return None;
-        }
-        let header = Header {
-            samples: self.samples,
-            bytes: (self.payload.len() - HEADER) as u32,
-            lost: self.lost,
-            event: self.event,
-            encoding: encoding::PLAIN,
-        };
-        self.payload[..HEADER].copy_from_slice(&header.encode());
-        self.is_taken = true;
-        Some(self.offset)
-    }
-
-    /// What was finished.
-    pub(super) fn payload(&self) -> &[u8] {
-        &self.payload
-    }
+/// The head of a packet of samples, whose bytes stand behind the room for it.
+pub(super) fn head_of_samples(payload: &mut [u8], header: Header) {
+    let bytes = (payload.len() - HEADER) as u32;
+    payload[..HEADER].copy_from_slice(&Header { bytes, ..header }.encode());
 }

@@ -8,12 +8,13 @@ use teeperf_profile::{Error as ReplayError, Packets};
 use teeperf_wire::packet::kind as packet;
 
 use super::Error;
+use super::batch::Batch;
 use super::bytes::Bytes;
 use super::event_name;
 use super::features::number;
 use super::file::{HEAD, Head, PIPE_HEAD, Section};
 use super::known::Known;
-use super::packets::{self, Batch, Description};
+use super::packets::{self, Description};
 use super::record::{Record, kind};
 use super::records::Records;
 use super::rounds::Rounds;
@@ -29,6 +30,8 @@ pub struct Reader<R> {
     rounds: Rounds,
     stage: Stage,
     batch: Batch,
+    /// Samples stay where they were read.
+    shares: bool,
     payload: Vec<u8>,
     sequence: u32,
 }
@@ -132,13 +135,15 @@ impl<R: Read> Reader<R> {
     }
 
     fn new(name: &str, records: Records<R>, known: Known) -> Self {
+        let order = records.order;
         Self {
             name: name.to_owned(),
             records,
             known,
             rounds: Rounds::default(),
             stage: Stage::Before,
-            batch: Batch::default(),
+            batch: Batch::new(order),
+            shares: false,
             payload: Vec::new(),
             sequence: 0,
         }
@@ -147,11 +152,11 @@ impl<R: Read> Reader<R> {
     /// Reads until some records may go; nothing is left to read when there are none then.
     fn read(&mut self) {
         while !self.rounds.has_some() {
-            let Some(record) = self.records.next() else {
+            let Some(found) = self.records.next() else {
                 self.rounds.finish_all();
                 return;
             };
-            self.known.take(&record, &mut self.rounds);
+            self.known.take(found, &mut self.rounds);
         }
     }
 
@@ -178,7 +183,7 @@ impl<R: Read> Reader<R> {
                     if let Some(told) = self.event() {
                         return Some(told);
                     }
-                    if let Some(offset) = self.batch.take() {
+                    if let Some(offset) = self.batch.take(self.shares) {
                         return Some((packet::SAMPLES, offset));
                     }
                     self.stage = Stage::Nothing;
@@ -195,14 +200,14 @@ impl<R: Read> Reader<R> {
 
     /// The next event that nobody was told of.
     fn event(&mut self) -> Option<(u16, u64)> {
-        let event = self.known.events.get(self.known.told)?;
-        let in_list = self.known.features.events.get(self.known.told);
+        let at = self.known.told;
+        let attr = self.known.attrs.get(at)?;
+        let name = self.known.names.get(&(at as u16)).or(self.known.features.events.get(at));
         self.known.told += 1;
-        let name = event.name.clone().or_else(|| in_list.cloned());
         let description = Description {
             number: self.known.told as u16,
-            name: name.unwrap_or_else(|| event_name::of(&event.attr)),
-            attr: &event.attr,
+            name: name.cloned().unwrap_or_else(|| event_name::of(attr)),
+            attr,
             machine: self.known.features.machine(),
             zero: self.known.zero,
         };
@@ -212,10 +217,11 @@ impl<R: Read> Reader<R> {
 
     /// Takes records that may go until they make a packet; where there is none, something was read, or all has been.
     fn records(&mut self) -> Option<(u16, u64)> {
-        while let Some((held, bytes)) = self.rounds.peek() {
+        while let Some((held, block, range)) = self.rounds.peek() {
             if held.kind == kind::SAMPLE {
-                if !self.batch.sample(bytes, held.offset) {
-                    return self.batch.take().map(|offset| (packet::SAMPLES, offset));
+                let attr = &self.known.attrs[usize::from(held.event)];
+                if !self.batch.sample(&held, attr, block, range) {
+                    return self.batch.take(self.shares).map(|offset| (packet::SAMPLES, offset));
                 }
                 self.known.latest = self.known.latest.max(held.time);
                 self.rounds.pop();
@@ -226,19 +232,19 @@ impl<R: Read> Reader<R> {
                 kind: held.kind,
                 misc: held.misc,
                 offset: held.offset,
-                body: bytes,
+                body: &block[range],
                 order,
             };
             if matches!(held.kind, kind::LOST | kind::LOST_SAMPLES) {
                 let (lost, event) = self.known.lost(&record);
                 if !self.batch.lost(lost, event, held.offset) {
-                    return self.batch.take().map(|offset| (packet::SAMPLES, offset));
+                    return self.batch.take(self.shares).map(|offset| (packet::SAMPLES, offset));
                 }
                 self.rounds.pop();
                 continue;
             }
             // What was sampled before this goes out before it.
-            if let Some(offset) = self.batch.take() {
+            if let Some(offset) = self.batch.take(self.shares) {
                 return Some((packet::SAMPLES, offset));
             }
             let time = Some(held.time).filter(|&time| time > 0);
@@ -272,11 +278,18 @@ impl<R: Read> Packets for Reader<R> {
         let Some((kind, offset)) = self.next() else { return Ok(None) };
         let sequence = self.sequence;
         self.sequence = sequence.wrapping_add(1);
-        let payload = match kind {
-            packet::SAMPLES => self.batch.payload(),
-            _ => &self.payload,
-        };
-        Ok(Some(Packet::of(offset, sequence, kind, payload)))
+        if kind != packet::SAMPLES {
+            return Ok(Some(Packet::of(offset, sequence, kind, &self.payload)));
+        }
+        let payload = self.batch.payload();
+        Ok(Some(match self.batch.shared() {
+            Some(body) => Packet { offset, kind, sequence, length: 0, cut_at: None, payload, body },
+            None => Packet::of(offset, sequence, kind, payload),
+        }))
+    }
+
+    fn share_samples(&mut self) {
+        self.shares = true;
     }
 
     fn offset(&self) -> u64 {

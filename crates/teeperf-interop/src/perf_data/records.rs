@@ -3,27 +3,19 @@
 
 use std::io::{ErrorKind, Read};
 use std::ops::Range;
+use std::sync::Arc;
 
+use super::block::{Block, Free, SIZE, Source};
 use super::bytes::{Bytes, Order};
 use super::record::{Record, kind};
 use super::unpack::Unpacker;
 
-/// Bytes asked of the file at once.
-const STEP: usize = 1 << 18;
 /// Bytes of a record's head: type, `misc`, size.
-const HEAD: usize = 8;
+pub(super) const HEAD: usize = 8;
 
-/// Bytes that were read and not yet used: `bytes[at..end]`.
-#[derive(Default)]
-pub(super) struct Block {
-    bytes: Vec<u8>,
-    at: usize,
-    end: usize,
-}
-
-/// What a block begins with.
-enum First {
-    /// A record, whose bytes are there.
+/// What bytes begin with.
+pub(super) enum First {
+    /// A record, whose bytes behind its head are there.
     Whole(u32, u16, Range<usize>),
     /// As much as there is of one.
     Part,
@@ -31,44 +23,35 @@ enum First {
     Size(u16),
 }
 
-impl Block {
-    fn first(&self, order: Order) -> First {
-        let mut head = Bytes { rest: &self.bytes[self.at..self.end], order };
+impl First {
+    /// Of some of the bytes.
+    pub(super) fn of(bytes: &[u8], part: Range<usize>, order: Order) -> Self {
+        let mut head = Bytes { rest: &bytes[part.clone()], order };
         let (Some(kind), Some(misc), Some(size)) = (head.u32(), head.u16(), head.u16()) else {
-            return First::Part;
+            return Self::Part;
         };
         match usize::from(size) {
-            ..HEAD => First::Size(size),
-            size if size > self.end - self.at => First::Part,
-            size => First::Whole(kind, misc, self.at + HEAD..self.at + size),
+            ..HEAD => Self::Size(size),
+            size if size > part.len() => Self::Part,
+            size => Self::Whole(kind, misc, part.start + HEAD..part.start + size),
         }
     }
+}
 
-    /// Room for so many bytes behind those that are there, which may move.
-    pub(super) fn room(&mut self, step: usize) -> &mut [u8] {
-        self.bytes.copy_within(self.at..self.end, 0);
-        (self.at, self.end) = (0, self.end - self.at);
-        if self.bytes.len() < self.end + step {
-            self.bytes.resize(self.end + step, 0);
-        }
-        &mut self.bytes[self.end..]
-    }
-
-    /// So many bytes of the room have something in them now.
-    pub(super) fn filled(&mut self, bytes: usize) {
-        self.end += bytes;
-    }
-
-    fn len(&self) -> usize {
-        self.end - self.at
-    }
+/// A record, and where its bytes are.
+pub(super) struct Found<'a> {
+    pub(super) record: Record<'a>,
+    pub(super) source: Source<'a>,
 }
 
 /// See the module.
 pub(super) struct Records<R> {
     stream: R,
     pub(super) order: Order,
-    block: Block,
+    /// What is read from, and which part of it was not used yet.
+    block: Arc<Block>,
+    rest: Range<usize>,
+    free: Free,
     /// Where `block` goes on in the file.
     read: u64,
     /// Bytes of the data that are still to be read; nothing where its length is not known.
@@ -88,7 +71,9 @@ impl<R: Read> Records<R> {
         Self {
             stream,
             order,
-            block: Block::default(),
+            block: Arc::default(),
+            rest: 0..0,
+            free: Free::default(),
             read: offset,
             left,
             skip: 0,
@@ -101,46 +86,47 @@ impl<R: Read> Records<R> {
 
     /// Where the next record stands.
     pub(super) fn offset(&self) -> u64 {
-        self.read - self.block.len() as u64
+        self.read - self.rest.len() as u64
     }
 
     /// The next record; nothing at the end.
-    pub(super) fn next(&mut self) -> Option<Record<'_>> {
+    pub(super) fn next(&mut self) -> Option<Found<'_>> {
+        let order = self.order;
         loop {
             if let Some((kind, misc, range)) = self.unpacked() {
                 let unpacker = self.unpacker.as_ref()?;
-                let body = &unpacker.block.bytes[range];
-                return Some(Record {
-                    kind,
-                    misc,
-                    offset: unpacker.offset,
-                    body,
-                    order: self.order,
+                let (offset, body) = (unpacker.offset, &unpacker.bytes()[range]);
+                return Some(Found {
+                    record: Record { kind, misc, offset, body, order },
+                    source: Source::Bytes(body),
                 });
             }
             let offset = self.offset();
             let (kind, misc, range) = self.stored()?;
-            let body = &self.block.bytes[range.clone()];
+            let body = &self.block[range.clone()];
             match kind {
                 kind::AUXTRACE => {
-                    let size = Bytes { rest: body, order: self.order }.u64();
+                    let size = Bytes { rest: body, order }.u64();
                     self.skip = size.unwrap_or(0);
                 }
                 kind::TRACING_DATA => {
-                    let size = Bytes { rest: body, order: self.order }.u32();
+                    let size = Bytes { rest: body, order }.u32();
                     self.skip = size.unwrap_or(0).into();
                 }
                 kind::COMPRESSED | kind::COMPRESSED2 => self.unpack(kind, offset, range),
                 _ => {
-                    let body = &self.block.bytes[range];
-                    return Some(Record { kind, misc, offset, body, order: self.order });
+                    let body = &self.block[range.clone()];
+                    return Some(Found {
+                        record: Record { kind, misc, offset, body, order },
+                        source: Source::Block(&self.block, range),
+                    });
                 }
             }
         }
     }
 
     fn unpack(&mut self, kind: u32, offset: u64, range: Range<usize>) {
-        let mut bytes = Bytes { rest: &self.block.bytes[range], order: self.order };
+        let mut bytes = Bytes { rest: &self.block[range], order: self.order };
         if kind == kind::COMPRESSED2 {
             // It says how long the data is, and is filled up to a multiple of eight.
             let length = bytes.u64().unwrap_or(0);
@@ -163,11 +149,8 @@ impl<R: Read> Records<R> {
     fn unpacked(&mut self) -> Option<(u32, u16, Range<usize>)> {
         let unpacker = self.unpacker.as_mut()?;
         loop {
-            match unpacker.block.first(self.order) {
-                First::Whole(kind, misc, range) => {
-                    unpacker.block.at = range.end;
-                    return Some((kind, misc, range));
-                }
+            match unpacker.next(self.order) {
+                First::Whole(kind, misc, range) => return Some((kind, misc, range)),
                 First::Size(size) if !unpacker.is_broken => {
                     unpacker.is_broken = true;
                     self.is_whole = false;
@@ -197,13 +180,13 @@ impl<R: Read> Records<R> {
     /// The next record that stands in the file as it is.
     fn stored(&mut self) -> Option<(u32, u16, Range<usize>)> {
         while !self.is_over {
-            let skipped = (self.block.len() as u64).min(self.skip);
-            self.block.at += skipped as usize;
+            let skipped = (self.rest.len() as u64).min(self.skip);
+            self.rest.start += skipped as usize;
             self.skip -= skipped;
             if self.skip == 0 {
-                match self.block.first(self.order) {
+                match First::of(&self.block, self.rest.clone(), self.order) {
                     First::Whole(kind, misc, range) => {
-                        self.block.at = range.end;
+                        self.rest.start = range.end;
                         return Some((kind, misc, range));
                     }
                     First::Size(size) => {
@@ -227,28 +210,35 @@ impl<R: Read> Records<R> {
         None
     }
 
-    /// Reads on; false at the end.
+    /// Reads on, into another block, which begins with what was not used yet; false at the end.
     fn fill(&mut self) -> bool {
-        let room = self.block.room(STEP);
-        let most = self.left.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
-        let room = room.len().min(most);
-        loop {
-            let room = &mut self.block.bytes[self.block.end..][..room];
-            match self.stream.read(room) {
-                Ok(bytes) => {
-                    self.block.filled(bytes);
-                    self.read += bytes as u64;
-                    self.left = self.left.map(|left| left - bytes as u64);
-                    return bytes > 0;
-                }
+        let mut bytes = self.free.take();
+        let begun = self.rest.len();
+        bytes[..begun].copy_from_slice(&self.block[self.rest.clone()]);
+        let most = self.left.map_or(SIZE, |left| usize::try_from(left).unwrap_or(SIZE));
+        let mut end = begun;
+        let room = begun..SIZE.min(begun.saturating_add(most));
+        // Pipes give little at once.
+        while end < room.end {
+            match self.stream.read(&mut bytes[end..room.end]) {
+                Ok(0) => break,
+                Ok(read) => end += read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // What was read goes first.
+                Err(_) if end > begun => break,
                 Err(error) => {
                     self.warnings.push(format!("offset {}: cannot be read on: {error}", self.read));
                     self.is_whole = false;
-                    return false;
+                    break;
                 }
             }
         }
+        let read = (end - begun) as u64;
+        self.read += read;
+        self.left = self.left.map(|left| left - read);
+        self.block = self.free.block(bytes);
+        self.rest = 0..end;
+        read > 0
     }
 
     fn note_end(&mut self) {
@@ -272,7 +262,7 @@ impl<R: Read> Records<R> {
             self.warnings.push(format!("the file ends at {end}{rest}"));
         }
         let packed = self.unpacker.as_ref().filter(|unpacker| !unpacker.is_broken);
-        let cut = packed.filter(|unpacker| unpacker.block.len() > 0);
+        let cut = packed.filter(|unpacker| unpacker.has_begun());
         if let Some(unpacker) = cut {
             self.warnings.push(format!(
                 "offset {}: what is compressed ends within a record",

@@ -4,13 +4,18 @@
 //! What waits is bounded: beyond [`MOST`] bytes the older half goes on, and what comes too late for its place goes
 //! where it comes, and is counted.
 
-/// Bytes that may wait.
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::block::{Block, Blocks, Place, Source};
+
+/// Bytes that may be taken by what waits.
 const MOST: usize = 64 << 20;
-/// Bytes that are taken at once where there are no times to wait for.
+/// Bytes of records that are taken at once where there are no times to wait for.
 const AT_ONCE: usize = 1 << 18;
 
-/// One that waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What is told of one that waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Held {
     /// Nanoseconds; 0: before all others.
     pub(super) time: u64,
@@ -18,17 +23,18 @@ pub(super) struct Held {
     pub(super) offset: u64,
     pub(super) kind: u32,
     pub(super) misc: u16,
-    at: usize,
-    length: usize,
+    /// Of a sample: which event it is of, by its place in the list, and bytes that it takes in a packet.
+    pub(super) event: u16,
+    pub(super) length: u32,
 }
 
 /// See the module.
 #[derive(Default)]
 pub(super) struct Rounds {
-    held: Vec<Held>,
-    bytes: Vec<u8>,
-    /// Takes what stays of `bytes` when the rest has gone.
-    spare: Vec<u8>,
+    held: Vec<(Held, Place)>,
+    blocks: Blocks,
+    /// Bytes of records that wait.
+    bytes: usize,
     /// So many of `held`, from its beginning, may go; `gone` of them went.
     ready: usize,
     gone: usize,
@@ -50,25 +56,21 @@ impl Rounds {
         Self { is_timed, ..Self::default() }
     }
 
-    /// Where the bytes of the next one go, at the end; then [`Rounds::hold`] it.
-    pub(super) fn bytes(&mut self) -> &mut Vec<u8> {
-        &mut self.bytes
-    }
-
-    /// Takes one, whose bytes are those from `at` on.
-    pub(super) fn hold(&mut self, time: u64, offset: u64, kind: u32, misc: u16, at: usize) {
-        let length = self.bytes.len() - at;
+    /// Takes one.
+    pub(super) fn hold(&mut self, held: Held, source: Source<'_>) {
+        let time = held.time;
+        let place = self.blocks.hold(source);
+        self.bytes += place.len();
         if time > 0 {
             self.is_timed = true;
             self.late += u64::from(time < self.told);
             self.newest = self.newest.max(time);
         }
-        self.held.push(Held { time, offset, kind, misc, at, length });
-        let size = self.bytes.len() + self.held.len() * size_of::<Held>();
-        if size > MOST {
+        self.held.push((held, place));
+        if self.blocks.size() + self.held.len() * size_of::<(Held, Place)>() > MOST {
             self.let_go(|held| held.len().div_ceil(2));
-        } else if !self.is_timed && size > AT_ONCE {
-            self.let_go(<[Held]>::len);
+        } else if !self.is_timed && self.bytes > AT_ONCE {
+            self.let_go(<[_]>::len);
         }
     }
 
@@ -78,21 +80,22 @@ impl Rounds {
         self.complete = self.newest;
         // What has no time waits for the first that has: that tells where the recording begins.
         if complete > 0 {
-            self.let_go(|held| held.partition_point(|one| one.time <= complete));
+            self.let_go(|held| held.partition_point(|(one, _)| one.time <= complete));
         }
     }
 
     /// No more will come.
     pub(super) fn finish_all(&mut self) {
-        self.let_go(<[Held]>::len);
+        self.let_go(<[_]>::len);
     }
 
-    fn let_go(&mut self, how_many: impl Fn(&[Held]) -> usize) {
+    fn let_go(&mut self, how_many: impl Fn(&[(Held, Place)]) -> usize) {
         // Each processor's are in order, and so are those that stayed: runs, which this sort merges.
-        self.held.sort_by_key(|one| one.time);
+        self.held.sort_by_key(|(one, _)| one.time);
         self.ready = how_many(&self.held);
-        let last = self.held[..self.ready].last().map_or(0, |one| one.time);
+        let last = self.held[..self.ready].last().map_or(0, |(one, _)| one.time);
         self.told = self.told.max(last);
+        self.blocks.close();
     }
 
     /// Whether some may go.
@@ -102,50 +105,47 @@ impl Rounds {
 
     /// The earliest time of those that may go.
     pub(super) fn first_time(&self) -> Option<u64> {
-        self.held[self.gone..self.ready].iter().map(|one| one.time).find(|&time| time > 0)
+        self.held[self.gone..self.ready].iter().map(|(one, _)| one.time).find(|&time| time > 0)
     }
 
-    /// The next that may go, and its bytes; it stays the next.
-    pub(super) fn peek(&self) -> Option<(Held, &[u8])> {
-        let one = self.held[..self.ready].get(self.gone)?;
-        Some((*one, &self.bytes[one.at..one.at + one.length]))
+    /// The next that may go, its block, and where in that it has its bytes; it stays the next.
+    pub(super) fn peek(&self) -> Option<(Held, &Arc<Block>, Range<usize>)> {
+        let (one, place) = self.held[..self.ready].get(self.gone)?;
+        let (block, range) = self.blocks.get(*place)?;
+        Some((*one, block, range))
     }
 
     /// The next has gone.
     pub(super) fn pop(&mut self) {
+        let Some(&(_, place)) = self.held.get(self.gone) else { return };
+        self.blocks.release(place);
+        self.bytes -= place.len();
         self.gone += 1;
-        if self.gone < self.ready {
-            return;
+        if self.gone == self.ready {
+            self.held.drain(..self.ready);
+            (self.ready, self.gone) = (0, 0);
         }
-        self.held.drain(..self.ready);
-        (self.ready, self.gone) = (0, 0);
-        self.spare.clear();
-        for one in &mut self.held {
-            let at = self.spare.len();
-            self.spare.extend_from_slice(&self.bytes[one.at..one.at + one.length]);
-            one.at = at;
-        }
-        std::mem::swap(&mut self.bytes, &mut self.spare);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::block::SIZE;
     use super::*;
     use proptest::prelude::*;
 
     fn drain(rounds: &mut Rounds, out: &mut Vec<(u64, u64)>) {
-        while let Some((one, bytes)) = rounds.peek() {
-            assert_eq!(bytes, one.offset.to_le_bytes(), "its own bytes");
+        while let Some((one, block, range)) = rounds.peek() {
+            assert_eq!(block[range], one.offset.to_le_bytes(), "its own bytes");
             out.push((one.time, one.offset));
             rounds.pop();
         }
     }
 
     fn hold(rounds: &mut Rounds, time: u64, number: u64) {
-        let at = rounds.bytes().len();
-        rounds.bytes().extend(number.to_le_bytes());
-        rounds.hold(time, number, 9, 0, at);
+        let held = Held { time, offset: number, kind: 9, ..Held::default() };
+        let bytes = number.to_le_bytes();
+        rounds.hold(held, Source::Bytes(&bytes));
     }
 
     proptest! {
@@ -191,7 +191,8 @@ mod tests {
         for number in 0..count {
             // Without rounds; each pair is the wrong way round.
             hold(&mut rounds, 10 + (number ^ 1), number);
-            most = most.max(rounds.bytes.capacity() + rounds.held.capacity() * size_of::<Held>());
+            let held = rounds.held.capacity() * size_of::<(Held, Place)>();
+            most = most.max(rounds.blocks.size() + held);
             drain(&mut rounds, &mut out);
         }
         rounds.finish_all();
@@ -199,7 +200,26 @@ mod tests {
         assert!(most <= 3 * MOST, "{most}");
         assert_eq!(out.len() as u64, count);
         assert!(out.is_sorted());
+        assert_eq!((rounds.blocks.size(), rounds.bytes), (0, 0));
         hold(&mut rounds, 5, 1);
         assert_eq!(rounds.late, 1);
+    }
+
+    #[test]
+    fn one_that_waits_long_keeps_its_own_block_alone() {
+        let (mut rounds, mut out) = (Rounds::default(), Vec::new());
+        hold(&mut rounds, u64::MAX, 0);
+        let count = 2 * MOST as u64 / 64;
+        for number in 1..count {
+            hold(&mut rounds, number, number);
+            drain(&mut rounds, &mut out);
+        }
+        rounds.let_go(|held| held.len() - 1);
+        drain(&mut rounds, &mut out);
+        assert_eq!((out.len() as u64, rounds.blocks.size()), (count - 1, SIZE));
+        assert!(out.is_sorted());
+        rounds.finish_all();
+        drain(&mut rounds, &mut out);
+        assert_eq!((out.last(), rounds.late), (Some(&(u64::MAX, 0)), 0));
     }
 }

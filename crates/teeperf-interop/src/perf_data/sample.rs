@@ -1,6 +1,8 @@
 //! Samples of perf, as samples of packets.
 
-use teeperf_wire::body::sample::{MAX_CHAIN, MAX_STACK, NO_CPU, NO_TIME, Numbers, Sample, abi};
+use teeperf_wire::body::sample::{
+    MAX_CHAIN, MAX_STACK, NO_CPU, NO_TIME, Numbers, SAMPLE_HEADER, Sample, abi,
+};
 
 use super::attr::{Attr, has};
 use super::bytes::{Bytes, Order};
@@ -15,10 +17,16 @@ const FORMAT_ID: u64 = 1 << 2;
 const FORMAT_GROUP: u64 = 1 << 3;
 const FORMAT_LOST: u64 = 1 << 4;
 
-/// Puts a sample behind what is there, and tells its time, 0 where it has none. Nothing where it is not whole.
-pub(super) fn take(attr: &Attr, event: u16, record: &Record<'_>, out: &mut Vec<u8>) -> Option<u64> {
+/// A sample of perf: what packets have of it, its numbers in the order of the file.
+pub(super) struct Read<'a> {
+    sample: Sample<'a>,
+    branches: &'a [[u8; BRANCH]],
+    order: Order,
+}
+
+/// Reads one, of an event's number in packets. Nothing where it is not whole.
+pub(super) fn read<'a>(attr: &Attr, event: u16, record: &Record<'a>) -> Option<Read<'a>> {
     let mut bytes = record.bytes();
-    let order = record.order;
     let mut sample = Sample {
         event,
         mode: record.mode(),
@@ -91,21 +99,40 @@ pub(super) fn take(attr: &Attr, event: u16, record: &Record<'_>, out: &mut Vec<u
     }
     // The rest, from `PERF_SAMPLE_WEIGHT` on and what later kernels put behind it, is nothing that packets have.
     sample.chain = Numbers::of(&sample.chain.bytes()[..8 * sample.chain.len().min(MAX_CHAIN)]);
-    write(&sample, branches, order, out);
-    Some(if sample.time_ns == NO_TIME { 0 } else { sample.time_ns })
+    Some(Read { sample, branches, order: record.order })
 }
 
-/// The parts still have the order of the file.
-fn write(sample: &Sample<'_>, branches: &[[u8; BRANCH]], order: Order, out: &mut Vec<u8>) {
-    // Of the branches the head needs no more than the length.
-    let room = &branches.as_flattened()[..16 * branches.len()];
-    out.extend(Sample { branches: Numbers::of(room), ..*sample }.head());
-    numbers(sample.chain.bytes(), order, out);
-    numbers(sample.registers.bytes(), order, out);
-    out.extend_from_slice(sample.stack);
-    out.resize(out.len() + sample.filling(), 0);
-    for branch in branches {
-        numbers(&branch[..16], order, out);
+impl<'a> Read<'a> {
+    /// Its time, 0 where it has none.
+    pub(super) fn time(&self) -> u64 {
+        if self.sample.time_ns == NO_TIME { 0 } else { self.sample.time_ns }
+    }
+
+    /// As it is in packets; nothing where it has to be put into another order first.
+    pub(super) fn as_it_stands(&self) -> Option<&Sample<'a>> {
+        (self.order == Order::Little && self.branches.is_empty()).then_some(&self.sample)
+    }
+
+    /// Bytes that it takes in a packet.
+    pub(super) fn len(&self) -> usize {
+        let Self { sample, branches, .. } = self;
+        let numbers = sample.chain.len() + sample.registers.len() + 2 * branches.len();
+        SAMPLE_HEADER + 8 * numbers + sample.stack.len() + sample.filling()
+    }
+
+    /// Puts it behind what is there.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let Self { sample, branches, order } = self;
+        // Of the branches the head needs no more than the length.
+        let room = &branches.as_flattened()[..16 * branches.len()];
+        out.extend(Sample { branches: Numbers::of(room), ..*sample }.head());
+        numbers(sample.chain.bytes(), *order, out);
+        numbers(sample.registers.bytes(), *order, out);
+        out.extend_from_slice(sample.stack);
+        out.resize(out.len() + sample.filling(), 0);
+        for branch in *branches {
+            numbers(&branch[..16], *order, out);
+        }
     }
 }
 

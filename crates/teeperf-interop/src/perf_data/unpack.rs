@@ -1,9 +1,12 @@
 //! Compressed records (`perf record -z`): one stream of zstd over all of them, of the bytes of records, which begin in one and end
 //! in another as it falls.
 
+use std::ops::Range;
+
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
-use super::records::Block;
+use super::bytes::Order;
+use super::records::First;
 
 /// Bytes that are decompressed at once.
 const STEP: usize = 1 << 18;
@@ -24,8 +27,9 @@ pub(super) struct Unpacker {
     given: u64,
     /// Where the record stands that was taken last.
     pub(super) offset: u64,
-    /// What was decompressed.
-    pub(super) block: Block,
+    /// What was decompressed, and which part of it was not used yet.
+    bytes: Vec<u8>,
+    rest: Range<usize>,
     /// It cannot be read any more.
     pub(super) is_broken: bool,
 }
@@ -40,7 +44,8 @@ impl Unpacker {
             taken: 0,
             given: 0,
             offset: 0,
-            block: Block::default(),
+            bytes: Vec::new(),
+            rest: 0..0,
             is_broken: false,
         })
     }
@@ -53,6 +58,25 @@ impl Unpacker {
         self.taken += data.len() as u64;
     }
 
+    /// What was decompressed goes on with that. A record is taken off.
+    pub(super) fn next(&mut self, order: Order) -> First {
+        let first = First::of(&self.bytes, self.rest.clone(), order);
+        if let First::Whole(_, _, body) = &first {
+            self.rest.start = body.end;
+        }
+        first
+    }
+
+    /// What was decompressed.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Whether there is a part of a record.
+    pub(super) fn has_begun(&self) -> bool {
+        !self.rest.is_empty()
+    }
+
     /// Decompresses on; false when there is no more.
     ///
     /// # Errors
@@ -62,13 +86,17 @@ impl Unpacker {
         if self.is_broken || (self.at == self.packed.len() && !self.is_pending) {
             return Ok(false);
         }
-        let room = self.block.room(STEP);
+        self.bytes.copy_within(self.rest.clone(), 0);
+        let end = self.rest.len();
+        if self.bytes.len() < end + STEP {
+            self.bytes.resize(end + STEP, 0);
+        }
         let mut input = InBuffer { src: &self.packed, pos: self.at };
-        let mut output = OutBuffer::around(room);
+        let mut output = OutBuffer::around(&mut self.bytes[end..]);
         let ran = self.decoder.run(&mut input, &mut output);
         let (read, written) = (input.pos, output.pos());
         self.is_pending = written == output.capacity();
-        self.block.filled(written);
+        self.rest = 0..end + written;
         self.at = read;
         self.given += written as u64;
         if let Err(error) = ran {

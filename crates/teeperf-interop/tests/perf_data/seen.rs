@@ -7,7 +7,7 @@ use teeperf_interop::perf_data::Reader;
 use teeperf_profile::Packets;
 use teeperf_profile::contents::{Body, End, Sampled, Start};
 use teeperf_profile::samples::Decoder;
-use teeperf_wire::body::sample::NO_TIME;
+use teeperf_wire::body::sample::{Header, NO_TIME};
 
 /// All that packets say.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,7 +66,12 @@ pub(crate) struct Task {
 
 impl Seen {
     pub(crate) fn file(bytes: &[u8]) -> Self {
-        Self::of(&mut Reader::open("bytes", Cursor::new(bytes)).unwrap())
+        let open = || Reader::open("bytes", Cursor::new(bytes)).unwrap();
+        let seen = Self::of(&mut open());
+        let mut sharing = open();
+        sharing.share_samples();
+        assert_eq!(Self::of(&mut sharing), seen, "samples that stay where they were read");
+        seen
     }
 
     pub(crate) fn piped(bytes: impl Read) -> Self {
@@ -95,14 +100,12 @@ impl Seen {
                     let before = seen.samples.len();
                     seen.samples.extend(samples.by_ref().map(Sample::of));
                     assert_eq!(samples.rest, &[0u8; 0]);
-                    assert_eq!(seen.samples.len() - before, header.samples as usize);
-                    let new = &seen.samples[before..];
-                    assert!(new.iter().all(|one| usize::from(one.event) <= seen.events.len()));
-                    let times = new.iter().map(|sample| sample.time);
-                    seen.times.extend(times.filter(|&time| time != NO_TIME));
-                    if header.lost > 0 {
-                        seen.lost.push((header.lost, header.event));
-                    }
+                    seen.took(&header, before);
+                }
+                Body::SharedSamples(header, shared) => {
+                    let before = seen.samples.len();
+                    shared.each(&mut |sample| seen.samples.push(Sample::of(*sample)));
+                    seen.took(&header, before);
                 }
                 Body::Map(map) => {
                     seen.times.extend(map.time_ns);
@@ -133,6 +136,18 @@ impl Seen {
         }
         seen.warnings = packets.take_warnings();
         seen
+    }
+
+    /// The samples from one on came in a packet with this header.
+    fn took(&mut self, header: &Header, before: usize) {
+        assert_eq!(self.samples.len() - before, header.samples as usize);
+        let new = &self.samples[before..];
+        assert!(new.iter().all(|one| usize::from(one.event) <= self.events.len()));
+        let times = new.iter().map(|sample| sample.time);
+        self.times.extend(times.filter(|&time| time != NO_TIME));
+        if header.lost > 0 {
+            self.lost.push((header.lost, header.event));
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use super::functions::Functions;
 use super::modules::Modules;
 use super::profile;
 use super::spaces::Spaces;
-use super::worker::{Batch, Found, Worker};
+use super::worker::{Batch, Data, Found, Worker};
 use crate::contents::{Map, Sampled, Task};
 use crate::model::{Info, Profile};
 use crate::warnings::Warnings;
@@ -108,7 +108,7 @@ impl Driver {
     /// # Errors
     ///
     /// When the system has no thread or no memory for workers.
-    pub(crate) fn samples(&mut self, offset: u64, header: Header, data: &[u8]) -> io::Result<()> {
+    pub(crate) fn samples(&mut self, offset: u64, header: Header, data: Data) -> io::Result<()> {
         let lost = self.lost.entry(header.event).or_default();
         *lost = lost.saturating_add(header.lost);
         self.samples += u64::from(header.samples);
@@ -120,7 +120,7 @@ impl Driver {
             number: self.batches,
             offset,
             header,
-            data: data.to_vec(),
+            data,
             spaces: self.spaces.clone(),
             machines: self.machines.clone(),
         };

@@ -23,5 +23,6 @@ mod unwind;
 mod worker;
 
 pub(crate) use driver::{Driver, Settings};
+pub(crate) use worker::Data;
 
 pub use decode::{Decoder, SamplesError};

@@ -51,6 +51,11 @@ pub(crate) struct Mapped {
 }
 
 impl Mapped {
+    /// Whether an address is in it.
+    pub(crate) fn has(&self, address: u64) -> bool {
+        (self.begin..self.end).contains(&address)
+    }
+
     /// Where in the module's file an address is.
     pub(crate) fn offset(&self, address: u64) -> u64 {
         self.offset.wrapping_add(address.wrapping_sub(self.begin))
@@ -177,7 +182,7 @@ impl Space {
     /// What an address is of.
     pub(crate) fn at(&self, address: u64) -> Option<&Mapped> {
         let behind = self.maps.partition_point(|mapped| mapped.begin <= address);
-        self.maps[..behind].last().filter(|mapped| address < mapped.end)
+        self.maps[..behind].last().filter(|mapped| mapped.has(address))
     }
 
     /// Name of a thread.

@@ -49,8 +49,28 @@ pub(crate) enum End {
 
 /// A stack's reader; keeps rules of addresses that it has seen.
 pub(crate) struct Stacks {
-    x86_64: (UnwinderX86_64<Bytes>, CacheX86_64),
-    aarch64: (UnwinderAarch64<Bytes>, CacheAarch64),
+    x86_64: (UnwinderX86_64<Bytes>, Caches<CacheX86_64>),
+    aarch64: (UnwinderAarch64<Bytes>, Caches<CacheAarch64>),
+    /// Bytes of the stack that the latest sample took.
+    reach: usize,
+}
+
+/// Rules of addresses. One of framehop's caches has 509 of them, too few for a program's: addresses are shared out among several.
+struct Caches<C>(Vec<C>);
+
+/// How many, as a power of two. Together they take 160 KiB.
+const CACHES: u32 = 4;
+
+impl<C> Caches<C> {
+    fn new(new: impl FnMut() -> C) -> Self {
+        Self(std::iter::repeat_with(new).take(1 << CACHES).collect())
+    }
+
+    /// The one that has an address. (Fibonacci hashing: by the multiplier all bits have their part in the upper ones.)
+    fn of(&mut self, address: u64) -> &mut C {
+        let hash = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - CACHES);
+        &mut self.0[hash as usize]
+    }
 }
 
 /// Says where in all modules an address is: see [`super::modules::Location`]; nothing where no code is. 0 is an address in no module.
@@ -62,8 +82,9 @@ pub(crate) trait Locate {
 impl Stacks {
     pub(crate) fn new() -> Self {
         Self {
-            x86_64: (UnwinderX86_64::new(), CacheX86_64::new()),
-            aarch64: (UnwinderAarch64::new(), CacheAarch64::new()),
+            x86_64: (UnwinderX86_64::new(), Caches::new(CacheX86_64::new)),
+            aarch64: (UnwinderAarch64::new(), Caches::new(CacheAarch64::new)),
+            reach: 0,
         }
     }
 
@@ -99,8 +120,10 @@ impl Stacks {
                         registers.set(name, value);
                     }
                 }
-                let (unwinder, cache) = &mut self.x86_64;
-                let walker = Walker { unwinder, cache, frame_pointer: UnwindRegsX86_64::bp };
+                let (unwinder, caches) = &mut self.x86_64;
+                let reach = &mut self.reach;
+                let walker =
+                    Walker { unwinder, caches, reach, frame_pointer: UnwindRegsX86_64::bp };
                 walker.walk(ip, registers, stack(sp), locate, each)
             }
             machine::AARCH64 => {
@@ -112,8 +135,10 @@ impl Stacks {
                 // Of user addresses bits 48 to 63 are the signature (Arm ARM, D8.8), or 0.
                 let mask = framehop::aarch64::PtrAuthMask(0x0000_ffff_ffff_ffff);
                 let registers = UnwindRegsAarch64::new_with_ptr_auth_mask(mask, lr, sp, fp);
-                let (unwinder, cache) = &mut self.aarch64;
-                let walker = Walker { unwinder, cache, frame_pointer: UnwindRegsAarch64::fp };
+                let (unwinder, caches) = &mut self.aarch64;
+                let reach = &mut self.reach;
+                let walker =
+                    Walker { unwinder, caches, reach, frame_pointer: UnwindRegsAarch64::fp };
                 walker.walk(ip, registers, stack(sp), locate, each)
             }
             // Where a frame pointer's frame has the caller's and the return address, in words from where it points.
@@ -158,7 +183,17 @@ struct Stack<'a> {
     bytes: &'a [u8],
 }
 
+/// Bytes that a processor fetches at once.
+const CACHE_LINE: usize = 64;
+
 impl Stack<'_> {
+    /// Has the processor fetch the first bytes, all at once. Callers' frames are read one behind the other, since each says where the
+    /// next is, and each would wait for memory.
+    fn fetch(&self, bytes: usize) {
+        let lines = self.bytes[..bytes.min(self.bytes.len())].iter().step_by(CACHE_LINE);
+        std::hint::black_box(lines.fold(0, |all, &one| all | one));
+    }
+
     fn word(&self, address: u64) -> Option<u64> {
         let at = usize::try_from(address.checked_sub(self.sp)?).ok()?;
         let bytes = self.bytes.get(at..)?.first_chunk()?;
@@ -178,7 +213,9 @@ impl Stack<'_> {
 /// What follows a stack by tables.
 struct Walker<'a, U: Unwinder> {
     unwinder: &'a U,
-    cache: &'a mut U::Cache,
+    caches: &'a mut Caches<U::Cache>,
+    /// Bytes of the stack that the sample before took.
+    reach: &'a mut usize,
     frame_pointer: fn(&U::UnwindRegs) -> u64,
 }
 
@@ -191,7 +228,14 @@ impl<U: Unwinder> Walker<'_, U> {
         locate: &mut impl Locate,
         mut each: impl FnMut(u64),
     ) -> End {
-        let mut read = |address| stack.word(address).ok_or(());
+        stack.fetch(std::mem::take(self.reach));
+        let mut read = |address: u64| {
+            let at = usize::try_from(address.wrapping_sub(stack.sp)).unwrap_or(usize::MAX);
+            if at < stack.bytes.len() {
+                *self.reach = at.max(*self.reach);
+            }
+            stack.word(address).ok_or(())
+        };
         let mut at = match locate.locate(ip) {
             Some(location) => {
                 each(location);
@@ -204,7 +248,8 @@ impl<U: Unwinder> Walker<'_, U> {
             }
         };
         for _ in 1..MAX_FRAMES {
-            match self.unwinder.unwind_frame(at, &mut registers, self.cache, &mut read) {
+            let cache = self.caches.of(at.address());
+            match self.unwinder.unwind_frame(at, &mut registers, cache, &mut read) {
                 Ok(Some(address)) => {
                     // The call stands before the address that it returns to.
                     let Some(location) = locate.locate(address.wrapping_sub(1)) else {

@@ -11,8 +11,9 @@ use super::functions::Functions;
 use super::module::{Bytes, Named};
 use super::modules::{Location, Modules, View};
 use super::paths::{Of, Paths};
-use super::spaces::{Space, Spaces};
+use super::spaces::{Mapped, Space, Spaces};
 use super::unwind::{End, Locate, Stacks};
+use crate::contents::SharedSamples;
 use crate::names::UNKNOWN;
 use crate::warnings::Warnings;
 
@@ -29,10 +30,18 @@ pub(crate) struct Batch {
     /// Where the packet is in the stream.
     pub(crate) offset: u64,
     pub(crate) header: Header,
-    pub(crate) data: Vec<u8>,
+    pub(crate) data: Data,
     pub(crate) spaces: Arc<Spaces>,
     /// Of the code, by event.
     pub(crate) machines: Arc<FxHashMap<u16, u16>>,
+}
+
+/// The samples.
+pub(crate) enum Data {
+    /// A packet's.
+    Packet(Vec<u8>),
+    /// Where their reader has them.
+    Shared(Arc<dyn SharedSamples>),
 }
 
 /// What a worker found.
@@ -99,23 +108,35 @@ impl Worker {
     pub(crate) fn batch(&mut self, batch: &Batch) {
         let Batch { offset, header, data, machines, .. } = batch;
         let Self { decoder, stacks, finder, path, found } = self;
-        let mut samples = match decoder.samples(header, data) {
-            Ok(samples) => samples,
-            Err(error) => {
-                found.warnings.add(|| {
-                    format!("{} samples at offset {offset} cannot be read: {error}", header.samples)
-                });
-                return;
-            }
-        };
         let mut read = 0u32;
-        for sample in &mut samples {
+        let mut take = |sample: &Sample<'_>| {
             read += 1;
             let machine = machines.get(&sample.event).copied();
             found.untold += u64::from(machine.is_none());
-            one(&sample, machine.unwrap_or(0), batch, stacks, finder, path, found);
-        }
-        if read != header.samples || !samples.rest.is_empty() {
+            one(sample, machine.unwrap_or(0), batch, stacks, finder, path, found);
+        };
+        let is_whole = match data {
+            Data::Shared(samples) => {
+                samples.each(&mut take);
+                true
+            }
+            Data::Packet(data) => match decoder.samples(header, data) {
+                Ok(mut samples) => {
+                    samples.by_ref().for_each(|sample| take(&sample));
+                    samples.rest.is_empty()
+                }
+                Err(error) => {
+                    found.warnings.add(|| {
+                        format!(
+                            "{} samples at offset {offset} cannot be read: {error}",
+                            header.samples
+                        )
+                    });
+                    return;
+                }
+            },
+        };
+        if read != header.samples || !is_whole {
             found.warnings.add(|| {
                 format!("samples at offset {offset}: {read} of {} could be read", header.samples)
             });
@@ -217,7 +238,7 @@ fn locations(
         return None;
     }
     let before = path.len();
-    let mut locate = InSpace { space, finder, new: Vec::new() };
+    let mut locate = InSpace { space, last: None, finder, new: Vec::new() };
     // A module's tables are there from the next time on: each is new once for each worker.
     let end = loop {
         let end = stacks.follow(machine, sample, &mut locate, |at| path.push(Location(at)));
@@ -248,13 +269,19 @@ fn locations(
 
 struct InSpace<'a> {
     space: Option<&'a Space>,
+    /// What the address before was of: callers often are of the same.
+    last: Option<&'a Mapped>,
     finder: &'a mut Finder,
     new: Vec<framehop::Module<Bytes>>,
 }
 
 impl Locate for InSpace<'_> {
     fn locate(&mut self, address: u64) -> Option<u64> {
-        let mapped = self.space?.at(address)?;
+        let mapped = match self.last {
+            Some(last) if last.has(address) => last,
+            _ => self.space?.at(address)?,
+        };
+        self.last = Some(mapped);
         let (module, is_new) = self.finder.view.module(mapped.module)?;
         if is_new {
             self.new.extend(module.tables(mapped.module));

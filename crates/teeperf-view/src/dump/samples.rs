@@ -113,15 +113,12 @@ pub(super) fn describe(body: &Body<'_>, line: &mut Line) {
                 sampled.stack,
             );
         }
-        Body::Samples(header, data) => {
+        Body::Samples(header, _) | Body::SharedSamples(header, _) => {
+            let stored = if let Body::Samples(_, data) = body { data.len() } else { 0 };
             line.kind = "samples";
             line.text = format!(
-                "samples={} bytes={} lost={} encoding={} stored={}",
-                header.samples,
-                header.bytes,
-                header.lost,
-                header.encoding,
-                data.len()
+                "samples={} bytes={} lost={} encoding={} stored={stored}",
+                header.samples, header.bytes, header.lost, header.encoding,
             );
         }
         Body::Map(map) => {

@@ -4,6 +4,7 @@
 //! What is known of a path is when none of it was: such samples have no times. A caller's address is that of its first
 //! instruction and one more, since from where it called is not known either, and readers take one off.
 
+mod batch;
 mod modules;
 
 use std::collections::{BTreeSet, HashMap};
@@ -15,7 +16,8 @@ use teeperf_wire::body::sample::{CONTEXT_USER, MAX_CHAIN, NO_CPU, NO_TIME, Numbe
 use teeperf_wire::body::{map, sampled, start, task};
 use teeperf_wire::packet::{MAJOR, MINOR, kind};
 
-use super::packets::{Batch, Fields};
+use super::packets::Fields;
+use batch::Batch;
 use modules::{Mapped, Module};
 
 /// What is written: number, name.
@@ -213,7 +215,7 @@ impl<'a> Paths<'a> {
                 count += 1;
             }
         }
-        let has_room = self.batch.samples(&both, count, 0);
+        let has_room = self.batch.samples(&both, count);
         if has_room {
             self.left_out.all_ns += self_ns;
             self.left_out.nameless_ns += if ip == 0 { self_ns } else { 0.0 };
@@ -305,17 +307,17 @@ impl Paths<'_> {
                     let is_full;
                     (self.next, is_full) = self.samples(thread, at);
                     if is_full {
-                        return self.batch.take().map(|_| kind::SAMPLES);
+                        return self.batch.take().then_some(kind::SAMPLES);
                     }
                 }
                 Next::Graph(at) => {
                     let is_full;
                     (self.next, is_full) = self.graph(at);
                     if is_full {
-                        return self.batch.take().map(|_| kind::SAMPLES);
+                        return self.batch.take().then_some(kind::SAMPLES);
                     }
                 }
-                Next::End => return self.batch.take().map(|_| kind::SAMPLES),
+                Next::End => return self.batch.take().then_some(kind::SAMPLES),
             }
         }
     }

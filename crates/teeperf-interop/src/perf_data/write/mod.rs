@@ -11,7 +11,8 @@ use teeperf_profile::samples::Decoder;
 use teeperf_profile::{Error as ReplayError, Packets};
 use teeperf_wire::body::sample::{Sample, mode};
 
-use super::rounds::Rounds;
+use super::block::Source;
+use super::rounds::{Held, Rounds};
 use events::{Events, Shape};
 use records::{Known, finished_round};
 
@@ -128,6 +129,7 @@ impl Early {
             events,
             start: self.start,
             rounds,
+            record: Vec::new(),
             known: Known::default(),
             bytes: 0,
             round: 0,
@@ -148,6 +150,8 @@ struct File<'a, W> {
     events: Events,
     start: Start,
     rounds: Rounds,
+    /// The record that is made.
+    record: Vec<u8>,
     known: Known,
     /// Bytes of records written, and of them those of the round that is under way.
     bytes: u64,
@@ -161,10 +165,10 @@ struct File<'a, W> {
 impl<W: Write + Seek> File<'_, W> {
     fn take(&mut self, packet: &Packet<'_>, decoder: &mut Decoder) -> Result<(), WriteError> {
         match &packet.body {
-            Body::Map(map) => self.record(map.time_ns, |known, events, out| {
+            Body::Map(map) => self.told(map.time_ns, |known, events, out| {
                 known.map(map, events, out);
             }),
-            Body::Task(task) => self.record(task.time_ns, |_, events, out| {
+            Body::Task(task) => self.told(task.time_ns, |_, events, out| {
                 records::task(task, events, out);
             }),
             Body::Samples(header, data) => {
@@ -178,7 +182,7 @@ impl<W: Write + Seek> File<'_, W> {
                 }
                 if header.lost > 0 {
                     let time = self.last;
-                    self.record(Some(time), |_, events, out| {
+                    self.told(Some(time), |_, events, out| {
                         records::lost(header, time, events, out);
                     });
                 }
@@ -189,12 +193,16 @@ impl<W: Write + Seek> File<'_, W> {
         Ok(())
     }
 
-    fn record(&mut self, time: Option<u64>, write: impl FnOnce(&mut Known, &Events, &mut Vec<u8>)) {
-        let at = self.rounds.bytes().len();
-        write(&mut self.known, &self.events, self.rounds.bytes());
-        if self.rounds.bytes().len() > at {
-            self.rounds.hold(time.unwrap_or(0), 0, 0, 0, at);
+    fn told(&mut self, time: Option<u64>, write: impl FnOnce(&mut Known, &Events, &mut Vec<u8>)) {
+        self.record.clear();
+        write(&mut self.known, &self.events, &mut self.record);
+        if !self.record.is_empty() {
+            self.hold(time.unwrap_or(0));
         }
+    }
+
+    fn hold(&mut self, time: u64) {
+        self.rounds.hold(Held { time, ..Held::default() }, Source::Bytes(&self.record));
     }
 
     fn sample(&mut self, sample: &Sample<'_>) -> Result<(), WriteError> {
@@ -202,9 +210,9 @@ impl<W: Write + Seek> File<'_, W> {
             self.written.of_no_event += 1;
             return Ok(());
         };
-        let at = self.rounds.bytes().len();
+        self.record.clear();
         let has_time = self.events.has_time;
-        let is_whole = records::sample(sample, event, &self.events, self.rounds.bytes());
+        let is_whole = records::sample(sample, event, &self.events, &mut self.record);
         self.written.shortened += u64::from(!is_whole);
         self.written.samples += 1;
         let time = if has_time { sample.time_ns } else { 0 };
@@ -212,13 +220,14 @@ impl<W: Write + Seek> File<'_, W> {
             self.first = if self.first == 0 { time } else { self.first.min(time) };
             self.last = self.last.max(time);
         }
-        self.rounds.hold(if time == u64::MAX { 0 } else { time }, 0, 0, 0, at);
+        self.hold(if time == u64::MAX { 0 } else { time });
         self.let_go()
     }
 
     /// Writes what need not wait.
     fn let_go(&mut self) -> Result<(), WriteError> {
-        while let Some((_, record)) = self.rounds.peek() {
+        while let Some((_, block, range)) = self.rounds.peek() {
+            let record = &block[range];
             self.out.write_all(record)?;
             self.bytes += record.len() as u64;
             self.round += record.len() as u64;
