@@ -556,3 +556,10 @@ fn options_of_samples_without_samples() {
         assert!(outcome.stderr.contains("give --sample as well"), "{}", outcome.stderr);
     }
 }
+    for others in [&[][..], &["--sample"], &["--probe", "sample"]] {
+        let mut command = teeperf();
+        command.args(["record", "--module", "a.so"]).args(others).args(["-o", "-", "--", "true"]);
+        let outcome = run(&mut command);
+        assert!(!outcome.success());
+        assert!(outcome.stderr.contains("give --sgx as well"), "{}", outcome.stderr);
+    }
