@@ -366,6 +366,7 @@ impl Gathered {
             started_ns: start.wall_ns,
             duration_ns: (ended.saturating_sub(began) as f64 * ns_per_unit) as u64,
             exit_status: end.as_ref().and_then(|end| end.exit_status),
+            asked_ns: 0.0,
             signal: end.as_ref().and_then(|end| end.signal),
             summed: counts.summed > counts.events / 2,
             filters: std::mem::take(&mut self.filters),

@@ -325,6 +325,8 @@ pub struct Info {
     pub period_ns: f64,
     /// When it began, nanoseconds since 1970 UTC.
     pub started_ns: u64,
+    /// What was asked for in its place, 0 where that is not known.
+    pub asked_ns: f64,
     /// From the recording's first to its last moment, nanoseconds.
     pub duration_ns: u64,
     /// Exit status of the command, where it ended by itself.

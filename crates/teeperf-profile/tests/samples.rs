@@ -94,7 +94,9 @@ fn a_chain_is_a_call_path() {
     let expected = [((7, 7, ";[unknown];green;red".to_owned()), (2, 1200.0))];
     assert_eq!(paths(&profile), BTreeMap::from(expected));
     assert!(profile.info.is_sampled());
-    assert_eq!((&*profile.info.event, profile.info.period_ns), ("cpu-clock", 1e6));
+    // What samples stand for, and what was asked for.
+    assert_eq!((&*profile.info.event, profile.info.period_ns), ("cpu-clock", 600.0));
+    assert_eq!(profile.info.asked_ns, 1e6);
     assert_eq!((profile.health.events, profile.health.lost), (2, 3));
     let thread = &profile.threads[0];
     assert_eq!((&*thread.name, thread.wall_ns, thread.events), ("painter", 2000, 2));

@@ -96,6 +96,7 @@ pub(crate) fn kitchen() -> Profile {
             unit: Unit::Nanoseconds,
             period_ns: 100_000.0,
             started_ns: 1_795_250_559_000_000_000,
+            asked_ns: 0.0,
             duration_ns: 2_000_000_000,
             exit_status: Some(3),
             signal: None,
