@@ -144,8 +144,27 @@ fn what_is_for_other_files_is_refused() {
     std::fs::copy(file("fp.data"), folder.path().join("threads/data")).unwrap();
     let output = teeperf(&folder).args(["dump", "threads"]).output().unwrap();
     assert!(refused(&output).contains("of perf record --threads"));
-    let mut info = teeperf(&folder);
-    refused(
-        &info.arg("cut").arg(file("fp.data")).args(["--since", "1s", "-o", "x"]).output().unwrap(),
-    );
+    let refuse = |words: &[&str]| {
+        let mut command = teeperf(&folder);
+        let name = file("fp.data");
+        let words =
+            words.iter().map(|&word| if word == "FILE" { name.as_os_str() } else { word.as_ref() });
+        refused(&command.args(words).output().unwrap())
+    };
+    for words in [
+        &["cut", "FILE", "--since", "1s", "-o", "x"][..],
+        &["merge", "FILE", "-o", "x"],
+        &["info", "FILE"],
+        &["repair", "FILE", "-o", "x"],
+    ] {
+        let said = refuse(words);
+        assert!(
+            said.contains("is a file of perf") && said.contains("next: `teeperf report"),
+            "{said}"
+        );
+    }
+    // Of calls there are none.
+    for words in [&["report", "FILE", "--lengths"][..], &["report", "FILE", "--histogram", "x"]] {
+        assert!(refuse(words).contains("not how long a call took"), "{words:?}");
+    }
 }
