@@ -151,6 +151,7 @@ fn in_order(all: &[functions::Function]) -> (Vec<FunctionId>, Vec<usize>) {
 
 fn function(known: &functions::Function) -> Function {
     let (file, line) = known.defined.clone().unzip();
+    let line = line.flatten();
     Function {
         name: known.name.to_string(),
         module: known.module.to_string(),
