@@ -40,6 +40,9 @@ pub fn fields<'a>(
     // By processor time the kernel's ticks decide, so what is asked for is no mean.
     let mean = if settings.clock == Clock::Processor { 0 } else { settings.period_ns };
     out.number(sampled::PERIOD, mean)?;
+    if settings.clock == Clock::Processor {
+        out.number(sampled::FREQUENCY, 1_000_000_000 / settings.period_ns.max(1))?;
+    }
     out.number(sampled::RANDOM, (!settings.is_constant).into())?;
     out.number(sampled::ZERO_NS, zero_ns)?;
     out.number(sampled::SOURCE, source)?;
@@ -97,12 +100,18 @@ mod tests {
             [sampled::STACK, sampled::CHAIN].map(|tag| number(&chains, tag)),
             [Some(0), Some(1)]
         );
-        assert_eq!(number(&chains, sampled::PERIOD), Some(0));
+        assert_eq!(
+            [sampled::PERIOD, sampled::FREQUENCY].map(|tag| number(&chains, tag)),
+            [Some(0), Some(1000)]
+        );
         for (event, registers) in [(1, None), (2, Some(REGISTERS))] {
             let other = told(event, Wanted::Chain, Clock::Event);
             assert_eq!(number(&other, sampled::EVENT), Some(event as u64 + 1));
             assert_eq!(number(&other, sampled::REGISTERS), registers);
-            assert_eq!(number(&other, sampled::PERIOD), Some(1_000_000));
+            assert_eq!(
+                [sampled::PERIOD, sampled::FREQUENCY].map(|tag| number(&other, tag)),
+                [Some(1_000_000), None]
+            );
         }
     }
 }

@@ -131,19 +131,18 @@ pub fn annotate(
     noted
 }
 
-/// The function, and lines of its file at which it was sampled. Of what was inlined it is not known where it is defined: the lines tell.
+/// The function, and lines of its file at which it was sampled. Where it is not known where it is defined, as of some that were inlined,
+/// the lines tell.
 fn lines(profile: &Profile, id: FunctionId) -> (Function, Vec<(u32, u64, f64)>) {
     let mut function = profile.functions[id.0 as usize].clone();
     let begin = profile.lines.partition_point(|line| line.function < id);
     let own = profile.lines[begin..].iter().take_while(|line| line.function == id);
-    if function.file.is_none()
-        && let Some(most) = own.clone().max_by_key(|line| line.samples)
-    {
-        let there = own.clone().filter(|line| line.file == most.file);
-        function.line = there.map(|line| line.line).min();
-        function.file = Some(most.file.to_string());
+    if function.file.is_none() {
+        let most = own.clone().max_by_key(|line| line.samples);
+        function.file = most.map(|line| line.file.to_string());
     }
     let own = own.filter(|line| function.file.as_deref() == Some(&*line.file));
+    function.line = function.line.or_else(|| own.clone().map(|line| line.line).min());
     let lines = own.map(|line| (line.line, line.samples, line.self_ns)).collect();
     (function, lines)
 }

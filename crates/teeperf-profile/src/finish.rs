@@ -346,6 +346,7 @@ impl Gathered {
         let (first, last) = counts.span.unwrap_or((start.clock_start, start.clock_start));
         let began = if start.clock_start > 0 { start.clock_start } else { first };
         let ended = end.as_ref().map_or(last, |end| end.time.max(last));
+        let clock = u32::try_from(start.clock).ok().and_then(ClockKind::from_u32);
         let sum = |ps: &[u64]| ps.iter().fold(0u64, |sum, &ps| sum.saturating_add(ps));
         Info {
             command: start.arguments,
@@ -354,7 +355,9 @@ impl Gathered {
             machine: start.machine,
             processor: start.processor,
             processors: start.processors.try_into().unwrap_or(u32::MAX),
-            clock: match u32::try_from(start.clock).ok().and_then(ClockKind::from_u32) {
+            // All of ours say it, and who else writes such packets has none of them.
+            is_foreign: clock.is_none() && !start.clock_reason.is_empty(),
+            clock: match clock {
                 Some(ClockKind::Tick) => "tick".into(),
                 Some(ClockKind::Cycle) if start.ordered == 1 => "ordered".into(),
                 Some(ClockKind::Cycle) => "cycle".into(),
@@ -364,6 +367,7 @@ impl Gathered {
             clock_reason: start.clock_reason,
             unit: if start.hz > 0 { Unit::Nanoseconds } else { Unit::Counts },
             period_ns: start.period as f64 * ns_per_unit,
+            asked_ns: 0.0,
             started_ns: start.wall_ns,
             duration_ns: (ended.saturating_sub(began) as f64 * ns_per_unit) as u64,
             exit_status: end.as_ref().and_then(|end| end.exit_status),

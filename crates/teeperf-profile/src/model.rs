@@ -318,11 +318,15 @@ pub struct Info {
     pub event: String,
     /// Why that clock.
     pub clock_reason: String,
+    /// Another profiler recorded it.
+    pub is_foreign: bool,
     /// What all times of the profile are in.
     pub unit: Unit,
     /// Mean time between ticks or samples, nanoseconds, 0 where none ticks: a call shorter than ten of
     /// them cannot be timed alone.
     pub period_ns: f64,
+    /// What was asked for in its place, 0 where that is not known.
+    pub asked_ns: f64,
     /// When it began, nanoseconds since 1970 UTC.
     pub started_ns: u64,
     /// From the recording's first to its last moment, nanoseconds.

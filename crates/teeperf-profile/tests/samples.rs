@@ -6,6 +6,8 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use support::Builder;
 use support::samples::Chain;
+use teeperf_profile::aggregate::Sort;
+use teeperf_profile::groups::{By, groups};
 use teeperf_profile::info::Info;
 use teeperf_profile::model::Profile;
 use teeperf_profile::{Options, Recording};
@@ -35,6 +37,16 @@ extern "C" fn red() -> u32 {
 #[inline(never)]
 extern "C" fn green() -> u32 {
     2
+}
+
+#[inline(never)]
+extern "C" fn blue() -> u32 {
+    tint(std::hint::black_box(3))
+}
+
+#[inline(always)]
+fn tint(shade: u32) -> u32 {
+    std::hint::black_box(shade * 5) + 1
 }
 
 /// Behind the first instruction of a function: what a call in it returns to.
@@ -94,13 +106,40 @@ fn a_chain_is_a_call_path() {
     let expected = [((7, 7, ";[unknown];green;red".to_owned()), (2, 1200.0))];
     assert_eq!(paths(&profile), BTreeMap::from(expected));
     assert!(profile.info.is_sampled());
-    assert_eq!((&*profile.info.event, profile.info.period_ns), ("cpu-clock", 1e6));
+    // What samples stand for, and what was asked for.
+    assert_eq!((&*profile.info.event, profile.info.period_ns), ("cpu-clock", 600.0));
+    assert_eq!(profile.info.asked_ns, 1e6);
     assert_eq!((profile.health.events, profile.health.lost), (2, 3));
     let thread = &profile.threads[0];
     assert_eq!((&*thread.name, thread.wall_ns, thread.events), ("painter", 2000, 2));
     assert_eq!(thread.tree.nodes[1].total.value, 1200.0);
     let red = profile.functions.iter().find(|f| f.name.ends_with("red")).unwrap();
     assert!(red.file.as_ref().unwrap().ends_with("samples.rs") && red.line.is_some());
+}
+
+/// What was inlined is of the file that it is written in.
+#[test]
+fn inlined_functions_have_files() {
+    let mut builder = with_own_code();
+    let samples: Vec<Vec<u8>> = (blue as *const () as u64 + 1..)
+        .take(60)
+        .map(|at| {
+            let chain = [CONTEXT_USER, at];
+            Chain { event: 1, task: (7, 7), time_ns: at, period: 1, chain: &chain }.encoded()
+        })
+        .collect();
+    builder.samples(&samples, 0, true);
+    let profile = replay(&builder.bytes, 2);
+    let tint = profile.functions.iter().find(|function| function.name.ends_with("tint")).unwrap();
+    assert!(tint.file.as_ref().is_some_and(|file| file.ends_with("tests/samples.rs")), "{tint:?}");
+    let files = groups(&profile, By::File, Sort::SelfTime);
+    let own = files.iter().find(|group| group.name.ends_with("tests/samples.rs")).unwrap();
+    let has = |name: &str| {
+        own.functions
+            .iter()
+            .any(|row| profile.functions[row.function.0 as usize].name.ends_with(name))
+    };
+    assert!(has("blue") && has("tint"), "{files:?}");
 }
 
 #[test]

@@ -257,6 +257,9 @@ impl Drain {
                 1..LONG => IDLE,
                 _ => LONG_IDLE,
             };
+            if let Some(limit) = self.limits.time {
+                pause = pause.min(limit.saturating_sub(self.sink.time.elapsed()));
+            }
         }
     }
 
@@ -524,7 +527,7 @@ impl Drain {
         }
         let ending = self.ending.unwrap_or_default();
         let mut packet = Payload::default()
-            .number(end::TIME, self.sink.time.now())
+            .number(end::TIME, at)
             .maybe(end::WORDS, self.is_kept_whole.then(|| self.sink.stats.snapshot().words))
             .maybe(end::EXIT_STATUS, ending.exit_status)
             .maybe(end::SIGNAL, ending.signal)

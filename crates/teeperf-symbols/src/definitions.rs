@@ -291,7 +291,7 @@ fn lossy(text: &Slice<'_>) -> String {
     text.to_string_lossy().into_owned()
 }
 
-fn cut(path: &mut String) {
+pub(crate) fn cut(path: &mut String) {
     let mut end = MAX_PATH.min(path.len());
     while !path.is_char_boundary(end) {
         end -= 1;
@@ -299,7 +299,7 @@ fn cut(path: &mut String) {
     path.truncate(end);
 }
 
-fn push(path: &mut String, part: &str) {
+pub(crate) fn push(path: &mut String, part: &str) {
     if part.starts_with('/') {
         path.clear();
     } else if !path.is_empty() && !path.ends_with('/') {

@@ -8,6 +8,9 @@ use crate::findings::signal_name;
 use crate::names::printable;
 use crate::units::{self, count, counted};
 
+/// How far samples are from what was asked for, as a part of it, until that is told as well.
+const NEAR: f64 = 0.1;
+
 /// The facts, most wanted first; what is not known is left out.
 pub(crate) fn of(profile: &Profile) -> Vec<(&'static str, String)> {
     let info = &profile.info;
@@ -53,6 +56,11 @@ fn clock(info: &Info) -> String {
     let is_sampled = text == "samples";
     if info.period_ns > 0.0 {
         text.push_str(&format!(", {} apart", units::time_inline(info.unit, info.period_ns)));
+        // Periods that are drawn at random have no mean to the digit.
+        if (info.period_ns - info.asked_ns).abs() > info.asked_ns * NEAR && info.asked_ns > 0.0 {
+            let asked = units::time_inline(info.unit, info.asked_ns);
+            text.push_str(&format!(" where {asked} was asked for"));
+        }
     }
     let reason = printable(&info.clock_reason);
     match text.is_empty() {

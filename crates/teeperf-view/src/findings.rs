@@ -85,6 +85,14 @@ fn nothing_recorded(profile: &Profile, found: &mut Vec<Finding>) {
             "No sample was taken: recording was paused.",
             "Resume it while the program works: `teeperf resume`.",
         )
+    } else if profile.info.is_foreign {
+        let next = if profile.info.is_sampled() {
+            "perf keeps them in memory until that is half full, or until it ends: end it with Ctrl-C, and record for \
+             longer or take more, such as `perf record -F 10000`."
+        } else {
+            ""
+        };
+        ("There is no sample and no call in this file.", next)
     } else if profile.info.is_sampled() {
         (
             "No sample was taken: the program took hardly any time of a processor.",

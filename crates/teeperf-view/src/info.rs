@@ -179,7 +179,10 @@ fn clock_name(info: &Info) -> &'static str {
 }
 
 fn clock(info: &Info) -> String {
+    // What is sampled has the samples' own: this one is of calls and returns.
+    let is_of_samples_alone = info.processes.is_empty() && !info.sampled.events.is_empty();
     match &info.start {
+        _ if is_of_samples_alone => String::new(),
         Some(start) => format!("{}, {} Hz", clock_name(info), count(start.hz)),
         None => String::new(),
     }

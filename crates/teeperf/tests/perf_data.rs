@@ -104,6 +104,34 @@ fn windows_of_a_file_add_up() {
     assert_eq!(json["health"]["events"].as_u64(), Some(all));
 }
 
+/// A file without samples has them missing for perf's reasons, and not the recorder's.
+#[test]
+fn a_file_without_samples_says_why() {
+    let folder = Folder::new();
+    // Of the data there are two records, and perf was killed then: the head says nothing of them.
+    let killed = std::fs::read(file("killed.data")).unwrap();
+    let begin = u64::from_le_bytes(killed[40..48].try_into().unwrap()) as usize;
+    let mut end = begin;
+    for _ in 0..2 {
+        end += usize::from(u16::from_le_bytes([killed[end + 6], killed[end + 7]]));
+    }
+    std::fs::write(folder.path().join("killed.data"), &killed[..end]).unwrap();
+    let report =
+        run(teeperf(&folder).args(["report", "killed.data"])).replace("\n           ", " ");
+    for part in
+        ["no sample and no call in this file. perf keeps them", "perf did not close this file"]
+    {
+        assert!(report.contains(part), "{report}");
+    }
+    assert!(!report.contains("hardly any time"), "{report}");
+    // perf's pipe, cut before it names an event.
+    let pipe = std::fs::read(file("pipe.data")).unwrap();
+    std::fs::write(folder.path().join("pipe.data"), &pipe[..20]).unwrap();
+    let report = run(teeperf(&folder).args(["report", "pipe.data"]));
+    assert!(report.contains("no sample and no call") && !report.contains("teeperf cc"), "{report}");
+    assert!(report.contains("the file ends at 20, within a record"), "{report}");
+}
+
 #[test]
 fn what_is_for_other_files_is_refused() {
     let folder = Folder::new();
@@ -116,8 +144,27 @@ fn what_is_for_other_files_is_refused() {
     std::fs::copy(file("fp.data"), folder.path().join("threads/data")).unwrap();
     let output = teeperf(&folder).args(["dump", "threads"]).output().unwrap();
     assert!(refused(&output).contains("of perf record --threads"));
-    let mut info = teeperf(&folder);
-    refused(
-        &info.arg("cut").arg(file("fp.data")).args(["--since", "1s", "-o", "x"]).output().unwrap(),
-    );
+    let refuse = |words: &[&str]| {
+        let mut command = teeperf(&folder);
+        let name = file("fp.data");
+        let words =
+            words.iter().map(|&word| if word == "FILE" { name.as_os_str() } else { word.as_ref() });
+        refused(&command.args(words).output().unwrap())
+    };
+    for words in [
+        &["cut", "FILE", "--since", "1s", "-o", "x"][..],
+        &["merge", "FILE", "-o", "x"],
+        &["info", "FILE"],
+        &["repair", "FILE", "-o", "x"],
+    ] {
+        let said = refuse(words);
+        assert!(
+            said.contains("is a file of perf") && said.contains("next: `teeperf report"),
+            "{said}"
+        );
+    }
+    // Of calls there are none.
+    for words in [&["report", "FILE", "--lengths"][..], &["report", "FILE", "--histogram", "x"]] {
+        assert!(refuse(words).contains("not how long a call took"), "{words:?}");
+    }
 }

@@ -3,6 +3,7 @@
 
 mod scenario;
 use scenario::*;
+use teeperf_profile::contents::Body;
 
 /// Records `steady.c` with a limit, has it go on behind it, and looks at both.
 fn ends_early(options: &[&str], threads: u64, reason: &str) {
@@ -73,6 +74,25 @@ fn after_a_time() {
         let options = ["--clock", clock, "--limit-time", "300ms"];
         ends_early(&options, threads, "the time limit was reached");
     }
+}
+
+/// Guards: the end is when recording ended, and not when all of it was written.
+#[test]
+fn what_is_left_to_do_is_not_in_it() {
+    let phases = Phases::start(&["--limit-time", "300ms"]);
+    wait_until("the recording's end", || is_closed(&phases.file));
+    let mut recording = teeperf_profile::Recording::open(&phases.file).unwrap();
+    let (mut seen, mut ended) = (0, 0);
+    while let Some(packet) = recording.next_packet().unwrap() {
+        match packet.body {
+            Body::Chunk(header, _) => seen = seen.max(header.time),
+            Body::End(end) => ended = end.time,
+            _ => {}
+        }
+    }
+    // The program waits for a line, and has been seen to.
+    assert_eq!(seen, ended);
+    phases.end();
 }
 
 /// Guards: threads that sleep for room are woken by the end.

@@ -69,7 +69,11 @@ impl Samples {
                     assert_eq!(all.taken.len() - before, header.samples as usize);
                 }
                 Body::Map(map) if map.protection & map::PROT_EXEC == 0 => all.data += 1,
-                Body::Map(map) => all.maps.push((map.pid, text(map.path))),
+                Body::Map(map) => {
+                    // What may be in the kernel finds its code told.
+                    assert!(map.pid != map::KERNEL || all.taken.is_empty());
+                    all.maps.push((map.pid, text(map.path)));
+                }
                 Body::Task(task) => {
                     let name = text(task.name);
                     all.tasks.push((task.what, task.pid, task.tid, task.parent_pid, name));
@@ -554,5 +558,12 @@ fn options_of_samples_without_samples() {
         let outcome = run(&mut command);
         assert!(!outcome.success());
         assert!(outcome.stderr.contains("give --sample as well"), "{}", outcome.stderr);
+    }
+    for others in [&[][..], &["--sample"], &["--probe", "sample"]] {
+        let mut command = teeperf();
+        command.args(["record", "--module", "a.so"]).args(others).args(["-o", "-", "--", "true"]);
+        let outcome = run(&mut command);
+        assert!(!outcome.success());
+        assert!(outcome.stderr.contains("give --sgx as well"), "{}", outcome.stderr);
     }
 }

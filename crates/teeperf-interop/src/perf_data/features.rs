@@ -16,10 +16,23 @@ pub(super) mod number {
     pub(in super::super) const CMDLINE: u32 = 11;
     pub(in super::super) const EVENT_DESC: u32 = 12;
     pub(in super::super) const CLOCK_DATA: u32 = 29;
-    pub(in super::super) const READ: [u32; 10] = [
-        BUILD_ID, HOSTNAME, OSRELEASE, VERSION, ARCH, NRCPUS, CPUDESC, CMDLINE, EVENT_DESC,
-        CLOCK_DATA,
-    ];
+
+    /// What it tells, of those that are read.
+    pub(in super::super) fn name(number: u32) -> Option<&'static str> {
+        Some(match number {
+            BUILD_ID => "build-ids",
+            HOSTNAME => "host",
+            OSRELEASE => "system",
+            VERSION => "perf's version",
+            ARCH => "architecture",
+            NRCPUS => "number of processors",
+            CPUDESC => "processor",
+            CMDLINE => "command",
+            EVENT_DESC => "names of events",
+            CLOCK_DATA => "time of day",
+            _ => return None,
+        })
+    }
 }
 
 /// Bit of `misc`: the build-id's length is known.

@@ -10,6 +10,9 @@ const SWAPPED: &[u8; 8] = b"2ELIFREP";
 /// Bytes of the head in a pipe, and in a file.
 pub(super) const PIPE_HEAD: usize = 16;
 pub(super) const HEAD: usize = 104;
+/// Where in the head stands where attributes are, and where data is.
+pub(super) const ATTRIBUTES: u64 = 24;
+pub(super) const DATA: u64 = 40;
 /// Bits for features.
 pub(super) const FEATURES: usize = 256;
 
@@ -28,6 +31,11 @@ pub(super) struct Section {
 impl Section {
     pub(super) fn read(bytes: &mut Bytes<'_>) -> Option<Self> {
         Some(Self { offset: bytes.u64()?, size: bytes.u64()? })
+    }
+
+    /// Whether it ends where the file does, or before.
+    pub(super) fn is_within(&self, file: u64) -> bool {
+        self.offset.checked_add(self.size).is_some_and(|end| end <= file)
     }
 }
 
@@ -67,7 +75,7 @@ impl Head {
         }
         let sections = Sections::read(bytes).ok_or(cut)?;
         if sections.data.offset < HEAD as u64 {
-            return Err((40, "the data begins within the head"));
+            return Err((DATA, "the data begins within the head"));
         }
         Ok(Self { order, sections: Some(sections) })
     }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::attr::{Attr, has};
-use super::bytes::{Order, until_zero_text};
-use super::features::Features;
+use super::bytes::{Bytes, Order, until_zero_text};
+use super::features::{Features, number};
 use super::file::{self, Section, Sections};
 use super::record::{Record, kind};
 use super::records::Found;
@@ -82,9 +82,46 @@ impl Known {
         for (attr, ids) in all {
             self.event(attr, ids.into_iter());
         }
-        if !is_whole || !is_there {
-            let offset = sections.attributes.offset;
+        let Section { offset, size } = sections.attributes;
+        if bytes.is_empty() && size > 0 {
+            self.warnings.push(format!(
+                "offset {}: the attributes of events are to be where the file has no bytes",
+                file::ATTRIBUTES
+            ));
+        } else if !is_whole || !is_there {
             self.warnings.push(format!("offset {offset}: the attributes of events are not whole"));
+        }
+    }
+
+    /// What stands behind the data of a file of so many bytes.
+    pub(super) fn features(
+        &mut self,
+        sections: &Sections,
+        order: Order,
+        file: u64,
+        read: &mut dyn FnMut(Section) -> Vec<u8>,
+    ) {
+        let Some(list) = sections.list() else { return };
+        let list = read(list);
+        let mut list = Bytes { rest: &list, order };
+        let mut beyond = Vec::new();
+        for &number in &sections.features {
+            let place = Section::read(&mut list).filter(|place| place.is_within(file));
+            let Some(name) = number::name(number) else { continue };
+            let Some(place) = place else {
+                beyond.push(name);
+                continue;
+            };
+            if !self.features.take(number, Bytes { rest: &read(place), order }) {
+                let offset = place.offset;
+                self.warnings.push(format!("offset {offset}: {name}: cannot be read to the end"));
+            }
+        }
+        if !beyond.is_empty() {
+            self.warnings.push(format!(
+                "offset {file}: the file ends here, and what it is to have behind that is missing: {}",
+                beyond.join(", ")
+            ));
         }
     }
 

@@ -9,10 +9,8 @@ use teeperf_wire::packet::kind as packet;
 
 use super::Error;
 use super::batch::Batch;
-use super::bytes::Bytes;
 use super::event_name;
-use super::features::number;
-use super::file::{HEAD, Head, PIPE_HEAD, Section};
+use super::file::{DATA, HEAD, Head, PIPE_HEAD, Section};
 use super::known::Known;
 use super::packets::{self, Description};
 use super::record::{Record, kind};
@@ -55,6 +53,7 @@ impl<R: Read + Seek> Reader<R> {
     /// When it is none, or ends before its head does.
     pub fn open(name: &str, mut file: R) -> Result<Self, Error> {
         let failed = |offset| move |source| Error::Read { name: name.to_owned(), offset, source };
+        let end = file.seek(SeekFrom::End(0)).map_err(failed(0))?;
         file.seek(SeekFrom::Start(0)).map_err(failed(0))?;
         let start = take(&mut file, HEAD as u64).map_err(failed(0))?;
         let head = head(name, &start)?;
@@ -70,24 +69,12 @@ impl<R: Read + Seek> Reader<R> {
             sought.and_then(|_| take(&mut file, length)).unwrap_or_default()
         };
         known.attributes(&sections, head.order, &mut section);
-        if let Some(place) = sections.list() {
-            let list = section(place);
-            let mut list = Bytes { rest: &list, order: head.order };
-            for &number in &sections.features {
-                let place = Section::read(&mut list);
-                if !number::READ.contains(&number) {
-                    continue;
-                }
-                let bytes = place.map(&mut section).unwrap_or_default();
-                if !known.features.take(number, Bytes { rest: &bytes, order: head.order }) {
-                    let offset = place.map_or(0, |place| place.offset);
-                    known.warnings.push(format!(
-                        "offset {offset}: feature {number} cannot be read, or not to its end"
-                    ));
-                }
-            }
-        }
+        known.features(&sections, head.order, end, &mut section);
         let offset = sections.data.offset;
+        if offset > end {
+            let what = "the data is to begin behind the end of the file";
+            return Err(Error::Head { name: name.to_owned(), offset: DATA, what });
+        }
         file.seek(SeekFrom::Start(offset)).map_err(failed(offset))?;
         let mut records = Records::new(file, head.order, offset, known.length(&sections));
         records.is_whole = sections.data.size > 0;

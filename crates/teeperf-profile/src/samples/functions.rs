@@ -31,7 +31,7 @@ pub(crate) struct Function {
     /// Where its code begins, in which file, where it is known.
     pub(crate) start: Option<(ModuleId, u64)>,
     /// Source file and line.
-    pub(crate) defined: Option<(String, u32)>,
+    pub(crate) defined: Option<(String, Option<u32>)>,
 }
 
 impl Functions {
@@ -45,6 +45,10 @@ impl Functions {
             // Of several of one name the lowest is shown, whichever a worker came upon first.
             if start.is_some() && there.start.is_none_or(|known| start < Some(known)) {
                 (there.start, there.defined) = (start, named.defined);
+            } else if there.start.is_none() && named.defined.is_some() {
+                // Of what was inlined alone, the first by file.
+                let known = there.defined.take();
+                there.defined = known.into_iter().chain(named.defined).min();
             }
             return number;
         }
@@ -70,10 +74,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn of_what_was_inlined_alone_the_first_file_is_shown_in_any_order() {
+        let inlined =
+            |file: &str| Named { defined: Some((file.into(), Some(7))), ..Named::plain("min") };
+        for order in [["a.h", "b.h"], ["b.h", "a.h"]] {
+            let functions = Functions::default();
+            for file in order {
+                functions.number(Some(ModuleId(0)), "lib", inlined(file));
+            }
+            functions.number(Some(ModuleId(0)), "lib", Named::plain("min"));
+            assert_eq!(functions.all()[0].defined, Some(("a.h".into(), Some(7))));
+        }
+    }
+
+    #[test]
     fn of_one_name_the_lowest_is_shown_in_any_order() {
         let at = |start: u64| Named {
             start: Some(start),
-            defined: Some(("file".into(), start as u32)),
+            defined: Some(("file".into(), Some(start as u32))),
             ..Named::plain("init")
         };
         for order in [[5, 9, 7], [9, 5, 7], [7, 9, 5]] {
@@ -84,7 +102,7 @@ mod tests {
             }
             let [only] = &functions.all()[..] else { panic!("one function") };
             assert_eq!(only.start, Some((ModuleId(0), 5)));
-            assert_eq!(only.defined, Some(("file".into(), 5)));
+            assert_eq!(only.defined, Some(("file".into(), Some(5))));
         }
     }
 }

@@ -44,8 +44,8 @@ pub(crate) struct Named {
     pub(crate) name: String,
     /// File's own virtual address where the function begins, if it is one that was not inlined.
     pub(crate) start: Option<u64>,
-    /// Source file and line where it begins, where that is known.
-    pub(crate) defined: Option<(String, u32)>,
+    /// Source file and line where it begins, or is declared, where that is known.
+    pub(crate) defined: Option<(String, Option<u32>)>,
 }
 
 impl Named {
@@ -212,12 +212,18 @@ impl File {
                 Some(Named {
                     name: demangle(&symbol.name).into_owned(),
                     start: Some(symbol.start),
-                    defined: at_start.and_then(|frame| frame.line),
+                    defined: at_start
+                        .and_then(|frame| frame.line)
+                        .map(|(file, line)| (file, Some(line))),
                 })
             }
             None => last.and_then(|frame| frame.name).map(Named::plain),
         };
-        let inlined = inlined.into_iter().filter_map(|frame| frame.name).map(Named::plain);
+        let inlined = inlined.into_iter().filter_map(|frame| {
+            let declared = frames.as_ref()?.declared(address, &frame);
+            let defined = declared.map(|place| (place.file, place.line));
+            Some(Named { defined, ..Named::plain(frame.name?) })
+        });
         inlined.chain(outer).collect()
     }
 }

@@ -89,7 +89,8 @@ pub(super) fn of(
         profile.threads.sort_by(|a, b| {
             total(b).total_cmp(&total(a)).then((a.pid, a.tid).cmp(&(b.pid, b.tid)))
         });
-        if profile.info.period_ns == 0.0 && profile.health.events > 0 {
+        // What samples stand for is what was reached, whatever was asked for.
+        if profile.health.events > 0 {
             let all: f64 = profile.threads.iter().map(&total).sum();
             profile.info.period_ns = all / profile.health.events as f64;
         }
@@ -117,8 +118,14 @@ fn about(info: &Info, event: Option<&contents::Sampled>) -> Info {
     if !event.name.is_empty() {
         info.event.clone_from(&event.name);
     }
+    info.is_foreign = event.source == source::FOREIGN;
     info.unit = if event.unit == 1 { Unit::Nanoseconds } else { Unit::Counts };
-    info.period_ns = event.period as f64;
+    let by_frequency = match (info.unit, event.frequency) {
+        (_, 0) | (Unit::Counts, _) => 0.0,
+        (Unit::Nanoseconds, hz) => 1e9 / hz as f64,
+    };
+    info.asked_ns = if event.period > 0 { event.period as f64 } else { by_frequency };
+    info.period_ns = info.asked_ns;
     let how = match event.source {
         source::PERF_EVENT => "of the kernel",
         source::TIMER => "of timers",
@@ -144,6 +151,7 @@ fn in_order(all: &[functions::Function]) -> (Vec<FunctionId>, Vec<usize>) {
 
 fn function(known: &functions::Function) -> Function {
     let (file, line) = known.defined.clone().unzip();
+    let line = line.flatten();
     Function {
         name: known.name.to_string(),
         module: known.module.to_string(),

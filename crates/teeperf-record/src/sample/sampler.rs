@@ -15,6 +15,7 @@ use crate::drain::Event;
 use crate::machine::monotonic_ns;
 use crate::packets::{Level, Payload};
 use crate::stats::Stats;
+use std::cell::RefCell;
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
@@ -97,6 +98,7 @@ impl Drop for Sampler {
 }
 
 fn run(means: Means, keeper: Keeper, stopped: &PipeReader) {
+    let code = means.kernel_code();
     let Some(pid) = keeper.waiting() else { return };
     let opened = Events::open(&means.wish, &means.chosen, pid);
     keeper.open();
@@ -110,7 +112,7 @@ fn run(means: Means, keeper: Keeper, stopped: &PipeReader) {
             );
             means.notice(Level::Information, text);
         }
-        means.work(events, stopped)
+        means.work(events, code, stopped)
     });
     if let Err(error) = worked {
         means.notice(Level::Warning, format!("nothing could be sampled: {error}"));
@@ -118,12 +120,34 @@ fn run(means: Means, keeper: Keeper, stopped: &PipeReader) {
 }
 
 impl Means {
-    fn work(&self, mut events: Events, stopped: &PipeReader) -> io::Result<()> {
+    /// Finds out where the kernel's code is, beside all else: its list of symbols takes a tenth of a second to read.
+    fn kernel_code(&self) -> Option<JoinHandle<Vec<kernel::Code>>> {
+        let thread = std::thread::Builder::new().name("teeperf-kernel".into());
+        self.chosen.with_kernel.then(|| thread.spawn(kernel::code).ok())?
+    }
+
+    fn work(
+        &self,
+        mut events: Events,
+        mut code: Option<JoinHandle<Vec<kernel::Code>>>,
+        stopped: &PipeReader,
+    ) -> io::Result<()> {
         let outlet = Outlet::new(self.events.clone());
-        let mut packets = Packets::new(EVENT, |kind, payload| outlet.send(kind, payload))?;
-        if self.chosen.with_kernel {
-            kernel::code().iter().for_each(|code| packets.map(&code.map(), None));
-        }
+        // What says where the kernel's code is stands before all samples.
+        let early = RefCell::new(code.is_some().then(Vec::new));
+        let mut packets = Packets::new(EVENT, |kind, payload| match &mut *early.borrow_mut() {
+            Some(early) => early.push((kind, payload)),
+            None => outlet.send(kind, payload),
+        })?;
+        let tell_of = |code: JoinHandle<Vec<kernel::Code>>| -> io::Result<()> {
+            // A panic in it was already reported by the thread itself.
+            let code = code.join().unwrap_or_default();
+            let mut packets = Packets::new(EVENT, |kind, payload| outlet.send(kind, payload))?;
+            code.iter().for_each(|code| packets.map(&code.map(), None));
+            let early = early.take().into_iter().flatten();
+            early.for_each(|(kind, payload)| outlet.send(kind, payload));
+            Ok(())
+        };
         let attr = Attr::new(self.chosen.kind).sampling(self.wish.stacks, self.chosen.with_kernel);
         let mut told = Told::default();
         let mut write =
@@ -156,10 +180,14 @@ impl Means {
             let is_paused = std::mem::replace(&mut is_paused, self.page.is_paused());
             order.round(began, &mut |record| write(record, is_paused, &mut packets));
             packets.flush_old();
+            if let Some(code) = code.take_if(|code| code.is_finished()) {
+                tell_of(code)?;
+            }
             self.stats.samples.set(packets.counts.samples);
             self.stats.samples_lost.set(packets.counts.lost);
         }
         events.stop();
+        code.map_or(Ok(()), tell_of)?;
         let began = monotonic_ns();
         events.take(&mut |bytes| _ = order.add(bytes, began));
         order.finish(&mut |record| write(record, is_paused, &mut packets));

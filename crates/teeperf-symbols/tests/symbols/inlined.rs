@@ -2,7 +2,7 @@
 
 use crate::toolchain::{Workshop, address_of};
 use std::path::Path;
-use teeperf_symbols::{Lines, Search};
+use teeperf_symbols::{Frames, Lines, Search};
 
 const SOURCE: &str = "
 static volatile int sink;
@@ -54,5 +54,39 @@ int main(int c, char **) { Box b{c}; return call(b); }
         let file =
             workshop.build(&format!("{compiler} -g -O1"), &format!("{compiler}.cpp"), source);
         assert_eq!(inlined(&file, &["_ZN1n1fERK3Box"]), [["Box::twice(int) const"]], "{compiler}");
+    }
+}
+
+/// A function that is inlined is of the file that it is declared in, and not of the one that calls it.
+#[test]
+fn where_they_are_declared() {
+    let workshop = Workshop::new();
+    let source = "
+static volatile int sink;
+#line 70 \"other.h\"
+static inline __attribute__((always_inline))
+int inmost(int x) { sink = x; return x * 3; }
+#line 6 \"caller.c\"
+__attribute__((noinline)) int outer(int x) { return inmost(x + 1) + inmost(x); }
+int main(int argc, char **argv) { (void)argv; return outer(argc); }
+";
+    for (name, command, line) in [
+        ("gcc", "gcc -g -O2", Some(71)),
+        ("clang", "clang -g -O2", Some(71)),
+        ("dwarf4", "gcc -gdwarf-4 -O2", Some(71)),
+        // The entry is another unit's.
+        ("lto", "gcc -g -O2 -flto", None),
+    ] {
+        let file = workshop.build(command, &format!("{name}.c"), source);
+        let frames = Frames::open(&file, &Search::default()).unwrap().unwrap();
+        let outer = address_of(&file, "outer");
+        let inmost = (outer..outer + 64).find_map(|at| {
+            let innermost = frames.at(at).into_iter().next()?;
+            (innermost.name.as_deref() == Some("inmost")).then_some((at, innermost))
+        });
+        let (at, inmost) = inmost.expect(name);
+        let declared = frames.declared(at, &inmost).expect(name);
+        assert!(declared.file.ends_with("/other.h"), "{name}: {declared:?}");
+        assert_eq!(declared.line, line, "{name}");
     }
 }

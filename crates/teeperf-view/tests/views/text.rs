@@ -512,6 +512,27 @@ fn a_mean_is_told_once_enough_ticks_fell_into_the_calls() {
 }
 
 #[test]
+fn samples_that_are_further_apart_than_was_asked_for_are_said_to_be() {
+    let mut profile = kitchen();
+    profile.info.clock = "samples".into();
+    profile.info.event = "cpu-timer".into();
+    profile.info.clock_reason = "cpu-timer of timers".into();
+    profile.info.asked_ns = 1e6;
+    let clock = |profile: &Profile| {
+        let report = report(profile, &Options::default(), 120);
+        let line = report.lines().find_map(|line| line.strip_prefix("Clock")).unwrap();
+        line.trim().to_owned()
+    };
+    profile.info.period_ns = 4e6;
+    let said = "samples, 4.00 ms apart where 1.00 ms was asked for (cpu-timer of timers)";
+    assert_eq!(clock(&profile), said);
+    profile.info.period_ns = 1.05e6;
+    assert_eq!(clock(&profile), "samples, 1.05 ms apart (cpu-timer of timers)");
+    (profile.info.period_ns, profile.info.asked_ns) = (4e6, 0.0);
+    assert_eq!(clock(&profile), "samples, 4.00 ms apart (cpu-timer of timers)");
+}
+
+#[test]
 fn what_async_functions_waited_has_a_table_of_its_own() {
     let mut profile = kitchen();
     let none = report(&profile, &Options::default(), 100);

@@ -139,7 +139,10 @@ impl Source {
             Self::Recording(recording, name) => Ok((recording, name)),
             Self::Gmon(_, name) => bail!("{name} is a gmon file, of gprof, and no recording"),
             Self::Log(_, name) => bail!("{name} is a log of TEE-Perf, and no recording"),
-            Self::PerfData(_, name) => bail!("{name} is a file of perf, and no recording"),
+            Self::PerfData(_, name) => bail!(
+                "{name} is a file of perf, and no recording; next: `teeperf report {name}` shows what is in it, \
+                 `teeperf diff` compares it with others"
+            ),
         }
     }
 }

@@ -101,7 +101,7 @@ impl Arguments {
     /// Whether an option means nothing beside the others.
     pub(crate) fn leaves_idle(&self, option: &str) -> bool {
         let is_alone = self.writing.is_of_samples_alone();
-        self.writing.leaves_idle(option) || !is_alone && self.sampling.leaves_idle(option)
+        self.writing.leaves_idle(option) || self.sampling.leaves_idle(option, is_alone)
     }
 }
 

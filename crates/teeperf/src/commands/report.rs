@@ -4,7 +4,7 @@ use super::gmon;
 use super::reading::{self, Source};
 use super::tables;
 use crate::recordings;
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::path::PathBuf;
@@ -212,6 +212,11 @@ impl Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let profile = arguments.profile()?;
+    ensure!(
+        !profile.info.is_sampled() || !arguments.table.is_of_single_calls(),
+        "samples tell where time went, and not how long a call took: --lengths and --histogram are for calls of programs \
+         that were built with hooks; next: the same report without, or teeperf cc, and teeperf record without --probe sample"
+    );
     let part: &reading::Part = &arguments.recording;
     let selection = part.selection_in_words();
     let order = arguments.order(&profile)?;

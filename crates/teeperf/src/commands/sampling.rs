@@ -71,15 +71,15 @@ impl Arguments {
     pub(crate) fn sampling(&self, is_alone: bool) -> Result<Option<Sampling>> {
         let usual = Sampling::default();
         let is_alone = is_alone || self.sgx.is_some();
+        if self.sgx.is_none() && !self.module.is_empty() {
+            bail!("--module is about enclaves: give --sgx as well");
+        }
         let Some(rate) = self.sample.or(is_alone.then_some(usual.rate)) else {
             return match self.of_samples().iter().find(|(_, is_given)| *is_given) {
                 Some((name, _)) => bail!("--{name} is about samples: give --sample as well"),
                 None => Ok(None),
             };
         };
-        if self.sgx.is_none() && !self.module.is_empty() {
-            bail!("--module is about enclaves: give --sgx as well");
-        }
         let stacks = if self.sgx.is_some() { Stacks::FramePointers } else { usual.stacks };
         Ok(Some(Sampling {
             rate,
@@ -109,18 +109,20 @@ impl Arguments {
     }
 
     /// Options that mean something where there are samples, and whether they are given.
-    fn of_samples(&self) -> [(&'static str, bool); 4] {
+    fn of_samples(&self) -> [(&'static str, bool); 3] {
         [
-            ("module", !self.module.is_empty()),
             ("call-graph", self.call_graph.is_some()),
             ("sample-buffer", self.sample_buffer.is_some()),
             ("sample-constant", self.sample_constant),
         ]
     }
 
-    /// Whether an option means nothing beside the others.
-    pub(crate) fn leaves_idle(&self, option: &str) -> bool {
-        let has_samples = self.sample.is_some() || self.sgx.is_some();
+    /// Whether an option means nothing beside the others, where nothing else is recorded or where it is.
+    pub(crate) fn leaves_idle(&self, option: &str, is_alone: bool) -> bool {
+        if option == "module" {
+            return self.sgx.is_none();
+        }
+        let has_samples = is_alone || self.sample.is_some() || self.sgx.is_some();
         !has_samples && self.of_samples().iter().any(|(name, _)| *name == option)
     }
 }

@@ -80,6 +80,11 @@ impl Arguments {
         self.lengths
     }
 
+    /// Whether it tells how long single calls took.
+    pub(crate) fn is_of_single_calls(&self) -> bool {
+        self.lengths || self.histogram.is_some()
+    }
+
     /// Whether it takes the files of programs and libraries.
     pub(crate) fn needs_files(&self) -> bool {
         self.inlined
@@ -94,7 +99,7 @@ impl Arguments {
     /// What it takes to know.
     pub(crate) fn wanted(&self) -> Wanted {
         Wanted {
-            lengths: self.lengths || self.crossings || self.histogram.is_some(),
+            lengths: self.is_of_single_calls() || self.crossings,
             by_place: self.inlined,
             ..Wanted::default()
         }
