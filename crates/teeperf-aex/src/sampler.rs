@@ -342,12 +342,5 @@ impl<R: DebugRead> Sampler<R> {
 }
 
 fn push(ring: Ring<'_>, sample: &Sample<'_>) {
-    let filling = &[0; 8][..sample.filling()];
-    ring.push(&[
-        &sample.head(),
-        sample.chain.bytes(),
-        sample.registers.bytes(),
-        sample.stack,
-        filling,
-    ]);
+    ring.push(&sample.parts(&sample.heads()));
 }

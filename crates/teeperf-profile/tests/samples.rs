@@ -5,11 +5,11 @@ mod support;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use support::Builder;
-use support::samples::Chain;
+use support::samples::{Chain, encoded};
 use teeperf_profile::info::Info;
-use teeperf_profile::model::Profile;
+use teeperf_profile::model::{Profile, Stacks};
 use teeperf_profile::{Options, Recording};
-use teeperf_wire::body::sample::{CONTEXT_KERNEL, CONTEXT_USER};
+use teeperf_wire::body::sample::{CONTEXT_KERNEL, CONTEXT_USER, Numbers, Outer, Sample, abi, mode};
 use teeperf_wire::body::task::what;
 
 /// Where this program's file is loaded: address, length, offset, of each part with code.
@@ -101,6 +101,53 @@ fn a_chain_is_a_call_path() {
     assert_eq!(thread.tree.nodes[1].total.value, 1200.0);
     let red = profile.functions.iter().find(|f| f.name.ends_with("red")).unwrap();
     assert!(red.file.as_ref().unwrap().ends_with("samples.rs") && red.line.is_some());
+}
+
+/// What an instruction behind a call pushes, at the top of a stack at 0x1000.
+fn words(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+#[test]
+fn an_outer_stack_is_behind_what_it_entered() {
+    // The host's part is followed by frame pointers: these are no files, and have no tables.
+    let host = words(&[0, 0x1020, 0x9208, 0, 0x1030, 0x9308, 0, 0]);
+    let registers = words(&[0x1008, 0x1000, 0x9004]);
+    let outer = |stack| Outer { mask: 0x1c0, registers: Numbers::of(&registers), stack };
+    let chain = words(&[CONTEXT_USER, within(red)]);
+    let inside = Sample {
+        event: 1,
+        mode: mode::USER,
+        abi: abi::BITS_64,
+        pid: 7,
+        tid: 7,
+        time_ns: 1,
+        period: 5,
+        outer: outer(&host),
+        ..Sample::default()
+    };
+    let with_chain = Sample { chain: Numbers::of(&chain), ..inside };
+    let unreadable = Sample { ip: 0x9100, period: 7, ..inside };
+    let cut = Sample { outer: outer(&host[..24]), period: 9, ..with_chain };
+    let mut builder = with_own_code();
+    for (address, name) in
+        [(0x9000, "[urts]"), (0x9100, "[enclave]"), (0x9200, "[app]"), (0x9300, "[main]")]
+    {
+        builder.map(7, (address, 0x100, 0), name);
+    }
+    let all = [with_chain, unreadable, cut].map(|sample| encoded(&sample));
+    builder.samples(&all, 0, true);
+    let profile = replay(&builder.bytes, 1);
+    let path = |path: &str| (7, 7, path.to_owned());
+    let expected = [
+        (path(";[main];[app];[urts];[enclave]"), (1, 7.0)),
+        (path(";[main];[app];[urts];red"), (1, 5.0)),
+        (path(";[app];[urts];red"), (1, 9.0)),
+    ];
+    assert_eq!(paths(&profile), BTreeMap::from(expected));
+    let Stacks { followed, cut, chains, alone } = profile.health.stacks;
+    // Of the chain it is not known whether it is whole.
+    assert_eq!((followed, cut, chains, alone), (2, 1, 1, 1));
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! Samples of perf, as samples of packets.
 
-use teeperf_wire::body::sample::{MAX_CHAIN, MAX_STACK, NO_CPU, NO_TIME, Numbers, Sample, abi};
+use teeperf_wire::body::sample::{
+    CONTEXT_MAX, CONTEXT_USER, MAX_CHAIN, MAX_STACK, NO_CPU, NO_TIME, Numbers, Outer, Sample, abi,
+    mode,
+};
 
 use super::attr::{Attr, has};
 use super::bytes::{Bytes, Order};
@@ -91,22 +94,47 @@ pub(super) fn take(attr: &Attr, event: u16, record: &Record<'_>, out: &mut Vec<u
     }
     // The rest, from `PERF_SAMPLE_WEIGHT` on and what later kernels put behind it, is nothing that packets have.
     sample.chain = Numbers::of(&sample.chain.bytes()[..8 * sample.chain.len().min(MAX_CHAIN)]);
+    // As perf has it, what is found on a stack stands behind the chain: the callers of its outermost function.
+    if !sample.stack.is_empty() && sample.mask != 0 && has_users(&sample, order) {
+        let Sample { mask, registers, stack, .. } = sample;
+        let outer = Outer { mask, registers, stack };
+        sample = Sample { mask: 0, registers: Numbers::default(), stack: &[], outer, ..sample };
+    }
     write(&sample, branches, order, out);
     Some(if sample.time_ns == NO_TIME { 0 } else { sample.time_ns })
+}
+
+/// Whether a call chain has addresses of the user.
+fn has_users(sample: &Sample<'_>, order: Order) -> bool {
+    let mut in_user = sample.mode == mode::USER;
+    sample.chain.iter().any(|entry| {
+        let entry = if order == Order::Big { entry.swap_bytes() } else { entry };
+        let is_context = entry >= CONTEXT_MAX;
+        in_user = if is_context { entry == CONTEXT_USER } else { in_user };
+        in_user && !is_context
+    })
 }
 
 /// The parts still have the order of the file.
 fn write(sample: &Sample<'_>, branches: &[[u8; BRANCH]], order: Order, out: &mut Vec<u8>) {
     // Of the branches the head needs no more than the length.
     let room = &branches.as_flattened()[..16 * branches.len()];
-    out.extend(Sample { branches: Numbers::of(room), ..*sample }.head());
-    numbers(sample.chain.bytes(), order, out);
-    numbers(sample.registers.bytes(), order, out);
-    out.extend_from_slice(sample.stack);
-    out.resize(out.len() + sample.filling(), 0);
+    let sample = Sample { branches: Numbers::of(room), ..*sample };
+    let heads = sample.heads();
+    let [head, chain, registers, stack, filling, _, outer, outers, outer_stack, outer_filling] =
+        sample.parts(&heads);
+    out.extend(head);
+    numbers(chain, order, out);
+    numbers(registers, order, out);
+    out.extend(stack);
+    out.extend(filling);
     for branch in branches {
         numbers(&branch[..16], order, out);
     }
+    out.extend(outer);
+    numbers(outers, order, out);
+    out.extend(outer_stack);
+    out.extend(outer_filling);
 }
 
 fn numbers(bytes: &[u8], order: Order, out: &mut Vec<u8>) {

@@ -81,6 +81,10 @@ fn line(offset: u64, number: u32, sample: &Sample<'_>) -> Line {
     if !sample.branches.is_empty() {
         text.push_str(&format!(" branches={}", sample.branches.len() / 2));
     }
+    if sample.outer.is_there() {
+        let sample::Outer { mask, stack, .. } = sample.outer;
+        text.push_str(&format!(" outer_registers={mask:#x} outer_stack={}", stack.len()));
+    }
     Line {
         offset: format!("{offset}+{number}"),
         kind: "sample",

@@ -18,6 +18,7 @@ use records::{Known, finished_round};
 mod events;
 mod features;
 mod records;
+mod shown;
 
 /// Bytes of packets that are looked at before the head is written, which says what samples have.
 const LOOKED_AT: usize = 16 << 20;
