@@ -245,7 +245,7 @@ fn follow(
     path: &mut Vec<Location>,
 ) -> End {
     let before = path.len();
-    let mut locate = InSpace { space, finder, new: Vec::new() };
+    let mut locate = InSpace { space, view: &mut finder.view, new: Vec::new() };
     // A module's tables are there from the next time on: each is new once for each worker.
     let end = loop {
         let end = stacks.follow(machine, sample, top, &mut locate, |at| path.push(Location(at)));
@@ -258,7 +258,7 @@ fn follow(
         path.truncate(before);
     };
     // Where a file is entered tables need not say that nobody called it: enclaves' entries have none.
-    let is_entry = |at: &Location| finder.is_entry(*at);
+    let is_entry = |at: &Location| finder.view.is_entry(*at);
     let is_whole = end == End::Cut && path[before..].last().is_some_and(is_entry);
     if is_whole { End::Whole } else { end }
 }
@@ -274,7 +274,7 @@ fn outer(
     path: &mut Vec<Location>,
 ) -> End {
     // A chain that leads to where its file is entered has all of it.
-    let is_entered = path.last().is_some_and(|&at| finder.is_entry(at));
+    let is_entered = path.last().is_some_and(|&at| finder.view.is_entry(at));
     let Outer { mask, registers, stack } = sample.outer;
     let sample = Sample { mask, registers, stack, ..*sample };
     let end = follow(&sample, Top::Called, machine, space, stacks, finder, path);
@@ -285,16 +285,18 @@ fn outer(
     }
 }
 
-struct InSpace<'a> {
-    space: Option<&'a Space>,
-    finder: &'a mut Finder,
-    new: Vec<framehop::Module<Bytes>>,
+/// Finds code in a process.
+pub(super) struct InSpace<'a> {
+    pub(super) space: Option<&'a Space>,
+    pub(super) view: &'a mut View,
+    /// Tables of modules that were not seen before.
+    pub(super) new: Vec<framehop::Module<Bytes>>,
 }
 
 impl Locate for InSpace<'_> {
     fn locate(&mut self, address: u64) -> Option<u64> {
         let mapped = self.space?.at(address)?;
-        let (module, is_new) = self.finder.view.module(mapped.module)?;
+        let (module, is_new) = self.view.module(mapped.module)?;
         if is_new {
             self.new.extend(module.tables(mapped.module));
         }
@@ -317,12 +319,6 @@ impl Finder {
         }
         let relative = module.relative(mapped.offset(address));
         Some(Location::of(mapped.module, relative))
-    }
-
-    /// Whether a file is entered there.
-    fn is_entry(&mut self, location: Location) -> bool {
-        let module = location.parts().and_then(|(id, at)| Some((self.view.module(id)?.0, at)));
-        module.is_some_and(|(module, at)| module.is_entry(at))
     }
 
     /// Numbers of the functions at a location, the outermost first.

@@ -8,7 +8,6 @@ use teeperf_wire::body::sample::{CONTEXT_KERNEL, NO_CPU, NO_TIME, Sample, mode};
 
 use super::super::attr::has;
 use super::super::file::{FEATURES, HEAD};
-use super::shown::Shown;
 
 /// Bytes of the attributes: `PERF_ATTR_SIZE_VER5`, which all of today's readers know.
 const ATTR: usize = 112;
@@ -41,6 +40,8 @@ pub(super) struct Shape {
     has_time: bool,
     /// Whether it is known what the kernel runs.
     pub(super) has_kernel_map: bool,
+    /// Whether samples have two stacks.
+    pub(super) has_two: bool,
     events: HashMap<u16, Parts>,
 }
 
@@ -62,15 +63,16 @@ impl Shape {
 
     pub(super) fn see(&mut self, sample: &Sample<'_>) {
         self.has_time |= sample.time_ns != NO_TIME;
-        let shown = Shown::of(sample);
         let parts = self.events.entry(sample.event).or_default();
         let context = sample.chain.get(0) == Some(CONTEXT_KERNEL);
         parts.is_in_kernel |= sample.mode == mode::KERNEL || context;
         parts.has_cpu |= sample.cpu != NO_CPU;
-        parts.has_chain |= !shown.chain().is_empty();
+        // Where there are two stacks either may be shown.
+        parts.has_chain |= !sample.chain.is_empty() || sample.outer.is_there();
         parts.has_branches |= !sample.branches.is_empty();
-        parts.registers |= sample.mask | shown.mask();
-        parts.stack = parts.stack.max(shown.stack().len());
+        parts.registers |= sample.mask | sample.outer.mask;
+        parts.stack = parts.stack.max(sample.stack.len()).max(sample.outer.stack.len());
+        self.has_two |= sample.outer.is_there() && !sample.stack.is_empty();
     }
 }
 

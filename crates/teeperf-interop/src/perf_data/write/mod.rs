@@ -7,13 +7,15 @@
 use std::io::{Seek, SeekFrom, Write};
 
 use teeperf_profile::contents::{Body, Packet, Sampled, Start};
-use teeperf_profile::samples::Decoder;
+use teeperf_profile::samples::{Chains, Decoder};
 use teeperf_profile::{Error as ReplayError, Packets};
+use teeperf_symbols::Search;
 use teeperf_wire::body::sample::{Sample, mode};
 
 use super::rounds::Rounds;
 use events::{Events, Shape};
 use records::{Known, finished_round};
+use shown::Shown;
 
 mod events;
 mod features;
@@ -130,6 +132,7 @@ impl Early {
             start: self.start,
             rounds,
             known: Known::default(),
+            chains: self.shape.has_two.then(|| Chains::new(Search::default())),
             bytes: 0,
             round: 0,
             first: 0,
@@ -150,6 +153,8 @@ struct File<'a, W> {
     start: Start,
     rounds: Rounds,
     known: Known,
+    /// Where samples have two stacks.
+    chains: Option<Chains>,
     /// Bytes of records written, and of them those of the round that is under way.
     bytes: u64,
     round: u64,
@@ -162,12 +167,14 @@ struct File<'a, W> {
 impl<W: Write + Seek> File<'_, W> {
     fn take(&mut self, packet: &Packet<'_>, decoder: &mut Decoder) -> Result<(), WriteError> {
         match &packet.body {
-            Body::Map(map) => self.record(map.time_ns, |known, events, out| {
-                known.map(map, events, out);
-            }),
-            Body::Task(task) => self.record(task.time_ns, |_, events, out| {
-                records::task(task, events, out);
-            }),
+            Body::Map(map) => {
+                self.chains.iter_mut().for_each(|chains| chains.map(map));
+                self.record(map.time_ns, |known, events, out| known.map(map, events, out));
+            }
+            Body::Task(task) => {
+                self.chains.iter_mut().for_each(|chains| chains.task(task));
+                self.record(task.time_ns, |_, events, out| records::task(task, events, out));
+            }
             Body::Samples(header, data) => {
                 match decoder.samples(header, data) {
                     Ok(samples) => {
@@ -205,7 +212,11 @@ impl<W: Write + Seek> File<'_, W> {
         };
         let at = self.rounds.bytes().len();
         let has_time = self.events.has_time;
-        let is_whole = records::sample(sample, event, &self.events, self.rounds.bytes());
+        let has_two = sample.outer.is_there() && !sample.stack.is_empty();
+        let chains = self.chains.as_mut().filter(|_| has_two);
+        let inner = chains.and_then(|chains| chains.of(event.machine, sample));
+        let shown = Shown::of(sample, inner.as_deref());
+        let is_whole = records::sample(sample, &shown, event, &self.events, self.rounds.bytes());
         self.written.shortened += u64::from(!is_whole);
         self.written.samples += 1;
         let time = if has_time { sample.time_ns } else { 0 };

@@ -142,12 +142,12 @@ pub(super) fn lost(header: &Header, time: u64, events: &Events, out: &mut Vec<u8
 /// A sample; false where something of it is left out.
 pub(super) fn sample(
     sample: &Sample<'_>,
+    shown: &Shown<'_>,
     event: &Event,
     events: &Events,
     out: &mut Vec<u8>,
 ) -> bool {
-    let mut is_whole = true;
-    let shown = Shown::of(sample);
+    let mut is_whole = !shown.hides_one();
     record(kind::SAMPLE, sample.mode.into(), out, |out| {
         let begin = out.len() - HEAD;
         u64s([event.id, sample.ip], out);
@@ -171,7 +171,6 @@ pub(super) fn sample(
         };
         if event.has(has::CALLCHAIN) {
             let chain = shown.chain();
-            let chain = chain.bytes();
             let chain = &chain[..most(chain.len(), 8)];
             u64s([chain.len() as u64 / 8], out);
             out.extend_from_slice(chain);
