@@ -6,9 +6,12 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use support::Builder;
 use support::samples::{Chain, encoded};
+use teeperf_profile::contents::{Map, Task};
 use teeperf_profile::info::Info;
 use teeperf_profile::model::{Profile, Stacks};
+use teeperf_profile::samples::Chains;
 use teeperf_profile::{Options, Recording};
+use teeperf_symbols::Search;
 use teeperf_wire::body::sample::{CONTEXT_KERNEL, CONTEXT_USER, Numbers, Outer, Sample, abi, mode};
 use teeperf_wire::body::task::what;
 
@@ -148,6 +151,42 @@ fn an_outer_stack_is_behind_what_it_entered() {
     let Stacks { followed, cut, chains, alone } = profile.health.stacks;
     // Of the chain it is not known whether it is whole.
     assert_eq!((followed, cut, chains, alone), (2, 1, 1, 1));
+}
+
+#[test]
+fn a_copied_stack_is_made_a_chain_where_it_leads_to_its_first_function() {
+    let mut chains = Chains::new(Search::default());
+    let of = |(pid, address): (u32, u64), path: &'static [u8]| Map {
+        pid,
+        address,
+        length: 0x100,
+        path,
+        protection: 5,
+        mode: mode::USER,
+        ..Map::default()
+    };
+    chains.map(&of((7, 0x9000), b"[inner]"));
+    chains.map(&of((7, 0x9100), b"[outer]"));
+    let fork = Task { what: what::FORK, pid: 8, tid: 8, parent_pid: 7, ..Task::default() };
+    let stack = words(&[0, 0x1020, 0x9108, 0, 0, 0, 0, 0]);
+    let registers = words(&[0x1008, 0x1000, 0x9004]);
+    let sample = |pid, stack| Sample {
+        pid,
+        abi: abi::BITS_64,
+        mask: 0x1c0,
+        registers: Numbers::of(&registers),
+        stack,
+        ..Sample::default()
+    };
+    let chain = [CONTEXT_USER, 0x9004, 0x9108].map(u64::to_le_bytes).to_vec();
+    assert_eq!(chains.of(62, &sample(7, &stack)), Some(chain.clone()));
+    // What a process has is its own, and its children's.
+    assert_eq!(chains.of(62, &sample(8, &stack)), None);
+    chains.task(&fork);
+    assert_eq!(chains.of(62, &sample(8, &stack)), Some(chain));
+    // What is cut is no chain.
+    assert_eq!(chains.of(62, &sample(7, &stack[..32])), None);
+    assert_eq!(chains.of(62, &Sample { mask: 0, ..sample(7, &stack) }), None);
 }
 
 #[test]

@@ -461,7 +461,11 @@ mod tests {
             let sized = [&(8 * size).to_le_bytes()[..], &bytes].concat();
             for bytes in [&bytes, &sized] {
                 let samples = Samples { rest: bytes };
-                prop_assert!(samples.count() <= bytes.len() / SAMPLE_HEADER);
+                prop_assert!(samples.clone().count() <= bytes.len() / SAMPLE_HEADER);
+                for sample in samples {
+                    let again = sample.parts(&sample.heads()).concat();
+                    prop_assert_eq!(Sample::decode(&again), Some((sample, &[][..])));
+                }
             }
         }
     }
