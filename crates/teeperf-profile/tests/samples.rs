@@ -154,6 +154,56 @@ fn an_outer_stack_is_behind_what_it_entered() {
 }
 
 #[test]
+fn damage_of_an_outer_stack_is_said_or_costs_callers_alone() {
+    let (chain, stack) = (words(&[CONTEXT_USER, 0x9004]), words(&[0, 0x1020, 0x9108, 0]));
+    let registers = words(&[0x1008, 0x1000, 0x9004]);
+    let sample = Sample {
+        event: 1,
+        mode: mode::USER,
+        abi: abi::BITS_64,
+        pid: 7,
+        tid: 7,
+        period: 5,
+        chain: Numbers::of(&chain),
+        outer: Outer { mask: 0x1c0, registers: Numbers::of(&registers), stack: &stack },
+        ..Sample::default()
+    };
+    let whole = encoded(&sample);
+    let begin = whole.len() - 16 - registers.len() - stack.len();
+    // How many samples are read, what they weigh, and whether something is said.
+    let read = |bytes: Vec<u8>| {
+        let mut builder = Builder::new();
+        builder.sampled(1, "sgx", 62);
+        builder.map(7, (0x9000, 0x200, 0), "[code]");
+        builder.samples(&[bytes], 0, false);
+        let profile = replay(&builder.bytes, 1);
+        let paths = paths(&profile);
+        assert!(paths.keys().all(|(pid, _, path)| *pid == 7 && path.ends_with(";[code]")));
+        let weight: f64 = paths.values().map(|(_, weight)| weight).sum();
+        (paths.len(), weight, profile.health.warnings.iter().any(|text| text.contains("0 of 1")))
+    };
+    assert_eq!(read(whole.clone()), (1, 5.0, false));
+    for at in begin..whole.len() {
+        for bit in [1, 0x80] {
+            let mut flipped = whole.clone();
+            flipped[at] ^= bit;
+            let found = read(flipped);
+            assert!([(1, 5.0, false), (0, 0.0, true)].contains(&found), "{at}: {found:?}");
+        }
+        // Cut off, whatever the head says of it: less than a head of an outer stack is none.
+        for lies in [false, true] {
+            let mut cut = whole[..at].to_vec();
+            if lies {
+                cut[..4].copy_from_slice(&(at as u32).to_le_bytes());
+            }
+            let is_read = lies && at.is_multiple_of(8) && at < begin + 16;
+            let expected = if is_read { (1, 5.0, false) } else { (0, 0.0, true) };
+            assert_eq!(read(cut), expected, "{at} {lies}");
+        }
+    }
+}
+
+#[test]
 fn a_copied_stack_is_made_a_chain_where_it_leads_to_its_first_function() {
     let mut chains = Chains::new(Search::default());
     let of = |(pid, address): (u32, u64), path: &'static [u8]| Map {
