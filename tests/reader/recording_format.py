@@ -73,7 +73,7 @@ SAMPLED_TAGS = {
     5: ("frequency", "number"), 6: ("random", "number"), 7: ("zero_ns", "number"),
     8: ("source", "number"), 9: ("machine", "number"), 10: ("registers", "number"),
     11: ("stack", "number"), 12: ("chain", "number"), 13: ("perf_type", "number"),
-    14: ("perf_config", "number"),
+    14: ("perf_config", "number"), 15: ("outer_registers", "number"), 16: ("outer_stack", "number"),
 }
 MAP_TAGS = {
     1: ("pid", "number"), 2: ("tid", "number"), 3: ("time_ns", "number"), 4: ("address", "number"),

@@ -107,7 +107,7 @@ pub(super) fn describe(body: &Body<'_>, line: &mut Line) {
             line.kind = "sampled";
             let unit = if sampled.unit == 1 { "ns" } else { "counts" };
             line.text = format!(
-                "event={} name={} period={} unit={unit} random={} source={} machine={} stack={}",
+                "event={} name={} period={} unit={unit} random={} source={} machine={} stack={} outer_stack={}",
                 sampled.event,
                 quoted(&sampled.name),
                 sampled.period,
@@ -115,6 +115,7 @@ pub(super) fn describe(body: &Body<'_>, line: &mut Line) {
                 sampled.source,
                 sampled.machine,
                 sampled.stack,
+                sampled.outer_stack,
             );
         }
         Body::Samples(header, data) => {

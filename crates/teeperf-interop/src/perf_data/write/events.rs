@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use teeperf_profile::contents::Sampled;
-use teeperf_wire::body::sample::{CONTEXT_KERNEL, NO_CPU, NO_TIME, Sample, mode};
+use teeperf_wire::body::sample::{CONTEXT_KERNEL, MAX_STACK, NO_CPU, NO_TIME, Sample, mode};
 
 use super::super::attr::has;
 use super::super::file::{FEATURES, HEAD};
@@ -182,9 +182,11 @@ impl Events {
 
 impl Event {
     fn new(id: u64, sampled: Sampled, parts: Parts, has_kernel: bool, has_time: bool) -> Self {
-        let has_chain = sampled.has_chain || parts.has_chain;
-        let registers = sampled.registers | parts.registers;
-        let stack = (sampled.stack as usize).max(parts.stack);
+        let has_outer = sampled.outer_registers != 0;
+        let has_chain = sampled.has_chain || parts.has_chain || has_outer;
+        let registers = sampled.registers | sampled.outer_registers | parts.registers;
+        let stack = sampled.stack.max(sampled.outer_stack).min(MAX_STACK as u64) as usize;
+        let stack = stack.max(parts.stack);
         let mut sample_type = has::IDENTIFIER | has::IP | has::TID | has::PERIOD;
         for (is_there, what) in [
             (has_time, has::TIME),
@@ -246,5 +248,28 @@ impl Event {
 
     pub(super) fn has(&self, what: u64) -> bool {
         self.sample_type & what != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_samples_are_to_have_needs_not_be_seen() {
+        let told =
+            Sampled { event: 1, outer_registers: 0x1c0, outer_stack: 2048, ..Sampled::default() };
+        let events = Events::new(vec![told.clone()], &Shape::default());
+        let event = events.of(1).unwrap();
+        assert!(
+            [has::CALLCHAIN, has::REGS_USER, has::STACK_USER].iter().all(|&what| event.has(what))
+        );
+        assert_eq!(event.registers, 0x1c0);
+        assert_eq!(u32::from_le_bytes(*event.attr[88..].first_chunk().unwrap()), 2048);
+        // No file says more than there can be.
+        let more = Sampled { stack: u64::MAX, ..told };
+        let events = Events::new(vec![more], &Shape::default());
+        let attr = events.of(1).unwrap().attr;
+        assert_eq!(u32::from_le_bytes(*attr[88..].first_chunk().unwrap()), 65528);
     }
 }

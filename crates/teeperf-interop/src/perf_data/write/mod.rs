@@ -121,6 +121,8 @@ impl Early {
         decoder: &mut Decoder,
         out: &'a mut W,
     ) -> Result<File<'a, W>, WriteError> {
+        let is_of_two = |event: &Sampled| event.stack > 0 && event.outer_registers != 0;
+        let has_two = self.shape.has_two || self.events.iter().any(is_of_two);
         let events = Events::new(self.events, &self.shape);
         let head = events.head(0, &[]);
         out.seek(SeekFrom::Start(0))?;
@@ -132,7 +134,7 @@ impl Early {
             start: self.start,
             rounds,
             known: Known::default(),
-            chains: self.shape.has_two.then(|| Chains::new(Search::default())),
+            chains: has_two.then(|| Chains::new(Search::default())),
             bytes: 0,
             round: 0,
             first: 0,
