@@ -119,6 +119,7 @@ done
 python3 - <<'PYTHON'
 import re
 import struct
+import zlib
 text = open("../docs/format.md", encoding="utf-8").read()
 def example(name):
     return bytes.fromhex("".join(re.findall(rf"^```hex {name}\n(.*?)^```", text, re.S | re.M)))
@@ -156,6 +157,24 @@ write("tee_perf/rare", log([
 whole = example("recording")
 write("recording/document", whole)
 write("wire/packet", whole[:80])
+# Samples, one of them with two stacks; and as perf has that one: a chain, and a stack whose callers are behind it.
+def packets(*all):
+    out = b""
+    for number, (kind, payload) in enumerate(all):
+        head = b"TPRF" + struct.pack("<HHII", kind, 0, len(payload), number)
+        out += head + struct.pack("<I", zlib.crc32(head + payload)) + payload
+    return out
+outer = example("sample-outer")
+write("recording/samples", packets((1, whole[20:80]), (14, example("sampled")), (16, example("map")), (15, example("samples")),
+    (15, struct.pack("<IIQII", 1, len(outer), 0, 0, 0) + outer)))
+write("wire/sample", outer)
+SAMPLE_TYPE = 1 | 1 << 1 | 1 << 5 | 1 << 12 | 1 << 13
+attr = struct.pack("<IIQQQQQIIQQQQIiQQ", 1, 112, 0, 1000, SAMPLE_TYPE, 0, 0, 0, 0, 0, 0, 0, 0x1c0, 16, 0, 0, 0)
+sample = struct.pack("<QIIQQQQQQQQ", 0x7f0000001210, 77, 78, 2, 2**64 - 512, 0x7f0000001210, 2, 0x7fffffffe010, 0x7fffffffe000,
+    0x555555555300, 16) + bytes(range(16)) + struct.pack("<Q", 16)
+data = struct.pack("<IHH", 9, 2, 8 + len(sample)) + sample
+write("perf_data/outer", b"PERFILE2" + struct.pack("<12Q", 104, 128, 104, 128, 232, len(data), 0, 0, 0, 0, 0, 0) + attr
+    + bytes(16) + data)
 write("wire/fields", example("fields"))
 write("pieces/document", example("piece"))
 write("wire/chunk", example("chunk-cycle"))

@@ -4,6 +4,7 @@
 #![no_main]
 
 use teeperf_wire::body::chunk;
+use teeperf_wire::body::sample::Sample;
 use teeperf_wire::hello::{HELLO_SIZE, Hello, WELCOME_SIZE, Welcome};
 use teeperf_wire::packet::{HEADER_SIZE, Header};
 use teeperf_wire::shared::ChunkHeader;
@@ -27,6 +28,11 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     }
     if let Some((header, data)) = chunk::Header::decode(bytes) {
         assert_eq!([&header.encode()[..], data].concat(), bytes);
+    }
+    if let Some((sample, rest)) = Sample::decode(bytes) {
+        assert!(sample.size() + rest.len() <= bytes.len());
+        let again = sample.parts(&sample.heads()).concat();
+        assert_eq!(Sample::decode(&again), Some((sample, &[][..])));
     }
     if let Some(head) = bytes.first_chunk::<{ shared::chunk::WORDS }>() {
         let _ = ChunkHeader::decode(head);

@@ -20,6 +20,7 @@ CHUNK = struct.Struct("<IIIIIIQQQBBHI")
 TREE = struct.Struct("<IIIIQQQBB6x")
 SAMPLES = struct.Struct("<IIQIB3x")
 SAMPLE = struct.Struct("<IHBBQIIIIQQQII")
+OUTER = struct.Struct("<QI4x")
 MAX_SAMPLES_BYTES = MAX_PAYLOAD - SAMPLES.size
 MAX_CHAIN = 8192
 UNKNOWN_MODE, KERNEL, USER = 0, 1, 2
@@ -72,7 +73,7 @@ SAMPLED_TAGS = {
     5: ("frequency", "number"), 6: ("random", "number"), 7: ("zero_ns", "number"),
     8: ("source", "number"), 9: ("machine", "number"), 10: ("registers", "number"),
     11: ("stack", "number"), 12: ("chain", "number"), 13: ("perf_type", "number"),
-    14: ("perf_config", "number"),
+    14: ("perf_config", "number"), 15: ("outer_registers", "number"), 16: ("outer_stack", "number"),
 }
 MAP_TAGS = {
     1: ("pid", "number"), 2: ("tid", "number"), 3: ("time_ns", "number"), 4: ("address", "number"),
@@ -327,6 +328,7 @@ def samples_of(header, data):
 
 def sample_at(data, at):
     """The sample there, if it is whole."""
+    begin = at
     if at + SAMPLE.size > len(data):
         return None
     names = ("size", "event", "mode", "abi", "time_ns", "pid", "tid", "cpu", "chain", "ip", "period", "mask", "stack",
@@ -345,7 +347,20 @@ def sample_at(data, at):
     at += 8 * len(registers)
     sample["stack"] = data[at:at + sample["stack"]]
     at += filled
-    sample["branches"] = list(struct.iter_unpack("<QQ", data[at:at + 16 * sample["branches"]]))
+    branches = 16 * sample["branches"]
+    sample["branches"] = list(struct.iter_unpack("<QQ", data[at:at + branches]))
+    at += branches
+    sample["outer"] = None
+    behind = data[at:begin + size]
+    if len(behind) >= OUTER.size:
+        mask, length = OUTER.unpack_from(behind)
+        registers = [number for number in range(64) if mask >> number & 1]
+        if registers:
+            at = OUTER.size + 8 * len(registers)
+            if len(behind) < at + length:
+                return None
+            values = struct.unpack_from(f"<{len(registers)}Q", behind, OUTER.size)
+            sample["outer"] = {"registers": dict(zip(registers, values)), "stack": behind[at:at + length]}
     return sample
 
 

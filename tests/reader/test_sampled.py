@@ -54,7 +54,7 @@ class Case(unittest.TestCase):
     maxDiff = None
 
     def read(self, *packets, event=EVENT):
-        payloads = [(1, start(minor=3)), event, *packets, (8, b"")]
+        payloads = [(1, start(minor=4)), event, *packets, (8, b"")]
         return read_recording.read(b"".join(packet(kind, n, payload) for n, (kind, payload) in enumerate(payloads)))
 
     def event(self, *packets):
@@ -88,6 +88,14 @@ class Examples(Case):
         self.assertEqual((first["time_ns"], first["cpu"], first["registers"]), (2_000_000, 0, {}))
         self.assertEqual(second["registers"], {6: 0x7FFFFFFFE010, 7: 0x7FFFFFFFE000, 8: 0x555555555200})
         self.assertEqual((second["stack"], second["cpu"], second["abi"]), (bytes(range(1, 13)), 2**32 - 1, 2))
+
+    def test_an_outer_stack(self):
+        told = recording_format.sample_at(example("sample-outer"), 0)
+        self.assertEqual((told["chain"], told["registers"]), ((USER, 0x7F0000001210), {}))
+        self.assertEqual(told["outer"], {
+            "registers": {6: 0x7FFFFFFFE010, 7: 0x7FFFFFFFE000, 8: 0x555555555300}, "stack": bytes(range(1, 13))})
+        for behind in (b"", bytes(8), bytes(16), bytes(24)):
+            self.assertIsNone(recording_format.sample_at(sample(behind=behind), 0)["outer"])
 
     def test_contexts_are_those_of_the_document(self):
         for context in (KERNEL, USER, GUEST):
@@ -208,6 +216,7 @@ class Lies(Case):
         lies += [sample(lies={name: 2**32 - 1}) for name in ("chain", "mask", "stack", "branches")]
         lies += [sample(stack=b"abcdefgh", lies={"size": 64}), sample(branches=(1, 2), lies={"size": 72})]
         lies += [sample(behind=bytes(8), lies={"size": 65}), sample(chain=(0,) * 8193)]
+        lies += [sample(behind=struct.pack("<QQ", 3, 0) + bytes(8)), sample(behind=struct.pack("<QQQ", 1, 1, 0))]
         for lie in lies:
             told = samples(good, lie, lost=4, event=1)
             self.assertEqual(self.figures(self.read(told, samples(good))),

@@ -90,6 +90,10 @@ impl Registers {
     pub const COUNT: usize = 18;
     /// Which of perf's numbers they have: AX to FLAGS, and R8 to R15.
     pub const MASK: u64 = 0xff_03ff;
+    /// Number of IP.
+    pub const IP: u32 = 8;
+    /// Those that are the host's behind an asynchronous exit, the others being synthetic: BP SP IP.
+    pub const HOST: u64 = 0x1c0;
     /// Where in the region each is, by perf's numbers: AX BX CX DX SI DI BP SP IP FLAGS R8 … R15.
     const PLACES: [u8; Self::COUNT] =
         [0, 24, 8, 16, 48, 56, 40, 32, 136, 128, 64, 72, 80, 88, 96, 104, 112, 120];
@@ -97,6 +101,11 @@ impl Registers {
     /// Of a region's bytes.
     pub fn of(bytes: &[u8; Self::BYTES]) -> Self {
         Self(Self::PLACES.map(|place| u64_at(bytes, place.into())))
+    }
+
+    /// [`Registers::HOST`] of a row of registers.
+    pub fn host<T>(registers: &[T]) -> &[T] {
+        registers.get(6..9).unwrap_or_default()
     }
 
     /// RBP.
@@ -173,6 +182,8 @@ mod tests {
         let registers = Registers::of(&bytes);
         assert_eq!(registers.0, [0, 3, 1, 2, 6, 7, 5, 4, 17, 16, 8, 9, 10, 11, 12, 13, 14, 15]);
         assert_eq!(Registers::MASK.count_ones() as usize, Registers::COUNT);
+        assert_eq!(Registers::host(&registers.0), [5, 4, 17]);
+        assert_eq!(Registers::HOST, 1 << 6 | 1 << 7 | 1 << 8);
         assert_eq!(
             [registers.frame_pointer(), registers.stack_pointer(), registers.instruction_pointer()],
             [5, 4, 17]

@@ -17,7 +17,7 @@ pub use crate::timer::{Clock, first, has_events, next_random, period};
 use core::ops::Range;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::compiler_fence;
-use teeperf_wire::body::sample::{MAX_STACK, NO_CPU, Numbers, Sample, abi, mode};
+use teeperf_wire::body::sample::{MAX_STACK, NO_CPU, Numbers, Outer, Sample, abi, mode};
 use teeperf_wire::sampling::{Terms, clock, kept};
 
 const _: () = assert!(state::MOST_STACK <= MAX_STACK);
@@ -96,7 +96,7 @@ const LOST: u64 = 8;
 /// What the kernel's ticks are apart, where they decide.
 const TICK_NS: u64 = 10_000_000;
 
-/// What a thread outside of enclaves shows beside where it is.
+/// What a thread outside of enclaves shows beside where it is; of one inside, the host's registers, where it goes on, and stack.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outside<'a> {
     registers: &'a [[u8; 8]],
@@ -218,13 +218,17 @@ impl<R: DebugRead> Sampler<R> {
         let ip = interrupted.instruction_pointer();
         // SAFETY: this is the owner's handler, once at a time.
         let room = unsafe { head.room() };
+        let stack = head.stack[0].load(Relaxed)..head.stack[1].load(Relaxed);
+        let registers = interrupted.0.map(u64::to_le_bytes);
         if self.settings.has_enclaves
             && let Some(tcs) = Self::tcs(&interrupted)
         {
-            return self.take(place, room, Some(tcs), (ip, Outside::default()), period);
+            // SAFETY: as below; the thread stands where its host entered the enclave.
+            let copy = unsafe { interrupted.stack(&stack, self.settings.wanted.host()) };
+            let registers = Registers::host(&registers);
+            let host = Outside { registers, stack: copy, ..Outside::default() };
+            return self.take(place, room, Some(tcs), (ip, host), period);
         }
-        let stack = head.stack[0].load(Relaxed)..head.stack[1].load(Relaxed);
-        let registers = interrupted.0.map(u64::to_le_bytes);
         let mut chain = [[0; 8]; MOST_CHAIN];
         let mut outside = Outside { registers: &registers, ..Outside::default() };
         // SAFETY: the thread was given with its stack, whose upper part is in use, and it stands here.
@@ -314,13 +318,22 @@ impl<R: DebugRead> Sampler<R> {
             );
             return;
         };
+        let outer = match shown.stack {
+            [] => Outer::default(),
+            stack => Outer {
+                mask: Registers::HOST,
+                registers: Numbers::of(shown.registers.as_flattened()),
+                stack,
+            },
+        };
+        let abi = if outer.is_there() { abi::BITS_64 } else { abi::NONE };
         let enclave = self.enclaves.of_tcs(tcs);
         let read = enclave.and_then(|enclave| {
             state::read(&self.memory, &enclave, tcs, self.settings.wanted, room).ok()
         });
         let Some(state) = read else {
             head.unreadable.fetch_add(1, Relaxed);
-            push(ring, &Sample { event: event::UNREADABLE, ip: tcs, ..outside });
+            push(ring, &Sample { event: event::UNREADABLE, abi, ip: tcs, outer, ..outside });
             return;
         };
         head.inside.fetch_add(1, Relaxed);
@@ -335,6 +348,7 @@ impl<R: DebugRead> Sampler<R> {
             chain: Numbers::of(room.chain[..state.chain].as_flattened()),
             registers: Numbers::of(registers.as_flattened()),
             stack: &room.stack[..state.stack],
+            outer,
             ..outside
         };
         push(ring, &sample);
@@ -342,12 +356,5 @@ impl<R: DebugRead> Sampler<R> {
 }
 
 fn push(ring: Ring<'_>, sample: &Sample<'_>) {
-    let filling = &[0; 8][..sample.filling()];
-    ring.push(&[
-        &sample.head(),
-        sample.chain.bytes(),
-        sample.registers.bytes(),
-        sample.stack,
-        filling,
-    ]);
+    ring.push(&sample.parts(&sample.heads()));
 }

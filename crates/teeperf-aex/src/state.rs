@@ -7,6 +7,8 @@ use teeperf_wire::body::sample::CONTEXT_USER;
 
 /// Longest copy of a stack.
 pub const MOST_STACK: usize = 8192;
+/// Bytes of the host's stack that are copied beside a chain.
+pub const HOST_STACK: usize = 2048;
 /// Most entries of a chain: what says that it is the user's, and addresses.
 pub const MOST_CHAIN: usize = 128;
 
@@ -19,6 +21,18 @@ pub enum Wanted {
     Chain,
     /// A copy of the stack, of no more than so many bytes.
     Stack(usize),
+}
+
+impl Wanted {
+    /// Most bytes of the host's stack that are copied beside what is read of an enclave. Hosts have frame pointers seldom, and copying
+    /// ordinary memory takes little: so it is a copy in any case, which is followed when it is read.
+    pub fn host(self) -> usize {
+        match self {
+            Self::Registers => 0,
+            Self::Chain => HOST_STACK,
+            Self::Stack(most) => most.min(MOST_STACK),
+        }
+    }
 }
 
 /// Room for a state.

@@ -2,6 +2,7 @@
 //! ([`teeperf_wire::body::sampled`]).
 
 use crate::context::{MACHINE, REGISTERS};
+use crate::layout::Registers;
 use crate::sampler::{Settings, event};
 use crate::state::Wanted;
 use crate::timer::Clock;
@@ -51,6 +52,10 @@ pub fn fields<'a>(
         out.number(sampled::REGISTERS, REGISTERS)?;
         out.number(sampled::STACK, stack)?;
         out.number(sampled::CHAIN, chain)?;
+    }
+    if event != event::OUTSIDE && settings.wanted.host() > 0 {
+        out.number(sampled::OUTER_REGISTERS, Registers::HOST)?;
+        out.number(sampled::OUTER_STACK, settings.wanted.host() as u64)?;
     }
     Ok(out.finish())
 }
@@ -112,6 +117,18 @@ mod tests {
                 [sampled::PERIOD, sampled::FREQUENCY].map(|tag| number(&other, tag)),
                 [Some(1_000_000), None]
             );
+        }
+        // The host's stack is beside what is inside.
+        for (event, wanted, host) in [
+            (0, Wanted::Chain, Some(2048)),
+            (1, Wanted::Stack(4096), Some(4096)),
+            (0, Wanted::Registers, None),
+            (2, Wanted::Chain, None),
+        ] {
+            let told = told(event, wanted, Clock::Event);
+            assert_eq!(number(&told, sampled::OUTER_STACK), host);
+            let registers = host.map(|_| Registers::HOST);
+            assert_eq!(number(&told, sampled::OUTER_REGISTERS), registers);
         }
     }
 }

@@ -5,13 +5,16 @@ mod support;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use support::Builder;
-use support::samples::Chain;
+use support::samples::{Chain, encoded};
 use teeperf_profile::aggregate::Sort;
+use teeperf_profile::contents::{Map, Task};
 use teeperf_profile::groups::{By, groups};
 use teeperf_profile::info::Info;
-use teeperf_profile::model::Profile;
+use teeperf_profile::model::{Profile, Stacks};
+use teeperf_profile::samples::Chains;
 use teeperf_profile::{Options, Recording};
-use teeperf_wire::body::sample::{CONTEXT_KERNEL, CONTEXT_USER};
+use teeperf_symbols::Search;
+use teeperf_wire::body::sample::{CONTEXT_KERNEL, CONTEXT_USER, Numbers, Outer, Sample, abi, mode};
 use teeperf_wire::body::task::what;
 
 /// Where this program's file is loaded: address, length, offset, of each part with code.
@@ -140,6 +143,139 @@ fn inlined_functions_have_files() {
             .any(|row| profile.functions[row.function.0 as usize].name.ends_with(name))
     };
     assert!(has("blue") && has("tint"), "{files:?}");
+}
+
+/// What an instruction behind a call pushes, at the top of a stack at 0x1000.
+fn words(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+#[test]
+fn an_outer_stack_is_behind_what_it_entered() {
+    // The host's part is followed by frame pointers: these are no files, and have no tables.
+    let host = words(&[0, 0x1020, 0x9208, 0, 0x1030, 0x9308, 0, 0]);
+    let registers = words(&[0x1008, 0x1000, 0x9004]);
+    let outer = |stack| Outer { mask: 0x1c0, registers: Numbers::of(&registers), stack };
+    let chain = words(&[CONTEXT_USER, within(red)]);
+    let inside = Sample {
+        event: 1,
+        mode: mode::USER,
+        abi: abi::BITS_64,
+        pid: 7,
+        tid: 7,
+        time_ns: 1,
+        period: 5,
+        outer: outer(&host),
+        ..Sample::default()
+    };
+    let with_chain = Sample { chain: Numbers::of(&chain), ..inside };
+    let unreadable = Sample { ip: 0x9100, period: 7, ..inside };
+    let cut = Sample { outer: outer(&host[..24]), period: 9, ..with_chain };
+    let mut builder = with_own_code();
+    for (address, name) in
+        [(0x9000, "[urts]"), (0x9100, "[enclave]"), (0x9200, "[app]"), (0x9300, "[main]")]
+    {
+        builder.map(7, (address, 0x100, 0), name);
+    }
+    let all = [with_chain, unreadable, cut].map(|sample| encoded(&sample));
+    builder.samples(&all, 0, true);
+    let profile = replay(&builder.bytes, 1);
+    let path = |path: &str| (7, 7, path.to_owned());
+    let expected = [
+        (path(";[main];[app];[urts];[enclave]"), (1, 7.0)),
+        (path(";[main];[app];[urts];red"), (1, 5.0)),
+        (path(";[app];[urts];red"), (1, 9.0)),
+    ];
+    assert_eq!(paths(&profile), BTreeMap::from(expected));
+    let Stacks { followed, cut, chains, alone } = profile.health.stacks;
+    // Of the chain it is not known whether it is whole.
+    assert_eq!((followed, cut, chains, alone), (2, 1, 1, 1));
+}
+
+#[test]
+fn damage_of_an_outer_stack_is_said_or_costs_callers_alone() {
+    let (chain, stack) = (words(&[CONTEXT_USER, 0x9004]), words(&[0, 0x1020, 0x9108, 0]));
+    let registers = words(&[0x1008, 0x1000, 0x9004]);
+    let sample = Sample {
+        event: 1,
+        mode: mode::USER,
+        abi: abi::BITS_64,
+        pid: 7,
+        tid: 7,
+        period: 5,
+        chain: Numbers::of(&chain),
+        outer: Outer { mask: 0x1c0, registers: Numbers::of(&registers), stack: &stack },
+        ..Sample::default()
+    };
+    let whole = encoded(&sample);
+    let begin = whole.len() - 16 - registers.len() - stack.len();
+    // How many samples are read, what they weigh, and whether something is said.
+    let read = |bytes: Vec<u8>| {
+        let mut builder = Builder::new();
+        builder.sampled(1, "sgx", 62);
+        builder.map(7, (0x9000, 0x200, 0), "[code]");
+        builder.samples(&[bytes], 0, false);
+        let profile = replay(&builder.bytes, 1);
+        let paths = paths(&profile);
+        assert!(paths.keys().all(|(pid, _, path)| *pid == 7 && path.ends_with(";[code]")));
+        let weight: f64 = paths.values().map(|(_, weight)| weight).sum();
+        (paths.len(), weight, profile.health.warnings.iter().any(|text| text.contains("0 of 1")))
+    };
+    assert_eq!(read(whole.clone()), (1, 5.0, false));
+    for at in begin..whole.len() {
+        for bit in [1, 0x80] {
+            let mut flipped = whole.clone();
+            flipped[at] ^= bit;
+            let found = read(flipped);
+            assert!([(1, 5.0, false), (0, 0.0, true)].contains(&found), "{at}: {found:?}");
+        }
+        // Cut off, whatever the head says of it: less than a head of an outer stack is none.
+        for lies in [false, true] {
+            let mut cut = whole[..at].to_vec();
+            if lies {
+                cut[..4].copy_from_slice(&(at as u32).to_le_bytes());
+            }
+            let is_read = lies && at.is_multiple_of(8) && at < begin + 16;
+            let expected = if is_read { (1, 5.0, false) } else { (0, 0.0, true) };
+            assert_eq!(read(cut), expected, "{at} {lies}");
+        }
+    }
+}
+
+#[test]
+fn a_copied_stack_is_made_a_chain_where_it_leads_to_its_first_function() {
+    let mut chains = Chains::new(Search::default());
+    let of = |(pid, address): (u32, u64), path: &'static [u8]| Map {
+        pid,
+        address,
+        length: 0x100,
+        path,
+        protection: 5,
+        mode: mode::USER,
+        ..Map::default()
+    };
+    chains.map(&of((7, 0x9000), b"[inner]"));
+    chains.map(&of((7, 0x9100), b"[outer]"));
+    let fork = Task { what: what::FORK, pid: 8, tid: 8, parent_pid: 7, ..Task::default() };
+    let stack = words(&[0, 0x1020, 0x9108, 0, 0, 0, 0, 0]);
+    let registers = words(&[0x1008, 0x1000, 0x9004]);
+    let sample = |pid, stack| Sample {
+        pid,
+        abi: abi::BITS_64,
+        mask: 0x1c0,
+        registers: Numbers::of(&registers),
+        stack,
+        ..Sample::default()
+    };
+    let chain = [CONTEXT_USER, 0x9004, 0x9108].map(u64::to_le_bytes).to_vec();
+    assert_eq!(chains.of(62, &sample(7, &stack)), Some(chain.clone()));
+    // What a process has is its own, and its children's.
+    assert_eq!(chains.of(62, &sample(8, &stack)), None);
+    chains.task(&fork);
+    assert_eq!(chains.of(62, &sample(8, &stack)), Some(chain));
+    // What is cut is no chain.
+    assert_eq!(chains.of(62, &sample(7, &stack[..32])), None);
+    assert_eq!(chains.of(62, &Sample { mask: 0, ..sample(7, &stack) }), None);
 }
 
 #[test]

@@ -183,6 +183,10 @@ pub mod sampled {
     pub const PERF_TYPE: u16 = 13;
     /// `config` of it.
     pub const PERF_CONFIG: u16 = 14;
+    /// Number: mask of the registers of outer stacks that samples were to have.
+    pub const OUTER_REGISTERS: u16 = 15;
+    /// Number: bytes of these stacks, at most.
+    pub const OUTER_STACK: u16 = 16;
 
     /// What takes samples.
     pub mod source {

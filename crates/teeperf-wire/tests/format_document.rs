@@ -210,6 +210,19 @@ fn samples() {
 }
 
 #[test]
+fn outer_stacks() {
+    let bytes = example("sample-outer");
+    let (inside, rest) = sample::Sample::decode(&bytes).unwrap();
+    assert_eq!((rest, inside.parts(&inside.heads()).concat()), (&[][..], bytes.clone()));
+    assert_eq!((inside.event, inside.ip, inside.mask), (2, 0x7F00_0000_1210, 0));
+    assert!(inside.chain.iter().eq([sample::CONTEXT_USER, inside.ip]));
+    assert_eq!(inside.outer.mask, 1 << 6 | 1 << 7 | 1 << 8);
+    let registers = [0x7FFF_FFFF_E010, 0x7FFF_FFFF_E000, 0x5555_5555_5300];
+    assert!(inside.outer.registers.iter().eq(registers));
+    assert_eq!(inside.outer.stack, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+}
+
+#[test]
 fn heads_of_samples() {
     let header = [("samples", 0), ("bytes", 4), ("lost", 8), ("event", 16), ("encoding", 20)];
     assert_rows("\n### Samples\n", &header);
@@ -441,7 +454,7 @@ fn tables_have_the_numbers_of_the_code() {
     let tags = named!(filter: NUMBER RULE PROCESS FIRST_SITE SITES OTHERS_PASS LIST);
     assert_eq!(rows("### FILTER"), tags);
     let tags = named!(sampled: EVENT NAME UNIT PERIOD FREQUENCY RANDOM ZERO_NS SOURCE MACHINE
-        REGISTERS STACK CHAIN PERF_TYPE PERF_CONFIG);
+        REGISTERS STACK CHAIN PERF_TYPE PERF_CONFIG OUTER_REGISTERS OUTER_STACK);
     let found: Vec<_> = rows("### SAMPLED").into_iter().filter(|(_, name)| is_tag(name)).collect();
     assert_eq!(found, tags);
     let tags = named!(map: PID TID TIME_NS ADDRESS LENGTH OFFSET PROTECTION FLAGS PATH BUILD_ID

@@ -64,8 +64,10 @@ impl Run {
     }
 }
 
-/// What each whole stack begins with.
-const WHOLE: &str = "enclave_entry;ecall;main_loop;";
+/// What each whole stack has, of the host and of the enclave that it called.
+const WHOLE: &str = ";run;urts_ecall;urts_enter;enclave_entry;ecall;main_loop;";
+/// What it begins with, of the first thread.
+const FIRST: &str = "main;run;urts_ecall;urts_enter;";
 
 /// Guards: rings, maps of enclaves, chains inside; both sides' functions.
 #[test]
@@ -74,7 +76,9 @@ fn functions_inside_and_outside_have_whole_stacks() {
     // The runtime's own list says which file is in the enclave.
     let run = Run::of(&shop, &SGX[..3], "call=1 rounds=6000");
     run.outcome.expect_code(0);
-    let whole = run.percent("sgx", |path| path.starts_with(WHOLE));
+    let joined = run.percent("sgx", |path| path.contains(FIRST));
+    assert!(joined > 99.0, "{joined}: {:?}", run.paths("sgx"));
+    let whole = run.percent("sgx", |path| path.contains(WHOLE));
     // Entry and exit have no frames of their own.
     assert!(whole > 60.0, "{whole}: {:?}", run.paths("sgx"));
     for function in ["half", "three_tenths", "nested_once;fifth"] {
@@ -88,10 +92,43 @@ fn functions_inside_and_outside_have_whole_stacks() {
         let is_there = |name: &str| text.contains(name);
         assert!(["main_loop", "three_tenths", "outside_work"].into_iter().all(is_there), "{text}");
         assert!(!text.contains("[enclave at"), "samples before the file's map: {text}");
-        let stack: Vec<&str> =
-            text.lines().skip_while(|line| !line.contains("---enclave_entry")).take(12).collect();
-        assert!(stack.iter().any(|line| line.contains("main_loop")), "{text}");
+        assert_joined(&text);
     }
+    // And what was written for perf is read the same.
+    let back = folded(&run.file.with_extension("perf"), "sgx");
+    let (mut back, mut paths) = (back, run.paths("sgx"));
+    back.sort();
+    paths.sort();
+    assert_eq!(back, paths);
+}
+
+/// The first stack that perf shows of an enclave leads from the host's functions to those inside.
+fn assert_joined(text: &str) {
+    let lines = text.lines().skip_while(|line| !line.contains(" of event 'sgx"));
+    let first = lines.skip_while(|line| !line.contains("---")).take_while(|line| !line.is_empty());
+    let mut stack = first.map(|line| line.rsplit('-').next().unwrap().trim());
+    for function in ["main", "run", "urts_ecall", "urts_enter", "enclave_entry", "ecall"] {
+        assert!(stack.any(|line| line == function), "{function}: {text}");
+    }
+}
+
+/// Guards: the host's stack is followed by tables, whatever inside is followed by.
+#[test]
+fn a_host_without_frame_pointers_stands_below_its_enclave() {
+    let shop = Workshop::new();
+    let [host, enclave] = shop.enclave();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../teeperf-aex/tests/simulator");
+    let plain = shop.path("plain");
+    let mut cc = Command::new("cc");
+    cc.current_dir(source).args(["-O2", "-g", "-fomit-frame-pointer", "-Wl,-rpath,$ORIGIN", "-o"]);
+    cc.arg(&plain).args(["host.c", "urts.c", "urts_enter.S", "-pthread", "-lmachine", "-L"]);
+    run(cc.arg(host.parent().unwrap())).expect_code(0);
+    let run = Run::of_program(&shop, &SGX, &plain, &[enclave.to_str().unwrap(), "rounds=6000"]);
+    run.outcome.expect_code(0);
+    let whole = run.percent("sgx", |path| path.contains(FIRST) && path.contains(WHOLE));
+    assert!(whole > 95.0, "{whole}: {:?}", run.paths("sgx"));
+    let report = run.report();
+    assert!(!report.contains("cut short") && !report.contains("could not be"), "{report}");
 }
 
 /// Guards: copies of stacks, of enclaves and outside, which are followed by tables.
@@ -100,18 +137,43 @@ fn copies_of_stacks_are_followed_inside_and_outside() {
     let shop = Workshop::new();
     let options = [&SGX[..], &["--call-graph", "dwarf"]].concat();
     let run = Run::of(&shop, &options, "call=1 rounds=4000");
-    let whole = run.percent("sgx", |path| path.starts_with("enclave_entry;ecall;main_loop;"));
+    let whole = run.percent("sgx", |path| path.contains(WHOLE) && path.contains(FIRST));
     assert!(whole > 60.0, "{whole}: {:?}", run.paths("sgx"));
     let outside = run.percent("outside-sgx", |path| path.contains("main;run;urts_ecall;outside"));
     assert!(outside > 50.0, "{outside}: {:?}", run.paths("outside-sgx"));
     if let Some(text) = run.by_perf() {
-        assert!(text.contains("---enclave_entry") || text.contains("--enclave_entry"), "{text}");
-        assert!(text.contains("--main_loop"), "{text}");
+        assert_joined(&text);
     }
     // The entry has no tables, and nobody called it.
     let report = Run::of(&shop, &options, "rounds=3000").report();
     assert!(!report.contains("could not be followed"), "{report}");
 }
+
+/// Guards: code that knows nothing of enclaves has its host's functions below it, whether its own stack can be followed or not.
+#[test]
+fn a_library_inside_is_called_by_main() {
+    let shop = Workshop::new();
+    let ([host, _], enclave) = (shop.enclave(), shop.zstd_enclave());
+    let words = [enclave.to_str().unwrap(), "rounds=300"];
+    for (how, inner) in [("dwarf", FIRST_OF_ZSTD), ("fp", "")] {
+        let options = [&SGX[..3], &["--call-graph", how]].concat();
+        let run = Run::of_program(&shop, &options, &host, &words);
+        run.outcome.expect_code(0);
+        let paths = run.paths("sgx");
+        let is_zstd = |path: &str| {
+            let leaf = path.rsplit(';').next().unwrap();
+            ["ZSTD_", "HUF_", "FSE_", "HIST_"].iter().any(|part| leaf.starts_with(part))
+        };
+        let zstd = percent(&paths, is_zstd);
+        assert!(zstd > 50.0, "{how}: {zstd}: {paths:?}");
+        let path = format!("{FIRST}{inner}");
+        let joined = percent(&paths, |one| is_zstd(one) && one.contains(&path));
+        assert!(joined > zstd * 0.95, "{how}: {joined} of {zstd}: {paths:?}");
+    }
+}
+
+/// What the library's functions are called by, in the enclave.
+const FIRST_OF_ZSTD: &str = "enclave_entry;ecall;one_round;";
 
 /// Guards: of stacks that were not asked for none is said to be cut short.
 #[test]
@@ -120,7 +182,8 @@ fn without_stacks_none_is_cut_short() {
     let options = [&SGX[..], &["--call-graph", "none"]].concat();
     let run = Run::of(&shop, &options, "rounds=1000");
     let report = run.report();
-    assert!(report.contains("three_tenths") && !report.contains("cut short"), "{report}");
+    assert!(report.contains("three_tenths") && !report.contains("urts_ecall"), "{report}");
+    assert!(!report.contains("cut short"), "{report}");
     assert!(!report.contains("could not be followed"), "{report}");
 }
 
@@ -130,7 +193,7 @@ fn four_threads_in_enclaves_that_come_and_go() {
     let shop = Workshop::new();
     let run = Run::of(&shop, &SGX, "threads=4 tcs=2 lives=5 rounds=400 times=3");
     run.outcome.expect_code(0);
-    let whole = run.percent("sgx", |path| path.starts_with(WHOLE));
+    let whole = run.percent("sgx", |path| path.contains(WHOLE));
     assert!(whole > 90.0, "{whole}: {:?}", run.paths("sgx"));
     let report = run.report();
     assert!(report.contains("Health     0 lost"), "{report}");
@@ -148,9 +211,14 @@ fn a_production_enclave_is_told_of_and_its_time_counted() {
         format!("the enclave at 0x{base} is a production enclave, whose memory nobody can read");
     assert_eq!(run.outcome.stderr.matches(&said).count(), 1, "{}", run.outcome.stderr);
     let name = format!("[enclave at 0x{base}]");
-    let share = run.percent("sgx-unreadable", |path| path == name);
+    // Which ECALLs they are in is known by the host's stack.
+    let leaf = format!(";run;urts_ecall;urts_enter;{name}");
+    let share = run.percent("sgx-unreadable", |path| path.ends_with(&leaf));
     assert!(share > 99.0, "{:?}", run.paths("sgx-unreadable"));
     assert!(run.report().contains(&said));
+    if let Some(text) = run.by_perf() {
+        assert!(text.contains("urts_ecall") && text.contains(&name), "{text}");
+    }
 }
 
 /// Guards: a host that asks the kernel by itself is told of, and what to do.
@@ -186,7 +254,7 @@ fn the_end_of_either_side_leaves_what_was_sampled() {
         // SAFETY: as above.
         unsafe { libc::kill(program, libc::SIGKILL) };
         let run = Run { outcome: run(&mut Command::new("true")), file: recording.file };
-        let whole = run.percent("sgx", |path| path.starts_with(WHOLE));
+        let whole = run.percent("sgx", |path| path.contains(WHOLE));
         assert!(whole > 90.0, "{whole}: {:?}", run.paths("sgx"));
         let report = run.report();
         assert_eq!(report.contains("by signal 9"), is_of_program, "{report}");
@@ -203,7 +271,7 @@ fn enclaves_are_sampled_where_events_are_not_permitted() {
     let outcome = run(without_perf_event_open(&mut recording.command));
     outcome.expect_code(0);
     let run = Run { outcome, file: recording.file };
-    let whole = run.percent("sgx", |path| path.starts_with(WHOLE));
+    let whole = run.percent("sgx", |path| path.contains(WHOLE));
     assert!(whole > 90.0, "{whole}: {:?}", run.paths("sgx"));
     let told = &run.outcome.stderr;
     assert_eq!(told.matches("the kernel permits no events").count(), 1, "{told}");
@@ -223,6 +291,7 @@ fn a_runtime_that_asks_for_samples() {
     // Each of the exceptions, and of timers hardly any.
     assert!(outcome.stderr.contains("samples of "), "{}", outcome.stderr);
     let run = Run { outcome, file: recording.file };
+    // What the runtime itself says it interrupted has no host's stack.
     let asked = run.percent("sgx", |path| path == "enclave_entry;ecall;fault");
     assert!(asked > 90.0, "{asked}: {:?}", run.paths("sgx"));
 }
@@ -411,6 +480,8 @@ fn perf_is_told_all_that_it_wants_to_know() {
     for record in ["PERF_RECORD_COMM", "PERF_RECORD_MMAP2", "PERF_RECORD_EXIT", "enclave.so"] {
         assert!(told.contains(record), "{record}: {told}");
     }
+    // It says nothing against any record.
+    assert!(perf(&["script", "-D"]).is_some());
     let build_ids = perf(&["buildid-list"]).unwrap();
     assert!(build_ids.lines().any(|line| line.ends_with("/enclave.so")), "{build_ids}");
 }

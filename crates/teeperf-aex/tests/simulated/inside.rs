@@ -2,10 +2,13 @@
 
 use crate::support::{self, assert_shares, run};
 use teeperf_aex::sampler::{PRODUCTION, event};
+use teeperf_aex::state::HOST_STACK;
 
 /// As often as is asked for, not as the kernel's ticks allow, so that few seconds have many samples.
 const PASSING: (&str, &str) = ("AEX_CLOCK", "passing");
 const FAST: (&str, &str) = ("AEX_PERIOD_NS", "200000");
+/// With the host's stack.
+const HOST: (&str, &str) = ("AEX_HOST", "1");
 
 #[test]
 fn functions_have_the_share_of_their_work() {
@@ -26,6 +29,24 @@ fn functions_have_the_share_of_their_work() {
     };
     let whole = run.percent(event::INSIDE, is_whole);
     assert!(whole > 97.0, "{whole}");
+}
+
+#[test]
+fn beside_what_is_inside_there_is_the_hosts_stack() {
+    for options in ["rounds=2000", "rounds=2000 debug=0", "rounds=2000 apart=1"] {
+        let run = run(options, &[PASSING, FAST, HOST]);
+        let inside = run.samples.iter().filter(|sample| sample.event != event::OUTSIDE);
+        let hosts: Vec<_> = inside.map(|sample| sample.host.as_ref().unwrap()).collect();
+        assert!(hosts.len() > 100, "{options}: {}", hosts.len());
+        // It goes on where enclaves are resumed.
+        let (place, stack) = hosts[0];
+        assert!(hosts.iter().all(|(at, _)| at == place), "{options}");
+        assert!((256..=HOST_STACK).contains(&stack.len()), "{}", stack.len());
+        assert!(run.of(event::OUTSIDE).all(|sample| sample.host.is_none()));
+    }
+    let short = run("rounds=2000", &[PASSING, FAST, HOST, ("AEX_STACK", "64")]);
+    let hosts = short.of(event::INSIDE).map(|sample| sample.host.as_ref().unwrap());
+    assert!(hosts.into_iter().all(|(_, stack)| stack.len() == 64));
 }
 
 #[test]

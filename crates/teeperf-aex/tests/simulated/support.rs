@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
+use teeperf_aex::layout::Registers;
 use teeperf_aex::sampler::event;
 use teeperf_aex::threads::Threads;
 use teeperf_wire::body::sample::{CONTEXT_USER, Samples};
@@ -59,6 +60,8 @@ pub(crate) struct Taken {
     /// Names of functions, innermost first; the enclave's alone.
     pub(crate) chain: Vec<String>,
     pub(crate) stack: Vec<u8>,
+    /// Of a host that called an enclave: where it goes on, and its stack.
+    pub(crate) host: Option<(u64, Vec<u8>)>,
 }
 
 /// What a host did.
@@ -181,6 +184,10 @@ impl Run {
                         .map(|at| self.name(at))
                         .collect(),
                     stack: sample.stack.to_vec(),
+                    host: sample
+                        .outer
+                        .register(Registers::IP)
+                        .map(|ip| (ip, sample.outer.stack.to_vec())),
                 });
             }
             assert!(samples.rest.is_empty(), "all of a ring is samples");

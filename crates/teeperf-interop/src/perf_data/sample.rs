@@ -1,7 +1,8 @@
 //! Samples of perf, as samples of packets.
 
 use teeperf_wire::body::sample::{
-    MAX_CHAIN, MAX_STACK, NO_CPU, NO_TIME, Numbers, SAMPLE_HEADER, Sample, abi,
+    CONTEXT_MAX, CONTEXT_USER, MAX_CHAIN, MAX_STACK, NO_CPU, NO_TIME, Numbers, Outer, Sample, abi,
+    mode,
 };
 
 use super::attr::{Attr, has};
@@ -27,6 +28,7 @@ pub(super) struct Read<'a> {
 /// Reads one, of an event's number in packets. Nothing where it is not whole.
 pub(super) fn read<'a>(attr: &Attr, event: u16, record: &Record<'a>) -> Option<Read<'a>> {
     let mut bytes = record.bytes();
+    let order = record.order;
     let mut sample = Sample {
         event,
         mode: record.mode(),
@@ -99,7 +101,24 @@ pub(super) fn read<'a>(attr: &Attr, event: u16, record: &Record<'a>) -> Option<R
     }
     // The rest, from `PERF_SAMPLE_WEIGHT` on and what later kernels put behind it, is nothing that packets have.
     sample.chain = Numbers::of(&sample.chain.bytes()[..8 * sample.chain.len().min(MAX_CHAIN)]);
-    Some(Read { sample, branches, order: record.order })
+    // As perf has it, what is found on a stack stands behind the chain: the callers of its outermost function.
+    if !sample.stack.is_empty() && sample.mask != 0 && has_users(&sample, order) {
+        let Sample { mask, registers, stack, .. } = sample;
+        let outer = Outer { mask, registers, stack };
+        sample = Sample { mask: 0, registers: Numbers::default(), stack: &[], outer, ..sample };
+    }
+    Some(Read { sample, branches, order })
+}
+
+/// Whether a call chain has addresses of the user.
+fn has_users(sample: &Sample<'_>, order: Order) -> bool {
+    let mut in_user = sample.mode == mode::USER;
+    sample.chain.iter().any(|entry| {
+        let entry = if order == Order::Big { entry.swap_bytes() } else { entry };
+        let is_context = entry >= CONTEXT_MAX;
+        in_user = if is_context { entry == CONTEXT_USER } else { in_user };
+        in_user && !is_context
+    })
 }
 
 impl<'a> Read<'a> {
@@ -115,24 +134,34 @@ impl<'a> Read<'a> {
 
     /// Bytes that it takes in a packet.
     pub(super) fn len(&self) -> usize {
-        let Self { sample, branches, .. } = self;
-        let numbers = sample.chain.len() + sample.registers.len() + 2 * branches.len();
-        SAMPLE_HEADER + 8 * numbers + sample.stack.len() + sample.filling()
+        self.with_branches().size()
+    }
+
+    /// With as many branches: their flags are left out, so they do not stand in a row.
+    fn with_branches(&self) -> Sample<'a> {
+        let room = &self.branches.as_flattened()[..16 * self.branches.len()];
+        Sample { branches: Numbers::of(room), ..self.sample }
     }
 
     /// Puts it behind what is there.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        let Self { sample, branches, order } = self;
-        // Of the branches the head needs no more than the length.
-        let room = &branches.as_flattened()[..16 * branches.len()];
-        out.extend(Sample { branches: Numbers::of(room), ..*sample }.head());
-        numbers(sample.chain.bytes(), *order, out);
-        numbers(sample.registers.bytes(), *order, out);
-        out.extend_from_slice(sample.stack);
-        out.resize(out.len() + sample.filling(), 0);
-        for branch in *branches {
-            numbers(&branch[..16], *order, out);
+        let order = self.order;
+        let sample = self.with_branches();
+        let heads = sample.heads();
+        let [head, chain, registers, stack, filling, _, outer, outers, outer_stack, outer_filling] =
+            sample.parts(&heads);
+        out.extend(head);
+        numbers(chain, order, out);
+        numbers(registers, order, out);
+        out.extend(stack);
+        out.extend(filling);
+        for branch in self.branches {
+            numbers(&branch[..16], order, out);
         }
+        out.extend(outer);
+        numbers(outers, order, out);
+        out.extend(outer_stack);
+        out.extend(outer_filling);
     }
 }
 

@@ -69,10 +69,12 @@ fn full_seen() -> Sample {
         period: 999,
         chain: vec![CONTEXT_KERNEL, 0xffff_ffff_8100_0000, CONTEXT_USER, 0x40_1234],
         abi: abi::BITS_64,
-        mask: 0b1_0000_0100,
-        registers: vec![0x1111, 0x2222],
-        stack: b"stack of a p".to_vec(),
+        mask: 0,
+        registers: Vec::new(),
+        stack: Vec::new(),
         branches: vec![0x40_0001, 0x40_0002, 0x40_0003, 0x40_0004],
+        // The chain has addresses of the user, and perf puts what it finds on the stack behind them.
+        outer: (0b1_0000_0100, vec![0x1111, 0x2222], b"stack of a p".to_vec()),
     }
 }
 
@@ -87,6 +89,28 @@ fn all_parts_are_stepped_over() {
             assert_eq!(seen.warnings, [""; 0]);
             assert_eq!((seen.events[0].period, seen.events[0].frequency), (1_000_000, 0));
             assert!(seen.end.is_some());
+        }
+    }
+}
+
+/// As `perf record --call-graph dwarf` has it: the chain is the kernel's alone, or of no address, and the stack the user's.
+#[test]
+fn a_stack_behind_the_kernels_chain_is_the_samples_own() {
+    for chain in [&[2, CONTEXT_KERNEL, 0xffff_ffff_8100_0000][..], &[1, CONTEXT_USER], &[0]] {
+        for big in [false, true] {
+            let attr = Attr {
+                sample_type: IP | TID | CALLCHAIN | REGS_USER | STACK_USER,
+                registers: 0b1_0000_0100,
+                stack: 16,
+                ..Attr::default()
+            };
+            let mut file = File { big, ..File::of(attr) };
+            let out = file.out().u64(0x1234).u32(1).u32(2).all(chain).all(&[2, 0x1111, 0x2222]);
+            let out = out.u64(16).raw(b"stack of a prog.").u64(16);
+            file.record(9, 2, out);
+            let [sample] = &Seen::file(&file.bytes()).samples[..] else { panic!("one") };
+            assert_eq!((sample.mask, &*sample.registers), (0b1_0000_0100, &[0x1111, 0x2222][..]));
+            assert_eq!((&*sample.stack, sample.outer.0), (&b"stack of a prog."[..], 0));
         }
     }
 }

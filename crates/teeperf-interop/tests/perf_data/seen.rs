@@ -41,6 +41,8 @@ pub(crate) struct Sample {
     pub(crate) registers: Vec<u64>,
     pub(crate) stack: Vec<u8>,
     pub(crate) branches: Vec<u64>,
+    /// Mask, registers and copy of an outer stack.
+    pub(crate) outer: (u64, Vec<u64>, Vec<u8>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -168,6 +170,11 @@ impl Sample {
             registers: sample.registers.iter().collect(),
             stack: sample.stack.to_vec(),
             branches: sample.branches.iter().collect(),
+            outer: (
+                sample.outer.mask,
+                sample.outer.registers.iter().collect(),
+                sample.outer.stack.to_vec(),
+            ),
         }
     }
 }

@@ -10,7 +10,9 @@ use teeperf_profile::{Packets, Recording};
 use teeperf_wire::body::sample::CONTEXT_USER;
 use teeperf_wire::packet::Header;
 
-use crate::built::{Attr, BRANCH_STACK, CALLCHAIN, File, IP, SAMPLE_ID_ALL, TID, TIME};
+use crate::built::{
+    Attr, BRANCH_STACK, CALLCHAIN, File, IP, REGS_USER, SAMPLE_ID_ALL, STACK_USER, TID, TIME,
+};
 use crate::real::others;
 use crate::seen::{Seen, folder, real, real_file};
 
@@ -94,6 +96,30 @@ fn branches_are_written() {
     let seen = Seen::file(&again(&file.bytes()).0);
     assert_eq!(seen.samples[0].branches, [0x1020, 0x1030, 0x1040, 0x1050]);
     assert_eq!(seen.lost, [(44, 1)]);
+}
+
+/// A chain of the user's, and a stack that goes on behind it.
+#[test]
+fn outer_stacks_are_written() {
+    let attr = Attr {
+        sample_type: IP | TID | TIME | CALLCHAIN | REGS_USER | STACK_USER,
+        flags: SAMPLE_ID_ALL,
+        registers: 0b1_1100_0000,
+        stack: 16,
+        ..Attr::default()
+    };
+    let mut file = File::of(attr);
+    let out = file.out().all(&[0x1010, 7, 300, 2, CONTEXT_USER, 0x1010, 2, 0x11, 0x22, 0x33]);
+    let out = out.u64(16).raw(b"stack of a host.").u64(16);
+    file.record(9, 2, out);
+    let (copy, told) = again(&file.bytes());
+    let seen = Seen::file(&copy);
+    assert_eq!(seen.samples, Seen::file(&file.bytes()).samples);
+    let [sample] = &seen.samples[..] else { panic!("{seen:?}") };
+    assert_eq!((&*sample.chain, sample.mask), (&[CONTEXT_USER, 0x1010][..], 0));
+    let outer = (0b1_1100_0000, vec![0x11, 0x22, 0x33], b"stack of a host.".to_vec());
+    assert_eq!((&sample.outer, told.shortened), (&outer, 0));
+    assert_eq!(again(&copy).0, copy);
 }
 
 #[test]

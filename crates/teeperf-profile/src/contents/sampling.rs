@@ -24,6 +24,8 @@ pub struct Sampled {
     pub has_chain: bool,
     /// `type` and `config` of Linux's `perf_event_attr`.
     pub perf: Option<(u32, u64)>,
+    pub outer_registers: u64,
+    pub outer_stack: u64,
 }
 
 impl Sampled {
@@ -46,6 +48,8 @@ impl Sampled {
                 tag::CHAIN => out.has_chain = number(&field) == 1,
                 tag::PERF_TYPE => kind = Some(number32(&field)),
                 tag::PERF_CONFIG => config = number(&field),
+                tag::OUTER_REGISTERS => out.outer_registers = number(&field),
+                tag::OUTER_STACK => out.outer_stack = number(&field),
                 _ => {}
             }
         }

@@ -4,7 +4,7 @@ use teeperf_wire::body::sample::{Numbers, Sample, abi};
 
 use super::module::Module;
 use super::modules::{Location, ModuleId};
-use super::unwind::{Locate, MAX_FRAMES, Stacks, machine};
+use super::unwind::{Locate, MAX_FRAMES, Stacks, Top, machine};
 
 /// The only module of an address space: its addresses are locations.
 struct Alone;
@@ -32,12 +32,16 @@ pub(crate) fn any_stack(file: &[u8], bytes: &[u8]) {
     {
         for abi in [abi::BITS_64, abi::BITS_32] {
             let sample = Sample { abi, mask, registers, stack, ..Sample::default() };
-            let mut found = Vec::new();
-            stacks.follow(machine, &sample, &mut Alone, |location| found.push(Location(location)));
-            assert!(found.len() <= MAX_FRAMES);
-            for location in found {
-                if let Some((_, relative)) = location.parts() {
-                    assert!(!module.functions(relative).is_empty());
+            for top in [Top::Interrupted, Top::Called] {
+                let mut found = Vec::new();
+                stacks.follow(machine, &sample, top, &mut Alone, |location| {
+                    found.push(Location(location));
+                });
+                assert!(found.len() <= MAX_FRAMES);
+                for location in found {
+                    if let Some((_, relative)) = location.parts() {
+                        assert!(!module.functions(relative).is_empty());
+                    }
                 }
             }
         }

@@ -9,6 +9,7 @@
 //! packets, the files' tables and the paths, however long the recording is; and the result depends on the recording
 //! alone, not on which worker took what.
 
+mod chains;
 mod decode;
 mod driver;
 mod functions;
@@ -25,4 +26,5 @@ mod worker;
 pub(crate) use driver::{Driver, Settings};
 pub(crate) use worker::Data;
 
+pub use chains::Chains;
 pub use decode::{Decoder, SamplesError};

@@ -150,6 +150,12 @@ impl View {
         let opened = slot.opened.get_or_init(|| slot.open(search, *is_inlined));
         Some((opened, is_new))
     }
+
+    /// Whether a file is entered there.
+    pub(crate) fn is_entry(&mut self, location: Location) -> bool {
+        let module = location.parts().and_then(|(id, at)| Some((self.module(id)?.0, at)));
+        module.is_some_and(|(module, at)| module.is_entry(at))
+    }
 }
 
 fn path(bytes: &[u8]) -> PathBuf {

@@ -47,6 +47,15 @@ pub(crate) enum End {
     Alone,
 }
 
+/// How a stack's innermost function stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Top {
+    /// It was interrupted, at any instruction.
+    Interrupted,
+    /// In the midst, as behind a call: without a table it has a frame, and is none that calls nobody.
+    Called,
+}
+
 /// A stack's reader; keeps rules of addresses that it has seen.
 pub(crate) struct Stacks {
     x86_64: (UnwinderX86_64<Bytes>, Caches<CacheX86_64>),
@@ -99,6 +108,7 @@ impl Stacks {
         &mut self,
         machine: u16,
         sample: &Sample<'_>,
+        top: Top,
         locate: &mut impl Locate,
         each: impl FnMut(u64),
     ) -> End {
@@ -124,7 +134,7 @@ impl Stacks {
                 let reach = &mut self.reach;
                 let walker =
                     Walker { unwinder, caches, reach, frame_pointer: UnwindRegsX86_64::bp };
-                walker.walk(ip, registers, stack(sp), locate, each)
+                walker.walk((ip, top), registers, stack(sp), locate, each)
             }
             machine::AARCH64 => {
                 let (Some(fp), Some(lr), Some(sp), Some(ip)) =
@@ -139,7 +149,7 @@ impl Stacks {
                 let reach = &mut self.reach;
                 let walker =
                     Walker { unwinder, caches, reach, frame_pointer: UnwindRegsAarch64::fp };
-                walker.walk(ip, registers, stack(sp), locate, each)
+                walker.walk((ip, top), registers, stack(sp), locate, each)
             }
             // Where a frame pointer's frame has the caller's and the return address, in words from where it points.
             machine::I386 => {
@@ -222,7 +232,7 @@ struct Walker<'a, U: Unwinder> {
 impl<U: Unwinder> Walker<'_, U> {
     fn walk(
         self,
-        ip: u64,
+        (ip, top): (u64, Top),
         mut registers: U::UnwindRegs,
         stack: Stack<'_>,
         locate: &mut impl Locate,
@@ -239,7 +249,11 @@ impl<U: Unwinder> Walker<'_, U> {
         let mut at = match locate.locate(ip) {
             Some(location) => {
                 each(location);
-                FrameAddress::from_instruction_pointer(location)
+                let called = FrameAddress::from_return_address(location.wrapping_add(1));
+                match called.filter(|_| top == Top::Called) {
+                    Some(called) => called,
+                    None => FrameAddress::from_instruction_pointer(location),
+                }
             }
             // What called through a wrong pointer stands on the stack's top, and tables of no file know that.
             None => {
@@ -328,13 +342,14 @@ mod tests {
     }
 
     fn followed(machine: u16, abi: u8, registers: &[(u32, u64)], stack: &[u8]) -> (Vec<u64>, End) {
-        followed_by(&mut Stacks::new(), machine, abi, registers, stack)
+        let top = Top::Interrupted;
+        followed_by(&mut Stacks::new(), (machine, abi), top, registers, stack)
     }
 
     fn followed_by(
         stacks: &mut Stacks,
-        machine: u16,
-        abi: u8,
+        (machine, abi): (u16, u8),
+        top: Top,
         registers: &[(u32, u64)],
         stack: &[u8],
     ) -> (Vec<u64>, End) {
@@ -345,7 +360,7 @@ mod tests {
         let registers = Numbers::of(&bytes);
         let sample = Sample { abi, mask, registers, stack, ..Sample::default() };
         let mut found = Vec::new();
-        let end = stacks.follow(machine, &sample, &mut Code, |location| found.push(location));
+        let end = stacks.follow(machine, &sample, top, &mut Code, |location| found.push(location));
         (found, end)
     }
 
@@ -388,8 +403,8 @@ mod tests {
         bytes
     }
 
-    #[test]
-    fn a_first_function_without_a_table_is_the_first() {
+    /// With that table of the code.
+    fn with_table() -> Stacks {
         let sections = framehop::ExplicitModuleSectionInfo {
             text_svma: Some(0x1000..0x2000),
             eh_frame_svma: Some(0x3000..0x4000),
@@ -398,13 +413,31 @@ mod tests {
         };
         let mut stacks = Stacks::new();
         stacks.add(Tables::new("loader".into(), 0x1000..0x2000, 0, sections));
+        stacks
+    }
+
+    const X86_64: (u16, u8) = (machine::X86_64, abi::BITS_64);
+
+    #[test]
+    fn a_first_function_without_a_table_is_the_first() {
         let stack = words(&[0x1500, 7, 7]);
         // No frame is above, and one that would be below.
         for (bp, end) in [(0, End::Whole), (0x50, End::Cut)] {
             let registers = [(6, bp), (7, 0x100), (8, 0x1010)];
-            let found = followed_by(&mut stacks, machine::X86_64, abi::BITS_64, &registers, &stack);
+            let top = Top::Interrupted;
+            let found = followed_by(&mut with_table(), X86_64, top, &registers, &stack);
             assert_eq!(found, (vec![0x1010, 0x14ff], end));
         }
+    }
+
+    #[test]
+    fn what_stands_as_behind_a_call_has_a_frame() {
+        // Code without a table, which has pushed something on the stack since it was called from 0x1200.
+        let stack = words(&[0x1700, 0, 0x1200, 0]);
+        let registers = [(6, 0x108), (7, 0x100), (8, 0x1500)];
+        let found = |top| followed_by(&mut with_table(), X86_64, top, &registers, &stack).0;
+        assert_eq!(found(Top::Called), [0x1500, 0x11ff]);
+        assert_eq!(found(Top::Interrupted)[..2], [0x1500, 0x16ff]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use teeperf_wire::body::sample::{self, Header, Sample, mode};
+use teeperf_wire::body::sample::{self, Header, Outer, Sample, mode};
 
 use super::decode::Decoder;
 use super::driver::Settings;
@@ -12,7 +12,7 @@ use super::module::{Bytes, Named};
 use super::modules::{Location, Modules, View};
 use super::paths::{Of, Paths};
 use super::spaces::{Mapped, Space, Spaces};
-use super::unwind::{End, Locate, Stacks};
+use super::unwind::{End, Locate, Stacks, Top};
 use crate::contents::SharedSamples;
 use crate::names::UNKNOWN;
 use crate::warnings::Warnings;
@@ -159,7 +159,10 @@ fn one(
 ) {
     let space = spaces.of(sample.pid);
     path.clear();
-    let end = locations(sample, machine, (spaces.kernel(), space), stacks, finder, path);
+    let mut end = locations(sample, machine, (spaces.kernel(), space), stacks, finder, path);
+    if sample.outer.is_there() {
+        end = Some(outer(sample, end, machine, space, stacks, finder, path));
+    }
     let generation = space.map_or(0, |space| space.generation);
     let of = Of { event: sample.event, pid: sample.pid, generation, tid: sample.tid };
     let functions = |at: Location, each: &mut dyn FnMut(u32)| finder.functions(at).for_each(each);
@@ -238,22 +241,7 @@ fn locations(
         return None;
     }
     let before = path.len();
-    let mut locate = InSpace { space, last: None, finder, new: Vec::new() };
-    // A module's tables are there from the next time on: each is new once for each worker.
-    let end = loop {
-        let end = stacks.follow(machine, sample, &mut locate, |at| path.push(Location(at)));
-        if locate.new.is_empty() {
-            break end;
-        }
-        for tables in locate.new.drain(..) {
-            stacks.add(tables);
-        }
-        path.truncate(before);
-    };
-    // Where a file is entered tables need not say that nobody called it: enclaves' entries have none.
-    let is_entry = |at: &Location| finder.is_entry(*at);
-    let is_whole = end == End::Cut && path[before..].last().is_some_and(is_entry);
-    let end = if is_whole { End::Whole } else { end };
+    let end = follow(sample, Top::Interrupted, machine, space, stacks, finder, path);
     if path.len() == before {
         // Of the instruction pointer alone more is known than of nothing, where it is the program's.
         let ip = if sample.mode == mode::KERNEL {
@@ -267,12 +255,71 @@ fn locations(
     (!sample.stack.is_empty()).then_some(end)
 }
 
-struct InSpace<'a> {
+/// Follows a copy of a stack.
+fn follow(
+    sample: &Sample<'_>,
+    top: Top,
+    machine: u16,
+    space: Option<&Space>,
+    stacks: &mut Stacks,
+    finder: &mut Finder,
+    path: &mut Vec<Location>,
+) -> End {
+    let before = path.len();
+    let mut locate = InSpace::new(space, &mut finder.view);
+    // A module's tables are there from the next time on: each is new once for each worker.
+    let end = loop {
+        let end = stacks.follow(machine, sample, top, &mut locate, |at| path.push(Location(at)));
+        if locate.new.is_empty() {
+            break end;
+        }
+        for tables in locate.new.drain(..) {
+            stacks.add(tables);
+        }
+        path.truncate(before);
+    };
+    // Where a file is entered tables need not say that nobody called it: enclaves' entries have none.
+    let is_entry = |at: &Location| finder.view.is_entry(*at);
+    let is_whole = end == End::Cut && path[before..].last().is_some_and(is_entry);
+    if is_whole { End::Whole } else { end }
+}
+
+/// Who called what was entered from another stack, behind what is there. Tells how both together ended.
+fn outer(
+    sample: &Sample<'_>,
+    inner: Option<End>,
+    machine: u16,
+    space: Option<&Space>,
+    stacks: &mut Stacks,
+    finder: &mut Finder,
+    path: &mut Vec<Location>,
+) -> End {
+    // A chain that leads to where its file is entered has all of it.
+    let is_entered = path.last().is_some_and(|&at| finder.view.is_entry(at));
+    let Outer { mask, registers, stack } = sample.outer;
+    let sample = Sample { mask, registers, stack, ..*sample };
+    let end = follow(&sample, Top::Called, machine, space, stacks, finder, path);
+    match inner {
+        Some(End::Cut) => End::Cut,
+        Some(inner @ (End::Chain | End::Alone)) if end == End::Whole && !is_entered => inner,
+        _ => end,
+    }
+}
+
+/// Finds code in a process.
+pub(super) struct InSpace<'a> {
     space: Option<&'a Space>,
     /// What the address before was of: callers often are of the same.
     last: Option<&'a Mapped>,
-    finder: &'a mut Finder,
-    new: Vec<framehop::Module<Bytes>>,
+    view: &'a mut View,
+    /// Tables of modules that were not seen before.
+    pub(super) new: Vec<framehop::Module<Bytes>>,
+}
+
+impl<'a> InSpace<'a> {
+    pub(super) fn new(space: Option<&'a Space>, view: &'a mut View) -> Self {
+        Self { space, last: None, view, new: Vec::new() }
+    }
 }
 
 impl Locate for InSpace<'_> {
@@ -282,7 +329,7 @@ impl Locate for InSpace<'_> {
             _ => self.space?.at(address)?,
         };
         self.last = Some(mapped);
-        let (module, is_new) = self.finder.view.module(mapped.module)?;
+        let (module, is_new) = self.view.module(mapped.module)?;
         if is_new {
             self.new.extend(module.tables(mapped.module));
         }
@@ -305,12 +352,6 @@ impl Finder {
         }
         let relative = module.relative(mapped.offset(address));
         Some(Location::of(mapped.module, relative))
-    }
-
-    /// Whether a file is entered there.
-    fn is_entry(&mut self, location: Location) -> bool {
-        let module = location.parts().and_then(|(id, at)| Some((self.view.module(id)?.0, at)));
-        module.is_some_and(|(module, at)| module.is_entry(at))
     }
 
     /// Numbers of the functions at a location, the outermost first.

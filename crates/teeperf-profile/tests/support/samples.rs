@@ -16,13 +16,7 @@ pub(crate) struct Chain<'a> {
 
 /// As bytes.
 pub(crate) fn encoded(sample: &Sample<'_>) -> Vec<u8> {
-    let mut out = sample.head().to_vec();
-    out.extend(sample.chain.bytes());
-    out.extend(sample.registers.bytes());
-    out.extend(sample.stack);
-    out.resize(out.len() + sample.filling(), 0);
-    out.extend(sample.branches.bytes());
-    out
+    sample.parts(&sample.heads()).concat()
 }
 
 impl Chain<'_> {

@@ -64,6 +64,13 @@ pub(super) fn stack(
     }
 }
 
+/// A copy of a stack, as far as there is one, in words.
+pub(super) fn copy(memory: &impl DebugRead, sp: u64, most: usize, into: &mut Vec<u8>) {
+    into.resize(most, 0);
+    let length = memory.read(sp, into).unwrap_or(0) & !7;
+    into.truncate(length);
+}
+
 /// Most chains need no more of a stack than this: one read for all of it.
 const WINDOW: usize = 2048;
 
@@ -164,5 +171,11 @@ mod tests {
         assert_eq!(stack(&memory, &at, Wanted::Stack(16), &mut room), (0, 16));
         assert_eq!(stack(&memory, &registers(0, 0, 7), Wanted::Stack(16), &mut room), (0, 0));
         assert_eq!(stack(&memory, &at, Wanted::Registers, &mut room), (0, 0));
+        let mut copied = vec![7; 3];
+        for (sp, most, length) in [(320, 4096, 80), (320, 16, 16), (0x9000, 16, 0), (320, 0, 0)] {
+            copy(&memory, 0x1000 + sp, most, &mut copied);
+            assert_eq!(copied.len(), length);
+            assert!(copied.iter().take(8).eq(&40u64.to_le_bytes()[..copied.len().min(8)]));
+        }
     }
 }

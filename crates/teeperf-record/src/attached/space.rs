@@ -15,7 +15,7 @@ use teeperf_aex::probe::Exit;
 use teeperf_aex::sampler::{PRODUCTION, event};
 use teeperf_aex::state::{self, Room, Wanted};
 use teeperf_wire::body::map;
-use teeperf_wire::body::sample::{NO_CPU, Numbers, Sample, abi, mode};
+use teeperf_wire::body::sample::{NO_CPU, Numbers, Outer, Sample, abi, mode};
 
 /// Packets on their way.
 pub(super) type Out = Packets<Box<dyn FnMut(u16, Vec<u8>) + Send>>;
@@ -35,6 +35,8 @@ pub(super) struct Space {
     settled: Instant,
     /// Exits of which no enclave was found, since one was.
     misses: u32,
+    /// The host's stack of the thread that was looked at last, if it was inside an enclave.
+    host: Vec<u8>,
     pub(super) told: Told,
 }
 
@@ -44,6 +46,8 @@ pub(super) struct Seen {
     event: u16,
     ip: u64,
     registers: Option<Registers>,
+    /// Those of the host of an enclave.
+    host: Option<Registers>,
     /// Entries and bytes in the room.
     chain: usize,
     stack: usize,
@@ -80,6 +84,7 @@ impl Space {
             next: Instant::now(),
             settled: Instant::now() + SETTLING,
             misses: 0,
+            host: Vec::new(),
             told: Told::new(),
         }
     }
@@ -184,12 +189,15 @@ impl Space {
             time_ns: monotonic_ns(),
             ..Seen::default()
         };
+        self.host.clear();
         let Some(memory) = &self.memory else { return seen };
+        let registers = look::outside(registers);
         if let Some(tcs) = look::tcs(memory, &stopped) {
             let exit = Exit { tcs, sp: stopped.sp, bp: stopped.bp };
-            return self.look_inside(&exit, wanted, room, seen);
+            look::copy(memory, stopped.sp, wanted.host(), &mut self.host);
+            let host = (!self.host.is_empty()).then_some(registers);
+            return self.look_inside(&exit, wanted, room, Seen { host, ..seen });
         }
-        let registers = look::outside(registers);
         let (chain, stack) = look::stack(memory, &registers, wanted, room);
         Seen { registers: Some(registers), chain, stack, ..seen }
     }
@@ -262,24 +270,26 @@ impl Space {
         let time = Some(seen.time_ns);
         if seen.event == event::OUTSIDE {
             let chain = room.chain[..seen.chain].iter().skip(1);
-            let mut all = chain.map(|&entry| u64::from_le_bytes(entry)).chain([seen.ip]);
-            let now = Instant::now();
-            if now >= self.next
-                && (now < self.settled || all.any(|address| !self.code.has(address)))
-            {
-                self.look_at_code(time, packets);
-                self.next = Instant::now() + LOOK;
-            }
+            let all = chain.map(|&entry| u64::from_le_bytes(entry)).chain([seen.ip]);
+            self.look_for(all, time, packets);
         } else {
+            let entered = seen.host.map(|registers| registers.instruction_pointer());
+            self.look_for(entered.into_iter(), time, packets);
             self.tell_of_enclave(seen, packets);
         }
-        let registers = seen.registers.map(|registers| registers.0.map(u64::to_le_bytes));
+        let bytes = |registers: &Registers| registers.0.map(u64::to_le_bytes);
+        let (registers, host) = (seen.registers.as_ref().map(bytes), seen.host.as_ref().map(bytes));
         let registers = registers.as_ref().map_or(&[][..], |registers| registers.as_flattened());
         let has_registers = !registers.is_empty();
+        let outer = host.as_ref().map_or(Outer::default(), |registers| Outer {
+            mask: Registers::HOST,
+            registers: Numbers::of(Registers::host(registers).as_flattened()),
+            stack: &self.host,
+        });
         packets.sample(Sample {
             event: seen.event,
             mode: mode::USER,
-            abi: if has_registers { abi::BITS_64 } else { abi::NONE },
+            abi: if has_registers || outer.is_there() { abi::BITS_64 } else { abi::NONE },
             time_ns: seen.time_ns,
             pid: self.pid,
             tid,
@@ -290,6 +300,7 @@ impl Space {
             chain: Numbers::of(room.chain[..seen.chain].as_flattened()),
             registers: Numbers::of(registers),
             stack: &room.stack[..seen.stack],
+            outer,
             ..Sample::default()
         });
     }
@@ -322,6 +333,22 @@ impl Space {
             }
             let problems = news.problems.into_iter().map(|text| (Level::Warning, text));
             self.told.extend(problems);
+        }
+    }
+
+    /// Looks at code where one of these addresses is in none that is known; not each time.
+    fn look_for(
+        &mut self,
+        mut addresses: impl Iterator<Item = u64>,
+        time: Option<u64>,
+        packets: &mut Out,
+    ) {
+        let now = Instant::now();
+        if now >= self.next
+            && (now < self.settled || addresses.any(|address| !self.code.has(address)))
+        {
+            self.look_at_code(time, packets);
+            self.next = Instant::now() + LOOK;
         }
     }
 

@@ -83,15 +83,7 @@ impl<S: FnMut(u16, Vec<u8>)> Packets<S> {
         if self.samples == 0 {
             self.since = Instant::now();
         }
-        let zeroes = [0; 8];
-        for part in [
-            &sample.head()[..],
-            sample.chain.bytes(),
-            sample.registers.bytes(),
-            sample.stack,
-            &zeroes[..sample.filling()],
-            sample.branches.bytes(),
-        ] {
+        for part in sample.parts(&sample.heads()) {
             self.bytes.extend_from_slice(part);
         }
         self.samples += 1;

@@ -15,6 +15,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
+use teeperf_aex::layout::Registers;
 use teeperf_aex::sampler::{PRODUCTION, event};
 use teeperf_aex::threads::Threads;
 use teeperf_wire::body::map;
@@ -129,6 +130,11 @@ impl Process {
             Found::Sample(sample) => {
                 let of_enclave = |enclave: &&mut Enclave| enclave.range.contains(&sample.ip);
                 let enclave = enclaves.iter_mut().rev().find(of_enclave);
+                // Where in the host's code it stands, or goes on.
+                let outside = match sample.event {
+                    event::OUTSIDE => Some(sample.ip).filter(|_| enclave.is_none()),
+                    _ => sample.outer.register(Registers::IP),
+                };
                 match (sample.event, enclave) {
                     (event::UNREADABLE, Some(enclave)) => enclave.unreadable += 1,
                     (event::UNREADABLE, None) => self.is_of_inline_host = true,
@@ -137,13 +143,13 @@ impl Process {
                     {
                         told.extend(enclave.look(pid, packets));
                     }
-                    (event::OUTSIDE, None) if !is_looked && !code.has(sample.ip) => {
-                        // Once a round: what makes its code itself has some that no look finds.
-                        is_looked = true;
-                        let ranges = ranges(enclaves);
-                        tell_code(pid, &code.look(pid, &ranges), Some(began), packets);
-                    }
                     _ => {}
+                }
+                if !is_looked && outside.is_some_and(|at| !code.has(at)) {
+                    // Once a round: what makes its code itself has some that no look finds.
+                    is_looked = true;
+                    let ranges = ranges(enclaves);
+                    tell_code(pid, &code.look(pid, &ranges), Some(began), packets);
                 }
                 packets.sample(Sample { tid: here(sample.tid), ..sample });
             }

@@ -5,6 +5,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 use teeperf_aex::context::REGISTERS;
+use teeperf_aex::layout::Registers;
 use teeperf_aex::sampler::event;
 use teeperf_aex::state::{MOST_CHAIN, MOST_STACK};
 use teeperf_aex::threads::{Head, Threads};
@@ -189,6 +190,14 @@ fn is_ours(sample: &Sample<'_>) -> bool {
         && sample.branches.is_empty()
         && sample.chain.len() <= MOST_CHAIN
         && sample.stack.len() <= MOST_STACK
+        && (!sample.outer.is_there() || is_hosts(sample))
+}
+
+/// Whether what it has of a host is of that kind.
+fn is_hosts(sample: &Sample<'_>) -> bool {
+    sample.event != event::OUTSIDE
+        && sample.outer.mask == Registers::HOST
+        && sample.outer.stack.len() <= MOST_STACK
 }
 
 impl Place {
@@ -215,7 +224,7 @@ mod tests {
     use teeperf_aex::enclaves::Enclaves;
     use teeperf_aex::sampler::{Clock, Sampler, Settings};
     use teeperf_aex::state::Wanted;
-    use teeperf_wire::body::sample::{Numbers, SAMPLE_HEADER};
+    use teeperf_wire::body::sample::{Numbers, Outer, SAMPLE_HEADER};
 
     const CAPACITY: usize = 16384;
 
@@ -339,12 +348,29 @@ mod tests {
             both.push(place, &[&wrong.head(), wrong.chain.bytes(), wrong.stack]);
             assert_eq!(both.drained(), []);
         }
+        let host = Outer {
+            mask: Registers::HOST,
+            registers: Numbers::of(&long[..24]),
+            stack: &long[..40],
+        };
+        let inside = Sample { event: event::INSIDE, outer: host, ..sample(5, 22) };
+        both.push(place, &inside.parts(&inside.heads()));
+        assert_eq!(both.drained(), [('s', 22)]);
+        let one = Outer { mask: 1 << 8, registers: Numbers::of(&long[..8]), ..host };
+        for wrong in [
+            Sample { event: event::OUTSIDE, ..inside },
+            Sample { outer: one, ..inside },
+            Sample { outer: Outer { stack: &long, ..host }, ..inside },
+        ] {
+            both.push(place, &wrong.parts(&wrong.heads()));
+            assert_eq!(both.drained(), []);
+        }
         both.push(place, &[&[1; 100]]);
         both.push(place, &[&sample(5, 20).head()[..40]]);
         both.drained();
         both.push(place, &[&sample(5, 21).head()]);
         assert_eq!(both.drained(), [('s', 21)]);
-        assert_eq!(both.rings.counts().nonsense, 7);
+        assert_eq!(both.rings.counts().nonsense, 10);
     }
 
     #[test]

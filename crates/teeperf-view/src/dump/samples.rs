@@ -81,6 +81,10 @@ fn line(offset: u64, number: u32, sample: &Sample<'_>) -> Line {
     if !sample.branches.is_empty() {
         text.push_str(&format!(" branches={}", sample.branches.len() / 2));
     }
+    if sample.outer.is_there() {
+        let sample::Outer { mask, stack, .. } = sample.outer;
+        text.push_str(&format!(" outer_registers={mask:#x} outer_stack={}", stack.len()));
+    }
     Line {
         offset: format!("{offset}+{number}"),
         kind: "sample",
@@ -103,7 +107,7 @@ pub(super) fn describe(body: &Body<'_>, line: &mut Line) {
             line.kind = "sampled";
             let unit = if sampled.unit == 1 { "ns" } else { "counts" };
             line.text = format!(
-                "event={} name={} period={} unit={unit} random={} source={} machine={} stack={}",
+                "event={} name={} period={} unit={unit} random={} source={} machine={} stack={} outer_stack={}",
                 sampled.event,
                 quoted(&sampled.name),
                 sampled.period,
@@ -111,6 +115,7 @@ pub(super) fn describe(body: &Body<'_>, line: &mut Line) {
                 sampled.source,
                 sampled.machine,
                 sampled.stack,
+                sampled.outer_stack,
             );
         }
         Body::Samples(header, _) | Body::SharedSamples(header, _) => {

@@ -31,7 +31,16 @@
 //! 56  4  stack           bytes of the copy of the user's stack
 //! 60  4  branches        entries of the branch stack
 //! 64  …  chain (u64 each), registers (u64 each, by number), stack (filled up to a multiple of 8), branches (from
-//!        and to, u64 each, the latest first)
+//!        and to, u64 each, the latest first), the outer stack
+//! ```
+//!
+//! An outer stack is there where the sample does not end before it: a head of [`OUTER_HEADER`] bytes, then its parts.
+//!
+//! ```text
+//! 0   8  registers       mask, as above; 0: there is none
+//! 8   4  stack           bytes of the copy of the outer stack
+//! 12  4  0
+//! 16  …  registers (u64 each, by number), stack (filled up to a multiple of 8)
 //! ```
 //!
 //! A call chain is as perf's: innermost first, and addresses above [`CONTEXT_MAX`] say which mode those behind
@@ -46,6 +55,8 @@ pub const HEADER: usize = 24;
 pub const MAX_BYTES: usize = crate::packet::MAX_PAYLOAD - HEADER;
 /// Bytes of a sample before its parts.
 pub const SAMPLE_HEADER: usize = 64;
+/// Bytes of an outer stack before its parts.
+pub const OUTER_HEADER: usize = 16;
 /// Longest copy of a stack: perf's limit, a u16 that is a multiple of 8.
 pub const MAX_STACK: usize = 65528;
 /// Most addresses in a call chain. Linux's `perf_event_max_stack` is 127 and can be raised; each begins with a context.
@@ -200,16 +211,100 @@ pub struct Sample<'a> {
     pub stack: &'a [u8],
     /// From and to in turn.
     pub branches: Numbers<'a>,
+    /// Who called the outermost function of the parts before.
+    pub outer: Outer<'a>,
 }
+
+/// Where the call chain, or the stack, of a sample ends in code that was entered from another stack, such as an enclave's: that one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outer<'a> {
+    /// Which registers `registers` has; of none, there is no such stack.
+    pub mask: u64,
+    /// As many as `mask` has bits. The instruction pointer is where the other code was entered.
+    pub registers: Numbers<'a>,
+    /// From the stack pointer on.
+    pub stack: &'a [u8],
+}
+
+impl<'a> Outer<'a> {
+    /// Whether there is one.
+    pub fn is_there(&self) -> bool {
+        self.mask != 0
+    }
+
+    /// Which register, by its number.
+    pub fn register(&self, number: u32) -> Option<u64> {
+        register(self.mask, self.registers, number)
+    }
+
+    fn size(&self) -> usize {
+        if !self.is_there() {
+            return 0;
+        }
+        OUTER_HEADER + 8 * self.registers.len() + self.stack.len().next_multiple_of(8)
+    }
+
+    fn head(&self) -> [u8; OUTER_HEADER] {
+        let mut out = [0; OUTER_HEADER];
+        out[..8].copy_from_slice(&self.mask.to_le_bytes());
+        out[8..12].copy_from_slice(&(self.stack.len() as u32).to_le_bytes());
+        out
+    }
+
+    /// What stands behind the other parts; nothing where it says that there is more than there is.
+    fn decode(bytes: &'a [u8]) -> Option<Self> {
+        let Some((head, parts)) = bytes.split_at_checked(OUTER_HEADER) else {
+            return Some(Self::default());
+        };
+        let mask = u64_at(head, 0);
+        if mask == 0 {
+            return Some(Self::default());
+        }
+        let (registers, parts) = numbers(parts, mask.count_ones())?;
+        let stack = parts.get(..u32_at(head, 8) as usize)?;
+        Some(Self { mask, registers, stack })
+    }
+}
+
+/// What stands before the parts of a sample, and before those of its outer stack.
+#[derive(Clone, Copy, Debug)]
+pub struct Heads([u8; SAMPLE_HEADER], [u8; OUTER_HEADER]);
 
 impl<'a> Sample<'a> {
     /// Bytes that it takes.
     pub fn size(&self) -> usize {
         let numbers = self.chain.len() + self.registers.len() + self.branches.len();
-        SAMPLE_HEADER + 8 * numbers + self.stack.len().next_multiple_of(8)
+        SAMPLE_HEADER + 8 * numbers + self.stack.len().next_multiple_of(8) + self.outer.size()
     }
 
-    /// Its head. The parts come behind it: chain, registers, stack, [`Sample::filling`] zeroes, branches.
+    /// What its bytes begin with; see [`Sample::parts`].
+    pub fn heads(&self) -> Heads {
+        Heads(self.head(), self.outer.head())
+    }
+
+    /// Its bytes, piece by piece.
+    pub fn parts<'b>(&'b self, Heads(head, outer_head): &'b Heads) -> [&'b [u8]; 10] {
+        const ZEROES: [u8; 8] = [0; 8];
+        let filling = |stack: &[u8]| &ZEROES[..stack.len().next_multiple_of(8) - stack.len()];
+        let (outer_head, outer) = match self.outer.is_there() {
+            true => (&outer_head[..], self.outer),
+            false => (&[][..], Outer::default()),
+        };
+        [
+            head,
+            self.chain.bytes(),
+            self.registers.bytes(),
+            self.stack,
+            filling(self.stack),
+            self.branches.bytes(),
+            outer_head,
+            outer.registers.bytes(),
+            outer.stack,
+            filling(outer.stack),
+        ]
+    }
+
+    /// Its head, without what comes behind it.
     pub fn head(&self) -> [u8; SAMPLE_HEADER] {
         let mut out = [0; SAMPLE_HEADER];
         out[0..4].copy_from_slice(&(self.size() as u32).to_le_bytes());
@@ -225,18 +320,9 @@ impl<'a> Sample<'a> {
         out
     }
 
-    /// Zeroes behind the stack.
-    pub fn filling(&self) -> usize {
-        self.stack.len().next_multiple_of(8) - self.stack.len()
-    }
-
     /// Which register, by its number.
     pub fn register(&self, number: u32) -> Option<u64> {
-        let bit = 1u64.checked_shl(number)?;
-        if self.mask & bit == 0 {
-            return None;
-        }
-        self.registers.get((self.mask & (bit - 1)).count_ones() as usize)
+        register(self.mask, self.registers, number)
     }
 
     /// The first sample of some bytes, and what is behind it; nothing when it isn't whole.
@@ -252,7 +338,7 @@ impl<'a> Sample<'a> {
         let (registers, parts) = numbers(parts, mask.count_ones())?;
         let stack = u32_at(head, 56) as usize;
         let (filled, parts) = parts.split_at_checked(stack.checked_next_multiple_of(8)?)?;
-        let (branches, _) = numbers(parts, u32_at(head, 60).checked_mul(2)?)?;
+        let (branches, parts) = numbers(parts, u32_at(head, 60).checked_mul(2)?)?;
         let sample = Self {
             event: u16::from_le_bytes([head[4], head[5]]),
             mode: head[6],
@@ -268,9 +354,18 @@ impl<'a> Sample<'a> {
             registers,
             stack: &filled[..stack],
             branches,
+            outer: Outer::decode(parts)?,
         };
         (sample.chain.len() <= MAX_CHAIN).then_some((sample, rest))
     }
+}
+
+fn register(mask: u64, registers: Numbers<'_>, number: u32) -> Option<u64> {
+    let bit = 1u64.checked_shl(number)?;
+    if mask & bit == 0 {
+        return None;
+    }
+    registers.get((mask & (bit - 1)).count_ones() as usize)
 }
 
 fn numbers(bytes: &[u8], count: u32) -> Option<(Numbers<'_>, &[u8])> {
@@ -297,43 +392,59 @@ impl<'a> Iterator for Samples<'a> {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
     use super::*;
     use proptest::prelude::*;
+    use std::vec;
 
     proptest! {
         #[test]
         fn a_sample_comes_back(
-            n: [u32; 3], wide: [u64; 3], event: u16, mode: u8, mask: u64,
+            n: [u32; 3], wide: [u64; 3], event: u16, mode: u8, masks: [u64; 2],
             chain in proptest::collection::vec(any::<[u8; 8]>(), 0..5),
-            stack in proptest::collection::vec(any::<u8>(), 0..40),
+            stacks in [proptest::collection::vec(any::<u8>(), 0..40), proptest::collection::vec(any::<u8>(), 0..40)],
             branches in proptest::collection::vec(any::<[[u8; 8]; 2]>(), 0..3),
+            has_outer: bool, behind in 0usize..OUTER_HEADER / 8,
         ) {
-            let registers = [7; 512];
+            let (seven, nine) = ([7; 512], [9; 512]);
+            let [mask, outer] = masks;
+            let outer = if has_outer { outer } else { 0 };
             let sample = Sample {
                 event, mode, abi: 2, time_ns: wide[0], pid: n[0], tid: n[1], cpu: n[2], ip: wide[1], period: wide[2],
                 mask,
                 chain: Numbers(&chain),
-                registers: Numbers::of(&registers[..8 * mask.count_ones() as usize]),
-                stack: &stack,
+                registers: Numbers::of(&seven[..8 * mask.count_ones() as usize]),
+                stack: &stacks[0],
                 branches: Numbers(branches.as_flattened()),
+                outer: Outer {
+                    mask: outer,
+                    registers: Numbers::of(&nine[..8 * outer.count_ones() as usize]),
+                    stack: if outer == 0 { &[] } else { &stacks[1] },
+                },
             };
-            let mut room = [0; 2048];
-            let mut used = 0;
-            let zeroes = [0; 8];
-            for part in [
-                &sample.head()[..], sample.chain.bytes(), sample.registers.bytes(), sample.stack,
-                &zeroes[..sample.filling()], sample.branches.bytes(), &[1, 2, 3],
-            ] {
-                room[used..used + part.len()].copy_from_slice(part);
-                used += part.len();
-            }
-            prop_assert_eq!(sample.size() + 3, used);
-            prop_assert_eq!(Sample::decode(&room[..used]), Some((sample, &[1u8, 2, 3][..])));
-            prop_assert_eq!(Sample::decode(&room[..used - 4]), None);
-            let seven = u64::from_le_bytes([7; 8]);
+            let mut bytes = sample.parts(&sample.heads()).concat();
+            prop_assert_eq!(sample.size(), bytes.len());
+            bytes.extend([1, 2, 3]);
+            prop_assert_eq!(Sample::decode(&bytes), Some((sample, &[1u8, 2, 3][..])));
+            prop_assert_eq!(Sample::decode(&bytes[..bytes.len() - 4]), None);
             for number in 0..70 {
                 let is_there = number < 64 && mask >> number & 1 == 1;
-                prop_assert_eq!(sample.register(number), is_there.then_some(seven));
+                prop_assert_eq!(sample.register(number), is_there.then_some(u64::from_le_bytes([7; 8])));
+                let is_there = number < 64 && outer >> number & 1 == 1;
+                prop_assert_eq!(sample.outer.register(number), is_there.then_some(u64::from_le_bytes([9; 8])));
+            }
+            // What is shorter than its head is no outer stack; one that says it is longer than there is makes no sample.
+            bytes.truncate(sample.size());
+            if outer == 0 {
+                bytes.extend(vec![0xff; 8 * behind]);
+                let size = bytes.len() as u32;
+                bytes[..4].copy_from_slice(&size.to_le_bytes());
+                prop_assert_eq!(Sample::decode(&bytes), Some((sample, &[][..])));
+            } else {
+                let size = bytes.len() as u32 - 8;
+                bytes[..4].copy_from_slice(&size.to_le_bytes());
+                prop_assert_eq!(Sample::decode(&bytes), None);
             }
         }
 
@@ -350,7 +461,11 @@ mod tests {
             let sized = [&(8 * size).to_le_bytes()[..], &bytes].concat();
             for bytes in [&bytes, &sized] {
                 let samples = Samples { rest: bytes };
-                prop_assert!(samples.count() <= bytes.len() / SAMPLE_HEADER);
+                prop_assert!(samples.clone().count() <= bytes.len() / SAMPLE_HEADER);
+                for sample in samples {
+                    let again = sample.parts(&sample.heads()).concat();
+                    prop_assert_eq!(Sample::decode(&again), Some((sample, &[][..])));
+                }
             }
         }
     }

@@ -29,4 +29,16 @@ impl Workshop {
             -Wl,-e,enclave_entry enclave.c trts.S -o OUT/enclave.so");
         ["host", "enclave.so"].map(|name| self.path(name))
     }
+
+    /// Builds another enclave, with a library in it that knows nothing of enclaves and has no frame pointers.
+    pub(crate) fn zstd_enclave(&self) -> PathBuf {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../teeperf-aex/tests/simulator");
+        let enclave = self.path("zstd.so");
+        let mut cc = Command::new("cc");
+        cc.current_dir(source).args(["-O2", "-g", "-fno-stack-protector", "-fno-builtin", "-fPIC"]);
+        cc.args(["-nostdlib", "-ffreestanding", "-shared", "-Wl,-Bsymbolic,-e,enclave_entry"]);
+        cc.args(["zstd_enclave.c", "trts.S", "-l:libzstd.a", "-o"]).arg(&enclave);
+        run(&mut cc).expect_code(0);
+        enclave
+    }
 }

@@ -210,8 +210,7 @@ impl<'a> Paths<'a> {
                 ..Sample::default()
             };
             if period > 0 {
-                both.extend(sample.head());
-                both.extend(sample.chain.bytes());
+                both.extend(sample.parts(&sample.heads()).concat());
                 count += 1;
             }
         }

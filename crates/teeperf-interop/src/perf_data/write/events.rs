@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use teeperf_profile::contents::Sampled;
-use teeperf_wire::body::sample::{CONTEXT_KERNEL, NO_CPU, NO_TIME, Sample, mode};
+use teeperf_wire::body::sample::{CONTEXT_KERNEL, MAX_STACK, NO_CPU, NO_TIME, Sample, mode};
 
 use super::super::attr::has;
 use super::super::file::{FEATURES, HEAD};
@@ -40,6 +40,8 @@ pub(super) struct Shape {
     has_time: bool,
     /// Whether it is known what the kernel runs.
     pub(super) has_kernel_map: bool,
+    /// Whether samples have two stacks.
+    pub(super) has_two: bool,
     events: HashMap<u16, Parts>,
 }
 
@@ -65,10 +67,12 @@ impl Shape {
         let context = sample.chain.get(0) == Some(CONTEXT_KERNEL);
         parts.is_in_kernel |= sample.mode == mode::KERNEL || context;
         parts.has_cpu |= sample.cpu != NO_CPU;
-        parts.has_chain |= !sample.chain.is_empty();
+        // Where there are two stacks either may be shown.
+        parts.has_chain |= !sample.chain.is_empty() || sample.outer.is_there();
         parts.has_branches |= !sample.branches.is_empty();
-        parts.registers |= sample.mask;
-        parts.stack = parts.stack.max(sample.stack.len());
+        parts.registers |= sample.mask | sample.outer.mask;
+        parts.stack = parts.stack.max(sample.stack.len()).max(sample.outer.stack.len());
+        self.has_two |= sample.outer.is_there() && !sample.stack.is_empty();
     }
 }
 
@@ -178,9 +182,11 @@ impl Events {
 
 impl Event {
     fn new(id: u64, sampled: Sampled, parts: Parts, has_kernel: bool, has_time: bool) -> Self {
-        let has_chain = sampled.has_chain || parts.has_chain;
-        let registers = sampled.registers | parts.registers;
-        let stack = (sampled.stack as usize).max(parts.stack);
+        let has_outer = sampled.outer_registers != 0;
+        let has_chain = sampled.has_chain || parts.has_chain || has_outer;
+        let registers = sampled.registers | sampled.outer_registers | parts.registers;
+        let stack = sampled.stack.max(sampled.outer_stack).min(MAX_STACK as u64) as usize;
+        let stack = stack.max(parts.stack);
         let mut sample_type = has::IDENTIFIER | has::IP | has::TID | has::PERIOD;
         for (is_there, what) in [
             (has_time, has::TIME),
@@ -242,5 +248,28 @@ impl Event {
 
     pub(super) fn has(&self, what: u64) -> bool {
         self.sample_type & what != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_samples_are_to_have_needs_not_be_seen() {
+        let told =
+            Sampled { event: 1, outer_registers: 0x1c0, outer_stack: 2048, ..Sampled::default() };
+        let events = Events::new(vec![told.clone()], &Shape::default());
+        let event = events.of(1).unwrap();
+        assert!(
+            [has::CALLCHAIN, has::REGS_USER, has::STACK_USER].iter().all(|&what| event.has(what))
+        );
+        assert_eq!(event.registers, 0x1c0);
+        assert_eq!(u32::from_le_bytes(*event.attr[88..].first_chunk().unwrap()), 2048);
+        // No file says more than there can be.
+        let more = Sampled { stack: u64::MAX, ..told };
+        let events = Events::new(vec![more], &Shape::default());
+        let attr = events.of(1).unwrap().attr;
+        assert_eq!(u32::from_le_bytes(*attr[88..].first_chunk().unwrap()), 65528);
     }
 }

@@ -7,18 +7,21 @@
 use std::io::{Seek, SeekFrom, Write};
 
 use teeperf_profile::contents::{Body, Packet, Sampled, Start};
-use teeperf_profile::samples::Decoder;
+use teeperf_profile::samples::{Chains, Decoder};
 use teeperf_profile::{Error as ReplayError, Packets};
+use teeperf_symbols::Search;
 use teeperf_wire::body::sample::{Sample, mode};
 
 use super::block::Source;
 use super::rounds::{Held, Rounds};
 use events::{Events, Shape};
 use records::{Known, finished_round};
+use shown::Shown;
 
 mod events;
 mod features;
 mod records;
+mod shown;
 
 /// Bytes of packets that are looked at before the head is written, which says what samples have.
 const LOOKED_AT: usize = 16 << 20;
@@ -119,6 +122,8 @@ impl Early {
         decoder: &mut Decoder,
         out: &'a mut W,
     ) -> Result<File<'a, W>, WriteError> {
+        let is_of_two = |event: &Sampled| event.stack > 0 && event.outer_registers != 0;
+        let has_two = self.shape.has_two || self.events.iter().any(is_of_two);
         let events = Events::new(self.events, &self.shape);
         let head = events.head(0, &[]);
         out.seek(SeekFrom::Start(0))?;
@@ -131,6 +136,7 @@ impl Early {
             rounds,
             record: Vec::new(),
             known: Known::default(),
+            chains: has_two.then(|| Chains::new(Search::default())),
             bytes: 0,
             round: 0,
             first: 0,
@@ -153,6 +159,8 @@ struct File<'a, W> {
     /// The record that is made.
     record: Vec<u8>,
     known: Known,
+    /// Where samples have two stacks.
+    chains: Option<Chains>,
     /// Bytes of records written, and of them those of the round that is under way.
     bytes: u64,
     round: u64,
@@ -165,12 +173,14 @@ struct File<'a, W> {
 impl<W: Write + Seek> File<'_, W> {
     fn take(&mut self, packet: &Packet<'_>, decoder: &mut Decoder) -> Result<(), WriteError> {
         match &packet.body {
-            Body::Map(map) => self.told(map.time_ns, |known, events, out| {
-                known.map(map, events, out);
-            }),
-            Body::Task(task) => self.told(task.time_ns, |_, events, out| {
-                records::task(task, events, out);
-            }),
+            Body::Map(map) => {
+                self.chains.iter_mut().for_each(|chains| chains.map(map));
+                self.told(map.time_ns, |known, events, out| known.map(map, events, out));
+            }
+            Body::Task(task) => {
+                self.chains.iter_mut().for_each(|chains| chains.task(task));
+                self.told(task.time_ns, |_, events, out| records::task(task, events, out));
+            }
             Body::Samples(header, data) => {
                 match decoder.samples(header, data) {
                     Ok(samples) => {
@@ -212,7 +222,11 @@ impl<W: Write + Seek> File<'_, W> {
         };
         self.record.clear();
         let has_time = self.events.has_time;
-        let is_whole = records::sample(sample, event, &self.events, &mut self.record);
+        let has_two = sample.outer.is_there() && !sample.stack.is_empty();
+        let chains = self.chains.as_mut().filter(|_| has_two);
+        let inner = chains.and_then(|chains| chains.of(event.machine, sample));
+        let shown = Shown::of(sample, inner.as_deref());
+        let is_whole = records::sample(sample, &shown, event, &self.events, &mut self.record);
         self.written.shortened += u64::from(!is_whole);
         self.written.samples += 1;
         let time = if has_time { sample.time_ns } else { 0 };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use teeperf_profile::contents::{Map, Task};
-use teeperf_wire::body::sample::{Header, Sample, abi, mode};
+use teeperf_wire::body::sample::{Header, Sample, mode};
 use teeperf_wire::body::{map, task};
 
 use super::super::attr::has;
@@ -11,6 +11,7 @@ use super::super::record::{
     MISC_COMM_EXEC, MISC_MMAP_BUILD_ID, MISC_MMAP_DATA, MOST_BUILD_ID, kind,
 };
 use super::events::{Event, Events};
+use super::shown::Shown;
 
 /// Bytes of a record's head.
 const HEAD: usize = 8;
@@ -141,11 +142,12 @@ pub(super) fn lost(header: &Header, time: u64, events: &Events, out: &mut Vec<u8
 /// A sample; false where something of it is left out.
 pub(super) fn sample(
     sample: &Sample<'_>,
+    shown: &Shown<'_>,
     event: &Event,
     events: &Events,
     out: &mut Vec<u8>,
 ) -> bool {
-    let mut is_whole = true;
+    let mut is_whole = !shown.hides_one();
     record(kind::SAMPLE, sample.mode.into(), out, |out| {
         let begin = out.len() - HEAD;
         u64s([event.id, sample.ip], out);
@@ -157,9 +159,8 @@ pub(super) fn sample(
             u32s([sample.cpu, 0], out);
         }
         u64s([sample.period], out);
-        let has_registers = sample.mask == event.registers && sample.abi != abi::NONE;
-        let registers = if has_registers { sample.registers.bytes() } else { &[] };
-        is_whole &= has_registers || sample.mask == 0;
+        let mut registers = Vec::new();
+        is_whole &= shown.registers(event.registers, &mut registers);
         // Lengths of what comes, and the registers: what is left is for the others, the stack last.
         let mut room = MOST - (out.len() - begin) - 8 * 6 - registers.len();
         let mut most = |wanted: usize, each: usize| {
@@ -169,7 +170,7 @@ pub(super) fn sample(
             length
         };
         if event.has(has::CALLCHAIN) {
-            let chain = sample.chain.bytes();
+            let chain = shown.chain();
             let chain = &chain[..most(chain.len(), 8)];
             u64s([chain.len() as u64 / 8], out);
             out.extend_from_slice(chain);
@@ -186,21 +187,21 @@ pub(super) fn sample(
             is_whole = false;
         }
         if event.has(has::REGS_USER) {
-            u64s([if has_registers { sample.abi.into() } else { 0 }], out);
-            out.extend_from_slice(registers);
+            u64s([if registers.is_empty() { 0 } else { sample.abi.into() }], out);
+            out.extend_from_slice(&registers);
         }
         if event.has(has::STACK_USER) {
-            let wanted = sample.stack.len().next_multiple_of(8);
-            let size = wanted.min(room / 8 * 8);
-            let stack = &sample.stack[..sample.stack.len().min(size)];
-            is_whole &= stack.len() == sample.stack.len();
+            let all = shown.stack();
+            let size = all.len().next_multiple_of(8).min(room / 8 * 8);
+            let stack = &all[..all.len().min(size)];
+            is_whole &= stack.len() == all.len();
             u64s([size as u64], out);
             if size > 0 {
                 out.extend_from_slice(stack);
                 out.resize(out.len() + size - stack.len(), 0);
                 u64s([stack.len() as u64], out);
             }
-        } else if !sample.stack.is_empty() {
+        } else if !shown.stack().is_empty() {
             is_whole = false;
         }
     });
