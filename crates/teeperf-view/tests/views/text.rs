@@ -524,12 +524,12 @@ fn samples_that_are_further_apart_than_was_asked_for_are_said_to_be() {
         line.trim().to_owned()
     };
     profile.info.period_ns = 4e6;
-    let said = "samples, 4.00 ms apart where 1.00 ms was asked for (cpu-timer of timers)";
+    let said = "samples, 4.000 ms apart where 1.000 ms was asked for (cpu-timer of timers)";
     assert_eq!(clock(&profile), said);
     profile.info.period_ns = 1.05e6;
-    assert_eq!(clock(&profile), "samples, 1.05 ms apart (cpu-timer of timers)");
+    assert_eq!(clock(&profile), "samples, 1.050 ms apart (cpu-timer of timers)");
     (profile.info.period_ns, profile.info.asked_ns) = (4e6, 0.0);
-    assert_eq!(clock(&profile), "samples, 4.00 ms apart (cpu-timer of timers)");
+    assert_eq!(clock(&profile), "samples, 4.000 ms apart (cpu-timer of timers)");
 }
 
 #[test]
