@@ -214,6 +214,9 @@ impl<R: DebugRead> Sampler<R> {
             }
             return false;
         }
+        if Arming(head.arming.load(Relaxed)).is_once() {
+            timer.stand();
+        }
         let (now, period) = Self::time(head);
         if !head.is_taking.load(Relaxed) {
             // SAFETY: the caller's promise; this is the owner's handler, once at a time.

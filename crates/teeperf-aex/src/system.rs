@@ -274,6 +274,13 @@ pub(crate) fn let_event_go_on(file: i32, nanoseconds: u64) {
     set_period(file, nanoseconds, ENABLE, 0);
 }
 
+/// Has an event count no more.
+pub(crate) fn stop_event(file: i32) {
+    const DISABLE: usize = 0x2401;
+    // SAFETY: no pointers. Of another file it is no request.
+    unsafe { syscall(number::IOCTL, [file as usize, DISABLE, 0, 0, 0, 0]) };
+}
+
 fn set_period(file: i32, nanoseconds: u64, start: usize, argument: usize) {
     const PERIOD: usize = 0x4008_2404;
     // SAFETY: the kernel reads a number. Of another file these are no requests.

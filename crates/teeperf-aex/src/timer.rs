@@ -74,6 +74,14 @@ impl Timer {
         }
     }
 
+    /// It stands while a sample is taken that may take longer than a period: a signal that it left meanwhile would have one sample
+    /// follow the other.
+    pub(crate) fn stand(self) {
+        if let Self::Event(file) = self {
+            system::stop_event(file);
+        }
+    }
+
     /// Lets it expire time and again.
     pub(crate) fn goes_on(self, nanoseconds: u64) {
         match self {
@@ -121,10 +129,15 @@ impl Arming {
         Self(if may_go_on { 0 } else { Self::ONCE })
     }
 
+    /// Whether the timer is to stand while a sample is taken.
+    pub(crate) fn is_once(self) -> bool {
+        self.0 == Self::ONCE
+    }
+
     /// Behind a sample that took so long; and how it is armed then. What was once too slow to go on stays so: an event that is told to
     /// expire once would end one that goes on.
     pub(crate) fn next(self, took: u64, mean: u64) -> (Self, Next) {
-        if self.0 == Self::ONCE || took > mean / PART {
+        if self.is_once() || took > mean / PART {
             return (Self(Self::ONCE), Next::Once);
         }
         let next = if self.0 == 0 { Next::GoesOn } else { Next::Nothing };

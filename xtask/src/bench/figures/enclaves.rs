@@ -62,7 +62,7 @@ fn measure(lab: &Lab) -> Result<Vec<Row>> {
         enclave: "zstd.so",
         native: "native-zstd",
         threads: 1,
-        rounds: lab.size(1_500, 100),
+        rounds: lab.size(7_500, 100),
     };
     let mut rows = known.measure(lab, &built)?;
     rows.push(known.handler(lab, &built)?);
