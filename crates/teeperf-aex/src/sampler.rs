@@ -12,7 +12,7 @@ use crate::ring::Ring;
 use crate::state::{self, MOST_CHAIN, Room, Wanted};
 use crate::system;
 use crate::threads::{Head, Threads};
-use crate::timer::{self, Timer};
+use crate::timer::{self, Arming, Next, Timer};
 pub use crate::timer::{Clock, first, has_events, next_random, period};
 use core::ops::Range;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -116,6 +116,7 @@ impl<R: DebugRead> Sampler<R> {
             return None;
         };
         head.timer.store(timer.number(), Relaxed);
+        head.arming.store(Arming::first(timer, period_ns).0, Relaxed);
         head.random.store(system::now(system::clock::MONOTONIC) ^ u64::from(thread) << 32, Relaxed);
         head.stack[0].store(stack.start, Relaxed);
         head.stack[1].store(stack.end, Relaxed);
@@ -166,18 +167,29 @@ impl<R: DebugRead> Sampler<R> {
         self.threads.begin(thread).map(|(place, _)| place)
     }
 
-    fn rearm(&self, head: &Head) {
+    /// Behind a sample that was begun when the thread had had so much processor time.
+    fn rearm(&self, head: &Head, begun: u64) {
         let random = timer::next_random(head.random.load(Relaxed));
         head.random.store(random, Relaxed);
-        head.since.store(system::now(system::clock::THREAD_CPUTIME), Relaxed);
+        let now = system::now(system::clock::THREAD_CPUTIME);
+        head.since.store(now, Relaxed);
         let Settings { period_ns, is_constant, .. } = self.settings;
         let period = if is_constant { period_ns } else { timer::period(period_ns, random) };
-        Timer::of(head.timer.load(Relaxed)).arm(period);
+        let arming = Arming(head.arming.load(Relaxed));
+        let (arming, next) = arming.next(now.wrapping_sub(begun), period_ns);
+        head.arming.store(arming.0, Relaxed);
+        let timer = Timer::of(head.timer.load(Relaxed));
+        match next {
+            Next::Nothing => {}
+            Next::GoesOn => timer.goes_on(period),
+            Next::Once => timer.arm(period),
+        }
     }
 
-    /// Processor time of the calling thread since its sample before.
-    fn period(head: &Head) -> u64 {
-        system::now(system::clock::THREAD_CPUTIME).wrapping_sub(head.since.load(Relaxed))
+    /// Processor time of the calling thread, and since its sample before.
+    fn time(head: &Head) -> (u64, u64) {
+        let now = system::now(system::clock::THREAD_CPUTIME);
+        (now, now.wrapping_sub(head.since.load(Relaxed)))
     }
 
     /// What the handler of the timers' signal does. Whether the signal was a timer's of this sampler, for this thread;
@@ -196,23 +208,27 @@ impl<R: DebugRead> Sampler<R> {
         };
         if !is_ours {
             // Of two signals at once the kernel keeps one, and it may have been the program's.
-            if Self::period(head) > LOST * self.settings.period_ns.max(TICK_NS) {
-                self.rearm(head);
+            let (now, period) = Self::time(head);
+            if period > LOST * self.settings.period_ns.max(TICK_NS) {
+                self.rearm(head, now);
             }
             return false;
         }
+        if Arming(head.arming.load(Relaxed)).is_once() {
+            timer.stand();
+        }
+        let (now, period) = Self::time(head);
         if !head.is_taking.load(Relaxed) {
             // SAFETY: the caller's promise; this is the owner's handler, once at a time.
-            unsafe { self.interrupted(place, head, context) };
+            unsafe { self.interrupted(place, head, context, period) };
         }
-        self.rearm(head);
+        self.rearm(head, now);
         true
     }
 
     /// # Safety
     /// `context` is what a handler of the place's owner was given.
-    unsafe fn interrupted(&self, place: usize, head: &Head, context: *const u8) {
-        let period = Self::period(head);
+    unsafe fn interrupted(&self, place: usize, head: &Head, context: *const u8, period: u64) {
         // SAFETY: the caller's promise.
         let interrupted = unsafe { Interrupted::of(context) };
         let ip = interrupted.instruction_pointer();
@@ -268,8 +284,9 @@ impl<R: DebugRead> Sampler<R> {
         compiler_fence(SeqCst);
         // SAFETY: this is the owner, and its handler stays away.
         let room = unsafe { head.room() };
-        self.take(place, room, Some(tcs), (tcs, Outside::default()), Self::period(head));
-        self.rearm(head);
+        let (now, period) = Self::time(head);
+        self.take(place, room, Some(tcs), (tcs, Outside::default()), period);
+        self.rearm(head, now);
         compiler_fence(SeqCst);
         head.is_taking.store(false, Relaxed);
         true

@@ -264,12 +264,29 @@ fn signals(file: i32, signal: i32) -> Option<()> {
 
 /// Lets an event send its signal once, in so many nanoseconds.
 pub(crate) fn arm_event(file: i32, nanoseconds: u64) {
-    const PERIOD: usize = 0x4008_2404;
     const REFRESH: usize = 0x2402;
+    set_period(file, nanoseconds, REFRESH, 1);
+}
+
+/// Lets an event send its signal time and again, so many nanoseconds apart.
+pub(crate) fn let_event_go_on(file: i32, nanoseconds: u64) {
+    const ENABLE: usize = 0x2400;
+    set_period(file, nanoseconds, ENABLE, 0);
+}
+
+/// Has an event count no more.
+pub(crate) fn stop_event(file: i32) {
+    const DISABLE: usize = 0x2401;
+    // SAFETY: no pointers. Of another file it is no request.
+    unsafe { syscall(number::IOCTL, [file as usize, DISABLE, 0, 0, 0, 0]) };
+}
+
+fn set_period(file: i32, nanoseconds: u64, start: usize, argument: usize) {
+    const PERIOD: usize = 0x4008_2404;
     // SAFETY: the kernel reads a number. Of another file these are no requests.
     unsafe {
         syscall(number::IOCTL, [file as usize, PERIOD, (&raw const nanoseconds) as usize, 0, 0, 0]);
-        syscall(number::IOCTL, [file as usize, REFRESH, 1, 0, 0, 0]);
+        syscall(number::IOCTL, [file as usize, start, argument, 0, 0, 0]);
     }
 }
 

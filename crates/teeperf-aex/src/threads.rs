@@ -20,6 +20,8 @@ pub struct Head {
     /// The thread's id, `FREE`, or the id and `ENDED`.
     owner: AtomicU32,
     pub(crate) timer: AtomicI32,
+    /// How the timer is armed (`timer::Arming`).
+    pub(crate) arming: AtomicU32,
     ends: Ends,
     /// Processor time of the thread when its latest sample was done.
     pub(crate) since: AtomicU64,

@@ -1,5 +1,10 @@
-//! What interrupts a thread: a timer of its own, which expires once and is armed again with a fresh period. Periods are drawn at
-//! random around the mean, so that they fall in step with nothing that the program does.
+//! What interrupts a thread: a timer of its own. Periods are drawn at random around the mean, so that they fall in step with nothing
+//! that the program does.
+//!
+//! A timer expires once and is armed again with a fresh period, so that however long a sample takes, the program goes on for a period
+//! between two. To arm a timer is to set the processor's, which takes as long as all else of a sample where that is a virtual one, and
+//! the kernel has just set it to whatever else it waits for. So an event whose samples take a small part of its period goes
+//! on by itself, and has a fresh period every few samples.
 
 use crate::system;
 
@@ -69,11 +74,74 @@ impl Timer {
         }
     }
 
+    /// It stands while a sample is taken that may take longer than a period: a signal that it left meanwhile would have one sample
+    /// follow the other.
+    pub(crate) fn stand(self) {
+        if let Self::Event(file) = self {
+            system::stop_event(file);
+        }
+    }
+
+    /// Lets it expire time and again.
+    pub(crate) fn goes_on(self, nanoseconds: u64) {
+        match self {
+            Self::Posix(number) => system::arm_timer(number, nanoseconds),
+            Self::Event(file) => system::let_event_go_on(file, nanoseconds),
+        }
+    }
+
     pub(crate) fn delete(self) {
         match self {
             Self::Posix(number) => system::delete_timer(number),
             Self::Event(file) => system::close(file),
         }
+    }
+}
+
+/// Samples of an event that goes on by itself, to a period.
+const RUN: u32 = 8;
+/// Periods below this are too short for one: what the kernel takes for each signal is not seen here.
+const SHORTEST_NS: u64 = 250_000;
+/// Nor does one whose sample takes more than this part of its period.
+const PART: u64 = 4;
+
+/// What a timer is to do next, when a sample is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Nothing: it goes on.
+    Nothing,
+    /// It goes on, with a fresh period.
+    GoesOn,
+    /// It expires once.
+    Once,
+}
+
+/// How a thread's timer is armed, in a number of its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arming(pub(crate) u32);
+
+impl Arming {
+    const ONCE: u32 = u32::MAX;
+
+    /// Of a timer that expires for the first time.
+    pub(crate) fn first(timer: Timer, mean: u64) -> Self {
+        let may_go_on = matches!(timer, Timer::Event(_)) && mean >= SHORTEST_NS;
+        Self(if may_go_on { 0 } else { Self::ONCE })
+    }
+
+    /// Whether the timer is to stand while a sample is taken.
+    pub(crate) fn is_once(self) -> bool {
+        self.0 == Self::ONCE
+    }
+
+    /// Behind a sample that took so long; and how it is armed then. What was once too slow to go on stays so: an event that is told to
+    /// expire once would end one that goes on.
+    pub(crate) fn next(self, took: u64, mean: u64) -> (Self, Next) {
+        if self.is_once() || took > mean / PART {
+            return (Self(Self::ONCE), Next::Once);
+        }
+        let next = if self.0 == 0 { Next::GoesOn } else { Next::Nothing };
+        (Self((self.0 + 1) % RUN), next)
     }
 }
 
@@ -106,11 +174,38 @@ pub fn first(mean: u64, random: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::vec::Vec;
 
     #[test]
     fn timers_are_known_by_their_numbers() {
         for timer in [Timer::Posix(0), Timer::Posix(77), Timer::Event(0), Timer::Event(3)] {
             assert_eq!(Timer::of(timer.number()), timer);
+        }
+    }
+
+    #[test]
+    fn events_go_on_by_themselves_while_samples_are_quick() {
+        let mean = 1_000_000;
+        let armed = |first: Arming, took: &[u64]| -> Vec<Next> {
+            let mut arming = first;
+            let mut next = |&took| {
+                let (armed, next) = arming.next(took, mean);
+                arming = armed;
+                next
+            };
+            took.iter().map(&mut next).collect()
+        };
+        let event = Arming::first(Timer::Event(3), mean);
+        let mut run = [Next::Nothing; 2 * RUN as usize];
+        (run[0], run[RUN as usize]) = (Next::GoesOn, Next::GoesOn);
+        assert_eq!(armed(event, &[10_000; 2 * RUN as usize]), run);
+        // A slow one ends that for good.
+        let slow = [Next::GoesOn, Next::Nothing, Next::Once, Next::Once];
+        assert_eq!(armed(event, &[250_000, 10_000, 250_001, 10_000]), slow);
+        for once in
+            [Arming::first(Timer::Posix(3), mean), Arming::first(Timer::Event(3), SHORTEST_NS - 1)]
+        {
+            assert_eq!(armed(once, &[1; 2]), [Next::Once; 2]);
         }
     }
 

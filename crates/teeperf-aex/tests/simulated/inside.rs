@@ -78,7 +78,22 @@ fn by_the_kernels_events_there_are_as_many_as_asked_for() {
     }
     // The kernel's ticks are four milliseconds apart, or one at least.
     assert!(all / count < 900_000, "{}", all / count);
+    // To the end.
+    assert!(count > 1000, "{count}");
     assert_shares(&run);
+}
+
+#[test]
+fn a_host_gets_on_where_a_sample_takes_longer_than_a_period() {
+    if !teeperf_aex::sampler::has_events() {
+        eprintln!("skipped: perf_event_open is not permitted");
+        return;
+    }
+    let slow = [("AEX_CLOCK", "event"), ("AEX_PERIOD_NS", "300000"), ("AEX_DELAY_NS", "20000")];
+    let run = run("rounds=1000", &slow);
+    // Those that an event left which went on while the first was taken.
+    let soon = run.samples.iter().filter(|sample| sample.period < 100_000).count();
+    assert!(soon < 10 && run.samples.len() > 50, "{soon} of {}", run.samples.len());
 }
 
 #[test]
