@@ -165,7 +165,7 @@ pub mod sampled {
     pub const PERIOD: u16 = 4;
     /// Samples a second that were asked for; missing where a period was.
     pub const FREQUENCY: u16 = 5;
-    /// 1: each period is drawn at random around the mean.
+    /// 1: periods are drawn at random around the mean, each or a few at a time.
     pub const RANDOM: u16 = 6;
     /// Value of the samples' clock, nanoseconds, at the clock value [`super::start::CLOCK_START`].
     pub const ZERO_NS: u16 = 7;
