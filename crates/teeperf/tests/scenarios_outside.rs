@@ -4,7 +4,7 @@
 
 mod scenario;
 use scenario::*;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Functions that every stack of an ECALL has, of the host and of the enclave.
@@ -212,6 +212,25 @@ fn children_end_as_they_would() {
     let machine = Machine::new();
     let run = machine.record(&[], "fork=1 lives=3 rounds=4000");
     assert_shares(&run.paths("sgx"));
+}
+
+/// Guards: a thread that is asked to stop while it forks is sampled all the same.
+#[test]
+fn who_forks_all_the_time_is_sampled() {
+    let shop = Workshop::new();
+    let forks = "i=0; while [ $i -lt 1000 ]; do (:); i=$((i + 1)); done";
+    let options = ["--probe", "sample", "--sgx=outside"];
+    let mut recording = shop.recording(&options, Path::new("/bin/sh"), &["-c", forks]);
+    run(&mut recording.command).expect_code(0);
+    let mut dump = teeperf();
+    let dump = run(dump.arg("dump").arg(&recording.file)).expect_code(0).stdout.clone();
+    let periods: Vec<u64> = dump
+        .split(" period=")
+        .skip(1)
+        .filter_map(|rest| rest.split(' ').next()?.parse().ok())
+        .collect();
+    let (most, all) = (periods.iter().max().unwrap(), periods.iter().sum::<u64>());
+    assert!(all > 20_000_000 && *most < 30_000_000, "{most} of {all}: {periods:?}");
 }
 
 /// Guards: exits, OCALLs and exceptions under a tracer leave registers as they were.

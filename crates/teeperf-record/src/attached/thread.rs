@@ -72,6 +72,11 @@ impl Thread {
         }
     }
 
+    /// Whether its timer has asked it to stop, and it was not sampled since.
+    pub(super) fn is_due(&self) -> bool {
+        self.timer.as_ref().is_some_and(Timer::is_due)
+    }
+
     /// Processor time since its sample before, of a thread that stands: it is exact then.
     pub(super) fn take_period(&mut self) -> u64 {
         let now = self.processor_time().unwrap_or(self.since);

@@ -16,6 +16,8 @@ const TASK_CLOCK: Kind = Kind { kind: 1, config: 1, name: "task-clock", is_time:
 
 /// Threads that can have an event: as many descriptors.
 const MOST: usize = 16_384;
+/// Of a thread's id there: it was asked to stop, and has not been armed again.
+const IS_DUE: u32 = 1 << 31;
 /// The thread of each descriptor's event; 0: none.
 static THREADS: [AtomicU32; MOST] = [const { AtomicU32::new(0) }; MOST];
 
@@ -60,9 +62,21 @@ impl Timer {
 
     /// Stops the thread once, when it had so many nanoseconds more.
     pub(super) fn arm(&self, nanoseconds: u64) {
+        if let Some(thread) = self.thread() {
+            thread.fetch_and(!IS_DUE, Relaxed);
+        }
         // An event that is open takes both.
         let _ = ask(&self.0, Request::Period(nanoseconds));
         let _ = ask(&self.0, Request::Once);
+    }
+
+    /// Whether the thread was asked to stop.
+    pub(super) fn is_due(&self) -> bool {
+        self.thread().is_some_and(|thread| thread.load(Relaxed) & IS_DUE != 0)
+    }
+
+    fn thread(&self) -> Option<&'static AtomicU32> {
+        THREADS.get(self.0.as_raw_fd() as usize)
     }
 }
 
@@ -74,7 +88,7 @@ pub(super) fn are_granted() -> bool {
 
 impl Drop for Timer {
     fn drop(&mut self) {
-        if let Some(thread) = THREADS.get(self.0.as_raw_fd() as usize) {
+        if let Some(thread) = self.thread() {
             thread.store(0, Relaxed);
         }
     }
@@ -156,9 +170,9 @@ extern "C" fn due(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_vo
         }
         let file = info.cast::<u8>().add(FILE).cast::<i32>().read();
         let error = *libc::__errno_location();
-        let tid = THREADS.get(file as usize).map_or(0, |thread| thread.load(Relaxed));
-        if tid != 0 {
-            ptrace::interrupt(tid);
+        let thread = THREADS.get(file as usize).filter(|thread| thread.load(Relaxed) != 0);
+        if let Some(thread) = thread {
+            ptrace::interrupt(thread.fetch_or(IS_DUE, Relaxed) & !IS_DUE);
         }
         *libc::__errno_location() = error;
     }

@@ -144,7 +144,7 @@ impl Work {
             self.thread_begins(tid, pid, false);
         }
         match happened {
-            Happened::Signal(signal) => ptrace::go_on(tid, signal),
+            Happened::Signal(signal) => self.go_on(tid, signal),
             Happened::GroupStop => {
                 if let Some(thread) = self.threads.get_mut(&tid) {
                     (thread.stands, thread.has_begun) = (true, true);
@@ -159,7 +159,7 @@ impl Work {
                 {
                     self.thread_begins(new, pid, false);
                 }
-                ptrace::go_on(tid, 0);
+                self.go_on(tid, 0);
             }
             Happened::Executed => {
                 self.executed(tid);
@@ -172,6 +172,15 @@ impl Work {
             }
             Happened::Ended => self.thread_ends(tid),
         }
+    }
+
+    /// Lets a thread go on that stands for another reason than to be sampled. With that the kernel forgets that it was asked to stop: a
+    /// fork takes long, and would often have its process unsampled from there on.
+    fn go_on(&self, tid: u32, signal: i32) {
+        if self.threads.get(&tid).is_some_and(Thread::is_due) {
+            ptrace::interrupt(tid);
+        }
+        ptrace::go_on(tid, signal);
     }
 
     fn thread_begins(&mut self, tid: u32, pid: u32, has_begun: bool) {
