@@ -7,6 +7,8 @@ use crate::machine::monotonic_ns;
 use crate::packets::Level;
 use crate::sample::{Kin, Packets, Record};
 use crate::sgx::{Code, GivenModule, Known, Told, name, tell_code, tell_name};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use teeperf_aex::attached::{Stopped, UserRegisters};
@@ -25,6 +27,9 @@ pub(super) type Out = Packets<Box<dyn FnMut(u16, Vec<u8>) + Send>>;
 pub(super) struct Space {
     pub(super) pid: u32,
     memory: Option<Memory>,
+    /// `statm`, and the pages that it told last.
+    size: Option<File>,
+    pages: u64,
     code: Known,
     enclaves: Vec<Enclave>,
     modules: Arc<[GivenModule]>,
@@ -77,6 +82,8 @@ impl Space {
         Self {
             pid,
             memory: Memory::open(pid).ok(),
+            size: File::open(format!("/proc/{pid}/statm")).ok(),
+            pages: 0,
             code: Known::default(),
             enclaves: Vec::new(),
             modules,
@@ -344,12 +351,24 @@ impl Space {
         packets: &mut Out,
     ) {
         let now = Instant::now();
-        if now >= self.next
-            && (now < self.settled || addresses.any(|address| !self.code.has(address)))
-        {
+        let settles = now < self.settled;
+        // Callers on a copied stack may be in a library that is there since a moment ago.
+        let has_more = settles && self.changes_size();
+        let is_time = now >= self.next;
+        if has_more || is_time && (settles || addresses.any(|address| !self.code.has(address))) {
             self.look_at_code(time, packets);
             self.next = Instant::now() + LOOK;
         }
+    }
+
+    /// Whether more or less is mapped than when this was asked before.
+    fn changes_size(&mut self) -> bool {
+        let mut text = [0; 32];
+        let read = self.size.as_ref().and_then(|file| file.read_at(&mut text, 0).ok());
+        // Pages, the first number.
+        let pages = text[..read.unwrap_or(0)].split(|&byte| byte == b' ').next();
+        let pages = pages.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+        pages.unwrap_or(0) != std::mem::replace(&mut self.pages, pages.unwrap_or(0))
     }
 
     fn look_at_code(&mut self, time: Option<u64>, packets: &mut Out) {
