@@ -217,16 +217,7 @@ fn children_end_as_they_would() {
 /// Guards: of a library that is there since a moment ago, and that a copied stack leads through, the recording has the code.
 #[test]
 fn callers_in_a_library_that_was_just_loaded() {
-    let shop = Workshop::new();
-    let so = shop.build_unhooked("through.c", Compiler::Gcc, &["-O1", "-fPIC", "-shared"]);
-    let app = shop.build_unhooked("loads_late.c", Compiler::Gcc, &["-O1"]);
-    let options = ["--probe", "sample", "--sgx=outside", "--call-graph=dwarf", "--sample=4000"];
-    let mut recording = shop.recording(&options, &app, &[so.to_str().unwrap()]);
-    run(&mut recording.command).expect_code(0);
-    let paths = folded(&recording.file, "outside-sgx");
-    let by_library = percent(&paths, |path| path.contains("main;through;busy"));
-    let by_itself = percent(&paths, |path| path.contains("main;busy"));
-    assert!(by_library > 1.2 * by_itself && by_itself > 5.0, "{paths:?}");
+    assert_late_library_is_known("--sgx=outside");
 }
 
 /// Guards: a thread that is asked to stop while it forks is sampled all the same.

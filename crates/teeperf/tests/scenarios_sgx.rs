@@ -485,3 +485,9 @@ fn perf_is_told_all_that_it_wants_to_know() {
     let build_ids = perf(&["buildid-list"]).unwrap();
     assert!(build_ids.lines().any(|line| line.ends_with("/enclave.so")), "{build_ids}");
 }
+
+/// Guards: of a library that is there since a moment ago, and that a copied stack leads through, the recording has the code.
+#[test]
+fn callers_in_a_library_that_was_just_loaded() {
+    assert_late_library_is_known("--sgx");
+}

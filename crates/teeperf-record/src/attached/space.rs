@@ -7,8 +7,6 @@ use crate::machine::monotonic_ns;
 use crate::packets::Level;
 use crate::sample::{Kin, Packets, Record};
 use crate::sgx::{Code, GivenModule, Known, Told, name, tell_code, tell_name};
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use teeperf_aex::attached::{Stopped, UserRegisters};
@@ -27,17 +25,12 @@ pub(super) type Out = Packets<Box<dyn FnMut(u16, Vec<u8>) + Send>>;
 pub(super) struct Space {
     pub(super) pid: u32,
     memory: Option<Memory>,
-    /// `statm`, and the pages that it told last.
-    size: Option<File>,
-    pages: u64,
     code: Known,
     enclaves: Vec<Enclave>,
     modules: Arc<[GivenModule]>,
     names: Vec<(u32, Vec<u8>)>,
     /// When its code may be looked at next: what makes its code itself has some that no look finds.
     next: Instant,
-    /// Until when it is looked at without a reason: a program that begins loads libraries.
-    settled: Instant,
     /// Exits of which no enclave was found, since one was.
     misses: u32,
     /// The host's stack of the thread that was looked at last, if it was inside an enclave.
@@ -70,8 +63,6 @@ impl Seen {
 
 /// Least time between two looks at code.
 const LOOK: Duration = Duration::from_millis(20);
-/// In which a program loads most of its libraries.
-const SETTLING: Duration = Duration::from_millis(300);
 /// Exits without an enclave, behind which not each is looked at.
 const MOST_MISSES: u32 = 16;
 /// Enclaves of a process at one time.
@@ -82,14 +73,11 @@ impl Space {
         Self {
             pid,
             memory: Memory::open(pid).ok(),
-            size: File::open(format!("/proc/{pid}/statm")).ok(),
-            pages: 0,
-            code: Known::default(),
+            code: Known::new(),
             enclaves: Vec::new(),
             modules,
             names: Vec::new(),
             next: Instant::now(),
-            settled: Instant::now() + SETTLING,
             misses: 0,
             host: Vec::new(),
             told: Told::new(),
@@ -350,25 +338,13 @@ impl Space {
         time: Option<u64>,
         packets: &mut Out,
     ) {
-        let now = Instant::now();
-        let settles = now < self.settled;
-        // Callers on a copied stack may be in a library that is there since a moment ago.
-        let has_more = settles && self.changes_size();
-        let is_time = now >= self.next;
-        if has_more || is_time && (settles || addresses.any(|address| !self.code.has(address))) {
+        let is_time = Instant::now() >= self.next;
+        if is_time && addresses.any(|address| !self.code.has(address))
+            || self.code.may_have_more(self.pid)
+        {
             self.look_at_code(time, packets);
             self.next = Instant::now() + LOOK;
         }
-    }
-
-    /// Whether more or less is mapped than when this was asked before.
-    fn changes_size(&mut self) -> bool {
-        let mut text = [0; 32];
-        let read = self.size.as_ref().and_then(|file| file.read_at(&mut text, 0).ok());
-        // Pages, the first number.
-        let pages = text[..read.unwrap_or(0)].split(|&byte| byte == b' ').next();
-        let pages = pages.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
-        pages.unwrap_or(0) != std::mem::replace(&mut self.pages, pages.unwrap_or(0))
     }
 
     fn look_at_code(&mut self, time: Option<u64>, packets: &mut Out) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Range;
+use std::time::{Duration, Instant};
 use teeperf_wire::body::map;
 
 /// A stretch of code, or of a file.
@@ -17,19 +18,54 @@ pub(crate) struct Code {
     pub(crate) path: Vec<u8>,
 }
 
-/// All that is known of a process's, by where it begins.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Known(BTreeMap<u64, Code>);
+/// All that is known of a process's.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    /// By where it begins.
+    code: BTreeMap<u64, Code>,
+    /// Pages that were mapped when somebody asked last whether it may have more.
+    pages: u64,
+    since: Instant,
+    looked: Instant,
+}
+
+/// In which a program loads most of its libraries.
+const SETTLING: Duration = Duration::from_millis(300);
+/// Behind that, between two looks of which nothing but the program's size is the reason: it changes with each large allocation.
+const LOOK: Duration = Duration::from_millis(100);
 
 impl Known {
+    /// Of a process that begins.
+    pub(crate) fn new() -> Self {
+        let now = Instant::now();
+        Self { code: BTreeMap::new(), pages: 0, since: now, looked: now }
+    }
+
+    /// What the child of a fork has.
+    pub(crate) fn of_child(&self) -> Self {
+        Self { code: self.code.clone(), ..Self::new() }
+    }
+
+    /// Whether there may be code that is not known: callers on a copied stack may be in a library that was loaded a moment ago, and of
+    /// such a stack nobody looks at addresses.
+    pub(crate) fn may_have_more(&mut self, pid: u32) -> bool {
+        if self.since.elapsed() > SETTLING && self.looked.elapsed() < LOOK {
+            return false;
+        }
+        let size = fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
+        let pages = size.split(' ').next().and_then(|digits| digits.parse().ok()).unwrap_or(0);
+        std::mem::replace(&mut self.pages, pages) != pages
+    }
+
     /// Whether there is code at an address.
     pub(crate) fn has(&self, address: u64) -> bool {
-        let before = self.0.range(..=address).next_back();
+        let before = self.code.range(..=address).next_back();
         before.is_some_and(|(begin, code)| address - begin < code.length && code.is_code())
     }
 
     /// What is new since the last look, but for what lies in `left_out`.
     pub(crate) fn look(&mut self, pid: u32, left_out: &[Range<u64>]) -> Vec<Code> {
+        self.looked = Instant::now();
         let Ok(maps) = fs::read(format!("/proc/{pid}/maps")) else { return Vec::new() };
         let lines = maps.split(|&byte| byte == b'\n').filter_map(read);
         let now: BTreeMap<u64, Code> = lines
@@ -40,9 +76,9 @@ impl Known {
             // It has ended, and what it had counts for what it left.
             return Vec::new();
         }
-        let is_new = |code: &&Code| self.0.get(&code.address) != Some(code);
+        let is_new = |code: &&Code| self.code.get(&code.address) != Some(code);
         let new = now.values().filter(is_new).cloned().collect();
-        self.0 = now;
+        self.code = now;
         new
     }
 }
@@ -107,7 +143,7 @@ mod tests {
 
     #[test]
     fn what_is_new_is_told_once() {
-        let (mut known, pid) = (Known::default(), std::process::id());
+        let (mut known, pid) = (Known::new(), std::process::id());
         let here = lines_of_code_are_read as fn() as usize as u64;
         assert!(!known.has(here));
         let first = known.look(pid, &[]);
@@ -119,10 +155,7 @@ mod tests {
         let range = own.address..own.address + own.length;
         assert!(known.look(pid, &[]).iter().all(|code| code.address != range.start));
         assert!(
-            Known::default()
-                .look(pid, std::slice::from_ref(&range))
-                .iter()
-                .all(|code| *code != *own)
+            Known::new().look(pid, std::slice::from_ref(&range)).iter().all(|code| *code != *own)
         );
         assert!(known.look(u32::MAX, &[]).is_empty() && known.has(here));
     }

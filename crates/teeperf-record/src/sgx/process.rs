@@ -70,7 +70,7 @@ impl Process {
             ended,
             rings: Rings::new(threads, capacity, pid),
             memory,
-            code: Known::default(),
+            code: Known::new(),
             enclaves: Vec::new(),
             looked: Instant::now(),
             without_place: BTreeSet::new(),
@@ -92,7 +92,7 @@ impl Process {
         if is_forked {
             let parent = parent_of(pid);
             let known = others.iter().find(|other| other.pid == parent);
-            self.code = known.map(|parent| parent.code.clone()).unwrap_or_default();
+            self.code = known.map_or_else(Known::new, |parent| parent.code.of_child());
             let kin = Kin { pid, tid: pid, parent_pid: parent, parent_tid: parent };
             packets.record(Record::Forked(kin), time);
         }
@@ -108,7 +108,8 @@ impl Process {
         packets: &mut Packets<S>,
     ) -> Told {
         let Self { pid, inner_pid, rings, code, enclaves, names, .. } = self;
-        let (pid, inner_pid, mut is_looked, mut told) = (*pid, *inner_pid, false, Told::new());
+        let (pid, inner_pid, mut told) = (*pid, *inner_pid, Told::new());
+        let (mut is_asked, mut is_looked) = (false, false);
         // The first thread is known by the process's id.
         let here = |tid| if tid == inner_pid { pid } else { tid };
         let began = monotonic_ns();
@@ -145,8 +146,10 @@ impl Process {
                     }
                     _ => {}
                 }
-                if !is_looked && outside.is_some_and(|at| !code.has(at)) {
-                    // Once a round: what makes its code itself has some that no look finds.
+                // Once a round: what makes its code itself has some that no look finds.
+                let is_first = !std::mem::replace(&mut is_asked, true);
+                let is_new = || outside.is_some_and(|at| !code.has(at));
+                if !is_looked && (is_new() || is_first && code.may_have_more(pid)) {
                     is_looked = true;
                     let ranges = ranges(enclaves);
                     tell_code(pid, &code.look(pid, &ranges), Some(began), packets);

@@ -7,6 +7,7 @@
 mod agreement;
 mod build;
 mod folded;
+mod late;
 mod phases;
 mod report;
 mod run;
@@ -17,6 +18,7 @@ mod told;
 pub(crate) use agreement::assert_paths_agree;
 pub(crate) use build::{Compiler, Workshop};
 pub(crate) use folded::{folded, percent, report};
+pub(crate) use late::assert_late_library_is_known;
 pub(crate) use phases::Phases;
 pub(crate) use report::{Report, assert_calls, assert_paths, assert_seen};
 pub(crate) use run::{
