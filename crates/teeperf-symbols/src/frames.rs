@@ -7,7 +7,7 @@ use crate::{Error, Location, Search, demangle};
 use addr2line::Context;
 use gimli::{
     AttributeValue, CloneStableDeref, Dwarf, DwarfSections, EndianReader, Reader, RunTimeEndian,
-    StableDeref, UnitOffset, UnitRef, constants,
+    SectionId, StableDeref, UnitOffset, UnitRef, constants,
 };
 use object::Endianness;
 use std::cell::RefCell;
@@ -20,6 +20,10 @@ use std::sync::Arc;
 const MAX_STEPS: usize = 8;
 /// Most functions that are inlined into one another at an address. Compilers come to some dozens.
 const MAX_DEPTH: usize = 256;
+
+/// Sections of which nobody asks here, where variables are and what macros are: large, and to be decompressed.
+const UNUSED: [SectionId; 4] =
+    [SectionId::DebugLoc, SectionId::DebugLocLists, SectionId::DebugMacinfo, SectionId::DebugMacro];
 
 /// Functions by any address of their code, through debug information. Of a unit it is read when an address in it is first
 /// asked for, and kept.
@@ -72,7 +76,8 @@ impl Frames {
             Endianness::Big => RunTimeEndian::Big,
         };
         let sections = DwarfSections::load(|id| {
-            let bytes = Bytes::of(image, image.section(id.name().as_bytes()), MAX_READ)?;
+            let section = image.section(id.name().as_bytes()).filter(|_| !UNUSED.contains(&id));
+            let bytes = Bytes::of(image, section, MAX_READ)?;
             Ok::<_, Error>(Shared(Arc::new(bytes)))
         })?;
         let dwarf: Dwarf<_> = sections.borrow(|bytes| EndianReader::new(bytes.clone(), endian));

@@ -55,6 +55,7 @@ pub(crate) struct Modules {
     search: Search,
     is_inlined: bool,
     has_kernel: AtomicBool,
+    has_libc: AtomicBool,
 }
 
 /// Path and build-id.
@@ -82,6 +83,7 @@ impl Modules {
             search,
             is_inlined,
             has_kernel: AtomicBool::new(false),
+            has_libc: AtomicBool::new(false),
         }
     }
 
@@ -98,22 +100,25 @@ impl Modules {
         }
         let id = ModuleId(list.len() as u32);
         let (path, build_id) = key.clone();
+        // One of each, whatever a recording says.
+        let is_needed = (of_kernel && !self.has_kernel.swap(true, Relaxed))
+            || (!of_kernel && is_libc(&path) && !self.has_libc.swap(true, Relaxed));
         let slot = Arc::new(Slot { path, build_id, of_kernel, opened: OnceLock::new() });
         list.push(slot.clone());
         known.insert(key, id);
-        if of_kernel && !self.has_kernel.swap(true, Relaxed) {
+        if is_needed {
             self.open_early(slot);
         }
         Some(id)
     }
 
-    /// The kernel takes longer to tell its functions than a short recording takes to be read, and most samples need some: it is
-    /// asked when it is first heard of.
+    /// The kernel takes longer to tell its functions than a short recording takes to be read, and most samples need some; and stacks
+    /// begin in the C library, whose debug information is large. These are opened when they are first heard of.
     fn open_early(&self, slot: Arc<Slot>) {
         let (search, is_inlined) = (self.search.clone(), self.is_inlined);
         let open = move || _ = slot.opened.get_or_init(|| slot.open(&search, is_inlined));
         // Where there is no thread for it, whoever needs it first opens it.
-        let _ = std::thread::Builder::new().name("kernel".into()).spawn(open);
+        let _ = std::thread::Builder::new().name("opens early".into()).spawn(open);
     }
 
     /// Path and build-id of a module.
@@ -156,6 +161,14 @@ impl View {
         let module = location.parts().and_then(|(id, at)| Some((self.module(id)?.0, at)));
         module.is_some_and(|(module, at)| module.is_entry(at))
     }
+}
+
+/// Whether a file is the C library, by its name: glibc's, the same before 2.34, and musl's.
+fn is_libc(path: &[u8]) -> bool {
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    [&b"libc.so"[..], b"libc-2.", b"libc.musl-", b"ld-musl-"]
+        .iter()
+        .any(|begin| name.starts_with(begin))
 }
 
 fn path(bytes: &[u8]) -> PathBuf {
