@@ -17,7 +17,8 @@ pub(crate) const FIGURE: Figure = Figure {
     method: "sqlite3's `speedtest1 --memdb`, sampled by perf as often as the kernel lets it; the file's samples again and again, each time \
              later, until there are enough. Ten million with call chains (of a build with frame pointers): `teeperf report` and \
              `perf report --stdio`, wall time and the most memory resident. Half a million with 8 KiB of the stack: `teeperf report` and \
-             `perf script`, with what was inlined and without. The system has the files in memory where that is large enough.",
+             `perf script`, with what was inlined and without. The system has the files in memory where that is large enough. And a \
+             recording as people make it, 999 samples a second of some seconds, each there once: most of that is reading debug information.",
     measure,
 };
 
@@ -25,16 +26,40 @@ const MIB: f64 = (1 << 20) as f64;
 
 fn measure(lab: &Lab) -> Result<Vec<Row>> {
     ensure!(crate::commands::works("perf", &["--version"]), "perf is not installed");
-    Ok(chains(lab)?.into_iter().chain(stacks(lab)?).collect())
+    let all = chains(lab)?.into_iter().chain(stacks(lab)?).chain([recording(lab)?]);
+    Ok(all.collect())
+}
+
+fn recording(lab: &Lab) -> Result<Row> {
+    let data = lab.scratch("recording.perf.data");
+    let how = ("dwarf,8192", "999", lab.size("500", "20"));
+    let count = file(lab, &lab.speedtest_with_debug()?, how, 1, &data)?;
+    let (mut ours, mut theirs) = (vec![], vec![]);
+    for _ in 0..lab.rounds(7) {
+        let mut script = Command::new("perf");
+        script.args(["script", "--inline", "-i"]).arg(&data);
+        theirs.push(lab.run_unheard(&mut script)?.seconds);
+        ours.push(lab.run(Command::new(&lab.teeperf).arg("report").arg(&data))?.seconds);
+    }
+    std::fs::remove_file(&data)?;
+    let what = format!("{count} samples, 999 a second, with what was inlined");
+    Ok(Row::new("recording", &what, format!("{} s", digits(median(&ours))))
+        .beside(format!("perf script {} s", digits(median(&theirs)))))
 }
 
 /// A file with so many samples of a program, and how many there are.
-fn file(lab: &Lab, program: &Path, graph: &str, hz: &str, wanted: u64, to: &Path) -> Result<u64> {
+fn file(
+    lab: &Lab,
+    program: &Path,
+    (graph, hz, size): (&str, &str, &str),
+    wanted: u64,
+    to: &Path,
+) -> Result<u64> {
     let once = lab.scratch("once.perf.data");
     let mut record = Command::new("perf");
     record.args(["record", "-q", "-F", hz, "-e", "cpu-clock", "--call-graph", graph, "-o"]);
     record.arg(&once).arg("--").arg(program);
-    lab.run(record.args(["--size", lab.size("40", "5"), "--memdb"]))?;
+    lab.run(record.args(["--size", size, "--memdb"]))?;
     let count = copies(&once, wanted, to)?;
     std::fs::remove_file(&once)?;
     Ok(count)
@@ -44,7 +69,8 @@ fn chains(lab: &Lab) -> Result<[Row; 2]> {
     let data = lab.scratch("chains.perf.data");
     let program = lab.speedtest_with_frame_pointers()?;
     let wanted = lab.size(10_000_000, 200_000);
-    let count = file(lab, &program, "fp", "9999", wanted, &data)?;
+    let how = ("fp", "9999", lab.size("40", "5"));
+    let count = file(lab, &program, how, wanted, &data)?;
     let (mut ours, mut theirs, mut mib, mut their_mib) = (vec![], vec![], vec![], vec![]);
     for _ in 0..lab.rounds(3) {
         let ran = lab.run(Command::new(&lab.teeperf).arg("report").arg(&data))?;
@@ -72,7 +98,8 @@ fn stacks(lab: &Lab) -> Result<[Row; 3]> {
     let data = lab.scratch("stacks.perf.data");
     let program = lab.speedtest_with_debug()?;
     let wanted = lab.size(500_000, 5_000);
-    let count = file(lab, &program, "dwarf,8192", "9999", wanted, &data)?;
+    let how = ("dwarf,8192", "9999", lab.size("40", "5"));
+    let count = file(lab, &program, how, wanted, &data)?;
     let (mut ours, mut theirs) = ([vec![], vec![]], [vec![], vec![]]);
     let mut mib = Vec::new();
     for _ in 0..lab.rounds(3) {
