@@ -15,7 +15,7 @@ cd "$(dirname "$0")"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p corpus/recording corpus/words corpus/drain corpus/wire corpus/symbols corpus/demangle corpus/gmon corpus/pieces corpus/tee_perf corpus/perf_data \
-    corpus/assembly corpus/stacks
+    corpus/assembly corpus/stacks corpus/rings corpus/enclaves
 
 # Small ELF files: both classes, with lines, with stubs, stripped, compressed.
 printf 'extern int far(int);\nint near(int x) { return far(x) + 1; }\n' > "$work/a.c"
@@ -188,6 +188,43 @@ write("words/cycle", b"\x01" + example("chunk-cycle-words"))
 for name in ("tick", "cycle", "pieces"):
     write(f"drain/{name}", open(f"corpus/words/{name}", "rb").read())
 write("drain/hello", b"TPHi" + bytes([1, 0, 0, 0]) + bytes(24))
+PYTHON
+
+# What a program that is sampled writes: samples of two threads in rings, and runtimes' lists of enclaves, in memory that begins at 0.
+python3 - <<'PYTHON'
+import struct
+def words(*numbers):
+    return struct.pack(f"<{len(numbers)}Q", *(number % 2**64 for number in numbers))
+def write(path, *parts):
+    with open(f"corpus/{path}", "wb") as file:
+        file.write(b"".join(parts))
+# A head of a place has its owner, and how much was written, read and lost; then comes the ring.
+PLACE, HEAD = 12288 + 4096, 12288
+def wrote(at, data):
+    assert at % 8 == len(data) % 8 == 0
+    return struct.pack("<II", at // 8, len(data) // 8) + data
+def sample(thread, event, chain=(), registers=(), stack=b""):
+    size = 64 + 8 * (len(chain) + len(registers)) + len(stack)
+    mask = REGISTERS if registers else 0
+    head = struct.pack("<IHBBQIIIIQQQII", size, event, 2, 2 if registers else 0, 99, 7, thread, 0, len(chain), 0x401000, 1000, mask, len(stack), 0)
+    return head + words(*chain, *registers) + stack
+REGISTERS = 0xff03ff
+def place(number, thread, data, ended=0):
+    begin = number * PLACE
+    return wrote(begin + HEAD, data) + wrote(120, words(3)) + wrote(begin, words(thread | ended << 31, len(data), 0, 0))
+chain = sample(8, 1, [-512, 0x401000, 0x402000])
+whole = sample(9, 3, registers=range(REGISTERS.bit_count()), stack=bytes(64))
+write("rings/chain", place(0, 8, chain + sample(8, 2)))
+write("rings/threads", place(0, 8, chain), place(1, 9, whole + whole), place(0, 8, chain, 1), place(0, 10, sample(10, 3)))
+write("rings/nonsense", place(1, 9, sample(8, 3)), wrote(8, words(2**64 - 1, 5, 7)), place(0, 8, b"x" * 64))
+# Each begins with where the list does, and with an enclave.
+BASE, SIZE, NAME = 1 << 20, 1 << 16, b"/enclave.so\0\0\0\0\0"
+def memory(first, *parts):
+    return words(first, BASE, SIZE) + b"".join(parts)
+write("enclaves/intel", memory(40, NAME, words(80, 5, 0, 11 << 32, 24), words(0, BASE, 0, 11 << 32, 24)))
+write("enclaves/gramine", memory(40, NAME, words(24, BASE, 64), words(24, BASE + 4096, 88), words(24, 0, 0)))
+ENCLAVE, MODULE = 0xabc540ee14fa48ce, 0xf67ae6230a18a2ce
+write("enclaves/open-enclave", memory(40, NAME, words(ENCLAVE, 1, 0, 24, 11, BASE, SIZE, 0, 0, 0, 128), words(MODULE, 1, 0, 24, 11, BASE + 8192, 4096)))
 PYTHON
 
 # Assembly with hooks, as two compilers write it.

@@ -20,8 +20,6 @@ pub struct Head {
     /// The thread's id, `FREE`, or the id and `ENDED`.
     owner: AtomicU32,
     pub(crate) timer: AtomicI32,
-    /// How the timer is armed (`timer::Arming`).
-    pub(crate) arming: AtomicU32,
     ends: Ends,
     /// Processor time of the thread when its latest sample was done.
     pub(crate) since: AtomicU64,
@@ -30,6 +28,8 @@ pub struct Head {
     pub(crate) stack: [AtomicU64; 2],
     /// The thread itself takes a sample, so that its signal handler takes none.
     pub(crate) is_taking: AtomicBool,
+    /// How the timer is armed (`timer::Arming`).
+    pub(crate) arming: AtomicU32,
     /// Samples inside enclaves, inside those that cannot be read, and outside.
     pub inside: AtomicU64,
     /// See there.

@@ -200,3 +200,24 @@ impl Finder {
         modules
     }
 }
+
+/// Goes through the lists of all runtimes in a program whose memory this is, for fuzzers; how many files each has in the enclave.
+/// They are those of no process.
+pub(crate) fn any_lists(memory: std::fs::File, enclave: &Range<u64>) -> [usize; 3] {
+    const NOBODY: u32 = 0;
+    let process = Process::of(NOBODY, memory);
+    RUNTIMES.map(|runtime| {
+        let Ok(placed) = runtime.files(&process, 0, enclave) else { return 0 };
+        assert!(placed.len() <= MOST + 1, "a list does not end");
+        let (mut problems, mut modules) = (Vec::new(), Vec::new());
+        for placed in &placed {
+            modules.extend(module(&process, placed, enclave, &mut problems));
+        }
+        assert_eq!(modules.len(), problems.len(), "a file of nobody's was read");
+        let is_within = |part: &Part| {
+            enclave.start <= part.address && part.length <= enclave.end - part.address
+        };
+        assert!(modules.iter().flat_map(|module| &module.code).all(is_within));
+        modules.len()
+    })
+}

@@ -71,6 +71,11 @@ impl Process {
         Ok(Self { id, memory, maps: Mapping::all(id)? })
     }
 
+    /// One whose memory is a file.
+    pub(super) fn of(id: u32, memory: File) -> Self {
+        Self { id, memory, maps: Vec::new() }
+    }
+
     /// Where a path of the process's leads, for this one: it may see other files under the same name.
     pub(crate) fn path(&self, path: &[u8]) -> PathBuf {
         let path = Path::new(std::ffi::OsStr::from_bytes(path));

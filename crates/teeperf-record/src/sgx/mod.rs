@@ -24,6 +24,7 @@ pub(crate) use code::{Code, Known};
 pub(crate) use desk::{Desk, Means, sampled};
 pub(crate) use options::Within;
 pub(crate) use process::{Told, name, tell_code, tell_name};
+pub(crate) use rings::{Counts, Found, Rings};
 
 /// What is said where hosts of enclaves are sampled without the kernel's events.
 pub(crate) const NO_EVENTS: &str = "the kernel permits no events (perf_event_open), so there are no more samples a second than it ticks \
