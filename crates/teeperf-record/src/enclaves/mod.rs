@@ -122,6 +122,9 @@ trait Runtime: Sync {
 /// All that are known.
 const RUNTIMES: [&dyn Runtime; 3] = [&intel::Intel, &open_enclave::OpenEnclave, &gramine::Gramine];
 
+/// Most that is said of an enclave, as [`MOST`] are its modules: a program may change its list for ever.
+const MOST_PROBLEMS: usize = 32;
+
 /// Looks for the modules of one enclave, again and again: runtimes tell of an enclave when it is finished already, and some load libraries
 /// into it later.
 #[derive(Debug)]
@@ -159,16 +162,21 @@ impl Finder {
 
     /// Looks once more. It takes some milliseconds, so not for each sample.
     pub(crate) fn look(&mut self) -> News {
-        let mut news = News::default();
         let mut problems = Vec::new();
-        for module in self.find(&mut problems) {
-            if !self.known.contains(&module) {
+        let modules = self.find(&mut problems);
+        self.news(modules, problems)
+    }
+
+    fn news(&mut self, modules: Vec<Module>, problems: Vec<String>) -> News {
+        let mut news = News::default();
+        for module in modules {
+            if self.known.len() < MOST && !self.known.contains(&module) {
                 self.known.push(module.clone());
                 news.modules.push(module);
             }
         }
         for problem in problems {
-            if self.told.insert(problem.clone()) {
+            if self.told.len() < MOST_PROBLEMS && self.told.insert(problem.clone()) {
                 news.problems.push(problem);
             }
         }

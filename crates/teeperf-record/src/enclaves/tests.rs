@@ -214,3 +214,20 @@ fn lines_of_maps() {
     assert!(own.iter().any(|mapping| (mapping.start..mapping.end).contains(&here)
         && mapping.protection & libc::PROT_EXEC as u32 != 0));
 }
+
+/// A program that changes its list for ever has the recorder remember no more for it.
+#[test]
+fn what_is_remembered_is_bounded() {
+    let mut finder = Finder::new(0, 0..1, Arc::default());
+    let mut news = News::default();
+    for number in 0..2 * MOST {
+        let path = number.to_string();
+        let module =
+            Module { path: path.clone().into(), code: vec![], data: vec![], build_id: vec![] };
+        let new = finder.news(vec![module.clone(), module], vec![path.clone(), path]);
+        news.modules.extend(new.modules);
+        news.problems.extend(new.problems);
+    }
+    assert_eq!((news.modules.len(), news.problems.len()), (MOST, MOST_PROBLEMS));
+    assert_eq!((finder.known.len(), finder.told.len()), (MOST, MOST_PROBLEMS));
+}
