@@ -16,8 +16,11 @@ use super::record::{Record, kind};
 use super::rounds::Held;
 use super::sample;
 
-/// Samples come from the same few blocks and events by turns: so many of the latest are looked through for each.
-const LOOKED_THROUGH: usize = 8;
+/// Most blocks that a packet's samples keep: where much stands between them, or in them that packets have no use for, few samples keep
+/// many.
+const MOST_BLOCKS: usize = 8;
+/// Samples come from the same few events by turns: so many of the latest are looked through for each.
+const MOST_LOOKED_THROUGH: usize = 8;
 
 /// See the module.
 #[derive(Default)]
@@ -78,12 +81,11 @@ impl Batch {
     ) -> bool {
         self.begin(held.offset);
         let bytes = self.bytes + held.length as usize;
-        if bytes > MAX_BYTES {
-            return false;
+        let has_room = bytes <= MAX_BYTES && self.pieces.add(held, attr, block, range);
+        if has_room {
+            self.bytes = bytes;
         }
-        self.bytes = bytes;
-        self.pieces.add(held, attr, block, range);
-        true
+        has_room
     }
 
     /// Takes note of samples that are missing; false where others of another event are.
@@ -142,11 +144,14 @@ impl Batch {
         }
     }
 
-    /// What was finished, where its samples stay where they are.
-    pub(super) fn shared(&self) -> Option<Body<'static>> {
-        match &self.taken {
-            Taken::Shared(header, pieces) => Some(Body::SharedSamples(*header, pieces.clone())),
-            Taken::Payload(_) => None,
+    /// Gives out what was finished, where its samples stay where they are.
+    pub(super) fn shared(&mut self) -> Option<Body<'static>> {
+        match std::mem::take(&mut self.taken) {
+            Taken::Shared(header, pieces) => Some(Body::SharedSamples(header, pieces)),
+            payload => {
+                self.taken = payload;
+                None
+            }
         }
     }
 }
@@ -156,12 +161,26 @@ impl Pieces {
         Self { order, ..Self::default() }
     }
 
-    fn add(&mut self, held: &Held, attr: &Arc<Attr>, block: &Arc<Block>, range: Range<usize>) {
-        let block = latest(&mut self.blocks, |one| Arc::ptr_eq(one, block), || block.clone());
-        let is_its = |one: &(u16, Arc<Attr>)| one.0 == held.event;
-        let event = latest(&mut self.events, is_its, || (held.event, attr.clone()));
+    /// Adds one; false where it stands in a block too many.
+    fn add(
+        &mut self,
+        held: &Held,
+        attr: &Arc<Attr>,
+        block: &Arc<Block>,
+        range: Range<usize>,
+    ) -> bool {
+        let known = self.blocks.iter().rposition(|one| Arc::ptr_eq(one, block));
+        if known.is_none() && self.blocks.len() == MOST_BLOCKS {
+            return false;
+        }
+        let block = known.unwrap_or_else(|| push(&mut self.blocks, block.clone())) as u32;
+        let looked_through = self.events.len().saturating_sub(MOST_LOOKED_THROUGH);
+        let known = self.events[looked_through..].iter().position(|one| one.0 == held.event);
+        let known = known.map(|at| looked_through + at);
+        let event = known.unwrap_or_else(|| push(&mut self.events, (held.event, attr.clone())));
         let (at, length) = (range.start as u32, range.len() as u32);
-        self.list.push(Piece { at, length, block, event, misc: held.misc });
+        self.list.push(Piece { at, length, block, event: event as u32, misc: held.misc });
+        true
     }
 
     fn each_read(&self, mut each: impl FnMut(sample::Read<'_>)) {
@@ -177,15 +196,10 @@ impl Pieces {
     }
 }
 
-/// The place of something in a list, where it is among the latest; else it is put there again.
-fn latest<T>(list: &mut Vec<T>, is_it: impl Fn(&T) -> bool, new: impl FnOnce() -> T) -> u32 {
-    let looked_through = list.iter().enumerate().rev().take(LOOKED_THROUGH);
-    let known = looked_through.clone().find(|(_, one)| is_it(one)).map(|(at, _)| at);
-    let at = known.unwrap_or(list.len());
-    if at == list.len() {
-        list.push(new());
-    }
-    at as u32
+/// Puts something at a list's end, and tells its place.
+fn push<T>(list: &mut Vec<T>, new: T) -> usize {
+    list.push(new);
+    list.len() - 1
 }
 
 impl SharedSamples for Pieces {
@@ -205,5 +219,32 @@ impl SharedSamples for Pieces {
 impl fmt::Debug for Pieces {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} samples", self.list.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::block::Free;
+    use super::*;
+
+    #[test]
+    fn samples_that_are_far_apart_keep_few_blocks() {
+        let (free, attr) = (Free::default(), Arc::default());
+        let blocks: Vec<_> = (0..3 * MOST_BLOCKS).map(|_| free.block(free.take())).collect();
+        let mut batch = Batch::new(Order::Little);
+        let (mut taken, mut most) = (Vec::new(), 0);
+        for block in &blocks {
+            let held = Held { kind: kind::SAMPLE, length: 64, ..Held::default() };
+            while !batch.sample(&held, &attr, block, 0..8) {
+                batch.take(true).unwrap();
+                let Some(Body::SharedSamples(header, samples)) = batch.shared() else { panic!() };
+                taken.push(header.samples);
+                drop(samples);
+                assert!(batch.shared().is_none(), "it is given out once");
+            }
+            let kept = |block: &&Arc<Block>| Arc::strong_count(block) > 1;
+            most = most.max(blocks.iter().filter(kept).count());
+        }
+        assert_eq!((taken, most), (vec![MOST_BLOCKS as u32; 2], MOST_BLOCKS));
     }
 }

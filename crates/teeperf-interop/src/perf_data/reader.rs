@@ -268,10 +268,11 @@ impl<R: Read> Packets for Reader<R> {
         if kind != packet::SAMPLES {
             return Ok(Some(Packet::of(offset, sequence, kind, &self.payload)));
         }
-        let payload = self.batch.payload();
         Ok(Some(match self.batch.shared() {
-            Some(body) => Packet { offset, kind, sequence, length: 0, cut_at: None, payload, body },
-            None => Packet::of(offset, sequence, kind, payload),
+            Some(body) => {
+                Packet { offset, kind, sequence, length: 0, cut_at: None, payload: &[], body }
+            }
+            None => Packet::of(offset, sequence, kind, self.batch.payload()),
         }))
     }
 
