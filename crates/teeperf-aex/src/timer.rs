@@ -102,8 +102,9 @@ impl Timer {
 const RUN: u32 = 8;
 /// Periods below this are too short for one: what the kernel takes for each signal is not seen here.
 const SHORTEST_NS: u64 = 250_000;
-/// Nor does one whose sample takes more than this part of its period.
+/// Nor does one whose samples take more than this part of its period, which one in a run may: a virtual machine may have stood.
 const PART: u64 = 4;
+const SLOW: u32 = 2;
 
 /// What a timer is to do next, when a sample is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +117,7 @@ pub(crate) enum Next {
     Once,
 }
 
-/// How a thread's timer is armed, in a number of its place.
+/// How a thread's timer is armed, in a number of its place: samples of the run, and above these how many of them were slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arming(pub(crate) u32);
 
@@ -137,11 +138,16 @@ impl Arming {
     /// Behind a sample that took so long; and how it is armed then. What was once too slow to go on stays so: an event that is told to
     /// expire once would end one that goes on.
     pub(crate) fn next(self, took: u64, mean: u64) -> (Self, Next) {
-        if self.is_once() || took > mean / PART {
+        if self.is_once() {
+            return (self, Next::Once);
+        }
+        let (at, slow) = (self.0 % RUN, self.0 / RUN + u32::from(took > mean / PART));
+        if slow >= SLOW {
             return (Self(Self::ONCE), Next::Once);
         }
-        let next = if self.0 == 0 { Next::GoesOn } else { Next::Nothing };
-        (Self((self.0 + 1) % RUN), next)
+        let next = if at == 0 { Next::GoesOn } else { Next::Nothing };
+        let is_last = at + 1 == RUN;
+        (Self(if is_last { 0 } else { slow * RUN + at + 1 }), next)
     }
 }
 
@@ -199,9 +205,12 @@ mod tests {
         let mut run = [Next::Nothing; 2 * RUN as usize];
         (run[0], run[RUN as usize]) = (Next::GoesOn, Next::GoesOn);
         assert_eq!(armed(event, &[10_000; 2 * RUN as usize]), run);
-        // A slow one ends that for good.
-        let slow = [Next::GoesOn, Next::Nothing, Next::Once, Next::Once];
-        assert_eq!(armed(event, &[250_000, 10_000, 250_001, 10_000]), slow);
+        // Two slow ones of a run end that for good.
+        let slow = [Next::GoesOn, Next::Nothing, Next::Nothing, Next::Once, Next::Once];
+        assert_eq!(armed(event, &[250_000, 250_001, 10_000, 250_001, 10_000]), slow);
+        let mut apart = [10_000; 2 * RUN as usize];
+        (apart[RUN as usize - 1], apart[RUN as usize]) = (300_000, 300_000);
+        assert_eq!(armed(event, &apart), run);
         for once in
             [Arming::first(Timer::Posix(3), mean), Arming::first(Timer::Event(3), SHORTEST_NS - 1)]
         {
