@@ -7,6 +7,7 @@ use teeperf_profile::contents::Body;
 use teeperf_profile::events::{Item, events};
 use teeperf_profile::model::Profile;
 use teeperf_profile::{Options, Packets, packets};
+use teeperf_symbols::Search;
 
 use crate::gmon::{self, Gmon, Layout, Names};
 use crate::perf_data::{self, Reader};
@@ -122,7 +123,7 @@ pub fn any_perf_data(bytes: &[u8]) {
     }
     let Ok(mut file) = Reader::open("bytes", Cursor::new(bytes)) else { panic!("it was one") };
     let mut copy = Cursor::new(Vec::new());
-    let Ok(written) = perf_data::write(&mut file, "", &mut copy) else { return };
+    let Ok(written) = perf_data::write(&mut file, "", Search::default(), &mut copy) else { return };
     assert_eq!(written.samples + written.of_no_event, read);
     let copy = copy.into_inner();
     let Ok(again) = Reader::open("copy", Cursor::new(&copy)) else { panic!("it was written") };

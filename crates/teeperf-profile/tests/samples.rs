@@ -244,7 +244,7 @@ fn damage_of_an_outer_stack_is_said_or_costs_callers_alone() {
 
 #[test]
 fn a_copied_stack_is_made_a_chain_where_it_leads_to_its_first_function() {
-    let mut chains = Chains::new(Search::default());
+    let mut chains = Chains::new(Search::default(), "x86_64");
     let of = |(pid, address): (u32, u64), path: &'static [u8]| Map {
         pid,
         address,

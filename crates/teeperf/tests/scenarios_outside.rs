@@ -236,7 +236,7 @@ fn who_forks_all_the_time_is_sampled() {
         .filter_map(|rest| rest.split(' ').next()?.parse().ok())
         .collect();
     let (most, all) = (periods.iter().max().unwrap(), periods.iter().sum::<u64>());
-    assert!(all > 20_000_000 && *most < 30_000_000, "{most} of {all}: {periods:?}");
+    assert!(periods.len() > 20 && 2 * most < all, "{most} of {all}: {periods:?}");
 }
 
 /// Guards: exits, OCALLs and exceptions under a tracer leave registers as they were.

@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 
 use teeperf_interop::perf_data::{Reader, WriteError, Written, write};
 use teeperf_profile::{Packets, Recording};
+use teeperf_symbols::Search;
 use teeperf_wire::body::sample::CONTEXT_USER;
 use teeperf_wire::packet::Header;
 
@@ -18,7 +19,7 @@ use crate::seen::{Seen, folder, real, real_file};
 
 fn written(packets: &mut dyn Packets) -> (Vec<u8>, Written) {
     let mut out = Cursor::new(Vec::new());
-    let written = write(packets, "teeperf", &mut out).unwrap();
+    let written = write(packets, "teeperf", Search::default(), &mut out).unwrap();
     (out.into_inner(), written)
 }
 
@@ -128,10 +129,11 @@ fn what_has_no_samples_is_not_written() {
     let comm = file.out().u32(1).u32(1).text("name", 8);
     file.record(3, 0, comm);
     let mut reader = Reader::open("none", Cursor::new(file.bytes())).unwrap();
-    let error = write(&mut reader, "", &mut Cursor::new(Vec::new())).unwrap_err();
+    let error =
+        write(&mut reader, "", Search::default(), &mut Cursor::new(Vec::new())).unwrap_err();
     assert!(matches!(error, WriteError::NoSamples { .. }), "{error}");
     let mut recording = Recording::from_read(&b""[..], "empty");
-    assert!(write(&mut recording, "", &mut Cursor::new(Vec::new())).is_err());
+    assert!(write(&mut recording, "", Search::default(), &mut Cursor::new(Vec::new())).is_err());
 }
 
 /// Rounds are finished, so that perf need not hold all; and they are in order.

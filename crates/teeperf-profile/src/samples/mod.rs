@@ -12,6 +12,7 @@
 mod chains;
 mod decode;
 mod driver;
+mod follow;
 mod functions;
 pub(crate) mod fuzz;
 mod kernel;

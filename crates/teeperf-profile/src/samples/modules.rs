@@ -87,6 +87,13 @@ impl Modules {
         }
     }
 
+    /// None yet, where nobody will ask for functions.
+    pub(crate) fn of_tables(search: Search) -> Self {
+        // As if those that are opened early had been.
+        let (has_kernel, has_libc) = (AtomicBool::new(true), AtomicBool::new(true));
+        Self { has_kernel, has_libc, ..Self::new(search, false) }
+    }
+
     /// The number of a file; nothing where there are too many. The file is not looked at.
     pub(crate) fn id(&self, path: &[u8], build_id: &[u8], of_kernel: bool) -> Option<ModuleId> {
         let mut known = lock(&self.known);

@@ -7,12 +7,13 @@ use teeperf_wire::body::sample::{self, Header, Outer, Sample, mode};
 
 use super::decode::Decoder;
 use super::driver::Settings;
+use super::follow::{Code, follow};
 use super::functions::Functions;
-use super::module::{Bytes, Named};
+use super::module::Named;
 use super::modules::{Location, Modules, View};
 use super::paths::{Of, Paths};
-use super::spaces::{Mapped, Space, Spaces};
-use super::unwind::{End, Locate, Stacks, Top};
+use super::spaces::{Space, Spaces};
+use super::unwind::{End, Stacks, Top};
 use crate::contents::SharedSamples;
 use crate::names::UNKNOWN;
 use crate::warnings::Warnings;
@@ -241,7 +242,9 @@ fn locations(
         return None;
     }
     let before = path.len();
-    let end = follow(sample, Top::Interrupted, machine, space, stacks, finder, path);
+    let make = |location, _| location;
+    let code = Code { machine, space, view: &mut finder.view };
+    let end = follow(sample, Top::Interrupted, code, stacks, path, make);
     if path.len() == before {
         // Of the instruction pointer alone more is known than of nothing, where it is the program's.
         let ip = if sample.mode == mode::KERNEL {
@@ -253,35 +256,6 @@ fn locations(
     }
     // Of a sample that has no stack, as with `--call-graph none`, or while a program is executed, none was cut short.
     (!sample.stack.is_empty()).then_some(end)
-}
-
-/// Follows a copy of a stack.
-fn follow(
-    sample: &Sample<'_>,
-    top: Top,
-    machine: u16,
-    space: Option<&Space>,
-    stacks: &mut Stacks,
-    finder: &mut Finder,
-    path: &mut Vec<Location>,
-) -> End {
-    let before = path.len();
-    let mut locate = InSpace::new(space, &mut finder.view);
-    // A module's tables are there from the next time on: each is new once for each worker.
-    let end = loop {
-        let end = stacks.follow(machine, sample, top, &mut locate, |at| path.push(Location(at)));
-        if locate.new.is_empty() {
-            break end;
-        }
-        for tables in locate.new.drain(..) {
-            stacks.add(tables);
-        }
-        path.truncate(before);
-    };
-    // Where a file is entered tables need not say that nobody called it: enclaves' entries have none.
-    let is_entry = |at: &Location| finder.view.is_entry(*at);
-    let is_whole = end == End::Cut && path[before..].last().is_some_and(is_entry);
-    if is_whole { End::Whole } else { end }
 }
 
 /// Who called what was entered from another stack, behind what is there. Tells how both together ended.
@@ -298,42 +272,13 @@ fn outer(
     let is_entered = path.last().is_some_and(|&at| finder.view.is_entry(at));
     let Outer { mask, registers, stack } = sample.outer;
     let sample = Sample { mask, registers, stack, ..*sample };
-    let end = follow(&sample, Top::Called, machine, space, stacks, finder, path);
+    let make = |location, _| location;
+    let code = Code { machine, space, view: &mut finder.view };
+    let end = follow(&sample, Top::Called, code, stacks, path, make);
     match inner {
         Some(End::Cut) => End::Cut,
         Some(inner @ (End::Chain | End::Alone)) if end == End::Whole && !is_entered => inner,
         _ => end,
-    }
-}
-
-/// Finds code in a process.
-pub(super) struct InSpace<'a> {
-    space: Option<&'a Space>,
-    /// What the address before was of: callers often are of the same.
-    last: Option<&'a Mapped>,
-    view: &'a mut View,
-    /// Tables of modules that were not seen before.
-    pub(super) new: Vec<framehop::Module<Bytes>>,
-}
-
-impl<'a> InSpace<'a> {
-    pub(super) fn new(space: Option<&'a Space>, view: &'a mut View) -> Self {
-        Self { space, last: None, view, new: Vec::new() }
-    }
-}
-
-impl Locate for InSpace<'_> {
-    fn locate(&mut self, address: u64) -> Option<u64> {
-        let mapped = match self.last {
-            Some(last) if last.has(address) => last,
-            _ => self.space?.at(address)?,
-        };
-        self.last = Some(mapped);
-        let (module, is_new) = self.view.module(mapped.module)?;
-        if is_new {
-            self.new.extend(module.tables(mapped.module));
-        }
-        Some(Location::of(mapped.module, module.relative(mapped.offset(address))).0)
     }
 }
 

@@ -123,7 +123,12 @@ impl Means {
     /// Finds out where the kernel's code is, beside all else: its list of symbols takes a tenth of a second to read.
     fn kernel_code(&self) -> Option<JoinHandle<Vec<kernel::Code>>> {
         let thread = std::thread::Builder::new().name("teeperf-kernel".into());
-        self.chosen.with_kernel.then(|| thread.spawn(kernel::code).ok())?
+        let began = self.chosen.with_kernel.then(|| thread.spawn(kernel::code))?;
+        if let Err(error) = &began {
+            let text = format!("where the kernel's code is could not be found out: {error}");
+            self.notice(Level::Warning, text);
+        }
+        began.ok()
     }
 
     fn work(

@@ -26,19 +26,20 @@ pub(crate) struct Known {
     /// Pages that were mapped when somebody asked last whether it may have more.
     pages: u64,
     since: Instant,
-    looked: Instant,
+    /// When somebody asked.
+    asked: Instant,
 }
 
 /// In which a program loads most of its libraries.
 const SETTLING: Duration = Duration::from_millis(300);
-/// Behind that, between two looks of which nothing but the program's size is the reason: it changes with each large allocation.
-const LOOK: Duration = Duration::from_millis(100);
+/// Behind that, between two questions for the program's size: it changes with each large allocation.
+const ASKED: Duration = Duration::from_millis(100);
 
 impl Known {
     /// Of a process that begins.
     pub(crate) fn new() -> Self {
         let now = Instant::now();
-        Self { code: BTreeMap::new(), pages: 0, since: now, looked: now }
+        Self { code: BTreeMap::new(), pages: 0, since: now, asked: now }
     }
 
     /// What the child of a fork has.
@@ -49,9 +50,10 @@ impl Known {
     /// Whether there may be code that is not known: callers on a copied stack may be in a library that was loaded a moment ago, and of
     /// such a stack nobody looks at addresses.
     pub(crate) fn may_have_more(&mut self, pid: u32) -> bool {
-        if self.since.elapsed() > SETTLING && self.looked.elapsed() < LOOK {
+        if self.since.elapsed() > SETTLING && self.asked.elapsed() < ASKED {
             return false;
         }
+        self.asked = Instant::now();
         let size = fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
         let pages = size.split(' ').next().and_then(|digits| digits.parse().ok()).unwrap_or(0);
         std::mem::replace(&mut self.pages, pages) != pages
@@ -65,7 +67,6 @@ impl Known {
 
     /// What is new since the last look, but for what lies in `left_out`.
     pub(crate) fn look(&mut self, pid: u32, left_out: &[Range<u64>]) -> Vec<Code> {
-        self.looked = Instant::now();
         let Ok(maps) = fs::read(format!("/proc/{pid}/maps")) else { return Vec::new() };
         let lines = maps.split(|&byte| byte == b'\n').filter_map(read);
         let now: BTreeMap<u64, Code> = lines

@@ -35,6 +35,8 @@ pub(super) struct Process {
     code: Known,
     enclaves: Vec<Enclave>,
     looked: Instant,
+    /// When rings were emptied last: what is in them now was taken since.
+    drained: u64,
     /// Threads that had no place when it was last looked: some begin or end at that moment.
     without_place: BTreeSet<u32>,
     /// Those that had none for longer.
@@ -73,6 +75,7 @@ impl Process {
             code: Known::new(),
             enclaves: Vec::new(),
             looked: Instant::now(),
+            drained: monotonic_ns(),
             without_place: BTreeSet::new(),
             unseen: BTreeSet::new(),
             names: Vec::new(),
@@ -107,12 +110,12 @@ impl Process {
         is_paused: bool,
         packets: &mut Packets<S>,
     ) -> Told {
-        let Self { pid, inner_pid, rings, code, enclaves, names, .. } = self;
+        let Self { pid, inner_pid, rings, code, enclaves, names, drained, .. } = self;
         let (pid, inner_pid, mut told) = (*pid, *inner_pid, Told::new());
         let (mut is_asked, mut is_looked) = (false, false);
         // The first thread is known by the process's id.
         let here = |tid| if tid == inner_pid { pid } else { tid };
-        let began = monotonic_ns();
+        let since = std::mem::replace(drained, monotonic_ns());
         rings.drain(&mut |found| match found {
             Found::Began(tid) if tid != inner_pid => {
                 let kin = Kin { pid, tid, parent_pid: pid, parent_tid: pid };
@@ -152,7 +155,7 @@ impl Process {
                 if !is_looked && (is_new() || is_first && code.may_have_more(pid)) {
                     is_looked = true;
                     let ranges = ranges(enclaves);
-                    tell_code(pid, &code.look(pid, &ranges), Some(began), packets);
+                    tell_code(pid, &code.look(pid, &ranges), Some(since), packets);
                 }
                 packets.sample(Sample { tid: here(sample.tid), ..sample });
             }

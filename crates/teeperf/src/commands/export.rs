@@ -170,11 +170,13 @@ fn write_for_perf(
     path: &Path,
     packets: &mut dyn Packets,
 ) -> Result<Written> {
+    const WRITER: &str = concat!("teeperf ", env!("CARGO_PKG_VERSION"));
     let from = arguments.recording.path()?;
+    let search = arguments.recording.unsaid.search();
     let (mut outcome, mut failed) = (Written::default(), None);
     let written =
         super::fill(path, arguments.force, &[&from], ("file of perf", perf_data::MAGIC), |out| {
-            match perf_data::write(packets, concat!("teeperf ", env!("CARGO_PKG_VERSION")), out) {
+            match perf_data::write(packets, WRITER, search.clone(), out) {
                 Ok(written) => outcome = written,
                 Err(WriteError::Output(error)) => return Err(error),
                 Err(error) => {

@@ -2,7 +2,7 @@
 
 use super::build::{Compiler, Workshop};
 use super::folded::{folded, percent};
-use super::run::run;
+use super::run::{run, teeperf};
 
 /// Records one, with `sgx` as the front end, and checks that callers in the library are there, of which a copied stack alone tells.
 pub(crate) fn assert_late_library_is_known(sgx: &str) {
@@ -13,7 +13,17 @@ pub(crate) fn assert_late_library_is_known(sgx: &str) {
     let mut recording = shop.recording(&options, &app, &[so.to_str().unwrap()]);
     run(&mut recording.command).expect_code(0);
     let paths = folded(&recording.file, "outside-sgx");
-    let by_library = percent(&paths, |path| path.contains("main;through;busy"));
-    let by_itself = percent(&paths, |path| path.contains("main;busy"));
+    assert_both(&paths);
+    // A file of perf has all in the order of time.
+    let exported = shop.path("late.perf.data");
+    let mut export = teeperf();
+    export.args(["export", "--to", "perf", "-o"]).arg(&exported).arg(&recording.file);
+    run(&mut export).expect_code(0);
+    assert_both(&folded(&exported, "outside-sgx"));
+}
+
+fn assert_both(paths: &[(String, u64)]) {
+    let by_library = percent(paths, |path| path.contains("main;through;busy"));
+    let by_itself = percent(paths, |path| path.contains("main;busy"));
     assert!(by_library > 1.2 * by_itself && by_itself > 5.0, "{paths:?}");
 }

@@ -60,7 +60,8 @@ pub enum WriteError {
     },
 }
 
-/// Writes a file. `writer` is named in it where packets do not say who took the samples.
+/// Writes a file. `writer` is named in it where packets do not say who took the samples; files of code, of which stacks are made chains
+/// where a sample has two, are looked for as `search` says.
 ///
 /// # Errors
 ///
@@ -68,6 +69,7 @@ pub enum WriteError {
 pub fn write(
     packets: &mut dyn Packets,
     writer: &str,
+    search: Search,
     out: &mut (impl Write + Seek),
 ) -> Result<Written, WriteError> {
     let mut early = Early::default();
@@ -80,7 +82,7 @@ pub fn write(
     if early.events.is_empty() || (early.bytes < LOOKED_AT && early.shape.is_empty()) {
         return Err(WriteError::NoSamples { name: packets.name().to_owned() });
     }
-    let mut file = early.begin(&mut decoder, out)?;
+    let mut file = early.begin(&mut decoder, search, out)?;
     while let Some(packet) = packets.next_packet()? {
         file.take(&packet, &mut decoder)?;
     }
@@ -120,6 +122,7 @@ impl Early {
     fn begin<'a, W: Write + Seek>(
         self,
         decoder: &mut Decoder,
+        search: Search,
         out: &'a mut W,
     ) -> Result<File<'a, W>, WriteError> {
         let is_of_two = |event: &Sampled| event.stack > 0 && event.outer_registers != 0;
@@ -129,6 +132,7 @@ impl Early {
         out.seek(SeekFrom::Start(0))?;
         out.write_all(&head)?;
         let rounds = Rounds::timed(events.has_time);
+        let chains = has_two.then(|| Chains::new(search, &self.start.machine));
         let mut file = File {
             out,
             events,
@@ -136,7 +140,7 @@ impl Early {
             rounds,
             record: Vec::new(),
             known: Known::default(),
-            chains: has_two.then(|| Chains::new(Search::default())),
+            chains,
             bytes: 0,
             round: 0,
             first: 0,
