@@ -375,7 +375,12 @@ fn a_process_that_is_stopped_stands_until_it_is_continued() {
         let words: Vec<_> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
         (words[0].to_owned(), words[11].to_owned())
     };
-    wait_until("a stop, or its end", || matches!(times().0.as_str(), "T" | "t" | "Z"));
+    // Longer than to be sampled.
+    wait_until("a stop, or its end", || {
+        let before = times();
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        matches!(before.0.as_str(), "T" | "t" | "Z") && before == times()
+    });
     let (state, before) = times();
     assert_ne!(state, "Z");
     std::thread::sleep(std::time::Duration::from_millis(300));

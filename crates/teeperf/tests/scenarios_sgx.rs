@@ -162,7 +162,9 @@ fn a_library_inside_is_called_by_main() {
         let paths = run.paths("sgx");
         let is_zstd = |path: &str| {
             let leaf = path.rsplit(';').next().unwrap();
-            ["ZSTD_", "HUF_", "FSE_", "HIST_"].iter().any(|part| leaf.starts_with(part))
+            // One loop is assembly without tables.
+            !leaf.contains("_asm_")
+                && ["ZSTD_", "HUF_", "FSE_", "HIST_"].iter().any(|part| leaf.starts_with(part))
         };
         let zstd = percent(&paths, is_zstd);
         assert!(zstd > 50.0, "{how}: {zstd}: {paths:?}");

@@ -7,7 +7,7 @@
 //! The caller's thread reads packets and keeps what stands where in each process; workers take packets of samples with
 //! the state that held then, and sum call paths of their own, which are put together at the end. So memory holds a few
 //! packets, the files' tables and the paths, however long the recording is; and the result depends on the recording
-//! alone, not on which worker took what.
+//! alone, not on which worker took what, as long as each worker has room for the paths that it comes across.
 
 mod chains;
 mod decode;

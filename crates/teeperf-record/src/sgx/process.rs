@@ -102,6 +102,8 @@ impl Process {
         packets.record(Record::Named { pid, tid: pid, name: &name, is_exec: !is_forked }, time);
         self.names.push((pid, name));
         self.look_at_code(packets, time);
+        // What comes later stands behind the beginning, which takes away what was there before.
+        self.drained = monotonic_ns();
     }
 
     /// Takes what its threads have left; samples while it was paused are left out.
