@@ -32,19 +32,9 @@ pub(super) struct Batch {
     event: u32,
     /// Where the first record stands.
     offset: u64,
-    taken: Taken,
-}
-
-/// What a packet is of.
-enum Taken {
-    Payload(Vec<u8>),
-    Shared(Header, Arc<Pieces>),
-}
-
-impl Default for Taken {
-    fn default() -> Self {
-        Self::Payload(Vec::new())
-    }
+    /// What was finished: as a payload, or where it is.
+    payload: Vec<u8>,
+    shared: Option<(Header, Arc<Pieces>)>,
 }
 
 /// Samples where they were read.
@@ -81,11 +71,15 @@ impl Batch {
     ) -> bool {
         self.begin(held.offset);
         let bytes = self.bytes + held.length as usize;
-        let has_room = bytes <= MAX_BYTES && self.pieces.add(held, attr, block, range);
-        if has_room {
-            self.bytes = bytes;
+        if bytes > MAX_BYTES {
+            return false;
         }
-        has_room
+        let Some(block) = self.pieces.block(block) else { return false };
+        self.bytes = bytes;
+        let event = self.pieces.event(held.event, attr);
+        let (at, length) = (range.start as u32, range.len() as u32);
+        self.pieces.list.push(Piece { at, length, block, event, misc: held.misc });
+        true
     }
 
     /// Takes note of samples that are missing; false where others of another event are.
@@ -120,39 +114,26 @@ impl Batch {
             ..Header::default()
         };
         self.bytes = 0;
-        self.taken = if is_shared {
-            Taken::Shared(header, Arc::new(pieces))
+        if is_shared {
+            self.shared = Some((header, Arc::new(pieces)));
         } else {
-            let mut payload = match std::mem::take(&mut self.taken) {
-                Taken::Payload(before) => before,
-                Taken::Shared(..) => Vec::new(),
-            };
-            payload.clear();
-            payload.resize(HEADER, 0);
-            pieces.each_read(|read| read.write(&mut payload));
-            packets::head_of_samples(&mut payload, header);
-            Taken::Payload(payload)
-        };
+            self.payload.clear();
+            self.payload.resize(HEADER, 0);
+            pieces.each_read(|read| read.write(&mut self.payload));
+            packets::head_of_samples(&mut self.payload, header);
+        }
         Some(self.offset)
     }
 
-    /// What was finished, as a payload; empty where samples stay where they are.
+    /// What was finished, as a payload.
     pub(super) fn payload(&self) -> &[u8] {
-        match &self.taken {
-            Taken::Payload(payload) => payload,
-            Taken::Shared(..) => &[],
-        }
+        &self.payload
     }
 
     /// Gives out what was finished, where its samples stay where they are.
     pub(super) fn shared(&mut self) -> Option<Body<'static>> {
-        match std::mem::take(&mut self.taken) {
-            Taken::Shared(header, pieces) => Some(Body::SharedSamples(header, pieces)),
-            payload => {
-                self.taken = payload;
-                None
-            }
-        }
+        let (header, pieces) = self.shared.take()?;
+        Some(Body::SharedSamples(header, pieces))
     }
 }
 
@@ -161,26 +142,22 @@ impl Pieces {
         Self { order, ..Self::default() }
     }
 
-    /// Adds one; false where it stands in a block too many.
-    fn add(
-        &mut self,
-        held: &Held,
-        attr: &Arc<Attr>,
-        block: &Arc<Block>,
-        range: Range<usize>,
-    ) -> bool {
+    /// The place of a block in the list; nothing where it is one too many.
+    fn block(&mut self, block: &Arc<Block>) -> Option<u32> {
         let known = self.blocks.iter().rposition(|one| Arc::ptr_eq(one, block));
         if known.is_none() && self.blocks.len() == MOST_BLOCKS {
-            return false;
+            return None;
         }
-        let block = known.unwrap_or_else(|| push(&mut self.blocks, block.clone())) as u32;
-        let looked_through = self.events.len().saturating_sub(MOST_LOOKED_THROUGH);
-        let known = self.events[looked_through..].iter().position(|one| one.0 == held.event);
-        let known = known.map(|at| looked_through + at);
-        let event = known.unwrap_or_else(|| push(&mut self.events, (held.event, attr.clone())));
-        let (at, length) = (range.start as u32, range.len() as u32);
-        self.list.push(Piece { at, length, block, event: event as u32, misc: held.misc });
-        true
+        let at = known.unwrap_or_else(|| push(&mut self.blocks, block.clone()));
+        Some(at as u32)
+    }
+
+    /// The place of an event in the list.
+    fn event(&mut self, number: u16, attr: &Arc<Attr>) -> u32 {
+        let begin = self.events.len().saturating_sub(MOST_LOOKED_THROUGH);
+        let known = self.events[begin..].iter().position(|one| one.0 == number);
+        let new = || push(&mut self.events, (number, attr.clone()));
+        known.map_or_else(new, |at| begin + at) as u32
     }
 
     fn each_read(&self, mut each: impl FnMut(sample::Read<'_>)) {
@@ -188,8 +165,8 @@ impl Pieces {
             let block = &self.blocks[piece.block as usize];
             let body = &block[piece.at as usize..][..piece.length as usize];
             let (event, attr) = &self.events[piece.event as usize];
-            let Self { order, .. } = *self;
-            let record = Record { kind: kind::SAMPLE, misc: piece.misc, offset: 0, body, order };
+            let (misc, order) = (piece.misc, self.order);
+            let record = Record { kind: kind::SAMPLE, misc, offset: 0, body, order };
             // Before it was held, it was found to be whole.
             sample::read(attr, event + 1, &record).into_iter().for_each(&mut each);
         }

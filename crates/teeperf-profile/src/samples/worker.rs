@@ -242,9 +242,8 @@ fn locations(
         return None;
     }
     let before = path.len();
-    let make = |location, _| location;
     let code = Code { machine, space, view: &mut finder.view };
-    let end = follow(sample, Top::Interrupted, code, stacks, path, make);
+    let end = follow(sample, Top::Interrupted, code, stacks, path, |location, _| location);
     if path.len() == before {
         // Of the instruction pointer alone more is known than of nothing, where it is the program's.
         let ip = if sample.mode == mode::KERNEL {
@@ -272,9 +271,8 @@ fn outer(
     let is_entered = path.last().is_some_and(|&at| finder.view.is_entry(at));
     let Outer { mask, registers, stack } = sample.outer;
     let sample = Sample { mask, registers, stack, ..*sample };
-    let make = |location, _| location;
     let code = Code { machine, space, view: &mut finder.view };
-    let end = follow(&sample, Top::Called, code, stacks, path, make);
+    let end = follow(&sample, Top::Called, code, stacks, path, |location, _| location);
     match inner {
         Some(End::Cut) => End::Cut,
         Some(inner @ (End::Chain | End::Alone)) if end == End::Whole && !is_entered => inner,
