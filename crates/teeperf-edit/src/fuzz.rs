@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use teeperf_profile::{Options, Recording, packets};
 use teeperf_record::writing::Output;
+use teeperf_symbols::Unpacked;
 
 use crate::cut::{Cut, When, Window, cut};
 use crate::greeting::{self, Stream};
@@ -126,4 +127,5 @@ pub fn any_recording(bytes: &[u8]) {
     if let Ok(recording) = pack::open(Cursor::new(bytes.to_vec())) {
         let _ = io::copy(&mut recording.take(1 << 20), &mut io::sink());
     }
+    let _ = pack::unpack_from(bytes, 1 << 20, &mut Unpacked::default(), &mut quiet);
 }

@@ -1,26 +1,28 @@
 //! A recording with the files that it names, in one archive: `tar`, compressed by zstd. So that another machine has them
-//! as they were: programs and libraries whose build-ids are those recorded, their debug files, and sources if they
-//! are wanted.
+//! as they were: programs and libraries whose build-ids are those recorded, their debug files, what the kernel says of its functions
+//! where it was sampled, and sources if they are wanted.
 //!
 //! The manifest comes first, then the recording, then files, below `files/` and the paths that they had. [`open`] reads the
-//! recording out of it, and unpacks nothing.
+//! recording out of it; [`unpack`] gives the files to who follows stacks of samples, for which a recording has no names.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-use teeperf_profile::Recording;
-use teeperf_profile::chunks::Decoder;
-use teeperf_profile::contents::Body;
-use teeperf_profile::escape::Escape;
-use teeperf_profile::events::{Events, Item};
-use teeperf_symbols::{Functions, Search, debug_file};
-use teeperf_wire::word::{self, code};
+use serde::{Deserialize, Serialize};
+use teeperf_profile::samples::kernel;
+use teeperf_profile::{Options, Recording, packets};
+use teeperf_symbols::{Functions, Search, debug_file, vdso};
 
 use crate::error::EditError;
 use crate::rotate::folder::{self, Chain};
+use named::Named;
+
+mod named;
+mod unpack;
+
+pub use unpack::unpack;
+pub(crate) use unpack::unpack_from;
 
 /// First bytes of an archive.
 pub const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
@@ -28,8 +30,6 @@ pub const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 const RECORDING: &str = "recording.teeperf";
 /// Name of what tells of it.
 const MANIFEST: &str = "manifest.json";
-/// Most modules and sources of a recording that are looked for.
-const MOST: usize = 1 << 14;
 /// Most entries, and bytes, before the recording in an archive.
 const MOST_BEFORE: usize = 64;
 const MOST_BYTES_BEFORE: u64 = 64 << 20;
@@ -59,19 +59,43 @@ struct Manifest<'a> {
     format: &'static str,
     version: u32,
     recording: &'static str,
+    /// Whether there are samples in it.
+    samples: bool,
     writer: &'a str,
-    files: Vec<Entry>,
+    files: Vec<&'a Entry>,
     missing: &'a [String],
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct Entry {
+    /// Where it was.
     path: String,
+    /// In the archive.
     name: String,
-    kind: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Kind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     build_id: Option<String>,
     bytes: u64,
+}
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Binary,
+    Debug,
+    Image,
+    /// What `/proc/kallsyms` had.
+    Kernel,
+    Source,
+    #[serde(other)]
+    Other,
+}
+
+/// Where what is packed comes from.
+enum Content {
+    File(PathBuf),
+    Bytes(Vec<u8>),
 }
 
 /// Packs the recording in a file, or in a folder ([`crate::rotate`]). `progress` is told now and then how many bytes were read.
@@ -88,27 +112,37 @@ pub fn pack(
 ) -> Result<Packed, EditError> {
     let name = path.display().to_string();
     let unread = |source| teeperf_profile::Error::Open { name: name.clone(), source };
-    let content = Content::open(path).map_err(unread)?;
-    let recording = Recording::from_read(content.read().map_err(unread)?, name.clone());
-    let (modules, sources) = named(recording, wanted.sources, progress)?;
+    let content = Stream::open(path).map_err(unread)?;
+    let recording = || content.read().map(|read| Recording::from_read(read, name.clone()));
+    let mut named = Named::of(recording().map_err(unread)?, wanted.sources, progress)?;
+    if named.has_samples && wanted.sources {
+        named.add_sources_of_samples(&packets::replay(
+            &mut recording().map_err(unread)?,
+            &mut Options { search: wanted.search.clone(), ..Options::default() },
+        )?);
+    }
     let mut packed = Packed::default();
     let mut files = Vec::new();
-    for (module, build_id) in &modules {
+    for (module, build_id) in &named.modules {
         module_files(Path::new(module), build_id, &wanted.search, &mut files, &mut packed.missing);
     }
     for image in &wanted.search.images {
-        add(image, "image", None, &mut files, &mut packed.missing);
+        add(image, Kind::Image, None, &mut files, &mut packed.missing);
     }
-    for source in &sources {
-        add(Path::new(source), "source", None, &mut files, &mut packed.missing);
+    for source in &named.sources {
+        add(Path::new(source), Kind::Source, None, &mut files, &mut packed.missing);
+    }
+    if let Some((path, build_id)) = &named.kernel {
+        kernel_functions(path, build_id, &mut files, &mut packed.missing);
     }
     packed.files = files.len() as u64;
     let manifest = Manifest {
         format: "teeperf-pack",
         version: 1,
         recording: RECORDING,
+        samples: named.has_samples,
         writer,
-        files: files.iter().map(|(_, entry)| clone_of(entry)).collect(),
+        files: files.iter().map(|(_, entry)| entry).collect(),
         missing: &packed.missing,
     };
     let failed = |source| EditError::Write { name: "the archive".into(), source };
@@ -117,8 +151,11 @@ pub fn pack(
         let mut tar = tar::Builder::new(zstd::stream::write::Encoder::new(out, 3)?);
         append(&mut tar, MANIFEST, manifest.len() as u64, &manifest[..])?;
         append(&mut tar, RECORDING, content.bytes, content.read()?)?;
-        for (from, entry) in &files {
-            append(&mut tar, &entry.name, entry.bytes, File::open(from)?)?;
+        for (from, Entry { name, bytes, .. }) in &files {
+            match from {
+                Content::File(path) => append(&mut tar, name, *bytes, File::open(path)?)?,
+                Content::Bytes(text) => append(&mut tar, name, *bytes, &text[..])?,
+            }
         }
         tar.into_inner()?.finish()?.flush()
     };
@@ -127,12 +164,12 @@ pub fn pack(
 }
 
 /// The recording's bytes, of which what a recorder adds or removes meanwhile changes nothing.
-struct Content {
+struct Stream {
     files: Vec<File>,
     bytes: u64,
 }
 
-impl Content {
+impl Stream {
     fn open(path: &Path) -> io::Result<Self> {
         let files = if path.is_dir() { folder::files(path)? } else { vec![File::open(path)?] };
         let bytes = files.iter().map(|file| file.metadata().map(|about| about.len()));
@@ -152,67 +189,7 @@ impl Content {
     }
 }
 
-fn clone_of(entry: &Entry) -> Entry {
-    Entry {
-        path: entry.path.clone(),
-        name: entry.name.clone(),
-        kind: entry.kind,
-        build_id: entry.build_id.clone(),
-        bytes: entry.bytes,
-    }
-}
-
-/// Files of code by path, with build-ids, and paths of sources.
-type Named = (BTreeMap<String, Vec<u8>>, BTreeSet<String>);
-
-fn named(
-    mut recording: Recording<impl Read>,
-    with_sources: bool,
-    progress: &mut dyn FnMut(u64),
-) -> Result<Named, EditError> {
-    let mut decoder = Decoder::new().map_err(EditError::Memory)?;
-    let (mut modules, mut sources) = (BTreeMap::new(), BTreeSet::new());
-    let opens = word::escape(code::MODULE, 0);
-    let mut told = 0;
-    while let Some(packet) = recording.next_packet()? {
-        match &packet.body {
-            Body::Chunk(header, data) => {
-                let Ok((clock, words)) = decoder.words(header, data) else { continue };
-                if !words.contains(&opens) {
-                    continue;
-                }
-                for event in Events::of(header, clock, words) {
-                    if let Item::Escape(Escape::Module(module)) = event.item
-                        && modules.len() < MOST
-                    {
-                        modules.insert(module.path.to_string(), module.build_id.bytes());
-                    }
-                }
-            }
-            Body::Keyframe(keyframe) => {
-                for window in keyframe.windows.iter().take(MOST.saturating_sub(modules.len())) {
-                    modules.insert(window.path().to_owned(), window.build_id().to_vec());
-                }
-            }
-            Body::Symbols(symbols) if with_sources => {
-                let files = symbols.iter().map(|symbol| symbol.file);
-                for file in files.filter(|file| file.starts_with(b"/")) {
-                    if sources.len() < MOST {
-                        sources.insert(String::from_utf8_lossy(file).into_owned());
-                    }
-                }
-            }
-            _ => {}
-        }
-        if packet.offset - told >= 1 << 20 {
-            told = packet.offset;
-            progress(told);
-        }
-    }
-    Ok((modules, sources))
-}
-
-type Files = Vec<(PathBuf, Entry)>;
+type Files = Vec<(Content, Entry)>;
 
 fn module_files(
     path: &Path,
@@ -234,15 +211,18 @@ fn module_files(
         missing.push(format!("{error}"));
         return;
     }
-    add(path, "binary", Some(hex.clone()), files, missing);
+    if path == Path::new(vdso::VDSO) {
+        return add_bytes(vdso::VDSO, Kind::Binary, vdso::bytes().unwrap_or_default(), files);
+    }
+    add(path, Kind::Binary, Some(hex.clone()), files, missing);
     if let Some(debug) = debug_file(path, &exact) {
-        add(&debug, "debug", Some(hex), files, missing);
+        add(&debug, Kind::Debug, Some(hex), files, missing);
     }
 }
 
 fn add(
     path: &Path,
-    kind: &'static str,
+    kind: Kind,
     build_id: Option<String>,
     files: &mut Files,
     missing: &mut Vec<String>,
@@ -262,7 +242,29 @@ fn add(
     if files.iter().any(|(_, entry)| entry.name == name) {
         return;
     }
-    files.push((path.to_owned(), Entry { path: shown, name, kind, build_id, bytes: about.len() }));
+    let entry = Entry { path: shown, name, kind, build_id, bytes: about.len() };
+    files.push((Content::File(path.to_owned()), entry));
+}
+
+/// What the kernel that runs says of its functions, if it is the one that was sampled.
+fn kernel_functions(path: &str, build_id: &[u8], files: &mut Files, missing: &mut Vec<String>) {
+    if !kernel::runs(Path::new(path), build_id, true) {
+        return missing
+            .push(format!("{path}: another kernel runs now than the one that was sampled"));
+    }
+    let Some(text) = kernel::running() else {
+        let why = "the kernel hides where its functions are (kernel.kptr_restrict): pack as root";
+        return missing.push(format!("{}: {why}", kernel::SYMBOLS));
+    };
+    add_bytes(kernel::SYMBOLS, Kind::Kernel, text, files);
+}
+
+/// What no file system has.
+fn add_bytes(path: &str, kind: Kind, bytes: Vec<u8>, files: &mut Files) {
+    let name = format!("files/{}", path.trim_start_matches('/'));
+    let length = bytes.len() as u64;
+    let entry = Entry { path: path.into(), name, kind, build_id: None, bytes: length };
+    files.push((Content::Bytes(bytes), entry));
 }
 
 /// An entry of so many bytes, whatever becomes of what is read.

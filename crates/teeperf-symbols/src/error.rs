@@ -19,6 +19,12 @@ pub enum Error {
         /// Which file.
         path: PathBuf,
     },
+    /// The archive that is read has no such file.
+    #[error("{path}: not in the archive", path = path.display())]
+    NotInArchive {
+        /// Which file.
+        path: PathBuf,
+    },
     /// It is no ELF executable or shared library.
     #[error("{path}: {what}", path = path.display())]
     NotAModule {

@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_file_without_debug_information_has_none() {
-        let none = Search { debug_folders: Vec::new(), ..Search::default() };
+        let none = Search::nowhere_else();
         let stripped = Path::new("/bin/true");
         if stripped.exists() {
             assert!(Frames::open(stripped, &none).unwrap().is_none());

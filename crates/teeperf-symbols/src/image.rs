@@ -99,12 +99,17 @@ impl Section {
 
 impl Image {
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+        Self::at(path, path)
+    }
+
+    /// What stands at `place` for the file at `path`.
+    pub(crate) fn at(path: &Path, place: &Path) -> Result<Self, Error> {
         let io = |source| Error::Io { path: path.to_owned(), source };
         // Before it is opened: a pipe would not open until somebody writes to it.
-        if !std::fs::metadata(path).map_err(io)?.is_file() {
+        if !std::fs::metadata(place).map_err(io)?.is_file() {
             return Err(Error::NotAFile { path: path.to_owned() });
         }
-        let file = File::open(path).map_err(io)?;
+        let file = File::open(place).map_err(io)?;
         let length = file.metadata().map_err(io)?.len();
         Self::new(path, Source::File(file), length)
     }

@@ -19,6 +19,7 @@
 //! that is cut short gives an error where a mapped one would end the process with `SIGBUS`;
 //! the one exception stands in [`Lines`].
 
+pub mod archive;
 mod called;
 mod calls;
 mod decompress;
@@ -37,7 +38,9 @@ mod sites;
 mod sources;
 mod spellings;
 mod table;
+mod unpacked;
 mod unwinding;
+pub mod vdso;
 
 pub use called::{called, called_from_bytes};
 pub use demangle::demangle;
@@ -46,7 +49,8 @@ pub use frames::{Frame, Frames};
 pub use functions::{Functions, Origin, Symbol};
 pub use lines::{CallSite, Lines, Location};
 pub use loaded::{Loaded, Part};
-pub use search::{Search, debug_file};
+pub use search::{Kept, Search, debug_file};
 pub use sources::{Source, Sources};
 pub use spellings::{spellings, without_copy};
+pub use unpacked::Unpacked;
 pub use unwinding::{Table, Unwinding};

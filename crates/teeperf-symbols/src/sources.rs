@@ -4,8 +4,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+
+use crate::archive;
 
 /// Largest file that is taken out of an archive, and most bytes of all; sources are some kilobytes.
 const MAX_FILE: u64 = 256 << 20;
@@ -45,27 +48,20 @@ impl Sources {
             .iter()
             .map(|path| (format!("files/{}", path.trim_start_matches('/')), *path))
             .collect();
-        let mut stream = zstd::stream::read::Decoder::new(File::open(archive)?)?;
-        // What a hostile archive may have us keep.
-        stream.window_log_max(27)?;
         let mut room = self.room();
-        for entry in tar::Archive::new(stream).entries()? {
-            let entry = entry?;
-            let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-            let Some(path) = names.get(&name) else { continue };
-            if entry.size() > room {
+        archive::each(File::open(archive)?, |name, size, content| {
+            let Some(path) = names.get(name) else { return Ok(ControlFlow::Continue(())) };
+            if size > room {
                 self.left.insert((*path).to_owned());
-                continue;
+                return Ok(ControlFlow::Continue(()));
             }
             let mut bytes = Vec::new();
-            entry.take(room).read_to_end(&mut bytes)?;
+            content.take(room).read_to_end(&mut bytes)?;
             room -= bytes.len() as u64;
             self.archived.insert((*path).to_owned(), bytes);
-            if self.archived.len() == wanted.len() {
-                break;
-            }
-        }
-        Ok(())
+            let is_all = self.archived.len() == wanted.len();
+            Ok(if is_all { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })
     }
 
     /// Files of the archive for which there was no room beside those that were taken, in all 256 MiB.

@@ -1,42 +1,55 @@
-//! The kernel's functions, as the running one tells them: `/proc/kallsyms`. They are those of samples where the kernel that was
-//! sampled is the one that runs, which its build-id says.
+//! The kernel's functions: as the running one tells them in `/proc/kallsyms`, where that is the one that was sampled, which its build-id
+//! says; as perf keeps them by build-id; or in the place of `/proc/kallsyms` below another root, or in an archive.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+
+use teeperf_symbols::Search;
 
 use super::module::Named;
 use super::modules::WITHIN;
 
 /// Most bytes read of what the kernel says: it comes to some 15 MB.
 const MAX_BYTES: u64 = 256 << 20;
+/// Where the kernel says it.
+pub const SYMBOLS: &str = "/proc/kallsyms";
+/// Where the kernel's own notes and those of its modules are.
+const SYS: &str = "/sys";
 
 /// Addresses and names of the kernel that was sampled; none where it is another, or says none.
 pub(crate) struct Kernel(Option<Arc<Symbols>>);
 
+/// Those of a kernel that does not run here: its modules have the same.
+pub(crate) type Elsewhere = OnceLock<Option<Arc<Symbols>>>;
+
 /// By what modules have of an address: the kernel's are alike in the rest.
 #[derive(Debug, Default)]
-struct Symbols {
+pub(crate) struct Symbols {
     list: Vec<(u64, Box<str>)>,
 }
 
 impl Kernel {
-    /// Of a build-id, which may be empty where it is not known: then it is taken to be the one that runs.
-    pub(crate) fn open(build_id: &[u8]) -> Self {
+    /// Of the kernel's or a module's path as the system has it, and a build-id, which may be empty where it is not known: then it is taken to
+    /// be of the one that runs, unless files are another machine's.
+    pub(crate) fn open(
+        path: &Path,
+        build_id: &[u8],
+        search: &Search,
+        elsewhere: &Elsewhere,
+    ) -> Self {
         static RUNNING: OnceLock<Option<Arc<Symbols>>> = OnceLock::new();
-        let own = fs::read("/sys/kernel/notes").ok();
-        let is_own = build_id.is_empty()
-            || own.is_some_and(|notes| notes.windows(build_id.len()).any(|part| part == build_id));
-        if !is_own {
-            return Self(None);
+        let is_of_here = search.root.is_none() && search.unpacked.is_none();
+        if runs(path, build_id, is_of_here) {
+            let read = || Symbols::read(File::open(SYMBOLS).ok()?);
+            return Self(RUNNING.get_or_init(read).clone());
         }
-        let running = RUNNING.get_or_init(|| {
-            use std::io::Read;
-            let mut text = Vec::new();
-            let file = fs::File::open("/proc/kallsyms").ok()?;
-            file.take(MAX_BYTES).read_to_end(&mut text).ok()?;
-            Some(Arc::new(Symbols::parse(&text))).filter(|symbols| !symbols.list.is_empty())
-        });
-        Self(running.clone())
+        let read = || {
+            let told = search.text(Path::new(SYMBOLS)).and_then(Symbols::read);
+            told.or_else(|| Symbols::read(search.kept_kernel(build_id)?))
+        };
+        Self(elsewhere.get_or_init(read).clone())
     }
 
     /// The function at an address.
@@ -46,26 +59,52 @@ impl Kernel {
     }
 }
 
+/// The lines of `/proc/kallsyms` that are of functions; nothing where the kernel hides where they are.
+pub fn running() -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    File::open(SYMBOLS).ok()?.take(MAX_BYTES).read_to_end(&mut text).ok()?;
+    let lines = text.split_inclusive(|&byte| byte == b'\n');
+    let functions = lines.filter(|line| function(line).is_some());
+    let text: Vec<u8> = functions.flatten().copied().collect();
+    (!text.is_empty()).then_some(text)
+}
+
+/// Whether the kernel that runs here is of this build, or has a module of it, by its path; where no build-id is known, `otherwise`.
+pub fn runs(path: &Path, build_id: &[u8], otherwise: bool) -> bool {
+    if build_id.is_empty() {
+        return otherwise;
+    }
+    let notes = fs::read(notes(Path::new(SYS), path)).unwrap_or_default();
+    notes.windows(build_id.len()).any(|part| part == build_id)
+}
+
+/// Where the notes are of the kernel, or a module of it: `[name]`, or its file, in which `-` may stand for `_`.
+fn notes(sys: &Path, path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let of_file = name.split_once(".ko").map(|(name, _)| name.replace('-', "_"));
+    let in_brackets = || name.strip_prefix('[')?.strip_suffix(']').map(str::to_owned);
+    let module = of_file.or_else(in_brackets).map(|name| sys.join("module").join(name));
+    match module.map(|folder| folder.join("notes/.note.gnu.build-id")) {
+        Some(notes) if notes.exists() => notes,
+        _ => sys.join("kernel/notes"),
+    }
+}
+
 impl Symbols {
-    /// Lines of address, type, name and, in brackets, the kernel's module. Where addresses are hidden they are all 0.
+    /// Of what a file has; nothing where that is nothing.
+    fn read(file: File) -> Option<Arc<Self>> {
+        let mut text = Vec::new();
+        file.take(MAX_BYTES).read_to_end(&mut text).ok()?;
+        Some(Arc::new(Self::parse(&text))).filter(|symbols| !symbols.list.is_empty())
+    }
+
+    /// Of two functions at one address the first counts.
     fn parse(text: &[u8]) -> Self {
-        let mut list = Vec::new();
-        for line in text.split(|&byte| byte == b'\n') {
-            let mut words =
-                line.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty());
-            let (Some(address), Some(kind), Some(name)) =
-                (words.next(), words.next(), words.next())
-            else {
-                continue;
-            };
-            let address =
-                std::str::from_utf8(address).ok().and_then(|a| u64::from_str_radix(a, 16).ok());
-            let Some(address) = address.filter(|&address| address != 0) else { continue };
-            let address = address & WITHIN;
-            if matches!(kind, b"t" | b"T" | b"w" | b"W") {
-                list.push((address, String::from_utf8_lossy(name).into()));
-            }
-        }
+        let mut list: Vec<(u64, Box<str>)> = text
+            .split(|&byte| byte == b'\n')
+            .filter_map(function)
+            .map(|(address, name)| (address & WITHIN, String::from_utf8_lossy(name).into()))
+            .collect();
         list.sort_by_key(|&(address, _)| address);
         list.dedup_by_key(|&mut (address, _)| address);
         Self { list }
@@ -76,6 +115,16 @@ impl Symbols {
         let behind = self.list.partition_point(|&(start, _)| start <= address);
         self.list[..behind].last().map(|(start, name)| (*start, &**name))
     }
+}
+
+/// A line of address, type, name and, in brackets, the kernel's module, if it is of a function. Where addresses are hidden they are
+/// all 0.
+fn function(line: &[u8]) -> Option<(u64, &[u8])> {
+    let mut words = line.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty());
+    let address = std::str::from_utf8(words.next()?).ok()?;
+    let address = u64::from_str_radix(address, 16).ok().filter(|&address| address != 0)?;
+    let is_function = matches!(words.next()?, b"t" | b"T" | b"w" | b"W");
+    is_function.then_some((address, words.next()?))
 }
 
 #[cfg(test)]
@@ -92,5 +141,23 @@ mod tests {
         assert_eq!(name(0xffff_ffff_8100_0031).as_deref(), Some("b"));
         assert_eq!(name(0xffff_ffff_c000_0005).as_deref(), Some("m"));
         assert_eq!(name(0x1000), None);
+    }
+
+    #[test]
+    fn notes_are_of_the_kernel_or_of_one_of_its_modules() {
+        let folder = tempfile::tempdir().unwrap();
+        let sys = folder.path();
+        let module = sys.join("module/snd_hda/notes");
+        fs::create_dir_all(&module).unwrap();
+        fs::write(module.join(".note.gnu.build-id"), b"id").unwrap();
+        let notes = |path: &str| notes(sys, Path::new(path));
+        for path in ["[snd_hda]", "/lib/modules/6.1/kernel/sound/snd-hda.ko.xz", "/x/snd_hda.ko"] {
+            assert_eq!(notes(path), module.join(".note.gnu.build-id"), "{path}");
+        }
+        for path in
+            ["[kernel.kallsyms]_text", "[kernel.kallsyms]", "[gone]", "/usr/lib/debug/vmlinux", ""]
+        {
+            assert_eq!(notes(path), sys.join("kernel/notes"), "{path}");
+        }
     }
 }

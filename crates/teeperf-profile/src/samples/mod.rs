@@ -15,7 +15,7 @@ mod driver;
 mod follow;
 mod functions;
 pub(crate) mod fuzz;
-mod kernel;
+pub mod kernel;
 mod module;
 mod modules;
 mod paths;
@@ -29,3 +29,4 @@ pub(crate) use worker::Data;
 
 pub use chains::Chains;
 pub use decode::{Decoder, SamplesError};
+pub use module::is_file;

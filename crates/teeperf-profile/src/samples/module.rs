@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use framehop::{ExplicitModuleSectionInfo, Module as Tables};
-use teeperf_symbols::{Frames, Functions, Search, Unwinding, demangle};
+use teeperf_symbols::{Error, Frames, Functions, Search, Unwinding, demangle};
 
-use super::kernel::Kernel;
+use super::kernel::{Elsewhere, Kernel};
 use super::modules::{Location, ModuleId, lock};
 
 /// Bytes of a table that unwinding reads.
@@ -16,6 +16,8 @@ pub(crate) type Bytes = Arc<[u8]>;
 pub(crate) struct Module {
     /// File name, without directory.
     pub(crate) name: String,
+    /// Why a file is not here, or not the one that was sampled.
+    pub(crate) missing: Option<String>,
     code: Code,
 }
 
@@ -63,32 +65,38 @@ impl Module {
         of_kernel: bool,
         search: &Search,
         is_inlined: bool,
+        elsewhere: &Elsewhere,
     ) -> Self {
         let whole = path.to_string_lossy();
         let name = match path.file_name() {
             Some(name) if !whole.starts_with('[') => name.to_string_lossy().into_owned(),
             _ => whole.into_owned(),
         };
+        let mut missing = None;
         let code = if of_kernel {
-            Code::Kernel(Kernel::open(build_id))
+            Code::Kernel(Kernel::open(path, build_id, search, elsewhere))
         } else {
             let build_id = (!build_id.is_empty()).then(|| build_id.to_vec());
             let search = Search { build_id, ..search.clone() };
-            File::open(path, &search, is_inlined)
-                .map_or(Code::Unknown, |file| Code::File(Box::new(file)))
+            match File::open(path, &search, is_inlined) {
+                Ok(file) => Code::File(Box::new(file)),
+                Err(error) => {
+                    missing = is_file(path).then(|| error.to_string());
+                    Code::Unknown
+                }
+            }
         };
-        Self { name, code }
+        Self { name, missing, code }
     }
 
     /// That of a file that is in memory, if it is one with code.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let (path, search) =
-            (Path::new("file"), Search { debug_folders: Vec::new(), ..Search::default() });
+        let (path, search) = (Path::new("file"), Search::nowhere_else());
         let unwinding = Unwinding::from_bytes(path, bytes.to_vec(), &search).ok()?;
         let functions = Functions::from_bytes(path, bytes.to_vec(), &search).ok()?;
         let frames = Frames::from_bytes(path, bytes.to_vec(), &search).ok().flatten();
         let file = File::new(unwinding, functions, frames, true);
-        Some(Self { name: "file".into(), code: Code::File(Box::new(file)) })
+        Some(Self { name: "file".into(), missing: None, code: Code::File(Box::new(file)) })
     }
 
     /// Where an address is told from, of what stands at an offset of the file.
@@ -149,12 +157,19 @@ impl Module {
     }
 }
 
+/// Whether the path of code is that of a file: names of other memory begin as paths do (proc_pid_maps(5), perf's `//anon`).
+pub fn is_file(path: &Path) -> bool {
+    let other = [&b"//"[..], b"/memfd:", b"/dev/", b"/SYSV", b"/anon_hugepage"];
+    let path = path.as_os_str().as_encoded_bytes();
+    path.starts_with(b"/") && !other.iter().any(|begin| path.starts_with(begin))
+}
+
 impl File {
-    fn open(path: &Path, search: &Search, is_inlined: bool) -> Option<Self> {
-        let unwinding = Unwinding::open(path, search).ok()?;
-        let functions = Functions::open(path, search).ok()?;
+    fn open(path: &Path, search: &Search, is_inlined: bool) -> Result<Self, Error> {
+        let unwinding = Unwinding::open(path, search)?;
+        let functions = Functions::open(path, search)?;
         let frames = Frames::open(path, search).ok().flatten();
-        Some(Self::new(unwinding, functions, frames, is_inlined))
+        Ok(Self::new(unwinding, functions, frames, is_inlined))
     }
 
     fn new(

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use rustc_hash::FxHashMap;
 use teeperf_symbols::Search;
 
+use super::kernel::Elsewhere;
 use super::module::Module;
 
 /// Bits of a location within its module: parts of larger files are not told apart.
@@ -54,6 +55,8 @@ pub(crate) struct Modules {
     list: RwLock<Vec<Arc<Slot>>>,
     search: Search,
     is_inlined: bool,
+    /// Functions of a kernel that is not the running one.
+    elsewhere: Arc<Elsewhere>,
     has_kernel: AtomicBool,
     has_libc: AtomicBool,
 }
@@ -65,12 +68,15 @@ struct Slot {
     path: Arc<[u8]>,
     build_id: Arc<[u8]>,
     of_kernel: bool,
+    /// Stacks lead through it.
+    is_met: AtomicBool,
     opened: OnceLock<Module>,
 }
 
 impl Slot {
-    fn open(&self, search: &Search, is_inlined: bool) -> Module {
-        Module::open(&path(&self.path), &self.build_id, self.of_kernel, search, is_inlined)
+    fn open(&self, search: &Search, is_inlined: bool, elsewhere: &Elsewhere) -> Module {
+        let (path, of_kernel) = (path(&self.path), self.of_kernel);
+        Module::open(&path, &self.build_id, of_kernel, search, is_inlined, elsewhere)
     }
 }
 
@@ -82,6 +88,7 @@ impl Modules {
             list: RwLock::default(),
             search,
             is_inlined,
+            elsewhere: Arc::default(),
             has_kernel: AtomicBool::new(false),
             has_libc: AtomicBool::new(false),
         }
@@ -110,7 +117,8 @@ impl Modules {
         // One of each, whatever a recording says.
         let is_needed = (of_kernel && !self.has_kernel.swap(true, Relaxed))
             || (!of_kernel && is_libc(&path) && !self.has_libc.swap(true, Relaxed));
-        let slot = Arc::new(Slot { path, build_id, of_kernel, opened: OnceLock::new() });
+        let (is_met, opened) = (AtomicBool::new(false), OnceLock::new());
+        let slot = Arc::new(Slot { path, build_id, of_kernel, is_met, opened });
         list.push(slot.clone());
         known.insert(key, id);
         if is_needed {
@@ -123,7 +131,9 @@ impl Modules {
     /// begin in the C library, whose debug information is large. These are opened when they are first heard of.
     fn open_early(&self, slot: Arc<Slot>) {
         let (search, is_inlined) = (self.search.clone(), self.is_inlined);
-        let open = move || _ = slot.opened.get_or_init(|| slot.open(&search, is_inlined));
+        let elsewhere = self.elsewhere.clone();
+        let open =
+            move || _ = slot.opened.get_or_init(|| slot.open(&search, is_inlined, &elsewhere));
         // Where there is no thread for it, whoever needs it first opens it.
         let _ = std::thread::Builder::new().name("opens early".into()).spawn(open);
     }
@@ -132,6 +142,13 @@ impl Modules {
     pub(crate) fn file(&self, id: ModuleId) -> Option<Key> {
         let list = self.list.read().unwrap_or_else(PoisonError::into_inner);
         list.get(id.0 as usize).map(|slot| (slot.path.clone(), slot.build_id.clone()))
+    }
+
+    /// Why files that stacks lead through are not here, or not those that were sampled.
+    pub(crate) fn missing(&self) -> Vec<String> {
+        let list = self.list.read().unwrap_or_else(PoisonError::into_inner);
+        let met = list.iter().filter(|slot| slot.is_met.load(Relaxed));
+        met.filter_map(|slot| slot.opened.get()?.missing.clone()).collect()
     }
 
     /// What a worker asks modules by.
@@ -154,12 +171,13 @@ impl View {
         if is_new {
             let list = self.modules.list.read().unwrap_or_else(PoisonError::into_inner);
             let slot = list.get(at)?.clone();
+            slot.is_met.store(true, Relaxed);
             self.seen.resize(self.seen.len().max(at + 1), None);
             self.seen[at] = Some(slot);
         }
         let slot = self.seen[at].as_ref()?;
-        let Modules { search, is_inlined, .. } = &*self.modules;
-        let opened = slot.opened.get_or_init(|| slot.open(search, *is_inlined));
+        let Modules { search, is_inlined, elsewhere, .. } = &*self.modules;
+        let opened = slot.opened.get_or_init(|| slot.open(search, *is_inlined, elsewhere));
         Some((opened, is_new))
     }
 

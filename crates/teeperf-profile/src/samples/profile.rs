@@ -39,6 +39,15 @@ pub(super) fn of(
         let shortened = merged.shortened;
         warnings.add(|| format!("there are more call paths than a profile can have: {shortened} samples stand in callers of their functions. `--most-paths` allows more paths"));
     }
+    let missing = driver.modules.missing();
+    if let [first, others @ ..] = &missing[..] {
+        let others = match others.len() {
+            0 => String::new(),
+            1 => " (and one more file)".into(),
+            more => format!(" (and {more} more files)"),
+        };
+        warnings.add(|| format!("{first}{others}: its functions have no names, and callers behind it may be missing. If it is on another machine, `teeperf pack` the recording there, or say with --symfs where its files are"));
+    }
     let lines = merged.lines(driver);
     let all = driver.functions.all();
     let (numbers, order) = in_order(&all);

@@ -5,6 +5,7 @@ use super::record::{Kin, Map, Record};
 use crate::packets::Payload;
 use std::io;
 use std::time::{Duration, Instant};
+use teeperf_symbols::vdso;
 use teeperf_wire::body::sample::{HEADER, Header, Sample, encoding};
 use teeperf_wire::body::{map, task};
 use teeperf_wire::packet::kind;
@@ -118,8 +119,12 @@ impl<S: FnMut(u16, Vec<u8>)> Packets<S> {
             .number(map::FLAGS, found.flags.into())
             .bytes(map::PATH, found.path)
             .number(map::MODE, found.mode.into());
-        if !found.build_id.is_empty() {
-            payload = payload.bytes(map::BUILD_ID, found.build_id);
+        // The kernel does not say that of its own, and one of 32-bit processes is another.
+        let is_vdso = found.path == vdso::VDSO.as_bytes() && found.address > u32::MAX.into();
+        let vdso = if is_vdso { vdso::build_id().unwrap_or_default() } else { Vec::new() };
+        let build_id = if is_vdso { &vdso } else { found.build_id };
+        if !build_id.is_empty() {
+            payload = payload.bytes(map::BUILD_ID, build_id);
         }
         self.packet(kind::MAP, payload);
     }

@@ -1,9 +1,13 @@
 //! What a process has mapped of code and files, as `/proc/PID/maps` tells: who follows stacks needs more of a file than its code. Looked at when something is known to have changed, and where a sample is in none.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::ops::Range;
+use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
+use teeperf_symbols::Loaded;
 use teeperf_wire::body::map;
 
 /// A stretch of code, or of a file.
@@ -87,6 +91,18 @@ impl Known {
 impl Code {
     fn is_code(&self) -> bool {
         self.protection & map::PROT_EXEC != 0
+    }
+
+    /// The build-id of the file that a process has it from; empty where it has none, or is no file's.
+    pub(crate) fn build_id(&self, pid: u32) -> Vec<u8> {
+        let Some(path) = self.path.strip_prefix(b"/").filter(|_| self.is_code()) else {
+            return Vec::new();
+        };
+        // The process may see other files under the same name.
+        let path =
+            format!("/proc/{pid}/root/").into_bytes().into_iter().chain(path.iter().copied());
+        let file = Loaded::open(Path::new(&OsString::from_vec(path.collect())));
+        file.ok().and_then(|file| file.build_id().map(<[u8]>::to_vec)).unwrap_or_default()
     }
 }
 

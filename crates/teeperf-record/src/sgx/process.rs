@@ -310,7 +310,9 @@ pub(crate) fn tell_code<S: FnMut(u16, Vec<u8>)>(
     packets: &mut Packets<S>,
 ) {
     const PRIVATE: u32 = libc::MAP_PRIVATE as u32;
-    for Code { address, length, offset, protection, path } in code {
+    for code in code {
+        let Code { address, length, offset, protection, path } = code;
+        let build_id = code.build_id(pid);
         let map = Map {
             pid,
             tid: pid,
@@ -321,7 +323,7 @@ pub(crate) fn tell_code<S: FnMut(u16, Vec<u8>)>(
             flags: PRIVATE,
             mode: teeperf_wire::body::sample::mode::USER,
             path,
-            build_id: &[],
+            build_id: &build_id,
         };
         packets.map(&map, time);
     }

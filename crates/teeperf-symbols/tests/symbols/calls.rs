@@ -23,7 +23,7 @@ int main(int n, char **w) { (void)w; outer(n); sink++; return 0; }
 fn sites(compiler: &str, options: &str) -> Vec<(String, u32)> {
     let workshop = Workshop::new();
     let file = workshop.build(&format!("{compiler} {options}"), "calls.c", SOURCE);
-    let search = Search { debug_folders: Vec::new(), ..Search::default() };
+    let search = Search::nowhere_else();
     let functions = Functions::open(&file, &search).unwrap();
     let outer = functions.iter().find(|f| f.name == "outer").unwrap().start;
     let sites = Lines::open(&file, &search).unwrap().call_sites(&[outer]).unwrap();

@@ -40,7 +40,7 @@ static PROGRAMS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
 /// Reads everything there is to read.
 fn read(bytes: Vec<u8>) {
     let path = Path::new("hostile");
-    let search = Search { debug_folders: Vec::new(), ..Search::default() };
+    let search = Search::nowhere_else();
     let mut starts = vec![0, 0x1139, u64::MAX];
     match Functions::from_bytes(path, bytes.clone(), &search) {
         Ok(functions) => {
@@ -127,7 +127,7 @@ proptest! {
 #[test]
 fn the_programs_themselves_are_read() {
     for bytes in PROGRAMS.iter() {
-        let search = Search { debug_folders: Vec::new(), ..Search::default() };
+        let search = Search::nowhere_else();
         let functions = Functions::from_bytes(Path::new("p"), bytes.clone(), &search).unwrap();
         assert!(functions.iter().len() > 0);
     }

@@ -73,7 +73,7 @@ fn open(path: &Path) -> Result<Source> {
 /// Names come behind the events that need them: a pass of their own. Of what is no file (a
 /// pipe) there is only one pass, and no names but those of modules.
 fn names(path: &Path, unsaid: &Unsaid) -> Result<SiteNames> {
-    let mut names = SiteNames::new(unsaid.search());
+    let mut names = SiteNames::new(unsaid.search(path));
     if path.is_file() || path.is_dir() {
         let mut decoder = Decoder::new().context("no memory")?;
         let mut recording = unsaid.packets(open(path)?)?;

@@ -172,7 +172,7 @@ fn write_for_perf(
 ) -> Result<Written> {
     const WRITER: &str = concat!("teeperf ", env!("CARGO_PKG_VERSION"));
     let from = arguments.recording.path()?;
-    let search = arguments.recording.unsaid.search();
+    let search = arguments.recording.unsaid.search(&from);
     let (mut outcome, mut failed) = (Written::default(), None);
     let written =
         super::fill(path, arguments.force, &[&from], ("file of perf", perf_data::MAGIC), |out| {

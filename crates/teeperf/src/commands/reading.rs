@@ -13,6 +13,7 @@ use std::io::{Cursor, Read};
 use std::num::NonZeroUsize;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use teeperf_edit::{pack, rotate};
 use teeperf_interop::calls::Program;
 use teeperf_interop::gmon;
@@ -23,7 +24,7 @@ use teeperf_profile::paths::PathPattern;
 use teeperf_profile::pattern::{Found, Pattern};
 use teeperf_profile::selection::{Group, Selection};
 use teeperf_profile::{Error, MAX_PATHS, Options, Packets, Recording, packets};
-use teeperf_record::Search;
+use teeperf_symbols::{Search, Unpacked};
 use teeperf_view::printable;
 
 /// What calls and returns are called where an event is asked for.
@@ -111,6 +112,10 @@ pub(crate) struct Unsaid {
     /// a trusted application, whose symbols the recording does not have
     #[arg(long, value_name = "FILE")]
     elf: Vec<PathBuf>,
+    /// Where the files of the machine that was sampled are, by the paths that they have there, as perf has it: for a
+    /// recording of samples or a perf.data from another machine
+    #[arg(long, value_name = "FOLDER")]
+    symfs: Option<PathBuf>,
     /// Where the program was loaded, if addresses in a gmon file or a TEE-Perf log are not those of the ELF file:
     /// how much higher they are, such as 0x40000000
     #[arg(long, value_name = "ADDRESS", value_parser = amounts::address)]
@@ -157,9 +162,11 @@ impl Unsaid {
         }
     }
 
-    /// Where to look for names of images.
-    pub(crate) fn search(&self) -> Search {
-        Search { images: self.elf.clone(), ..Search::default() }
+    /// Where to look for files with names of functions, of what is read from `path`: an archive has its own.
+    pub(crate) fn search(&self, path: &Path) -> Search {
+        let unpacked = recordings::is_archive(path).then(|| Arc::new(unpacked(path)));
+        let root = self.symfs.clone();
+        Search { images: self.elf.clone(), root, unpacked, ..Search::default() }
     }
 
     /// What a file that was opened has one by one.
@@ -265,7 +272,7 @@ impl Part {
             lengths,
             lines,
             goes_on: recordings::goes_on(path),
-            search: self.unsaid.search(),
+            search: self.unsaid.search(path),
             progress: Some(&mut told),
             ..Options::default()
         };
@@ -380,6 +387,22 @@ impl Part {
         }
         parts.join(", ")
     }
+}
+
+/// The files of an archive that samples need.
+fn unpacked(path: &Path) -> Unpacked {
+    let mut unpacked = Unpacked::default();
+    let mut progress = Progress::of_what_comes("unpacking");
+    let done = pack::unpack(path, &mut unpacked, &mut |bytes| progress.at(bytes));
+    drop(progress);
+    if let Err(error) = done {
+        let path = path.display().to_string();
+        eprintln!(
+            "teeperf: {}: {error}: functions of files that could not be unpacked have no names",
+            printable(&path)
+        );
+    }
+    unpacked
 }
 
 /// All of a recording, with what is wanted of it.

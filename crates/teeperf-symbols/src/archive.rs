@@ -1,0 +1,93 @@
+//! Archives of `teeperf pack`: `tar` compressed by zstd.
+
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+
+/// Most bytes of history that an archive may have its reader keep: 2 to this.
+const WINDOW_LOG: u32 = 27;
+/// Longest name: no system opens files by longer ones.
+const MAX_NAME: u64 = 4096;
+
+/// Gives each file by its name in the archive, its size and its bytes, until told to stop.
+///
+/// # Errors
+///
+/// When it is no such archive, or damaged, or `take` says so.
+pub fn each(
+    stream: impl Read,
+    mut take: impl FnMut(&str, u64, &mut dyn Read) -> io::Result<ControlFlow<()>>,
+) -> io::Result<()> {
+    let mut stream = zstd::stream::read::Decoder::new(stream)?;
+    stream.window_log_max(WINDOW_LOG)?;
+    let mut long = None;
+    // As they stand: names that have an entry of their own, ahead of that which they are of, would be read whatever their length.
+    for entry in tar::Archive::new(stream).entries()?.raw(true) {
+        let mut entry = entry?;
+        if entry.header().entry_type().is_gnu_longname() {
+            let mut name = Vec::new();
+            entry.take(MAX_NAME).read_to_end(&mut name)?;
+            name.truncate(name.iter().position(|&byte| byte == 0).unwrap_or(name.len()));
+            long = Some(name);
+            continue;
+        }
+        let name = long.take().unwrap_or_else(|| entry.path_bytes().into_owned());
+        let size = entry.size();
+        if take(&String::from_utf8_lossy(&name), size, &mut entry)?.is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
+        let mut tar = tar::Builder::new(Vec::new());
+        for (name, bytes) in files {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(bytes.len() as u64);
+            tar.append_data(&mut header, name, *bytes).unwrap();
+        }
+        zstd::bulk::compress(&tar.into_inner().unwrap(), 1).unwrap()
+    }
+
+    #[test]
+    fn files_have_their_names_however_long() {
+        let long = "files/".to_owned() + &"folder/".repeat(40) + "x";
+        let bytes = archive(&[("a", b"1"), (&long, b"22"), ("b", b""), ("c", b"never")]);
+        let mut found = Vec::new();
+        each(&bytes[..], |name, size, content| {
+            let mut text = String::new();
+            content.read_to_string(&mut text)?;
+            found.push((name.to_owned(), size, text));
+            Ok(if name == "b" { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })
+        .unwrap();
+        let expected = [("a", 1, "1"), (&*long, 2, "22"), ("b", 0, "")];
+        let expected = expected.map(|(name, size, text)| (name.to_owned(), size, text.to_owned()));
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_name_of_gigabytes_is_cut_short() {
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(tar::EntryType::GNULongName);
+        header.set_size(300 << 20);
+        header.set_cksum();
+        let mut file = tar::Header::new_gnu();
+        file.set_size(0);
+        file.set_cksum();
+        let zeros = io::repeat(b'a').take(300 << 20);
+        let stream = header.as_bytes().chain(zeros).chain(&file.as_bytes()[..]);
+        let bytes = zstd::stream::encode_all(stream, 1).unwrap();
+        let mut names = Vec::new();
+        each(&bytes[..], |name, _, _| {
+            names.push(name.len());
+            Ok(ControlFlow::Continue(()))
+        })
+        .unwrap();
+        assert_eq!(names, [MAX_NAME as usize]);
+    }
+}
