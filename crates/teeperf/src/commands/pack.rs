@@ -11,8 +11,8 @@ use teeperf_record::Search;
 
 /// Packs a recording with the files that it names into one archive, to be read on another machine
 ///
-/// Programs and libraries whose build-ids are those recorded, their debug files, and with --sources the sources that
-/// functions are from. `teeperf report` and the others read the archive as it is; `tar --zstd -xf` unpacks it.
+/// Programs and libraries whose build-ids are those recorded, their debug files, of samples what the kernel says of its functions,
+/// and with --sources the sources that functions are from. `teeperf report` and the others read the archive as it is; `tar --zstd -xf` unpacks it.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
