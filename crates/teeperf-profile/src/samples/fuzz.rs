@@ -40,7 +40,7 @@ pub(crate) fn any_stack(file: &[u8], bytes: &[u8]) {
                 assert!(found.len() <= MAX_FRAMES);
                 for location in found {
                     if let Some((_, relative)) = location.parts() {
-                        assert!(!module.functions(relative).is_empty());
+                        assert!(!module.functions(relative).1.is_empty());
                     }
                 }
             }

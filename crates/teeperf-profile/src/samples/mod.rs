@@ -15,6 +15,7 @@ mod driver;
 mod follow;
 mod functions;
 pub(crate) mod fuzz;
+mod jitted;
 mod kernel;
 mod module;
 mod modules;
