@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// What such functions are of, in each process: so two runs have the same ones.
-pub(crate) const MODULE: &str = "[JIT]";
+pub const JITTED: &str = "[JIT]";
 
 /// Most bytes read of what a process tells: some three million functions.
 const MAX_BYTES: u64 = 256 << 20;

@@ -30,3 +30,4 @@ pub(crate) use worker::Data;
 
 pub use chains::Chains;
 pub use decode::{Decoder, SamplesError};
+pub use jitted::JITTED;

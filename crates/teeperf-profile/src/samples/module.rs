@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use framehop::{ExplicitModuleSectionInfo, Module as Tables};
 use teeperf_symbols::{Frames, Functions, Search, Unwinding, demangle};
 
-use super::jitted::{self, Jitted};
+use super::jitted::{JITTED, Jitted};
 use super::kernel::Kernel;
 use super::modules::{Location, ModuleId, lock};
 
@@ -127,7 +127,7 @@ impl Module {
             Code::File(file) => file.functions(relative),
             Code::Kernel(kernel) => kernel.function(relative).into_iter().collect(),
             Code::Jitted(told, base) => match told.function(base.wrapping_add(relative)) {
-                Some(name) => return (jitted::MODULE, vec![Named::plain(name)]),
+                Some(name) => return (JITTED, vec![Named::plain(name)]),
                 None => Vec::new(),
             },
             Code::Unknown => Vec::new(),
