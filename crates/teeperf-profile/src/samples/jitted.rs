@@ -83,9 +83,9 @@ pub(super) struct Told {
 
 /// Code of one function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stretch {
-    begin: u64,
-    end: u64,
+pub(super) struct Stretch {
+    pub(super) begin: u64,
+    pub(super) end: u64,
     /// Where in the text its name begins; that goes on to the end of the line.
     name: u32,
 }
@@ -93,31 +93,46 @@ struct Stretch {
 impl Told {
     /// Lines of address, size and name. Code is made again where other code was: the latest line counts.
     pub(super) fn parse(text: Vec<u8>) -> Self {
-        let mut stretches = Vec::new();
-        let mut begin = 0;
-        for line in text.split(|&byte| byte == b'\n') {
-            stretches.extend(stretch(line, begin));
-            begin += line.len() + 1;
-        }
-        Self { text, stretches: latest(stretches) }
+        let stretches = latest(lines(&text).collect());
+        Self { text, stretches }
     }
 
     /// Name of the function at an address.
     pub(super) fn at(&self, address: u64) -> Option<String> {
         let behind = self.stretches.partition_point(|stretch| stretch.begin <= address);
-        let stretch = self.stretches[..behind].last().filter(|last| address < last.end)?;
-        let name = self.text[stretch.name as usize..].split(|&byte| byte == b'\n').next()?;
-        Some(String::from_utf8_lossy(name).into_owned())
+        let last = self.stretches[..behind].last().filter(|last| last.has(address))?;
+        Some(last.name(&self.text))
     }
 }
 
-/// That of a line which begins there in the text.
-fn stretch(line: &[u8], at: usize) -> Option<Stretch> {
-    let (begin, rest) = number(line)?;
-    let (size, name) = number(rest)?;
-    let end = begin.checked_add(size).filter(|&end| end > begin)?;
-    let name_at = u32::try_from(at + line.len() - name.len()).ok()?;
-    (!name.is_empty()).then_some(Stretch { begin, end, name: name_at })
+impl Stretch {
+    /// That of a line which begins there in the text.
+    fn of(line: &[u8], at: usize) -> Option<Self> {
+        let (begin, rest) = number(line)?;
+        let (size, name) = number(rest)?;
+        let end = begin.checked_add(size).filter(|&end| end > begin)?;
+        let name_at = u32::try_from(at + line.len() - name.len()).ok()?;
+        (!name.is_empty()).then_some(Self { begin, end, name: name_at })
+    }
+
+    pub(super) fn has(&self, address: u64) -> bool {
+        (self.begin..self.end).contains(&address)
+    }
+
+    pub(super) fn name(&self, text: &[u8]) -> String {
+        let name = text[self.name as usize..].split(|&byte| byte == b'\n').next();
+        String::from_utf8_lossy(name.unwrap_or_default()).into_owned()
+    }
+}
+
+/// Those of a text, in its order.
+pub(super) fn lines(text: &[u8]) -> impl Iterator<Item = Stretch> {
+    let lines = text.split(|&byte| byte == b'\n').scan(0, |at, line| {
+        let begin = *at;
+        *at += line.len() + 1;
+        Some((line, begin))
+    });
+    lines.filter_map(|(line, at)| Stretch::of(line, at))
 }
 
 /// A hexadecimal number, with `0x` or without, and what stands behind the blanks behind it.
