@@ -15,7 +15,7 @@ cd "$(dirname "$0")"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p corpus/recording corpus/words corpus/drain corpus/wire corpus/symbols corpus/demangle corpus/gmon corpus/pieces corpus/tee_perf corpus/perf_data \
-    corpus/assembly corpus/stacks corpus/rings corpus/enclaves
+    corpus/assembly corpus/stacks corpus/rings corpus/enclaves corpus/perf_map
 
 # Small ELF files: both classes, with lines, with stubs, stripped, compressed.
 printf 'extern int far(int);\nint near(int x) { return far(x) + 1; }\n' > "$work/a.c"
@@ -105,6 +105,17 @@ logged switched TEE_PERF_SIZE=1100 TEE_PERF_THREADS=1 "$work/logged" pauses
 for name in fp dwarf per-thread pipe compressed events killed; do
     cp "../crates/teeperf-interop/tests/data/perf/$name.data" "corpus/perf_data/$name"
 done
+
+# What just-in-time compilers tell perf: as node writes it; and stretches over one another, in all orders.
+cat > corpus/perf_map/node <<'END'
+7f2c80000f60 1c RegExp:[a-z]+
+7f2c80001000 2a4 JS:~all /demo/x.js:6:13
+7f2c800012c0 118 JS:*fib /demo/x.js:1:13
+7f2c80001000 180 JS:^sorting /demo/x.js:4:17
+END
+printf '%s\n' '100 100 outer' '140 40 inner' '0x1f0 0x20 behind' '140 8 again' '0 ffffffffffffffff all' '3000 0 none' 'zz 1 bad' \
+    '80 100 before' '' '17f 2 Ljava/lang/String;::hashCode' > corpus/perf_map/over
+printf '1000 10 cut of\377\n1000 8' > corpus/perf_map/cut
 
 # Names.
 i=0

@@ -10,7 +10,7 @@ use std::io::{self, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use teeperf_profile::samples::kernel;
+use teeperf_profile::samples::{jitted, kernel};
 use teeperf_profile::{Options, Recording, packets};
 use teeperf_symbols::{Functions, Search, debug_file, vdso};
 
@@ -85,6 +85,8 @@ enum Kind {
     Binary,
     Debug,
     Image,
+    /// What a process told of code that it made.
+    Jitted,
     /// What `/proc/kallsyms` had.
     Kernel,
     Source,
@@ -134,6 +136,11 @@ pub fn pack(
     }
     if let Some((path, build_id)) = &named.kernel {
         kernel_functions(path, build_id, &mut files, &mut packed.missing);
+    }
+    for &pid in &named.jitted {
+        if let Some(text) = jitted::text(pid) {
+            add_bytes(&jitted::path(pid).to_string_lossy(), Kind::Jitted, text, &mut files);
+        }
     }
     packed.files = files.len() as u64;
     let manifest = Manifest {

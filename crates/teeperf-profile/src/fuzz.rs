@@ -1,4 +1,4 @@
-//! One door for fuzzers: any bytes as a recording, or as a stack.
+//! One door for fuzzers: any bytes as a recording, as a stack, or as what a just-in-time compiler tells.
 
 use crate::contents::Body;
 use crate::samples;
@@ -47,4 +47,10 @@ pub fn any_recording(bytes: &[u8]) {
 /// panics, and comes to an end.
 pub fn any_stack(file: &[u8], bytes: &[u8]) {
     samples::fuzz::any_stack(file, bytes);
+}
+
+/// Reads `bytes` as a `/tmp/perf-PID.map`. At each address that a line begins at, and at the last before it ends, is the function of the
+/// last line that has the address. Never panics.
+pub fn any_perf_map(bytes: &[u8]) {
+    samples::fuzz::any_perf_map(bytes);
 }

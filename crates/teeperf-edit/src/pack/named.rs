@@ -12,7 +12,7 @@ use teeperf_profile::contents::{Body, Map};
 use teeperf_profile::escape::Escape;
 use teeperf_profile::events::{Events, Item};
 use teeperf_profile::model::Profile;
-use teeperf_profile::samples;
+use teeperf_profile::samples::{self, jitted};
 use teeperf_symbols::vdso;
 use teeperf_wire::body::{map, sample};
 use teeperf_wire::word::{self, code};
@@ -31,6 +31,8 @@ pub(super) struct Named {
     pub(super) sources: BTreeSet<String>,
     /// Path and build-id of the kernel, if it was sampled.
     pub(super) kernel: Option<(String, Vec<u8>)>,
+    /// Processes with code that they made.
+    pub(super) jitted: Vec<u32>,
     pub(super) has_samples: bool,
 }
 
@@ -39,7 +41,9 @@ pub(super) struct Named {
 struct Sampled {
     /// Of each process, files of code.
     maps: BTreeMap<u32, BTreeMap<String, Vec<u8>>>,
-    /// Processes by their parents'.
+    /// Processes with code in memory that is no file's.
+    jitted: BTreeSet<u32>,
+    /// Processes' parents.
     parents: BTreeMap<u32, u32>,
     pids: BTreeSet<u32>,
     kernel: Option<(String, Vec<u8>)>,
@@ -97,8 +101,11 @@ impl Named {
         }
         named.has_samples = !sampled.pids.is_empty();
         named.kernel = sampled.kernel.take().filter(|_| sampled.is_in_kernel);
-        for (path, build_id) in sampled.modules() {
-            named.module(&path, build_id);
+        for pid in sampled.with_samples() {
+            for (path, build_id) in sampled.maps.remove(&pid).unwrap_or_default() {
+                named.module(&path, build_id);
+            }
+            named.jitted.extend(sampled.jitted.take(&pid));
         }
         Ok(named)
     }
@@ -138,6 +145,11 @@ impl Sampled {
                     files.insert(path(), map.build_id.to_vec());
                 }
             }
+            sample::mode::USER if jitted::is_memory(map.path, map.build_id) => {
+                if map.protection & map::PROT_EXEC != 0 && self.jitted.len() < MOST {
+                    self.jitted.insert(map.pid);
+                }
+            }
             _ => {}
         }
     }
@@ -150,13 +162,12 @@ impl Sampled {
             || sample.chain.iter().next() == Some(sample::CONTEXT_KERNEL);
     }
 
-    /// What processes with samples have mapped, and those that they were forked from.
-    fn modules(mut self) -> BTreeMap<String, Vec<u8>> {
-        let (mut found, mut seen) = (BTreeMap::new(), BTreeSet::new());
+    /// Processes that have samples, and those that they were forked from.
+    fn with_samples(&self) -> BTreeSet<u32> {
+        let mut found = BTreeSet::new();
         for &pid in &self.pids {
             let mut at = Some(pid);
-            while let Some(pid) = at.filter(|&pid| seen.insert(pid)) {
-                found.extend(self.maps.remove(&pid).unwrap_or_default());
+            while let Some(pid) = at.filter(|&pid| found.insert(pid)) {
                 at = self.parents.get(&pid).copied();
             }
         }

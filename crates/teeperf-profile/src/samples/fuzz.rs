@@ -1,7 +1,8 @@
-//! Any bytes as a file with code, and as registers and a stack.
+//! Any bytes as a file with code, and as registers and a stack; and as what a just-in-time compiler tells.
 
 use teeperf_wire::body::sample::{Numbers, Sample, abi};
 
+use super::jitted::{Told, lines};
 use super::module::Module;
 use super::modules::{Location, ModuleId};
 use super::unwind::{Locate, MAX_FRAMES, Stacks, Top, machine};
@@ -40,10 +41,25 @@ pub(crate) fn any_stack(file: &[u8], bytes: &[u8]) {
                 assert!(found.len() <= MAX_FRAMES);
                 for location in found {
                     if let Some((_, relative)) = location.parts() {
-                        assert!(!module.functions(relative).is_empty());
+                        assert!(!module.functions(relative).1.is_empty());
                     }
                 }
             }
+        }
+    }
+}
+
+/// Lines that are looked for one by one, at most.
+const MAX_LINES: usize = 200;
+
+/// Compares what is found in a text with the last line that has an address.
+pub(crate) fn any_perf_map(bytes: &[u8]) {
+    let told = Told::parse(bytes.to_vec());
+    let lines: Vec<_> = lines(bytes).collect();
+    for line in lines.iter().take(MAX_LINES) {
+        for address in [line.begin, line.end - 1] {
+            let last = lines.iter().rev().find(|line| line.has(address));
+            assert_eq!(told.at(address), last.map(|last| last.name(bytes)));
         }
     }
 }

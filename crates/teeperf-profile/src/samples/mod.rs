@@ -15,6 +15,7 @@ mod driver;
 mod follow;
 mod functions;
 pub(crate) mod fuzz;
+pub mod jitted;
 pub mod kernel;
 mod module;
 mod modules;

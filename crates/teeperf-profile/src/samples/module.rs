@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex};
 use framehop::{ExplicitModuleSectionInfo, Module as Tables};
 use teeperf_symbols::{Error, Frames, Functions, Search, Unwinding, demangle};
 
+use super::jitted::{self, JITTED, Jitted};
 use super::kernel::{Elsewhere, Kernel};
 use super::modules::{Location, ModuleId, lock};
 
 /// Bytes of a table that unwinding reads.
 pub(crate) type Bytes = Arc<[u8]>;
 
-/// A file whose code was sampled, opened.
+/// What code was sampled of, opened.
 pub(crate) struct Module {
     /// File name, without directory.
     pub(crate) name: String,
@@ -26,6 +27,8 @@ enum Code {
     File(Box<File>),
     /// The kernel, or a module of it.
     Kernel(Kernel),
+    /// What a process made, and where the module begins.
+    Jitted(Arc<Jitted>, u64),
     /// Nothing is known but addresses.
     Unknown,
 }
@@ -59,34 +62,30 @@ impl Named {
 
 impl Module {
     /// That of a path as the system has it, which may be no file's.
-    pub(crate) fn open(
+    pub(crate) fn file(path: &Path, build_id: &[u8], search: &Search, is_inlined: bool) -> Self {
+        let build_id = (!build_id.is_empty()).then(|| build_id.to_vec());
+        let search = Search { build_id, ..search.clone() };
+        let (code, missing) = match File::open(path, &search, is_inlined) {
+            Ok(file) => (Code::File(Box::new(file)), None),
+            Err(error) => (Code::Unknown, is_file(path).then(|| error.to_string())),
+        };
+        Self { name: name(path), missing, code }
+    }
+
+    /// That of the kernel, or a part of it.
+    pub(crate) fn kernel(
         path: &Path,
         build_id: &[u8],
-        of_kernel: bool,
         search: &Search,
-        is_inlined: bool,
         elsewhere: &Elsewhere,
     ) -> Self {
-        let whole = path.to_string_lossy();
-        let name = match path.file_name() {
-            Some(name) if !whole.starts_with('[') => name.to_string_lossy().into_owned(),
-            _ => whole.into_owned(),
-        };
-        let mut missing = None;
-        let code = if of_kernel {
-            Code::Kernel(Kernel::open(path, build_id, search, elsewhere))
-        } else {
-            let build_id = (!build_id.is_empty()).then(|| build_id.to_vec());
-            let search = Search { build_id, ..search.clone() };
-            match File::open(path, &search, is_inlined) {
-                Ok(file) => Code::File(Box::new(file)),
-                Err(error) => {
-                    missing = is_file(path).then(|| error.to_string());
-                    Code::Unknown
-                }
-            }
-        };
-        Self { name, missing, code }
+        let kernel = Kernel::open(path, build_id, search, elsewhere);
+        Self { name: name(path), missing: None, code: Code::Kernel(kernel) }
+    }
+
+    /// That of code which was made in memory, from `base` on; `path` is what the system has for that.
+    pub(crate) fn jitted(path: &Path, told: Arc<Jitted>, base: u64) -> Self {
+        Self { name: name(path), missing: None, code: Code::Jitted(told, base) }
     }
 
     /// That of a file that is in memory, if it is one with code.
@@ -128,40 +127,51 @@ impl Module {
     pub(crate) fn line(&self, relative: u64) -> Option<(Named, (String, u32))> {
         let Code::File(file) = &self.code else { return None };
         let line = file.line(relative)?;
-        Some((self.functions(relative).into_iter().next()?, line))
+        Some((self.functions(relative).1.into_iter().next()?, line))
     }
 
-    /// The functions there, the innermost first; never none.
-    pub(crate) fn functions(&self, relative: u64) -> Vec<Named> {
+    /// The functions there, the innermost first, never none; and what they are of.
+    pub(crate) fn functions(&self, relative: u64) -> (&str, Vec<Named>) {
         let found = match &self.code {
             Code::File(file) => file.functions(relative),
             Code::Kernel(kernel) => kernel.function(relative).into_iter().collect(),
+            Code::Jitted(told, base) => match told.function(base.wrapping_add(relative)) {
+                Some(name) => return (JITTED, vec![Named::plain(name)]),
+                None => Vec::new(),
+            },
             Code::Unknown => Vec::new(),
         };
         if !found.is_empty() {
-            return found;
+            return (&self.name, found);
         }
         let name = match &self.code {
             Code::File(file) => {
                 let address = file.begin.wrapping_add(relative);
                 let start = file.unwinding.function(address);
                 let name = format!("{}+{:#x}", self.name, start.unwrap_or(address));
-                return vec![Named { start, ..Named::plain(name) }];
+                return (&self.name, vec![Named { start, ..Named::plain(name) }]);
             }
             // One by one they say nothing, and there may be any number.
             Code::Kernel(_) => "[kernel]".to_owned(),
-            Code::Unknown if self.name.starts_with(['[', '/']) => self.name.clone(),
-            Code::Unknown => format!("[{}]", self.name),
+            _ if self.name.starts_with(['[', '/']) => self.name.clone(),
+            _ => format!("[{}]", self.name),
         };
-        vec![Named::plain(name)]
+        (&self.name, vec![Named::plain(name)])
     }
 }
 
-/// Whether the path of code is that of a file: names of other memory begin as paths do (proc_pid_maps(5), perf's `//anon`).
+fn name(path: &Path) -> String {
+    let whole = path.to_string_lossy();
+    match path.file_name() {
+        Some(name) if !whole.starts_with('[') => name.to_string_lossy().into_owned(),
+        _ => whole.into_owned(),
+    }
+}
+
+/// Whether the path of code is that of a file: names of other memory, and of devices, begin as paths do.
 pub fn is_file(path: &Path) -> bool {
-    let other = [&b"//"[..], b"/memfd:", b"/dev/", b"/SYSV", b"/anon_hugepage"];
-    let path = path.as_os_str().as_encoded_bytes();
-    path.starts_with(b"/") && !other.iter().any(|begin| path.starts_with(begin))
+    let bytes = path.as_os_str().as_encoded_bytes();
+    path.is_absolute() && !path.starts_with("/dev") && !jitted::is_memory(bytes, &[])
 }
 
 impl File {

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use rustc_hash::FxHashMap;
 use teeperf_symbols::Search;
 
+use super::jitted::Jitted;
 use super::kernel::Elsewhere;
 use super::module::Module;
 
@@ -23,6 +24,25 @@ const MAX_MODULES: usize = 1 << 20;
 /// A module, by number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ModuleId(pub(crate) u32);
+
+/// Whose code a module is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    /// A file's.
+    File,
+    /// The kernel's.
+    Kernel,
+    /// It was made in memory, and a process may have told of its functions. Addresses are told from `base`.
+    Jitted { pid: u32, base: u64 },
+}
+
+impl Kind {
+    /// Of code that was made in memory, in a stretch that begins at an address. From there on it has 4 GiB or more to itself: a
+    /// compiler's code lies together, and each module reads of its process what it needs.
+    pub(crate) fn jitted(pid: u32, address: u64) -> Self {
+        Self::Jitted { pid, base: address & !(WITHIN >> 1) }
+    }
+}
 
 /// An address in a module, by which it is known in all processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -51,12 +71,9 @@ impl Location {
 
 /// All of them.
 pub(crate) struct Modules {
-    known: Mutex<FxHashMap<Key, ModuleId>>,
+    known: Mutex<FxHashMap<(Key, Kind), ModuleId>>,
     list: RwLock<Vec<Arc<Slot>>>,
-    search: Search,
-    is_inlined: bool,
-    /// Functions of a kernel that is not the running one.
-    elsewhere: Arc<Elsewhere>,
+    opening: Arc<Opening>,
     has_kernel: AtomicBool,
     has_libc: AtomicBool,
 }
@@ -67,16 +84,38 @@ type Key = (Arc<[u8]>, Arc<[u8]>);
 struct Slot {
     path: Arc<[u8]>,
     build_id: Arc<[u8]>,
-    of_kernel: bool,
+    kind: Kind,
     /// Stacks lead through it.
     is_met: AtomicBool,
     opened: OnceLock<Module>,
 }
 
-impl Slot {
-    fn open(&self, search: &Search, is_inlined: bool, elsewhere: &Elsewhere) -> Module {
-        let (path, of_kernel) = (path(&self.path), self.of_kernel);
-        Module::open(&path, &self.build_id, of_kernel, search, is_inlined, elsewhere)
+/// What modules are opened with.
+struct Opening {
+    search: Search,
+    is_inlined: bool,
+    /// Functions of a kernel that is not the running one.
+    elsewhere: Elsewhere,
+    /// What processes told of code that they made.
+    jitted: Mutex<FxHashMap<u32, Arc<Jitted>>>,
+}
+
+impl Opening {
+    fn module<'a>(&self, slot: &'a Slot) -> &'a Module {
+        slot.opened.get_or_init(|| {
+            let path = path(&slot.path);
+            match slot.kind {
+                Kind::File => Module::file(&path, &slot.build_id, &self.search, self.is_inlined),
+                Kind::Kernel => {
+                    Module::kernel(&path, &slot.build_id, &self.search, &self.elsewhere)
+                }
+                Kind::Jitted { pid, base } => {
+                    let new = || Arc::new(Jitted::of(pid, &self.search));
+                    let told = lock(&self.jitted).entry(pid).or_insert_with(new).clone();
+                    Module::jitted(&path, told, base)
+                }
+            }
+        })
     }
 }
 
@@ -86,9 +125,12 @@ impl Modules {
         Self {
             known: Mutex::default(),
             list: RwLock::default(),
-            search,
-            is_inlined,
-            elsewhere: Arc::default(),
+            opening: Arc::new(Opening {
+                search,
+                is_inlined,
+                elsewhere: Elsewhere::default(),
+                jitted: Mutex::default(),
+            }),
             has_kernel: AtomicBool::new(false),
             has_libc: AtomicBool::new(false),
         }
@@ -102,9 +144,9 @@ impl Modules {
     }
 
     /// The number of a file; nothing where there are too many. The file is not looked at.
-    pub(crate) fn id(&self, path: &[u8], build_id: &[u8], of_kernel: bool) -> Option<ModuleId> {
+    pub(crate) fn id(&self, path: &[u8], build_id: &[u8], kind: Kind) -> Option<ModuleId> {
         let mut known = lock(&self.known);
-        let key: Key = (path.into(), build_id.into());
+        let key: (Key, Kind) = ((path.into(), build_id.into()), kind);
         if let Some(&id) = known.get(&key) {
             return Some(id);
         }
@@ -113,12 +155,15 @@ impl Modules {
             return None;
         }
         let id = ModuleId(list.len() as u32);
-        let (path, build_id) = key.clone();
+        let (path, build_id) = key.0.clone();
         // One of each, whatever a recording says.
-        let is_needed = (of_kernel && !self.has_kernel.swap(true, Relaxed))
-            || (!of_kernel && is_libc(&path) && !self.has_libc.swap(true, Relaxed));
+        let is_needed = match kind {
+            Kind::File => is_libc(&path) && !self.has_libc.swap(true, Relaxed),
+            Kind::Kernel => !self.has_kernel.swap(true, Relaxed),
+            Kind::Jitted { .. } => false,
+        };
         let (is_met, opened) = (AtomicBool::new(false), OnceLock::new());
-        let slot = Arc::new(Slot { path, build_id, of_kernel, is_met, opened });
+        let slot = Arc::new(Slot { path, build_id, kind, is_met, opened });
         list.push(slot.clone());
         known.insert(key, id);
         if is_needed {
@@ -130,10 +175,8 @@ impl Modules {
     /// The kernel takes longer to tell its functions than a short recording takes to be read, and most samples need some; and stacks
     /// begin in the C library, whose debug information is large. These are opened when they are first heard of.
     fn open_early(&self, slot: Arc<Slot>) {
-        let (search, is_inlined) = (self.search.clone(), self.is_inlined);
-        let elsewhere = self.elsewhere.clone();
-        let open =
-            move || _ = slot.opened.get_or_init(|| slot.open(&search, is_inlined, &elsewhere));
+        let opening = self.opening.clone();
+        let open = move || _ = opening.module(&slot);
         // Where there is no thread for it, whoever needs it first opens it.
         let _ = std::thread::Builder::new().name("opens early".into()).spawn(open);
     }
@@ -149,6 +192,12 @@ impl Modules {
         let list = self.list.read().unwrap_or_else(PoisonError::into_inner);
         let met = list.iter().filter(|slot| slot.is_met.load(Relaxed));
         met.filter_map(|slot| slot.opened.get()?.missing.clone()).collect()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn kind(&self, id: ModuleId) -> Option<Kind> {
+        let list = self.list.read().unwrap_or_else(PoisonError::into_inner);
+        list.get(id.0 as usize).map(|slot| slot.kind)
     }
 
     /// What a worker asks modules by.
@@ -176,9 +225,7 @@ impl View {
             self.seen[at] = Some(slot);
         }
         let slot = self.seen[at].as_ref()?;
-        let Modules { search, is_inlined, elsewhere, .. } = &*self.modules;
-        let opened = slot.opened.get_or_init(|| slot.open(search, *is_inlined, elsewhere));
-        Some((opened, is_new))
+        Some((self.modules.opening.module(slot), is_new))
     }
 
     /// Whether a file is entered there.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use teeperf_wire::body::{map, sample, task};
 
-use super::modules::{ModuleId, Modules};
+use super::jitted;
+use super::modules::{Kind, ModuleId, Modules};
 use crate::contents::{Map, Task};
 
 /// Most maps of a process that are kept. Linux allows 65,530 unless it is told otherwise.
@@ -93,9 +94,20 @@ impl Spaces {
             }
             return;
         }
-        let Some(module) = modules.id(map.path, map.build_id, of_kernel) else { return };
-        // The kernel tells its code by address, wherever in its file it is.
-        let offset = if of_kernel { map.address } else { map.offset };
+        let is_jitted = map.pid != map::KERNEL && jitted::is_memory(map.path, map.build_id);
+        let kind = match of_kernel {
+            true => Kind::Kernel,
+            false if is_jitted => Kind::jitted(map.pid, map.address),
+            false => Kind::File,
+        };
+        let Some(module) = modules.id(map.path, map.build_id, kind) else { return };
+        let offset = match kind {
+            Kind::File => map.offset,
+            // The kernel tells its code by address, wherever in its file it is.
+            Kind::Kernel => map.address,
+            // So does who made it.
+            Kind::Jitted { base, .. } => map.address - base,
+        };
         let mapped = Mapped { begin: map.address, end, offset, module };
         if of_kernel || map.pid == map::KERNEL {
             Arc::make_mut(&mut self.kernel).put(mapped);
@@ -223,6 +235,7 @@ impl Space {
 
 #[cfg(test)]
 mod tests {
+    use super::super::modules::WITHIN;
     use super::*;
     use proptest::prelude::*;
 
@@ -255,6 +268,46 @@ mod tests {
                 prop_assert_eq!(module, known.map(|(at, _)| 1000 * at as u32));
             }
         }
+    }
+
+    #[test]
+    fn code_that_was_made_is_told_of_by_its_maker() {
+        let modules = Modules::new(teeperf_symbols::Search::default(), true);
+        let mut spaces = Spaces::default();
+        let map = |pid, address, path| Map {
+            pid,
+            address,
+            length: 0x1000,
+            offset: address,
+            path,
+            mode: sample::mode::USER,
+            protection: map::PROT_EXEC,
+            ..Map::default()
+        };
+        const HIGH: u64 = 0x7f12_3456_7000;
+        spaces.map(&map(1, HIGH, b"//anon"), &modules);
+        spaces.map(&map(1, HIGH + 0x1000, b"//anon"), &modules);
+        spaces.map(&map(1, HIGH + (8 << 30), b"//anon"), &modules);
+        spaces.map(&map(1, 0x1000, b"[heap]"), &modules);
+        let fork = Task { what: task::what::FORK, pid: 2, parent_pid: 1, ..Task::default() };
+        spaces.task(&fork);
+        spaces.map(&map(2, HIGH + 0x2000, b"//anon"), &modules);
+        let of = |pid, address| {
+            let mapped = spaces.of(pid).unwrap().at(address).unwrap();
+            (mapped.module, modules.kind(mapped.module).unwrap(), mapped.offset(address))
+        };
+        let (module, kind, offset) = of(1, HIGH + 0x10);
+        let Kind::Jitted { pid: 1, base } = kind else { panic!("{kind:?}") };
+        assert_eq!(base + offset, HIGH + 0x10);
+        // A location tells addresses of a module apart, and these are of one.
+        let (other, _, offset) = of(1, HIGH + 0x1010);
+        assert!(module == other && offset <= WITHIN && base + offset == HIGH + 0x1010);
+        assert!(of(1, HIGH + (8 << 30)).0 != module && of(1, 0x1000).0 != module);
+        // A child has its parent's code, by the parent's names, and tells of its own.
+        assert_eq!(of(2, HIGH + 0x10), of(1, HIGH + 0x10));
+        assert_eq!(of(2, HIGH + 0x2000).1, Kind::Jitted { pid: 2, base });
+        let mut view = std::sync::Arc::new(modules).view();
+        assert_eq!(view.module(module).unwrap().0.name, "anon");
     }
 
     #[test]

@@ -229,7 +229,7 @@ struct Walker<'a, U: Unwinder> {
     frame_pointer: fn(&U::UnwindRegs) -> u64,
 }
 
-impl<U: Unwinder> Walker<'_, U> {
+impl<U: Unwinder<UnwindRegs: Clone>> Walker<'_, U> {
     fn walk(
         self,
         (ip, top): (u64, Top),
@@ -246,29 +246,37 @@ impl<U: Unwinder> Walker<'_, U> {
             }
             stack.word(address).ok_or(())
         };
-        let mut at = match locate.locate(ip) {
-            Some(location) => {
-                each(location);
-                let called = FrameAddress::from_return_address(location.wrapping_add(1));
-                match called.filter(|_| top == Top::Called) {
-                    Some(called) => called,
-                    None => FrameAddress::from_instruction_pointer(location),
-                }
-            }
-            // What called through a wrong pointer stands on the stack's top, and tables of no file know that.
-            None => {
-                each(0);
-                FrameAddress::from_instruction_pointer(0)
-            }
+        // What called through a wrong pointer stands on the stack's top, and tables of no file know that.
+        let location = locate.locate(ip);
+        each(location.unwrap_or(0));
+        let called = location
+            .and_then(|location| FrameAddress::from_return_address(location.wrapping_add(1)));
+        let mut at = match called.filter(|_| top == Top::Called) {
+            Some(called) => called,
+            None => FrameAddress::from_instruction_pointer(location.unwrap_or(0)),
         };
+        // What was interrupted and has no table in a file that has some, such as V8's own functions in node's, is taken for one without a
+        // frame. Where that leads to no code, it has one.
+        let mut framed =
+            called.filter(|_| top == Top::Interrupted).map(|at| (at, registers.clone()));
         for _ in 1..MAX_FRAMES {
             let cache = self.caches.of(at.address());
-            match self.unwinder.unwind_frame(at, &mut registers, cache, &mut read) {
-                Ok(Some(address)) => {
-                    // The call stands before the address that it returns to.
-                    let Some(location) = locate.locate(address.wrapping_sub(1)) else {
-                        return End::Cut;
-                    };
+            let caller = self.unwinder.unwind_frame(at, &mut registers, cache, &mut read);
+            // The call stands before the address that it returns to.
+            let location = match caller {
+                Ok(Some(address)) => locate.locate(address.wrapping_sub(1)),
+                _ => None,
+            };
+            if let Some((framed, interrupted)) = framed.take()
+                && location.is_none()
+                && caller.is_ok()
+            {
+                (at, registers) = (framed, interrupted);
+                continue;
+            }
+            match caller {
+                Ok(Some(_)) => {
+                    let Some(location) = location else { return End::Cut };
                     each(location);
                     let Some(next) = FrameAddress::from_return_address(location.wrapping_add(1))
                     else {
@@ -438,6 +446,17 @@ mod tests {
         let found = |top| followed_by(&mut with_table(), X86_64, top, &registers, &stack).0;
         assert_eq!(found(Top::Called), [0x1500, 0x11ff]);
         assert_eq!(found(Top::Interrupted)[..2], [0x1500, 0x16ff]);
+    }
+
+    #[test]
+    fn what_was_interrupted_has_a_frame_where_its_stack_begins_with_no_code() {
+        let registers = [(6, 0x108), (7, 0x100), (8, 0x1500)];
+        for first in [0, 0x7000] {
+            let stack = words(&[first, 0, 0x1200, 0]);
+            let top = Top::Interrupted;
+            let (found, _) = followed_by(&mut with_table(), X86_64, top, &registers, &stack);
+            assert_eq!(found, [0x1500, 0x11ff], "{first:x}");
+        }
     }
 
     #[test]

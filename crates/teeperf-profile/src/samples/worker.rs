@@ -314,8 +314,9 @@ impl Finder {
         let begin = self.listed.len() as u32;
         match location.parts().and_then(|(id, at)| Some((id, at, self.view.module(id)?.0))) {
             Some((id, relative, module)) => {
-                for named in module.functions(relative).into_iter().rev() {
-                    self.listed.push(self.functions.number(Some(id), &module.name, named));
+                let (of, functions) = module.functions(relative);
+                for named in functions.into_iter().rev() {
+                    self.listed.push(self.functions.number(Some(id), of, named));
                 }
             }
             None => self.listed.push(self.unknown),

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use teeperf_profile::annotate::{Noted, Wanted, annotate};
 use teeperf_profile::model::{Function, FunctionId, Place, Profile};
+use teeperf_profile::samples::jitted::JITTED;
 use teeperf_record::Search;
 use teeperf_symbols::{CallSite, Lines, Sources};
 use teeperf_view::{annotate as view, printable};
@@ -175,7 +176,15 @@ fn texts(noted: &[Noted], sources: &Sources) -> BTreeMap<String, String> {
              `teeperf pack --sources`"
         );
     }
-    if noted.iter().all(|noted| noted.function.file.is_none()) {
+    let is_jitted = |noted: &&Noted| noted.function.module == JITTED;
+    if let Some(first) = noted.iter().find(is_jitted) {
+        let name = printable(&first.function.name);
+        eprintln!(
+            "teeperf: {name} is code that a just-in-time compiler made: nobody says which source lines it is of"
+        );
+    }
+    let mut others = noted.iter().filter(|noted| !is_jitted(noted)).peekable();
+    if others.peek().is_some() && others.all(|noted| noted.function.file.is_none()) {
         eprintln!(
             "teeperf: no source file is known of these functions: build with -g, and record again"
         );
