@@ -30,7 +30,8 @@ pub(super) fn follow<T>(
     make: impl Fn(Location, u64) -> T,
 ) -> End {
     let (before, address) = (path.len(), Cell::new(0));
-    let mut locate = InSpace { space, last: None, address: &address, view, new: Vec::new() };
+    let mut locate =
+        InSpace { space, last: None, address: &address, is_jitted: false, view, new: Vec::new() };
     let mut outermost = Location::UNKNOWN;
     // A module's tables are there from the next time on: each is new once for each view.
     let end = loop {
@@ -59,6 +60,8 @@ struct InSpace<'a> {
     last: Option<&'a Mapped>,
     /// What was looked for last.
     address: &'a Cell<u64>,
+    /// Whether that was made in memory.
+    is_jitted: bool,
     view: &'a mut View,
     /// Tables of modules that were not seen before.
     new: Vec<Tables<Bytes>>,
@@ -73,9 +76,14 @@ impl Locate for InSpace<'_> {
         };
         self.last = Some(mapped);
         let (module, is_new) = self.view.module(mapped.module)?;
+        self.is_jitted = module.is_jitted();
         if is_new {
             self.new.extend(module.tables(mapped.module));
         }
         Some(Location::of(mapped.module, module.relative(mapped.offset(address))).0)
+    }
+
+    fn is_jitted(&self) -> bool {
+        self.is_jitted
     }
 }

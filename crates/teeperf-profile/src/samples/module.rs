@@ -109,6 +109,11 @@ impl Module {
         }
     }
 
+    /// Whether it is code that was made in memory.
+    pub(crate) fn is_jitted(&self) -> bool {
+        matches!(self.code, Code::Jitted(..))
+    }
+
     /// What unwinding needs, where there is any.
     pub(crate) fn tables(&self, id: ModuleId) -> Option<Tables<Bytes>> {
         let Code::File(file) = &self.code else { return None };

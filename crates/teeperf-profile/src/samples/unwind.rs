@@ -86,6 +86,11 @@ impl<C> Caches<C> {
 pub(crate) trait Locate {
     /// `address` is one of the process, of an instruction.
     fn locate(&mut self, address: u64) -> Option<u64>;
+
+    /// Whether what was located last is code that was made in memory, and has no tables.
+    fn is_jitted(&self) -> bool {
+        false
+    }
 }
 
 impl Stacks {
@@ -132,8 +137,13 @@ impl Stacks {
                 }
                 let (unwinder, caches) = &mut self.x86_64;
                 let reach = &mut self.reach;
-                let walker =
-                    Walker { unwinder, caches, reach, frame_pointer: UnwindRegsX86_64::bp };
+                let walker = Walker {
+                    unwinder,
+                    caches,
+                    reach,
+                    frame_pointer: UnwindRegsX86_64::bp,
+                    past_a_word,
+                };
                 walker.walk((ip, top), registers, stack(sp), locate, each)
             }
             machine::AARCH64 => {
@@ -147,8 +157,14 @@ impl Stacks {
                 let registers = UnwindRegsAarch64::new_with_ptr_auth_mask(mask, lr, sp, fp);
                 let (unwinder, caches) = &mut self.aarch64;
                 let reach = &mut self.reach;
-                let walker =
-                    Walker { unwinder, caches, reach, frame_pointer: UnwindRegsAarch64::fp };
+                let walker = Walker {
+                    unwinder,
+                    caches,
+                    reach,
+                    frame_pointer: UnwindRegsAarch64::fp,
+                    // What calls something has to keep where it was called from, and does so with the frame pointer.
+                    past_a_word: |_, _| None,
+                };
                 walker.walk((ip, top), registers, stack(sp), locate, each)
             }
             // Where a frame pointer's frame has the caller's and the return address, in words from where it points.
@@ -220,6 +236,19 @@ impl Stack<'_> {
     }
 }
 
+/// Reads a word of the stack.
+type Read<'a> = dyn FnMut(u64) -> Result<u64, ()> + 'a;
+
+/// The caller of what has one word on the stack and no frame pointer, as code has that does nothing but call other code: CPython's
+/// trampolines, one for each function, by which samplers know the function (Python/asm_trampoline.S).
+fn past_a_word(registers: &mut UnwindRegsX86_64, read: &mut Read<'_>) -> Option<u64> {
+    let sp = registers.sp();
+    let address = read(sp.checked_add(8)?).ok()?;
+    registers.set_sp(sp.checked_add(16)?);
+    registers.set_ip(address);
+    Some(address)
+}
+
 /// What follows a stack by tables.
 struct Walker<'a, U: Unwinder> {
     unwinder: &'a U,
@@ -227,6 +256,8 @@ struct Walker<'a, U: Unwinder> {
     /// Bytes of the stack that the sample before took.
     reach: &'a mut usize,
     frame_pointer: fn(&U::UnwindRegs) -> u64,
+    /// See [`past_a_word`].
+    past_a_word: fn(&mut U::UnwindRegs, &mut Read<'_>) -> Option<u64>,
 }
 
 impl<U: Unwinder<UnwindRegs: Clone>> Walker<'_, U> {
@@ -261,12 +292,21 @@ impl<U: Unwinder<UnwindRegs: Clone>> Walker<'_, U> {
             called.filter(|_| top == Top::Interrupted).map(|at| (at, registers.clone()));
         for _ in 1..MAX_FRAMES {
             let cache = self.caches.of(at.address());
-            let caller = self.unwinder.unwind_frame(at, &mut registers, cache, &mut read);
+            let is_jitted = at.is_return_address() && locate.is_jitted();
+            let before = is_jitted.then(|| registers.clone());
+            let mut caller = self.unwinder.unwind_frame(at, &mut registers, cache, &mut read);
             // The call stands before the address that it returns to.
-            let location = match caller {
+            let mut location = match caller {
                 Ok(Some(address)) => locate.locate(address.wrapping_sub(1)),
                 _ => None,
             };
+            if location.is_none()
+                && let Some(mut before) = before
+                && let Some(address) = (self.past_a_word)(&mut before, &mut read)
+                && let Some(there) = locate.locate(address.wrapping_sub(1))
+            {
+                (caller, location, registers) = (Ok(Some(address)), Some(there), before);
+            }
             if let Some((framed, interrupted)) = framed.take()
                 && location.is_none()
                 && caller.is_ok()
@@ -340,12 +380,17 @@ mod tests {
     use super::*;
     use teeperf_wire::body::sample::Numbers;
 
-    /// Code stands from 0x1000 to 0x2000.
-    struct Code;
+    /// Code stands from 0x1000 to 0x2000; the last part was made.
+    struct Code(u64);
 
     impl Locate for Code {
         fn locate(&mut self, address: u64) -> Option<u64> {
+            self.0 = address;
             (0x1000..0x2000).contains(&address).then_some(address)
+        }
+
+        fn is_jitted(&self) -> bool {
+            self.0 >= 0x1800
         }
     }
 
@@ -368,7 +413,8 @@ mod tests {
         let registers = Numbers::of(&bytes);
         let sample = Sample { abi, mask, registers, stack, ..Sample::default() };
         let mut found = Vec::new();
-        let end = stacks.follow(machine, &sample, top, &mut Code, |location| found.push(location));
+        let end =
+            stacks.follow(machine, &sample, top, &mut Code(0), |location| found.push(location));
         (found, end)
     }
 
@@ -446,6 +492,21 @@ mod tests {
         let found = |top| followed_by(&mut with_table(), X86_64, top, &registers, &stack).0;
         assert_eq!(found(Top::Called), [0x1500, 0x11ff]);
         assert_eq!(found(Top::Interrupted)[..2], [0x1500, 0x16ff]);
+    }
+
+    #[test]
+    fn what_was_made_may_have_a_word_and_no_frame() {
+        // The first returns to code that was made, which returns to 0x1200: that has a frame. The frame pointer is somebody's own.
+        let stack = words(&[0x1900, 7, 0x1200, 0, 0x1300, 0]);
+        for (bp, made) in [(0, 0x1900), (0x7000, 0x1900), (0x110, 0x1900), (0x7000, 0x1700)] {
+            let stack = [&words(&[made]), &stack[8..]].concat();
+            let registers = [(6, bp), (7, 0x100), (8, 0x1010)];
+            let top = Top::Interrupted;
+            let (found, _) = followed_by(&mut with_table(), X86_64, top, &registers, &stack);
+            let whole = [0x1010, made - 1, 0x11ff];
+            assert!(found.starts_with(&whole[..2]), "{bp:x}");
+            assert_eq!(found.get(2), (made == 0x1900).then_some(&whole[2]), "{bp:x}");
+        }
     }
 
     #[test]
