@@ -7,13 +7,20 @@ use super::module::Module;
 use super::modules::{Location, ModuleId};
 use super::unwind::{Locate, MAX_FRAMES, Stacks, Top, machine};
 
-/// The only module of an address space: its addresses are locations.
-struct Alone;
+/// The only module of an address space: its addresses are locations. At odd ones it is as if the code had been made in memory.
+struct Alone {
+    is_odd: bool,
+}
 
 impl Locate for Alone {
     fn locate(&mut self, address: u64) -> Option<u64> {
         let (module, _) = Location(address).parts()?;
+        self.is_odd = !address.is_multiple_of(2);
         (module == ModuleId(0)).then_some(address)
+    }
+
+    fn is_jitted(&self) -> bool {
+        self.is_odd
     }
 }
 
@@ -35,7 +42,7 @@ pub(crate) fn any_stack(file: &[u8], bytes: &[u8]) {
             let sample = Sample { abi, mask, registers, stack, ..Sample::default() };
             for top in [Top::Interrupted, Top::Called] {
                 let mut found = Vec::new();
-                stacks.follow(machine, &sample, top, &mut Alone, |location| {
+                stacks.follow(machine, &sample, top, &mut Alone { is_odd: false }, |location| {
                     found.push(Location(location));
                 });
                 assert!(found.len() <= MAX_FRAMES);
