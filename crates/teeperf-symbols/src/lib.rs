@@ -53,4 +53,4 @@ pub use search::{Kept, Search, debug_file};
 pub use sources::{Source, Sources};
 pub use spellings::{spellings, without_copy};
 pub use unpacked::Unpacked;
-pub use unwinding::{Table, Unwinding};
+pub use unwinding::{Rbx, Table, Unwinding};

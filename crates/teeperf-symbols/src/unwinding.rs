@@ -4,7 +4,10 @@
 use crate::image::{Image, Load};
 use crate::lines::{Bytes, MAX_READ, with_section};
 use crate::{Error, Search};
-use gimli::{BaseAddresses, EhFrame, EhFrameHdr, RunTimeEndian, UnwindSection};
+use gimli::{
+    BaseAddresses, CfaRule, CieOrFde, EhFrame, EhFrameHdr, EndianSlice, FrameDescriptionEntry,
+    RegisterRule, RunTimeEndian, UnwindContext, UnwindSection, X86_64,
+};
 use object::{Endianness, elf};
 use std::ops::Range;
 use std::path::Path;
@@ -38,6 +41,17 @@ pub struct Table {
     pub addresses: Range<u64>,
     /// Its bytes.
     pub bytes: Vec<u8>,
+}
+
+type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
+
+/// What RBX has to do with a frame, as its table has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rbx {
+    /// The frame is told from RBX: its canonical frame address (DWARF 5, section 6.4) is that and so many bytes.
+    pub cfa: Option<i64>,
+    /// The caller's RBX was saved so many bytes from there; else it is the same.
+    pub saved: Option<i64>,
 }
 
 impl Unwinding {
@@ -93,23 +107,81 @@ impl Unwinding {
 
     /// Where the function begins that an address is in, as far as the tables tell functions apart: of code without symbols.
     pub fn function(&self, address: u64) -> Option<u64> {
-        let (index, table) = (self.eh_frame_hdr.as_ref()?, self.eh_frame.as_ref()?);
-        let endian = match self.endian {
-            Endianness::Little => RunTimeEndian::Little,
-            Endianness::Big => RunTimeEndian::Big,
+        let (_, _, found) = self.entry_of(address)?;
+        Some(found.initial_address())
+    }
+
+    /// What RBX has to do with the frame of code at an address, of x86-64; nothing where no table has the address.
+    pub fn rbx(&self, address: u64) -> Option<Rbx> {
+        let (table, bases, found) = self.entry_of(address)?;
+        let mut context = UnwindContext::new();
+        let row = found.unwind_info_for_address(&table, &bases, &mut context, address).ok()?;
+        let cfa = match *row.cfa() {
+            CfaRule::RegisterAndOffset { register: X86_64::RBX, offset } => Some(offset),
+            _ => None,
         };
+        let saved = match row.register(X86_64::RBX) {
+            Some(RegisterRule::Offset(offset)) => Some(offset),
+            None | Some(RegisterRule::SameValue | RegisterRule::Undefined) => None,
+            Some(_) => return None,
+        };
+        Some(Rbx { cfa, saved })
+    }
+
+    /// Functions of x86-64 that keep in RBX where their frame is, such as those of glibc's loader that find what a call is of when it is made first
+    /// (`_dl_runtime_resolve_xsavec`).
+    pub fn by_rbx(&self) -> Vec<Range<u64>> {
+        let Some((table, bases)) = self.table() else { return Vec::new() };
+        let (mut found, mut context) = (Vec::new(), UnwindContext::new());
+        let mut entries = table.entries(&bases);
+        while let Ok(Some(entry)) = entries.next() {
+            let CieOrFde::Fde(entry) = entry else { continue };
+            let Ok(entry) = entry.parse(EhFrame::cie_from_offset) else { continue };
+            let Ok(mut rows) = entry.rows(&table, &bases, &mut context) else { continue };
+            while let Ok(Some(row)) = rows.next_row() {
+                if matches!(row.cfa(), CfaRule::RegisterAndOffset { register: X86_64::RBX, .. }) {
+                    found.push(entry.initial_address()..entry.end_address());
+                    break;
+                }
+            }
+        }
+        found
+    }
+
+    fn table(&self) -> Option<(EhFrame<Slice<'_>>, BaseAddresses)> {
+        let begin = |table: &Option<Table>| table.as_ref().map_or(0, |table| table.addresses.start);
         let bases = BaseAddresses::default()
-            .set_eh_frame_hdr(index.addresses.start)
-            .set_eh_frame(table.addresses.start)
+            .set_eh_frame_hdr(begin(&self.eh_frame_hdr))
+            .set_eh_frame(begin(&self.eh_frame))
             .set_text(self.text.as_ref().map_or(0, |text| text.start))
             .set_got(self.got.as_ref().map_or(0, |got| got.start));
-        let width = if self.is_64 { 8 } else { 4 };
-        let index = EhFrameHdr::new(&index.bytes, endian).parse(&bases, width).ok()?;
-        let mut table = EhFrame::new(&table.bytes, endian);
-        table.set_address_size(width);
+        let mut table = EhFrame::new(&self.eh_frame.as_ref()?.bytes, self.endian());
+        table.set_address_size(self.width());
+        Some((table, bases))
+    }
+
+    fn endian(&self) -> RunTimeEndian {
+        match self.endian {
+            Endianness::Little => RunTimeEndian::Little,
+            Endianness::Big => RunTimeEndian::Big,
+        }
+    }
+
+    fn width(&self) -> u8 {
+        if self.is_64 { 8 } else { 4 }
+    }
+
+    /// The entry of the function that an address is in, by the index.
+    fn entry_of(
+        &self,
+        address: u64,
+    ) -> Option<(EhFrame<Slice<'_>>, BaseAddresses, FrameDescriptionEntry<Slice<'_>>)> {
+        let (table, bases) = self.table()?;
+        let index = &self.eh_frame_hdr.as_ref()?.bytes;
+        let index = EhFrameHdr::new(index, self.endian()).parse(&bases, self.width()).ok()?;
         let cie = EhFrame::cie_from_offset;
         let found = index.table()?.fde_for_address(&table, &bases, address, cie).ok()?;
-        found.contains(address).then(|| found.initial_address())
+        found.contains(address).then_some((table, bases, found))
     }
 
     /// The addresses from the first that is loaded to behind the last.

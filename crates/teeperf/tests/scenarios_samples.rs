@@ -350,6 +350,37 @@ fn stacks_lead_to_main() {
     }
 }
 
+/// Guards: stacks lead through the loader where it looks for what is called first, whose frame a register tells that callees have saved.
+#[test]
+fn calls_that_the_loader_finds() {
+    if !is_possible() {
+        return;
+    }
+    let shop = Workshop::new();
+    let flags = ["-O1", "-shared", "-fPIC", "-DLIBRARY", "-Wl,-z,lazy"];
+    let library = shop.build_unhooked("lazy.c", Compiler::Gcc, &flags);
+    let program = shop.build_unhooked("lazy.c", Compiler::Gcc, &["-O1"]);
+    let arguments = [library.to_str().unwrap(), "400"];
+    let mut recording = shop.recording(&["--sample"], &program, &arguments);
+    run(&mut recording.command).expect_code(0);
+    let paths = Report::of(&recording.file).paths();
+    let sum = |fits: &dyn Fn(&str) -> bool| -> u64 {
+        paths.iter().filter(|(path, _)| fits(path)).map(|(_, count)| count).sum()
+    };
+    let found = sum(&|path| path.contains(";_dl_runtime_resolve"));
+    let called = sum(&|path| path.contains("main;call_all;_dl_runtime_resolve"));
+    let fixed = sum(&|path| {
+        path.contains("main;call_all;_dl_runtime_resolve") && path.contains(";_dl_fixup")
+    });
+    assert!(
+        found > 40 && fixed > 20 && called * 20 > found * 19,
+        "{called} of {found}, {fixed}: {paths:#?}"
+    );
+    let all = sum(&|_| true);
+    let whole = sum(&|path| path.contains("main;"));
+    assert!(whole * 10 > all * 9, "{whole} of {all}: {paths:#?}");
+}
+
 /// Guards: samples stand at the lines that they were taken at, all of them; a part of the paths has none.
 #[test]
 fn samples_by_source_line() {

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use framehop::Module as Tables;
+use teeperf_symbols::Rbx;
 use teeperf_wire::body::sample::Sample;
 
 use super::module::Bytes;
@@ -30,8 +31,15 @@ pub(super) fn follow<T>(
     make: impl Fn(Location, u64) -> T,
 ) -> End {
     let (before, address) = (path.len(), Cell::new(0));
-    let mut locate =
-        InSpace { space, last: None, address: &address, is_jitted: false, view, new: Vec::new() };
+    let mut locate = InSpace {
+        space,
+        last: None,
+        address: &address,
+        is_jitted: false,
+        is_by_rbx: false,
+        view,
+        new: Vec::new(),
+    };
     let mut outermost = Location::UNKNOWN;
     // A module's tables are there from the next time on: each is new once for each view.
     let end = loop {
@@ -62,6 +70,8 @@ struct InSpace<'a> {
     address: &'a Cell<u64>,
     /// Whether that was made in memory.
     is_jitted: bool,
+    /// Whether its frame may be told from RBX.
+    is_by_rbx: bool,
     view: &'a mut View,
     /// Tables of modules that were not seen before.
     new: Vec<Tables<Bytes>>,
@@ -80,7 +90,18 @@ impl Locate for InSpace<'_> {
         if is_new {
             self.new.extend(module.tables(mapped.module));
         }
-        Some(Location::of(mapped.module, module.relative(mapped.offset(address))).0)
+        let relative = module.relative(mapped.offset(address));
+        self.is_by_rbx = module.is_by_rbx(relative);
+        Some(Location::of(mapped.module, relative).0)
+    }
+
+    fn is_by_rbx(&self) -> bool {
+        self.is_by_rbx
+    }
+
+    fn rbx(&mut self, location: u64) -> Option<Rbx> {
+        let (id, relative) = Location(location).parts()?;
+        self.view.module(id)?.0.rbx(relative)
     }
 
     fn is_jitted(&self) -> bool {

@@ -1,10 +1,11 @@
 //! One module: names of its code, and how to find callers from there.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use framehop::{ExplicitModuleSectionInfo, Module as Tables};
-use teeperf_symbols::{Error, Frames, Functions, Search, Unwinding, demangle};
+use teeperf_symbols::{Error, Frames, Functions, Rbx, Search, Unwinding, demangle};
 
 use super::jitted::{self, JITTED, Jitted};
 use super::kernel::{Elsewhere, Kernel};
@@ -39,6 +40,8 @@ struct File {
     unwinding: Unwinding,
     /// First address that is loaded.
     begin: u64,
+    /// Functions whose frames are told from RBX: of loaders, whose tables are small.
+    by_rbx: Vec<Range<u64>>,
     /// What was inlined is told apart.
     is_inlined: bool,
 }
@@ -114,6 +117,19 @@ impl Module {
         matches!(self.code, Code::Jitted(..))
     }
 
+    /// Whether the frame of what stands there may be told from RBX.
+    pub(crate) fn is_by_rbx(&self, relative: u64) -> bool {
+        let Code::File(file) = &self.code else { return false };
+        let address = file.begin.wrapping_add(relative);
+        file.by_rbx.iter().any(|function| function.contains(&address))
+    }
+
+    /// What RBX has to do with the frame of what stands there.
+    pub(crate) fn rbx(&self, relative: u64) -> Option<Rbx> {
+        let Code::File(file) = &self.code else { return None };
+        file.unwinding.rbx(file.begin.wrapping_add(relative))
+    }
+
     /// What unwinding needs, where there is any.
     pub(crate) fn tables(&self, id: ModuleId) -> Option<Tables<Bytes>> {
         let Code::File(file) = &self.code else { return None };
@@ -173,6 +189,12 @@ fn name(path: &Path) -> String {
     }
 }
 
+/// Whether a file is a loader's, by its name: glibc's.
+fn is_loader(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    name.starts_with(b"ld-") || name.starts_with(b"ld.")
+}
+
 /// Whether the path of code is that of a file: names of other memory, and of devices, begin as paths do.
 pub fn is_file(path: &Path) -> bool {
     let bytes = path.as_os_str().as_encoded_bytes();
@@ -184,7 +206,8 @@ impl File {
         let unwinding = Unwinding::open(path, search)?;
         let functions = Functions::open(path, search)?;
         let frames = Frames::open(path, search).ok().flatten();
-        Ok(Self::new(unwinding, functions, frames, is_inlined))
+        let by_rbx = if is_loader(path) { unwinding.by_rbx() } else { Vec::new() };
+        Ok(Self { by_rbx, ..Self::new(unwinding, functions, frames, is_inlined) })
     }
 
     fn new(
@@ -194,7 +217,8 @@ impl File {
         is_inlined: bool,
     ) -> Self {
         let begin = unwinding.extent().start;
-        Self { functions, frames: frames.map(Mutex::new), unwinding, begin, is_inlined }
+        let (frames, by_rbx) = (frames.map(Mutex::new), Vec::new());
+        Self { functions, frames, unwinding, begin, by_rbx, is_inlined }
     }
 
     fn tables(&self, name: &str, base: u64) -> Option<Tables<Bytes>> {

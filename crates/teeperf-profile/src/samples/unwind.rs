@@ -6,6 +6,7 @@
 use framehop::aarch64::{CacheAarch64, UnwindRegsAarch64, UnwinderAarch64};
 use framehop::x86_64::{CacheX86_64, Reg, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{Error, FrameAddress, Module as Tables, Unwinder};
+use teeperf_symbols::Rbx;
 use teeperf_wire::body::sample::{Sample, abi};
 
 use super::module::Bytes;
@@ -91,6 +92,114 @@ pub(crate) trait Locate {
     fn is_jitted(&self) -> bool {
         false
     }
+
+    /// Whether what was located last may have its frame told from RBX, which framehop does not follow.
+    fn is_by_rbx(&self) -> bool {
+        false
+    }
+
+    /// What RBX has to do with the frame at a location.
+    fn rbx(&mut self, _location: u64) -> Option<Rbx> {
+        None
+    }
+}
+
+/// Registers, as stacks are followed by.
+trait Registers: Clone {
+    fn frame_pointer(&self) -> u64;
+
+    /// Behind a step, the canonical frame address of the frame that was left.
+    fn stack_pointer(&self) -> u64;
+
+    /// The caller of what has one word on the stack and no frame pointer, as code has that does nothing but call other code: CPython's
+    /// trampolines, one for each function, by which samplers know the function (Python/asm_trampoline.S).
+    fn past_a_word(&mut self, _read: &mut Read<'_>) -> Option<u64> {
+        None
+    }
+
+    /// The caller of what stands at a location, with a frame that is told from RBX; `callees` are the frames that were left, the innermost first.
+    fn by_rbx(
+        &mut self,
+        _location: u64,
+        _callees: &Callees,
+        _locate: &mut impl Locate,
+        _read: &mut Read<'_>,
+    ) -> Option<u64> {
+        None
+    }
+}
+
+impl Registers for UnwindRegsX86_64 {
+    fn frame_pointer(&self) -> u64 {
+        self.bp()
+    }
+
+    fn stack_pointer(&self) -> u64 {
+        self.sp()
+    }
+
+    fn past_a_word(&mut self, read: &mut Read<'_>) -> Option<u64> {
+        let sp = self.sp();
+        let address = read(sp.checked_add(8)?).ok()?;
+        self.set_sp(sp.checked_add(16)?);
+        self.set_ip(address);
+        Some(address)
+    }
+
+    fn by_rbx(
+        &mut self,
+        location: u64,
+        callees: &Callees,
+        locate: &mut impl Locate,
+        read: &mut Read<'_>,
+    ) -> Option<u64> {
+        let offset = locate.rbx(location)?.cfa?;
+        // framehop leaves it as it was in the innermost frame.
+        let mut rbx = self.get(Reg::RBX);
+        for &(callee, cfa) in callees.all()? {
+            if let Some(saved) = locate.rbx(callee)?.saved {
+                rbx = read(cfa.checked_add_signed(saved)?).ok()?;
+            }
+        }
+        let cfa = rbx.checked_add_signed(offset)?;
+        let address = read(cfa.checked_sub(8)?).ok()?;
+        self.set_sp(cfa);
+        self.set_ip(address);
+        Some(address)
+    }
+}
+
+impl Registers for UnwindRegsAarch64 {
+    fn frame_pointer(&self) -> u64 {
+        self.fp()
+    }
+
+    fn stack_pointer(&self) -> u64 {
+        self.sp()
+    }
+}
+
+/// Locations of frames that were left, and their canonical frame addresses: those of the innermost, where so many are enough.
+struct Callees {
+    list: [(u64, u64); MAX_CALLEES],
+    count: usize,
+}
+
+/// Between a call that is made first and what finds out what it is of there are hardly more.
+const MAX_CALLEES: usize = 32;
+
+impl Callees {
+    fn add(&mut self, location: u64, cfa: u64) {
+        if let Some(place) = self.list.get_mut(self.count) {
+            *place = (location, cfa);
+        }
+        self.count += 1;
+    }
+
+    /// Nothing where there were too many.
+    fn all(&self) -> Option<&[(u64, u64)]> {
+        self.list.get(..self.count)
+    }
 }
 
 impl Stacks {
@@ -137,13 +246,7 @@ impl Stacks {
                 }
                 let (unwinder, caches) = &mut self.x86_64;
                 let reach = &mut self.reach;
-                let walker = Walker {
-                    unwinder,
-                    caches,
-                    reach,
-                    frame_pointer: UnwindRegsX86_64::bp,
-                    past_a_word,
-                };
+                let walker = Walker { unwinder, caches, reach };
                 walker.walk((ip, top), registers, stack(sp), locate, each)
             }
             machine::AARCH64 => {
@@ -157,14 +260,7 @@ impl Stacks {
                 let registers = UnwindRegsAarch64::new_with_ptr_auth_mask(mask, lr, sp, fp);
                 let (unwinder, caches) = &mut self.aarch64;
                 let reach = &mut self.reach;
-                let walker = Walker {
-                    unwinder,
-                    caches,
-                    reach,
-                    frame_pointer: UnwindRegsAarch64::fp,
-                    // What calls something has to keep where it was called from, and does so with the frame pointer.
-                    past_a_word: |_, _| None,
-                };
+                let walker = Walker { unwinder, caches, reach };
                 walker.walk((ip, top), registers, stack(sp), locate, each)
             }
             // Where a frame pointer's frame has the caller's and the return address, in words from where it points.
@@ -239,28 +335,15 @@ impl Stack<'_> {
 /// Reads a word of the stack.
 type Read<'a> = dyn FnMut(u64) -> Result<u64, ()> + 'a;
 
-/// The caller of what has one word on the stack and no frame pointer, as code has that does nothing but call other code: CPython's
-/// trampolines, one for each function, by which samplers know the function (Python/asm_trampoline.S).
-fn past_a_word(registers: &mut UnwindRegsX86_64, read: &mut Read<'_>) -> Option<u64> {
-    let sp = registers.sp();
-    let address = read(sp.checked_add(8)?).ok()?;
-    registers.set_sp(sp.checked_add(16)?);
-    registers.set_ip(address);
-    Some(address)
-}
-
 /// What follows a stack by tables.
 struct Walker<'a, U: Unwinder> {
     unwinder: &'a U,
     caches: &'a mut Caches<U::Cache>,
     /// Bytes of the stack that the sample before took.
     reach: &'a mut usize,
-    frame_pointer: fn(&U::UnwindRegs) -> u64,
-    /// See [`past_a_word`].
-    past_a_word: fn(&mut U::UnwindRegs, &mut Read<'_>) -> Option<u64>,
 }
 
-impl<U: Unwinder<UnwindRegs: Clone>> Walker<'_, U> {
+impl<U: Unwinder<UnwindRegs: Registers>> Walker<'_, U> {
     fn walk(
         self,
         (ip, top): (u64, Top),
@@ -290,11 +373,20 @@ impl<U: Unwinder<UnwindRegs: Clone>> Walker<'_, U> {
         // frame. Where that leads to no code, it has one.
         let mut framed =
             called.filter(|_| top == Top::Interrupted).map(|at| (at, registers.clone()));
+        let mut here = location.unwrap_or(0);
+        let mut callees = Callees { list: [(0, 0); MAX_CALLEES], count: 0 };
         for _ in 1..MAX_FRAMES {
             let cache = self.caches.of(at.address());
             let is_jitted = at.is_return_address() && locate.is_jitted();
             let before = is_jitted.then(|| registers.clone());
-            let mut caller = self.unwinder.unwind_frame(at, &mut registers, cache, &mut read);
+            let by_rbx = match locate.is_by_rbx() {
+                true => registers.by_rbx(here, &callees, locate, &mut read),
+                false => None,
+            };
+            let mut caller = match by_rbx {
+                Some(address) => Ok(Some(address)),
+                None => self.unwinder.unwind_frame(at, &mut registers, cache, &mut read),
+            };
             // The call stands before the address that it returns to.
             let mut location = match caller {
                 Ok(Some(address)) => locate.locate(address.wrapping_sub(1)),
@@ -302,7 +394,7 @@ impl<U: Unwinder<UnwindRegs: Clone>> Walker<'_, U> {
             };
             if location.is_none()
                 && let Some(mut before) = before
-                && let Some(address) = (self.past_a_word)(&mut before, &mut read)
+                && let Some(address) = before.past_a_word(&mut read)
                 && let Some(there) = locate.locate(address.wrapping_sub(1))
             {
                 (caller, location, registers) = (Ok(Some(address)), Some(there), before);
@@ -317,6 +409,8 @@ impl<U: Unwinder<UnwindRegs: Clone>> Walker<'_, U> {
             match caller {
                 Ok(Some(_)) => {
                     let Some(location) = location else { return End::Cut };
+                    callees.add(here, registers.stack_pointer());
+                    here = location;
                     each(location);
                     let Some(next) = FrameAddress::from_return_address(location.wrapping_add(1))
                     else {
@@ -327,7 +421,7 @@ impl<U: Unwinder<UnwindRegs: Clone>> Walker<'_, U> {
                 Ok(None) => return End::Whole,
                 // The loader's first function has no table, and framehop does not ask everywhere whether there is a frame above.
                 Err(Error::FramepointerUnwindingMovedBackwards)
-                    if at.is_return_address() && (self.frame_pointer)(&registers) == 0 =>
+                    if at.is_return_address() && registers.frame_pointer() == 0 =>
                 {
                     return End::Whole;
                 }
