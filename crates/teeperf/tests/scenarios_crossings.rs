@@ -506,3 +506,12 @@ fn more_threads_than_there_is_memory_for() {
     assert_eq!(recorded.outcome.stderr.matches("asked for what is not").count(), 1);
     assert_eq!((recorded.report.calls["ECALL 0"], told), (256, 1), "{:#?}", recorded.outcome);
 }
+
+/// A signal that comes while a thread waits for its memory leaves no thread without.
+#[test]
+fn signals_while_memory_is_asked_for() {
+    let machine = Machine::new();
+    let (report, told) = machine.record(&["--events", "crossings"], "alarmed", "100");
+    assert_eq!(told["ecalls"], 100);
+    expect_counted(&report, &told);
+}
