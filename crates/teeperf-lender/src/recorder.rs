@@ -3,8 +3,10 @@
 use crate::system;
 use std::ffi::{c_int, c_void};
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::{Mutex, Once};
+use std::time::{Duration, Instant};
 use teeperf_wire::arena::MIN_LENGTH;
 use teeperf_wire::hello::{
     Hello, SOCKET_VARIABLE, VERSION, WELCOME_SIZE, Welcome, flag, refusal, want,
@@ -131,7 +133,21 @@ const SCM_RIGHTS: c_int = 1;
 const MSG_NOSIGNAL: c_int = 0x4000;
 const MSG_CMSG_CLOEXEC: c_int = 0x4000_0000;
 /// Longest time to wait for the recorder in one step.
-const SECONDS: isize = 2;
+const SECONDS: u32 = 2;
+
+/// Repeats a call that a signal interrupts, such as that of samples: one that waits no longer than it is told to does not go on by
+/// itself, whatever the handler asks for (signal(7)).
+fn patiently(mut call: impl FnMut() -> isize) -> isize {
+    let begun = Instant::now();
+    loop {
+        let result = call();
+        let is_interrupted = || std::io::Error::last_os_error().kind() == ErrorKind::Interrupted;
+        let is_over = || begun.elapsed() > Duration::from_secs(SECONDS.into());
+        if result >= 0 || !is_interrupted() || is_over() {
+            return result;
+        }
+    }
+}
 
 /// One message and its answer, with the file that comes along.
 fn exchange(name: &str, hello: &Hello) -> Option<(Welcome, File)> {
@@ -143,16 +159,18 @@ fn exchange(name: &str, hello: &Hello) -> Option<(Welcome, File)> {
         (fd >= 0).then(|| OwnedFd::from_raw_fd(fd))?
     };
     let fd = socket.as_raw_fd();
-    let limit: [isize; 2] = [SECONDS, 0];
+    let limit: [isize; 2] = [SECONDS as isize, 0];
     let length = size_of_val(&limit) as u32;
     let bytes = hello.encode();
+    let address_length = (2 + 1 + name.len()) as u32;
     // SAFETY: every address is that of a value here, with its size.
     unsafe {
         for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
             setsockopt(fd, SOL_SOCKET, option, (&raw const limit).cast(), length);
         }
-        let connected = connect(fd, &raw const address, (2 + 1 + name.len()) as u32) == 0;
-        if !connected || send(fd, bytes.as_ptr(), bytes.len(), MSG_NOSIGNAL) < 0 {
+        let connected = patiently(|| connect(fd, &raw const address, address_length) as isize);
+        let sent = || patiently(|| send(fd, bytes.as_ptr(), bytes.len(), MSG_NOSIGNAL));
+        if connected < 0 || sent() < 0 {
             return None;
         }
     }
@@ -172,8 +190,9 @@ fn receive(socket: &OwnedFd) -> Option<(Welcome, File)> {
         control_length: size_of::<Control>(),
         flags: 0,
     };
+    let (fd, place) = (socket.as_raw_fd(), &raw mut message);
     // SAFETY: every address in the message is that of a value here, with its size.
-    let length = unsafe { recvmsg(socket.as_raw_fd(), &raw mut message, MSG_CMSG_CLOEXEC) };
+    let length = patiently(|| unsafe { recvmsg(fd, place, MSG_CMSG_CLOEXEC) });
     let brings_file = message.control_length >= std::mem::offset_of!(Control, file) + 4
         && (control.level, control.kind) == (SOL_SOCKET, SCM_RIGHTS)
         && control.file >= 0;

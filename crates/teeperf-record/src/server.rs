@@ -237,13 +237,12 @@ impl Desk {
                 let _ = self.welcome(&connection, &segment, token, &[segment.file()]);
             }
             Decision::Arena { shared, inner_pid, token } => match self.arena(inner_pid) {
+                // Who did not wait for it has none, and another thread may have one in its place.
                 Ok(arena) => {
-                    let segments = &shared.segments;
-                    let mut all = segments.lock().unwrap_or_else(|lock| lock.into_inner());
-                    all.push(Arc::clone(&arena));
-                    drop(all);
-                    // As above.
-                    let _ = self.welcome(&connection, &arena, token, &[arena.file()]);
+                    if self.welcome(&connection, &arena, token, &[arena.file()]).is_ok() {
+                        let segments = &shared.segments;
+                        segments.lock().unwrap_or_else(|lock| lock.into_inner()).push(arena);
+                    }
                 }
                 Err(error) => {
                     let _ = self.refuse(&connection, refusal::CLOSED);
@@ -606,6 +605,35 @@ mod tests {
         assert!(server.close(0));
         drop(server);
         assert_eq!(heard.iter().count(), 0);
+    }
+
+    #[test]
+    fn an_arena_that_nobody_waited_for_is_none_of_the_processes() {
+        let name = format!("teeperf-arena-{}", std::process::id());
+        let (server, heard) = server(&name);
+        let ask = |segment, token| {
+            let (pid, want) = (std::process::id(), want::ARENA);
+            let hello = Hello { version: VERSION, segment, token, pid, want };
+            let connection = Connection::connect(&name).unwrap();
+            connection.send(&hello.encode(), &[]).unwrap();
+            connection
+        };
+        let answer = |connection: Connection| {
+            let mut welcome = [0; WELCOME_SIZE];
+            let length = connection.receive(&mut welcome).unwrap();
+            Welcome::decode(&welcome[..length]).unwrap()
+        };
+        let token = answer(ask(0, 0)).token;
+        let Ok(Event::Attached(Attached { shared, .. })) = heard.recv() else {
+            panic!("it has not attached")
+        };
+        // Until it is gone the recorder cannot see how many there are.
+        let arenas = shared.segments.lock().unwrap();
+        drop(ask(1, token));
+        drop(arenas);
+        assert_eq!(answer(ask(2, token)).refusal, refusal::NONE);
+        drop(server);
+        assert_eq!(shared.segments.lock().unwrap().len(), 2);
     }
 
     #[test]

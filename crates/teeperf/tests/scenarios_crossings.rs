@@ -198,13 +198,16 @@ fn crossings_are_those_that_the_host_makes() {
                 .map(|(_, row)| row.total)
                 .sum::<f64>()
         };
-        let (ecalls, ocalls) = (total("ECALL"), total("OCALL"));
-        // The host's has besides what it takes to count, and to record.
-        let is_within =
-            |recorded: f64, counted: u64| (0.5..1.0001).contains(&(recorded / counted as f64));
-        assert!(is_within(ecalls, told["ecall_ns"]), "{ecalls} {told:?}");
-        // An OCALL has the runtime's way to it in it, which the host does not see.
-        assert!((0.9..2.0).contains(&(ocalls / told["ocall_ns"] as f64)), "{ocalls} {told:?}");
+        // Each has the next in it, whoever works besides: the host's has what it takes to count, and to record, in it, and an OCALL the
+        // runtime's way to it, which the host does not see. But for what two clocks differ by.
+        let each = [
+            told["ecall_ns"] as f64,
+            total("ECALL"),
+            rows["ECALL 1"].total,
+            total("OCALL"),
+            told["ocall_ns"] as f64,
+        ];
+        assert!(each.is_sorted_by(|more, less| more * 1.0001 > *less), "{each:?} {rows:?}");
         assert_eq!(rows["ECALL 0"].function, "ecall_work");
         assert_eq!(rows["OCALL 1"].function, "enclave_ocall_nested");
         assert_eq!(rows["ECALL 1"].calls, 20 * threads);
@@ -395,37 +398,58 @@ fn no_instruction_leaves_the_enclave() {
     assert!(seen > 2000, "{seen}");
 }
 
+/// Percent of the time of an enclave's functions that each had itself.
+#[track_caller]
+fn shares(report: &Report, options: &[&str]) -> BTreeMap<String, f64> {
+    let mut command = teeperf();
+    let outcome = run(command.args(["report", "--csv"]).args(options).arg(report.recording()));
+    assert!(outcome.success(), "{outcome:#?}");
+    let mut lines = outcome.stdout.lines();
+    let names: Vec<_> = lines.next().unwrap().split(',').collect();
+    let at = |name: &str| names.iter().position(|known| *known == name).expect(name);
+    let (time, function) = (at("self_ns"), at("function"));
+    let rows = lines.map(|line| line.split(',').collect::<Vec<_>>());
+    let own = ["half", "three_tenths", "fifth", "nested_once", "main_loop", "ecall"];
+    // The host's functions, below the enclave's, have commas in their names.
+    let rows = rows.filter(|cells| own.contains(&cells[function]));
+    let rows = rows.map(|cells| (cells[function].to_owned(), cells[time].parse().unwrap()));
+    let rows: BTreeMap<String, f64> = rows.collect();
+    let all: f64 = rows.values().sum();
+    rows.into_iter().map(|(name, time)| (name, 100.0 * time / all)).collect()
+}
+
 /// Hooks and samples of the same run tell the same.
 #[test]
 fn hooks_and_samples_agree() {
     let machine = Machine::new();
     machine.hook(&["enclave.c"], &[], "hooked.so");
     let options = ["--elf=hooked.so", "--module=hooked.so", "--sample=4000"];
-    // Time by the tick is wall time: long enough that what other tests take of it falls everywhere.
-    let (report, _) = machine.record_with("hooked.so", &options, "rounds", "80000");
-    let shares = |options: &[&str]| {
-        let outcome =
-            run(teeperf().args(["report", "--csv"]).args(options).arg(report.recording()));
-        assert!(outcome.success(), "{outcome:#?}");
-        let mut lines = outcome.stdout.lines();
-        let names: Vec<_> = lines.next().unwrap().split(',').collect();
-        let at = |name: &str| names.iter().position(|known| *known == name).expect(name);
-        let (time, function) = (at("self_ns"), at("function"));
-        let rows = lines.map(|line| line.split(',').collect::<Vec<_>>());
-        let own = ["half", "three_tenths", "fifth", "nested_once", "main_loop", "ecall"];
-        // The host's functions, below the enclave's, have commas in their names.
-        let rows = rows.filter(|cells| own.contains(&cells[function]));
-        let rows = rows.map(|cells| (cells[function].to_owned(), cells[time].parse().unwrap()));
-        let rows: BTreeMap<String, f64> = rows.collect();
-        let all: f64 = rows.values().sum();
-        rows.into_iter().map(|(name, time)| (name, 100.0 * time / all)).collect::<BTreeMap<_, _>>()
-    };
-    let (hooks, samples) = (shares(&[]), shares(&["--event=sgx", "--no-inline"]));
-    for (name, share) in hooks.iter().filter(|(_, share)| **share > 1.0) {
-        let sampled = samples.get(name).copied().unwrap_or_default();
-        assert!((share - sampled).abs() < 3.0, "{name}: {share} {sampled}, {hooks:?} {samples:?}");
+    // Time by the tick is wall time: where others work, what they take of it falls into some functions more than into others, by chance.
+    // So one run that is off may be chance, and the mean of several is not.
+    let (mut hooks, mut samples) = (BTreeMap::new(), BTreeMap::new());
+    for runs in 1.. {
+        let (report, _) = machine.record_with("hooked.so", &options, "rounds", "80000");
+        let sampled = shares(&report, &["--event=sgx", "--no-inline"]);
+        for (sums, shares) in [(&mut hooks, shares(&report, &[])), (&mut samples, sampled)] {
+            for (name, share) in shares {
+                *sums.entry(name).or_insert(0.0) += share;
+            }
+        }
+        let mean = |sums: &BTreeMap<String, f64>, name: &str| {
+            sums.get(name).copied().unwrap_or_default() / f64::from(runs)
+        };
+        let mut differences: Vec<f64> = hooks
+            .keys()
+            .filter(|name| mean(&hooks, name) > 1.0)
+            .map(|name| mean(&hooks, name) - mean(&samples, name))
+            .collect();
+        differences.push(mean(&hooks, "half") - 50.0);
+        if differences.iter().all(|difference| difference.abs() < 3.0) {
+            break;
+        }
+        // By then chance is small, even where a dozen others share two processors with it.
+        assert!(runs < 6, "{differences:.1?} by {runs} runs: {hooks:.1?} {samples:.1?}");
     }
-    assert!((hooks["half"] - 50.0).abs() < 3.0, "{hooks:?}");
 }
 
 /// A host that has hooks itself is recorded by them, and its crossings are as they would be without.
@@ -505,4 +529,13 @@ fn more_threads_than_there_is_memory_for() {
     let told = recorded.outcome.stderr.matches("more threads that call into another world").count();
     assert_eq!(recorded.outcome.stderr.matches("asked for what is not").count(), 1);
     assert_eq!((recorded.report.calls["ECALL 0"], told), (256, 1), "{:#?}", recorded.outcome);
+}
+
+/// A signal that comes while a thread waits for its memory leaves no thread without.
+#[test]
+fn signals_while_memory_is_asked_for() {
+    let machine = Machine::new();
+    let (report, told) = machine.record(&["--events", "crossings"], "alarmed", "100");
+    assert_eq!(told["ecalls"], 100);
+    expect_counted(&report, &told);
 }

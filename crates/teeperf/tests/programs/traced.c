@@ -106,10 +106,13 @@ static void threads(void)
 		sum += (long)result;
 	}
 	printf("threads %ld\n", sum);
-	// A sleep is as long as it was to be, with nothing left.
-	struct timespec time = { 0, 50000000 }, left = { 0, 0 };
-	int result = nanosleep(&time, &left);
-	printf("slept %d %ld\n", result, left.tv_nsec);
+	// A sleep is as long as it was to be. What is left of it the kernel tells at each stop, also of one that it goes on with.
+	struct timespec time = { 0, 50000000 }, begin, end;
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	int result = nanosleep(&time, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	long slept = (end.tv_sec - begin.tv_sec) * 1000000000L + end.tv_nsec - begin.tv_nsec;
+	printf("slept %d %d\n", result, slept >= time.tv_nsec);
 }
 
 static void *executes(void *program)

@@ -3,6 +3,7 @@
 #include "teeperf_sgx_host.h"
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <ctime>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -238,6 +240,51 @@ static void *crowd(void *)
 	return NULL;
 }
 
+// The same, of one thread after the other, which a timer interrupts all the time.
+static void *alarmed(void *)
+{
+	static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+	sigset_t alarm;
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
+	pthread_mutex_lock(&turn);
+	pthread_sigmask(SIG_UNBLOCK, &alarm, NULL);
+	make(WORK, 1, 0);
+	pthread_sigmask(SIG_BLOCK, &alarm, NULL);
+	pthread_mutex_unlock(&turn);
+	pthread_barrier_wait(&all_there);
+	return NULL;
+}
+
+// So many threads at a time.
+static void all_at_once(long number, void *(*each)(void *))
+{
+	pthread_t *all = new pthread_t[number];
+	pthread_barrier_init(&all_there, NULL, number);
+	for (long i = 0; i < number; i++)
+		pthread_create(&all[i], NULL, each, NULL);
+	for (long i = 0; i < number; i++)
+		pthread_join(all[i], NULL);
+	delete[] all;
+}
+
+static void wake(int) {}
+
+// A timer of the host's own, whose handler asks that what it interrupts goes on.
+static void set_alarm(long microseconds)
+{
+	struct sigaction action = {};
+	action.sa_handler = wake;
+	action.sa_flags = SA_RESTART;
+	sigaction(SIGALRM, &action, NULL);
+	sigset_t alarm;
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
+	pthread_sigmask(SIG_BLOCK, &alarm, NULL);
+	struct itimerval often = { { 0, microseconds }, { 0, microseconds } };
+	setitimer(ITIMER_REAL, &often, NULL);
+}
+
 static void *once(void *)
 {
 	make(OCALLS, 1, 0);
@@ -271,13 +318,10 @@ int main(int count, char **arguments)
 		for (pthread_t thread : threads)
 			pthread_join(thread, NULL);
 	} else if (!strcmp(mode, "crowd")) {
-		pthread_t *many = new pthread_t[number];
-		pthread_barrier_init(&all_there, NULL, number);
-		for (long i = 0; i < number; i++)
-			pthread_create(&many[i], NULL, crowd, NULL);
-		for (long i = 0; i < number; i++)
-			pthread_join(many[i], NULL);
-		delete[] many;
+		all_at_once(number, crowd);
+	} else if (!strcmp(mode, "alarmed")) {
+		set_alarm(50);
+		all_at_once(number, alarmed);
 	} else if (!strcmp(mode, "switchless")) {
 		for (long i = 0; i < number; i++)
 			make(SWITCHLESS, 1, 0);
