@@ -351,6 +351,11 @@ impl Info {
     pub fn is_sampled(&self) -> bool {
         !self.event.is_empty()
     }
+
+    /// What the run's duration is in, and what threads had of time: samples have times, whatever their event counts.
+    pub fn unit_of_durations(&self) -> Unit {
+        if self.is_sampled() { Unit::Nanoseconds } else { self.unit }
+    }
 }
 
 /// How an async function waited: from one time that a future of it was polled to the next. Such time is no thread's and

@@ -250,7 +250,7 @@ function showRun() {
   $("command").textContent = program;
   $("command").title = command;
   const facts = [
-    ["", write.time(data.info.duration), ""],
+    ["", write.duration(data.info.duration), ""],
     ["", write.count(data.threads.reduce((sum, thread) => sum + thread.merged, 0)), many ? " threads" : data.threads.length ? " thread" : " threads"],
     data.isSampled ? ["", write.count(data.events), " samples"]
       : data.onlySums ? ["", write.count(data.events / 2), " calls"] : ["", write.count(data.events), " calls and returns"],
@@ -284,7 +284,7 @@ function showRun() {
   const heads = ["Thread", "Process", "Calls and returns", "Recorded functions", "First to last event", "CPU time", "Waited for room"];
   const rows = data.threads.map((thread, i) => element("tr", { onclick: () => change({ thread: many ? String(i) : "all", zoom: [] }) },
     element("td", { class: "text" }, element("button", { type: "button", class: "link" }, threadName(thread))),
-    ...[String(thread.pid), write.count(thread.events), write.time(thread.framed), write.time(thread.wall), thread.cpu == null ? "–" : write.time(thread.cpu), write.time(thread.waited)]
+    ...[String(thread.pid), write.count(thread.events), write.time(thread.framed), write.duration(thread.wall), thread.cpu == null ? "–" : write.duration(thread.cpu), write.duration(thread.waited)]
       .map((figure) => element("td", null, figure))));
   $("threads").replaceChildren(element("table", null,
     element("thead", null, element("tr", null, ...heads.map((head, i) => element("th", { class: i ? "plainhead" : "plainhead text", scope: "col" }, head)))),

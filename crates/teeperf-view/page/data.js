@@ -85,14 +85,16 @@ function colourOf(fn, byModule, dimmed) {
 
 const write = {
   // Four significant digits in the unit that fits; where the clock's rate is not known, what it counted.
-  time(time) {
-    const units = data.info.unit === "ns"
+  time(time, unitOfTime = data.info.unit) {
+    const units = unitOfTime === "ns"
       ? [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]]
       : [["counts", 1], ["k counts", 1e3], ["M counts", 1e6], ["G counts", 1e9], ["T counts", 1e12]];
     if (!(time > 0)) return "0 " + units[0][0];
     const [unit, size] = units.find(([, size]) => time / size < 999.95) ?? units.at(-1);
     return write.digits(time / size) + " " + unit;
   },
+  // Of the run, and what threads had.
+  duration: (time) => write.time(time, data.info.unitOfDurations),
   digits(value) {
     return value.toFixed(value < 9.9995 ? 3 : value < 99.995 ? 2 : value < 999.95 ? 1 : 0);
   },

@@ -21,7 +21,7 @@ pub(crate) fn of(profile: &Profile) -> Vec<(&'static str, String)> {
         (
             "Duration",
             if info.duration_ns > 0 {
-                units::time_inline(info.unit, info.duration_ns as f64)
+                units::time_inline(info.unit_of_durations(), info.duration_ns as f64)
             } else {
                 String::new()
             },

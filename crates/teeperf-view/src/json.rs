@@ -45,7 +45,10 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
     let report = Report {
         format: "teeperf-report",
         version: 1,
-        units: Units { time: units::name(profile.info.unit) },
+        units: Units {
+            time: units::name(profile.info.unit),
+            duration: units::name(profile.info.unit_of_durations()),
+        },
         info: info(profile),
         health: health(profile),
         selection: selection(profile, options),
@@ -110,6 +113,7 @@ type Places = HashMap<FunctionId, usize>;
 #[derive(Serialize)]
 struct Units {
     time: &'static str,
+    duration: &'static str,
 }
 
 #[derive(Serialize)]

@@ -140,6 +140,8 @@ struct Run<'a> {
     command: Vec<String>,
     clock: &'a str,
     unit: &'static str,
+    #[serde(rename = "unitOfDurations")]
+    unit_of_durations: &'static str,
     period: f64,
     duration: u64,
 }
@@ -222,6 +224,7 @@ fn write_data(page: &Page<'_>, out: &mut impl Write) -> io::Result<()> {
             command: profile.info.command.iter().map(|word| printable(word)).collect(),
             clock: &profile.info.clock,
             unit: units::name(profile.info.unit),
+            unit_of_durations: units::name(profile.info.unit_of_durations()),
             period: profile.info.period_ns,
             duration: profile.info.duration_ns,
         },

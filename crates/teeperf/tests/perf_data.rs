@@ -168,3 +168,21 @@ fn what_is_for_other_files_is_refused() {
         assert!(refuse(words).contains("not how long a call took"), "{words:?}");
     }
 }
+
+/// Guards: of an event that is no time the run still took time, and so did its threads.
+#[test]
+fn durations_are_times_whatever_is_counted() {
+    let folder = Folder::new();
+    let about = |words: &[&str]| {
+        let words = [&["report", "--event", "page-faults"], words].concat();
+        run(teeperf(&folder).args(words).arg(file("events.data")))
+    };
+    let text = about(&[]);
+    let duration = text.lines().find(|line| line.starts_with("Duration")).unwrap();
+    assert!(duration.ends_with("s") && !duration.contains("count"), "{duration}");
+    let threads = text.split("\nThreads").nth(1).unwrap();
+    assert!(threads.lines().nth(3).unwrap().contains("ms "), "{threads}");
+    let json: serde_json::Value = serde_json::from_str(&about(&["--json"])).unwrap();
+    assert_eq!(json["units"]["time"], "counts");
+    assert_eq!(json["units"]["duration"], "ns");
+}

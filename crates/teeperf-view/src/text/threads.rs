@@ -42,13 +42,14 @@ pub(super) fn write(
         let cpu = thread
             .cpu_ns
             .filter(|_| thread.cpu_over_ns as f64 >= MOST_SEEN * thread.wall_ns as f64);
-        let cpu = cpu.map_or("–  ".into(), |ns| units::time(profile.info.unit, ns as f64));
+        let unit = profile.info.unit_of_durations();
+        let cpu = cpu.map_or("–  ".into(), |ns| units::time(unit, ns as f64));
         writeln!(
             out,
             "{}  {}  {cpu:>8}  {}  {:>events$}  {:>7}  {:>7}  {}",
             units::time(profile.info.unit, thread.tree.framed_ns()),
-            units::time(profile.info.unit, thread.wall_ns as f64),
-            units::time(profile.info.unit, thread.waited_ns as f64),
+            units::time(unit, thread.wall_ns as f64),
+            units::time(unit, thread.waited_ns as f64),
             units::count(thread.events),
             thread.pid,
             thread.tid,
