@@ -353,6 +353,13 @@ fn stacks_lead_to_main() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.is_empty(), "{said}");
     let script = String::from_utf8(output.stdout).unwrap();
+    let mut annotate = Command::new("perf");
+    let annotated = annotate.args(["annotate", "--stdio", "-s", "large", "-i"]).arg(&data).output();
+    let annotated = annotated.unwrap();
+    let (said, text) =
+        (String::from_utf8_lossy(&annotated.stderr), String::from_utf8_lossy(&annotated.stdout));
+    assert!(annotated.status.success() && said.is_empty(), "{said}");
+    assert!(text.contains("Percent") && text.contains("large"), "{text}");
     let stacks: Vec<&str> = script.split("\n\n").filter(|stack| !stack.trim().is_empty()).collect();
     assert_eq!(stacks.len() as u64, samples);
     let with = |name: &str| {

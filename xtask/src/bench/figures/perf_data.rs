@@ -18,7 +18,7 @@ pub(crate) const FIGURE: Figure = Figure {
              later, until there are enough. Ten million with call chains (of a build with frame pointers): `teeperf report` and \
              `perf report --stdio`, wall time and the most memory resident. Half a million with 8 KiB of the stack: `teeperf report` and \
              `perf script`, with what was inlined and without. The system has the files in memory where that is large enough. And a \
-             recording as people make it, 999 samples a second of some seconds, each there once: most of that is reading debug information.",
+             recording as people make it, 999 samples a second of some seconds, each there once: most of that is reading debug information. How far apart the two are depends on the program, and on how much of its stacks is alike: of 257,000 stacks of a C++ program, each of them once, perf took three times as long.",
     measure,
 };
 
