@@ -63,6 +63,8 @@ pub(crate) struct Stacks {
     aarch64: (UnwinderAarch64<Bytes>, Caches<CacheAarch64>),
     /// Bytes of the stack that the latest sample took.
     reach: usize,
+    /// Those of the latest sample.
+    callees: Callees,
 }
 
 /// Rules of addresses. One of framehop's caches has 509 of them, too few for a program's: addresses are shared out among several.
@@ -208,6 +210,7 @@ impl Stacks {
             x86_64: (UnwinderX86_64::new(), Caches::new(CacheX86_64::new)),
             aarch64: (UnwinderAarch64::new(), Caches::new(CacheAarch64::new)),
             reach: 0,
+            callees: Callees { list: [(0, 0); MAX_CALLEES], count: 0 },
         }
     }
 
@@ -246,7 +249,8 @@ impl Stacks {
                 }
                 let (unwinder, caches) = &mut self.x86_64;
                 let reach = &mut self.reach;
-                let walker = Walker { unwinder, caches, reach };
+                let callees = &mut self.callees;
+                let walker = Walker { unwinder, caches, reach, callees };
                 walker.walk((ip, top), registers, stack(sp), locate, each)
             }
             machine::AARCH64 => {
@@ -260,7 +264,8 @@ impl Stacks {
                 let registers = UnwindRegsAarch64::new_with_ptr_auth_mask(mask, lr, sp, fp);
                 let (unwinder, caches) = &mut self.aarch64;
                 let reach = &mut self.reach;
-                let walker = Walker { unwinder, caches, reach };
+                let callees = &mut self.callees;
+                let walker = Walker { unwinder, caches, reach, callees };
                 walker.walk((ip, top), registers, stack(sp), locate, each)
             }
             // Where a frame pointer's frame has the caller's and the return address, in words from where it points.
@@ -341,6 +346,7 @@ struct Walker<'a, U: Unwinder> {
     caches: &'a mut Caches<U::Cache>,
     /// Bytes of the stack that the sample before took.
     reach: &'a mut usize,
+    callees: &'a mut Callees,
 }
 
 impl<U: Unwinder<UnwindRegs: Registers>> Walker<'_, U> {
@@ -374,13 +380,13 @@ impl<U: Unwinder<UnwindRegs: Registers>> Walker<'_, U> {
         let mut framed =
             called.filter(|_| top == Top::Interrupted).map(|at| (at, registers.clone()));
         let mut here = location.unwrap_or(0);
-        let mut callees = Callees { list: [(0, 0); MAX_CALLEES], count: 0 };
+        self.callees.count = 0;
         for _ in 1..MAX_FRAMES {
             let cache = self.caches.of(at.address());
             let is_jitted = at.is_return_address() && locate.is_jitted();
             let before = is_jitted.then(|| registers.clone());
             let by_rbx = match locate.is_by_rbx() {
-                true => registers.by_rbx(here, &callees, locate, &mut read),
+                true => registers.by_rbx(here, self.callees, locate, &mut read),
                 false => None,
             };
             let mut caller = match by_rbx {
@@ -409,7 +415,7 @@ impl<U: Unwinder<UnwindRegs: Registers>> Walker<'_, U> {
             match caller {
                 Ok(Some(_)) => {
                     let Some(location) = location else { return End::Cut };
-                    callees.add(here, registers.stack_pointer());
+                    self.callees.add(here, registers.stack_pointer());
                     here = location;
                     each(location);
                     let Some(next) = FrameAddress::from_return_address(location.wrapping_add(1))
