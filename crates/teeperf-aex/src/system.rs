@@ -30,6 +30,7 @@ pub mod number {
     pub const TIMER_SETTIME: usize = 223;
     pub const TIMER_DELETE: usize = 226;
     pub const CLOCK_GETTIME: usize = 228;
+    pub const CLOCK_GETRES: usize = 229;
     pub const OPENAT: usize = 257;
     pub const GETCPU: usize = 309;
     pub const PERF_EVENT_OPEN: usize = 298;
@@ -49,6 +50,7 @@ pub mod number {
     pub const TIMER_SETTIME: usize = 110;
     pub const TIMER_DELETE: usize = 111;
     pub const CLOCK_GETTIME: usize = 113;
+    pub const CLOCK_GETRES: usize = 114;
     pub const RT_SIGPROCMASK: usize = 135;
     pub const GETCPU: usize = 168;
     pub const GETPID: usize = 172;
@@ -66,6 +68,7 @@ pub mod number {
 pub(crate) mod clock {
     pub(crate) const MONOTONIC: usize = 1;
     pub(crate) const THREAD_CPUTIME: usize = 3;
+    pub(crate) const MONOTONIC_COARSE: usize = 6;
 }
 
 /// Where this crate knows no processor's way into the kernel, nothing is done (ENOSYS).
@@ -170,6 +173,20 @@ pub(crate) fn now(clock: usize) -> u64 {
     // SAFETY: `struct timespec` is two numbers.
     unsafe { syscall(number::CLOCK_GETTIME, [clock, (&raw mut time) as usize, 0, 0, 0, 0]) };
     time[0] * 1_000_000_000 + time[1]
+}
+
+/// Nanoseconds between two of the kernel's ticks: this clock goes on at each (`clock_getres(2)`).
+pub(crate) fn tick() -> u64 {
+    /// The longest there is (CONFIG_HZ of 100), where it is not told.
+    const LONGEST_NS: u64 = 10_000_000;
+    let mut time = [0u64; 2];
+    let arguments = [clock::MONOTONIC_COARSE, (&raw mut time) as usize, 0, 0, 0, 0];
+    // SAFETY: `struct timespec` is two numbers.
+    unsafe { syscall(number::CLOCK_GETRES, arguments) };
+    match time[0] * 1_000_000_000 + time[1] {
+        0 => LONGEST_NS,
+        tick => tick,
+    }
 }
 
 /// A timer whose signal goes to the calling thread and has `value` with it.

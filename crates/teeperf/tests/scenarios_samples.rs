@@ -548,6 +548,24 @@ fn a_sandbox_that_lets_nothing_be_sampled() {
     assert!(told.contains("warning  `record --sample` has timers within programs"), "{told}");
 }
 
+/// Guards: threads that live shorter than a period, or than the kernel's tick, have the samples that stand for their time.
+#[test]
+fn short_threads_in_a_sandbox() {
+    let shop = Workshop::new();
+    let program = plain(&shop, &["-O1", "-pthread"]);
+    // With periods below a tick, and of two. A processor that has other work changes threads at ticks, which takes some.
+    for (often, percent) in [("--sample", 30), ("--sample=200", 40)] {
+        let mut recording = shop.recording(&[often], &program, &["short", "300", "3400"]);
+        let outcome = run(without_perf_event_open(&mut recording.command));
+        outcome.expect_code(0);
+        let used = outcome.stdout.lines().find_map(|line| line.strip_prefix("used "));
+        let used: u64 = used.unwrap().parse().unwrap();
+        let samples = Samples::of(&recording.file);
+        let spent: u64 = samples.taken.iter().map(|taken| taken.period).sum();
+        assert!(spent.abs_diff(used) * 100 < used * percent, "{often}: {spent} of {used} ns");
+    }
+}
+
 /// Guards: options that mean nothing alone.
 #[test]
 fn options_of_samples_without_samples() {

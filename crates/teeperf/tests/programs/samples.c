@@ -42,6 +42,26 @@ static long used_ns(void) {
 
 static long milliseconds;
 
+static long each_ns;
+
+static void *is_short(void *unused) {
+    while (used_ns() < each_ns)
+        large(2000);
+    return unused;
+}
+
+// So many threads, one after the other.
+static void short_threads(int count) {
+    for (int number = 0; number < count; number++) {
+        pthread_t thread;
+        pthread_create(&thread, 0, is_short, 0);
+        pthread_join(thread, 0);
+    }
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    printf("used %ld\n", time.tv_sec * 1000000000L + time.tv_nsec);
+}
+
 // Two of large to one of small.
 static void *shares(void *unused) {
     long end = used_ns() + milliseconds * 1000000L;
@@ -94,6 +114,9 @@ int main(int count, char **words) {
         }
     } else if (!strcmp(how, "beats")) {
         beats(atol(words[3]));
+    } else if (!strcmp(how, "short")) {
+        each_ns = atol(words[3]) * 1000;
+        short_threads(atoi(words[2]));
     } else if (!strcmp(how, "waits")) {
         shares(0);
         puts("waits");
