@@ -160,11 +160,6 @@ impl<R: DebugRead> Sampler<R> {
         self.memory.leave();
     }
 
-    /// A place for a thread of another process.
-    pub fn place_of(&self, thread: u32) -> Option<usize> {
-        self.threads.begin(thread).map(|(place, _)| place)
-    }
-
     /// Behind a sample that was begun when the thread had had so much processor time.
     fn rearm(&self, head: &Head, begun: u64) {
         let random = timer::next_random(head.random.load(Relaxed));

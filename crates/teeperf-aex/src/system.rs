@@ -189,8 +189,8 @@ pub(crate) fn tick() -> u64 {
     }
 }
 
-/// A timer whose signal goes to the calling thread and has `value` with it.
-pub(crate) fn create_timer(clock: usize, signal: i32, value: u64) -> Option<i32> {
+/// A timer of the calling thread's processor time, whose signal goes to it and has `value` with it.
+pub(crate) fn create_timer(signal: i32, value: u64) -> Option<i32> {
     /// `struct sigevent`.
     #[repr(C)]
     struct Event {
@@ -203,7 +203,8 @@ pub(crate) fn create_timer(clock: usize, signal: i32, value: u64) -> Option<i32>
     let event =
         Event { value, signal, notify: SIGEV_THREAD_ID, thread: thread_id(), rest: [0; 11] };
     let mut timer = 0i32;
-    let arguments = [clock, (&raw const event) as usize, (&raw mut timer) as usize, 0, 0, 0];
+    let arguments =
+        [clock::THREAD_CPUTIME, (&raw const event) as usize, (&raw mut timer) as usize, 0, 0, 0];
     // SAFETY: the kernel reads the event and writes a number.
     is_done(unsafe { syscall(number::TIMER_CREATE, arguments) }).map(|_| timer)
 }

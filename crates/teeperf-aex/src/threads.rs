@@ -100,7 +100,7 @@ impl Threads {
     }
 
     /// Gives a thread a place. Nothing, and counted, when none is free.
-    pub(crate) fn begin(&self, thread: u32) -> Option<(usize, &Head)> {
+    pub fn begin(&self, thread: u32) -> Option<(usize, &Head)> {
         let found = self.from(thread).find_map(|place| {
             let head = self.head(place)?;
             head.owner.compare_exchange(FREE, thread, Acquire, Relaxed).ok()?;

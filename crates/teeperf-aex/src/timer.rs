@@ -17,8 +17,6 @@ pub enum Clock {
     /// The same, by an event of the kernel's (`perf_event_open(2)`), which high-resolution timers keep, so that it is as often as is
     /// asked for. Where the kernel permits none, it is as of [`Clock::Processor`].
     Event,
-    /// Time that passes, to the microsecond. A thread that waits is interrupted too, so this is for threads that do not.
-    Passing,
 }
 
 /// A thread's timer.
@@ -36,18 +34,11 @@ impl Timer {
 
     /// For the calling thread: its signal has `value` with it, or the descriptor.
     pub(crate) fn create(clock: Clock, signal: i32, value: u64, period_ns: u64) -> Option<Self> {
-        let clock = match clock {
-            Clock::Event => {
-                let event = system::open_event(signal, period_ns).map(Self::Event);
-                if event.is_some() {
-                    return event;
-                }
-                system::clock::THREAD_CPUTIME
-            }
-            Clock::Processor => system::clock::THREAD_CPUTIME,
-            Clock::Passing => system::clock::MONOTONIC,
+        let event = match clock {
+            Clock::Event => system::open_event(signal, period_ns).map(Self::Event),
+            Clock::Processor => None,
         };
-        system::create_timer(clock, signal, value).map(Self::Posix)
+        event.or_else(|| system::create_timer(signal, value).map(Self::Posix))
     }
 
     /// As the handler finds it.
