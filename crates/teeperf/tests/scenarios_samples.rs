@@ -566,6 +566,22 @@ fn short_threads_in_a_sandbox() {
     }
 }
 
+/// Guards: where nothing was sampled from within, reports do not say that the program did nothing.
+#[test]
+fn a_program_that_takes_no_library() {
+    let shop = Workshop::new();
+    let program = plain(&shop, &["-O1", "-pthread", "-static"]);
+    let options = ["--sample", "--sample-within"];
+    let mut recording = shop.recording(&options, &program, &["shares", "200"]);
+    run(&mut recording.command).expect_code(0);
+    assert_eq!(Samples::of(&recording.file).taken.len(), 0);
+    let report = run(teeperf().arg("report").arg(&recording.file)).stdout;
+    let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["is linked statically, or handles SIGURG", "`--sgx=outside`"] {
+        assert!(report.contains(part), "{report}");
+    }
+}
+
 /// Guards: options that mean nothing alone.
 #[test]
 fn options_of_samples_without_samples() {
