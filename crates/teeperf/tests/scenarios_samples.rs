@@ -553,11 +553,15 @@ fn a_sandbox_that_lets_nothing_be_sampled() {
 fn short_threads_in_a_sandbox() {
     let shop = Workshop::new();
     let program = plain(&shop, &["-O1", "-pthread"]);
-    // With periods below a tick, and of two. A processor that has other work changes threads at ticks, which takes some.
-    for (often, percent) in [("--sample", 30), ("--sample=200", 40)] {
+    // With periods below a tick, and of two.
+    for (often, percent) in [("--sample", 20), ("--sample=200", 30)] {
         let mut recording = shop.recording(&[often], &program, &["short", "300", "3400"]);
         let outcome = run(without_perf_event_open(&mut recording.command));
         outcome.expect_code(0);
+        if outcome.stdout.contains("waits for others") {
+            eprintln!("skipped: sched_setscheduler is not permitted");
+            return;
+        }
         let used = outcome.stdout.lines().find_map(|line| line.strip_prefix("used "));
         let used: u64 = used.unwrap().parse().unwrap();
         let samples = Samples::of(&recording.file);
