@@ -523,7 +523,7 @@ fn a_recording_that_is_paused() {
     assert!(outcome.stderr.contains("paused"), "{}", outcome.stderr);
 }
 
-/// Guards: where the kernel lets nothing be sampled, the program's own timers do, and what to do is said.
+/// Guards: where the kernel lets nothing be sampled, the program's own timers do, short threads count, and what to do is said.
 #[test]
 fn a_sandbox_that_lets_nothing_be_sampled() {
     let shop = Workshop::new();
@@ -546,16 +546,15 @@ fn a_sandbox_that_lets_nothing_be_sampled() {
     let mut command = teeperf();
     let told = run(without_perf_event_open(command.arg("doctor"))).stdout;
     assert!(told.contains("warning  `record --sample` has timers within programs"), "{told}");
+    assert_short_threads_count(&shop, &program);
 }
 
-/// Guards: threads that live shorter than a period, or than the kernel's tick, have the samples that stand for their time.
-#[test]
-fn short_threads_in_a_sandbox() {
-    let shop = Workshop::new();
-    let program = plain(&shop, &["-O1", "-pthread"]);
+/// Threads that live shorter than a period, or than the kernel's tick, have the samples that stand for their time. No test of its own: they
+/// go before others, such as the one above, which counts time too.
+fn assert_short_threads_count(shop: &Workshop, program: &Path) {
     // With periods below a tick, and of two.
-    for (often, percent) in [("--sample", 20), ("--sample=200", 30)] {
-        let mut recording = shop.recording(&[often], &program, &["short", "300", "3400"]);
+    for (often, percent) in [("--sample", 20), ("--sample=200", 40)] {
+        let mut recording = shop.recording(&[often], program, &["short", "150", "3400"]);
         let outcome = run(without_perf_event_open(&mut recording.command));
         outcome.expect_code(0);
         if outcome.stdout.contains("waits for others") {

@@ -9,10 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-// The linker knows where a section of such a name begins and ends.
+// The linker knows where a section of such a name begins and ends. Loops are as fast as each other where they stand alike.
 #define CODE(name)                                                                                                     \
     extern char __start_##name##_code[], __stop_##name##_code[];                                                       \
-    __attribute__((noinline, section(#name "_code"))) void name
+    __attribute__((noinline, aligned(64), section(#name "_code"))) void name
 
 static volatile unsigned long sink;
 
