@@ -226,15 +226,6 @@ impl Enclaves {
         });
     }
 
-    /// All are gone, as in a child process; whoever wrote in the parent does not go on here.
-    pub fn forget(&self) {
-        for entry in &self.entries {
-            entry.number.store(0, Relaxed);
-            entry.version.store(0, Relaxed);
-        }
-        self.is_written.store(false, Release);
-    }
-
     /// The one that a TCS is of. Never waits.
     pub fn of_tcs(&self, tcs: u64) -> Option<Enclave> {
         self.entries.iter().find_map(|entry| {
@@ -312,7 +303,7 @@ mod tests {
         with_thread(&enclaves, 7, 4 << 20);
         assert_eq!(enclaves.of_tcs((2 << 20) + 0x5000).map(|enclave| enclave.number), Some(4));
         assert_eq!(enclaves.of_tcs((4 << 20) + 0x5000).map(|enclave| enclave.number), Some(5));
-        enclaves.forget();
+        enclaves.gone(0, u64::MAX);
         assert_eq!(enclaves.of_tcs((2 << 20) + 0x5000), None);
         enclaves.found(secs(2 << 20));
         assert!(enclaves.of_tcs((2 << 20) + 0x9000).is_some());

@@ -1,8 +1,8 @@
 //! Samples as they are taken: what a thread's timer has its signal handler do, and what a front end in another process does with a
 //! thread that it has stopped.
 //!
-//! A sample stands for the processor time since the thread's sample before, wherever that was spent: inside or outside is told by where
-//! the thread is found. So time outside is never an enclave's that is entered behind it, but has samples of its own.
+//! A sample stands for the processor time since the thread's sample before, and a thread's first for a whole period, or the kernel's
+//! ticks that make one; wherever that was spent: inside or outside is told by where the thread is found. So time outside is never an enclave's that is entered behind it, but has samples of its own.
 
 use crate::context::{Cause, Interrupted, REGISTERS};
 use crate::debug_read::DebugRead;
@@ -93,8 +93,6 @@ pub struct Sampler<R> {
 const OURS: u64 = u64::from_le_bytes(*b"\0\0\0\0teep");
 /// Periods without a sample, behind which a signal has been lost.
 const LOST: u64 = 8;
-/// What the kernel's ticks are apart, where they decide.
-const TICK_NS: u64 = 10_000_000;
 
 /// What a thread outside of enclaves shows beside where it is; of one inside, the host's registers, where it goes on, and stack.
 #[derive(Clone, Copy, Debug, Default)]
@@ -120,12 +118,12 @@ impl<R: DebugRead> Sampler<R> {
         head.random.store(system::now(system::clock::MONOTONIC) ^ u64::from(thread) << 32, Relaxed);
         head.stack[0].store(stack.start, Relaxed);
         head.stack[1].store(stack.end, Relaxed);
-        let mean = period_ns.max(1);
-        let first = timer::first(mean, timer::next_random(head.random.load(Relaxed)));
+        let random = timer::next_random(head.random.load(Relaxed));
+        let first = timer.first(period_ns.max(1), random);
+        head.first.store(first.weight, Relaxed);
         let now = system::now(system::clock::THREAD_CPUTIME);
-        // As if a period had begun before the thread.
-        head.since.store(now.wrapping_sub(mean - first), Relaxed);
-        Timer::of(head.timer.load(Relaxed)).arm(first);
+        head.since.store(now.saturating_add(first.latest), Relaxed);
+        timer.arm(first.armed);
         Some(())
     }
 
@@ -162,17 +160,13 @@ impl<R: DebugRead> Sampler<R> {
         self.memory.leave();
     }
 
-    /// A place for a thread of another process.
-    pub fn place_of(&self, thread: u32) -> Option<usize> {
-        self.threads.begin(thread).map(|(place, _)| place)
-    }
-
     /// Behind a sample that was begun when the thread had had so much processor time.
     fn rearm(&self, head: &Head, begun: u64) {
         let random = timer::next_random(head.random.load(Relaxed));
         head.random.store(random, Relaxed);
         let now = system::now(system::clock::THREAD_CPUTIME);
         head.since.store(now, Relaxed);
+        head.first.store(0, Relaxed);
         let Settings { period_ns, is_constant, .. } = self.settings;
         let period = if is_constant { period_ns } else { timer::period(period_ns, random) };
         let arming = Arming(head.arming.load(Relaxed));
@@ -186,10 +180,11 @@ impl<R: DebugRead> Sampler<R> {
         }
     }
 
-    /// Processor time of the calling thread, and since its sample before.
+    /// Processor time of the calling thread, and what a sample stands for now.
     fn time(head: &Head) -> (u64, u64) {
         let now = system::now(system::clock::THREAD_CPUTIME);
-        (now, now.wrapping_sub(head.since.load(Relaxed)))
+        let since = now.saturating_sub(head.since.load(Relaxed));
+        (now, head.first.load(Relaxed).saturating_add(since))
     }
 
     /// What the handler of the timers' signal does. Whether the signal was a timer's of this sampler, for this thread;
@@ -209,7 +204,7 @@ impl<R: DebugRead> Sampler<R> {
         if !is_ours {
             // Of two signals at once the kernel keeps one, and it may have been the program's.
             let (now, period) = Self::time(head);
-            if period > LOST * self.settings.period_ns.max(TICK_NS) {
+            if period > LOST * self.settings.period_ns.max(system::tick()) {
                 self.rearm(head, now);
             }
             return false;

@@ -30,6 +30,7 @@ pub mod number {
     pub const TIMER_SETTIME: usize = 223;
     pub const TIMER_DELETE: usize = 226;
     pub const CLOCK_GETTIME: usize = 228;
+    pub const CLOCK_GETRES: usize = 229;
     pub const OPENAT: usize = 257;
     pub const GETCPU: usize = 309;
     pub const PERF_EVENT_OPEN: usize = 298;
@@ -49,6 +50,7 @@ pub mod number {
     pub const TIMER_SETTIME: usize = 110;
     pub const TIMER_DELETE: usize = 111;
     pub const CLOCK_GETTIME: usize = 113;
+    pub const CLOCK_GETRES: usize = 114;
     pub const RT_SIGPROCMASK: usize = 135;
     pub const GETCPU: usize = 168;
     pub const GETPID: usize = 172;
@@ -66,6 +68,7 @@ pub mod number {
 pub(crate) mod clock {
     pub(crate) const MONOTONIC: usize = 1;
     pub(crate) const THREAD_CPUTIME: usize = 3;
+    pub(crate) const MONOTONIC_COARSE: usize = 6;
 }
 
 /// Where this crate knows no processor's way into the kernel, nothing is done (ENOSYS).
@@ -172,8 +175,22 @@ pub(crate) fn now(clock: usize) -> u64 {
     time[0] * 1_000_000_000 + time[1]
 }
 
-/// A timer whose signal goes to the calling thread and has `value` with it.
-pub(crate) fn create_timer(clock: usize, signal: i32, value: u64) -> Option<i32> {
+/// Nanoseconds between two of the kernel's ticks: this clock goes on at each (`clock_getres(2)`).
+pub(crate) fn tick() -> u64 {
+    /// The longest there is (CONFIG_HZ of 100), where it is not told.
+    const LONGEST_NS: u64 = 10_000_000;
+    let mut time = [0u64; 2];
+    let arguments = [clock::MONOTONIC_COARSE, (&raw mut time) as usize, 0, 0, 0, 0];
+    // SAFETY: `struct timespec` is two numbers.
+    unsafe { syscall(number::CLOCK_GETRES, arguments) };
+    match time[0] * 1_000_000_000 + time[1] {
+        0 => LONGEST_NS,
+        tick => tick,
+    }
+}
+
+/// A timer of the calling thread's processor time, whose signal goes to it and has `value` with it.
+pub(crate) fn create_timer(signal: i32, value: u64) -> Option<i32> {
     /// `struct sigevent`.
     #[repr(C)]
     struct Event {
@@ -186,7 +203,8 @@ pub(crate) fn create_timer(clock: usize, signal: i32, value: u64) -> Option<i32>
     let event =
         Event { value, signal, notify: SIGEV_THREAD_ID, thread: thread_id(), rest: [0; 11] };
     let mut timer = 0i32;
-    let arguments = [clock, (&raw const event) as usize, (&raw mut timer) as usize, 0, 0, 0];
+    let arguments =
+        [clock::THREAD_CPUTIME, (&raw const event) as usize, (&raw mut timer) as usize, 0, 0, 0];
     // SAFETY: the kernel reads the event and writes a number.
     is_done(unsafe { syscall(number::TIMER_CREATE, arguments) }).map(|_| timer)
 }

@@ -21,8 +21,10 @@ pub struct Head {
     owner: AtomicU32,
     pub(crate) timer: AtomicI32,
     ends: Ends,
-    /// Processor time of the thread when its latest sample was done.
+    /// Processor time of the thread from which on all is its next sample's.
     pub(crate) since: AtomicU64,
+    /// What its first sample stands for beside that; 0 when it has been taken.
+    pub(crate) first: AtomicU64,
     pub(crate) random: AtomicU64,
     /// Where its stack is.
     pub(crate) stack: [AtomicU64; 2],
@@ -98,7 +100,7 @@ impl Threads {
     }
 
     /// Gives a thread a place. Nothing, and counted, when none is free.
-    pub(crate) fn begin(&self, thread: u32) -> Option<(usize, &Head)> {
+    pub fn begin(&self, thread: u32) -> Option<(usize, &Head)> {
         let found = self.from(thread).find_map(|place| {
             let head = self.head(place)?;
             head.owner.compare_exchange(FREE, thread, Acquire, Relaxed).ok()?;

@@ -17,8 +17,6 @@ pub enum Clock {
     /// The same, by an event of the kernel's (`perf_event_open(2)`), which high-resolution timers keep, so that it is as often as is
     /// asked for. Where the kernel permits none, it is as of [`Clock::Processor`].
     Event,
-    /// Time that passes, to the microsecond. A thread that waits is interrupted too, so this is for threads that do not.
-    Passing,
 }
 
 /// A thread's timer.
@@ -36,18 +34,11 @@ impl Timer {
 
     /// For the calling thread: its signal has `value` with it, or the descriptor.
     pub(crate) fn create(clock: Clock, signal: i32, value: u64, period_ns: u64) -> Option<Self> {
-        let clock = match clock {
-            Clock::Event => {
-                let event = system::open_event(signal, period_ns).map(Self::Event);
-                if event.is_some() {
-                    return event;
-                }
-                system::clock::THREAD_CPUTIME
-            }
-            Clock::Processor => system::clock::THREAD_CPUTIME,
-            Clock::Passing => system::clock::MONOTONIC,
+        let event = match clock {
+            Clock::Event => system::open_event(signal, period_ns).map(Self::Event),
+            Clock::Processor => None,
         };
-        system::create_timer(clock, signal, value).map(Self::Posix)
+        event.or_else(|| system::create_timer(signal, value).map(Self::Posix))
     }
 
     /// As the handler finds it.
@@ -64,6 +55,14 @@ impl Timer {
         match self {
             Self::Posix(number) => number,
             Self::Event(file) => file | Self::EVENT,
+        }
+    }
+
+    /// When a thread's first sample is.
+    pub(crate) fn first(self, mean: u64, random: u64) -> First {
+        match self {
+            Self::Posix(_) => First::at_a_tick(mean, system::tick(), random),
+            Self::Event(_) => First::anywhere(mean, random),
         }
     }
 
@@ -171,8 +170,39 @@ pub fn period(mean: u64, random: u64) -> u64 {
     (mean / 2 + ((u128::from(random) * u128::from(mean)) >> 64) as u64).max(1)
 }
 
-/// Until a thread's first sample, which stands for a whole period: anywhere in one. So of threads that live shorter than a period
+/// A thread's first sample. It is anywhere in a span of time, and stands for all of that: so of threads that live shorter
 /// as many have a sample as stand for the time of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct First {
+    /// What the timer is armed with.
+    pub(crate) armed: u64,
+    /// When it has expired, unless something kept it: what is behind that, the sample stands for as well.
+    pub(crate) latest: u64,
+    /// The span.
+    pub(crate) weight: u64,
+}
+
+impl First {
+    /// By a timer that expires when it is due.
+    fn anywhere(mean: u64, random: u64) -> Self {
+        let due = first(mean, random);
+        Self { armed: due, latest: due, weight: mean }
+    }
+
+    /// By one that the kernel looks at when it ticks, which is anywhere in a tick's length behind a thread's beginning. So one of as many
+    /// ticks is drawn as a period has.
+    fn at_a_tick(mean: u64, tick: u64, random: u64) -> Self {
+        let ticks = mean.div_ceil(tick).max(1);
+        let before = ((u128::from(random) * u128::from(ticks)) >> 64) as u64 * tick;
+        Self {
+            armed: before.max(1),
+            latest: before.saturating_add(tick),
+            weight: ticks.saturating_mul(tick),
+        }
+    }
+}
+
+/// Anywhere in a period.
 pub fn first(mean: u64, random: u64) -> u64 {
     (((u128::from(random) * u128::from(mean)) >> 64) as u64).max(1)
 }
@@ -230,6 +260,55 @@ mod tests {
         // A quarter of those that live a quarter of a period.
         assert!((2_350..2_650).contains(&seen), "{seen}");
         assert_eq!((first(1, 0), first(0, u64::MAX)), (1, 1));
+    }
+
+    /// What first samples stand for of threads that live so long, on average, where the kernel ticks: `phase` of 1,000 is when, behind a
+    /// thread's beginning.
+    fn stood_for(mean: u64, tick: u64, lives: u64) -> u64 {
+        let (mut random, mut sum) = (0, 0);
+        for phase in 0..1000 {
+            random = next_random(random);
+            let first = First::at_a_tick(mean, tick, random);
+            assert!(first.armed > 0 && first.latest <= first.weight, "{first:?}");
+            let ticks = (0..).map(|number| (number * 1000 + phase) * tick / 1000);
+            let taken = ticks.into_iter().find(|&at| at >= first.armed).unwrap();
+            assert!(taken <= first.latest, "{first:?} {taken}");
+            sum += if taken < lives { first.weight } else { 0 };
+        }
+        sum / 1000
+    }
+
+    #[test]
+    fn first_samples_at_ticks_stand_for_short_threads_too() {
+        const TICK: u64 = 4_000_000;
+        for lives in [100_000, 1_000_000, 3_400_000, 4_000_000] {
+            for mean in [1, 1_000_000, TICK] {
+                let stood = stood_for(mean, TICK, lives);
+                assert!(stood.abs_diff(lives) < 10_000, "{mean}: {stood} of {lives}");
+            }
+        }
+        for lives in [1_000_000, 3_400_000, 7_500_000] {
+            for mean in [TICK + 1, 10_000_000, 3 * TICK] {
+                let stood = stood_for(mean, TICK, lives);
+                assert!(stood.abs_diff(lives) < 1_000_000, "{mean}: {stood} of {lives}");
+            }
+        }
+        let first = |mean, random| First::at_a_tick(mean, TICK, random);
+        let one = First { armed: 1, latest: TICK, weight: TICK };
+        assert_eq!([first(0, u64::MAX), first(TICK, 0), first(TICK, u64::MAX)], [one; 3]);
+        let last = First { armed: 2 * TICK, latest: 3 * TICK, weight: 3 * TICK };
+        assert_eq!(first(2 * TICK + 1, u64::MAX), last);
+        assert!(first(u64::MAX, u64::MAX).latest > u64::MAX / 2);
+    }
+
+    #[test]
+    fn a_timer_has_the_first_sample_that_it_can_keep_to() {
+        let (mean, random) = (1_000_000, u64::MAX / 2);
+        let event = Timer::Event(3).first(mean, random);
+        assert_eq!(event, First { armed: 499_999, latest: 499_999, weight: mean });
+        let tick = system::tick();
+        assert!((1_000_000..=10_000_000).contains(&tick), "{tick}");
+        assert_eq!(Timer::Posix(3).first(mean, random).weight, tick);
     }
 
     #[test]

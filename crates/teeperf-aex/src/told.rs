@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn each_event_says_what_its_samples_have() {
-        let inside = told(0, Wanted::Stack(2048), Clock::Passing);
+        let inside = told(0, Wanted::Stack(2048), Clock::Event);
         assert!(inside.contains(&(sampled::NAME, b"sgx".to_vec())));
         let numbers =
             [sampled::EVENT, sampled::PERIOD, sampled::STACK, sampled::CHAIN, sampled::ZERO_NS];

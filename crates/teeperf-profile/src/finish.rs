@@ -357,6 +357,7 @@ impl Gathered {
             processors: start.processors.try_into().unwrap_or(u32::MAX),
             // All of ours say it, and who else writes such packets has none of them.
             is_foreign: clock.is_none() && !start.clock_reason.is_empty(),
+            is_from_within: false,
             clock: match clock {
                 Some(ClockKind::Tick) => "tick".into(),
                 Some(ClockKind::Cycle) if start.ordered == 1 => "ordered".into(),

@@ -320,6 +320,8 @@ pub struct Info {
     pub clock_reason: String,
     /// Another profiler recorded it.
     pub is_foreign: bool,
+    /// Samples were taken from within the program, by a library in it.
+    pub is_from_within: bool,
     /// What all times of the profile are in.
     pub unit: Unit,
     /// Mean time between ticks or samples, nanoseconds, 0 where none ticks: a call shorter than ten of

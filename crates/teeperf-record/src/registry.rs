@@ -12,7 +12,7 @@ use teeperf_wire::hello::{HELLO_SIZE, Hello, VERSION, refusal, want};
 pub(crate) const MAX_PROCESSES: usize = 4096;
 
 /// Most arenas of one process.
-const MAX_ARENAS: usize = 256;
+pub(crate) const MAX_ARENAS: usize = 256;
 
 /// Processes that are attached.
 #[derive(Debug, Default)]
@@ -51,6 +51,8 @@ pub(crate) enum Decision {
     Answer(Vec<u8>),
     /// One of [`refusal`].
     Refuse(u32),
+    /// It has as many arenas as one process may: as [`refusal::UNKNOWN`].
+    NoMoreArenas,
     /// No message of ours, or from somebody else's process: no answer.
     Ignore,
 }
@@ -140,10 +142,9 @@ impl Registry {
         let arenas = known.shared.segments.lock().unwrap_or_else(|lock| lock.into_inner());
         let has_arenas = arenas.first().is_some_and(|first| first.clock().is_some());
         let shared = Arc::clone(&known.shared);
-        (has_arenas && arenas.len() < MAX_ARENAS).then_some(Decision::Arena {
-            shared,
-            inner_pid: hello.pid,
-            token: known.token,
+        has_arenas.then(|| match arenas.len() {
+            ..MAX_ARENAS => Decision::Arena { shared, inner_pid: hello.pid, token: known.token },
+            _ => Decision::NoMoreArenas,
         })
     }
 }

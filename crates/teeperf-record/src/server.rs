@@ -9,7 +9,7 @@ use crate::filter::Part;
 use crate::filter::desk::{Answers, FilterDesk, Job};
 use crate::packets::Level;
 use crate::process::{Attached, Shared};
-use crate::registry::{Decision, Registry};
+use crate::registry::{Decision, MAX_ARENAS, Registry};
 use crate::segment::{Class, Segment};
 use crate::socket::{Connection, Listener, Peer};
 use std::collections::HashSet;
@@ -120,7 +120,7 @@ struct Desk {
     waiting: Vec<(Connection, Instant)>,
     /// Attached, to see them end.
     processes: Vec<Watched>,
-    /// Of these it was said that they asked for what is not: one with very many threads does for each.
+    /// Of these it was said that they asked for what there is not: one with very many threads does for each.
     odd: HashSet<u32>,
 }
 
@@ -274,17 +274,22 @@ impl Desk {
             Decision::Control(request) => self.control(Asker { connection, request }),
             // Who asked may be gone.
             Decision::Answer(answer) => _ = connection.send(&answer, &[]),
+            Decision::Refuse(refusal::UNKNOWN) => self.refuse_once(
+                &connection,
+                peer.pid,
+                "sent a request that the recorder does not know: most likely it has the library of another version of teeperf",
+            ),
+            Decision::NoMoreArenas => {
+                let what = format!("asked for memory for more than {MAX_ARENAS} threads");
+                self.refuse_once(&connection, peer.pid, &what);
+            }
             Decision::Refuse(why) => {
-                let is_gone = self.refuse(&connection, why).is_err();
-                // It asked for more memory, and has ended meanwhile; or it was said.
-                if why == refusal::UNKNOWN && (is_gone || !self.odd.insert(peer.pid)) {
-                    return;
-                }
+                // Who asked may be gone.
+                let _ = self.refuse(&connection, why);
                 self.notice(match why {
                     refusal::VERSION => {
                         format!("process {} was built with another version of teeperf", peer.pid)
                     }
-                    refusal::UNKNOWN => format!("process {} asked for what is not", peer.pid),
                     _ => format!("process {} is one too many", peer.pid),
                 });
             }
@@ -391,6 +396,13 @@ impl Desk {
     /// An error when who asked did not wait for it.
     fn refuse(&self, connection: &Connection, why: u32) -> io::Result<()> {
         connection.send(&self.blank(why).encode(), &[])
+    }
+
+    /// Says so of the first of a process's requests alone, and not where it has ended meanwhile.
+    fn refuse_once(&mut self, connection: &Connection, pid: u32, what: &str) {
+        if self.refuse(connection, refusal::UNKNOWN).is_ok() && self.odd.insert(pid) {
+            self.notice(format!("process {pid} {what}"));
+        }
     }
 
     fn blank(&self, refusal: u32) -> Welcome {

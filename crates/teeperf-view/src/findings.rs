@@ -93,6 +93,13 @@ fn nothing_recorded(profile: &Profile, found: &mut Vec<Finding>) {
             ""
         };
         ("There is no sample and no call in this file.", next)
+    } else if profile.info.is_from_within {
+        (
+            "No sample was taken: the program took hardly any time of a processor, or could not be sampled from within, since \
+             it is linked statically, or handles SIGURG by system calls of its own, as Go's runtime does.",
+            "Let it run for longer, or take samples more often, such as `--sample=10000`; if it took time, record it from \
+             another process: `--sgx=outside`.",
+        )
     } else if profile.info.is_sampled() {
         (
             "No sample was taken: the program took hardly any time of a processor.",

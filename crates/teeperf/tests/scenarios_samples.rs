@@ -580,7 +580,7 @@ fn a_recording_that_is_paused() {
     assert!(outcome.stderr.contains("paused"), "{}", outcome.stderr);
 }
 
-/// Guards: where the kernel lets nothing be sampled, the program's own timers do, and what to do is said.
+/// Guards: where the kernel lets nothing be sampled, the program's own timers do, short threads count, and what to do is said.
 #[test]
 fn a_sandbox_that_lets_nothing_be_sampled() {
     let shop = Workshop::new();
@@ -604,6 +604,43 @@ fn a_sandbox_that_lets_nothing_be_sampled() {
     let mut command = teeperf();
     let told = run(without_perf_event_open(command.arg("doctor"))).stdout;
     assert!(told.contains("warning  `record --sample` has timers within programs"), "{told}");
+    assert_short_threads_count(&shop, &program);
+}
+
+/// Threads that live shorter than a period, or than the kernel's tick, have the samples that stand for their time. No test of its own: they
+/// go before others, such as the one above, which counts time too.
+fn assert_short_threads_count(shop: &Workshop, program: &Path) {
+    // With periods below a tick, and of two.
+    for (often, percent) in [("--sample", 20), ("--sample=200", 40)] {
+        let mut recording = shop.recording(&[often], program, &["short", "150", "3400"]);
+        let outcome = run(without_perf_event_open(&mut recording.command));
+        outcome.expect_code(0);
+        if outcome.stdout.contains("waits for others") {
+            eprintln!("skipped: sched_setscheduler is not permitted");
+            return;
+        }
+        let used = outcome.stdout.lines().find_map(|line| line.strip_prefix("used "));
+        let used: u64 = used.unwrap().parse().unwrap();
+        let samples = Samples::of(&recording.file);
+        let spent: u64 = samples.taken.iter().map(|taken| taken.period).sum();
+        assert!(spent.abs_diff(used) * 100 < used * percent, "{often}: {spent} of {used} ns");
+    }
+}
+
+/// Guards: where nothing was sampled from within, reports do not say that the program did nothing.
+#[test]
+fn a_program_that_takes_no_library() {
+    let shop = Workshop::new();
+    let program = plain(&shop, &["-O1", "-pthread", "-static"]);
+    let options = ["--sample", "--sample-within"];
+    let mut recording = shop.recording(&options, &program, &["shares", "200"]);
+    run(&mut recording.command).expect_code(0);
+    assert_eq!(Samples::of(&recording.file).taken.len(), 0);
+    let report = run(teeperf().arg("report").arg(&recording.file)).stdout;
+    let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["is linked statically, or handles SIGURG", "`--sgx=outside`"] {
+        assert!(report.contains(part), "{report}");
+    }
 }
 
 /// Guards: options that mean nothing alone.

@@ -1,12 +1,13 @@
 //! The sampler inside a process, as small as it can be: stands between a host and the driver, samples each thread by a timer of
 //! its own, and leaves samples in a file for the test to read.
 //!
-//! `AEX_RINGS` names the file; `AEX_PERIOD_NS`, `AEX_CLOCK` (`processor`, `passing`, `event`), `AEX_STACK` and `AEX_DELAY_NS` (for each word that is
+//! `AEX_RINGS` names the file; `AEX_PERIOD_NS`, `AEX_CLOCK` (`processor`, `event`), `AEX_STACK` and `AEX_DELAY_NS` (for each word that is
 //! read of an enclave) say how, `AEX_HOST` that the host's stack is copied.
 
 use std::ffi::{CStr, c_int, c_long, c_ulong, c_void};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use teeperf_aex::debug_read::{DebugRead, MemoryFile, Refused};
 use teeperf_aex::enclaves::Enclaves;
@@ -96,6 +97,10 @@ struct Simulated {
 }
 
 impl DebugRead for Simulated {
+    fn leave(&self) {
+        self.file.leave();
+    }
+
     fn read(&self, at: u64, into: &mut [u8]) -> Result<usize, Refused> {
         // SAFETY: it looks an address up.
         match unsafe { (self.may_read)(at) } {
@@ -111,6 +116,12 @@ impl DebugRead for Simulated {
 }
 
 static SAMPLER: OnceLock<Sampler<Simulated>> = OnceLock::new();
+/// A child of the process that is sampled.
+static IS_CHILD: AtomicBool = AtomicBool::new(false);
+
+fn this() -> Option<&'static Sampler<Simulated>> {
+    SAMPLER.get().filter(|_| !IS_CHILD.load(Relaxed))
+}
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
@@ -142,7 +153,6 @@ extern "C" fn begin() {
         threads: unsafe { Threads::new(memory.cast(), PLACES, CAPACITY) },
         settings: Settings {
             clock: match std::env::var("AEX_CLOCK").as_deref() {
-                Ok("passing") => sampler::Clock::Passing,
                 Ok("event") => sampler::Clock::Event,
                 _ => sampler::Clock::Processor,
             },
@@ -175,13 +185,14 @@ extern "C" fn begin() {
 
 /// A child has no enclave and no timer; what it does is not sampled.
 extern "C" fn forked() {
-    if let Some(sampler) = SAMPLER.get() {
-        sampler.enclaves.forget();
+    if let Some(sampler) = this() {
+        sampler.leave();
+        IS_CHILD.store(true, Relaxed);
     }
 }
 
 extern "C" fn expired(_signal: c_int, info: *const u8, context: *const u8) {
-    if let Some(sampler) = SAMPLER.get() {
+    if let Some(sampler) = this() {
         // SAFETY: as the kernel gave them to this handler.
         unsafe { sampler.expired(info, context) };
     }
@@ -196,7 +207,7 @@ pub unsafe extern "C" fn ioctl(file: c_int, request: c_ulong, argument: *mut c_v
     let next = NEXT.get_or_init(|| unsafe { next(c"ioctl") });
     // SAFETY: the caller's promise.
     let result = unsafe { next(file, request, argument) };
-    if let (0, Some(sampler)) = (result, SAMPLER.get()) {
+    if let (0, Some(sampler)) = (result, this()) {
         let told = driver::seen(&sampler.enclaves, &sampler.memory, file, request, argument as u64);
         if let Some(enclave) = told.filter(|enclave| !enclave.secs.is_debug) {
             eprintln!("teeperf: the enclave at {:#x} {PRODUCTION}", enclave.secs.base);
@@ -212,7 +223,7 @@ pub unsafe extern "C" fn munmap(base: *mut c_void, length: usize) -> c_int {
     static NEXT: OnceLock<Munmap> = OnceLock::new();
     // SAFETY: its type.
     let next = NEXT.get_or_init(|| unsafe { next(c"munmap") });
-    if let Some(sampler) = SAMPLER.get() {
+    if let Some(sampler) = this() {
         sampler.enclaves.gone(base as u64, length as u64);
     }
     // SAFETY: the caller's promise.
@@ -222,7 +233,7 @@ pub unsafe extern "C" fn munmap(base: *mut c_void, length: usize) -> c_int {
 extern "C" fn thread(argument: *mut c_void) -> *mut c_void {
     // SAFETY: made below, for this thread alone.
     let (start, argument) = *unsafe { Box::from_raw(argument.cast::<(Start, *mut c_void)>()) };
-    let sampler = SAMPLER.get();
+    let sampler = this();
     sampler.and_then(|sampler| sampler.thread_begins(stack()));
     let result = start(argument);
     if let Some(sampler) = sampler {

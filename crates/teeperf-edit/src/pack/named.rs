@@ -139,16 +139,20 @@ impl Sampled {
                 self.kernel = Some((path(), map.build_id.to_vec()));
             }
             sample::mode::USER if is_code(map) => {
-                let room = self.maps.len() < MOST || self.maps.contains_key(&map.pid);
-                let files = if room { self.maps.entry(map.pid).or_default() } else { return };
+                if self.maps.len() >= MOST && !self.maps.contains_key(&map.pid) {
+                    return;
+                }
+                let files = self.maps.entry(map.pid).or_default();
                 if files.len() < MOST {
                     files.insert(path(), map.build_id.to_vec());
                 }
             }
-            sample::mode::USER if jitted::is_memory(map.path, map.build_id) => {
-                if map.protection & map::PROT_EXEC != 0 && self.jitted.len() < MOST {
-                    self.jitted.insert(map.pid);
-                }
+            sample::mode::USER
+                if jitted::is_memory(map.path, map.build_id)
+                    && map.protection & map::PROT_EXEC != 0
+                    && self.jitted.len() < MOST =>
+            {
+                self.jitted.insert(map.pid);
             }
             _ => {}
         }

@@ -128,6 +128,7 @@ fn about(info: &Info, event: Option<&contents::Sampled>) -> Info {
         info.event.clone_from(&event.name);
     }
     info.is_foreign = event.source == source::FOREIGN;
+    info.is_from_within = matches!(event.source, source::TIMER | source::AEX);
     info.unit = if event.unit == 1 { Unit::Nanoseconds } else { Unit::Counts };
     let by_frequency = match (info.unit, event.frequency) {
         (_, 0) | (Unit::Counts, _) => 0.0,

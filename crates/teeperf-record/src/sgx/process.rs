@@ -389,7 +389,7 @@ mod tests {
         let threads = unsafe { Threads::new(process.memory.start(), PLACES, within.capacity()) };
         let (enclaves, memory) = (Enclaves::new(), MemoryFile::of_this_process().unwrap());
         let program = Sampler { enclaves, memory, threads, settings: within.settings() };
-        let place = program.place_of(THREAD).unwrap();
+        let (place, _) = program.threads.begin(THREAD).unwrap();
         let ask = Ask { base: ENCLAVE, size: 1 << 20, ..Ask::default() };
         let mut told = process.made(&ask, is_debug, &within, &mut packets);
         for &(event, ip) in samples {

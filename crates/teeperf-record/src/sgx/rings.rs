@@ -256,6 +256,11 @@ mod tests {
     }
 
     impl Both {
+        /// The place of a thread that begins.
+        fn begin(&self, thread: u32) -> Option<usize> {
+            self.sampler.threads.begin(thread).map(|(place, _)| place)
+        }
+
         fn push(&self, place: usize, parts: &[&[u8]]) -> bool {
             self.sampler.threads.ring(place).unwrap().push(parts)
         }
@@ -287,9 +292,9 @@ mod tests {
         let mut both = both();
         // SAFETY: no pointers are involved.
         let own = unsafe { libc::gettid() }.cast_unsigned();
-        let place = both.sampler.place_of(own).unwrap();
-        let other = both.sampler.place_of(own + 1).unwrap();
-        assert_eq!(both.sampler.place_of(own + 2), None);
+        let place = both.begin(own).unwrap();
+        let other = both.begin(own + 1).unwrap();
+        assert_eq!(both.begin(own + 2), None);
         for ip in [10, 11] {
             assert!(both.push(place, &[&sample(own, ip).head()]));
         }
@@ -305,7 +310,7 @@ mod tests {
         both.sampler.thread_ends();
         assert_eq!(both.drained(), [('s', 13), ('e', own)]);
         assert_eq!(both.drained(), []);
-        assert!(both.sampler.place_of(own as u32 + 2).is_some());
+        assert!(both.begin(own as u32 + 2).is_some());
         both.rings.give_up(|thread| thread == next as u32);
         assert_eq!(both.drained().iter().filter(|found| **found == ('e', next)).count(), 1);
         let expected = Counts { inside: 1, outside: 3, reads: 3, left_out: 1, ..Counts::default() };
@@ -315,7 +320,7 @@ mod tests {
     #[test]
     fn what_found_no_room_is_told() {
         let mut both = both();
-        let place = both.sampler.place_of(5).unwrap();
+        let place = both.begin(5).unwrap();
         let fit = CAPACITY / SAMPLE_HEADER;
         for ip in 0..fit as u64 + 3 {
             both.push(place, &[&sample(5, ip).head()]);
@@ -329,7 +334,7 @@ mod tests {
     #[test]
     fn what_is_no_sample_is_counted_and_what_comes_later_is_read() {
         let mut both = both();
-        let place = both.sampler.place_of(5).unwrap();
+        let place = both.begin(5).unwrap();
         let registers = Sample { mask: 1 << 60, ..sample(5, 1) };
         for wrong in [
             sample(6, 1),

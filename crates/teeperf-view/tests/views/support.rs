@@ -94,6 +94,7 @@ pub(crate) fn kitchen() -> Profile {
             clock: "tick".into(),
             clock_reason: "chosen by hand".into(),
             is_foreign: false,
+            is_from_within: false,
             unit: Unit::Nanoseconds,
             period_ns: 100_000.0,
             asked_ns: 0.0,

@@ -306,6 +306,12 @@ fn without_samples_it_is_said_what_to_do() {
     profile.threads.clear();
     let told = report(&profile, &Options::default(), 200);
     assert!(told.contains("No sample was taken") && told.contains("--sample=10000"), "{told}");
+    assert!(!told.contains("SIGURG"), "{told}");
+    profile.info.is_from_within = true;
+    let told = report(&profile, &Options::default(), 200).replace("\n           ", " ");
+    for part in ["hardly any time of a processor", "or handles SIGURG", "`--sgx=outside`"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
     profile.health.warnings.push("recording was paused from its start to its end".into());
     let told = report(&profile, &Options::default(), 200);
     assert!(told.contains("No sample was taken: recording was paused"), "{told}");

@@ -9,10 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-// The linker knows where a section of such a name begins and ends.
+// The linker knows where a section of such a name begins and ends. Loops are as fast as each other where they stand alike.
 #define CODE(name)                                                                                                     \
     extern char __start_##name##_code[], __stop_##name##_code[];                                                       \
-    __attribute__((noinline, section(#name "_code"))) void name
+    __attribute__((noinline, aligned(64), section(#name "_code"))) void name
 
 static volatile unsigned long sink = 1;
 
@@ -54,6 +54,30 @@ static long used_ns(void) {
 }
 
 static long milliseconds;
+
+static long each_ns;
+
+static void *is_short(void *unused) {
+    while (used_ns() < each_ns)
+        large(2000);
+    return unused;
+}
+
+// So many threads, one after the other. They go before others where they may: what waits for a processor has it when the kernel ticks, and
+// would end before the next tick.
+static void short_threads(int count) {
+    struct sched_param first = {.sched_priority = 1};
+    if (sched_setscheduler(0, SCHED_FIFO, &first))
+        puts("waits for others");
+    for (int number = 0; number < count; number++) {
+        pthread_t thread;
+        pthread_create(&thread, 0, is_short, 0);
+        pthread_join(thread, 0);
+    }
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    printf("used %ld\n", time.tv_sec * 1000000000L + time.tv_nsec);
+}
 
 // Two of large to one of small. Steps that take far longer than others are not counted: a virtual machine waited for its host
 // meanwhile, which the thread's clock has and samples have not. Says what was counted, and what the clock had.
@@ -116,6 +140,9 @@ int main(int count, char **words) {
         }
     } else if (!strcmp(how, "beats")) {
         beats(atol(words[3]));
+    } else if (!strcmp(how, "short")) {
+        each_ns = atol(words[3]) * 1000;
+        short_threads(atoi(words[2]));
     } else if (!strcmp(how, "waits")) {
         shares(0);
         puts("waits");
