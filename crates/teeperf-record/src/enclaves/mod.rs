@@ -66,6 +66,17 @@ impl Module {
     fn has(&self, address: u64) -> bool {
         self.code.iter().any(|code| address.wrapping_sub(code.address) < code.length)
     }
+
+    /// The same file in an enclave that lies so much further.
+    pub(crate) fn moved(&self, distance: u64) -> Self {
+        let moved = |parts: &[Part]| {
+            let parts = parts.iter();
+            parts
+                .map(|part| Part { address: part.address.wrapping_add(distance), ..*part })
+                .collect()
+        };
+        Self { code: moved(&self.code), data: moved(&self.data), ..self.clone() }
+    }
 }
 
 /// A file, and what is added to its addresses, as a runtime tells it.
@@ -160,6 +171,11 @@ impl Finder {
         !self.known.is_empty()
     }
 
+    /// Modules that were found.
+    pub(crate) fn found(&self) -> &[Module] {
+        &self.known
+    }
+
     /// Looks once more. It takes some milliseconds, so not for each sample.
     pub(crate) fn look(&mut self) -> News {
         let mut problems = Vec::new();
@@ -195,10 +211,13 @@ impl Finder {
         // What the user says counts.
         if modules.is_empty() {
             for (runtime, variable) in variables::find(&process, &RUNTIMES) {
-                match runtime.files(&process, variable, &self.enclave) {
-                    Ok(placed) => modules.extend(
+                let files = || runtime.files(&process, variable, &self.enclave);
+                // The program goes on meanwhile, and frees what it takes off its list: what is there twice counts.
+                match files().and_then(|placed| Ok((placed, files()?))) {
+                    Ok((placed, again)) => modules.extend(
                         placed
                             .iter()
+                            .filter(|placed| again.contains(placed))
                             .filter_map(|placed| module(&process, placed, &self.enclave, problems)),
                     ),
                     Err(error) => problems.push(error.to_string()),

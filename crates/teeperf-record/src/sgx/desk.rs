@@ -265,10 +265,12 @@ impl<S: FnMut(u16, Vec<u8>)> Work<'_, S> {
         let Some(process) = processes.iter_mut().find(|process| process.pid == pid) else {
             return Told::new();
         };
+        if ask.what == what::GOES {
+            return process.goes(ask, *is_paused, packets);
+        }
         let mut told = process.drain(*is_paused, packets);
         told.extend(match ask.what {
             what::MADE => process.made(ask, ask.flags & flag::DEBUG != 0, &means.within, packets),
-            what::GOES => process.goes(ask),
             what::ENDS => {
                 process.look_at_code(packets, Some(monotonic_ns()));
                 Told::new()
