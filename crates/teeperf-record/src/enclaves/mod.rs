@@ -116,7 +116,7 @@ fn walk(
 }
 
 /// Something that loads enclaves, and says so to debuggers.
-trait Runtime: Sync {
+trait Runtime: std::fmt::Debug + Sync {
     /// The variable that its list begins in.
     fn variable(&self) -> &'static str;
     /// Part of the name of the library that has it, where there is a usual one; it may be in the program itself.
@@ -145,6 +145,8 @@ pub(crate) struct Finder {
     named: Arc<[GivenModule]>,
     known: Vec<Module>,
     told: BTreeSet<String>,
+    /// Runtimes that the process was found to have, and where their variables are: that takes longer than to read their lists.
+    variables: Vec<(&'static dyn Runtime, u64)>,
 }
 
 /// What is new since the last look.
@@ -158,7 +160,14 @@ pub(crate) struct News {
 impl Finder {
     /// For the enclave at these addresses.
     pub(crate) fn new(process: u32, enclave: Range<u64>, named: Arc<[GivenModule]>) -> Self {
-        Self { process, enclave, named, known: Vec::new(), told: BTreeSet::new() }
+        Self {
+            process,
+            enclave,
+            named,
+            known: Vec::new(),
+            told: BTreeSet::new(),
+            variables: Vec::new(),
+        }
     }
 
     /// Whether a module has an address.
@@ -176,7 +185,7 @@ impl Finder {
         &self.known
     }
 
-    /// Looks once more. It takes some milliseconds, so not for each sample.
+    /// Looks once more. The first time takes some milliseconds, the next ones less; still, not for each sample.
     pub(crate) fn look(&mut self) -> News {
         let mut problems = Vec::new();
         let modules = self.find(&mut problems);
@@ -199,7 +208,7 @@ impl Finder {
         news
     }
 
-    fn find(&self, problems: &mut Vec<String>) -> Vec<Module> {
+    fn find(&mut self, problems: &mut Vec<String>) -> Vec<Module> {
         let process = match Process::open(self.process) {
             Ok(process) => process,
             Err(error) => {
@@ -210,7 +219,10 @@ impl Finder {
         let mut modules = files::named(&self.named, &self.enclave, problems);
         // What the user says counts.
         if modules.is_empty() {
-            for (runtime, variable) in variables::find(&process, &RUNTIMES) {
+            if self.variables.is_empty() {
+                self.variables = variables::find(&process, &RUNTIMES);
+            }
+            for &(runtime, variable) in &self.variables {
                 let files = || runtime.files(&process, variable, &self.enclave);
                 // The program goes on meanwhile, and frees what it takes off its list: what is there twice counts.
                 match files().and_then(|placed| Ok((placed, files()?))) {

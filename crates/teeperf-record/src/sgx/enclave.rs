@@ -34,9 +34,8 @@ pub(super) struct Enclave {
     pause: Duration,
 }
 
-/// The first pause between looks at what lies in an enclave. There is none before the first sample: runtimes list an enclave when it is
-/// whole already, and before a thread is inside.
-const FIRST_LOOK: Duration = Duration::from_millis(5);
+/// The first pause between looks at what lies in an enclave: runtimes list it when it is whole already, and it may live for some milliseconds.
+const FIRST_LOOK: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_millis(300);
 
 impl Enclave {
@@ -53,7 +52,7 @@ impl Enclave {
             made_ns,
             looked: Instant::now(),
             looked_ns: None,
-            pause: Duration::ZERO,
+            pause: FIRST_LOOK,
         }
     }
 
@@ -65,6 +64,13 @@ impl Enclave {
     /// Whether nothing is known of what lies in it.
     pub(super) fn is_unknown(&self) -> bool {
         !self.files.is_found() && self.assumed.is_empty()
+    }
+
+    /// How long until it is to be looked at, though no sample asks for that: in its first half second, until something is found in it.
+    pub(super) fn due(&self) -> Option<Duration> {
+        let is_new = self.is_debug && !self.is_gone && self.pause < LONGEST;
+        let may_be_listed = is_new && !self.files.is_found();
+        may_be_listed.then(|| self.pause.saturating_sub(self.looked.elapsed()))
     }
 
     /// Whether it is time to look for files once more.
@@ -114,8 +120,8 @@ impl Enclave {
         }
         self.looked = Instant::now();
         self.pause = match (news.modules.is_empty(), before) {
-            (true, None) => Duration::ZERO,
-            (true, Some(_)) => (2 * self.pause).clamp(FIRST_LOOK, LONGEST),
+            (true, Some(_)) => (2 * self.pause).min(LONGEST),
+            (true, None) => FIRST_LOOK,
             (false, _) => FIRST_LOOK,
         };
         news.problems.into_iter().map(|text| (Level::Warning, text)).collect()

@@ -168,6 +168,22 @@ impl Process {
         told
     }
 
+    /// How long until an enclave is to be looked at.
+    pub(super) fn due(&self) -> Option<Duration> {
+        self.enclaves.iter().filter_map(Enclave::due).min()
+    }
+
+    /// Looks at enclaves of which nothing is known so far: before they go, their runtimes do not list them any more.
+    pub(super) fn look_ahead<S: FnMut(u16, Vec<u8>)>(&mut self, packets: &mut Packets<S>) -> Told {
+        let mut told = Told::new();
+        for at in 0..self.enclaves.len() {
+            if self.enclaves[at].due() == Some(Duration::ZERO) {
+                told.extend(look(&mut self.enclaves, at, self.pid, packets));
+            }
+        }
+        told
+    }
+
     /// Looks at what changes by itself, now and then.
     pub(super) fn look_in<S: FnMut(u16, Vec<u8>)>(&mut self, packets: &mut Packets<S>) {
         if self.looked.elapsed() < LOOK {
