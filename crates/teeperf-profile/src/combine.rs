@@ -88,5 +88,10 @@ fn add_health(health: &mut Health, other: Health) {
             None => health.gaps.push((name, times, ns)),
         }
     }
+    for missing in other.missing {
+        if !health.missing.contains(&missing) {
+            health.missing.push(missing);
+        }
+    }
     health.warnings.extend(other.warnings);
 }

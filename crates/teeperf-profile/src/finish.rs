@@ -458,6 +458,7 @@ fn health(counts: Counts, open: u64, warnings: Warnings, ns: &impl Fn(u64) -> u6
         only_sums,
         unopened: counts.unopened,
         stacks: Stacks::default(),
+        missing: Vec::new(),
         gaps: gaps
             .into_iter()
             .map(|(reason, (times, units))| (gap_name(reason), times, ns(units)))

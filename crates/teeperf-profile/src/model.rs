@@ -290,6 +290,8 @@ pub struct Health {
     pub unopened: u64,
     /// Copies of stacks that samples have, and those of them that could not be followed to their first function.
     pub stacks: Stacks,
+    /// Files of code that samples lead through and that are not here, or of another build: what functions have as their module, and why.
+    pub missing: Vec<(String, String)>,
     /// Gaps by reason, as `(name, times, nanoseconds)`.
     pub gaps: Vec<(String, u64, u64)>,
     /// What the reader skipped and why: unknown packets, damaged stretches, missing

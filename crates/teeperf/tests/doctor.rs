@@ -286,6 +286,46 @@ fn recordings_with_nothing_and_without_names() {
 }
 
 #[test]
+fn recordings_of_samples_are_judged_by_these() {
+    let folder = Folder::new();
+    folder.write(
+        "busy.c",
+        "volatile int x; int main(void) { for (long i = 0; i < 400000000; i++) x++; }\n",
+    );
+    let build = |flags: &[&str]| {
+        run(Command::new("gcc")
+            .current_dir(folder.path())
+            .args(flags)
+            .args(["busy.c", "-o", "busy"]));
+    };
+    build(&["-O1", "-Wl,--build-id"]);
+    let record = |words: &[&str]| {
+        run(teeperf(&folder).args(["record", "-q", "--probe", "sample"]).args(words))
+    };
+    record(&["--", "./busy"]);
+    let whole = doctor(&folder, &["busy.teeperf"]);
+    assert_eq!(whole.1, Some(0), "{whole:#?}");
+    expect(&whole, "ready samples: ", " samples of ");
+    expect(&whole, "ready names: ", "are here");
+    assert!(!whole.0.iter().any(|line| line.contains("hooks")), "{whole:#?}");
+
+    build(&["-O2", "-g", "-Wl,--build-id"]);
+    let rebuilt = doctor(&folder, &["busy.teeperf"]);
+    assert_eq!(rebuilt.1, Some(1), "{rebuilt:#?}");
+    expect(&rebuilt, "missing names: ", "build-id");
+    expect(&rebuilt, "missing names: ", "--symfs");
+    std::fs::remove_file(folder.path().join("busy")).unwrap();
+    let gone = doctor(&folder, &["busy.teeperf"]);
+    assert_eq!(gone.1, Some(1), "{gone:#?}");
+    expect(&gone, "missing names: ", "teeperf pack");
+
+    record(&["--paused", "-o", "nothing.teeperf", "--", "true"]);
+    let nothing = doctor(&folder, &["nothing.teeperf"]);
+    assert_eq!(nothing.1, Some(1), "{nothing:#?}");
+    expect(&nothing, "missing samples: no sample of ", "teeperf resume");
+}
+
+#[test]
 fn processes_that_are_not_recorded() {
     let folder = with_program();
     let told = doctor(&folder, &["--pid", &std::process::id().to_string()]);

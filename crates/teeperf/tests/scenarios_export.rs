@@ -111,6 +111,22 @@ fn a_part_of_the_paths() {
     assert!(outcome.stderr.contains("is not there"), "{}", outcome.stderr);
 }
 
+/// Guards: what is told of a recording that has nothing, which is not that options do not fit.
+#[test]
+fn nothing_is_said_to_be_nothing() {
+    let shop = Workshop::new();
+    let options = ["--probe", "sample", "--paused"];
+    let mut recording = shop.recording(&options, std::path::Path::new("/bin/true"), &[]);
+    run(&mut recording.command).expect_code(0);
+    let refused = export(&recording.file, &shop.path("perf.data"), &[]);
+    assert!(!refused.success(), "{refused:?}");
+    assert!(
+        refused.stderr.contains("no samples and no calls in it: nothing to export"),
+        "{refused:?}"
+    );
+    assert!(!refused.stderr.contains("--focus"), "{refused:?}");
+}
+
 /// Guards: beside samples, which are written unless calls are asked for.
 #[test]
 fn calls_beside_samples() {

@@ -202,6 +202,22 @@ fn four_threads_in_enclaves_that_come_and_go() {
     assert!(!report.contains("sgx-unreadable"), "{report}");
 }
 
+/// Guards: enclaves that are gone before anybody looks have the functions of those before, and what is told of them is told once.
+#[test]
+fn enclaves_of_short_lives_have_functions() {
+    let shop = Workshop::new();
+    // By the runtime's list alone, which an enclave is taken off before its end. Of those that live for a millisecond hardly any is seen
+    // in it, and those before the first one that is have nothing.
+    for (lives, most) in [("lives=300 rounds=20", 5.0), ("lives=1500 rounds=2", 90.0)] {
+        let run = Run::of(&shop, &SGX[..3], &format!("threads=4 tcs=2 {lives}"));
+        run.outcome.expect_code(0);
+        let nameless = run.percent("sgx", |path| path.contains("[enclave at "));
+        assert!(nameless <= most, "{lives}: {nameless}: {:?}", run.paths("sgx"));
+        let told = &run.outcome.stderr;
+        assert!(told.matches("what is loaded in").count() <= 1, "{told}");
+    }
+}
+
 /// Guards: what an enclave is, is seen when it is made.
 #[test]
 fn a_production_enclave_is_told_of_and_its_time_counted() {

@@ -187,11 +187,15 @@ impl Modules {
         list.get(id.0 as usize).map(|slot| (slot.path.clone(), slot.build_id.clone()))
     }
 
-    /// Why files that stacks lead through are not here, or not those that were sampled.
-    pub(crate) fn missing(&self) -> Vec<String> {
+    /// Names of files that stacks lead through and that are not here, or not those that were sampled; and why.
+    pub(crate) fn missing(&self) -> Vec<(String, String)> {
         let list = self.list.read().unwrap_or_else(PoisonError::into_inner);
         let met = list.iter().filter(|slot| slot.is_met.load(Relaxed));
-        met.filter_map(|slot| slot.opened.get()?.missing.clone()).collect()
+        met.filter_map(|slot| {
+            let module = slot.opened.get()?;
+            Some((module.name.clone(), module.missing.clone()?))
+        })
+        .collect()
     }
 
     #[cfg(test)]

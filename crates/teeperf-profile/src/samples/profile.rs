@@ -40,7 +40,7 @@ pub(super) fn of(
         warnings.add(|| format!("there are more call paths than a profile can have: {shortened} samples stand in callers of their functions. `--most-paths` allows more paths"));
     }
     let missing = driver.modules.missing();
-    if let [first, others @ ..] = &missing[..] {
+    if let [(_, first), others @ ..] = &missing[..] {
         let others = match others.len() {
             0 => String::new(),
             1 => " (and one more file)".into(),
@@ -64,7 +64,11 @@ pub(super) fn of(
                 info: about(info, event),
                 functions: functions.clone(),
                 places: places.clone(),
-                health: Health { lost: lost.saturating_add(nobodys), ..Health::default() },
+                health: Health {
+                    lost: lost.saturating_add(nobodys),
+                    missing: missing.clone(),
+                    ..Health::default()
+                },
                 ..Profile::default()
             }
         });

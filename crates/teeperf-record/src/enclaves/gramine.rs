@@ -14,6 +14,7 @@ use super::{Placed, Process, Runtime, Unreadable, walk};
 use std::ops::Range;
 
 /// See the module.
+#[derive(Debug)]
 pub(super) struct Gramine;
 
 /// Longest name: it ends before a zero.

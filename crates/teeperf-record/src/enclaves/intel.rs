@@ -14,6 +14,7 @@ use super::{NO_MORE, Placed, Process, Runtime, Unreadable, walk};
 use std::ops::Range;
 
 /// See the module.
+#[derive(Debug)]
 pub(super) struct Intel;
 
 impl Runtime for Intel {

@@ -66,6 +66,17 @@ impl Module {
     fn has(&self, address: u64) -> bool {
         self.code.iter().any(|code| address.wrapping_sub(code.address) < code.length)
     }
+
+    /// The same file in an enclave that lies so much further.
+    pub(crate) fn moved(&self, distance: u64) -> Self {
+        let moved = |parts: &[Part]| {
+            let parts = parts.iter();
+            parts
+                .map(|part| Part { address: part.address.wrapping_add(distance), ..*part })
+                .collect()
+        };
+        Self { code: moved(&self.code), data: moved(&self.data), ..self.clone() }
+    }
 }
 
 /// A file, and what is added to its addresses, as a runtime tells it.
@@ -105,7 +116,7 @@ fn walk(
 }
 
 /// Something that loads enclaves, and says so to debuggers.
-trait Runtime: Sync {
+trait Runtime: std::fmt::Debug + Sync {
     /// The variable that its list begins in.
     fn variable(&self) -> &'static str;
     /// Part of the name of the library that has it, where there is a usual one; it may be in the program itself.
@@ -134,6 +145,8 @@ pub(crate) struct Finder {
     named: Arc<[GivenModule]>,
     known: Vec<Module>,
     told: BTreeSet<String>,
+    /// Runtimes that the process was found to have, and where their variables are: that takes longer than to read their lists.
+    variables: Vec<(&'static dyn Runtime, u64)>,
 }
 
 /// What is new since the last look.
@@ -147,7 +160,14 @@ pub(crate) struct News {
 impl Finder {
     /// For the enclave at these addresses.
     pub(crate) fn new(process: u32, enclave: Range<u64>, named: Arc<[GivenModule]>) -> Self {
-        Self { process, enclave, named, known: Vec::new(), told: BTreeSet::new() }
+        Self {
+            process,
+            enclave,
+            named,
+            known: Vec::new(),
+            told: BTreeSet::new(),
+            variables: Vec::new(),
+        }
     }
 
     /// Whether a module has an address.
@@ -160,7 +180,12 @@ impl Finder {
         !self.known.is_empty()
     }
 
-    /// Looks once more. It takes some milliseconds, so not for each sample.
+    /// Modules that were found.
+    pub(crate) fn found(&self) -> &[Module] {
+        &self.known
+    }
+
+    /// Looks once more. The first time takes some milliseconds, the next ones less; still, not for each sample.
     pub(crate) fn look(&mut self) -> News {
         let mut problems = Vec::new();
         let modules = self.find(&mut problems);
@@ -183,7 +208,7 @@ impl Finder {
         news
     }
 
-    fn find(&self, problems: &mut Vec<String>) -> Vec<Module> {
+    fn find(&mut self, problems: &mut Vec<String>) -> Vec<Module> {
         let process = match Process::open(self.process) {
             Ok(process) => process,
             Err(error) => {
@@ -194,11 +219,17 @@ impl Finder {
         let mut modules = files::named(&self.named, &self.enclave, problems);
         // What the user says counts.
         if modules.is_empty() {
-            for (runtime, variable) in variables::find(&process, &RUNTIMES) {
-                match runtime.files(&process, variable, &self.enclave) {
-                    Ok(placed) => modules.extend(
+            if self.variables.is_empty() {
+                self.variables = variables::find(&process, &RUNTIMES);
+            }
+            for &(runtime, variable) in &self.variables {
+                let files = || runtime.files(&process, variable, &self.enclave);
+                // The program goes on meanwhile, and frees what it takes off its list: what is there twice counts.
+                match files().and_then(|placed| Ok((placed, files()?))) {
+                    Ok((placed, again)) => modules.extend(
                         placed
                             .iter()
+                            .filter(|placed| again.contains(placed))
                             .filter_map(|placed| module(&process, placed, &self.enclave, problems)),
                     ),
                     Err(error) => problems.push(error.to_string()),

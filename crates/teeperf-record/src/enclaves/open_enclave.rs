@@ -16,6 +16,7 @@ use super::{NO_MORE, Placed, Process, Runtime, Unreadable, walk};
 use std::ops::Range;
 
 /// See the module.
+#[derive(Debug)]
 pub(super) struct OpenEnclave;
 
 const ENCLAVE: u64 = 0xabc5_40ee_14fa_48ce;

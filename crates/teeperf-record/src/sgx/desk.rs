@@ -163,6 +163,7 @@ impl<S: FnMut(u16, Vec<u8>)> Work<'_, S> {
         if !self.outlet.is_held_up() || *is_stopped {
             let mut told = Told::new();
             for process in &mut self.processes {
+                told.extend(process.look_ahead(&mut self.packets));
                 told.extend(process.drain(is_paused, &mut self.packets));
                 process.look_in(&mut self.packets);
             }
@@ -195,7 +196,9 @@ impl<S: FnMut(u16, Vec<u8>)> Work<'_, S> {
         all.extend(self.processes.iter().map(|process| entry(process.ended.as_fd())));
         // Without processes nothing changes by itself.
         let is_idle = self.processes.is_empty() && self.waiting.is_empty();
-        let time = if is_idle { -1 } else { ROUND.as_millis() as libc::c_int };
+        let due = self.processes.iter().filter_map(Process::due).min().unwrap_or(ROUND);
+        let round = due.clamp(Duration::from_millis(1), ROUND);
+        let time = if is_idle { -1 } else { round.as_millis() as libc::c_int };
         // SAFETY: address and length are those of `all`. After an error nothing is ready.
         unsafe { libc::poll(all.as_mut_ptr(), all.len() as libc::nfds_t, time) };
         all.iter().map(|entry| entry.revents != 0).collect()
@@ -265,10 +268,12 @@ impl<S: FnMut(u16, Vec<u8>)> Work<'_, S> {
         let Some(process) = processes.iter_mut().find(|process| process.pid == pid) else {
             return Told::new();
         };
+        if ask.what == what::GOES {
+            return process.goes(ask, *is_paused, packets);
+        }
         let mut told = process.drain(*is_paused, packets);
         told.extend(match ask.what {
             what::MADE => process.made(ask, ask.flags & flag::DEBUG != 0, &means.within, packets),
-            what::GOES => process.goes(ask),
             what::ENDS => {
                 process.look_at_code(packets, Some(monotonic_ns()));
                 Told::new()

@@ -18,7 +18,6 @@ use std::time::{Duration, Instant};
 use teeperf_aex::layout::Registers;
 use teeperf_aex::sampler::{PRODUCTION, event};
 use teeperf_aex::threads::Threads;
-use teeperf_wire::body::map;
 use teeperf_wire::body::sample::Sample;
 use teeperf_wire::sampling::Ask;
 
@@ -34,6 +33,8 @@ pub(super) struct Process {
     pub(super) memory: SharedMemory,
     code: Known,
     enclaves: Vec<Enclave>,
+    /// Enclaves that are not among these: there were too many.
+    more_enclaves: u64,
     looked: Instant,
     /// When rings were emptied last: what is in them now was taken since.
     drained: u64,
@@ -74,6 +75,7 @@ impl Process {
             memory,
             code: Known::new(),
             enclaves: Vec::new(),
+            more_enclaves: 0,
             looked: Instant::now(),
             drained: monotonic_ns(),
             without_place: BTreeSet::new(),
@@ -134,20 +136,21 @@ impl Process {
             Found::Lost(count) => packets.lost(count),
             Found::Sample(_) if is_paused => {}
             Found::Sample(sample) => {
-                let of_enclave = |enclave: &&mut Enclave| enclave.range.contains(&sample.ip);
-                let enclave = enclaves.iter_mut().rev().find(of_enclave);
+                let of_enclave = |enclave: &Enclave| enclave.range.contains(&sample.ip);
+                let enclave = enclaves.iter().rposition(of_enclave);
                 // Where in the host's code it stands, or goes on.
                 let outside = match sample.event {
                     event::OUTSIDE => Some(sample.ip).filter(|_| enclave.is_none()),
                     _ => sample.outer.register(Registers::IP),
                 };
                 match (sample.event, enclave) {
-                    (event::UNREADABLE, Some(enclave)) => enclave.unreadable += 1,
+                    (event::UNREADABLE, Some(at)) => enclaves[at].unreadable += 1,
                     (event::UNREADABLE, None) => self.is_of_inline_host = true,
-                    (event::INSIDE, Some(enclave))
-                        if !enclave.files.has(sample.ip) && enclave.is_to_be_looked_at() =>
-                    {
-                        told.extend(enclave.look(pid, packets));
+                    (event::INSIDE, Some(at)) if !enclaves[at].has(sample.ip) => {
+                        if enclaves[at].is_to_be_looked_at() {
+                            told.extend(look(enclaves, at, pid, packets));
+                        }
+                        enclaves[at].lacks_files |= enclaves[at].is_unknown();
                     }
                     _ => {}
                 }
@@ -162,6 +165,22 @@ impl Process {
                 packets.sample(Sample { tid: here(sample.tid), ..sample });
             }
         });
+        told
+    }
+
+    /// How long until an enclave is to be looked at.
+    pub(super) fn due(&self) -> Option<Duration> {
+        self.enclaves.iter().filter_map(Enclave::due).min()
+    }
+
+    /// Looks at enclaves of which nothing is known so far: before they go, their runtimes do not list them any more.
+    pub(super) fn look_ahead<S: FnMut(u16, Vec<u8>)>(&mut self, packets: &mut Packets<S>) -> Told {
+        let mut told = Told::new();
+        for at in 0..self.enclaves.len() {
+            if self.enclaves[at].due() == Some(Duration::ZERO) {
+                told.extend(look(&mut self.enclaves, at, self.pid, packets));
+            }
+        }
         told
     }
 
@@ -206,6 +225,7 @@ impl Process {
         let mut told = Told::new();
         let range = ask.base..ask.base.saturating_add(ask.size);
         if self.enclaves.len() >= MOST_ENCLAVES {
+            self.more_enclaves += 1;
             return told;
         }
         if !is_debug {
@@ -213,17 +233,9 @@ impl Process {
             told.push((Level::Warning, text));
         }
         let files = Finder::new(self.pid, range.clone(), within.modules.clone());
-        let mut enclave = Enclave::new(range, is_debug, files);
-        let time = Some(monotonic_ns());
-        // What no file is in, and enclaves that cannot be read, are told apart by where they are.
-        let whole = Code {
-            address: ask.base,
-            length: ask.size,
-            offset: 0,
-            protection: map::PROT_EXEC,
-            path: format!("[enclave at {:#x}]", ask.base).into_bytes(),
-        };
-        tell_code(self.pid, &[whole], time, packets);
+        let made = monotonic_ns();
+        let (mut enclave, time) = (Enclave::new(range, is_debug, files, made), Some(made));
+        tell_code(self.pid, &[enclave.whole()], time, packets);
         if is_debug {
             told.extend(enclave.look(self.pid, packets));
         }
@@ -232,16 +244,20 @@ impl Process {
         told
     }
 
-    /// One goes.
-    pub(super) fn goes(&mut self, ask: &Ask) -> Told {
-        let (mut told, end) = (Told::new(), ask.base.saturating_add(ask.size));
+    /// Some enclaves are about to go: what is left of their samples is taken before.
+    pub(super) fn goes<S: FnMut(u16, Vec<u8>)>(
+        &mut self,
+        ask: &Ask,
+        is_paused: bool,
+        packets: &mut Packets<S>,
+    ) -> Told {
+        let end = ask.base.saturating_add(ask.size);
         for enclave in &mut self.enclaves {
             let Range { start, end: behind } = enclave.range;
-            if start < end && ask.base < behind && !enclave.is_gone {
-                enclave.is_gone = true;
-                told.extend(enclave.unknown());
-            }
+            enclave.is_going |= start < end && ask.base < behind;
         }
+        let told = self.drain(is_paused, packets);
+        self.enclaves.iter_mut().for_each(|enclave| enclave.is_gone = enclave.is_going);
         told
     }
 
@@ -263,8 +279,15 @@ impl Process {
     pub(super) fn end(&self) -> Told {
         let mut told = Told::new();
         let (pid, counts) = (self.pid, self.counts());
-        let there = self.enclaves.iter().filter(|enclave| !enclave.is_gone);
-        told.extend(there.filter_map(Enclave::unknown));
+        told.extend(self.unknown());
+        if self.more_enclaves > 0 {
+            let text = format!(
+                "process {pid} made {} enclaves after {MOST_ENCLAVES} others, and no more are remembered: samples inside have the functions \
+                 of one before at the same place, or none",
+                self.more_enclaves
+            );
+            told.push((Level::Warning, text));
+        }
         told.extend(self.enclaves.iter().filter_map(|enclave| enclave.dead(pid)));
         if self.is_of_inline_host {
             let text = format!(
@@ -296,6 +319,46 @@ impl Process {
         }
         told
     }
+
+    /// What is said of enclaves whose files were not found, of all of them at once: a host may make any number.
+    fn unknown(&self) -> Option<(Level, String)> {
+        let mut unknown =
+            self.enclaves.iter().filter(|enclave| enclave.is_debug && enclave.lacks_files);
+        let first = unknown.next()?.range.start;
+        let text = match unknown.count() {
+            0 => format!(
+                "what is loaded in the enclave at {first:#x} was not found, so it has no functions"
+            ),
+            others => format!(
+                "what is loaded in {} enclaves of process {} was not found, the first at {first:#x}, so some samples in them have no \
+                 functions",
+                others + 1,
+                self.pid
+            ),
+        };
+        Some((Level::Warning, text + ": --module FILE says so"))
+    }
+}
+
+/// Looks for files in one of the enclaves; where none is found, the same as in others counts.
+fn look<S: FnMut(u16, Vec<u8>)>(
+    enclaves: &mut [Enclave],
+    at: usize,
+    pid: u32,
+    packets: &mut Packets<S>,
+) -> Told {
+    let mut told = Told::new();
+    let alike = if enclaves[at].is_unknown() { enclaves[at].like(enclaves) } else { None };
+    let enclave = &mut enclaves[at];
+    if alike.is_none() || !enclave.is_going {
+        told = enclave.look(pid, packets);
+    }
+    if let Some(modules) = alike
+        && enclave.is_unknown()
+    {
+        enclave.assume(modules, pid, packets);
+    }
+    told
 }
 
 fn ranges(enclaves: &[Enclave]) -> Vec<Range<u64>> {
@@ -398,7 +461,7 @@ mod tests {
         }
         told.extend(process.drain(false, &mut packets));
         if goes {
-            told.extend(process.goes(&ask));
+            told.extend(process.goes(&ask, false, &mut packets));
         }
         told.extend(process.end());
         assert_eq!(packets.counts.samples, samples.len() as u64);
@@ -413,6 +476,25 @@ mod tests {
         let production = told(false, &[(event::UNREADABLE, ENCLAVE + 4096)], false);
         assert!(production.starts_with("the enclave at 0x10000000000 is a production enclave"));
         assert_eq!(production.lines().count(), 1, "{production}");
+    }
+
+    #[test]
+    fn of_any_number_of_enclaves_is_told_once() {
+        let (within, pid, (ended, _end)) = (within(), std::process::id(), io::pipe().unwrap());
+        let mut process = Process::new((pid, pid), ended.into(), &within).unwrap();
+        let mut packets = Packets::new(0, |_, _| {}).unwrap();
+        for at in 0..MOST_ENCLAVES as u64 + 2 {
+            let ask = Ask { base: ENCLAVE + (at << 20), size: 1 << 20, ..Ask::default() };
+            process.made(&ask, false, &within, &mut packets);
+        }
+        for enclave in &mut process.enclaves[..3] {
+            (enclave.is_debug, enclave.lacks_files) = (true, true);
+        }
+        let told: Vec<String> = process.end().into_iter().map(|(_, text)| text).collect();
+        let [unknown, more] = &told[..] else { panic!("{told:?}") };
+        let begins = "what is loaded in 3 enclaves of process ";
+        assert!(unknown.starts_with(begins) && unknown.contains("the first at 0x10000000000"));
+        assert!(more.contains("made 2 enclaves after 4096 others"), "{more}");
     }
 
     #[test]

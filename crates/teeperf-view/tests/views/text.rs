@@ -219,6 +219,7 @@ fn what_is_missing_stands_on_top_with_the_next_step() {
         only_sums: false,
         unopened: 1,
         stacks: Stacks::default(),
+        missing: Vec::new(),
         gaps: vec![("dropped".into(), 4, 5_000_000), ("paused".into(), 1, 1_000_000_000)],
         warnings: vec!["at byte 4096: a chunk's checksum is wrong, skipped".into()],
     };

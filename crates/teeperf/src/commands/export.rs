@@ -127,6 +127,12 @@ fn to_perf(arguments: &Arguments) -> Result<()> {
 /// Call paths that hooks saw, as samples that weigh what these took.
 fn calls_to_perf(arguments: &Arguments, path: &Path) -> Result<()> {
     let profile = arguments.recording.profile_of(arguments.recording.open()?, true)?;
+    if profile.health.events == 0 {
+        bail!(
+            "there are no samples and no calls in it: nothing to export; next: teeperf doctor {}",
+            arguments.recording.path()?.display()
+        );
+    }
     if profile.info.is_sampled() {
         bail!(AS_THEY_ARE);
     }

@@ -2,7 +2,7 @@
 
 use super::program::debug_file;
 use super::{Finding, program};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::Path;
 use teeperf_profile::info::Info;
@@ -12,8 +12,19 @@ use teeperf_symbols::{Error, Functions, Origin, Search};
 /// Of a recording, what its packets say and what replay makes of them, with functions told apart by place.
 pub(crate) fn examine(info: &Info, profile: &Profile) -> Vec<Finding> {
     let mut findings = vec![wholeness(info)];
-    findings.extend(contents(info, profile));
-    findings.extend(modules(&profile.functions));
+    let is_sampled = !info.sampled.events.is_empty();
+    // Where samples are what was to be recorded, hooks may be there besides.
+    if !is_sampled || !info.processes.is_empty() {
+        findings.extend(contents(info, profile));
+        findings.extend(modules(&profile.functions));
+    }
+    if is_sampled {
+        findings.extend(samples(info, profile));
+    }
+    let said = info.notices.iter().filter(|(is_warning, _)| *is_warning);
+    let said =
+        said.map(|(_, text)| Finding::warning("notices", text.clone(), "see docs/recording.md"));
+    findings.extend(said);
     findings
 }
 
@@ -33,7 +44,9 @@ fn wholeness(info: &Info) -> Finding {
 fn contents(info: &Info, profile: &Profile) -> Vec<Finding> {
     const AREA: &str = "contents";
     let mut findings = Vec::new();
-    let events = profile.health.events;
+    let hooked = Some(profile).filter(|profile| !profile.info.is_sampled());
+    let events = hooked.map_or(0, |profile| profile.health.events);
+    let lost = hooked.map_or(0, |profile| profile.health.lost);
     if info.processes.is_empty() {
         let text = "no process with hooks found the recorder";
         let next = "see what stands below of the program; it needs the environment that it is given, the user that records, and \
@@ -69,15 +82,83 @@ fn contents(info: &Info, profile: &Profile) -> Vec<Finding> {
             format!("{events} calls and returns, processes: {processes}, threads: {threads}");
         findings.push(Finding::ready(AREA, text));
     }
-    if profile.health.lost > 0 {
-        let text = format!("{} calls and returns are lost", profile.health.lost);
+    if lost > 0 {
+        let text = format!("{lost} calls and returns are lost");
         let next = "record with --on-full wait, which is the default, or less: --only, --probe tree, teeperf suggest";
         findings.push(Finding::warning(AREA, text, next));
     }
-    let said = info.notices.iter().filter(|(is_warning, _)| *is_warning);
-    let said = said.map(|(_, text)| Finding::warning(AREA, text.clone(), "see docs/recording.md"));
-    findings.extend(said);
     findings
+}
+
+/// Share of stacks cut short above which it is a warning.
+const MOST_CUT: f64 = 0.1;
+/// Share of samples above which a file that their functions are in is needed.
+const MOST_NAMELESS: f64 = 0.1;
+
+/// What was sampled, of all events: how much, whether its files are here, and whether stacks are whole.
+fn samples(info: &Info, profile: &Profile) -> Vec<Finding> {
+    const AREA: &str = "samples";
+    let all = || std::iter::once(profile).chain(&profile.beside).filter(|of| of.info.is_sampled());
+    let events: Vec<&str> = info.sampled.events.values().map(String::as_str).collect();
+    let (events, count) = (events.join(", "), info.sampled.samples);
+    let mut findings = Vec::new();
+    if count == 0 {
+        let next = "if it began with --paused: `teeperf resume` while the program works; else let it run for longer, or sample more \
+                    often, such as --sample=10000";
+        findings.push(Finding::missing(AREA, format!("no sample of {events} was taken"), next));
+    } else {
+        let processes = info.sampled.processes.len();
+        let text = format!("{count} samples of {events}, processes: {processes}");
+        findings.push(Finding::ready(AREA, text));
+    }
+    if info.sampled.lost > 0 {
+        let text = format!("{} samples are lost", info.sampled.lost);
+        let next =
+            "record with a larger --sample-buffer, fewer samples, or shorter copies of stacks";
+        findings.push(Finding::warning(AREA, text, next));
+    }
+    let stacks = all().map(|of| of.health.stacks);
+    let (cut, followed) = stacks
+        .fold((0, 0), |(cut, followed), stacks| (cut + stacks.cut, followed + stacks.followed));
+    if cut as f64 > followed as f64 * MOST_CUT {
+        let text = format!("{cut} of {followed} stacks are cut short: callers are missing");
+        let next = "record longer copies of stacks: --call-graph dwarf,32768";
+        findings.push(Finding::warning(AREA, text, next));
+    }
+    if count > 0 {
+        findings.extend(files(&all().collect::<Vec<_>>()));
+    }
+    findings
+}
+
+/// Files that samples lead through.
+fn files(profiles: &[&Profile]) -> Vec<Finding> {
+    const AREA: &str = "names";
+    let missing: BTreeSet<&(String, String)> =
+        profiles.iter().flat_map(|profile| &profile.health.missing).collect();
+    if missing.is_empty() {
+        let text = "the files of code that samples lead through are here, as they were recorded";
+        return vec![Finding::ready(AREA, text)];
+    }
+    let nodes = || {
+        profiles.iter().flat_map(|profile| {
+            let nodes = profile.threads.iter().flat_map(|thread| thread.tree.nodes.iter().skip(1));
+            nodes.map(|node| (&profile.functions[node.function.0 as usize], node.calls))
+        })
+    };
+    let all: u64 = nodes().map(|(_, samples)| samples).sum();
+    let findings = missing.into_iter().map(|(module, why)| {
+        let own = nodes().filter(|(function, _)| function.module == *module);
+        let own: u64 = own.map(|(_, samples)| samples).sum();
+        let text = format!("{why}: {own} of {all} samples in it have no names");
+        let next = "`teeperf pack` where it is as it was recorded, or name the folder that has it: `teeperf report --symfs FOLDER`; else \
+                    record again";
+        match own as f64 > all as f64 * MOST_NAMELESS {
+            true => Finding::missing(AREA, text, next),
+            false => Finding::warning(AREA, text, next),
+        }
+    });
+    findings.collect()
 }
 
 /// Functions of a module: how many, and how many have no name and no file.
@@ -195,9 +276,31 @@ mod tests {
         let mut lossy = Profile::default();
         (lossy.health.events, lossy.health.lost) = (2, 1);
         info.notices.push((true, "beware".into()));
-        let found = contents(&info, &lossy);
+        let found = examine(&info, &lossy);
         let kinds: Vec<Verdict> = verdicts(&found).iter().map(|(verdict, _)| *verdict).collect();
-        assert_eq!(kinds, [Verdict::Ready, Verdict::Warning, Verdict::Warning]);
+        let [whole, rest @ ..] = &kinds[..] else { panic!("nothing") };
+        assert_eq!(*whole, Verdict::Warning);
+        assert_eq!(rest, [Verdict::Ready, Verdict::Warning, Verdict::Warning]);
+    }
+
+    #[test]
+    fn samples_that_are_lost_and_stacks_that_are_cut_short() {
+        let mut info = Info::default();
+        info.sampled.events.insert(1, "cpu-clock".into());
+        let mut profile = Profile::default();
+        profile.info.event = "cpu-clock".into();
+        let none = samples(&info, &profile);
+        assert!(none[0].verdict == Verdict::Missing && none.len() == 1, "{none:?}");
+        (info.sampled.samples, info.sampled.lost) = (50, 2);
+        let stacks = &mut profile.health.stacks;
+        (stacks.followed, stacks.cut) = (40, 5);
+        let some = samples(&info, &profile);
+        let told = verdicts(&some);
+        assert_eq!(told[0], (Verdict::Ready, "50 samples of cpu-clock, processes: 0"));
+        assert_eq!(told[1], (Verdict::Warning, "2 samples are lost"));
+        assert!(told[2].0 == Verdict::Warning && told[2].1.starts_with("5 of 40"), "{told:?}");
+        profile.health.stacks.cut = 4;
+        assert_eq!(samples(&info, &profile).len(), some.len() - 1);
     }
 
     #[test]
