@@ -119,11 +119,8 @@ impl Enclave {
             module.maps(pid).for_each(|map| packets.map(&map, time));
         }
         self.looked = Instant::now();
-        self.pause = match (news.modules.is_empty(), before) {
-            (true, Some(_)) => (2 * self.pause).min(LONGEST),
-            (true, None) => FIRST_LOOK,
-            (false, _) => FIRST_LOOK,
-        };
+        let is_in_vain = news.modules.is_empty() && before.is_some();
+        self.pause = if is_in_vain { (2 * self.pause).min(LONGEST) } else { FIRST_LOOK };
         news.problems.into_iter().map(|text| (Level::Warning, text)).collect()
     }
 
