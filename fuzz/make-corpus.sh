@@ -105,6 +105,20 @@ logged switched TEE_PERF_SIZE=1100 TEE_PERF_THREADS=1 "$work/logged" pauses
 for name in fp dwarf per-thread pipe compressed events killed; do
     cp "../crates/teeperf-interop/tests/data/perf/$name.data" "corpus/perf_data/$name"
 done
+# Cut off, and with some bytes flipped, the same ones each time.
+python3 - <<'PYTHON'
+import pathlib
+import random
+corpus = pathlib.Path("corpus/perf_data")
+for name in ("fp", "dwarf", "pipe", "compressed", "events"):
+    whole = (corpus / name).read_bytes()
+    dice = random.Random(name)
+    (corpus / f"{name}-cut").write_bytes(whole[:dice.randrange(len(whole) // 3, len(whole))])
+    flipped = bytearray(whole)
+    for _ in range(12):
+        flipped[dice.randrange(len(flipped))] ^= 1 << dice.randrange(8)
+    (corpus / f"{name}-flipped").write_bytes(flipped)
+PYTHON
 
 # What just-in-time compilers tell perf: as node writes it; and stretches over one another, in all orders.
 cat > corpus/perf_map/node <<'END'

@@ -169,6 +169,24 @@ fn what_is_for_other_files_is_refused() {
     }
 }
 
+/// Guards: a file that perf keeps in a folder with the kernel (`--kcore`) is read; one of `--threads` is refused with the reason.
+#[test]
+fn folders_of_perf() {
+    let folder = Folder::new();
+    let place = folder.path().join("kcore");
+    std::fs::create_dir_all(place.join("kcore_dir")).unwrap();
+    std::fs::copy(file("fp.data"), place.join("data")).unwrap();
+    let events = |path: &Path| {
+        let json = run(teeperf(&folder).args(["report", "--json"]).arg(path));
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        json["health"]["events"].as_u64().unwrap()
+    };
+    assert_eq!(events(&place), events(&file("fp.data")));
+    std::fs::remove_dir(place.join("kcore_dir")).unwrap();
+    let said = refused(&teeperf(&folder).arg("report").arg(&place).output().unwrap());
+    assert!(said.contains("--threads"), "{said}");
+}
+
 /// Guards: of an event that is no time the run still took time, and so did its threads.
 #[test]
 fn durations_are_times_whatever_is_counted() {

@@ -420,6 +420,10 @@ pub(crate) fn whole(source: Source, path: &Path, wanted: Wanted) -> Result<Profi
 pub(crate) fn open(path: &Path) -> Result<Source> {
     let name = path.display().to_string();
     if path.is_dir() {
+        if path.join("kcore_dir").is_dir() {
+            // With `--kcore` perf keeps the kernel beside its file.
+            return open(&path.join("data"));
+        }
         if is_of_perf_threads(path) {
             bail!("{name} is a folder, of perf record --threads: record without, into one file");
         }
