@@ -165,7 +165,9 @@ impl Search {
             [only] => Some(only),
             _ => None,
         })?;
-        let functions = Functions::open(path, self).ok()?;
+        // Whoever named it meant one of this machine's.
+        let here = Self { root: None, unpacked: None, ..self.clone() };
+        let functions = Functions::open(path, &here).ok()?;
         functions.named(marker).is_some().then(|| (path.clone(), functions))
     }
 

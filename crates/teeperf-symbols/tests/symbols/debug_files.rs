@@ -3,7 +3,8 @@
 use crate::toolchain::{Workshop, address_of};
 use std::fs;
 use std::path::{Path, PathBuf};
-use teeperf_symbols::{Error, Functions, Lines, Origin, Search};
+use std::sync::Arc;
+use teeperf_symbols::{Error, Functions, Kept, Lines, Origin, Search, Unpacked};
 
 const SOURCE: &str = "static __attribute__((noinline)) int inner(int x) { return x * 3; }
 int main(int argc, char **argv) { (void)argv; return inner(argc); }
@@ -180,4 +181,59 @@ fn a_file_cut_short_says_where() {
     let text = error.to_string();
     assert!(matches!(error, Error::Malformed { .. }), "{text}");
     assert!(text.contains("offset 0x") && text.contains("section headers"), "{text}");
+}
+
+#[test]
+fn files_of_another_machine_are_not_this_ones() {
+    let program = Program::new("-Wl,--build-id=sha1");
+    let (shop, id) = (&program.workshop, program.build_id());
+    let open = |search: &Search| Functions::open(&program.whole, search).is_ok();
+    let root = Some(shop.path("root"));
+    let below = root.as_ref().unwrap().join(program.whole.strip_prefix("/").unwrap());
+    let there = Search { root: root.clone(), ..program.search() };
+    let archive = Search { unpacked: Some(Arc::default()), ..program.search() };
+    for elsewhere in [&there, &archive] {
+        // One that is known to be the same is taken wherever it is, and what the user names is meant.
+        assert!(!open(elsewhere));
+        assert!(open(&Search { build_id: Some(id.clone()), ..elsewhere.clone() }));
+        let named = Search { images: vec![program.whole.clone()], ..elsewhere.clone() };
+        assert!(named.image(Path::new("program"), "main").is_some());
+    }
+    fs::create_dir_all(below.parent().unwrap()).unwrap();
+    fs::copy(&program.whole, &below).unwrap();
+    assert!(open(&there));
+    let mut unpacked = Unpacked::default();
+    unpacked.add(program.whole.clone(), fs::File::open(&below).unwrap());
+    assert!(open(&Search { unpacked: Some(Arc::new(unpacked)), ..program.search() }));
+}
+
+#[test]
+fn by_build_id_where_others_keep_files() {
+    let program = Program::new("-Wl,--build-id=sha1");
+    let (shop, id) = (&program.workshop, program.build_id());
+    let hex = hex(&id);
+    let (perf, debuginfod) = (shop.path("perf"), shop.path("debuginfod"));
+    let kept = Kept { perf: Some(perf.clone()), debuginfod: Some(debuginfod.clone()) };
+    let search = Search { kept, build_id: Some(id), ..program.search() };
+    let of_perf = perf.join(format!(".build-id/{}/{}", &hex[..2], &hex[2..]));
+    let of_debuginfod = debuginfod.join(&hex);
+    let gone = shop.path("gone");
+    let put = |file: &Path, place: PathBuf| {
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        fs::copy(file, &place).unwrap();
+        place
+    };
+    for (place, debug) in [
+        (of_perf.join("elf"), of_perf.join("debug")),
+        (of_debuginfod.join("executable"), of_debuginfod.join("debuginfo")),
+    ] {
+        assert!(Functions::open(&gone, &search).is_err());
+        let place = put(&program.stripped, place);
+        assert_eq!(*Functions::open(&gone, &search).unwrap().origin(), Origin::Nothing);
+        let debug = put(&program.whole, debug);
+        let found = Functions::open(&gone, &search).unwrap();
+        assert_eq!(*found.origin(), Origin::DebugFile(debug.clone()));
+        fs::remove_file(place).unwrap();
+        fs::remove_file(debug).unwrap();
+    }
 }
