@@ -23,8 +23,6 @@ pub struct Head {
     ends: Ends,
     /// Processor time of the thread from which on all is its next sample's.
     pub(crate) since: AtomicU64,
-    /// What its first sample stands for beside that; 0 when it has been taken.
-    pub(crate) first: AtomicU64,
     pub(crate) random: AtomicU64,
     /// Where its stack is.
     pub(crate) stack: [AtomicU64; 2],
@@ -46,6 +44,8 @@ pub struct Head {
     left_out: AtomicU64,
     /// Of the first place's: a bit for each place that ever had a thread, as far as there are bits.
     begun: [AtomicU64; BEGUN / 64],
+    /// What the thread's first sample stands for beside its time since `since`; 0 when it has been taken.
+    pub(crate) first: AtomicU64,
     /// Where the signal handler puts a state together.
     room: core::cell::UnsafeCell<Room>,
 }

@@ -3,7 +3,7 @@
 //! where it was sampled, and sources if they are wanted.
 //!
 //! The manifest comes first, then the recording, then files, below `files/` and the paths that they had. [`open`] reads the
-//! recording out of it; [`unpack`] gives the files to who follows stacks of samples, for which a recording has no names.
+//! recording out of it; [`unpack()`] gives the files to who follows stacks of samples, for which a recording has no names.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, Write};
