@@ -21,6 +21,7 @@ mod module;
 mod modules;
 mod paths;
 mod profile;
+mod registers;
 mod spaces;
 mod unwind;
 mod worker;

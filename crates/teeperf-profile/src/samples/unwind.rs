@@ -10,6 +10,7 @@ use teeperf_symbols::Rbx;
 use teeperf_wire::body::sample::{Sample, abi};
 
 use super::module::Bytes;
+use super::registers::{Callees, Registers};
 
 /// `e_machine` of processors (ELF gABI, chapter 4).
 pub(crate) mod machine {
@@ -106,111 +107,13 @@ pub(crate) trait Locate {
     }
 }
 
-/// Registers, as stacks are followed by.
-trait Registers: Clone {
-    fn frame_pointer(&self) -> u64;
-
-    /// Behind a step, the canonical frame address of the frame that was left.
-    fn stack_pointer(&self) -> u64;
-
-    /// The caller of what has one word on the stack and no frame pointer, as code has that does nothing but call other code: CPython's
-    /// trampolines, one for each function, by which samplers know the function (Python/asm_trampoline.S).
-    fn past_a_word(&mut self, _read: &mut Read<'_>) -> Option<u64> {
-        None
-    }
-
-    /// The caller of what stands at a location, with a frame that is told from RBX; `callees` are the frames that were left, the innermost first.
-    fn by_rbx(
-        &mut self,
-        _location: u64,
-        _callees: &Callees,
-        _locate: &mut impl Locate,
-        _read: &mut Read<'_>,
-    ) -> Option<u64> {
-        None
-    }
-}
-
-impl Registers for UnwindRegsX86_64 {
-    fn frame_pointer(&self) -> u64 {
-        self.bp()
-    }
-
-    fn stack_pointer(&self) -> u64 {
-        self.sp()
-    }
-
-    fn past_a_word(&mut self, read: &mut Read<'_>) -> Option<u64> {
-        let sp = self.sp();
-        let address = read(sp.checked_add(8)?).ok()?;
-        self.set_sp(sp.checked_add(16)?);
-        self.set_ip(address);
-        Some(address)
-    }
-
-    fn by_rbx(
-        &mut self,
-        location: u64,
-        callees: &Callees,
-        locate: &mut impl Locate,
-        read: &mut Read<'_>,
-    ) -> Option<u64> {
-        let offset = locate.rbx(location)?.cfa?;
-        // framehop leaves it as it was in the innermost frame.
-        let mut rbx = self.get(Reg::RBX);
-        for &(callee, cfa) in callees.all()? {
-            if let Some(saved) = locate.rbx(callee)?.saved {
-                rbx = read(cfa.checked_add_signed(saved)?).ok()?;
-            }
-        }
-        let cfa = rbx.checked_add_signed(offset)?;
-        let address = read(cfa.checked_sub(8)?).ok()?;
-        self.set_sp(cfa);
-        self.set_ip(address);
-        Some(address)
-    }
-}
-
-impl Registers for UnwindRegsAarch64 {
-    fn frame_pointer(&self) -> u64 {
-        self.fp()
-    }
-
-    fn stack_pointer(&self) -> u64 {
-        self.sp()
-    }
-}
-
-/// Locations of frames that were left, and their canonical frame addresses: those of the innermost, where so many are enough.
-struct Callees {
-    list: [(u64, u64); MAX_CALLEES],
-    count: usize,
-}
-
-/// Between a call that is made first and what finds out what it is of there are hardly more.
-const MAX_CALLEES: usize = 32;
-
-impl Callees {
-    fn add(&mut self, location: u64, cfa: u64) {
-        if let Some(place) = self.list.get_mut(self.count) {
-            *place = (location, cfa);
-        }
-        self.count += 1;
-    }
-
-    /// Nothing where there were too many.
-    fn all(&self) -> Option<&[(u64, u64)]> {
-        self.list.get(..self.count)
-    }
-}
-
 impl Stacks {
     pub(crate) fn new() -> Self {
         Self {
             x86_64: (UnwinderX86_64::new(), Caches::new(CacheX86_64::new)),
             aarch64: (UnwinderAarch64::new(), Caches::new(CacheAarch64::new)),
             reach: 0,
-            callees: Callees { list: [(0, 0); MAX_CALLEES], count: 0 },
+            callees: Callees::default(),
         }
     }
 
@@ -337,9 +240,6 @@ impl Stack<'_> {
     }
 }
 
-/// Reads a word of the stack.
-type Read<'a> = dyn FnMut(u64) -> Result<u64, ()> + 'a;
-
 /// What follows a stack by tables.
 struct Walker<'a, U: Unwinder> {
     unwinder: &'a U,
@@ -380,7 +280,7 @@ impl<U: Unwinder<UnwindRegs: Registers>> Walker<'_, U> {
         let mut framed =
             called.filter(|_| top == Top::Interrupted).map(|at| (at, registers.clone()));
         let mut here = location.unwrap_or(0);
-        self.callees.count = 0;
+        self.callees.clear();
         for _ in 1..MAX_FRAMES {
             let cache = self.caches.of(at.address());
             let is_jitted = at.is_return_address() && locate.is_jitted();
@@ -491,6 +391,19 @@ mod tests {
 
         fn is_jitted(&self) -> bool {
             self.0 >= 0x1800
+        }
+
+        fn is_by_rbx(&self) -> bool {
+            (0x1400..0x1480).contains(&self.0)
+        }
+
+        fn rbx(&mut self, location: u64) -> Option<Rbx> {
+            match location {
+                0x1100 => Some(Rbx { cfa: None, saved: Some(-0x18) }),
+                0x1120 => Some(Rbx { cfa: None, saved: None }),
+                0x1400..0x1480 => Some(Rbx { cfa: Some(0x18), saved: Some(-0x18) }),
+                _ => None,
+            }
         }
     }
 
@@ -606,6 +519,20 @@ mod tests {
             let whole = [0x1010, made - 1, 0x11ff];
             assert!(found.starts_with(&whole[..2]), "{bp:x}");
             assert_eq!(found.get(2), (made == 0x1900).then_some(&whole[2]), "{bp:x}");
+        }
+    }
+
+    #[test]
+    fn a_frame_is_told_from_rbx_wherever_callees_saved_that() {
+        // Of what stands at 0x1410 the frame ends at 0x158, 0x18 from where RBX points.
+        let stack = [0x140, 0, 0x1410, 7, 7, 7, 7, 7, 7, 7, 0x1200, 0, 0];
+        for (ip, rbx, is_found) in
+            [(0x1100, 0, true), (0x1120, 0x140, true), (0x1120, 0, false), (0x1130, 0x140, false)]
+        {
+            let registers = [(1, rbx), (6, 0x108), (7, 0x100), (8, ip)];
+            let (found, _) = followed(machine::X86_64, abi::BITS_64, &registers, &words(&stack));
+            assert_eq!(found[..2], [ip, 0x140f]);
+            assert_eq!(found.get(2) == Some(&0x11ff), is_found, "{ip:x} {rbx:x}: {found:x?}");
         }
     }
 
