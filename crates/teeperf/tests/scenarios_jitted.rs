@@ -40,7 +40,9 @@ fn has_names(paths: &BTreeMap<String, u64>, is_forked: bool) {
     };
     let [large, small] = [LARGE, "small"].map(|name| sum(&format!("main;work;{OUTER};{name}")));
     let later = sum("main;work_later;later");
-    let all: u64 = paths.values().sum();
+    // The program asks for the time now and then, which takes what the machine makes of it.
+    let is_clock = |path: &str| path.contains(";clock_gettime") || path.ends_with(";used_ms");
+    let all: u64 = paths.iter().filter(|(path, _)| !is_clock(path)).map(|(_, count)| count).sum();
     assert!((large + small + later) * 20 > all * 18, "{paths:#?}");
     let share = 100 * large / (large + small);
     assert!((65..85).contains(&share), "{share} %, and three quarters are right: {paths:#?}");
