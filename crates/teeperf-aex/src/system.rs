@@ -169,9 +169,14 @@ pub(crate) fn processor() -> Option<u32> {
 
 /// Nanoseconds of a clock.
 pub(crate) fn now(clock: usize) -> u64 {
+    time(number::CLOCK_GETTIME, clock)
+}
+
+/// What one of the calls that ask of a clock says, in nanoseconds; 0 where it says nothing.
+fn time(call: usize, clock: usize) -> u64 {
     let mut time = [0u64; 2];
     // SAFETY: `struct timespec` is two numbers.
-    unsafe { syscall(number::CLOCK_GETTIME, [clock, (&raw mut time) as usize, 0, 0, 0, 0]) };
+    unsafe { syscall(call, [clock, (&raw mut time) as usize, 0, 0, 0, 0]) };
     time[0] * 1_000_000_000 + time[1]
 }
 
@@ -179,11 +184,7 @@ pub(crate) fn now(clock: usize) -> u64 {
 pub(crate) fn tick() -> u64 {
     /// The longest there is (CONFIG_HZ of 100), where it is not told.
     const LONGEST_NS: u64 = 10_000_000;
-    let mut time = [0u64; 2];
-    let arguments = [clock::MONOTONIC_COARSE, (&raw mut time) as usize, 0, 0, 0, 0];
-    // SAFETY: `struct timespec` is two numbers.
-    unsafe { syscall(number::CLOCK_GETRES, arguments) };
-    match time[0] * 1_000_000_000 + time[1] {
+    match time(number::CLOCK_GETRES, clock::MONOTONIC_COARSE) {
         0 => LONGEST_NS,
         tick => tick,
     }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use teeperf_profile::samples::{jitted, kernel};
 use teeperf_profile::{Options, Recording, packets};
-use teeperf_symbols::{Functions, Search, debug_file, vdso};
+use teeperf_symbols::{Functions, Search, archive, debug_file, vdso};
 
 use crate::error::EditError;
 use crate::rotate::folder::{self, Chain};
@@ -295,10 +295,7 @@ fn append(
 /// When it is no archive, or has no recording near its beginning.
 pub fn open(stream: impl Read + 'static) -> io::Result<Box<dyn Read>> {
     let invalid = |text: &str| io::Error::new(io::ErrorKind::InvalidData, text.to_owned());
-    let mut stream = zstd::stream::read::Decoder::new(stream)?;
-    // What a hostile archive may have us keep.
-    stream.window_log_max(27)?;
-    let mut stream = BufReader::new(stream);
+    let mut stream = BufReader::new(archive::decompressed(stream)?);
     let mut before = 0u64;
     for _ in 0..MOST_BEFORE {
         let mut block = [0; BLOCK as usize];

@@ -1,12 +1,24 @@
 //! Archives of `teeperf pack`: `tar` compressed by zstd.
 
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 use std::ops::ControlFlow;
+use zstd::stream::read::Decoder;
 
 /// Most bytes of history that an archive may have its reader keep: 2 to this.
 const WINDOW_LOG: u32 = 27;
 /// Longest name: no system opens files by longer ones.
 const MAX_NAME: u64 = 4096;
+
+/// The `tar` within, which cannot have its reader keep more history than it should.
+///
+/// # Errors
+///
+/// When the system has no memory for it.
+pub fn decompressed<R: Read>(stream: R) -> io::Result<Decoder<'static, BufReader<R>>> {
+    let mut stream = Decoder::new(stream)?;
+    stream.window_log_max(WINDOW_LOG)?;
+    Ok(stream)
+}
 
 /// Gives each file by its name in the archive, its size and its bytes, until told to stop.
 ///
@@ -17,11 +29,9 @@ pub fn each(
     stream: impl Read,
     mut take: impl FnMut(&str, u64, &mut dyn Read) -> io::Result<ControlFlow<()>>,
 ) -> io::Result<()> {
-    let mut stream = zstd::stream::read::Decoder::new(stream)?;
-    stream.window_log_max(WINDOW_LOG)?;
     let mut long = None;
     // As they stand: names that have an entry of their own, ahead of that which they are of, would be read whatever their length.
-    for entry in tar::Archive::new(stream).entries()?.raw(true) {
+    for entry in tar::Archive::new(decompressed(stream)?).entries()?.raw(true) {
         let mut entry = entry?;
         if entry.header().entry_type().is_gnu_longname() {
             let mut name = Vec::new();

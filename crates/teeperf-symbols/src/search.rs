@@ -120,8 +120,13 @@ impl Search {
     /// Opens what stands for a file, such as `/proc/kallsyms`, that has no build-id. Nothing where it would be this machine's in the place of
     /// another's.
     pub fn text(&self, path: &Path) -> Option<File> {
-        let place = self.place(path).filter(|_| self.root.is_some() || self.unpacked.is_some())?;
+        let place = self.place(path).filter(|_| self.is_elsewhere())?;
         File::open(place).ok()
+    }
+
+    /// Whether files are those of another machine.
+    pub fn is_elsewhere(&self) -> bool {
+        self.root.is_some() || self.unpacked.is_some()
     }
 
     /// The kernel's symbols as perf keeps them, of a build.

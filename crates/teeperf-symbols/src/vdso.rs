@@ -5,6 +5,7 @@ use crate::image::Image;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// How maps name it.
 pub const VDSO: &str = "[vdso]";
@@ -25,9 +26,11 @@ pub fn bytes() -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Its build-id.
-pub fn build_id() -> Option<Vec<u8>> {
-    Image::from_bytes(Path::new(VDSO), bytes()?).ok()?.build_id
+/// Its build-id, which stays as long as the kernel runs.
+pub fn build_id() -> Option<&'static [u8]> {
+    static OWN: OnceLock<Option<Vec<u8>>> = OnceLock::new();
+    let read = || Image::from_bytes(Path::new(VDSO), bytes()?).ok()?.build_id;
+    OWN.get_or_init(read).as_deref()
 }
 
 #[cfg(test)]
@@ -41,10 +44,10 @@ mod tests {
         let (Some(_), Some(id)) = (bytes(), build_id()) else { return };
         let path = Path::new(VDSO);
         let search = |id: &[u8]| Search { build_id: Some(id.to_vec()), ..Search::nowhere_else() };
-        let functions = Functions::open(path, &search(&id)).unwrap();
-        assert_eq!(functions.build_id(), Some(&*id));
-        assert!(Frames::open(path, &search(&id)).is_ok());
-        assert!(Unwinding::open(path, &search(&id)).unwrap().eh_frame.is_some());
+        let functions = Functions::open(path, &search(id)).unwrap();
+        assert_eq!(functions.build_id(), Some(id));
+        assert!(Frames::open(path, &search(id)).is_ok());
+        assert!(Unwinding::open(path, &search(id)).unwrap().eh_frame.is_some());
         if cfg!(target_arch = "x86_64") {
             assert!(functions.named("__vdso_clock_gettime").is_some());
         }

@@ -40,8 +40,7 @@ impl Jitted {
     /// Name of the function at an address.
     pub(crate) fn function(&self, address: u64) -> Option<String> {
         let told = self.told.get_or_init(|| {
-            let is_elsewhere = self.search.root.is_some() || self.search.unpacked.is_some();
-            let text = match is_elsewhere {
+            let text = match self.search.is_elsewhere() {
                 true => self.search.text(&path(self.pid)).and_then(|file| read(file, MAX_BYTES)),
                 false => text(self.pid),
             };

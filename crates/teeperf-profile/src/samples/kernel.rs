@@ -40,8 +40,7 @@ impl Kernel {
         elsewhere: &Elsewhere,
     ) -> Self {
         static RUNNING: OnceLock<Option<Arc<Symbols>>> = OnceLock::new();
-        let is_of_here = search.root.is_none() && search.unpacked.is_none();
-        if runs(path, build_id, is_of_here) {
+        if runs(path, build_id, !search.is_elsewhere()) {
             let read = || Symbols::read(File::open(SYMBOLS).ok()?);
             return Self(RUNNING.get_or_init(read).clone());
         }

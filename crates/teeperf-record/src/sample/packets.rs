@@ -121,8 +121,8 @@ impl<S: FnMut(u16, Vec<u8>)> Packets<S> {
             .number(map::MODE, found.mode.into());
         // The kernel does not say that of its own, and one of 32-bit processes is another.
         let is_vdso = found.path == vdso::VDSO.as_bytes() && found.address > u32::MAX.into();
-        let vdso = if is_vdso { vdso::build_id().unwrap_or_default() } else { Vec::new() };
-        let build_id = if is_vdso { &vdso } else { found.build_id };
+        let own = if is_vdso { vdso::build_id() } else { None };
+        let build_id = own.unwrap_or(found.build_id);
         if !build_id.is_empty() {
             payload = payload.bytes(map::BUILD_ID, build_id);
         }
