@@ -1,4 +1,4 @@
-// ENCLU, done to the state that SIGILL interrupted, and the asynchronous exit (AEX).
+// ENCLU, done to the state that its SIGILL or SIGSEGV interrupted, and the asynchronous exit (AEX).
 #define _GNU_SOURCE
 #include "machine.h"
 #include <string.h>
