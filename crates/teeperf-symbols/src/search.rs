@@ -237,7 +237,7 @@ impl Search {
 
 /// Opens what stands at `place` for the code at `path`.
 fn open(path: &Path, place: &Path) -> Result<Image, Error> {
-    match vdso::bytes().filter(|_| is_vdso(place)) {
+    match is_vdso(place).then(vdso::bytes).flatten() {
         Some(bytes) => Image::from_bytes(path, bytes),
         None => Image::at(path, place),
     }
