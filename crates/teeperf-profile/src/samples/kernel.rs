@@ -3,6 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::Read;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -27,7 +28,9 @@ pub(crate) type Elsewhere = OnceLock<Option<Arc<Symbols>>>;
 /// By what modules have of an address: the kernel's are alike in the rest.
 #[derive(Debug, Default)]
 pub(crate) struct Symbols {
-    list: Vec<(u64, Box<str>)>,
+    text: Vec<u8>,
+    /// And where in the text the name stands.
+    list: Vec<(u64, Range<u32>)>,
 }
 
 impl Kernel {
@@ -54,7 +57,8 @@ impl Kernel {
     /// The function at an address.
     pub(crate) fn function(&self, address: u64) -> Option<Named> {
         let (start, name) = self.0.as_ref()?.at(address)?;
-        Some(Named { name: name.to_owned(), start: Some(start), defined: None })
+        let name = String::from_utf8_lossy(name).into_owned();
+        Some(Named { name, start: Some(start), defined: None })
     }
 }
 
@@ -94,36 +98,47 @@ impl Symbols {
     fn read(file: File) -> Option<Arc<Self>> {
         let mut text = Vec::new();
         file.take(MAX_BYTES).read_to_end(&mut text).ok()?;
-        Some(Arc::new(Self::parse(&text))).filter(|symbols| !symbols.list.is_empty())
+        Some(Arc::new(Self::parse(text))).filter(|symbols| !symbols.list.is_empty())
     }
 
     /// Of two functions at one address the first counts.
-    fn parse(text: &[u8]) -> Self {
-        let mut list: Vec<(u64, Box<str>)> = text
-            .split(|&byte| byte == b'\n')
-            .filter_map(function)
-            .map(|(address, name)| (address & WITHIN, String::from_utf8_lossy(name).into()))
-            .collect();
+    fn parse(text: Vec<u8>) -> Self {
+        let (mut list, mut begin) = (Vec::new(), 0);
+        for line in text.split_inclusive(|&byte| byte == b'\n') {
+            if let Some((address, name)) = function(line) {
+                let place = |at: usize| (begin + at) as u32;
+                list.push((address & WITHIN, place(name.start)..place(name.end)));
+            }
+            begin += line.len();
+        }
         list.sort_by_key(|&(address, _)| address);
         list.dedup_by_key(|&mut (address, _)| address);
-        Self { list }
+        Self { text, list }
     }
 
-    fn at(&self, address: u64) -> Option<(u64, &str)> {
+    fn at(&self, address: u64) -> Option<(u64, &[u8])> {
         let address = address & WITHIN;
         let behind = self.list.partition_point(|&(start, _)| start <= address);
-        self.list[..behind].last().map(|(start, name)| (*start, &**name))
+        let (start, name) = self.list[..behind].last()?;
+        Some((*start, &self.text[name.start as usize..name.end as usize]))
     }
 }
 
-/// A line of address, type, name and, in brackets, the kernel's module, if it is of a function. Where addresses are hidden they are
-/// all 0.
-fn function(line: &[u8]) -> Option<(u64, &[u8])> {
-    let mut words = line.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty());
-    let address = std::str::from_utf8(words.next()?).ok()?;
+/// Address and where the name is of a line of address, type, name and, in brackets, the kernel's module, if it is of a function. Where
+/// addresses are hidden they are all 0.
+fn function(line: &[u8]) -> Option<(u64, Range<usize>)> {
+    let mut end = 0;
+    let mut word = || {
+        let is_word = |byte: &u8| !byte.is_ascii_whitespace();
+        let begin = end + line[end..].iter().position(is_word)?;
+        let length = line[begin..].iter().position(|byte| !is_word(byte));
+        end = length.map_or(line.len(), |length| begin + length);
+        Some(begin..end)
+    };
+    let address = std::str::from_utf8(&line[word()?]).ok()?;
     let address = u64::from_str_radix(address, 16).ok().filter(|&address| address != 0)?;
-    let is_function = matches!(words.next()?, b"t" | b"T" | b"w" | b"W");
-    is_function.then_some((address, words.next()?))
+    let is_function = matches!(line[word()?], [b't' | b'T' | b'w' | b'W']);
+    is_function.then_some((address, word()?))
 }
 
 #[cfg(test)]
@@ -134,11 +149,11 @@ mod tests {
     fn lines_become_functions_by_address() {
         let text = b"ffffffff81000020 T b\nffffffff81000000 t a\nffffffff81000030 D data\n\
             ffffffffc0000000 t m\t[mod]\n0000000000000000 T hidden\nzz T bad\nffffffff81000020 T twice\n";
-        let symbols = Symbols::parse(text);
-        let name = |address| symbols.at(address).map(|(_, name)| name.to_owned());
-        assert_eq!(name(0xffff_ffff_8100_001f).as_deref(), Some("a"));
-        assert_eq!(name(0xffff_ffff_8100_0031).as_deref(), Some("b"));
-        assert_eq!(name(0xffff_ffff_c000_0005).as_deref(), Some("m"));
+        let symbols = Symbols::parse(text.to_vec());
+        let name = |address| symbols.at(address).map(|(_, name)| name);
+        assert_eq!(name(0xffff_ffff_8100_001f), Some(&b"a"[..]));
+        assert_eq!(name(0xffff_ffff_8100_0031), Some(&b"b"[..]));
+        assert_eq!(name(0xffff_ffff_c000_0005), Some(&b"m"[..]));
         assert_eq!(name(0x1000), None);
     }
 
