@@ -141,15 +141,8 @@ impl Stacks {
         let stack = |sp| Stack { sp, bytes: sample.stack };
         match machine {
             machine::X86_64 => {
-                let (Some(bp), Some(sp), Some(ip)) = (register(6), register(7), register(8)) else {
-                    return End::Cut;
-                };
-                let mut registers = UnwindRegsX86_64::new(ip, sp, bp);
-                for (number, name) in OTHERS {
-                    if let Some(value) = register(number) {
-                        registers.set(name, value);
-                    }
-                }
+                let Some(registers) = of_x86_64(sample) else { return End::Cut };
+                let (ip, sp) = (registers.ip(), registers.sp());
                 let (unwinder, caches) = &mut self.x86_64;
                 let reach = &mut self.reach;
                 let callees = &mut self.callees;
@@ -189,22 +182,28 @@ impl Stacks {
     }
 }
 
-/// Registers of x86-64 beside those that every stack needs, by perf's number.
-const OTHERS: [(u32, Reg); 13] = [
-    (0, Reg::RAX),
-    (1, Reg::RBX),
-    (2, Reg::RCX),
-    (3, Reg::RDX),
-    (4, Reg::RSI),
-    (5, Reg::RDI),
-    (16, Reg::R8),
-    (17, Reg::R9),
-    (18, Reg::R10),
-    (19, Reg::R11),
-    (20, Reg::R12),
-    (21, Reg::R13),
-    (22, Reg::R14),
-];
+/// Registers of a sample; nothing where one is missing that every stack needs.
+fn of_x86_64(sample: &Sample<'_>) -> Option<UnwindRegsX86_64> {
+    let [bp, sp, ip] = [6, 7, 8].map(|number| sample.register(number));
+    let mut registers = UnwindRegsX86_64::new(ip?, sp?, bp?);
+    for (number, value) in sample.numbered() {
+        if let Some(&Some(name)) = OTHERS.get(number as usize) {
+            registers.set(name, value);
+        }
+    }
+    Some(registers)
+}
+
+/// The others, by perf's number.
+const OTHERS: [Option<Reg>; 24] = {
+    let mut names = [None; 24];
+    (names[0], names[1], names[2]) = (Some(Reg::RAX), Some(Reg::RBX), Some(Reg::RCX));
+    (names[3], names[4], names[5]) = (Some(Reg::RDX), Some(Reg::RSI), Some(Reg::RDI));
+    (names[16], names[17], names[18]) = (Some(Reg::R8), Some(Reg::R9), Some(Reg::R10));
+    (names[19], names[20], names[21]) = (Some(Reg::R11), Some(Reg::R12), Some(Reg::R13));
+    (names[22], names[23]) = (Some(Reg::R14), Some(Reg::R15));
+    names
+};
 
 /// A copy of the part of a stack that is in use.
 #[derive(Clone, Copy)]
@@ -379,6 +378,23 @@ fn chain<'a>(
 mod tests {
     use super::*;
     use teeperf_wire::body::sample::Numbers;
+
+    #[test]
+    fn each_register_is_where_its_number_says() {
+        let mask = 0xff_01ff;
+        let values: Vec<[u8; 8]> =
+            (0u64..24).filter(|at| mask >> at & 1 == 1).map(u64::to_le_bytes).collect();
+        let registers = Numbers::of(values.as_flattened());
+        let sample = Sample { mask, registers, ..Sample::default() };
+        let registers = of_x86_64(&sample).unwrap();
+        let first =
+            [Reg::RAX, Reg::RBX, Reg::RCX, Reg::RDX, Reg::RSI, Reg::RDI, Reg::RBP, Reg::RSP];
+        let last = [Reg::R8, Reg::R9, Reg::R10, Reg::R11, Reg::R12, Reg::R13, Reg::R14, Reg::R15];
+        assert_eq!(first.map(|name| registers.get(name)), [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(registers.ip(), 8);
+        assert_eq!(last.map(|name| registers.get(name)), [16, 17, 18, 19, 20, 21, 22, 23]);
+        assert!(of_x86_64(&Sample { mask: 0x40, ..sample }).is_none());
+    }
 
     /// Code stands from 0x1000 to 0x2000; the last part was made.
     struct Code(u64);

@@ -325,6 +325,16 @@ impl<'a> Sample<'a> {
         register(self.mask, self.registers, number)
     }
 
+    /// The registers with their numbers, in the order of these.
+    pub fn numbered(&self) -> impl Iterator<Item = (u32, u64)> + use<'a> {
+        let mut mask = self.mask;
+        self.registers.iter().map_while(move |value| {
+            let number = mask.trailing_zeros();
+            mask &= mask.checked_sub(1)?;
+            Some((number, value))
+        })
+    }
+
     /// The first sample of some bytes, and what is behind it; nothing when it isn't whole.
     pub fn decode(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let size = bytes.first_chunk().map(|&size| u32::from_le_bytes(size))? as usize;
@@ -434,6 +444,8 @@ mod tests {
                 let is_there = number < 64 && outer >> number & 1 == 1;
                 prop_assert_eq!(sample.outer.register(number), is_there.then_some(u64::from_le_bytes([9; 8])));
             }
+            let by_number = (0..64).filter_map(|number| Some((number, sample.register(number)?)));
+            prop_assert!(sample.numbered().eq(by_number));
             // What is shorter than its head is no outer stack; one that says it is longer than there is makes no sample.
             bytes.truncate(sample.size());
             if outer == 0 {
