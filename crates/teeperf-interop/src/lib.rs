@@ -9,7 +9,7 @@
 //! Files of others are hostile: whatever the bytes, there is what could be read, with a warning for what
 //! could not, or an error that names file and offset; never a panic, and no allocation is larger than the
 //! file warrants. Nothing here opens files, prints, or knows the command line.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod calls;
 pub mod fuzz;

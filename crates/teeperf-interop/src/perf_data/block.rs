@@ -1,37 +1,50 @@
-//! Bytes in large blocks: records stay where they were read until nobody needs them any more, and workers take them from there. A
-//! block that nobody has is filled again.
+//! Bytes in large blocks: records stay where they were read, or where the file is mapped, until nobody needs them any more, and workers
+//! take them from there. A block that was read and that nobody has is filled again.
 
 use std::collections::VecDeque;
 use std::ops::{Deref, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of a block.
+use super::mapped::Window;
+
+/// Bytes of a block that is read.
 pub(super) const SIZE: usize = (1 << 18) + MOST_RECORD;
 /// Most bytes of a record: its size has two bytes.
 pub(super) const MOST_RECORD: usize = 1 << 16;
 /// Blocks that wait to be filled again, at most.
 const MOST_FREE: usize = 64;
 
-/// One that was filled.
-#[derive(Debug, Default)]
-pub(super) struct Block {
-    bytes: Vec<u8>,
-    free: Free,
+/// One of them.
+#[derive(Debug)]
+pub(super) enum Block {
+    /// It was filled.
+    Read(Vec<u8>, Free),
+    Mapped(Window),
+}
+
+impl Default for Block {
+    fn default() -> Self {
+        Self::Read(Vec::new(), Free::default())
+    }
 }
 
 impl Deref for Block {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.bytes
+        match self {
+            Self::Read(bytes, _) => bytes,
+            Self::Mapped(window) => window,
+        }
     }
 }
 
 impl Drop for Block {
     fn drop(&mut self) {
-        let mut free = self.free.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.bytes.len() == SIZE && free.len() < MOST_FREE {
-            free.push(std::mem::take(&mut self.bytes));
+        let Self::Read(bytes, free) = self else { return };
+        let mut free = free.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if bytes.len() == SIZE && free.len() < MOST_FREE {
+            free.push(std::mem::take(bytes));
         }
     }
 }
@@ -49,7 +62,7 @@ impl Free {
 
     /// Those bytes, filled.
     pub(super) fn block(&self, bytes: Vec<u8>) -> Arc<Block> {
-        Arc::new(Block { bytes, free: self.clone() })
+        Arc::new(Block::Read(bytes, self.clone()))
     }
 }
 
@@ -76,8 +89,8 @@ pub(super) struct Blocks {
     list: VecDeque<Waiting>,
     /// Number of the first in the list.
     first: u32,
-    /// How many there are.
-    there: usize,
+    /// Bytes that they take.
+    size: usize,
     /// What does not stand in a block is copied into one.
     open: Option<Open>,
     free: Free,
@@ -87,6 +100,7 @@ pub(super) struct Blocks {
 struct Waiting {
     block: Option<Arc<Block>>,
     records: u32,
+    size: usize,
 }
 
 struct Open {
@@ -98,7 +112,7 @@ struct Open {
 impl Blocks {
     /// Bytes that they take.
     pub(super) fn size(&self) -> usize {
-        self.there * SIZE
+        self.size
     }
 
     /// Something waits: where it is, or, of less than [`SIZE`] bytes, in a copy.
@@ -109,7 +123,10 @@ impl Blocks {
                     last.block.as_ref().is_some_and(|last| Arc::ptr_eq(last, block))
                 };
                 let is_last = self.list.back().is_some_and(is_it);
-                let number = if is_last { self.last() } else { self.push(Some(block.clone())) };
+                let number = match is_last {
+                    true => self.last(),
+                    false => self.push(Some(block.clone()), block.len()),
+                };
                 self.at(number, range)
             }
             Source::Bytes(bytes) => self.copy(bytes),
@@ -121,7 +138,7 @@ impl Blocks {
             self.close();
         }
         let mut open = self.open.take().unwrap_or_else(|| Open {
-            number: self.push(None),
+            number: self.push(None, SIZE),
             bytes: self.free.take(),
             end: 0,
         });
@@ -154,7 +171,8 @@ impl Blocks {
             waiting.records -= 1;
             if waiting.records == 0 {
                 waiting.block = None;
-                self.there -= 1;
+                let size = waiting.size;
+                self.size -= size;
             }
         }
         while self.list.front().is_some_and(|first| first.records == 0) {
@@ -170,9 +188,9 @@ impl Blocks {
         Place { block, at: range.start as u32, length: range.len() as u32 }
     }
 
-    fn push(&mut self, block: Option<Arc<Block>>) -> u32 {
-        self.list.push_back(Waiting { block, records: 0 });
-        self.there += 1;
+    fn push(&mut self, block: Option<Arc<Block>>, size: usize) -> u32 {
+        self.list.push_back(Waiting { block, records: 0, size });
+        self.size += size;
         self.last()
     }
 

@@ -19,6 +19,7 @@ mod event_name;
 mod features;
 mod file;
 mod known;
+mod mapped;
 mod packets;
 mod paths;
 mod reader;

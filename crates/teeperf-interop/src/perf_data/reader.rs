@@ -1,6 +1,7 @@
 //! A file as packets. Records are read and put in the order of time ([`super::rounds`]); what may go becomes packets: samples in
 //! large ones, what else happened each in one of its own, in its place between them.
 
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
 use teeperf_profile::contents::Packet;
@@ -12,6 +13,7 @@ use super::batch::Batch;
 use super::event_name;
 use super::file::{DATA, HEAD, Head, PIPE_HEAD, Section};
 use super::known::Known;
+use super::mapped::Windows;
 use super::packets::{self, Description};
 use super::record::{Record, kind};
 use super::records::Records;
@@ -43,6 +45,20 @@ enum Stage {
     /// How many events are left that nobody was told of, and samples.
     Rest,
     Nothing,
+}
+
+impl Reader<File> {
+    /// Reads a file of this system's. While nobody writes to it, it is looked at where the system has it in memory.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Reader::open`].
+    pub fn of_file(name: &str, file: File) -> Result<Self, Error> {
+        let windows = Windows::of(&file);
+        let mut reader = Self::open(name, file)?;
+        reader.records.windows = windows;
+        Ok(reader)
+    }
 }
 
 impl<R: Read + Seek> Reader<R> {

@@ -1,4 +1,4 @@
-//! The records of a file one by one, from a stream, in large blocks. What is compressed is decompressed on the way, and data
+//! The records of a file one by one, from a stream, in large blocks, or from where the system has the file. What is compressed is decompressed on the way, and data
 //! that perf puts behind a record without counting it in (AUX traces, formats of tracepoints) is skipped.
 
 use std::io::{ErrorKind, Read};
@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::block::{Block, Free, SIZE, Source};
 use super::bytes::{Bytes, Order};
+use super::mapped::Windows;
 use super::record::{Record, kind};
 use super::unpack::Unpacker;
 
@@ -47,6 +48,8 @@ pub(super) struct Found<'a> {
 /// See the module.
 pub(super) struct Records<R> {
     stream: R,
+    /// Where the file, which `stream` is, is mapped.
+    pub(super) windows: Option<Windows>,
     pub(super) order: Order,
     /// What is read from, and which part of it was not used yet.
     block: Arc<Block>,
@@ -70,6 +73,7 @@ impl<R: Read> Records<R> {
     pub(super) fn new(stream: R, order: Order, offset: u64, left: Option<u64>) -> Self {
         Self {
             stream,
+            windows: None,
             order,
             block: Arc::default(),
             rest: 0..0,
@@ -210,8 +214,38 @@ impl<R: Read> Records<R> {
         None
     }
 
-    /// Reads on, into another block, which begins with what was not used yet; false at the end.
+    /// Goes on in another block, which begins with what was not used yet; false at the end.
     fn fill(&mut self) -> bool {
+        self.map().unwrap_or_else(|| self.read_on())
+    }
+
+    /// The block is a part of a mapped file; nothing where it has to be read.
+    fn map(&mut self) -> Option<bool> {
+        let at = self.offset();
+        let windows = self.windows.as_ref()?;
+        let end = self
+            .left
+            .map_or(windows.size(), |left| windows.size().min(self.read.saturating_add(left)));
+        if self.read >= end {
+            return Some(false);
+        }
+        // Where much is skipped, a block of a window's size would keep little.
+        let next = if self.skip == 0 { windows.at(at, end) } else { None };
+        let Some((window, begin)) = next else {
+            if let Err(error) = self.windows.take()?.read_from(self.read) {
+                self.cannot_read_on(&error);
+                return Some(false);
+            }
+            return None;
+        };
+        let read = begin + window.len() as u64 - self.read;
+        self.went_on(read);
+        self.rest = (at - begin) as usize..window.len();
+        self.block = Arc::new(Block::Mapped(window));
+        Some(true)
+    }
+
+    fn read_on(&mut self) -> bool {
         let mut bytes = self.free.take();
         let begun = self.rest.len();
         bytes[..begun].copy_from_slice(&self.block[self.rest.clone()]);
@@ -227,18 +261,26 @@ impl<R: Read> Records<R> {
                 // What was read goes first.
                 Err(_) if end > begun => break,
                 Err(error) => {
-                    self.warnings.push(format!("offset {}: cannot be read on: {error}", self.read));
-                    self.is_whole = false;
+                    self.cannot_read_on(&error);
                     break;
                 }
             }
         }
         let read = (end - begun) as u64;
-        self.read += read;
-        self.left = self.left.map(|left| left - read);
+        self.went_on(read);
         self.block = self.free.block(bytes);
         self.rest = 0..end;
         read > 0
+    }
+
+    fn went_on(&mut self, read: u64) {
+        self.read += read;
+        self.left = self.left.map(|left| left - read);
+    }
+
+    fn cannot_read_on(&mut self, error: &std::io::Error) {
+        self.warnings.push(format!("offset {}: cannot be read on: {error}", self.read));
+        self.is_whole = false;
     }
 
     fn note_end(&mut self) {

@@ -4,6 +4,7 @@
 mod built;
 mod damaged;
 mod made;
+mod mapped;
 mod real;
 mod seen;
 mod written;

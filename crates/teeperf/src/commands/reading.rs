@@ -451,7 +451,7 @@ pub(crate) fn open(path: &Path) -> Result<Source> {
     if perf_data::is_perf_data(&start) {
         // What is known of the run stands at the end of a file, where only a pipe cannot be read first.
         let packets: Box<dyn Packets> = match file.metadata().is_ok_and(|about| about.is_file()) {
-            true => Box::new(Reader::open(&name, file)?),
+            true => Box::new(Reader::of_file(&name, file)?),
             false => Box::new(Reader::from_read(&name, Cursor::new(start).chain(file))?),
         };
         return Ok(Source::PerfData(packets, name));
