@@ -11,6 +11,7 @@ use teeperf_wire::body::sample::{HEADER, Header, MAX_BYTES, Sample, Samples};
 use super::attr::Attr;
 use super::block::Block;
 use super::bytes::Order;
+use super::fetch;
 use super::packets;
 use super::record::{Record, kind};
 use super::rounds::Held;
@@ -21,6 +22,8 @@ use super::sample;
 const MOST_BLOCKS: usize = 8;
 /// Samples come from the same few events by turns: so many of the latest are looked through for each.
 const MOST_LOOKED_THROUGH: usize = 8;
+/// So many samples ahead of its turn one is fetched.
+const SOON: usize = 2;
 
 /// See the module.
 #[derive(Default)]
@@ -160,10 +163,16 @@ impl Pieces {
         known.map_or_else(new, |at| begin + at) as u32
     }
 
+    fn bytes(&self, piece: &Piece) -> &[u8] {
+        &self.blocks[piece.block as usize][piece.at as usize..][..piece.length as usize]
+    }
+
     fn each_read(&self, mut each: impl FnMut(sample::Read<'_>)) {
-        for piece in &self.list {
-            let block = &self.blocks[piece.block as usize];
-            let body = &block[piece.at as usize..][..piece.length as usize];
+        for (at, piece) in self.list.iter().enumerate() {
+            if let Some(soon) = self.list.get(at + SOON) {
+                fetch::sample(self.bytes(soon));
+            }
+            let body = self.bytes(piece);
             let (event, attr) = &self.events[piece.event as usize];
             let (misc, order) = (piece.misc, self.order);
             let record = Record { kind: kind::SAMPLE, misc, offset: 0, body, order };

@@ -17,6 +17,7 @@ mod bytes;
 mod error;
 mod event_name;
 mod features;
+mod fetch;
 mod file;
 mod known;
 mod mapped;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::block::{Block, Free, SIZE, Source};
 use super::bytes::{Bytes, Order};
+use super::fetch;
 use super::mapped::Windows;
 use super::record::{Record, kind};
 use super::unpack::Unpacker;
@@ -191,6 +192,7 @@ impl<R: Read> Records<R> {
                 match First::of(&self.block, self.rest.clone(), self.order) {
                     First::Whole(kind, misc, range) => {
                         self.rest.start = range.end;
+                        fetch::record(&self.block, range.end, HEAD + range.len());
                         return Some((kind, misc, range));
                     }
                     First::Size(size) => {
