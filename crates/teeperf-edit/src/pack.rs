@@ -155,7 +155,10 @@ pub fn pack(
     let failed = |source| EditError::Write { name: "the archive".into(), source };
     let manifest = serde_json::to_vec_pretty(&manifest).map_err(|e| failed(e.into()))?;
     let write = || -> io::Result<()> {
-        let mut tar = tar::Builder::new(zstd::stream::write::Encoder::new(out, 3)?);
+        let mut encoder = zstd::stream::write::Encoder::new(out, 3)?;
+        // Of a file whose bits changed on the way nothing else would tell.
+        encoder.include_checksum(true)?;
+        let mut tar = tar::Builder::new(encoder);
         append(&mut tar, MANIFEST, manifest.len() as u64, &manifest[..])?;
         append(&mut tar, RECORDING, content.bytes, content.read()?)?;
         for (from, Entry { name, bytes, .. }) in &files {

@@ -8,6 +8,8 @@ use zstd::stream::read::Decoder;
 const WINDOW_LOG: u32 = 27;
 /// Longest name: no system opens files by longer ones.
 const MAX_NAME: u64 = 4096;
+/// Bytes behind the last file, at most: tar fills its last block up, which has 10 KiB. Behind them stands the checksum.
+const MAX_BEHIND: u64 = 1 << 16;
 
 /// The `tar` within, which cannot have its reader keep more history than it should.
 ///
@@ -24,14 +26,15 @@ pub fn decompressed<R: Read>(stream: R) -> io::Result<Decoder<'static, BufReader
 ///
 /// # Errors
 ///
-/// When it is no such archive, or damaged, or `take` says so.
+/// When it is no such archive, or damaged, or `take` says so. Where the archive has a checksum, that tells of each bit, behind the last file.
 pub fn each(
     stream: impl Read,
     mut take: impl FnMut(&str, u64, &mut dyn Read) -> io::Result<ControlFlow<()>>,
 ) -> io::Result<()> {
     let mut long = None;
     // As they stand: names that have an entry of their own, ahead of that which they are of, would be read whatever their length.
-    for entry in tar::Archive::new(decompressed(stream)?).entries()?.raw(true) {
+    let mut archive = tar::Archive::new(decompressed(stream)?);
+    for entry in archive.entries()?.raw(true) {
         let mut entry = entry?;
         if entry.header().entry_type().is_gnu_longname() {
             let mut name = Vec::new();
@@ -43,10 +46,10 @@ pub fn each(
         let name = long.take().unwrap_or_else(|| entry.path_bytes().into_owned());
         let size = entry.size();
         if take(&String::from_utf8_lossy(&name), size, &mut entry)?.is_break() {
-            break;
+            return Ok(());
         }
     }
-    Ok(())
+    io::copy(&mut archive.into_inner().take(MAX_BEHIND), &mut io::sink()).map(drop)
 }
 
 #[cfg(test)]
@@ -78,6 +81,25 @@ mod tests {
         let expected = [("a", 1, "1"), (&*long, 2, "22"), ("b", 0, "")];
         let expected = expected.map(|(name, size, text)| (name.to_owned(), size, text.to_owned()));
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_bit_that_changed_is_told() {
+        // What cannot be compressed stands as it is: nothing but the checksum tells.
+        let noise: Vec<u8> =
+            (0u32..4096).map(|at| (at.wrapping_mul(0x9e37_79b9) >> 23) as u8).collect();
+        let plain = zstd::decode_all(&archive(&[("a", &noise), ("b", b"2")])[..]).unwrap();
+        let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
+        encoder.include_checksum(true).unwrap();
+        io::Write::write_all(&mut encoder, &plain).unwrap();
+        let bytes = encoder.finish().unwrap();
+        let read = |bytes: &[u8]| each(bytes, |_, _, _| Ok(ControlFlow::Continue(())));
+        read(&bytes).unwrap();
+        for at in (0..bytes.len()).step_by(97) {
+            let mut bytes = bytes.clone();
+            bytes[at] ^= 1;
+            assert!(read(&bytes).is_err(), "{at}");
+        }
     }
 
     #[test]

@@ -46,10 +46,12 @@ pub(crate) fn unpack_from(
     archive::each(stream, |name, size, content| {
         let Some(wanted) = &mut wanted else {
             // The manifest is the first that there is.
-            wanted = Some(files(name, content));
-            return Ok(ControlFlow::Continue(()));
+            let files = files(name, content);
+            let is_over = files.is_empty();
+            wanted = Some(files);
+            return Ok(if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) });
         };
-        if wanted.is_empty() || into.count() >= MOST_FILES {
+        if into.count() >= MOST_FILES {
             return Ok(ControlFlow::Break(()));
         }
         let Some(path) = wanted.remove(name) else { return Ok(ControlFlow::Continue(())) };
