@@ -111,6 +111,26 @@ fn a_part_of_the_paths() {
     assert!(outcome.stderr.contains("is not there"), "{}", outcome.stderr);
 }
 
+/// Guards: what perf or somebody else wrote where no name is given is kept, as perf keeps it.
+#[test]
+fn what_stands_at_perfs_name_is_kept() {
+    let shop = Workshop::new();
+    let recorded = plugins(&shop);
+    let export = || {
+        let mut command = teeperf();
+        command.current_dir(shop.path("")).args(["export", "--to", "perf"]);
+        run(command.arg(&recorded.file)).expect_code(0);
+        std::fs::read(shop.path("perf.data")).unwrap()
+    };
+    let old = || std::fs::read(shop.path("perf.data.old")).ok();
+    let first = export();
+    assert_eq!(old(), None);
+    let other = [&first[..], b"behind"].concat();
+    std::fs::write(shop.path("perf.data"), &other).unwrap();
+    assert!(export() == first && old() == Some(other));
+    assert!(export() == first && old() == Some(first));
+}
+
 /// Guards: what is told of a recording that has nothing, which is not that options do not fit.
 #[test]
 fn nothing_is_said_to_be_nothing() {

@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     /// Which format
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Format,
-    /// Where to write; - is standard output [default: gmon.out, or the next free number; perf.data]
+    /// Where to write; - is standard output [default: gmon.out, or the next free number; perf.data, and what is there becomes perf.data.old]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Overwrite a file that is something else
@@ -60,6 +60,8 @@ enum Format {
     Perf,
 }
 
+/// Where perf writes, and looks.
+const PERF_DATA: &str = "perf.data";
 /// Why of samples no part is written.
 const AS_THEY_ARE: &str = "there are samples and no calls: samples are written as they are, and --event, --focus, --ignore, --path, \
                            --root, --group, --no-waiting, --thread, --since and --until do not go with --to perf";
@@ -78,7 +80,7 @@ fn to_perf(arguments: &Arguments) -> Result<()> {
     if arguments.module.is_some() {
         bail!("--module is for gmon files, which are of one module: perf's are of all");
     }
-    let path = arguments.output.clone().unwrap_or_else(|| PathBuf::from("perf.data"));
+    let path = arguments.output.clone().unwrap_or_else(|| PathBuf::from(PERF_DATA));
     if path == Path::new("-") {
         bail!("a perf.data says at its beginning what stands behind it: name a file with -o");
     }
@@ -183,7 +185,12 @@ fn write_for_perf(
     let written =
         super::fill(path, arguments.force, &[&from], ("file of perf", perf_data::MAGIC), |out| {
             match perf_data::write(packets, WRITER, search.clone(), out) {
-                Ok(written) => outcome = written,
+                Ok(written) => {
+                    outcome = written;
+                    if arguments.output.is_none() {
+                        keep()?;
+                    }
+                }
                 Err(WriteError::Output(error)) => return Err(error),
                 Err(error) => {
                     failed = Some(error);
@@ -196,6 +203,20 @@ fn write_for_perf(
         Some(error) => Err(error.into()),
         None => written.map(|()| outcome),
     }
+}
+
+/// What stands at perf's own name is kept as perf keeps it.
+fn keep() -> std::io::Result<()> {
+    let (there, old) = (Path::new(PERF_DATA), Path::new("perf.data.old"));
+    if !there.is_file() {
+        return Ok(());
+    }
+    match std::fs::remove_file(old) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    // Not every file system has a second name for a file.
+    std::fs::hard_link(there, old).or_else(|_| std::fs::copy(there, old).map(drop))
 }
 
 fn say_what_perf_lacks(written: &Written) {
