@@ -99,6 +99,8 @@ static int is_of_enclu(int number, const ucontext_t *context)
 // The program ends as without the machine: where the instruction faults once more, or who sent the signal sends it once more.
 static void end_by(int number, const siginfo_t *info)
 {
+	if (info->si_code <= 0 && kept[number].sa_handler == SIG_IGN)
+		return;
 	struct sigaction fault = { .sa_handler = SIG_DFL };
 	real_sigaction(number, &fault, NULL);
 	if (info->si_code <= 0)
