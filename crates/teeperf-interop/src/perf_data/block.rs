@@ -159,6 +159,15 @@ impl Blocks {
         }
     }
 
+    /// What is mapped is copied: nothing waits in a file that somebody wants to write to.
+    pub(super) fn unmap(&mut self) {
+        for block in self.list.iter_mut().filter_map(|waiting| waiting.block.as_mut()) {
+            if let Block::Mapped(window) = &**block {
+                *block = Arc::new(Block::Read(window.to_vec(), Free::default()));
+            }
+        }
+    }
+
     /// What waits there.
     pub(super) fn get(&self, place: Place) -> Option<(&Arc<Block>, Range<usize>)> {
         let waiting = self.list.get(place.block.wrapping_sub(self.first) as usize)?;
@@ -217,6 +226,30 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_waits_in_a_file_keeps_nobody_from_writing_to_it() {
+        use std::os::unix::fs::OpenOptionsExt;
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("perf.data");
+        std::fs::write(&path, vec![7; SIZE]).unwrap();
+        let windows = super::super::mapped::Windows::of(&std::fs::File::open(&path).unwrap());
+        let (window, begin) = windows.as_ref().unwrap().at(70_000, u64::MAX).unwrap();
+        assert_eq!((begin, window.len()), (65_536, SIZE - 65_536));
+        let mut blocks = Blocks::default();
+        let place = blocks.hold(Source::Block(&Arc::new(Block::Mapped(window)), 4..9));
+        assert_eq!(blocks.size(), SIZE - 65_536);
+        drop(windows);
+        let mut opens = std::fs::OpenOptions::new();
+        opens.write(true).custom_flags(libc::O_NONBLOCK);
+        let refused = opens.open(&path).unwrap_err();
+        assert_eq!(refused.kind(), std::io::ErrorKind::WouldBlock);
+        blocks.unmap();
+        opens.open(&path).unwrap().set_len(0).unwrap();
+        let (block, range) = blocks.get(place).unwrap();
+        assert_eq!(block[range], [7; 5]);
+    }
 
     #[test]
     fn what_nobody_has_is_filled_again() {

@@ -2,8 +2,9 @@
 //!
 //! What is mapped must stay: who cuts the file short ends the process that looks there. So the kernel is asked for a read lease
 //! (fcntl(2), `F_SETLEASE`). It gives one where nobody has the file open for writing, and who wants to, or wants to cut it, waits
-//! until the lease is back. Where it gives none (a file of somebody else's, one that perf still writes, some file systems), and from
-//! when somebody waits, the file is read.
+//! until the lease is back, or is told so (`EAGAIN`, where `O_NONBLOCK` is asked for). Where it gives none (a file of somebody else's,
+//! one that perf still writes), on file systems of which a lease is not all (those of other machines, and those made of others), and
+//! from when somebody waits, the file is read.
 
 use std::fs::File;
 use std::io::{Result, Seek, SeekFrom};
@@ -17,6 +18,16 @@ use memmap2::{Advice, Mmap, MmapOptions};
 const WINDOW: u64 = 4 << 20;
 /// Where mappings may begin: pages of 4, 16 and 64 KiB.
 const ALIGNED: u64 = 1 << 16;
+
+/// File systems to which nobody writes but through files of this system's. (Types of these numbers are not the same everywhere.)
+#[allow(clippy::unnecessary_cast)]
+const LOCAL: [i64; 5] = [
+    libc::EXT4_SUPER_MAGIC as i64,
+    libc::XFS_SUPER_MAGIC as i64,
+    libc::BTRFS_SUPER_MAGIC as i64,
+    libc::F2FS_SUPER_MAGIC as i64,
+    libc::TMPFS_MAGIC as i64,
+];
 
 /// A file, part by part.
 pub(super) struct Windows {
@@ -63,8 +74,9 @@ impl Windows {
         }
         let mut options = MmapOptions::new();
         options.offset(begin).len(usize::try_from(length).ok()?);
-        // SAFETY: nobody writes to the file: see above. Who waits longer than the kernel lets them (`/proc/sys/fs/lease-break-time`, 45 s)
-        // can; each part is looked at for moments, but for one with a record that waits for its turn for as long.
+        // SAFETY: nobody writes to the file: see above. Who waits longer than the kernel has them wait (`/proc/sys/fs/lease-break-time`,
+        // 45 s) can; each part is looked at for moments, and copied where a record in it waits for its turn when somebody is there. So
+        // this process would have to be stopped for as long.
         #[allow(unsafe_code)]
         let map = unsafe { options.map(&self.lease.0) }.ok()?;
         // What the disk does not give is an error here, and a signal when it is looked at.
@@ -88,10 +100,13 @@ const F_SETSIG: libc::c_int = 10;
 impl Lease {
     fn take(file: File) -> Option<Self> {
         let about = file.as_raw_fd();
+        if !LOCAL.contains(&file_system(about)?) {
+            return None;
+        }
         // The signal that says that somebody waits: ignored by who does not ask for it, where SIGIO would end the process.
         let is_given = ask(about, F_SETSIG, libc::SIGURG) == 0
             && ask(about, libc::F_SETLEASE, libc::F_RDLCK) == 0;
-        is_given.then_some(Self(file))
+        is_given.then(|| Self(file))
     }
 
     /// Whether nobody waits.
@@ -104,6 +119,17 @@ impl Drop for Lease {
     fn drop(&mut self) {
         ask(self.0.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK);
     }
+}
+
+/// Which one a file is on, as statfs(2) numbers them.
+fn file_system(file: RawFd) -> Option<i64> {
+    let mut about = std::mem::MaybeUninit::<libc::statfs>::uninit();
+    // SAFETY: it is as long as the system fills it, and is looked at where that was done.
+    #[allow(unsafe_code)]
+    let about =
+        unsafe { (libc::fstatfs(file, about.as_mut_ptr()) == 0).then(|| about.assume_init()) }?;
+    #[allow(clippy::unnecessary_cast)]
+    Some(about.f_type as i64)
 }
 
 fn ask(file: RawFd, what: libc::c_int, argument: libc::c_int) -> libc::c_int {

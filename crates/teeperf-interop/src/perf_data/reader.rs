@@ -26,6 +26,8 @@ const MOST_SECTION: u64 = 16 << 20;
 pub struct Reader<R> {
     name: String,
     records: Records<R>,
+    /// What may be mapped.
+    file: Option<File>,
     known: Known,
     rounds: Rounds,
     stage: Stage,
@@ -48,16 +50,15 @@ enum Stage {
 }
 
 impl Reader<File> {
-    /// Reads a file of this system's. While nobody writes to it, it is looked at where the system has it in memory.
+    /// Reads a file of this system's. Where samples are shared, and as long as nobody writes to it, it is looked at where the system has
+    /// it in memory: who takes packets is not to wait for anybody else then.
     ///
     /// # Errors
     ///
     /// As for [`Reader::open`].
     pub fn of_file(name: &str, file: File) -> Result<Self, Error> {
-        let windows = Windows::of(&file);
-        let mut reader = Self::open(name, file)?;
-        reader.records.windows = windows;
-        Ok(reader)
+        let again = file.try_clone().ok();
+        Ok(Self { file: again, ..Self::open(name, file)? })
     }
 }
 
@@ -142,6 +143,7 @@ impl<R: Read> Reader<R> {
         Self {
             name: name.to_owned(),
             records,
+            file: None,
             known,
             rounds: Rounds::default(),
             stage: Stage::Before,
@@ -160,6 +162,9 @@ impl<R: Read> Reader<R> {
                 return;
             };
             self.known.take(found, &mut self.rounds);
+            if self.records.has_unmapped() {
+                self.rounds.unmap();
+            }
         }
     }
 
@@ -294,6 +299,7 @@ impl<R: Read> Packets for Reader<R> {
 
     fn share_samples(&mut self) {
         self.shares = true;
+        self.records.windows = self.file.take().and_then(|file| Windows::of(&file));
     }
 
     fn offset(&self) -> u64 {

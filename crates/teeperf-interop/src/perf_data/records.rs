@@ -49,8 +49,9 @@ pub(super) struct Found<'a> {
 /// See the module.
 pub(super) struct Records<R> {
     stream: R,
-    /// Where the file, which `stream` is, is mapped.
+    /// Where the file, which `stream` is, is mapped; and whether it just was for the last time.
     pub(super) windows: Option<Windows>,
+    has_unmapped: bool,
     pub(super) order: Order,
     /// What is read from, and which part of it was not used yet.
     block: Arc<Block>,
@@ -75,6 +76,7 @@ impl<R: Read> Records<R> {
         Self {
             stream,
             windows: None,
+            has_unmapped: false,
             order,
             block: Arc::default(),
             rest: 0..0,
@@ -92,6 +94,11 @@ impl<R: Read> Records<R> {
     /// Where the next record stands.
     pub(super) fn offset(&self) -> u64 {
         self.read - self.rest.len() as u64
+    }
+
+    /// Whether the file is mapped no more since this was asked for the last time.
+    pub(super) fn has_unmapped(&mut self) -> bool {
+        std::mem::take(&mut self.has_unmapped)
     }
 
     /// The next record; nothing at the end.
@@ -234,6 +241,7 @@ impl<R: Read> Records<R> {
         // Where much is skipped, a block of a window's size would keep little.
         let next = if self.skip == 0 { windows.at(at, end) } else { None };
         let Some((window, begin)) = next else {
+            self.has_unmapped = true;
             if let Err(error) = self.windows.take()?.read_from(self.read) {
                 self.cannot_read_on(&error);
                 return Some(false);

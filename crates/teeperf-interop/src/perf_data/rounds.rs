@@ -98,6 +98,11 @@ impl Rounds {
         self.blocks.close();
     }
 
+    /// Nothing of what waits is mapped from here on.
+    pub(super) fn unmap(&mut self) {
+        self.blocks.unmap();
+    }
+
     /// Whether some may go.
     pub(super) fn has_some(&self) -> bool {
         self.gone < self.ready

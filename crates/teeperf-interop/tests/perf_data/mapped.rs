@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use teeperf_interop::perf_data::Reader;
 use teeperf_profile::Packets;
+use teeperf_profile::contents::Body;
 
 use crate::built::{Attr, File, IP, REGS_USER, STACK_USER, TID, TIME};
 use crate::seen::{Seen, real};
@@ -15,13 +16,20 @@ fn open(path: &Path) -> Reader<fs::File> {
     Reader::of_file("file", fs::File::open(path).unwrap()).unwrap()
 }
 
+/// As replay does.
+fn shared(path: &Path) -> Reader<fs::File> {
+    let mut reader = open(path);
+    reader.share_samples();
+    reader
+}
+
 /// Packets are as long as the blocks allow that they stand in.
 fn all(packets: &mut dyn Packets) -> Seen {
     Seen { packets: 0, ..Seen::of(packets) }
 }
 
-/// Some MiB of samples of all sizes; and between them data that is skipped, of so many bytes.
-fn large(skipped: &[usize]) -> Vec<u8> {
+/// Some MiB of samples of all sizes; and between them data that is skipped, of so many bytes. In rounds, or all in the wrong order.
+fn large(skipped: &[usize], is_in_rounds: bool) -> Vec<u8> {
     let attr = Attr {
         sample_type: IP | TID | TIME | REGS_USER | STACK_USER,
         registers: 0b1_1100_0000,
@@ -31,10 +39,15 @@ fn large(skipped: &[usize]) -> Vec<u8> {
     let mut file = File::of(attr);
     for number in 0..400u64 {
         let size = number * 7919 % 60_000 / 8 * 8;
-        let out = file.out().all(&[number, 5, 1_000_000 - number, 2, 1, 2, 3, size]);
+        let time = if is_in_rounds { number + 1 } else { 1_000_000 - number };
+        let out = file.out().all(&[number, 5, time, 2, 1, 2, 3, size]);
         let out = out.text(&number.to_string(), size as usize);
         let out = if size > 0 { out.u64(size) } else { out };
         file.record(9, 2, out);
+        if is_in_rounds && number % 20 == 0 {
+            let out = file.out();
+            file.record(68, 0, out);
+        }
         if number % 100 == 50
             && let Some(&length) = skipped.get(number as usize / 100)
         {
@@ -54,7 +67,7 @@ fn is_mapped(path: &Path) -> bool {
 fn what_is_mapped_says_what_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("perf.data");
-    let files = [large(&[]), large(&[9, 3 << 20, 100, 65_536])];
+    let files = [large(&[], false), large(&[], true), large(&[9, 3 << 20, 100, 65_536], false)];
     let cut = files.iter().flat_map(|file| {
         let ends = [file.len(), file.len() - 1, 4 << 20, (4 << 20) + 1, (9 << 20) + 4097, 70_000];
         ends.map(|end| (format!("large, {end}"), file[..end].to_vec()))
@@ -62,11 +75,9 @@ fn what_is_mapped_says_what_is_read() {
     for (name, bytes) in real().into_iter().chain(cut) {
         fs::write(&path, &bytes).unwrap();
         let read = Seen { packets: 0, ..Seen::file(&bytes) };
-        let mapped = all(&mut open(&path));
+        let mapped = all(&mut shared(&path));
         assert!(mapped == read, "{name}: {:?} {:?}", mapped.warnings, read.warnings);
-        let mut sharing = open(&path);
-        sharing.share_samples();
-        assert!(all(&mut sharing) == read, "{name}");
+        assert!(all(&mut open(&path)) == read, "{name}");
     }
     assert!(files.iter().all(|file| Seen::file(file).samples.len() == 400));
 }
@@ -75,29 +86,33 @@ fn what_is_mapped_says_what_is_read() {
 fn what_somebody_writes_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("perf.data");
-    let bytes = large(&[]);
+    let bytes = large(&[], true);
     fs::write(&path, &bytes).unwrap();
     let whole = Seen { packets: 0, ..Seen::file(&bytes) };
-    let mut reader = open(&path);
+    let mut reader = shared(&path);
     reader.next_packet().unwrap();
     assert!(is_mapped(&path), "nobody does");
-    assert!(all(&mut open(&path)) == whole);
+    assert!(all(&mut shared(&path)) == whole);
     drop(reader);
+    // Who writes packets may wait for long.
+    let mut reader = open(&path);
+    reader.next_packet().unwrap();
     assert!(!is_mapped(&path));
     let writes = OpenOptions::new().append(true).open(&path).unwrap();
-    let mut reader = open(&path);
+    let mut reader = shared(&path);
     reader.next_packet().unwrap();
     assert!(!is_mapped(&path));
     drop(writes);
 }
 
 #[test]
-fn who_wants_to_write_waits_until_nothing_is_mapped() {
+fn who_wants_to_write_waits_for_a_part_of_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("perf.data");
-    let bytes = large(&[]);
-    fs::write(&path, &bytes).unwrap();
-    let mut reader = open(&path);
+    fs::write(&path, large(&[], true)).unwrap();
+    let mut reader = shared(&path);
+    reader.next_packet().unwrap();
+    assert!(is_mapped(&path));
     let there = path.clone();
     let cuts = std::thread::spawn(move || {
         OpenOptions::new().write(true).truncate(true).open(there).unwrap()
@@ -109,9 +124,21 @@ fn who_wants_to_write_waits_until_nothing_is_mapped() {
         assert!(begun.elapsed() < Duration::from_secs(20), "nobody waits");
         std::thread::sleep(Duration::from_millis(5));
     }
-    // It is not mapped any more from here on. In which order both go on is open, so what is left to read may be gone.
-    let seen = Seen::of(&mut reader);
-    assert!(seen.samples.len() == 400 || !seen.warnings.is_empty());
-    drop(reader);
+    assert!(!cuts.is_finished());
+    let mut samples = 0;
+    let mut next = || {
+        let packet = reader.next_packet().unwrap()?;
+        if let Body::SharedSamples(header, _) = packet.body {
+            samples += header.samples;
+        }
+        Some(())
+    };
+    while is_mapped(&path) {
+        assert_eq!(next(), Some(()), "there is more");
+    }
     assert_eq!(cuts.join().unwrap().metadata().unwrap().len(), 0);
+    // Of what was not read by then there is nothing.
+    while next().is_some() {}
+    let warnings = reader.take_warnings();
+    assert!(samples > 0 && (samples == 400 || !warnings.is_empty()), "{samples} {warnings:?}");
 }
