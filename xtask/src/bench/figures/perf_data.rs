@@ -14,11 +14,13 @@ use crate::bench::table::{Limit, Row, digits};
 pub(crate) const FIGURE: Figure = Figure {
     name: "perf-data",
     title: "Large files of perf",
-    method: "sqlite3's `speedtest1 --memdb`, sampled by perf as often as the kernel lets it; the file's samples again and again, each time \
-             later, until there are enough. Ten million with call chains (of a build with frame pointers): `teeperf report` and \
-             `perf report --stdio`, wall time and the most memory resident. Half a million with 8 KiB of the stack: `teeperf report` and \
-             `perf script`, with what was inlined and without. The system has the files in memory where that is large enough. And a \
-             recording as people make it, 999 samples a second of some seconds, each there once: most of that is reading debug information. How far apart the two are depends on the program, and on how much of its stacks is alike: of 257,000 stacks of a C++ program, each of them once, perf took three times as long.",
+    method: "sqlite3's `speedtest1 --memdb`, sampled by perf as often as the kernel lets it. Ten million samples with call chains (of a \
+             build with frame pointers; a shorter file's samples again and again, each time later, until there are enough): `teeperf report` \
+             and `perf report --stdio`, wall time and the most memory resident. Samples with 8 KiB of the stack, of a run of half a minute: \
+             `teeperf report` and `perf script`, with what was inlined and without; and of a shorter one, again and again, where each sees \
+             little that it has not seen before. The system has the files in memory where that is large enough. And a recording as people \
+             make it, 999 samples a second of some seconds: most of that is reading debug information. How far apart the two are depends on \
+             the program, and on how much of its stacks is alike: of 257,000 stacks of a C++ program, each of them once, perf took three times as long.",
     measure,
 };
 
@@ -94,37 +96,74 @@ fn chains(lab: &Lab) -> Result<[Row; 2]> {
     ])
 }
 
-fn stacks(lab: &Lab) -> Result<[Row; 3]> {
-    let data = lab.scratch("stacks.perf.data");
-    let program = lab.speedtest_with_debug()?;
-    let wanted = lab.size(500_000, 5_000);
-    let how = ("dwarf,8192", "9999", lab.size("40", "5"));
-    let count = file(lab, &program, how, wanted, &data)?;
-    let (mut ours, mut theirs) = ([vec![], vec![]], [vec![], vec![]]);
-    let mut mib = Vec::new();
-    for _ in 0..lab.rounds(3) {
-        for (at, inline) in [(0, "--inline"), (1, "--no-inline")] {
-            let mut script = Command::new("perf");
-            // What it prints goes nowhere: only to write it takes perf longer than us to read.
-            script.args(["script", inline, "-i"]).arg(&data);
-            theirs[at].push(lab.run_unheard(&mut script)?.seconds);
-            let mut report = Command::new(&lab.teeperf);
-            report.arg("report").arg(&data).args((at == 1).then_some("--no-inline"));
-            let ran = lab.run(&mut report)?;
-            ours[at].push(ran.seconds);
-            mib.push(ran.peak_mib);
+fn stacks(lab: &Lab) -> Result<[Row; 4]> {
+    let whole = Stacks::measure(lab, lab.size("900", "5"), 1)?;
+    let again = Stacks::measure(lab, lab.size("40", "5"), lab.size(500_000, 5_000))?;
+    let mib = digits(median(&[&whole.mib[..], &again.mib[..]].concat()));
+    let what = "stacks followed and named, with what was inlined";
+    let count = |stacks: &Stacks| format!("{} k samples", digits(stacks.count as f64 / 1e3));
+    Ok([
+        whole.row(0, "stacks-inlined", &format!("{what}: {}", count(&whole)), Some(20.0)),
+        whole.row(1, "stacks", "likewise without", Some(5.0)),
+        again.row(
+            0,
+            "stacks-again",
+            &format!("{what}: few, again and again, {}", count(&again)),
+            None,
+        ),
+        Row::new("stacks-memory", "stacks: memory", format!("{mib} MiB")),
+    ])
+}
+
+/// How long a file with stacks takes, with what was inlined and without.
+struct Stacks {
+    count: u64,
+    ours: [Vec<f64>; 2],
+    theirs: [Vec<f64>; 2],
+    mib: Vec<f64>,
+}
+
+impl Stacks {
+    /// Of a run of this size, whose samples are repeated until there are so many.
+    fn measure(lab: &Lab, size: &str, wanted: u64) -> Result<Self> {
+        let data = lab.scratch("stacks.perf.data");
+        let program = lab.speedtest_with_debug()?;
+        let count = file(lab, &program, ("dwarf,8192", "9999", size), wanted, &data)?;
+        let mut stacks =
+            Self { count, ours: [vec![], vec![]], theirs: [vec![], vec![]], mib: vec![] };
+        for _ in 0..lab.rounds(5) {
+            for (at, inline) in [(0, "--inline"), (1, "--no-inline")] {
+                let mut script = Command::new("perf");
+                // What it prints goes nowhere: only to write it takes perf longer than us to read.
+                script.args(["script", inline, "-i"]).arg(&data);
+                stacks.theirs[at].push(lab.run_unheard(&mut script)?.seconds);
+                let mut report = Command::new(&lab.teeperf);
+                report.arg("report").arg(&data).args((at == 1).then_some("--no-inline"));
+                let ran = lab.run(&mut report)?;
+                stacks.ours[at].push(ran.seconds);
+                stacks.mib.push(ran.peak_mib);
+            }
+        }
+        std::fs::remove_file(&data)?;
+        Ok(stacks)
+    }
+
+    fn row(&self, at: usize, id: &str, what: &str, least: Option<f64>) -> Row {
+        let rate = |seconds: &[f64]| digits(self.count as f64 / median(seconds));
+        let (ours, theirs) = (&self.ours[at], &self.theirs[at]);
+        let row = Row::new(id, what, format!("{} samples/s", rate(ours)));
+        let reached = ratio(theirs, ours);
+        match least {
+            Some(least) => row.beside(format!("perf script {} samples/s", rate(theirs))).limit(
+                Limit::AtLeast(least),
+                Some(reached),
+                "×",
+            ),
+            None => row.beside(format!(
+                "perf script {} samples/s, {} × as long",
+                rate(theirs),
+                digits(reached)
+            )),
         }
     }
-    std::fs::remove_file(&data)?;
-    let rate = |seconds: &[f64]| digits(count as f64 / median(seconds));
-    let speed = |at: usize, id: &str, what: &str, least: f64| {
-        Row::new(id, what, format!("{} samples/s", rate(&ours[at])))
-            .beside(format!("perf script {} samples/s", rate(&theirs[at])))
-            .limit(Limit::AtLeast(least), Some(ratio(&theirs[at], &ours[at])), "×")
-    };
-    Ok([
-        speed(0, "stacks-inlined", "stacks followed and named, with what was inlined", 20.0),
-        speed(1, "stacks", "likewise without", 5.0),
-        Row::new("stacks-memory", "stacks: memory", format!("{} MiB", digits(median(&mib)))),
-    ])
 }
