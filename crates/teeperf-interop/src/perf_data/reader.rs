@@ -299,7 +299,9 @@ impl<R: Read> Packets for Reader<R> {
 
     fn share_samples(&mut self) {
         self.shares = true;
-        self.records.windows = self.file.take().and_then(|file| Windows::of(&file));
+        if let Some(file) = self.file.take() {
+            self.records.windows = Windows::of(&file);
+        }
     }
 
     fn offset(&self) -> u64 {

@@ -1,5 +1,5 @@
-//! The records of a file one by one, from a stream, in large blocks, or from where the system has the file. What is compressed is decompressed on the way, and data
-//! that perf puts behind a record without counting it in (AUX traces, formats of tracepoints) is skipped.
+//! The records of a file one by one, from a stream, in large blocks, or from where the system has the file. What is compressed is
+//! decompressed on the way, and data that perf puts behind a record without counting it in (AUX traces, formats of tracepoints) is skipped.
 
 use std::io::{ErrorKind, Read};
 use std::ops::Range;
