@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::Figure;
 use crate::bench::copies::copies;
@@ -50,21 +50,28 @@ fn recording(lab: &Lab) -> Result<Row> {
 }
 
 /// A file with so many samples of a program, and how many there are.
-fn file(
-    lab: &Lab,
-    program: &Path,
-    (graph, hz, size): (&str, &str, &str),
-    wanted: u64,
-    to: &Path,
-) -> Result<u64> {
+fn file(lab: &Lab, program: &Path, how: How<'_>, wanted: u64, to: &Path) -> Result<u64> {
     let once = lab.scratch("once.perf.data");
-    let mut record = Command::new("perf");
-    record.args(["record", "-q", "-F", hz, "-e", "cpu-clock", "--call-graph", graph, "-o"]);
-    record.arg(&once).arg("--").arg(program);
-    lab.run(record.args(["--size", size, "--memdb"]))?;
+    record(lab, program, how, &once)?;
     let count = copies(&once, wanted, to)?;
     std::fs::remove_file(&once)?;
     Ok(count)
+}
+
+/// How stacks are taken, how often, and how large the run is.
+type How<'a> = (&'a str, &'a str, &'a str);
+
+fn record(lab: &Lab, program: &Path, (graph, hz, size): How<'_>, to: &Path) -> Result<()> {
+    let mut record = Command::new("perf");
+    record.args(["record", "-q", "-F", hz, "-e", "cpu-clock", "--call-graph", graph, "-o"]);
+    record.arg(to).arg("--").arg(program);
+    lab.run(record.args(["--size", size, "--memdb"])).map(drop)
+}
+
+/// How many samples a report says there are.
+fn samples(report: &str) -> Option<u64> {
+    let told = report.lines().find_map(|line| line.strip_prefix("Samples "))?;
+    told.split_whitespace().next()?.replace(',', "").parse().ok()
 }
 
 fn chains(lab: &Lab) -> Result<[Row; 2]> {
@@ -97,8 +104,8 @@ fn chains(lab: &Lab) -> Result<[Row; 2]> {
 }
 
 fn stacks(lab: &Lab) -> Result<[Row; 4]> {
-    let whole = Stacks::measure(lab, lab.size("900", "5"), 1)?;
-    let again = Stacks::measure(lab, lab.size("40", "5"), lab.size(500_000, 5_000))?;
+    let whole = Stacks::measure(lab, lab.size("900", "5"), None)?;
+    let again = Stacks::measure(lab, lab.size("40", "5"), Some(lab.size(500_000, 5_000)))?;
     let mib = digits(median(&[&whole.mib[..], &again.mib[..]].concat()));
     let what = "stacks followed and named, with what was inlined";
     let count = |stacks: &Stacks| format!("{} k samples", digits(stacks.count as f64 / 1e3));
@@ -124,13 +131,16 @@ struct Stacks {
 }
 
 impl Stacks {
-    /// Of a run of this size, whose samples are repeated until there are so many.
-    fn measure(lab: &Lab, size: &str, wanted: u64) -> Result<Self> {
+    /// Of a run of this size; where so many samples are wanted, they are repeated until there are.
+    fn measure(lab: &Lab, size: &str, wanted: Option<u64>) -> Result<Self> {
         let data = lab.scratch("stacks.perf.data");
-        let program = lab.speedtest_with_debug()?;
-        let count = file(lab, &program, ("dwarf,8192", "9999", size), wanted, &data)?;
+        let (program, how) = (lab.speedtest_with_debug()?, ("dwarf,8192", "9999", size));
+        match wanted {
+            Some(wanted) => _ = file(lab, &program, how, wanted, &data)?,
+            None => record(lab, &program, how, &data)?,
+        }
         let mut stacks =
-            Self { count, ours: [vec![], vec![]], theirs: [vec![], vec![]], mib: vec![] };
+            Self { count: 0, ours: [vec![], vec![]], theirs: [vec![], vec![]], mib: vec![] };
         for _ in 0..lab.rounds(5) {
             for (at, inline) in [(0, "--inline"), (1, "--no-inline")] {
                 let mut script = Command::new("perf");
@@ -140,6 +150,7 @@ impl Stacks {
                 let mut report = Command::new(&lab.teeperf);
                 report.arg("report").arg(&data).args((at == 1).then_some("--no-inline"));
                 let ran = lab.run(&mut report)?;
+                stacks.count = samples(&ran.out).context("a report without its samples")?;
                 stacks.ours[at].push(ran.seconds);
                 stacks.mib.push(ran.peak_mib);
             }
