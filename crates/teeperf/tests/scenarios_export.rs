@@ -127,8 +127,13 @@ fn what_stands_at_perfs_name_is_kept() {
     assert_eq!(old(), None);
     let other = [&first[..], b"behind"].concat();
     std::fs::write(shop.path("perf.data"), &other).unwrap();
+    assert!(export() == first && old() == Some(other.clone()));
+    assert!(export() == first && old() == Some(first.clone()));
+    // What the name leads to is written over.
+    std::fs::rename(shop.path("perf.data"), shop.path("elsewhere.data")).unwrap();
+    std::fs::write(shop.path("elsewhere.data"), &other).unwrap();
+    std::os::unix::fs::symlink("elsewhere.data", shop.path("perf.data")).unwrap();
     assert!(export() == first && old() == Some(other));
-    assert!(export() == first && old() == Some(first));
 }
 
 /// Guards: what is told of a recording that has nothing, which is not that options do not fit.

@@ -215,8 +215,9 @@ fn keep() -> std::io::Result<()> {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    // Not every file system has a second name for a file.
-    std::fs::hard_link(there, old).or_else(|_| std::fs::copy(there, old).map(drop))
+    // Of a link, what it leads to is what is written over. Not every file system has a second name for a file.
+    let there = there.canonicalize()?;
+    std::fs::hard_link(&there, old).or_else(|_| std::fs::copy(&there, old).map(drop))
 }
 
 fn say_what_perf_lacks(written: &Written) {
