@@ -12,6 +12,7 @@ const SIGEV_THREAD_ID: i32 = 4;
 #[cfg(target_arch = "x86_64")]
 #[allow(missing_docs, reason = "they have the kernel's names")]
 pub mod number {
+    pub const READ: usize = 0;
     pub const CLOSE: usize = 3;
     pub const FSTAT: usize = 5;
     pub const MMAP: usize = 9;
@@ -23,8 +24,12 @@ pub mod number {
     pub const SENDMSG: usize = 46;
     pub const RECVMSG: usize = 47;
     pub const SETSOCKOPT: usize = 54;
+    pub const GETSOCKOPT: usize = 55;
     pub const FCNTL: usize = 72;
     pub const GETPID: usize = 39;
+    pub const GETEUID: usize = 107;
+    pub const GETEGID: usize = 108;
+    pub const PRCTL: usize = 157;
     pub const GETTID: usize = 186;
     pub const TIMER_CREATE: usize = 222;
     pub const TIMER_SETTIME: usize = 223;
@@ -44,6 +49,7 @@ pub mod number {
     pub const IOCTL: usize = 29;
     pub const OPENAT: usize = 56;
     pub const CLOSE: usize = 57;
+    pub const READ: usize = 63;
     pub const READ_AT: usize = 67;
     pub const FSTAT: usize = 80;
     pub const TIMER_CREATE: usize = 107;
@@ -53,11 +59,15 @@ pub mod number {
     pub const CLOCK_GETRES: usize = 114;
     pub const RT_SIGPROCMASK: usize = 135;
     pub const GETCPU: usize = 168;
+    pub const PRCTL: usize = 167;
     pub const GETPID: usize = 172;
+    pub const GETEUID: usize = 175;
+    pub const GETEGID: usize = 177;
     pub const GETTID: usize = 178;
     pub const SOCKET: usize = 198;
     pub const CONNECT: usize = 203;
     pub const SETSOCKOPT: usize = 208;
+    pub const GETSOCKOPT: usize = 209;
     pub const SENDMSG: usize = 211;
     pub const RECVMSG: usize = 212;
     pub const MMAP: usize = 222;

@@ -5,11 +5,13 @@ use crate::arch::{number, syscall};
 
 #[path = "../../teeperf-rt/src/platform/linux/file.rs"]
 mod file;
+#[path = "../../teeperf-rt/src/platform/linux/rights.rs"]
+mod rights;
 #[path = "../../teeperf-rt/src/platform/linux/socket.rs"]
 #[allow(dead_code, reason = "the runtime asks more of it")]
 mod socket;
 pub(crate) use file::File;
-use file::patiently;
+pub(crate) use rights::has_rights_of_its_own;
 pub(crate) use socket::exchange;
 
 /// Process id as the process knows it.

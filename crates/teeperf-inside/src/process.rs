@@ -38,9 +38,13 @@ pub(crate) fn this() -> Option<&'static Process> {
     unsafe { PROCESS.load(Acquire).as_ref() }
 }
 
-/// Asks for memory for a program that begins, and cares for its children. Whether it is sampled.
+/// Asks for memory for a program that begins, and cares for its children. Whether it is sampled: one that has more rights than its
+/// starter is not, since the environment is its starter's.
 pub(crate) fn attach_program() -> bool {
     use std::os::unix::ffi::OsStrExt;
+    if linux::has_rights_of_its_own() {
+        return false;
+    }
     let Some(name) = std::env::var_os(SAMPLES_VARIABLE) else { return false };
     let mut recorder = Recorder { name: [0; MAX_SOCKET_NAME], length: name.len() };
     let Some(place) = recorder.name.get_mut(..name.len()) else { return false };

@@ -6,12 +6,14 @@
 //! one stack leads from one world into the other.
 //!
 //! * [`thread`]: a thread's arena; [`recorder`]: where that is from; [`windows`]: which sites are whose; [`modules`]: the
-//!   program's own code, where it is in stacks; [`system`]: what is asked of the C library.
+//!   program's own code, where it is in stacks; [`rights`]: what the environment may say, and whose recorder is taken;
+//!   [`system`]: what is asked of the C library.
 //!
 //! Without a recorder nothing is done.
 
 pub mod modules;
 pub mod recorder;
+pub mod rights;
 pub mod system;
 pub mod thread;
 pub mod windows;

@@ -1,6 +1,6 @@
 //! The recorder's arenas, asked for on its socket ([`teeperf_wire::hello`]).
 
-use crate::system;
+use crate::{rights, system};
 use std::ffi::{c_int, c_void};
 use std::fs::File;
 use std::io::ErrorKind;
@@ -39,7 +39,7 @@ static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
 
 /// An arena for the calling thread, if there is a recorder and it has one.
 pub fn arena() -> Option<Memory> {
-    let name = std::env::var(SOCKET_VARIABLE).ok()?;
+    let name = rights::variable(SOCKET_VARIABLE)?.into_string().ok()?;
     let pid = std::process::id();
     let mut known = KNOWN.lock().ok()?;
     // The child of a fork is another process, and its arenas are the parent's.
@@ -170,7 +170,7 @@ fn exchange(name: &str, hello: &Hello) -> Option<(Welcome, File)> {
         }
         let connected = patiently(|| connect(fd, &raw const address, address_length) as isize);
         let sent = || patiently(|| send(fd, bytes.as_ptr(), bytes.len(), MSG_NOSIGNAL));
-        if connected < 0 || sent() < 0 {
+        if connected < 0 || !rights::trusts_peer(&socket) || sent() < 0 {
             return None;
         }
     }

@@ -5,6 +5,7 @@ mod found;
 
 use crate::filter::Rules;
 use crate::socket::Connection;
+use crate::trust::Owner;
 pub use found::recorders;
 pub(crate) use found::recorders_sockets;
 use std::io;
@@ -42,6 +43,9 @@ pub enum ControlError {
     /// No recorder of that process id, and no process that is being recorded.
     #[error("process {0} neither records nor is recorded")]
     NoRecorder(u32),
+    /// Another user, who is not root, listens where the recorder should.
+    #[error("another user listens where the recorder of process {0} should")]
+    Stranger(u32),
     /// The recorder was there and gave no answer.
     #[error("the recorder does not answer: {0}")]
     NoAnswer(#[from] io::Error),
@@ -71,6 +75,9 @@ const REFUSED: u32 = 1 << 31;
 pub fn request(pid: u32, request: &Request) -> Result<Status, ControlError> {
     let socket = found::socket_of(pid).ok_or(ControlError::NoRecorder(pid))?;
     let connection = Connection::connect(&socket)?;
+    if !Owner::of_this_process().believes(connection.peer()?) {
+        return Err(ControlError::Stranger(pid));
+    }
     let message = request.encode();
     if message.len() > LONGEST {
         return Err(ControlError::Refused("the rules are longer than 64 KiB".into()));

@@ -13,6 +13,7 @@ use crate::seen::Seen;
 use crate::sgx::{Counts, Found, Rings};
 use crate::socket::Peer;
 use crate::survey;
+use crate::trust::Owner;
 use crate::walk::{Walk, fill_holes, time_after};
 use crate::writer::Output;
 use std::collections::BTreeSet;
@@ -114,7 +115,7 @@ impl Write for Kept {
 pub fn any_message(bytes: &[u8]) {
     const OWN: u32 = 1000;
     for uid in [OWN, 0] {
-        let decision = Registry::default().decide(bytes, Peer { pid: 2, uid }, OWN);
+        let decision = Registry::default().decide(bytes, Peer { pid: 2, uid }, Owner::of(OWN));
         assert!(uid == OWN || matches!(decision, Decision::Ignore), "a stranger is answered");
         assert!(!matches!(decision, Decision::Segment { .. }), "nobody has a segment");
     }

@@ -61,6 +61,7 @@ mod sums;
 mod survey;
 mod symbols;
 mod trees;
+mod trust;
 mod verdict;
 mod walk;
 mod watch;

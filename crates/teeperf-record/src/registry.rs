@@ -4,6 +4,7 @@ use crate::control::Request;
 use crate::process::Shared;
 use crate::segment::Segment;
 use crate::socket::Peer;
+use crate::trust::Owner;
 use std::collections::HashMap;
 use std::sync::Arc;
 use teeperf_wire::hello::{HELLO_SIZE, Hello, VERSION, refusal, want};
@@ -63,9 +64,9 @@ impl Registry {
         Self { last_id, ..Self::default() }
     }
 
-    /// What to answer. `own_uid` is the only user whose processes are served.
-    pub(crate) fn decide(&mut self, message: &[u8], peer: Peer, own_uid: u32) -> Decision {
-        if peer.uid != own_uid {
+    /// What to answer. Only the processes of the recorder's `owner` are served.
+    pub(crate) fn decide(&mut self, message: &[u8], peer: Peer, owner: Owner) -> Decision {
+        if !owner.is_of(peer) {
             return Decision::Ignore;
         }
         match Request::decode(message) {
@@ -155,10 +156,14 @@ mod tests {
     use crate::segment::Class;
     use std::sync::Mutex;
 
-    const OWN: u32 = 1000;
+    const UID: u32 = 1000;
+
+    fn own() -> Owner {
+        Owner::of(UID)
+    }
 
     fn peer(pid: u32) -> Peer {
-        Peer { pid, uid: OWN }
+        Peer { pid, uid: UID }
     }
 
     fn hello(segment: u32, token: u64) -> [u8; teeperf_wire::hello::HELLO_SIZE] {
@@ -167,7 +172,7 @@ mod tests {
     }
 
     fn attach(registry: &mut Registry, pid: u32, token: u64) -> (u32, u32) {
-        let decision = registry.decide(&hello(0, 0), peer(pid), OWN);
+        let decision = registry.decide(&hello(0, 0), peer(pid), own());
         let Decision::Attach { id, exec_of, .. } = decision else { panic!("{decision:?}") };
         let segments = vec![Arc::new(Segment::create(Class::Small).unwrap())];
         let shared = Arc::new(Shared { segments: Mutex::new(segments) });
@@ -191,17 +196,18 @@ mod tests {
     fn segments_are_for_those_with_a_token() {
         let mut registry = Registry::default();
         attach(&mut registry, 50, 11);
-        let mut ask = |segment, token, pid| registry.decide(&hello(segment, token), peer(pid), OWN);
+        let mut ask =
+            |segment, token, pid| registry.decide(&hello(segment, token), peer(pid), own());
         assert!(matches!(ask(1, 11, 50), Decision::Refuse(refusal::UNKNOWN)));
         assert!(matches!(ask(1, 12, 50), Decision::Refuse(refusal::UNKNOWN)));
         let segments = &registry.by_pid[&(50, false)].shared.segments;
         segments.lock().unwrap().push(Arc::new(Segment::create(Class::Large).unwrap()));
         for pid in [50, 51] {
-            let decision = registry.decide(&hello(1, 11), peer(pid), OWN);
+            let decision = registry.decide(&hello(1, 11), peer(pid), own());
             assert!(matches!(decision, Decision::Segment { token: 11, .. }), "{decision:?}");
         }
         registry.gone(50, 1);
-        let decision = registry.decide(&hello(1, 11), peer(50), OWN);
+        let decision = registry.decide(&hello(1, 11), peer(50), own());
         assert!(matches!(decision, Decision::Refuse(refusal::UNKNOWN)));
     }
 
@@ -211,7 +217,7 @@ mod tests {
         attach(&mut registry, 50, 11);
         let mut ask = |want, token| {
             let hello = Hello { version: VERSION, segment: 9, token, pid: 7, want };
-            registry.decide(&[&hello.encode()[..], &[1, 2]].concat(), peer(51), OWN)
+            registry.decide(&[&hello.encode()[..], &[1, 2]].concat(), peer(51), own())
         };
         let decision = ask(want::FILTER, 11);
         assert!(
@@ -228,17 +234,20 @@ mod tests {
     #[test]
     fn strangers_are_not_answered() {
         let mut registry = Registry::default();
-        let stranger = Peer { pid: 50, uid: OWN + 1 };
-        assert!(matches!(registry.decide(&hello(0, 0), stranger, OWN), Decision::Ignore));
+        let stranger = Peer { pid: 50, uid: UID + 1 };
+        assert!(matches!(registry.decide(&hello(0, 0), stranger, own()), Decision::Ignore));
         let stop = Request::Stop.encode();
-        assert!(matches!(registry.decide(&stop, stranger, OWN), Decision::Ignore));
-        assert!(matches!(registry.decide(&stop, peer(50), OWN), Decision::Control(Request::Stop)));
-        assert!(matches!(registry.decide(b"what?", peer(50), OWN), Decision::Ignore));
-        let decision = registry.decide(&hello(0, 0), peer(0), OWN);
+        assert!(matches!(registry.decide(&stop, stranger, own()), Decision::Ignore));
+        assert!(matches!(
+            registry.decide(&stop, peer(50), own()),
+            Decision::Control(Request::Stop)
+        ));
+        assert!(matches!(registry.decide(b"what?", peer(50), own()), Decision::Ignore));
+        let decision = registry.decide(&hello(0, 0), peer(0), own());
         assert!(matches!(decision, Decision::Refuse(refusal::CLOSED)));
         let want = want::SEGMENTS;
         let old = Hello { version: VERSION + 1, segment: 0, token: 0, pid: 7, want }.encode();
-        let decision = registry.decide(&old, peer(50), OWN);
+        let decision = registry.decide(&old, peer(50), own());
         assert!(matches!(decision, Decision::Refuse(refusal::VERSION)));
     }
 
@@ -253,9 +262,9 @@ mod tests {
                 Arc::new(Shared { segments: Mutex::default() }),
             );
         }
-        let decision = registry.decide(&hello(0, 0), peer(1_000_000), OWN);
+        let decision = registry.decide(&hello(0, 0), peer(1_000_000), own());
         assert!(matches!(decision, Decision::Refuse(refusal::CLOSED)));
-        let decision = registry.decide(&hello(0, 0), peer(5), OWN);
+        let decision = registry.decide(&hello(0, 0), peer(5), own());
         assert!(matches!(decision, Decision::Attach { exec_of: 5, .. }));
     }
 }

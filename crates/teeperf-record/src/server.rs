@@ -12,6 +12,7 @@ use crate::process::{Attached, Shared};
 use crate::registry::{Decision, MAX_ARENAS, Registry};
 use crate::segment::{Class, Segment};
 use crate::socket::{Connection, Listener, Peer};
+use crate::trust::Owner;
 use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -68,8 +69,6 @@ impl Server {
     ) -> io::Result<Self> {
         let listener = Listener::bind(name)?;
         let (stopped, stop) = io::pipe()?;
-        // SAFETY: no pointers are involved.
-        let own_uid = unsafe { libc::getuid() };
         let door = Door { attached: attached.into(), is_closed: false };
         let door = Arc::new(Mutex::new(door));
         let desk = Desk {
@@ -78,7 +77,7 @@ impl Server {
             stopped,
             terms,
             events,
-            own_uid,
+            owner: Owner::of_this_process(),
             registry: Registry::behind(attached),
             waiting: Vec::new(),
             processes: Vec::new(),
@@ -114,7 +113,7 @@ struct Desk {
     stopped: io::PipeReader,
     terms: Terms,
     events: Sender<Event>,
-    own_uid: u32,
+    owner: Owner,
     registry: Registry,
     /// Connected, and said nothing yet.
     waiting: Vec<(Connection, Instant)>,
@@ -204,7 +203,7 @@ impl Desk {
             } else if since.elapsed() < SILENCE {
                 self.waiting.push((connection, since));
             } else if let Ok(peer) = connection.peer()
-                && peer.uid == self.own_uid
+                && self.owner.is_of(peer)
             {
                 self.notice(format!("process {} connected and said nothing", peer.pid));
             }
@@ -216,7 +215,7 @@ impl Desk {
         let mut message = vec![0; LONGEST];
         let Ok(peer) = connection.peer() else { return };
         let Ok(length) = connection.receive(&mut message) else { return };
-        match self.registry.decide(&message[..length], peer, self.own_uid) {
+        match self.registry.decide(&message[..length], peer, self.owner) {
             Decision::Attach { id, inner_pid, exec_of, with_arenas } => {
                 let memory = if with_arenas {
                     self.arena(inner_pid).map(|arena| vec![arena])

@@ -3,8 +3,11 @@
 use crate::{arch, platform};
 use teeperf_wire::hello::{MAX_SOCKET_NAME, SOCKET_VARIABLE};
 
-/// Gives the socket's name to `keep`; nothing where the environment has none.
+/// Gives the socket's name to `keep`; nothing where the environment has none, or is of somebody with fewer rights than the program.
 pub(crate) fn find_name(keep: impl FnOnce(&[u8]) -> Option<()>) -> Option<()> {
+    if platform::has_rights_of_its_own() {
+        return None;
+    }
     let environ = arch::environ();
     // SAFETY: where there is a C library it is its variable, null or an array of strings that ends in null. It is
     // read in a constructor, before the program's own code can change it.

@@ -5,6 +5,7 @@
 
 use std::ffi::c_int;
 use std::sync::OnceLock;
+use teeperf_lender::rights;
 
 /// What a thread had by now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,7 +36,7 @@ unsafe extern "C" {
 /// The calling thread's; nothing where it is not asked for.
 pub(crate) fn now() -> Option<Usage> {
     static IS_WANTED: OnceLock<bool> = OnceLock::new();
-    let is_wanted = || std::env::var_os("TEEPERF_SGX_USAGE").is_none_or(|wish| wish != "0");
+    let is_wanted = || rights::variable("TEEPERF_SGX_USAGE").is_none_or(|wish| wish != "0");
     if !*IS_WANTED.get_or_init(is_wanted) {
         return None;
     }

@@ -22,4 +22,5 @@ pub mod piece;
 pub mod sampling;
 pub mod shared;
 pub mod tree;
+pub mod trust;
 pub mod word;

@@ -11,6 +11,7 @@ use crate::packets::Level;
 use crate::sample::{Outlet, Packets};
 use crate::socket::{Connection, Listener};
 use crate::stats::Stats;
+use crate::trust::Owner;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
@@ -114,7 +115,7 @@ struct Work<'a, S> {
     waiting: Vec<(Connection, Instant)>,
     /// Of processes that have ended.
     counts: Counts,
-    own_uid: u32,
+    owner: Owner,
     has_attached: bool,
     is_paused: bool,
     is_told_of_ticks: bool,
@@ -135,8 +136,7 @@ fn work(
         processes: Vec::new(),
         waiting: Vec::new(),
         counts: Counts::default(),
-        // SAFETY: no pointers are involved.
-        own_uid: unsafe { libc::getuid() },
+        owner: Owner::of_this_process(),
         has_attached: false,
         is_paused,
         is_told_of_ticks: false,
@@ -222,7 +222,7 @@ impl<S: FnMut(u16, Vec<u8>)> Work<'_, S> {
             return;
         };
         let Some(ask) = Ask::decode(&message[..length]) else { return };
-        if peer.uid != self.own_uid || peer.pid == 0 || ask.version != VERSION {
+        if !self.owner.is_of(peer) || peer.pid == 0 || ask.version != VERSION {
             let text =
                 format!("process {} is of another user or version: it is not sampled", peer.pid);
             return self.tell(0, vec![(Level::Warning, text)]);

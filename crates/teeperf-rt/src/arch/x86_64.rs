@@ -273,9 +273,13 @@ pub(crate) mod number {
     pub(crate) const SENDMSG: usize = 46;
     pub(crate) const RECVMSG: usize = 47;
     pub(crate) const SETSOCKOPT: usize = 54;
+    pub(crate) const GETSOCKOPT: usize = 55;
     pub(crate) const FCNTL: usize = 72;
     pub(crate) const READLINK: usize = 89;
+    pub(crate) const GETEUID: usize = 107;
+    pub(crate) const GETEGID: usize = 108;
     pub(crate) const SIGALTSTACK: usize = 131;
+    pub(crate) const PRCTL: usize = 157;
     pub(crate) const GETTID: usize = 186;
     pub(crate) const FUTEX: usize = 202;
     pub(crate) const CLOCK_GETTIME: usize = 228;

@@ -5,10 +5,11 @@ use crate::arch::{self, number, syscall};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 mod file;
 mod mask;
+mod rights;
 mod socket;
-pub(crate) use file::File;
-use file::patiently;
+pub(crate) use file::{File, open};
 pub(crate) use mask::Mask;
+pub(crate) use rights::has_rights_of_its_own;
 pub(crate) use socket::{exchange, is_abandoned};
 
 const PROT_READ: usize = 1;
@@ -173,26 +174,6 @@ fn file_size(file: &File) -> Option<usize> {
     // SAFETY: the kernel writes one `struct stat` there.
     let result = unsafe { syscall(number::FSTAT, [file.0 as usize, place, 0, 0, 0, 0]) };
     (result == 0).then_some(stat[6] as usize)
-}
-
-/// Opens a file for reading; the path ends in a 0 byte.
-pub(crate) fn open(path: &core::ffi::CStr) -> Option<File> {
-    const AT_FDCWD: usize = -100isize as usize;
-    const O_CLOEXEC: usize = 0o2_000_000;
-    let arguments = [AT_FDCWD, path.as_ptr() as usize, O_CLOEXEC, 0, 0, 0];
-    // SAFETY: the path is a string of C.
-    let result = patiently(|| unsafe { syscall(number::OPENAT, arguments) });
-    (result >= 0).then_some(File(result as i32))
-}
-
-impl File {
-    /// Reads up to as many bytes as there is room for; 0 at the end and after an error.
-    pub(crate) fn read(&self, room: &mut [u8]) -> usize {
-        let arguments = [self.0 as usize, room.as_mut_ptr() as usize, room.len(), 0, 0, 0];
-        // SAFETY: the kernel writes into `room` alone.
-        let result = patiently(|| unsafe { syscall(number::READ, arguments) });
-        usize::try_from(result).unwrap_or(0).min(room.len())
-    }
 }
 
 /// Reads a symbolic link into `room`; gives the length.

@@ -311,8 +311,8 @@ fn tell_of_nothing(outcome: &Outcome) {
         None => eprintln!(
             "teeperf: nothing was recorded: no process with hooks found the recorder. Was it built \
              with CC=\"teeperf cc\" CXX=\"teeperf c++\" (see `teeperf help cc`)? It also needs the \
-             environment that it is given, the user that records, and the same network namespace; next: teeperf doctor \
-             PROGRAM, and teeperf doctor alone for this machine"
+             environment that it is given, the user that records and no other rights (set-user-ID, capabilities), and the same \
+             network namespace; next: teeperf doctor PROGRAM, and teeperf doctor alone for this machine"
         ),
     }
 }

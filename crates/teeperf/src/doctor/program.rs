@@ -142,7 +142,7 @@ fn attaching(path: &Path, elf: &Elf) -> Vec<Finding> {
         findings.push(Finding::warning(
             AREA,
             "it gets other rights when it starts (set-user-id, set-group-id or capabilities): nothing is preloaded into it, \
-             and the recorder takes no process of another user",
+             its hooks look for no recorder where its starter could name one, and the recorder takes no process of another user",
             "record a copy without these: `cp`, as the user that records",
         ));
     }

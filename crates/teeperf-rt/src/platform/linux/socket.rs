@@ -1,6 +1,7 @@
 //! One message to the recorder and its answer, over a Unix socket that is closed at once.
 
-use super::{File, patiently};
+use super::file::{File, patiently};
+use super::rights::trusts_peer;
 use crate::arch::{number, syscall};
 use teeperf_wire::hello::{HELLO_SIZE, MAX_SOCKET_NAME, WELCOME_SIZE};
 
@@ -48,8 +49,8 @@ impl Address {
     }
 }
 
-/// Whether nobody listens under that name any more. Waits for nothing: who is too busy to take
-/// a connection, or stands still, is there.
+/// Whether no recorder listens under that name any more: nobody, or another user, who may take a name that is free. Waits for
+/// nothing: a recorder that is too busy to take a connection, or stands still, is there.
 pub(crate) fn is_abandoned(name: &[u8]) -> bool {
     let (address, length) = Address::of(name);
     let kind = SOCK_SEQPACKET_CLOEXEC | SOCK_NONBLOCK;
@@ -61,11 +62,14 @@ pub(crate) fn is_abandoned(name: &[u8]) -> bool {
     let socket = File(socket as i32);
     let arguments = [socket.0 as usize, &raw const address as usize, length, 0, 0, 0];
     // SAFETY: the kernel reads `length` bytes of the address.
-    patiently(|| unsafe { syscall(number::CONNECT, arguments) }) == ECONNREFUSED
+    match patiently(|| unsafe { syscall(number::CONNECT, arguments) }) {
+        0 => !trusts_peer(&socket),
+        error => error == ECONNREFUSED,
+    }
 }
 
 /// Sends one message, the hello and words behind it, to a `SOCK_SEQPACKET` socket in the abstract namespace and takes
-/// one answer; nothing when it cannot be had. Each step ends within so many seconds.
+/// one answer; nothing when it cannot be had, or another user listens there. Each step ends within so many seconds.
 pub(crate) fn exchange(
     name: &[u8],
     hello: &[u8; HELLO_SIZE],
@@ -91,12 +95,15 @@ pub(crate) fn exchange(
     // SAFETY: the kernel reads `length` bytes of the address.
     let connected =
         patiently(|| unsafe { syscall(number::CONNECT, [descriptor, place, length, 0, 0, 0]) });
+    if connected < 0 || !trusts_peer(&socket) {
+        return None;
+    }
     let parts =
         [[hello.as_ptr() as usize, HELLO_SIZE], [words.as_ptr() as usize, size_of_val(words)]];
     let message = Message { parts: &raw const parts as usize, part_count: 2, ..Message::default() };
     let arguments = [descriptor, &raw const message as usize, MSG_NOSIGNAL, 0, 0, 0];
     // SAFETY: the kernel reads the message and its parts, which live here.
-    if connected < 0 || patiently(|| unsafe { syscall(number::SENDMSG, arguments) }) < 0 {
+    if patiently(|| unsafe { syscall(number::SENDMSG, arguments) }) < 0 {
         return None;
     }
     receive(&socket)
