@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use teeperf_profile::samples::{jitted, kernel};
 use teeperf_profile::{Options, Recording, packets};
-use teeperf_symbols::{Functions, Search, archive, debug_file, vdso};
+use teeperf_symbols::{Functions, Search, Shown, archive, debug_file, vdso};
 
 use crate::error::EditError;
 use crate::rotate::folder::{self, Chain};
@@ -39,8 +39,8 @@ const BLOCK: u64 = 512;
 /// What is to be packed.
 #[derive(Clone, Debug, Default)]
 pub struct Pack {
-    /// Whether sources are.
-    pub sources: bool,
+    /// Sources, those that may be shown.
+    pub sources: Option<Shown>,
     /// Folders of debug files, and files of images.
     pub search: Search,
 }
@@ -52,6 +52,10 @@ pub struct Packed {
     pub files: u64,
     /// Files that are missing, and why.
     pub missing: Vec<String>,
+    /// Sources that are among the files.
+    pub sources: Vec<PathBuf>,
+    /// Sources that are not, and why.
+    pub left_out: Vec<(PathBuf, String)>,
 }
 
 #[derive(Serialize)]
@@ -97,6 +101,8 @@ enum Kind {
 /// Where what is packed comes from.
 enum Content {
     File(PathBuf),
+    /// May be shown when it is opened.
+    Source(PathBuf),
     Bytes(Vec<u8>),
 }
 
@@ -116,8 +122,8 @@ pub fn pack(
     let unread = |source| teeperf_profile::Error::Open { name: name.clone(), source };
     let content = Stream::open(path).map_err(unread)?;
     let recording = || content.read().map(|read| Recording::from_read(read, name.clone()));
-    let mut named = Named::of(recording().map_err(unread)?, wanted.sources, progress)?;
-    if named.has_samples && wanted.sources {
+    let mut named = Named::of(recording().map_err(unread)?, wanted.sources.is_some(), progress)?;
+    if named.has_samples && wanted.sources.is_some() {
         named.add_sources_of_samples(&packets::replay(
             &mut recording().map_err(unread)?,
             &mut Options { search: wanted.search.clone(), ..Options::default() },
@@ -131,8 +137,9 @@ pub fn pack(
     for image in &wanted.search.images {
         add(image, Kind::Image, None, &mut files, &mut packed.missing);
     }
+    let shown = wanted.sources.clone().unwrap_or_default();
     for source in &named.sources {
-        add(Path::new(source), Kind::Source, None, &mut files, &mut packed.missing);
+        add_source(Path::new(source), &shown, &mut files, &mut packed);
     }
     if let Some((path, build_id)) = &named.kernel {
         kernel_functions(path, build_id, &mut files, &mut packed.missing);
@@ -143,6 +150,8 @@ pub fn pack(
         }
     }
     packed.files = files.len() as u64;
+    let left_out = packed.left_out.iter().map(|(path, why)| format!("{}: {why}", path.display()));
+    let missing: Vec<String> = packed.missing.iter().cloned().chain(left_out).collect();
     let manifest = Manifest {
         format: "teeperf-pack",
         version: 1,
@@ -150,7 +159,7 @@ pub fn pack(
         samples: named.has_samples,
         writer,
         files: files.iter().map(|(_, entry)| entry).collect(),
-        missing: &packed.missing,
+        missing: &missing,
     };
     let failed = |source| EditError::Write { name: "the archive".into(), source };
     let manifest = serde_json::to_vec_pretty(&manifest).map_err(|e| failed(e.into()))?;
@@ -164,6 +173,12 @@ pub fn pack(
         for (from, Entry { name, bytes, .. }) in &files {
             match from {
                 Content::File(path) => append(&mut tar, name, *bytes, File::open(path)?)?,
+                Content::Source(path) => {
+                    let again = |why: teeperf_symbols::Refusal| {
+                        io::Error::other(format!("{}: {why}", path.display()))
+                    };
+                    append(&mut tar, name, *bytes, shown.open(path).map_err(again)?.0)?;
+                }
                 Content::Bytes(text) => append(&mut tar, name, *bytes, &text[..])?,
             }
         }
@@ -244,16 +259,35 @@ fn add(
         Err(error) => return missing.push(format!("{shown}: {error}")),
     };
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let below: PathBuf = absolute
-        .components()
-        .filter(|part| matches!(part, std::path::Component::Normal(_)))
-        .collect();
-    let name = format!("files/{}", below.display());
-    if files.iter().any(|(_, entry)| entry.name == name) {
+    let name = archive::name_of(&absolute);
+    if has(files, &name) {
         return;
     }
     let entry = Entry { path: shown, name, kind, build_id, bytes: about.len() };
     files.push((Content::File(path.to_owned()), entry));
+}
+
+/// Whether there is a file of this name already.
+fn has(files: &Files, name: &str) -> bool {
+    files.iter().any(|(_, entry)| entry.name == name)
+}
+
+/// A source, if it may be shown: which ones there are says whoever wrote the program.
+fn add_source(path: &Path, shown: &Shown, files: &mut Files, packed: &mut Packed) {
+    let name = archive::name_of(path);
+    if has(files, &name) {
+        return;
+    }
+    match shown.open(path) {
+        Ok((_, about)) => {
+            let shown = path.display().to_string();
+            let (kind, bytes) = (Kind::Source, about.len());
+            let entry = Entry { path: shown, name, kind, build_id: None, bytes };
+            files.push((Content::Source(path.to_owned()), entry));
+            packed.sources.push(path.to_owned());
+        }
+        Err(why) => packed.left_out.push((path.to_owned(), why.to_string())),
+    }
 }
 
 /// What the kernel that runs says of its functions, if it is the one that was sampled.

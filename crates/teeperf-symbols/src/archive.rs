@@ -2,6 +2,7 @@
 
 use std::io::{self, BufReader, Read};
 use std::ops::ControlFlow;
+use std::path::{Component, Path, PathBuf};
 use zstd::stream::read::Decoder;
 
 /// Most bytes of history that an archive may have its reader keep: 2 to this.
@@ -20,6 +21,19 @@ pub fn decompressed<R: Read>(stream: R) -> io::Result<Decoder<'static, BufReader
     let mut stream = Decoder::new(stream)?;
     stream.window_log_max(WINDOW_LOG)?;
     Ok(stream)
+}
+
+/// The name in an archive of the file that has this path: below `files/`, and nowhere else.
+pub fn name_of(path: &Path) -> String {
+    let mut below = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => below.push(name),
+            Component::ParentDir => _ = below.pop(),
+            _ => {}
+        }
+    }
+    format!("files/{}", below.display())
 }
 
 /// Gives each file by its name in the archive, its size and its bytes, until told to stop.
@@ -64,6 +78,18 @@ mod tests {
             tar.append_data(&mut header, name, *bytes).unwrap();
         }
         zstd::bulk::compress(&tar.into_inner().unwrap(), 1).unwrap()
+    }
+
+    #[test]
+    fn no_name_leads_out_of_an_archive() {
+        for (path, name) in [
+            ("/src/a.c", "files/src/a.c"),
+            ("/src/build/../a.c", "files/src/a.c"),
+            ("/../../etc/./passwd", "files/etc/passwd"),
+            ("../a.c", "files/a.c"),
+        ] {
+            assert_eq!(name_of(Path::new(path)), name, "{path}");
+        }
     }
 
     #[test]

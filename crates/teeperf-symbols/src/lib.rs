@@ -7,7 +7,7 @@
 //! * [`Loaded`]: what a loader puts where: code, and variables by name.
 //! * [`Unwinding`]: what it takes to find callers on a stack.
 //! * [`called()`]: which functions a function's code calls, by name.
-//! * [`Sources`]: the text of source files.
+//! * [`Sources`]: the text of source files; [`Shown`]: which of them others may see.
 //! * `demangle`: names as programmers write them; `spellings`: what else they write.
 //!
 //! Every address here is the file's own virtual address: an address in a process less the
@@ -34,6 +34,7 @@ mod lines;
 mod loaded;
 mod plt;
 mod search;
+mod shown;
 mod sites;
 mod sources;
 mod spellings;
@@ -50,6 +51,7 @@ pub use functions::{Functions, Origin, Symbol};
 pub use lines::{CallSite, Lines, Location};
 pub use loaded::{Loaded, Part};
 pub use search::{Kept, Search, debug_file};
+pub use shown::{Refusal, Shown};
 pub use sources::{Source, Sources};
 pub use spellings::{spellings, without_copy};
 pub use unpacked::Unpacked;

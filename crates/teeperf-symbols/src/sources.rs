@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::archive;
+use crate::shown::{Refusal, Shown};
 
 /// Largest file that is taken out of an archive, and most bytes of all; sources are some kilobytes.
 const MAX_FILE: u64 = 256 << 20;
@@ -19,6 +20,8 @@ const MAX_SOURCE: u64 = 64 << 20;
 pub struct Sources {
     /// Beginnings of paths, and what stands there instead; the first that fits counts.
     pub moved: Vec<(String, String)>,
+    /// Which files may be taken from where they are.
+    pub shown: Shown,
     archived: HashMap<String, Vec<u8>>,
     /// Files of the archive for which there was no room.
     left: BTreeSet<String>,
@@ -44,10 +47,8 @@ impl Sources {
     ///
     /// When it cannot be read, or is no such archive.
     pub fn take_from(&mut self, archive: &Path, wanted: &BTreeSet<&str>) -> io::Result<()> {
-        let names: HashMap<String, &str> = wanted
-            .iter()
-            .map(|path| (format!("files/{}", path.trim_start_matches('/')), *path))
-            .collect();
+        let names: HashMap<String, &str> =
+            wanted.iter().map(|path| (archive::name_of(Path::new(path)), *path)).collect();
         let mut room = self.room();
         archive::each(File::open(archive)?, |name, size, content| {
             let Some(path) = names.get(name) else { return Ok(ControlFlow::Continue(())) };
@@ -79,21 +80,16 @@ impl Sources {
     /// # Errors
     ///
     /// Where it was looked for in vain, and why.
-    pub fn find(&self, path: &str) -> Result<Source, (PathBuf, io::Error)> {
+    pub fn find(&self, path: &str) -> Result<Source, (PathBuf, Refusal)> {
         if let Some(bytes) = self.archived.get(path) {
             let text = String::from_utf8_lossy(bytes).into_owned();
             return Ok(Source { text, path: None, modified: None });
         }
         let place = self.place(path);
-        let read = || -> io::Result<Source> {
-            // To open what is none may wait for ever.
-            let about = std::fs::metadata(&place)?;
-            if !about.is_file() {
-                return Err(io::Error::other("not a regular file"));
-            }
-            let file = File::open(&place)?;
+        let read = || -> Result<Source, Refusal> {
+            let (file, about) = self.shown.open(&place)?;
             let mut bytes = Vec::new();
-            file.take(MAX_SOURCE).read_to_end(&mut bytes)?;
+            file.take(MAX_SOURCE).read_to_end(&mut bytes).map_err(Refusal::Unread)?;
             let text = String::from_utf8_lossy(&bytes).into_owned();
             Ok(Source { text, path: Some(place.clone()), modified: about.modified().ok() })
         };
@@ -142,7 +138,8 @@ mod tests {
         let path = folder.path().join("a.c");
         let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
         assert!(made.success());
-        let found = Sources::default().find(path.to_str().unwrap());
+        let sources = Sources { shown: Shown::everything(), ..Sources::default() };
+        let found = sources.find(path.to_str().unwrap());
         assert!(found.unwrap_err().1.to_string().contains("not a regular file"));
     }
 

@@ -1,6 +1,7 @@
 //! `teeperf annotate`: source with calls and times in its margin.
 
 use super::reading::{self, Source};
+use super::sources as shown;
 use crate::recordings;
 use anyhow::{Result, bail, ensure};
 use clap::Args;
@@ -12,7 +13,7 @@ use teeperf_profile::annotate::{Noted, Wanted, annotate};
 use teeperf_profile::model::{Function, FunctionId, Place, Profile};
 use teeperf_profile::samples::jitted::JITTED;
 use teeperf_record::Search;
-use teeperf_symbols::{CallSite, Lines, Sources};
+use teeperf_symbols::{CallSite, Lines, Refusal, Shown, Sources};
 use teeperf_view::{annotate as view, printable};
 
 /// Shows the source of functions with calls, self and total time in the margin
@@ -24,7 +25,9 @@ use teeperf_view::{annotate as view, printable};
 /// Of samples each line has those that were taken there; of a function that was inlined too.
 ///
 /// Sources are looked for under the path that the debug information has, in archives of `teeperf pack --sources`, and
-/// where --source-dir says.
+/// where --source-dir says. On a terminal any file that you can read is shown; elsewhere those below the project's folder (the nearest
+/// one from here with a teeperf.toml or a repository, or this folder), those that --source-dir leads to, and --sources-from: the
+/// program says which files its sources are, and others may read what is written.
 #[derive(Args, Debug)]
 #[command(
     override_usage = "teeperf annotate [OPTIONS] [RECORDING] WHAT",
@@ -44,6 +47,9 @@ pub(crate) struct Arguments {
     /// Where sources are that debug information has below another folder
     #[arg(long, value_name = "FROM=TO", value_parser = moved)]
     source_dir: Vec<(String, String)>,
+    /// A folder whose sources are shown where no terminal is; may be given several times
+    #[arg(long, value_name = "DIR")]
+    sources_from: Vec<PathBuf>,
     /// JSON on one line, without the source. Times are nanoseconds
     #[arg(long)]
     json: bool,
@@ -73,7 +79,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
          report {0}` lists functions",
         path.display()
     );
+    let is_terminal = std::io::stdout().is_terminal();
+    let moved = arguments.source_dir.iter().map(|(_, to)| Path::new(to));
+    let named = arguments.sources_from.iter().map(PathBuf::as_path);
     let mut sources = Sources::default();
+    sources.shown = match is_terminal {
+        true => Shown::everything(),
+        false => shown::shown(named.chain(moved.filter(|to| to.is_dir())))?,
+    };
     sources.moved.clone_from(&arguments.source_dir);
     let places: Vec<&Function> =
         functions.iter().map(|id| &profile.functions[id.0 as usize]).collect();
@@ -89,9 +102,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         return super::to_stdout(|out| view::write_json(&profile, &noted, out));
     }
     let texts = texts(&noted, &sources);
-    let is_cut = std::io::stdout().is_terminal();
     super::to_stdout(|out| {
-        view::write(&profile, &noted, &texts, &super::terminal::style(), is_cut, out)
+        view::write(&profile, &noted, &texts, &super::terminal::style(), is_terminal, out)
     })
 }
 
@@ -143,7 +155,7 @@ fn sites(
 /// The sources of these functions. Says which were not found, and what then; and which are newer than the program.
 fn texts(noted: &[Noted], sources: &Sources) -> BTreeMap<String, String> {
     let mut texts = BTreeMap::new();
-    let mut missing = None;
+    let (mut missing, mut is_refused) = (None, false);
     let files: BTreeMap<&str, &Noted> =
         noted.iter().filter_map(|noted| Some((noted.function.file.as_deref()?, noted))).collect();
     for (file, noted) in &files {
@@ -164,7 +176,10 @@ fn texts(noted: &[Noted], sources: &Sources) -> BTreeMap<String, String> {
             Err((place, error)) => {
                 let place = place.display().to_string();
                 eprintln!("teeperf: {}: {error}", printable(&place));
-                missing = missing.or(Some(*file));
+                match error {
+                    Refusal::Unread(_) => missing = missing.or(Some(*file)),
+                    _ => is_refused = true,
+                }
             }
         }
     }
@@ -175,6 +190,9 @@ fn texts(noted: &[Noted], sources: &Sources) -> BTreeMap<String, String> {
             "teeperf: say where the sources are with --source-dir {folder}=FOLDER, or pack the recording where they are: \
              `teeperf pack --sources`"
         );
+    }
+    if is_refused {
+        eprintln!("teeperf: {}", shown::HINT);
     }
     let is_jitted = |noted: &&Noted| noted.function.module == JITTED;
     if let Some(first) = noted.iter().find(is_jitted) {

@@ -15,7 +15,8 @@ use std::fmt::Write;
 #[command(after_help = "\
 Files: teeperf.toml in the current folder or the nearest above it, or the file that TEEPERF_CONFIG names in its place; then
 $XDG_CONFIG_HOME/teeperf/config.toml, or ~/.config/teeperf/config.toml. With TEEPERF_CONFIG= (empty) there is none. A file
-that somebody else may have written is not used. A project's file does not say where anything is written.
+that somebody else may have written is not used. A project's file does not say where anything is written,
+nor what is passed on.
 
   color = \"never\"            options of all commands stand on top
   [record]                   and those of one in a section of its name

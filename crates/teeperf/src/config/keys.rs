@@ -8,8 +8,102 @@ use std::path::PathBuf;
 
 /// Commands that read the settings to tell of them.
 const TELLING: [&str; 2] = ["config", "doctor"];
-/// Switches that a project's file does not set: what they are there for is that the user says so.
-const CONSENT: [&str; 1] = ["force"];
+/// Commands of which a project's file sets nothing: they take what strangers send, write what is passed on, or set up the user's own
+/// system.
+const USERS_COMMANDS: [&str; 5] = ["collect", "completions", "demo", "install-sdk", "pack"];
+/// What a project's file may set, of all other commands: what is measured, and what of it is shown. All else is the user's
+/// (docs/trust.md), and so is a new option, until it stands here.
+const PROJECTS: &[&str] = &[
+    // What is built and recorded, and how.
+    "attributes",
+    "call-graph",
+    "cflags",
+    "clang",
+    "clock",
+    "counter-hz",
+    "dependency",
+    "events",
+    "exclude",
+    "exclude-thread",
+    "fold-recursion",
+    "hz",
+    "interval",
+    "libs",
+    "limit-size",
+    "limit-time",
+    "module",
+    "on-full",
+    "only",
+    "only-thread",
+    "optee",
+    "paused",
+    "period",
+    "probe",
+    "quiet",
+    "rotate",
+    "sample",
+    "sample-constant",
+    "sample-within",
+    "sample-buffer",
+    "sgx",
+    "shared",
+    "size",
+    "static",
+    "timed",
+    "tree-size",
+    "trigger",
+    // What is read of it.
+    "bias",
+    "check",
+    "event",
+    "focus",
+    "group",
+    "ignore",
+    "keep-hook-cost",
+    "most-paths",
+    "no-inline",
+    "no-waiting",
+    "packets",
+    "path",
+    "process",
+    "root",
+    "since",
+    "thread",
+    "until",
+    "waits-in",
+    // What is shown, and how.
+    "around",
+    "by",
+    "callees",
+    "callers",
+    "crossing",
+    "crossings",
+    "csv",
+    "fail-if",
+    "flags",
+    "folded",
+    "format",
+    "histogram",
+    "inlined",
+    "inverted",
+    "json",
+    "lengths",
+    "limit",
+    "lines",
+    "noise",
+    "normalize",
+    "rate",
+    "shares",
+    "sort",
+    "svg",
+    "threads",
+    "threshold",
+    "time-line",
+    "toml",
+    "tree",
+    "unsure",
+    "widths-before",
+];
 
 /// Commands with options that files can set.
 pub(crate) fn sections(cli: &Command) -> impl Iterator<Item = &Command> {
@@ -40,14 +134,23 @@ pub(crate) fn is_switch(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::SetTrue)
 }
 
-/// Whether an option says where something is written or sent, or that it may be overwritten. A project's file came with its
-/// sources, and whoever wrote these should not say so.
-pub(crate) fn is_the_users_own(arg: &Arg) -> bool {
+/// Whether an option of a command is the user's alone to set: it says where something is written, sent or read from, that it
+/// may be overwritten, or what is passed on to others. A project's file came with its sources, and whoever wrote these should not
+/// say so.
+pub(crate) fn is_the_users_own(command: &Command, arg: &Arg) -> bool {
     let is_place = |parser: &ValueParser| {
         let kind = parser.type_id();
         kind == TypeId::of::<PathBuf>() || kind == TypeId::of::<crate::commands::Place>()
     };
-    is_place(arg.get_value_parser()) || arg.get_long().is_some_and(|name| CONSENT.contains(&name))
+    USERS_COMMANDS.contains(&command.get_name())
+        || is_place(arg.get_value_parser())
+        || !arg.get_long().is_some_and(|name| PROJECTS.contains(&switch(command, name)))
+}
+
+/// The switch that an option takes back; or the option.
+fn switch<'a>(command: &Command, name: &'a str) -> &'a str {
+    let is_switch = |of: &&str| keys(command).any(|arg| arg.get_long() == Some(of));
+    name.strip_prefix("no-").filter(is_switch).unwrap_or(name)
 }
 
 /// Whether the command line cannot have both. The command is one that was built, which has all its groups.
@@ -109,4 +212,83 @@ pub(crate) fn nearest<'a>(
     let likeness = |name: &str| strsim::jaro_winkler(mistyped, name);
     let best = names.into_iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
     (likeness(best) > 0.7).then_some(best)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Options that are the user's, of commands of which a project sets others.
+    const USERS: &[&str] = &[
+        "record --attach",
+        "record --elf",
+        "record --force",
+        "record --output",
+        "record --to",
+        "serve-memory --elf",
+        "serve-memory --force",
+        "serve-memory --output",
+        "serve-memory --to",
+        "import --elf",
+        "import --force",
+        "import --output",
+        "cut --force",
+        "merge --force",
+        "repair --force",
+        "report --elf",
+        "report --symfs",
+        "flame --elf",
+        "flame --symfs",
+        "flame --force",
+        "flame --output",
+        "dump --elf",
+        "dump --symfs",
+        "export --elf",
+        "export --symfs",
+        "export --force",
+        "export --output",
+        "annotate --elf",
+        "annotate --symfs",
+        "annotate --source-dir",
+        "annotate --sources-from",
+        "diff --elf",
+        "diff --symfs",
+        "diff --force",
+        "diff --html",
+        "diff --folded",
+        "diff --svg",
+        "man --dir",
+        "suggest --elf",
+        "suggest --symfs",
+        "suggest --write",
+    ];
+
+    /// Guards: an option that nobody has thought about in the hands of whoever wrote a project's sources. A new one stands
+    /// in [`PROJECTS`], in [`USERS_COMMANDS`] or here.
+    #[test]
+    fn each_option_is_a_projects_or_the_users() {
+        let cli = crate::config::definition();
+        let (mut users, mut projects) = (BTreeSet::new(), BTreeSet::new());
+        for command in sections(&cli) {
+            let of_users = USERS_COMMANDS.contains(&command.get_name());
+            for arg in keys(command).filter(|_| !of_users) {
+                let name = arg.get_long().unwrap();
+                if switch(command, name) != name {
+                    continue;
+                }
+                match is_the_users_own(command, arg) {
+                    true => _ = users.insert(format!("{} --{name}", command.get_name())),
+                    false => _ = projects.insert(name.to_owned()),
+                }
+            }
+        }
+        let all = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let known: BTreeSet<String> = all(USERS);
+        assert_eq!(users, known, "each is to be said to be whose");
+        assert_eq!(projects, all(PROJECTS), "what is a project's is an option");
+        for name in USERS_COMMANDS {
+            assert!(sections(&cli).any(|command| command.get_name() == name), "{name}");
+        }
+    }
 }

@@ -156,12 +156,12 @@ fn setting(
         let what = format_args!("`teeperf {section}` has no option --{name} that can be set{next}");
         return Err(file.at(&key.span(), what));
     };
-    if role == Role::Project && keys::is_the_users_own(arg) {
+    if role == Role::Project && keys::is_the_users_own(command, arg) {
         let own =
             super::files::own().map_or("your own file".into(), |path| path.display().to_string());
         let what = format_args!(
-            "`{name}` says where something is written or sent, or read from: a project does not say that for those who \
-             use it; next: put it into {own}"
+            "`{name}` is the user's to say, such as where something is written, sent or read from, and what is passed on: a \
+             project does not say that for those who use it; next: put it into {own}"
         );
         return Err(file.at(&key.span(), what));
     }
@@ -272,6 +272,10 @@ mod tests {
             "[record]\nto = 'tcp:host:1'\n",
             "[flame]\noutput = 'x'\n",
             "[diff]\nhtml = 'x'\n",
+            "[pack]\nsources = true\n",
+            "[annotate]\nsource-dir = '/x=/etc'\n",
+            "[collect]\nlisten = 'tcp:0.0.0.0:7377'\n",
+            "[suggest]\nwrite = true\n",
         ] {
             let error = format!("{:#}", read_as(Role::Project, text).unwrap_err());
             assert!(error.contains("teeperf.toml:2: ") && error.contains("config.toml"), "{error}");
