@@ -83,14 +83,34 @@ fn as_compiler(words: &[OsString]) -> Option<(Driver, Vec<OsString>)> {
         Some("teeperf-c++") => return Some((Driver::Cxx, words[1..].to_vec())),
         _ => {}
     }
-    let driver = match words.get(1)?.to_str() {
-        Some("cc") => Driver::C,
-        Some("c++") => Driver::Cxx,
-        _ => return None,
-    };
+    let Some(driver) = driver_of(words.get(1)?) else { return as_linker(&words[1..]) };
     let rest = &words[2..];
     (rest.first().and_then(|word| word.to_str()) != Some("--teeperf-help"))
         .then(|| (driver, rest.to_vec()))
+}
+
+/// The compiler that a word behind this command's name stands for.
+fn driver_of(word: &OsStr) -> Option<Driver> {
+    match word.to_str()? {
+        "cc" => Some(Driver::C),
+        "c++" => Some(Driver::Cxx),
+        _ => None,
+    }
+}
+
+/// Meson has Rust's compiler link by the C compiler: of `CC="teeperf cc"` it makes `-C linker=teeperf -C link-arg=cc`, so the
+/// second word stands somewhere behind rustc's own. These begin with an option of a compiler's, an object, or a file of words.
+fn as_linker(words: &[OsString]) -> Option<(Driver, Vec<OsString>)> {
+    let first = words.first()?.as_encoded_bytes();
+    let is_of_rustc = [&b"-m"[..], b"-Wl,", b"@"].iter().any(|start| first.starts_with(start))
+        || first.ends_with(b".o");
+    if !is_of_rustc {
+        return None;
+    }
+    let mut words = compiler::opened(words.to_vec(), |word| driver_of(word).is_some());
+    let at = words.iter().position(|word| driver_of(word).is_some())?;
+    let driver = driver_of(&words.remove(at))?;
+    Some((driver, words))
 }
 
 /// An error and its causes, but for those that it names itself.
@@ -112,6 +132,27 @@ fn is_unread(error: &anyhow::Error) -> bool {
 mod tests {
     use super::*;
     use std::io;
+
+    #[test]
+    fn rustc_puts_the_second_word_of_its_linker_behind_its_own() {
+        let linker = |line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let (driver, words) = as_compiler(&words)?;
+            Some((driver, words.join(OsStr::new(" ")).into_string().unwrap()))
+        };
+        let c = |words: &str| Some((Driver::C, words.to_owned()));
+        assert_eq!(linker("teeperf -m64 a.o -o a cc -pie"), c("-m64 a.o -o a -pie"));
+        assert_eq!(linker("teeperf /t/a.o -o a cc --teeperf-no-hooks").unwrap().0, Driver::C);
+        assert_eq!(linker("teeperf -m64 a.o c++").unwrap().0, Driver::Cxx);
+        assert_eq!(linker("teeperf cc -c cc"), c("-c cc"));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("words");
+        std::fs::write(&file, "-m64\na\\ b.o\ncc\n").unwrap();
+        assert_eq!(linker(&format!("teeperf @{}", file.display())), c("-m64 a b.o"));
+        for line in ["teeperf -m64 a.o", "teeperf report cc", "teeperf --version cc", "teeperf"] {
+            assert_eq!(linker(line), None, "{line}");
+        }
+    }
 
     #[test]
     fn only_whoever_reads_our_output_may_stop_doing_so() {

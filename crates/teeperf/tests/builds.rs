@@ -6,9 +6,11 @@ mod support;
 
 use std::path::Path;
 use std::process::Command;
-use support::{Folder, prepared, run, teeperf};
+use support::{Compiler, Folder, in_path, prepared, run, teeperf};
 
 const TEEPERF: &str = env!("CARGO_BIN_EXE_teeperf");
+const GCC: Compiler = Compiler { cc: "gcc", cxx: "g++" };
+const CLANG: Compiler = Compiler { cc: "clang", cxx: "clang++" };
 
 /// A copy of a project, and the environment in which its build finds our compilers.
 struct Project {
@@ -25,25 +27,24 @@ impl Project {
     }
 
     /// Runs a shell line in the project, with this compiler behind the wrapper.
-    fn sh(&self, compiler: &str, line: &str) -> String {
-        let (cc, cxx) = match compiler {
-            "gcc" => ("gcc", "g++"),
-            _ => ("clang", "clang++"),
-        };
+    fn sh(&self, compiler: Compiler, line: &str) -> String {
+        run(self.shell(line).env("TEEPERF_CC", compiler.cc).env("TEEPERF_CXX", compiler.cxx))
+    }
+
+    /// A shell line in the project, with the wrapper in the compiler's place.
+    fn shell(&self, line: &str) -> Command {
         let mut command = prepared(Command::new("sh"), &self.folder);
         command
             .current_dir(self.folder.path().join("p"))
             .args(["-e", "-c", line])
             .env("CC", format!("{TEEPERF} cc"))
             .env("CXX", format!("{TEEPERF} c++"))
-            .env("TEEPERF_CC", cc)
-            .env("TEEPERF_CXX", cxx)
             .env("CCACHE_DISABLE", "1");
-        run(&mut command)
+        command
     }
 
     /// Records a program of the project; calls of each function by name.
-    fn calls(&self, compiler: &str, program: &str) -> Calls {
+    fn calls(&self, compiler: Compiler, program: &str) -> Calls {
         self.sh(compiler, &format!("{TEEPERF} record -q -o r.teeperf -- ./{program}"));
         let text = self.sh(compiler, &format!("{TEEPERF} report --json r.teeperf"));
         Calls(serde_json::from_str(&text).unwrap())
@@ -73,7 +74,7 @@ impl Calls {
 
 #[test]
 fn make() {
-    for compiler in ["gcc", "clang"] {
+    for compiler in Compiler::installed() {
         let project = Project::copy("make");
         project.sh(compiler, "make -j2 CC=\"$CC\"");
         for program in ["program", "static"] {
@@ -96,12 +97,12 @@ fn make() {
 fn with_a_library_that_names_no_other() {
     let project = Project::copy("make");
     project.sh(
-        "gcc",
+        GCC,
         "printf '#include <setjmp.h>\njmp_buf place; int far(int n) { return setjmp(place) ? 0 : n; }' >far.c
          printf 'int far(int); int main(void) { return far(3); }' >near.c
          gcc -O1 -fPIC -c far.c && gcc -shared -nostdlib far.o -o libfar.so",
     );
-    for compiler in ["gcc", "clang"] {
+    for compiler in Compiler::installed() {
         project.sh(compiler, "$CC near.c ./libfar.so -o near; ./near || test $? = 3");
     }
 }
@@ -111,11 +112,11 @@ fn with_a_library_that_names_no_other() {
 fn with_a_library_that_loses_its_hooks() {
     let project = Project::copy("make");
     project.sh(
-        "gcc",
+        GCC,
         "printf '#include <setjmp.h>\njmp_buf place; int far(int n) { return setjmp(place) ? 0 : n; }' >far.c
          printf '#include <setjmp.h>\nint far(int); jmp_buf here; int main(void) { return setjmp(here) ? 1 : far(3); }' >near.c",
     );
-    for compiler in ["gcc", "clang"] {
+    for compiler in Compiler::installed() {
         project.sh(
             compiler,
             "$CC -fPIC -shared far.c -o libfar.so; $CC near.c ./libfar.so -o near; ./near || test $? = 3
@@ -127,7 +128,7 @@ fn with_a_library_that_loses_its_hooks() {
 /// Both count: `gmon.out` is there as well.
 #[test]
 fn make_with_pg() {
-    for compiler in ["gcc", "clang"] {
+    for compiler in Compiler::installed() {
         let project = Project::copy("make");
         project.sh(compiler, "make CC=\"$CC\" CFLAGS='-O2 -pg' LDFLAGS=-pg program");
         let calls = project.calls(compiler, "program");
@@ -142,21 +143,21 @@ fn make_with_ccache_in_front() {
     let project = Project::copy("make");
     for _ in 0..2 {
         project.sh(
-            "gcc",
+            GCC,
             "export CCACHE_DIR=$PWD/ccache TEEPERF_CC='ccache gcc'; unset CCACHE_DISABLE; \
              rm -f *.o; make CC=\"$CC\"",
         );
     }
-    project.calls("gcc", "program").assert("root_of", "program", 1000);
+    project.calls(GCC, "program").assert("root_of", "program", 1000);
 }
 
 #[test]
 fn cmake() {
-    for compiler in ["gcc", "clang"] {
+    for compiler in Compiler::installed() {
         let project = Project::copy("cmake");
         let configured =
             project.sh(compiler, "cmake -G Ninja -B build -D CMAKE_BUILD_TYPE=RelWithDebInfo 2>&1");
-        let family = if compiler == "gcc" { "GNU" } else { "Clang" };
+        let family = if compiler.is_clang() { "Clang" } else { "GNU" };
         assert!(
             configured.contains(&format!("C compiler identification is {family}")),
             "{configured}"
@@ -179,18 +180,18 @@ fn cmake() {
 #[test]
 fn cmake_with_make_and_wrappers_by_name() {
     let project = Project::copy("cmake");
-    project.sh("gcc", &format!("{TEEPERF} install-wrappers bin"));
+    project.sh(GCC, &format!("{TEEPERF} install-wrappers bin"));
     project.sh(
-        "gcc",
+        GCC,
         "unset CC CXX; cmake -G 'Unix Makefiles' -B build -D CMAKE_C_COMPILER=$PWD/bin/teeperf-cc \
          -D CMAKE_CXX_COMPILER=$PWD/bin/teeperf-c++ 2>&1; cmake --build build 2>&1",
     );
-    project.calls("gcc", "build/program").assert("next_number(int)", "program", 500);
+    project.calls(GCC, "build/program").assert("next_number(int)", "program", 500);
 }
 
 #[test]
 fn autoconf_automake_and_libtool() {
-    for compiler in ["gcc", "clang"] {
+    for compiler in Compiler::installed() {
         let project = Project::copy("autotools");
         project.sh(
             compiler,
@@ -205,11 +206,12 @@ fn autoconf_automake_and_libtool() {
 
 #[test]
 fn meson() {
-    for compiler in ["gcc", "clang"] {
+    for compiler in Compiler::installed() {
         let project = Project::copy("meson");
         let text = project.sh(compiler, "meson setup build 2>&1");
+        let family = if compiler.is_clang() { "clang" } else { "gcc" };
         assert!(
-            text.contains(&format!("compiler for the host machine: {TEEPERF} cc ({compiler}")),
+            text.contains(&format!("compiler for the host machine: {TEEPERF} cc ({family}")),
             "{text}"
         );
         project.sh(compiler, "ninja -C build 2>&1; meson test -C build 2>&1");
@@ -222,7 +224,7 @@ fn meson() {
 
 #[test]
 fn cargo_with_the_cc_crate() {
-    for compiler in ["gcc", "clang"] {
+    for compiler in Compiler::installed() {
         let project = Project::copy("cargo");
         // Rust's own link brings the runtime in when it goes through the wrapper too.
         project.sh(
@@ -243,13 +245,13 @@ fn cargo_with_the_cc_crate() {
 fn flags_set_by_hand() {
     let project = Project::copy("make");
     project.sh(
-        "gcc",
+        GCC,
         &format!(
             "unset CC; make CC=gcc CFLAGS=\"$({TEEPERF} flags --cflags)\" \
              LDLIBS=\"$({TEEPERF} flags --libs) -lm\" program"
         ),
     );
-    project.calls("gcc", "program").assert("root_of", "program", 1000);
+    project.calls(GCC, "program").assert("root_of", "program", 1000);
     let output = teeperf(&project.folder)
         .args(["flags", "--cflags", "--clang"])
         .env("TEEPERF_CC", "clang")
@@ -267,4 +269,116 @@ fn flags_set_by_hand() {
         .output();
     assert_eq!(output.unwrap().status.code(), Some(1));
     assert_eq!(teeperf(&project.folder).arg("flags").output().unwrap().status.code(), Some(2));
+}
+
+/// The compiler is what it was when the build was configured, whatever the environment says later; a build that is
+/// configured anew without a choice has none.
+#[test]
+fn the_choice_of_a_configuration_holds() {
+    let project = Project::copy("cmake");
+    let builds = [
+        ("cmake -G Ninja -B ninja", "cmake --build ninja", "ninja/program"),
+        ("cmake -G 'Unix Makefiles' -B make", "cmake --build make", "make/program"),
+    ];
+    for (configure, build, program) in builds {
+        chosen_once(&project, configure, build, program);
+    }
+    chosen_once(&Project::copy("meson"), "meson setup b", "ninja -C b", "b/program");
+    chosen_once(
+        &Project::copy("autotools"),
+        "test -e configure || autoreconf -i; mkdir -p b; cd b; ../configure",
+        "make -C b check",
+        "b/.libs/program",
+    );
+}
+
+/// Configures with clang, builds without a word of it; then the same without a choice, which the compiler's family shows.
+#[track_caller]
+fn chosen_once(project: &Project, configure: &str, build: &str, program: &str) {
+    let is_clangs = || {
+        let comment = project.shell(&format!("readelf -p .comment {program}")).output().unwrap();
+        String::from_utf8_lossy(&comment.stdout).contains("clang")
+    };
+    let folder = program.split('/').next().unwrap();
+    project.sh(CLANG, &format!("{configure} 2>&1"));
+    run(&mut project.shell(&format!("{build} 2>&1")));
+    assert!(is_clangs(), "{configure}");
+    run(&mut project.shell(&format!("rm -r {folder}; {configure} 2>&1")));
+    run(&mut project.shell(&format!("{build} 2>&1")));
+    let default = in_path("cc").unwrap();
+    let is_default = default.to_string_lossy().contains("clang");
+    assert_eq!(is_clangs(), is_default, "{configure}");
+    // What is configured in the same folder again chooses again.
+    project.sh(CLANG, &format!("rm -r {folder}/*; {configure} 2>&1"));
+    run(&mut project.shell(&format!("rm -r {folder}/*; {configure} 2>&1")));
+    run(&mut project.shell(&format!("{build} 2>&1")));
+    assert_eq!(is_clangs(), is_default, "{configure}");
+}
+
+/// Meson has Rust's compiler link by the C compiler, of which it takes words for options of the link.
+#[test]
+fn meson_with_rust() {
+    let project = Project::copy("meson-rust");
+    project.sh(GCC, &format!("{TEEPERF} install-wrappers bin"));
+    for cc in ["$CC", "$PWD/bin/teeperf-cc", "$CC --teeperf-compiler=clang"] {
+        project.sh(
+            GCC,
+            &format!("rm -rf build; CC=\"{cc}\" meson setup build 2>&1; ninja -C build 2>&1"),
+        );
+        assert_eq!(project.sh(GCC, "build/rust"), "42\n", "{cc}");
+        project.calls(GCC, "build/rust").assert("answer", "rust", 1);
+    }
+}
+
+/// Coroutines that hand on to each other: gcc before version 15 has to be told how.
+#[test]
+fn coroutines_that_hand_on() {
+    let project = Project::copy("coroutines");
+    for compiler in Compiler::installed() {
+        let plain = format!("{} -std=c++20 -fsyntax-only handing.cpp", compiler.cxx);
+        if !project.shell(&plain).output().unwrap().status.success() {
+            eprintln!("{} knows no coroutines of this library, so it was not tried", compiler.cxx);
+            assert_ne!(compiler, GCC);
+            continue;
+        }
+        for level in ["-O0", "-O1", "-O2", "-O3", "-Os"] {
+            project.sh(compiler, &format!("$CXX -std=c++20 {level} handing.cpp -o handing"));
+            assert_eq!(project.sh(compiler, "./handing"), "100\n", "{compiler:?} {level}");
+            let calls = project.calls(compiler, "handing");
+            calls.assert("work()", "handing", 100);
+            calls.assert("main", "handing", 1);
+        }
+    }
+}
+
+/// A static C library refers to ways out that the program does not use, from behind the archive of wrappers.
+#[test]
+fn static_programs_of_each_c_library() {
+    let project = Project::copy("make");
+    let libraries = [("gcc", true), ("musl-gcc", false)];
+    project.folder.write(
+        "p/timer.c",
+        "#include <signal.h>\n#include <time.h>\n#include <stdio.h>\n\
+         static void quiet(union sigval value) { (void)value; }\n\
+         int main(void) { timer_t timer; struct sigevent event = {0}; event.sigev_notify = SIGEV_THREAD;\n\
+         event.sigev_notify_function = quiet; printf(\"%d\\n\", timer_create(CLOCK_MONOTONIC, &event, &timer));\n\
+         return 0; }\n",
+    );
+    project.folder.write("p/bare.c", "void work(void) {} int main(void) { work(); return 0; }\n");
+    for (cc, is_needed) in libraries {
+        if in_path(cc).is_none() {
+            assert!(!is_needed, "{cc} is not installed");
+            eprintln!("not installed, so not tried: {cc}");
+            continue;
+        }
+        for source in ["bare", "timer"] {
+            for how in ["", "-static", "-static-pie", "-static --teeperf-no-hooks"] {
+                let line = format!("$CC -O1 {how} {source}.c -o {source}; ./{source}");
+                let output = project.shell(&line).env("TEEPERF_CC", cc).output().unwrap();
+                let said = String::from_utf8_lossy(&output.stderr);
+                assert!(output.status.success(), "{cc} {source} {how}: {said}");
+            }
+        }
+        project.calls(GCC, "bare");
+    }
 }

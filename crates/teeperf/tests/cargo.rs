@@ -20,6 +20,11 @@ impl Project {
         Self { folder, built }
     }
 
+    /// Where `cargo teeperf` builds.
+    fn hooked(&self, path: &str) -> PathBuf {
+        self.built.join("teeperf").join(path)
+    }
+
     /// Cargo, which finds its subcommand in `PATH`.
     fn cargo(&self, words: &[&str]) -> Command {
         let mut command = prepared(Command::new("cargo"), &self.folder);
@@ -110,17 +115,27 @@ fn all_functions_of_the_workspace_whatever_the_profile() {
     {
         let said = project.said(&["teeperf", "build", "--bin=app", "--profile", profile]);
         assert!(said.contains("functions have hooks in app"), "{said}");
-        let program = project.built.join(folder).join("app");
+        let program = project.hooked(folder).join("app");
         assert_eq!(run(&mut Command::new(&program)), "811\n", "{profile}");
         assert_eq!(project.calls(&program), owned(CALLED), "{profile}");
     }
-    // Without, nothing is left of it; and neither takes what the other has built.
+    // Without, nothing is left of it; and neither takes what the other has built, or puts its own in the other's place.
     project.said(&["build", "--bin=app", "--release"]);
+    assert_eq!(project.calls(&project.hooked("release/app")), owned(CALLED));
     let symbols = run(Command::new("nm").arg(project.built.join("release/app")));
     assert!(!symbols.contains("cyg_profile"), "{symbols}");
     let said = project.said(&["teeperf", "build", "--bin=app", "--release"]);
-    assert!(!said.contains("Compiling regex-lite"), "{said}");
-    assert_eq!(project.calls(&project.built.join("release/app")), owned(CALLED));
+    assert!(!said.contains("Compiling"), "{said}");
+    assert!(said.contains(&format!("is in {}", project.built.join("teeperf").display())), "{said}");
+    assert_eq!(project.calls(&project.hooked("release/app")), owned(CALLED));
+    let symbols = run(Command::new("nm").arg(project.built.join("release/app")));
+    assert!(!symbols.contains("cyg_profile"), "{symbols}");
+    // Who names a folder has it.
+    let named = project.built.join("named");
+    let place = format!("--target-dir={}", named.display());
+    let said = project.said(&["teeperf", "build", "--bin=app", "--release", &place]);
+    assert!(!said.contains("what is built is in"), "{said}");
+    assert_eq!(project.calls(&named.join("release/app")), owned(CALLED));
 }
 
 /// By name and by file, as `teeperf.toml` says.
@@ -137,20 +152,20 @@ fn some_functions_alone() {
         is_shape || call.0 == "app::fibonacci"
     };
     let expected: Vec<_> = CALLED.iter().filter(wanted).copied().collect();
-    assert_eq!(project.calls(&project.built.join("release/app")), owned(&expected));
+    assert_eq!(project.calls(&project.hooked("release/app")), owned(&expected));
     // Nobody says that it has no choice.
     let mut selection = teeperf(&project.folder);
-    let told = selection.arg("selection").arg(project.built.join("release/app")).output().unwrap();
+    let told = selection.arg("selection").arg(project.hooked("release/app")).output().unwrap();
     let told = String::from_utf8_lossy(&told.stderr);
     assert!(told.contains("`cargo teeperf` does not tell"), "{told}");
     // Another choice is another build.
     std::fs::write(&file, "[build]\nonly = ['app::main']\n").unwrap();
     project.said(&["teeperf", "build", "--bin=app", "--release"]);
-    assert_eq!(project.calls(&project.built.join("release/app")), owned(&[("app::main", 1)]));
+    assert_eq!(project.calls(&project.hooked("release/app")), owned(&[("app::main", 1)]));
     // What is left when all is inlined: less, and nothing that is not there otherwise.
     std::fs::write(&file, "[build]\nafter-inlining = true\n").unwrap();
     project.said(&["teeperf", "build", "--bin=app", "--release"]);
-    let left = project.calls(&project.built.join("release/app"));
+    let left = project.calls(&project.hooked("release/app"));
     assert!(
         left.iter()
             .all(|(name, calls)| CALLED.iter().any(|call| call.0 == name && call.1 >= *calls)),
@@ -240,7 +255,7 @@ fn with_attributes_alone() {
     project.folder.write("p/src/main.rs", source);
     let said = project.said(&["teeperf", "--attributes", "build", "--release"]);
     assert!(said.contains("functions that have #[profile]"), "{said}");
-    assert_eq!(project.calls(&project.built.join("release/few")), owned(&[("few::work", 3)]));
+    assert_eq!(project.calls(&project.hooked("release/few")), owned(&[("few::work", 3)]));
 }
 
 /// Wrappers have the name that cargo looks for.

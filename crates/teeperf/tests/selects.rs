@@ -6,10 +6,9 @@ mod support;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
-use support::{Folder, prepared, run};
+use support::{Compiler, Folder, prepared, run};
 
 const TEEPERF: &str = env!("CARGO_BIN_EXE_teeperf");
-const COMPILERS: [&str; 2] = ["gcc", "clang"];
 
 /// The project, and a compiler behind the wrapper.
 struct Project {
@@ -29,9 +28,13 @@ impl Project {
     }
 
     fn command(&self, line: &str) -> Command {
-        let cxx = if self.compiler == "gcc" { "g++" } else { "clang++" };
+        let cxx = self.compiler.replace("gcc", "g++").replace("clang", "clang++");
         let mut command = prepared(Command::new("sh"), &self.folder);
-        command.args(["-e", "-c", line]).env("T", TEEPERF).env("CC", self.compiler).env("CXX", cxx);
+        command
+            .args(["-e", "-c", line])
+            .env("T", TEEPERF)
+            .env("CC", self.compiler)
+            .env("CXX", &cxx);
         command.env("TEEPERF_CC", self.compiler).env("TEEPERF_CXX", cxx).env("CCACHE_DISABLE", "1");
         command
     }
@@ -121,7 +124,7 @@ const CASES: [Case; 11] = [
 
 #[test]
 fn what_is_left_out_is_what_is_missing() {
-    for compiler in COMPILERS {
+    for compiler in Compiler::installed().into_iter().map(|compiler| compiler.cc) {
         let project = Project::new(compiler);
         for flags in ["-O0", "-O2 -fPIC"] {
             let all = project.calls(flags, "");
@@ -140,7 +143,7 @@ fn what_is_left_out_is_what_is_missing() {
         assert!(all.remove("helper").is_some());
         assert_eq!(project.calls("-O1 -mcmodel=large", "--teeperf-exclude=helper"), all);
         // What gcc inlines is hooked where it is, though its code be elsewhere.
-        let expected = if compiler == "gcc" { (20, 30) } else { (0, 0) };
+        let expected = if compiler.starts_with("gcc") { (20, 30) } else { (0, 0) };
         let inlined = project.calls("-O2", "--teeperf-only=file:small.h");
         let of = |name: &str| inlined.get(name).copied().unwrap_or(0);
         assert_eq!((of("elsewhere"), of("here")), expected);
@@ -149,7 +152,7 @@ fn what_is_left_out_is_what_is_missing() {
 
 #[test]
 fn small_functions_are_left_out() {
-    for compiler in COMPILERS {
+    for compiler in Compiler::installed().into_iter().map(|compiler| compiler.cc) {
         let project = Project::new(compiler);
         let all = project.calls("-O1", "");
         let large = project.calls("-O1", "--teeperf-min-size=25");
@@ -157,14 +160,17 @@ fn small_functions_are_left_out() {
         assert!(large.iter().all(|(name, calls)| all.get(name) == Some(calls)), "{large:?}");
         // gcc hooks inlined functions that have no code there, and so no size.
         let none = project.calls("-O1", "--teeperf-min-size=100000");
-        assert!(none.keys().all(|name| compiler == "gcc" && name == "elsewhere"), "{none:?}");
+        assert!(
+            none.keys().all(|name| compiler.starts_with("gcc") && name == "elsewhere"),
+            "{none:?}"
+        );
     }
 }
 
 /// Every way to an object leads past it, and leaves the files that it would.
 #[test]
 fn files_are_those_of_the_compiler() {
-    for compiler in COMPILERS {
+    for compiler in Compiler::installed().into_iter().map(|compiler| compiler.cc) {
         let project = Project::new(compiler);
         let options = "--teeperf-only=first --teeperf-only=file:nosuch.c";
         for line in [
@@ -217,7 +223,7 @@ fn files_are_those_of_the_compiler() {
                 .sh(&format!("$T cc {options} -S first.c -o - | grep -c 'cyg_profile_func_enter'"))
                 .lines()
                 .next(),
-            Some(if compiler == "gcc" { "1" } else { "2" })
+            Some(if compiler.starts_with("gcc") { "1" } else { "2" })
         );
         // A compiler that fails does so as ever.
         let said = project.refused(&format!("$T cc {options} -S nosuch.c"));
@@ -227,12 +233,12 @@ fn files_are_those_of_the_compiler() {
 
 #[test]
 fn what_cannot_be_is_said() {
-    for compiler in COMPILERS {
+    for compiler in Compiler::installed().into_iter().map(|compiler| compiler.cc) {
         let project = Project::new(compiler);
         let said = project.refused("$T cc --teeperf-only=first -flto -c first.c");
         assert!(said.contains("-fno-lto") && said.contains("no_instrument_function"), "{said}");
         let has_lists = said.contains("gcc's own -finstrument-functions-exclude-file-list");
-        assert_eq!(has_lists, compiler == "gcc", "{said}");
+        assert_eq!(has_lists, compiler.starts_with("gcc"), "{said}");
         project.sh("$T cc --teeperf-only=first -flto -fno-lto -c first.c; $T cc -flto -c first.c");
         let said = project.refused("$T cc --teeperf-only=first -m32 -c first.c");
         assert!(said.contains("-m32"), "{said}");
@@ -294,7 +300,7 @@ fn plain_compilers_take_the_same_words() {
 /// Each object knows of its own functions alone; what fits in any of a program's is said of none.
 #[test]
 fn patterns_that_fit_nothing_are_said_once() {
-    for compiler in COMPILERS {
+    for compiler in Compiler::installed().into_iter().map(|compiler| compiler.cc) {
         let project = Project::new(compiler);
         let options = "--teeperf-exclude=helper --teeperf-exclude=nosuch --teeperf-only=file:*.c --teeperf-only='/a\"b/'";
         project.sh(&format!(

@@ -5,7 +5,7 @@ mod support;
 
 use std::io::Write;
 use std::process::{Command, Stdio};
-use support::{Folder, prepared, run};
+use support::{Compiler, Folder, in_path, prepared, run};
 
 const TEEPERF: &str = env!("CARGO_BIN_EXE_teeperf");
 const SOURCE: &str = "#include <string.h>\n#include \"a.h\"\n\
@@ -62,7 +62,7 @@ fn masked(text: &str) -> String {
 #[test]
 fn every_use_that_makes_no_code_is_the_compilers_own() {
     let folder = folder();
-    for compiler in ["gcc", "clang"] {
+    for Compiler { cc: compiler, .. } in Compiler::installed() {
         for line in [
             "--version",
             "-v",
@@ -105,7 +105,7 @@ fn every_use_that_makes_no_code_is_the_compilers_own() {
 #[test]
 fn objects_without_functions_to_hook_are_the_same() {
     let folder = folder();
-    for compiler in ["gcc", "clang"] {
+    for Compiler { cc: compiler, .. } in Compiler::installed() {
         for line in [
             "-c a.s -o out",
             "-c b.S -o out",
@@ -114,7 +114,7 @@ fn objects_without_functions_to_hook_are_the_same() {
             "-c a.c -fno-instrument-functions -o out",
             "-Werror -c a.s -o out",
         ] {
-            if compiler == "clang" && line.contains("-fno-instrument") {
+            if compiler.starts_with("clang") && line.contains("-fno-instrument") {
                 continue; // clang knows no such option, and says so with and without us
             }
             let with = outcome(&folder, TEEPERF, &["cc"], line, compiler);
@@ -132,7 +132,7 @@ fn objects_without_functions_to_hook_are_the_same() {
 #[test]
 fn warnings_errors_and_dependencies_stay_the_same_when_code_is_made() {
     let folder = folder();
-    for compiler in ["gcc", "clang"] {
+    for Compiler { cc: compiler, .. } in Compiler::installed() {
         for line in [
             "-c bad.c",
             "-c no-such-file.c",
@@ -154,11 +154,12 @@ fn warnings_errors_and_dependencies_stay_the_same_when_code_is_made() {
 fn programs_of_every_kind_link_and_run() {
     let folder = folder();
     let with_library = "-L. -Wl,-rpath,. main.c -la -o p";
-    for (compiler, links) in [("gcc", &["bfd"][..]), ("clang", &["bfd", "lld"])] {
-        for linker in links {
-            if *linker == "lld" && Command::new("ld.lld").arg("--version").output().is_err() {
-                continue; // lld comes with clang on some systems only; bfd is on all
-            }
+    for Compiler { cc: compiler, .. } in Compiler::installed() {
+        // Each clang looks for its own lld first, and comes without it on some systems; bfd is on all.
+        let lld = format!("ld.lld{}", compiler.trim_start_matches("clang"));
+        let has_lld = compiler.starts_with("clang") && in_path(&lld).is_some();
+        let lld = has_lld.then_some("lld");
+        for linker in std::iter::once("bfd").chain(lld) {
             for line in [
                 "main.c a.c -o p",
                 "-static main.c a.c -o p",
@@ -177,6 +178,10 @@ fn programs_of_every_kind_link_and_run() {
                 "-Os -Wl,--as-needed main.c a.c -lm -lpthread -o p",
                 "-rdynamic main.c -o p",
             ] {
+                if line.contains("-fsanitize") && !has_sanitizers(compiler) {
+                    eprintln!("{compiler} has no sanitizers, so was tried without");
+                    continue;
+                }
                 let mut command = prepared(Command::new(TEEPERF), &folder);
                 command.arg("cc").args(line.split_whitespace()).env("TEEPERF_CC", compiler);
                 run(command.arg(format!("-fuse-ld={linker}")));
@@ -189,11 +194,18 @@ fn programs_of_every_kind_link_and_run() {
     }
 }
 
+/// Whether what a program with sanitizers needs is installed. Versions of clang beside the usual one come without.
+fn has_sanitizers(compiler: &str) -> bool {
+    let library = ["-print-file-name=libclang_rt.asan-x86_64.a"];
+    let told = run(Command::new(compiler).args(library));
+    matches!(compiler, "gcc" | "clang") || !compiler.starts_with("clang") || told.contains('/')
+}
+
 #[test]
 fn precompiled_headers_are_made_and_used() {
     let folder = folder();
-    for compiler in ["gcc", "clang"] {
-        let pch = if compiler == "gcc" { "a.h.gch" } else { "a.h.pch" };
+    for Compiler { cc: compiler, .. } in Compiler::installed() {
+        let pch = if compiler.starts_with("gcc") { "a.h.gch" } else { "a.h.pch" };
         let cc = |words: &[&str]| {
             run(prepared(Command::new(TEEPERF), &folder)
                 .arg("cc")

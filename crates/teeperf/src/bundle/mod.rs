@@ -103,6 +103,11 @@ pub(crate) fn folder() -> Result<PathBuf> {
     store::folder(env!("TEEPERF_BUNDLE"))
 }
 
+/// A cache folder of this name that versions share.
+pub(crate) fn lasting(name: &str) -> Result<PathBuf> {
+    store::folder(name)
+}
+
 /// An error where programs cannot be given hooks.
 pub(crate) fn needs_hooks() -> Result<()> {
     ensure!(

@@ -22,9 +22,11 @@ use std::process::{Command, ExitCode};
 #[command(after_help = "\
 Examples:
   cargo teeperf build --release
-  teeperf record -- target/release/program
+  teeperf record -- target/teeperf/release/program
   cargo teeperf --dependency regex-automata build --release
   cargo teeperf --attributes build --release       hooks where the source has #[profile] alone
+
+What is built is in target/teeperf, beside what cargo builds without hooks; --target-dir names another folder.
 
 What it takes: rustc 1.95 or later, x86-64. The crates are compiled twice, in one piece each, without link-time
 optimisation; names and line information stay in the program, whatever the profile says. Where a panic passes a call
@@ -46,6 +48,9 @@ pub(crate) struct Arguments {
     words: Vec<OsString>,
 }
 
+/// Where hooked programs are built, in the target folder: a plain build would put its own programs in their place.
+const PLACE: &str = "teeperf";
+
 /// Subcommands of cargo that make programs.
 const BUILDING: [&str; 9] = ["build", "b", "run", "r", "test", "t", "bench", "rustc", "nextest"];
 
@@ -61,7 +66,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     );
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(&cargo);
+    let workspace = Workspace::read(&cargo, words)?;
     if arguments.attributes {
+        build_in(&mut command, &workspace.target.join(PLACE), words);
         let (own, rest) = split_at_dashes(words);
         command.args(own).args(["--features", "teeperf-hooks/on"]).args(rest);
         eprintln!(
@@ -74,7 +81,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         "hooks cannot be put into Rust code without a word in its source; --attributes records the functions that have \
          #[teeperf_hooks::profile], with any compiler from 1.88 on",
     )?;
-    let workspace = Workspace::read(&cargo, words)?;
     let mut options = Options::of_environment()?;
     options.add(Settings::here()?.build)?;
     if options.selection.min_size > 0 {
@@ -89,15 +95,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         Plan { crates, selection: options.selection, after_inlining: options.after_inlining };
     let folder = plan.folder()?;
     let compiler = folder.join(rust::COMPILER);
+    let mut place = workspace.target.join(PLACE);
     if arguments.dependency.is_empty() {
         command.env("RUSTC_WORKSPACE_WRAPPER", compiler);
     } else {
         // Cargo tells the workspace's own crates alone apart by their compiler.
-        let name = folder.file_name().unwrap_or_default();
-        let place = workspace.target.join(name);
-        eprintln!("teeperf: what is built is in {}", shell::typed(&place));
-        command.env("RUSTC_WRAPPER", compiler).env("CARGO_TARGET_DIR", place);
+        place.push(folder.file_name().unwrap_or_default());
+        command.env("RUSTC_WRAPPER", compiler);
     }
+    build_in(&mut command, &place, words);
     command.args(words).env("CARGO_INCREMENTAL", "0");
     for profile in ["DEV", "RELEASE", "TEST", "BENCH"]
         .into_iter()
@@ -107,6 +113,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         command.env(format!("CARGO_PROFILE_{profile}_LTO"), "off");
     }
     finish(&cargo, &mut command)
+}
+
+/// Has cargo build in this folder, unless its words name one, and says so.
+fn build_in(command: &mut Command, place: &Path, words: &[OsString]) {
+    if value(words, "--target-dir").is_none() {
+        eprintln!("teeperf: what is built is in {}", shell::typed(place));
+        command.env("CARGO_TARGET_DIR", place);
+    }
 }
 
 /// Runs cargo; its exit status.

@@ -40,6 +40,11 @@ pub(crate) const CLANG_HOOKS: [&str; 2] =
 /// clang gives the place of the enter hook to what `-pg` calls, unless that stands in front of the function.
 const BESIDE_PG: &str = "-mfentry";
 
+/// With hooks, gcc before version 15 ends in an internal error where a coroutine hands on to another one. It has to
+/// make a jump of that, and cannot: a hook stands behind it. Without this wish of its own it makes a call.
+const NO_SIBLING_CALLS: &str = "-fno-optimize-sibling-calls";
+const SOUND_COROUTINES: u32 = 15;
+
 /// Whether functions of this call's sources are to be hooked.
 pub(crate) fn wants_hooks(request: &Request, options: &Options) -> bool {
     request.stage != Stage::NoCode
@@ -65,6 +70,9 @@ pub(crate) fn hooks(
     match known.family {
         Family::Gcc => {
             words.push("-finstrument-functions".into());
+            if request.coroutines && known.version < SOUND_COROUTINES {
+                words.push(NO_SIBLING_CALLS.into());
+            }
             ensure!(
                 !options.after_inlining,
                 "gcc hooks functions before it inlines them, and --teeperf-after-inlining is clang's: take clang, \

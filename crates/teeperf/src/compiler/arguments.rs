@@ -79,6 +79,8 @@ pub(crate) struct Request {
     pub(crate) line_info: bool,
     /// clang is to have an assembler make objects of what it writes.
     pub(crate) own_assembler: bool,
+    /// The language that is asked for has coroutines.
+    pub(crate) coroutines: bool,
 }
 
 /// Options with a value of their own behind them as a separate word.
@@ -224,6 +226,7 @@ impl Request {
             late_code: false,
             line_info: false,
             own_assembler: false,
+            coroutines: false,
         };
         let mut language: Option<OsString> = None;
         let mut any_input = false;
@@ -317,7 +320,11 @@ impl Request {
             "-fmodules" | "-fcxx-modules" | "-fmodules-ts" => self.modules = true,
             "-m32" | "-mx32" | "-m64" => self.header_options.push(option.into()),
             _ if NO_CODE.contains(&option) || begins(QUESTIONS) => self.stage = Stage::NoCode,
+            "-fcoroutines" => self.coroutines = true,
             _ if option.starts_with("-flto=") => self.late_code = true,
+            _ if option.starts_with("-std=") || option.starts_with("--std=") => {
+                self.coroutines = has_coroutines(option);
+            }
             _ if begins(MOVES_HEADERS) => self.header_options.push(option.into()),
             _ => {}
         }
@@ -366,6 +373,13 @@ impl Request {
             self.product = Product::StaticProgram;
         }
     }
+}
+
+/// Whether an option asks for C++20 or a later standard, each of which has a draft's name too.
+fn has_coroutines(option: &str) -> bool {
+    const BEFORE: [&str; 8] = ["98", "03", "0x", "11", "1y", "14", "1z", "17"];
+    let standard = option.split_once("++").map(|(_, year)| year);
+    standard.is_some_and(|year| !BEFORE.contains(&year))
 }
 
 /// As a library or as a file, to compiler or linker.
@@ -533,6 +547,23 @@ mod tests {
             read("--sysroot=/x -target y -c a.c").header_options,
             ["--sysroot=/x", "-target", "y"]
         );
+    }
+
+    #[test]
+    fn coroutines_come_with_the_standard() {
+        for (line, has) in [
+            ("-c a.cc", false),
+            ("-std=c++17 -c a.cc", false),
+            ("-std=gnu++1z -c a.cc", false),
+            ("-std=c++20 -c a.cc", true),
+            ("--std=gnu++2b -c a.cc", true),
+            ("-std=c++20 -std=c++17 -c a.cc", false),
+            ("-fcoroutines -c a.cc", true),
+            ("-std=c11 -c a.c", false),
+            ("-o -std=c++20 -c a.cc", false),
+        ] {
+            assert_eq!(read(line).coroutines, has, "{line}");
+        }
     }
 
     #[test]

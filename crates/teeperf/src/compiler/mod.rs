@@ -7,6 +7,7 @@
 mod added;
 mod additions;
 mod arguments;
+mod configured;
 mod headers;
 mod options;
 mod probe;
@@ -24,6 +25,7 @@ pub(crate) use headers::all as clang_headers;
 pub(crate) use options::Options;
 pub(crate) use probe::Family;
 pub(crate) use real::{Driver, candidates};
+pub(crate) use response::opened;
 use selecting::{Plan, Words};
 pub(crate) use selecting::{become_assembler, plan_of};
 pub(crate) use settings::Settings;
@@ -41,8 +43,16 @@ struct Call {
 
 fn call(driver: Driver, arguments: Vec<OsString>) -> Result<Call> {
     let (mut options, arguments) = options::Options::take(arguments)?;
-    let compiler = real::find(driver, &options)?;
     let request = Request::read(&response::expanded(&arguments), driver == Driver::Cxx);
+    let choice = configured::choice(driver, &options, &arguments)?;
+    options.compiler = choice.as_ref().map(|choice| choice.compiler.clone()).or(options.compiler);
+    let found = real::find(driver, &options);
+    let compiler = match &choice {
+        Some(choice) => {
+            found.with_context(|| format!("what {} was configured for", choice.folder.display()))?
+        }
+        None => found?,
+    };
     let mut added = Vec::new();
     let mut link = additions::Link::default();
     let mut plan = None;

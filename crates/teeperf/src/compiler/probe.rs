@@ -25,6 +25,8 @@ pub(crate) enum Family {
 pub(crate) struct Known {
     /// Its family.
     pub(crate) family: Family,
+    /// The first number of its version; 0 where it tells none.
+    pub(crate) version: u32,
     /// Folders of the system's headers as the compiler spells them.
     pub(crate) header_folders: Vec<String>,
 }
@@ -72,14 +74,12 @@ fn run(compiler: &RealCompiler, options: &[OsString]) -> Result<Known> {
 
 /// Reads what `-E -v` prints.
 fn parse(answer: &str) -> Option<Known> {
-    let version_of = |name: &str| answer.lines().any(|line| line.contains(name));
-    let family = if version_of("clang version ") {
-        Family::Clang
-    } else if version_of("gcc version ") {
-        Family::Gcc
-    } else {
-        return None;
-    };
+    let version_of = |name: &str| answer.lines().find_map(|line| Some(line.split_once(name)?.1));
+    let clang = version_of("clang version ").map(|version| (Family::Clang, version));
+    let (family, version) =
+        clang.or_else(|| version_of("gcc version ").map(|version| (Family::Gcc, version)))?;
+    let digits = version.find(|c: char| !c.is_ascii_digit()).unwrap_or(version.len());
+    let version = version[..digits].parse().unwrap_or(0);
     let mut header_folders: Vec<String> = Vec::new();
     let list = answer
         .lines()
@@ -95,7 +95,7 @@ fn parse(answer: &str) -> Option<Known> {
             }
         }
     }
-    Some(Known { family, header_folders })
+    Some(Known { family, version, header_folders })
 }
 
 /// gcc leaves out each file whose name *contains* such a folder: `/include` alone would leave
@@ -130,19 +130,21 @@ fn print_kept(known: &Known) -> String {
         Family::Gcc => "gcc",
         Family::Clang => "clang",
     };
-    format!("{family}\n{}\nend\n", known.header_folders.join("\n"))
+    format!("{family} {}\n{}\nend\n", known.version, known.header_folders.join("\n"))
 }
 
 /// What [`print_kept`] wrote; nothing when it is not whole.
 fn parse_kept(text: &str) -> Option<Known> {
     let mut lines = text.strip_suffix("end\n")?.lines();
-    let family = match lines.next()? {
+    let (family, version) = lines.next()?.split_once(' ')?;
+    let family = match family {
         "gcc" => Family::Gcc,
         "clang" => Family::Clang,
         _ => return None,
     };
+    let version = version.parse().ok()?;
     let header_folders = lines.filter(|line| !line.is_empty()).map(str::to_owned).collect();
-    Some(Known { family, header_folders })
+    Some(Known { family, version, header_folders })
 }
 
 #[cfg(test)]
@@ -157,9 +159,10 @@ mod tests {
     #[test]
     fn the_answer_is_read() {
         let known = parse(GCC).unwrap();
-        assert_eq!(known.family, Family::Gcc);
+        assert_eq!((known.family, known.version), (Family::Gcc, 12));
         assert_eq!(known.header_folders, ["/usr/include/c++/99", "/no/such/../include"]);
         assert_eq!(parse(&GCC.replace("gcc", "Debian clang")).unwrap().family, Family::Clang);
+        assert_eq!(parse("gcc version trunk\n").unwrap().version, 0);
         assert_eq!(parse("tcc version 0.9\n"), None);
     }
 

@@ -335,6 +335,8 @@ fn for_clang(options: Vec<OsString>) -> Vec<OsString> {
                 words.extend(options.next());
             }
             Some("--64") => words.push("-m64".into()),
+            // From version 16 on clang has it said to itself, and refuses it from here.
+            Some(debug) if debug.starts_with("-g") => words.push(option),
             _ => words.extend(["-Xassembler".into(), option]),
         }
     }

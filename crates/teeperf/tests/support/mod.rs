@@ -5,7 +5,7 @@
 #![allow(dead_code)]
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A folder that is gone when the test ends.
@@ -71,6 +71,62 @@ pub(crate) fn prepared(mut command: Command, folder: &Folder) -> Command {
         command.env_remove(variable);
     }
     command
+}
+
+/// A compiler, as it is called for C and for C++.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Compiler {
+    pub(crate) cc: &'static str,
+    pub(crate) cxx: &'static str,
+}
+
+impl Compiler {
+    /// All that hooked programs are built with in tests.
+    const ALL: [Self; 12] = [
+        Self { cc: "gcc", cxx: "g++" },
+        Self { cc: "clang", cxx: "clang++" },
+        Self { cc: "gcc-11", cxx: "g++-11" },
+        Self { cc: "gcc-12", cxx: "g++-12" },
+        Self { cc: "gcc-13", cxx: "g++-13" },
+        Self { cc: "gcc-14", cxx: "g++-14" },
+        Self { cc: "gcc-15", cxx: "g++-15" },
+        Self { cc: "clang-14", cxx: "clang++-14" },
+        Self { cc: "clang-16", cxx: "clang++-16" },
+        Self { cc: "clang-18", cxx: "clang++-18" },
+        Self { cc: "clang-19", cxx: "clang++-19" },
+        Self { cc: "clang-20", cxx: "clang++-20" },
+    ];
+
+    /// Those that are installed, each file once; says which are not. gcc and clang by these names have to be.
+    pub(crate) fn installed() -> Vec<Self> {
+        let (mut found, mut files, mut without) = (Vec::new(), Vec::new(), Vec::new());
+        for compiler in Self::ALL {
+            match [compiler.cc, compiler.cxx].map(in_path) {
+                [Some(cc), Some(_)] if !files.contains(&cc) => {
+                    files.push(cc);
+                    found.push(compiler);
+                }
+                [Some(_), Some(_)] => {}
+                _ => without.push(compiler.cc),
+            }
+        }
+        eprintln!("not installed, so not tried: {}", without.join(" "));
+        for name in ["gcc", "clang"] {
+            assert!(found.iter().any(|compiler| compiler.cc == name), "{name} is not installed");
+        }
+        found
+    }
+
+    /// Whether it is one of LLVM's.
+    pub(crate) fn is_clang(self) -> bool {
+        self.cc.starts_with("clang")
+    }
+}
+
+/// The file that a name of a program stands for.
+pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders).find_map(|folder| folder.join(name).canonicalize().ok())
 }
 
 /// Runs a command that has to succeed; what it printed.

@@ -1,0 +1,7 @@
+extern "C" {
+    fn answer() -> i32;
+}
+
+fn main() {
+    println!("{}", unsafe { answer() });
+}
