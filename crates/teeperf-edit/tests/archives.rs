@@ -42,3 +42,32 @@ fn what_is_no_archive_or_never_comes_to_a_recording_is_refused() {
     }
     assert!(open(Cursor::new(b"\x28\xB5\x2F\xFDnothing".to_vec())).is_err());
 }
+
+/// Guards: the disk of whoever reads an archive. One of some kilobytes stood for gigabytes of files.
+#[test]
+fn an_archive_is_unpacked_to_no_more_than_its_size_warrants() {
+    const SIZE: u64 = 2 << 30;
+    let manifest = format!(
+        "{{\"samples\":true,\"files\":[{{\"path\":\"/x\",\"name\":\"files/x\",\"kind\":\"binary\",\"bytes\":{SIZE}}}]}}"
+    );
+    let padding = vec![0; manifest.len().next_multiple_of(512) - manifest.len()];
+    let head = [
+        block("manifest.json", manifest.len() as u64),
+        manifest.into_bytes(),
+        padding,
+        block("files/x", SIZE),
+    ]
+    .concat();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bomb.tar.zst");
+    let stream = Cursor::new(head).chain(std::io::repeat(0).take(SIZE));
+    zstd::stream::copy_encode(stream, std::fs::File::create(&path).unwrap(), 1).unwrap();
+    let length = path.metadata().unwrap().len();
+    assert!(length < 1 << 20, "{length}");
+    let mut into = teeperf_symbols::Unpacked::default();
+    let mut written = 0;
+    let done = teeperf_edit::pack::unpack(&path, &mut into, &mut |bytes| written = bytes);
+    let why = done.unwrap_err().to_string();
+    assert!(why.contains("more than an archive's do"), "{why}");
+    assert_eq!((written, into.count()), (0, 0));
+}

@@ -10,6 +10,8 @@ use std::io::Read;
 
 /// Most bytes that a compressed byte may stand for. Debug information comes to about four.
 const MAX_RATIO: u64 = 128;
+/// Most bytes of one section, whatever its compressed size.
+const MAX_SIZE: u64 = 4 << 30;
 
 /// What `bytes`, the content of a compressed section, stand for.
 pub(crate) fn decompress(image: &Image, section: &Section, bytes: &[u8]) -> Result<Vec<u8>, Error> {
@@ -20,7 +22,7 @@ pub(crate) fn decompress(image: &Image, section: &Section, bytes: &[u8]) -> Resu
     };
     let (format, size, data) =
         parts.ok_or_else(|| malformed("the header of a compressed section is not whole"))?;
-    if size > (data.len() as u64).saturating_mul(MAX_RATIO) {
+    if size > (data.len() as u64).saturating_mul(MAX_RATIO).min(MAX_SIZE) {
         return Err(malformed("a compressed section claims to hold too much"));
     }
     let mut out = Vec::new();

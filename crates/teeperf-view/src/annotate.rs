@@ -343,8 +343,7 @@ pub fn write_json(profile: &Profile, noted: &[Noted], out: &mut impl Write) -> i
         units: Units { time: units::name(profile.info.unit) },
         functions: functions.collect(),
     };
-    serde_json::to_writer(&mut *out, &document)?;
-    writeln!(out)
+    crate::json::harmless::write(&document, out)
 }
 
 fn called(callee: &Callee) -> Called<'_> {

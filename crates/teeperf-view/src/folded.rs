@@ -8,6 +8,7 @@
 
 use std::io::{self, Write};
 
+use crate::names::steers;
 use teeperf_profile::model::{Profile, Thread};
 
 /// What the integer behind a stack counts.
@@ -85,7 +86,7 @@ pub(crate) fn frame(name: &str) -> String {
         .chars()
         .map(|c| match c {
             ';' => ':',
-            c if c.is_control() || c.is_whitespace() => ' ',
+            c if steers(c) || c.is_whitespace() => ' ',
             c => c,
         })
         .collect();

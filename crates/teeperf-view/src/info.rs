@@ -298,8 +298,7 @@ pub fn json(info: &Info, out: &mut impl Write) -> io::Result<()> {
             .collect(),
         damage: &info.damage,
     };
-    serde_json::to_writer(&mut *out, &all)?;
-    writeln!(out)
+    crate::json::harmless::write(&all, out)
 }
 
 #[derive(Serialize)]

@@ -2,6 +2,7 @@
 //! Fields may be added within a version; a field that changes its meaning changes the
 //! version.
 
+pub mod harmless;
 mod parts;
 
 use std::collections::HashMap;
@@ -64,8 +65,7 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
         around: options.around.as_ref().map(|list| parts::around(list, &places)),
         by: options.by.as_ref().map(|(by, groups)| parts::by(*by, groups, &places)),
     };
-    serde_json::to_writer(&mut *out, &report)?;
-    writeln!(out)
+    crate::json::harmless::write(&report, out)
 }
 
 #[derive(Serialize)]

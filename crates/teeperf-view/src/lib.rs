@@ -21,6 +21,7 @@ pub mod text;
 mod about;
 mod advice;
 mod apart;
+mod cells;
 mod columns;
 mod command;
 mod layout;
@@ -30,7 +31,7 @@ mod prune;
 mod timeline;
 mod units;
 
-pub use names::printable;
+pub use names::{printable, printable_lines};
 
 use teeperf_profile::model::Info;
 

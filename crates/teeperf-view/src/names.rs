@@ -24,6 +24,11 @@ pub fn printable(text: &str) -> String {
     out
 }
 
+/// The same of each line.
+pub fn printable_lines(text: &str) -> String {
+    text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
+}
+
 /// Whether a character would move the cursor, colour the terminal or reorder the line:
 /// Unicode's control characters, line and paragraph separators, bidirectional controls.
 pub(crate) fn steers(c: char) -> bool {

@@ -10,6 +10,7 @@ use teeperf_profile::model::{Function, NoRoom, Profile, Thread, Tree};
 
 use crate::columns::{Column, base64};
 use crate::findings::{self, Finding};
+use crate::json::harmless::Harmless;
 use crate::names::printable;
 use crate::palette::Hues;
 use crate::prune::{self, Pruned};
@@ -241,7 +242,7 @@ fn write_data(page: &Page<'_>, out: &mut impl Write) -> io::Result<()> {
         threads: pruned.threads(profile).map(|(thread, tree)| lane(thread, tree)).collect(),
         time_line: timeline::of(profile),
     };
-    let mut json = serde_json::Serializer::with_formatter(out, InScript);
+    let mut json = serde_json::Serializer::with_formatter(out, Harmless { in_script: true });
     data.serialize(&mut json).map_err(io::Error::other)
 }
 
@@ -322,28 +323,6 @@ impl<'a> Numbered<'a> {
 
     fn printable(&self) -> Vec<String> {
         self.list.iter().map(|text| printable(text)).collect()
-    }
-}
-
-/// Compact JSON in which no text can end a script element or a line of JavaScript.
-struct InScript;
-
-impl serde_json::ser::Formatter for InScript {
-    fn write_string_fragment<W: ?Sized + Write>(
-        &mut self,
-        out: &mut W,
-        fragment: &str,
-    ) -> io::Result<()> {
-        let special = |c: char| matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}');
-        let mut rest = fragment;
-        while let Some(at) = rest.find(special) {
-            let (plain, tail) = rest.split_at(at);
-            out.write_all(plain.as_bytes())?;
-            let c = tail.chars().next().unwrap_or_default();
-            write!(out, "\\u{:04x}", c as u32)?;
-            rest = &tail[c.len_utf8()..];
-        }
-        out.write_all(rest.as_bytes())
     }
 }
 

@@ -160,6 +160,5 @@ pub fn write_json(suggestion: &Suggestion, out: &mut impl Write) -> io::Result<(
             })
             .collect(),
     };
-    serde_json::to_writer(&mut *out, &told)?;
-    writeln!(out)
+    crate::json::harmless::write(&told, out)
 }

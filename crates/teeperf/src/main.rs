@@ -54,7 +54,8 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if is_unread(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("teeperf: {}", told(&error));
+            // A name in it may be of a recording that anybody has made.
+            eprintln!("teeperf: {}", teeperf_view::printable_lines(&told(&error)));
             for setting in &from_files {
                 eprintln!("teeperf: {} was set in {}", setting.as_words(), setting.place());
             }

@@ -1,6 +1,7 @@
 //! The differences as comma-separated values (RFC 4180): a line for each function, times in nanoseconds.
 
 use super::{Sort, function, presence, sorted};
+use crate::cells;
 use std::io::{self, Write};
 use teeperf_profile::diff::{Diff, Figure};
 
@@ -12,28 +13,19 @@ pub fn write(diff: &Diff, sort: Sort, out: &mut impl Write) -> io::Result<()> {
             head.push(format!("{figure}_{column}"));
         }
     }
-    write!(out, "{}\r\n", head.join(","))?;
+    let mut csv = cells::writer(out);
+    csv.write_record(&head)?;
     for change in sorted(diff, sort) {
         let function = function(diff, change);
-        write!(
-            out,
-            "{},{},{}",
-            field(&function.name),
-            field(&function.module),
-            presence(change.presence)
-        )?;
+        let mut row = vec![cells::text(&function.name), cells::text(&function.module)];
+        row.push(presence(change.presence).to_owned());
         for figure in [&change.calls, &change.self_time, &change.total] {
             let Figure { before, after, margin, is_change, .. } = figure;
-            write!(out, ",{before},{after},{},{margin},{is_change}", figure.difference())?;
+            let numbers = [*before, *after, figure.difference(), *margin];
+            row.extend(numbers.map(|number| number.to_string()));
+            row.push(is_change.to_string());
         }
-        write!(out, "\r\n")?;
+        csv.write_record(&row)?;
     }
-    Ok(())
-}
-
-fn field(text: &str) -> String {
-    if text.contains(['"', ',', '\r', '\n']) {
-        return format!("\"{}\"", text.replace('"', "\"\""));
-    }
-    text.into()
+    csv.flush()
 }

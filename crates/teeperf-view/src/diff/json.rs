@@ -37,8 +37,7 @@ pub fn write(diff: &Diff, out: &mut impl Write) -> io::Result<()> {
         whole: figure(&diff.whole),
         functions: functions.collect(),
     };
-    serde_json::to_writer(&mut *out, &document)?;
-    writeln!(out)
+    crate::json::harmless::write(&document, out)
 }
 
 #[derive(Serialize)]

@@ -3,10 +3,8 @@
 
 use std::io::{self, Write};
 
-use csv::{Terminator, WriterBuilder};
-
 use super::{Cell, Column, Kind, Table};
-use crate::units;
+use crate::{cells, units};
 
 /// Writes a table with all its columns.
 ///
@@ -14,7 +12,7 @@ use crate::units;
 ///
 /// Those of `out`.
 pub fn write(table: &Table, out: &mut impl Write) -> io::Result<()> {
-    let mut csv = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(out);
+    let mut csv = cells::writer(out);
     let is_told = |column: &&Column| column.kind != Kind::Bar;
     let unit = units::name(table.unit);
     let name = |column: &Column| match column.kind {
@@ -33,7 +31,7 @@ fn told(cell: &Cell) -> String {
     match cell {
         // Of what is only known to be below something no number can be told.
         Cell::Empty | Cell::Below(_) => String::new(),
-        Cell::Text(text) | Cell::Name(text, _) => text.clone(),
+        Cell::Text(text) | Cell::Name(text, _) => cells::text(text),
         Cell::Count(count) => count.to_string(),
         Cell::Time(number) | Cell::Share(number) => {
             let finite = if number.is_finite() { *number } else { 0.0 };

@@ -281,7 +281,11 @@ fn functions_with_any_names_are_csv() {
     profile.functions[1].name = hostile.into();
     let (header, rows) = read(&tables::functions(&profile, Sort::SelfTime, 20));
     assert_eq!(header[..6], ["function", "module", "file", "line", "calls", "self_ns"]);
-    assert!(rows.iter().any(|row| row[0] == hostile));
+    assert!(rows.iter().any(|row| row[0] == "f(\"a,b\", \\x0d\\x0a c)"));
+    profile.functions[1].name = "=cmd|' /C calc'!A0".into();
+    let (_, rows) = read(&tables::functions(&profile, Sort::SelfTime, 20));
+    let row = rows.iter().find(|row| row[0] == "'=cmd|' /C calc'!A0").unwrap();
+    assert!(row[4..6].iter().all(|number| number.parse::<f64>().is_ok()), "{row:?}");
     let (header, rows) = read(&tables::threads(&profile, 20));
     assert_eq!((header.len(), rows.len()), (9, 2));
     let text = drawn(&tables::lines(&profile, Sort::SelfTime, 20), 80);

@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if arguments.json {
         let found =
             Found { format: "teeperf-config", version: 1, files, settings: told(&settings) };
-        return super::print((serde_json::to_string(&found)? + "\n").as_bytes());
+        return super::to_stdout(|out| teeperf_view::json::harmless::write(&found, out));
     }
     let problems: Vec<&str> = files.iter().filter_map(|file| file.problem.as_deref()).collect();
     let text = match &arguments.command {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use teeperf_record::control::Request;
 use teeperf_record::{Events, Rules};
+use teeperf_view::{json::harmless, printable, printable_lines};
 
 /// Asks a recording that runs to pause, to record other functions, or how it goes
 ///
@@ -152,19 +153,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     };
     let answer = pause::ask(arguments.pid, &request)?;
     match arguments.what {
-        What::Status { json: true } => super::print((as_json(&answer) + "\n").as_bytes()),
+        What::Status { json: true } => {
+            super::to_stdout(|out| harmless::write(&as_json(&answer), out))
+        }
         What::Filter { .. } | What::Timed { .. } => {
             for rule in answer.lines() {
+                let rule = printable(rule);
                 eprintln!("warning: \"{rule}\" fits no function that was seen so far");
             }
             Ok(())
         }
-        _ => super::print(answer.as_bytes()),
+        _ => super::print(printable_lines(&answer).as_bytes()),
     }
 }
 
 /// The lines of a status as an object: numbers are numbers, rules and programs lists.
-fn as_json(status: &str) -> String {
+fn as_json(status: &str) -> Value {
     let mut object: BTreeMap<&str, Value> = BTreeMap::new();
     let (mut rules, mut programs, mut triggers) = (Vec::new(), Vec::new(), Vec::new());
     for (name, value) in status.lines().filter_map(|line| line.split_once(": ")) {
@@ -186,7 +190,7 @@ fn as_json(status: &str) -> String {
     object.insert("triggers", triggers.into());
     object.insert("format", "teeperf-status".into());
     object.insert("version", 1.into());
-    json!(object).to_string()
+    json!(object)
 }
 
 #[cfg(test)]

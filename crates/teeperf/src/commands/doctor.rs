@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let ready = findings.iter().all(|finding| finding.verdict != Verdict::Missing);
     let told = Told { format: "teeperf-doctor", version: 1, about, subject, ready, findings };
     match arguments.json {
-        true => super::print((serde_json::to_string(&told)? + "\n").as_bytes())?,
+        true => super::to_stdout(|out| teeperf_view::json::harmless::write(&told, out))?,
         false => super::to_stdout(|out| write(&told, &terminal::style(), out))?,
     }
     Ok(if ready { ExitCode::SUCCESS } else { ExitCode::FAILURE })

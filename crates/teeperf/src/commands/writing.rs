@@ -18,6 +18,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use teeperf_edit::rotate::{self, Keep};
 use teeperf_edit::send::Sender;
 use teeperf_record::{Choice, Options, Outcome, Output, Period, RecordError, Recorder, Tree};
+use teeperf_view::printable;
 use teeperf_wire::shared;
 
 /// How to record.
@@ -345,7 +346,7 @@ fn kept_of(folder: &Path, is_the_last: bool) -> Option<String> {
 /// What has been noticed, and what went wrong.
 fn tell_of_end(outcome: &Outcome, path: &Path) {
     for notice in &outcome.notices {
-        eprintln!("teeperf: {notice}");
+        eprintln!("teeperf: {}", printable(notice));
     }
     if let Some(error) = &outcome.error {
         eprintln!("teeperf: {}: {error}; the recording ends there", path.display());
