@@ -3,7 +3,7 @@
 #![no_main]
 
 use std::path::Path;
-use teeperf_symbols::{Functions, Lines, Search, called_from_bytes, demangle};
+use teeperf_symbols::{Functions, Lines, Search, called_from_bytes, demangle, tail_callers_from_bytes};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let path = Path::new("file");
@@ -27,6 +27,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Ok(called) = called_from_bytes(path, bytes.to_vec(), &search, &starts) {
         assert_eq!(called.len(), starts.len());
     }
+    let _ = tail_callers_from_bytes(path, bytes.to_vec(), &search);
     if let Ok(lines) = Lines::from_bytes(path, bytes.to_vec(), &search)
         && let Ok(found) = lines.definitions(&starts)
     {

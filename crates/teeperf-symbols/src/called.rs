@@ -74,7 +74,7 @@ fn of(image: &Image, search: &Search, starts: &[u64]) -> Result<Vec<Vec<String>>
 }
 
 /// The code from an address on; nothing where the file has none.
-fn code(image: &Image, start: u64, size: u64) -> Option<Vec<u8>> {
+pub(crate) fn code(image: &Image, start: u64, size: u64) -> Option<Vec<u8>> {
     let holds = |range: std::ops::Range<u64>| range.contains(&start);
     let section = image.sections.iter().find(|section| section.code().is_some_and(holds))?;
     let before = start - section.address;

@@ -7,6 +7,7 @@
 //! * [`Loaded`]: what a loader puts where: code, and variables by name.
 //! * [`Unwinding`]: what it takes to find callers on a stack.
 //! * [`called()`]: which functions a function's code calls, by name.
+//! * [`tail_callers()`]: hooked functions that end with calls which lead back to them.
 //! * [`Sources`]: the text of source files; [`Shown`]: which of them others may see.
 //! * `demangle`: names as programmers write them; `spellings`: what else they write.
 //!
@@ -39,6 +40,7 @@ mod sites;
 mod sources;
 mod spellings;
 mod table;
+mod tail_calls;
 mod unpacked;
 mod unwinding;
 pub mod vdso;
@@ -54,5 +56,6 @@ pub use search::{Kept, Search, debug_file};
 pub use shown::{Refusal, Shown};
 pub use sources::{Source, Sources};
 pub use spellings::{spellings, without_copy};
+pub use tail_calls::{TailCaller, tail_callers, tail_callers_from_bytes};
 pub use unpacked::Unpacked;
 pub use unwinding::{Rbx, Table, Unwinding};

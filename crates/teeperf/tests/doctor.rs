@@ -5,7 +5,7 @@ mod support;
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
-use support::{Folder, prepared, run, teeperf};
+use support::{Compiler, Folder, prepared, run, teeperf};
 
 const PROGRAM: &str = "__attribute__((noinline)) int twice(int n) { return 2 * n; }\n\
     int main(int argc, char **argv) { int sum = 0; for (int i = 0; i < 1000; i++) sum += twice(i); return sum == argc; }\n";
@@ -152,6 +152,57 @@ fn programs_with_and_without_hooks() {
     }
     folder.program("script", "#!/bin/sh\n./program\n");
     expect(&doctor(&folder, &["./script"]), "note program: ", "is a script for /bin/sh");
+}
+
+/// Functions whose depth grows with hooks are named with each compiler, and no others; the ways round that are told lead round.
+#[test]
+fn functions_that_need_stack_for_what_would_be_jumps() {
+    const LAST: &str = "warning hooks: functions that call themselves or each other last";
+    const POINTERS: &str = "note hooks: functions that call last through a pointer";
+    const ATTRIBUTE: &str = "__attribute__((no_instrument_function))";
+    let folder = Folder::with_project("tail-calls");
+    let named = |told: &(Vec<String>, Option<i32>), begins: &str| {
+        let line = told.0.iter().find(|line| line.starts_with(begins));
+        let names =
+            line.map(|line| line.split(" => ").next().unwrap().rsplit(": ").next().unwrap());
+        let mut names: Vec<_> = names.unwrap_or_default().split(", ").map(str::to_owned).collect();
+        names.sort();
+        names.join(" ")
+    };
+    for compiler in Compiler::installed() {
+        let build = |words: &[&str]| {
+            let mut build = teeperf(&folder);
+            build.args(["cc", "p/handlers.c", "-o", "program"]).args(words);
+            run(build.env("TEEPERF_CC", compiler.cc));
+        };
+        for level in
+            ["-O2", "-O3", "-O2 -fno-omit-frame-pointer", "-O2 -static", "-O2 -no-pie -fno-pie"]
+        {
+            let levels: Vec<&str> = level.split(' ').collect();
+            build(&[&levels[..], &["-DHANDLERS=", "-DSELVES="]].concat());
+            let told = doctor(&folder, &["./program"]);
+            assert_eq!(told.1, Some(0), "{told:#?}");
+            assert_eq!(named(&told, LAST), "count even fold odd walk", "{compiler:?} {level}");
+            assert_eq!(
+                named(&told, POINTERS),
+                "go_on op_add op_loop op_xor",
+                "{compiler:?} {level}"
+            );
+            expect(&told, LAST, "--teeperf-no-hooks");
+        }
+        // What is said to lead round does, for a depth that overflows any stack otherwise.
+        let runs =
+            || Command::new(folder.path().join("program")).arg("far").status().unwrap().success();
+        build(&["-O2", "-DHANDLERS=", "-DSELVES="]);
+        assert!(!runs(), "{compiler:?}");
+        build(&["-O2", "-DHANDLERS=", "-DSELVES=", "--teeperf-no-hooks"]);
+        assert!(runs(), "{compiler:?}");
+        let without = ["HANDLERS", "SELVES"].map(|name| format!("-D{name}={ATTRIBUTE}"));
+        build(&["-O2", &without[0], &without[1], "-foptimize-sibling-calls"]);
+        assert!(runs(), "{compiler:?}");
+        let told = doctor(&folder, &["./program"]);
+        assert!(!told.0.iter().any(|line| line.starts_with(LAST) || line.starts_with(POINTERS)));
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use teeperf_symbols::{Functions, Origin, Search};
+use teeperf_symbols::{Functions, Origin, Search, TailCaller};
 use teeperf_wire::hook;
 
 const HOOKS: &str = "hooks";
@@ -81,6 +81,10 @@ fn judge(path: &Path, elf: &Elf) -> Vec<Finding> {
     }
     findings.extend(attaching(path, elf));
     findings.extend(patterns(path));
+    let files = std::iter::once(path).chain(hooked.iter().map(|(path, _)| path.as_path()));
+    let callers =
+        files.filter_map(|file| teeperf_symbols::tail_callers(file, &Search::default()).ok());
+    findings.extend(depths(&callers.flatten().collect::<Vec<_>>()));
     findings.extend(names(path, elf));
     findings
 }
@@ -184,6 +188,38 @@ fn patterns(path: &Path) -> Option<Finding> {
             "`teeperf selection` with all its libraries tells whether they fit there",
         )
     })
+}
+
+/// Functions that need stack with hooks for calls that are jumps without.
+fn depths(callers: &[TailCaller]) -> Vec<Finding> {
+    /// Most functions named.
+    const NAMED: usize = 8;
+    const NEXT: &str = "where it overflows its stack, compile their files with --teeperf-no-hooks, or see \"Programs that rely on \
+        tail calls\" in docs/building.md for functions alone";
+    let list = |is_through_pointers: bool| {
+        let callers =
+            callers.iter().filter(|caller| caller.through_pointers == is_through_pointers);
+        let names: Vec<_> = callers.map(|caller| teeperf_symbols::demangle(&caller.name)).collect();
+        let shown = names.iter().take(NAMED).map(|name| &**name).collect::<Vec<_>>().join(", ");
+        let more = names.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+        (!names.is_empty()).then(|| format!("{shown}{more}"))
+    };
+    let direct = list(false).map(|names| {
+        let text = format!(
+            "functions that call themselves or each other last need stack for each such call, which hooks keep from being \
+             a jump: {names}"
+        );
+        Finding::warning(HOOKS, text, NEXT)
+    });
+    let through_pointers = list(true).map(|names| {
+        let text = format!(
+            "functions that call last through a pointer, as handlers of interpreters do, may need stack for each such call: \
+             {names}"
+        );
+        Finding { verdict: Verdict::Note, ..Finding::warning(HOOKS, text, NEXT) }
+    });
+    direct.into_iter().chain(through_pointers).collect()
 }
 
 /// Whether its functions have names, and lines.
