@@ -43,11 +43,12 @@ pub fn of(profile: &Profile, functions: &[FunctionId], archived: &Sources) -> In
             None => Lines::open(Path::new(path), &search),
         };
         let found = lines.and_then(|lines| match lines.path() {
-            Some(_) => lines.inlined(&starts).map(Some),
+            Some(_) => lines.inlined(&starts).map(|found| Some((found, lines.missing()))),
             None => Ok(None),
         });
         match found {
-            Ok(Some(found)) => {
+            Ok(Some((found, missing))) => {
+                out.unknown.extend(missing);
                 for (&(at, _), names) in places.iter().zip(found) {
                     out.functions[at].1 = names;
                 }

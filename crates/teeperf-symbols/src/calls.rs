@@ -4,12 +4,9 @@
 //! Calls of which nothing is said there, as those through pointers, are not found; and code that was inlined calls
 //! from where it stands in.
 
-use gimli::{
-    AttributeValue, DebuggingInformationEntry, Dwarf, EndianSlice, Error, RunTimeEndian, Unit,
-    UnitOffset, constants,
-};
-
-type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
+use crate::information::{At, Information, Which, asked_for};
+use crate::sections::Slice;
+use gimli::{AttributeValue, DebuggingInformationEntry, Error, UnitRef, constants};
 
 /// Deepest nesting of blocks that is looked into; C and C++ have some ten.
 const MAX_DEPTH: isize = 256;
@@ -27,48 +24,36 @@ pub(crate) struct Site {
     pub(crate) returns_to: u64,
 }
 
-/// The sites in functions that start at these addresses. `bytes` is the size of all sections: it limits how long a
-/// hostile file can keep this at work.
-pub(crate) fn find(
-    dwarf: &Dwarf<Slice<'_>>,
-    bytes: u64,
-    starts: &[u64],
-) -> Result<Vec<Site>, Error> {
-    let mut search = Search { dwarf, starts, found: Vec::new(), work: 8 * bytes };
-    let mut units = dwarf.units();
-    loop {
-        match units.next() {
-            // What is wrong in one unit says nothing of the next.
-            Ok(Some(header)) => {
-                if let Ok(unit) = dwarf.unit(header) {
-                    search.unit(&unit);
-                }
-            }
-            Ok(None) => return Ok(search.found),
-            Err(error) if search.found.is_empty() => return Err(error),
-            Err(_) => return Ok(search.found),
-        }
-        if search.work == 0 || search.found.len() >= MAX_SITES {
-            return Ok(search.found);
-        }
-    }
+/// The sites in functions that start at these addresses. The size of all sections limits how long a hostile file can keep
+/// this at work.
+pub(crate) fn find(information: &Information, starts: &[u64]) -> Result<Vec<Site>, Error> {
+    let mut wanted = starts.to_vec();
+    wanted.sort_unstable();
+    let work = 8 * information.bytes;
+    let mut search = Search { information, starts, wanted: &wanted, found: Vec::new(), work };
+    information.each_unit(&wanted, |which, unit| {
+        search.unit(which, unit);
+    })?;
+    Ok(search.found)
 }
 
-struct Search<'d, 'a> {
-    dwarf: &'d Dwarf<Slice<'a>>,
+struct Search<'d> {
+    information: &'d Information,
     starts: &'d [u64],
+    /// The same, sorted.
+    wanted: &'d [u64],
     found: Vec<Site>,
     /// Entries that may still be looked at.
     work: u64,
 }
 
-impl<'a> Search<'_, 'a> {
+impl Search<'_> {
     /// Goes through a unit to its end, or to what is wrong in it.
-    fn unit(&mut self, unit: &Unit<Slice<'a>>) -> Option<()> {
+    fn unit(&mut self, which: Which, unit: UnitRef<'_, Slice>) -> Option<()> {
         let mut entries = unit.entries();
         // The function asked for that is open, and how deep it stands.
         let mut open: Option<(usize, isize)> = None;
-        while entries.next_dfs().ok()?.is_some() {
+        while self.found.len() < MAX_SITES && entries.next_dfs().ok()?.is_some() {
             self.work = self.work.checked_sub(1)?;
             let Some(entry) = entries.current() else { continue };
             let depth = entry.depth();
@@ -80,8 +65,8 @@ impl<'a> Search<'_, 'a> {
             }
             match (entry.tag(), open) {
                 (constants::DW_TAG_subprogram, _) => {
-                    let start = entry.attr_value(constants::DW_AT_low_pc);
-                    let start = start.and_then(|value| self.address(unit, value));
+                    let start = asked_for(unit, entry, self.wanted, &mut self.work);
+                    let start = start.map(|at| self.wanted[at]);
                     let asked =
                         start.and_then(|start| self.starts.iter().position(|&s| s == start));
                     open = asked.map(|caller| (caller, depth)).or(open);
@@ -90,14 +75,11 @@ impl<'a> Search<'_, 'a> {
                     constants::DW_TAG_call_site | constants::DW_TAG_GNU_call_site,
                     Some((caller, _)),
                 ) => {
-                    if let Some(site) = self.site(unit, entry, caller) {
+                    if let Some(site) = self.site(which, unit, entry, caller) {
                         self.found.push(site);
                     }
                 }
                 _ => {}
-            }
-            if self.found.len() >= MAX_SITES {
-                return None;
             }
         }
         Some(())
@@ -105,39 +87,20 @@ impl<'a> Search<'_, 'a> {
 
     fn site(
         &self,
-        unit: &Unit<Slice<'a>>,
-        entry: &DebuggingInformationEntry<Slice<'a>>,
+        which: Which,
+        unit: UnitRef<'_, Slice>,
+        entry: &DebuggingInformationEntry<Slice>,
         caller: usize,
     ) -> Option<Site> {
         let either = |new, old| entry.attr_value(new).or_else(|| entry.attr_value(old));
         let returns = either(constants::DW_AT_call_return_pc, constants::DW_AT_low_pc)?;
         let origin = either(constants::DW_AT_call_origin, constants::DW_AT_abstract_origin)?;
-        let returns_to = self.address(unit, returns)?;
-        let AttributeValue::UnitRef(callee) = origin else { return None };
-        Some(Site { caller, callee: self.name(unit, callee)?, returns_to })
+        let returns_to = address(unit, returns)?;
+        let at = At { which, unit, offset: entry.offset() };
+        Some(Site { caller, callee: self.information.raw_name(at, &origin)?, returns_to })
     }
+}
 
-    /// The name of a function's entry, or of the one that it is another form of.
-    fn name(&self, unit: &Unit<Slice<'a>>, mut at: UnitOffset) -> Option<String> {
-        for _ in 0..4 {
-            let entry = unit.entry(at).ok()?;
-            let name = [constants::DW_AT_linkage_name, constants::DW_AT_name]
-                .into_iter()
-                .find_map(|name| entry.attr_value(name));
-            if let Some(name) = name {
-                let text = self.dwarf.attr_string(unit, name).ok()?;
-                return Some(text.to_string_lossy().into_owned());
-            }
-            let origin = [constants::DW_AT_abstract_origin, constants::DW_AT_specification]
-                .into_iter()
-                .find_map(|origin| entry.attr_value(origin))?;
-            let AttributeValue::UnitRef(next) = origin else { return None };
-            at = next;
-        }
-        None
-    }
-
-    fn address(&self, unit: &Unit<Slice<'a>>, value: AttributeValue<Slice<'a>>) -> Option<u64> {
-        self.dwarf.attr_address(unit, value).ok()?
-    }
+fn address(unit: UnitRef<'_, Slice>, value: AttributeValue<Slice>) -> Option<u64> {
+    unit.attr_address(value).ok()?
 }

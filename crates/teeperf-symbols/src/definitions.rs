@@ -7,22 +7,21 @@
 //! and keeps what was asked for and nothing else, however large the program.
 
 use crate::Location;
+use crate::information::{Information, concerns};
+use crate::sections::Slice;
 use gimli::{
-    AttributeValue, Dwarf, EndianSlice, Error, Format, IncompleteLineProgram, LineProgramHeader,
-    LineRow, RunTimeEndian, Unit, UnitHeader, constants,
+    Dwarf, Error, IncompleteLineProgram, LineProgramHeader, LineRow, Reader, Unit, UnitHeader,
+    UnitRef,
 };
 use std::collections::{HashMap, HashSet};
 
 /// Longest path given, bytes; what is longer is cut. No system opens more: PATH_MAX is as much.
 const MAX_PATH: usize = 4096;
 
-type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
-
-/// Where the functions that start at these addresses are defined, in the same order. `bytes`
-/// is the size of all sections: it limits how long a hostile file can keep this at work.
+/// Where the functions that start at these addresses are defined, in the same order. The
+/// size of all sections limits how long a hostile file can keep this at work.
 pub(crate) fn find(
-    dwarf: &Dwarf<Slice<'_>>,
-    bytes: u64,
+    information: &Information,
     starts: &[u64],
 ) -> Result<Vec<Option<Location>>, Error> {
     let mut wanted = starts.to_vec();
@@ -32,7 +31,8 @@ pub(crate) fn find(
     let ends = Vec::new();
     let last = Vec::new();
     let seen = HashSet::new();
-    let mut search = Search { dwarf, wanted, found, ends, last, seen, work: 8 * bytes };
+    let (dwarf, work) = (&*information.dwarf, 8 * information.bytes);
+    let mut search = Search { dwarf, wanted, found, ends, last, seen, work };
     let end = search.units();
     if search.found.iter().all(Option::is_none) {
         end?;
@@ -45,8 +45,7 @@ pub(crate) fn find(
 /// The highest lines of the code of functions that start at these addresses and have so many bytes, of the file that they are
 /// defined in, in the same order: of what was inlined into them as well.
 pub(crate) fn last_lines(
-    dwarf: &Dwarf<Slice<'_>>,
-    bytes: u64,
+    information: &Information,
     functions: &[(u64, u64)],
 ) -> Result<Vec<Option<u32>>, Error> {
     let mut sorted: Vec<(u64, u64)> = functions.to_vec();
@@ -57,15 +56,16 @@ pub(crate) fn last_lines(
     let found = vec![None; wanted.len()];
     let last = vec![None; wanted.len()];
     let seen = HashSet::new();
-    let mut search = Search { dwarf, wanted, found, ends, last, seen, work: 8 * bytes };
+    let (dwarf, work) = (&*information.dwarf, 8 * information.bytes);
+    let mut search = Search { dwarf, wanted, found, ends, last, seen, work };
     search.units()?;
     let Search { wanted, last, .. } = search;
     let line = |start: &u64| last[wanted.binary_search(start).ok()?].map(|row: Row| row.line)?;
     Ok(functions.iter().map(|(start, _)| line(start)).collect())
 }
 
-struct Search<'d, 'a> {
-    dwarf: &'d Dwarf<Slice<'a>>,
+struct Search<'d> {
+    dwarf: &'d Dwarf<Slice>,
     /// First addresses asked for, sorted.
     wanted: Vec<u64>,
     /// Where they are defined, as far as it was found.
@@ -94,7 +94,7 @@ struct Here {
     last: Row,
 }
 
-impl<'a> Search<'_, 'a> {
+impl Search<'_> {
     /// Looks into all units.
     fn units(&mut self) -> Result<(), Error> {
         let mut units = self.dwarf.units();
@@ -106,58 +106,16 @@ impl<'a> Search<'_, 'a> {
     }
 
     /// Looks for what was asked for in one unit; nothing when something is wrong in it.
-    fn unit(&mut self, header: UnitHeader<Slice<'a>>) -> Option<()> {
+    fn unit(&mut self, header: UnitHeader<Slice>) -> Option<()> {
         let unit = self.dwarf.unit(header).ok()?;
         let program = unit.line_program.as_ref()?;
         self.spend(program.header().header_length() as u64)?;
-        let concerned = self.concerns(&unit).unwrap_or(true);
+        let unit_ref = UnitRef::new(self.dwarf, &unit);
+        let concerned = concerns(unit_ref, &self.wanted, &mut self.work).unwrap_or(true);
         if concerned && self.seen.insert(program.header().offset().0) {
             self.run(&unit, program.clone())?;
         }
         Some(())
-    }
-
-    /// Whether a unit has a function asked for. One that names no ranges may have any. Not by gimli's
-    /// `unit_ranges`, which adds a size to an address without a look whether the sum is one.
-    fn concerns(&mut self, unit: &Unit<Slice<'a>>) -> Option<bool> {
-        let mut entries = unit.entries();
-        entries.next_dfs().ok()?;
-        let root = entries.current()?;
-        let ranges = root.attr_value(constants::DW_AT_ranges);
-        let is_index = matches!(ranges, Some(AttributeValue::DebugRngListsIndex(_)));
-        if is_index && unit.encoding().format == Format::Dwarf64 {
-            // Such an index leads to an offset of 64 bits, which gimli adds to another in the same way.
-            return None;
-        }
-        if let Some(value) = ranges
-            && let Some(mut ranges) = self.dwarf.attr_ranges(unit, value).ok()?
-        {
-            let mut is_empty = true;
-            while let Some(range) = ranges.next().ok()? {
-                self.spend(1)?;
-                is_empty = false;
-                if self.is_asked_for(range.begin, range.end) {
-                    return Some(true);
-                }
-            }
-            return Some(is_empty);
-        }
-        let begin = self.address(unit, root.attr_value(constants::DW_AT_low_pc)?)?;
-        let end = match root.attr_value(constants::DW_AT_high_pc)? {
-            AttributeValue::Udata(size) => begin.checked_add(size)?,
-            end => self.address(unit, end)?,
-        };
-        Some(self.is_asked_for(begin, end))
-    }
-
-    fn address(&self, unit: &Unit<Slice<'a>>, value: AttributeValue<Slice<'a>>) -> Option<u64> {
-        self.dwarf.attr_address(unit, value).ok()?
-    }
-
-    /// Whether a function that starts between these addresses is asked for.
-    fn is_asked_for(&self, begin: u64, end: u64) -> bool {
-        let at = self.wanted.partition_point(|&start| start < begin);
-        self.wanted.get(at).is_some_and(|&start| start < end)
     }
 
     fn spend(&mut self, work: u64) -> Option<()> {
@@ -166,11 +124,7 @@ impl<'a> Search<'_, 'a> {
     }
 
     /// Runs a line program to its end, or to what is wrong in it.
-    fn run(
-        &mut self,
-        unit: &Unit<Slice<'a>>,
-        program: IncompleteLineProgram<Slice<'a>>,
-    ) -> Option<()> {
+    fn run(&mut self, unit: &Unit<Slice>, program: IncompleteLineProgram<Slice>) -> Option<()> {
         let mut files = Files { dwarf: self.dwarf, unit, paths: HashMap::new() };
         let mut rows = program.rows();
         // Where the present sequence stands, and the first address asked for not below it.
@@ -231,8 +185,8 @@ impl<'a> Search<'_, 'a> {
         here: &Here,
         end: u64,
         mut at: usize,
-        header: &LineProgramHeader<Slice<'a>>,
-        files: &mut Files<'_, 'a>,
+        header: &LineProgramHeader<Slice>,
+        files: &mut Files<'_>,
     ) -> usize {
         while let Some(&start) = self.wanted.get(at)
             && start < end
@@ -256,14 +210,14 @@ impl Row {
 }
 
 /// Paths of a line program's files.
-struct Files<'u, 'a> {
-    dwarf: &'u Dwarf<Slice<'a>>,
-    unit: &'u Unit<Slice<'a>>,
+struct Files<'u> {
+    dwarf: &'u Dwarf<Slice>,
+    unit: &'u Unit<Slice>,
     paths: HashMap<u64, Option<String>>,
 }
 
-impl<'a> Files<'_, 'a> {
-    fn path(&mut self, header: &LineProgramHeader<Slice<'a>>, index: u64) -> Option<String> {
+impl Files<'_> {
+    fn path(&mut self, header: &LineProgramHeader<Slice>, index: u64) -> Option<String> {
         if let Some(path) = self.paths.get(&index) {
             return path.clone();
         }
@@ -274,10 +228,10 @@ impl<'a> Files<'_, 'a> {
 
     /// Working directory of the compiler, directory, file name; each of the last two may be
     /// absolute.
-    fn render(&self, header: &LineProgramHeader<Slice<'a>>, index: u64) -> Option<String> {
+    fn render(&self, header: &LineProgramHeader<Slice>, index: u64) -> Option<String> {
         let file = header.file(index)?;
         let text = |value| self.dwarf.attr_string(self.unit, value).ok();
-        let mut path = self.unit.comp_dir.map_or_else(String::new, |part| lossy(&part));
+        let mut path = self.unit.comp_dir.as_ref().map_or_else(String::new, lossy);
         if let Some(directory) = file.directory(header) {
             push(&mut path, &lossy(&text(directory)?));
         }
@@ -287,8 +241,8 @@ impl<'a> Files<'_, 'a> {
     }
 }
 
-fn lossy(text: &Slice<'_>) -> String {
-    text.to_string_lossy().into_owned()
+fn lossy(text: &Slice) -> String {
+    text.to_string_lossy().map_or_else(|_| String::new(), |text| text.into_owned())
 }
 
 pub(crate) fn cut(path: &mut String) {

@@ -1,41 +1,28 @@
 //! Which functions are at an address: the one that the code is of, and those that were inlined into it there.
 
-use crate::definitions::{cut, push};
 use crate::image::Image;
-use crate::lines::{Bytes, MAX_READ, with_section};
+use crate::information::{At, EntryId, Information, Wanted, Which};
+use crate::sections::{Slice, with_section};
 use crate::{Error, Location, Search, demangle};
-use addr2line::Context;
-use gimli::{
-    AttributeValue, CloneStableDeref, Dwarf, DwarfSections, EndianReader, Reader, RunTimeEndian,
-    SectionId, StableDeref, UnitOffset, UnitRef, constants,
-};
-use object::Endianness;
+use addr2line::{Context, LookupContinuation, LookupResult};
+use gimli::{DwarfFileType, UnitOffset, constants};
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::ops::Deref;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 
-/// Entries followed from one to another for a declaration, at most.
-const MAX_STEPS: usize = 8;
 /// Most functions that are inlined into one another at an address. Compilers come to some dozens.
 const MAX_DEPTH: usize = 256;
 
-/// Sections of which nobody asks here, where variables are and what macros are: large, and to be decompressed.
-const UNUSED: [SectionId; 4] =
-    [SectionId::DebugLoc, SectionId::DebugLocLists, SectionId::DebugMacinfo, SectionId::DebugMacro];
-
 /// Functions by any address of their code, through debug information. Of a unit it is read when an address in it is first
-/// asked for, and kept.
-///
-/// Of split debug information (`-gsplit-dwarf`) the entries stand elsewhere, and nothing is found.
+/// asked for, and kept; so is what the compiler split off it.
 pub struct Frames {
     context: Context<Slice>,
-    /// Where what was inlined is declared, by the place of its entry in `.debug_info`.
-    declared: RefCell<HashMap<usize, Option<Location>>>,
+    information: Information,
+    /// The file that was asked for.
+    program: PathBuf,
+    /// Where functions are declared, by their entries.
+    declared: RefCell<HashMap<EntryId, Option<Location>>>,
 }
-
-type Slice = EndianReader<RunTimeEndian, Shared>;
 
 /// A function at an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,8 +43,7 @@ impl Frames {
     /// When the file cannot be read, is no ELF executable or shared library, is malformed, or is not of the build that
     /// `search` asks for.
     pub fn open(path: &Path, search: &Search) -> Result<Option<Self>, Error> {
-        let image = search.open(path)?;
-        with_section(image, b".debug_info", search).map(|image| Self::of(&image)).transpose()
+        Self::of(search.open(path)?, search)
     }
 
     /// The same of a file that is in memory. `path` is for errors, and to look for a debug file beside it.
@@ -66,30 +52,33 @@ impl Frames {
     ///
     /// As for [`Frames::open`].
     pub fn from_bytes(path: &Path, bytes: Vec<u8>, search: &Search) -> Result<Option<Self>, Error> {
-        let image = search.check(Image::from_bytes(path, bytes)?)?;
-        with_section(image, b".debug_info", search).map(|image| Self::of(&image)).transpose()
+        Self::of(search.check(Image::from_bytes(path, bytes)?)?, search)
     }
 
-    fn of(image: &Image) -> Result<Self, Error> {
-        let endian = match image.endian {
-            Endianness::Little => RunTimeEndian::Little,
-            Endianness::Big => RunTimeEndian::Big,
-        };
-        let sections = DwarfSections::load(|id| {
-            let section = image.section(id.name().as_bytes()).filter(|_| !UNUSED.contains(&id));
-            let bytes = Bytes::of(image, section, MAX_READ)?;
-            Ok::<_, Error>(Shared(Arc::new(bytes)))
-        })?;
-        let dwarf: Dwarf<_> = sections.borrow(|bytes| EndianReader::new(bytes.clone(), endian));
-        let context = Context::from_dwarf(dwarf)
+    fn of(image: Image, search: &Search) -> Result<Option<Self>, Error> {
+        let program = image.path.clone();
+        let Some(image) = with_section(image, ".debug_info", search) else { return Ok(None) };
+        let information = Information::of(&image, &program, search, true)?;
+        let context = Context::from_arc_dwarf(information.for_lookup())
             .map_err(|source| Error::Dwarf { path: image.path.clone(), source })?;
-        Ok(Self { context, declared: RefCell::default() })
+        Ok(Some(Self { context, information, program, declared: RefCell::default() }))
     }
 
-    /// The functions at an address, the innermost first. Where debug information is wrong there are none.
+    /// Which of the files were not here that have a part of the debug information that was asked for, in a line that names
+    /// this file and what to do; nothing where all were.
+    pub fn missing(&self) -> Option<String> {
+        self.information.missing().text(&self.program)
+    }
+
+    /// The functions at an address, the innermost first. Where debug information is wrong there is a line at most.
     pub fn at(&self, address: u64) -> Vec<Frame> {
-        let Ok(mut found) = self.context.find_frames(address).skip_all_loads() else {
-            return Vec::new();
+        let Ok(mut found) = self.loaded(self.context.find_frames(address)) else {
+            self.information.note_damaged();
+            let line = self.context.find_location(address).ok().flatten();
+            let line = line.and_then(|at| Some((at.file?.to_owned(), at.line?)));
+            return line.map_or_else(Vec::new, |line| {
+                vec![Frame { name: None, line: Some(line), entry: None }]
+            });
         };
         let mut frames = Vec::new();
         while let Ok(Some(frame)) = found.next() {
@@ -106,87 +95,39 @@ impl Frames {
         frames
     }
 
-    /// Where a function is declared that was inlined at an address; where its entry is another unit's (`-flto`), the file alone.
+    /// Where a function at an address is declared; the file that its code is of alone, where nothing more is known.
     pub fn declared(&self, address: u64, frame: &Frame) -> Option<Location> {
         let here = || Some(Location { file: frame.line.as_ref()?.0.clone(), line: None });
-        let origin = || {
-            let unit = self.context.find_dwarf_and_unit(address).skip_all_loads()?;
-            let entry = unit.entry(frame.entry?).ok()?;
-            match entry.attr_value(constants::DW_AT_abstract_origin)? {
-                AttributeValue::UnitRef(origin) => Some((unit, origin)),
-                _ => None,
-            }
+        let told = || {
+            let unit = self.loaded(self.context.find_dwarf_and_unit(address))?;
+            let which = match unit.dwarf.file_type {
+                DwarfFileType::Main => Which::Main,
+                DwarfFileType::Dwo => Which::Split(unit.dwo_id?.0),
+            };
+            let at = At { which, unit, offset: frame.entry? };
+            let entry = unit.entry(at.offset).ok()?;
+            // What was inlined at many places is one function.
+            let origin = entry.attr_value(constants::DW_AT_abstract_origin);
+            let id = origin.and_then(|origin| at.target(&origin)).unwrap_or_else(|| at.id());
+            let mut declared = self.declared.borrow_mut();
+            declared.entry(id).or_insert_with(|| self.information.declaration(at)).clone()
         };
-        let Some((unit, origin)) = origin() else { return here() };
-        let Some(place) = origin.to_debug_info_offset(&unit.header) else { return here() };
-        let mut declared = self.declared.borrow_mut();
-        declared.entry(place.0).or_insert_with(|| declaration(unit, origin)).clone().or_else(here)
+        told().or_else(here)
     }
-}
 
-/// What an entry says of where its function is declared, or those that it refers to.
-fn declaration(unit: UnitRef<'_, Slice>, mut offset: UnitOffset) -> Option<Location> {
-    let (mut file, mut line) = (None, None);
-    for _ in 0..MAX_STEPS {
-        let entry = unit.entry(offset).ok()?;
-        if let Some(AttributeValue::FileIndex(index)) = entry.attr_value(constants::DW_AT_decl_file)
-        {
-            file = file.or(Some(index));
-        }
-        let at = entry.attr_value(constants::DW_AT_decl_line).and_then(|line| line.udata_value());
-        line = line.or(at.and_then(|line| u32::try_from(line).ok()));
-        let next = entry
-            .attr_value(constants::DW_AT_abstract_origin)
-            .or_else(|| entry.attr_value(constants::DW_AT_specification));
-        match next {
-            Some(AttributeValue::UnitRef(next)) if file.is_none() || line.is_none() => {
-                offset = next;
+    /// The end of a search, for which what was split off is read.
+    fn loaded<L: LookupContinuation<Buf = Slice>>(&self, mut found: LookupResult<L>) -> L::Output {
+        loop {
+            match found {
+                LookupResult::Output(output) => return output,
+                LookupResult::Load { load, continuation } => {
+                    let wanted = Wanted { id: load.dwo_id, folder: load.comp_dir, name: load.path };
+                    found = continuation.resume(self.information.split(&wanted));
+                }
             }
-            _ => break,
         }
     }
-    let header = unit.line_program.as_ref()?.header();
-    let named = header.file(file?)?;
-    let text = |value| Some(unit.attr_string(value).ok()?.to_string_lossy().ok()?.into_owned());
-    let mut path = match &unit.comp_dir {
-        Some(folder) => folder.to_string_lossy().ok()?.into_owned(),
-        None => String::new(),
-    };
-    // The first is the one that the compiler worked in.
-    if named.directory_index() != 0
-        && let Some(folder) = named.directory(header)
-    {
-        push(&mut path, &text(folder)?);
-    }
-    push(&mut path, &text(named.path_name())?);
-    cut(&mut path);
-    Some(Location { file: path, line })
 }
-
-/// Bytes of a section that several readers hold.
-#[derive(Clone)]
-struct Shared(Arc<Bytes>);
-
-impl Deref for Shared {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl std::fmt::Debug for Shared {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} bytes", self.len())
-    }
-}
-
-// SAFETY: the bytes stand on the heap or in a map, where they stay while any `Arc` of them is there, wherever
-// `Shared` itself goes; nobody has them mutably.
-unsafe impl StableDeref for Shared {}
-
-// SAFETY: a clone is another `Arc` of the same bytes.
-unsafe impl CloneStableDeref for Shared {}
 
 #[cfg(test)]
 mod tests {

@@ -5,10 +5,10 @@ use crate::Error;
 use object::elf;
 use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
 use object::{Endianness, ReadCache, ReadRef};
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{Cursor, Read, Seek};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Largest table that is read. The largest programs known have a tenth of it.
@@ -17,6 +17,11 @@ const MAX_TABLE: u64 = 1 << 30;
 const MAX_NOTES: usize = 64;
 /// Most bytes read of a section or segment of notes.
 const MAX_NOTE_BYTES: u64 = 1 << 16;
+/// How the names of sections begin that binutils compressed before `SHF_COMPRESSED` was there
+/// (`ld --compress-debug-sections=zlib-gnu`).
+const ZLIB_GNU: &str = ".zdebug_";
+/// Linux, fcntl.h, of all processors that teeperf records on: to open a pipe does not wait.
+const O_NONBLOCK: i32 = 0o4000;
 /// Longest build-id believed; SHA-256 has 32 bytes.
 const MAX_BUILD_ID: usize = 64;
 
@@ -29,6 +34,8 @@ pub(crate) struct Image {
     pub(crate) is_64: bool,
     /// Whether it is linked for any address.
     pub(crate) is_relocatable: bool,
+    /// `ET_…`.
+    kind: u16,
     pub(crate) endian: Endianness,
     /// `EM_…`.
     pub(crate) machine: u16,
@@ -104,20 +111,42 @@ impl Image {
 
     /// What stands at `place` for the file at `path`.
     pub(crate) fn at(path: &Path, place: &Path) -> Result<Self, Error> {
+        let image = Self::of_any_kind(path, place)?;
+        image.check_kind()?;
+        Ok(image)
+    }
+
+    /// The same, which may also be what compilers and `dwz` write beside programs: `.dwo`, `.dwp`.
+    pub(crate) fn of_any_kind(path: &Path, place: &Path) -> Result<Self, Error> {
         let io = |source| Error::Io { path: path.to_owned(), source };
         // Before it is opened: a pipe would not open until somebody writes to it.
         if !std::fs::metadata(place).map_err(io)?.is_file() {
             return Err(Error::NotAFile { path: path.to_owned() });
         }
-        let file = File::open(place).map_err(io)?;
-        let length = file.metadata().map_err(io)?.len();
-        Self::new(path, Source::File(file), length)
+        // Another file may stand there by now.
+        let file =
+            OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(place).map_err(io)?;
+        let about = file.metadata().map_err(io)?;
+        if !about.is_file() {
+            return Err(Error::NotAFile { path: path.to_owned() });
+        }
+        Self::new(path, Source::File(file), about.len())
     }
 
     /// `path` is for errors, and to look for a debug file beside it.
     pub(crate) fn from_bytes(path: &Path, bytes: Vec<u8>) -> Result<Self, Error> {
         let length = bytes.len() as u64;
-        Self::new(path, Source::Memory(bytes), length)
+        let image = Self::new(path, Source::Memory(bytes), length)?;
+        image.check_kind()?;
+        Ok(image)
+    }
+
+    fn check_kind(&self) -> Result<(), Error> {
+        if matches!(self.kind, elf::ET_EXEC | elf::ET_DYN) {
+            return Ok(());
+        }
+        let what = "an ELF file, but neither an executable nor a shared library";
+        Err(Error::NotAModule { path: self.path.clone(), what })
     }
 
     fn new(path: &Path, source: Source, length: u64) -> Result<Self, Error> {
@@ -130,7 +159,8 @@ impl Image {
             source,
             length,
             is_64: headers.is_64,
-            is_relocatable: headers.is_relocatable,
+            is_relocatable: headers.kind == elf::ET_DYN,
+            kind: headers.kind,
             endian: headers.endian,
             machine: headers.machine,
             entry: headers.entry,
@@ -188,6 +218,22 @@ impl Image {
         self.sections.iter().find(|section| self.is_named(section, name))
     }
 
+    /// The section of debug information of this name, which begins with `.debug_`, or the one that
+    /// older linkers compressed: `.zdebug_…`. Nothing for one that takes no room in the file.
+    pub(crate) fn debug_section(&self, name: &str) -> Option<&Section> {
+        let section = self.section(name.as_bytes()).or_else(|| {
+            let rest = name.strip_prefix(".debug_")?;
+            self.section(format!("{ZLIB_GNU}{rest}").as_bytes())
+        });
+        section.filter(|section| section.kind != elf::SHT_NOBITS)
+    }
+
+    /// Whether older linkers compressed a section, as its name tells.
+    pub(crate) fn is_zlib_gnu(&self, section: &Section) -> bool {
+        let rest = self.names.get(section.name as usize..);
+        rest.is_some_and(|rest| rest.starts_with(ZLIB_GNU.as_bytes()))
+    }
+
     /// Whether a section has this name.
     pub(crate) fn is_named(&self, section: &Section, name: &[u8]) -> bool {
         let rest = self.names.get(section.name as usize..);
@@ -243,7 +289,8 @@ fn build_id(endian: Endianness, bytes: &[u8]) -> Option<Vec<u8>> {
 /// The headers of either class, as far as they are needed.
 struct Headers {
     is_64: bool,
-    is_relocatable: bool,
+    /// `ET_…`.
+    kind: u16,
     endian: Endianness,
     machine: u16,
     entry: u64,
@@ -276,10 +323,6 @@ impl Headers {
         let malformed = |offset, what| Error::malformed(path, offset, what);
         let header = Elf::parse(cache).map_err(|_| malformed(0, "the ELF header is not whole"))?;
         let endian = header.endian().map_err(|_| malformed(5, "unknown byte order"))?;
-        if !matches!(header.e_type(endian), elf::ET_EXEC | elf::ET_DYN) {
-            let what = "an ELF file, but neither an executable nor a shared library";
-            return Err(Error::NotAModule { path: path.to_owned(), what });
-        }
         let at = header.e_shoff(endian).into();
         let sections = header
             .section_headers(endian, cache)
@@ -291,7 +334,7 @@ impl Headers {
             .map_err(|_| malformed(at, "the program headers are not whole"))?;
         Ok(Self {
             is_64: header.is_type_64(),
-            is_relocatable: header.e_type(endian) == elf::ET_DYN,
+            kind: header.e_type(endian),
             endian,
             machine: header.e_machine(endian),
             entry: header.e_entry(endian).into(),

@@ -18,7 +18,7 @@
 //! the file, never a panic, and no allocation is larger than the file warrants. Files may
 //! also change while they are read. They are read into memory, not mapped, so that a file
 //! that is cut short gives an error where a mapped one would end the process with `SIGBUS`;
-//! the one exception stands in [`Lines`].
+//! the one exception stands in [`Lines`]. The same holds for the files with debug information that a file names.
 
 pub mod archive;
 mod called;
@@ -30,11 +30,13 @@ mod error;
 mod frames;
 mod functions;
 mod image;
+mod information;
 mod inlined;
 mod lines;
 mod loaded;
 mod plt;
 mod search;
+mod sections;
 mod shown;
 mod sites;
 mod sources;

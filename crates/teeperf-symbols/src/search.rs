@@ -197,15 +197,32 @@ impl Search {
     /// `<folder>/.build-id/ab/cdef….debug`, and where else it may be kept.
     fn by_build_id(&self, image: &Image) -> Option<Image> {
         let build_id = image.build_id.as_ref()?;
-        let mut name = by_build_id(build_id)?.into_os_string();
-        name.push(".debug");
-        let folders = self.debug_folders.iter().map(|folder| folder.join(&name));
-        let perf = self.kept.of_perf(build_id, "debug");
-        folders
-            .chain(perf)
-            .chain(self.kept.of_debuginfod(build_id, "debuginfo"))
+        self.debug_files_of_build(build_id)
             .filter_map(|place| self.candidate(&place))
             .find(|found| found.build_id == image.build_id && found.machine == image.machine)
+    }
+
+    /// Where the debug file of a build may be.
+    pub(crate) fn debug_files_of_build(&self, build_id: &[u8]) -> impl Iterator<Item = PathBuf> {
+        let name = by_build_id(build_id).map(|name| {
+            let mut name = name.into_os_string();
+            name.push(".debug");
+            name
+        });
+        let folders = self.debug_folders.iter().filter_map(move |f| Some(f.join(name.as_ref()?)));
+        let perf = self.kept.of_perf(build_id, "debug");
+        folders.chain(perf).chain(self.kept.of_debuginfod(build_id, "debuginfo"))
+    }
+
+    /// Opens what compilers and `dwz` write beside programs. As for debug files, what it says itself tells whether it belongs to one.
+    pub(crate) fn companion(&self, path: &Path) -> Result<Image, Error> {
+        Image::of_any_kind(path, &self.companion_place(path))
+    }
+
+    /// By what path such a file is opened: of an archive, below another root, or here.
+    pub(crate) fn companion_place(&self, path: &Path) -> PathBuf {
+        let elsewhere = self.place(path).filter(|place| place.exists());
+        elsewhere.unwrap_or_else(|| path.to_owned())
     }
 
     /// Beside the file, in `.debug` beside it, and at the same place below each folder.

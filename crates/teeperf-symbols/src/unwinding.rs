@@ -2,13 +2,13 @@
 //! LSB's `.eh_frame` and `.eh_frame_hdr`), and where a file's parts are loaded.
 
 use crate::image::{Image, Load};
-use crate::lines::{Bytes, MAX_READ, with_section};
+use crate::sections::{Bytes, MAX_READ, with_section};
 use crate::{Error, Search};
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, EhFrame, EhFrameHdr, EndianSlice, FrameDescriptionEntry,
     RegisterRule, RunTimeEndian, UnwindContext, UnwindSection, X86_64,
 };
-use object::{Endianness, elf};
+use object::Endianness;
 use std::ops::Range;
 use std::path::Path;
 
@@ -83,8 +83,8 @@ impl Unwinding {
             machine: image.machine,
             entry: image.entry,
             build_id: image.build_id.clone().unwrap_or_default(),
-            eh_frame: table(&image, b".eh_frame")?,
-            eh_frame_hdr: table(&image, b".eh_frame_hdr")?,
+            eh_frame: table(&image, ".eh_frame")?,
+            eh_frame_hdr: table(&image, ".eh_frame_hdr")?,
             debug_frame: None,
             text: range(b".text"),
             got: range(b".got"),
@@ -93,9 +93,9 @@ impl Unwinding {
             loads: image.loads.clone(),
         };
         if out.eh_frame.is_none()
-            && let Some(debug) = with_section(image, b".debug_frame", search)
+            && let Some(debug) = with_section(image, ".debug_frame", search)
         {
-            out.debug_frame = table(&debug, b".debug_frame")?;
+            out.debug_frame = table(&debug, ".debug_frame")?;
         }
         Ok(out)
     }
@@ -192,11 +192,8 @@ impl Unwinding {
     }
 }
 
-fn table(image: &Image, name: &[u8]) -> Result<Option<Table>, Error> {
-    let Some(section) = image.section(name).filter(|section| section.kind != elf::SHT_NOBITS)
-    else {
-        return Ok(None);
-    };
+fn table(image: &Image, name: &str) -> Result<Option<Table>, Error> {
+    let Some(section) = image.debug_section(name) else { return Ok(None) };
     let bytes = match Bytes::of(image, Some(section), MAX_READ)? {
         Bytes::Read(bytes) => bytes,
         Bytes::Mapped(map) => map.to_vec(),

@@ -112,6 +112,12 @@ impl Module {
         }
     }
 
+    /// What of its debug information stands in files that are not here.
+    pub(crate) fn incomplete(&self) -> Option<String> {
+        let Code::File(file) = &self.code else { return None };
+        lock(file.frames.as_ref()?).missing()
+    }
+
     /// Whether it is code that was made in memory.
     pub(crate) fn is_jitted(&self) -> bool {
         matches!(self.code, Code::Jitted(..))
@@ -262,13 +268,18 @@ impl File {
         }
         let outer = match self.functions.at(address) {
             Some(symbol) => {
-                let at_start = frames.as_ref().and_then(|frames| frames.at(symbol.start).pop());
+                let defined = || {
+                    let frames = frames.as_ref()?;
+                    let frame = frames.at(symbol.start).pop()?;
+                    let declared = frames.declared(symbol.start, &frame);
+                    let known = declared.filter(|place| place.line.is_some());
+                    let here = || frame.line.map(|(file, line)| (file, Some(line)));
+                    known.map(|place| (place.file, place.line)).or_else(here)
+                };
                 Some(Named {
                     name: demangle(&symbol.name).into_owned(),
                     start: Some(symbol.start),
-                    defined: at_start
-                        .and_then(|frame| frame.line)
-                        .map(|(file, line)| (file, Some(line))),
+                    defined: defined(),
                 })
             }
             None => last.and_then(|frame| frame.name).map(Named::plain),

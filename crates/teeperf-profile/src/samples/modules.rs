@@ -198,6 +198,13 @@ impl Modules {
         .collect()
     }
 
+    /// Of files that stacks lead through, what of their debug information stands in files that are not here: a text for each.
+    pub(crate) fn incomplete(&self) -> Vec<String> {
+        let list = self.list.read().unwrap_or_else(PoisonError::into_inner);
+        let met = list.iter().filter(|slot| slot.is_met.load(Relaxed));
+        met.filter_map(|slot| slot.opened.get()?.incomplete()).collect()
+    }
+
     #[cfg(test)]
     pub(crate) fn kind(&self, id: ModuleId) -> Option<Kind> {
         let list = self.list.read().unwrap_or_else(PoisonError::into_inner);

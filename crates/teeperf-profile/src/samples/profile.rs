@@ -49,6 +49,9 @@ pub(super) fn of(
         warnings.add(|| format!("{first}{others}: its functions have no names, and callers behind it may be missing. If it is on another machine, `teeperf pack` the recording there, or say with --symfs where its files are"));
     }
     let lines = merged.lines(driver);
+    for text in driver.modules.incomplete() {
+        warnings.add(|| text);
+    }
     let all = driver.functions.all();
     let (numbers, order) = in_order(&all);
     let functions: Vec<Function> = order.iter().map(|&at| function(&all[at])).collect();

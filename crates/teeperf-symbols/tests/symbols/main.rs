@@ -2,6 +2,7 @@
 
 mod calls;
 mod debug_files;
+mod forms;
 mod functions;
 mod hostile;
 mod inlined;

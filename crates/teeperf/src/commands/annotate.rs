@@ -133,8 +133,13 @@ fn sites(
         let starts: Vec<u64> = places.iter().map(|(_, place)| place.address).collect();
         let ranges: Vec<(u64, u64)> =
             places.iter().map(|(_, place)| (place.address, place.size)).collect();
-        let told =
-            lines.and_then(|lines| Ok((lines.call_sites(&starts)?, lines.last_lines(&ranges)?)));
+        let told = lines.and_then(|lines| {
+            let told = (lines.call_sites(&starts)?, lines.last_lines(&ranges)?);
+            if let Some(missing) = lines.missing() {
+                eprintln!("teeperf: {}", printable(&missing));
+            }
+            Ok(told)
+        });
         let (sites, last) = match told {
             Ok(told) => told,
             Err(error) => {
