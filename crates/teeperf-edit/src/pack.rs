@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use teeperf_profile::samples::{jitted, kernel};
 use teeperf_profile::{Options, Recording, packets};
-use teeperf_symbols::{Functions, Search, Shown, archive, debug_file, vdso};
+use teeperf_symbols::{Functions, Lines, Search, Shown, archive, debug_file, vdso};
 
 use crate::error::EditError;
 use crate::rotate::folder::{self, Chain};
@@ -33,6 +33,8 @@ const MANIFEST: &str = "manifest.json";
 /// Most entries, and bytes, before the recording in an archive.
 const MOST_BEFORE: usize = 64;
 const MOST_BYTES_BEFORE: u64 = 64 << 20;
+/// Most files that debug information of a program was split off into: as many are taken out again with all others.
+const MOST_COMPANIONS: usize = 256;
 /// Bytes of an entry's head, which its data is padded to.
 const BLOCK: u64 = 512;
 
@@ -242,6 +244,23 @@ fn module_files(
     add(path, Kind::Binary, Some(hex.clone()), files, missing);
     if let Some(debug) = debug_file(path, &exact) {
         add(&debug, Kind::Debug, Some(hex), files, missing);
+    }
+    // What the compiler split off, and what `dwz` moved elsewhere.
+    match Lines::open(path, &exact).and_then(|lines| Ok((lines.companions()?, lines.missing()))) {
+        Ok((companions, why)) => {
+            let left = companions.len().saturating_sub(MOST_COMPANIONS);
+            for companion in companions.into_iter().take(MOST_COMPANIONS) {
+                add(&companion, Kind::Debug, None, files, missing);
+            }
+            if left > 0 {
+                missing.push(format!(
+                    "{shown}: {left} files with debug information that was split off it are left out: an archive has \
+                     room for {MOST_COMPANIONS} of a program; next: pack them beside it, with `llvm-dwp -e {shown} -o {shown}.dwp`"
+                ));
+            }
+            missing.extend(why);
+        }
+        Err(error) => missing.push(error.to_string()),
     }
 }
 

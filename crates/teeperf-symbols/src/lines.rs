@@ -79,14 +79,18 @@ impl Lines {
         self.missing.borrow().text(&self.program)
     }
 
-    /// Files beside this one that have a part of its debug information, as far as they are here.
+    /// Other files that have a part of this one's debug information, as far as they are here: each is known to be that, wherever
+    /// a path leads that a hostile program names.
     ///
     /// # Errors
     ///
     /// When the tables cannot be read.
     pub fn companions(&self) -> Result<Vec<PathBuf>, Error> {
         let Some(image) = &self.image else { return Ok(Vec::new()) };
-        Ok(Information::of(image, &self.program, &self.search, false)?.companions())
+        let all = Information::of(image, &self.program, &self.search, false)?;
+        let companions = all.companions();
+        self.missing.borrow_mut().add(all.missing());
+        Ok(companions)
     }
 
     /// The file that the line table is in; nothing when there is none.

@@ -43,6 +43,8 @@ pub(crate) struct Information {
     /// Bytes of all sections of the file: a limit for what an honest file gives work for.
     pub(crate) bytes: u64,
     split: Split,
+    /// The file that `dwz` moved a part to.
+    moved_to: Option<PathBuf>,
     missing: RefCell<Missing>,
     /// Headers of units, in the order of their offsets.
     main: OnceCell<Vec<UnitHeader<Slice>>>,
@@ -72,7 +74,9 @@ impl Information {
         let mut dwarf = borrow(&sections::of(image, |id| Some(id.name()))?);
         let bytes = size(&dwarf);
         prepare(&mut dwarf, image)?;
-        if let Some(sections) = supplement::of(image, search, &mut missing) {
+        let mut moved_to = None;
+        if let Some((place, sections)) = supplement::of(image, search, &mut missing) {
+            moved_to = Some(place);
             let mut supplement = borrow(&sections);
             prepare(&mut supplement, image)?;
             dwarf.set_sup(supplement);
@@ -81,6 +85,7 @@ impl Information {
             dwarf: Arc::new(dwarf),
             bytes,
             split: Split::new(image, program, search, is_kept),
+            moved_to,
             missing: RefCell::new(missing),
             main: OnceCell::new(),
             supplement: OnceCell::new(),
@@ -140,24 +145,16 @@ impl Information {
         Ok(())
     }
 
-    /// Files beside the program that its units name, or a package of them, as far as they are here; and the supplement.
+    /// Other files that have a part of it: each is what it is taken for, as its identifier tells, wherever a path in a
+    /// program leads.
     pub(crate) fn companions(&self) -> Vec<PathBuf> {
-        let is_here = |place: &PathBuf| place.is_file();
-        if let Some(package) = self.split.package_places().into_iter().find(is_here) {
-            return vec![package];
-        }
-        let mut found = Vec::new();
         for header in self.headers(Which::Main) {
             let Ok(unit) = self.dwarf.unit(header.clone()) else { continue };
-            let Some(id) = unit.dwo_id else { continue };
-            let places = self.split.all_places(&wanted_of(UnitRef::new(&self.dwarf, &unit), id));
-            if let Some(place) = places.into_iter().find(is_here)
-                && !found.contains(&place)
-            {
-                found.push(place);
+            if let Some(id) = unit.dwo_id {
+                self.split(&wanted_of(UnitRef::new(&self.dwarf, &unit), id));
             }
         }
-        found
+        self.split.used().into_iter().chain(self.moved_to.clone()).collect()
     }
 
     fn headers(&self, which: Which) -> &[UnitHeader<Slice>] {

@@ -15,7 +15,7 @@ use gimli::{
 };
 use object::Endianness;
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::fs;
 use std::ops::Range;
@@ -40,6 +40,8 @@ pub(super) struct Split {
     is_kept: bool,
     package: OnceCell<Option<Package>>,
     objects: RefCell<HashMap<FileId, Arc<Object>>>,
+    /// Files that had what was asked for.
+    used: RefCell<BTreeSet<PathBuf>>,
 }
 
 /// Device and number of a file.
@@ -53,6 +55,7 @@ pub(crate) struct Wanted {
 }
 
 struct Package {
+    place: PathBuf,
     sections: DwarfPackage<Slice>,
     tables: RefCell<Tables>,
 }
@@ -84,6 +87,7 @@ impl Split {
             is_kept,
             package: OnceCell::new(),
             objects: RefCell::default(),
+            used: RefCell::default(),
         }
     }
 
@@ -97,6 +101,7 @@ impl Split {
         if let Some(package) = self.package.get_or_init(|| self.package())
             && let Some(found) = package.unit(wanted.id, parent)
         {
+            self.used.borrow_mut().insert(package.place.clone());
             return Some(Arc::new(found));
         }
         let Some(recorded) = wanted.path() else {
@@ -107,7 +112,10 @@ impl Split {
         for place in self.places(&recorded, wanted) {
             match self.object(&place) {
                 Ok(Some(object)) => match self.unit(&object, &place, wanted.id, parent) {
-                    Ok(Some(found)) => return Some(Arc::new(found)),
+                    Ok(Some(found)) => {
+                        self.used.borrow_mut().insert(place);
+                        return Some(Arc::new(found));
+                    }
                     Ok(None) => why = Some("is of another build".to_owned()),
                     Err(error) => why = Some(format!("cannot be read ({error})")),
                 },
@@ -121,14 +129,13 @@ impl Split {
         None
     }
 
-    /// The paths of files that may have been read for units, of which an archive takes those that are there.
-    pub(super) fn all_places(&self, wanted: &Wanted) -> Vec<PathBuf> {
-        let recorded = wanted.path();
-        recorded.map_or_else(Vec::new, |recorded| self.places(&recorded, wanted))
+    /// The files that had what was asked for.
+    pub(super) fn used(&self) -> BTreeSet<PathBuf> {
+        self.used.borrow().clone()
     }
 
     /// Where packages are looked for.
-    pub(super) fn package_places(&self) -> Vec<PathBuf> {
+    fn package_places(&self) -> Vec<PathBuf> {
         let mut places = Vec::new();
         for file in &self.files {
             let mut name = file.as_os_str().to_owned();
@@ -195,7 +202,7 @@ impl Split {
             let empty = EndianReader::new(Shared::default(), endian);
             let sections = DwarfPackage::load(read, empty).ok()?;
             let tables = RefCell::new(Tables::new(&sections.debug_abbrev));
-            Some(Package { sections, tables })
+            Some(Package { place, sections, tables })
         };
         self.package_places().into_iter().find_map(read)
     }

@@ -19,12 +19,12 @@ struct Link {
     id: Vec<u8>,
 }
 
-/// The sections of a file's supplement, where it has one that is here.
+/// Where a file's supplement is, and its sections, where it has one that is here.
 pub(super) fn of(
     image: &Image,
     search: &Search,
     missing: &mut Missing,
-) -> Option<DwarfSections<sections::Shared>> {
+) -> Option<(PathBuf, DwarfSections<sections::Shared>)> {
     let link = link(image)?;
     let folder = image.path.parent().unwrap_or(Path::new("/"));
     // A name in a file that was reached by a link is told from the file's own folder.
@@ -40,7 +40,7 @@ pub(super) fn of(
             "is of another build".clone_into(&mut why);
         } else {
             match sections::of(&found, |id| Some(id.name())) {
-                Ok(sections) => return Some(sections),
+                Ok(sections) => return Some((place, sections)),
                 Err(error) => why = format!("cannot be read ({error})"),
             }
         }

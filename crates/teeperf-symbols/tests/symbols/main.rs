@@ -1,6 +1,7 @@
 //! Symbols of real programs, built by the tests with the compilers of the machine.
 
 mod calls;
+mod companions;
 mod debug_files;
 mod forms;
 mod functions;
