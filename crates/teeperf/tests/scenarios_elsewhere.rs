@@ -123,3 +123,35 @@ fn files_of_another_machine_are_found() {
     assert!(!other.contains("large") && other.contains("its build-id is "), "{other}");
     reads(&[], &[("HOME", &home)]);
 }
+
+/// Guards: names of inlined functions stand in files that the compiler split off the program. Where these are gone, that is said once.
+#[test]
+fn an_archive_has_what_was_split_off() {
+    const SOURCE: &str = "static volatile unsigned sink;
+static inline __attribute__((always_inline)) void inner(unsigned n) { while (n--) sink ^= n; }
+__attribute__((noinline)) void outer(unsigned n) { inner(n); }
+int main(void) { for (int i = 0; i < 40; i++) outer(10000000); return 0; }
+";
+    let shop = Workshop::new();
+    fs::write(shop.path("split.c"), SOURCE).unwrap();
+    let mut gcc = std::process::Command::new("gcc");
+    gcc.args(["-O2", "-g", "-gsplit-dwarf", "-Wl,--build-id=sha1", "-c", "split.c"]);
+    assert!(gcc.current_dir(shop.path("")).status().unwrap().success());
+    let mut gcc = std::process::Command::new("gcc");
+    gcc.args(["-Wl,--build-id=sha1", "split.o", "-o", "split"]).current_dir(shop.path(""));
+    assert!(gcc.status().unwrap().success());
+    let mut recording = shop.recording(&["--sample"], &shop.path("split"), &[]);
+    run(&mut recording.command).expect_code(0);
+    let before = table(&recording.file, &[], &[]).0;
+    assert!(before.contains("\ninner,") && before.contains("\nouter,"), "{before}");
+    let archive = shop.path("packed.tar.zst");
+    run(teeperf().arg("pack").arg(&recording.file).arg("-o").arg(&archive)).expect_code(0);
+    fs::remove_file(shop.path("split.dwo")).unwrap();
+    let without = words(&recording.file);
+    assert_eq!(without.matches("split its debug information off into").count(), 1, "{without}");
+    assert!(without.contains("split.dwo") && without.contains("llvm-dwp -e"), "{without}");
+    assert!(!without.contains(" inner "), "{without}");
+    fs::remove_file(shop.path("split")).unwrap();
+    let (packed, said) = table(&archive, &[], &[]);
+    assert_eq!(packed, before, "{said}");
+}
