@@ -52,7 +52,26 @@ pub fn receive(
 ) -> io::Result<Received> {
     let receiving = Receiving::begin(&mut stream, folder)?;
     begun(receiving.path());
-    Ok(receiving.go_on(stream, limit))
+    Ok(receiving.go_on(stream, limit, &Alone))
+}
+
+/// How recordings that come at once are counted together.
+pub trait Account {
+    /// Whether so many bytes more may be kept.
+    fn grants(&self, bytes: u64) -> bool;
+    /// A packet of so many bytes has come.
+    fn has_come(&self, bytes: u64);
+}
+
+/// For one that nobody counts.
+struct Alone;
+
+impl Account for Alone {
+    fn grants(&self, _: u64) -> bool {
+        true
+    }
+
+    fn has_come(&self, _: u64) {}
 }
 
 /// A recording of which the first packet has come.
@@ -88,28 +107,26 @@ impl Receiving {
         &self.received.path
     }
 
-    /// Takes what else comes, at most so many bytes in all.
-    pub fn go_on(mut self, mut stream: impl Read, limit: u64) -> Received {
+    /// Takes what else comes, at most so many bytes in all, as far as the account grants them.
+    pub fn go_on(mut self, mut stream: impl Read, limit: u64, account: &dyn Account) -> Received {
         let mut last = self.first;
         let most = teeperf_wire::packet::MAX_PAYLOAD as u32;
         let why = loop {
+            let length = self.packet.len() as u64;
+            account.has_come(length);
+            let is_over = self.received.bytes + length > limit;
+            if is_over || !account.grants(length) {
+                self.close(last.sequence);
+                break match is_over {
+                    true => format!("the limit of {limit} bytes was reached"),
+                    false => "the limit of all recordings together was reached".into(),
+                };
+            }
             if let Err(error) = self.keep() {
                 break format!("it cannot be written: {error}");
             }
             let behind = format!("behind packet {}", last.sequence);
             match next(&mut stream, &mut self.packet, most) {
-                Ok(Some(header)) if self.received.bytes + self.packet.len() as u64 > limit => {
-                    let payload = Payload::default()
-                        .bytes(end::REASON, b"the limit of who collects was reached")
-                        .finish();
-                    self.packet.clear();
-                    let end = Header::encode(kind::END, header.sequence, &payload);
-                    self.packet.extend_from_slice(&end);
-                    self.packet.extend_from_slice(&payload);
-                    // Without it, it is cut off there all the same.
-                    let _ = self.keep();
-                    break format!("the limit of {limit} bytes was reached");
-                }
                 Ok(Some(header)) => last = header,
                 Ok(None) if last.kind == kind::END => {
                     self.received.is_whole = true;
@@ -120,6 +137,17 @@ impl Receiving {
             }
         };
         Received { why, ..self.received }
+    }
+
+    /// Writes that it ends here, in place of the packet.
+    fn close(&mut self, sequence: u32) {
+        let reason = b"the limit of who collects was reached";
+        let payload = Payload::default().bytes(end::REASON, reason).finish();
+        self.packet.clear();
+        self.packet.extend_from_slice(&Header::encode(kind::END, sequence, &payload));
+        self.packet.extend_from_slice(&payload);
+        // Without it, it is cut off there all the same.
+        let _ = self.keep();
     }
 
     /// Writes the packet, or nothing of it.

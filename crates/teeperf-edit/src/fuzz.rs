@@ -3,7 +3,7 @@
 
 use std::io::{self, Cursor, Read, Write};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use teeperf_profile::{Options, Recording, packets};
 use teeperf_record::writing::Output;
@@ -14,6 +14,7 @@ use crate::greeting::{self, Stream};
 use crate::merge::{Input, merge};
 use crate::pack;
 use crate::repair::repair;
+use crate::secured::{Secret, Secured};
 
 #[derive(Clone, Default)]
 struct Memory(Arc<Mutex<Vec<u8>>>);
@@ -70,14 +71,21 @@ impl Stream for Said {
     fn end(&self) -> io::Result<()> {
         Ok(())
     }
+
+    fn cut(&self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// What one side of a connection says, as the other hears it. Never panics.
 pub fn any_greeting(bytes: &[u8]) {
     const SOON: Duration = Duration::from_secs(9);
     let said = || Said(Cursor::new(bytes.to_vec()));
-    let _ = greeting::hear(&mut said(), SOON);
+    let _ = greeting::hear(&mut said(), Instant::now() + SOON);
     let _ = greeting::greet(&mut said(), SOON);
+    let secret = Secret::parse(&"5".repeat(64)).expect("64 digits");
+    let _ = greeting::secured(Box::new(said()), &secret, Instant::now() + SOON);
+    let _ = Secured::offer(Box::new(said()), &secret, SOON);
     let _ = greeting::told(&mut said(), SOON);
 }
 

@@ -8,6 +8,7 @@
 //! ```
 //!
 //! In place of `ready` stands `refused` and why, in place of `whole` and the path `cut`, and why; words are separated by tabs.
+//! Where both know a secret, all of it goes over a connection that [`secured`](crate::secured) opens first.
 //! A recording that comes without a greeting, such as a file by `nc`, is taken as well, without a word.
 
 use std::io::{self, Read, Write};
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 use teeperf_wire::packet::SYNC;
 
 use crate::collect::Received;
+use crate::secured::{OPENS, Secret, Secured};
 
 /// How both greet, with the version of what they say.
 const SENDS: &str = "teeperf-send";
@@ -46,6 +48,12 @@ pub trait Stream: Read + Write + Send {
     ///
     /// When the connection is gone.
     fn end(&self) -> io::Result<()>;
+    /// Nothing more is sent or read, whoever waits for it.
+    ///
+    /// # Errors
+    ///
+    /// When the connection is gone.
+    fn cut(&self) -> io::Result<()>;
 }
 
 macro_rules! is_a_stream {
@@ -61,6 +69,10 @@ macro_rules! is_a_stream {
 
             fn end(&self) -> io::Result<()> {
                 self.shutdown(Shutdown::Write)
+            }
+
+            fn cut(&self) -> io::Result<()> {
+                self.shutdown(Shutdown::Both)
             }
         }
     };
@@ -102,13 +114,40 @@ pub enum Beginning {
     Sends([u8; 4]),
 }
 
+/// The connection that somebody opens who knows the secret.
+///
+/// # Errors
+///
+/// When it does not, or says nothing in time; a sender without a secret is told that it needs one.
+pub fn secured(
+    mut stream: Box<dyn Stream>,
+    secret: &Secret,
+    deadline: Instant,
+) -> io::Result<Box<dyn Stream>> {
+    let mut reader = Until { stream: &mut *stream, deadline };
+    // Both greetings are longer.
+    let mut heard = [0; SENDS.len()];
+    reader.read_exact(&mut heard)?;
+    if OPENS.starts_with(&heard) {
+        let mut rest = [0; OPENS.len() - SENDS.len()];
+        reader.read_exact(&mut rest)?;
+        if OPENS.ends_with(&rest) {
+            return Ok(Box::new(Secured::accept(stream, secret, deadline)?));
+        }
+    } else if heard == SENDS.as_bytes() {
+        // What nobody read would have the answer lost.
+        line(&mut reader)?;
+        answer(&mut *stream, Some("it takes recordings by its secret alone: --secret FILE"))?;
+    }
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, "it came without the secret"))
+}
+
 /// What somebody says first.
 ///
 /// # Errors
 ///
 /// When it is nothing that a collector is for; who sends by another version is told so.
-pub fn hear(stream: &mut dyn Stream, patience: Duration) -> io::Result<Beginning> {
-    let deadline = Instant::now() + patience;
+pub fn hear(stream: &mut dyn Stream, deadline: Instant) -> io::Result<Beginning> {
     let mut heard = [0; 4];
     let mut reader = Until { stream, deadline };
     reader.read_exact(&mut heard).map_err(|error| match error.kind() {
@@ -259,7 +298,7 @@ mod tests {
         let (mut own, mut other) = UnixStream::pair().unwrap();
         own.write_all(bytes).unwrap();
         own.end().unwrap();
-        let heard = hear(&mut other, SOON);
+        let heard = hear(&mut other, Instant::now() + SOON);
         drop(other);
         let mut answer = String::new();
         // Bytes that nobody read have the connection end with an error.
@@ -280,7 +319,8 @@ mod tests {
             assert!(heard(bytes).0.is_err());
         }
         let (_silent, mut other) = UnixStream::pair().unwrap();
-        let late = hear(&mut other, Duration::from_millis(10)).unwrap_err().to_string();
+        let late =
+            hear(&mut other, Instant::now() + Duration::from_millis(10)).unwrap_err().to_string();
         assert!(late.contains("in time"), "{late}");
     }
 

@@ -24,6 +24,7 @@ mod output;
 pub mod pack;
 pub mod repair;
 pub mod rotate;
+pub mod secured;
 pub mod send;
 pub mod target;
 

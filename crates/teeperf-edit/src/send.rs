@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use crate::greeting::{self, Kept, Stream};
+use crate::secured::{Secret, Secured};
 
 /// Longest wait for an answer to the greeting, and for what was kept behind the last byte.
 const GREETING: Duration = Duration::from_secs(10);
@@ -13,13 +14,17 @@ const KEPT: Duration = Duration::from_secs(30);
 pub struct Sender(Box<dyn Stream>);
 
 impl Sender {
-    /// Greets who listens there.
+    /// Greets who listens there, over a connection that the secret opens, where there is one.
     ///
     /// # Errors
     ///
-    /// When that is no collector of this version, or takes no recording.
-    pub fn begin(stream: impl Stream + 'static) -> io::Result<Self> {
-        let mut stream: Box<dyn Stream> = Box::new(stream);
+    /// When that is no collector of this version, does not know the secret, or takes no recording.
+    pub fn begin(stream: impl Stream + 'static, secret: Option<&Secret>) -> io::Result<Self> {
+        let stream: Box<dyn Stream> = Box::new(stream);
+        let mut stream = match secret {
+            Some(secret) => Box::new(Secured::offer(stream, secret, GREETING)?),
+            None => stream,
+        };
         greeting::greet(&mut *stream, GREETING)?;
         Ok(Self(stream))
     }

@@ -56,6 +56,8 @@ pub(crate) struct Arguments {
     /// the exit status is 1 if the program's is 0
     #[arg(long, value_name = "PLACE", value_parser = Place::parse, conflicts_with_all = ["output", "rotate"])]
     to: Option<Place>,
+    #[command(flatten)]
+    access: super::transport::Access,
     /// Start paused, until `teeperf resume` or the program itself resumes
     #[arg(long, visible_alias = "start-paused")]
     paused: bool,
@@ -148,7 +150,7 @@ impl Arguments {
     /// To record so, into `path`, and who is to say what was kept; an error where options do not go together.
     pub(crate) fn options(&self, path: &Path) -> Result<(Options, Option<Sender>)> {
         let is_stdout = path == Path::new("-");
-        let sender = self.to.as_ref().map(Place::connect).transpose()?;
+        let sender = self.to.as_ref().map(|to| to.connect(&self.access)).transpose()?;
         let output = match self.rotate {
             Some(keep) => rotate::output(path, keep).map_err(|error| {
                 let path = path.display();
