@@ -148,7 +148,7 @@ impl Desk {
     fn serve(&self, stream: Box<dyn Stream>, number: u64, from: &str) -> io::Result<Received> {
         let deadline = Instant::now() + GREETING;
         let mut stream = match &self.secret {
-            Some(secret) => greeting::secured(stream, secret, deadline)?,
+            Some(secret) => greeting::secured(stream, secret, deadline).map_err(in_words)?,
             None => stream,
         };
         let beginning = greeting::hear(&mut *stream, deadline)?;
@@ -209,6 +209,14 @@ impl Desk {
         // Who is silent now may be a program that calls nothing. It gives way where somebody wants its place.
         stream.patience(None)?;
         Ok(receiving.go_on(stream, self.limit, &Sender { desk: self, number }))
+    }
+}
+
+/// What the system says of silence says little.
+fn in_words(error: io::Error) -> io::Error {
+    match greeting::is_late(&error) {
+        true => io::Error::other("nothing was sent in time"),
+        false => error,
     }
 }
 
