@@ -5,6 +5,7 @@
 mod bench;
 mod checks;
 mod commands;
+mod compare_perf;
 mod cross;
 mod emulator;
 mod fuzz;
@@ -41,6 +42,8 @@ enum Task {
     Fuzz(fuzz::Arguments),
     /// Measures the figures and writes docs/performance.md
     Bench(bench::Arguments),
+    /// Reads files of perf with perf and with the command, and compares both sample by sample
+    ComparePerf(compare_perf::Arguments),
     /// Boots OP-TEE in QEMU and tests trusted applications and the command on it
     Optee(optee::Arguments),
     /// Makes what a release consists of, of the last commit, and checks it
@@ -58,6 +61,7 @@ fn main() -> anyhow::Result<()> {
         Task::Test(arguments) => test::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Bench(arguments) => bench::run(&arguments),
+        Task::ComparePerf(arguments) => compare_perf::run(&arguments),
         Task::Optee(arguments) => optee::run(&arguments),
         Task::Package(arguments) => package::run(&arguments),
         Task::Targets(arguments) => targets::run(&arguments),
