@@ -74,6 +74,7 @@ SAMPLED_TAGS = {
     8: ("source", "number"), 9: ("machine", "number"), 10: ("registers", "number"),
     11: ("stack", "number"), 12: ("chain", "number"), 13: ("perf_type", "number"),
     14: ("perf_config", "number"), 15: ("outer_registers", "number"), 16: ("outer_stack", "number"),
+    17: ("precise", "number"), 18: ("branches", "number"),
 }
 MAP_TAGS = {
     1: ("pid", "number"), 2: ("tid", "number"), 3: ("time_ns", "number"), 4: ("address", "number"),

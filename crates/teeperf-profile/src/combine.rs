@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::model::{CallGraph, FunctionId, Health, Profile, Waits};
+use crate::model::{CallGraph, FunctionId, Health, Line, Profile, Waits};
 use crate::names::key;
 
 /// All threads of both, functions of one name, module and place as one; the sum of their call graphs,
@@ -13,12 +13,16 @@ pub fn combine(mut first: Profile, second: Profile) -> Profile {
     let numbered = first.functions.iter().zip(0..);
     let mut known: HashMap<_, _> =
         numbered.map(|(function, number)| (key(function), FunctionId(number))).collect();
+    first.places.resize(first.functions.len(), None);
+    let places = second.places.into_iter().chain(std::iter::repeat(None));
     let numbers: Vec<FunctionId> = second
         .functions
         .into_iter()
-        .map(|function| {
+        .zip(places)
+        .map(|(function, place)| {
             *known.entry(key(&function)).or_insert_with(|| {
                 first.functions.push(function);
+                first.places.push(place);
                 FunctionId(first.functions.len() as u32 - 1)
             })
         })
@@ -62,9 +66,27 @@ pub fn combine(mut first: Profile, second: Profile) -> Profile {
         }
     }
     first.waits.sort_by(|a, b| b.total_ns.total_cmp(&a.total_ns).then(a.function.cmp(&b.function)));
+    for line in second.lines {
+        first.lines.push(Line { function: numbers[line.function.0 as usize], ..line });
+    }
+    sum_lines(&mut first.lines);
+    first.points.extend(second.points);
     first.info.duration_ns = first.info.duration_ns.saturating_add(second.info.duration_ns);
     add_health(&mut first.health, second.health);
     first
+}
+
+/// One entry for each line of a function.
+fn sum_lines(lines: &mut Vec<Line>) {
+    lines.sort_by(|a, b| (a.function, &a.file, a.line).cmp(&(b.function, &b.file, b.line)));
+    lines.dedup_by(|line, sum| {
+        let is_same = (sum.function, &sum.file, sum.line) == (line.function, &line.file, line.line);
+        if is_same {
+            sum.samples += line.samples;
+            sum.self_ns += line.self_ns;
+        }
+        is_same
+    });
 }
 
 fn add_health(health: &mut Health, other: Health) {
@@ -79,6 +101,7 @@ fn add_health(health: &mut Health, other: Health) {
     health.mended = health.mended.saturating_add(other.mended);
     health.open = health.open.saturating_add(other.open);
     health.unopened = health.unopened.saturating_add(other.unopened);
+    health.stacks += other.stacks;
     for (name, times, ns) in other.gaps {
         match health.gaps.iter_mut().find(|gap| gap.0 == name) {
             Some(gap) => {

@@ -369,6 +369,7 @@ impl Gathered {
             unit: if start.hz > 0 { Unit::Nanoseconds } else { Unit::Counts },
             period_ns: start.period as f64 * ns_per_unit,
             asked_ns: 0.0,
+            asked_stack: 0,
             started_ns: start.wall_ns,
             duration_ns: (ended.saturating_sub(began) as f64 * ns_per_unit) as u64,
             exit_status: end.as_ref().and_then(|end| end.exit_status),

@@ -46,6 +46,7 @@ pub mod graph;
 pub mod groups;
 pub mod info;
 pub mod inlined;
+pub mod join;
 pub mod keyframes;
 pub mod lengths;
 #[cfg(test)]

@@ -266,10 +266,26 @@ pub struct Stacks {
     pub followed: u64,
     /// Of these, the ones that could not be followed to their first function: their callers are missing from totals.
     pub cut: u64,
+    /// Of these, the ones that go on behind the end of a copy that is as long as was asked for.
+    pub beyond: u64,
+    /// And behind the end of a shorter one: the kernel copies no further than to a page that is not in memory.
+    pub holed: u64,
     /// Call chains that samples have in their place.
     pub chains: u64,
     /// Of these, the ones in which nobody called the program's function.
     pub alone: u64,
+}
+
+impl std::ops::AddAssign for Stacks {
+    fn add_assign(&mut self, other: Self) {
+        let Self { followed, cut, beyond, holed, chains, alone } = other;
+        self.followed += followed;
+        self.cut += cut;
+        self.beyond += beyond;
+        self.holed += holed;
+        self.chains += chains;
+        self.alone += alone;
+    }
 }
 
 /// How whole the recording is, and what replay had to mend.
@@ -331,6 +347,8 @@ pub struct Info {
     pub period_ns: f64,
     /// What was asked for in its place, 0 where that is not known.
     pub asked_ns: f64,
+    /// Bytes of stacks that samples were to have, 0 where they were to have none, or that is not known.
+    pub asked_stack: u64,
     /// When it began, nanoseconds since 1970 UTC.
     pub started_ns: u64,
     /// From the recording's first to its last moment, nanoseconds.

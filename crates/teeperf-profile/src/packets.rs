@@ -174,7 +174,7 @@ fn feed(
             body => {
                 if let Body::Start(start) = &body {
                     driver.start(start);
-                    samples.machine(&start.machine);
+                    samples.start(start);
                 }
                 gathered.take(packet.offset, body);
             }

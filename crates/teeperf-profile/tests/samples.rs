@@ -187,7 +187,7 @@ fn an_outer_stack_is_behind_what_it_entered() {
         (path(";[app];[urts];red"), (1, 9.0)),
     ];
     assert_eq!(paths(&profile), BTreeMap::from(expected));
-    let Stacks { followed, cut, chains, alone } = profile.health.stacks;
+    let Stacks { followed, cut, chains, alone, .. } = profile.health.stacks;
     // Of the chain it is not known whether it is whole.
     assert_eq!((followed, cut, chains, alone), (2, 1, 1, 1));
 }

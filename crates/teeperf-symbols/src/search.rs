@@ -29,6 +29,8 @@ pub struct Search {
     pub build_id: Option<Vec<u8>>,
     /// Folder in which the files of another machine stand, by the paths that they have there.
     pub root: Option<PathBuf>,
+    /// Folder that has the `kallsyms` of the kernel that was sampled, where perf kept it beside its file.
+    pub kernel: Option<PathBuf>,
     /// What an archive has, where that is what is read.
     pub unpacked: Option<Arc<Unpacked>>,
 }
@@ -81,6 +83,7 @@ impl Default for Search {
             images: Vec::new(),
             build_id: None,
             root: None,
+            kernel: None,
             unpacked: None,
         }
     }

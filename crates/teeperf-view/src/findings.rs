@@ -2,8 +2,9 @@
 //! was mended, and what to do about it. In plain words, most important first; every view
 //! shows the same.
 
-use teeperf_profile::model::Profile;
+use teeperf_profile::model::{Profile, Stacks};
 use teeperf_profile::waiting;
+use teeperf_wire::body::sample::MAX_STACK;
 
 use crate::units::{self, count, counted};
 
@@ -14,6 +15,8 @@ const MOST_ALONE: f64 = 0.5;
 const FEWEST_CHAINS: u64 = 20;
 /// Share of stacks cut short above which it is a warning.
 const MOST_CUT: f64 = 0.01;
+/// Least bytes of longer copies that are advised.
+const LEAST_LONGER: u64 = 32768;
 /// Share of waiting above which it is said.
 const MOST_WAITING: f64 = 0.5;
 /// How the recorder's warning of a pause begins.
@@ -172,9 +175,34 @@ fn stacks(profile: &Profile, found: &mut Vec<Finding>) {
         "{} of the stacks could not be followed to their first function: callers are missing from totals.",
         units::percent_inline(share)
     );
-    let next = "Where functions have much on the stack, copies of it were too short: record longer ones, such as \
-                `--call-graph dwarf,32768`. Assembly without tables cannot be followed.";
-    push(found, true, what, next);
+    let next = cut_stacks(&stacks, profile.info.asked_stack);
+    push(found, true, what, &next);
+}
+
+/// What helps, by what most of the stacks ended at. What was done already is not advised.
+fn cut_stacks(stacks: &Stacks, asked: u64) -> String {
+    let Stacks { cut, beyond, holed, .. } = *stacks;
+    let others = cut.saturating_sub(beyond).saturating_sub(holed);
+    if holed >= beyond && holed >= others && holed > 0 {
+        return "The kernel copies a stack up to the first page that nobody has written to, as in a large array: longer copies do not \
+                help. Build with -fstack-clash-protection, which writes to each page of a frame; or with \
+                -fno-omit-frame-pointer, and record `--call-graph fp`."
+            .into();
+    }
+    if others > beyond {
+        return "Code without tables for unwinding, such as assembly, cannot be followed; nor can that of files that are not here."
+            .into();
+    }
+    let longer = asked.max(LEAST_LONGER / 2).saturating_mul(2).min(MAX_STACK as u64);
+    if longer <= asked {
+        return "Functions have more on the stack than the kernel copies: build with -fno-omit-frame-pointer, and record \
+                `--call-graph fp`."
+            .into();
+    }
+    format!(
+        "Functions have much on the stack, and copies of it were too short: record longer ones, such as \
+         `--call-graph dwarf,{longer}`."
+    )
 }
 
 fn chains(profile: &Profile, found: &mut Vec<Finding>) {

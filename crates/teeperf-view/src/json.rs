@@ -36,14 +36,26 @@ pub struct Options {
     pub histogram: Option<Found>,
     /// Functions whose time is that of crossings.
     pub crossings: Vec<Crossing>,
+    /// What the reports of the profiles beside the first carry, in their order; without, what this one does, but for lists of functions.
+    pub beside: Vec<Options>,
 }
 
 /// Writes the report as one line.
 pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::Result<()> {
+    let Options { call_tree, ref selection, .. } = *options;
+    let usual = Options { call_tree, selection: selection.clone(), ..Options::default() };
+    let beside = profile.beside.iter().enumerate();
+    let beside = beside.map(|(at, profile)| (profile, options.beside.get(at).unwrap_or(&usual)));
+    let beside: Vec<_> = beside.map(|(profile, options)| report(profile, options)).collect();
+    crate::json::harmless::write(&Report { beside, ..report(profile, options) }, out)
+}
+
+/// That of one profile.
+fn report<'a>(profile: &'a Profile, options: &'a Options) -> Report<'a> {
     let rows = aggregate::table(profile, Sort::SelfTime);
     let places: Places = rows.iter().zip(0..).map(|(row, place)| (row.function, place)).collect();
     let (arcs, cycles) = profile.graph.as_ref().map(|known| graph(known, &places)).unzip();
-    let report = Report {
+    Report {
         format: "teeperf-report",
         version: 1,
         units: Units {
@@ -64,8 +76,8 @@ pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> io::
         cycles,
         around: options.around.as_ref().map(|list| parts::around(list, &places)),
         by: options.by.as_ref().map(|(by, groups)| parts::by(*by, groups, &places)),
-    };
-    crate::json::harmless::write(&report, out)
+        beside: Vec::new(),
+    }
 }
 
 #[derive(Serialize)]
@@ -97,6 +109,9 @@ struct Report<'a> {
     around: Option<Vec<parts::Around>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<parts::By<'a>>,
+    /// Of other events, and of samples beside calls: each a report by itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    beside: Vec<Report<'a>>,
 }
 
 /// What of the recording this is: its time, and that of all.
@@ -156,6 +171,8 @@ struct Whole<'a> {
 struct Followed {
     followed: u64,
     cut: u64,
+    beyond: u64,
+    holed: u64,
     chains: u64,
     alone: u64,
 }
@@ -300,8 +317,8 @@ fn health(profile: &Profile) -> Whole<'_> {
         open: (!health.only_sums).then_some(health.open),
         unopened: health.unopened,
         stacks: profile.info.is_sampled().then_some({
-            let Stacks { followed, cut, chains, alone } = health.stacks;
-            Followed { followed, cut, chains, alone }
+            let Stacks { followed, cut, beyond, holed, chains, alone } = health.stacks;
+            Followed { followed, cut, beyond, holed, chains, alone }
         }),
         gaps: health
             .gaps

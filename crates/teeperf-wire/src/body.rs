@@ -187,6 +187,14 @@ pub mod sampled {
     pub const OUTER_REGISTERS: u16 = 15;
     /// Number: bytes of these stacks, at most.
     pub const OUTER_STACK: u16 = 16;
+    /// Number: `precise_ip` of Linux's `perf_event_attr`, where it is not 0. The processor then says where a sample is, and the call
+    /// chain is of a later moment.
+    pub const PRECISE: u16 = 17;
+    /// Number: `branch_sample_type` of it: what the entries of samples' branch stacks are.
+    pub const BRANCHES: u16 = 18;
+
+    /// Bit of [`BRANCHES`]: they are the calls that have not returned, `PERF_SAMPLE_BRANCH_CALL_STACK`.
+    pub const BRANCH_CALL_STACK: u64 = 1 << 11;
 
     /// What takes samples.
     pub mod source {

@@ -140,10 +140,6 @@ fn what_is_for_other_files_is_refused() {
         refused(&dump.arg("dump").arg(file("fp.data")).args(words).output().unwrap())
     };
     assert!(refuse(&["--counter-hz", "1GHz"]).contains("is a file of perf"));
-    std::fs::create_dir(folder.path().join("threads")).unwrap();
-    std::fs::copy(file("fp.data"), folder.path().join("threads/data")).unwrap();
-    let output = teeperf(&folder).args(["dump", "threads"]).output().unwrap();
-    assert!(refused(&output).contains("of perf record --threads"));
     let refuse = |words: &[&str]| {
         let mut command = teeperf(&folder);
         let name = file("fp.data");
@@ -169,24 +165,6 @@ fn what_is_for_other_files_is_refused() {
     }
 }
 
-/// Guards: a file that perf keeps in a folder with the kernel (`--kcore`) is read; one of `--threads` is refused with the reason.
-#[test]
-fn folders_of_perf() {
-    let folder = Folder::new();
-    let place = folder.path().join("kcore");
-    std::fs::create_dir_all(place.join("kcore_dir")).unwrap();
-    std::fs::copy(file("fp.data"), place.join("data")).unwrap();
-    let events = |path: &Path| {
-        let json = run(teeperf(&folder).args(["report", "--json"]).arg(path));
-        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-        json["health"]["events"].as_u64().unwrap()
-    };
-    assert_eq!(events(&place), events(&file("fp.data")));
-    std::fs::remove_dir(place.join("kcore_dir")).unwrap();
-    let said = refused(&teeperf(&folder).arg("report").arg(&place).output().unwrap());
-    assert!(said.contains("--threads"), "{said}");
-}
-
 /// Guards: of an event that is no time the run still took time, and so did its threads.
 #[test]
 fn durations_are_times_whatever_is_counted() {
@@ -203,4 +181,92 @@ fn durations_are_times_whatever_is_counted() {
     let json: serde_json::Value = serde_json::from_str(&about(&["--json"])).unwrap();
     assert_eq!(json["units"]["time"], "counts");
     assert_eq!(json["units"]["duration"], "ns");
+}
+
+fn json(folder: &Folder, words: &[&std::ffi::OsStr]) -> serde_json::Value {
+    serde_json::from_str(&run(teeperf(folder).args(["report", "--json"]).args(words))).unwrap()
+}
+
+/// Samples by event.
+fn by_event(report: &serde_json::Value) -> Vec<(String, u64)> {
+    let beside = report["beside"].as_array().cloned().unwrap_or_default();
+    let all = std::iter::once(report).chain(&beside);
+    let of = |report: &serde_json::Value| {
+        let event = report["info"]["event"].as_str().unwrap().to_owned();
+        (event, report["health"]["events"].as_u64().unwrap())
+    };
+    all.map(of).collect()
+}
+
+/// Guards: no event is missing without a word.
+#[test]
+fn all_events_are_shown_or_named() {
+    let folder = Folder::new();
+    let events = file("events.data");
+    let all = by_event(&json(&folder, &[events.as_os_str()]));
+    let names: Vec<&str> = all.iter().map(|(name, _)| &**name).collect();
+    assert_eq!(names, ["cpu-clock", "page-faults", "sched:sched_switch"]);
+    let dump = run(teeperf(&folder).arg("dump").arg(&events));
+    assert_eq!(all.iter().map(|(_, count)| count).sum::<u64>(), count(&dump, "sample") as u64);
+    for words in
+        [&["report", "--csv"][..], &["flame", "--folded", "-o", "-"], &["report", "--lines"]]
+    {
+        let output = teeperf(&folder).args(words).arg(&events).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        let wanted = "shown is cpu-clock; left out: page-faults, sched:sched_switch";
+        assert!(output.status.success() && said.contains(wanted), "{words:?}: {said}");
+        let one =
+            teeperf(&folder).args(words).args(["--event", "page-faults"]).arg(&events).output();
+        let said = String::from_utf8(one.unwrap().stderr).unwrap();
+        assert!(!said.contains("left out"), "{words:?}: {said}");
+    }
+}
+
+/// Guards: several files are their sum.
+#[test]
+fn several_files_are_summed() {
+    let folder = Folder::new();
+    let (first, second) = (file("events.data"), file("fp.data"));
+    let one = |path: &Path| by_event(&json(&folder, &[path.as_os_str()]));
+    let mut wanted = one(&first);
+    wanted[0].1 += one(&second)[0].1;
+    let sum = json(&folder, &[first.as_os_str(), second.as_os_str()]);
+    assert_eq!(by_event(&sum), wanted);
+    let threads = |report: &serde_json::Value| report["threads"].as_array().unwrap().len();
+    let alone = |path: &Path| threads(&json(&folder, &[path.as_os_str()]));
+    assert_eq!(threads(&sum), alone(&first) + alone(&second));
+    let report = run(teeperf(&folder).arg("report").args([&first, &second]));
+    assert!(report.contains("Samples of page-faults"), "{report}");
+    let refused =
+        refused(&teeperf(&folder).arg("report").arg(&first).arg("missing").output().unwrap());
+    assert!(refused.contains("missing: No such file"), "{refused}");
+}
+
+/// Guards: a folder that perf made is read, with the kernel's symbols that it kept there.
+#[test]
+fn folders_of_perf_are_read() {
+    let folder = Folder::new();
+    let made = folder.path().join("made");
+    std::fs::create_dir_all(made.join("kcore_dir")).unwrap();
+    std::fs::copy(file("fp.data"), made.join("data")).unwrap();
+    let names = |report: &serde_json::Value| -> Vec<String> {
+        let functions = report["functions"].as_array().unwrap();
+        functions.iter().map(|function| function["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let of_kernel = |name: &String| name == "[kernel]";
+    let told = |path: &Path| names(&json(&folder, &[path.as_os_str()]));
+    // It is of another machine, and nothing says what is in its kernel.
+    let (alone, plain) = (told(&made), told(&file("fp.data")));
+    assert_eq!(alone, plain);
+    let has_kernel = plain.iter().any(of_kernel);
+    std::fs::write(made.join("kcore_dir/kallsyms"), "ffffffff81000000 T kept_there\n").unwrap();
+    let kept = told(&made);
+    assert!(!kept.iter().any(of_kernel), "{kept:?}");
+    assert_eq!(kept.iter().any(|name| name == "kept_there"), has_kernel, "{kept:?}");
+    // Files beside it are of threads, and have records alone.
+    let part = std::fs::read(file("fp.data")).unwrap();
+    std::fs::write(made.join("data.0"), &part[..3]).unwrap();
+    let output = teeperf(&folder).args(["report", "made"]).output().unwrap();
+    let report = String::from_utf8(output.stdout).unwrap();
+    assert!(report.contains("data.0: the file ends at 3"), "{report}");
 }

@@ -29,6 +29,7 @@ pub(super) mod has {
 
 /// Bits of the flags.
 mod flag {
+    pub(super) const INHERIT: u32 = 1;
     pub(super) const EXCLUDE_USER: u32 = 4;
     pub(super) const EXCLUDE_KERNEL: u32 = 5;
     pub(super) const EXCLUDE_HV: u32 = 6;
@@ -40,7 +41,7 @@ mod flag {
 }
 
 /// `PERF_SAMPLE_BRANCH_HW_INDEX`.
-const BRANCH_HW_INDEX: u64 = 1 << 17;
+pub(super) const BRANCH_HW_INDEX: u64 = 1 << 17;
 /// `PERF_SAMPLE_BRANCH_COUNTERS`.
 const BRANCH_COUNTERS: u64 = 1 << 19;
 
@@ -130,6 +131,16 @@ impl Attr {
         self.branch_type & BRANCH_COUNTERS != 0
     }
 
+    /// `precise_ip`: how near the instruction is at which a sample is.
+    pub(super) fn precise(&self) -> u8 {
+        (self.flags >> flag::PRECISE_IP & 3) as u8
+    }
+
+    /// Whether counts are those of a thread.
+    pub(super) fn counts_by_thread(&self) -> bool {
+        self.is(flag::INHERIT) && self.has(has::TID)
+    }
+
     /// What perf writes behind the name of an event: `:u` for that of programs alone.
     pub(super) fn modifiers(&self) -> String {
         let mut letters = String::new();
@@ -139,11 +150,12 @@ impl Attr {
         if is_part {
             letters.extend(kinds.iter().filter(|&&(bit, _)| !self.is(bit)).map(|&(_, of)| of));
         }
-        let precise = self.flags >> flag::PRECISE_IP & 3;
+        let precise = self.precise();
         letters.extend((0..precise).map(|_| 'p'));
-        // Without any of these guests are left out unless they are named.
+        // Without any of these guests are counted unless they are left out, and with one they are not (`evsel__add_modifiers` of
+        // Linux's `tools/perf/util/evsel.c`).
         let is_usual = self.is(flag::EXCLUDE_GUEST) != (is_part || precise > 0);
-        if self.is(flag::EXCLUDE_HOST) || (!is_usual && !self.is(flag::EXCLUDE_GUEST)) {
+        if self.is(flag::EXCLUDE_HOST) || !is_usual {
             letters.extend((!self.is(flag::EXCLUDE_HOST)).then_some('H'));
             letters.extend((!self.is(flag::EXCLUDE_GUEST)).then_some('G'));
         }

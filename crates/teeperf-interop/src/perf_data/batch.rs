@@ -2,6 +2,7 @@
 //! payload is made of them.
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -56,6 +57,8 @@ struct Piece {
     block: u32,
     event: u32,
     misc: u16,
+    /// What it stands for, where that is not what it says itself.
+    period: Option<NonZeroU64>,
 }
 
 impl Batch {
@@ -64,10 +67,12 @@ impl Batch {
         Self { pieces: Pieces::new(order), ..Self::default() }
     }
 
-    /// Takes a sample of an event; false where there is no room: what there is has to go first.
+    /// Takes a sample of an event, which is one of the file's list; false where there is no room: what there is has to go first.
+    /// `attr` says what the sample has. `period` is what it stands for, where that is not what it says itself.
     pub(super) fn sample(
         &mut self,
         held: &Held,
+        (event, period): (u16, Option<NonZeroU64>),
         attr: &Arc<Attr>,
         block: &Arc<Block>,
         range: Range<usize>,
@@ -79,9 +84,9 @@ impl Batch {
         }
         let Some(block) = self.pieces.block(block) else { return false };
         self.bytes = bytes;
-        let event = self.pieces.event(held.event, attr);
+        let event = self.pieces.event(event, attr);
         let (at, length) = (range.start as u32, range.len() as u32);
-        self.pieces.list.push(Piece { at, length, block, event, misc: held.misc });
+        self.pieces.list.push(Piece { at, length, block, event, misc: held.misc, period });
         true
     }
 
@@ -158,7 +163,9 @@ impl Pieces {
     /// The place of an event in the list.
     fn event(&mut self, number: u16, attr: &Arc<Attr>) -> u32 {
         let begin = self.events.len().saturating_sub(MOST_LOOKED_THROUGH);
-        let known = self.events[begin..].iter().position(|one| one.0 == number);
+        let known = self.events[begin..]
+            .iter()
+            .position(|one| one.0 == number && Arc::ptr_eq(&one.1, attr));
         let new = || push(&mut self.events, (number, attr.clone()));
         known.map_or_else(new, |at| begin + at) as u32
     }
@@ -177,7 +184,12 @@ impl Pieces {
             let (misc, order) = (piece.misc, self.order);
             let record = Record { kind: kind::SAMPLE, misc, offset: 0, body, order };
             // Before it was held, it was found to be whole.
-            sample::read(attr, event + 1, &record).into_iter().for_each(&mut each);
+            let read = sample::read(attr, event + 1, &record);
+            let read = read.map(|read| match piece.period {
+                Some(period) => read.with_period(period.get()),
+                None => read,
+            });
+            read.into_iter().for_each(&mut each);
         }
     }
 }
@@ -221,7 +233,7 @@ mod tests {
         let (mut taken, mut most) = (Vec::new(), 0);
         for block in &blocks {
             let held = Held { kind: kind::SAMPLE, length: 64, ..Held::default() };
-            while !batch.sample(&held, &attr, block, 0..8) {
+            while !batch.sample(&held, (0, None), &attr, block, 0..8) {
                 batch.take(true).unwrap();
                 let Some(Body::SharedSamples(header, samples)) = batch.shared() else { panic!() };
                 taken.push(header.samples);

@@ -76,5 +76,11 @@ mod tests {
         assert_eq!(name(3, 0x77), "unknown-cache:HG");
         assert_eq!(name(4, 0x1a8), "raw 0x1a8:HG");
         assert_eq!(name(9, 1), "type 9 config 0x1:HG");
+        // Precise, and of the host alone: bits 15, 16 and 20.
+        let flags = |flags| of(&Attr { flags, ..Attr::default() });
+        assert_eq!(flags(2 << 15 | 1 << 20), "cycles:ppH");
+        assert_eq!(flags(2 << 15), "cycles:pp");
+        assert_eq!(flags(1 << 20), "cycles");
+        assert_eq!(flags(1 << 5 | 1 << 6 | 1 << 20), "cycles:uH");
     }
 }

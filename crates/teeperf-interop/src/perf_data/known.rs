@@ -2,6 +2,7 @@
 //! record, and hands on those that are wanted in the order of time.
 
 use std::collections::HashMap;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use super::attr::{Attr, has};
@@ -11,10 +12,14 @@ use super::file::{self, Section, Sections};
 use super::record::{Record, kind};
 use super::records::Found;
 use super::rounds::{Held, Rounds};
-use super::sample;
+use super::sample::{self, Count};
 
 /// Most bytes of all ids: of 500 events on 1024 processors.
 const MOST_IDS: u64 = 4 << 20;
+/// Most events of a group that a sample counts for: processors count far fewer at once.
+const MOST_OF_GROUP: usize = 64;
+/// Most events and threads whose counts are kept.
+const MOST_COUNTED: usize = 1 << 20;
 /// Most events: packets number them with two bytes.
 const MOST_EVENTS: usize = u16::MAX as usize;
 /// `PERF_EVENT_UPDATE__NAME`.
@@ -33,6 +38,8 @@ pub(super) struct Known {
     /// Nanoseconds on the samples' clock where the recording begins, and the latest.
     pub(super) zero: u64,
     pub(super) latest: u64,
+    /// What events have counted up to the latest sample, by id, and by thread where counts are those of one.
+    counted: HashMap<(u64, u32), u64>,
     /// Whether some events' records have times.
     is_timed: bool,
     /// Parts of samples that are not known, as bits of `sample_type`.
@@ -41,26 +48,55 @@ pub(super) struct Known {
     pub(super) warnings: Vec<String>,
 }
 
+/// What a sample counts for: an event of the list, and its period, where the sample does not say that itself.
+pub(super) type Shown = (u16, Option<NonZeroU64>);
+
 /// How many records could not be used, and where the first of them stands.
 #[derive(Default)]
 struct Odd {
-    cut: Count,
-    unknown: Count,
-    of_no_event: Count,
+    cut: Tally,
+    /// User's call chains that the kernel gave later.
+    deferred: Tally,
+    /// Samples of groups that are too large.
+    large_groups: Tally,
+    /// What the processor wrote down by itself, bytes, and of which kind.
+    traced: u64,
+    tracer: u32,
+    /// Files in which a process tells of code that it made.
+    jitdumps: Tally,
+    jitdump: Vec<u8>,
+    unknown: Tally,
+    of_no_event: Tally,
 }
 
 #[derive(Default)]
-struct Count {
+struct Tally {
     count: u64,
     first: u64,
 }
 
-impl Count {
+impl Tally {
     fn add(&mut self, offset: u64) {
         if self.count == 0 {
             self.first = offset;
         }
         self.count += 1;
+    }
+}
+
+impl Odd {
+    /// A map may be of the file in which a process tells of code that it made.
+    fn note_jitdump(&mut self, record: &Record<'_>) {
+        let Some(map) = super::record::Map::read(record) else { return };
+        let name = map.path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+        let of_process = name.strip_prefix(b"jit-").and_then(|name| name.strip_suffix(b".dump"));
+        if !of_process.is_some_and(|pid| pid.iter().all(u8::is_ascii_digit)) {
+            return;
+        }
+        if self.jitdumps.count == 0 {
+            self.jitdump = map.path.to_vec();
+        }
+        self.jitdumps.add(record.offset);
     }
 }
 
@@ -148,8 +184,8 @@ impl Known {
         self.attrs.push(Arc::new(attr));
     }
 
-    /// Takes a record: what is wanted in the order of time waits for that.
-    pub(super) fn take(&mut self, Found { record, source }: Found<'_>, rounds: &mut Rounds) {
+    /// Takes a record: what is wanted in the order of time waits for that. Tells its time, 0 where it has none.
+    pub(super) fn take(&mut self, Found { record, source }: Found<'_>, rounds: &mut Rounds) -> u64 {
         let Record { kind, misc, offset, .. } = record;
         let held = |time| Held { time, offset, kind, misc, ..Held::default() };
         let record = &record;
@@ -158,16 +194,27 @@ impl Known {
             kind::SAMPLE => {
                 let event = match self.event_of(record) {
                     Ok(event) => event,
-                    Err(()) => return self.odd.of_no_event.add(record.offset),
+                    Err(()) => {
+                        self.odd.of_no_event.add(record.offset);
+                        return 0;
+                    }
                 };
                 match sample::read(&self.attrs[usize::from(event)], event + 1, record) {
                     Some(read) => {
-                        let length = read.len() as u32;
-                        rounds.hold(Held { event, length, ..held(read.time()) }, source);
+                        let (length, time) = (read.len() as u32, read.time());
+                        rounds.hold(Held { event, length, ..held(time) }, source);
+                        return time;
                     }
                     None => self.odd.cut.add(record.offset),
                 }
             }
+            kind::AUX => {
+                let mut bytes = record.bytes();
+                let (_, size) = (bytes.u64(), bytes.u64());
+                self.odd.traced = self.odd.traced.saturating_add(size.unwrap_or(0));
+            }
+            kind::AUXTRACE_INFO => self.odd.tracer = record.bytes().u32().unwrap_or(0),
+            kind::DEFERRED => self.odd.deferred.add(offset),
             kind::MMAP
             | kind::MMAP2
             | kind::COMM
@@ -176,7 +223,12 @@ impl Known {
             | kind::LOST
             | kind::LOST_SAMPLES
             | kind::KSYMBOL => {
-                rounds.hold(held(self.trailer(record).time), source);
+                if matches!(kind, kind::MMAP | kind::MMAP2) {
+                    self.odd.note_jitdump(record);
+                }
+                let time = self.trailer(record).time;
+                rounds.hold(held(time), source);
+                return time;
             }
             kind::FINISHED_ROUND => rounds.finish(),
             kind::HEADER_ATTR => {
@@ -205,6 +257,7 @@ impl Known {
             ..=kind::LAST | kind::FIRST_OF_PERF..=kind::LAST_OF_PERF => {}
             _ => self.odd.unknown.add(record.offset),
         }
+        0
     }
 
     /// Which event a sample is of.
@@ -217,6 +270,39 @@ impl Known {
             Some(id) => self.ids.get(&id).copied().ok_or(()),
             None => Ok(0),
         }
+    }
+
+    /// What a sample counts for, the last first. One of a group counts for each event of that, as much as that counted since the sample
+    /// before; so does one that has a count of its own event alone. That is how perf has it (`evlist__deliver_sample` of Linux's
+    /// `tools/perf/util/session.c`).
+    pub(super) fn shown(&mut self, event: u16, attr: &Attr, record: &Record<'_>) -> Vec<Shown> {
+        let own = || vec![(event, None)];
+        if !attr.has(has::READ) {
+            return own();
+        }
+        let Some(read) = sample::read(attr, event, record) else { return own() };
+        let thread = if attr.counts_by_thread() { read.tid() } else { 0 };
+        let mut shown = Vec::new();
+        for (at, Count { id, value }) in read.counts(attr).enumerate() {
+            if at == MOST_OF_GROUP {
+                self.odd.large_groups.add(record.offset);
+                break;
+            }
+            // Without ids it is not known which event a count is of.
+            let Some(id) = id else { return own() };
+            let Some(&event) = self.ids.get(&id) else {
+                self.odd.of_no_event.add(record.offset);
+                continue;
+            };
+            if self.counted.len() >= MOST_COUNTED && !self.counted.contains_key(&(id, thread)) {
+                return own();
+            }
+            let before = self.counted.insert((id, thread), value).unwrap_or(0);
+            let period = NonZeroU64::new(value.wrapping_sub(before));
+            shown.extend(period.map(|period| (event, Some(period))));
+        }
+        shown.reverse();
+        shown
     }
 
     /// What a record that is no sample says at its end.
@@ -271,6 +357,14 @@ impl Known {
         }
         for (count, what) in [
             (&self.odd.cut, "are shorter than they should be, and left out"),
+            (
+                &self.odd.deferred,
+                "are call chains of programs that the kernel gives later than the sample, and left out",
+            ),
+            (
+                &self.odd.large_groups,
+                "are samples of groups of more than 64 events: they count for the first 64 alone",
+            ),
             (&self.odd.unknown, "are of types that are not known, and left out"),
             (
                 &self.odd.of_no_event,
@@ -284,11 +378,39 @@ impl Known {
                 ));
             }
         }
+        if self.odd.traced > 0 {
+            self.warnings.push(format!(
+                "{} bytes that the processor traced by itself ({}) are left out; next: `perf script --itrace` reads them",
+                self.odd.traced,
+                tracer(self.odd.tracer)
+            ));
+        }
+        if self.odd.jitdumps.count > 0 {
+            let (count, path) = (self.odd.jitdumps.count, &self.odd.jitdump);
+            self.warnings.push(format!(
+                "{count} processes tell of code that they made in files (jitdump), the first in {}, which are not read: its \
+                 functions have no names; next: `perf inject --jit`, and a report of what that writes",
+                String::from_utf8_lossy(path)
+            ));
+        }
         if rounds.late > 0 {
             self.warnings.push(format!(
                 "{} records come too late to be put in the order of time: they stand where they came",
                 rounds.late
             ));
         }
+    }
+}
+
+/// What perf calls the part of the processor that traces, by `PERF_AUXTRACE_…`.
+fn tracer(number: u32) -> &'static str {
+    match number {
+        1 => "Intel PT",
+        2 => "Intel BTS",
+        3 => "Arm CoreSight",
+        4 => "Arm SPE",
+        5 => "s390's sampling facility",
+        6 => "HiSilicon PTT",
+        _ => "AUX data",
     }
 }

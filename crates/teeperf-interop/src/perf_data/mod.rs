@@ -10,6 +10,7 @@
 //! `include/uapi/linux/perf_event.h`. A file has a head, attributes of events, records, and behind these features: what is
 //! known of the machine and the run. What comes out of a pipe has records alone.
 
+mod ahead;
 mod attr;
 mod batch;
 mod block;
@@ -28,11 +29,12 @@ mod record;
 mod records;
 mod rounds;
 mod sample;
+mod streams;
 mod unpack;
 mod write;
 
 pub use error::Error;
 pub use file::{MAGIC, is_perf_data};
 pub use paths::{LeftOut, Paths};
-pub use reader::Reader;
+pub use reader::{HEAD_FILE, Reader};
 pub use write::{WriteError, Written, write};

@@ -101,6 +101,12 @@ pub(super) fn sampled(event: &Description<'_>, out: &mut Vec<u8>) {
     fields.number(sampled::CHAIN, attr.has(has::CALLCHAIN).into());
     fields.number(sampled::PERF_TYPE, attr.kind.into());
     fields.number(sampled::PERF_CONFIG, attr.config);
+    if attr.precise() > 0 {
+        fields.number(sampled::PRECISE, attr.precise().into());
+    }
+    if attr.has(has::BRANCH_STACK) {
+        fields.number(sampled::BRANCHES, attr.branch_type);
+    }
 }
 
 /// A packet about code; false where the record is not whole, or takes code away.
@@ -121,7 +127,7 @@ pub(super) fn map(
     fields.number(map::PROTECTION, map.protection.into());
     fields.number(map::FLAGS, map.flags.into());
     fields.bytes(map::PATH, map.path);
-    let known = features.build_id_of(map.path);
+    let known = features.build_id_of(map.path, map.pid == map::KERNEL);
     let build_id = if map.build_id.is_empty() { known } else { map.build_id };
     if !build_id.is_empty() {
         fields.bytes(map::BUILD_ID, build_id);

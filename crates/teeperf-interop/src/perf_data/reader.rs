@@ -3,35 +3,45 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
 
 use teeperf_profile::contents::Packet;
 use teeperf_profile::{Error as ReplayError, Packets};
 use teeperf_wire::packet::kind as packet;
 
 use super::Error;
+use super::ahead;
 use super::batch::Batch;
 use super::event_name;
 use super::file::{DATA, HEAD, Head, PIPE_HEAD, Section};
-use super::known::Known;
+use super::known::{Known, Shown};
 use super::mapped::Windows;
 use super::packets::{self, Description};
 use super::record::{Record, kind};
 use super::records::Records;
 use super::rounds::Rounds;
+use super::streams::Streams;
 
 /// Most bytes of a section that is kept: attributes, ids, a feature. And what stands before the data.
 const MOST_SECTION: u64 = 16 << 20;
 
+/// Of a folder, the file with the head. Those beside it have a number behind that.
+pub const HEAD_FILE: &str = "data";
+
 /// A `perf.data`. See the module.
 pub struct Reader<R> {
     name: String,
-    records: Records<R>,
+    streams: Streams<R>,
     /// What may be mapped.
     file: Option<File>,
     known: Known,
     rounds: Rounds,
     stage: Stage,
     batch: Batch,
+    /// What the next sample counts for, the last first: events, and periods of these that it does not say itself. And whether that is
+    /// known of it.
+    shown: Vec<Shown>,
+    is_counted: bool,
     /// Samples stay where they were read.
     shares: bool,
     payload: Vec<u8>,
@@ -62,6 +72,47 @@ impl Reader<File> {
     }
 }
 
+/// Most files of a folder: perf has a thread for each processor at most.
+const MOST_PARTS: usize = 1 << 14;
+
+impl Reader<File> {
+    /// Reads what perf wrote into a folder: `data` has the head, and where several of its threads wrote (`perf record --threads`), `data.0` and so
+    /// on have the records that each took.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Reader::open`], and when a file cannot be opened.
+    pub fn of_folder(name: &str, folder: &Path) -> Result<Self, Error> {
+        let failed = |path: &Path| {
+            let name = path.display().to_string();
+            move |source| Error::Read { name, offset: 0, source }
+        };
+        let path = folder.join(HEAD_FILE);
+        let file = File::open(&path).map_err(failed(&path))?;
+        let mut reader = Self::of_file(name, file)?;
+        let order = reader.streams.order();
+        let mut parts = Vec::new();
+        for entry in std::fs::read_dir(folder).map_err(failed(folder))? {
+            let path = entry.map_err(failed(folder))?.path();
+            let number = path.extension().and_then(|number| number.to_str()?.parse::<u32>().ok());
+            let is_part = path.file_stem() == Some(HEAD_FILE.as_ref()) && path.is_file();
+            parts.extend(number.filter(|_| is_part).map(|number| (number, path)));
+        }
+        parts.sort();
+        if parts.len() > MOST_PARTS {
+            let (what, name) =
+                ("the folder has more files than processors can be", name.to_owned());
+            return Err(Error::Head { name, offset: 0, what });
+        }
+        for (number, path) in parts {
+            let file = File::open(&path).map_err(failed(&path))?;
+            let records = Records::new(file, order, 0, None);
+            reader.streams.add(format!("{HEAD_FILE}.{number}: "), records);
+        }
+        Ok(reader)
+    }
+}
+
 impl<R: Read + Seek> Reader<R> {
     /// Reads a file, and first what stands at its end. `name` is for messages.
     ///
@@ -76,6 +127,9 @@ impl<R: Read + Seek> Reader<R> {
         let head = head(name, &start)?;
         let mut known = Known::default();
         let Some(sections) = head.sections else {
+            file.seek(SeekFrom::Start(PIPE_HEAD as u64)).map_err(failed(PIPE_HEAD as u64))?;
+            // What comes out of a pipe says some of it behind what it is of: here all of it can be read first.
+            ahead::read(&mut file, head.order, &mut known.features);
             file.seek(SeekFrom::Start(PIPE_HEAD as u64)).map_err(failed(PIPE_HEAD as u64))?;
             let records = Records::new(file, head.order, PIPE_HEAD as u64, None);
             return Ok(Self::new(name, records, known));
@@ -142,12 +196,14 @@ impl<R: Read> Reader<R> {
         let order = records.order;
         Self {
             name: name.to_owned(),
-            records,
+            streams: Streams::of(records),
             file: None,
             known,
             rounds: Rounds::default(),
             stage: Stage::Before,
             batch: Batch::new(order),
+            shown: Vec::new(),
+            is_counted: false,
             shares: false,
             payload: Vec::new(),
             sequence: 0,
@@ -157,12 +213,16 @@ impl<R: Read> Reader<R> {
     /// Reads until some records may go; nothing is left to read when there are none then.
     fn read(&mut self) {
         while !self.rounds.has_some() {
-            let Some(found) = self.records.next() else {
+            let is_alone = !self.streams.are_several();
+            let Some(found) = self.streams.next() else {
                 self.rounds.finish_all();
                 return;
             };
-            self.known.take(found, &mut self.rounds);
-            if self.records.has_unmapped() {
+            if is_alone || found.record.kind != kind::FINISHED_ROUND {
+                let time = self.known.take(found, &mut self.rounds);
+                self.streams.at(time);
+            }
+            if self.streams.first().has_unmapped() {
                 self.rounds.unmap();
             }
         }
@@ -196,9 +256,9 @@ impl<R: Read> Reader<R> {
                     }
                     self.stage = Stage::Nothing;
                     self.known.sum_up(&self.rounds);
-                    if self.records.is_whole {
+                    if self.streams.are_whole() {
                         packets::end(self.known.latest.max(self.known.zero), &mut self.payload);
-                        return Some((packet::END, self.records.offset()));
+                        return Some((packet::END, self.streams.offset()));
                     }
                 }
                 Stage::Nothing => return None,
@@ -226,16 +286,35 @@ impl<R: Read> Reader<R> {
     /// Takes records that may go until they make a packet; where there is none, something was read, or all has been.
     fn records(&mut self) -> Option<(u16, u64)> {
         while let Some((held, block, range)) = self.rounds.peek() {
+            let order = self.streams.order();
             if held.kind == kind::SAMPLE {
-                let attr = &self.known.attrs[usize::from(held.event)];
-                if !self.batch.sample(&held, attr, block, range) {
-                    return self.batch.take(self.shares).map(|offset| (packet::SAMPLES, offset));
+                let attr = self.known.attrs[usize::from(held.event)].clone();
+                if !self.is_counted {
+                    let body = &block[range.clone()];
+                    let record = Record {
+                        kind: held.kind,
+                        misc: held.misc,
+                        offset: held.offset,
+                        body,
+                        order,
+                    };
+                    self.shown = self.known.shown(held.event, &attr, &record);
+                    self.is_counted = true;
                 }
+                while let Some(&shown) = self.shown.last() {
+                    if !self.batch.sample(&held, shown, &attr, block, range.clone()) {
+                        return self
+                            .batch
+                            .take(self.shares)
+                            .map(|offset| (packet::SAMPLES, offset));
+                    }
+                    self.shown.pop();
+                }
+                self.is_counted = false;
                 self.known.latest = self.known.latest.max(held.time);
                 self.rounds.pop();
                 continue;
             }
-            let order = self.records.order;
             let record = Record {
                 kind: held.kind,
                 misc: held.misc,
@@ -300,17 +379,17 @@ impl<R: Read> Packets for Reader<R> {
     fn share_samples(&mut self) {
         self.shares = true;
         if let Some(file) = self.file.take() {
-            self.records.windows = Windows::of(&file);
+            self.streams.first().windows = Windows::of(&file);
         }
     }
 
     fn offset(&self) -> u64 {
-        self.records.offset()
+        self.streams.offset()
     }
 
     fn take_warnings(&mut self) -> Vec<String> {
         let mut warnings = std::mem::take(&mut self.known.warnings);
-        warnings.append(&mut self.records.warnings);
+        warnings.append(&mut self.streams.take_warnings());
         warnings
     }
 }

@@ -12,16 +12,20 @@ pub(super) mod kind {
     pub(in super::super) const FORK: u32 = 7;
     pub(in super::super) const SAMPLE: u32 = 9;
     pub(in super::super) const MMAP2: u32 = 10;
+    pub(in super::super) const AUX: u32 = 11;
     pub(in super::super) const LOST_SAMPLES: u32 = 13;
     pub(in super::super) const KSYMBOL: u32 = 17;
     /// The last of the kernel's that is known, `PERF_RECORD_AUX_OUTPUT_HW_ID`.
     pub(in super::super) const LAST: u32 = 21;
+    /// `PERF_RECORD_CALLCHAIN_DEFERRED`.
+    pub(in super::super) const DEFERRED: u32 = 22;
     /// From here on they are perf's own.
     pub(in super::super) const FIRST_OF_PERF: u32 = 64;
     pub(in super::super) const HEADER_ATTR: u32 = 64;
     pub(in super::super) const TRACING_DATA: u32 = 66;
     pub(in super::super) const BUILD_ID: u32 = 67;
     pub(in super::super) const FINISHED_ROUND: u32 = 68;
+    pub(in super::super) const AUXTRACE_INFO: u32 = 70;
     pub(in super::super) const AUXTRACE: u32 = 71;
     pub(in super::super) const EVENT_UPDATE: u32 = 78;
     pub(in super::super) const HEADER_FEATURE: u32 = 80;
@@ -32,7 +36,7 @@ pub(super) mod kind {
 }
 
 /// Bits of `misc`.
-const MISC_MODE: u16 = 7;
+pub(super) const MISC_MODE: u16 = 7;
 pub(super) const MISC_MMAP_DATA: u16 = 1 << 13;
 pub(super) const MISC_COMM_EXEC: u16 = 1 << 13;
 pub(super) const MISC_MMAP_BUILD_ID: u16 = 1 << 14;

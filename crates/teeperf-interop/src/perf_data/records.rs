@@ -46,6 +46,15 @@ pub(super) struct Found<'a> {
     pub(super) source: Source<'a>,
 }
 
+/// Where the latest record is.
+pub(super) struct Place {
+    kind: u32,
+    misc: u16,
+    offset: u64,
+    range: Range<usize>,
+    is_unpacked: bool,
+}
+
 /// See the module.
 pub(super) struct Records<R> {
     stream: R,
@@ -101,19 +110,14 @@ impl<R: Read> Records<R> {
         std::mem::take(&mut self.has_unmapped)
     }
 
-    /// The next record; nothing at the end.
-    pub(super) fn next(&mut self) -> Option<Found<'_>> {
-        let order = self.order;
+    /// Goes on to the next record; nothing at the end.
+    pub(super) fn advance(&mut self) -> Option<Place> {
         loop {
             if let Some((kind, misc, range)) = self.unpacked() {
-                let unpacker = self.unpacker.as_ref()?;
-                let (offset, body) = (unpacker.offset, &unpacker.bytes()[range]);
-                return Some(Found {
-                    record: Record { kind, misc, offset, body, order },
-                    source: Source::Bytes(body),
-                });
+                let offset = self.unpacker.as_ref()?.offset;
+                return Some(Place { kind, misc, offset, range, is_unpacked: true });
             }
-            let offset = self.offset();
+            let (order, offset) = (self.order, self.offset());
             let (kind, misc, range) = self.stored()?;
             let body = &self.block[range.clone()];
             match kind {
@@ -126,15 +130,23 @@ impl<R: Read> Records<R> {
                     self.skip = size.unwrap_or(0).into();
                 }
                 kind::COMPRESSED | kind::COMPRESSED2 => self.unpack(kind, offset, range),
-                _ => {
-                    let body = &self.block[range.clone()];
-                    return Some(Found {
-                        record: Record { kind, misc, offset, body, order },
-                        source: Source::Block(&self.block, range),
-                    });
-                }
+                _ => return Some(Place { kind, misc, offset, range, is_unpacked: false }),
             }
         }
+    }
+
+    /// The record that was gone on to.
+    pub(super) fn found(&self, place: Place) -> Found<'_> {
+        let Place { kind, misc, offset, range, is_unpacked } = place;
+        let order = self.order;
+        let (body, source) = match self.unpacker.as_ref().filter(|_| is_unpacked) {
+            Some(unpacker) => {
+                let body = &unpacker.bytes()[range];
+                (body, Source::Bytes(body))
+            }
+            None => (&self.block[range.clone()], Source::Block(&self.block, range)),
+        };
+        Found { record: Record { kind, misc, offset, body, order }, source }
     }
 
     fn unpack(&mut self, kind: u32, offset: u64, range: Range<usize>) {

@@ -22,6 +22,8 @@ const FORMAT_LOST: u64 = 1 << 4;
 pub(super) struct Read<'a> {
     sample: Sample<'a>,
     branches: &'a [[u8; BRANCH]],
+    /// What events have counted up to it, as it stands there.
+    counts: &'a [u8],
     order: Order,
 }
 
@@ -61,8 +63,9 @@ pub(super) fn read<'a>(attr: &Attr, event: u16, record: &Record<'a>) -> Option<R
     if attr.has(has::PERIOD) {
         sample.period = bytes.u64()?;
     }
+    let mut counted: &[u8] = &[];
     if attr.has(has::READ) {
-        skip_counts(attr.read_format, &mut bytes)?;
+        counted = counts(attr.read_format, &mut bytes)?;
     }
     if attr.has(has::CALLCHAIN) {
         let count = bytes.u64()?;
@@ -107,7 +110,7 @@ pub(super) fn read<'a>(attr: &Attr, event: u16, record: &Record<'a>) -> Option<R
         let outer = Outer { mask, registers, stack };
         sample = Sample { mask: 0, registers: Numbers::default(), stack: &[], outer, ..sample };
     }
-    Some(Read { sample, branches, order })
+    Some(Read { sample, branches, counts: counted, order })
 }
 
 /// Whether a call chain has addresses of the user.
@@ -122,6 +125,36 @@ fn has_users(sample: &Sample<'_>, order: Order) -> bool {
 }
 
 impl<'a> Read<'a> {
+    /// The same for another part of what its event counts.
+    pub(super) fn with_period(self, period: u64) -> Self {
+        Self { sample: Sample { period, ..self.sample }, ..self }
+    }
+
+    /// The thread it is of.
+    pub(super) fn tid(&self) -> u32 {
+        self.sample.tid
+    }
+
+    /// What events have counted up to it: its own, or all of its group.
+    pub(super) fn counts(&self, attr: &Attr) -> impl Iterator<Item = Count> + use<'a> {
+        let format = attr.read_format;
+        let is_there = move |bits: u64| usize::from(format & bits != 0);
+        let times = is_there(FORMAT_TOTAL_TIME_ENABLED) + is_there(FORMAT_TOTAL_TIME_RUNNING);
+        let each = 1 + is_there(FORMAT_ID) + is_there(FORMAT_LOST);
+        let words = self.counts.as_chunks::<8>().0;
+        let order = self.order;
+        let one = move |value: Option<&[u8; 8]>, id: Option<&[u8; 8]>| {
+            let id = id.filter(|_| format & FORMAT_ID != 0).map(|&id| order.u64(id));
+            Some(Count { id, value: order.u64(*value?) })
+        };
+        // Of one event: its count, the times, and what belongs to it. Of a group: how many there are, the times, and then each.
+        let is_group = format & FORMAT_GROUP != 0;
+        let alone = one(words.first(), words.get(1 + times)).filter(|_| !is_group);
+        let group = if is_group { words.get(1 + times..).unwrap_or_default() } else { &[] };
+        let group = group.chunks_exact(each).filter_map(move |part| one(part.first(), part.get(1)));
+        alone.into_iter().chain(group)
+    }
+
     /// Its time, 0 where it has none.
     pub(super) fn time(&self) -> u64 {
         if self.sample.time_ns == NO_TIME { 0 } else { self.sample.time_ns }
@@ -178,15 +211,25 @@ fn numbers(bytes: &[u8], order: Order, out: &mut Vec<u8>) {
     }
 }
 
-fn skip_counts(format: u64, bytes: &mut Bytes<'_>) -> Option<()> {
+/// Takes off what events have counted up to a sample, which stands at the beginning of some bytes.
+fn counts<'a>(format: u64, bytes: &mut Bytes<'a>) -> Option<&'a [u8]> {
     let wide = |bits: u64| u64::from((format & bits).count_ones());
     let times = wide(FORMAT_TOTAL_TIME_ENABLED | FORMAT_TOTAL_TIME_RUNNING);
     let each = 1 + wide(FORMAT_ID | FORMAT_LOST);
+    let whole = *bytes;
     let values = match format & FORMAT_GROUP {
         0 => each,
         _ => bytes.u64()?.checked_mul(each)?,
     };
-    bytes.row(times.checked_add(values)?, 8).map(|_| ())
+    bytes.row(times.checked_add(values)?, 8)?;
+    whole.rest.get(..whole.rest.len() - bytes.rest.len())
+}
+
+/// What an event has counted, and its id where that is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Count {
+    pub(super) id: Option<u64>,
+    pub(super) value: u64,
 }
 
 /// The id of a sample's event, which says which it is of; nothing where samples have none.
@@ -227,4 +270,37 @@ pub(super) fn trailer(attr: &Attr, record: &Record<'_>) -> Option<Trailer> {
         }
     }
     Some(trailer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_of_one_event_or_of_its_group() {
+        for order in [Order::Little, Order::Big] {
+            let counts = |format: u64, words: &[u64]| {
+                let number = |word: &u64| match order {
+                    Order::Little => word.to_le_bytes(),
+                    Order::Big => word.to_be_bytes(),
+                };
+                let body: Vec<u8> = words.iter().flat_map(number).collect();
+                let attr = Attr { sample_type: has::READ, read_format: format, ..Attr::default() };
+                let record = Record { kind: 9, misc: 0, offset: 0, body: &body, order };
+                let read = read(&attr, 1, &record)?;
+                Some(read.counts(&attr).map(|count| (count.id, count.value)).collect::<Vec<_>>())
+            };
+            let (times, id, group, lost) = (3, 4, 8, 16);
+            assert_eq!(counts(0, &[7]), Some(vec![(None, 7)]));
+            assert_eq!(counts(times | id, &[7, 1, 2, 50]), Some(vec![(Some(50), 7)]));
+            assert_eq!(counts(id | lost, &[7, 50, 9]), Some(vec![(Some(50), 7)]));
+            let two = Some(vec![(Some(50), 7), (Some(51), 8)]);
+            assert_eq!(counts(group | id, &[2, 7, 50, 8, 51]), two);
+            assert_eq!(counts(group | times | id | lost, &[2, 1, 2, 7, 50, 0, 8, 51, 0]), two);
+            assert_eq!(counts(group, &[2, 7, 8]), Some(vec![(None, 7), (None, 8)]));
+            // More than there is, and more than can be.
+            assert_eq!(counts(group | id, &[3, 7, 50, 8, 51]), None);
+            assert_eq!(counts(group | id, &[u64::MAX, 7]), None);
+        }
+    }
 }

@@ -38,7 +38,7 @@ fn full() -> Attr {
         branch_type: 1 << 17,
         registers: 0b1_0000_0100,
         stack: 16,
-        ids: vec![77],
+        ids: vec![77, 78],
         ..Attr::default()
     }
 }
@@ -46,8 +46,8 @@ fn full() -> Attr {
 fn full_sample(file: &File) -> Out {
     let out = file.out().all(&[77, 0x40_1234]).u32(10).u32(11).u64(5_000).u64(0xdead);
     let out = out.u32(3).u32(0).u64(999);
-    // Two members of the group.
-    let out = out.all(&[2, 100, 100, 1, 77, 0, 2, 78, 0]);
+    // Two members of the group: how much each has counted. The second has nothing yet.
+    let out = out.all(&[2, 100, 100, 999, 77, 0, 0, 78, 0]);
     let out = out.all(&[4, CONTEXT_KERNEL, 0xffff_ffff_8100_0000, CONTEXT_USER, 0x40_1234]);
     let out = out.u32(12).raw(b"tracepoint's");
     let out = out.all(&[2, 0, 0x40_0001, 0x40_0002, 9, 0x40_0003, 0x40_0004, 9]);

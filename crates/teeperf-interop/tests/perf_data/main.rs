@@ -3,6 +3,7 @@
 
 mod built;
 mod damaged;
+mod kinds;
 mod made;
 mod mapped;
 mod real;

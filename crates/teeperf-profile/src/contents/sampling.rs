@@ -26,6 +26,9 @@ pub struct Sampled {
     pub perf: Option<(u32, u64)>,
     pub outer_registers: u64,
     pub outer_stack: u64,
+    /// `precise_ip` and `branch_sample_type` of it.
+    pub precise: u8,
+    pub branches: u64,
 }
 
 impl Sampled {
@@ -50,6 +53,8 @@ impl Sampled {
                 tag::PERF_CONFIG => config = number(&field),
                 tag::OUTER_REGISTERS => out.outer_registers = number(&field),
                 tag::OUTER_STACK => out.outer_stack = number(&field),
+                tag::PRECISE => out.precise = number(&field).min(3) as u8,
+                tag::BRANCHES => out.branches = number(&field),
                 _ => {}
             }
         }

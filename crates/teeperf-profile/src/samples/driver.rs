@@ -9,13 +9,15 @@ use crossbeam_channel::{Sender, bounded};
 use rustc_hash::FxHashMap;
 use teeperf_symbols::Search;
 use teeperf_wire::body::sample::Header;
+use teeperf_wire::body::sampled::BRANCH_CALL_STACK;
 
+use super::chain::EventTraits;
 use super::functions::Functions;
 use super::modules::Modules;
 use super::profile;
-use super::spaces::Spaces;
+use super::spaces::History;
 use super::worker::{Batch, Data, Found, Worker};
-use crate::contents::{Map, Sampled, Task};
+use crate::contents::{Map, Sampled, Start, Task};
 use crate::model::{Info, Profile};
 use crate::warnings::Warnings;
 
@@ -46,8 +48,8 @@ pub(crate) struct Driver {
     batches: u64,
     /// `e_machine` of the machine that it was recorded on.
     machine: u16,
-    spaces: Arc<Spaces>,
-    machines: Arc<FxHashMap<u16, u16>>,
+    history: History,
+    traits: Arc<FxHashMap<u16, EventTraits>>,
     pub(super) modules: Arc<Modules>,
     pub(super) functions: Arc<Functions>,
     pool: Option<Pool>,
@@ -68,19 +70,20 @@ impl Driver {
             samples: 0,
             batches: 0,
             machine: 0,
-            spaces: Arc::default(),
-            machines: Arc::default(),
+            history: History::default(),
+            traits: Arc::default(),
             modules: Arc::new(Modules::new(search, settings.is_inlined)),
             functions: Arc::default(),
             pool: None,
         }
     }
 
-    /// What it was recorded on, as `uname -m` says. What does not say it is most likely of here: a file of perf that comes through a
+    /// What it was recorded on. The code of what does not say it is most likely like that of here: a file of perf that comes through a
     /// pipe says it behind its samples.
-    pub(crate) fn machine(&mut self, name: &str) {
-        let name = if name.is_empty() { std::env::consts::ARCH } else { name };
+    pub(crate) fn start(&mut self, start: &Start) {
+        let name = if start.machine.is_empty() { std::env::consts::ARCH } else { &start.machine };
         self.machine = super::unwind::machine::of(name);
+        self.modules.is_here(super::kernel::is_here(start));
     }
 
     /// An event is sampled.
@@ -89,18 +92,24 @@ impl Driver {
             return;
         }
         let machine = if sampled.machine == 0 { self.machine } else { sampled.machine };
-        Arc::make_mut(&mut self.machines).insert(sampled.event, machine);
+        let traits = EventTraits {
+            machine,
+            is_precise: sampled.precise > 0,
+            has_call_stacks: sampled.branches & BRANCH_CALL_STACK != 0,
+            stack: sampled.stack,
+        };
+        Arc::make_mut(&mut self.traits).insert(sampled.event, traits);
         self.events.insert(sampled.event, sampled);
     }
 
     /// Code came into a process.
     pub(crate) fn map(&mut self, map: &Map<'_>) {
-        Arc::make_mut(&mut self.spaces).map(map, &self.modules);
+        self.history.map(map, &self.modules);
     }
 
     /// A process or thread began, changed or ended.
     pub(crate) fn task(&mut self, task: &Task<'_>) {
-        Arc::make_mut(&mut self.spaces).task(task);
+        self.history.task(task);
     }
 
     /// Samples, which a worker takes.
@@ -121,8 +130,8 @@ impl Driver {
             offset,
             header,
             data,
-            spaces: self.spaces.clone(),
-            machines: self.machines.clone(),
+            spaces: self.history.now().clone(),
+            traits: self.traits.clone(),
         };
         let pool = match &mut self.pool {
             Some(pool) => pool,

@@ -57,7 +57,7 @@ pub(super) fn follow<T>(
         outermost = Location::UNKNOWN;
     };
     // Where a file is entered tables need not say that nobody called it: enclaves' entries have none.
-    let is_whole = end == End::Cut && locate.view.is_entry(outermost);
+    let is_whole = matches!(end, End::Cut | End::Beyond) && locate.view.is_entry(outermost);
     if is_whole { End::Whole } else { end }
 }
 

@@ -9,6 +9,7 @@
 //! packets, the files' tables and the paths, however long the recording is; and the result depends on the recording
 //! alone, not on which worker took what, as long as each worker has room for the paths that it comes across.
 
+mod chain;
 mod chains;
 mod decode;
 mod driver;
@@ -22,6 +23,7 @@ mod modules;
 mod paths;
 mod profile;
 mod registers;
+mod sorted;
 mod spaces;
 mod unwind;
 mod worker;

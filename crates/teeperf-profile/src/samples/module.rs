@@ -28,6 +28,8 @@ enum Code {
     File(Box<File>),
     /// The kernel, or a module of it.
     Kernel(Kernel),
+    /// One function of the kernel's, which the module is called after.
+    Function,
     /// What a process made, and where the module begins.
     Jitted(Arc<Jitted>, u64),
     /// Nothing is known but addresses.
@@ -79,11 +81,19 @@ impl Module {
     pub(crate) fn kernel(
         path: &Path,
         build_id: &[u8],
+        at: u64,
         search: &Search,
         elsewhere: &Elsewhere,
+        is_here: bool,
     ) -> Self {
-        let kernel = Kernel::open(path, build_id, search, elsewhere);
-        Self { name: name(path), missing: None, code: Code::Kernel(kernel) }
+        let name = name(path);
+        if !name.starts_with('[') && !path.is_absolute() {
+            // A name alone is that of a function that the kernel made.
+            return Self { name, missing: None, code: Code::Function };
+        }
+        let (kernel, why) = Kernel::open(path, build_id, at, search, elsewhere, is_here);
+        let missing = why.map(|why| format!("{name}: {why}"));
+        Self { name, missing, code: Code::Kernel(kernel) }
     }
 
     /// That of code which was made in memory, from `base` on; `path` is what the system has for that.
@@ -166,6 +176,7 @@ impl Module {
                 Some(name) => return (JITTED, vec![Named::plain(name)]),
                 None => Vec::new(),
             },
+            Code::Function => vec![Named::plain(&*self.name)],
             Code::Unknown => Vec::new(),
         };
         if !found.is_empty() {

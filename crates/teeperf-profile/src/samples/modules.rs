@@ -11,8 +11,9 @@ use rustc_hash::FxHashMap;
 use teeperf_symbols::Search;
 
 use super::jitted::Jitted;
-use super::kernel::Elsewhere;
+use super::kernel::{self, Elsewhere};
 use super::module::Module;
+use crate::contents::Map;
 
 /// Bits of a location within its module: parts of larger files are not told apart.
 const MODULE_BITS: u32 = 33;
@@ -30,13 +31,25 @@ pub(crate) struct ModuleId(pub(crate) u32);
 pub(crate) enum Kind {
     /// A file's.
     File,
-    /// The kernel's.
-    Kernel,
+    /// The kernel's. `at` is where the symbol that its path ends with stood, or a module of it; 0: not known.
+    Kernel { at: u64 },
     /// It was made in memory, and a process may have told of its functions. Addresses are told from `base`.
     Jitted { pid: u32, base: u64 },
 }
 
 impl Kind {
+    /// Of a map of the kernel's.
+    pub(crate) fn kernel(map: &Map<'_>) -> Self {
+        let path = path(map.path);
+        let is_whole = kernel::module_of(&path).is_none();
+        let at = match kernel::reference(&path) {
+            Some(_) => map.offset,
+            None if is_whole => 0,
+            None => map.address,
+        };
+        Self::Kernel { at }
+    }
+
     /// Of code that was made in memory, in a stretch that begins at an address. From there on it has 4 GiB or more to itself: a
     /// compiler's code lies together, and each module reads of its process what it needs.
     pub(crate) fn jitted(pid: u32, address: u64) -> Self {
@@ -94,6 +107,8 @@ struct Slot {
 struct Opening {
     search: Search,
     is_inlined: bool,
+    /// The recording is of this machine and of the system that runs.
+    is_here: AtomicBool,
     /// Functions of a kernel that is not the running one.
     elsewhere: Elsewhere,
     /// What processes told of code that they made.
@@ -106,8 +121,10 @@ impl Opening {
             let path = path(&slot.path);
             match slot.kind {
                 Kind::File => Module::file(&path, &slot.build_id, &self.search, self.is_inlined),
-                Kind::Kernel => {
-                    Module::kernel(&path, &slot.build_id, &self.search, &self.elsewhere)
+                Kind::Kernel { at } => {
+                    let is_here = self.is_here.load(Relaxed);
+                    let id = &slot.build_id;
+                    Module::kernel(&path, id, at, &self.search, &self.elsewhere, is_here)
                 }
                 Kind::Jitted { pid, base } => {
                     let new = || Arc::new(Jitted::of(pid, &self.search));
@@ -128,6 +145,7 @@ impl Modules {
             opening: Arc::new(Opening {
                 search,
                 is_inlined,
+                is_here: AtomicBool::new(false),
                 elsewhere: Elsewhere::default(),
                 jitted: Mutex::default(),
             }),
@@ -141,6 +159,11 @@ impl Modules {
         // As if those that are opened early had been.
         let (has_kernel, has_libc) = (AtomicBool::new(true), AtomicBool::new(true));
         Self { has_kernel, has_libc, ..Self::new(search, false) }
+    }
+
+    /// Whether the recording is of this machine and of the system that runs.
+    pub(crate) fn is_here(&self, is_here: bool) {
+        self.opening.is_here.store(is_here, Relaxed);
     }
 
     /// The number of a file; nothing where there are too many. The file is not looked at.
@@ -159,7 +182,7 @@ impl Modules {
         // One of each, whatever a recording says.
         let is_needed = match kind {
             Kind::File => is_libc(&path) && !self.has_libc.swap(true, Relaxed),
-            Kind::Kernel => !self.has_kernel.swap(true, Relaxed),
+            Kind::Kernel { .. } => !self.has_kernel.swap(true, Relaxed),
             Kind::Jitted { .. } => false,
         };
         let (is_met, opened) = (AtomicBool::new(false), OnceLock::new());

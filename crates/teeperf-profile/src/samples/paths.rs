@@ -38,12 +38,15 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    /// A sample's stack ended so.
-    pub(crate) fn ended(&mut self, end: End) {
-        let Stacks { followed, cut, chains, alone } = &mut self.stacks;
+    /// A sample's stack ended so. `is_short`: the copy is shorter than was asked for.
+    pub(crate) fn ended(&mut self, end: End, is_short: bool) {
+        let Stacks { followed, cut, beyond, holed, chains, alone } = &mut self.stacks;
+        if end == End::Beyond {
+            *if is_short { holed } else { beyond } += 1;
+        }
         match end {
             End::Whole => *followed += 1,
-            End::Cut => (*followed, *cut) = (*followed + 1, *cut + 1),
+            End::Cut | End::Beyond => (*followed, *cut) = (*followed + 1, *cut + 1),
             End::Chain => *chains += 1,
             End::Alone => (*chains, *alone) = (*chains + 1, *alone + 1),
         }

@@ -143,6 +143,7 @@ fn about(info: &Info, event: Option<&contents::Sampled>) -> Info {
     };
     info.asked_ns = if event.period > 0 { event.period as f64 } else { by_frequency };
     info.period_ns = info.asked_ns;
+    info.asked_stack = event.stack;
     let how = match event.source {
         source::PERF_EVENT => "of the kernel",
         source::TIMER => "of timers",
@@ -304,7 +305,7 @@ impl Merged {
         let mut stacks: BTreeMap<u16, Stacks> = BTreeMap::new();
         for (of, thread) in &self.threads {
             let sum = stacks.entry(of.event).or_default();
-            add_stacks(sum, &thread.stacks);
+            *sum += thread.stacks;
         }
         stacks
     }
@@ -314,17 +315,9 @@ fn add(sum: &mut (u64, u64), samples: u64, weight: u64) {
     *sum = (sum.0 + samples, sum.1.saturating_add(weight));
 }
 
-fn add_stacks(sum: &mut Stacks, other: &Stacks) {
-    let Stacks { followed, cut, chains, alone } = other;
-    sum.followed += followed;
-    sum.cut += cut;
-    sum.chains += chains;
-    sum.alone += alone;
-}
-
 impl Sampled {
     fn add(&mut self, other: &Self) {
-        add_stacks(&mut self.stacks, &other.stacks);
+        self.stacks += other.stacks;
         self.span = match (self.span, other.span) {
             (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
             (a, b) => a.or(b),

@@ -3,6 +3,8 @@
 //! By DWARF's call frame information where files have it, else by frame pointers. framehop does so for x86-64 and 64-bit
 //! Arm; of other processors frame pointers alone are followed, where there is a convention for them.
 
+use std::cell::Cell;
+
 use framehop::aarch64::{CacheAarch64, UnwindRegsAarch64, UnwinderAarch64};
 use framehop::x86_64::{CacheX86_64, Reg, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{Error, FrameAddress, Module as Tables, Unwinder};
@@ -41,8 +43,10 @@ pub(crate) const MAX_FRAMES: usize = 1024;
 pub(crate) enum End {
     /// It was followed to its first function.
     Whole,
-    /// It goes on where the copy ends, or nobody knows where.
+    /// Nobody knows where it goes on.
     Cut,
+    /// It goes on behind the end of the copy.
+    Beyond,
     /// There is a call chain in its place, which ends where frame pointers do: that says nothing of how far it is.
     Chain,
     /// Likewise, and it has one function of the program.
@@ -212,6 +216,9 @@ struct Stack<'a> {
     bytes: &'a [u8],
 }
 
+/// Bytes of a stack, unless its size was set: what Linux gives a program, and glibc a thread.
+const MOST_STACK: u64 = 8 << 20;
+
 /// Bytes that a processor fetches at once.
 const CACHE_LINE: usize = 64;
 
@@ -221,6 +228,13 @@ impl Stack<'_> {
     fn fetch(&self, bytes: usize) {
         let lines = self.bytes[..bytes.min(self.bytes.len())].iter().step_by(CACHE_LINE);
         std::hint::black_box(lines.fold(0, |all, &one| all | one));
+    }
+
+    /// Whether an address is not in the copy, and may still be of the stack.
+    fn is_soon_behind(&self, address: u64) -> bool {
+        let at = address.wrapping_sub(self.sp);
+        let end = self.bytes.len() as u64;
+        at.saturating_add(8) > end && at < end + MOST_STACK
     }
 
     fn word(&self, address: u64) -> Option<u64> {
@@ -258,12 +272,17 @@ impl<U: Unwinder<UnwindRegs: Registers>> Walker<'_, U> {
         mut each: impl FnMut(u64),
     ) -> End {
         stack.fetch(std::mem::take(self.reach));
+        let is_beyond = Cell::new(false);
         let mut read = |address: u64| {
             let at = usize::try_from(address.wrapping_sub(stack.sp)).unwrap_or(usize::MAX);
             if at < stack.bytes.len() {
                 *self.reach = at.max(*self.reach);
             }
-            stack.word(address).ok_or(())
+            let word = stack.word(address);
+            if word.is_none() {
+                is_beyond.set(stack.is_soon_behind(address));
+            }
+            word.ok_or(())
         };
         // What called through a wrong pointer stands on the stack's top, and tables of no file know that.
         let location = locate.locate(ip);
@@ -330,7 +349,7 @@ impl<U: Unwinder<UnwindRegs: Registers>> Walker<'_, U> {
                 {
                     return End::Whole;
                 }
-                Err(_) => return End::Cut,
+                Err(_) => return if is_beyond.get() { End::Beyond } else { End::Cut },
             }
         }
         End::Cut
@@ -358,7 +377,8 @@ fn chain<'a>(
         let (Some(next), Some(address)) =
             (stack.word_of(at(frame.0), word), stack.word_of(at(frame.1), word))
         else {
-            return End::Cut;
+            let beyond = stack.is_soon_behind(at(frame.0)) || stack.is_soon_behind(at(frame.1));
+            return if beyond { End::Beyond } else { End::Cut };
         };
         if address == 0 {
             return End::Whole;

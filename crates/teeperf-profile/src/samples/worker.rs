@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use teeperf_wire::body::sample::{self, Header, Outer, Sample, mode};
 
+use super::chain::{self, EventTraits};
 use super::decode::Decoder;
 use super::driver::Settings;
 use super::follow::{Code, follow};
@@ -12,7 +13,7 @@ use super::functions::Functions;
 use super::module::Named;
 use super::modules::{Location, Modules, View};
 use super::paths::{Of, Paths};
-use super::spaces::{Space, Spaces};
+use super::spaces::{self, Space, Spaces};
 use super::unwind::{End, Stacks, Top};
 use crate::contents::SharedSamples;
 use crate::names::UNKNOWN;
@@ -33,8 +34,8 @@ pub(crate) struct Batch {
     pub(crate) header: Header,
     pub(crate) data: Data,
     pub(crate) spaces: Arc<Spaces>,
-    /// Of the code, by event.
-    pub(crate) machines: Arc<FxHashMap<u16, u16>>,
+    /// By event.
+    pub(crate) traits: Arc<FxHashMap<u16, EventTraits>>,
 }
 
 /// The samples.
@@ -107,14 +108,14 @@ impl Worker {
 
     /// Adds the samples of a packet.
     pub(crate) fn batch(&mut self, batch: &Batch) {
-        let Batch { offset, header, data, machines, .. } = batch;
+        let Batch { offset, header, data, traits, .. } = batch;
         let Self { decoder, stacks, finder, path, found } = self;
         let mut read = 0u32;
         let mut take = |sample: &Sample<'_>| {
             read += 1;
-            let machine = machines.get(&sample.event).copied();
-            found.untold += u64::from(machine.is_none());
-            one(sample, machine.unwrap_or(0), batch, stacks, finder, path, found);
+            let event = traits.get(&sample.event).copied();
+            found.untold += u64::from(event.is_none());
+            one(sample, event.unwrap_or_default(), batch, stacks, finder, path, found);
         };
         let is_whole = match data {
             Data::Shared(samples) => {
@@ -151,7 +152,7 @@ impl Worker {
 
 fn one(
     sample: &Sample<'_>,
-    machine: u16,
+    event: EventTraits,
     Batch { number, spaces, .. }: &Batch,
     stacks: &mut Stacks,
     finder: &mut Finder,
@@ -160,9 +161,9 @@ fn one(
 ) {
     let space = spaces.of(sample.pid);
     path.clear();
-    let mut end = locations(sample, machine, (spaces.kernel(), space), stacks, finder, path);
+    let mut end = locations(sample, event, (spaces.kernel(), space), stacks, finder, path);
     if sample.outer.is_there() {
-        end = Some(outer(sample, end, machine, space, stacks, finder, path));
+        end = Some(outer(sample, end, event.machine, space, stacks, finder, path));
     }
     let generation = space.map_or(0, |space| space.generation);
     let of = Of { event: sample.event, pid: sample.pid, generation, tid: sample.tid };
@@ -177,55 +178,55 @@ fn one(
     }
     let thread = found.paths.add(of, path.iter().rev().copied(), functions, sample.period);
     if let Some(end) = end {
-        thread.ended(end);
+        let length = sample.stack.len().max(sample.outer.stack.len());
+        thread.ended(end, (length as u64) < event.stack);
     }
     if sample.time_ns != sample::NO_TIME {
         let (first, last) = thread.span.unwrap_or((sample.time_ns, sample.time_ns));
         thread.span = Some((first.min(sample.time_ns), last.max(sample.time_ns)));
     }
-    if let Some(name) = space.and_then(|space| space.name(sample.tid)) {
-        let known = found.names.entry(of).or_insert_with(|| (*number, name.clone()));
-        if !Arc::ptr_eq(&known.1, name) {
-            known.1 = name.clone();
+    match space.and_then(|space| space.name(sample.tid)) {
+        Some(name) => {
+            let known = found.names.entry(of).or_insert_with(|| (*number, name.clone()));
+            if !Arc::ptr_eq(&known.1, name) {
+                known.1 = name.clone();
+            }
+            known.0 = *number;
         }
-        known.0 = *number;
+        None => {
+            if let Some(name) = spaces::unnamed(sample.pid, sample.tid) {
+                found.names.entry(of).or_insert_with(|| (*number, name.into()));
+            }
+        }
     }
 }
 
 /// What the sample says of who called whom, the innermost first. Tells how that ended, if it says any.
 fn locations(
     sample: &Sample<'_>,
-    machine: u16,
+    event: EventTraits,
     (kernel, space): (&Space, Option<&Space>),
     stacks: &mut Stacks,
     finder: &mut Finder,
     path: &mut Vec<Location>,
 ) -> Option<End> {
-    if matches!(sample.mode, mode::GUEST_KERNEL | mode::GUEST_USER) {
+    if matches!(sample.mode, mode::HYPERVISOR | mode::GUEST_KERNEL | mode::GUEST_USER) {
         path.push(Location::UNKNOWN);
         return None;
     }
-    let mut in_mode = sample.mode;
-    // In each mode the first address is that of an instruction, and those behind it are where calls return to.
-    let mut is_first = true;
     let mut users = 0;
-    for address in sample.chain.iter() {
-        if address >= sample::CONTEXT_MAX {
-            in_mode = match address {
-                sample::CONTEXT_KERNEL => mode::KERNEL,
-                sample::CONTEXT_USER => mode::USER,
-                _ => mode::UNKNOWN,
-            };
-            is_first = true;
-            continue;
-        }
-        let of_kernel = in_mode == mode::KERNEL;
-        users += u32::from(!of_kernel);
-        let instruction = if is_first { address } else { address.wrapping_sub(1) };
-        is_first = false;
-        let space = if of_kernel { Some(kernel) } else { space };
+    chain::steps(sample, event, |in_mode, instruction| {
+        let space = match in_mode {
+            mode::KERNEL => Some(kernel),
+            mode::USER | mode::UNKNOWN => {
+                users += 1;
+                space
+            }
+            // Others have addresses of their own.
+            _ => None,
+        };
         path.push(finder.location(space, instruction, stacks).unwrap_or(Location::UNKNOWN));
-    }
+    });
     match users {
         0 => {}
         1 => return Some(End::Alone),
@@ -242,7 +243,7 @@ fn locations(
         return None;
     }
     let before = path.len();
-    let code = Code { machine, space, view: &mut finder.view };
+    let code = Code { machine: event.machine, space, view: &mut finder.view };
     let end = follow(sample, Top::Interrupted, code, stacks, path, |location, _| location);
     if path.len() == before {
         // Of the instruction pointer alone more is known than of nothing, where it is the program's.
@@ -274,7 +275,7 @@ fn outer(
     let code = Code { machine, space, view: &mut finder.view };
     let end = follow(&sample, Top::Called, code, stacks, path, |location, _| location);
     match inner {
-        Some(End::Cut) => End::Cut,
+        Some(inner @ (End::Cut | End::Beyond)) => inner,
         Some(inner @ (End::Chain | End::Alone)) if end == End::Whole && !is_entered => inner,
         _ => end,
     }

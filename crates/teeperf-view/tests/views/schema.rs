@@ -85,6 +85,7 @@ fn all_reports_fit_and_have_all_that_is_described() {
             by: Some((by, groups(&profile, by, Sort::SelfTime))),
             histogram: Some(Pattern::new("parse").unwrap().among(&profile.functions)),
             crossings: crossings(&profile),
+            beside: Vec::new(),
         };
         assert_eq!(schema.errors(&report(&profile, &options)), Vec::<String>::new());
     }
@@ -101,7 +102,9 @@ fn all_reports_fit_and_have_all_that_is_described() {
     let mut sampled = kitchen();
     sampled.info.clock = "samples".into();
     sampled.info.event = "cpu-clock".into();
-    sampled.health.stacks = Stacks { followed: 9, cut: 1, chains: 30, alone: 29 };
+    sampled.health.stacks =
+        Stacks { followed: 9, cut: 1, chains: 30, alone: 29, ..Stacks::default() };
+    sampled.beside = vec![sampled.clone(), kitchen()];
     assert_eq!(schema.errors(&report(&sampled, &Options::default())), Vec::<String>::new());
     let missing: Vec<_> = schema.properties().difference(&schema.seen).cloned().collect();
     assert!(missing.is_empty(), "described, but never written: {missing:?}");

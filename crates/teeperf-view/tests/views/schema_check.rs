@@ -50,6 +50,11 @@ impl Schema {
             let is_right = match word.as_str() {
                 "$schema" | "$defs" | "title" | "description" | "required" => true,
                 "$ref" => {
+                    if told == "#" {
+                        let root = self.root.clone();
+                        self.check(&root, value, at, "", errors);
+                        continue;
+                    }
                     let name = told.as_str().unwrap().strip_prefix("#/$defs/").unwrap();
                     let schema = self.root["$defs"][name].clone();
                     self.check(&schema, value, at, &format!("/$defs/{name}"), errors);

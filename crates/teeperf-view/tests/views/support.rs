@@ -98,6 +98,7 @@ pub(crate) fn kitchen() -> Profile {
             unit: Unit::Nanoseconds,
             period_ns: 100_000.0,
             asked_ns: 0.0,
+            asked_stack: 0,
             started_ns: 1_795_250_559_000_000_000,
             duration_ns: 2_000_000_000,
             exit_status: Some(3),

@@ -290,6 +290,29 @@ fn samples_are_no_calls() {
     assert!(told.contains("WARNING    2 samples were lost, 8.0 % of all"), "{told}");
 }
 
+/// Guards: advice about stacks that were cut short is not what was done already.
+#[test]
+fn advice_about_cut_stacks_is_not_what_was_done() {
+    let told = |asked, beyond, holed| {
+        let mut profile = sampled_kitchen();
+        profile.info.asked_stack = asked;
+        profile.health.stacks =
+            Stacks { followed: 100, cut: 50, beyond, holed, ..Stacks::default() };
+        report(&profile, &Options::default(), 1000)
+    };
+    let has = |told: String, wanted: &str| assert!(told.contains(wanted), "{wanted}: {told}");
+    has(told(8192, 50, 0), "--call-graph dwarf,32768");
+    has(told(32768, 50, 0), "--call-graph dwarf,65528");
+    let longest = told(65528, 50, 0);
+    assert!(!longest.contains("--call-graph dwarf"), "{longest}");
+    has(longest, "--call-graph fp");
+    let holed = told(32768, 3, 47);
+    assert!(!holed.contains("--call-graph dwarf"), "{holed}");
+    has(holed, "longer copies do not help. Build with -fstack-clash-protection");
+    has(told(8192, 10, 5), "Code without tables for unwinding");
+    has(told(0, 50, 0), "--call-graph dwarf,32768");
+}
+
 #[test]
 fn what_was_sampled_beside_calls_is_said_behind_them() {
     let mut out = Vec::new();

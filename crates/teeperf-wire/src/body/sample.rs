@@ -63,10 +63,22 @@ pub const MAX_STACK: usize = 65528;
 pub const MAX_CHAIN: usize = 8192;
 /// Addresses from here on are no addresses but say a mode: `PERF_CONTEXT_MAX`, -4095.
 pub const CONTEXT_MAX: u64 = -4095i64 as u64;
+/// Of a call chain: what is behind it is the hypervisor's. `PERF_CONTEXT_HV`.
+pub const CONTEXT_HYPERVISOR: u64 = -32i64 as u64;
 /// Of a call chain: what is behind it is the kernel's. `PERF_CONTEXT_KERNEL`.
 pub const CONTEXT_KERNEL: u64 = -128i64 as u64;
 /// Of a call chain: what is behind it is the user's. `PERF_CONTEXT_USER`.
 pub const CONTEXT_USER: u64 = -512i64 as u64;
+/// Of a call chain: the user's part comes in a record of its own, and the entry behind this is its number.
+/// `PERF_CONTEXT_USER_DEFERRED`.
+pub const CONTEXT_DEFERRED: u64 = -640i64 as u64;
+/// Of a call chain: what is behind it is a guest's: of an unknown mode, its kernel's, its user's. `PERF_CONTEXT_GUEST`,
+/// `PERF_CONTEXT_GUEST_KERNEL`, `PERF_CONTEXT_GUEST_USER`.
+pub const CONTEXT_GUEST: u64 = -2048i64 as u64;
+/// See there.
+pub const CONTEXT_GUEST_KERNEL: u64 = -2176i64 as u64;
+/// See there.
+pub const CONTEXT_GUEST_USER: u64 = -2560i64 as u64;
 /// A processor that is not known.
 pub const NO_CPU: u32 = u32::MAX;
 /// A time that is not known.

@@ -68,6 +68,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let by_place = reading::Wanted { by_place: true, lines: true, ..reading::Wanted::default() };
     let profile = arguments.part.profile_with(opened, &path, by_place)?;
+    arguments.part.say_what_is_left_out(&profile);
     let wanted = Wanted::of(what, &profile)?;
     if let Wanted::Functions(pattern) = &wanted {
         arguments.part.found(pattern, &profile);

@@ -194,7 +194,12 @@ impl Arguments {
                 let unsaid = &self.part.unsaid;
                 gmon::profile(file, &name, &[], unsaid.program()?, unsaid.bias.unwrap_or_default())
             }
-            source => self.part.profile_with(source, path, reading::Wanted::default()),
+            source => {
+                let wanted = reading::Wanted::default();
+                let profile = self.part.profile_with(source, path, wanted)?;
+                self.part.say_what_is_left_out(&profile);
+                Ok(profile)
+            }
         }
     }
 

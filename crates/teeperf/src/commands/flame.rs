@@ -73,6 +73,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         bail!("folded stacks have the caller first: --inverted is for pages and pictures");
     }
     let profile = arguments.recording.profile()?;
+    arguments.recording.say_what_is_left_out(&profile);
     let output = arguments.output.clone().unwrap_or_else(|| match format {
         Format::Html => "flame.html".into(),
         Format::Svg => "flame.svg".into(),

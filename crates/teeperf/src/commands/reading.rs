@@ -166,7 +166,9 @@ impl Unsaid {
     pub(crate) fn search(&self, path: &Path) -> Search {
         let unpacked = recordings::is_archive(path).then(|| Arc::new(unpacked(path)));
         let root = self.symfs.clone();
-        Search { images: self.elf.clone(), root, unpacked, ..Search::default() }
+        // With `--kcore` perf keeps the kernel beside its file.
+        let kernel = Some(path.join("kcore_dir")).filter(|folder| folder.is_dir());
+        Search { images: self.elf.clone(), root, kernel, unpacked, ..Search::default() }
     }
 
     /// What a file that was opened has one by one.
@@ -312,10 +314,7 @@ impl Part {
     /// What was asked for, of calls and events; where nothing was, all of it.
     fn of_event(&self, mut profile: Profile, path: &Path) -> Result<Profile> {
         let Some(wanted) = &self.event else { return Ok(profile) };
-        let name = |profile: &Profile| match profile.info.is_sampled() {
-            true => profile.info.event.clone(),
-            false => CALLS.to_owned(),
-        };
+        let name = name_of;
         let beside = std::mem::take(&mut profile.beside);
         let (mut found, others): (Vec<_>, Vec<_>) =
             [profile].into_iter().chain(beside).partition(|profile| name(profile) == *wanted);
@@ -325,6 +324,18 @@ impl Part {
                 let there: Vec<String> = others.iter().map(name).collect();
                 bail!("{} has no {wanted:?}; it has: {}", path.display(), there.join(", "))
             }
+        }
+    }
+
+    /// Where one event alone is shown of several: which are left out.
+    pub(crate) fn say_what_is_left_out(&self, profile: &Profile) {
+        let shown = name_of(profile);
+        let others: Vec<String> = profile.beside.iter().map(name_of).collect();
+        if let [first, ..] = &others[..] {
+            let all = others.join(", ");
+            self.say(format!(
+                "shown is {shown}; left out: {all}. --event {first:?} shows that one"
+            ));
         }
     }
 
@@ -389,6 +400,14 @@ impl Part {
     }
 }
 
+/// What is asked for by `--event`.
+fn name_of(profile: &Profile) -> String {
+    match profile.info.is_sampled() {
+        true => profile.info.event.clone(),
+        false => CALLS.to_owned(),
+    }
+}
+
 /// The files of an archive that samples need.
 fn unpacked(path: &Path) -> Unpacked {
     let mut unpacked = Unpacked::default();
@@ -420,12 +439,8 @@ pub(crate) fn whole(source: Source, path: &Path, wanted: Wanted) -> Result<Profi
 pub(crate) fn open(path: &Path) -> Result<Source> {
     let name = path.display().to_string();
     if path.is_dir() {
-        if path.join("kcore_dir").is_dir() {
-            // With `--kcore` perf keeps the kernel beside its file.
-            return open(&path.join("data"));
-        }
-        if is_of_perf_threads(path) {
-            bail!("{name} is a folder, of perf record --threads: record without, into one file");
+        if is_of_perf(path) {
+            return Ok(Source::PerfData(Box::new(Reader::of_folder(&name, path)?), name));
         }
         let stream =
             rotate::open(path).map_err(|source| Error::Open { name: name.clone(), source })?;
@@ -468,12 +483,17 @@ pub(crate) fn open(path: &Path) -> Result<Source> {
     })
 }
 
-/// Whether a folder is what perf makes where several of its threads write: the first of its files has the head.
-fn is_of_perf_threads(folder: &Path) -> bool {
+/// Whether a folder is one of perf's, as `perf record` makes it with `--threads` and `--kcore`: the first of its files has the head.
+fn is_of_perf(folder: &Path) -> bool {
+    let head = folder.join(perf_data::HEAD_FILE);
     let mut start = Vec::new();
-    let read = File::open(folder.join("data"))
-        .and_then(|file| file.take(perf_data::MAGIC.len() as u64).read_to_end(&mut start));
-    read.is_ok() && perf_data::is_perf_data(&start)
+    let mut read = || {
+        let file = File::open(&head).ok()?;
+        file.take(perf_data::MAGIC.len() as u64).read_to_end(&mut start).ok()
+    };
+    folder.join(perf_data::HEAD_FILE).is_file()
+        && read().is_some()
+        && perf_data::is_perf_data(&start)
 }
 
 /// What to do with a file that begins like nothing that is known, and may be of gprof.

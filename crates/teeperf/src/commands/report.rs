@@ -4,12 +4,13 @@ use super::gmon;
 use super::reading::{self, Source};
 use super::tables;
 use crate::recordings;
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::path::PathBuf;
 use teeperf_profile::aggregate;
 use teeperf_profile::crossings::{self, Crossing};
+use teeperf_profile::join::join;
 use teeperf_profile::model::Profile;
 use teeperf_profile::pattern::Pattern;
 use teeperf_symbols::Sources;
@@ -38,12 +39,13 @@ Examples:
   teeperf report --crossing 'host_*'          advice about functions that leave an enclave, too
   teeperf report --csv > functions.csv        for a spreadsheet; likewise the other tables
   teeperf report --json program.teeperf | jq '.functions[0]'
+  teeperf report a.data b.data                files of perf, or recordings: their sum
   teeperf report gmon.out --elf program       a file of gprof; several are summed
   teeperf report log --elf program            a log of the original TEE-Perf")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     recording: reading::Arguments,
-    /// More gmon files, to be summed
+    /// More files, to be summed: recordings, files of perf, or gmon files
     more: Vec<PathBuf>,
     /// JSON on one line; with --tree, with call paths; likewise with what other tables have. Times are nanoseconds
     #[arg(long, conflicts_with_all = ["threads", "sort", "limit", "csv", "lines", "inlined", "crossings"])]
@@ -197,15 +199,28 @@ impl Arguments {
                 let bias = unsaid.bias.unwrap_or_default();
                 gmon::profile(file, &name, &self.more, unsaid.program()?, bias)
             }
-            Source::Recording(_, name) | Source::Log(_, name) | Source::PerfData(_, name)
-                if !self.more.is_empty() =>
-            {
-                bail!(
-                    "{name} does not begin as a gmon file does: several files are for these. {}",
-                    reading::old_gmon(&name)
-                )
+            source => {
+                let wanted = self.table.wanted();
+                let first = self.recording.profile_with(source, wanted)?;
+                if self.more.is_empty() {
+                    return Ok(first);
+                }
+                let path = self.recording.path()?;
+                let mut all = vec![(path.display().to_string(), first)];
+                for path in &self.more {
+                    let path = recordings::named_or_newest(Some(path))?;
+                    let name = path.display().to_string();
+                    let part: &reading::Part = &self.recording;
+                    let profile = match reading::open(&path)? {
+                        Source::Gmon(..) => bail!(
+                            "{name} is a gmon file, and the files before it are none: each kind is summed by itself"
+                        ),
+                        source => part.profile_with(source, &path, wanted)?,
+                    };
+                    all.push((name, profile));
+                }
+                join(all).context("there is no file to be read")
             }
-            source => self.recording.profile_with(source, self.table.wanted()),
         }
     }
 }
@@ -224,10 +239,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         let call_tree = arguments.tree;
         let crossings = arguments.crossings(&profile);
         let more = arguments.table.json(&profile, part)?;
-        let options = json::Options { call_tree, selection, crossings, ..more };
+        let of_beside = |profile: &Profile| {
+            let more = arguments.table.json(profile, part)?;
+            let (selection, crossings) = (selection.clone(), arguments.crossings(profile));
+            Ok(json::Options { call_tree, selection, crossings, ..more })
+        };
+        let beside = profile.beside.iter().map(of_beside).collect::<Result<_>>()?;
+        let options = json::Options { call_tree, selection, crossings, beside, ..more };
         return super::to_stdout(|out| json::write(&profile, &options, out));
     }
     let archived = arguments.archived(&profile)?;
+    if arguments.csv || arguments.table.is_any() {
+        part.say_what_is_left_out(&profile);
+    }
     if arguments.csv {
         let limit = arguments.limit.unwrap_or(usize::MAX);
         return arguments.table.csv(&profile, part, order, limit, arguments.threads, &archived);

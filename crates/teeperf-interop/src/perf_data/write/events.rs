@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use teeperf_profile::contents::Sampled;
 use teeperf_wire::body::sample::{CONTEXT_KERNEL, MAX_STACK, NO_CPU, NO_TIME, Sample, mode};
 
-use super::super::attr::has;
+use super::super::attr::{BRANCH_HW_INDEX, has};
 use super::super::file::{FEATURES, HEAD};
 
 /// Bytes of the attributes: `PERF_ATTR_SIZE_VER5`, which all of today's readers know.
@@ -24,9 +24,12 @@ const SAMPLE_ID_ALL: u64 = 1 << 18;
 const EXCLUDE_GUEST: u64 = 1 << 20;
 const MMAP2: u64 = 1 << 23;
 const COMM_EXEC: u64 = 1 << 24;
-/// `PERF_SAMPLE_BRANCH_USER`, with any branch, or with calls that did not return.
+/// `PERF_SAMPLE_BRANCH_USER`, with any branch: of branches of which nothing is said.
 const BRANCH_ANY: u64 = 1 | 1 << 3;
-const BRANCH_CALL_STACK: u64 = 1 | 1 << 11;
+/// `PERF_SAMPLE_BRANCH_COUNTERS`: what it stands for is not written.
+const BRANCH_COUNTERS: u64 = 1 << 19;
+/// First bit of `precise_ip`.
+const PRECISE_IP: u32 = 15;
 /// `PERF_TYPE_SOFTWARE`, whose first is cpu-clock; `PERF_TYPE_TRACEPOINT`; `PERF_TYPE_RAW`.
 const SOFTWARE: u32 = 1;
 const TRACEPOINT: u32 = 2;
@@ -83,6 +86,8 @@ pub(super) struct Event {
     /// `PERF_SAMPLE_…`.
     pub(super) sample_type: u64,
     pub(super) registers: u64,
+    /// Branches have a number before them.
+    pub(super) has_branch_index: bool,
     pub(super) machine: u16,
     attr: [u8; ATTR],
 }
@@ -212,17 +217,20 @@ impl Event {
             flags |= EXCLUDE_KERNEL | EXCLUDE_HV;
         }
         let period = match sampled.frequency {
-            0 => sampled.period,
+            // Readers divide by it.
+            0 => sampled.period.max(1),
             frequency => {
                 flags |= FREQ;
                 frequency
             }
         };
-        let branch_type = match (parts.has_branches, has_chain) {
+        // What branches are is kept: as callers perf takes only those that were recorded as such.
+        let branch_type = match (parts.has_branches, sampled.branches & !BRANCH_COUNTERS) {
             (false, _) => 0,
-            (true, false) => BRANCH_ANY,
-            (true, true) => BRANCH_CALL_STACK,
+            (true, 0) => BRANCH_ANY,
+            (true, known) => known,
         };
+        flags |= u64::from(sampled.precise & 3) << PRECISE_IP;
         // type, size; config, period, sample_type, read_format, flags; wakeup and bp_type, config1, config2;
         // branch_sample_type, sample_regs_user; sample_stack_user and clockid.
         let numbers = [
@@ -243,7 +251,15 @@ impl Event {
         for (place, number) in attr.as_chunks_mut::<8>().0.iter_mut().zip(numbers) {
             *place = number.to_le_bytes();
         }
-        Self { id, name: sampled.name, sample_type, registers, machine: sampled.machine, attr }
+        Self {
+            id,
+            name: sampled.name,
+            sample_type,
+            registers,
+            has_branch_index: branch_type & BRANCH_HW_INDEX != 0,
+            machine: sampled.machine,
+            attr,
+        }
     }
 
     pub(super) fn has(&self, what: u64) -> bool {

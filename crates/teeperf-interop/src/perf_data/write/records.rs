@@ -162,7 +162,7 @@ pub(super) fn sample(
         let mut registers = Vec::new();
         is_whole &= shown.registers(event.registers, &mut registers);
         // Lengths of what comes, and the registers: what is left is for the others, the stack last.
-        let mut room = MOST - (out.len() - begin) - 8 * 6 - registers.len();
+        let mut room = MOST - (out.len() - begin) - 8 * 7 - registers.len();
         let mut most = |wanted: usize, each: usize| {
             let length = wanted.min(room / each * each);
             is_whole &= length == wanted;
@@ -179,6 +179,10 @@ pub(super) fn sample(
             let branches = sample.branches.bytes().as_chunks::<16>().0;
             let count = most(24 * branches.len(), 24) / 24;
             u64s([count as u64], out);
+            if event.has_branch_index {
+                // Where in the processor's stack the latest stands: not known.
+                u64s([u64::MAX], out);
+            }
             for branch in &branches[..count] {
                 out.extend(branch);
                 out.extend([0; 8]);
