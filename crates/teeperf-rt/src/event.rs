@@ -151,15 +151,13 @@ fn is_ready(block: Option<&Block>) -> bool {
 
 #[cold]
 fn wake_or_end(block: Option<&Block>) -> bool {
-    match process::life() {
-        Life::Starting => return false,
-        Life::On => process::stop(),
-        Life::Unborn | Life::Off => {}
+    if process::life() == Life::On {
+        process::stop();
     }
     if process::is_on() {
         return !thread::current().is_busy();
     }
-    if let Some(block) = block {
+    if let Some(block) = block.filter(|_| process::life() == Life::Off) {
         block.switch_off();
     }
     false

@@ -5,6 +5,7 @@
 //! child it says [`Life::Unborn`], whichever way the child came about. A `vfork` child shares all
 //! memory with its waiting parent and is taken for it.
 
+use crate::arch;
 use crate::clock;
 use crate::environment;
 use crate::module;
@@ -12,7 +13,7 @@ use crate::platform::{self, File, Mask};
 use crate::pool;
 use crate::sums;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize};
 use teeperf_wire::filter::Filter;
 use teeperf_wire::hello::{self, Hello, MAX_SOCKET_NAME, Welcome, flag, refusal, want};
 use teeperf_wire::shared::{ClockKind, OnFull, clock as clock_page, pauses};
@@ -37,7 +38,11 @@ struct WipedPage {
     modules_locked: AtomicU32,
     lost: AtomicU32,
     sums: AtomicU8,
-    rest: [AtomicU32; 1020],
+    /// Thread pointer of the thread that attaches the process.
+    starter: AtomicUsize,
+    /// Whether a thread has waited for that in vain.
+    is_given_up: AtomicBool,
+    rest: [AtomicU32; 1016],
 }
 
 static WIPED: WipedPage = WipedPage {
@@ -45,8 +50,11 @@ static WIPED: WipedPage = WipedPage {
     modules_locked: AtomicU32::new(0),
     lost: AtomicU32::new(0),
     sums: AtomicU8::new(0),
-    rest: [const { AtomicU32::new(0) }; 1020],
+    starter: AtomicUsize::new(0),
+    is_given_up: AtomicBool::new(false),
+    rest: [const { AtomicU32::new(0) }; 1016],
 };
+const _: () = assert!(size_of::<WipedPage>() == 4096);
 /// How often this memory image was attached: a thread whose block has another number begins
 /// anew. Survives a fork.
 static EPOCH: AtomicU32 = AtomicU32::new(0);
@@ -125,8 +133,8 @@ pub(crate) fn sums() -> u8 {
     WIPED.sums.load(Relaxed)
 }
 
-fn let_sum() {
-    let sums = has_trees() && life() == Life::On && !is_paused_inside();
+fn let_sum(is_on: bool) {
+    let sums = has_trees() && is_on && !is_paused_inside();
     WIPED.sums.store(if sums { sums::SUMMING } else { 0 }, Relaxed);
 }
 
@@ -155,7 +163,7 @@ pub(crate) fn set_paused(paused: bool) {
     PAUSES.store(word, Release);
     pool::tell_pauses(word);
     PAUSED_INSIDE.store(paused, Release);
-    let_sum();
+    let_sum(life() == Life::On);
 }
 
 /// Clock units in pauses up to now, from either side.
@@ -175,22 +183,58 @@ pub(crate) fn units_of_pauses_over() -> Option<u64> {
 
 /// Whether this process is recorded; attaches it when it is new.
 pub(crate) fn is_on() -> bool {
-    if life() == Life::Unborn {
+    if matches!(life(), Life::Unborn | Life::Starting) {
         // A handler that jumped out of it would leave it undone for ever.
-        let _mask = Mask::patient();
+        let mask = Mask::patient();
         let (from, to) = (Life::Unborn as u32, Life::Starting as u32);
-        if WIPED.life.compare_exchange(from, to, Acquire, Acquire).is_ok() {
-            let is_on = attach().is_some();
-            // Before anybody writes an event of theirs.
-            module::after_attach(is_on);
-            let life = if is_on { Life::On } else { Life::Off };
-            WIPED.life.swap(life as u32, SeqCst);
-            let_sum();
-            count_early();
+        _ = WIPED.life.compare_exchange(from, to, Acquire, Acquire);
+        if life() == Life::Starting && claims_start() {
+            start();
+        } else {
+            drop(mask);
+            wait_for_start();
         }
     }
     life() == Life::On
 }
+
+/// Whether the calling thread is the one that attaches the process.
+fn claims_start() -> bool {
+    WIPED.starter.compare_exchange(0, arch::thread_pointer(), AcqRel, Acquire).is_ok()
+}
+
+fn start() {
+    let is_on = attach().is_some();
+    // Before anybody writes an event of theirs.
+    module::after_attach(is_on);
+    let_sum(is_on);
+    let life = if is_on { Life::On } else { Life::Off };
+    WIPED.life.swap(life as u32, SeqCst);
+    platform::wake(&WIPED.life);
+    count_early();
+}
+
+/// Waits until another thread has attached the process, so that none of this thread's events are missing. A
+/// signal handler on the thread that attaches it cannot wait for it.
+#[cold]
+fn wait_for_start() {
+    let began = platform::monotonic_ns();
+    while life() == Life::Starting && !WIPED.is_given_up.load(Relaxed) {
+        if WIPED.starter.load(Acquire) == arch::thread_pointer() {
+            return;
+        }
+        platform::sleep_on(&WIPED.life, Life::Starting as u32, SLICE_NS);
+        if platform::monotonic_ns().saturating_sub(began) > MOST_NS {
+            // A handler has jumped out of it, most likely.
+            WIPED.is_given_up.store(true, Relaxed);
+        }
+    }
+}
+
+/// One sleep of a thread that waits for another one to attach the process.
+const SLICE_NS: u64 = 10_000_000;
+/// All of them together: longer than the recorder may take for a filter's maps.
+const MOST_NS: u64 = 40_000_000_000;
 
 /// Counts an event of another thread that came while the process was being attached. Says whether it did.
 pub(crate) fn lose_early() -> bool {

@@ -32,6 +32,22 @@ fn fork_while_other_threads_call() {
     each("threads", |_, report| assert_eq!(report.processes(), 31));
 }
 
+/// Guards: threads wait for the one that attaches their process. What they called meanwhile was dropped.
+#[test]
+fn threads_that_call_at_once_behind_a_fork() {
+    each("together", |_, report| assert_eq!(report.processes(), 41));
+}
+
+/// Guards: as above where calls are summed.
+#[test]
+fn threads_that_are_summed_at_once_behind_a_fork() {
+    let shop = Workshop::new();
+    let program = shop.build("processes.c", Compiler::Gcc, &["-O2"]);
+    let recorded = shop.record(&["--probe", "tree"], &program, &["together"], 0);
+    assert_calls(&recorded.outcome.told(), &recorded.report);
+    assert_eq!(recorded.report.health("lost"), 0);
+}
+
 /// Guards: the depth kept at `vfork`: the child's frames are not the parent's.
 #[test]
 fn vfork_and_exec() {

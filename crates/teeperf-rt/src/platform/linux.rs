@@ -96,6 +96,14 @@ pub(crate) fn sleep_on(word: &AtomicU32, value: u32, ns: u64) {
     unsafe { syscall(number::FUTEX, arguments) };
 }
 
+/// Wakes all threads of this process that sleep on the word.
+pub(crate) fn wake(word: &AtomicU32) {
+    const FUTEX_WAKE: usize = 1;
+    let arguments = [word.as_ptr() as usize, FUTEX_WAKE, i32::MAX as usize, 0, 0, 0];
+    // SAFETY: the word's address alone is used.
+    unsafe { syscall(number::FUTEX, arguments) };
+}
+
 /// Asks the kernel to zero a page in every child of this process.
 pub(crate) fn wipe_on_fork(page: usize, size: usize) -> bool {
     // SAFETY: acts on children only; the page belongs to the caller.

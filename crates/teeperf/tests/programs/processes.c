@@ -1,6 +1,7 @@
 // Every way to get another process. First argument:
 //   fork        children that work and exit, one that forks again, one that _exits
 //   threads     fork while eight other threads make calls without end
+//   together    children whose four threads make their first calls at once
 //   vfork-exec  vfork, then exec of this program ("work")
 //   vfork-exit  vfork, calls in the child, then _exit
 //   spawn       posix_spawn and system() of this program ("work")
@@ -110,6 +111,33 @@ NOINLINE static void forks_with_threads(void) {
     }
     stop_threads = 1;
     for (int i = 0; i < 8; i++) pthread_join(threads[i], NULL);
+}
+
+static pthread_barrier_t together;
+NOINLINE static void calls_at_once(long n) {
+    CALLED("calls_at_once");
+    work(n);
+}
+UNHOOKED static void *one_of_four(void *argument) {
+    pthread_barrier_wait(&together);
+    calls_at_once((long)argument);
+    return NULL;
+}
+NOINLINE static void forks_for_threads(void) {
+    CALLED("forks_for_threads");
+    for (int i = 0; i < 40; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            counted_begin_anew();
+            pthread_t threads[4];
+            pthread_barrier_init(&together, NULL, 4);
+            for (long t = 0; t < 4; t++) pthread_create(&threads[t], NULL, one_of_four, (void *)(300 + t));
+            for (int t = 0; t < 4; t++) pthread_join(threads[t], NULL);
+            counted_print();
+            _exit(2);
+        }
+        wait_for(pid, 2);
+    }
 }
 
 // The functions between vfork and its end run in the parent's memory and on its stack. The
@@ -258,6 +286,7 @@ int main(int argc, char **argv) {
     const char *how = argc > 1 ? argv[1] : "work";
     if (!strcmp(how, "fork")) forks();
     else if (!strcmp(how, "threads")) forks_with_threads();
+    else if (!strcmp(how, "together")) forks_for_threads();
     else if (!strcmp(how, "vfork-exec")) vforks(1);
     else if (!strcmp(how, "vfork-exit")) vforks(0);
     else if (!strcmp(how, "spawn")) spawns();
