@@ -15,7 +15,7 @@ pub(crate) mod folder;
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -193,7 +193,16 @@ impl Write for Rotating {
             self.drop_oldest()?;
         }
         // All or nothing, so that segments end where packets do.
-        self.file.write_all(bytes)?;
+        let at = self.file.stream_position()?;
+        while let Err(error) = self.file.write_all(bytes) {
+            self.file.set_len(at)?;
+            self.file.seek(SeekFrom::Start(at))?;
+            // On a disk that is full there is room where the oldest part was.
+            if !is_full(&error) || self.before.is_empty() {
+                return Err(error);
+            }
+            self.drop_oldest()?;
+        }
         self.bytes += bytes.len() as u64;
         Ok(bytes.len())
     }
@@ -201,6 +210,11 @@ impl Write for Rotating {
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
+}
+
+/// Whether an error says that there is no room.
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 impl Drop for Rotating {

@@ -501,7 +501,7 @@ impl Drain {
         }
         self.sink.symbols.finish();
         let asked = Instant::now();
-        while !self.symbols_done && self.sink.error().is_none() {
+        while !self.symbols_done && self.sink.takes_names() {
             let Some(left) = SYMBOLS.checked_sub(asked.elapsed()).filter(|left| !left.is_zero())
             else {
                 let text = "symbols took too long: some functions have no name".into();

@@ -45,6 +45,7 @@ mod pauses;
 mod process;
 mod recorder;
 mod registry;
+mod reserve;
 mod room;
 mod sample;
 mod sampled;

@@ -23,6 +23,11 @@ pub(crate) fn check(file: &File, length: u64) -> io::Result<()> {
     }
 }
 
+/// Bytes that are free in the file system of this file; nothing: it is not known.
+pub(crate) fn free(file: &File) -> Option<u64> {
+    Room::of(file).ok()?.file_system
+}
+
 impl Room {
     #[allow(clippy::unnecessary_cast, reason = "types of numbers differ between machines")]
     fn of(file: &File) -> io::Result<Self> {

@@ -158,6 +158,11 @@ impl Sink {
         self.writer.bytes()
     }
 
+    /// Whether names and the end can still be written: of a disk that is full, a part is kept for them.
+    pub(crate) fn takes_names(&self) -> bool {
+        self.writer.takes_names()
+    }
+
     /// Whether the output has failed.
     pub(crate) fn error(&self) -> Option<&io::Error> {
         self.error.as_ref()

@@ -131,8 +131,8 @@ struct Window {
 
 /// Most files kept open at once.
 const MAX_FILES: usize = 1024;
-/// Most bytes of a payload; one symbol more fits the packet.
-const PAYLOAD: usize = 256 << 10;
+/// Most bytes of a payload, and one symbol more: where a disk is nearly full, as many as fit are written.
+const PAYLOAD: usize = 16 << 10;
 
 impl Worker {
     fn run(mut self, inbox: Receiver<Job>) {

@@ -1,11 +1,13 @@
 //! Packets to a file, a pipe or anything that takes bytes. Buffers whole packets, and cuts
-//! a file back to its last whole packet when it cannot go on.
+//! a file back to its last whole packet when it cannot go on. Of a file system that is full a part is
+//! kept back ([`Reserve`]), into which names and the recording's end are written.
 
 use crate::output_file::OutputFile;
+use crate::reserve::Reserve;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use teeperf_wire::packet::{HEADER_SIZE, MAX_PAYLOAD, SYNC};
+use teeperf_wire::packet::{HEADER_SIZE, MAX_PAYLOAD, SYNC, kind};
 
 /// Where a recording goes.
 pub enum Output {
@@ -29,7 +31,7 @@ impl std::fmt::Debug for Output {
 
 /// An output that is open.
 enum Open {
-    File(OutputFile),
+    File(OutputFile, Reserve),
     Other(Box<dyn Write + Send>),
 }
 
@@ -37,6 +39,8 @@ enum Open {
 const BUFFER: usize = 256 << 10;
 /// Longest time a packet stays in the buffer.
 const LINGER: Duration = Duration::from_millis(250);
+/// Least bytes of whole packets for which room is looked for at once.
+const PART: usize = 32 << 10;
 
 /// Writes packets. After an error it takes no more, and says so each time.
 pub struct PacketWriter {
@@ -48,6 +52,8 @@ pub struct PacketWriter {
     /// Bytes of whole packets that the output has taken.
     written: u64,
     flushed: Instant,
+    /// There is no room but for names and the end.
+    is_full: bool,
     failed: bool,
 }
 
@@ -55,7 +61,11 @@ impl PacketWriter {
     /// Opens the output. [`io::ErrorKind::WouldBlock`]: another recorder writes to the file.
     pub fn open(output: Output) -> io::Result<Self> {
         let output = match output {
-            Output::File(path) => Open::File(OutputFile::open(path)?),
+            Output::File(path) => {
+                let output = OutputFile::open(path)?;
+                let reserve = Reserve::of(&output.file);
+                Open::File(output, reserve)
+            }
             Output::Stdout => Open::Other(Box::new(io::stdout())),
             Output::Writer(writer) => Open::Other(writer),
         };
@@ -66,6 +76,7 @@ impl PacketWriter {
             sequence: 0,
             written: 0,
             flushed: Instant::now(),
+            is_full: false,
             failed: false,
         })
     }
@@ -75,9 +86,13 @@ impl PacketWriter {
         self.sequence = sequence;
     }
 
-    /// Writes one packet. The payload is at most [`MAX_PAYLOAD`] long.
+    /// Writes one packet. The payload is at most [`MAX_PAYLOAD`] long. Where there is no room, packets of
+    /// events are an error, and others are written as long as what was kept back lasts.
     pub fn packet(&mut self, kind: u16, payload: &[u8]) -> io::Result<()> {
         self.check()?;
+        if self.is_full && is_bulk(kind) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         self.buffer.extend_from_slice(&header(kind, self.sequence, payload));
         self.buffer.extend_from_slice(payload);
         self.ends.push(self.buffer.len());
@@ -97,8 +112,12 @@ impl PacketWriter {
         let result = self.write_buffer();
         self.buffer.clear();
         self.ends.clear();
-        self.failed = result.is_err();
         result
+    }
+
+    /// Whether it still takes packets that are not of events.
+    pub(crate) fn takes_names(&self) -> bool {
+        !self.failed
     }
 
     /// Bytes of all packets so far, those in the buffer included.
@@ -109,7 +128,7 @@ impl PacketWriter {
     /// Where the file is that was made for the recording.
     pub(crate) fn made(&self) -> Option<&Path> {
         match &self.output {
-            Open::File(file) => file.made(),
+            Open::File(file, _) => file.made(),
             Open::Other(_) => None,
         }
     }
@@ -124,11 +143,62 @@ impl PacketWriter {
     }
 
     fn write_buffer(&mut self) -> io::Result<()> {
-        let mut taken = 0;
+        let (mut first, mut start) = (0, 0);
+        for at in 0..self.ends.len() {
+            let end = self.ends[at];
+            if end - start < PART && at + 1 < self.ends.len() {
+                continue;
+            }
+            if let Err(error) = self.hold(end - start) {
+                self.keep_names(first, start)?;
+                return Err(error);
+            }
+            self.write(first, start..end)?;
+            (first, start) = (at + 1, end);
+        }
+        self.output.as_write().flush()
+    }
+
+    /// Makes sure that so many bytes have room, and names and the end behind them.
+    fn hold(&mut self, bytes: usize) -> io::Result<()> {
+        match &mut self.output {
+            Open::File(OutputFile { file, .. }, reserve) if !self.is_full => {
+                reserve.hold(file, self.written + bytes as u64)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// There is no room for the packets from this one on: of them those are written, with numbers of
+    /// their own, that are not of events.
+    fn keep_names(&mut self, first: usize, start: usize) -> io::Result<()> {
+        self.is_full = true;
+        let rest = self.buffer.split_off(start);
+        let ends = self.ends.split_off(first);
+        self.sequence = self.sequence.wrapping_sub(ends.len() as u32);
+        let mut from = 0;
+        for end in ends.into_iter().map(|end| end - start) {
+            let packet = &rest[from..end];
+            let kind = u16::from_le_bytes([packet[4], packet[5]]);
+            if !is_bulk(kind) {
+                let payload = &packet[HEADER_SIZE..];
+                self.buffer.extend_from_slice(&header(kind, self.sequence, payload));
+                self.buffer.extend_from_slice(payload);
+                self.ends.push(self.buffer.len());
+                self.sequence = self.sequence.wrapping_add(1);
+            }
+            from = end;
+        }
+        self.write(first, start..self.buffer.len())
+    }
+
+    /// Writes a part of the buffer, which begins with the packet of this index.
+    fn write(&mut self, first: usize, part: std::ops::Range<usize>) -> io::Result<()> {
+        let mut taken = part.start;
         let result = loop {
-            let rest = &self.buffer[taken..];
+            let rest = &self.buffer[taken..part.end];
             if rest.is_empty() {
-                break self.output.as_write().flush();
+                break Ok(());
             }
             match self.output.as_write().write(rest) {
                 Ok(0) => break Err(io::ErrorKind::WriteZero.into()),
@@ -137,21 +207,38 @@ impl PacketWriter {
                 Err(error) => break Err(error),
             }
         };
-        let whole = self.ends.iter().rev().find(|&&end| end <= taken).copied().unwrap_or(0);
-        self.written += whole as u64;
-        if result.is_err()
-            && let Open::File(OutputFile { file, .. }) = &self.output
-        {
-            // What cannot be cut, such as a device, stays as it is: readers bear half a packet.
-            let _ = file.set_len(self.written);
+        let ends = self.ends[first..].iter().rev();
+        let whole = ends.copied().find(|&end| end <= taken).unwrap_or(part.start);
+        self.written += (whole - part.start) as u64;
+        if result.is_err() {
+            self.failed = true;
+            self.cut();
         }
         result
     }
+
+    /// Cuts a file back to its whole packets, and gives back what was kept behind them.
+    fn cut(&self) {
+        if let Open::File(OutputFile { file, .. }, _) = &self.output {
+            // What cannot be cut, such as a device, stays as it is: readers bear half a packet.
+            let _ = file.set_len(self.written);
+        }
+    }
+}
+
+/// Whether packets of this kind make up what grows without end.
+fn is_bulk(kind: u16) -> bool {
+    matches!(kind, kind::CHUNK | kind::TREE | kind::ARCS | kind::SAMPLES)
 }
 
 /// An empty file would be taken for the newest recording.
 impl Drop for PacketWriter {
     fn drop(&mut self) {
+        if let Open::File(_, reserve) = &self.output
+            && reserve.is_held()
+        {
+            self.cut();
+        }
         if let (0, Some(path)) = (self.written, self.made()) {
             // What cannot be removed is empty.
             let _ = std::fs::remove_file(path);
@@ -162,7 +249,7 @@ impl Drop for PacketWriter {
 impl Open {
     fn as_write(&mut self) -> &mut dyn Write {
         match self {
-            Self::File(output) => &mut output.file,
+            Self::File(output, _) => &mut output.file,
             Self::Other(writer) => writer,
         }
     }

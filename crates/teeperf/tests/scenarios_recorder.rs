@@ -4,6 +4,7 @@
 mod scenario;
 use scenario::*;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -206,8 +207,8 @@ fn nowhere_to_write() {
     assert!(outcome.stderr.contains("/dev/full: No space left"), "{outcome:?}");
 }
 
-/// Guards: a disk that fills up while the program waits for room: it ends as it would have,
-/// and the recording up to there can be read.
+/// Guards: a disk that fills up while the program waits for room: it ends as it would have, the
+/// recording up to there can be read, and functions have their names.
 #[test]
 fn a_disk_that_fills_up() {
     let shop = Workshop::new();
@@ -215,30 +216,57 @@ fn a_disk_that_fills_up() {
     let alone = run(Command::new(&program).arg("100000"));
     let small = shop.path("small");
     std::fs::create_dir(&small).unwrap();
-    let script = format!(
-        "mount -t tmpfs -o size=256k none {small} || exit 77
-         {TEEPERF} record --clock cycle -o {small}/recording.teeperf -- {program} 100000
-         code=$?; cp {small}/recording.teeperf {copy}; exit $code",
-        small = small.display(),
-        program = program.display(),
-        copy = shop.path("copy.teeperf").display(),
-    );
-    let mut command = Command::new("unshare");
-    command
-        .args(["--user", "--map-root-user", "--mount", "sh", "-c", &script])
-        .stdin(Stdio::null());
-    let outcome = run(&mut command);
-    if outcome.stderr.contains("unshare failed") || outcome.status.code() == Some(77) {
-        eprintln!("skipped: no file system can be made here: {}", outcome.stderr);
-        return;
+    for clock in ["cycle", "tick"] {
+        let script = format!(
+            "mount -t tmpfs -o size=256k none {small} || exit 77
+             {TEEPERF} record --clock {clock} -o {small}/recording.teeperf -- {program} 100000
+             code=$?; cp {small}/recording.teeperf {copy}; exit $code",
+            small = small.display(),
+            program = program.display(),
+            copy = shop.path("copy.teeperf").display(),
+        );
+        let mut command = Command::new("unshare");
+        command
+            .args(["--user", "--map-root-user", "--mount", "sh", "-c", &script])
+            .stdin(Stdio::null());
+        let outcome = run(&mut command);
+        if outcome.stderr.contains("unshare failed") || outcome.status.code() == Some(77) {
+            eprintln!("skipped: no file system can be made here: {}", outcome.stderr);
+            return;
+        }
+        assert_eq!(outcome.stdout, alone.stdout);
+        assert!(outcome.stderr.contains("No space left"), "{outcome:?}");
+        expect_names_and_a_part(&shop.path("copy.teeperf"), &alone.told());
     }
+}
+
+/// Guards: as above where a file must not grow beyond a limit.
+#[test]
+fn a_file_that_must_not_grow() {
+    let shop = Workshop::new();
+    let program = shop.build("calls.c", Compiler::Gcc, &["-O2"]);
+    let alone = run(Command::new(&program).arg("1000000"));
+    let file = shop.path("limited.teeperf");
+    // Shared memory counts as a file.
+    let script = format!(
+        "ulimit -f 12000; exec {TEEPERF} record --clock cycle -o {} -- {} 1000000",
+        file.display(),
+        program.display()
+    );
+    let outcome = run(Command::new("bash").args(["-c", &script]).stdin(Stdio::null()));
     assert_eq!(outcome.stdout, alone.stdout);
-    assert!(outcome.stderr.contains("No space left"), "{outcome:?}");
-    let report = Report::of(&shop.path("copy.teeperf"));
-    let told = alone.told();
+    assert!(outcome.stderr.to_lowercase().contains("file too large"), "{outcome:?}");
+    assert!(std::fs::metadata(&file).unwrap().len() <= 12000 << 10);
+    expect_names_and_a_part(&file, &alone.told());
+}
+
+/// A recording that ended before its program, for want of room.
+fn expect_names_and_a_part(file: &Path, told: &Told) {
+    let report = Report::of(file);
     assert!(report.health("events") > 10_000);
-    for (name, &calls) in &told.calls {
-        assert!(report.calls.get(name).copied().unwrap_or(0) <= calls, "{name}");
+    assert!(!report.calls.is_empty());
+    for (name, &calls) in &report.calls {
+        assert!(calls <= told.calls.get(name).copied().unwrap_or(0), "{name}: {calls}");
     }
     assert!(!report.warnings.is_empty(), "nothing is said of what is missing");
 }
