@@ -16,7 +16,7 @@ use std::process::Command;
 
 /// Symbols of the runtime that stubs and programs refer to weakly. An executable exports them
 /// to the shared libraries of its process.
-pub const EXPORTED: [&str; 18] = [
+pub const EXPORTED: [&str; 20] = [
     "teeperf_rt_register",
     "teeperf_rt_unregister",
     "teeperf_rt_event",
@@ -35,10 +35,12 @@ pub const EXPORTED: [&str; 18] = [
     "teeperf_rt_now",
     "teeperf_rt_wait",
     "teeperf_rt_point",
+    "teeperf_rt_restrict",
+    "teeperf_rt_namespace",
 ];
 
 /// Functions whose wrappers (`-Wl,--wrap=`) are objects of the archive: features of `teeperf-stub`.
-pub const WRAPPED: [&str; 12] = [
+pub const WRAPPED: [&str; 16] = [
     "setjmp",
     "_setjmp",
     "__sigsetjmp",
@@ -51,6 +53,10 @@ pub const WRAPPED: [&str; 12] = [
     "setcontext",
     "swapcontext",
     "makecontext",
+    "prctl",
+    "syscall",
+    "seccomp_load",
+    "dlmopen",
 ];
 
 /// Where the built files are.

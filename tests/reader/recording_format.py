@@ -60,7 +60,7 @@ FILTER_TAGS = {
     5: ("sites", "number"), 6: ("others_pass", "number"), 7: ("lists", "list"),
 }
 LOSS_TAGS = {1: ("process", "number"), 2: ("events", "number")}
-NOTICE_TAGS = {1: ("level", "number"), 2: ("text", "text"), 3: ("process", "number")}
+NOTICE_TAGS = {1: ("level", "number"), 2: ("text", "text"), 3: ("process", "number"), 4: ("unrecorded", "number")}
 KEYFRAME_TAGS = {
     1: ("process", "number"), 2: ("thread", "number"), 3: ("tid", "number"), 4: ("time", "number"),
     5: ("stack", "number"), 6: ("recent", "number"), 7: ("debt", "number"), 8: ("below", "number"),

@@ -63,7 +63,7 @@ fn attach(recorder: Recorder, flags: u16) -> Option<()> {
     let pid = linux::process_id();
     let ask = Ask { version: VERSION, what: what::ATTACH, flags, pid, ..Ask::default() };
     let name = &recorder.name[..recorder.length];
-    let (answer, [file, _]) = linux::exchange(name, &ask.encode(), &[], SECONDS)?;
+    let (answer, [file, ..]) = linux::exchange(name, &ask.encode(), &[], SECONDS)?;
     let terms = Terms::decode(&answer).filter(|terms| terms.version == VERSION)?;
     let (places, capacity) = (terms.places as usize, terms.capacity as usize);
     let bytes = Threads::bytes(places, capacity);

@@ -98,6 +98,7 @@ fn add_health(health: &mut Health, other: Health) {
     };
     health.events = health.events.saturating_add(other.events);
     health.lost = health.lost.saturating_add(other.lost);
+    health.unrecorded = health.unrecorded.saturating_add(other.unrecorded);
     health.mended = health.mended.saturating_add(other.mended);
     health.open = health.open.saturating_add(other.open);
     health.unopened = health.unopened.saturating_add(other.unopened);

@@ -166,6 +166,8 @@ pub struct Notice {
     pub level: u64,
     pub text: String,
     pub process: u32,
+    /// Processes and libraries with hooks that are not in the recording.
+    pub unrecorded: u64,
 }
 
 /// [`teeperf_wire::body::loss`].
@@ -437,6 +439,7 @@ fn notice<'a>(fields: impl Iterator<Item = Field<'a>>) -> Notice {
             tag::LEVEL => out.level = number(&field),
             tag::TEXT => out.text = text(&field),
             tag::PROCESS => out.process = number32(&field),
+            tag::UNRECORDED => out.unrecorded = number(&field),
             _ => {}
         }
     }

@@ -45,6 +45,8 @@ pub(crate) struct Gathered {
     timed: Vec<String>,
     /// Events lost of which no chunk speaks.
     lost: u64,
+    /// Processes and libraries that are not in the recording.
+    unrecorded: u64,
     unknown_packets: HashMap<u16, (u64, u64)>,
     /// Words of all chunks that were read.
     pub(crate) words: u64,
@@ -70,7 +72,10 @@ impl Gathered {
                     self.threads.insert((thread.process, thread.serial), name);
                 }
             }
-            Body::Notice(notice) if notice.level > 0 => self.warnings.add(|| notice.text),
+            Body::Notice(notice) if notice.level > 0 => {
+                self.unrecorded = self.unrecorded.saturating_add(notice.unrecorded);
+                self.warnings.add(|| notice.text);
+            }
             Body::Notice(_) | Body::ProcessEnd(_) => {}
             Body::Filter(filter) => {
                 let of_timing = |rule: &String| rule.starts_with(TIMED);
@@ -228,10 +233,12 @@ impl Gathered {
         let info = self.info(ns_per_unit, &counts);
         let mut sampled = samples.finish(&info, &mut self.warnings);
         self.warnings.append(&mut threads.shared.warnings);
-        let health = health(counts, open, self.warnings, &ns);
+        let mut health = health(counts, open, self.warnings, &ns);
+        health.unrecorded = self.unrecorded;
         if out.is_empty() && graph.is_none() && !sampled.is_empty() {
             let mut first = sampled.remove(0);
             first.health.warnings.splice(0..0, health.warnings);
+            first.health.unrecorded = health.unrecorded;
             return Profile { points, beside: sampled, ..first };
         }
         Profile {
@@ -454,6 +461,7 @@ fn health(counts: Counts, open: u64, warnings: Warnings, ns: &impl Fn(u64) -> u6
     Health {
         events: counts.events,
         lost: counts.lost,
+        unrecorded: 0,
         mended: counts.mended,
         open,
         only_sums,

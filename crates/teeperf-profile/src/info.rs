@@ -54,6 +54,8 @@ pub struct Info {
     pub notices: Vec<(bool, String)>,
     /// Calls and returns lost of which no chunk speaks.
     pub lost: u64,
+    /// Processes and libraries with hooks that are not in the recording.
+    pub unrecorded: u64,
     /// What was sampled, if anything was.
     pub sampled: SampledInfo,
     /// What is wrong with it.
@@ -382,8 +384,11 @@ impl Gathering {
             }
             Body::Keyframe(keyframe) => info.window_paths(keyframe.process, &keyframe),
             Body::Symbols(symbols) => info.symbols += symbols.iter().count() as u64,
-            Body::Notice(notice) if info.notices.len() < MOST => {
-                info.notices.push((notice.level > 0, notice.text));
+            Body::Notice(notice) => {
+                info.unrecorded = info.unrecorded.saturating_add(notice.unrecorded);
+                if info.notices.len() < MOST {
+                    info.notices.push((notice.level > 0, notice.text));
+                }
             }
             Body::Sampled(event) if info.sampled.events.len() < MOST => {
                 info.sampled.events.insert(event.event, event.name);

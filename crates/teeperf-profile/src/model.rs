@@ -295,6 +295,8 @@ pub struct Health {
     pub events: u64,
     /// Calls and returns known to be lost: dropped, nested in a chunk change, holes.
     pub lost: u64,
+    /// Processes and libraries with hooks that are not in the recording.
+    pub unrecorded: u64,
     /// Frames closed or skipped because a call or a return was not seen where it belongs.
     pub mended: u64,
     /// Frames still open at the end, of those whose calls and returns were recorded one by one.

@@ -4,6 +4,7 @@
 use crate::attached::Tracer;
 use crate::clock::Ticker;
 use crate::control::Asker;
+use crate::families::Families;
 use crate::filter::desk::{Answers, Job};
 use crate::intervals::Intervals;
 use crate::newcomers::Newcomers;
@@ -17,6 +18,7 @@ use crate::sink::Sink;
 use crate::{Level, packets::Payload};
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use teeperf_wire::body::end;
@@ -120,6 +122,9 @@ pub(crate) struct Drain {
     /// First segments of processes that are gone, but left children that have not attached yet.
     inherited: Vec<Arc<Segment>>,
     newcomers: Newcomers,
+    families: Families,
+    /// Processes of these that were recorded.
+    heirs: u64,
     /// When trees are written.
     intervals: Intervals,
     /// When sums of arenas are, which nobody has any more if the recorder is killed.
@@ -193,6 +198,8 @@ impl Drain {
             leaving: Vec::new(),
             inherited: Vec::new(),
             newcomers,
+            families: Families::default(),
+            heirs: 0,
             intervals: Intervals::default(),
             of_sums: Intervals::every(Some(SUMS)),
             alone_since: Instant::now(),
@@ -202,6 +209,12 @@ impl Drain {
     /// Names the output, to those who ask.
     pub(crate) fn into(mut self, output: &str) -> Self {
         self.output = output.to_owned();
+        self
+    }
+
+    /// Numbers processes that nobody attaches along with those that attach.
+    pub(crate) fn numbering(mut self, ids: Arc<AtomicU32>) -> Self {
+        self.families = Families::numbered(ids);
         self
     }
 
@@ -232,6 +245,7 @@ impl Drain {
         let mut looked_in = Instant::now();
         loop {
             self.hear(pause);
+            self.adopt();
             let drained = self.round();
             self.see_off();
             if looked_in.elapsed() >= look_in {
@@ -253,7 +267,12 @@ impl Drain {
             idle_rounds = if drained > 0 { 0 } else { idle_rounds + 1 };
             pause = match idle_rounds {
                 0 => Duration::ZERO,
-                _ if self.processes.is_empty() && self.ending.is_none() => NOBODY,
+                _ if self.processes.is_empty()
+                    && self.ending.is_none()
+                    && !self.families.may_be_there() =>
+                {
+                    NOBODY
+                }
                 1..LONG => IDLE,
                 _ => LONG_IDLE,
             };
@@ -286,8 +305,12 @@ impl Drain {
 
     fn take(&mut self, event: Event) {
         match event {
-            Event::Attached(attached) => {
+            Event::Attached(mut attached) => {
                 self.attached += 1;
+                if let Some(id) = self.families.attached(&attached) {
+                    attached.exec_of = id;
+                    self.is_gone(id, true);
+                }
                 self.processes.push(Process::new(attached, &mut self.sink));
                 self.sink.stats.processes.set(self.processes.len() as u64);
             }
@@ -352,6 +375,31 @@ impl Drain {
                 self.sink.notice(level, text, (process != 0).then_some(process));
             }
         }
+    }
+
+    /// Takes in processes that record in memory of others, and sees them end.
+    fn adopt(&mut self) -> bool {
+        if !self.families.may_be_there() {
+            return false;
+        }
+        let newcomers = self.families.newcomers();
+        let are_new = !newcomers.is_empty();
+        for attached in newcomers {
+            self.heirs += 1;
+            self.processes.push(Process::new(attached, &mut self.sink));
+            self.sink.stats.processes.set(self.processes.len() as u64);
+        }
+        for id in self.families.gone() {
+            self.is_gone(id, false);
+        }
+        for refusal in self.families.refusals() {
+            self.sink.tell_unrecorded(refusal.text, refusal.processes);
+        }
+        are_new
+    }
+
+    fn is_gone(&mut self, id: u32, replaced: bool) {
+        self.take(Event::Gone { id, at: self.sink.time.now(), replaced });
     }
 
     /// [`crate::control::Status`].
@@ -428,6 +476,7 @@ impl Drain {
             }
             let mut process = self.processes.remove(at);
             process.finish(Some(ending.unwrap_or_default()), gone, &mut self.sink);
+            self.families.finished(id);
             self.inherited.push(process.first_segment());
             self.inherited.retain(|segment| segment.is_lent());
             self.sink.symbols.forget(id);
@@ -471,13 +520,20 @@ impl Drain {
         }
         let grace = if self.attached == 0 { Duration::ZERO } else { GRACE };
         let alone = self.alone_since.elapsed();
-        self.inherited.is_empty()
+        // Who was seen to have let go of it may have claimed a place before.
+        let are_heirs = self.families.are_there() || self.adopt();
+        if are_heirs {
+            self.alone_since = Instant::now();
+        }
+        !are_heirs
+            && self.inherited.is_empty()
             && alone >= grace
             && (alone >= NEWCOMERS || !self.newcomers.are_there())
             && self.companions.as_ref().is_none_or(|all| all.server.close(self.attached))
     }
 
     fn end(mut self) -> Summary {
+        self.adopt();
         self.gather_sums();
         self.processes.iter_mut().for_each(|process| process.look_for_threads(&mut self.sink));
         let (ended, at) = (self.sink.time.elapsed(), self.sink.time.now());
@@ -542,6 +598,6 @@ impl Drain {
             self.stop = Some(format!("the output failed: {error}"));
         }
         let paused = self.pauses.in_all(ended);
-        Summary { reason: self.stop, error, notices, processes: self.attached, paused }
+        Summary { reason: self.stop, error, notices, processes: self.attached + self.heirs, paused }
     }
 }

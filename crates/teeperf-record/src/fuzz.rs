@@ -115,7 +115,8 @@ impl Write for Kept {
 pub fn any_message(bytes: &[u8]) {
     const OWN: u32 = 1000;
     for uid in [OWN, 0] {
-        let decision = Registry::default().decide(bytes, Peer { pid: 2, uid }, Owner::of(OWN));
+        let decision =
+            Registry::default().decide(bytes, Peer { pid: 2, uid }, Owner::of(OWN), || true);
         assert!(uid == OWN || matches!(decision, Decision::Ignore), "a stranger is answered");
         assert!(!matches!(decision, Decision::Segment { .. }), "nobody has a segment");
     }

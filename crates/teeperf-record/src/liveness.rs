@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::io;
+use teeperf_wire::shared::UNKNOWN_THREAD;
 
 /// Threads of one process, named as the process itself names them.
 #[derive(Clone, Copy, Debug)]
@@ -56,9 +57,10 @@ impl Threads {
 }
 
 impl Census {
-    /// Whether the thread lives. A thread id that was given to a new thread lives on.
+    /// Whether the thread lives, as far as its id is known. A thread id that was given to a new thread lives on.
     pub(crate) fn is_alive(&self, tid: u32) -> bool {
         match self {
+            _ if tid & UNKNOWN_THREAD != 0 => true,
             Self::Ask(pid) => exists(*pid, tid),
             Self::Living(threads) => threads.contains(&tid),
             Self::Unknown => true,
@@ -87,6 +89,12 @@ fn has_left_others(pid: u32) -> bool {
 /// Whether a state of proc_pid_stat(5) is one of what has ended.
 fn is_over(state: &str) -> bool {
     matches!(state.trim_start().as_bytes().first(), Some(b'Z' | b'X'))
+}
+
+/// Filters of system calls that a process has (Linux 5.9: `Seccomp_filters` of proc_pid_status(5)).
+pub(crate) fn filters(pid: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"))?.trim().parse().ok()
 }
 
 /// Innermost names of a process's threads: `NSpid` of proc_pid_status(5).
@@ -134,5 +142,6 @@ mod tests {
         }
         assert!(!Threads::new(own, own + 1).census().is_alive(tid));
         assert!(Threads::new(own, own).census().is_alive(u32::MAX));
+        assert!(Threads::new(own, own + 1).census().is_alive(UNKNOWN_THREAD | 1));
     }
 }

@@ -72,6 +72,15 @@ pub enum Level {
     Warning,
 }
 
+/// Payload of a notice that so many processes with hooks are not in the recording.
+pub(crate) fn unrecorded(text: &str, processes: u32) -> Vec<u8> {
+    Payload::default()
+        .number(notice::LEVEL, Level::Warning as u64)
+        .bytes(notice::TEXT, text.as_bytes())
+        .number(notice::UNRECORDED, processes.into())
+        .finish()
+}
+
 /// Payload of a notice.
 pub fn notice(level: Level, text: &str, process: Option<u32>) -> Vec<u8> {
     Payload::default()

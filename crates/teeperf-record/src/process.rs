@@ -7,7 +7,8 @@ mod pool;
 mod windows;
 mod words;
 
-use crate::liveness::{Census, Threads};
+use crate::heirs::Heirs;
+use crate::liveness::{self, Census, Threads};
 use crate::order::Order;
 use crate::packets::Payload;
 use crate::seen::Seen;
@@ -52,6 +53,10 @@ pub(crate) struct Attached {
     pub(crate) executable: Vec<u8>,
     pub(crate) arguments: Vec<Vec<u8>>,
     pub(crate) shared: Arc<Shared>,
+    /// Memory for children that cannot attach.
+    pub(crate) heirs: Option<Arc<Heirs>>,
+    /// Filters of system calls that it has.
+    pub(crate) filters: Option<u32>,
 }
 
 impl Attached {
@@ -67,6 +72,8 @@ impl Attached {
             executable: path.as_os_str().as_bytes().to_vec(),
             arguments: Vec::new(),
             shared: Arc::new(Shared { segments }),
+            heirs: None,
+            filters: None,
         }
     }
 }
@@ -108,6 +115,8 @@ pub(crate) struct Process {
     has_arenas: bool,
     /// Whether the last sweep knew which of its threads live.
     knows_threads: bool,
+    /// Filters of system calls that it had at first.
+    filters: Option<u32>,
     /// It has ended, and its threads with it.
     is_leaving: bool,
 }
@@ -145,11 +154,16 @@ impl Process {
             stopped: false,
             has_arenas: false,
             knows_threads: false,
+            filters: attached.filters,
             is_leaving: false,
         };
         process.adopt_segments();
         if let Some(trees) = process.trees.first() {
             process.pool = Pool::with_trees(trees.segment.class().shape().0);
+        }
+        if matches!(process.first_segment().class(), Class::OfHeir { .. }) {
+            // It cannot ask for more.
+            process.pool.give_up_growing();
         }
         if process.first_segment().clock().is_some() {
             process.has_arenas = true;
@@ -219,6 +233,15 @@ impl Process {
         self.order.give_up_old(&mut kept);
         sink.write_kept(&mut kept);
         self.ask_for_symbols(sink);
+        self.look_for_filters();
+    }
+
+    /// Tells the process of filters of system calls that came by ways that its runtime does not see.
+    fn look_for_filters(&self) {
+        let now = if self.is_leaving { None } else { liveness::filters(self.pid) };
+        if let (Some(before), Some(now)) = (self.filters, now) {
+            self.segments[0].segment.tell_filters(now.saturating_sub(before));
+        }
     }
 
     /// Takes back what threads have that are gone, so that those live that still have something.

@@ -31,6 +31,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 use teeperf_wire::hello::flag;
@@ -268,8 +269,8 @@ impl Recorder {
             Some(lent) => Some(lend(lent, &terms, &events)?),
             None => None,
         };
-        let attached = u32::from(options.lent.is_some());
-        let server = Server::start(&socket, terms, events.clone(), attached)?;
+        let ids = Arc::new(AtomicU32::new(options.lent.is_some().into()));
+        let server = Server::start(&socket, terms, events.clone(), Arc::clone(&ids))?;
         let is_kept_whole = options.is_kept_whole;
         let interval = options.tree.and_then(|tree| tree.interval);
         let limits = Limits { bytes: options.limit_size, time: options.limit_time };
@@ -281,6 +282,7 @@ impl Recorder {
         let companions = Companions { server, ticker, sampler, desk, tracer };
         let newcomers = Newcomers::of(&socket);
         let drain = Drain::new(sink, inbox, limits, pauses, newcomers, companions)
+            .numbering(ids)
             .writing_trees(interval)
             .keeping_all(is_kept_whole)
             .waiting_for(triggers)

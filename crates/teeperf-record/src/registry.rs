@@ -7,6 +7,7 @@ use crate::socket::Peer;
 use crate::trust::Owner;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use teeperf_wire::hello::{HELLO_SIZE, Hello, VERSION, refusal, want};
 
 /// Most processes attached at once.
@@ -20,7 +21,8 @@ pub(crate) const MAX_ARENAS: usize = 256;
 pub(crate) struct Registry {
     /// By process id, and whether it is lent arenas: a program may have hooks besides.
     by_pid: HashMap<(u32, bool), Known>,
-    last_id: u32,
+    /// The number that was given out last, to whatever process.
+    ids: Arc<AtomicU32>,
 }
 
 #[derive(Debug)]
@@ -59,21 +61,34 @@ pub(crate) enum Decision {
 }
 
 impl Registry {
-    /// Where numbers up to this one have been given out.
-    pub(crate) fn behind(last_id: u32) -> Self {
-        Self { last_id, ..Self::default() }
+    /// With numbers behind this one.
+    pub(crate) fn numbered(ids: Arc<AtomicU32>) -> Self {
+        Self { ids, ..Self::default() }
     }
 
-    /// What to answer. Only the processes of the recorder's `owner` are served.
-    pub(crate) fn decide(&mut self, message: &[u8], peer: Peer, owner: Owner) -> Decision {
+    /// What to answer. The processes of the recorder's `owner` are served; where that is root, also those of
+    /// other users that descend from the command.
+    pub(crate) fn decide(
+        &mut self,
+        message: &[u8],
+        peer: Peer,
+        owner: Owner,
+        is_descendant: impl FnOnce() -> bool,
+    ) -> Decision {
         if !owner.is_of(peer) {
-            return Decision::Ignore;
+            return match owner.is_root() && is_descendant() {
+                true => self.decide_hello(message, peer),
+                false => Decision::Ignore,
+            };
         }
         match Request::decode(message) {
-            Some(Ok(request)) => return Decision::Control(request),
-            Some(Err(answer)) => return Decision::Answer(answer),
-            None => {}
+            Some(Ok(request)) => Decision::Control(request),
+            Some(Err(answer)) => Decision::Answer(answer),
+            None => self.decide_hello(message, peer),
         }
+    }
+
+    fn decide_hello(&mut self, message: &[u8], peer: Peer) -> Decision {
         let Some(hello) = Hello::decode(message) else { return Decision::Ignore };
         if hello.version != VERSION {
             return Decision::Refuse(refusal::VERSION);
@@ -92,8 +107,8 @@ impl Registry {
         if peer.pid == 0 || exec_of == 0 && self.by_pid.len() >= MAX_PROCESSES {
             return Decision::Refuse(refusal::CLOSED);
         }
-        self.last_id += 1;
-        Decision::Attach { id: self.last_id, inner_pid: hello.pid, exec_of, with_arenas }
+        let id = self.ids.fetch_add(1, Relaxed) + 1;
+        Decision::Attach { id, inner_pid: hello.pid, exec_of, with_arenas }
     }
 
     /// The process was given its memory.
@@ -172,7 +187,7 @@ mod tests {
     }
 
     fn attach(registry: &mut Registry, pid: u32, token: u64) -> (u32, u32) {
-        let decision = registry.decide(&hello(0, 0), peer(pid), own());
+        let decision = registry.decide(&hello(0, 0), peer(pid), own(), || false);
         let Decision::Attach { id, exec_of, .. } = decision else { panic!("{decision:?}") };
         let segments = vec![Arc::new(Segment::create(Class::Small).unwrap())];
         let shared = Arc::new(Shared { segments: Mutex::new(segments) });
@@ -196,18 +211,19 @@ mod tests {
     fn segments_are_for_those_with_a_token() {
         let mut registry = Registry::default();
         attach(&mut registry, 50, 11);
-        let mut ask =
-            |segment, token, pid| registry.decide(&hello(segment, token), peer(pid), own());
+        let mut ask = |segment, token, pid| {
+            registry.decide(&hello(segment, token), peer(pid), own(), || false)
+        };
         assert!(matches!(ask(1, 11, 50), Decision::Refuse(refusal::UNKNOWN)));
         assert!(matches!(ask(1, 12, 50), Decision::Refuse(refusal::UNKNOWN)));
         let segments = &registry.by_pid[&(50, false)].shared.segments;
         segments.lock().unwrap().push(Arc::new(Segment::create(Class::Large).unwrap()));
         for pid in [50, 51] {
-            let decision = registry.decide(&hello(1, 11), peer(pid), own());
+            let decision = registry.decide(&hello(1, 11), peer(pid), own(), || false);
             assert!(matches!(decision, Decision::Segment { token: 11, .. }), "{decision:?}");
         }
         registry.gone(50, 1);
-        let decision = registry.decide(&hello(1, 11), peer(50), own());
+        let decision = registry.decide(&hello(1, 11), peer(50), own(), || false);
         assert!(matches!(decision, Decision::Refuse(refusal::UNKNOWN)));
     }
 
@@ -217,7 +233,7 @@ mod tests {
         attach(&mut registry, 50, 11);
         let mut ask = |want, token| {
             let hello = Hello { version: VERSION, segment: 9, token, pid: 7, want };
-            registry.decide(&[&hello.encode()[..], &[1, 2]].concat(), peer(51), own())
+            registry.decide(&[&hello.encode()[..], &[1, 2]].concat(), peer(51), own(), || false)
         };
         let decision = ask(want::FILTER, 11);
         assert!(
@@ -235,20 +251,35 @@ mod tests {
     fn strangers_are_not_answered() {
         let mut registry = Registry::default();
         let stranger = Peer { pid: 50, uid: UID + 1 };
-        assert!(matches!(registry.decide(&hello(0, 0), stranger, own()), Decision::Ignore));
-        let stop = Request::Stop.encode();
-        assert!(matches!(registry.decide(&stop, stranger, own()), Decision::Ignore));
         assert!(matches!(
-            registry.decide(&stop, peer(50), own()),
+            registry.decide(&hello(0, 0), stranger, own(), || false),
+            Decision::Ignore
+        ));
+        let stop = Request::Stop.encode();
+        assert!(matches!(registry.decide(&stop, stranger, own(), || false), Decision::Ignore));
+        assert!(matches!(
+            registry.decide(&stop, peer(50), own(), || false),
             Decision::Control(Request::Stop)
         ));
-        assert!(matches!(registry.decide(b"what?", peer(50), own()), Decision::Ignore));
-        let decision = registry.decide(&hello(0, 0), peer(0), own());
+        assert!(matches!(registry.decide(b"what?", peer(50), own(), || false), Decision::Ignore));
+        let decision = registry.decide(&hello(0, 0), peer(0), own(), || false);
         assert!(matches!(decision, Decision::Refuse(refusal::CLOSED)));
         let want = want::SEGMENTS;
         let old = Hello { version: VERSION + 1, segment: 0, token: 0, pid: 7, want }.encode();
-        let decision = registry.decide(&old, peer(50), own());
+        let decision = registry.decide(&old, peer(50), own(), || false);
         assert!(matches!(decision, Decision::Refuse(refusal::VERSION)));
+    }
+
+    #[test]
+    fn root_serves_others_that_descend_from_its_command() {
+        let mut registry = Registry::default();
+        let mut ask = |owner, is_descendant: bool, message: &[u8]| {
+            registry.decide(message, peer(50), Owner::of(owner), || is_descendant)
+        };
+        assert!(matches!(ask(0, true, &hello(0, 0)), Decision::Attach { .. }));
+        assert!(matches!(ask(0, false, &hello(0, 0)), Decision::Ignore));
+        assert!(matches!(ask(UID + 1, true, &hello(0, 0)), Decision::Ignore));
+        assert!(matches!(ask(0, true, &Request::Stop.encode()), Decision::Ignore));
     }
 
     #[test]
@@ -262,9 +293,9 @@ mod tests {
                 Arc::new(Shared { segments: Mutex::default() }),
             );
         }
-        let decision = registry.decide(&hello(0, 0), peer(1_000_000), own());
+        let decision = registry.decide(&hello(0, 0), peer(1_000_000), own(), || false);
         assert!(matches!(decision, Decision::Refuse(refusal::CLOSED)));
-        let decision = registry.decide(&hello(0, 0), peer(5), own());
+        let decision = registry.decide(&hello(0, 0), peer(5), own(), || false);
         assert!(matches!(decision, Decision::Attach { exec_of: 5, .. }));
     }
 }

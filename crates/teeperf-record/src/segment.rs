@@ -23,6 +23,13 @@ pub(crate) enum Class {
     Small,
     /// Every later one.
     Large,
+    /// Small or large ones in a slot for heirs ([`crate::heirs`]).
+    OfHeir {
+        /// Bytes of one.
+        chunk_size: usize,
+        /// How many.
+        chunks: usize,
+    },
     /// Those of an arena.
     Arena {
         /// Bytes of one.
@@ -45,7 +52,9 @@ impl Class {
         match self {
             Self::Small => (segment::SMALL_CHUNK, segment::SMALL_CHUNKS),
             Self::Large => (segment::LARGE_CHUNK, segment::LARGE_CHUNKS),
-            Self::Arena { chunk_size, chunks } => (chunk_size, chunks),
+            Self::OfHeir { chunk_size, chunks } | Self::Arena { chunk_size, chunks } => {
+                (chunk_size, chunks)
+            }
             Self::Trees { bytes, trees } => (bytes, trees),
         }
     }
@@ -96,6 +105,11 @@ impl Segment {
             }
             (result, _) => result,
         }
+    }
+
+    /// One that lies at a place in memory where a process writes already.
+    pub(crate) fn inside(memory: Arc<SharedMemory>, at: usize, class: Class) -> Self {
+        Self::begin(memory, at, class, None)
     }
 
     /// That of an arena, whose memory is zeroed and has room for it.
@@ -228,6 +242,11 @@ impl Segment {
             self.memory.wides(self.at + segment::LOSSES, bytes).chunks(segment::LOSS_LINE / 8);
         let sum = lines.fold(0, |sum: u64, line| sum.wrapping_add(line[0].load(Acquire)));
         (sum as i64).max(0) as u64
+    }
+
+    /// First segment only: tells how many filters of system calls the process has that it had not at first.
+    pub(crate) fn tell_filters(&self, filters: u32) {
+        self.memory.number(self.at + segment::FILTERS).store(filters, Release);
     }
 
     /// First segment only: time in pauses that the program made.

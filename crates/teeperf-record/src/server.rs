@@ -7,6 +7,8 @@ use crate::drain::Event;
 use crate::escapes::Module;
 use crate::filter::Part;
 use crate::filter::desk::{Answers, FilterDesk, Job};
+use crate::heirs::Heirs;
+use crate::liveness;
 use crate::packets::Level;
 use crate::process::{Attached, Shared};
 use crate::registry::{Decision, MAX_ARENAS, Registry};
@@ -17,6 +19,7 @@ use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -60,25 +63,27 @@ struct Door {
 }
 
 impl Server {
-    /// Listens, and starts the thread. So many have attached already, without asking.
+    /// Listens, and starts the thread. Those that have numbers have attached already, without asking.
     pub(crate) fn start(
         name: &str,
         terms: Terms,
         events: Sender<Event>,
-        attached: u32,
+        ids: Arc<AtomicU32>,
     ) -> io::Result<Self> {
-        let listener = Listener::bind(name)?;
+        let mut listeners = vec![Listener::bind(name)?];
+        // Without, only who has left the network does not find it.
+        listeners.extend(Listener::bind_file(name, Owner::of_this_process().is_root()).ok());
         let (stopped, stop) = io::pipe()?;
-        let door = Door { attached: attached.into(), is_closed: false };
+        let door = Door { attached: ids.load(Relaxed).into(), is_closed: false };
         let door = Arc::new(Mutex::new(door));
         let desk = Desk {
-            listener,
+            listeners,
             door: Arc::clone(&door),
             stopped,
             terms,
             events,
             owner: Owner::of_this_process(),
-            registry: Registry::behind(attached),
+            registry: Registry::numbered(ids),
             waiting: Vec::new(),
             processes: Vec::new(),
             odd: HashSet::new(),
@@ -108,7 +113,8 @@ impl Drop for Server {
 }
 
 struct Desk {
-    listener: Listener,
+    /// One in the abstract namespace, which belongs to a network, and perhaps one in the file system.
+    listeners: Vec<Listener>,
     door: Arc<Mutex<Door>>,
     stopped: io::PipeReader,
     terms: Terms,
@@ -147,21 +153,22 @@ impl Desk {
     fn run(mut self) {
         loop {
             let ready = self.poll();
-            let [stopped, arrivals, ref rest @ ..] = ready[..] else { return };
+            let [stopped, ref rest @ ..] = ready[..] else { return };
             if stopped {
                 return;
             }
+            let (arrivals, rest) = rest.split_at(self.listeners.len());
             let (said, ended) = rest.split_at(self.waiting.len());
             self.see_off(ended);
             self.hear(said);
-            if arrivals {
-                self.accept();
+            for (at, _) in arrivals.iter().enumerate().filter(|(_, arrives)| **arrives) {
+                self.accept(at);
             }
         }
     }
 
     /// Waits until something is to be done. Says which: the pipe that ends the thread, the
-    /// listener, the silent, the processes.
+    /// listeners, the silent, the processes.
     fn poll(&self) -> Vec<bool> {
         let entry = |file: BorrowedFd<'_>, events| libc::pollfd {
             fd: file.as_raw_fd(),
@@ -170,8 +177,8 @@ impl Desk {
         };
         let crowded = self.waiting.len() >= MAX_WAITING;
         let listen = if crowded { 0 } else { libc::POLLIN };
-        let mut all =
-            vec![entry(self.stopped.as_fd(), libc::POLLIN), entry(self.listener.as_fd(), listen)];
+        let mut all = vec![entry(self.stopped.as_fd(), libc::POLLIN)];
+        all.extend(self.listeners.iter().map(|listener| entry(listener.as_fd(), listen)));
         all.extend(self.waiting.iter().map(|(silent, _)| entry(silent.as_fd(), libc::POLLIN)));
         all.extend(self.processes.iter().map(|one| entry(one.process.as_fd(), libc::POLLIN)));
         let timeout = if self.waiting.is_empty() { -1 } else { SILENCE.as_millis() as libc::c_int };
@@ -180,9 +187,9 @@ impl Desk {
         all.iter().map(|entry| entry.revents != 0).collect()
     }
 
-    fn accept(&mut self) {
+    fn accept(&mut self, at: usize) {
         while self.waiting.len() < MAX_WAITING {
-            match self.listener.accept() {
+            match self.listeners[at].accept() {
                 Ok(connection) => self.waiting.push((connection, Instant::now())),
                 Err(error) => {
                     if error.kind() != io::ErrorKind::WouldBlock {
@@ -215,7 +222,9 @@ impl Desk {
         let mut message = vec![0; LONGEST];
         let Ok(peer) = connection.peer() else { return };
         let Ok(length) = connection.receive(&mut message) else { return };
-        match self.registry.decide(&message[..length], peer, self.owner) {
+        let processes = &self.processes;
+        let is_descendant = || descends(peer.pid, |pid| processes.iter().any(|one| one.pid == pid));
+        match self.registry.decide(&message[..length], peer, self.owner, is_descendant) {
             Decision::Attach { id, inner_pid, exec_of, with_arenas } => {
                 let memory = if with_arenas {
                     self.arena(inner_pid).map(|arena| vec![arena])
@@ -335,6 +344,11 @@ impl Desk {
         }
         let token = random()? | 1;
         let shared = Arc::new(Shared { segments: Mutex::new(memory) });
+        // An arena is no process's whose children have it.
+        let heirs = match first.clock() {
+            None => Some(Arc::new(Heirs::create(self.terms.tree)?)),
+            Some(_) => None,
+        };
         let attached = Attached {
             id,
             pid: peer.pid,
@@ -344,14 +358,22 @@ impl Desk {
             executable: executable_of(peer.pid),
             arguments: arguments_of(peer.pid),
             shared: Arc::clone(&shared),
+            heirs: heirs.clone(),
+            // It waits for the answer, and has no more until then.
+            filters: liveness::filters(peer.pid),
         };
         // Where there is no /proc, children that are left without having attached are not known.
         let lent = first.lend();
         let own = lent.as_ref().map_or(first.file(), AsFd::as_fd);
+        let lent_heirs = heirs.as_ref().and_then(|heirs| heirs.lend().ok());
+        let of_heirs = heirs.as_ref().map(|heirs| heirs.file());
+        let of_heirs = lent_heirs.as_ref().map(AsFd::as_fd).or(of_heirs);
         // An arena has a clock of its own.
-        let files = [self.terms.page.file(), own];
-        let files = if first.clock().is_some() { &files[1..] } else { &files[..] };
-        self.welcome(connection, &first, token, files).map_err(|error| match error.kind() {
+        let files = match of_heirs {
+            Some(heirs) => vec![self.terms.page.file(), own, heirs],
+            None => vec![own],
+        };
+        self.welcome(connection, &first, token, &files).map_err(|error| match error.kind() {
             io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
                 io::Error::other("it did not wait for the answer")
             }
@@ -516,7 +538,7 @@ pub(crate) fn random() -> io::Result<u64> {
     if got == 8 { Ok(u64::from_ne_bytes(bytes)) } else { Err(io::Error::last_os_error()) }
 }
 
-fn executable_of(pid: u32) -> Vec<u8> {
+pub(crate) fn executable_of(pid: u32) -> Vec<u8> {
     let link = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
     link.into_os_string().into_vec()
 }
@@ -532,6 +554,14 @@ pub(crate) fn parent_of(pid: u32) -> Option<u32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Whether a process descends from this one, or from one that is known.
+fn descends(pid: u32, is_known: impl Fn(u32) -> bool) -> bool {
+    const MOST_GENERATIONS: usize = 64;
+    let parents = std::iter::successors(parent_of(pid), |&pid| parent_of(pid));
+    let mut parents = parents.take(MOST_GENERATIONS);
+    is_known(pid) || parents.any(|pid| pid == std::process::id() || is_known(pid))
 }
 
 #[cfg(test)]
@@ -566,7 +596,7 @@ mod tests {
             filters: FilterDesk::start(means, Rules::default(), None).unwrap(),
             is_elsewhere: false,
         };
-        (Server::start(name, terms, events, 0).unwrap(), heard)
+        (Server::start(name, terms, events, Arc::default()).unwrap(), heard)
     }
 
     fn hello(name: &str) -> Connection {

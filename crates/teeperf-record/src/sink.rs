@@ -141,6 +141,14 @@ impl Sink {
         }
     }
 
+    /// Tells of so many processes with hooks that are not in the recording.
+    pub(crate) fn tell_unrecorded(&mut self, text: String, processes: u32) {
+        self.packet(kind::NOTICE, &packets::unrecorded(&text, processes));
+        if self.notices.len() < MAX_NOTICES {
+            self.notices.push(text);
+        }
+    }
+
     /// Writes what has waited long.
     pub(crate) fn flush_old(&mut self) {
         let result = self.writer.flush_old();

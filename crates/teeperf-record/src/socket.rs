@@ -4,16 +4,22 @@
 use crate::memory::checked;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use teeperf_wire::hello::MAX_SOCKET_NAME;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use teeperf_wire::hello::{MAX_SOCKET_NAME, SOCKET_FOLDER};
 
 /// Connections that may wait to be accepted.
 const BACKLOG: libc::c_int = 1024;
 /// Most descriptors sent at once.
-const MAX_FILES: usize = 2;
+const MAX_FILES: usize = 3;
 
 /// A socket that others connect to.
 #[derive(Debug)]
-pub(crate) struct Listener(OwnedFd);
+pub(crate) struct Listener {
+    socket: OwnedFd,
+    /// Its file, which goes with it.
+    path: Option<PathBuf>,
+}
 
 /// One end of a connection.
 #[derive(Debug)]
@@ -30,13 +36,30 @@ pub(crate) struct Peer {
 impl Listener {
     /// Listens under this name.
     pub(crate) fn bind(name: &str) -> io::Result<Self> {
+        Self::bind_to(address(name)?, None)
+    }
+
+    /// Listens at a file of this name, for processes in a network of their own; for those of all users, if so
+    /// said. What is there already stays.
+    pub(crate) fn bind_file(name: &str, for_all: bool) -> io::Result<Self> {
+        let path = format!("{SOCKET_FOLDER}{name}");
+        let listener = Self::bind_to(address_of(path.as_bytes())?, Some(path.clone().into()))?;
+        let mode = if for_all { 0o666 } else { 0o600 };
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
+        Ok(listener)
+    }
+
+    fn bind_to(
+        (address, length): (libc::sockaddr_un, libc::socklen_t),
+        path: Option<PathBuf>,
+    ) -> io::Result<Self> {
         let socket = new_socket(libc::SOCK_NONBLOCK)?;
-        let (address, length) = address(name)?;
         // SAFETY: the address is a sockaddr_un of at least `length` bytes.
         checked(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
+        let listener = Self { socket, path };
         // SAFETY: no pointers are involved.
-        checked(unsafe { libc::listen(socket.as_raw_fd(), BACKLOG) })?;
-        Ok(Self(socket))
+        checked(unsafe { libc::listen(listener.socket.as_raw_fd(), BACKLOG) })?;
+        Ok(listener)
     }
 
     /// The next connection; `WouldBlock` when there is none.
@@ -44,7 +67,7 @@ impl Listener {
         let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         let (address, length) = (std::ptr::null_mut(), std::ptr::null_mut());
         // SAFETY: the kernel takes null for an address that is not wanted.
-        let fd = unsafe { libc::accept4(self.0.as_raw_fd(), address, length, flags) };
+        let fd = unsafe { libc::accept4(self.socket.as_raw_fd(), address, length, flags) };
         checked(fd)?;
         // SAFETY: the descriptor is new and nobody else's.
         Ok(Connection(unsafe { OwnedFd::from_raw_fd(fd) }))
@@ -53,7 +76,16 @@ impl Listener {
 
 impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.socket.as_fd()
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            // What cannot be removed leads nowhere.
+            let _ = std::fs::remove_file(path);
+        }
     }
 }
 
@@ -122,9 +154,7 @@ impl Connection {
         const SO_PEERPIDFD: libc::c_int = 77;
         let mut fd: libc::c_int = -1;
         if self.option(SO_PEERPIDFD, &mut fd).is_err() || fd < 0 {
-            // SAFETY: no pointers are involved.
-            let opened = unsafe { libc::syscall(libc::SYS_pidfd_open, peer.pid, 0) };
-            fd = checked(opened as libc::c_int)?;
+            return open_process(peer.pid);
         }
         // SAFETY: the descriptor is new and nobody else's.
         Ok(unsafe { OwnedFd::from_raw_fd(fd) })
@@ -147,6 +177,15 @@ impl AsFd for Connection {
     }
 }
 
+/// A descriptor of the process that has this number now.
+pub(crate) fn open_process(pid: u32) -> io::Result<OwnedFd> {
+    // SAFETY: no pointers are involved.
+    let opened = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    let fd = checked(opened as libc::c_int)?;
+    // SAFETY: the descriptor is new and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
 fn new_socket(flags: libc::c_int) -> io::Result<OwnedFd> {
     let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | flags;
     // SAFETY: no pointers are involved.
@@ -157,15 +196,22 @@ fn new_socket(flags: libc::c_int) -> io::Result<OwnedFd> {
 
 /// An abstract name is a path that begins with a 0 and is as long as it says: unix(7).
 fn address(name: &str) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
+    if name.len() > MAX_SOCKET_NAME {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    address_of(format!("\0{name}").as_bytes())
+}
+
+fn address_of(path: &[u8]) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
     // SAFETY: a struct of numbers, for which zeros are a value.
     let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
-    if name.len() > MAX_SOCKET_NAME || name.len() >= address.sun_path.len() {
+    if path.len() >= address.sun_path.len() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     address.sun_family = libc::AF_UNIX as libc::sa_family_t;
-    for (out, byte) in address.sun_path[1..].iter_mut().zip(name.bytes()) {
-        *out = byte as libc::c_char;
+    for (out, byte) in address.sun_path.iter_mut().zip(path) {
+        *out = *byte as libc::c_char;
     }
-    let length = std::mem::offset_of!(libc::sockaddr_un, sun_path) + 1 + name.len();
+    let length = std::mem::offset_of!(libc::sockaddr_un, sun_path) + path.len();
     Ok((address, length as libc::socklen_t))
 }

@@ -26,6 +26,11 @@ impl Owner {
         Self { uid, knows_all_users: true }
     }
 
+    /// Whether it may see what all others do.
+    pub(crate) fn is_root(self) -> bool {
+        self.uid == 0
+    }
+
     /// Whether the process at the other end is this user's.
     pub(crate) fn is_of(self, peer: Peer) -> bool {
         trust::is_same_user(self.uid, peer.uid, || self.knows_all_users)

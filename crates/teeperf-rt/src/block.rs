@@ -83,7 +83,9 @@ impl Block {
     /// Switches them on, with sites from `first_site` on for `size` bytes from `low`, as a map has it, if there is
     /// one; where the clock page cannot be shown, off.
     pub(crate) fn switch_on(&self, first_site: u32, low: u64, size: u64, map: Option<Map>) {
-        if !clock::show_at(self.clock.load(Relaxed)) {
+        // Where an heir has it, its parent has put it.
+        let is_shown = process::is_heir() && self.tls.load(Relaxed) != 0;
+        if !is_shown && !clock::show_at(self.clock.load(Relaxed)) {
             return self.switch_off();
         }
         self.tls.store(thread::offset(), Relaxed);

@@ -14,7 +14,7 @@ use crate::thread::{Losses, State, Thread};
 use crate::writer::{self, Places};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
-use teeperf_wire::shared::{ClockKind, OnFull, STALL_NS, chunk, state};
+use teeperf_wire::shared::{ClockKind, OnFull, STALL_NS, UNKNOWN_THREAD, chunk, state};
 use teeperf_wire::word::{self, gap};
 
 /// Words at a chunk's end that hooks do not get: for the word that ends it, and for
@@ -31,7 +31,8 @@ const RETRY_EVENTS: u64 = 1024;
 pub(crate) fn begin_thread(thread: &Thread) {
     if thread.serial.load(Relaxed) == 0 {
         thread.serial.store(process::next_serial(), Relaxed);
-        thread.tid.store(platform::thread_id(), Relaxed);
+        let serial = thread.serial.load(Relaxed);
+        thread.tid.store(platform::thread_id().unwrap_or(UNKNOWN_THREAD | serial), Relaxed);
         thread.find_rseq();
     }
     if !find(thread, None, gap::NESTED) {
@@ -80,11 +81,11 @@ fn run_out(thread: &Thread) {
         OnFull::Wait => {
             thread.since.store(clock::now(), Relaxed);
             thread.progress.store(clock::progress(), Relaxed);
-            thread.progress_at.store(platform::monotonic_ns(), Relaxed);
+            thread.progress_at.store(clock::nanoseconds(), Relaxed);
             thread.set_state(State::Waiting);
         }
         OnFull::Drop => {
-            thread.since.store(platform::monotonic_ns(), Relaxed);
+            thread.since.store(clock::nanoseconds(), Relaxed);
             thread.set_state(State::Dropping);
         }
         OnFull::Stop => process::stop(),
@@ -104,7 +105,7 @@ pub(crate) fn is_look_due(thread: &Thread) -> bool {
     thread.looked.store(watched, Relaxed);
     if is_turn {
         pool::want();
-        let now = platform::monotonic_ns();
+        let now = clock::nanoseconds();
         if now.saturating_sub(thread.since.load(Relaxed)) >= STALL_NS {
             thread.since.store(now, Relaxed);
             process::stop_if_alone();
@@ -175,7 +176,7 @@ pub(crate) fn sleep_unless(
     if is_due && looks() {
         return Some(());
     }
-    let (progress, now) = (clock::progress(), platform::monotonic_ns());
+    let (progress, now) = (clock::progress(), clock::nanoseconds());
     if thread.progress.swap(progress, Relaxed) != progress {
         thread.progress_at.store(now, Relaxed);
     } else if now.saturating_sub(thread.progress_at.load(Relaxed)) >= STALL_NS {

@@ -10,10 +10,12 @@ use teeperf_wire::shared::{ClockKind, clock, control};
 static PAGE: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 static KIND: AtomicU32 = AtomicU32::new(0);
 static IS_ORDERED: AtomicBool = AtomicBool::new(false);
+static HZ: AtomicU64 = AtomicU64::new(0);
 
 /// Takes the mapped clock page, [`clock::SIZE`] bytes, into use. The counter, where that is the
-/// clock, is read in order if so said.
-pub(crate) fn set(page: usize, kind: ClockKind, is_ordered: bool) {
+/// clock, is read in order if so said. It has so many units in a second.
+pub(crate) fn set(page: usize, kind: ClockKind, is_ordered: bool, hz: u64) {
+    HZ.store(hz, Relaxed);
     KIND.store(kind as u32, Relaxed);
     IS_ORDERED.store(is_ordered, Relaxed);
     PAGE.store(page as *mut u8, Relaxed);
@@ -48,6 +50,17 @@ pub(crate) fn stands_at(time: u64) -> bool {
     kind() == ClockKind::Tick && word(clock::TICK).load(Relaxed) == time as u32
 }
 
+/// Nanoseconds from one moment to another: by the system's clock, or by the recorder's where the system's
+/// must not be asked for.
+pub(crate) fn nanoseconds() -> u64 {
+    platform::monotonic_ns().unwrap_or_else(|| {
+        let hz = HZ.load(Relaxed).max(1);
+        let now = now();
+        let (seconds, rest) = (now / hz, now % hz);
+        seconds.wrapping_mul(1_000_000_000).wrapping_add(rest.wrapping_mul(1_000_000_000) / hz)
+    })
+}
+
 /// The present time in clock units.
 pub(crate) fn now() -> u64 {
     match kind() {
@@ -62,7 +75,7 @@ pub(crate) fn exactly_now() -> u64 {
     let origin = u64::from(word(clock::ORIGIN + 4).load(Relaxed)) << 32 | u64::from(origin);
     match kind() {
         ClockKind::Tick if origin != 0 => {
-            tick().max(platform::monotonic_ns().saturating_sub(origin) / 1000)
+            tick().max(platform::monotonic_ns().unwrap_or(0).saturating_sub(origin) / 1000)
         }
         _ => now(),
     }

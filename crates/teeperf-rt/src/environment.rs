@@ -1,9 +1,12 @@
-//! The recorder's name in the process's environment.
+//! The recorder's name in the process's environment, or in that of its ancestors.
 
 use crate::{arch, platform};
+use core::ffi::CStr;
 use teeperf_wire::hello::{MAX_SOCKET_NAME, SOCKET_VARIABLE};
 
-/// Gives the socket's name to `keep`; nothing where the environment has none, or is of somebody with fewer rights than the program.
+/// Gives the socket's name to `keep`; nothing where no environment has one, or it is of somebody with fewer rights than the
+/// program. A program that was executed without an environment has that of its ancestors; where the variable
+/// is empty, it has none.
 pub(crate) fn find_name(keep: impl FnOnce(&[u8]) -> Option<()>) -> Option<()> {
     if platform::has_rights_of_its_own() {
         return None;
@@ -11,25 +14,22 @@ pub(crate) fn find_name(keep: impl FnOnce(&[u8]) -> Option<()>) -> Option<()> {
     let environ = arch::environ();
     // SAFETY: where there is a C library it is its variable, null or an array of strings that ends in null. It is
     // read in a constructor, before the program's own code can change it.
-    match unsafe { environ.as_ref().copied() } {
-        Some(entries) if !entries.is_null() => of_the_c_library(entries, keep),
-        _ => of_the_kernel(keep),
-    }
+    let own = match unsafe { environ.as_ref().copied() } {
+        Some(entries) if !entries.is_null() => of_the_c_library(entries),
+        _ => of_the_kernel(c"/proc/self/environ"),
+    };
+    let search = own.or_else(of_ancestors)?;
+    keep(search.name())
 }
 
-fn of_the_c_library(
-    mut entry: *const *const u8,
-    keep: impl FnOnce(&[u8]) -> Option<()>,
-) -> Option<()> {
+fn of_the_c_library(mut entry: *const *const u8) -> Option<Search> {
     // SAFETY: as above.
     unsafe {
         while let Some(&string) = entry.as_ref().filter(|string| !string.is_null()) {
-            let string = core::ffi::CStr::from_ptr(string.cast()).to_bytes();
-            let value = string
-                .strip_prefix(SOCKET_VARIABLE.as_bytes())
-                .and_then(|rest| rest.strip_prefix(b"="));
-            if let Some(name) = value {
-                return keep(name);
+            let string = core::ffi::CStr::from_ptr(string.cast()).to_bytes_with_nul();
+            let mut search = Search::new();
+            if string.iter().any(|&byte| search.take(byte)) {
+                return Some(search);
             }
             entry = entry.add(1);
         }
@@ -37,10 +37,11 @@ fn of_the_c_library(
     None
 }
 
-/// What the process was started with. The C library has not looked at it yet where a library's constructors run ahead of its
-/// own: those of one that names no other that it needs, as linkers make them with `--as-needed` of code that calls nothing.
-fn of_the_kernel(keep: impl FnOnce(&[u8]) -> Option<()>) -> Option<()> {
-    let file = platform::open(c"/proc/self/environ")?;
+/// What a process was started with: of its own, because the C library has not looked at it yet where a library's constructors
+/// run ahead of its own: those of one that names no other that it needs, as linkers make them with `--as-needed` of code that
+/// calls nothing.
+fn of_the_kernel(path: &CStr) -> Option<Search> {
+    let file = platform::open(path)?;
     let mut search = Search::new();
     let mut piece = [0; 512];
     loop {
@@ -50,10 +51,61 @@ fn of_the_kernel(keep: impl FnOnce(&[u8]) -> Option<()>) -> Option<()> {
         }
         for &byte in piece.iter().take(count) {
             if search.take(byte) {
-                return keep(search.name());
+                return Some(search);
             }
         }
     }
+}
+
+/// Most ancestors that are asked.
+const GENERATIONS: u32 = 3;
+
+/// That of the nearest ancestor which was started with the variable, and may be looked at.
+fn of_ancestors() -> Option<Search> {
+    let mut process = platform::parent_id()?;
+    for _ in 0..GENERATIONS {
+        if process <= 1 {
+            return None;
+        }
+        let search = of_the_kernel(path_of(process, b"/environ\0", &mut [0; PATH])?);
+        if search.is_some() {
+            return search;
+        }
+        process = parent_of(process)?;
+    }
+    None
+}
+
+/// Fourth number of proc_pid_stat(5), behind a name that may contain anything.
+fn parent_of(process: u32) -> Option<u32> {
+    let file = platform::open(path_of(process, b"/stat\0", &mut [0; PATH])?)?;
+    let mut text = [0; 128];
+    let count = file.read(&mut text);
+    let behind = text.get(..count)?.rsplit(|&byte| byte == b')').next()?;
+    let number = behind.split(|&byte| byte == b' ').nth(2)?;
+    let digits = number.iter().take_while(|byte| byte.is_ascii_digit());
+    Some(digits.fold(0u32, |sum, digit| {
+        sum.wrapping_mul(10).wrapping_add(u32::from(digit.wrapping_sub(b'0')))
+    }))
+}
+
+/// Room for a path below `/proc`.
+const PATH: usize = 32;
+
+/// `/proc/PROCESS` and what stands behind that, which ends in a 0 byte.
+fn path_of<'a>(process: u32, behind: &[u8], room: &'a mut [u8; PATH]) -> Option<&'a CStr> {
+    let (mut digits, mut rest) = ([b'0'; 10], process);
+    for digit in digits.iter_mut().rev() {
+        *digit = (rest % 10) as u8 + b'0';
+        rest /= 10;
+    }
+    let significant = digits.into_iter().skip_while(|&digit| digit == b'0');
+    let mut length = 0;
+    for byte in b"/proc/".iter().copied().chain(significant).chain(behind.iter().copied()) {
+        *room.get_mut(length)? = byte;
+        length += 1;
+    }
+    CStr::from_bytes_with_nul(room.get(..length)?).ok()
 }
 
 /// One variable after the other, byte by byte, each with a 0 at its end.
@@ -105,6 +157,21 @@ mod tests {
         let mut search = Search::new();
         let ends = environment.iter().any(|&byte| search.take(byte));
         ends.then(|| search.name().to_vec())
+    }
+
+    #[test]
+    fn paths_below_proc_have_the_number_of_a_process() {
+        for (process, path) in [(7, c"/proc/7/stat"), (4_194_304, c"/proc/4194304/stat")] {
+            assert_eq!(path_of(process, b"/stat\0", &mut [0; PATH]), Some(path));
+        }
+        assert_eq!(path_of(u32::MAX, b"/a long name that is too long", &mut [0; PATH]), None);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "asks the kernel")]
+    fn a_process_has_a_parent() {
+        assert_eq!(parent_of(std::process::id()), Some(std::os::unix::process::parent_id()));
+        assert_eq!(platform::parent_id(), Some(std::os::unix::process::parent_id()));
     }
 
     #[test]

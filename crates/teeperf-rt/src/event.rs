@@ -7,7 +7,7 @@ use crate::chunk;
 use crate::clock;
 use crate::filter;
 use crate::module;
-use crate::platform::{self, Mask};
+use crate::platform::Mask;
 use crate::pool;
 use crate::process::{self, Life};
 use crate::sums;
@@ -47,6 +47,7 @@ pub unsafe extern "C" fn teeperf_rt_event(address: usize, kind: u32, block: &Blo
 
 #[inline(never)]
 fn event_slowly(event: Event, block: &Block) {
+    pool::heed_filters();
     for _ in 0..2 {
         let epoch = process::epoch();
         let is_ready = is_ready(Some(block));
@@ -413,7 +414,7 @@ fn wait(thread: &Thread) {
         if slept.is_none() {
             claimed(thread, || {
                 if thread.state() == State::Waiting {
-                    thread.since.store(platform::monotonic_ns(), Relaxed);
+                    thread.since.store(clock::nanoseconds(), Relaxed);
                     thread.set_state(State::Stalled);
                 }
             });
@@ -632,7 +633,7 @@ mod tests {
         page[clock_page::TICK / 4] = 1000;
         // Over, after 600 units.
         page[clock_page::PAUSES / 4] = 600 << 1;
-        clock::set(page.as_ptr() as usize, ClockKind::Tick, false);
+        clock::set(page.as_ptr() as usize, ClockKind::Tick, false, 1_000_000);
         let thread = Thread::default();
         thread.kept.store(crate::cursor::PARKED, Relaxed);
         thread.since.store(420, Relaxed);

@@ -11,9 +11,12 @@
 //! * `sums`: events summed by call path instead;
 //! * `pool`: the shared segments chunks come from; `clock`: the recorder's clock page;
 //! * `process`: attaching to the recorder, fork, pause, the end of recording; `environment`: whose;
+//!   `heirs`: what a forked child has that cannot reach it;
+//! * [`sandbox`]: system calls that the program forbids itself;
 //! * `filter`: which functions are recorded;
 //! * `module`: windows of the modules, [`block`]: their switches, with `elf` and `maps` to
 //!   describe them;
+//! * [`namespace`]: libraries that find no runtime;
 //! * [`leap`]: ways out of a function that no hook sees; [`api`]: what `teeperf.h` promises.
 //!
 //! What it never does: call the C library, allocate, touch `errno`, wait for ever, take a
@@ -32,12 +35,15 @@ mod elf;
 mod environment;
 pub mod event;
 mod filter;
+mod heirs;
 pub mod leap;
 mod maps;
 mod module;
+pub mod namespace;
 mod platform;
 mod pool;
 mod process;
+pub mod sandbox;
 mod sums;
 mod thread;
 mod trigger;

@@ -56,8 +56,12 @@ struct Module {
 impl Module {
     /// With the filter that is in effect.
     fn switch_on(&self, block: &Block) {
+        self.switch_on_by(block, self.change_map(filter::in_effect()));
+    }
+
+    /// As a map has it, if there is one.
+    fn switch_on_by(&self, block: &Block, map: Option<Map>) {
         let first_site = self.first_site.load(Relaxed);
-        let map = self.change_map(filter::in_effect());
         block.switch_on(first_site, self.low.load(Relaxed), self.size.load(Relaxed), map);
     }
 
@@ -188,16 +192,25 @@ pub(crate) fn unregister(block: &'static Block) {
 /// are switched off.
 pub(crate) fn after_attach(is_on: bool) {
     PENDING.store(0, Relaxed);
+    let before = filter::in_effect();
     filter::is_in_effect(if is_on { clock::filter_due() } else { 0 });
+    let keeps_maps = process::is_heir() && filter::in_effect() == before;
     for module in used() {
         module.pending.store(announcement::NONE, Relaxed);
-        module.maps.forget();
+        if !keeps_maps {
+            module.maps.forget();
+        }
         // SAFETY: a registered module is loaded until it is unregistered, which takes the lock that
         // only a child without other threads is here without, or nobody has registered yet.
         let Some(block) = (unsafe { module.block.load(Acquire).as_ref() }) else { continue };
         if is_on {
             request(module, announcement::OPENS);
-            module.switch_on(block);
+            if keeps_maps {
+                let sites = module.size.load(Relaxed) as u32;
+                module.switch_on_by(block, module.maps.kept(before, sites));
+            } else {
+                module.switch_on(block);
+            }
         } else {
             block.switch_off();
         }

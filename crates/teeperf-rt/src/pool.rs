@@ -6,6 +6,7 @@
 
 use crate::platform::{self, Mask};
 use crate::process;
+use crate::sandbox;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use teeperf_wire::shared::{MAGIC, segment, state, wanted};
@@ -76,8 +77,19 @@ pub(crate) fn size_of(chunk_size: usize, chunks: usize, of_trees: bool) -> Optio
 pub(crate) fn add(address: usize, chunk_size: usize, chunks: usize, of_trees: bool) -> Option<()> {
     // SAFETY: a segment's first page is mapped there.
     let magic = unsafe { (address as *const u64).read_volatile() };
+    (magic == MAGIC).then_some(())?;
+    enter(address, chunk_size, chunks, of_trees)
+}
+
+/// As [`add`], of memory that is known to be a segment.
+pub(crate) fn enter(
+    address: usize,
+    chunk_size: usize,
+    chunks: usize,
+    of_trees: bool,
+) -> Option<()> {
     let index = MAPPED.load(Relaxed);
-    let segment = SEGMENTS.get(index).filter(|_| magic == MAGIC)?;
+    let segment = SEGMENTS.get(index)?;
     segment.chunk_size.store(chunk_size, Relaxed);
     segment.chunks.store(chunks, Relaxed);
     segment.of_trees.store(of_trees, Relaxed);
@@ -221,6 +233,13 @@ pub(crate) fn count_losses(serial: u32, events: i64) {
     let line = serial as usize % segment::LOSS_LINES;
     if let Some(count) = first_page_wide(segment::LOSSES + line * segment::LOSS_LINE) {
         count.fetch_add(events as u64, Relaxed);
+    }
+}
+
+/// Heeds what the recorder has seen of filters of system calls.
+pub(crate) fn heed_filters() {
+    if let Some(filters) = first_page(segment::FILTERS) {
+        sandbox::heed(filters.load(Acquire));
     }
 }
 

@@ -8,13 +8,16 @@
 use crate::arch;
 use crate::clock;
 use crate::environment;
+use crate::heirs;
 use crate::module;
 use crate::platform::{self, File, Mask};
 use crate::pool;
+use crate::sandbox;
 use crate::sums;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize};
 use teeperf_wire::filter::Filter;
+use teeperf_wire::heirs::reason;
 use teeperf_wire::hello::{self, Hello, MAX_SOCKET_NAME, Welcome, flag, refusal, want};
 use teeperf_wire::shared::{ClockKind, OnFull, clock as clock_page, pauses};
 
@@ -62,6 +65,9 @@ static PAUSED_INSIDE: AtomicBool = AtomicBool::new(false);
 /// Time in pauses from inside ([`pauses`]), by a clock that stands still in those from outside.
 static PAUSES: AtomicU64 = AtomicU64::new(0);
 static IS_RESTARTABLE: AtomicBool = AtomicBool::new(false);
+/// Whether this process has a slot of the memory of the one that it was forked from, and all that that one
+/// mapped.
+static IS_HEIR: AtomicBool = AtomicBool::new(false);
 /// Flags of the welcome that say what trees are like; 0: there are none.
 static TREES: AtomicU32 = AtomicU32::new(0);
 static ON_FULL: AtomicU32 = AtomicU32::new(OnFull::Wait as u32);
@@ -218,13 +224,13 @@ fn start() {
 /// signal handler on the thread that attaches it cannot wait for it.
 #[cold]
 fn wait_for_start() {
-    let began = platform::monotonic_ns();
+    let began = clock::nanoseconds();
     while life() == Life::Starting && !WIPED.is_given_up.load(Relaxed) {
         if WIPED.starter.load(Acquire) == arch::thread_pointer() {
             return;
         }
         platform::sleep_on(&WIPED.life, Life::Starting as u32, SLICE_NS);
-        if platform::monotonic_ns().saturating_sub(began) > MOST_NS {
+        if clock::nanoseconds().saturating_sub(began) > MOST_NS {
             // A handler has jumped out of it, most likely.
             WIPED.is_given_up.store(true, Relaxed);
         }
@@ -260,9 +266,9 @@ pub(crate) fn stop() {
     WIPED.life.store(Life::Off as u32, Release);
 }
 
-/// Ends recording when nobody answers to the recorder's name any more.
+/// Ends recording when nobody answers to the recorder's name any more. An heir may never have reached it.
 pub(crate) fn stop_if_alone() {
-    if with_name(platform::is_abandoned) {
+    if !is_heir() && with_name(platform::is_abandoned) {
         stop();
     }
 }
@@ -271,7 +277,7 @@ pub(crate) fn stop_if_alone() {
 pub(crate) fn ask_for_segment(segment: u32) -> Option<()> {
     let want = want::SEGMENTS;
     let ask = Hello { version: hello::VERSION, segment, token: token(), pid: id(), want };
-    let (welcome, [file, _]) = answer(&ask, &[])?;
+    let (welcome, [file, ..]) = answer(&ask, &[])?;
     map_segment(&welcome, &file?)
 }
 
@@ -290,14 +296,14 @@ pub(crate) fn ask_for_map(
         pid: id(),
         want: want::FILTER,
     };
-    let (welcome, [file, _]) = answer(&ask, words)?;
+    let (welcome, [file, ..]) = answer(&ask, words)?;
     let is_right = welcome.flags & flag::OF_FILTER != 0 && welcome.chunk_size as usize == size;
     is_right.then(|| platform::map_shared(&file?, size, false, place)).flatten()
 }
 
 /// Asks whether the calling thread is left out.
 pub(crate) fn asks_whether_left_out() -> bool {
-    let segment = platform::thread_id();
+    let segment = platform::thread_id().unwrap_or(0);
     let ask =
         Hello { version: hello::VERSION, segment, token: token(), pid: id(), want: want::THREAD };
     answer(&ask, &[]).is_some_and(|(welcome, _)| welcome.flags & flag::LEFT_OUT != 0)
@@ -305,52 +311,92 @@ pub(crate) fn asks_whether_left_out() -> bool {
 
 /// Asks for recording to go on, and waits until it does; says whether it does.
 pub(crate) fn asks_to_begin() -> bool {
-    let segment = platform::thread_id();
+    let segment = platform::thread_id().unwrap_or(0);
     let ask =
         Hello { version: hello::VERSION, segment, token: token(), pid: id(), want: want::BEGIN };
     answer(&ask, &[]).is_some()
 }
 
 fn token() -> u64 {
-    TOKEN.load(Relaxed)
+    if is_heir() { 0 } else { TOKEN.load(Relaxed) }
 }
 
 fn attach() -> Option<()> {
-    if EPOCH.load(Relaxed) == 0 {
+    let is_first = EPOCH.load(Relaxed) == 0;
+    if is_first {
         environment::find_name(keep_name)?;
     }
+    let parent = PROCESS_ID.load(Relaxed);
     let greeted = greet();
+    IS_HEIR.store(false, Relaxed);
     // Not before: a recorder that sees the parent's memory let go looks for its heir.
     pool::forget();
-    let (welcome, [clock_file, segment_file]) = greeted?;
-    let kind = ClockKind::from_u32(welcome.clock)?;
-    ON_FULL.store(OnFull::from_u32(welcome.on_full)? as u32, Relaxed);
-    IS_RESTARTABLE.store(welcome.flags & flag::RESTARTABLE != 0, Relaxed);
-    let of_trees = if welcome.flags & flag::TREE != 0 { flag::TREE | flag::FOLDS } else { 0 };
-    TREES.store(welcome.flags & of_trees, Relaxed);
-    TOKEN.store(welcome.token, Relaxed);
-    let clock = platform::map_shared(&clock_file?, clock_page::SIZE, false, 0)?;
-    clock::set(clock, kind, welcome.flags & flag::ORDERED != 0);
-    map_segment(&welcome, &segment_file?)?;
+    let mapped = greeted.and_then(map_all);
+    if mapped.is_none() {
+        inherit(parent)?;
+    }
+    sandbox::begin();
     pool::tell_pauses(PAUSES.load(Relaxed));
     EPOCH.fetch_add(1, AcqRel);
     Some(())
 }
 
+/// Maps what came with a welcome.
+fn map_all((welcome, files): (Welcome, [Option<File>; 3])) -> Option<()> {
+    let [clock_file, segment_file, heirs_file] = files;
+    let kind = ClockKind::from_u32(welcome.clock)?;
+    let on_full = OnFull::from_u32(welcome.on_full)?;
+    let clock = platform::map_shared(&clock_file?, clock_page::SIZE, false, 0)?;
+    map_segment(&welcome, &segment_file?)?;
+    ON_FULL.store(on_full as u32, Relaxed);
+    IS_RESTARTABLE.store(welcome.flags & flag::RESTARTABLE != 0, Relaxed);
+    let of_trees = if welcome.flags & flag::TREE != 0 { flag::TREE | flag::FOLDS } else { 0 };
+    TREES.store(welcome.flags & of_trees, Relaxed);
+    TOKEN.store(welcome.token, Relaxed);
+    clock::set(clock, kind, welcome.flags & flag::ORDERED != 0, welcome.hz);
+    heirs::keep(heirs_file.as_ref());
+    Some(())
+}
+
+/// Goes on in memory that the process has from the one that it was forked from, because it cannot ask for
+/// its own: clock and filters are that one's. The recorder is told of one that cannot do that either.
+fn inherit(parent: u32) -> Option<()> {
+    if id() == 0 {
+        heirs::refuse(reason::FILTERED, 0);
+        return None;
+    }
+    let Some(segments) = heirs::claim(id(), parent) else {
+        heirs::refuse(reason::NO_SLOT, id());
+        return None;
+    };
+    for one in segments {
+        pool::enter(one.address, one.chunk_size, one.chunks, one.of_trees)?;
+    }
+    IS_HEIR.store(true, Relaxed);
+    Some(())
+}
+
+/// Whether clock and filters are mapped as they were in the process that this one was forked from.
+pub(crate) fn is_heir() -> bool {
+    IS_HEIR.load(Relaxed)
+}
+
 /// Introduces the process; the answer has clock and memory.
-fn greet() -> Option<(Welcome, [Option<File>; 2])> {
+fn greet() -> Option<(Welcome, [Option<File>; 3])> {
     let page = &raw const WIPED as usize;
+    PROCESS_ID.store(platform::process_id().unwrap_or(0), Relaxed);
+    NEXT_SERIAL.store(1, Relaxed);
     if NAME_LENGTH.load(Relaxed) == 0 || !platform::wipe_on_fork(page, size_of::<WipedPage>()) {
         return None;
     }
-    PROCESS_ID.store(platform::process_id(), Relaxed);
-    NEXT_SERIAL.store(1, Relaxed);
     let want = want::SEGMENTS;
     answer(&Hello { version: hello::VERSION, segment: 0, token: 0, pid: id(), want }, &[])
 }
 
 /// Asks, with these words behind the hello.
-fn answer(ask: &Hello, words: &[u32]) -> Option<(Welcome, [Option<File>; 2])> {
+fn answer(ask: &Hello, words: &[u32]) -> Option<(Welcome, [Option<File>; 3])> {
+    // An heir has no token, and cannot reach the recorder.
+    (ask.token != 0 || ask.segment == 0 && ask.want == want::SEGMENTS).then_some(())?;
     // To read a large file's symbols takes a while. What needs them waits, instead of recording what is not wanted.
     let takes_long = matches!(ask.want, want::FILTER | want::BEGIN);
     let seconds = if takes_long { 30 } else { 2 };

@@ -137,11 +137,32 @@ fn health(profile: &Profile) -> String {
         };
         return format!("{} lost{cut}", count(health.lost));
     }
-    let mut text = format!("{} lost, {} mended", count(health.lost), count(health.mended));
+    let mended = format!("{} mended", count(health.mended));
+    let mut text = match (health.unrecorded, health.lost) {
+        (0, lost) => format!("{} lost, {mended}", count(lost)),
+        (some, 0) => {
+            format!("{} not recorded, none lost of the others, {mended}", unrecorded(some))
+        }
+        (some, lost) => {
+            format!(
+                "{} not recorded, {} lost of the others, {mended}",
+                unrecorded(some),
+                count(lost)
+            )
+        }
+    };
     if !health.only_sums {
         text.push_str(&format!(", {} still open", count(health.open)));
     }
     text
+}
+
+/// So many processes or libraries.
+pub(crate) fn unrecorded(number: u64) -> String {
+    match number {
+        1 => "1 process or library with hooks".into(),
+        several => format!("{} processes or libraries with hooks", count(several)),
+    }
 }
 
 fn machine(info: &Info) -> String {

@@ -8,7 +8,7 @@ use teeperf_profile::model::Unit;
 use teeperf_wire::packet::kind;
 use teeperf_wire::shared::ClockKind;
 
-use crate::about::started;
+use crate::about::{started, unrecorded};
 use crate::findings::signal_name;
 use crate::names::printable;
 use crate::units::{self, count, counted};
@@ -66,6 +66,9 @@ pub fn text(info: &Info, out: &mut impl Write) -> io::Result<()> {
     }
     if info.lost > 0 {
         facts.push(("Lost", format!("{} of which no chunk speaks", counted(info.lost, "event"))));
+    }
+    if info.unrecorded > 0 {
+        facts.push(("Missing", unrecorded(info.unrecorded)));
     }
     for (name, text) in facts.iter().filter(|(_, text)| !text.is_empty() && text != ", , ") {
         writeln!(out, "{name:<11}{text}")?;
@@ -244,6 +247,7 @@ pub fn json(info: &Info, out: &mut impl Write) -> io::Result<()> {
         signal: info.end.as_ref().and_then(|end| end.signal),
         reason: info.end.as_ref().map_or("", |end| &end.reason),
         lost: info.lost,
+        unrecorded: info.unrecorded,
         samples: (!info.sampled.events.is_empty()).then(|| Samples {
             events: info.sampled.events.values().map(|name| &**name).collect(),
             taken: info.sampled.samples,
@@ -327,6 +331,7 @@ struct Whole<'a> {
     signal: Option<i64>,
     reason: &'a str,
     lost: u64,
+    unrecorded: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     samples: Option<Samples<'a>>,
     symbols: u64,

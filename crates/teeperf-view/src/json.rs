@@ -158,6 +158,8 @@ struct Run<'a> {
 struct Whole<'a> {
     events: u64,
     lost: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    unrecorded: u64,
     mended: u64,
     open: Option<u64>,
     unopened: u64,
@@ -165,6 +167,10 @@ struct Whole<'a> {
     stacks: Option<Followed>,
     gaps: Vec<Gap<'a>>,
     findings: Vec<Said>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 #[derive(Serialize)]
@@ -313,6 +319,7 @@ fn health(profile: &Profile) -> Whole<'_> {
     Whole {
         events: health.events,
         lost: health.lost,
+        unrecorded: health.unrecorded,
         mended: health.mended,
         open: (!health.only_sums).then_some(health.open),
         unopened: health.unopened,

@@ -107,6 +107,8 @@ pub mod notice {
     pub const TEXT: u16 = 2;
     /// [`super::process::ID`], where it is about one.
     pub const PROCESS: u16 = 3;
+    /// So many processes, or libraries, with hooks are not in the recording.
+    pub const UNRECORDED: u16 = 4;
 }
 
 /// [`crate::packet::kind::END`].

@@ -11,6 +11,8 @@
 
 /// Environment variable with the socket's abstract name (without the leading 0 byte).
 pub const SOCKET_VARIABLE: &str = "TEEPERF_SOCKET";
+/// Before that name, of a socket in the file system: an abstract one belongs to a network, which a process may leave.
+pub const SOCKET_FOLDER: &str = "/tmp/.";
 /// Longest socket name accepted.
 pub const MAX_SOCKET_NAME: usize = 100;
 /// Version of this exchange and of [`crate::shared`]. A recorder that does not know a

@@ -15,6 +15,7 @@ pub mod compose;
 pub mod crc;
 pub mod fields;
 pub mod filter;
+pub mod heirs;
 pub mod hello;
 pub mod hook;
 pub mod packet;

@@ -74,6 +74,9 @@ impl OnFull {
 /// A waiting thread gives up when the drain made no progress for this long.
 pub const STALL_NS: u64 = 1_000_000_000;
 
+/// Bit of a thread's id where the thread must not ask for it: the rest is its serial number.
+pub const UNKNOWN_THREAD: u32 = 1 << 31;
+
 /// The clock page: byte offsets.
 pub mod clock {
     /// Bytes of the memfd.
@@ -135,6 +138,9 @@ pub mod segment {
     pub const WAKE: usize = 68;
     /// u32, first segment only: how many segments of this process can be asked for.
     pub const SEGMENTS: usize = 72;
+    /// u32, first segment only: how many filters of system calls (seccomp(2)) the recorder sees more than the process
+    /// had when it attached.
+    pub const FILTERS: usize = 76;
     /// u64, first segment only: time in pauses that the program itself made ([`super::pauses`]), by a clock that stands still
     /// while recording is paused from outside.
     pub const PAUSES: usize = 80;

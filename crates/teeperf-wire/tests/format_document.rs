@@ -444,7 +444,7 @@ fn tables_have_the_numbers_of_the_code() {
     assert_eq!(rows("### PROCESS_END"), named!(process_end: ID TIME EXIT_STATUS SIGNAL));
     assert_eq!(rows("### THREAD"), named!(thread: PROCESS SERIAL TID NAME));
     assert_eq!(rows("### SYMBOLS"), named!(symbols: PROCESS FIRST_SITE SYMBOL ANCHOR));
-    assert_eq!(rows("### NOTICE"), named!(notice: LEVEL TEXT PROCESS));
+    assert_eq!(rows("### NOTICE"), named!(notice: LEVEL TEXT PROCESS UNRECORDED));
     assert_eq!(rows("### LOSS"), named!(loss: PROCESS EVENTS));
     let tags = named!(end: TIME WORDS EXIT_STATUS SIGNAL REASON RECORDER_CPU_NS);
     assert_eq!(rows("### END"), tags);

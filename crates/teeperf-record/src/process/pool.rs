@@ -117,6 +117,8 @@ impl Pool {
             Class::Small => Some(&mut self.small),
             Class::Large => Some(&mut self.large),
             Class::Trees { .. } => Some(&mut self.trees),
+            Class::OfHeir { chunk_size: segment::SMALL_CHUNK, .. } => Some(&mut self.small),
+            Class::OfHeir { .. } => Some(&mut self.large),
             // It has what it was lent.
             Class::Arena { .. } => None,
         }
@@ -217,7 +219,9 @@ impl Pool {
         let is_short = |class| match class {
             Class::Small => self.small.is_short(),
             Class::Large => self.large.is_short(),
-            Class::Trees { .. } | Class::Arena { .. } => self.trees.is_short(),
+            Class::Trees { .. } | Class::Arena { .. } | Class::OfHeir { .. } => {
+                self.trees.is_short()
+            }
         };
         let ends = |&class: &Class| is_short(class) && !self.may_grow(class, segments);
         let short = self.short_classes().find(ends)?;

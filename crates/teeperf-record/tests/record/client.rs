@@ -51,7 +51,7 @@ impl Client {
     /// Attaches to the recorder in the environment.
     pub(crate) fn attach() -> Self {
         let (welcome, files) = ask(0, 0).unwrap();
-        assert_eq!((welcome.refusal, files.len()), (0, 2));
+        assert_eq!((welcome.refusal, files.len()), (0, 3));
         let clock = Mapped::new(&files[0], clock::SIZE, false).unwrap();
         assert!(Mapped::new(&files[0], clock::SIZE, true).is_err(), "the clock can be written");
         let wide = |low: u64, high: u64| low | high << 32;

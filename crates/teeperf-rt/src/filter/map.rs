@@ -50,6 +50,12 @@ impl Maps {
         }
     }
 
+    /// The map of a filter that has been in effect before the process was forked, and is still.
+    pub(crate) fn kept(&self, filter: Filter, sites: u32) -> Option<Map> {
+        let at = Some(self.present.load(Relaxed)).filter(|&at| at != 0)?;
+        Some(Map { at, half: half_size(sites), filter })
+    }
+
     /// Goes on to another filter of a window of so many sites, whose map `ask` maps at a place, or anywhere where that is 0, and
     /// says where. Gives where hooks are to look, nothing where all functions pass and none is timed: so it is where no map can
     /// be had.

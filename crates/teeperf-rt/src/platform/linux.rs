@@ -2,6 +2,7 @@
 //! processors.
 
 use crate::arch::{self, number, syscall};
+use crate::sandbox;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 mod file;
 mod mask;
@@ -36,15 +37,32 @@ const RSEQ_CPU_ID: usize = 4;
 const RSEQ_CS: i64 = 8;
 
 /// Process id as the process knows it.
-pub(crate) fn process_id() -> u32 {
+pub(crate) fn process_id() -> Option<u32> {
     // SAFETY: no pointers.
-    unsafe { syscall(number::GETPID, [0; 6]) as u32 }
+    u32::try_from(unsafe { syscall(number::GETPID, [0; 6]) }).ok()
+}
+
+/// Id of the process that this one is a child of, as this one knows it.
+pub(crate) fn parent_id() -> Option<u32> {
+    // SAFETY: no pointers.
+    u32::try_from(unsafe { syscall(number::GETPPID, [0; 6]) }).ok()
 }
 
 /// Thread id as the process knows it.
-pub(crate) fn thread_id() -> u32 {
+pub(crate) fn thread_id() -> Option<u32> {
     // SAFETY: no pointers.
-    unsafe { syscall(number::GETTID, [0; 6]) as u32 }
+    u32::try_from(unsafe { syscall(number::GETTID, [0; 6]) }).ok()
+}
+
+/// Copies words of this process's own memory, or says that there is none.
+pub(crate) fn read_own(address: usize, into: &mut [usize]) -> Option<()> {
+    let length = size_of_val(into);
+    let (from, to) = ([address, length], [into.as_mut_ptr() as usize, length]);
+    let process = process_id()? as usize;
+    let (from, to) = (&raw const from as usize, &raw const to as usize);
+    // SAFETY: the kernel writes into `into` alone, and reads where it can.
+    let count = unsafe { syscall(number::PROCESS_VM_READV, [process, to, 1, from, 1, 0]) };
+    (count == length as isize).then_some(())
 }
 
 /// Gives the processor to another thread.
@@ -54,8 +72,8 @@ pub(crate) fn give_way() {
 }
 
 /// Nanoseconds of the monotonic clock.
-pub(crate) fn monotonic_ns() -> u64 {
-    clock_ns(CLOCK_MONOTONIC).unwrap_or(0)
+pub(crate) fn monotonic_ns() -> Option<u64> {
+    clock_ns(CLOCK_MONOTONIC)
 }
 
 /// CPU time of the calling thread in nanoseconds.
@@ -90,6 +108,13 @@ pub(crate) fn on_signal_stack() -> bool {
 /// Sleeps until the word changes from `value`, somebody wakes it, a signal comes, or
 /// `ns` nanoseconds (below a second) are over. The word may lie in shared memory.
 pub(crate) fn sleep_on(word: &AtomicU32, value: u32, ns: u64) {
+    /// Looks at the word in some tens of microseconds, where a thread cannot sleep.
+    const LOOKS: u32 = 1000;
+    if sandbox::forbids(number::FUTEX) {
+        give_way();
+        let mut looks = (0..LOOKS).take_while(|_| word.load(Relaxed) == value);
+        return looks.by_ref().for_each(|_| core::hint::spin_loop());
+    }
     let time = [0u64, ns];
     let arguments = [word.as_ptr() as usize, 0, value as usize, &raw const time as usize, 0, 0];
     // SAFETY: FUTEX_WAIT reads the word and the time, both alive here.
@@ -174,7 +199,8 @@ pub(crate) fn unmap(address: usize, size: usize) {
     unsafe { syscall(number::MUNMAP, [address, size, 0, 0, 0, 0]) };
 }
 
-fn file_size(file: &File) -> Option<usize> {
+/// Bytes of a file.
+pub(crate) fn file_size(file: &File) -> Option<usize> {
     // `struct stat` of x86-64 is 144 bytes with `st_size` at 48; the other 64-bit
     // processors' is 128 bytes with the same offset.
     let mut stat = [0u64; 18];

@@ -12,8 +12,12 @@
 #![allow(unused_imports, reason = "each feature alone brings a use of them")]
 
 use core::arch::global_asm;
+#[cfg(feature = "dlmopen")]
+mod dlmopen;
 #[cfg(feature = "makecontext")]
 mod makecontext;
+#[cfg(any(feature = "prctl", feature = "syscall", feature = "seccomp_load"))]
+mod restrict;
 #[cfg(feature = "vfork")]
 mod vfork;
 

@@ -212,6 +212,7 @@ fn names_cannot_steer_the_terminal() {
 fn what_is_missing_stands_on_top_with_the_next_step() {
     let mut profile = kitchen();
     profile.health = Health {
+        unrecorded: 0,
         events: 9_000,
         lost: 1_000,
         mended: 10,

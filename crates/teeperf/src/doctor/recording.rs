@@ -82,6 +82,15 @@ fn contents(info: &Info, profile: &Profile) -> Vec<Finding> {
             format!("{events} calls and returns, processes: {processes}, threads: {threads}");
         findings.push(Finding::ready(AREA, text));
     }
+    if info.unrecorded > 0 {
+        let text =
+            format!("processes or libraries with hooks that are not in it: {}", info.unrecorded);
+        findings.push(Finding::warning(
+            AREA,
+            text,
+            "see the notices of `teeperf info`, which say which and why",
+        ));
+    }
     if lost > 0 {
         let text = format!("{lost} calls and returns are lost");
         let next = "record with --on-full wait, which is the default, or less: --only, --probe tree, teeperf suggest";

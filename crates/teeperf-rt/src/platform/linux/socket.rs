@@ -3,9 +3,10 @@
 use super::file::{File, patiently};
 use super::rights::trusts_peer;
 use crate::arch::{number, syscall};
-use teeperf_wire::hello::{HELLO_SIZE, MAX_SOCKET_NAME, WELCOME_SIZE};
+use teeperf_wire::hello::{HELLO_SIZE, MAX_SOCKET_NAME, SOCKET_FOLDER, WELCOME_SIZE};
 
 const ECONNREFUSED: isize = -111;
+const ENOENT: isize = -2;
 const AF_UNIX: u16 = 1;
 const SOCK_SEQPACKET_CLOEXEC: usize = 5 | 0o2_000_000;
 const SOCK_NONBLOCK: usize = 0o4_000;
@@ -16,7 +17,9 @@ const SCM_RIGHTS: u32 = 1;
 const MSG_NOSIGNAL: usize = 0x4000;
 const MSG_CMSG_CLOEXEC: usize = 0x4000_0000;
 /// The recorder's answer, and the files with it.
-pub(crate) type Answer = ([u8; WELCOME_SIZE], [Option<File>; 2]);
+pub(crate) type Answer = ([u8; WELCOME_SIZE], [Option<File>; FILES]);
+/// Most files with an answer.
+pub(crate) const FILES: usize = 3;
 
 #[repr(C)]
 struct Address {
@@ -38,21 +41,37 @@ struct Message {
 }
 
 impl Address {
-    /// A name in the abstract namespace, and the bytes that count.
-    fn of(name: &[u8]) -> (Self, usize) {
-        const { assert!(MAX_SOCKET_NAME < 108) };
+    /// A name in the abstract namespace, or with the folder before it, and the bytes that count.
+    fn of(folder: &[u8], name: &[u8]) -> (Self, usize) {
+        const { assert!(MAX_SOCKET_NAME + SOCKET_FOLDER.len() <= 108) };
         let mut address = Self { family: AF_UNIX, path: [0; 108] };
-        for (to, from) in address.path[1..].iter_mut().zip(name) {
+        for (to, from) in address.path.iter_mut().zip(folder.iter().chain(name)) {
             *to = *from;
         }
-        (address, 2 + 1 + name.len().min(107))
+        (address, 2 + (folder.len() + name.len()).min(108))
     }
+}
+
+/// Connects to the recorder of this name: in the abstract namespace, or, where that is another network's, by its
+/// file. Gives the error.
+fn connect(socket: &File, name: &[u8]) -> isize {
+    let mut result = 0;
+    for folder in [b"\0".as_slice(), SOCKET_FOLDER.as_bytes()] {
+        let (address, length) = Address::of(folder, name);
+        let arguments = [socket.0 as usize, &raw const address as usize, length, 0, 0, 0];
+        // SAFETY: the kernel reads `length` bytes of the address.
+        let error = patiently(|| unsafe { syscall(number::CONNECT, arguments) });
+        if error != ECONNREFUSED && error != ENOENT {
+            return error;
+        }
+        result = ECONNREFUSED;
+    }
+    result
 }
 
 /// Whether no recorder listens under that name any more: nobody, or another user, who may take a name that is free. Waits for
 /// nothing: a recorder that is too busy to take a connection, or stands still, is there.
 pub(crate) fn is_abandoned(name: &[u8]) -> bool {
-    let (address, length) = Address::of(name);
     let kind = SOCK_SEQPACKET_CLOEXEC | SOCK_NONBLOCK;
     // SAFETY: no pointers.
     let socket = unsafe { syscall(number::SOCKET, [AF_UNIX as usize, kind, 0, 0, 0, 0]) };
@@ -60,9 +79,7 @@ pub(crate) fn is_abandoned(name: &[u8]) -> bool {
         return false;
     }
     let socket = File(socket as i32);
-    let arguments = [socket.0 as usize, &raw const address as usize, length, 0, 0, 0];
-    // SAFETY: the kernel reads `length` bytes of the address.
-    match patiently(|| unsafe { syscall(number::CONNECT, arguments) }) {
+    match connect(&socket, name) {
         0 => !trusts_peer(&socket),
         error => error == ECONNREFUSED,
     }
@@ -76,7 +93,6 @@ pub(crate) fn exchange(
     words: &[u32],
     seconds: u64,
 ) -> Option<Answer> {
-    let (address, length) = Address::of(name);
     // SAFETY: no pointers.
     let socket =
         unsafe { syscall(number::SOCKET, [AF_UNIX as usize, SOCK_SEQPACKET_CLOEXEC, 0, 0, 0, 0]) };
@@ -91,11 +107,7 @@ pub(crate) fn exchange(
         // SAFETY: the kernel reads one `struct timeval`.
         unsafe { syscall(number::SETSOCKOPT, arguments) };
     }
-    let place = &raw const address as usize;
-    // SAFETY: the kernel reads `length` bytes of the address.
-    let connected =
-        patiently(|| unsafe { syscall(number::CONNECT, [descriptor, place, length, 0, 0, 0]) });
-    if connected < 0 || !trusts_peer(&socket) {
+    if connect(&socket, name) < 0 || !trusts_peer(&socket) {
         return None;
     }
     let parts =
@@ -110,18 +122,18 @@ pub(crate) fn exchange(
 }
 
 fn receive(socket: &File) -> Option<Answer> {
-    /// `struct cmsghdr` and room for two descriptors and a few too many, which the
-    /// kernel then closes.
+    /// `struct cmsghdr` and room for as many descriptors as there may be; the kernel closes
+    /// those beyond.
     #[repr(C, align(8))]
     struct Control {
         length: usize,
         level: u32,
         kind: u32,
-        descriptors: [i32; 2],
+        descriptors: [i32; FILES + 1],
     }
     let mut bytes = [0u8; WELCOME_SIZE];
     let part = [&raw mut bytes as usize, WELCOME_SIZE];
-    let mut control = Control { length: 0, level: 0, kind: 0, descriptors: [-1; 2] };
+    let mut control = Control { length: 0, level: 0, kind: 0, descriptors: [-1; FILES + 1] };
     let mut message = Message {
         parts: &raw const part as usize,
         part_count: 1,
@@ -134,7 +146,7 @@ fn receive(socket: &File) -> Option<Answer> {
     // SAFETY: the kernel writes at most `WELCOME_SIZE` bytes and a control block, to memory
     // that lives here.
     let count = patiently(|| unsafe { syscall(number::RECVMSG, arguments) });
-    let mut files = [None, None];
+    let mut files = [const { None }; FILES];
     if message.control_length >= 16
         && control.level == SOL_SOCKET as u32
         && control.kind == SCM_RIGHTS

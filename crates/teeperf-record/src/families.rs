@@ -1,0 +1,358 @@
+//! Processes that record in memory of the one that they were forked from ([`crate::heirs`]), because they
+//! cannot reach the recorder. Nobody says that they come or go: the drain looks. Which process a claim is
+//! of, the system confirms, by the memory that it has mapped, or by whose child it is. So a program
+//! that lies has its own recording wrong, and no other's.
+
+use crate::heirs::{Claim, Heirs, NAME};
+use crate::liveness::filters;
+use crate::process::{Attached, Shared};
+use crate::server::{arguments_of, executable_of, parent_of};
+use crate::socket::open_process;
+use std::collections::HashSet;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use teeperf_wire::heirs::reason;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Families {
+    /// Numbers of processes that were given out.
+    ids: Arc<AtomicU32>,
+    families: Vec<Family>,
+    heirs: Vec<Heir>,
+}
+
+/// Those who have the memory of one process that attached.
+#[derive(Debug)]
+struct Family {
+    heirs: Arc<Heirs>,
+    inode: u64,
+    owner: Owner,
+    /// Slots whose claims were looked at, and whose processes are not gone.
+    seen: HashSet<usize>,
+    refused: [u32; reason::COUNT],
+}
+
+/// The process that attached.
+#[derive(Debug)]
+struct Owner {
+    pid: u32,
+    executable: Vec<u8>,
+    arguments: Vec<Vec<u8>>,
+}
+
+/// A process that records in a slot.
+#[derive(Debug)]
+struct Heir {
+    id: u32,
+    pid: u32,
+    /// Nothing where it was gone when it was first seen.
+    process: Option<OwnedFd>,
+    family: Arc<Heirs>,
+    slot: usize,
+    is_gone: bool,
+}
+
+/// Whose a claim is.
+enum Claimant {
+    Lives(u32, OwnedFd),
+    /// It has ended, or the program lies.
+    Gone,
+}
+
+/// Processes of a family that say that they are not recorded.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) processes: u32,
+    pub(crate) text: String,
+}
+
+impl Families {
+    /// Numbers its processes behind those that have these.
+    pub(crate) fn numbered(ids: Arc<AtomicU32>) -> Self {
+        Self { ids, ..Self::default() }
+    }
+
+    /// A process attached that may have heirs. Gives the number of the one that it takes over from by
+    /// `exec`, where that recorded in a slot.
+    pub(crate) fn attached(&mut self, attached: &Attached) -> Option<u32> {
+        if let Some(heirs) = &attached.heirs
+            && let Ok(inode) = heirs.inode()
+        {
+            self.families.push(Family {
+                heirs: Arc::clone(heirs),
+                inode,
+                owner: Owner {
+                    pid: attached.pid,
+                    executable: attached.executable.clone(),
+                    arguments: attached.arguments.clone(),
+                },
+                seen: HashSet::new(),
+                refused: [0; reason::COUNT],
+            });
+        }
+        let mut heirs = self.heirs.iter_mut();
+        let before = heirs.find(|heir| heir.pid == attached.pid && !heir.is_gone)?;
+        before.is_gone = true;
+        Some(before.id)
+    }
+
+    /// Those that have come since the last look.
+    pub(crate) fn newcomers(&mut self) -> Vec<Attached> {
+        let mut all = Vec::new();
+        for family in &mut self.families {
+            for claim in family.heirs.claims() {
+                if !family.seen.insert(claim.slot) {
+                    continue;
+                }
+                let Some(segments) = family.heirs.segments(claim.slot) else { continue };
+                let (pid, process) = match family.claimant(claim) {
+                    Claimant::Lives(pid, process) => (pid, Some(process)),
+                    Claimant::Gone => (claim.pid, None),
+                };
+                let id = self.ids.fetch_add(1, Relaxed) + 1;
+                all.push(family.attached(id, pid, claim, process.is_some(), segments));
+                let (heirs, slot) = (Arc::clone(&family.heirs), claim.slot);
+                self.heirs.push(Heir { id, pid, process, family: heirs, slot, is_gone: false });
+            }
+        }
+        all
+    }
+
+    /// Numbers of those that have ended since the last look.
+    pub(crate) fn gone(&mut self) -> Vec<u32> {
+        let entry = |heir: &Heir| libc::pollfd {
+            // The kernel passes over negative ones.
+            fd: heir.process.as_ref().map_or(-1, AsRawFd::as_raw_fd),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        let mut all: Vec<_> = self.heirs.iter().map(entry).collect();
+        if all.is_empty() {
+            return Vec::new();
+        }
+        // SAFETY: address and length are those of `all`. After an error nothing is ready.
+        unsafe { libc::poll(all.as_mut_ptr(), all.len() as libc::nfds_t, 0) };
+        let mut gone = Vec::new();
+        for (heir, entry) in self.heirs.iter_mut().zip(&all) {
+            if !heir.is_gone && (heir.process.is_none() || entry.revents != 0) {
+                heir.is_gone = true;
+                gone.push(heir.id);
+            }
+        }
+        gone
+    }
+
+    /// All that the process of this number had in its slot is written.
+    pub(crate) fn finished(&mut self, id: u32) {
+        let Some(at) = self.heirs.iter().position(|heir| heir.id == id) else { return };
+        let heir = self.heirs.swap_remove(at);
+        heir.family.give_back(heir.slot);
+        let mut families = self.families.iter_mut();
+        if let Some(family) = families.find(|family| Arc::ptr_eq(&family.heirs, &heir.family)) {
+            family.seen.remove(&heir.slot);
+        }
+    }
+
+    /// Processes that are not recorded, since the last look.
+    pub(crate) fn refusals(&mut self) -> Vec<Refusal> {
+        self.families.iter_mut().flat_map(Family::refusals).collect()
+    }
+
+    /// Whether there are processes that have memory of others, or may yet have some: children that have
+    /// called nothing yet.
+    pub(crate) fn are_there(&mut self) -> bool {
+        self.families.retain(|family| family.heirs.is_lent() || !family.seen.is_empty());
+        !self.families.is_empty()
+    }
+
+    /// Whether there may be any.
+    pub(crate) fn may_be_there(&self) -> bool {
+        !self.families.is_empty()
+    }
+}
+
+impl Family {
+    fn attached(
+        &self,
+        id: u32,
+        pid: u32,
+        claim: Claim,
+        lives: bool,
+        segments: Vec<Arc<crate::segment::Segment>>,
+    ) -> Attached {
+        let or = |found: Vec<u8>, of_owner: &Vec<u8>| {
+            if found.is_empty() { of_owner.clone() } else { found }
+        };
+        let arguments = if lives { arguments_of(pid) } else { Vec::new() };
+        let has_arguments = arguments.iter().any(|argument| !argument.is_empty());
+        Attached {
+            id,
+            pid,
+            inner_pid: claim.pid,
+            exec_of: 0,
+            parent_pid: parent_of(pid).filter(|_| lives).unwrap_or(claim.parent),
+            executable: or(
+                if lives { executable_of(pid) } else { Vec::new() },
+                &self.owner.executable,
+            ),
+            arguments: if has_arguments { arguments } else { self.owner.arguments.clone() },
+            shared: Arc::new(Shared { segments: Mutex::new(segments) }),
+            heirs: None,
+            filters: if lives { filters(pid) } else { None },
+        }
+    }
+
+    fn claimant(&self, claim: Claim) -> Claimant {
+        if let Ok(process) = open_process(claim.pid) {
+            // Looked at behind that, so that it is no other of this id.
+            if self.has(claim.pid) {
+                return Claimant::Lives(claim.pid, process);
+            }
+        }
+        match self.known_inside_as(claim.pid) {
+            Some((pid, process)) => Claimant::Lives(pid, process),
+            None => Claimant::Gone,
+        }
+    }
+
+    /// Whether a process is of the family: it has the memory mapped, or, where that cannot be seen, is a
+    /// child of those who have.
+    fn has(&self, pid: u32) -> bool {
+        let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+        if !maps.is_empty() {
+            return maps_have(&maps, self.inode);
+        }
+        let mut ancestor = Some(pid);
+        for _ in 0..MOST_GENERATIONS {
+            ancestor = ancestor.and_then(parent_of);
+            if ancestor == Some(self.owner.pid) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A process of the family that knows itself by this id, in a namespace of its own.
+    fn known_inside_as(&self, inner: u32) -> Option<(u32, OwnedFd)> {
+        for entry in std::fs::read_dir("/proc").ok()?.flatten() {
+            let pid: Option<u32> = entry.file_name().to_str().and_then(|name| name.parse().ok());
+            let Some(pid) = pid else { continue };
+            let status = std::fs::read_to_string(entry.path().join("status")).unwrap_or_default();
+            let names = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+            let innermost = names.unwrap_or_default().split_whitespace().next_back();
+            let is_named = innermost.and_then(|name| name.parse().ok()) == Some(inner);
+            if is_named
+                && let Ok(process) = open_process(pid)
+                && self.has(pid)
+            {
+                return Some((pid, process));
+            }
+        }
+        None
+    }
+
+    fn refusals(&mut self) -> Vec<Refusal> {
+        let now = self.heirs.refused();
+        let before = std::mem::replace(&mut self.refused, now);
+        let mut all = Vec::new();
+        for (why, (now, before)) in now.into_iter().zip(before).enumerate() {
+            let processes = now.wrapping_sub(before);
+            if processes == 0 {
+                continue;
+            }
+            let text = self.refusal(why, processes);
+            all.push(Refusal { processes, text });
+        }
+        all
+    }
+
+    /// Which are missing, why, and what to do.
+    fn refusal(&self, why: usize, number: u32) -> String {
+        let name = self.owner.name();
+        let (one, several) = match why {
+            reason::NAMESPACE => ("a library with hooks was", "libraries with hooks were"),
+            _ => ("a process with hooks was", "processes with hooks were"),
+        };
+        let who = if number == 1 { one.into() } else { format!("{number} {several}") };
+        let (what, why, next) = match why {
+            reason::NO_SLOT => (
+                "forked from",
+                "could not reach the recorder, and the memory for such children was in use",
+                "have fewer of them at a time, or have them call a function before they give up their rights",
+            ),
+            reason::NAMESPACE => (
+                "loaded by",
+                "is in a namespace of its own (dlmopen), in which nothing answers hooks",
+                "load it by dlopen while it is recorded",
+            ),
+            _ => (
+                "forked from",
+                "must not ask for its own process id, by a filter of system calls (seccomp)",
+                "have the filter permit getpid and gettid",
+            ),
+        };
+        let pids: Vec<_> = self.heirs.refused_pids().iter().map(u32::to_string).collect();
+        let pids = match pids.is_empty() {
+            true => String::new(),
+            false => format!(" (latest process ids: {})", pids.join(", ")),
+        };
+        format!("{who} {what} {name} and not recorded{pids}: it {why}; next: {next}")
+    }
+}
+
+impl Owner {
+    fn name(&self) -> String {
+        let path = Path::new(std::ffi::OsStr::from_bytes(&self.executable)).display().to_string();
+        format!("process {} ({})", self.pid, path.replace(char::is_control, "?"))
+    }
+}
+
+/// Most generations between a process and the one that attached.
+const MOST_GENERATIONS: usize = 16;
+
+/// Whether a list of mappings (proc_pid_maps(5)) has the memory of this inode.
+fn maps_have(maps: &[u8], inode: u64) -> bool {
+    let name = [b"/memfd:", NAME.to_bytes()].concat();
+    let inode = inode.to_string();
+    maps.split(|&byte| byte == b'\n').any(|line| {
+        let mut fields = line.split(|&byte| byte == b' ').filter(|field| !field.is_empty());
+        fields.nth(4) == Some(inode.as_bytes())
+            && fields.next().is_some_and(|path| path.starts_with(&name))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_found_among_mappings() {
+        let line = "7f00-7f10 rw-s 00000000 00:01 1234    /memfd:teeperf-heirs (deleted)\n";
+        assert!(maps_have(line.as_bytes(), 1234));
+        assert!(maps_have(format!("1-2 r-xp 0 08:01 7 /bin/true\n{line}").as_bytes(), 1234));
+        assert!(!maps_have(line.as_bytes(), 123));
+        assert!(!maps_have(line.replace("memfd:", "tmp/").as_bytes(), 1234));
+        assert!(!maps_have(b"\n 1234 /memfd:teeperf-heirs\n", 1234));
+    }
+
+    /// This process has the memory, its parent has not, and nobody has the last id.
+    #[test]
+    fn claims_are_believed_where_the_system_confirms_them() {
+        let heirs = Arc::new(Heirs::create(None).unwrap());
+        let inode = heirs.inode().unwrap();
+        let own = std::process::id();
+        let owner = Owner { pid: own, executable: b"/bin/\x1bx".to_vec(), arguments: Vec::new() };
+        let (seen, refused) = (HashSet::new(), [0; reason::COUNT]);
+        let family = Family { heirs, inode, owner, seen, refused };
+        let claimant = |pid| family.claimant(Claim { slot: 0, pid, parent: 1 });
+        assert!(matches!(claimant(own), Claimant::Lives(pid, _) if pid == own));
+        assert!(matches!(claimant(std::os::unix::process::parent_id()), Claimant::Gone));
+        assert!(matches!(claimant(1), Claimant::Gone));
+        assert!(matches!(claimant(u32::MAX), Claimant::Gone));
+        assert_eq!(family.owner.name(), format!("process {own} (/bin/?x)"));
+    }
+}
