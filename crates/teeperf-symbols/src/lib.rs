@@ -23,6 +23,7 @@
 pub mod archive;
 mod called;
 mod calls;
+mod debuginfod;
 mod decompress;
 mod definitions;
 mod demangle;
@@ -48,6 +49,7 @@ mod unwinding;
 pub mod vdso;
 
 pub use called::{called, called_from_bytes};
+pub use debuginfod::Debuginfod;
 pub use demangle::demangle;
 pub use error::Error;
 pub use frames::{Frame, Frames};

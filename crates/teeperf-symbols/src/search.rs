@@ -7,7 +7,7 @@
 
 use crate::error::hex;
 use crate::image::Image;
-use crate::{Error, Functions, Unpacked, vdso};
+use crate::{Debuginfod, Error, Functions, Unpacked, vdso};
 use object::Endianness;
 use std::env;
 use std::ffi::OsStr;
@@ -33,6 +33,8 @@ pub struct Search {
     pub kernel: Option<PathBuf>,
     /// What an archive has, where that is what is read.
     pub unpacked: Option<Arc<Unpacked>>,
+    /// Servers that are asked for what is found nowhere else; none unless the user allows it.
+    pub servers: Option<Arc<Debuginfod>>,
 }
 
 /// Folders in which other programs keep files by build-id.
@@ -85,6 +87,7 @@ impl Default for Search {
             root: None,
             kernel: None,
             unpacked: None,
+            servers: None,
         }
     }
 }
@@ -158,7 +161,8 @@ impl Search {
         let name = by_build_id(build_id);
         let folders = self.debug_folders.iter().filter_map(move |f| Some(f.join(name.as_ref()?)));
         let perf = self.kept.of_perf(build_id, if is_vdso(path) { "vdso" } else { "elf" });
-        folders.chain(perf).chain(self.kept.of_debuginfod(build_id, "executable"))
+        let kept = folders.chain(perf).chain(self.kept.of_debuginfod(build_id, "executable"));
+        kept.chain(self.of_servers(if is_vdso(path) { None } else { Some("executable") }, build_id))
     }
 
     /// Of the files that were named for images, the one of this name, with or without what stands behind
@@ -214,7 +218,18 @@ impl Search {
         });
         let folders = self.debug_folders.iter().filter_map(move |f| Some(f.join(name.as_ref()?)));
         let perf = self.kept.of_perf(build_id, "debug");
-        folders.chain(perf).chain(self.kept.of_debuginfod(build_id, "debuginfo"))
+        let kept = folders.chain(perf).chain(self.kept.of_debuginfod(build_id, "debuginfo"));
+        kept.chain(self.of_servers(Some("debuginfo"), build_id))
+    }
+
+    /// What servers have of a build. They are asked when all that stands before it is of no use.
+    fn of_servers(
+        &self,
+        kind: Option<&'static str>,
+        build_id: &[u8],
+    ) -> impl Iterator<Item = PathBuf> {
+        let (servers, build_id) = (self.servers.clone(), build_id.to_vec());
+        kind.into_iter().filter_map(move |kind| servers.as_ref()?.find(kind, &build_id))
     }
 
     /// Opens what compilers and `dwz` write beside programs. As for debug files, what it says itself tells whether it belongs to one.

@@ -9,4 +9,5 @@ mod hostile;
 mod inlined;
 mod lines;
 mod loaded;
+mod servers;
 mod toolchain;

@@ -97,7 +97,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         let wanted = files.chain(modules).collect();
         recordings::take_from_archive(&mut sources, &path, &wanted)?;
     }
-    let (sites, highest) = sites(&profile, &functions, &sources);
+    let search = Search { servers: arguments.part.unsaid.servers(), ..Search::default() };
+    let (sites, highest) = sites(&profile, &functions, &sources, &search);
     let noted = annotate(&profile, &functions, &sites, &highest);
     if arguments.json {
         return super::to_stdout(|out| view::write_json(&profile, &noted, out));
@@ -114,6 +115,7 @@ fn sites(
     profile: &Profile,
     functions: &[FunctionId],
     sources: &Sources,
+    search: &Search,
 ) -> (Vec<Option<Vec<CallSite>>>, Vec<Option<u32>>) {
     let mut modules: BTreeMap<&str, Vec<(usize, &Place)>> = BTreeMap::new();
     for (at, id) in functions.iter().enumerate() {
@@ -126,7 +128,7 @@ fn sites(
     for (path, places) in modules {
         let build_id = places[0].1.build_id.to_vec();
         let search =
-            Search { build_id: Some(build_id).filter(|id| !id.is_empty()), ..Search::default() };
+            Search { build_id: Some(build_id).filter(|id| !id.is_empty()), ..search.clone() };
         let lines = match sources.archived(path) {
             Some(bytes) => Lines::from_bytes(Path::new(path), bytes.to_vec(), &search),
             None => Lines::open(Path::new(path), &search),

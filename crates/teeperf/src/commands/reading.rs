@@ -13,7 +13,7 @@ use std::io::{Cursor, Read};
 use std::num::NonZeroUsize;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use teeperf_edit::{pack, rotate};
 use teeperf_interop::calls::Program;
 use teeperf_interop::gmon;
@@ -24,7 +24,7 @@ use teeperf_profile::paths::PathPattern;
 use teeperf_profile::pattern::{Found, Pattern};
 use teeperf_profile::selection::{Group, Selection};
 use teeperf_profile::{Error, MAX_PATHS, Options, Packets, Recording, packets};
-use teeperf_symbols::{Search, Unpacked};
+use teeperf_symbols::{Debuginfod, Search, Unpacked};
 use teeperf_view::printable;
 
 /// What calls and returns are called where an event is asked for.
@@ -116,6 +116,13 @@ pub(crate) struct Unsaid {
     /// recording of samples or a perf.data from another machine
     #[arg(long, value_name = "FOLDER")]
     symfs: Option<PathBuf>,
+    /// Ask the servers of DEBUGINFOD_URLS, by debuginfod-find of elfutils, for files with names of functions that are not
+    /// here. What a server is told is which builds were sampled
+    #[arg(long)]
+    debuginfod: bool,
+    /// Servers, once they were asked for.
+    #[arg(skip)]
+    servers: OnceLock<Option<Arc<Debuginfod>>>,
     /// Where the program was loaded, if addresses in a gmon file or a TEE-Perf log are not those of the ELF file:
     /// how much higher they are, such as 0x40000000
     #[arg(long, value_name = "ADDRESS", value_parser = amounts::address)]
@@ -168,7 +175,18 @@ impl Unsaid {
         let root = self.symfs.clone();
         // With `--kcore` perf keeps the kernel beside its file.
         let kernel = Some(path.join("kcore_dir")).filter(|folder| folder.is_dir());
-        Search { images: self.elf.clone(), root, kernel, unpacked, ..Search::default() }
+        let (images, servers) = (self.elf.clone(), self.servers());
+        Search { images, root, kernel, unpacked, servers, ..Search::default() }
+    }
+
+    /// Servers of debug information, where the user allows that they are asked.
+    pub(crate) fn servers(&self) -> Option<Arc<Debuginfod>> {
+        let found = self.servers.get_or_init(|| {
+            let told = self.debuginfod.then(Debuginfod::of_user)?;
+            let told = told.inspect_err(|text| eprintln!("teeperf: --debuginfod: {text}"));
+            told.ok().map(Arc::new)
+        });
+        found.clone()
     }
 
     /// What a file that was opened has one by one.
