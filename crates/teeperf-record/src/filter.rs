@@ -68,7 +68,10 @@ impl std::str::FromStr for Events {
         for name in text.split(',') {
             let kind = Self::NAMES.iter().position(|known| *known == name.trim());
             let kind = kind.ok_or_else(|| {
-                format!("{name:?} is no kind of events: calls, marks, crossings, or all")
+                format!(
+                    "{name:?} is no kind of events: calls, marks, crossings, or all; functions are chosen by a filter (--only, \
+                     --exclude)"
+                )
             })?;
             *events.kinds()[kind] = true;
         }

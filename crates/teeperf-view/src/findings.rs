@@ -2,6 +2,9 @@
 //! was mended, and what to do about it. In plain words, most important first; every view
 //! shows the same.
 
+mod outside;
+mod single;
+
 use teeperf_profile::model::{Profile, Stacks};
 use teeperf_profile::waiting;
 use teeperf_wire::body::sample::MAX_STACK;
@@ -54,6 +57,8 @@ pub fn of(profile: &Profile) -> Vec<Finding> {
     gaps(profile, &mut found);
     reader(profile, &mut found);
     waiting(profile, &mut found);
+    outside::outside(profile, &mut found);
+    single::single(profile, &mut found);
     hooks(profile, &mut found);
     ends(profile, &mut found);
     // Stable: within warnings and notes the order above stays.

@@ -54,6 +54,12 @@ fn figures_stand_beside_sources_wherever_they_are() {
     assert!(!outer.contains("int main"), "{outer}");
     assert_eq!(complaint(&["outer"]), "");
 
+    // In either order, where a pattern or a source file stands in front.
+    assert_eq!(text(&["outer", "program.teeperf"]), outer);
+    assert_eq!(text(&["program.c", "program.teeperf"]), text(&["program.teeperf", "program.c"]));
+    let missing = complaint(&["outer", "none.teeperf"]);
+    assert!(missing.contains("outer: No such file"), "{missing}");
+
     // A file: all of its functions, and calls through a pointer belong to no line.
     let file = text(&["program.teeperf", "program.c"]);
     assert_eq!(line(&file, "void twice(unsigned n) { while (n--) sink += n; }")[0], "140");

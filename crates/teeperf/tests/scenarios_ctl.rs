@@ -93,3 +93,20 @@ fn the_only_one() {
     assert!(said.contains("state: recording\n") && said.contains("state: paused\n"), "{said}");
     assert!(outcome.stderr.contains("nothing is being recorded; next: teeperf record"), "{said}");
 }
+
+/// Guards: patterns without an option are answered with the options that there are.
+#[test]
+fn patterns_without_an_option() {
+    for (words, answers) in [
+        (&["filter", "x*"][..], &["ctl filter --only 'x*'", "ctl filter --exclude 'x*'"][..]),
+        (&["filter", "parse", "--all"], &["ctl filter --only 'parse'", "--exclude 'parse'"]),
+        (&["events", "x*"], &["\"x*\" is no kind of events", "(--only, --exclude)"]),
+        (&["timed", "--only", "x*"], &["unexpected argument '--only'", "timed"]),
+    ] {
+        let outcome = run(Command::new(TEEPERF).arg("ctl").args(words));
+        assert!(!outcome.success(), "{words:?}");
+        for answer in answers {
+            assert!(outcome.stderr.contains(answer), "{words:?}: {}", outcome.stderr);
+        }
+    }
+}

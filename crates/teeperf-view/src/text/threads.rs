@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use teeperf_profile::model::{Profile, Thread};
+use teeperf_profile::model::{FunctionId, Profile, Thread, Tree};
 
 use super::{Options, heading};
 use crate::style::{Paint, Style};
@@ -11,6 +11,11 @@ use crate::{names, units};
 
 /// The part of a thread's time that has to lie between looks at its CPU time, for that to be shown beside it.
 const MOST_SEEN: f64 = 0.9;
+
+/// The part of a caller's time that a function has to take to be on the path that tells threads apart.
+const MOST_OF_CALLER: f64 = 0.5;
+/// Deepest such path.
+const DEEPEST: usize = 64;
 
 pub(super) fn write(
     profile: &Profile,
@@ -20,7 +25,12 @@ pub(super) fn write(
 ) -> io::Result<()> {
     let threads = &profile.threads;
     let shown = &threads[..threads.len().min(options.limit)];
-    heading(style, &format!("Threads: {} of {}", shown.len(), threads.len()), out)?;
+    let waited = match threads.iter().any(|thread| thread.waited_ns > 0) {
+        true => "; WAITED is for room in memory",
+        false => "",
+    };
+    let title = format!("Threads: {} of {}{waited}", shown.len(), threads.len());
+    heading(style, &title, out)?;
     let events = shown.iter().map(|thread| units::count(thread.events).len()).max();
     let what = if profile.info.is_sampled() { "SAMPLES" } else { "EVENTS" };
     let events = events.unwrap_or(0).max(what.len());
@@ -30,11 +40,8 @@ pub(super) fn write(
     );
     writeln!(out, "{}", style.paint(Paint::Faint, head))?;
     let room = style.columns().saturating_sub(8 * 4 + events + 7 * 2 + 2 * 7).max(8);
-    let mut of_name: HashMap<(u32, &str), u64> = HashMap::new();
-    for thread in threads {
-        *of_name.entry((thread.pid, &thread.name)).or_default() += 1;
-    }
-    for thread in shown {
+    let apart = apart(threads);
+    for (at, thread) in shown.iter().enumerate() {
         let name = match thread.merged {
             0 | 1 => thread.name.clone(),
             merged => format!("{} ({merged} threads)", thread.name),
@@ -53,12 +60,12 @@ pub(super) fn write(
             units::count(thread.events),
             thread.pid,
             thread.tid,
-            match began(profile, thread).filter(|_| of_name[&(thread.pid, &*thread.name)] > 1) {
+            match apart[at].and_then(|function| profile.functions.get(function.0 as usize)) {
                 // What names have in common tells less.
                 Some(function) => {
                     let name = names::cut_end(&names::printable(&name), room / 2);
                     let left = room.saturating_sub(names::columns(&name) + 2).max(8);
-                    format!("{name}: {}", names::label(function, left))
+                    format!("{name}: {}", names::label(&function.name, left))
                 }
                 None => names::fit(&name, room),
             },
@@ -76,9 +83,54 @@ pub(super) fn write(
     Ok(())
 }
 
-/// What tells a thread from others of its name: the function that it spent most time in, of those that nobody called.
-fn began<'a>(profile: &'a Profile, thread: &Thread) -> Option<&'a str> {
-    let nodes = thread.tree.nodes.iter().skip(1).filter(|node| node.parent == 0);
-    let most = nodes.max_by(|a, b| a.total.value.total_cmp(&b.total.value))?;
-    profile.functions.get(most.function.0 as usize).map(|function| &*function.name)
+/// What tells each thread from others of its name, in its process or in others: the first function at which the paths part
+/// that took most of their time. Where they do not, the first one of threads of one process; other processes have ids.
+fn apart(threads: &[Thread]) -> Vec<Option<FunctionId>> {
+    let mut of_name: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (at, thread) in threads.iter().enumerate() {
+        of_name.entry(&thread.name).or_default().push(at);
+    }
+    let mut apart = vec![None; threads.len()];
+    for alike in of_name.into_values().filter(|alike| alike.len() > 1) {
+        let paths: Vec<_> = alike.iter().map(|&at| busiest_path(&threads[at].tree)).collect();
+        let mut of_process: HashMap<u32, u32> = HashMap::new();
+        alike.iter().for_each(|&at| *of_process.entry(threads[at].pid).or_default() += 1);
+        let longest = paths.iter().map(Vec::len).max().unwrap_or(0);
+        let parts = (0..longest)
+            .find(|&depth| paths.iter().any(|path| path.get(depth) != paths[0].get(depth)));
+        for (&at, path) in alike.iter().zip(&paths) {
+            apart[at] = match parts {
+                Some(depth) => path.get(depth).or(path.last()).copied(),
+                None if of_process[&threads[at].pid] > 1 => path.first().copied(),
+                None => None,
+            };
+        }
+    }
+    apart
+}
+
+/// The functions that a thread spent most of its time in, each called by the one before.
+fn busiest_path(tree: &Tree) -> Vec<FunctionId> {
+    let mut busiest: Vec<Option<usize>> = vec![None; tree.nodes.len()];
+    for (at, node) in tree.nodes.iter().enumerate().skip(1) {
+        let Some(known) = busiest.get_mut(node.parent as usize) else { continue };
+        let is_more =
+            |other: usize| node.total.value.total_cmp(&tree.nodes[other].total.value).is_gt();
+        if known.is_none_or(is_more) {
+            *known = Some(at);
+        }
+    }
+    let mut path = Vec::new();
+    let mut whole = 0.0;
+    let mut next = busiest.first().copied().flatten();
+    while let Some(at) = next.filter(|_| path.len() < DEEPEST) {
+        let node = &tree.nodes[at];
+        if node.total.value < MOST_OF_CALLER * whole {
+            break;
+        }
+        path.push(node.function);
+        whole = node.total.value;
+        next = busiest[at];
+    }
+    path
 }

@@ -654,11 +654,92 @@ fn threads_of_one_name_are_told_apart_by_what_they_run() {
     assert_eq!(names(&profile), ["kitchen", "reader"]);
     profile.threads[1].name = "kitchen".into();
     assert_eq!(names(&profile), ["kitchen: main", "kitchen: serve"]);
-    // Of another process it is no other.
+    // Of another process likewise.
     profile.threads[1].pid += 1;
-    assert_eq!(names(&profile), ["kitchen", "kitchen"]);
+    assert_eq!(names(&profile), ["kitchen: main", "kitchen: serve"]);
     profile.threads[1].pid -= 1;
     profile.functions[3].name =
         "ns::Kitchen::serve_all(std::vector<int, std::allocator<int>>)".into();
     assert_eq!(names(&profile)[1], "kitchen: ns::Kitchen::serve_all");
+}
+
+/// Threads of one name are told apart by where their busiest paths part, in other processes too.
+#[test]
+fn threads_called_the_same_are_told_apart() {
+    let path = |tid, functions: &[u32]| {
+        let mut nodes = vec![node(0, 0, 0, 0.0, 100.0)];
+        nodes.extend(functions.iter().zip(0..).map(|(&f, parent)| node(parent, f, 1, 0.0, 100.0)));
+        thread(tid, "worker", nodes)
+    };
+    let rows = |threads: Vec<teeperf_profile::model::Thread>| -> Vec<String> {
+        let report = report(&Profile { threads, ..kitchen() }, &Options::default(), 120);
+        let table = &report[report.find("\nThreads").unwrap()..];
+        let rows = table.lines().filter(|line| line.contains("worker"));
+        rows.map(|row| row[row.find("worker").unwrap()..].to_owned()).collect()
+    };
+    // main, then parse or read: as workers that a server forks.
+    let other = |mut thread: teeperf_profile::model::Thread| {
+        thread.pid = 11;
+        thread
+    };
+    assert_eq!(
+        rows(vec![path(1, &[0, 1, 2]), other(path(2, &[0, 2])), other(path(3, &[0]))]),
+        ["worker: parse", "worker: read", "worker: main"]
+    );
+    // The same all along: the first function in one process, and nothing where processes have ids.
+    assert_eq!(rows(vec![path(1, &[0, 1]), path(2, &[0, 1])]), ["worker: main", "worker: main"]);
+    assert_eq!(rows(vec![path(1, &[0, 1]), other(path(2, &[0, 1]))]), ["worker", "worker"]);
+    // A function that takes little of its caller's time tells nothing.
+    let mut little = path(1, &[0, 1]);
+    little.tree.nodes[2].total.value = 1.0;
+    assert_eq!(rows(vec![little, path(2, &[0, 1])]), ["worker: main", "worker: parse"]);
+}
+
+#[test]
+fn time_outside_of_hooks_and_single_calls_are_noted() {
+    let notes = |profile: &Profile| -> Vec<String> {
+        let found = teeperf_view::findings::of(profile);
+        let is_meant = |what: &str| what.contains("outside of all") || what.starts_with("One call");
+        found.into_iter().map(|finding| finding.what).filter(|what| is_meant(what)).collect()
+    };
+    assert_eq!(notes(&kitchen()), [""; 0]);
+    // 900 ms of a processor; in calls for no more than 200 ms of a second.
+    let mut profile = kitchen();
+    let exactly = |value| Time { value, low: value, high: value };
+    profile.threads[0].tree.nodes[0].self_time = exactly(800e6);
+    let said = notes(&profile);
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("kitchen (thread 11) for 700.0 ms of 900.0 ms"), "{said:?}");
+    // What is not known for certain, what a filter left out, and little of it are not said.
+    profile.threads[0].tree.nodes[0].self_time.low = 100e6;
+    assert_eq!(notes(&profile), [""; 0]);
+    profile.threads[0].tree.nodes[0].self_time = exactly(800e6);
+    profile.info.filters = vec![vec!["only parse".into()]];
+    assert_eq!(notes(&profile), [""; 0]);
+    profile.info.filters.clear();
+    profile.threads[0].cpu_ns = Some(250_000_000);
+    assert_eq!(notes(&profile), [""; 0]);
+
+    // Of three calls of a function that take 600 ms, one takes 500.
+    let mut profile = kitchen();
+    profile.length_unit_ns = Some(1e6);
+    let mut lengths = teeperf_profile::lengths::Lengths::default();
+    [50, 50, 500].iter().for_each(|&length| lengths.add(length));
+    profile.threads[0].lengths = vec![(FunctionId(1), lengths.clone())];
+    let said = notes(&profile);
+    assert_eq!(
+        said,
+        ["One call of parse took 500.0 ms of the 600.0 ms of its 3 calls: their mean says little."]
+    );
+    // Of many that take more than it there is nothing to say, nor of a function that is called twice.
+    (0..20).for_each(|_| lengths.add(50));
+    profile.threads[0].lengths = vec![(FunctionId(1), lengths)];
+    assert_eq!(notes(&profile), [""; 0]);
+    // Likewise where calls were summed on their paths.
+    let mut profile = kitchen();
+    let longest =
+        |longest_ns| Some(teeperf_profile::model::Extremes { shortest_ns: 1.0, longest_ns });
+    profile.threads[0].tree.nodes[2].extremes = longest(400e6);
+    profile.threads[0].tree.nodes[1].extremes = longest(1000e6);
+    assert_eq!(notes(&profile).len(), 1);
 }

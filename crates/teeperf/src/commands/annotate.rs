@@ -19,7 +19,7 @@ use teeperf_view::{annotate as view, printable};
 /// Shows the source of functions with calls, self and total time in the margin
 ///
 /// WHAT is a pattern for functions (see `teeperf help patterns`), or a source file: then all its functions that were
-/// called.
+/// called. The recording may stand behind it as well.
 /// Hooks know who called whom and not from where: what a function calls stands at a line (=>) where that line alone
 /// calls it, which compilers say of optimised code with -g; else below the function, with the lines where they are known.
 /// Of samples each line has those that were taken there; of a function that was inlined too.
@@ -58,6 +58,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let (recording, what) = match &arguments.words[..] {
         [what] => (None, what),
+        [first, second, ..] if is_behind(first, second) => (Some(Path::new(second)), first),
         [recording, what, ..] => (Some(Path::new(recording)), what),
         [] => bail!("name a function or a source file"),
     };
@@ -107,6 +108,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     super::to_stdout(|out| {
         view::write(&profile, &noted, &texts, &super::terminal::style(), is_terminal, out)
     })
+}
+
+/// Whether the second of two words is the recording: it is one, and the first is none; or it alone is a file.
+fn is_behind(first: &str, second: &str) -> bool {
+    let is_recording = |word: &str| word == "-" || reading::can_be_read(Path::new(word));
+    let is_there = |word: &str| Path::new(word).exists();
+    !is_recording(first) && (is_recording(second) || !is_there(first) && is_there(second))
 }
 
 /// From where each function calls others, and the highest line of its code, as its module's debug information says it; modules that are not there, or

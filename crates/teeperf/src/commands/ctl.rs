@@ -1,10 +1,11 @@
 //! `teeperf ctl`: asks a recording that runs for something, from another terminal.
 
 use super::{filtering, pause};
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use teeperf_record::control::Request;
 use teeperf_record::{Events, Rules};
 use teeperf_view::{json::harmless, printable, printable_lines};
@@ -67,6 +68,9 @@ Examples:
         /// Record everything
         #[arg(long, conflicts_with_all = ["only", "exclude", "only_thread", "exclude_thread"])]
         all: bool,
+        /// Typed without an option, which is told
+        #[arg(hide = true, value_name = "PATTERN")]
+        patterns: Vec<OsString>,
     },
     /// Time single calls of these functions by the processor's counter from now on, in place of what was asked before
     ///
@@ -128,7 +132,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         What::Snapshot => Request::Snapshot,
         What::Stop => Request::Stop,
         What::Status { .. } => Request::Status,
-        What::Filter { rules, all } => {
+        What::Filter { patterns, .. } if !patterns.is_empty() => {
+            let typed = printable(&patterns[0].to_string_lossy()).replace('\'', "'\\''");
+            let pattern = format!("'{typed}'");
+            bail!(
+                "say whether {pattern} is recorded or left out: `teeperf ctl filter --only {pattern}` records nothing else, \
+                 `teeperf ctl filter --exclude {pattern}` all else"
+            );
+        }
+        What::Filter { rules, all, .. } => {
             let rules = rules.rules()?;
             ensure!(
                 *all || !rules.is_empty(),

@@ -501,6 +501,24 @@ pub(crate) fn open(path: &Path) -> Result<Source> {
     })
 }
 
+/// Whether what stands there begins as something does that [`open`] reads.
+pub(crate) fn can_be_read(path: &Path) -> bool {
+    if path.is_dir() {
+        return rotate::is_recording(path) || is_of_perf(path);
+    }
+    let mut start = Vec::new();
+    // A pipe would not open until somebody writes to it.
+    let file = Some(path).filter(|path| path.is_file()).and_then(|path| File::open(path).ok());
+    let read = file.map(|file| file.take(tee_perf::HEADER as u64).read_to_end(&mut start));
+    let begins = |magic: &[u8]| start.starts_with(magic);
+    matches!(read, Some(Ok(_)))
+        && (begins(&teeperf_wire::packet::SYNC)
+            || begins(&pack::MAGIC)
+            || begins(gmon::MAGIC)
+            || perf_data::is_perf_data(&start)
+            || tee_perf::is_log(&start))
+}
+
 /// Whether a folder is one of perf's, as `perf record` makes it with `--threads` and `--kcore`: the first of its files has the head.
 fn is_of_perf(folder: &Path) -> bool {
     let head = folder.join(perf_data::HEAD_FILE);
