@@ -20,6 +20,7 @@ import sampled
 from recording_format import text_of
 
 ABANDONED = 0x3FFFFFFFFFFFFFFF
+STACK_NOT_TOLD = 0xFFFFFFFFFFFFFFFF
 UNKNOWN = "[unknown]"
 NO_ROOM = "[no room]"
 
@@ -206,7 +207,7 @@ class Recording:
         self.start, self.end = None, None
         self.version = (1, 0)
         self.processes, self.threads, self.windows = {}, {}, {}
-        self.names, self.symbols, self.stacks = {}, {}, {}
+        self.names, self.symbols, self.stacks, self.marks = {}, {}, {}, {}
         self.anchors = {}
         self.notices, self.warnings = [], []
         # Rules of the filters in order; by process and number, by first site: sites, whether others pass, those listed.
@@ -359,8 +360,8 @@ class Recording:
             thread = self.threads[key] = Thread(*key, header["tid"], header["time"])
         self.note_place(at, thread, header)
         thread.begins_at(header["time"])
-        if header["first"] == 0 and header["stack"] != thread.stack_id:
-            self.switch(thread, thread.stack_id, header["stack"])
+        if header["first"] == 0 and header["stack"] != STACK_NOT_TOLD:
+            self.resume(thread, header["stack"])
         try:
             words = fmt.words_of(header, payload[fmt.CHUNK.size:])
         except fmt.Unreadable as why:
@@ -451,7 +452,7 @@ class Recording:
                 thread.place = (sequence, first, 0) if first else ((sequence - 1) % 2**32, 0, 1)
         for key, stack, depth in (struct.unpack("<IQQ", mark) for mark in told.get("marks", [])
                                   if len(mark) == 20):
-            thread.marks["vfork" if key == 0xFFFFFFFF else key] = stack, depth
+            self.mark(thread, "vfork" if key == 0xFFFFFFFF else key, stack, depth)
 
     def note_place(self, at, thread, header):
         """Says so when words are missing before this piece."""
@@ -473,7 +474,7 @@ class Recording:
         words in it that were never written."""
         _, code, argument, payload = item
         needed = {16: 2, 17: 6, 18: 4, 19: 2, 20: 1, 21: 3 + (clock == fmt.CYCLE_CLOCK), 22: 10,
-                  25: 3, 26: 6, 27: 2}
+                  25: 3, 26: 6, 27: 2, 28: 2}
         if len(payload) < needed.get(code, 0):
             return False
         used = {21: 3, 22: None, 23: None, 24: None}.get(code, needed.get(code, 0))
@@ -484,7 +485,7 @@ class Recording:
         elif code == 1:
             thread.lost += 1
         elif code in (2, 4):
-            thread.marks["vfork" if code == 4 else argument] = thread.stack_id, len(thread.stack)
+            self.mark(thread, "vfork" if code == 4 else argument, thread.stack_id, len(thread.stack))
         elif code in (3, 5):
             self.jump(thread, "vfork" if code == 5 else argument)
         elif code == 6:
@@ -511,12 +512,22 @@ class Recording:
             self.module(thread.process, payload)
         elif code == 23:
             self.names[thread.process, thread.serial] = text_of(fmt.packed(payload))
+        elif code == 28:
+            self.resume(thread, fmt.join(payload[:2]))
         elif code not in (24, 25, 26, 27):
             return False
         return True
 
+    def mark(self, thread, key, stack_id, depth):
+        """Marks on stacks that are no thread's own are the process's."""
+        self.marks.pop((thread.process, key), None)
+        thread.marks[key] = stack_id, depth
+        if stack_id != 0 and key != "vfork":
+            self.marks[thread.process, key] = stack_id, depth
+
     def jump(self, thread, key):
-        stack_id, depth = thread.marks.get(key, (thread.stack_id, len(thread.stack)))
+        known = self.marks.get((thread.process, key), thread.marks.get(key))
+        stack_id, depth = known or (thread.stack_id, len(thread.stack))
         if stack_id != thread.stack_id and self.stack_key(thread, stack_id) in self.stacks:
             self.switch(thread, thread.stack_id, stack_id)
         thread.fall_to(depth)
@@ -534,6 +545,10 @@ class Recording:
     def stack_key(thread, stack_id):
         """Stacks belong to the process, but each thread has one of its own, 0."""
         return thread.process, stack_id, thread.serial if stack_id == 0 else 0
+
+    def resume(self, thread, stack_id):
+        if stack_id != thread.stack_id:
+            self.switch(thread, thread.stack_id, stack_id)
 
     def switch(self, thread, left, entered):
         if left != ABANDONED:

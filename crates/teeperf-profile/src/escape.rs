@@ -31,6 +31,8 @@ pub enum Escape<'a> {
     },
     /// The stack of this id begins anew and empty.
     StackNew(u64),
+    /// The thread is on the stack of this id from here on.
+    Stack(u64),
     /// An exception is caught in the function at this site.
     Catch(u32),
     /// A call or return of code outside every window.
@@ -194,6 +196,7 @@ fn with_payload<'a>(
             entered: word::join(payload.get(2..4)?)?,
         },
         code::STACK_NEW => Escape::StackNew(word::join(payload.get(..2)?)?),
+        code::STACK => Escape::Stack(word::join(payload.get(..2)?)?),
         code::CATCH => Escape::Catch(word::payload_value(*payload.first()?)?),
         code::FAR => Escape::Far {
             is_return: arg & 1 == 1,

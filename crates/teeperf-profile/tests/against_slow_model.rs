@@ -12,6 +12,7 @@ use teeperf_profile::lengths::Lengths;
 use teeperf_profile::model::{FunctionId, Profile, Thread};
 use teeperf_profile::{Options, Recording};
 use teeperf_wire::shared::ClockKind;
+use teeperf_wire::shared::chunk::STACK_NOT_TOLD;
 
 fn replay(chunks: &[Chunk], jobs: usize, batch_chunks: usize) -> Profile {
     replay_with(chunks, Options { jobs, batch_chunks, ..Options::default() })
@@ -104,6 +105,7 @@ fn site() -> impl Strategy<Value = u32> {
 fn item(thread: u32) -> impl Strategy<Value = Item> {
     // Stacks of their own: what moves between threads depends on which is read first.
     let stack = move || prop_oneof![1 => Just(0u64), 4 => (1u64..4).prop_map(move |i| u64::from(thread) * 10 + i)];
+    let key = move || (0u32..3).prop_map(move |key| thread * 10 + key);
     let time = prop_oneof![9 => 0u64..5000, 1 => 0xFFFF_F000..0xFFFF_FFFFu64];
     prop_oneof![
         40 => (site(), time.clone()).prop_map(|(site, time)| Item::Call { site, time }),
@@ -114,8 +116,8 @@ fn item(thread: u32) -> impl Strategy<Value = Item> {
         2 => (0u64..9000, 0u64..3).prop_map(|(low, high)| Item::Stamp(low + (high << 32))),
         1 => Just(Item::Hole),
         1 => Just(Item::Pad),
-        4 => (0u32..3).prop_map(Item::Mark),
-        4 => (0u32..3).prop_map(Item::Jump),
+        4 => key().prop_map(Item::Mark),
+        4 => key().prop_map(Item::Jump),
         1 => Just(Item::VforkBegin),
         1 => Just(Item::VforkEnd),
         3 => site().prop_map(Item::Catch),
@@ -124,6 +126,7 @@ fn item(thread: u32) -> impl Strategy<Value = Item> {
         2 => (prop_oneof![3 => stack(), 1 => Just(teeperf_wire::word::ABANDONED)], stack())
             .prop_map(|(left, entered)| Item::Switch { left, entered }),
         1 => stack().prop_map(Item::StackNew),
+        2 => stack().prop_map(Item::Stack),
         3 => (0u32..4).prop_map(Item::Filter),
         30 => (0u64..90_000).prop_map(Item::Timed),
         1 => Just(Item::Note("a note")),
@@ -137,7 +140,8 @@ fn clock() -> impl Strategy<Value = ClockKind> {
 }
 
 fn chunk(thread: u32, longest: usize) -> impl Strategy<Value = Chunk> {
-    let stack = prop_oneof![8 => Just(None), 1 => (0u64..3).prop_map(Some)];
+    let stack =
+        prop_oneof![6 => Just(None), 1 => (0u64..3).prop_map(Some), 3 => Just(Some(u64::MAX))];
     (
         proptest::collection::vec(item(thread), 0..longest),
         clock(),
@@ -149,7 +153,11 @@ fn chunk(thread: u32, longest: usize) -> impl Strategy<Value = Chunk> {
             if cut {
                 items.insert(items.len() / 2, Item::Invalid);
             }
-            let stack = stack.map_or(0, |i| if i == 0 { 0 } else { u64::from(thread) * 10 + i });
+            let stack = match stack {
+                None | Some(0) => 0,
+                Some(u64::MAX) => STACK_NOT_TOLD,
+                Some(i) => u64::from(thread) * 10 + i,
+            };
             Chunk { thread, sequence: 0, clock, time, stack, items }
         })
 }

@@ -9,7 +9,7 @@ use crate::module;
 use crate::platform;
 use crate::pool::{self, Taken};
 use crate::process;
-use crate::sums::{self, Leap};
+use crate::sums;
 use crate::thread::{Losses, State, Thread};
 use crate::writer::{self, Places};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -58,6 +58,7 @@ pub(crate) fn change(thread: &Thread) {
 pub(crate) fn find(thread: &Thread, waited: Option<u64>, reason: u32) -> bool {
     let taken = take(thread);
     if let Some(taken) = taken {
+        sums::come_back(thread);
         begin(thread, taken, waited, reason);
     }
     taken.is_some()
@@ -76,6 +77,7 @@ fn take(thread: &Thread) -> Option<Taken> {
 
 /// No chunk is free: what becomes of the thread's events.
 fn run_out(thread: &Thread) {
+    sums::run_out(thread);
     pool::want();
     match process::on_full() {
         OnFull::Wait => {
@@ -123,7 +125,7 @@ pub(crate) fn settle_losses(thread: &Thread, reason: u32) {
 /// it is told behind it.
 pub(crate) fn tell_jump(thread: &Thread) -> bool {
     let Some(name) = thread.jumped() else { return true };
-    let is_written = leap::tell(thread, Leap::Jump(name));
+    let is_written = leap::tell_late(thread, name);
     if is_written {
         thread.forget_jump();
     }

@@ -6,6 +6,7 @@
 use crate::arch;
 use crate::block::Block;
 use crate::event;
+use crate::event::writing::{self, Told};
 use crate::filter;
 use crate::module;
 use crate::process;
@@ -13,9 +14,15 @@ use crate::sums::{self, Leap};
 use crate::thread::{self, Thread};
 use crate::writer;
 use core::ffi::{c_int, c_void};
+use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
+use teeperf_wire::compose;
 use teeperf_wire::hook::unwinding;
+use teeperf_wire::shared::chunk::STACK_NOT_TOLD;
 use teeperf_wire::word::{self, code};
+
+/// Whether threads of this process have other stacks than their own, between which they may jump.
+static HAS_STACKS: AtomicBool = AtomicBool::new(false);
 
 /// A mark, jump, or begin or end of a `vfork`: `what` is its code, at `place` in memory.
 #[cfg_attr(feature = "object", unsafe(no_mangle))]
@@ -56,10 +63,20 @@ pub unsafe extern "C" fn teeperf_rt_context(what: u32, a: usize, b: usize, block
     if what == code::SWITCH {
         plain(block, code::MARK, a);
     }
-    if stack == left {
+    // SAFETY: the caller's promise.
+    let is_there = match left {
+        STACK_NOT_TOLD => unsafe { arch::is_on_stack_of_context(entered) },
+        left => stack == left,
+    };
+    if is_there {
         plain(block, code::JUMP, entered);
-    } else {
-        switch(Some(block), left, stack);
+        return;
+    }
+    enter(Some(block), stack);
+    if left == STACK_NOT_TOLD && stack == 0 {
+        // Perhaps it was on its own stack all the time.
+        plain(block, code::JUMP, entered);
+        thread::current().stack.store(0, Relaxed);
     }
 }
 
@@ -86,14 +103,22 @@ pub(crate) fn context_ended(linked: usize) {
     }
 }
 
+/// The stack of this id runs from here on, whichever did before.
+pub(crate) fn enter(block: Option<&Block>, stack: u64) {
+    event::put(block, |thread| tell(thread, Leap::Stack(stack)));
+    thread::current().stack.store(stack, Relaxed);
+}
+
 /// Another stack runs from here on.
 pub(crate) fn switch(block: Option<&Block>, left: u64, entered: u64) {
+    HAS_STACKS.store(true, Relaxed);
     event::put(block, |thread| tell(thread, Leap::Switch(left, entered)));
     thread::current().stack.store(entered, Relaxed);
 }
 
 /// A stack begins anew and empty.
 pub(crate) fn begin_stack(block: Option<&Block>, stack: u64) {
+    HAS_STACKS.store(true, Relaxed);
     event::put(block, |thread| tell(thread, Leap::NewStack(stack)));
 }
 
@@ -115,21 +140,29 @@ pub(crate) fn tell(thread: &Thread, leap: Leap) -> bool {
         sums::leap(thread, leap);
         return true;
     }
-    let write = |code, name, payload: &[u32]| writer::escape(thread, code, name, payload);
+    let out = |words: &[u32]| writing::write(thread, Told::Leap(words));
     match leap {
-        Leap::Mark(name) => write(code::MARK, name, &[]),
-        Leap::Jump(name) => write(code::JUMP, name, &[]),
-        Leap::VforkBegin => write(code::VFORK_BEGIN, 0, &[]),
-        Leap::VforkEnd => write(code::VFORK_END, 0, &[]),
-        Leap::Switch(left, entered) => {
-            let [a, b] = word::split62(left);
-            let [c, d] = word::split62(entered);
-            write(code::SWITCH, 0, &[a, b, c, d])
+        // The function that runs stays the same.
+        Leap::Mark(name) => writer::escape(thread, code::MARK, name, &[]),
+        Leap::VforkBegin => writer::escape(thread, code::VFORK_BEGIN, 0, &[]),
+        Leap::Jump(name) => out(&[word::escape(code::JUMP, name)]),
+        Leap::VforkEnd => out(&[word::escape(code::VFORK_END, 0)]),
+        Leap::Switch(left, entered) => out(&compose::switch(left, entered)),
+        Leap::Stack(stack) => out(&compose::stack(stack)),
+        Leap::NewStack(stack) => out(&compose::stack_new(stack)),
+        Leap::Catch(address) => {
+            module::site_of(address).is_none_or(|site| out(&compose::catch(site)))
         }
-        Leap::NewStack(stack) => write(code::STACK_NEW, 0, &word::split62(stack)),
-        Leap::Catch(address) => module::site_of(address)
-            .is_none_or(|site| write(code::CATCH, 0, &[word::payload(site)])),
     }
+}
+
+/// Tells of a jump when it is over: what passed since is not known to be before it.
+pub(crate) fn tell_late(thread: &Thread, name: u32) -> bool {
+    if process::has_trees() {
+        sums::leap_late(thread, name);
+        return true;
+    }
+    writer::escape(thread, code::JUMP, name, &[])
 }
 
 /// What the stub's wrapper has on its stack: [`unwinding`].
@@ -174,6 +207,10 @@ pub unsafe extern "C" fn teeperf_rt_left(context: *mut c_void, unwinding: &Unwin
 
 fn plain(block: &Block, what: u32, place: usize) {
     let name = name_of(place);
+    if what == code::JUMP && HAS_STACKS.load(Relaxed) {
+        // The mark may be on another stack, which replay knows.
+        thread::current().stack.store(STACK_NOT_TOLD, Relaxed);
+    }
     let leap = match what {
         code::MARK => Leap::Mark(name),
         code::JUMP => Leap::Jump(name),

@@ -16,7 +16,7 @@ use crate::filter;
 use crate::module;
 use crate::pool;
 use crate::process;
-use crate::thread::{State, Thread};
+use crate::thread::Thread;
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -24,6 +24,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, compiler_fence};
 use teeperf_tally::tree::{Beginning, Tree};
 use teeperf_wire::hook;
 use teeperf_wire::shared::ClockKind;
+use teeperf_wire::shared::chunk::STACK_NOT_TOLD;
 use teeperf_wire::word;
 
 /// A thread's tree, if it has one. Hooks know its first fields ([`hook::thread::TREE_LAST`]).
@@ -203,7 +204,6 @@ fn call_anew(thread: &Thread, tree: &Tree, event: Event) -> bool {
 
 /// An event of a thread that is recorded and not paused, whatever the short way had against it.
 pub(crate) fn record(thread: &Thread, event: Event) -> bool {
-    let was = thread.state();
     let passes = loop {
         if !event::is_running(thread) || !thread.own.is_there() {
             return false;
@@ -216,11 +216,8 @@ pub(crate) fn record(thread: &Thread, event: Event) -> bool {
     if !passes {
         return true;
     }
-    let (tree, now) = (thread.own.tree(), clock::now());
-    match thread.own.being() {
-        Being::Apart if !matches!(was, State::Running | State::Paused) => tree.skip_to(now),
-        _ => tree.moved(now),
-    }
+    let tree = thread.own.tree();
+    tree.moved(clock::now());
     // As long as another filter is to come, each event takes the long way.
     thread.own.set(if filter::is_to_come(thread) { Being::Apart } else { Being::of_clock() });
     thread.keep_apart();
@@ -252,19 +249,22 @@ pub(crate) enum Leap {
     VforkEnd,
     /// From one stack, which may be [`word::ABANDONED`], to another.
     Switch(u64, u64),
+    /// To this stack, if another one runs.
+    Stack(u64),
     /// A stack begins anew.
     NewStack(u64),
     /// The function at this address catches an exception.
     Catch(u64),
 }
 
-/// Follows it in the thread's tree. The thread is recorded and not paused.
+/// Follows it in the thread's tree, which the time before it is charged to. The thread is recorded and not paused.
 pub(crate) fn leap(thread: &Thread, leap: Leap) {
     const VFORK: u64 = 1 << 32;
     if !thread.own.is_there() {
         return;
     }
     let tree = thread.own.tree();
+    tree.moved(clock::now());
     match leap {
         Leap::Mark(name) => tree.mark(name.into()),
         Leap::Jump(name) => tree.jump(name.into()),
@@ -273,8 +273,31 @@ pub(crate) fn leap(thread: &Thread, leap: Leap) {
         Leap::Switch(left, entered) => {
             tree.switch((left != word::ABANDONED).then_some(left), entered);
         }
+        Leap::Stack(stack) => tree.enter_stack(stack),
         Leap::NewStack(stack) => tree.begin_stack(stack),
         Leap::Catch(address) => tree.catch(address),
+    }
+}
+
+/// A jump that is over: the time since is not known to be before it.
+pub(crate) fn leap_late(thread: &Thread, name: u32) {
+    if thread.own.is_there() {
+        thread.own.tree().jump(name.into());
+    }
+}
+
+/// The thread has no memory to count in from here on; what passed before is time of the function on top.
+pub(crate) fn run_out(thread: &Thread) {
+    if thread.own.being() == Being::of_clock() {
+        thread.own.tree().moved(clock::now());
+        thread.own.set(Being::Apart);
+    }
+}
+
+/// The thread has memory again: the time since it had none goes to nobody.
+pub(crate) fn come_back(thread: &Thread) {
+    if thread.own.is_there() {
+        thread.own.tree().skip_to(clock::now());
     }
 }
 
@@ -323,7 +346,7 @@ pub(crate) fn take(thread: &Thread, serial: &AtomicU32) -> bool {
         serial,
         clock: clock::kind() as u32,
         now: clock::now(),
-        stack: thread.stack.load(Relaxed),
+        stack: Some(thread.stack.load(Relaxed)).filter(|&id| id != STACK_NOT_TOLD).unwrap_or(0),
         folds: process::folds(),
     };
     // SAFETY: a taken chunk, zeroed, in a segment that stays mapped. What the recorder writes there is not

@@ -86,7 +86,7 @@ pub(crate) struct Thread {
     pub(crate) was_left_out: AtomicBool,
     /// What hooks watch, when a thread without a chunk last looked for one.
     pub(crate) looked: AtomicU32,
-    /// Id of the stack the thread is on, 0 its own.
+    /// Id of the stack the thread is on, 0 its own; [`STACK_NOT_TOLD`]: a jump came, and where to is not known.
     pub(crate) stack: AtomicU64,
     /// The filter under which the thread's latest events stand, as a word.
     pub(crate) filter: AtomicU32,

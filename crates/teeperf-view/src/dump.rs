@@ -431,6 +431,10 @@ fn describe_event(
             );
             ("gap", text)
         }
+        Escape::Stack(stack) => {
+            depths.stack = stack;
+            ("stack", format!("entered={stack:#x} depth={}", depths.now()))
+        }
         Escape::Switch { left, entered } => {
             depths.stack = entered;
             ("switch", format!("left={left:#x} entered={entered:#x} depth={}", depths.now()))

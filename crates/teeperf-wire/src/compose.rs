@@ -14,6 +14,29 @@ pub const fn timed(count: u64) -> [u32; 4] {
     [escape(code::TIMED, 0), payload(2), low, high]
 }
 
+/// Another stack runs from here on than the one of the id `left`, which may be [`crate::word::ABANDONED`].
+pub const fn switch(left: u64, entered: u64) -> [u32; 6] {
+    let ([left_low, left_high], [low, high]) = (split62(left), split62(entered));
+    [escape(code::SWITCH, 0), payload(4), left_low, left_high, low, high]
+}
+
+/// The thread is on the stack of this id from here on.
+pub const fn stack(id: u64) -> [u32; 4] {
+    let [low, high] = split62(id);
+    [escape(code::STACK, 0), payload(2), low, high]
+}
+
+/// The stack of this id begins anew and empty.
+pub const fn stack_new(stack: u64) -> [u32; 4] {
+    let [low, high] = split62(stack);
+    [escape(code::STACK_NEW, 0), payload(2), low, high]
+}
+
+/// The function at this site catches an exception.
+pub const fn catch(site: u32) -> [u32; 3] {
+    [escape(code::CATCH, 0), payload(1), payload(site)]
+}
+
 /// On the time line at this time: a [`crate::word::point`] of this kind, whose name is that of a site.
 pub const fn point(kind: u32, site: u32, time: u64, value: u64) -> [u32; 8] {
     let [time_low, time_high] = split62(time);

@@ -318,8 +318,10 @@ pub mod chunk {
     pub const TIME: usize = 16;
     /// u64, CPU time of the thread at the chunk's start, nanoseconds; all ones: unknown.
     pub const CPU_NS: usize = 24;
-    /// u64, id of the stack the thread is on, 0 its own.
+    /// u64, id of the stack the thread is on, 0 its own; [`STACK_NOT_TOLD`]: the one that it was on behind the chunk before.
     pub const STACK: usize = 32;
+    /// See [`STACK`].
+    pub const STACK_NOT_TOLD: u64 = u64::MAX;
     /// u32, [`super::ClockKind`]. Written last: 0 says that the header is not there yet.
     pub const CLOCK: usize = 40;
     /// u32, 1 while the thread counts its events and does not write them, because recording is paused: which frames are

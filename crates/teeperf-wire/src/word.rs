@@ -90,6 +90,9 @@ pub mod code {
     /// What the processor's counter was at the event that is the next item, where the clock is `tick`: payload is
     /// [`super::split62`] of it.
     pub const TIMED: u32 = 27;
+    /// The thread is on the stack of this id from here on: payload is the id (two words). If it was on another one, that
+    /// keeps its frames under the id that it has.
+    pub const STACK: u32 = 28;
 }
 
 /// What a [`code::POINT`] is.

@@ -45,6 +45,15 @@ fn coroutines_have_stacks_of_their_own() {
     paths_agree("coroutines.c", &[], &[]);
 }
 
+/// Guards: after a jump the runtime does not claim to know the stack that it led to; chunks that begin then do not tell one.
+#[test]
+fn coroutines_that_jump_from_stack_to_stack() {
+    for arguments in [["10", "1", "2"], ["40", "1", "7"], ["20000", "1", "5"], ["3000", "4", "6"]] {
+        paths_agree("jumpers.c", &arguments, &[]);
+    }
+    paths_agree("jumpers.c", &["5000", "1", "3"], &["-static", "-D_FORTIFY_SOURCE=2"]);
+}
+
 /// Guards: a return hook in the place of a tail call, and recursion.
 #[test]
 fn plain_calls_have_plain_paths() {

@@ -4,6 +4,7 @@ use crate::by_hand::item::{Chunk, Item};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use teeperf_wire::shared::ClockKind;
+use teeperf_wire::shared::chunk::STACK_NOT_TOLD;
 
 fn site() -> impl Strategy<Value = u32> {
     prop_oneof![8 => 0x1000u32..0x1004, 1 => 0x1000u32..0x1040]
@@ -11,6 +12,8 @@ fn site() -> impl Strategy<Value = u32> {
 
 fn item(thread: u32) -> impl Strategy<Value = Vec<Item>> {
     let stack = move || prop_oneof![1 => Just(0u64), 4 => (1u64..4).prop_map(move |i| u64::from(thread) * 10 + i)];
+    // Of marks on stacks that threads share it depends on which thread is read first.
+    let key = move || (0u32..3).prop_map(move |key| thread * 10 + key);
     let one = |item| vec![item];
     prop_oneof![
         40 => site().prop_map(move |site| one(Item::Call { site, time: 0 })),
@@ -22,8 +25,8 @@ fn item(thread: u32) -> impl Strategy<Value = Vec<Item>> {
             Item::Tick(units),
             if is_return { Item::Return { site, time: 0 } } else { Item::Call { site, time: 0 } }]),
         1 => Just(one(Item::Hole)),
-        4 => (0u32..3).prop_map(move |key| one(Item::Mark(key))),
-        4 => (0u32..3).prop_map(move |key| one(Item::Jump(key))),
+        4 => key().prop_map(move |key| one(Item::Mark(key))),
+        4 => key().prop_map(move |key| one(Item::Jump(key))),
         1 => Just(one(Item::VforkBegin)),
         1 => Just(one(Item::VforkEnd)),
         3 => site().prop_map(move |site| one(Item::Catch(site))),
@@ -34,6 +37,7 @@ fn item(thread: u32) -> impl Strategy<Value = Vec<Item>> {
             reason: 4, lost: 0, popped: 0, pushed: 0, units: u64::from(tick) * percent / 100 }]),
         2 => (stack(), stack()).prop_map(move |(left, entered)| one(Item::Switch { left, entered })),
         1 => stack().prop_map(move |stack| one(Item::StackNew(stack))),
+        2 => stack().prop_map(move |stack| one(Item::Stack(stack))),
         3 => (0u32..4).prop_map(move |number| one(Item::Filter(number))),
     ]
 }
@@ -99,13 +103,13 @@ pub(crate) fn chunks(most: usize) -> impl Strategy<Value = Vec<Chunk>> {
                 out.swap(at, at - 1);
             }
         }
-        // Headers tell the stack that the thread is on.
+        // Headers tell the stack that the thread is on, or that it is the one that it was on.
         let mut stacks: BTreeMap<u32, u64> = BTreeMap::new();
         for chunk in &mut out {
             let stack = stacks.entry(chunk.thread).or_default();
-            chunk.stack = *stack;
+            chunk.stack = if chunk.sequence % 3 == 1 { *stack } else { STACK_NOT_TOLD };
             for item in &chunk.items {
-                if let Item::Switch { entered, .. } = item {
+                if let Item::Switch { entered, .. } | Item::Stack(entered) = item {
                     *stack = *entered;
                 }
             }

@@ -21,6 +21,8 @@ use crate::warnings::Warnings;
 
 /// Most marks remembered for a thread; when there are more, all are forgotten.
 pub(super) const MAX_MARKS: usize = 1 << 16;
+/// Likewise for all processes.
+pub(super) const MAX_SHARED_MARKS: usize = 1 << 18;
 /// Most frames whose calls are timed beyond a batch, on all stacks.
 const MOST_TIMED: usize = 1 << 22;
 /// Most stacks remembered that no thread is on.
@@ -35,6 +37,8 @@ pub(crate) struct Shared {
     /// Stacks that no thread is on, with the index of the tree they are in. Own stacks of
     /// threads are known by the thread, others by their id.
     pub(crate) stacks: HashMap<(u32, u32, u64), (usize, Stack)>,
+    /// Marks on stacks that are no thread's own: another thread may jump to them. By process and key.
+    pub(crate) marks: HashMap<(u32, u32), SharedMark>,
     /// Addresses outside every window, by the number that nodes have for them.
     pub(crate) far: Vec<u64>,
     far_numbers: HashMap<u64, u32>,
@@ -75,6 +79,17 @@ pub(crate) struct Shared {
     grounds: Vec<(u32, u64)>,
     /// Scratch: number here of each far address of the summary.
     far_here: Vec<u32>,
+}
+
+/// A mark on a stack that is no thread's own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SharedMark {
+    /// Id of the stack.
+    pub(super) stack: u64,
+    /// Number of its frames.
+    pub(super) depth: u64,
+    /// Serial of the thread that made it.
+    pub(super) thread: u32,
 }
 
 /// A return, its time where calls are timed, and what the counter was where it times them.
@@ -143,6 +158,7 @@ impl Shared {
         Self {
             room: Room::new(paths),
             stacks: HashMap::new(),
+            marks: HashMap::new(),
             far: Vec::new(),
             far_numbers: HashMap::new(),
             windows: Windows::default(),
@@ -197,6 +213,29 @@ impl Shared {
             let number = self.far_number(address);
             self.far_here.push(number);
         }
+    }
+
+    /// A mark of a thread, whose own are these, at this depth of a stack. The last one with a key counts, whoever made it.
+    pub(super) fn remember(
+        &mut self,
+        (process, thread): ThreadKey,
+        own: &mut HashMap<u32, (u64, u64)>,
+        key: u32,
+        stack: u64,
+        depth: u64,
+    ) {
+        if own.len() >= MAX_MARKS {
+            own.clear();
+        }
+        own.insert(key, (stack, depth));
+        if stack == 0 || key == super::VFORK_MARK {
+            self.marks.remove(&(process, key));
+            return;
+        }
+        if self.marks.len() >= MAX_SHARED_MARKS {
+            self.marks.clear();
+        }
+        self.marks.insert((process, key), SharedMark { stack, depth, thread });
     }
 
     /// A stack that nobody is on is another than before.
@@ -395,11 +434,14 @@ impl Apply<'_> {
                 continue;
             };
             let above = summary.tree.nodes()[mark.node as usize].depth;
-            if self.thread.marks.len() >= MAX_MARKS {
-                self.thread.marks.clear();
-            }
             let depth = grounds[ground].1.saturating_add(above.into());
-            self.thread.marks.insert(mark.key, (self.thread.stack_id, depth));
+            self.shared.remember(
+                self.key,
+                &mut self.thread.marks,
+                mark.key,
+                self.thread.stack_id,
+                depth,
+            );
         }
     }
 
@@ -542,7 +584,11 @@ impl Apply<'_> {
     }
 
     fn jump(&mut self, key: u32) {
-        let Some(&(stack, depth)) = self.thread.marks.get(&key) else { return };
+        let shared = self.shared.marks.get(&(self.key.0, key));
+        let known = shared.map(|mark| (mark.stack, mark.depth));
+        let Some((stack, depth)) = known.or_else(|| self.thread.marks.get(&key).copied()) else {
+            return;
+        };
         if stack != self.thread.stack_id && self.shared.stacks.contains_key(&self.stack_key(stack))
         {
             self.leave(self.thread.stack_id);

@@ -56,7 +56,7 @@ impl Threads {
             }
         }
         for &(mark, stack, depth) in keyframe.marks.iter().take(MAX_MARKS) {
-            state.marks.insert(mark, (stack, depth));
+            self.shared.remember(key, &mut state.marks, mark, stack, depth);
         }
         if let Some(tree) = self.trees.get_mut(state.tree).and_then(Option::as_mut) {
             open(tree, &mut self.shared, &mut state.stack, keyframe, offset);
@@ -114,8 +114,13 @@ impl Threads {
     pub(crate) fn keyframes_of(&self, key: ThreadKey) -> Option<Vec<Keyframe>> {
         let (process, thread) = key;
         let state = self.states.get(&key)?;
-        let mut marks: Vec<_> =
-            state.marks.iter().map(|(&key, &(stack, depth))| (key, stack, depth)).collect();
+        let marks = state.marks.iter().map(|(&key, &(stack, depth))| (key, stack, depth));
+        // Another thread may have made a mark with the same key since.
+        let is_last = |&(key, stack, _): &(u32, u64, u64)| {
+            let shared = self.shared.marks.get(&(process, key));
+            stack == 0 || shared.is_none_or(|mark| mark.thread == thread)
+        };
+        let mut marks: Vec<_> = marks.filter(is_last).collect();
         marks.sort_unstable();
         let running = Keyframe {
             process,

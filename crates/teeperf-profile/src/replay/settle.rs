@@ -171,6 +171,12 @@ impl State {
                 self.stack = Some(entered);
                 return;
             }
+            Escape::Stack(id) if self.stack == Some(id) => {}
+            Escape::Stack(id) => {
+                self.end_segment(Op::Resume(id), at, next);
+                self.stack = Some(id);
+                return;
+            }
             Escape::StackNew(id) => return self.end_segment(Op::StackNew(id), at, next),
             Escape::Far { is_return, address, time } => {
                 return self.far(is_return, address, time, at, next);

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use teeperf_wire::body::chunk::{self, Header};
 use teeperf_wire::shared::ClockKind;
+use teeperf_wire::shared::chunk::STACK_NOT_TOLD;
 use teeperf_wire::word::ESCAPE_BASE;
 
 use super::summary::{CpuLook, Op, Place, Segment, Summary};
@@ -197,6 +198,7 @@ impl State {
         }
         // A later piece of a chunk repeats the stack of the chunk's start.
         let stack = (header.first == 0).then_some(header.stack);
+        let stack = stack.filter(|&stack| stack != STACK_NOT_TOLD);
         if self.started {
             if let Some(missing) = summary.last_place.missing_before(place) {
                 summary.warnings.add(|| {

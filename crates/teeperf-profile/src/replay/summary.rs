@@ -50,7 +50,7 @@ pub(crate) enum Op {
     },
     /// The stack of this id begins anew.
     StackNew(u64),
-    /// A chunk began on this stack, and no switch was seen.
+    /// The thread is on this stack from here on: a chunk began on it, and no switch was seen, or a word says so.
     Resume(u64),
     /// The filter of this number holds from here on.
     Filter(u32),

@@ -44,6 +44,7 @@ pub(crate) enum Item {
         entered: u64,
     },
     StackNew(u64),
+    Stack(u64),
     Filter(u32),
     /// What the counter is at the event that is the next item.
     Timed(u64),
@@ -115,6 +116,7 @@ impl Item {
             }
             Self::Filter(number) => escape(code::FILTER, number, &[]),
             Self::Timed(counter) => escape(code::TIMED, 0, &word::split62(counter)),
+            Self::Stack(id) => escape(code::STACK, 0, &word::split62(id)),
             Self::StackNew(id) => escape(code::STACK_NEW, 0, &word::split62(id)),
             Self::Name(name) => text(code::NAME, name),
             Self::Note(note) => text(code::NOTE, note),

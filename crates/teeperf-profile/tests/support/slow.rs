@@ -5,6 +5,7 @@
 use super::item::{Chunk, Item};
 use std::collections::BTreeMap;
 use teeperf_wire::shared::ClockKind;
+use teeperf_wire::shared::chunk::STACK_NOT_TOLD;
 use teeperf_wire::word::{ABANDONED, gap};
 
 /// A frame: a site, an address of far code, or this.
@@ -96,10 +97,8 @@ fn run(chunks: &[Chunk]) -> (Outcome, Lengths, Lengths) {
             ..Thread::default()
         });
         thread.begins_at(chunk.time);
-        if chunk.stack != thread.stack_id {
-            let left = thread.stack_id;
-            thread.switch(left, chunk.stack);
-            thread.settle();
+        if chunk.stack != STACK_NOT_TOLD {
+            thread.resume(chunk.stack);
         }
         for (at, item) in chunk.items.iter().enumerate() {
             if *item == Item::Invalid {
@@ -244,6 +243,7 @@ impl Thread {
                 }
             }
             Item::Timed(counter) => self.counter = Some(counter),
+            Item::Stack(id) => self.resume(id),
             Item::StackNew(id) => {
                 if id == self.stack_id {
                     self.stack.clear();
@@ -326,6 +326,14 @@ impl Thread {
             self.stack.truncate(depth);
         }
         self.settle();
+    }
+
+    fn resume(&mut self, stack: u64) {
+        if stack != self.stack_id {
+            let left = self.stack_id;
+            self.switch(left, stack);
+            self.settle();
+        }
     }
 
     fn switch(&mut self, left: u64, entered: u64) {

@@ -64,6 +64,13 @@ impl Tree {
         self.set_swallowed(swallowed as usize);
     }
 
+    /// The thread is on this stack from here on; one that it leaves keeps its frames.
+    pub fn enter_stack(&self, stack: u64) {
+        if stack != self.stack.get() {
+            self.switch(Some(self.stack.get()), stack);
+        }
+    }
+
     /// A stack begins anew, and is empty.
     pub fn begin_stack(&self, stack: u64) {
         positions::forget(self.memory, Kind::Stack, stack);

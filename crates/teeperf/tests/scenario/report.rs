@@ -166,6 +166,15 @@ impl Report {
         assert_eq!(self.warnings, Vec::<String>::new());
     }
 
+    /// Nothing lost, mended or warned of.
+    #[track_caller]
+    pub(crate) fn expect_whole_but_open(&self) {
+        for figure in ["lost", "mended", "unopened"] {
+            assert_eq!(self.health(figure), 0, "{figure}: {:#}", self.health);
+        }
+        assert_eq!(self.warnings, Vec::<String>::new());
+    }
+
     /// Calls of `callee` on paths on which `caller` lies somewhere above it.
     pub(crate) fn calls_below(&self, caller: &str, callee: &str) -> u64 {
         self.calls_where(callee, |above| above.contains(&caller))
