@@ -16,7 +16,7 @@ use std::process::Command;
 
 /// Symbols of the runtime that stubs and programs refer to weakly. An executable exports them
 /// to the shared libraries of its process.
-pub const EXPORTED: [&str; 20] = [
+pub const EXPORTED: [&str; 22] = [
     "teeperf_rt_register",
     "teeperf_rt_unregister",
     "teeperf_rt_event",
@@ -31,6 +31,8 @@ pub const EXPORTED: [&str; 20] = [
     "teeperf_rt_note",
     "teeperf_rt_stack_switch",
     "teeperf_rt_stack_new",
+    "teeperf_rt_stack_enter",
+    "teeperf_rt_stack_memory",
     "teeperf_rt_version",
     "teeperf_rt_now",
     "teeperf_rt_wait",

@@ -207,7 +207,8 @@ class Recording:
         self.start, self.end = None, None
         self.version = (1, 0)
         self.processes, self.threads, self.windows = {}, {}, {}
-        self.names, self.symbols, self.stacks, self.marks = {}, {}, {}, {}
+        self.names, self.symbols, self.stacks = {}, {}, {}
+        self.marks, self.marks_kept = {}, 0
         self.anchors = {}
         self.notices, self.warnings = [], []
         # Rules of the filters in order; by process and number, by first site: sites, whether others pass, those listed.
@@ -520,14 +521,16 @@ class Recording:
 
     def mark(self, thread, key, stack_id, depth):
         """Marks on stacks that are no thread's own are the process's."""
-        self.marks.pop((thread.process, key), None)
-        thread.marks[key] = stack_id, depth
+        self.marks_kept += 1
+        thread.marks[key] = self.marks_kept, stack_id, depth
         if stack_id != 0 and key != "vfork":
-            self.marks[thread.process, key] = stack_id, depth
+            self.marks[thread.process, key] = thread.marks[key]
 
     def jump(self, thread, key):
-        known = self.marks.get((thread.process, key), thread.marks.get(key))
-        stack_id, depth = known or (thread.stack_id, len(thread.stack))
+        known = [(0, thread.stack_id, len(thread.stack))]
+        known += [marks[which] for marks, which in ((thread.marks, key), (self.marks, (thread.process, key)))
+                  if which in marks]
+        _, stack_id, depth = max(known)
         if stack_id != thread.stack_id and self.stack_key(thread, stack_id) in self.stacks:
             self.switch(thread, thread.stack_id, stack_id)
         thread.fall_to(depth)

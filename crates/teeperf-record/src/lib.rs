@@ -76,7 +76,7 @@ pub use attached::{AttachError, Target};
 pub use clock::{Choice, Period};
 pub use filter::{Events, Rules};
 pub use launch::LaunchError;
-pub use options::{ClockCost, HookCost, Options, Tree};
+pub use options::{ClockCost, HookCost, Options, StackWatch, Tree};
 pub use recorder::{Outcome, RecordError, Recorder};
 pub use sample::{Rate, Refused, Sampling, Stacks};
 pub use sgx::{Front, GivenModule, Sgx};

@@ -44,6 +44,8 @@ pub struct Options {
     pub filter: Rules,
     /// Libraries to load into every program, before those that `LD_PRELOAD` names already.
     pub preload: Vec<PathBuf>,
+    /// Whether hooks look at the stack pointer, and so notice stacks that a program switches by itself.
+    pub stacks: StackWatch,
     /// Calls and times are summed by call path, in place of writing events.
     pub tree: Option<Tree>,
     /// The command, and all that it starts, is sampled as well, with hooks or without.
@@ -75,6 +77,18 @@ pub struct Options {
     pub signals: bool,
     /// Moved while recording.
     pub stats: Arc<Stats>,
+}
+
+/// Whether hooks look at the stack pointer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StackWatch {
+    /// Where the program's code switches stacks by itself, or is seen to have done so.
+    #[default]
+    Auto,
+    /// From the start.
+    Watched,
+    /// Never.
+    Unwatched,
 }
 
 /// What trees are like.
@@ -147,6 +161,7 @@ impl Options {
             filter: Rules::default(),
             is_found: true,
             preload: Vec::new(),
+            stacks: StackWatch::default(),
             tree: None,
             sample: None,
             sgx: None,

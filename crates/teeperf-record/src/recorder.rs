@@ -11,7 +11,7 @@ use crate::launch::{self, FileLimit, LaunchError, Surroundings};
 use crate::machine;
 use crate::made::Made;
 use crate::newcomers::Newcomers;
-use crate::options::{Options, Tree};
+use crate::options::{Options, StackWatch, Tree};
 use crate::pauses::Pauses;
 use crate::process::Attached;
 use crate::sample::Refused;
@@ -256,7 +256,7 @@ impl Recorder {
             page,
             time,
             clock: chosen.kind,
-            flags: wishes(&chosen, options.tree) | crossings,
+            flags: wishes(&chosen, options.tree, options.stacks) | crossings,
             hz: chosen.hz,
             on_full: options.on_full,
             audience,
@@ -361,7 +361,7 @@ fn lend(lent: &Lent, terms: &Terms, events: &Sender<Event>) -> Result<LentFile, 
 }
 
 /// How processes are to record.
-fn wishes(chosen: &Chosen, tree: Option<Tree>) -> u32 {
+fn wishes(chosen: &Chosen, tree: Option<Tree>, stacks: StackWatch) -> u32 {
     let ordered = if chosen.is_ordered { flag::ORDERED } else { 0 };
     let restartable = if machine::exchanges_slowly() { flag::RESTARTABLE } else { 0 };
     let trees = match tree {
@@ -369,7 +369,12 @@ fn wishes(chosen: &Chosen, tree: Option<Tree>) -> u32 {
         Some(_) => flag::TREE,
         None => 0,
     };
-    ordered | restartable | trees
+    let stacks = match stacks {
+        StackWatch::Auto => 0,
+        StackWatch::Watched => flag::STACKS,
+        StackWatch::Unwatched => flag::NO_STACKS,
+    };
+    ordered | restartable | trees | stacks
 }
 
 fn tell(events: &Sender<Event>, event: Event) {

@@ -31,6 +31,13 @@ TEEPERF_INLINE void teeperf_stack_switch(unsigned long long left, unsigned long 
 	(void)left;
 	(void)entered;
 }
+TEEPERF_INLINE void teeperf_stack_enter(unsigned long long stack) { (void)stack; }
+TEEPERF_INLINE void teeperf_stack_end(unsigned long long stack) { (void)stack; }
+TEEPERF_INLINE void teeperf_stack_memory(const void *low, unsigned long size)
+{
+	(void)low;
+	(void)size;
+}
 TEEPERF_INLINE unsigned teeperf_version(void) { return 0; }
 
 #define TEEPERF_SCOPE(name) ((void)0)
@@ -56,6 +63,8 @@ extern int teeperf_rt_recording(void) __attribute__((weak));
 extern void teeperf_rt_note(const char *text) __attribute__((weak));
 extern void teeperf_rt_stack_switch(unsigned long long left, unsigned long long entered) __attribute__((weak));
 extern void teeperf_rt_stack_new(unsigned long long stack) __attribute__((weak));
+extern void teeperf_rt_stack_enter(unsigned long long stack) __attribute__((weak));
+extern void teeperf_rt_stack_memory(unsigned long low, unsigned long size) __attribute__((weak));
 extern unsigned teeperf_rt_version(void) __attribute__((weak));
 extern void teeperf_rt_point(const void *site, unsigned kind, unsigned long long value) __attribute__((weak));
 extern void teeperf_scope_enter(const void *site, const void *caller) __attribute__((weak));
@@ -95,8 +104,20 @@ TEEPERF_INLINE void teeperf_note(const char *text)
 		teeperf_rt_note(text);
 }
 
-/* For coroutines of the program's own making: a stack begins anew and empty. Any number below
- * 2^62 - 1 stands for a stack, such as its address; 0 is the thread's own. */
+/* Coroutines that are not switched by ucontext or longjmp. Stacks that a few instructions switch are noticed by the stack
+ * pointer (teeperf record --stacks); a runtime that says so by itself is believed, and nobody looks any more:
+ *
+ *	teeperf_stack_enter(id);          the thread goes on on another stack: before or behind each switch
+ *	teeperf_stack_new(id);            the stack of this id begins anew and empty
+ *	teeperf_stack_end(id);            it will not run again
+ *
+ * Or it says where stacks are, and the stack pointer tells the rest:
+ *
+ *	teeperf_stack_memory(low, size);  this memory is one stack, on which nothing runs yet
+ *
+ * Any number below 2^62 - 1 stands for a stack, such as its address; 0 is the thread's own. */
+
+/* A stack begins anew and empty. */
 TEEPERF_INLINE void teeperf_stack_new(unsigned long long stack)
 {
 	if (teeperf_rt_stack_new)
@@ -108,6 +129,26 @@ TEEPERF_INLINE void teeperf_stack_switch(unsigned long long left, unsigned long 
 {
 	if (teeperf_rt_stack_switch)
 		teeperf_rt_stack_switch(left, entered);
+}
+
+/* The same, whichever stack the thread leaves. */
+TEEPERF_INLINE void teeperf_stack_enter(unsigned long long stack)
+{
+	if (teeperf_rt_stack_enter)
+		teeperf_rt_stack_enter(stack);
+}
+
+/* A stack on which no thread is will not run again: what is open on it is left for good. */
+TEEPERF_INLINE void teeperf_stack_end(unsigned long long stack)
+{
+	teeperf_stack_new(stack);
+}
+
+/* Memory is one stack from here on, on which nothing is open. */
+TEEPERF_INLINE void teeperf_stack_memory(const void *low, unsigned long size)
+{
+	if (teeperf_rt_stack_memory)
+		teeperf_rt_stack_memory((unsigned long)low, size);
 }
 
 /* What follows has names, which are string literals without quotes, backslashes and percent signs. They stand in a part of

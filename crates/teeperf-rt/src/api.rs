@@ -7,6 +7,7 @@ use crate::filter;
 use crate::leap;
 use crate::module;
 use crate::process::{self, Life};
+use crate::stacks;
 use crate::writer::{self, MAX_TEXT};
 use core::ffi::{CStr, c_char, c_int};
 use teeperf_wire::word::{self, code};
@@ -69,7 +70,22 @@ pub unsafe extern "C" fn teeperf_rt_note(text: *const c_char) {
 /// own.
 #[cfg_attr(feature = "object", unsafe(no_mangle))]
 pub extern "C" fn teeperf_rt_stack_switch(left: u64, entered: u64) {
+    stacks::are_told();
     leap::switch(None, left, entered);
+}
+
+/// The stack of this id runs from here on, whichever did before.
+#[cfg_attr(feature = "object", unsafe(no_mangle))]
+pub extern "C" fn teeperf_rt_stack_enter(stack: u64) {
+    stacks::are_told();
+    leap::enter(None, stack);
+}
+
+/// The memory of a stack that begins anew and empty: which stack runs is told by the stack pointer.
+#[cfg_attr(feature = "object", unsafe(no_mangle))]
+pub extern "C" fn teeperf_rt_stack_memory(low: usize, size: usize) {
+    stacks::is_memory(low as u64, size as u64, low as u64);
+    leap::begin_stack(None, low as u64);
 }
 
 /// A stack begins anew and empty; it is entered by [`teeperf_rt_stack_switch`].

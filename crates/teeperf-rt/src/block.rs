@@ -5,6 +5,7 @@ use crate::clock;
 use crate::filter::map::Map;
 use crate::platform;
 use crate::process;
+use crate::stacks;
 use crate::thread::{self, Thread};
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use core::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
@@ -104,6 +105,7 @@ impl Block {
             filtered |= if map.filter.is_on { hook::module::FILTERED } else { 0 };
             filtered |= if map.filter.is_timed { hook::module::TIMES } else { 0 };
         }
+        filtered |= if stacks::are_watched() { hook::module::STACKS } else { 0 };
         let mode = match clock::kind() {
             // Negative: thread-local storage lies below the thread pointer.
             ClockKind::Tick if filtered == 0 => self.tls.load(Relaxed),

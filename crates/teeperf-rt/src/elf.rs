@@ -50,6 +50,8 @@ pub(crate) struct Image {
     pub(crate) size: u64,
     /// Address less the file's own virtual address.
     pub(crate) bias: u64,
+    /// Bounds of the first executable segment.
+    pub(crate) code: (u64, u64),
     /// First bytes of the build-id.
     pub(crate) build_id: [u8; MAX_BUILD_ID],
     /// How many, 0 when there is none.
@@ -91,7 +93,17 @@ pub(crate) unsafe fn image(header: usize) -> Option<Image> {
             break;
         }
     }
-    Some(Image { low: bias.wrapping_add(low), size: high - low, bias, build_id, build_id_length })
+    let part = code().next()?;
+    let start = bias.wrapping_add(part.address);
+    let code = (start, start.saturating_add(part.file_size));
+    Some(Image {
+        code,
+        low: bias.wrapping_add(low),
+        size: high - low,
+        bias,
+        build_id,
+        build_id_length,
+    })
 }
 
 /// The GNU build-id among notes; `alignment` as the program header has it.

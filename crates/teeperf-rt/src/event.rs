@@ -11,6 +11,7 @@ use crate::module;
 use crate::platform::Mask;
 use crate::pool;
 use crate::process::{self, Life};
+use crate::stacks;
 use crate::sums;
 use crate::thread::{self, Losses, State, Thread};
 use crate::trigger;
@@ -30,13 +31,30 @@ pub(crate) struct Event {
     pub(crate) counter: Option<u64>,
 }
 
-/// Called by a hook with nothing done yet. `kind` is 0 for a call, 1 for a return.
+/// Called by a hook with nothing done yet, at this stack pointer. `kind` is 0 for a call, 1 for a return; `frame` is the stack
+/// pointer and where the function returns to, added.
 ///
 /// # Safety
 /// `block` is the module block of the stub that calls.
 #[cfg_attr(feature = "object", unsafe(no_mangle))]
-pub unsafe extern "C" fn teeperf_rt_event(address: usize, kind: u32, block: &Block, frame: usize) {
+pub unsafe extern "C" fn teeperf_rt_event(
+    address: usize,
+    kind: u32,
+    block: &Block,
+    frame: usize,
+    pointer: usize,
+) {
     let is_return = kind & 1 != 0;
+    stacks::look(
+        block,
+        stacks::Place {
+            // Before the hook was called.
+            pointer: pointer as u64 + size_of::<usize>() as u64,
+            address: address as u64,
+            site: frame.wrapping_sub(pointer) as u64,
+            is_call: !is_return,
+        },
+    );
     let counter = filter::counter_at_return(is_return);
     let event = Event { address: address as u64, is_return, frame, counter };
     if !sums::sum(event, block) {

@@ -10,6 +10,7 @@ use crate::event::writing::{self, Told};
 use crate::filter;
 use crate::module;
 use crate::process;
+use crate::stacks;
 use crate::sums::{self, Leap};
 use crate::thread::{self, Thread};
 use crate::writer;
@@ -63,10 +64,11 @@ pub unsafe extern "C" fn teeperf_rt_context(what: u32, a: usize, b: usize, block
     if what == code::SWITCH {
         plain(block, code::MARK, a);
     }
-    // SAFETY: the caller's promise.
-    let is_there = match left {
-        STACK_NOT_TOLD => unsafe { arch::is_on_stack_of_context(entered) },
-        left => stack == left,
+    let is_there = if left == STACK_NOT_TOLD {
+        // SAFETY: the caller's promise.
+        unsafe { arch::is_on_stack_of_context(entered) }
+    } else {
+        stack == left
     };
     if is_there {
         plain(block, code::JUMP, entered);
@@ -90,6 +92,8 @@ pub unsafe extern "C" fn teeperf_rt_context_made(context: usize, block: &Block) 
     let stack = unsafe { arch::stack_of_context(context) };
     if stack != 0 {
         begin_stack(Some(block), stack);
+        // SAFETY: the caller's promise.
+        stacks::is_memory(stack, unsafe { arch::stack_size_of_context(context) }, stack);
         // SAFETY: the caller's promise; the context has not run yet.
         unsafe { arch::watch_end_of_context(context) };
     }
@@ -103,10 +107,12 @@ pub(crate) fn context_ended(linked: usize) {
     }
 }
 
-/// The stack of this id runs from here on, whichever did before.
-pub(crate) fn enter(block: Option<&Block>, stack: u64) {
-    event::put(block, |thread| tell(thread, Leap::Stack(stack)));
+/// The stack of this id runs from here on, whichever did before; says whether that is written.
+pub(crate) fn enter(block: Option<&Block>, stack: u64) -> bool {
+    HAS_STACKS.store(true, Relaxed);
+    let is_written = event::put(block, |thread| tell(thread, Leap::Stack(stack)));
     thread::current().stack.store(stack, Relaxed);
+    is_written
 }
 
 /// Another stack runs from here on.
@@ -200,7 +206,9 @@ pub unsafe extern "C" fn teeperf_rt_left(context: *mut c_void, unwinding: &Unwin
     let is_left = |hook| unsafe { arch::calls(function, call, hook) };
     if module::hook_of(function as u64).is_some_and(is_left) {
         // SAFETY: the stub's block.
-        unsafe { event::teeperf_rt_event(function, 1, &*unwinding.block, 0) };
+        unsafe {
+            event::teeperf_rt_event(function, 1, &*unwinding.block, 0, arch::stack_pointer())
+        };
     }
     GO_ON
 }

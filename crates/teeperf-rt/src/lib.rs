@@ -44,6 +44,7 @@ mod platform;
 mod pool;
 mod process;
 pub mod sandbox;
+mod stacks;
 mod sums;
 mod thread;
 mod trigger;

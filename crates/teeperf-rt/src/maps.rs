@@ -3,6 +3,8 @@
 
 use crate::platform;
 
+const PAGE: u64 = 4096;
+
 /// Writes the path of the file that is mapped at `address` into `room`, or its end when it is
 /// too long; gives the length, 0 when it cannot be told.
 pub(crate) fn path_at(address: u64, room: &mut [u8]) -> usize {
@@ -24,19 +26,82 @@ pub(crate) fn path_at(address: u64, room: &mut [u8]) -> usize {
     }
 }
 
+/// Bounds of a thread's own stack: of a process's first thread what the kernel calls so, down to what lies below it; of
+/// others the mapping that the thread pointer is in, which the C library has at the stack's upper end.
+///
+/// The first thread of a child of fork may be a copy of any other; then its stack pointer, which is given, is in that one's stack.
+pub(crate) fn own_stack(
+    is_first: bool,
+    thread_pointer: u64,
+    copied: Option<u64>,
+) -> Option<(u64, u64)> {
+    let file = platform::open(c"/proc/self/maps")?;
+    let mut piece = [0; 512];
+    let mut name = [0; 8];
+    let mut line = Line::new(u64::MAX, &mut name);
+    let mut below = 0;
+    loop {
+        let count = file.read(&mut piece);
+        if count == 0 {
+            return None;
+        }
+        for &byte in piece.iter().take(count) {
+            if byte == b'\n' {
+                let [low, high] = line.bounds;
+                let is_first_stack = line.room[..line.used] == *b"[stack]";
+                if is_first && is_first_stack {
+                    return Some((below, high));
+                }
+                let bounds = low..high;
+                let is_copy =
+                    || copied.is_some_and(|at| at < thread_pointer && bounds.contains(&at));
+                if bounds.contains(&thread_pointer) && (!is_first || is_copy()) {
+                    let upper = (thread_pointer | (PAGE - 1)).saturating_add(1 + PAGE);
+                    return Some((low, high.min(upper)));
+                }
+                below = high;
+            }
+            line.take(byte);
+        }
+    }
+}
+
+/// Hands out the bounds of each mapping of a file that has code, and that can be read.
+pub(crate) fn each_code(mut take: impl FnMut(u64, u64)) {
+    let Some(file) = platform::open(c"/proc/self/maps") else { return };
+    let mut piece = [0; 512];
+    let mut name = [0; 8];
+    let mut line = Line::new(u64::MAX, &mut name);
+    loop {
+        let count = file.read(&mut piece);
+        if count == 0 {
+            return;
+        }
+        for &byte in piece.iter().take(count) {
+            let [low, high] = line.bounds;
+            let is_of_file = line.used > 0 && line.room[0] != b'[';
+            if byte == b'\n' && is_of_file && line.is_code && platform::is_readable(low as usize) {
+                take(low, high);
+            }
+            line.take(byte);
+        }
+    }
+}
+
 /// One line of the list, byte by byte: `start-end perms offset device inode   path`.
 struct Line<'a> {
     address: u64,
     bounds: [u64; 2],
     field: usize,
     in_space: bool,
+    is_code: bool,
     room: &'a mut [u8],
     used: usize,
 }
 
 impl<'a> Line<'a> {
     fn new(address: u64, room: &'a mut [u8]) -> Self {
-        Self { address, bounds: [0; 2], field: 0, in_space: false, room, used: 0 }
+        Self { address, bounds: [0; 2], field: 0, in_space: false, is_code: false, room, used: 0 }
     }
 
     /// Takes the next byte; says whether it ended the line that is looked for.
@@ -47,6 +112,7 @@ impl<'a> Line<'a> {
                     return true;
                 }
                 (self.bounds, self.field, self.in_space, self.used) = ([0; 2], 0, false, 0);
+                self.is_code = false;
             }
             (b'-', 0) => self.field = 1,
             (b' ', ..6) => self.in_space = true,
@@ -61,6 +127,7 @@ impl<'a> Line<'a> {
                         let bound = &mut self.bounds[self.field];
                         *bound = *bound << 4 | u64::from(digit);
                     }
+                    2 => self.is_code |= byte == b'x',
                     6.. => self.keep(byte),
                     _ => {}
                 }

@@ -19,6 +19,7 @@ use crate::filter::{self, map::Map, map::Maps};
 use crate::maps;
 use crate::platform::{self, Mask};
 use crate::process;
+use crate::stacks;
 use crate::thread::Thread;
 use crate::writer::{self, Places};
 use core::cell::UnsafeCell;
@@ -166,6 +167,9 @@ pub(crate) unsafe fn register(block: &'static Block) {
     drop(locked);
     // Its word comes before its events, wherever this thread can write at all.
     event::put(None, announce);
+    if stacks::code::look_through(&image) {
+        watch_stacks();
+    }
     let _locked = Locked::new();
     module.switch_on(block);
 }
@@ -213,6 +217,19 @@ pub(crate) fn after_attach(is_on: bool) {
             }
         } else {
             block.switch_off();
+        }
+    }
+}
+
+/// Has all hooks look at the stack pointer from here on.
+#[cold]
+pub(crate) fn watch_stacks() {
+    let _locked = Locked::new();
+    for module in used() {
+        // SAFETY: a registered module is loaded until it is unregistered, which takes the lock.
+        let block = unsafe { module.block.load(Acquire).as_ref() };
+        if let Some(block) = block.filter(|block| block.is_on()) {
+            module.switch_on(block);
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::module;
 use crate::platform::{self, File, Mask};
 use crate::pool;
 use crate::sandbox;
+use crate::stacks;
 use crate::sums;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize};
@@ -349,6 +350,7 @@ fn map_all((welcome, files): (Welcome, [Option<File>; 3])) -> Option<()> {
     let clock = platform::map_shared(&clock_file?, clock_page::SIZE, false, 0)?;
     map_segment(&welcome, &segment_file?)?;
     ON_FULL.store(on_full as u32, Relaxed);
+    stacks::begin(welcome.flags & flag::STACKS != 0, welcome.flags & flag::NO_STACKS != 0);
     IS_RESTARTABLE.store(welcome.flags & flag::RESTARTABLE != 0, Relaxed);
     let of_trees = if welcome.flags & flag::TREE != 0 { flag::TREE | flag::FOLDS } else { 0 };
     TREES.store(welcome.flags & of_trees, Relaxed);

@@ -96,6 +96,8 @@ fn calls() -> [(usize, [usize; 6]); CALLS] {
         (number::MMAP, [place, 1 << 20, write, anonymous, usize::MAX, 0]),
         (number::MUNMAP, [place, 1 << 20, 0, 0, 0, 0]),
         (number::RT_SIGACTION, [1, 0, place, 8, 0, 0]),
+        (number::MMAP, [0, 1 << 20, write, 0x4022, usize::MAX, 0]),
+        (number::RT_SIGPROCMASK, [usize::MAX, place, 0, 8, 0, 0]),
         (number::RT_SIGPROCMASK, [0, place, place, 8, 0, 0]),
         (number::RT_SIGPROCMASK, [1, place, 0, 8, 0, 0]),
         (number::RT_SIGPROCMASK, [2, place, 0, 8, 0, 0]),
@@ -127,7 +129,7 @@ fn calls() -> [(usize, [usize; 6]); CALLS] {
     ]
 }
 
-const CALLS: usize = 35;
+const CALLS: usize = 37;
 
 /// A filter's program, in the process's memory: `struct sock_fprog`. Its address is the program's to give, so
 /// it is read as the kernel reads it.

@@ -31,6 +31,10 @@ pub(crate) struct Thread {
     pub(crate) cursor: Cursor,
     /// [`hook::thread::RSEQ`].
     pub(crate) rseq: AtomicI64,
+    /// [`hook::thread::STACK_LOW`].
+    pub(crate) stack_low: AtomicU64,
+    /// [`hook::thread::STACK_SIZE`].
+    pub(crate) stack_size: AtomicU64,
     /// Where calls are summed.
     pub(crate) own: sums::Own,
     /// Time up to which the chunk's words reach.
@@ -88,6 +92,11 @@ pub(crate) struct Thread {
     pub(crate) looked: AtomicU32,
     /// Id of the stack the thread is on, 0 its own; [`STACK_NOT_TOLD`]: a jump came, and where to is not known.
     pub(crate) stack: AtomicU64,
+    /// Stack pointer where the thread was first seen, 0: nowhere.
+    pub(crate) anchor: AtomicU64,
+    /// Bounds of its own stack; the upper one is 0 where they are not known.
+    pub(crate) own_low: AtomicU64,
+    pub(crate) own_high: AtomicU64,
     /// The filter under which the thread's latest events stand, as a word.
     pub(crate) filter: AtomicU32,
     /// Whether the filter leaves this thread out, which filter said so, when to ask again, and how long behind that.
@@ -111,6 +120,8 @@ const _: () = assert!(core::mem::offset_of!(Thread, last) == hook::thread::LAST)
 const _: () = assert!(core::mem::offset_of!(Thread, last_high) == hook::thread::LAST_HIGH);
 const _: () = assert!(core::mem::offset_of!(Thread, cursor) == hook::thread::CURSOR);
 const _: () = assert!(core::mem::offset_of!(Thread, rseq) == hook::thread::RSEQ);
+const _: () = assert!(core::mem::offset_of!(Thread, stack_low) == hook::thread::STACK_LOW);
+const _: () = assert!(core::mem::offset_of!(Thread, stack_size) == hook::thread::STACK_SIZE);
 const _: () = sums::Own::assert_place(core::mem::offset_of!(Thread, own));
 
 /// The calling thread's block, as of the present attachment ([`process::epoch`]).
@@ -229,6 +240,9 @@ impl Thread {
         self.marked.store(0, Relaxed);
         self.forget_jump();
         self.own.forget();
+        self.stack_size.store(0, Relaxed);
+        self.own_high.store(0, Relaxed);
+        self.anchor.store(0, Relaxed);
         self.epoch.store(epoch, Relaxed);
     }
 

@@ -89,6 +89,10 @@ pub mod flag {
     pub const LEFT_OUT: u32 = 64;
     /// Of an arena: only the calls between the worlds are recorded, so it is lent to nobody.
     pub const CROSSINGS_ALONE: u32 = 128;
+    /// Hooks are to look at the stack pointer, whatever the program's code is like.
+    pub const STACKS: u32 = 256;
+    /// They are not.
+    pub const NO_STACKS: u32 = 512;
 }
 
 /// What the recorder answers.

@@ -12,23 +12,26 @@
 //! for it. The **thread block** lies in the thread-local storage of the runtime.
 
 /// Version of the interface.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// The module block. The runtime writes it, [`module::MODE`] last.
 pub mod module {
     /// i64: 0, hooks are off. Negative, the clock is `tick`, and this is [`TLS`]. Positive, it
-    /// is `cycle`, or `tick` with [`FILTERED`] or [`TIMES`]: bits say more.
+    /// is `cycle`, or `tick` with [`FILTERED`], [`TIMES`] or [`STACKS`]: bits say more.
     pub const MODE: usize = 0;
     /// In a positive [`MODE`]: the counter is read when all work before it is done.
     pub const ORDERED: i64 = 1;
     /// In a positive [`MODE`]: only functions that [`FILTER`] has are recorded.
     pub const FILTERED: i64 = 2;
-    /// With [`FILTERED`] or [`TIMES`]: the clock is `tick`.
+    /// With [`FILTERED`], [`TIMES`] or [`STACKS`]: the clock is `tick`.
     pub const TICKS: i64 = 4;
     /// In a positive [`MODE`]: the clock is `cycle`.
     pub const CYCLES: i64 = 8;
     /// In a positive [`MODE`]: events of functions that [`TIMED`] has come to the runtime, which reads the counter.
     pub const TIMES: i64 = 16;
+    /// In a positive [`MODE`]: an event whose stack pointer lies outside of the thread's window ([`super::thread::STACK_LOW`])
+    /// comes to the runtime.
+    pub const STACKS: i64 = 32;
     /// i64: where the thread block lies relative to the thread pointer.
     pub const TLS: usize = 8;
     /// u64: lowest address that has a site.
@@ -78,23 +81,27 @@ pub mod thread {
     /// i64: where the thread's `rseq_cs` (rseq(2)) lies relative to the thread pointer, for hooks to
     /// reserve by a restartable sequence; 0, by one instruction.
     pub const RSEQ: usize = 16;
+    /// u64: lowest address of the part of the stack that the thread is known to be on.
+    pub const STACK_LOW: usize = 24;
+    /// u64: its size.
+    pub const STACK_SIZE: usize = 32;
     /// u64: as [`LAST`], of the thread's tree ([`crate::tree`]), while hooks sum calls in that; else
     /// [`SUMS_NOT`].
-    pub const TREE_LAST: usize = 24;
+    pub const TREE_LAST: usize = 40;
     /// Address of the tree's memory.
-    pub const TREE: usize = 32;
+    pub const TREE: usize = 48;
     /// Address of its guesses.
-    pub const TREE_GUESSES: usize = 40;
+    pub const TREE_GUESSES: usize = 56;
     /// u32: one less than there are guesses.
-    pub const TREE_MASK: usize = 48;
+    pub const TREE_MASK: usize = 64;
     /// u32: nodes that there is room for.
-    pub const TREE_NODES: usize = 52;
+    pub const TREE_NODES: usize = 68;
     /// u64: the time that the tree is at.
-    pub const TREE_NOW: usize = 64;
+    pub const TREE_NOW: usize = 80;
     /// u32: index of the node on top.
-    pub const TREE_TOP: usize = 72;
+    pub const TREE_TOP: usize = 88;
     /// u64: not 0 while calls are not as simple as hooks take them to be.
-    pub const TREE_APART: usize = 80;
+    pub const TREE_APART: usize = 96;
 
     /// In [`TREE_LAST`]: it is no tick's.
     pub const SUMS_NOT: u64 = u64::MAX;

@@ -38,7 +38,9 @@ pub(crate) struct Shared {
     /// threads are known by the thread, others by their id.
     pub(crate) stacks: HashMap<(u32, u32, u64), (usize, Stack)>,
     /// Marks on stacks that are no thread's own: another thread may jump to them. By process and key.
-    pub(crate) marks: HashMap<(u32, u32), SharedMark>,
+    pub(crate) marks: HashMap<(u32, u32), KeptMark>,
+    /// How many marks were kept.
+    marks_kept: u64,
     /// Addresses outside every window, by the number that nodes have for them.
     pub(crate) far: Vec<u64>,
     far_numbers: HashMap<u64, u32>,
@@ -81,15 +83,15 @@ pub(crate) struct Shared {
     far_here: Vec<u32>,
 }
 
-/// A mark on a stack that is no thread's own.
+/// A mark.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SharedMark {
-    /// Id of the stack.
+pub(crate) struct KeptMark {
+    /// Id of its stack.
     pub(super) stack: u64,
-    /// Number of its frames.
+    /// Number of the frames there.
     pub(super) depth: u64,
-    /// Serial of the thread that made it.
-    pub(super) thread: u32,
+    /// How many were kept before it, by all threads.
+    order: u64,
 }
 
 /// A return, its time where calls are timed, and what the counter was where it times them.
@@ -159,6 +161,7 @@ impl Shared {
             room: Room::new(paths),
             stacks: HashMap::new(),
             marks: HashMap::new(),
+            marks_kept: 0,
             far: Vec::new(),
             far_numbers: HashMap::new(),
             windows: Windows::default(),
@@ -215,27 +218,39 @@ impl Shared {
         }
     }
 
-    /// A mark of a thread, whose own are these, at this depth of a stack. The last one with a key counts, whoever made it.
+    /// A mark of a thread, whose marks are these, at this depth of a stack. On a stack that is not the thread's own it is known
+    /// to all threads.
     pub(super) fn remember(
         &mut self,
-        (process, thread): ThreadKey,
-        own: &mut HashMap<u32, (u64, u64)>,
+        process: u32,
+        marks: &mut HashMap<u32, KeptMark>,
         key: u32,
-        stack: u64,
-        depth: u64,
+        (stack, depth): (u64, u64),
     ) {
-        if own.len() >= MAX_MARKS {
-            own.clear();
+        let mark = KeptMark { stack, depth, order: self.marks_kept };
+        self.marks_kept += 1;
+        if marks.len() >= MAX_MARKS {
+            marks.clear();
         }
-        own.insert(key, (stack, depth));
-        if stack == 0 || key == super::VFORK_MARK {
-            self.marks.remove(&(process, key));
-            return;
+        marks.insert(key, mark);
+        if stack != 0 && key != super::VFORK_MARK {
+            if self.marks.len() >= MAX_SHARED_MARKS {
+                self.marks.clear();
+            }
+            self.marks.insert((process, key), mark);
         }
-        if self.marks.len() >= MAX_SHARED_MARKS {
-            self.marks.clear();
-        }
-        self.marks.insert((process, key), SharedMark { stack, depth, thread });
+    }
+
+    /// The mark with this key that was kept last, of a thread's own and of those that all know.
+    fn mark(&self, process: u32, marks: &HashMap<u32, KeptMark>, key: u32) -> Option<KeptMark> {
+        let (own, shared) = (marks.get(&key), self.marks.get(&(process, key)));
+        own.into_iter().chain(shared).max_by_key(|mark| mark.order).copied()
+    }
+
+    /// Whether no other thread has kept a mark with this key since.
+    pub(super) fn is_last(&self, process: u32, key: u32, mark: &KeptMark) -> bool {
+        let shared = self.marks.get(&(process, key));
+        shared.is_none_or(|shared| shared.order <= mark.order)
     }
 
     /// A stack that nobody is on is another than before.
@@ -435,13 +450,8 @@ impl Apply<'_> {
             };
             let above = summary.tree.nodes()[mark.node as usize].depth;
             let depth = grounds[ground].1.saturating_add(above.into());
-            self.shared.remember(
-                self.key,
-                &mut self.thread.marks,
-                mark.key,
-                self.thread.stack_id,
-                depth,
-            );
+            let place = (self.thread.stack_id, depth);
+            self.shared.remember(self.key.0, &mut self.thread.marks, mark.key, place);
         }
     }
 
@@ -584,11 +594,8 @@ impl Apply<'_> {
     }
 
     fn jump(&mut self, key: u32) {
-        let shared = self.shared.marks.get(&(self.key.0, key));
-        let known = shared.map(|mark| (mark.stack, mark.depth));
-        let Some((stack, depth)) = known.or_else(|| self.thread.marks.get(&key).copied()) else {
-            return;
-        };
+        let mark = self.shared.mark(self.key.0, &self.thread.marks, key);
+        let Some(KeptMark { stack, depth, .. }) = mark else { return };
         if stack != self.thread.stack_id && self.shared.stacks.contains_key(&self.stack_key(stack))
         {
             self.leave(self.thread.stack_id);

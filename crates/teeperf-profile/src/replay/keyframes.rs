@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use teeperf_wire::word::ESCAPE_BASE;
 
-use super::apply::{MAX_MARKS, MAX_STACKS, Shared};
+use super::apply::{KeptMark, MAX_MARKS, MAX_STACKS, Shared};
 use super::calltree::CallTree;
 use super::stack::{Stack, is_nameless, is_run};
 use super::summary::{Place, Summary};
@@ -56,7 +56,7 @@ impl Threads {
             }
         }
         for &(mark, stack, depth) in keyframe.marks.iter().take(MAX_MARKS) {
-            self.shared.remember(key, &mut state.marks, mark, stack, depth);
+            self.shared.remember(key.0, &mut state.marks, mark, (stack, depth));
         }
         if let Some(tree) = self.trees.get_mut(state.tree).and_then(Option::as_mut) {
             open(tree, &mut self.shared, &mut state.stack, keyframe, offset);
@@ -114,13 +114,12 @@ impl Threads {
     pub(crate) fn keyframes_of(&self, key: ThreadKey) -> Option<Vec<Keyframe>> {
         let (process, thread) = key;
         let state = self.states.get(&key)?;
-        let marks = state.marks.iter().map(|(&key, &(stack, depth))| (key, stack, depth));
-        // Another thread may have made a mark with the same key since.
-        let is_last = |&(key, stack, _): &(u32, u64, u64)| {
-            let shared = self.shared.marks.get(&(process, key));
-            stack == 0 || shared.is_none_or(|mark| mark.thread == thread)
+        // Of marks that all threads know, those that no other has kept anew.
+        let is_told = |(key, mark): &(&u32, &KeptMark)| {
+            mark.stack == 0 || self.shared.is_last(process, **key, mark)
         };
-        let mut marks: Vec<_> = marks.filter(is_last).collect();
+        let told = state.marks.iter().filter(is_told);
+        let mut marks: Vec<_> = told.map(|(&key, mark)| (key, mark.stack, mark.depth)).collect();
         marks.sort_unstable();
         let running = Keyframe {
             process,

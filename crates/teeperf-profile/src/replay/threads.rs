@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::apply::{Apply, Shared};
+use super::apply::{Apply, KeptMark, Shared};
 use super::arcs::Arcs;
 use super::calltree::CallTree;
 use super::fold;
@@ -36,8 +36,8 @@ pub(crate) struct ThreadState {
     pub(super) taken_before: u64,
     /// The filter that its events stand under, where there was one.
     pub(super) filter: Option<Filtered>,
-    /// Stack and depth by mark.
-    pub(super) marks: HashMap<u32, (u64, u64)>,
+    /// Marks by key.
+    pub(super) marks: HashMap<u32, KeptMark>,
     pub(super) place: Place,
     /// Its first piece is the thread's first: it is no thread that was folded and came back.
     pub(super) begins: bool,

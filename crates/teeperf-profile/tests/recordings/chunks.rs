@@ -271,6 +271,51 @@ fn a_stack_that_goes_on_in_another_thread_takes_its_frames_along() {
     assert_eq!(calls, [0, 0, 0, 1]);
 }
 
+/// The thread that jumps made no such mark; what it makes of its own with that key counts from then on.
+#[test]
+fn a_mark_on_a_stack_is_known_to_the_thread_that_goes_on_with_it() {
+    let stack = |id| [&[escape(code::STACK, 0), payload(2)][..], &split62(id)].concat();
+    let (mark, jump) = (vec![escape(code::MARK, 7)], vec![escape(code::JUMP, 7)]);
+    let mut builder = Builder::new();
+    let one = [
+        vec![call(0x1000)],
+        stack(9),
+        vec![call(0x2000)],
+        mark.clone(),
+        vec![call(0x2100)],
+        stack(0),
+        vec![ret(0x1000)],
+    ];
+    builder.chunk(header(1, 1, 0), &one.concat(), false);
+    let two = [
+        vec![call(0x3000)],
+        mark,
+        stack(5),
+        stack(0),
+        vec![call(0x3100)],
+        jump.clone(),
+        vec![call(0x3200), ret(0x3200), ret(0x3000)],
+    ];
+    builder.chunk(header(1, 3, 0), &two.concat(), false);
+    let three = [vec![call(0x4000)], jump, vec![call(0x2200), ret(0x2200), ret(0x2000)]].concat();
+    builder.chunk(header(1, 2, 0), &three, false);
+    let profile = replay(&builder.end());
+    let health = &profile.health;
+    // What the first thread left open above its mark is gone; thread 2's first frame rests.
+    assert_eq!((health.mended, health.unopened), (0, 0));
+    let named = |thread: u32, function: &str| {
+        let thread = profile.threads.iter().find(|t| t.tid == thread).unwrap();
+        let nodes = &thread.tree.nodes;
+        let name = |node: &teeperf_profile::model::Node| {
+            profile.functions[node.function.0 as usize].name.clone()
+        };
+        let node = nodes.iter().find(|node| name(node).ends_with(function)).unwrap();
+        name(&nodes[node.parent as usize])
+    };
+    assert!(named(502, "0x2200").ends_with("0x2000"), "{}", named(502, "0x2200"));
+    assert!(named(503, "0x3200").ends_with("0x3000"), "{}", named(503, "0x3200"));
+}
+
 #[test]
 fn a_thread_whose_first_chunk_is_on_a_stack_that_was_left_has_its_frames() {
     let mut builder = Builder::new();

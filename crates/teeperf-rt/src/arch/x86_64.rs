@@ -192,6 +192,15 @@ pub(crate) unsafe fn stack_of_context(context: usize) -> u64 {
     if is_within { start } else { 0 }
 }
 
+/// Bytes of the stack that a context brought.
+///
+/// # Safety
+/// `context` is the address of a `ucontext_t`.
+pub(crate) unsafe fn stack_size_of_context(context: usize) -> u64 {
+    // SAFETY: the caller's promise; the offset lies within the structure.
+    unsafe { (context as *const u64).add(context::STACK_SIZE).read() }
+}
+
 /// Whether the caller runs on the stack that a context brought.
 ///
 /// # Safety
@@ -199,8 +208,8 @@ pub(crate) unsafe fn stack_of_context(context: usize) -> u64 {
 pub(crate) unsafe fn is_on_stack_of_context(context: usize) -> bool {
     // SAFETY: the caller's promise.
     let start = unsafe { stack_of_context(context) };
-    // SAFETY: the caller's promise; the offset lies within the structure.
-    let size = unsafe { (context as *const u64).add(context::STACK_SIZE).read() };
+    // SAFETY: the caller's promise.
+    let size = unsafe { stack_size_of_context(context) };
     start != 0 && (stack_pointer() as u64).wrapping_sub(start) < size
 }
 

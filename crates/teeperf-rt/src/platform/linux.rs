@@ -91,6 +91,11 @@ fn clock_ns(clock: usize) -> Option<u64> {
 
 /// Whether the calling thread is on the stack that it gave to signal handlers.
 pub(crate) fn on_signal_stack() -> bool {
+    signal_stack().is_some()
+}
+
+/// Bounds of the stack that the calling thread gave to signal handlers, if it is on that.
+pub(crate) fn signal_stack() -> Option<(u64, u64)> {
     #[repr(C)]
     #[derive(Default)]
     struct StackT {
@@ -102,7 +107,8 @@ pub(crate) fn on_signal_stack() -> bool {
     let place = &raw mut stack as usize;
     // SAFETY: the kernel writes one `stack_t` there.
     let result = unsafe { syscall(number::SIGALTSTACK, [0, place, 0, 0, 0, 0]) };
-    result == 0 && stack.flags & SS_ONSTACK != 0
+    let is_on = result == 0 && stack.flags & SS_ONSTACK != 0;
+    is_on.then(|| (stack.start as u64, (stack.start as u64).saturating_add(stack.size as u64)))
 }
 
 /// Sleeps until the word changes from `value`, somebody wakes it, a signal comes, or
@@ -127,6 +133,27 @@ pub(crate) fn wake(word: &AtomicU32) {
     let arguments = [word.as_ptr() as usize, FUTEX_WAKE, i32::MAX as usize, 0, 0, 0];
     // SAFETY: the word's address alone is used.
     unsafe { syscall(number::FUTEX, arguments) };
+}
+
+/// Whether memory can be read at an address: a set of signals, which the kernel copies before it looks what it is for.
+pub(crate) fn is_readable(address: usize) -> bool {
+    const NO_SUCH_CHANGE: usize = usize::MAX;
+    const EINVAL: isize = -22;
+    // SAFETY: the kernel reads eight bytes there, if it can, and does nothing with them.
+    let answer = unsafe {
+        syscall(number::RT_SIGPROCMASK, [NO_SUCH_CHANGE, address, 0, size_of::<u64>(), 0, 0])
+    };
+    // Any other answer, as where the call is forbidden, tells nothing.
+    answer == EINVAL
+}
+
+/// Zeroed memory of the runtime's own, which is there when it is touched.
+pub(crate) fn reserve(size: usize) -> Option<usize> {
+    let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    // SAFETY: new memory, wherever the kernel puts it.
+    let address =
+        unsafe { syscall(number::MMAP, [0, size, PROT_READ | PROT_WRITE, flags, usize::MAX, 0]) };
+    usize::try_from(address).ok()
 }
 
 /// Asks the kernel to zero a page in every child of this process.

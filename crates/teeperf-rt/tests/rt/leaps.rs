@@ -45,6 +45,7 @@ fn replay(recording: &Recording) -> usize {
                 stacks.insert(wide(payload, 0), Vec::new());
                 most = most.max(stacks.len());
             }
+            Item::Escape(code::STACK, _, payload) => now = wide(payload, 0),
             Item::Escape(code::SWITCH, _, payload) => {
                 if wide(payload, 0) == ABANDONED {
                     stacks.remove(&now);

@@ -3,7 +3,7 @@
 //! In order, when the clock is `tick`: is the module on; has the tick moved since this
 //! thread last looked; has the address a site; reserve a word; is it within the chunk;
 //! write it. Whatever is not so goes to the runtime, `teeperf_rt_event(address, kind,
-//! module, frame)`, with nothing done yet. The frame is a number that is alike for all calls
+//! module, frame, stack pointer)`, with nothing done yet. The frame is a number that is alike for all calls
 //! from one place at one depth, and for few others: stack pointer and return address together.
 //!
 //! The reservation is one `xadd` without `lock`: whole for a signal handler on this
@@ -40,6 +40,8 @@
 //! Where a filter holds, the module's map says whether the function passes ([`teeperf_wire::filter`]); one that does
 //! goes on as without. Where some functions are timed by the counter beside the tick, further bits say which these are, and
 //! their events go to the runtime.
+//!
+//! Where stacks are watched, an event whose stack pointer lies outside of the thread's window goes to the runtime as well.
 //!
 //! Off is one load and two branches. The `cycle` clock costs more than all
 //! else, so its path begins behind a branch.
@@ -176,7 +178,14 @@ global_asm!(
     mov     edx, dword ptr [r8 + 4 * rdx]
     bt      edx, ecx
     jc      9f
-14: test    al, {ticks}
+14: test    al, {stacks}
+    jz      15f
+    mov     r8, qword ptr [rip + teeperf_module + {tls}]
+    mov     rdx, rsp
+    sub     rdx, qword ptr fs:[r8 + {stack_low}]
+    cmp     rdx, qword ptr fs:[r8 + {stack_size}]
+    jae     9f
+15: test    al, {ticks}
     jz      11f
     mov     rax, qword ptr [rip + teeperf_module + {tls}]
     jmp     1b
@@ -215,6 +224,7 @@ global_asm!(
     mov     dword ptr [rcx + 4], {pad}
 8:  add     rdi, qword ptr [rip + teeperf_module + {low}]
 9:  lea     rcx, [rsp + rsi]
+    mov     r8, rsp
     mov     esi, \\kind
     lea     rdx, [rip + teeperf_module]
     jmp     qword ptr [rip + teeperf_rt_event@GOTPCREL]
@@ -241,6 +251,7 @@ global_asm!(
     filtered = const module::FILTERED,
     ticks = const module::TICKS,
     times = const module::TIMES,
+    stacks = const module::STACKS,
     filter = const module::FILTER,
     timed = const module::TIMED,
     tls = const module::TLS,
@@ -253,6 +264,8 @@ global_asm!(
     last_high = const thread::LAST_HIGH,
     cursor = const thread::CURSOR,
     rseq = const thread::RSEQ,
+    stack_low = const thread::STACK_LOW,
+    stack_size = const thread::STACK_SIZE,
     tree_last = const thread::TREE_LAST,
     tree = const thread::TREE,
     tree_guesses = const thread::TREE_GUESSES,

@@ -17,7 +17,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use teeperf_edit::rotate::{self, Keep};
 use teeperf_edit::send::Sender;
-use teeperf_record::{Choice, Options, Outcome, Output, Period, RecordError, Recorder, Tree};
+use teeperf_record::{
+    Choice, Options, Outcome, Output, Period, RecordError, Recorder, StackWatch, Tree,
+};
 use teeperf_view::printable;
 use teeperf_wire::shared;
 
@@ -65,6 +67,10 @@ pub(crate) struct Arguments {
     /// however long the run; or nothing but samples (--sample)
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = Probe::Trace)]
     probe: Probe,
+    /// Whether hooks look at the stack pointer, so that coroutines are followed whose stacks the program switches by itself,
+    /// as boost.context does it; that costs some tenths of a nanosecond a call
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = WatchedStacks::Auto)]
+    stacks: WatchedStacks,
     /// With --probe tree: memory for each thread, 4 KiB to 1 GiB, at some 100 bytes a call path, of which only what is
     /// used is taken, and 16 GiB at most by all threads of a process; calls on paths beyond it are counted by
     /// function [default: 1MiB]
@@ -109,6 +115,17 @@ enum Probe {
     Tree,
     /// Samples, of programs with hooks too: nothing of the program is changed
     Sample,
+}
+
+/// When hooks look at the stack pointer.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum WatchedStacks {
+    /// Where the program's code, or a small library's, switches stacks, or a stack is seen that is not the thread's
+    Auto,
+    /// From the start
+    Always,
+    /// Never
+    Never,
 }
 
 fn tree_size(text: &str) -> Result<u64, String> {
@@ -180,6 +197,11 @@ impl Arguments {
         options.limit_size = self.limit_size;
         options.limit_time = self.limit_time;
         options.paused = self.paused;
+        options.stacks = match self.stacks {
+            WatchedStacks::Auto => StackWatch::Auto,
+            WatchedStacks::Always => StackWatch::Watched,
+            WatchedStacks::Never => StackWatch::Unwatched,
+        };
         options.tree = self.tree()?;
         options.search.images.clone_from(&self.elf);
         Ok((options, sender))
