@@ -32,6 +32,7 @@ fn everything() -> Profile {
     profile.info.filters = vec![vec!["only parse".into()]];
     profile.health.gaps = vec![("dropped".into(), 3, 9_000)];
     profile.health.lost = 7;
+    profile.health.unrecorded = 2;
     let function = FunctionId(0);
     profile.waits = vec![Waits { function, times: 3, total_ns: 30.0, longest_ns: 20.0 }];
     let kinds = [

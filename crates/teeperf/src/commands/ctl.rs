@@ -215,7 +215,7 @@ mod tests {
             "state: paused\noutput: 7\nevents: 12\nseconds: 1.500\nrule: only a: b\nrule: exclude c\nprogram: 7 a b\ntrigger: f\n",
         );
         assert_eq!(
-            json,
+            json.to_string(),
             concat!(
                 r#"{"events":12,"format":"teeperf-status","output":"7","programs":[{"name":"a b","pid":7}],"rules":["only a: b","exclude c"],"#,
                 r#""seconds":1.5,"state":"paused","triggers":["f"],"version":1}"#

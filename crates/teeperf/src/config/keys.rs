@@ -48,6 +48,7 @@ const PROJECTS: &[&str] = &[
     "sgx",
     "shared",
     "size",
+    "stacks",
     "static",
     "timed",
     "tree-size",
