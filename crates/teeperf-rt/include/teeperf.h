@@ -64,7 +64,7 @@ extern void teeperf_rt_note(const char *text) __attribute__((weak));
 extern void teeperf_rt_stack_switch(unsigned long long left, unsigned long long entered) __attribute__((weak));
 extern void teeperf_rt_stack_new(unsigned long long stack) __attribute__((weak));
 extern void teeperf_rt_stack_enter(unsigned long long stack) __attribute__((weak));
-extern void teeperf_rt_stack_memory(unsigned long low, unsigned long size) __attribute__((weak));
+extern void teeperf_rt_stack_memory(const void *low, unsigned long size) __attribute__((weak));
 extern unsigned teeperf_rt_version(void) __attribute__((weak));
 extern void teeperf_rt_point(const void *site, unsigned kind, unsigned long long value) __attribute__((weak));
 extern void teeperf_scope_enter(const void *site, const void *caller) __attribute__((weak));
@@ -148,7 +148,7 @@ TEEPERF_INLINE void teeperf_stack_end(unsigned long long stack)
 TEEPERF_INLINE void teeperf_stack_memory(const void *low, unsigned long size)
 {
 	if (teeperf_rt_stack_memory)
-		teeperf_rt_stack_memory((unsigned long)low, size);
+		teeperf_rt_stack_memory(low, size);
 }
 
 /* What follows has names, which are string literals without quotes, backslashes and percent signs. They stand in a part of

@@ -48,7 +48,7 @@ pub(crate) fn own_stack(
         for &byte in piece.iter().take(count) {
             if byte == b'\n' {
                 let [low, high] = line.bounds;
-                let is_first_stack = line.room[..line.used] == *b"[stack]";
+                let is_first_stack = line.room.get(..line.used) == Some(b"[stack]");
                 if is_first && is_first_stack {
                     return Some((below, high));
                 }
@@ -79,7 +79,7 @@ pub(crate) fn each_code(mut take: impl FnMut(u64, u64)) {
         }
         for &byte in piece.iter().take(count) {
             let [low, high] = line.bounds;
-            let is_of_file = line.used > 0 && line.room[0] != b'[';
+            let is_of_file = line.used > 0 && line.room.first() != Some(&b'[');
             if byte == b'\n' && is_of_file && line.is_code && platform::is_readable(low as usize) {
                 take(low, high);
             }
