@@ -454,7 +454,8 @@ fn tables_have_the_numbers_of_the_code() {
     let tags = named!(filter: NUMBER RULE PROCESS FIRST_SITE SITES OTHERS_PASS LIST);
     assert_eq!(rows("### FILTER"), tags);
     let tags = named!(sampled: EVENT NAME UNIT PERIOD FREQUENCY RANDOM ZERO_NS SOURCE MACHINE
-        REGISTERS STACK CHAIN PERF_TYPE PERF_CONFIG OUTER_REGISTERS OUTER_STACK);
+        REGISTERS STACK CHAIN PERF_TYPE PERF_CONFIG OUTER_REGISTERS OUTER_STACK PRECISE
+        BRANCHES);
     let found: Vec<_> = rows("### SAMPLED").into_iter().filter(|(_, name)| is_tag(name)).collect();
     assert_eq!(found, tags);
     let tags = named!(map: PID TID TIME_NS ADDRESS LENGTH OFFSET PROTECTION FLAGS PATH BUILD_ID
