@@ -22,7 +22,7 @@ pub(crate) struct Reserve {
 const MOST: u64 = 1 << 20;
 /// Least.
 const LEAST: u64 = 16 << 10;
-/// No more than one part in so many of what is free.
+/// No more than one part in so many of what is free, or of the longest file that is allowed.
 const SHARE: u64 = 8;
 /// Blocks are asked for ahead, so many times as much at once as is kept back.
 const AHEAD: u64 = 4;
@@ -33,7 +33,8 @@ impl Reserve {
         if !file.metadata().is_ok_and(|about| about.is_file()) {
             return Self { bytes: 0, held_to: 0, takes_requests: false };
         }
-        let most = free(file).map_or(MOST, |free| free / SHARE);
+        let room = free(file).map_or(MOST, |free| free / SHARE);
+        let most = room.min(longest_file() / SHARE);
         Self { bytes: most.clamp(LEAST, MOST), held_to: 0, takes_requests: true }
     }
 

@@ -62,15 +62,21 @@ fn of(image: &Image, search: &Search, starts: &[u64]) -> Result<Vec<Vec<String>>
                     String::from_utf8_lossy(crate::table::name_in(&strings, at)).into_owned()
                 }),
             };
-            if let Some(name) = name.filter(|name| !names.contains(name))
+            let name = name.as_deref().map(as_in_source);
+            if let Some(name) = name.filter(|name| names.iter().all(|known| known != name))
                 && names.len() < MAX_NAMES
             {
-                names.push(name);
+                names.push(name.to_owned());
             }
         });
         names
     };
     Ok(starts.iter().map(names).collect())
+}
+
+/// The function that the source calls: the linker puts `__wrap_f` in the place of `f` (`--wrap=f`).
+fn as_in_source(name: &str) -> &str {
+    name.strip_prefix("__wrap_").unwrap_or(name)
 }
 
 /// The code from an address on; nothing where the file has none.

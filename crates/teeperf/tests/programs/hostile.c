@@ -31,9 +31,9 @@ struct welcome {
 };
 struct memory {
     struct welcome welcome;
-    int clock, segment;
-    unsigned char *at;
-    size_t size;
+    int clock, segment, heirs;
+    unsigned char *at, *heirs_at;
+    size_t size, heirs_size;
 };
 
 static uint64_t state = 88172645463325252u;
@@ -100,10 +100,16 @@ static int attach(struct memory *memory) {
     if (send(socket_, hello, sizeof hello, MSG_NOSIGNAL) != sizeof hello) return -1;
     ssize_t got = answer(socket_, &memory->welcome, files, &count);
     close(socket_);
-    if (got < (ssize_t)sizeof memory->welcome || memory->welcome.refusal || count != 2) return -1;
+    if (got < (ssize_t)sizeof memory->welcome || memory->welcome.refusal || count != 3) return -1;
     struct stat about;
     memory->clock = files[0];
     memory->segment = files[1];
+    memory->heirs = files[2];
+    fstat(memory->heirs, &about);
+    memory->heirs_size = (size_t)about.st_size;
+    memory->heirs_at =
+        mmap(NULL, memory->heirs_size, PROT_READ | PROT_WRITE, MAP_SHARED, memory->heirs, 0);
+    if (memory->heirs_at == MAP_FAILED) return -1;
     fstat(memory->segment, &about);
     memory->size = (size_t)about.st_size;
     memory->at = mmap(NULL, memory->size, PROT_READ | PROT_WRITE, MAP_SHARED, memory->segment, 0);
@@ -124,6 +130,8 @@ static void truncates(void) {
     must_fail("shrink the segment", ftruncate(memory.segment, 0));
     must_fail("shrink the segment by a page", ftruncate(memory.segment, (off_t)memory.size - PAGE));
     must_fail("grow the segment", ftruncate(memory.segment, (off_t)memory.size * 2));
+    must_fail("shrink the memory of children", ftruncate(memory.heirs, 0));
+    must_fail("grow the memory of children", ftruncate(memory.heirs, (off_t)memory.heirs_size * 2));
     must_fail("shrink the clock", ftruncate(memory.clock, 0));
     must_fail("grow the clock", ftruncate(memory.clock, 1 << 20));
     must_fail("write to the clock", (int)pwrite(memory.clock, "x", 1, 0));
@@ -152,6 +160,8 @@ static void truncates(void) {
     memory.at[STATES] = 2;
     madvise(memory.at, memory.size, MADV_REMOVE);
     memset(memory.at, 0xff, memory.size);
+    madvise(memory.heirs_at, memory.heirs_size, MADV_REMOVE);
+    memset(memory.heirs_at, 0xff, memory.heirs_size);
 }
 
 static void writes_random(long rounds) {
@@ -159,8 +169,12 @@ static void writes_random(long rounds) {
     if (attach(&memory)) exit(4);
     uint32_t *words = (uint32_t *)memory.at;
     size_t count = memory.size / 4, chunk_words = memory.welcome.chunk_size / 4;
+    uint32_t *heirs = (uint32_t *)memory.heirs_at;
     for (long i = 0; i < rounds; i++) {
         uint32_t word = (uint32_t)next_random();
+        // What children would have claimed stands in the first page.
+        if (i % 4 == 0) heirs[next_random() % (PAGE / 4)] = word % (i % 3 ? 8 : UINT32_MAX);
+        if (i % 64 == 0) heirs[next_random() % (memory.heirs_size / 4)] = word;
         switch (next_random() % 8) {
         case 0: words[next_random() % count] = word; break;
         case 1: words[next_random() % (PAGE / 4)] = word; break;
