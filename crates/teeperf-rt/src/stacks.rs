@@ -70,11 +70,11 @@ pub(crate) fn are_watched() -> bool {
 
 /// As the recorder wants it for a process that attaches.
 pub(crate) fn begin(is_watched: bool, is_never: bool) {
-    // The child of a fork goes on as its parent.
+    // The child of a fork goes on as its parent, who has looked through the libraries.
     match (is_watched, is_never, MODE.load(Relaxed)) {
         (_, true, _) => MODE.store(NEVER, Relaxed),
         (true, _, UNWATCHED) => MODE.store(WATCHED, Relaxed),
-        (_, _, UNWATCHED) => code::look_through_libraries(),
+        (_, _, UNWATCHED) if process::epoch() == 0 => code::look_through_libraries(),
         _ => {}
     }
 }
