@@ -90,7 +90,9 @@ pub(crate) struct Thread {
     pub(crate) was_left_out: AtomicBool,
     /// What hooks watch, when a thread without a chunk last looked for one.
     pub(crate) looked: AtomicU32,
-    /// Id of the stack the thread is on, 0 its own; [`STACK_NOT_TOLD`]: a jump came, and where to is not known.
+    /// Id of the stack the thread is on, 0 its own;
+    /// [`STACK_NOT_TOLD`](teeperf_wire::shared::chunk::STACK_NOT_TOLD): a jump came, and the runtime
+    /// does not know where to.
     pub(crate) stack: AtomicU64,
     /// Stack pointer where the thread was first seen, 0: nowhere.
     pub(crate) anchor: AtomicU64,
