@@ -117,6 +117,8 @@ pub(crate) struct Process {
     knows_threads: bool,
     /// Filters of system calls that it had at first.
     filters: Option<u32>,
+    /// Time in the program's own pauses, as it was last seen.
+    pauses: u64,
     /// It has ended, and its threads with it.
     is_leaving: bool,
 }
@@ -155,6 +157,7 @@ impl Process {
             has_arenas: false,
             knows_threads: false,
             filters: attached.filters,
+            pauses: 0,
             is_leaving: false,
         };
         process.adopt_segments();
@@ -194,6 +197,7 @@ impl Process {
             // Its threads ask the server for theirs.
             self.adopt_segments();
         }
+        self.heed_pauses(sink);
         self.scan();
         let mut found = std::mem::take(&mut self.found);
         found.sort_unstable();
@@ -204,6 +208,15 @@ impl Process {
         found.clear();
         self.found = found;
         drained + self.make_room(sink)
+    }
+
+    /// Has hooks look up when the program has paused or resumed recording. Under the counter a thread
+    /// that slept meanwhile would not notice: the clock page, which hooks watch, is the recorder's.
+    fn heed_pauses(&mut self, sink: &Sink) {
+        let pauses = self.segments.first().map_or(0, |first| first.segment.pauses());
+        if !self.has_arenas && std::mem::replace(&mut self.pauses, pauses) != pauses {
+            sink.page.control(0, 0);
+        }
     }
 
     /// Whether code inside of arenas may hand sums over.
