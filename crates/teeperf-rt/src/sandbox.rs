@@ -343,7 +343,7 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 33) as u32
         };
-        for _ in 0..20_000 {
+        for _ in 0..if cfg!(miri) { 200 } else { 20_000 } {
             let program: Vec<Instruction> = (0..next() % 60)
                 .map(|_| {
                     let known = CODES[next() as usize % CODES.len()];
