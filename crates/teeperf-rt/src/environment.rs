@@ -43,18 +43,7 @@ fn of_the_c_library(mut entry: *const *const u8) -> Option<Search> {
 fn of_the_kernel(path: &CStr) -> Option<Search> {
     let file = platform::open(path)?;
     let mut search = Search::new();
-    let mut piece = [0; 512];
-    loop {
-        let count = file.read(&mut piece);
-        if count == 0 {
-            return None;
-        }
-        for &byte in piece.iter().take(count) {
-            if search.take(byte) {
-                return Some(search);
-            }
-        }
-    }
+    file.find_byte(|byte| search.take(byte)).then_some(search)
 }
 
 /// Most ancestors that are asked.

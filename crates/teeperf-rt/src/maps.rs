@@ -12,18 +12,7 @@ pub(crate) fn path_at(address: u64, room: &mut [u8]) -> usize {
         return platform::read_link(c"/proc/self/exe", room);
     };
     let mut line = Line::new(address, room);
-    let mut piece = [0; 512];
-    loop {
-        let count = file.read(&mut piece);
-        if count == 0 {
-            return 0;
-        }
-        for &byte in piece.iter().take(count) {
-            if line.take(byte) {
-                return line.finish();
-            }
-        }
-    }
+    if file.find_byte(|byte| line.take(byte)) { line.finish() } else { 0 }
 }
 
 /// Bounds of a thread's own stack: of a process's first thread what the kernel calls so, down to what lies below it; of
@@ -36,56 +25,43 @@ pub(crate) fn own_stack(
     copied: Option<u64>,
 ) -> Option<(u64, u64)> {
     let file = platform::open(c"/proc/self/maps")?;
-    let mut piece = [0; 512];
     let mut name = [0; 8];
     let mut line = Line::new(u64::MAX, &mut name);
-    let mut below = 0;
-    loop {
-        let count = file.read(&mut piece);
-        if count == 0 {
-            return None;
-        }
-        for &byte in piece.iter().take(count) {
-            if byte == b'\n' {
-                let [low, high] = line.bounds;
-                let is_first_stack = line.room.get(..line.used) == Some(b"[stack]");
-                if is_first && is_first_stack {
-                    return Some((below, high));
-                }
-                let bounds = low..high;
-                let is_copy =
-                    || copied.is_some_and(|at| at < thread_pointer && bounds.contains(&at));
-                if bounds.contains(&thread_pointer) && (!is_first || is_copy()) {
-                    let upper = (thread_pointer | (PAGE - 1)).saturating_add(1 + PAGE);
-                    return Some((low, high.min(upper)));
-                }
-                below = high;
+    let (mut below, mut found) = (0, None);
+    file.find_byte(|byte| {
+        if byte == b'\n' {
+            let [low, high] = line.bounds;
+            let is_first_stack = line.room.get(..line.used) == Some(b"[stack]");
+            let bounds = low..high;
+            let is_copy = || copied.is_some_and(|at| at < thread_pointer && bounds.contains(&at));
+            if is_first && is_first_stack {
+                found = Some((below, high));
+            } else if bounds.contains(&thread_pointer) && (!is_first || is_copy()) {
+                let upper = (thread_pointer | (PAGE - 1)).saturating_add(1 + PAGE);
+                found = Some((low, high.min(upper)));
             }
-            line.take(byte);
+            below = high;
         }
-    }
+        line.take(byte);
+        found.is_some()
+    });
+    found
 }
 
 /// Hands out the bounds of each mapping of a file that has code, and that can be read.
 pub(crate) fn each_code(mut take: impl FnMut(u64, u64)) {
     let Some(file) = platform::open(c"/proc/self/maps") else { return };
-    let mut piece = [0; 512];
     let mut name = [0; 8];
     let mut line = Line::new(u64::MAX, &mut name);
-    loop {
-        let count = file.read(&mut piece);
-        if count == 0 {
-            return;
+    file.find_byte(|byte| {
+        let [low, high] = line.bounds;
+        let is_of_file = line.used > 0 && line.room.first() != Some(&b'[');
+        if byte == b'\n' && is_of_file && line.is_code && platform::is_readable(low as usize) {
+            take(low, high);
         }
-        for &byte in piece.iter().take(count) {
-            let [low, high] = line.bounds;
-            let is_of_file = line.used > 0 && line.room.first() != Some(&b'[');
-            if byte == b'\n' && is_of_file && line.is_code && platform::is_readable(low as usize) {
-                take(low, high);
-            }
-            line.take(byte);
-        }
-    }
+        line.take(byte);
+        false
+    });
 }
 
 /// One line of the list, byte by byte: `start-end perms offset device inode   path`.

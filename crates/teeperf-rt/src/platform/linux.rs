@@ -237,6 +237,23 @@ pub(crate) fn file_size(file: &File) -> Option<usize> {
     (result == 0).then_some(stat[6] as usize)
 }
 
+impl File {
+    /// Reads byte by byte until `take` has what it looks for; says whether it has, or the file
+    /// ended before. The file may have any length: a small piece of it is in memory.
+    pub(crate) fn find_byte(&self, mut take: impl FnMut(u8) -> bool) -> bool {
+        let mut piece = [0; 512];
+        loop {
+            let count = self.read(&mut piece);
+            if count == 0 {
+                return false;
+            }
+            if piece.iter().take(count).any(|&byte| take(byte)) {
+                return true;
+            }
+        }
+    }
+}
+
 /// Reads a symbolic link into `room`; gives the length.
 pub(crate) fn read_link(path: &core::ffi::CStr, room: &mut [u8]) -> usize {
     let arguments = [path.as_ptr() as usize, room.as_mut_ptr() as usize, room.len(), 0, 0, 0];
