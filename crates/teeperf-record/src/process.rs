@@ -215,7 +215,7 @@ impl Process {
     fn heed_pauses(&mut self, sink: &Sink) {
         let pauses = self.segments.first().map_or(0, |first| first.segment.pauses());
         if !self.has_arenas && std::mem::replace(&mut self.pauses, pauses) != pauses {
-            sink.page.control(0, 0);
+            sink.page.have_hooks_look();
         }
     }
 

@@ -160,6 +160,11 @@ impl ClockPage {
         let changed = |bits| Some(bits & !take_back | set);
         // Never an error: the closure always gives a value.
         let _ = control.fetch_update(AcqRel, Acquire, changed);
+        self.have_hooks_look();
+    }
+
+    /// Has each hook go to the runtime with its next event, where the counter is the clock.
+    pub(crate) fn have_hooks_look(&self) {
         self.memory.number(clock::GENERATION).fetch_add(1, AcqRel);
     }
 
