@@ -72,6 +72,20 @@ fn set_mode(program: &Path, mode: u32) {
     fs::set_permissions(program, Permissions::from_mode(mode)).unwrap();
 }
 
+/// The program greets the recorder of the user that starts it, and no more once it is given a right.
+fn expect_silence_once_given(what: &str, give: &dyn Fn(&Path), program: &Path, variable: &str) {
+    set_mode(program, 0o755);
+    let before = heard_by_its_starter(program, variable);
+    assert_eq!(before, (Heard::Hello, false), "{what}: not given yet");
+    give(program);
+    let (heard, is_secure) = heard_by_its_starter(program, variable);
+    if !is_secure {
+        eprintln!("skipped: no {what} where temporary files are");
+        return;
+    }
+    assert_eq!(heard, Heard::Nothing, "{what}");
+}
+
 /// Guards: `TEEPERF_SOCKET` of whoever starts a program that has more rights. With memory of their own in place of the
 /// recorder's, they would see what it calls, and where its code is.
 #[test]
@@ -82,16 +96,8 @@ fn a_program_with_more_rights_takes_no_recorder_from_its_environment() {
     for flags in [&["-O1"][..], &["-O1", "-static"], &["-O1", "-static-pie"]] {
         for (what, give) in rights() {
             let (_shop, program) = built(flags);
-            set_mode(&program, 0o755);
-            let before = heard_by_its_starter(&program, "TEEPERF_SOCKET");
-            assert_eq!(before, (Heard::Hello, false), "{what} {flags:?}: not given yet");
-            give(&program);
-            let (heard, is_secure) = heard_by_its_starter(&program, "TEEPERF_SOCKET");
-            if !is_secure {
-                eprintln!("skipped: no {what} where temporary files are");
-                continue;
-            }
-            assert_eq!(heard, Heard::Nothing, "{what} {flags:?}");
+            let what = format!("{what} {flags:?}");
+            expect_silence_once_given(&what, give, &program, "TEEPERF_SOCKET");
         }
     }
 }
@@ -116,12 +122,7 @@ fn a_library_in_a_program_with_more_rights_does_not_either() {
     run(teeperf().args(["cc", "-O1", "-o"]).arg(&program).arg(&source).arg(&library))
         .expect_code(0);
     for (what, give) in rights() {
-        set_mode(&program, 0o755);
-        let before = heard_by_its_starter(&program, "TEEPERF_SOCKET");
-        assert_eq!(before, (Heard::Hello, false), "{what}: not given yet");
-        give(&program);
-        let (heard, is_secure) = heard_by_its_starter(&program, "TEEPERF_SOCKET");
-        assert!(!is_secure || heard == Heard::Nothing, "{what}: {heard:?}");
+        expect_silence_once_given(what, give, &program, "TEEPERF_SOCKET");
     }
 }
 
@@ -201,12 +202,7 @@ fn the_library_that_samples_from_within_does_not_either() {
     cc.args(["-O1", "-Wl,--no-as-needed", "-o"]).arg(&program).arg(shop.path("trust.c")).arg(&copy);
     run(&mut cc).expect_code(0);
     for (what, give) in rights() {
-        set_mode(&program, 0o755);
-        let before = heard_by_its_starter(&program, "TEEPERF_SAMPLES");
-        assert_eq!(before, (Heard::Hello, false), "{what}: not given yet");
-        give(&program);
-        let (heard, is_secure) = heard_by_its_starter(&program, "TEEPERF_SAMPLES");
-        assert!(!is_secure || heard == Heard::Nothing, "{what}: {heard:?}");
+        expect_silence_once_given(what, give, &program, "TEEPERF_SAMPLES");
     }
 }
 
