@@ -135,7 +135,7 @@ pub fn secured(
             return Ok(Box::new(Secured::accept(stream, secret, deadline)?));
         }
     } else if heard == SENDS.as_bytes() {
-        // What nobody read would have the answer lost.
+        // The kernel drops the answer where bytes of the sender were not read.
         line(&mut reader)?;
         answer(&mut *stream, Some("it takes recordings by its secret alone: --secret FILE"))?;
     }

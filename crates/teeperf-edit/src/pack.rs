@@ -245,7 +245,7 @@ fn module_files(
     if let Some(debug) = debug_file(path, &exact) {
         add(&debug, Kind::Debug, Some(hex), files, missing);
     }
-    // What the compiler split off, and what `dwz` moved elsewhere.
+    // Files that the compiler split off, and those to which `dwz` moved debug information.
     match Lines::open(path, &exact).and_then(|lines| Ok((lines.companions()?, lines.missing()))) {
         Ok((companions, why)) => {
             let left = companions.len().saturating_sub(MOST_COMPANIONS);

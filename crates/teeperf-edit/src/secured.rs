@@ -33,7 +33,7 @@ const MOST_FIRST: usize = 256;
 /// Digits of a secret.
 const DIGITS: usize = 64;
 
-/// What both sides know, and nobody else.
+/// The key that sender and collector share.
 #[derive(Clone)]
 pub struct Secret([u8; 32]);
 
@@ -90,7 +90,7 @@ pub struct Secured {
     both: Arc<Both>,
 }
 
-/// What all handles of a connection share.
+/// State that all handles of a connection share.
 struct Both {
     noise: StatelessTransportState,
     /// Number of the next message that is sent.
@@ -99,14 +99,14 @@ struct Both {
     patience: Mutex<Option<Duration>>,
 }
 
-/// What has come.
+/// Messages that have come.
 #[derive(Default)]
 struct Heard {
     /// Number of the next message.
     number: u64,
     /// A message with its length, as far as it has come.
     message: Vec<u8>,
-    /// What it said, and how much of that was used.
+    /// The decrypted message, and how much of it was used.
     said: Vec<u8>,
     used: usize,
 }

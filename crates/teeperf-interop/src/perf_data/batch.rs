@@ -57,7 +57,7 @@ struct Piece {
     block: u32,
     event: u32,
     misc: u16,
-    /// What it stands for, where that is not what it says itself.
+    /// Its period, where the sample does not say it itself.
     period: Option<NonZeroU64>,
 }
 

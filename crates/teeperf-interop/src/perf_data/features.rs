@@ -42,11 +42,12 @@ pub(super) mod number {
 const MISC_BUILD_ID_SIZE: u16 = 1 << 15;
 /// Longest build-id, which those of unknown length have.
 const BUILD_ID: usize = 20;
-/// What names of the kernel begin with, where a map of it may have the name of a symbol behind that; and of the kernel of a guest.
+/// The kernel's names begin so; a map may have the name of a symbol behind that. The other one is
+/// that of a guest's kernel.
 const KERNEL: &[u8] = b"[kernel.";
 const GUEST_KERNEL: &[u8] = b"[guest.kernel.";
 
-/// What of the kernel a path stands for.
+/// The part of the kernel that a path stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum KernelFile {
     Kernel,

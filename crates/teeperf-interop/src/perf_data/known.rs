@@ -38,7 +38,7 @@ pub(super) struct Known {
     /// Nanoseconds on the samples' clock where the recording begins, and the latest.
     pub(super) zero: u64,
     pub(super) latest: u64,
-    /// What events have counted up to the latest sample, by id, and by thread where counts are those of one.
+    /// Counts of events up to the latest sample, by id, and by thread where counts are a thread's.
     counted: HashMap<(u64, u32), u64>,
     /// Whether some events' records have times.
     is_timed: bool,
@@ -48,7 +48,7 @@ pub(super) struct Known {
     pub(super) warnings: Vec<String>,
 }
 
-/// What a sample counts for: an event of the list, and its period, where the sample does not say that itself.
+/// An event of the list that a sample counts for, and its period where the sample does not say it.
 pub(super) type Shown = (u16, Option<NonZeroU64>);
 
 /// How many records could not be used, and where the first of them stands.
