@@ -73,6 +73,14 @@ pub struct Function {
     pub place: Option<Place>,
 }
 
+impl Function {
+    /// Whether it has no symbol: its name is its module's, and an address.
+    pub fn is_nameless(&self) -> bool {
+        let rest = self.name.strip_prefix(&*self.module);
+        !self.module.is_empty() && rest.is_some_and(|rest| rest.starts_with("+0x"))
+    }
+}
+
 /// Where a function's code stands: what formats need that name functions by address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Place {

@@ -2,6 +2,7 @@
 //! was mended, and what to do about it. In plain words, most important first; every view
 //! shows the same.
 
+mod nameless;
 mod outside;
 mod single;
 
@@ -54,6 +55,7 @@ pub fn of(profile: &Profile) -> Vec<Finding> {
     mended(profile, &mut found);
     stacks(profile, &mut found);
     chains(profile, &mut found);
+    nameless::nameless(profile, &mut found);
     gaps(profile, &mut found);
     reader(profile, &mut found);
     waiting(profile, &mut found);
@@ -184,8 +186,9 @@ fn stacks(profile: &Profile, found: &mut Vec<Finding>) {
     push(found, true, what, &next);
 }
 
-/// What helps, by what most of the stacks ended at. What was done already is not advised.
-fn cut_stacks(stacks: &Stacks, asked: u64) -> String {
+/// Advice for stacks that are cut short, by the end of most of them. `asked`: bytes that the user had copied
+/// of each stack. The advice never repeats that.
+pub fn cut_stacks(stacks: &Stacks, asked: u64) -> String {
     let Stacks { cut, beyond, holed, .. } = *stacks;
     let others = cut.saturating_sub(beyond).saturating_sub(holed);
     if holed >= beyond && holed >= others && holed > 0 {

@@ -743,3 +743,29 @@ fn time_outside_of_hooks_and_single_calls_are_noted() {
     profile.threads[0].tree.nodes[1].extremes = longest(1000e6);
     assert_eq!(notes(&profile).len(), 1);
 }
+
+#[test]
+fn functions_that_are_shown_by_their_addresses_are_noted() {
+    let notes = |profile: &Profile| -> Vec<String> {
+        let found = teeperf_view::findings::of(profile);
+        let texts = found.into_iter().map(|finding| finding.what);
+        texts.filter(|what| what.contains("symbols")).collect()
+    };
+    let mut profile = kitchen();
+    assert_eq!(notes(&profile), [""; 0]);
+    let module = profile.functions[1].module.clone();
+    profile.functions[1].name = format!("{module}+0x10");
+    let own = |profile: &mut Profile, value| {
+        for node in &mut profile.threads[0].tree.nodes {
+            let own = if node.function == FunctionId(1) { value } else { 500e6 };
+            node.self_time = Time { value: own, low: own, high: own };
+        }
+    };
+    own(&mut profile, 500e6);
+    let said = notes(&profile);
+    let begin = format!("1 function of {module} has no symbols: ");
+    assert!(said.len() == 1 && said[0].starts_with(&begin), "{said:?}");
+    // Nobody looks at what takes next to nothing.
+    own(&mut profile, 1.0);
+    assert_eq!(notes(&profile), [""; 0]);
+}

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::Path;
 use teeperf_profile::info::Info;
-use teeperf_profile::model::{Code, Function, Profile};
+use teeperf_profile::model::{Code, Function, Profile, Stacks};
 use teeperf_symbols::{Error, Functions, Origin, Search};
 
 /// Of a recording, what its packets say and what replay makes of them, with functions told apart by place.
@@ -103,6 +103,8 @@ fn contents(info: &Info, profile: &Profile) -> Vec<Finding> {
 const MOST_CUT: f64 = 0.1;
 /// Share of samples above which a file that their functions are in is needed.
 const MOST_NAMELESS: f64 = 0.1;
+/// Share of them in a file that is here, above which it is worth a word.
+const LEAST_NAMELESS: f64 = 0.01;
 
 /// What was sampled, of all events: how much, whether its files are here, and whether stacks are whole.
 fn samples(info: &Info, profile: &Profile) -> Vec<Finding> {
@@ -126,12 +128,12 @@ fn samples(info: &Info, profile: &Profile) -> Vec<Finding> {
             "record with a larger --sample-buffer, fewer samples, or shorter copies of stacks";
         findings.push(Finding::warning(AREA, text, next));
     }
-    let stacks = all().map(|of| of.health.stacks);
-    let (cut, followed) = stacks
-        .fold((0, 0), |(cut, followed), stacks| (cut + stacks.cut, followed + stacks.followed));
+    let mut stacks = Stacks::default();
+    all().for_each(|of| stacks += of.health.stacks);
+    let Stacks { cut, followed, .. } = stacks;
     if cut as f64 > followed as f64 * MOST_CUT {
         let text = format!("{cut} of {followed} stacks are cut short: callers are missing");
-        let next = "record longer copies of stacks: --call-graph dwarf,32768";
+        let next = teeperf_view::findings::cut_stacks(&stacks, profile.info.asked_stack);
         findings.push(Finding::warning(AREA, text, next));
     }
     if count > 0 {
@@ -145,10 +147,6 @@ fn files(profiles: &[&Profile]) -> Vec<Finding> {
     const AREA: &str = "names";
     let missing: BTreeSet<&(String, String)> =
         profiles.iter().flat_map(|profile| &profile.health.missing).collect();
-    if missing.is_empty() {
-        let text = "the files of code that samples lead through are here, as they were recorded";
-        return vec![Finding::ready(AREA, text)];
-    }
     let nodes = || {
         profiles.iter().flat_map(|profile| {
             let nodes = profile.threads.iter().flat_map(|thread| thread.tree.nodes.iter().skip(1));
@@ -156,7 +154,7 @@ fn files(profiles: &[&Profile]) -> Vec<Finding> {
         })
     };
     let all: u64 = nodes().map(|(_, samples)| samples).sum();
-    let findings = missing.into_iter().map(|(module, why)| {
+    let absent = missing.into_iter().map(|(module, why)| {
         let own = nodes().filter(|(function, _)| function.module == *module);
         let own: u64 = own.map(|(_, samples)| samples).sum();
         let text = format!("{why}: {own} of {all} samples in it have no names");
@@ -167,7 +165,36 @@ fn files(profiles: &[&Profile]) -> Vec<Finding> {
             false => Finding::warning(AREA, text, next),
         }
     });
-    findings.collect()
+    let mut findings: Vec<Finding> = absent.chain(stripped(profiles, all)).collect();
+    if findings.is_empty() {
+        let text = "the files of code that samples lead through are here, as they were recorded";
+        findings.push(Finding::ready(AREA, text));
+    }
+    findings
+}
+
+/// Files that are here and have no symbols for a part of the samples. `all`: samples of all files.
+fn stripped(profiles: &[&Profile], all: u64) -> Vec<Finding> {
+    let mut files: BTreeMap<(&str, &[u8]), u64> = BTreeMap::new();
+    for profile in profiles {
+        for node in profile.threads.iter().flat_map(|thread| &thread.tree.nodes) {
+            let at = node.function.0 as usize;
+            let is_nameless = profile.functions.get(at).is_some_and(Function::is_nameless);
+            let place = profile.places.get(at).and_then(Option::as_ref);
+            if let Some(place) = place.filter(|_| is_nameless) {
+                *files.entry((&place.path, &place.build_id)).or_default() += node.calls;
+            }
+        }
+    }
+    files.retain(|_, samples| *samples as f64 > all as f64 * LEAST_NAMELESS);
+    let finding = |((path, build_id), samples): ((&str, &[u8]), u64)| {
+        let module = Named { build_id: build_id.to_vec(), code: Code::Process, ..Named::default() };
+        let (why, next) = why_nameless(Path::new(path), &module);
+        let text =
+            format!("{samples} of {all} samples are of functions of {path} without names: {why}");
+        Finding::warning("names", text, next)
+    };
+    files.into_iter().map(finding).collect()
 }
 
 /// Functions of a module: how many, and how many have no name and no file.
@@ -187,7 +214,7 @@ fn modules(functions: &[Function]) -> Vec<Finding> {
         let Some(place) = &function.place else { continue };
         let module = modules.entry(&place.path).or_default();
         module.all += 1;
-        module.nameless += usize::from(is_nameless(function));
+        module.nameless += usize::from(function.is_nameless());
         module.fileless += usize::from(function.file.is_none());
         module.build_id = place.build_id.to_vec();
         module.code = place.code;
@@ -207,12 +234,6 @@ fn modules(functions: &[Function]) -> Vec<Finding> {
         Finding::ready(AREA, format!("{all} functions of {path} have names{lines}"))
     });
     findings.collect()
-}
-
-/// As replay names what has no symbol.
-fn is_nameless(function: &Function) -> bool {
-    let rest = function.name.strip_prefix(&function.module);
-    rest.is_some_and(|rest| rest.starts_with("+0x"))
 }
 
 fn why_nameless(path: &Path, module: &Named) -> (String, String) {
@@ -249,7 +270,7 @@ mod tests {
     use super::super::Verdict;
     use super::*;
     use teeperf_profile::contents::{End, Start};
-    use teeperf_profile::model::Place;
+    use teeperf_profile::model::{FunctionId, Node, Place, Thread, Time, Tree};
 
     fn verdicts(findings: &[Finding]) -> Vec<(Verdict, &str)> {
         findings.iter().map(|finding| (finding.verdict, &finding.text[..])).collect()
@@ -310,6 +331,51 @@ mod tests {
         assert!(told[2].0 == Verdict::Warning && told[2].1.starts_with("5 of 40"), "{told:?}");
         profile.health.stacks.cut = 4;
         assert_eq!(samples(&info, &profile).len(), some.len() - 1);
+    }
+
+    #[test]
+    fn longer_copies_are_advised_where_they_help() {
+        let mut info = Info::default();
+        info.sampled.samples = 40;
+        let mut profile = Profile::default();
+        profile.info.event = "cpu-clock".into();
+        profile.info.asked_stack = 32768;
+        profile.health.stacks = Stacks { followed: 40, cut: 40, holed: 40, ..Stacks::default() };
+        let next = |profile: &Profile| samples(&info, profile)[1].next.clone().unwrap();
+        assert!(next(&profile).contains("-fstack-clash-protection"), "{}", next(&profile));
+        profile.health.stacks = Stacks { followed: 40, cut: 40, beyond: 40, ..Stacks::default() };
+        assert!(next(&profile).contains("dwarf,65"), "{}", next(&profile));
+    }
+
+    #[test]
+    fn samples_of_a_stripped_file_are_told() {
+        let own = std::env::current_exe().unwrap();
+        let place = |path: &str| {
+            let build_id = Default::default();
+            Some(Place { path: path.into(), build_id, address: 0, size: 0, code: Code::Process })
+        };
+        let function =
+            |name: &str| Function { name: name.into(), module: "m".into(), ..Function::default() };
+        let node = |function, calls| Node {
+            parent: 0,
+            function: FunctionId(function),
+            calls,
+            self_time: Time::default(),
+            total: Time::default(),
+            extremes: None,
+        };
+        let profile = Profile {
+            functions: vec![function("f"), function("m+0x10"), function("m+0x20")],
+            places: vec![place("/a"), place(own.to_str().unwrap()), place("/gone")],
+            threads: vec![Thread {
+                tree: Tree { nodes: vec![node(0, 0), node(0, 50), node(1, 49), node(2, 1)] },
+                ..Thread::default()
+            }],
+            ..Profile::default()
+        };
+        let found = files(&[&profile]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].text.starts_with("49 of 100 samples are of functions of "), "{found:?}");
     }
 
     #[test]
