@@ -135,5 +135,5 @@ pub fn any_recording(bytes: &[u8]) {
     if let Ok(recording) = pack::open(Cursor::new(bytes.to_vec())) {
         let _ = io::copy(&mut recording.take(1 << 20), &mut io::sink());
     }
-    let _ = pack::unpack_from(bytes, 1 << 20, &mut Unpacked::default(), &mut quiet);
+    let _ = pack::unpack_from(bytes, pack::Of::Any, 1 << 20, &mut Unpacked::default(), &mut quiet);
 }

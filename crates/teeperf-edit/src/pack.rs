@@ -21,8 +21,8 @@ use named::Named;
 mod named;
 mod unpack;
 
-pub use unpack::unpack;
 pub(crate) use unpack::unpack_from;
+pub use unpack::{Of, unpack};
 
 /// First bytes of an archive.
 pub const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];

@@ -66,7 +66,12 @@ fn an_archive_is_unpacked_to_no_more_than_its_size_warrants() {
     assert!(length < 1 << 20, "{length}");
     let mut into = teeperf_symbols::Unpacked::default();
     let mut written = 0;
-    let done = teeperf_edit::pack::unpack(&path, &mut into, &mut |bytes| written = bytes);
+    let done = teeperf_edit::pack::unpack(
+        &path,
+        teeperf_edit::pack::Of::Samples,
+        &mut into,
+        &mut |bytes| written = bytes,
+    );
     let why = done.unwrap_err().to_string();
     assert!(why.contains("more than an archive's do"), "{why}");
     assert_eq!((written, into.count()), (0, 0));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use teeperf_symbols::{Lines, Search, Sources};
+use teeperf_symbols::{Lines, Search};
 
 use crate::model::{Code, FunctionId, Place, Profile};
 
@@ -20,8 +20,8 @@ pub struct Inlined {
 type Starts = Vec<(usize, u64)>;
 
 /// Of these functions, in their order. Where they stand must be known, see [`Options::by_place`](crate::Options::by_place);
-/// files are taken if they are of the build that was recorded, those of an archive before those that are here.
-pub fn of(profile: &Profile, functions: &[FunctionId], archived: &Sources) -> Inlined {
+/// files are taken if they are of the build that was recorded.
+pub fn of(profile: &Profile, functions: &[FunctionId], search: &Search) -> Inlined {
     let place = |id: &FunctionId| profile.functions.get(id.0 as usize)?.place.as_ref();
     // By path and build-id: which function, and where it starts.
     let mut by_file: BTreeMap<(&str, &[u8]), Starts> = BTreeMap::new();
@@ -36,13 +36,9 @@ pub fn of(profile: &Profile, functions: &[FunctionId], archived: &Sources) -> In
     };
     for ((path, build_id), places) in by_file {
         let build_id = (!build_id.is_empty()).then(|| build_id.to_vec());
-        let search = Search { build_id, ..Search::default() };
+        let search = Search { build_id, ..search.clone() };
         let starts: Vec<u64> = places.iter().map(|place| place.1).collect();
-        let lines = match archived.archived(path) {
-            Some(bytes) => Lines::from_bytes(Path::new(path), bytes.to_vec(), &search),
-            None => Lines::open(Path::new(path), &search),
-        };
-        let found = lines.and_then(|lines| match lines.path() {
+        let found = Lines::open(Path::new(path), &search).and_then(|lines| match lines.path() {
             Some(_) => lines.inlined(&starts).map(|found| Some((found, lines.missing()))),
             None => Ok(None),
         });

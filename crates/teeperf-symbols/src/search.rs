@@ -204,7 +204,10 @@ impl Search {
     /// `<folder>/.build-id/ab/cdef….debug`, and where else it may be kept.
     fn by_build_id(&self, image: &Image) -> Option<Image> {
         let build_id = image.build_id.as_ref()?;
-        self.debug_files_of_build(build_id)
+        let packed = self.unpacked.as_ref().and_then(|unpacked| unpacked.debug_file(build_id));
+        let packed = packed.map(Path::to_owned).into_iter();
+        packed
+            .chain(self.debug_files_of_build(build_id))
             .filter_map(|place| self.candidate(&place))
             .find(|found| found.build_id == image.build_id && found.machine == image.machine)
     }

@@ -70,11 +70,6 @@ impl Sources {
         self.left.iter().map(String::as_str)
     }
 
-    /// Bytes of a file that was in the archive.
-    pub fn archived(&self, path: &str) -> Option<&[u8]> {
-        self.archived.get(path).map(Vec::as_slice)
-    }
-
     /// The source of this path.
     ///
     /// # Errors
@@ -165,7 +160,7 @@ mod tests {
         let mut small = Sources { most: Some(8), ..Sources::default() };
         small.take_from(&path, &BTreeSet::from(["/src/a.c", "/src/b.c"])).unwrap();
         assert_eq!(small.left().collect::<Vec<_>>(), ["/src/b.c"]);
-        assert_eq!(small.archived("/src/a.c"), Some(&b"int a;"[..]));
+        assert_eq!(small.find("/src/a.c").unwrap().text, "int a;");
         std::fs::write(&path, b"no archive").unwrap();
         assert!(sources.take_from(&path, &BTreeSet::from(["/src/a.c"])).is_err());
     }

@@ -9,12 +9,25 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Default)]
 pub struct Unpacked {
     files: BTreeMap<PathBuf, File>,
+    /// Paths of debug files, by the build-id that they are of.
+    debug_files: BTreeMap<Vec<u8>, PathBuf>,
 }
 
 impl Unpacked {
     /// Adds what stands for the file at `path`.
     pub fn add(&mut self, path: PathBuf, file: File) {
         self.files.insert(path, file);
+    }
+
+    /// Adds the debug file of a build. It is found wherever it lay when it was packed.
+    pub fn add_debug_file(&mut self, build_id: Vec<u8>, path: PathBuf, file: File) {
+        self.debug_files.insert(build_id, path.clone());
+        self.add(path, file);
+    }
+
+    /// The path that the debug file of a build had.
+    pub(crate) fn debug_file(&self, build_id: &[u8]) -> Option<&Path> {
+        self.debug_files.get(build_id).map(PathBuf::as_path)
     }
 
     /// How many files there are.

@@ -2,7 +2,8 @@
 
 mod support;
 
-use support::{Folder, run, teeperf};
+use std::process::Command;
+use support::{Folder, prepared, run, teeperf};
 
 const PROGRAM: &str = "\
 static volatile unsigned sink;
@@ -104,4 +105,48 @@ fn figures_stand_beside_sources_wherever_they_are() {
         said.contains("no function of program.teeperf that was called fits \"nothing\""),
         "{said}"
     );
+}
+
+/// Guards: a server's debug files reach the commands that read them, and no server is asked without a word of the user's. The
+/// client is a stand-in: `teeperf-symbols` tries the real one, with a server.
+#[test]
+fn debug_files_of_servers_are_used_and_packed() {
+    let folder = Folder::new();
+    let program = "static volatile int sink;\n\
+        static inline __attribute__((always_inline)) void inner(void) { sink++; }\n\
+        __attribute__((noinline)) void outer(void) { inner(); inner(); }\n\
+        int main(void) { for (int i = 0; i < 100; i++) outer(); return 0; }\n";
+    folder.write("p.c", program);
+    run(teeperf(&folder).args(["cc", "-O1", "-g", "-Wl,--build-id", "p.c", "-o", "p"]));
+    run(prepared(Command::new("objcopy"), &folder).args(["--only-keep-debug", "p", "served"]));
+    run(prepared(Command::new("strip"), &folder).args(["-g", "p"]));
+    run(teeperf(&folder).args(["record", "-q", "-o", "p.teeperf", "--", "./p"]));
+    let served = folder.path().join("served");
+    let text =
+        format!("#!/bin/sh\ncase $1 in debuginfo) echo {};; *) exit 2;; esac\n", served.display());
+    folder.program("bin/debuginfod-find", &text);
+    let path = format!("{}/bin:{}", folder.path().display(), std::env::var("PATH").unwrap());
+    let asking = |words: &[&str]| {
+        let mut command = teeperf(&folder);
+        command.env("PATH", &path).env("DEBUGINFOD_URLS", "http://127.0.0.1:9").args(words);
+        run(&mut command)
+    };
+    let inlined = |words: &[&str]| asking(&[&["report", "--inlined"], words].concat());
+    let is_known =
+        |text: &str| text.lines().any(|line| line.contains("outer") && line.contains("inner"));
+    assert!(!is_known(&inlined(&["p.teeperf"])));
+    let known = inlined(&["p.teeperf", "--debuginfod"]);
+    assert!(is_known(&known), "{known}");
+    // In an archive they are at hand without a server.
+    asking(&["pack", "p.teeperf", "-o", "without.tar.zst"]);
+    asking(&["pack", "--debuginfod", "p.teeperf", "-o", "with.tar.zst"]);
+    assert!(!is_known(&inlined(&["without.tar.zst"])));
+    let known = inlined(&["with.tar.zst"]);
+    assert!(is_known(&known), "{known}");
+    // Asked for and not to be had: no archive that lacks them without a word.
+    let mut none = teeperf(&folder);
+    none.args(["pack", "--debuginfod", "p.teeperf", "-o", "none.tar.zst"])
+        .env_remove("DEBUGINFOD_URLS");
+    let said = none.output().unwrap();
+    assert!(!said.status.success() && !folder.path().join("none.tar.zst").exists(), "{said:?}");
 }

@@ -94,12 +94,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         functions.iter().map(|id| &profile.functions[id.0 as usize]).collect();
     if recordings::is_archive(&path) {
         let files = places.iter().filter_map(|function| function.file.as_deref());
-        let modules = places.iter().filter_map(|function| Some(&*function.place.as_ref()?.path));
-        let wanted = files.chain(modules).collect();
-        recordings::take_from_archive(&mut sources, &path, &wanted)?;
+        recordings::take_from_archive(&mut sources, &path, &files.collect())?;
     }
-    let search = Search { servers: arguments.part.unsaid.servers(), ..Search::default() };
-    let (sites, highest) = sites(&profile, &functions, &sources, &search);
+    let search = arguments.part.unsaid.search_for_code(&path);
+    let (sites, highest) = sites(&profile, &functions, &search);
     let noted = annotate(&profile, &functions, &sites, &highest);
     if arguments.json {
         return super::to_stdout(|out| view::write_json(&profile, &noted, out));
@@ -122,7 +120,6 @@ fn is_behind(first: &str, second: &str) -> bool {
 fn sites(
     profile: &Profile,
     functions: &[FunctionId],
-    sources: &Sources,
     search: &Search,
 ) -> (Vec<Option<Vec<CallSite>>>, Vec<Option<u32>>) {
     let mut modules: BTreeMap<&str, Vec<(usize, &Place)>> = BTreeMap::new();
@@ -137,10 +134,7 @@ fn sites(
         let build_id = places[0].1.build_id.to_vec();
         let search =
             Search { build_id: Some(build_id).filter(|id| !id.is_empty()), ..search.clone() };
-        let lines = match sources.archived(path) {
-            Some(bytes) => Lines::from_bytes(Path::new(path), bytes.to_vec(), &search),
-            None => Lines::open(Path::new(path), &search),
-        };
+        let lines = Lines::open(Path::new(path), &search);
         let starts: Vec<u64> = places.iter().map(|(_, place)| place.address).collect();
         let ranges: Vec<(u64, u64)> =
             places.iter().map(|(_, place)| (place.address, place.size)).collect();

@@ -4,11 +4,12 @@ use super::made;
 use super::progress::Progress;
 use super::sources;
 use crate::{recordings, shell};
-use anyhow::{Result, ensure};
+use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use teeperf_edit::pack::{MAGIC, Pack, pack};
-use teeperf_record::Search;
+use teeperf_symbols::{Debuginfod, Search};
 use teeperf_view::printable;
 
 /// Packs a recording with the files that it names into one archive, to be read on another machine
@@ -41,6 +42,10 @@ pub(crate) struct Arguments {
     /// Files of images, such as trusted applications, that the recording does not name
     #[arg(long, value_name = "FILE")]
     elf: Vec<PathBuf>,
+    /// Ask the servers of DEBUGINFOD_URLS, by debuginfod-find of elfutils, for files that are not here. What a server
+    /// is told is which builds were recorded
+    #[arg(long)]
+    debuginfod: bool,
     /// Overwrite a file that is no archive
     #[arg(long)]
     force: bool,
@@ -61,6 +66,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let target = made::target(output, arguments.force, &[&path], "archive", &MAGIC)?;
     let mut search = Search::default();
     search.images.clone_from(&arguments.elf);
+    if arguments.debuginfod {
+        let servers = Debuginfod::of_user().map_err(|text| anyhow!("--debuginfod: {text}"))?;
+        search.servers = Some(Arc::new(servers));
+    }
     let sources = arguments.sources.then(|| sources::shown(&arguments.sources_from)).transpose()?;
     let wanted = Pack { sources, search };
     let writer = format!("teeperf {}", env!("CARGO_PKG_VERSION"));

@@ -171,7 +171,8 @@ impl Unsaid {
 
     /// Where to look for files with names of functions, of what is read from `path`: an archive has its own.
     pub(crate) fn search(&self, path: &Path) -> Search {
-        let unpacked = recordings::is_archive(path).then(|| Arc::new(unpacked(path)));
+        let unpacked =
+            recordings::is_archive(path).then(|| Arc::new(unpacked(path, pack::Of::Samples)));
         let root = self.symfs.clone();
         // With `--kcore` perf keeps the kernel beside its file.
         let kernel = Some(path.join("kcore_dir")).filter(|folder| folder.is_dir());
@@ -179,8 +180,16 @@ impl Unsaid {
         Search { images, root, kernel, unpacked, servers, ..Search::default() }
     }
 
+    /// Where to look for the code of functions that replay of `path` has named already.
+    pub(crate) fn search_for_code(&self, path: &Path) -> Search {
+        let unpacked =
+            recordings::is_archive(path).then(|| Arc::new(unpacked(path, pack::Of::Any)));
+        let (root, servers) = (self.symfs.clone(), self.servers());
+        Search { root, unpacked, servers, ..Search::default() }
+    }
+
     /// Servers of debug information, where the user allows that they are asked.
-    pub(crate) fn servers(&self) -> Option<Arc<Debuginfod>> {
+    fn servers(&self) -> Option<Arc<Debuginfod>> {
         let found = self.servers.get_or_init(|| {
             let told = self.debuginfod.then(Debuginfod::of_user)?;
             let told = told.inspect_err(|text| eprintln!("teeperf: --debuginfod: {text}"));
@@ -426,11 +435,11 @@ fn name_of(profile: &Profile) -> String {
     }
 }
 
-/// The files of an archive that samples need.
-fn unpacked(path: &Path) -> Unpacked {
+/// Files of an archive with code and symbols.
+fn unpacked(path: &Path, of: pack::Of) -> Unpacked {
     let mut unpacked = Unpacked::default();
     let mut progress = Progress::of_what_comes("unpacking");
-    let done = pack::unpack(path, &mut unpacked, &mut |bytes| progress.at(bytes));
+    let done = pack::unpack(path, of, &mut unpacked, &mut |bytes| progress.at(bytes));
     drop(progress);
     if let Err(error) = done {
         let path = path.display().to_string();

@@ -13,7 +13,7 @@ use teeperf_profile::crossings::{self, Crossing};
 use teeperf_profile::join::join;
 use teeperf_profile::model::Profile;
 use teeperf_profile::pattern::Pattern;
-use teeperf_symbols::Sources;
+use teeperf_symbols::Search;
 use teeperf_view::tables::Order;
 use teeperf_view::{json, text};
 
@@ -170,16 +170,12 @@ impl Arguments {
         )
     }
 
-    /// The modules that an archive has, where a table takes them.
-    fn archived(&self, profile: &Profile) -> Result<Sources> {
-        let mut archived = Sources::default();
-        let path = self.recording.path()?;
-        if self.table.needs_files() && recordings::is_archive(&path) {
-            let places = profile.functions.iter().filter_map(|function| function.place.as_ref());
-            let modules = places.map(|place| &*place.path).collect();
-            recordings::take_from_archive(&mut archived, &path, &modules)?;
+    /// Where tables find the code of functions, as far as they look at that.
+    fn code(&self) -> Result<Search> {
+        match self.table.needs_files() {
+            true => Ok(self.recording.unsaid.search_for_code(&self.recording.path()?)),
+            false => Ok(Search::default()),
         }
-        Ok(archived)
     }
 
     fn profile(&self) -> Result<Profile> {
@@ -248,17 +244,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         let options = json::Options { call_tree, selection, crossings, beside, ..more };
         return super::to_stdout(|out| json::write(&profile, &options, out));
     }
-    let archived = arguments.archived(&profile)?;
+    let code = arguments.code()?;
     if arguments.csv || arguments.table.is_any() {
         part.say_what_is_left_out(&profile);
     }
     if arguments.csv {
         let limit = arguments.limit.unwrap_or(usize::MAX);
-        return arguments.table.csv(&profile, part, order, limit, arguments.threads, &archived);
+        return arguments.table.csv(&profile, part, order, limit, arguments.threads, &code);
     }
     let limit = arguments.limit.unwrap_or(text::Options::default().limit);
     if arguments.table.is_any() {
-        return arguments.table.text(&profile, part, order, limit, &archived);
+        return arguments.table.text(&profile, part, order, limit, &code);
     }
     let mut options = text::Options {
         sort: order.0,

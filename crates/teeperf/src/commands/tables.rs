@@ -10,7 +10,7 @@ use teeperf_profile::groups::{self, Group, groups};
 use teeperf_profile::inlined;
 use teeperf_profile::model::{FunctionId, Profile};
 use teeperf_profile::pattern::Pattern;
-use teeperf_symbols::Sources;
+use teeperf_symbols::Search;
 use teeperf_view::tables::{self, Order, Table};
 use teeperf_view::{json, text};
 
@@ -124,7 +124,7 @@ impl Arguments {
         order: (Sort, Order),
         limit: usize,
         threads: bool,
-        archived: &Sources,
+        code: &Search,
     ) -> Result<()> {
         if let Some(pattern) = &self.histogram {
             let found = self.histograms(profile, part, pattern, limit)?.0;
@@ -150,7 +150,7 @@ impl Arguments {
         } else if self.lines {
             tables::lines(profile, order.0, limit)
         } else if self.inlined {
-            self.inlined(profile, order.0, limit, archived)
+            self.inlined(profile, order.0, limit, code)
         } else if threads {
             tables::threads(profile, limit)
         } else {
@@ -166,11 +166,11 @@ impl Arguments {
         part: &Part,
         order: (Sort, Order),
         limit: usize,
-        archived: &Sources,
+        code: &Search,
     ) -> Result<()> {
         let style = super::terminal::style();
         let selection = part.selection_in_words();
-        let (list, more) = self.tables(profile, part, order, limit, archived)?;
+        let (list, more) = self.tables(profile, part, order, limit, code)?;
         super::to_stdout(|out| {
             text::write_head(profile, &selection, &style, out)?;
             for table in &list {
@@ -191,7 +191,7 @@ impl Arguments {
         part: &Part,
         order: (Sort, Order),
         limit: usize,
-        archived: &Sources,
+        code: &Search,
     ) -> Result<(Vec<Table>, usize)> {
         if let Some(pattern) = &self.histogram {
             let (found, all) = self.histograms(profile, part, pattern, limit)?;
@@ -208,7 +208,7 @@ impl Arguments {
         let table = match self.groups(profile, order.0) {
             Some((by, groups)) => tables::by(profile, &groups, by, limit, true),
             None if self.lengths => tables::lengths(profile, order.1, limit),
-            None if self.inlined => self.inlined(profile, order.0, limit, archived),
+            None if self.inlined => self.inlined(profile, order.0, limit, code),
             None if self.time_line => tables::time_line(profile, limit),
             None if self.crossings => tables::crossings(profile, order.0, limit),
             None => tables::lines(profile, order.0, limit),
@@ -216,10 +216,10 @@ impl Arguments {
         Ok((vec![table], 0))
     }
 
-    fn inlined(&self, profile: &Profile, sort: Sort, limit: usize, archived: &Sources) -> Table {
+    fn inlined(&self, profile: &Profile, sort: Sort, limit: usize, code: &Search) -> Table {
         let rows = aggregate::table(profile, sort);
         let functions: Vec<FunctionId> = rows.iter().take(limit).map(|row| row.function).collect();
-        tables::inlined(profile, &inlined::of(profile, &functions, archived), sort)
+        tables::inlined(profile, &inlined::of(profile, &functions, code), sort)
     }
 
     fn around(&self, profile: &Profile, part: &Part, most: usize) -> Result<(Vec<Around>, usize)> {
