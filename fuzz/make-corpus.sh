@@ -15,7 +15,7 @@ cd "$(dirname "$0")"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p corpus/recording corpus/words corpus/drain corpus/wire corpus/symbols corpus/demangle corpus/gmon corpus/pieces corpus/tee_perf corpus/perf_data \
-    corpus/assembly corpus/stacks corpus/rings corpus/enclaves corpus/perf_map
+    corpus/assembly corpus/stacks corpus/rings corpus/enclaves corpus/perf_map corpus/companions
 
 # Small ELF files: both classes, with lines, with stubs, stripped, compressed.
 printf 'extern int far(int);\nint near(int x) { return far(x) + 1; }\n' > "$work/a.c"
@@ -62,6 +62,30 @@ for name in ("lines", "stubs", "dwarf4", "compressed"):
     data = path.read_bytes()
     (corpus / "stacks" / name).write_bytes(struct.pack("<H", len(data)) + data + words)
 PYTHON
+
+# A program, behind its size, and the file with a part of its debug information: split off by a compiler, in both versions of
+# DWARF, packed, and moved by dwz.
+cat > "$work/a.c" <<'END'
+struct pair { int first, second; };
+static inline __attribute__((always_inline)) int inlined(struct pair *pair) { return pair->first + pair->second; }
+__attribute__((visibility("default"))) int near(struct pair *pair) { return inlined(pair) * 2; }
+END
+companion() { # NAME PROGRAM COMPANION
+    python3 -c 'import struct, sys
+program, companion = (open(name, "rb").read() for name in sys.argv[1:])
+sys.stdout.buffer.write(struct.pack("<H", len(program)) + program + companion)' "$2" "$3" > "corpus/companions/$1"; }
+(cd "$work" && for version in 4 5; do
+    small="-O1 -nostdlib -shared -fPIC -Wl,--build-id,-z,noseparate-code,-z,max-page-size=64 -ffile-prefix-map=$work=/seed"
+    gcc -c $small -gdwarf-$version -gsplit-dwarf a.c -o a.o
+    gcc $small a.o -o p$version; mv a.dwo a$version.dwo
+done
+cp a5.dwo a.dwo; llvm-dwp-19 a.dwo -o p5.dwp
+for one in p other; do gcc $small -g -fno-eliminate-unused-debug-types a.c -o $one; done
+dwz -m alt -M /seed/alt p other)
+companion dwo4 "$work/p4" "$work/a4.dwo"
+companion dwo5 "$work/p5" "$work/a5.dwo"
+companion dwp5 "$work/p5" "$work/p5.dwp"
+companion dwz "$work/p" "$work/alt"
 
 # Files of gprof: of one program, by the processors' own C libraries; the sum of two; both byte orders and
 # widths.

@@ -4,8 +4,9 @@
 use crate::toolchain::{Workshop, address_of};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use teeperf_symbols::{Frames, Lines, Search};
+use teeperf_symbols::{Frames, Functions, Lines, Search, Unpacked};
 
 const SOURCE: &str = "
 static volatile int sink;
@@ -210,5 +211,38 @@ fn tables_of_abbreviations_over_one_another_are_refused() {
     ];
     for said in said {
         assert!(said.contains("tables of abbreviations lie over one another"), "{said}");
+    }
+}
+
+/// Guards: seeds of the fuzz target `companions` that never come to the file they are about.
+#[test]
+fn seeds_of_the_fuzzer_have_a_part_in_another_file() {
+    use std::io::Write;
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/companions");
+    for seed in ["dwo4", "dwo5", "dwp5", "dwz"] {
+        let bytes = fs::read(corpus.join(seed)).unwrap();
+        let size = usize::from(u16::from_le_bytes([bytes[0], bytes[1]]));
+        let (program, companion) = bytes[2..].split_at(size);
+        let name = match seed {
+            "dwp5" => "/seed/p.dwp",
+            "dwz" => "/seed/alt",
+            _ => "/seed/a.dwo",
+        };
+        let inlined = |is_there: bool| {
+            let mut unpacked = Unpacked::default();
+            if is_there {
+                let mut file = tempfile::tempfile().unwrap();
+                file.write_all(companion).unwrap();
+                unpacked.add(name.into(), file);
+            }
+            let search = Search { unpacked: Some(Arc::new(unpacked)), ..Search::nowhere_else() };
+            let path = Path::new("/seed/p");
+            let functions = Functions::from_bytes(path, program.to_vec(), &search).unwrap();
+            let near = functions.named("near").unwrap().start;
+            let lines = Lines::from_bytes(path, program.to_vec(), &search).unwrap();
+            lines.inlined(&[near]).unwrap().remove(0)
+        };
+        assert_eq!(inlined(true), ["inlined"], "{seed}");
+        assert_ne!(inlined(false), ["inlined"], "{seed}");
     }
 }
