@@ -37,6 +37,8 @@ pub(crate) struct Gathered {
     start: Option<Box<Start>>,
     end: Option<End>,
     processes: HashMap<u32, Process>,
+    /// Titles that processes gave themselves while they ran.
+    titles: HashMap<u32, String>,
     threads: HashMap<(u32, u32), String>,
     symbols: SymbolTables,
     /// Rules of the filters, in order.
@@ -61,7 +63,12 @@ impl Gathered {
             Body::Start(start) => self.start(offset, start),
             Body::Process(process) => {
                 if self.processes.len() < MAX_NAMED {
-                    self.processes.insert(process.id, process);
+                    let id = process.id;
+                    let title = process.arguments.join(" ");
+                    let before = self.processes.insert(id, process);
+                    if before.is_some_and(|before| before.arguments.join(" ") != title) {
+                        self.titles.insert(id, title);
+                    }
                 }
             }
             Body::Symbols(symbols) => self.symbols.add(&symbols),
@@ -303,7 +310,11 @@ impl Gathered {
     ) -> Thread {
         let known = self.processes.get(&process);
         let told = serial.and_then(|serial| self.threads.get(&(process, serial)).cloned());
-        let name = told
+        let is_first = known.is_some_and(|process| process.pid == figures.tid);
+        let title = self.titles.get(&process).filter(|_| is_first && figures.threads < 2);
+        let name = title
+            .cloned()
+            .or(told)
             .or(figures.name)
             .filter(|name| !name.is_empty())
             .or_else(|| known.map(|process| file_name(&process.executable)))

@@ -163,7 +163,7 @@ pub struct Thread {
     pub pid: u32,
     /// Thread id; of merged threads, the first.
     pub tid: u32,
-    /// Name; of the executable's file where the thread has none.
+    /// Name; of the executable's file where the thread has none. The first thread of a process that gave itself a title has that.
     pub name: String,
     /// Threads merged into this one, 1 when it is a single thread.
     pub merged: u32,

@@ -2,6 +2,7 @@
 //! them over or die, to packets.
 
 mod chunks;
+mod introduction;
 mod names;
 mod pool;
 mod windows;
@@ -18,13 +19,14 @@ use crate::sums::Sums;
 use crate::symbols::WindowId;
 use crate::trees::{Growth, Trees};
 use chunks::{Chunks, Place};
+use introduction::Introduction;
 use names::Names;
 use pool::{Full, Pool};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use teeperf_wire::body::{loss, process, process_end};
+use teeperf_wire::body::{loss, process_end};
 use teeperf_wire::packet::kind;
 use teeperf_wire::shared::{ClockKind, state};
 use windows::Windows;
@@ -91,6 +93,7 @@ pub(crate) struct Process {
     pub(crate) pid: u32,
     /// Of its file.
     pub(crate) name: String,
+    introduction: Introduction,
     threads: Threads,
     shared: Arc<Shared>,
     segments: Vec<Chunks>,
@@ -126,19 +129,13 @@ pub(crate) struct Process {
 impl Process {
     /// Writes the packet that introduces it.
     pub(crate) fn new(attached: Attached, sink: &mut Sink) -> Self {
-        let packet = Payload::default()
-            .number(process::ID, attached.id as u64)
-            .number(process::PID, attached.pid as u64)
-            .number(process::PARENT_PID, attached.parent_pid as u64)
-            .bytes(process::EXECUTABLE, &attached.executable)
-            .number(process::TIME, sink.time.now())
-            .number(process::EXEC_OF, attached.exec_of as u64)
-            .list(process::ARGUMENT, &attached.arguments);
-        sink.packet(kind::PROCESS, &packet.finish());
+        let introduction = Introduction::of(&attached, sink.time.now());
+        sink.packet(kind::PROCESS, &introduction.packet());
         let mut process = Self {
             id: attached.id,
             pid: attached.pid,
             name: name_of(&attached.executable),
+            introduction,
             threads: Threads::new(attached.pid, attached.inner_pid),
             shared: attached.shared,
             segments: Vec::new(),
@@ -246,6 +243,9 @@ impl Process {
         self.order.give_up_old(&mut kept);
         sink.write_kept(&mut kept);
         self.ask_for_symbols(sink);
+        if !self.is_leaving && self.introduction.has_changed() {
+            sink.packet(kind::PROCESS, &self.introduction.packet());
+        }
         self.look_for_filters();
     }
 

@@ -39,6 +39,23 @@ fn a_program_that_has_written_over_its_environment() {
     assert_eq!(report.calls["main"], 1);
 }
 
+/// Guards: processes of one program are known by the titles that they give themselves, as workers of servers do.
+#[test]
+fn a_process_that_gives_itself_a_title() {
+    let mut phases = titled();
+    phases.does(&["title"]);
+    let title = b"titles: at work";
+    wait_until("its title in the recording", || {
+        let bytes = std::fs::read(&phases.file).unwrap_or_default();
+        bytes.windows(title.len()).any(|part| part == title)
+    });
+    let (_, report, _shop) = phases.end_by("end", 7);
+    assert_eq!(report.calls["main"], 1);
+    assert_eq!(report.calls["writes"], 1);
+    let shown = run(teeperf().args(["report", "--threads"]).arg(report.recording()));
+    assert!(shown.stdout.contains("  titles: at work\n"), "{shown:?}");
+}
+
 /// Guards: where several recordings run, they are told apart; who is none of them hears which there are.
 #[test]
 fn one_of_several() {
