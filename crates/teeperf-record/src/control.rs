@@ -9,6 +9,7 @@ use crate::trust::Owner;
 pub use found::recorders;
 pub(crate) use found::recorders_sockets;
 use std::io;
+use teeperf_wire::hello::FILTERS;
 
 /// What a recorder can be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,7 +110,10 @@ fn parts(bytes: &[u8]) -> Option<(u32, &str)> {
 /// Name of a new recorder's socket, which others find or do not.
 pub(crate) fn socket_name(is_found: bool, random: u64) -> String {
     let name = if is_found { NAME } else { UNLISTED };
-    format!("{name}{}-{random:016x}", std::process::id())
+    let pid = std::process::id();
+    let filters = crate::liveness::filters(pid);
+    let filters = filters.map(|filters| format!("-{}{filters}", char::from(FILTERS)));
+    format!("{name}{pid}-{random:016x}{}", filters.unwrap_or_default())
 }
 
 impl Request {

@@ -7,6 +7,7 @@ use crate::control::Asker;
 use crate::families::Families;
 use crate::filter::desk::{Answers, Job};
 use crate::intervals::Intervals;
+use crate::missing::{Lookout, Missing};
 use crate::newcomers::Newcomers;
 use crate::pauses::Pauses;
 use crate::process::{Attached, Ending, LOOK_IN, Process};
@@ -93,6 +94,8 @@ pub(crate) struct Companions {
     pub(crate) desk: Option<Desk>,
     /// Who samples them from outside.
     pub(crate) tracer: Option<Tracer>,
+    /// Who looks for what is not recorded.
+    pub(crate) lookout: Option<Lookout>,
 }
 
 /// See the module.
@@ -537,7 +540,11 @@ impl Drain {
         self.gather_sums();
         self.processes.iter_mut().for_each(|process| process.look_for_threads(&mut self.sink));
         let (ended, at) = (self.sink.time.elapsed(), self.sink.time.now());
-        if let Some(Companions { server, ticker, sampler, desk, tracer }) = self.companions.take() {
+        if let Some(Companions { server, ticker, sampler, desk, tracer, lookout }) =
+            self.companions.take()
+        {
+            // Who begins behind the end is not missing.
+            drop(lookout);
             // What it has left is heard before the last symbols are.
             drop(sampler);
             drop(desk);
@@ -551,6 +558,11 @@ impl Drain {
         }
         for process in &mut self.processes {
             process.finish(None, at, &mut self.sink);
+        }
+        let told = self.families.libraries_told();
+        let missing = self.sink.ledger.take().map(|ledger| ledger.missing(told));
+        for Missing { number, text } in missing.unwrap_or_default() {
+            self.sink.tell_unrecorded(text, number);
         }
         if let Some(filters) = &self.sink.filters {
             filters.finish();

@@ -23,6 +23,7 @@ pub(crate) struct Families {
     ids: Arc<AtomicU32>,
     families: Vec<Family>,
     heirs: Vec<Heir>,
+    libraries_told: u32,
 }
 
 /// Those who have the memory of one process that attached.
@@ -67,6 +68,8 @@ enum Claimant {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) processes: u32,
+    /// They are libraries.
+    is_of_libraries: bool,
     pub(crate) text: String,
 }
 
@@ -159,7 +162,15 @@ impl Families {
 
     /// Processes that are not recorded, since the last look.
     pub(crate) fn refusals(&mut self) -> Vec<Refusal> {
-        self.families.iter_mut().flat_map(Family::refusals).collect()
+        let all: Vec<_> = self.families.iter_mut().flat_map(Family::refusals).collect();
+        let libraries = all.iter().filter(|refusal| refusal.is_of_libraries);
+        self.libraries_told += libraries.map(|refusal| refusal.processes).sum::<u32>();
+        all
+    }
+
+    /// Libraries that were told of because they are in a namespace of their own.
+    pub(crate) fn libraries_told(&self) -> u32 {
+        self.libraries_told
     }
 
     /// Whether there are processes that have memory of others, or may yet have some: children that have
@@ -265,7 +276,8 @@ impl Family {
                 continue;
             }
             let text = self.refusal(why, processes);
-            all.push(Refusal { processes, text });
+            let is_of_libraries = why == reason::NAMESPACE;
+            all.push(Refusal { processes, is_of_libraries, text });
         }
         all
     }

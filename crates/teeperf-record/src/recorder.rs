@@ -8,8 +8,10 @@ use crate::drain::{Companions, Drain, Event, Limits, Summary};
 use crate::filter::Rules;
 use crate::filter::desk::{FilterDesk, Means};
 use crate::launch::{self, FileLimit, LaunchError, Surroundings};
+use crate::link::Link;
 use crate::machine;
 use crate::made::Made;
+use crate::missing::{Ledger, Lookout};
 use crate::newcomers::Newcomers;
 use crate::options::{Options, StackWatch, Tree};
 use crate::pauses::Pauses;
@@ -252,6 +254,12 @@ impl Recorder {
         };
         let sampled_page = Arc::clone(&page);
         let socket = socket_name(options.is_found, random()?);
+        // Of samples hooks are no part, and what runs already was started by others.
+        let has_hooks = found.is_some() && !options.is_of_samples_alone;
+        let ledger = Arc::new(Ledger::default());
+        sink.ledger = Some(Arc::clone(&ledger));
+        // Without, only processes without the variable do not find it.
+        let _link = has_hooks.then(|| Link::to(&socket).ok()).flatten();
         let terms = Terms {
             page,
             time,
@@ -263,6 +271,7 @@ impl Recorder {
             tree: options.tree.map(|tree| tree.bytes.next_multiple_of(PAGE)),
             filters,
             is_elsewhere: options.lent.is_some() || options.leaves_processors,
+            ledger: Arc::clone(&ledger),
         };
         // As long as it is recorded.
         let _lent = match &options.lent {
@@ -279,7 +288,8 @@ impl Recorder {
         let sampled_as = sampled.name();
         let means = (sampled_page, Arc::clone(&options.stats), events.clone());
         let Samplers { sampler, gate, desk, tracer, samples } = sampled.start(means)?;
-        let companions = Companions { server, ticker, sampler, desk, tracer };
+        let lookout = has_hooks.then(|| Lookout::start(socket.clone(), ledger)).transpose()?;
+        let companions = Companions { server, ticker, sampler, desk, tracer, lookout };
         let newcomers = Newcomers::of(&socket);
         let drain = Drain::new(sink, inbox, limits, pauses, newcomers, companions)
             .numbering(ids)

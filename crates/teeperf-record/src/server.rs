@@ -9,6 +9,7 @@ use crate::filter::Part;
 use crate::filter::desk::{Answers, FilterDesk, Job};
 use crate::heirs::Heirs;
 use crate::liveness;
+use crate::missing::{Ledger, Why};
 use crate::packets::Level;
 use crate::process::{Attached, Shared};
 use crate::registry::{Decision, MAX_ARENAS, Registry};
@@ -44,6 +45,7 @@ pub(crate) struct Terms {
     pub(crate) filters: FilterDesk,
     /// What is recorded is not in this system: it does not ask for filters.
     pub(crate) is_elsewhere: bool,
+    pub(crate) ledger: Arc<Ledger>,
 }
 
 /// The running thread. Dropping it ends it: who comes later finds no recorder.
@@ -222,6 +224,9 @@ impl Desk {
         let mut message = vec![0; LONGEST];
         let Ok(peer) = connection.peer() else { return };
         let Ok(length) = connection.receive(&mut message) else { return };
+        if length == 0 {
+            return self.hear_nothing(peer);
+        }
         let processes = &self.processes;
         let is_descendant = || descends(peer.pid, |pid| processes.iter().any(|one| one.pid == pid));
         match self.registry.decide(&message[..length], peer, self.owner, is_descendant) {
@@ -305,6 +310,19 @@ impl Desk {
         }
     }
 
+    /// Who is at the other end has closed without a word, as hooks do that do not trust the recorder.
+    fn hear_nothing(&mut self, peer: Peer) {
+        let processes = &self.processes;
+        let is_ours = || descends(peer.pid, |pid| processes.iter().any(|one| one.pid == pid));
+        // Of one that has ended nobody knows.
+        let may_be_ours = peer.pid != 0 && (parent_of(peer.pid).is_none() || is_ours());
+        if !self.owner.is_of(peer) && may_be_ours && self.odd.insert(peer.pid) {
+            let name = String::from_utf8(executable_of(peer.pid)).unwrap_or_default();
+            let name = if name.is_empty() { format!("of user {}", peer.uid) } else { name };
+            self.terms.ledger.misses(Why::User, &name, peer.pid);
+        }
+    }
+
     /// The first memory of a process: small chunks, and large ones or trees.
     fn segments(&self) -> io::Result<Vec<Arc<Segment>>> {
         let first = Segment::create(Class::Small)?;
@@ -342,6 +360,7 @@ impl Desk {
         if self.terms.audience.arrives() && self.terms.clock == ClockKind::Tick {
             self.terms.page.set_time(self.terms.time.now());
         }
+        self.terms.ledger.attaches(peer.pid);
         let token = random()? | 1;
         let shared = Arc::new(Shared { segments: Mutex::new(memory) });
         // An arena is no process's whose children have it.
@@ -557,7 +576,7 @@ pub(crate) fn parent_of(pid: u32) -> Option<u32> {
 }
 
 /// Whether a process descends from this one, or from one that is known.
-fn descends(pid: u32, is_known: impl Fn(u32) -> bool) -> bool {
+pub(crate) fn descends(pid: u32, is_known: impl Fn(u32) -> bool) -> bool {
     const MOST_GENERATIONS: usize = 64;
     let parents = std::iter::successors(parent_of(pid), |&pid| parent_of(pid));
     let mut parents = parents.take(MOST_GENERATIONS);
@@ -595,6 +614,7 @@ mod tests {
             tree: None,
             filters: FilterDesk::start(means, Rules::default(), None).unwrap(),
             is_elsewhere: false,
+            ledger: Arc::default(),
         };
         (Server::start(name, terms, events, Arc::default()).unwrap(), heard)
     }

@@ -5,6 +5,7 @@ use crate::clock::{ClockPage, Time};
 use crate::encode::Encoder;
 use crate::escapes::Module;
 use crate::filter::desk::{FilterDesk, Job};
+use crate::missing::Ledger;
 use crate::packets::{self, Level};
 use crate::segment::Copy;
 use crate::stats::Stats;
@@ -34,6 +35,8 @@ pub(crate) struct Sink {
     pub(crate) symbols: Symbols,
     /// Where there may be filters.
     pub(crate) filters: Option<FilterDesk>,
+    /// Who announces what, where somebody looks for the rest.
+    pub(crate) ledger: Option<Arc<Ledger>>,
     /// For the user, besides the recording.
     notices: Vec<String>,
 }
@@ -80,6 +83,7 @@ impl Sink {
             stats,
             symbols,
             filters: None,
+            ledger: None,
             notices,
         })
     }
@@ -89,6 +93,9 @@ impl Sink {
         if let Some(filters) = &self.filters {
             let process = window.process;
             filters.ask(Job::Opened { pid, process, module: module.clone() });
+        }
+        if let Some(ledger) = &self.ledger {
+            ledger.announced(pid, &module.path);
         }
         self.symbols.open(window, pid, module);
     }

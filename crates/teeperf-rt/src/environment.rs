@@ -2,7 +2,7 @@
 
 use crate::{arch, platform};
 use core::ffi::CStr;
-use teeperf_wire::hello::{MAX_SOCKET_NAME, SOCKET_VARIABLE};
+use teeperf_wire::hello::{MAX_SOCKET_NAME, RECORDER_LINK, SOCKET_VARIABLE};
 
 /// Gives the socket's name to `keep`; nothing where no environment has one, or it is of somebody with fewer rights than the
 /// program. A program that was executed without an environment has that of its ancestors; where the variable
@@ -11,15 +11,23 @@ pub(crate) fn find_name(keep: impl FnOnce(&[u8]) -> Option<()>) -> Option<()> {
     if platform::has_rights_of_its_own() {
         return None;
     }
+    let search = own().or_else(of_ancestors)?;
+    keep(search.name())
+}
+
+/// Gives the name in the process's own environment to `take`; says whether there is one.
+pub(crate) fn find_own_name(take: impl FnOnce(&[u8])) -> bool {
+    own().map(|search| take(search.name())).is_some()
+}
+
+fn own() -> Option<Search> {
     let environ = arch::environ();
     // SAFETY: where there is a C library it is its variable, null or an array of strings that ends in null. It is
     // read in a constructor, before the program's own code can change it.
-    let own = match unsafe { environ.as_ref().copied() } {
+    match unsafe { environ.as_ref().copied() } {
         Some(entries) if !entries.is_null() => of_the_c_library(entries),
         _ => of_the_kernel(c"/proc/self/environ"),
-    };
-    let search = own.or_else(of_ancestors)?;
-    keep(search.name())
+    }
 }
 
 fn of_the_c_library(mut entry: *const *const u8) -> Option<Search> {
@@ -47,16 +55,19 @@ fn of_the_kernel(path: &CStr) -> Option<Search> {
 }
 
 /// Most ancestors that are asked.
-const GENERATIONS: u32 = 3;
+const GENERATIONS: u32 = 8;
 
-/// That of the nearest ancestor which was started with the variable, and may be looked at.
+/// That of the nearest ancestor which is a recorder, or was started with the variable and may be looked at.
 fn of_ancestors() -> Option<Search> {
     let mut process = platform::parent_id()?;
     for _ in 0..GENERATIONS {
         if process <= 1 {
             return None;
         }
-        let search = of_the_kernel(path_of(process, b"/environ\0", &mut [0; PATH])?);
+        let link =
+            path_of(RECORDER_LINK.as_bytes(), process, b"\0", &mut [0; PATH]).and_then(of_link);
+        let search =
+            link.or_else(|| of_the_kernel(path_of(PROC, process, b"/environ\0", &mut [0; PATH])?));
         if search.is_some() {
             return search;
         }
@@ -65,9 +76,20 @@ fn of_ancestors() -> Option<Search> {
     None
 }
 
+/// What the link of a recorder leads to.
+fn of_link(path: &CStr) -> Option<Search> {
+    let mut name = [0; MAX_SOCKET_NAME + 1];
+    let length = platform::read_link(path, &mut name);
+    (1..=MAX_SOCKET_NAME).contains(&length).then_some(Search {
+        length: SOCKET_VARIABLE.len() + 1 + length,
+        is_it: true,
+        name,
+    })
+}
+
 /// Fourth number of proc_pid_stat(5), behind a name that may contain anything.
 fn parent_of(process: u32) -> Option<u32> {
-    let file = platform::open(path_of(process, b"/stat\0", &mut [0; PATH])?)?;
+    let file = platform::open(path_of(PROC, process, b"/stat\0", &mut [0; PATH])?)?;
     let mut text = [0; 128];
     let count = file.read(&mut text);
     let behind = text.get(..count)?.rsplit(|&byte| byte == b')').next()?;
@@ -78,11 +100,17 @@ fn parent_of(process: u32) -> Option<u32> {
     }))
 }
 
-/// Room for a path below `/proc`.
-const PATH: usize = 32;
+const PROC: &[u8] = b"/proc/";
+/// Room for a path with a process's number in it.
+pub(crate) const PATH: usize = 32;
 
-/// `/proc/PROCESS` and what stands behind that, which ends in a 0 byte.
-fn path_of<'a>(process: u32, behind: &[u8], room: &'a mut [u8; PATH]) -> Option<&'a CStr> {
+/// A path with the number of a process in it; it ends in a 0 byte.
+pub(crate) fn path_of<'a>(
+    before: &[u8],
+    process: u32,
+    behind: &[u8],
+    room: &'a mut [u8; PATH],
+) -> Option<&'a CStr> {
     let (mut digits, mut rest) = ([b'0'; 10], process);
     for digit in digits.iter_mut().rev() {
         *digit = (rest % 10) as u8 + b'0';
@@ -90,7 +118,7 @@ fn path_of<'a>(process: u32, behind: &[u8], room: &'a mut [u8; PATH]) -> Option<
     }
     let significant = digits.into_iter().skip_while(|&digit| digit == b'0');
     let mut length = 0;
-    for byte in b"/proc/".iter().copied().chain(significant).chain(behind.iter().copied()) {
+    for byte in before.iter().copied().chain(significant).chain(behind.iter().copied()) {
         *room.get_mut(length)? = byte;
         length += 1;
     }
@@ -151,9 +179,14 @@ mod tests {
     #[test]
     fn paths_below_proc_have_the_number_of_a_process() {
         for (process, path) in [(7, c"/proc/7/stat"), (4_194_304, c"/proc/4194304/stat")] {
-            assert_eq!(path_of(process, b"/stat\0", &mut [0; PATH]), Some(path));
+            assert_eq!(path_of(PROC, process, b"/stat\0", &mut [0; PATH]), Some(path));
         }
-        assert_eq!(path_of(u32::MAX, b"/a long name that is too long", &mut [0; PATH]), None);
+        assert_eq!(path_of(PROC, u32::MAX, b"/a long name that is too long", &mut [0; PATH]), None);
+        let longest = c"/tmp/.teeperf-of-4294967295";
+        assert_eq!(
+            path_of(RECORDER_LINK.as_bytes(), u32::MAX, b"\0", &mut [0; PATH]),
+            Some(longest)
+        );
     }
 
     #[test]

@@ -46,6 +46,8 @@ struct WipedPage {
     starter: AtomicUsize,
     /// Whether a thread has waited for that in vain.
     is_given_up: AtomicBool,
+    /// Whether it waits for the recorder, which reads a large file's symbols.
+    takes_long: AtomicBool,
     rest: [AtomicU32; 1016],
 }
 
@@ -56,6 +58,7 @@ static WIPED: WipedPage = WipedPage {
     sums: AtomicU8::new(0),
     starter: AtomicUsize::new(0),
     is_given_up: AtomicBool::new(false),
+    takes_long: AtomicBool::new(false),
     rest: [const { AtomicU32::new(0) }; 1016],
 };
 const _: () = assert!(size_of::<WipedPage>() == 4096);
@@ -191,6 +194,9 @@ pub(crate) fn units_of_pauses_over() -> Option<u64> {
 /// Whether this process is recorded; attaches it when it is new.
 pub(crate) fn is_on() -> bool {
     if matches!(life(), Life::Unborn | Life::Starting) {
+        if epoch() == 0 && life() == Life::Unborn {
+            sandbox::examine();
+        }
         // A handler that jumped out of it would leave it undone for ever.
         let mask = Mask::patient();
         let (from, to) = (Life::Unborn as u32, Life::Starting as u32);
@@ -231,7 +237,8 @@ fn wait_for_start() {
             return;
         }
         platform::sleep_on(&WIPED.life, Life::Starting as u32, SLICE_NS);
-        if clock::nanoseconds().saturating_sub(began) > MOST_NS {
+        let most = if WIPED.takes_long.load(Relaxed) { MOST_OF_LONG_NS } else { MOST_NS };
+        if clock::nanoseconds().saturating_sub(began) > most {
             // A handler has jumped out of it, most likely.
             WIPED.is_given_up.store(true, Relaxed);
         }
@@ -240,8 +247,10 @@ fn wait_for_start() {
 
 /// One sleep of a thread that waits for another one to attach the process.
 const SLICE_NS: u64 = 10_000_000;
-/// All of them together: longer than the recorder may take for a filter's maps.
-const MOST_NS: u64 = 40_000_000_000;
+/// All of them together: as long as the recorder may take to answer.
+const MOST_NS: u64 = 2_000_000_000;
+/// While it makes a filter's maps: longer than it may take for that.
+const MOST_OF_LONG_NS: u64 = 40_000_000_000;
 
 /// Counts an event of another thread that came while the process was being attached. Says whether it did.
 pub(crate) fn lose_early() -> bool {
@@ -403,7 +412,10 @@ fn answer(ask: &Hello, words: &[u32]) -> Option<(Welcome, [Option<File>; 3])> {
     let takes_long = matches!(ask.want, want::FILTER | want::BEGIN);
     let seconds = if takes_long { 30 } else { 2 };
     let exchange = |name: &[u8]| platform::exchange(name, &ask.encode(), words, seconds);
-    let (bytes, files) = with_name(exchange)?;
+    WIPED.takes_long.store(takes_long, Relaxed);
+    let answered = with_name(exchange);
+    WIPED.takes_long.store(false, Relaxed);
+    let (bytes, files) = answered?;
     let welcome = Welcome::decode(&bytes)?;
     (welcome.version == hello::VERSION && welcome.refusal == refusal::NONE)
         .then_some((welcome, files))

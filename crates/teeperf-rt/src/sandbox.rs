@@ -5,6 +5,12 @@
 //!
 //! What is not made counts as refused. So a filter that ends a process at the first call which it does not know
 //! costs the recording what such a call was for, and not the program.
+//!
+//! * `inherited`: filters that the program was executed under.
+
+mod inherited;
+
+pub(crate) use inherited::examine;
 
 use crate::arch::{self, number};
 use crate::platform;
@@ -327,8 +333,15 @@ mod tests {
             let value = line.split('=').nth(1).unwrap().trim().trim_end_matches(';');
             let value: usize = value.parse().unwrap();
             // Before a process is attached, or to look at a filter.
-            let is_of_start =
-                [number::PRCTL, number::GETPPID, number::PROCESS_VM_READV].contains(&value);
+            let is_of_start = [
+                number::PRCTL,
+                number::GETPPID,
+                number::PROCESS_VM_READV,
+                number::CLONE,
+                number::WAIT4,
+                number::EXIT_GROUP,
+            ]
+            .contains(&value);
             assert!(asked.contains(&value) || is_of_start, "{line}");
         }
     }

@@ -13,6 +13,9 @@
 pub const SOCKET_VARIABLE: &str = "TEEPERF_SOCKET";
 /// Before that name, of a socket in the file system: an abstract one belongs to a network, which a process may leave.
 pub const SOCKET_FOLDER: &str = "/tmp/.";
+/// Before the process id of a recorder, of a symbolic link that leads to nothing but its socket's name: so a process that has no
+/// variable finds the recorder that it descends from.
+pub const RECORDER_LINK: &str = "/tmp/.teeperf-of-";
 /// Longest socket name accepted.
 pub const MAX_SOCKET_NAME: usize = 100;
 /// Version of this exchange and of [`crate::shared`]. A recorder that does not know a
@@ -24,6 +27,15 @@ pub const HELLO_SIZE: usize = 32;
 pub const WELCOME_SIZE: usize = 48;
 const HELLO_MAGIC: u32 = u32::from_le_bytes(*b"TPHi");
 const WELCOME_MAGIC: u32 = u32::from_le_bytes(*b"TPOk");
+
+/// Before the number of filters of system calls (seccomp(2)) that a recorder has itself, at the end of its socket's name.
+pub const FILTERS: u8 = b'f';
+
+/// Filters of system calls that the recorder of this name has, where the name tells.
+pub fn filters_in(name: &[u8]) -> Option<u32> {
+    let last = name.rsplit(|&byte| byte == b'-').next()?;
+    core::str::from_utf8(last.strip_prefix(&[FILTERS])?).ok()?.parse().ok()
+}
 
 /// What a runtime asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

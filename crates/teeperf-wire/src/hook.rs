@@ -128,3 +128,41 @@ pub mod unwinding {
 pub const FULL: u64 = 0x8000;
 /// What one word adds to a cursor.
 pub const STEP: u64 = 4 << 16 | 1;
+
+/// The interface that hooks announce in this code, in stripped files too: `lea rdi, [rip + teeperf_module]`, then
+/// a store of its number (teeperf-stub/src/x86_64/module.rs).
+pub fn announced(code: &[u8]) -> Option<u32> {
+    const LOAD: [u8; 3] = [0x48, 0x8d, 0x3d];
+    const STORE: [u8; 3] = [0xc7, 0x47, module::VERSION as u8];
+    // The block's address in between.
+    const BETWEEN: usize = 4;
+    let places = code.windows(LOAD.len()).enumerate().filter(|(_, bytes)| *bytes == LOAD);
+    let mut found = places.filter_map(|(at, _)| {
+        let store = code.get(at + LOAD.len() + BETWEEN..)?;
+        let number = store.strip_prefix(&STORE)?.first_chunk()?;
+        Some(u32::from_le_bytes(*number))
+    });
+    // No interface had a number like this; any code may look like it.
+    found.find(|number| (1..1 << 16).contains(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hooks_announce_themselves() {
+        let announces = [
+            &[0x90, 0x48, 0x8d, 0x3d, 1, 2, 3, 4, 0xc7, 0x47, 0x20, 5, 0, 0, 0][..],
+            &[0x48, 0x8d, 0x0d],
+        ]
+        .concat();
+        assert_eq!(announced(&announces), Some(5));
+        for cut in 0..15 {
+            assert_eq!(announced(&announces[..cut]), None, "{cut}");
+        }
+        let mut other = announces;
+        other[14] = 1;
+        assert_eq!(announced(&other), None);
+    }
+}

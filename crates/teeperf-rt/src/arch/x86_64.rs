@@ -303,6 +303,8 @@ pub(crate) mod number {
     pub(crate) const RECVMSG: usize = 47;
     pub(crate) const SETSOCKOPT: usize = 54;
     pub(crate) const GETSOCKOPT: usize = 55;
+    pub(crate) const CLONE: usize = 56;
+    pub(crate) const WAIT4: usize = 61;
     pub(crate) const FCNTL: usize = 72;
     pub(crate) const READLINK: usize = 89;
     pub(crate) const GETEUID: usize = 107;
@@ -313,6 +315,7 @@ pub(crate) mod number {
     pub(crate) const GETTID: usize = 186;
     pub(crate) const FUTEX: usize = 202;
     pub(crate) const CLOCK_GETTIME: usize = 228;
+    pub(crate) const EXIT_GROUP: usize = 231;
     pub(crate) const OPENAT: usize = 257;
     pub(crate) const PROCESS_VM_READV: usize = 310;
     pub(crate) const RSEQ: usize = 334;

@@ -4,10 +4,12 @@
 use crate::arch::{self, number, syscall};
 use crate::sandbox;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+mod attempt;
 mod file;
 mod mask;
 mod rights;
 mod socket;
+pub(crate) use attempt::child_survives;
 pub(crate) use file::{File, open};
 pub(crate) use mask::Mask;
 pub(crate) use rights::has_rights_of_its_own;

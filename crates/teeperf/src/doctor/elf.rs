@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use teeperf_wire::hook::module;
+use teeperf_wire::hook;
 
 /// The runtime's entrance, which a program that has one shows to its libraries.
 const REGISTER: &[u8] = b"teeperf_rt_register";
@@ -65,7 +65,7 @@ fn of(bytes: &[u8]) -> Result<Elf, object::Error> {
     };
     let code = file.segments().filter(|segment| is_executable(segment.flags()));
     let hooks = match is_x86_64 {
-        true => code.filter_map(|segment| announced(segment.data().ok()?)).next(),
+        true => code.filter_map(|segment| hook::announced(segment.data().ok()?)).next(),
         false => None,
     };
     let shown = || file.symbols().chain(file.dynamic_symbols());
@@ -88,23 +88,6 @@ fn of(bytes: &[u8]) -> Result<Elf, object::Error> {
     })
 }
 
-/// The interface that hooks announce in this code: `lea rdi, [rip + teeperf_module]`, then a store of its number
-/// (teeperf-stub/src/x86_64/module.rs).
-fn announced(code: &[u8]) -> Option<u32> {
-    const LOAD: [u8; 3] = [0x48, 0x8d, 0x3d];
-    const STORE: [u8; 3] = [0xc7, 0x47, module::VERSION as u8];
-    // The block's address in between.
-    const BETWEEN: usize = 4;
-    let places = code.windows(LOAD.len()).enumerate().filter(|(_, bytes)| *bytes == LOAD);
-    let mut found = places.filter_map(|(at, _)| {
-        let store = code.get(at + LOAD.len() + BETWEEN..)?;
-        let number = store.strip_prefix(&STORE)?.first_chunk()?;
-        Some(u32::from_le_bytes(*number))
-    });
-    // No interface had a number like this; any code may look like it.
-    found.find(|number| (1..1 << 16).contains(number))
-}
-
 /// As the file names it.
 fn interpreter(bytes: &[u8]) -> Option<PathBuf> {
     let header = object::read::elf::FileHeader::parse(bytes);
@@ -119,22 +102,6 @@ fn interpreter(bytes: &[u8]) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn hooks_announce_themselves() {
-        let announces = [
-            &[0x90, 0x48, 0x8d, 0x3d, 1, 2, 3, 4, 0xc7, 0x47, 0x20, 5, 0, 0, 0][..],
-            &[0x48, 0x8d, 0x0d],
-        ]
-        .concat();
-        assert_eq!(announced(&announces), Some(5));
-        for cut in 0..15 {
-            assert_eq!(announced(&announces[..cut]), None, "{cut}");
-        }
-        let mut other = announces;
-        other[14] = 1;
-        assert_eq!(announced(&other), None);
-    }
 
     #[test]
     fn what_is_no_module_is_said() {

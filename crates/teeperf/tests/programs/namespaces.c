@@ -1,5 +1,5 @@
 // Loads the library of the second argument, `plugin.c`, into its own namespace ("same", dlopen) or into another
-// ("own", dlmopen), and calls it.
+// ("own", dlmopen), calls it, and stays for as many milliseconds as the third argument says.
 #define _GNU_SOURCE
 #include "counted.h"
 #include <dlfcn.h>
@@ -16,5 +16,6 @@ int main(int argc, char **argv) {
     long (*run)(long) = (long (*)(long))dlsym(library, "plugin_run");
     if (!run) return 9;
     run(100);
+    usleep((useconds_t)(1000 * counted_argument(argc, argv, 3, 0)));
     return 0;
 }

@@ -1,0 +1,42 @@
+//! The link by which a process without a variable finds the recorder that it descends from.
+
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use teeperf_wire::hello::RECORDER_LINK;
+
+/// Goes when it is dropped. One that a recorder left which was killed leads to nobody.
+#[derive(Debug)]
+pub(crate) struct Link(PathBuf);
+
+impl Link {
+    /// Leads to the name of this process's socket.
+    pub(crate) fn to(socket: &str) -> io::Result<Self> {
+        let path = PathBuf::from(format!("{RECORDER_LINK}{}", std::process::id()));
+        // Of a recorder that had this id before.
+        let _ = std::fs::remove_file(&path);
+        symlink(socket, &path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_takes_the_place_of_one_that_was_left() {
+        let path = format!("{RECORDER_LINK}{}", std::process::id());
+        symlink("left", &path).unwrap();
+        let link = Link::to("name").unwrap();
+        assert_eq!(std::fs::read_link(&path).unwrap(), PathBuf::from("name"));
+        drop(link);
+        assert!(std::fs::read_link(&path).is_err());
+    }
+}

@@ -1,0 +1,19 @@
+//! Processes and libraries with hooks that are not recorded, and say nothing: executed without a name to
+//! ask, kept from asking by a filter of system calls, with more rights than their starter, in a namespace of
+//! their own. Those that descend from the recorder are looked at now and then, below `/proc`, and what
+//! is in none of the recorder's lists is told at the end, by file.
+//!
+//! * `look`: the thread that looks; `mapped`: what a process has mapped; `file`: whether a file has hooks;
+//! * `why`: why a process is not recorded; `ledger`: who is missing.
+//!
+//! What lives shorter than the time between two looks, and does not ask the recorder, is not seen.
+
+mod file;
+mod ledger;
+mod look;
+mod mapped;
+mod why;
+
+pub(crate) use ledger::{Ledger, Missing};
+pub(crate) use look::Lookout;
+pub(crate) use why::Why;

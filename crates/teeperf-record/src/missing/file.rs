@@ -1,0 +1,96 @@
+//! Whether a file has hooks, read piece by piece: it may be large, and need not be a program.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use teeperf_wire::hook::announced;
+
+/// Bytes that are looked at at once, and how far two such pieces overlap: more than an announcement has.
+const PIECE: usize = 64 << 10;
+const OVERLAP: usize = 32;
+/// Most of a file's segments that are looked at, and most bytes of them.
+const MOST_SEGMENTS: u16 = 64;
+const MOST: u64 = 1 << 30;
+
+/// The interface of a file's hooks, where it is a program or library of this processor that has some.
+pub(super) fn hooks_of(file: &File) -> Option<u32> {
+    let header: [u8; 64] = read(file, 0).ok()?;
+    let is_of_x86_64 = header.starts_with(b"\x7fELF\x02\x01") && header[18..20] == [62, 0];
+    if !is_of_x86_64 {
+        return None;
+    }
+    let start = u64::from_le_bytes(*header[32..].first_chunk()?);
+    let size = u64::from(u16::from_le_bytes(*header[54..].first_chunk()?));
+    let count = u16::from_le_bytes(*header[56..].first_chunk()?).min(MOST_SEGMENTS);
+    (0..u64::from(count)).find_map(|at| {
+        let segment: [u8; 56] = read(file, start.checked_add(at * size)?).ok()?;
+        hooks_in(file, &segment)
+    })
+}
+
+/// Elf64_Phdr of elf(5).
+fn hooks_in(file: &File, segment: &[u8; 56]) -> Option<u32> {
+    const LOADED: [u8; 4] = [1, 0, 0, 0];
+    const EXECUTABLE: u8 = 1;
+    if segment[..4] != LOADED || segment[4] & EXECUTABLE == 0 {
+        return None;
+    }
+    let start = u64::from_le_bytes(*segment[8..].first_chunk()?);
+    let end = start.checked_add(u64::from_le_bytes(*segment[32..].first_chunk()?).min(MOST))?;
+    let mut piece = vec![0; PIECE];
+    let mut at = start;
+    while at < end {
+        let room = usize::try_from(end - at).unwrap_or(PIECE).min(PIECE);
+        let count = file.read_at(&mut piece[..room], at).ok().filter(|&count| count > 0)?;
+        if let Some(version) = announced(&piece[..count]) {
+            return Some(version);
+        }
+        if count <= OVERLAP {
+            return None;
+        }
+        at += (count - OVERLAP) as u64;
+    }
+    None
+}
+
+fn read<const SIZE: usize>(file: &File, at: u64) -> io::Result<[u8; SIZE]> {
+    let mut bytes = [0; SIZE];
+    file.read_exact_at(&mut bytes, at).map(|()| bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    /// A file with one segment of code, which announces hooks at this place.
+    fn program(place: usize, length: usize) -> File {
+        let mut bytes = vec![0; 120];
+        bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        (bytes[18], bytes[32], bytes[54], bytes[56]) = (62, 64, 56, 1);
+        (bytes[64], bytes[68], bytes[72]) = (1, 5, 120);
+        bytes[96..104].copy_from_slice(&(length as u64).to_le_bytes());
+        bytes.resize(120 + place, 0x90);
+        bytes.extend([0x48, 0x8d, 0x3d, 1, 2, 3, 4, 0xc7, 0x47, 0x20, 7, 0, 0, 0]);
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&bytes).unwrap();
+        file
+    }
+
+    #[test]
+    fn hooks_are_found_wherever_they_lie() {
+        for place in [0, 1000, PIECE - 20, PIECE - 5, PIECE, 3 * PIECE - 70] {
+            assert_eq!(hooks_of(&program(place, place + 14)), Some(7), "{place}");
+            assert_eq!(hooks_of(&program(place, usize::MAX)), Some(7), "{place}");
+            assert_eq!(hooks_of(&program(place, place)), None, "{place}: behind the segment");
+        }
+    }
+
+    #[test]
+    fn other_files_have_none() {
+        let own = File::open(std::env::current_exe().unwrap()).unwrap();
+        assert_eq!(hooks_of(&own), None);
+        assert_eq!(hooks_of(&tempfile::tempfile().unwrap()), None);
+        assert_eq!(hooks_of(&File::open("/").unwrap()), None);
+    }
+}

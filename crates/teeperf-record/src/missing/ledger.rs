@@ -1,0 +1,152 @@
+//! Who is missing, and who is not.
+
+use super::why::Why;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard};
+
+/// What the thread that looks, the server and the drain know of processes.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger(Mutex<Lists>);
+
+#[derive(Debug, Default)]
+struct Lists {
+    /// How often each process id has attached.
+    attached: HashMap<u32, u64>,
+    /// Libraries, by their paths, that processes announced, and that they have mapped.
+    announced: HashSet<(u32, Vec<u8>)>,
+    mapped: BTreeMap<(u32, Vec<u8>), ()>,
+    /// By reason and file.
+    missing: BTreeMap<(Why, String), Processes>,
+}
+
+/// Some processes.
+#[derive(Debug, Default)]
+struct Processes {
+    number: u32,
+    /// Ids of the first.
+    pids: Vec<u32>,
+}
+
+/// Processes or libraries that are not in the recording.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Missing {
+    pub(crate) number: u32,
+    pub(crate) text: String,
+}
+
+/// Most process ids that are named, and most files.
+const MOST_NAMED: usize = 8;
+const MOST_FILES: usize = 1000;
+
+impl Ledger {
+    fn lists(&self) -> MutexGuard<'_, Lists> {
+        self.0.lock().unwrap_or_else(|lock| lock.into_inner())
+    }
+
+    /// A process is about to attach.
+    pub(crate) fn attaches(&self, pid: u32) {
+        *self.lists().attached.entry(pid).or_default() += 1;
+    }
+
+    /// How often a process of this id has attached.
+    pub(super) fn times_attached(&self, pid: u32) -> u64 {
+        self.lists().attached.get(&pid).copied().unwrap_or(0)
+    }
+
+    /// A process has announced a module.
+    pub(crate) fn announced(&self, pid: u32, path: &[u8]) {
+        self.lists().announced.insert((pid, path.to_vec()));
+    }
+
+    /// A process that has attached has a library with hooks.
+    pub(super) fn has_mapped(&self, pid: u32, path: &[u8]) {
+        let mut lists = self.lists();
+        if lists.mapped.len() < MOST_FILES {
+            lists.mapped.insert((pid, path.to_vec()), ());
+        }
+    }
+
+    /// A process is not recorded.
+    pub(crate) fn misses(&self, why: Why, name: &str, pid: u32) {
+        let mut lists = self.lists();
+        let name = if lists.missing.len() < MOST_FILES { name } else { "others" };
+        let processes = lists.missing.entry((why, name.into())).or_default();
+        processes.number += 1;
+        if processes.pids.len() < MOST_NAMED {
+            processes.pids.push(pid);
+        }
+    }
+
+    /// All that are missing, of which so many libraries were told before.
+    pub(crate) fn missing(&self, told: u32) -> Vec<Missing> {
+        let lists = self.lists();
+        let processes = lists.missing.iter().map(|((why, name), all)| all.missing(*why, name));
+        let mut all: Vec<_> = processes.collect();
+        let unknown = lists.mapped.keys().filter(|library| !lists.announced.contains(*library));
+        for (pid, path) in unknown.skip(told as usize) {
+            let name = shown(path);
+            let text = format!(
+                "a library with hooks, {name}, was not recorded in process {pid}: nothing answers its hooks, most likely \
+                 because it is in a namespace of its own (dlmopen); next: load it by dlopen while it is recorded"
+            );
+            all.push(Missing { number: 1, text });
+        }
+        all
+    }
+}
+
+impl Processes {
+    fn missing(&self, why: Why, name: &str) -> Missing {
+        let number = self.number;
+        let who = match number {
+            1 => "a process with hooks was".into(),
+            _ => format!("{number} processes with hooks were"),
+        };
+        let pids: Vec<_> = self.pids.iter().map(u32::to_string).collect();
+        let first = if self.pids.len() < number as usize { "first " } else { "" };
+        let (why, next) = why.told();
+        let text = format!(
+            "{who} not recorded ({name}; {first}process ids: {}): {why}; next: {next}",
+            pids.join(", ")
+        );
+        Missing { number, text }
+    }
+}
+
+/// A path, free of characters that steer terminals.
+pub(super) fn shown(path: &[u8]) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let path = Path::new(std::ffi::OsStr::from_bytes(path));
+    path.display().to_string().replace(char::is_control, "?")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_are_told_by_file_and_reason() {
+        let ledger = Ledger::default();
+        for pid in 1..=10 {
+            ledger.misses(Why::Nameless, "/bin/a", pid);
+        }
+        ledger.misses(Why::Filter, "/bin/a", 11);
+        let all = ledger.missing(0);
+        assert_eq!(all.iter().map(|one| one.number).collect::<Vec<_>>(), [1, 10]);
+        assert!(all[0].text.contains("(/bin/a; process ids: 11)"), "{}", all[0].text);
+        assert!(all[1].text.contains("first process ids: 1, 2, 3, 4, 5, 6, 7, 8)"));
+    }
+
+    #[test]
+    fn libraries_are_told_that_nobody_announced_or_told_of() {
+        let ledger = Ledger::default();
+        ledger.has_mapped(5, b"/lib/a");
+        ledger.has_mapped(5, b"/lib/b");
+        ledger.has_mapped(5, b"/lib/b");
+        ledger.announced(5, b"/lib/a");
+        ledger.announced(6, b"/lib/b");
+        assert!(ledger.missing(0)[0].text.contains("/lib/b, was not recorded in process 5"));
+        assert!(ledger.missing(0).len() == 1 && ledger.missing(1).is_empty());
+    }
+}

@@ -1,0 +1,213 @@
+//! The thread that looks at the recorder's descendants.
+
+use super::file::hooks_of;
+use super::ledger::{Ledger, shown};
+use super::mapped::{self, Code};
+use super::why::Why;
+use crate::server::descends;
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// The running thread. Ends with a last look when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Lookout {
+    thread: Option<JoinHandle<()>>,
+    /// Closed to end the thread.
+    stop: Option<Sender<()>>,
+}
+
+/// Between two looks, unless these take long.
+const PAUSE: Duration = Duration::from_millis(20);
+/// A look takes at most this part of the time.
+const SHARE: u32 = 20;
+/// Between two looks at what one process has mapped, unless it has executed another program.
+const PAUSE_OF_ONE: Duration = Duration::from_millis(300);
+
+impl Lookout {
+    /// For the recorder of this name.
+    pub(crate) fn start(recorder: String, ledger: Arc<Ledger>) -> io::Result<Self> {
+        let (stop, stopped) = channel();
+        let mut look = Look::new(recorder, ledger);
+        let thread = std::thread::Builder::new().name("teeperf-lookout".into());
+        let thread = thread.spawn(move || {
+            let mut pause = PAUSE;
+            while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+                let began = Instant::now();
+                look.round();
+                pause = PAUSE.max(began.elapsed() * SHARE);
+            }
+            look.round();
+            look.end();
+        })?;
+        Ok(Self { thread: Some(thread), stop: Some(stop) })
+    }
+}
+
+impl Drop for Lookout {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic in it was already reported by the thread itself.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Look {
+    recorder: String,
+    ledger: Arc<Ledger>,
+    /// The number that the system gave out last.
+    last: Option<String>,
+    /// All that ran at the last look; those that descend from the recorder were looked at.
+    processes: HashMap<u32, Option<Seen>>,
+    files: HashMap<(Vec<u8>, u64), Option<u32>>,
+}
+
+/// A process of the recorder's.
+#[derive(Default)]
+struct Seen {
+    image: Image,
+    size: u64,
+    looked: Option<Instant>,
+    missing: Option<Candidate>,
+}
+
+/// Tells one program of a process from the next: where its code and its stack begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Image([u64; 2]);
+
+/// A process that has hooks and has not attached.
+struct Candidate {
+    why: Why,
+    name: String,
+    /// How often it had attached before.
+    attached: u64,
+}
+
+impl Look {
+    fn new(recorder: String, ledger: Arc<Ledger>) -> Self {
+        let (processes, files) = (HashMap::new(), HashMap::new());
+        Self { recorder, ledger, last: None, processes, files }
+    }
+
+    fn round(&mut self) {
+        let last = last_number();
+        if last.is_none() || last != self.last {
+            self.last = last;
+            self.list();
+        }
+        let mut processes = std::mem::take(&mut self.processes);
+        for (&pid, seen) in processes.iter_mut() {
+            if let Some(seen) = seen {
+                self.look_at(pid, seen);
+            }
+        }
+        self.processes = processes;
+    }
+
+    fn end(&mut self) {
+        for (pid, mut seen) in std::mem::take(&mut self.processes) {
+            seen.as_mut().into_iter().for_each(|seen| self.conclude(pid, seen));
+        }
+    }
+
+    /// Takes in who has come, and lets go of who has ended.
+    fn list(&mut self) {
+        let Ok(list) = fs::read_dir("/proc") else { return };
+        let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
+        let running: HashSet<u32> = list.flatten().filter_map(number).collect();
+        let ended: Vec<_> = self.processes.extract_if(|pid, _| !running.contains(pid)).collect();
+        for (pid, mut seen) in ended {
+            seen.as_mut().into_iter().for_each(|seen| self.conclude(pid, seen));
+        }
+        for pid in running {
+            if !self.processes.contains_key(&pid) {
+                let is_ours = |pid: u32| matches!(self.processes.get(&pid), Some(Some(_)));
+                let seen = descends(pid, is_ours).then(Seen::default);
+                self.processes.insert(pid, seen);
+            }
+        }
+    }
+
+    fn look_at(&mut self, pid: u32, seen: &mut Seen) {
+        let Some((image, size)) = image_of(pid) else { return self.conclude(pid, seen) };
+        if image != seen.image {
+            self.conclude(pid, seen);
+            *seen = Seen { image, ..Seen::default() };
+        }
+        let is_early = seen.looked.is_some_and(|looked| looked.elapsed() < PAUSE_OF_ONE);
+        if size == seen.size || is_early {
+            return;
+        }
+        let attached = self.ledger.times_attached(pid);
+        let Ok(maps) = fs::read(format!("/proc/{pid}/maps")) else { return };
+        (seen.size, seen.looked) = (size, Some(Instant::now()));
+        let mapped = mapped::read(&maps);
+        let hooked = mapped.code.iter().filter_map(|code| Some((code, self.hooks(pid, code)?)));
+        let hooked: Vec<_> = hooked.collect();
+        if mapped.has_recorder {
+            seen.missing = None;
+            hooked.iter().for_each(|(code, _)| self.ledger.has_mapped(pid, &code.path));
+        } else if let Some((code, version)) = hooked.first()
+            && let Some(why) = Why::of(pid, *version, &code.path, &self.recorder)
+        {
+            let name = shown(&code.path);
+            seen.missing = Some(Candidate { why, name, attached });
+        }
+    }
+
+    /// The program of this process has ended, or the recording has.
+    fn conclude(&self, pid: u32, seen: &mut Seen) {
+        if let Some(Candidate { why, name, attached }) = seen.missing.take()
+            && self.ledger.times_attached(pid) == attached
+        {
+            self.ledger.misses(why, &name, pid);
+        }
+    }
+
+    /// The interface of a file's hooks.
+    fn hooks(&mut self, pid: u32, code: &Code) -> Option<u32> {
+        if let Some(known) = self.files.get(&code.file) {
+            return *known;
+        }
+        let path = Path::new(std::ffi::OsStr::from_bytes(&code.path));
+        let path = Path::new("/proc")
+            .join(pid.to_string())
+            .join("root")
+            .join(path.strip_prefix("/").ok()?);
+        let file = File::open(path).ok();
+        let is_it = |file: &File| {
+            file.metadata().is_ok_and(|about| about.ino() == code.file.1 && about.is_file())
+        };
+        let hooks = file.filter(is_it).and_then(|file| hooks_of(&file));
+        self.files.insert(code.file.clone(), hooks);
+        hooks
+    }
+}
+
+/// The number that was given out last, of a process or a thread: proc_loadavg(5).
+fn last_number() -> Option<String> {
+    let load = fs::read_to_string("/proc/loadavg").ok()?;
+    load.split_whitespace().next_back().map(str::to_owned)
+}
+
+/// The program of a process, and how much it has mapped: proc_pid_stat(5). Nothing where it has ended.
+fn image_of(pid: u32) -> Option<(Image, u64)> {
+    const SIZE: usize = 20;
+    const CODE: usize = 23;
+    const STACK: usize = 25;
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(')')?;
+    let fields: Vec<_> = rest.split_whitespace().collect();
+    let number = |at: usize| fields.get(at)?.parse().ok();
+    let has_ended = matches!(*fields.first()?, "Z" | "X");
+    (!has_ended).then_some((Image([number(CODE)?, number(STACK)?]), number(SIZE)?))
+}

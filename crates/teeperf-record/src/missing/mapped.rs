@@ -1,0 +1,70 @@
+//! What a process has mapped that says whether it is recorded: proc_pid_maps(5).
+
+/// A file whose code a process has mapped.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Code {
+    /// Device and number, as the list has them.
+    pub(super) file: (Vec<u8>, u64),
+    pub(super) path: Vec<u8>,
+}
+
+/// What a list of mappings has.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Mapped {
+    /// Whether there is memory of a recorder's: the process has attached, or was forked from one that has.
+    pub(super) has_recorder: bool,
+    pub(super) code: Vec<Code>,
+}
+
+/// Most files of one process.
+const MOST: usize = 4096;
+
+pub(super) fn read(maps: &[u8]) -> Mapped {
+    let mut mapped = Mapped::default();
+    for line in maps.split(|&byte| byte == b'\n') {
+        let Some((fields, path)) = split(line) else { continue };
+        mapped.has_recorder |= path.starts_with(b"/memfd:teeperf-");
+        let [_, rights, _, device, number] = fields;
+        let is_code = rights.get(2) == Some(&b'x') && path.starts_with(b"/");
+        let number = std::str::from_utf8(number).ok().and_then(|number| number.parse().ok());
+        let Some(number) = number.filter(|_| is_code && mapped.code.len() < MOST) else { continue };
+        let code = Code { file: (device.to_vec(), number), path: path.to_vec() };
+        if mapped.code.last() != Some(&code) {
+            mapped.code.push(code);
+        }
+    }
+    mapped
+}
+
+/// Five fields, and the path behind spaces.
+fn split(line: &[u8]) -> Option<([&[u8]; 5], &[u8])> {
+    let mut rest = line;
+    let mut fields = [&[][..]; 5];
+    for field in &mut fields {
+        let end = rest.iter().position(|&byte| byte == b' ')?;
+        (*field, rest) = (&rest[..end], &rest[end + 1..]);
+    }
+    let start = rest.iter().position(|&byte| byte != b' ')?;
+    Some((fields, &rest[start..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_and_memory_of_a_recorder_are_found() {
+        let maps = b"1-2 r--p 00000000 08:01 7                          /bin/a b\n\
+            2-3 r-xp 00001000 08:01 7                          /bin/a b\n\
+            4-5 rw-p 00000000 00:00 0                          [heap]\n\
+            5-6 r-xp 00000000 00:00 0                          [vdso]\n\
+            6-7 rw-p 00000000 00:00 0 \n";
+        let code = vec![Code { file: (b"08:01".to_vec(), 7), path: b"/bin/a b".to_vec() }];
+        assert_eq!(read(maps), Mapped { has_recorder: false, code: code.clone() });
+        let line = b"7-8 rw-s 00000000 00:01 9     /memfd:teeperf-heirs (deleted)\n";
+        assert_eq!(read(&[&maps[..], line].concat()), Mapped { has_recorder: true, code });
+        for cut in 0..maps.len() {
+            read(&maps[..cut]);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Why a process with hooks is not recorded.
+
+use crate::liveness::filters;
+use crate::server::executable_of;
+use std::fs;
+use teeperf_wire::hello::SOCKET_VARIABLE;
+use teeperf_wire::hook;
+use teeperf_wire::trust::is_secure;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Why {
+    /// Its hooks have another interface.
+    Version(u32),
+    /// A filter of system calls that the recorder does not have.
+    Filter,
+    Rights,
+    /// It has no name to ask.
+    Nameless,
+    User,
+    /// It is not its program that has hooks, but a library.
+    Library,
+    Unknown,
+}
+
+/// What a process's environment says of recorders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Named {
+    This,
+    Nobody,
+    /// Another recorder, or, by an empty variable, none.
+    NotThis,
+}
+
+impl Why {
+    /// Of a process that has hooks of this interface, in this file; nothing where the recorder of this name is not to record it.
+    pub(super) fn of(pid: u32, version: u32, file: &[u8], recorder: &str) -> Option<Self> {
+        let named = named(&read(pid, "environ"), recorder);
+        if named == Named::NotThis {
+            return None;
+        }
+        let has_filters = filters(pid) > filters(std::process::id());
+        Some(match (named, version) {
+            (_, version) if version != hook::VERSION => Self::Version(version),
+            _ if has_filters => Self::Filter,
+            _ if has_rights(&read(pid, "auxv")) => Self::Rights,
+            (Named::Nobody, _) => Self::Nameless,
+            _ if executable_of(pid) != file => Self::Library,
+            _ => Self::Unknown,
+        })
+    }
+
+    /// The reason, and what to do.
+    pub(super) fn told(self) -> (String, &'static str) {
+        let (why, next) = match self {
+            Self::Version(version) => {
+                let own = hook::VERSION;
+                let why =
+                    format!("the hooks have interface {version}, and this teeperf speaks {own}");
+                return (why, "build the program again with this teeperf");
+            }
+            Self::Filter => (
+                "executed under a filter of system calls (seccomp) that the recorder does not have, so hooks make no system call",
+                "start the recorder behind that filter, or the program without it",
+            ),
+            Self::Rights => (
+                "the program has more rights than its starter, and takes no recorder from its environment",
+                "record a copy without these rights",
+            ),
+            Self::Nameless => (
+                "executed without the variable TEEPERF_SOCKET, and none of eight generations above leads to the recorder",
+                "keep that variable, or the processes between",
+            ),
+            Self::User => (
+                "the process has another user or group than the recorder, and shows itself to no such recorder",
+                "record as root, or as that user",
+            ),
+            Self::Library => (
+                "the hooks are a library's, most likely in a namespace of its own (dlmopen), in which nothing answers them",
+                "load the library by dlopen",
+            ),
+            Self::Unknown => (
+                "nothing asked the recorder, though the environment names it",
+                "see what `teeperf doctor PROGRAM` says",
+            ),
+        };
+        (why.into(), next)
+    }
+}
+
+fn read(pid: u32, what: &str) -> Vec<u8> {
+    fs::read(format!("/proc/{pid}/{what}")).unwrap_or_default()
+}
+
+fn named(environment: &[u8], recorder: &str) -> Named {
+    let mut variables = environment.split(|&byte| byte == 0);
+    let value = variables
+        .find_map(|variable| variable.strip_prefix(SOCKET_VARIABLE.as_bytes())?.strip_prefix(b"="));
+    match value {
+        None => Named::Nobody,
+        Some(name) if name == recorder.as_bytes() => Named::This,
+        Some(_) => Named::NotThis,
+    }
+}
+
+fn has_rights(vector: &[u8]) -> bool {
+    let (words, _) = vector.as_chunks::<{ size_of::<usize>() }>();
+    let words: Vec<usize> = words.iter().map(|word| usize::from_ne_bytes(*word)).collect();
+    // What cannot be read says nothing.
+    !words.is_empty() && is_secure(&words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_environment_names_a_recorder() {
+        assert_eq!(named(b"A=1\0TEEPERF_SOCKET=us\0", "us"), Named::This);
+        assert_eq!(named(b"TEEPERF_SOCKET=\0A=1\0", "us"), Named::NotThis);
+        assert_eq!(named(b"TEEPERF_SOCKET=them\0", "us"), Named::NotThis);
+        assert_eq!(named(b"TEEPERF_SOCKETS=us\0", "us"), Named::Nobody);
+        assert_eq!(named(b"", "us"), Named::Nobody);
+    }
+
+    #[test]
+    fn this_process_has_no_rights_of_its_own() {
+        assert!(!has_rights(&read(std::process::id(), "auxv")));
+        assert!(!has_rights(&[]));
+        assert!(has_rights(&[0; 16]));
+    }
+}

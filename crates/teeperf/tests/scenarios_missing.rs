@@ -1,0 +1,153 @@
+//! Programs with hooks that a recorder might not hear of: they are recorded, or told of.
+
+mod scenario;
+use scenario::*;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+
+/// A program with hooks, one that is linked statically, and one without hooks that launches them.
+fn programs(shop: &Workshop) -> ([PathBuf; 2], PathBuf) {
+    let build = |flags: &[&str]| shop.build("lingers.c", Compiler::Gcc, flags);
+    let hooked = [build(&["-O2"]), build(&["-O1", "-static"])];
+    (hooked, shop.build_unhooked("launches.c", Compiler::Gcc, &["-O2"]))
+}
+
+/// How a program ends that is launched in this way, which stays for so many milliseconds, and what is known of it.
+fn launched(shop: &Workshop, how: &str, milliseconds: &str) -> Vec<(Told, Report, Outcome)> {
+    let (programs, launcher) = programs(shop);
+    let record = |program: &PathBuf| {
+        let words = [how, program.to_str().unwrap(), milliseconds];
+        let mut recording = shop.recording(&[], &launcher, &words);
+        let outcome = run(&mut recording.command);
+        outcome.expect_code(0);
+        (outcome.told(), Report::of(&recording.file), outcome)
+    };
+    programs.iter().map(record).collect()
+}
+
+/// All is recorded, and nobody is said to be missing.
+fn expect_recorded(how: &str) {
+    for (told, report, outcome) in launched(&Workshop::new(), how, "0") {
+        assert_calls(&told, &report);
+        assert_eq!((report.health("lost"), report.processes()), (0, 1), "{how}");
+        assert!(!outcome.stderr.contains("not recorded"), "{}", outcome.stderr);
+    }
+}
+
+/// It has run to its end, and the recording and the recorder say that it is missing.
+fn expect_missing(report: &Report, outcome: &Outcome, why: &str) {
+    assert_eq!(report.health("unrecorded"), 1, "{}", outcome.stderr);
+    let says_so = |text: &str| text.contains("not recorded") && text.contains(why);
+    assert!(report.warnings.iter().any(|warning| says_so(warning)), "{:?}", report.warnings);
+    assert!(says_so(&outcome.stderr), "{}", outcome.stderr);
+}
+
+fn expect_told(how: &str, why: &str) {
+    for (told, report, outcome) in launched(&Workshop::new(), how, "1500") {
+        assert_eq!(told.calls["work"], 100);
+        assert!(outcome.stderr.contains("lingers-Gcc"), "{}", outcome.stderr);
+        expect_missing(&report, &outcome, why);
+    }
+}
+
+/// Guards: a program finds the recorder that is its parent, though its environment is empty.
+#[test]
+fn executed_by_the_command_without_an_environment() {
+    let shop = Workshop::new();
+    for program in programs(&shop).0 {
+        let words = ["-i", program.to_str().unwrap()];
+        let recorded = shop.record(&[], Path::new("env"), &words, 0);
+        assert_calls(&recorded.outcome.told(), &recorded.report);
+        assert_eq!(recorded.report.health("lost"), 0);
+    }
+}
+
+#[test]
+fn executed_without_an_environment_where_all_ancestors_have_ended() {
+    expect_told("orphan", "TEEPERF_SOCKET");
+}
+
+/// Guards: a program that is launched as ever is not said to be missing while it starts.
+#[test]
+fn executed_as_ever() {
+    expect_recorded("plainly");
+}
+
+/// Guards: the user of this recorder is not the program's, which shows itself to root and its own user alone.
+#[test]
+fn executed_as_another_user() {
+    // SAFETY: no pointers are involved.
+    if unsafe { libc::geteuid() } != 0 {
+        eprintln!("skipped: this test needs root");
+        return;
+    }
+    let shop = Workshop::new();
+    let (programs, launcher) = programs(&shop);
+    let open = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    open(&shop.path("."), 0o777);
+    open(&launcher, 0o4755);
+    for program in programs {
+        let Recording { mut command, file } =
+            shop.recording(&[], &launcher, &["root", program.to_str().unwrap()]);
+        command.env("XDG_CACHE_HOME", shop.path("cache-of-another")).uid(1000).gid(1000);
+        let outcome = run(&mut command);
+        if outcome.status.code() == Some(77) {
+            eprintln!("skipped: this test needs programs that are root's by their file's rights");
+            return;
+        }
+        outcome.expect_code(0);
+        let report = Report::of(&file);
+        expect_missing(&report, &outcome, "another user");
+    }
+}
+
+/// Guards: hooks make no system call that may end the program, and the recorder tells of it.
+#[test]
+fn executed_under_a_filter_that_kills() {
+    expect_told("kills", "seccomp");
+    expect_told("kills-clone", "seccomp");
+}
+
+/// Guards: a child tries the calls where that is known to be harmless, and nobody sees it end.
+#[test]
+fn executed_under_a_filter_that_kills_which_its_parent_has_as_well() {
+    expect_told("kills-behind", "seccomp");
+}
+
+/// Guards: programs in containers are recorded, whose filters refuse calls with an error.
+#[test]
+fn executed_under_a_filter_that_refuses() {
+    expect_recorded("refuses-behind");
+    expect_told("refuses", "seccomp");
+}
+
+/// Guards: the recorder's own filters are known to let its calls pass.
+#[test]
+fn recorded_under_a_filter() {
+    let shop = Workshop::new();
+    for program in programs(&shop).0 {
+        let mut recording = shop.recording(&[], &program, &[]);
+        let outcome = run(without_perf_event_open(&mut recording.command));
+        outcome.expect_code(0);
+        let report = Report::of(&recording.file);
+        assert_calls(&outcome.told(), &report);
+        assert_eq!((report.health("lost"), report.processes()), (0, 1));
+    }
+}
+
+/// Guards: a library that code without hooks loads into a namespace of its own is told of.
+#[test]
+fn a_library_that_code_without_hooks_loads_into_a_namespace_of_its_own() {
+    let shop = Workshop::new();
+    let flags = ["-O2", "-shared", "-fPIC", "-DNAME=red"];
+    let library = shop.build("plugin.c", Compiler::Gcc, &flags);
+    let program = shop.build_unhooked("namespaces.c", Compiler::Gcc, &["-O2", "-ldl"]);
+    let words = ["own", library.to_str().unwrap(), "1500"];
+    let mut recording = shop.recording(&[], &program, &words);
+    let outcome = run(&mut recording.command);
+    outcome.expect_code(0);
+    expect_missing(&Report::of(&recording.file), &outcome, "dlopen");
+}
