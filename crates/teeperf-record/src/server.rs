@@ -157,7 +157,7 @@ impl Desk {
             let ready = self.poll();
             let [stopped, ref rest @ ..] = ready[..] else { return };
             if stopped {
-                return;
+                return self.hear_last();
             }
             let (arrivals, rest) = rest.split_at(self.listeners.len());
             let (said, ended) = rest.split_at(self.waiting.len());
@@ -165,6 +165,19 @@ impl Desk {
             self.hear(said);
             for (at, _) in arrivals.iter().enumerate().filter(|(_, arrives)| **arrives) {
                 self.accept(at);
+            }
+        }
+    }
+
+    /// Those that connected at the end and closed without a word are not forgotten. Nobody is answered any more.
+    fn hear_last(mut self) {
+        (0..self.listeners.len()).for_each(|at| self.accept(at));
+        for (connection, _) in std::mem::take(&mut self.waiting) {
+            let has_closed = connection.receive(&mut [0]).is_ok_and(|length| length == 0);
+            if let Ok(peer) = connection.peer()
+                && has_closed
+            {
+                self.hear_nothing(peer);
             }
         }
     }

@@ -4,8 +4,8 @@ use super::file::hooks_of;
 use super::ledger::{Ledger, shown};
 use super::mapped::{self, Code};
 use super::why::Why;
-use crate::server::descends;
-use std::collections::{HashMap, HashSet};
+use crate::server::{descends, executable_of};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use teeperf_wire::word::module::MAX_PATH;
 
 /// The running thread. Ends with a last look when it is dropped.
 #[derive(Debug)]
@@ -30,6 +31,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 const SHARE: u32 = 20;
 /// Between two looks at what one process has mapped, unless it has executed another program.
 const PAUSE_OF_ONE: Duration = Duration::from_millis(300);
+/// Most candidates that wait for what is known at the end.
+const MOST_ENDED: usize = 10_000;
 
 impl Lookout {
     /// For the recorder of this name.
@@ -69,6 +72,10 @@ struct Look {
     /// All that ran at the last look; those that descend from the recorder were looked at.
     processes: HashMap<u32, Option<Seen>>,
     files: HashMap<(Vec<u8>, u64), Option<u32>>,
+    /// Programs that have attached: what is forked from these without a place says so by itself.
+    attached: HashSet<Image>,
+    /// Candidates whose programs have ended. What they were forked from may be known later.
+    ended: VecDeque<(u32, Image, Candidate)>,
 }
 
 /// A process of the recorder's.
@@ -77,25 +84,26 @@ struct Seen {
     image: Image,
     size: u64,
     looked: Option<Instant>,
+    /// How often the process had attached when this program was first seen.
+    attached: u64,
     missing: Option<Candidate>,
 }
 
 /// Tells one program of a process from the next: where its code and its stack begin.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Image([u64; 2]);
 
 /// A process that has hooks and has not attached.
 struct Candidate {
     why: Why,
     name: String,
-    /// How often it had attached before.
-    attached: u64,
 }
 
 impl Look {
     fn new(recorder: String, ledger: Arc<Ledger>) -> Self {
         let (processes, files) = (HashMap::new(), HashMap::new());
-        Self { recorder, ledger, last: None, processes, files }
+        let (attached, ended) = (HashSet::new(), VecDeque::new());
+        Self { recorder, ledger, last: None, processes, files, attached, ended }
     }
 
     fn round(&mut self) {
@@ -117,6 +125,7 @@ impl Look {
         for (pid, mut seen) in std::mem::take(&mut self.processes) {
             seen.as_mut().into_iter().for_each(|seen| self.conclude(pid, seen));
         }
+        while self.tell_first() {}
     }
 
     /// Takes in who has come, and lets go of who has ended.
@@ -141,13 +150,12 @@ impl Look {
         let Some((image, size)) = image_of(pid) else { return self.conclude(pid, seen) };
         if image != seen.image {
             self.conclude(pid, seen);
-            *seen = Seen { image, ..Seen::default() };
+            *seen = Seen { image, attached: self.ledger.times_attached(pid), ..Seen::default() };
         }
         let is_early = seen.looked.is_some_and(|looked| looked.elapsed() < PAUSE_OF_ONE);
         if size == seen.size || is_early {
             return;
         }
-        let attached = self.ledger.times_attached(pid);
         let Ok(maps) = fs::read(format!("/proc/{pid}/maps")) else { return };
         (seen.size, seen.looked) = (size, Some(Instant::now()));
         let mapped = mapped::read(&maps);
@@ -155,22 +163,43 @@ impl Look {
         let hooked: Vec<_> = hooked.collect();
         if mapped.has_recorder {
             seen.missing = None;
-            hooked.iter().for_each(|(code, _)| self.ledger.has_mapped(pid, &code.path));
+            self.attached.insert(image);
+            // What was only forked has announced nothing yet.
+            if self.ledger.times_attached(pid) > 0 {
+                let program = executable_of(pid);
+                let is_library = |path: &[u8]| path != program && path.len() < MAX_PATH;
+                let libraries = hooked.iter().filter(|(code, _)| is_library(&code.path));
+                libraries.for_each(|(code, _)| self.ledger.has_mapped(pid, &code.path));
+            }
         } else if let Some((code, version)) = hooked.first()
             && let Some(why) = Why::of(pid, *version, &code.path, &self.recorder)
         {
             let name = shown(&code.path);
-            seen.missing = Some(Candidate { why, name, attached });
+            seen.missing = Some(Candidate { why, name });
         }
     }
 
     /// The program of this process has ended, or the recording has.
-    fn conclude(&self, pid: u32, seen: &mut Seen) {
-        if let Some(Candidate { why, name, attached }) = seen.missing.take()
-            && self.ledger.times_attached(pid) == attached
-        {
-            self.ledger.misses(why, &name, pid);
+    fn conclude(&mut self, pid: u32, seen: &mut Seen) {
+        if self.ledger.times_attached(pid) != seen.attached {
+            self.attached.insert(seen.image);
+        } else if let Some(candidate) = seen.missing.take() {
+            self.ended.push_back((pid, seen.image, candidate));
         }
+        if self.ended.len() > MOST_ENDED {
+            self.tell_first();
+        }
+    }
+
+    /// Says whether there was one.
+    fn tell_first(&mut self) -> bool {
+        let first = self.ended.pop_front();
+        if let Some((pid, image, candidate)) = &first
+            && !self.attached.contains(image)
+        {
+            self.ledger.misses(candidate.why, &candidate.name, *pid);
+        }
+        first.is_some()
     }
 
     /// The interface of a file's hooks.
