@@ -320,6 +320,7 @@ impl Gathered {
             .or_else(|| known.map(|process| file_name(&process.executable)))
             .unwrap_or_default();
         Thread {
+            file: 0,
             pid: known.map_or(0, |process| process.pid),
             tid: figures.tid,
             name,

@@ -60,10 +60,10 @@ pub fn groups(profile: &Profile, by: By, sort: Sort) -> Vec<Group> {
 }
 
 fn processes(profile: &Profile, sort: Sort) -> Vec<Group> {
-    let mut numbers: HashMap<u32, usize> = HashMap::new();
+    let mut numbers: HashMap<(u32, u32), usize> = HashMap::new();
     let mut threads: Vec<Vec<&Thread>> = Vec::new();
     for thread in &profile.threads {
-        let number = *numbers.entry(thread.pid).or_insert_with(|| {
+        let number = *numbers.entry((thread.file, thread.pid)).or_insert_with(|| {
             threads.push(Vec::new());
             threads.len() - 1
         });

@@ -8,12 +8,13 @@ use crate::model::{Profile, Thread};
 /// run is the first file's, but for how long it took: that is summed. Nothing where there is no file.
 pub fn join(files: Vec<(String, Profile)>) -> Option<Profile> {
     let mut events: Vec<Profile> = Vec::new();
-    for (name, mut profile) in files {
+    for (number, (name, mut profile)) in (0..).zip(files) {
         let beside = std::mem::take(&mut profile.beside);
         for mut profile in std::iter::once(profile).chain(beside) {
             for warning in &mut profile.health.warnings {
                 *warning = format!("{name}: {warning}");
             }
+            profile.threads.iter_mut().for_each(|thread| thread.file = number);
             let of = |profile: &Profile| (profile.info.event.clone(), profile.info.unit);
             match events.iter_mut().find(|known| of(known) == of(&profile)) {
                 Some(known) => *known = combine(std::mem::take(known), profile),
@@ -37,6 +38,8 @@ pub fn join(files: Vec<(String, Profile)>) -> Option<Profile> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::aggregate::Sort;
+    use crate::groups::{By, groups};
     use crate::model::{Function, FunctionId, Health, Info, Node, Time, Tree};
 
     /// A file whose thread has been in functions of these names, one called by the other, for so long.
@@ -76,7 +79,7 @@ mod tests {
             ("three".into(), file("faults", &["b", "x"], 2.0)),
         ];
         let joined = join(files).unwrap();
-        let rows = crate::aggregate::table(&joined, crate::aggregate::Sort::Name);
+        let rows = crate::aggregate::table(&joined, Sort::Name);
         let rows: Vec<_> = rows
             .iter()
             .map(|row| (&*joined.functions[row.function.0 as usize].name, row.self_time.value))
@@ -86,6 +89,10 @@ mod tests {
             (joined.threads.len(), joined.health.events, joined.info.duration_ns),
             (2, 2, 20)
         );
+        // The process of one file is not that of the other with its id.
+        let processes = groups(&joined, By::Process, Sort::Name);
+        let processes = processes.iter().map(|group| (group.process, group.self_time.value));
+        assert_eq!(processes.collect::<Vec<_>>(), [(Some(7), 7.0), (Some(7), 5.0)]);
         assert_eq!(joined.health.warnings, ["one: cut", "two: cut"]);
         assert_eq!(joined.info.period_ns, 6.0);
         let [faults] = &joined.beside[..] else { panic!("one event beside") };

@@ -159,6 +159,9 @@ pub struct Tree {
 /// One thread, or threads merged under one name when there are very many.
 #[derive(Clone, Debug, Default)]
 pub struct Thread {
+    /// Which of several files it is in, where these are read together: ids of one are not those of
+    /// another.
+    pub file: u32,
     /// Process id.
     pub pid: u32,
     /// Thread id; of merged threads, the first.
