@@ -281,6 +281,11 @@ class Recording:
             self.samples.spaces.map(fmt.fields(payload, fmt.MAP_TAGS, self.warn))
         elif kind == 17:
             self.samples.spaces.task(fmt.fields(payload, fmt.TASK_TAGS, self.warn))
+        elif kind == 18:
+            try:
+                self.samples.file(fmt.fields(payload, fmt.FILE_TAGS, self.warn))
+            except fmt.Unreadable as why:
+                self.warn(f"part of a file at offset {at}: {why}")
         else:
             self.warn_once(f"packets of type {kind} were skipped")
 

@@ -14,6 +14,7 @@ MAX_BYTES = 147456
 MAX_NODES = 16384
 MAX_TREE_BYTES = 1 << 20
 MAX_FRAMES_BYTES = 1 << 20
+MAX_PART = 1 << 19
 HEADER = struct.Struct("<4sHHIII")
 FIELD = struct.Struct("<HHI")
 CHUNK = struct.Struct("<IIIIIIQQQBBHI")
@@ -80,7 +81,9 @@ MAP_TAGS = {
     1: ("pid", "number"), 2: ("tid", "number"), 3: ("time_ns", "number"), 4: ("address", "number"),
     5: ("length", "number"), 6: ("offset", "number"), 7: ("protection", "number"),
     8: ("flags", "number"), 9: ("path", "text"), 10: ("build_id", "bytes"), 11: ("mode", "number"),
+    12: ("file", "number"),
 }
+FILE_TAGS = {1: ("file", "number"), 2: ("size", "number"), 3: ("offset", "number"), 4: ("data", "bytes")}
 TASK_TAGS = {
     1: ("what", "number"), 2: ("pid", "number"), 3: ("tid", "number"), 4: ("parent_pid", "number"),
     5: ("parent_tid", "number"), 6: ("time_ns", "number"), 7: ("name", "text"),

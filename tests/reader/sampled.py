@@ -81,6 +81,16 @@ class Samples:
     def __init__(self):
         self.spaces = Spaces()
         self.events, self.lost, self.threads = {}, {}, {}
+        self.files = {}
+
+    def file(self, told):
+        """A part of a file, which goes on where the part before ends."""
+        number, size, offset = told.get("file", 0), told.get("size", 0), told.get("offset", 0)
+        before = self.files.setdefault(number, b"")
+        part = fmt.decompress(told.get("data", b""), fmt.MAX_PART)
+        if offset != len(before) or offset + len(part) > size:
+            raise fmt.Unreadable(f"bytes {offset} and on of file {number}, {len(before)} came before, of {size}")
+        self.files[number] = before + part
 
     def event(self, told):
         self.events[told.get("event", 0)] = told

@@ -262,6 +262,13 @@ class Lies(Case):
         self.assertEqual(read["warnings"], ["samples are of event 3, which no packet told of before"])
         self.assertEqual([(event["event"], event["samples"]) for event in read["samples"]], [(1, 0), (3, 2)])
 
+    def test_parts_of_files(self):
+        part = 18, example("file")
+        again = self.read(part, part, samples(sample()))
+        self.assertEqual(self.figures(again), (1, 0, ["bytes 0 and on of file 3, 5 came before, of 5"]))
+        self.assertEqual(self.figures(self.read(part, (18, field(4, b"no frame")), samples(sample()))), (1, 0, [
+            "its data does not decompress"]))
+
     def test_fields_that_are_missing(self):
         read = self.read((16, b""), (17, b""), (17, field(1, 1)), (17, field(1, 99)), samples(sample()))
         self.assertEqual((read["warnings"], read["samples"][0]["samples"]), ([], 1))

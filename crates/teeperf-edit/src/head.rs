@@ -133,6 +133,7 @@ impl Heads {
             Body::Sampled(event) => self.sampled.event(event, packet.payload),
             Body::Map(map) => self.sampled.map(map, packet.payload),
             Body::Task(task) => self.sampled.task(task, packet.payload),
+            Body::File(part) => self.sampled.file(part, packet.payload),
             _ => {}
         }
     }

@@ -216,7 +216,11 @@ impl Merge {
             Body::Sampled(_) => {
                 self.warn("samples were left out: recordings with samples cannot be merged".into())
             }
-            Body::Samples(..) | Body::SharedSamples(..) | Body::Map(_) | Body::Task(_) => Ok(()),
+            Body::Samples(..)
+            | Body::SharedSamples(..)
+            | Body::Map(_)
+            | Body::Task(_)
+            | Body::File(_) => Ok(()),
             // What is not known cannot be given other numbers.
             Body::Unknown(_) | Body::Malformed => self.warn(format!(
                 "a packet of type {} at offset {} was left out",

@@ -13,7 +13,7 @@ use crate::keyframes::Keyframe;
 
 mod sampling;
 
-pub use sampling::{Map, Sampled, Task};
+pub use sampling::{Map, Part, Sampled, Task};
 
 /// A packet with its contents.
 #[derive(Clone, Debug)]
@@ -83,6 +83,8 @@ pub enum Body<'a> {
     Map(Box<Map<'a>>),
     /// A process or thread that is sampled began, changed or ended.
     Task(Task<'a>),
+    /// A part of a file whose code was sampled.
+    File(Part<'a>),
     /// A type that this reader does not know.
     Unknown(u16),
     /// A chunk or tree too short for its header.
@@ -318,6 +320,7 @@ pub(crate) fn decode(packet_kind: u16, payload: &[u8]) -> (Body<'_>, Option<usiz
         }
         kind::MAP => Body::Map(Box::new(Map::read(fields))),
         kind::TASK => Body::Task(Task::read(fields)),
+        kind::FILE => Body::File(Part::read(fields)),
         _ => return (Body::Unknown(packet_kind), None),
     };
     (body, cut_at)

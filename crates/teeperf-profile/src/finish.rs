@@ -122,6 +122,7 @@ impl Gathered {
             | Body::SharedSamples(..)
             | Body::Map(_)
             | Body::Task(_)
+            | Body::File(_)
             | Body::Malformed => {}
         }
     }

@@ -163,6 +163,7 @@ fn feed(
             Body::Sampled(sampled) => samples.sampled(*sampled),
             Body::Map(map) => samples.map(&map),
             Body::Task(task) => samples.task(&task),
+            Body::File(part) => samples.file(&part),
             Body::Samples(header, data) => {
                 let taken = samples.samples(packet.offset, header, Data::Packet(data.to_vec()));
                 taken.map_err(no_workers)?;

@@ -15,6 +15,7 @@ use teeperf_profile::samples::Chains;
 use teeperf_profile::{Options, Recording};
 use teeperf_symbols::Search;
 use teeperf_wire::body::sample::{CONTEXT_KERNEL, CONTEXT_USER, Numbers, Outer, Sample, abi, mode};
+use teeperf_wire::body::start;
 use teeperf_wire::body::task::what;
 
 /// Where this program's file is loaded: address, length, offset, of each part with code.
@@ -276,6 +277,64 @@ fn a_copied_stack_is_made_a_chain_where_it_leads_to_its_first_function() {
     // What is cut is no chain.
     assert_eq!(chains.of(62, &sample(7, &stack[..32])), None);
     assert_eq!(chains.of(62, &Sample { mask: 0, ..sample(7, &stack) }), None);
+}
+
+/// Guards: a file that a process saw in a container is the recording's, not that of the same path
+/// here.
+#[test]
+fn files_of_containers_are_those_of_the_recording() {
+    let (path, parts) = own_code();
+    let chain = [CONTEXT_USER, within(red)];
+    let sample = Chain { event: 1, task: (7, 7), time_ns: 1, period: 1, chain: &chain }.encoded();
+    for is_told in [false, true] {
+        let mut builder = Builder::new();
+        builder.sampled(1, "cpu-clock", 62);
+        let elsewhere = "/there/is/no/such/file";
+        if is_told {
+            builder.file(3, &std::fs::read(&path).unwrap());
+        }
+        let path = if is_told { elsewhere } else { &*path };
+        parts.iter().for_each(|&part| builder.map_inside(7, part, path, 3));
+        builder.samples(std::slice::from_ref(&sample), 0, false);
+        let profile = replay(&builder.bytes, 1);
+        let names: Vec<_> = paths(&profile).into_keys().map(|(_, _, names)| names).collect();
+        let said = profile.health.warnings.join(" ");
+        match is_told {
+            true => assert_eq!((&names[..], &*said), (&[";red".to_owned()][..], "")),
+            false => {
+                assert!(names[0].starts_with(";["), "{names:?}");
+                assert!(said.contains("--symfs") && said.contains(path), "{said}");
+            }
+        }
+    }
+}
+
+/// Guards: a file here is not taken for one of another machine that has no build-id.
+#[test]
+fn files_of_another_machine_are_not_those_of_here() {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let (path, parts) = own_code();
+    let chain = [CONTEXT_USER, within(red)];
+    let sample = Chain { event: 1, task: (7, 7), time_ns: 1, period: 1, chain: &chain }.encoded();
+    let read = |host: &str, machine: &str| {
+        let mut builder = Builder::empty();
+        let fields = [(start::HOST, host.as_bytes()), (start::MACHINE, machine.as_bytes())];
+        builder.start(&fields);
+        builder.sampled(1, "cpu-clock", 62);
+        parts.iter().for_each(|&part| builder.map(7, part, &path));
+        builder.samples(std::slice::from_ref(&sample), 0, false);
+        let profile = replay(&builder.bytes, 1);
+        let names = paths(&profile).into_keys().map(|(_, _, names)| names).next().unwrap();
+        (names, profile.health.warnings.join(" "))
+    };
+    for (host, machine) in [(host.trim(), std::env::consts::ARCH), (host.trim(), ""), ("", "")] {
+        assert_eq!(read(host, machine), (";red".to_owned(), String::new()), "{host} {machine}");
+    }
+    for (host, machine) in [("elsewhere", std::env::consts::ARCH), (host.trim(), "s390x")] {
+        let (names, said) = read(host, machine);
+        assert!(names.starts_with(";["), "{names}");
+        assert!(said.contains("of another machine") && said.contains(&path), "{said}");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! that lies has its own recording wrong, and no other's.
 
 use crate::heirs::{Claim, Heirs, NAME};
+use crate::inside::View;
 use crate::liveness::filters;
 use crate::process::{Attached, Shared};
 use crate::server::{arguments_of, executable_of, parent_of};
@@ -214,6 +215,7 @@ impl Family {
             shared: Arc::new(Shared { segments: Mutex::new(segments) }),
             heirs: None,
             filters: if lives { filters(pid) } else { None },
+            view: View::of(pid).filter(|_| lives),
         }
     }
 

@@ -31,6 +31,7 @@ mod filter;
 pub mod fuzz;
 mod heirs;
 pub mod import;
+mod inside;
 mod intervals;
 mod launch;
 mod link;

@@ -9,6 +9,7 @@ mod windows;
 mod words;
 
 use crate::heirs::Heirs;
+use crate::inside::View;
 use crate::liveness::{self, Census, Threads};
 use crate::order::Order;
 use crate::packets::Payload;
@@ -59,6 +60,8 @@ pub(crate) struct Attached {
     pub(crate) heirs: Option<Arc<Heirs>>,
     /// Filters of system calls that it has.
     pub(crate) filters: Option<u32>,
+    /// Which files it sees, where that is known.
+    pub(crate) view: Option<View>,
 }
 
 impl Attached {
@@ -76,6 +79,7 @@ impl Attached {
             shared: Arc::new(Shared { segments }),
             heirs: None,
             filters: None,
+            view: None,
         }
     }
 }
@@ -131,6 +135,7 @@ impl Process {
     pub(crate) fn new(attached: Attached, sink: &mut Sink) -> Self {
         let introduction = Introduction::of(&attached, sink.time.now());
         sink.packet(kind::PROCESS, &introduction.packet());
+        sink.symbols.attached(attached.id, attached.view);
         let mut process = Self {
             id: attached.id,
             pid: attached.pid,

@@ -8,6 +8,7 @@ use crate::escapes::Module;
 use crate::filter::Part;
 use crate::filter::desk::{Answers, FilterDesk, Job};
 use crate::heirs::Heirs;
+use crate::inside::View;
 use crate::liveness;
 use crate::missing::{Ledger, Why};
 use crate::packets::Level;
@@ -393,6 +394,7 @@ impl Desk {
             heirs: heirs.clone(),
             // It waits for the answer, and has no more until then.
             filters: liveness::filters(peer.pid),
+            view: View::of(peer.pid),
         };
         // Where there is no /proc, children that are left without having attached are not known.
         let lent = first.lend();

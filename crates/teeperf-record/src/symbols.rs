@@ -4,6 +4,7 @@
 use crate::control::Asker;
 use crate::drain::Event;
 use crate::escapes::Module;
+use crate::inside::{self, View};
 use crate::packets::{Level, Payload};
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -11,8 +12,10 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use teeperf_symbols::{Functions, Lines, Location, Search};
+use std::{fs, io};
+use teeperf_symbols::{Functions, Lines, Location, Search, Unpacked};
 use teeperf_wire::body::symbols;
 use teeperf_wire::packet::kind;
 use teeperf_wire::word::module::ANCHOR;
@@ -28,6 +31,7 @@ pub(crate) struct WindowId {
 
 /// What the thread is asked for.
 enum Job {
+    Attached { process: u32, view: View },
     Open { window: WindowId, pid: u32, module: Module },
     Seen { window: WindowId, sites: Vec<Range<u32>> },
     Forget { process: u32 },
@@ -47,10 +51,17 @@ impl Symbols {
         let (jobs, inbox) = channel();
         let thread = std::thread::Builder::new().name("teeperf-symbols".into());
         thread.spawn(|| {
-            let (files, windows) = (HashMap::new(), HashMap::new());
-            Worker { search, answers, files, windows }.run(inbox);
+            let (files, windows, views) = (HashMap::new(), HashMap::new(), HashMap::new());
+            Worker { search, answers, files, windows, views }.run(inbox);
         })?;
         Ok(Self { jobs })
+    }
+
+    /// A process has attached, and sees these files.
+    pub(crate) fn attached(&self, process: u32, view: Option<View>) {
+        if let Some(view) = view {
+            self.ask(Job::Attached { process, view });
+        }
     }
 
     /// A window was opened: its file is read ahead of need.
@@ -102,8 +113,8 @@ fn set_priority(nice: libc::c_int) {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, libc::gettid() as libc::id_t, nice) };
 }
 
-/// Path and build-id.
-type FileId = (Vec<u8>, Vec<u8>);
+/// Path and build-id, and where the path is that file's.
+type FileId = (Vec<u8>, Vec<u8>, Option<View>);
 
 struct Worker {
     search: Search,
@@ -111,6 +122,8 @@ struct Worker {
     /// By path and build-id; nothing where it could not be read.
     files: HashMap<FileId, Option<Rc<File>>>,
     windows: HashMap<WindowId, Window>,
+    /// By processes' numbers, what they saw when they attached.
+    views: HashMap<u32, View>,
 }
 
 /// A file that modules were loaded from.
@@ -139,9 +152,13 @@ impl Worker {
         lower_priority();
         for job in inbox {
             match job {
+                Job::Attached { process, view } => _ = self.views.insert(process, view),
                 Job::Open { window, pid, module } => self.open(window, pid, module),
                 Job::Seen { window, sites } => self.seen(window, &sites),
-                Job::Forget { process } => self.windows.retain(|id, _| id.process != process),
+                Job::Forget { process } => {
+                    self.windows.retain(|id, _| id.process != process);
+                    self.views.remove(&process);
+                }
                 Job::Report(asker) => self.answer(Event::SnapshotSymbols(asker)),
                 Job::Finish => {
                     normal_priority();
@@ -155,11 +172,12 @@ impl Worker {
         if self.files.len() >= MAX_FILES {
             self.files.clear();
         }
-        let key = (module.path.clone(), module.build_id.clone());
+        let view = self.views.get(&window.process).copied();
+        let key = (module.path.clone(), module.build_id.clone(), view);
         let file = match self.files.get(&key) {
             Some(file) => file.clone(),
             None => {
-                let file = match File::open(&self.search, &module, pid) {
+                let file = match File::open(&self.search, &module, pid, view) {
                     Ok(file) => Some(Rc::new(file)),
                     Err(error) => {
                         let path = String::from_utf8_lossy(&module.path);
@@ -197,12 +215,13 @@ impl Worker {
 }
 
 impl File {
-    /// The file as the recorder sees it, else as the process does. An image that tells its name alone is
-    /// looked for among those that the user named.
+    /// The file as the process sees it; `view` is what it saw when it attached. An image that tells
+    /// its name alone is looked for among those that the user named.
     pub(crate) fn open(
         search: &Search,
         module: &Module,
         pid: u32,
+        view: Option<View>,
     ) -> Result<Self, teeperf_symbols::Error> {
         let mut search = search.clone();
         search.build_id = (!module.build_id.is_empty()).then(|| module.build_id.clone());
@@ -213,16 +232,39 @@ impl File {
         {
             return Ok(Self { path, search, functions });
         }
-        match Functions::open(&path, &search) {
-            Ok(functions) => Ok(Self { path, search, functions }),
-            Err(error) => {
-                let mut inside = PathBuf::from(format!("/proc/{pid}/root"));
-                inside.push(path.strip_prefix("/").unwrap_or(&path));
-                let functions = Functions::open(&inside, &search).map_err(|_| error)?;
-                Ok(Self { path: inside, search, functions })
+        let own = View::own();
+        // One that goes into another root later has its code from before.
+        if let Some(view) = view.or_else(|| View::of(pid)).filter(|&view| Some(view) != own) {
+            match inside(view, pid, &module.path) {
+                Ok(None) => {}
+                Ok(Some(copy)) => {
+                    let mut unpacked = Unpacked::default();
+                    unpacked.add(path.clone(), copy);
+                    search.unpacked = Some(Arc::new(unpacked));
+                }
+                // A file here is another one, unless its build-id says otherwise.
+                Err(source) if search.build_id.is_none() => {
+                    return Err(teeperf_symbols::Error::Io { path, source });
+                }
+                Err(_) => {}
             }
         }
+        let functions = Functions::open(&path, &search)?;
+        Ok(Self { path, search, functions })
     }
+}
+
+/// A copy of the file that a process with this view sees at a path; nothing where this process sees
+/// the same one. The file itself is not kept open, since a file system that is unmounted behind the
+/// process must not be busy.
+fn inside(view: View, pid: u32, path: &[u8]) -> io::Result<Option<fs::File>> {
+    let mut file = view.open(pid, path)?;
+    if inside::is_here(path, &file.metadata()?) {
+        return Ok(None);
+    }
+    let mut copy = tempfile::tempfile()?;
+    io::copy(&mut file, &mut copy)?;
+    Ok(Some(copy))
 }
 
 impl File {

@@ -192,7 +192,8 @@ impl Dump {
             | Body::Samples(..)
             | Body::SharedSamples(..)
             | Body::Map(_)
-            | Body::Task(_) => {
+            | Body::Task(_)
+            | Body::File(_) => {
                 samples::describe(&packet.body, line);
             }
             Body::End(end) => {

@@ -36,6 +36,7 @@ pub fn packet_name(packet_kind: u16) -> String {
         kind::SAMPLES => "samples",
         kind::MAP => "map",
         kind::TASK => "task",
+        kind::FILE => "file",
         other => return format!("type_{other}"),
     };
     name.into()

@@ -239,11 +239,34 @@ pub mod map {
     pub const BUILD_ID: u16 = 10;
     /// Of the processor where it is, see [`super::sample::mode`]; missing: a program's.
     pub const MODE: u16 = 11;
+    /// Number of the file ([`super::file`]), where the process sees other files than the recorder;
+    /// missing: it does not.
+    pub const FILE: u16 = 12;
 
     /// Process id of the kernel's.
     pub const KERNEL: u32 = u32::MAX;
     /// `PROT_EXEC` of [`PROTECTION`]: it is code.
     pub const PROT_EXEC: u32 = 4;
+}
+
+/// [`crate::packet::kind::FILE`]: a part of a file that the recorder's system does not have at its
+/// path. Parts of a file come in their order, before the first [`map::FILE`] of its number.
+pub mod file {
+    /// Number of the file, not 0.
+    pub const FILE: u16 = 1;
+    /// Bytes of the whole file.
+    pub const SIZE: u16 = 2;
+    /// Where in it the part begins.
+    pub const OFFSET: u16 = 3;
+    /// Bytes: the part, a zstd frame.
+    pub const DATA: u16 = 4;
+
+    /// Most bytes of a part, decompressed.
+    pub const MAX_PART: usize = 1 << 19;
+    /// Most bytes of all files of a recording, decompressed.
+    pub const MAX_BYTES: u64 = 1 << 28;
+    /// Most files of a recording.
+    pub const MAX_FILES: usize = 512;
 }
 
 /// [`crate::packet::kind::TASK`]: a process or thread that is sampled began, changed or ended.

@@ -64,6 +64,9 @@ pub mod kind {
     pub const MAP: u16 = 16;
     /// Fields ([`crate::body::task`]): what happened to a thread that is sampled.
     pub const TASK: u16 = 17;
+    /// Fields ([`crate::body::file`]): a part of a file whose code was sampled, of another mount
+    /// namespace.
+    pub const FILE: u16 = 18;
 }
 
 /// A packet's header.

@@ -2,8 +2,8 @@
 //! the numbers in its tables are the constants here.
 
 use teeperf_wire::body::{
-    arcs, chunk, end, filter, keyframe, loss, map, notice, process, process_end, sample, sampled,
-    start, symbols, task, thread, tree,
+    arcs, chunk, end, file, filter, keyframe, loss, map, notice, process, process_end, sample,
+    sampled, start, symbols, task, thread, tree,
 };
 use teeperf_wire::packet::{HEADER_SIZE, Header, MAJOR, MAX_PAYLOAD, MINOR, kind};
 use teeperf_wire::piece::{self, Piece, Writer};
@@ -283,6 +283,16 @@ fn what_is_sampled() {
 }
 
 #[test]
+fn a_part_of_a_file() {
+    let part = example("file");
+    let numbers = [(file::FILE, 3), (file::SIZE, 5), (file::OFFSET, 0)];
+    assert!(numbers.iter().all(|&(tag, value)| number(&part, tag) == Some(value)));
+    let is_data = |field: &fields::Field<'_>| field.tag == file::DATA;
+    let data = fields::read(&part).map(Result::unwrap).find(is_data).unwrap();
+    assert!(data.value.starts_with(&[0x28, 0xB5, 0x2F, 0xFD]) && data.value.ends_with(b"abcde"));
+}
+
+#[test]
 fn a_piece() {
     let bytes = example("piece");
     let piece = Piece::decode(&bytes).unwrap();
@@ -433,7 +443,7 @@ fn tables_have_the_numbers_of_the_code() {
     assert_eq!(
         types,
         named!(kind: START PROCESS CHUNK SYMBOLS THREAD PROCESS_END NOTICE END LOSS TREE ARCS
-            KEYFRAME FILTER SAMPLED SAMPLES MAP TASK)
+            KEYFRAME FILTER SAMPLED SAMPLES MAP TASK FILE)
     );
     let tags = named!(start: VERSION WRITER CLOCK HZ PERIOD CLOCK_REASON CLOCK_START WALL_NS
         ARGUMENT HOST SYSTEM MACHINE PROCESSOR PROCESSORS ON_FULL DIRECTORY HOOK_COST_PS
@@ -459,8 +469,9 @@ fn tables_have_the_numbers_of_the_code() {
     let found: Vec<_> = rows("### SAMPLED").into_iter().filter(|(_, name)| is_tag(name)).collect();
     assert_eq!(found, tags);
     let tags = named!(map: PID TID TIME_NS ADDRESS LENGTH OFFSET PROTECTION FLAGS PATH BUILD_ID
-        MODE);
+        MODE FILE);
     assert_eq!(rows("### MAP"), tags);
+    assert_eq!(rows("### FILE"), named!(file: FILE SIZE OFFSET DATA));
     use task::what;
     let mut tags = named!(task: WHAT PID TID PARENT_PID PARENT_TID TIME_NS NAME);
     let happened = named!(what: FORK NAME EXEC EXIT);
@@ -485,6 +496,9 @@ fn limits_are_those_of_the_code() {
         ("bytes that the samples of a packet take, decompressed", sample::MAX_BYTES),
         ("entries in a call chain", sample::MAX_CHAIN),
         ("stack in a sample that a writer makes", sample::MAX_STACK),
+        ("bytes of a part of a file, decompressed", file::MAX_PART),
+        ("bytes of all files that a recording has", file::MAX_BYTES as usize),
+        ("files that a recording has", file::MAX_FILES),
         ("arcs and spans in a packet", arcs::MAX_ITEMS),
         ("bytes that their data decompresses to", arcs::MAX_BYTES),
         ("payload words of an escape that a writer makes", word::MAX_PAYLOAD as usize),

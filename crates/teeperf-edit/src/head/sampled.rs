@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use teeperf_profile::contents::{Map, Sampled as Event, Task};
+use teeperf_profile::contents::{Map, Part, Sampled as Event, Task};
 use teeperf_wire::body::{map, sampled, task};
 use teeperf_wire::packet::kind;
 
@@ -10,6 +10,8 @@ use crate::output;
 
 /// Most packets that are kept of a process.
 const MOST_OF_PROCESS: usize = 1 << 14;
+/// Most bytes that are kept of files, as they are stored.
+const MOST_OF_FILES: usize = 64 << 20;
 /// Most processes that are kept.
 const MOST_PROCESSES: usize = 1 << 16;
 
@@ -20,6 +22,10 @@ pub(super) struct Sampled {
     events: BTreeMap<u16, (u64, Vec<u8>)>,
     kernel: Vec<Vec<u8>>,
     processes: BTreeMap<u32, Process>,
+    /// Parts of files, by the files' numbers, in their order.
+    files: BTreeMap<u64, Vec<Vec<u8>>>,
+    /// Bytes of all parts.
+    file_bytes: usize,
 }
 
 #[derive(Clone, Default)]
@@ -44,6 +50,15 @@ impl Sampled {
         };
         if maps.len() < MOST_OF_PROCESS {
             maps.push(payload.to_vec());
+        }
+    }
+
+    /// Processes that begin later may have code of it too, so files are kept as long as there is
+    /// room.
+    pub(super) fn file(&mut self, part: &Part<'_>, payload: &[u8]) {
+        if self.file_bytes + payload.len() <= MOST_OF_FILES {
+            self.file_bytes += payload.len();
+            self.files.entry(part.file).or_default().push(payload.to_vec());
         }
     }
 
@@ -114,12 +129,13 @@ impl Sampled {
             });
             (kind::SAMPLED, changed.finish())
         });
+        let files = self.files.values().flatten().map(|part| (kind::FILE, part.clone()));
         let kernel = self.kernel.iter().map(|map| (kind::MAP, map.clone()));
         let processes = self.processes.values().flat_map(|process| {
             let names = process.names.values().flatten().map(|name| (kind::TASK, name.clone()));
             names.chain(process.maps.iter().map(|map| (kind::MAP, map.clone())))
         });
-        events.chain(kernel).chain(processes)
+        events.chain(files).chain(kernel).chain(processes)
     }
 }
 

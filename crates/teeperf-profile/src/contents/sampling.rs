@@ -1,6 +1,6 @@
 //! Packets of what was sampled: the event, code of processes, and what became of threads.
 
-use teeperf_wire::body::{map, sampled as tag, task};
+use teeperf_wire::body::{file, map, sampled as tag, task};
 use teeperf_wire::fields::Field;
 
 use super::{number, number32, text};
@@ -81,6 +81,9 @@ pub struct Map<'a> {
     pub build_id: &'a [u8],
     /// One of [`teeperf_wire::body::sample::mode`].
     pub mode: u8,
+    /// Number of the file in the recording, where the process sees other files than the recorder;
+    /// else 0.
+    pub file: u64,
 }
 
 impl<'a> Map<'a> {
@@ -99,6 +102,33 @@ impl<'a> Map<'a> {
                 map::PATH => out.path = field.value,
                 map::BUILD_ID => out.build_id = field.value,
                 map::MODE => out.mode = number(&field) as u8,
+                map::FILE => out.file = number(&field),
+                _ => {}
+            }
+        }
+        out
+    }
+}
+
+/// [`teeperf_wire::body::file`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Part<'a> {
+    pub file: u64,
+    pub size: u64,
+    pub offset: u64,
+    pub data: &'a [u8],
+}
+
+impl<'a> Part<'a> {
+    pub(super) fn read(fields: impl Iterator<Item = Field<'a>>) -> Self {
+        let mut out = Self::default();
+        for field in fields {
+            match field.tag {
+                file::FILE => out.file = number(&field),
+                file::SIZE => out.size = number(&field),
+                file::OFFSET => out.offset = number(&field),
+                file::DATA => out.data = field.value,
                 _ => {}
             }
         }

@@ -17,7 +17,7 @@ use super::modules::Modules;
 use super::profile;
 use super::spaces::History;
 use super::worker::{Batch, Data, Found, Worker};
-use crate::contents::{Map, Sampled, Start, Task};
+use crate::contents::{Map, Part, Sampled, Start, Task};
 use crate::model::{Info, Profile};
 use crate::warnings::Warnings;
 
@@ -83,7 +83,7 @@ impl Driver {
     pub(crate) fn start(&mut self, start: &Start) {
         let name = if start.machine.is_empty() { std::env::consts::ARCH } else { &start.machine };
         self.machine = super::unwind::machine::of(name);
-        self.modules.is_here(super::kernel::is_here(start));
+        self.modules.is_here(super::kernel::is_here(start), super::kernel::may_be_here(start));
     }
 
     /// An event is sampled.
@@ -110,6 +110,11 @@ impl Driver {
     /// A process or thread began, changed or ended.
     pub(crate) fn task(&mut self, task: &Task<'_>) {
         self.history.task(task);
+    }
+
+    /// A part of a file that the recording brings with it.
+    pub(crate) fn file(&mut self, part: &Part<'_>) {
+        self.modules.take(part);
     }
 
     /// Samples, which a worker takes.

@@ -9,21 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use teeperf_symbols::Search;
+pub use teeperf_symbols::is_memory;
 
 /// What such functions are of, in each process: so two runs have the same ones.
 pub const JITTED: &str = "[JIT]";
 
 /// Most bytes read of what a process tells: some three million functions.
 const MAX_BYTES: u64 = 256 << 20;
-
-/// Whether a map is of memory and of no file, by what the system calls it: as perf has it (`tools/perf/util/map.c`), and names that
-/// programs give memory. In a memfd there may be a file's code, which a build-id tells.
-pub fn is_memory(path: &[u8], build_id: &[u8]) -> bool {
-    const BEGIN: [&[u8]; 5] = [b"/dev/zero", b"/anon_hugepage", b"[stack", b"/SYSV", b"[anon:"];
-    matches!(path, b"" | b"//anon" | b"[heap]")
-        || BEGIN.iter().any(|begin| path.starts_with(begin))
-        || (path.starts_with(b"/memfd:") && build_id.is_empty())
-}
 
 /// What a process told of the code that it made; read when a function is first asked for.
 pub(crate) struct Jitted {
@@ -271,20 +263,5 @@ mod tests {
         if chown(at("own"), Some(12345), None).is_ok() {
             assert!(open(&at("own")).is_none());
         }
-    }
-
-    #[test]
-    fn memory_is_known_by_what_it_is_called() {
-        for path in ["", "//anon", "/dev/zero (deleted)", "/anon_hugepage (deleted)", "[heap]"] {
-            assert!(is_memory(path.as_bytes(), b""), "{path}");
-        }
-        for path in ["[stack]", "[stack:77]", "/SYSV00000000 (deleted)", "[anon:code]"] {
-            assert!(is_memory(path.as_bytes(), b""), "{path}");
-        }
-        for path in ["/usr/bin/a", "[vdso]", "[vsyscall]", "/dev/sgx_enclave", "/anon", "[heap"] {
-            assert!(!is_memory(path.as_bytes(), b""), "{path}");
-        }
-        let doubled = b"/memfd:doublemapper (deleted)";
-        assert!(is_memory(doubled, b"") && !is_memory(doubled, b"id"));
     }
 }

@@ -154,13 +154,20 @@ pub fn running() -> Option<Vec<u8>> {
 }
 
 /// Whether a recording is of this machine, and of a system of the release that runs: as it says itself, and says all of it.
-pub(crate) fn is_here(start: &Start) -> bool {
+pub fn is_here(start: &Start) -> bool {
     let told = |name| fs::read_to_string(Path::new("/proc/sys/kernel").join(name));
     let is = |name, text: &str| told(name).is_ok_and(|told| told.trim_end() == text);
     let release = start.system.strip_prefix("Linux ");
     is("hostname", &start.host)
         && release.is_some_and(|release| is("osrelease", release))
         && start.machine == std::env::consts::ARCH
+}
+
+/// Whether a recording may be of this machine: as far as it says of which one it is.
+pub(crate) fn may_be_here(start: &Start) -> bool {
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let is_host = start.host.is_empty() || start.host == host.trim_end();
+    is_host && (start.machine.is_empty() || start.machine == std::env::consts::ARCH)
 }
 
 /// Whether the kernel that runs here is of this build, or has a module of it, by its path; where no build-id is known, `otherwise`.

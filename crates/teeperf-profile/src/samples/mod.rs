@@ -16,6 +16,7 @@ mod driver;
 mod follow;
 mod functions;
 pub(crate) mod fuzz;
+mod inside;
 pub mod jitted;
 pub mod kernel;
 mod module;

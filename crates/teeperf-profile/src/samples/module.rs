@@ -77,6 +77,24 @@ impl Module {
         Self { name: name(path), missing, code }
     }
 
+    /// That of a file that was seen in another mount namespace, below another root, or on another
+    /// machine. Where the recording does not have it, the file at that path here is another one,
+    /// unless its build-id or the user says otherwise.
+    pub(crate) fn inside(
+        path: &Path,
+        build_id: &[u8],
+        search: &Search,
+        is_inlined: bool,
+        has_own: bool,
+        why: &str,
+    ) -> Self {
+        if has_own || !build_id.is_empty() || search.root.is_some() {
+            return Self::file(path, build_id, search, is_inlined);
+        }
+        let missing = is_file(path).then(|| format!("{}: {why}", path.display()));
+        Self { name: name(path), missing, code: Code::Unknown }
+    }
+
     /// That of the kernel, or a part of it.
     pub(crate) fn kernel(
         path: &Path,

@@ -10,10 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use rustc_hash::FxHashMap;
 use teeperf_symbols::Search;
 
+use super::inside::{FOREIGN, Inside, NOT_HERE};
 use super::jitted::Jitted;
 use super::kernel::{self, Elsewhere};
 use super::module::Module;
-use crate::contents::Map;
+use crate::contents::{Map, Part};
 
 /// Bits of a location within its module: parts of larger files are not told apart.
 const MODULE_BITS: u32 = 33;
@@ -31,6 +32,9 @@ pub(crate) struct ModuleId(pub(crate) u32);
 pub(crate) enum Kind {
     /// A file's.
     File,
+    /// That of a file of another mount namespace or below another root, by its number in the
+    /// recording.
+    Inside(u64),
     /// The kernel's. `at` is where the symbol that its path ends with stood, or a module of it; 0: not known.
     Kernel { at: u64 },
     /// It was made in memory, and a process may have told of its functions. Addresses are told from `base`.
@@ -109,10 +113,14 @@ struct Opening {
     is_inlined: bool,
     /// The recording is of this machine and of the system that runs.
     is_here: AtomicBool,
+    /// It is of another machine.
+    is_foreign: AtomicBool,
     /// Functions of a kernel that is not the running one.
     elsewhere: Elsewhere,
     /// What processes told of code that they made.
     jitted: Mutex<FxHashMap<u32, Arc<Jitted>>>,
+    /// Files that the recording has.
+    inside: Mutex<Inside>,
 }
 
 impl Opening {
@@ -120,7 +128,25 @@ impl Opening {
         slot.opened.get_or_init(|| {
             let path = path(&slot.path);
             match slot.kind {
+                Kind::File if self.is_foreign.load(Relaxed) => {
+                    let search = &self.search;
+                    let has_own = search.unpacked.is_some();
+                    Module::inside(&path, &slot.build_id, search, self.is_inlined, has_own, FOREIGN)
+                }
                 Kind::File => Module::file(&path, &slot.build_id, &self.search, self.is_inlined),
+                Kind::Inside(number) => {
+                    let own = lock(&self.inside).search(number, &path, &self.search);
+                    let search = own.as_ref().unwrap_or(&self.search);
+                    let has_own = own.is_some();
+                    Module::inside(
+                        &path,
+                        &slot.build_id,
+                        search,
+                        self.is_inlined,
+                        has_own,
+                        NOT_HERE,
+                    )
+                }
                 Kind::Kernel { at } => {
                     let is_here = self.is_here.load(Relaxed);
                     let id = &slot.build_id;
@@ -146,8 +172,10 @@ impl Modules {
                 search,
                 is_inlined,
                 is_here: AtomicBool::new(false),
+                is_foreign: AtomicBool::new(false),
                 elsewhere: Elsewhere::default(),
                 jitted: Mutex::default(),
+                inside: Mutex::default(),
             }),
             has_kernel: AtomicBool::new(false),
             has_libc: AtomicBool::new(false),
@@ -161,9 +189,16 @@ impl Modules {
         Self { has_kernel, has_libc, ..Self::new(search, false) }
     }
 
-    /// Whether the recording is of this machine and of the system that runs.
-    pub(crate) fn is_here(&self, is_here: bool) {
+    /// Whether the recording is of this machine and of the system that runs, and whether it may be
+    /// of this machine.
+    pub(crate) fn is_here(&self, is_here: bool, may_be: bool) {
         self.opening.is_here.store(is_here, Relaxed);
+        self.opening.is_foreign.store(!may_be, Relaxed);
+    }
+
+    /// The recording has a part of a file.
+    pub(crate) fn take(&self, part: &Part<'_>) {
+        lock(&self.opening.inside).take(part);
     }
 
     /// The number of a file; nothing where there are too many. The file is not looked at.
@@ -181,7 +216,7 @@ impl Modules {
         let (path, build_id) = key.0.clone();
         // One of each, whatever a recording says.
         let is_needed = match kind {
-            Kind::File => is_libc(&path) && !self.has_libc.swap(true, Relaxed),
+            Kind::File | Kind::Inside(_) => is_libc(&path) && !self.has_libc.swap(true, Relaxed),
             Kind::Kernel { .. } => !self.has_kernel.swap(true, Relaxed),
             Kind::Jitted { .. } => false,
         };

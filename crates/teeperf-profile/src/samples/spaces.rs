@@ -183,11 +183,12 @@ impl Spaces {
         let kind = match of_kernel {
             true => Kind::kernel(map),
             false if is_jitted => Kind::jitted(map.pid, map.address),
+            false if map.file != 0 => Kind::Inside(map.file),
             false => Kind::File,
         };
         let Some(module) = modules.id(map.path, map.build_id, kind) else { return };
         let offset = match kind {
-            Kind::File => map.offset,
+            Kind::File | Kind::Inside(_) => map.offset,
             // The kernel tells its code by address, wherever in its file it is.
             Kind::Kernel { .. } => map.address,
             // So does who made it.

@@ -2,7 +2,7 @@
 
 use super::Builder;
 use teeperf_wire::body::sample::{Header, NO_CPU, Numbers, Sample, encoding, mode};
-use teeperf_wire::body::{map, sampled, task};
+use teeperf_wire::body::{file, map, sampled, task};
 use teeperf_wire::packet::kind;
 
 /// A sample of a call chain.
@@ -65,6 +65,45 @@ impl Builder {
                 (map::PATH, path.as_bytes()),
             ],
         );
+    }
+
+    /// Code of a file that the process saw elsewhere, by the file's number.
+    pub(crate) fn map_inside(
+        &mut self,
+        pid: u32,
+        (address, length, offset): (u64, u64, u64),
+        path: &str,
+        file: u64,
+    ) {
+        let wide = |n: u64| n.to_le_bytes();
+        self.fields(
+            kind::MAP,
+            &[
+                (map::PID, &wide(pid.into())),
+                (map::ADDRESS, &wide(address)),
+                (map::LENGTH, &wide(length)),
+                (map::OFFSET, &wide(offset)),
+                (map::PATH, path.as_bytes()),
+                (map::FILE, &wide(file)),
+            ],
+        );
+    }
+
+    /// The parts of a file.
+    pub(crate) fn file(&mut self, number: u64, bytes: &[u8]) {
+        let wide = |n: u64| n.to_le_bytes();
+        for (at, part) in bytes.chunks(file::MAX_PART).enumerate() {
+            let data = zstd::bulk::compress(part, 1).unwrap();
+            self.fields(
+                kind::FILE,
+                &[
+                    (file::FILE, &wide(number)),
+                    (file::SIZE, &wide(bytes.len() as u64)),
+                    (file::OFFSET, &wide((at * file::MAX_PART) as u64)),
+                    (file::DATA, &data),
+                ],
+            );
+        }
     }
 
     pub(crate) fn task(&mut self, what: u64, task: (u32, u32), parent: (u32, u32), name: &str) {

@@ -60,6 +60,7 @@ impl Module {
             mode: teeperf_wire::body::sample::mode::USER,
             path: &self.path,
             build_id: &self.build_id,
+            ..Map::default()
         })
     }
 

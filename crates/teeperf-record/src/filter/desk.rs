@@ -379,7 +379,7 @@ impl Worker {
         }
         let Users { processes, pid, module } = self.users.get(layout)?;
         let process = processes.first().copied().unwrap_or(0);
-        let functions = match symbols::File::open(&self.means.search, module, *pid) {
+        let functions = match symbols::File::open(&self.means.search, module, *pid, None) {
             Ok(file) => Some(Arc::new(file.into_functions())),
             Err(error) => {
                 let path = layout.path();

@@ -29,6 +29,7 @@ impl Code {
             mode: mode::KERNEL,
             path: self.path.as_bytes(),
             build_id: &self.build_id,
+            ..Map::default()
         }
     }
 }

@@ -13,8 +13,10 @@
 //! Nothing is lost silently: what found no room in a ring is counted by the kernel, and told with the samples.
 
 pub(crate) mod attr;
+mod containers;
 mod events;
 mod gate;
+mod jit_maps;
 mod kernel;
 mod offer;
 mod options;

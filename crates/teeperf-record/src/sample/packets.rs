@@ -126,7 +126,16 @@ impl<S: FnMut(u16, Vec<u8>)> Packets<S> {
         if !build_id.is_empty() {
             payload = payload.bytes(map::BUILD_ID, build_id);
         }
+        if found.file != 0 {
+            payload = payload.number(map::FILE, found.file);
+        }
         self.packet(kind::MAP, payload);
+    }
+
+    /// A part of a file, which stands before the maps of it.
+    pub(crate) fn file(&mut self, payload: Vec<u8>) {
+        self.flush();
+        (self.send)(kind::FILE, payload);
     }
 
     fn packet(&mut self, kind: u16, payload: Payload) {

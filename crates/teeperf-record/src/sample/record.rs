@@ -59,7 +59,7 @@ pub(crate) struct Kin {
 }
 
 /// Code that was mapped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Map<'a> {
     pub(crate) pid: u32,
     pub(crate) tid: u32,
@@ -71,6 +71,25 @@ pub(crate) struct Map<'a> {
     pub(crate) mode: u8,
     pub(crate) path: &'a [u8],
     pub(crate) build_id: &'a [u8],
+    /// Of the file, where the kernel tells that and no build-id; else 0.
+    pub(crate) inode: u64,
+    /// Number of the file in the recording, where the process sees other files than the recorder;
+    /// else 0.
+    pub(crate) file: u64,
+}
+
+/// Gives the records of a ring one by one, but for samples.
+pub(super) fn each(bytes: &[u8], attr: &Attr, give: &mut dyn FnMut(Record<'_>)) {
+    let mut at = 0;
+    while let Some(end) = end(bytes, at) {
+        let record = &bytes[at..end];
+        at = end;
+        if Fields(record).u32() != Some(kind::SAMPLE)
+            && let Some(read) = read(record, attr)
+        {
+            give(read);
+        }
+    }
 }
 
 /// Where a record ends, where it begins there.
@@ -141,9 +160,9 @@ pub(super) fn read<'a>(record: &'a [u8], attr: &Attr) -> Option<Record<'a>> {
             let (address, length, offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
             // Device and inode of the file, or its build-id.
             let file = fields.bytes(24)?;
-            let build_id = match misc & misc::BUILD_ID {
-                0 => &[][..],
-                _ => file[4..].get(..file[0].into()).unwrap_or_default(),
+            let (build_id, inode) = match misc & misc::BUILD_ID {
+                0 => (&[][..], Fields(&file[8..]).u64()?),
+                _ => (file[4..].get(..file[0].into()).unwrap_or_default(), 0),
             };
             Record::Map(Map {
                 pid,
@@ -156,6 +175,8 @@ pub(super) fn read<'a>(record: &'a [u8], attr: &Attr) -> Option<Record<'a>> {
                 mode: (misc & misc::MODE) as u8,
                 path: fields.text(),
                 build_id,
+                inode,
+                file: 0,
             })
         }
         _ => return None,

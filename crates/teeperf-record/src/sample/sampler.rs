@@ -1,15 +1,17 @@
 //! The thread that opens the events, has them take turns, and makes packets of what they leave.
 
 use super::attr::{Attr, MACHINE};
+use super::containers::Containers;
 use super::events::{self, Events};
 use super::gate::{Gate, Keeper, gate};
+use super::jit_maps::JitMaps;
 use super::kernel;
 use super::offer::Chosen;
 use super::options::{Rate, Sampling};
 use super::order::Order;
 use super::outlet::Outlet;
 use super::packets::Packets;
-use super::record::{self, Record};
+use super::record::{self, Map, Record};
 use crate::clock::ClockPage;
 use crate::drain::Event;
 use crate::machine::monotonic_ns;
@@ -155,13 +157,26 @@ impl Means {
         };
         let attr = Attr::new(self.chosen.kind).sampling(self.wish.stacks, self.chosen.with_kernel);
         let mut told = Told::default();
+        let inner = RefCell::new((Containers::new(), JitMaps::new()));
+        // Files that a process sees may be gone with it, so it is looked at as soon as anything is
+        // told of it.
+        let look = |bytes: &[u8]| {
+            let (containers, maps) = &mut *inner.borrow_mut();
+            record::each(bytes, &attr, &mut |record| {
+                containers.look(&record);
+                maps.look(&record);
+            });
+        };
         let mut write =
             |record: &[u8], is_paused: bool, packets: &mut Packets<_>| match record::read(
                 record, &attr,
             ) {
                 Some(Record::Sample(_)) if is_paused => {}
                 Some(Record::Sample(sample)) => packets.sample(Sample { event: EVENT, ..sample }),
-                Some(read) if told.is_new(record) => packets.record(read, record::time(record)),
+                Some(read) if told.is_new(record) => {
+                    let (containers, maps) = &mut *inner.borrow_mut();
+                    self.follow(read, record::time(record), containers, maps, packets);
+                }
                 _ => {}
             };
         let mut order = Order::default();
@@ -180,7 +195,11 @@ impl Means {
                 next = Instant::now() + events::turn().max(now.elapsed() * SHARE);
             }
             let began = monotonic_ns();
-            events.take(&mut |bytes| _ = order.add(bytes, began));
+            events.take(&mut |bytes| {
+                look(&bytes);
+                order.add(bytes, began);
+            });
+            inner.borrow_mut().1.look_again();
             // Of the time since the round before this one.
             let is_paused = std::mem::replace(&mut is_paused, self.page.is_paused());
             order.round(began, &mut |record| write(record, is_paused, &mut packets));
@@ -194,8 +213,13 @@ impl Means {
         events.stop();
         code.map_or(Ok(()), tell_of)?;
         let began = monotonic_ns();
-        events.take(&mut |bytes| _ = order.add(bytes, began));
+        events.take(&mut |bytes| {
+            look(&bytes);
+            order.add(bytes, began);
+        });
         order.finish(&mut |record| write(record, is_paused, &mut packets));
+        let (containers, maps) = &mut *inner.borrow_mut();
+        self.tell_of_containers(containers, maps);
         // The kernel tells of a loss with the next record that has room.
         if let Some(lost) = events.lost() {
             packets.lost(lost.saturating_sub(packets.counts.lost));
@@ -217,6 +241,43 @@ impl Means {
             self.notice(Level::Warning, text);
         }
         Ok(())
+    }
+
+    /// Writes what a record says that is no sample.
+    fn follow<S: FnMut(u16, Vec<u8>)>(
+        &self,
+        record: Record<'_>,
+        time: Option<u64>,
+        containers: &mut Containers,
+        maps: &mut JitMaps,
+        packets: &mut Packets<S>,
+    ) {
+        if let Some(told) = maps.follow(&record) {
+            self.notice(Level::Information, told);
+        }
+        let file = containers.follow(&record);
+        containers.payloads().for_each(|payload| packets.file(payload));
+        let record = match record {
+            Record::Map(map) => Record::Map(Map { file, ..map }),
+            other => other,
+        };
+        packets.record(record, time);
+    }
+
+    /// What is still to be said of containers at the end.
+    fn tell_of_containers(&self, containers: &Containers, maps: &mut JitMaps) {
+        maps.finish().into_iter().for_each(|told| self.notice(Level::Information, told));
+        if let Some((first, others)) = containers.left_out.split_first() {
+            let more = match others.len() {
+                0 => String::new(),
+                count => format!(" and {count} others"),
+            };
+            let text = format!(
+                "files of containers are too large for the recording: {first}{more}; next: while the container is there, \
+                 report with --symfs and the folder that is its root"
+            );
+            self.notice(Level::Warning, text);
+        }
     }
 
     fn notice(&self, level: Level, text: String) {

@@ -387,6 +387,7 @@ pub(crate) fn tell_code<S: FnMut(u16, Vec<u8>)>(
             mode: teeperf_wire::body::sample::mode::USER,
             path,
             build_id: &build_id,
+            ..Map::default()
         };
         packets.map(&map, time);
     }

@@ -132,14 +132,25 @@ pub(super) fn describe(body: &Body<'_>, line: &mut Line) {
             line.time = map.time_ns.map_or(String::new(), seconds);
             let id: String = map.build_id.iter().map(|byte| format!("{byte:02x}")).collect();
             line.text = format!(
-                "address={:#x} length={:#x} offset={:#x} protection={} mode={} build_id={} path={}",
+                "address={:#x} length={:#x} offset={:#x} protection={} mode={} build_id={}{} path={}",
                 map.address,
                 map.length,
                 map.offset,
                 map.protection,
                 mode(map.mode),
                 if id.is_empty() { "-" } else { &id },
+                if map.file == 0 { String::new() } else { format!(" file={}", map.file) },
                 quoted(&String::from_utf8_lossy(map.path)),
+            );
+        }
+        Body::File(part) => {
+            line.kind = "file";
+            line.text = format!(
+                "file={} size={} offset={} stored={}",
+                part.file,
+                part.size,
+                part.offset,
+                part.data.len(),
             );
         }
         Body::Task(task) => {

@@ -1,0 +1,140 @@
+//! Files as a process sees them, which may be in another mount namespace, or below another root.
+
+use std::ffi::{CString, OsStr};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use crate::memory::checked;
+
+/// What decides which file a path is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct View {
+    namespace: u64,
+    /// Device and inode of the root.
+    root: (u64, u64),
+}
+
+impl View {
+    /// That of a process; nothing where it is gone, or may not be looked into.
+    pub(crate) fn of(pid: u32) -> Option<Self> {
+        Self::of_named(&pid.to_string())
+    }
+
+    /// That of this process.
+    pub(crate) fn own() -> Option<Self> {
+        Self::of_named("self")
+    }
+
+    fn of_named(process: &str) -> Option<Self> {
+        let namespace = fs::metadata(format!("/proc/{process}/ns/mnt")).ok()?.ino();
+        let root = fs::metadata(format!("/proc/{process}/root/")).ok()?;
+        Some(Self { namespace, root: (root.dev(), root.ino()) })
+    }
+
+    /// Opens the file that a process with this view sees at a path, if it still has the view.
+    pub(crate) fn open(self, pid: u32, path: &[u8]) -> io::Result<File> {
+        let folder = libc::O_PATH | libc::O_DIRECTORY;
+        let root =
+            OpenOptions::new().read(true).custom_flags(folder).open(format!("/proc/{pid}/root"))?;
+        if Self::of(pid) != Some(self) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        below(&root, path, 0)
+    }
+}
+
+/// Opens a plain file at a path below a root, as if that were this process's own: symbolic links
+/// lead nowhere else.
+pub(crate) fn below(root: &File, path: &[u8], flags: libc::c_int) -> io::Result<File> {
+    let path = CString::new(path)?;
+    // SAFETY: numbers alone, of which 0 is one.
+    let mut how: libc::open_how = unsafe { std::mem::zeroed() };
+    // Without NONBLOCK it would wait for a process at the other end of a pipe.
+    let flags = flags | libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
+    how.flags = flags as u64;
+    how.resolve = libc::RESOLVE_IN_ROOT | libc::RESOLVE_NO_MAGICLINKS;
+    let (fd, at, size) = (root.as_raw_fd(), path.as_ptr(), size_of_val(&how));
+    // SAFETY: the path ends with a 0, and the size is that of the struct, which the kernel reads.
+    let opened = unsafe { libc::syscall(libc::SYS_openat2, fd, at, &raw const how, size) };
+    let opened = checked(opened as libc::c_int)?;
+    // SAFETY: the descriptor is new and nobody else's.
+    let file = unsafe { File::from_raw_fd(opened) };
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::ErrorKind::InvalidInput.into()),
+    }
+}
+
+/// Whether an open file is the one of this inode, 0 for any. A file system that lays others over
+/// each other (overlayfs) has numbers of its own, which say nothing.
+pub(crate) fn is_inode(file: &File, inode: u64) -> bool {
+    let has = file.metadata().is_ok_and(|there| there.ino() == inode);
+    inode == 0 || has || is_overlay(file)
+}
+
+/// The same for the file at a path of this process.
+pub(crate) fn is_inode_at(path: &[u8], inode: u64) -> bool {
+    let mut open = OpenOptions::new();
+    open.read(true).custom_flags(libc::O_PATH);
+    inode == 0 || open.open(as_path(path)).is_ok_and(|file| is_inode(&file, inode))
+}
+
+/// Whether this process has a file of this inode at this path; never where none is told.
+pub(crate) fn has_inode(path: &[u8], inode: u64) -> bool {
+    inode != 0 && fs::metadata(as_path(path)).is_ok_and(|there| there.ino() == inode)
+}
+
+/// Whether this process has the same file at this path.
+pub(crate) fn is_here(path: &[u8], there: &fs::Metadata) -> bool {
+    let own = fs::metadata(as_path(path));
+    own.is_ok_and(|own| (own.dev(), own.ino()) == (there.dev(), there.ino()))
+}
+
+fn as_path(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
+}
+
+fn is_overlay(file: &File) -> bool {
+    const OVERLAYFS: i64 = 0x794c_7630;
+    // SAFETY: numbers alone, of which 0 is one.
+    let mut told: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes one such struct there.
+    let result = unsafe { libc::fstatfs(file.as_raw_fd(), &raw mut told) };
+    result == 0 && told.f_type as i64 == OVERLAYFS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::os::unix::fs::symlink;
+
+    /// Guards: a link within a container names a file of the container, not of this system.
+    #[test]
+    fn links_stay_below_the_root() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("passwd"), "inner").unwrap();
+        fs::create_dir(at("etc")).unwrap();
+        symlink("/passwd", at("etc/passwd")).unwrap();
+        symlink("../../../../../passwd", at("up")).unwrap();
+        let root = File::open(folder.path()).unwrap();
+        for path in [&b"/etc/passwd"[..], b"etc/passwd", b"/up"] {
+            let mut text = String::new();
+            below(&root, path, 0).unwrap().read_to_string(&mut text).unwrap();
+            assert_eq!(text, "inner");
+        }
+        assert!(below(&root, b"/etc/passwd", libc::O_NOFOLLOW).is_err());
+        assert!(below(&root, b"/etc", 0).is_err() && below(&root, b"/none", 0).is_err());
+    }
+
+    #[test]
+    fn this_process_has_the_view_of_its_own() {
+        assert_eq!(View::of(std::process::id()), View::own());
+        assert!(View::own().is_some() && View::of(u32::MAX).is_none());
+    }
+}

@@ -1,0 +1,177 @@
+//! What programs in containers tell perf of code that they make: `/tmp/perf-PID.map`, with their
+//! own process id and in their own `/tmp`. Whoever reads samples knows the process's id here, and
+//! looks in the `/tmp` of here. So the sampler puts a copy there when the process ends, or the
+//! recording does, as users of perf do by hand.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+
+use teeperf_symbols::is_memory;
+
+use super::record::{Map, Record};
+use crate::inside::{self, View};
+
+/// Most processes whose files are held open.
+const MOST: usize = 256;
+/// Most bytes that are copied.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// Processes with code that they made, and another id or view there.
+pub(super) struct JitMaps {
+    own: Option<View>,
+    /// Nothing for those that need no copy.
+    processes: HashMap<u32, Option<Inner>>,
+}
+
+/// One of them.
+struct Inner {
+    /// Its id where it is.
+    pid: u32,
+    /// Its user, by the number here.
+    user: u32,
+    /// The file, once there is one: it outlives the container.
+    file: Option<File>,
+}
+
+impl JitMaps {
+    pub(super) fn new() -> Self {
+        Self { own: View::own(), processes: HashMap::new() }
+    }
+
+    /// Looks at the process that has just made code, while it lives.
+    pub(super) fn look(&mut self, record: &Record<'_>) {
+        let Record::Map(map) = record else { return };
+        if !is_made(map) || self.processes.len() >= MOST {
+            return;
+        }
+        let own = self.own;
+        self.processes.entry(map.pid).or_insert_with(|| Inner::of(map.pid, own));
+    }
+
+    /// Looks for files that were not there yet.
+    pub(super) fn look_again(&mut self) {
+        for (&pid, inner) in &mut self.processes {
+            if let Some(inner) = inner.as_mut().filter(|inner| inner.file.is_none()) {
+                inner.file = inner.open(pid).ok();
+            }
+        }
+    }
+
+    /// A record's turn has come: where a process ends its file is copied. What the user is to know
+    /// is told.
+    pub(super) fn follow(&mut self, record: &Record<'_>) -> Option<String> {
+        match record {
+            Record::Exited(kin) if kin.pid == kin.tid => {
+                self.processes.remove(&kin.pid).flatten()?.copy(kin.pid)
+            }
+            _ => None,
+        }
+    }
+
+    /// The recording ends before these processes do.
+    pub(super) fn finish(&mut self) -> Vec<String> {
+        self.look_again();
+        let left = self.processes.drain();
+        left.filter_map(|(pid, inner)| inner?.copy(pid)).collect()
+    }
+}
+
+impl Inner {
+    /// What is to be copied of a process, if anything is.
+    fn of(pid: u32, own: Option<View>) -> Option<Self> {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let inner = innermost(&status)?;
+        if inner == pid && View::of(pid) == own {
+            return None;
+        }
+        let user = fs::metadata(format!("/proc/{pid}")).ok()?.uid();
+        let mut found = Self { pid: inner, user, file: None };
+        found.file = found.open(pid).ok();
+        Some(found)
+    }
+
+    /// Opens the file, if it is one that the process's user wrote, this user, or root.
+    fn open(&self, pid: u32) -> io::Result<File> {
+        let folder = libc::O_PATH | libc::O_DIRECTORY;
+        let root =
+            OpenOptions::new().read(true).custom_flags(folder).open(format!("/proc/{pid}/root"))?;
+        let path = format!("/tmp/perf-{}.map", self.pid);
+        let file = inside::below(&root, path.as_bytes(), libc::O_NOFOLLOW)?;
+        let owner = file.metadata()?.uid();
+        let own = fs::metadata("/proc/self")?.uid();
+        match [0, own, self.user].contains(&owner) {
+            true => Ok(file),
+            false => Err(io::ErrorKind::PermissionDenied.into()),
+        }
+    }
+
+    /// Puts the copy where the process's id here has it looked for.
+    fn copy(self, pid: u32) -> Option<String> {
+        let file = self.file?;
+        let place = format!("/tmp/perf-{pid}.map");
+        let inner = self.pid;
+        let told = match copy(&file, &place) {
+            Ok(()) => format!(
+                "process {pid} is process {inner} in its container: {place} has what it told there of code that it made"
+            ),
+            Err(error) => format!(
+                "what process {pid}, {inner} in its container, told of code that it made could not be copied to {place}: {error}"
+            ),
+        };
+        Some(told)
+    }
+}
+
+/// What an earlier process of this id left there goes, where it is this user's.
+fn copy(file: &File, place: &str) -> io::Result<()> {
+    let there = fs::symlink_metadata(place);
+    let source = file.metadata()?;
+    if let Ok(there) = &there {
+        if (there.dev(), there.ino()) == (source.dev(), source.ino()) {
+            return Ok(());
+        }
+        fs::remove_file(place)?;
+    }
+    let mut copy = OpenOptions::new().write(true).create_new(true).mode(0o600).open(place)?;
+    io::copy(&mut file.take(MOST_BYTES), &mut copy).map(drop)
+}
+
+/// The id in the innermost namespace, of what `/proc/PID/status` says.
+fn innermost(status: &str) -> Option<u32> {
+    let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    ids.split_whitespace().last()?.parse().ok()
+}
+
+/// Whether a map is of code that was made in memory.
+fn is_made(map: &Map<'_>) -> bool {
+    map.protection & libc::PROT_EXEC as u32 != 0 && is_memory(map.path, map.build_id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_innermost_id_is_the_last() {
+        assert_eq!(innermost("Name:\ta\nNSpid:\t4711\t12\t5\nThreads:\t1\n"), Some(5));
+        assert_eq!(innermost("NSpid:\t7\n"), Some(7));
+        assert_eq!(innermost("Name:\tNSpid\n"), None);
+    }
+
+    /// Guards: a copy takes an earlier process's place, and a file is not copied over itself.
+    #[test]
+    fn a_copy_takes_the_place_of_what_was_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        fs::write(at("inner"), "1000 10 f\n").unwrap();
+        fs::write(at("outer"), "of an earlier process").unwrap();
+        for _ in 0..2 {
+            copy(&File::open(at("inner")).unwrap(), &at("outer")).unwrap();
+            assert_eq!(fs::read_to_string(at("outer")).unwrap(), "1000 10 f\n");
+        }
+        copy(&File::open(at("outer")).unwrap(), &at("outer")).unwrap();
+        assert_eq!(fs::read_to_string(at("outer")).unwrap(), "1000 10 f\n");
+    }
+}
