@@ -1,15 +1,18 @@
 //! What a file says beside what waits for its turn: events and their ids, features, and what could not be used. It takes each
 //! record, and hands on those that are wanted in the order of time.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::num::NonZeroU64;
 use std::sync::Arc;
+
+use teeperf_wire::body::map;
 
 use super::attr::{Attr, has};
 use super::bytes::{Bytes, Order, until_zero_text};
 use super::features::{Features, number};
 use super::file::{self, Section, Sections};
-use super::record::{Record, kind};
+use super::namespaces::Namespaces;
+use super::record::{Map, Record, kind};
 use super::records::Found;
 use super::rounds::{Held, Rounds};
 use super::sample::{self, Count};
@@ -22,6 +25,8 @@ const MOST_OF_GROUP: usize = 64;
 const MOST_COUNTED: usize = 1 << 20;
 /// Most events: packets number them with two bytes.
 const MOST_EVENTS: usize = u16::MAX as usize;
+/// Most files whose build-ids are waited for.
+const MOST_UNIDENTIFIED: usize = 1 << 12;
 /// `PERF_EVENT_UPDATE__NAME`.
 const UPDATE_NAME: u64 = 2;
 
@@ -33,6 +38,9 @@ pub(super) struct Known {
     pub(super) names: HashMap<u16, String>,
     ids: HashMap<u64, u16>,
     pub(super) features: Features,
+    pub(super) namespaces: Namespaces,
+    /// Files of code that were told without a build-id, which may still come.
+    pub(super) unidentified: BTreeSet<Vec<u8>>,
     /// So many of the events stand in packets.
     pub(super) told: usize,
     /// Nanoseconds on the samples' clock where the recording begins, and the latest.
@@ -222,6 +230,7 @@ impl Known {
             | kind::EXIT
             | kind::LOST
             | kind::LOST_SAMPLES
+            | kind::NAMESPACES
             | kind::KSYMBOL => {
                 if matches!(kind, kind::MMAP | kind::MMAP2) {
                     self.odd.note_jitdump(record);
@@ -347,12 +356,43 @@ impl Known {
         }
     }
 
+    /// A process is in namespaces.
+    pub(super) fn namespaces(&mut self, record: &Record<'_>) {
+        if !self.namespaces.take(record) {
+            self.odd.cut.add(record.offset);
+        }
+    }
+
+    /// Code was told of, as the packet has it. Where that has no build-id, one may still come.
+    pub(super) fn note_map(&mut self, map: &Map<'_>) {
+        let is_file = map.path.starts_with(b"/") && !map.path.starts_with(b"//");
+        let is_told = is_file && map.protection & map::PROT_EXEC != 0 && map.pid != map::KERNEL;
+        if is_told
+            && map.build_id.is_empty()
+            && self.unidentified.len() < MOST_UNIDENTIFIED
+            && self.features.build_id_of(map.path, false).is_empty()
+        {
+            self.unidentified.insert(map.path.to_vec());
+        }
+    }
+
     /// Says what could not be used.
     pub(super) fn sum_up(&mut self, rounds: &Rounds) {
         if self.unknown_parts != 0 {
             self.warnings.push(format!(
                 "samples have parts that are not known ({:#x}): what stands before these is read",
                 self.unknown_parts
+            ));
+        }
+        let features = &self.features;
+        let late = |path: &&Vec<u8>| !features.build_id_of(path, false).is_empty();
+        let mut late = self.unidentified.iter().filter(late);
+        if let Some(first) = late.next() {
+            self.warnings.push(format!(
+                "the build-ids of {} files, the first of them {}, came behind their samples: their files here were taken without; next: \
+                 write the file first (`perf record -o FILE`), and name that",
+                1 + late.count(),
+                String::from_utf8_lossy(first)
             ));
         }
         for (count, what) in [

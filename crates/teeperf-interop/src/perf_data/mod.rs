@@ -22,6 +22,7 @@ mod fetch;
 mod file;
 mod known;
 mod mapped;
+mod namespaces;
 mod packets;
 mod paths;
 mod reader;

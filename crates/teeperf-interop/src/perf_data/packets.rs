@@ -15,6 +15,9 @@ const HZ: u64 = 1_000_000_000;
 const SOFTWARE: u32 = 1;
 const LAST_CLOCK: u64 = 1;
 
+/// Number of files that perf's file does not have.
+const NOT_IN_FILE: u64 = u64::MAX;
+
 /// Fields, one behind the other. What has no room in a packet is left out.
 pub(super) struct Fields<'a>(&'a mut Vec<u8>);
 
@@ -109,14 +112,15 @@ pub(super) fn sampled(event: &Description<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// A packet about code; false where the record is not whole, or takes code away.
+/// A packet about code. `is_inside`: of a process in another mount namespace than this one.
 pub(super) fn map(
-    record: &Record<'_>,
+    map: &record::Map<'_>,
+    mode: u8,
     time: Option<u64>,
     features: &Features,
+    is_inside: bool,
     out: &mut Vec<u8>,
-) -> bool {
-    let Some(map) = record::Map::read(record) else { return false };
+) {
     let mut fields = Fields::new(out);
     fields.number(map::PID, map.pid.into());
     fields.number(map::TID, map.tid.into());
@@ -132,8 +136,10 @@ pub(super) fn map(
     if !build_id.is_empty() {
         fields.bytes(map::BUILD_ID, build_id);
     }
-    fields.number(map::MODE, record.mode().into());
-    true
+    fields.number(map::MODE, mode.into());
+    if is_inside {
+        fields.number(map::FILE, NOT_IN_FILE);
+    }
 }
 
 /// A packet about what became of a thread; false where the record is not whole.

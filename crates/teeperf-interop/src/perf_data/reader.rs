@@ -17,7 +17,7 @@ use super::file::{DATA, HEAD, Head, PIPE_HEAD, Section};
 use super::known::{Known, Shown};
 use super::mapped::Windows;
 use super::packets::{self, Description};
-use super::record::{Record, kind};
+use super::record::{Map, Record, kind};
 use super::records::Records;
 use super::rounds::Rounds;
 use super::streams::Streams;
@@ -336,9 +336,17 @@ impl<R: Read> Reader<R> {
             }
             let time = Some(held.time).filter(|&time| time > 0);
             let made = match held.kind {
-                kind::MMAP | kind::MMAP2 | kind::KSYMBOL => {
-                    packets::map(&record, time, &self.known.features, &mut self.payload)
-                        .then_some(packet::MAP)
+                kind::MMAP | kind::MMAP2 | kind::KSYMBOL => Map::read(&record).map(|map| {
+                    self.known.note_map(&map);
+                    let Known { features, namespaces, .. } = &self.known;
+                    let is_inside = namespaces.is_other(map.pid);
+                    let payload = &mut self.payload;
+                    packets::map(&map, record.mode(), time, features, is_inside, payload);
+                    packet::MAP
+                }),
+                kind::NAMESPACES => {
+                    self.known.namespaces(&record);
+                    None
                 }
                 _ => packets::task(&record, time, &mut self.payload).then_some(packet::TASK),
             };

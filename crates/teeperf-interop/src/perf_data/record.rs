@@ -14,6 +14,7 @@ pub(super) mod kind {
     pub(in super::super) const MMAP2: u32 = 10;
     pub(in super::super) const AUX: u32 = 11;
     pub(in super::super) const LOST_SAMPLES: u32 = 13;
+    pub(in super::super) const NAMESPACES: u32 = 16;
     pub(in super::super) const KSYMBOL: u32 = 17;
     /// The last of the kernel's that is known, `PERF_RECORD_AUX_OUTPUT_HW_ID`.
     pub(in super::super) const LAST: u32 = 21;

@@ -1,6 +1,7 @@
 //! Files written here number by number: what perf on this machine does not write.
 
 use std::io::{Cursor, Read};
+use std::os::unix::fs::MetadataExt;
 
 use teeperf_interop::perf_data::{Error, Reader, is_perf_data};
 use teeperf_profile::Packets;
@@ -570,6 +571,63 @@ fn names_and_events_come_in_a_pipe() {
     assert_eq!(names, ["cpu-clock:HG", "faults!", "dummy:HG"]);
     assert_eq!(seen.samples.iter().map(|sample| sample.event).collect::<Vec<_>>(), [2, 3]);
     assert_eq!(seen.warnings, [""; 0]);
+}
+
+/// `PERF_RECORD_NAMESPACES`: a process is in a mount namespace of this inode.
+fn in_namespace(file: &File, pid: u32, inode: u64) -> Out {
+    let kinds = (0..7).flat_map(|kind| [4, if kind == 5 { inode } else { 1 }]);
+    file.out().u32(pid).u32(pid).u64(7).all(&kinds.collect::<Vec<_>>())
+}
+
+/// Guards: files of a process in another mount namespace are not those of the same path here.
+#[test]
+fn files_of_another_mount_namespace_have_a_number() {
+    let own = std::fs::metadata("/proc/self/ns/mnt").unwrap().ino();
+    let mut file = File::of(Attr { sample_type: IP | TID, ..Attr::default() });
+    for (pid, inode) in [(1, own), (2, own + 1)] {
+        let record = in_namespace(&file, pid, inode);
+        file.record(16, 0, record);
+    }
+    let cut = file.out().u32(3).u32(3).u64(1).all(&[4, 1]);
+    file.record(16, 0, cut);
+    for pid in [1, 2, 3] {
+        let mmap = file.out().u32(pid).u32(pid).all(&[0x1000, 0x2000, 0]).text("/x", 8);
+        file.record(1, 2, mmap);
+    }
+    let seen = Seen::file(&file.bytes());
+    let numbers: Vec<_> = seen.maps.iter().map(|map| (map.pid, map.file)).collect();
+    assert_eq!(numbers, [(1, 0), (2, u64::MAX), (3, 0)]);
+    assert!(
+        seen.warnings.len() == 1 && seen.warnings[0].contains("shorter"),
+        "{:?}",
+        seen.warnings
+    );
+}
+
+/// Guards: it is said where a build-id comes through a pipe when the samples have been read.
+#[test]
+fn build_ids_that_come_late_in_a_pipe() {
+    let mut file = File::of(Attr { sample_type: IP | TID | TIME, ..Attr::default() });
+    for path in ["/x", "/y", "/none"] {
+        let mmap = file.out().u32(1).u32(1).all(&[0x1000, 0x2000, 0]).text(path, 8);
+        file.record(1, 2, mmap);
+    }
+    file.sample(&[0x1010, pair(1, 1), 5]);
+    for _ in 0..2 {
+        file.record(68, 0, file.out());
+    }
+    let early = Seen::piped(&*file.piped());
+    assert_eq!(early.warnings, [""; 0]);
+    for path in ["/x", "/y", "/unmapped"] {
+        let body = file.out().u32(1).raw(&[5; 20]).raw(&[20, 0, 0, 0]).text(path, 16);
+        file.record(67, 1 << 15 | 2, body);
+    }
+    let late = Seen::piped(&*file.piped());
+    assert_eq!(late.warnings.len(), 1, "{:?}", late.warnings);
+    let text = &late.warnings[0];
+    assert!(text.contains("of 2 files, the first of them /x,") && text.contains("perf record -o"));
+    let lengths = |seen: &Seen| seen.maps.iter().map(|map| map.build_id.len()).collect::<Vec<_>>();
+    assert_eq!((lengths(&early), lengths(&late)), (vec![0; 3], vec![0; 3]));
 }
 
 /// All processors in turn, of a machine's guests too.

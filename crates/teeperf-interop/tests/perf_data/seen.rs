@@ -54,6 +54,7 @@ pub(crate) struct Map {
     pub(crate) protection: u32,
     pub(crate) path: String,
     pub(crate) build_id: Vec<u8>,
+    pub(crate) file: u64,
     pub(crate) mode: u8,
     pub(crate) time: Option<u64>,
 }
@@ -119,6 +120,7 @@ impl Seen {
                         protection: map.protection,
                         path: text(map.path),
                         build_id: map.build_id.to_vec(),
+                        file: map.file,
                         mode: map.mode,
                         time: map.time_ns,
                     });
