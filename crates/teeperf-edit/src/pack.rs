@@ -144,7 +144,7 @@ pub fn pack(
         add_source(Path::new(source), &shown, &mut files, &mut packed);
     }
     if let Some((path, build_id)) = &named.kernel {
-        kernel_functions(path, build_id, &mut files, &mut packed.missing);
+        kernel_functions(path, build_id, named.is_here, &mut files, &mut packed.missing);
     }
     for &pid in &named.jitted {
         if let Some(text) = jitted::text(pid) {
@@ -310,10 +310,21 @@ fn add_source(path: &Path, shown: &Shown, files: &mut Files, packed: &mut Packed
 }
 
 /// What the kernel that runs says of its functions, if it is the one that was sampled.
-fn kernel_functions(path: &str, build_id: &[u8], files: &mut Files, missing: &mut Vec<String>) {
-    if !kernel::runs(Path::new(path), build_id, true) {
-        return missing
-            .push(format!("{path}: another kernel runs now than the one that was sampled"));
+fn kernel_functions(
+    path: &str,
+    build_id: &[u8],
+    is_here: bool,
+    files: &mut Files,
+    missing: &mut Vec<String>,
+) {
+    if !kernel::runs(Path::new(path), build_id, is_here) {
+        let why = match build_id.is_empty() {
+            true => {
+                "the recording does not tell its build-id, and is not of the system that runs here"
+            }
+            false => "another kernel runs now than the one that was sampled",
+        };
+        return missing.push(format!("{path}: {why}"));
     }
     let Some(text) = kernel::running() else {
         let why = "the kernel hides where its functions are (kernel.kptr_restrict): pack as root";

@@ -34,6 +34,8 @@ pub(super) struct Named {
     /// Processes with code that they made.
     pub(super) jitted: Vec<u32>,
     pub(super) has_samples: bool,
+    /// The recording says that it is of this machine and of the system that runs.
+    pub(super) is_here: bool,
 }
 
 /// Of samples: code of processes that may have some.
@@ -48,6 +50,8 @@ struct Sampled {
     pids: BTreeSet<u32>,
     kernel: Option<(String, Vec<u8>)>,
     is_in_kernel: bool,
+    /// Files that the recording itself has.
+    own: BTreeSet<u64>,
 }
 
 impl Named {
@@ -84,7 +88,11 @@ impl Named {
                     let files = symbols.iter().map(|symbol| symbol.file);
                     files.for_each(|file| named.source(&String::from_utf8_lossy(file)));
                 }
+                Body::Start(start) => named.is_here = samples::kernel::is_here(start),
                 Body::Map(map) => sampled.map(map),
+                Body::File(part) if sampled.own.len() < MOST => {
+                    sampled.own.insert(part.file);
+                }
                 Body::Task(task) if task.parent_pid != task.pid => {
                     sampled.parents.insert(task.pid, task.parent_pid);
                 }
@@ -138,7 +146,7 @@ impl Sampled {
             sample::mode::KERNEL if self.kernel.is_none() => {
                 self.kernel = Some((path(), map.build_id.to_vec()));
             }
-            sample::mode::USER if is_code(map) => {
+            sample::mode::USER if is_code(map) && self.is_looked_for(map) => {
                 if self.maps.len() >= MOST && !self.maps.contains_key(&map.pid) {
                     return;
                 }
@@ -156,6 +164,11 @@ impl Sampled {
             }
             _ => {}
         }
+    }
+
+    /// Of a file that the process saw elsewhere, only a build-id tells which one here it is.
+    fn is_looked_for(&self, map: &Map<'_>) -> bool {
+        map.file == 0 || (!map.build_id.is_empty() && !self.own.contains(&map.file))
     }
 
     fn sample(&mut self, sample: &sample::Sample<'_>) {
