@@ -222,6 +222,18 @@ fn all_events_are_shown_or_named() {
     }
 }
 
+/// Guards: a page of one event says which others the file has.
+#[test]
+fn a_page_names_events_that_are_left_out() {
+    let folder = Folder::new();
+    run(teeperf(&folder).args(["flame", "-o", "all.html"]).arg(file("events.data")));
+    let page = std::fs::read_to_string(folder.path().join("all.html")).unwrap();
+    assert!(page.contains("left out: "), "nothing of other events");
+    run(teeperf(&folder).args(["flame", "-o", "one.html"]).arg(file("fp.data")));
+    let page = std::fs::read_to_string(folder.path().join("one.html")).unwrap();
+    assert!(!page.contains("left out: "), "fp.data has one event");
+}
+
 /// Guards: several files are their sum.
 #[test]
 fn several_files_are_summed() {

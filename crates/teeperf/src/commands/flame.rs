@@ -72,8 +72,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if format == Format::Folded && arguments.inverted {
         bail!("folded stacks have the caller first: --inverted is for pages and pictures");
     }
-    let profile = arguments.recording.profile()?;
+    let mut profile = arguments.recording.profile()?;
     arguments.recording.say_what_is_left_out(&profile);
+    // Whoever reads the page did not see what the command said.
+    profile.health.warnings.extend(reading::left_out(&profile));
     let output = arguments.output.clone().unwrap_or_else(|| match format {
         Format::Html => "flame.html".into(),
         Format::Svg => "flame.svg".into(),

@@ -356,14 +356,7 @@ impl Part {
 
     /// Where one event alone is shown of several: which are left out.
     pub(crate) fn say_what_is_left_out(&self, profile: &Profile) {
-        let shown = name_of(profile);
-        let others: Vec<String> = profile.beside.iter().map(name_of).collect();
-        if let [first, ..] = &others[..] {
-            let all = others.join(", ");
-            self.say(format!(
-                "shown is {shown}; left out: {all}. --event {first:?} shows that one"
-            ));
-        }
+        left_out(profile).into_iter().for_each(|text| self.say(text));
     }
 
     /// The functions of a profile that a pattern means; says where it is taken for a part of their names.
@@ -425,6 +418,15 @@ impl Part {
         }
         parts.join(", ")
     }
+}
+
+/// Where one event alone is shown of several: which are left out, for people.
+pub(crate) fn left_out(profile: &Profile) -> Option<String> {
+    let shown = name_of(profile);
+    let others: Vec<String> = profile.beside.iter().map(name_of).collect();
+    let first = others.first()?;
+    let all = others.join(", ");
+    Some(format!("shown is {shown}; left out: {all}. --event {first:?} shows that one"))
 }
 
 /// What is asked for by `--event`.
