@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::model::{CallGraph, FunctionId, Health, Line, Profile, Waits};
+use crate::model::{CallGraph, FunctionId, Health, Line, Mended, Profile, Waits};
 use crate::names::key;
 
 /// All threads of both, functions of one name, module and place as one; the sum of their call graphs,
@@ -72,8 +72,21 @@ pub fn combine(mut first: Profile, second: Profile) -> Profile {
     sum_lines(&mut first.lines);
     first.points.extend(second.points);
     first.info.duration_ns = first.info.duration_ns.saturating_add(second.info.duration_ns);
+    add_mended(&mut first.health.mended_in, &second.health.mended_in, &numbers);
     add_health(&mut first.health, second.health);
     first
+}
+
+/// One entry for each function; those of the second have these numbers in the first.
+fn add_mended(first: &mut Vec<Mended>, second: &[Mended], numbers: &[FunctionId]) {
+    for mended in second {
+        let function = numbers[mended.function.0 as usize];
+        match first.iter_mut().find(|known| known.function == function) {
+            Some(known) => known.frames = known.frames.saturating_add(mended.frames),
+            None => first.push(Mended { function, ..*mended }),
+        }
+    }
+    first.sort_by_key(|mended| (std::cmp::Reverse(mended.frames), mended.function));
 }
 
 /// One entry for each line of a function.

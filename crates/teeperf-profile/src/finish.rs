@@ -216,6 +216,8 @@ impl Gathered {
                 .add(|| format!("there are more arcs than are read: {calls} calls are left out"));
         }
         let waits = std::mem::take(&mut threads.shared.waits).shown(&mut names, ns_per_unit);
+        let mended = threads.shared.mended.frames();
+        let mended_in = std::mem::take(&mut threads.shared.mended).shown(&mut names);
         let begin = self.start.as_ref().map_or(0, |start| start.clock_start);
         let since = |time: u64| time.saturating_sub(begin) as f64 * ns_per_unit;
         let pid = |process| self.processes.get(&process).map_or(0, |process| process.pid);
@@ -243,6 +245,7 @@ impl Gathered {
         self.warnings.append(&mut threads.shared.warnings);
         let mut health = health(counts, open, self.warnings, &ns);
         health.unrecorded = self.unrecorded;
+        (health.mended, health.mended_in) = (mended, mended_in);
         if out.is_empty() && graph.is_none() && !sampled.is_empty() {
             let mut first = sampled.remove(0);
             first.health.warnings.splice(0..0, health.warnings);
@@ -475,7 +478,8 @@ fn health(counts: Counts, open: u64, warnings: Warnings, ns: &impl Fn(u64) -> u6
         events: counts.events,
         lost: counts.lost,
         unrecorded: 0,
-        mended: counts.mended,
+        mended: 0,
+        mended_in: Vec::new(),
         open,
         only_sums,
         unopened: counts.unopened,

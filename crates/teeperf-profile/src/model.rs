@@ -299,6 +299,15 @@ impl std::ops::AddAssign for Stacks {
     }
 }
 
+/// Frames of a function that were mended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mended {
+    /// The function.
+    pub function: FunctionId,
+    /// Frames.
+    pub frames: u64,
+}
+
 /// How whole the recording is, and what replay had to mend.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
@@ -310,6 +319,9 @@ pub struct Health {
     pub unrecorded: u64,
     /// Frames closed or skipped because a call or a return was not seen where it belongs.
     pub mended: u64,
+    /// Of these, the frames of each function whose call or return that was, most first. Where calls were summed while the
+    /// program ran, nobody knows.
+    pub mended_in: Vec<Mended>,
     /// Frames still open at the end, of those whose calls and returns were recorded one by one.
     pub open: u64,
     /// There are none of these, only sums: which calls have returned is not known. Each stands for two events,

@@ -46,6 +46,11 @@ fn paths(profile: &Profile, tree: &teeperf_profile::model::Tree) -> Paths {
     out
 }
 
+fn mended_in(profile: &Profile) -> BTreeMap<String, u64> {
+    let mended = profile.health.mended_in.iter();
+    mended.map(|m| (profile.functions[m.function.0 as usize].name.clone(), m.frames)).collect()
+}
+
 fn told(profile: &Profile) -> Outcome {
     let of = |thread: &teeperf_profile::model::Thread| thread.tid - 1000;
     let reason = |name: &str| match name {
@@ -59,6 +64,7 @@ fn told(profile: &Profile) -> Outcome {
         events: profile.health.events,
         lost: profile.health.lost,
         mended: profile.health.mended,
+        mended_in: mended_in(profile),
         unopened: profile.health.unopened,
         open: profile.health.open,
         waited: profile

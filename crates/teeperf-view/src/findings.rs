@@ -23,6 +23,8 @@ const MOST_CUT: f64 = 0.01;
 const LEAST_LONGER: u64 = 32768;
 /// Share of waiting above which it is said.
 const MOST_WAITING: f64 = 0.5;
+/// Most functions that are named with frames that were mended.
+const MOST_FUNCTIONS: usize = 3;
 /// How the recorder's warning of a pause begins.
 const PAUSED: &str = "recording was paused";
 /// What a recording says that was cut out of another where nothing happened.
@@ -285,9 +287,10 @@ fn mended(profile: &Profile, found: &mut Vec<Finding>) {
     if health.mended > 0 {
         let share = units::share(health.mended as f64, health.events as f64);
         let what = format!(
-            "{} mended because a call or a return was not seen where it belongs: {} of all events.",
+            "{} mended because a call or a return was not seen where it belongs: {} of all events{}.",
             subject(health.mended, "frame was", "frames were"),
             units::percent_inline(share),
+            most_mended(profile),
         );
         let next = if share > TOO_MANY {
             "Call paths around them may be wrong. Look for code that leaves functions or \
@@ -303,6 +306,21 @@ fn mended(profile: &Profile, found: &mut Vec<Finding>) {
             subject(health.unopened, "return is", "returns are"),
         );
         push(found, false, what, "");
+    }
+}
+
+/// The functions whose frames these are, as the end of a sentence; nothing where nobody knows.
+fn most_mended(profile: &Profile) -> String {
+    let mended = &profile.health.mended_in;
+    let shown = mended.iter().take(MOST_FUNCTIONS).filter_map(|mended| {
+        let function = profile.functions.get(mended.function.0 as usize)?;
+        Some(format!("{} ({})", function.name, count(mended.frames)))
+    });
+    let shown: Vec<String> = shown.collect();
+    match (shown.is_empty(), mended.len() > MOST_FUNCTIONS) {
+        (true, _) => String::new(),
+        (false, false) => format!(", of {}", shown.join(", ")),
+        (false, true) => format!(", most of {}", shown.join(", ")),
     }
 }
 

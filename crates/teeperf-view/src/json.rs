@@ -161,6 +161,8 @@ struct Whole<'a> {
     #[serde(skip_serializing_if = "is_zero")]
     unrecorded: u64,
     mended: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mended_in: Vec<Mended<'a>>,
     open: Option<u64>,
     unopened: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -181,6 +183,14 @@ struct Followed {
     holed: u64,
     chains: u64,
     alone: u64,
+}
+
+/// Frames of a function that were mended.
+#[derive(Serialize)]
+struct Mended<'a> {
+    name: &'a str,
+    module: &'a str,
+    frames: u64,
 }
 
 #[derive(Serialize)]
@@ -321,6 +331,7 @@ fn health(profile: &Profile) -> Whole<'_> {
         lost: health.lost,
         unrecorded: health.unrecorded,
         mended: health.mended,
+        mended_in: mended(profile),
         open: (!health.only_sums).then_some(health.open),
         unopened: health.unopened,
         stacks: profile.info.is_sampled().then_some({
@@ -334,6 +345,14 @@ fn health(profile: &Profile) -> Whole<'_> {
             .collect(),
         findings: findings::of(profile).into_iter().map(said).collect(),
     }
+}
+
+fn mended(profile: &Profile) -> Vec<Mended<'_>> {
+    let of = |mended: &teeperf_profile::model::Mended| {
+        let function = profile.functions.get(mended.function.0 as usize)?;
+        Some(Mended { name: &function.name, module: &function.module, frames: mended.frames })
+    };
+    profile.health.mended_in.iter().filter_map(of).collect()
 }
 
 /// Functions, in the order of these rows.

@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use teeperf_wire::word::{ABANDONED, ESCAPE_BASE, gap};
 
 use super::calltree::{CallTree, Room};
+use super::mended::AllMended;
 use super::points::AllPoints;
 use super::stack::{Counter, Returned, Stack, is_nameless, is_run};
 use super::summary::{Op, Segment, Summary};
@@ -66,6 +67,8 @@ pub(crate) struct Shared {
     pub(crate) has_switched: bool,
     /// Waits of async functions.
     pub(crate) waits: AllWaits,
+    /// Frames closed or returns left out because something was not seen.
+    pub(crate) mended: AllMended,
     /// Points on the time line.
     pub(crate) points: AllPoints,
     /// Picoseconds of a step of the counter that times calls beside the tick, and of a clock unit; 0 where the recording
@@ -175,6 +178,7 @@ impl Shared {
             changed: None,
             has_switched: false,
             waits: AllWaits::default(),
+            mended: AllMended::default(),
             points: AllPoints::default(),
             counter_ps: (0.0, 0.0),
             uncounted: 0,
@@ -207,7 +211,6 @@ impl Shared {
         self.warnings.append(&mut summary.warnings);
         self.counts.events = self.counts.events.saturating_add(summary.events);
         self.counts.lost = self.counts.lost.saturating_add(summary.lost);
-        self.counts.mended = self.counts.mended.saturating_add(summary.mended);
         let (begin, end) = (summary.begin_time, summary.end_time);
         let (first, last) = self.counts.span.unwrap_or((begin, end));
         self.counts.span = Some((first.min(begin), last.max(end)));
@@ -215,6 +218,9 @@ impl Shared {
         for &address in &summary.far {
             let number = self.far_number(address);
             self.far_here.push(number);
+        }
+        for (word, frames) in std::mem::take(&mut summary.mended) {
+            self.mended.add(process, self.word_here(word), frames);
         }
     }
 
@@ -481,10 +487,11 @@ impl Apply<'_> {
         if self.thread.is_below_filter() {
             return self.close_below_filter(word);
         }
-        let counts = &mut self.shared.counts;
-        match self.thread.stack.close(&self.tree.tree, word) {
-            Returned::Closed { above, begin, counted } => {
-                counts.mended = counts.mended.saturating_add(above);
+        let process = self.key.0;
+        let mended = &mut self.shared.mended;
+        let above = |word, frames| mended.add(process, word, frames);
+        match self.thread.stack.close(&self.tree.tree, word, above) {
+            Returned::Closed { begin, counted } => {
                 if let Some((begin, end)) = counted.zip(counter) {
                     let left_out = self.thread.left_out.saturating_sub(begin.left_out);
                     self.take_counted(own & !1, end.saturating_sub(begin.counter), left_out);
@@ -497,8 +504,8 @@ impl Apply<'_> {
                     }
                 }
             }
-            Returned::Stray => counts.mended = counts.mended.saturating_add(1),
-            Returned::Unopened => counts.unopened += 1,
+            Returned::Stray => self.shared.mended.add(process, word & !1, 1),
+            Returned::Unopened => self.shared.counts.unopened += 1,
         }
         self.close_left_out();
     }

@@ -17,6 +17,7 @@ mod counted;
 mod drive;
 mod fold;
 mod keyframes;
+mod mended;
 mod points;
 mod settle;
 mod stack;

@@ -117,7 +117,9 @@ impl State {
         } else {
             match self.frame_of(word & !1) {
                 Some((frame, above)) => {
-                    self.summary.mended += above;
+                    if above > 0 {
+                        self.mend_above(frame);
+                    }
                     if let Some(timed) = &mut self.summary.timed {
                         let depth = self.summary.tree.nodes()[frame as usize].depth;
                         timed.fall_to(depth);
@@ -135,6 +137,17 @@ impl State {
             return;
         }
         self.leading = false;
+    }
+
+    /// The returns of the frames above this one were not seen.
+    fn mend_above(&mut self, frame: u32) {
+        let nodes = self.summary.tree.nodes();
+        let mut at = self.at;
+        while at != frame {
+            let node = &nodes[at as usize];
+            *self.summary.mended.entry(node.word).or_default() += 1;
+            at = node.parent;
+        }
     }
 
     /// Nearest open frame of the segment with this call word, and how many are above it.

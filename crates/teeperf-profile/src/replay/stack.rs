@@ -55,10 +55,8 @@ pub(crate) struct Counter {
 /// What came of a return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Returned {
-    /// It closed its frame, and these many above.
+    /// It closed its frame, and those above.
     Closed {
-        /// Frames above it.
-        above: u64,
         /// When its call began, as [`Stack::time`] was told.
         begin: Option<i64>,
         /// Likewise [`Stack::count`].
@@ -144,8 +142,13 @@ impl Stack {
         }
     }
 
-    /// A return with this word.
-    pub(crate) fn close(&mut self, tree: &Tree, word: u32) -> Returned {
+    /// A return with this word. The words of frames that it closes above its own are told, with how many there are.
+    pub(crate) fn close(
+        &mut self,
+        tree: &Tree,
+        word: u32,
+        mut mended: impl FnMut(u32, u64),
+    ) -> Returned {
         if self.depth == 0 {
             return Returned::Unopened;
         }
@@ -153,17 +156,30 @@ impl Stack {
         if is_nameless(node.word) || node.word | 1 == word {
             let (begin, counted) = if node.word | 1 == word { self.begun() } else { (None, None) };
             self.pop(tree, 1);
-            return Returned::Closed { above: 0, begin, counted };
+            return Returned::Closed { begin, counted };
         }
         match self.find(tree, word & !1, true) {
             Some(above) => {
+                self.told(tree, above, &mut mended);
                 self.pop(tree, above);
                 let is_its_own = tree.nodes()[self.top as usize].word | 1 == word;
                 let (begin, counted) = if is_its_own { self.begun() } else { (None, None) };
                 self.pop(tree, 1);
-                Returned::Closed { above, begin, counted }
+                Returned::Closed { begin, counted }
             }
             None => Returned::Stray,
+        }
+    }
+
+    /// Tells the words of this many frames on top.
+    fn told(&self, tree: &Tree, mut left: u64, mended: &mut impl FnMut(u32, u64)) {
+        for (word, frames) in self.frames(tree) {
+            let told = frames.min(left);
+            if told == 0 {
+                break;
+            }
+            mended(word, told);
+            left -= told;
         }
     }
 

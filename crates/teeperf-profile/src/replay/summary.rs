@@ -12,6 +12,7 @@
 
 use std::collections::HashMap;
 
+use super::mended::MendedWords;
 use super::points::Point;
 use super::timed::Timed;
 use super::tree::Tree;
@@ -170,8 +171,8 @@ pub(crate) struct Summary {
     pub(crate) events: u64,
     /// Holes, and words of chunks that could not be decoded.
     pub(crate) lost: u64,
-    /// Frames skipped within segments.
-    pub(crate) mended: u64,
+    /// Frames skipped within segments, by the words of their calls.
+    pub(crate) mended: MendedWords,
     /// What was wrong with the chunks.
     pub(crate) warnings: Warnings,
     /// How long calls took, where that was asked for.

@@ -56,7 +56,7 @@ impl Sums {
         });
         summed.span.0 = summed.span.0.min(header.begin);
         summed.span.1 = summed.span.1.max(header.end);
-        shared.counts.mended = shared.counts.mended.saturating_add(header.mended);
+        shared.mended.add_nameless(header.mended);
         summed.put(&nodes, shared);
     }
 }

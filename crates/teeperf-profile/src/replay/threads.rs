@@ -223,8 +223,6 @@ pub(crate) struct Counts {
     pub(crate) without_paths: u64,
     /// Events known to be lost.
     pub(crate) lost: u64,
-    /// Frames closed or returns left out because something was not seen.
-    pub(crate) mended: u64,
     /// Returns without a frame.
     pub(crate) unopened: u64,
     /// Gaps by reason: times, clock units.

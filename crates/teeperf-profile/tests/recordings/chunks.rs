@@ -356,6 +356,28 @@ fn a_stamp_sets_the_time_and_a_step_back_charges_nothing() {
     assert_eq!(selves, [4000.0, 10.0]);
 }
 
+/// Frames above a return's own, and a return of no frame; in chunks of two threads, and of two recordings as one.
+#[test]
+fn mended_frames_are_told_by_function() {
+    let mut builder = Builder::new();
+    builder.process(1, 4242, "/opt/bin/program");
+    builder.symbols(1, 0x1000, &[(0x1100, 32, 0, "one", ""), (0x1200, 32, 0, "two", "")]);
+    let module = module(0x1000, 0x40_0000, 0, "/opt/bin/program");
+    let above = [call(0x1100), call(0x1200), call(0x1200), call(0x1100), call(0x1200)];
+    let left = [call(0x1100), ret(0x1200), ret(0x1100)];
+    builder.chunk(header(1, 1, 10), &[&module[..], &above[..], &[ret(0x1100); 2]].concat(), true);
+    builder.chunk(header(1, 2, 10), &left, true);
+    let profile = replay(&builder.end());
+    let shown = |profile: &Profile| -> Vec<(String, u64)> {
+        let name = |at: u32| profile.functions[at as usize].name.clone();
+        profile.health.mended_in.iter().map(|m| (name(m.function.0), m.frames)).collect()
+    };
+    // The first return closes one frame above its own, the second the two that are left above the lowest.
+    assert_eq!((profile.health.mended, shown(&profile)), (4, vec![("two".into(), 4)]));
+    let both = teeperf_profile::combine::combine(profile.clone(), profile);
+    assert_eq!((both.health.mended, shown(&both)), (8, vec![("two".into(), 8)]));
+}
+
 /// Waits of two functions, in chunks of two threads, and of two recordings as one.
 #[test]
 fn waits_are_no_time_of_a_thread_and_add_up() {

@@ -28,11 +28,20 @@ pub(crate) struct Outcome {
     pub(crate) events: u64,
     pub(crate) lost: u64,
     pub(crate) mended: u64,
+    /// Those frames by function.
+    pub(crate) mended_in: BTreeMap<String, u64>,
     pub(crate) unopened: u64,
     pub(crate) open: u64,
     pub(crate) waited: BTreeMap<u32, u64>,
     /// Times and units by reason.
     pub(crate) gaps: BTreeMap<u32, (u64, u64)>,
+}
+
+impl Outcome {
+    fn mend(&mut self, frame: u64) {
+        self.mended += 1;
+        *self.mended_in.entry(name(frame)).or_default() += 1;
+    }
 }
 
 #[derive(Default)]
@@ -283,7 +292,9 @@ impl Thread {
         }
         match self.stack.iter().rposition(|&open| open == frame || open == UNKNOWN) {
             Some(at) => {
-                out.mended += (self.stack.len() - at - 1) as u64;
+                for &above in &self.stack[at + 1..] {
+                    out.mend(above);
+                }
                 if self.stack[at] == frame {
                     let (begin, left_out, counted) = self.begins[at];
                     let left_out = (self.left_out - left_out) as i64;
@@ -299,7 +310,7 @@ impl Thread {
                 self.stack.truncate(at);
             }
             None if self.stack.is_empty() => out.unopened += 1,
-            None => out.mended += 1,
+            None => out.mend(frame),
         }
         self.settle();
     }

@@ -9,7 +9,7 @@ use teeperf_profile::crossings::{Crossing, Evidence, Kind};
 use teeperf_profile::groups::{By, groups};
 use teeperf_profile::lengths::Lengths;
 use teeperf_profile::model::{
-    CallGraph, FunctionId, Point, PointKind, Profile, Stacks, Unit, Waits,
+    CallGraph, FunctionId, Mended, Point, PointKind, Profile, Stacks, Unit, Waits,
 };
 use teeperf_profile::pattern::Pattern;
 use teeperf_profile::selection::Selection;
@@ -32,6 +32,8 @@ fn everything() -> Profile {
     profile.info.filters = vec![vec!["only parse".into()]];
     profile.health.gaps = vec![("dropped".into(), 3, 9_000)];
     profile.health.lost = 7;
+    profile.health.mended = 9;
+    profile.health.mended_in = vec![Mended { function: FunctionId(1), frames: 9 }];
     profile.health.unrecorded = 2;
     let function = FunctionId(0);
     profile.waits = vec![Waits { function, times: 3, total_ns: 30.0, longest_ns: 20.0 }];

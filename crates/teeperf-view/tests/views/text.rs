@@ -4,7 +4,7 @@
 use crate::support::{exact, function, kitchen, node, parser, summed_kitchen, thread};
 use teeperf_profile::crossings::{Crossing, Evidence, Kind};
 use teeperf_profile::model::{
-    CallGraph, FunctionId, Health, NoRoom, Node, Profile, Stacks, Time, Waits,
+    CallGraph, FunctionId, Health, Mended, NoRoom, Node, Profile, Stacks, Time, Waits,
 };
 use teeperf_view::style::Style;
 use teeperf_view::text::{self, Options, Sort};
@@ -216,6 +216,9 @@ fn what_is_missing_stands_on_top_with_the_next_step() {
         events: 9_000,
         lost: 1_000,
         mended: 10,
+        mended_in: [(2, 5), (1, 3), (0, 1), (3, 1)]
+            .map(|(at, frames)| Mended { function: FunctionId(at), frames })
+            .to_vec(),
         open: 2,
         only_sums: false,
         unopened: 1,
@@ -233,9 +236,8 @@ fn what_is_missing_stands_on_top_with_the_next_step() {
             "WARNING    1,000 calls or returns were lost, 10.0 % of all: call counts are too low \
              by as much. Record with --on-full wait, which lets the program wait for room instead.",
             "WARNING    10 frames were mended because a call or a return was not seen where it \
-             belongs: 0.11 % of all events. Call paths around them may be wrong. Look for code \
-             that leaves functions or changes",
-            "           stacks in a way of its own, and for lost events.",
+             belongs: 0.11 % of all events, most of read (5), parse (3), main (1). Call paths around them may be wrong. Look for",
+            "           code that leaves functions or changes stacks in a way of its own, and for lost events.",
         ]
     );
     assert_eq!(lines[3], "WARNING    at byte 4096: a chunk's checksum is wrong, skipped");
