@@ -351,6 +351,32 @@ fn coroutines_that_hand_on() {
     }
 }
 
+/// A static C++ library calls system calls by their number, from behind the archive of wrappers; split stacks do.
+#[test]
+fn libraries_that_the_compiler_adds() {
+    let project = Project::copy("make");
+    let source = "#include <cstdio>\n#include <future>\nint work() { return 3; }\n\
+                  extern \"C\" int get() { return std::async(std::launch::async, work).get(); }\n";
+    let main = "extern \"C\" int get(); int main() { return get() - 3; }\n";
+    project.folder.write("p/future.cc", source);
+    project.folder.write("p/main.cc", main);
+    for line in [
+        "$CXX -O1 -static-libstdc++ future.cc main.cc -o future",
+        "$CXX -O1 -static future.cc main.cc -o future",
+        "$CXX -O1 -shared -fPIC -static-libstdc++ future.cc -o libfuture.so && \
+         $CXX -O1 main.cc ./libfuture.so -o future",
+        "$CXX -O1 -fsplit-stack future.cc main.cc -o future",
+    ] {
+        project.sh(GCC, line);
+        let calls = project.calls(GCC, "future");
+        let module = if line.contains("-shared") { "libfuture.so" } else { "future" };
+        calls.assert("work()", module, 1);
+    }
+    // A library without the C library has none of its functions to wrap.
+    project.folder.write("p/bare_library.c", "void work(void) {}\n");
+    project.sh(GCC, "$CC -shared -fPIC -nostdlib -Wl,-z,defs bare_library.c -o libbare.so");
+}
+
 /// A static C library refers to ways out that the program does not use, from behind the archive of wrappers.
 #[test]
 fn static_programs_of_each_c_library() {
@@ -364,6 +390,11 @@ fn static_programs_of_each_c_library() {
          event.sigev_notify_function = quiet; printf(\"%d\\n\", timer_create(CLOCK_MONOTONIC, &event, &timer));\n\
          return 0; }\n",
     );
+    project.folder.write(
+        "p/named.c",
+        "#define _GNU_SOURCE\n#include <pthread.h>\n\
+         int main(void) { return pthread_setname_np(pthread_self(), \"named\"); }\n",
+    );
     project.folder.write("p/bare.c", "void work(void) {} int main(void) { work(); return 0; }\n");
     for (cc, is_needed) in libraries {
         if in_path(cc).is_none() {
@@ -371,7 +402,7 @@ fn static_programs_of_each_c_library() {
             eprintln!("not installed, so not tried: {cc}");
             continue;
         }
-        for source in ["bare", "timer"] {
+        for source in ["bare", "timer", "named"] {
             for how in ["", "-static", "-static-pie", "-static --teeperf-no-hooks"] {
                 let line = format!("$CC -O1 {how} {source}.c -o {source}; ./{source}");
                 let output = project.shell(&line).env("TEEPERF_CC", cc).output().unwrap();

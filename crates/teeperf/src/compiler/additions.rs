@@ -112,7 +112,12 @@ pub(crate) fn linking(request: &Request, family: Family, files: &Files<'_>) -> L
     let mut before = vec![OsString::from(files.stub)];
     match request.product {
         Product::Relocatable => return Link::default(),
-        Product::SharedLibrary => before.extend(files.library_flags.iter().map(OsString::from)),
+        Product::SharedLibrary => {
+            // A wrapper that is asked for needs the function that it wraps.
+            let has_c_library = |flag: &&&str| !request.bare || !flag.starts_with("-Wl,-u,");
+            let flags = files.library_flags.iter().filter(has_c_library);
+            before.extend(flags.map(OsString::from));
+        }
         Product::Program | Product::StaticProgram => {
             // Without the C library the stub keeps hooks quiet; the runtime is not there.
             if !request.bare {
