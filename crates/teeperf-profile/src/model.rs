@@ -329,6 +329,9 @@ pub struct Health {
     pub only_sums: bool,
     /// Returns from frames entered before recording began.
     pub unopened: u64,
+    /// Times a thread went on with a stack that another thread had left, of coroutines that change threads. Which of the two was
+    /// first a recording does not say: callers on that stack may be wrong.
+    pub taken_over: u64,
     /// Copies of stacks that samples have, and those of them that could not be followed to their first function.
     pub stacks: Stacks,
     /// Files of code that samples lead through and that are not here, or of another build: what functions have as their module, and why.

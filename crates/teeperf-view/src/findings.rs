@@ -307,6 +307,15 @@ fn mended(profile: &Profile, found: &mut Vec<Finding>) {
         );
         push(found, false, what, "");
     }
+    if health.taken_over > 0 {
+        let what = format!(
+            "Threads went on {} with a coroutine's stack that another thread had left. A recording does not say which of \
+             two threads was first there: callers in coroutines may be wrong.",
+            counted(health.taken_over, "time"),
+        );
+        let next = "Counts of functions are right. For callers, run the coroutines in one thread.";
+        push(found, true, what, next);
+    }
 }
 
 /// The functions whose frames these are, as the end of a sentence; nothing where nobody knows.

@@ -165,6 +165,8 @@ struct Whole<'a> {
     mended_in: Vec<Mended<'a>>,
     open: Option<u64>,
     unopened: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    taken_over: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     stacks: Option<Followed>,
     gaps: Vec<Gap<'a>>,
@@ -334,6 +336,7 @@ fn health(profile: &Profile) -> Whole<'_> {
         mended_in: mended(profile),
         open: (!health.only_sums).then_some(health.open),
         unopened: health.unopened,
+        taken_over: health.taken_over,
         stacks: profile.info.is_sampled().then_some({
             let Stacks { followed, cut, beyond, holed, chains, alone } = health.stacks;
             Followed { followed, cut, beyond, holed, chains, alone }

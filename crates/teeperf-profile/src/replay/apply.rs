@@ -707,7 +707,10 @@ impl Apply<'_> {
         }
         self.thread.stack = match kept {
             Some((tree, stack)) if tree == self.thread.tree => stack,
-            Some((tree, stack)) => self.transplant(tree, &stack),
+            Some((tree, stack)) => {
+                self.shared.counts.taken_over += u64::from(stack.depth() > 0);
+                self.transplant(tree, &stack)
+            }
             None => Stack::default(),
         };
         if let Some(filter) = &mut self.thread.filter {

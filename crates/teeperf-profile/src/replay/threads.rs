@@ -225,6 +225,8 @@ pub(crate) struct Counts {
     pub(crate) lost: u64,
     /// Returns without a frame.
     pub(crate) unopened: u64,
+    /// Times a thread went on with a stack that another had left, with frames on it.
+    pub(crate) taken_over: u64,
     /// Gaps by reason: times, clock units.
     pub(crate) gaps: HashMap<u32, (u64, u64)>,
     /// First and last moment seen, clock units.

@@ -266,6 +266,7 @@ fn a_stack_that_goes_on_in_another_thread_takes_its_frames_along() {
     let profile = replay(&builder.end());
     let health = &profile.health;
     assert_eq!((health.events, health.mended, health.unopened, health.open), (6, 0, 0, 0));
+    assert_eq!(health.taken_over, 1);
     let second = profile.threads.iter().find(|t| t.tid == 1002).unwrap();
     let calls: Vec<u64> = second.tree.nodes.iter().map(|n| n.calls).collect();
     assert_eq!(calls, [0, 0, 0, 1]);

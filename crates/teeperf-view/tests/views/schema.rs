@@ -34,6 +34,7 @@ fn everything() -> Profile {
     profile.health.lost = 7;
     profile.health.mended = 9;
     profile.health.mended_in = vec![Mended { function: FunctionId(1), frames: 9 }];
+    profile.health.taken_over = 3;
     profile.health.unrecorded = 2;
     let function = FunctionId(0);
     profile.waits = vec![Waits { function, times: 3, total_ns: 30.0, longest_ns: 20.0 }];

@@ -222,6 +222,7 @@ fn what_is_missing_stands_on_top_with_the_next_step() {
         open: 2,
         only_sums: false,
         unopened: 1,
+        taken_over: 0,
         stacks: Stacks::default(),
         missing: Vec::new(),
         gaps: vec![("dropped".into(), 4, 5_000_000), ("paused".into(), 1, 1_000_000_000)],
@@ -251,6 +252,22 @@ fn what_is_missing_stands_on_top_with_the_next_step() {
     ] {
         assert!(lines.contains(&note), "{note}\n{report}");
     }
+}
+
+#[test]
+fn coroutines_that_changed_threads_are_told() {
+    let told = |times| {
+        let mut profile = kitchen();
+        profile.health.taken_over = times;
+        let found = teeperf_view::findings::of(&profile);
+        found.into_iter().find(|finding| finding.what.contains("coroutine"))
+    };
+    let finding = told(2).unwrap();
+    assert!(
+        finding.warning && finding.what.starts_with("Threads went on 2 times with"),
+        "{finding:?}"
+    );
+    assert_eq!(told(0), None);
 }
 
 /// The kitchen, looked at now and then.
