@@ -60,14 +60,25 @@ fn that_the_program_tells_of() {
 /// Guards: a library without hooks that does little else than to switch stacks is looked through as well.
 #[test]
 fn of_boost_context() {
+    of_boost_context_with("-DSAYS_NOTHING");
+}
+
+/// Guards: the allocator that the documentation has.
+#[test]
+fn of_boost_context_whose_allocator_tells() {
+    of_boost_context_with("-DSAYS_WHERE");
+}
+
+fn of_boost_context_with(says: &str) {
     if !std::path::Path::new("/usr/include/boost/context/fiber.hpp").exists() {
         eprintln!("without boost.context (libboost-context-dev): not tested");
         return;
     }
+    let include = format!("-I{}/../teeperf-rt/include", env!("CARGO_MANIFEST_DIR"));
     let shop = Workshop::new();
     for compiler in Compiler::all() {
         for level in ["-O0", "-O2"] {
-            let flags = [level, "-std=c++17", "-lboost_context"];
+            let flags = [level, "-std=c++17", "-lboost_context", says, &include];
             let program = shop.build("fibers_boost.cc", compiler, &flags);
             for options in [&[][..], TREE] {
                 let recorded = shop.record(options, &program, &["2000"], 0);

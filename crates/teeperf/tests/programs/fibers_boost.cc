@@ -5,6 +5,21 @@
 #include <vector>
 namespace context = boost::context;
 
+#ifdef SAYS_WHERE
+#include <teeperf.h>
+/* As docs/recording.md has it, of either allocator. */
+template <class Allocator> struct told_stack : Allocator {
+    using Allocator::Allocator;
+    context::stack_context allocate() {
+        auto stack = Allocator::allocate();
+        teeperf_stack_memory((char *)stack.sp - stack.size, stack.size);
+        return stack;
+    }
+};
+#else
+template <class Allocator> using told_stack = Allocator;
+#endif
+
 static long rounds;
 
 struct coroutine {
@@ -75,7 +90,7 @@ NOINLINE static void consumer(std::vector<coroutine> &sources) {
 NOINLINE static void short_ones() {
     ENTER("short_ones");
     coroutine one;
-    make(&one, ends, context::fixedsize_stack(64 * 1024));
+    make(&one, ends, told_stack<context::fixedsize_stack>(64 * 1024));
     while (one.fiber) {
         resume(one);
         used();
@@ -88,8 +103,8 @@ int main(int argc, char **argv) {
     rounds = counted_argument(argc, argv, 1, 1000);
     std::vector<coroutine> sources(6);
     for (auto &one : sources) {
-        if (&one - sources.data() < 3) make(&one, source, context::fixedsize_stack(128 * 1024));
-        else make(&one, source, context::protected_fixedsize_stack(64 * 1024));
+        if (&one - sources.data() < 3) make(&one, source, told_stack<context::fixedsize_stack>(128 * 1024));
+        else make(&one, source, told_stack<context::protected_fixedsize_stack>(64 * 1024));
     }
     for (long i = 0; i < rounds; i++) {
         consumer(sources);
