@@ -164,8 +164,10 @@ impl Families {
     /// Processes that are not recorded, since the last look.
     pub(crate) fn refusals(&mut self) -> Vec<Refusal> {
         let all: Vec<_> = self.families.iter_mut().flat_map(Family::refusals).collect();
-        let libraries = all.iter().filter(|refusal| refusal.is_of_libraries);
-        self.libraries_told += libraries.map(|refusal| refusal.processes).sum::<u32>();
+        // Workers write these numbers, as they like.
+        for refusal in all.iter().filter(|refusal| refusal.is_of_libraries) {
+            self.libraries_told = self.libraries_told.saturating_add(refusal.processes);
+        }
         all
     }
 

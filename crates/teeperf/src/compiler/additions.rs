@@ -113,9 +113,10 @@ pub(crate) fn linking(request: &Request, family: Family, files: &Files<'_>) -> L
     match request.product {
         Product::Relocatable => return Link::default(),
         Product::SharedLibrary => {
-            // A wrapper that is asked for needs the function that it wraps.
-            let has_c_library = |flag: &&&str| !request.bare || !flag.starts_with("-Wl,-u,");
-            let flags = files.library_flags.iter().filter(has_c_library);
+            // A wrapper that is asked for needs the C library, and so would a library that needs nothing of it.
+            let asks = request.static_code && !request.bare;
+            let is_meant = |flag: &&&str| asks || !flag.starts_with("-Wl,-u,");
+            let flags = files.library_flags.iter().filter(is_meant);
             before.extend(flags.map(OsString::from));
         }
         Product::Program | Product::StaticProgram => {

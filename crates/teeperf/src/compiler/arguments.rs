@@ -55,6 +55,8 @@ pub(crate) struct Request {
     pub(crate) product: Product,
     /// `-nostdlib`, `-nostartfiles`, or `-nodefaultlibs` without `-lc`: no C library can be relied on.
     pub(crate) bare: bool,
+    /// The compiler adds code behind all else that calls functions of the C library: a static C++ library, split stacks.
+    pub(crate) static_code: bool,
     /// The compiler brings the C++ library, or is told to, if it links.
     pub(crate) cxx_library: bool,
     /// Names of the sources in which functions can be hooked.
@@ -214,6 +216,7 @@ impl Request {
             stage: Stage::Link,
             product: Product::Program,
             bare: false,
+            static_code: false,
             cxx_library: cxx_driver,
             sources: Vec::new(),
             cxx: false,
@@ -307,6 +310,8 @@ impl Request {
             }
             "-nodefaultlibs" => self.cxx_library = false,
             "-nostartfiles" => self.bare = true,
+            "-static-libstdc++" | "-fsplit-stack" => self.static_code = true,
+            "-fno-split-stack" => self.static_code = false,
             "-nostdlib++" => self.cxx_library = false,
             "-finstrument-functions"
             | "-fno-instrument-functions"
@@ -532,6 +537,7 @@ mod tests {
         assert!(!read("-c a.c -finstrument-functions-exclude-file-list=x").hooks_decided);
         assert!(read("-c a.c -pg").pg && !read("-c a.c -o -pg").pg);
         assert!(read("-nostartfiles a.o").bare);
+        assert!(read("-static-libstdc++ a.o").static_code && !read("a.o").static_code);
         assert!(read("-nodefaultlibs a.o").bare && read("-nostdlib a.o -lc").bare);
         assert!(!read("a.o -lc -nodefaultlibs").bare);
         let brings = |line: &str| {
