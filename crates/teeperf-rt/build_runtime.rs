@@ -74,6 +74,18 @@ pub struct Outputs {
     pub preload: PathBuf,
 }
 
+impl Outputs {
+    /// Where they are once [`build`] has made them in this folder.
+    pub fn below(out: &Path) -> Self {
+        Self {
+            stub: out.join("teeperf_stub.o"),
+            wrap: out.join("libteeperf_wrap.a"),
+            runtime: out.join("teeperf_rt.o"),
+            preload: out.join("libteeperf.so"),
+        }
+    }
+}
+
 /// Builds everything into `out`, for the compiler's own target. `crates` is the folder that the crates are
 /// in. An error says which command failed, and how.
 pub fn build(crates: &Path, out: &Path) -> Result<Outputs, String> {
@@ -81,12 +93,7 @@ pub fn build(crates: &Path, out: &Path) -> Result<Outputs, String> {
     build.library("teeperf_wire", &[])?;
     build.library("teeperf_tally", &["teeperf_wire"])?;
 
-    let outputs = Outputs {
-        stub: out.join("teeperf_stub.o"),
-        wrap: out.join("libteeperf_wrap.a"),
-        runtime: out.join("teeperf_rt.o"),
-        preload: out.join("libteeperf.so"),
-    };
+    let outputs = Outputs::below(out);
     let object = ["--crate-type=lib", "--emit=obj"];
     let stub = |output: &Path, feature: &str| {
         let feature = format!("--cfg=feature=\"{feature}\"");

@@ -7,20 +7,30 @@
 #[path = "../../../build_runtime.rs"]
 pub(crate) mod build_runtime;
 pub(crate) mod host;
+mod sources;
 pub(crate) mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The built runtime: once for each test program.
+/// The built runtime. A runner of tests that gives each a process of its own would build it for each: it takes eight
+/// seconds, so what one has built of the same sources by the same compiler serves the others.
 pub(crate) fn runtime() -> &'static build_runtime::Outputs {
     static BUILT: OnceLock<build_runtime::Outputs> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let out = folder().join("runtime");
-        std::fs::create_dir_all(&out).unwrap();
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        build_runtime::build(crates, &out).unwrap()
+        let name = format!("runtime-{:016x}", sources::hash(crates));
+        let shared = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        if !shared.is_dir() {
+            let own = folder().join("runtime");
+            std::fs::create_dir_all(&own).unwrap();
+            build_runtime::build(crates, &own).unwrap();
+            // Another process may have been faster.
+            let moved = std::fs::rename(&own, &shared);
+            assert!(moved.is_ok() || shared.is_dir(), "{moved:?}");
+        }
+        build_runtime::Outputs::below(&shared)
     })
 }
 
