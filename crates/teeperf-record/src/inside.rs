@@ -69,6 +69,13 @@ pub(crate) fn below(root: &File, path: &[u8], flags: libc::c_int) -> io::Result<
     }
 }
 
+/// The user whose rights a process has, by the number here. `/proc/PID` itself is root's where the process forbids dumps.
+pub(crate) fn user_of(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    users.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// Whether an open file is the one of this inode, 0 for any. A file system that lays others over
 /// each other (overlayfs) has numbers of its own, which say nothing.
 pub(crate) fn is_inode(file: &File, inode: u64) -> bool {
@@ -98,13 +105,25 @@ fn as_path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
 
+/// Whether the kernel makes up a file's contents, as below `/proc` and `/sys`.
+pub(crate) fn is_of_kernel(file: &File) -> bool {
+    const PROC: i64 = 0x9fa0;
+    const SYSFS: i64 = 0x6265_6572;
+    kind(file).is_none_or(|kind| [PROC, SYSFS].contains(&kind))
+}
+
 fn is_overlay(file: &File) -> bool {
     const OVERLAYFS: i64 = 0x794c_7630;
+    kind(file) == Some(OVERLAYFS)
+}
+
+/// What the kernel calls a file's file system.
+fn kind(file: &File) -> Option<i64> {
     // SAFETY: numbers alone, of which 0 is one.
     let mut told: libc::statfs = unsafe { std::mem::zeroed() };
     // SAFETY: the kernel writes one such struct there.
     let result = unsafe { libc::fstatfs(file.as_raw_fd(), &raw mut told) };
-    result == 0 && told.f_type as i64 == OVERLAYFS
+    (result == 0).then_some(told.f_type as i64)
 }
 
 #[cfg(test)]
@@ -130,6 +149,13 @@ mod tests {
         }
         assert!(below(&root, b"/etc/passwd", libc::O_NOFOLLOW).is_err());
         assert!(below(&root, b"/etc", 0).is_err() && below(&root, b"/none", 0).is_err());
+    }
+
+    #[test]
+    fn this_process_has_its_user() {
+        let own = fs::metadata("/proc/self/status").unwrap().uid();
+        assert_eq!(user_of(std::process::id()), Some(own));
+        assert_eq!(user_of(u32::MAX), None);
     }
 
     #[test]

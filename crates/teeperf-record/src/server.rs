@@ -206,6 +206,7 @@ impl Desk {
     fn accept(&mut self, at: usize) {
         while self.waiting.len() < MAX_WAITING {
             match self.listeners[at].accept() {
+                Ok(connection) if self.is_stranger(&connection) => {}
                 Ok(connection) => self.waiting.push((connection, Instant::now())),
                 Err(error) => {
                     if error.kind() != io::ErrorKind::WouldBlock {
@@ -216,6 +217,13 @@ impl Desk {
                 }
             }
         }
+    }
+
+    /// Whether a process of another user is at the other end that does not descend from this recorder: nothing that it does is
+    /// of interest, and it takes no place from others.
+    fn is_stranger(&self, connection: &Connection) -> bool {
+        let is_known = |pid: u32| self.processes.iter().any(|one| one.pid == pid);
+        connection.peer().is_ok_and(|peer| !self.owner.is_of(peer) && !descends(peer.pid, is_known))
     }
 
     fn hear(&mut self, said: &[bool]) {
@@ -326,11 +334,8 @@ impl Desk {
 
     /// Who is at the other end has closed without a word, as hooks do that do not trust the recorder.
     fn hear_nothing(&mut self, peer: Peer) {
-        let processes = &self.processes;
-        let is_ours = || descends(peer.pid, |pid| processes.iter().any(|one| one.pid == pid));
-        // Of one that has ended nobody knows.
-        let may_be_ours = peer.pid != 0 && (parent_of(peer.pid).is_none() || is_ours());
-        if !self.owner.is_of(peer) && may_be_ours && self.odd.insert(peer.pid) {
+        // One that descends from this recorder, or it would not have been let in.
+        if !self.owner.is_of(peer) && self.odd.insert(peer.pid) {
             let name = String::from_utf8(executable_of(peer.pid)).unwrap_or_default();
             let name = if name.is_empty() { format!("of user {}", peer.uid) } else { name };
             self.terms.ledger.misses(Why::User, &name, peer.pid);

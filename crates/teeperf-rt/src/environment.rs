@@ -60,12 +60,15 @@ const GENERATIONS: u32 = 8;
 /// That of the nearest ancestor which is a recorder, or was started with the variable and may be looked at.
 fn of_ancestors() -> Option<Search> {
     let mut process = platform::parent_id()?;
+    // A number that does not fit is that of no recorder.
+    let namespace = platform::Inode::of(c"/proc/self/ns/pid", true)
+        .and_then(|inode| u32::try_from(inode.number).ok());
     for _ in 0..GENERATIONS {
         if process <= 1 {
             return None;
         }
         let link =
-            path_of(RECORDER_LINK.as_bytes(), process, b"\0", &mut [0; PATH]).and_then(of_link);
+            namespace.and_then(|namespace| of_link(link_of(namespace, process, &mut [0; PATH])?));
         let search =
             link.or_else(|| of_the_kernel(path_of(PROC, process, b"/environ\0", &mut [0; PATH])?));
         if search.is_some() {
@@ -76,8 +79,19 @@ fn of_ancestors() -> Option<Search> {
     None
 }
 
-/// What the link of a recorder leads to.
+/// Path of the link that a recorder makes which has this number in this namespace.
+fn link_of(namespace: u32, process: u32, room: &mut [u8; PATH]) -> Option<&CStr> {
+    let mut folder = [0; PATH];
+    let before = path_of(RECORDER_LINK.as_bytes(), namespace, b"-\0", &mut folder)?;
+    path_of(before.to_bytes(), process, b"\0", room)
+}
+
+/// What the link of a recorder leads to. Anybody may make one: that of a user who is neither this process's nor root is none.
 fn of_link(path: &CStr) -> Option<Search> {
+    let user = platform::Inode::of(path, false)?.user;
+    if user != 0 && user != platform::effective_user() {
+        return None;
+    }
     let mut name = [0; MAX_SOCKET_NAME + 1];
     let length = platform::read_link(path, &mut name);
     (1..=MAX_SOCKET_NAME).contains(&length).then_some(Search {
@@ -102,7 +116,7 @@ fn parent_of(process: u32) -> Option<u32> {
 
 const PROC: &[u8] = b"/proc/";
 /// Room for a path with a process's number in it.
-pub(crate) const PATH: usize = 32;
+pub(crate) const PATH: usize = 48;
 
 /// A path with the number of a process in it; it ends in a 0 byte.
 pub(crate) fn path_of<'a>(
@@ -181,12 +195,17 @@ mod tests {
         for (process, path) in [(7, c"/proc/7/stat"), (4_194_304, c"/proc/4194304/stat")] {
             assert_eq!(path_of(PROC, process, b"/stat\0", &mut [0; PATH]), Some(path));
         }
-        assert_eq!(path_of(PROC, u32::MAX, b"/a long name that is too long", &mut [0; PATH]), None);
-        let longest = c"/tmp/.teeperf-of-4294967295";
         assert_eq!(
-            path_of(RECORDER_LINK.as_bytes(), u32::MAX, b"\0", &mut [0; PATH]),
-            Some(longest)
+            path_of(
+                PROC,
+                u32::MAX,
+                b"/a name that is too long for the room that there is",
+                &mut [0; PATH]
+            ),
+            None
         );
+        let longest = c"/tmp/.teeperf-of-4294967295-4294967295";
+        assert_eq!(link_of(u32::MAX, u32::MAX, &mut [0; PATH]), Some(longest));
     }
 
     #[test]

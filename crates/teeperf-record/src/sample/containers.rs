@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 
 use teeperf_symbols::is_memory;
 use teeperf_wire::body::file::{self, MAX_BYTES, MAX_FILES, MAX_PART};
@@ -172,7 +172,8 @@ impl Containers {
     /// where this system has it at the same path.
     fn number(&mut self, view: View, pid: u32, map: &Map<'_>) -> u64 {
         let opened = view.open(pid, map.path).ok();
-        let Some(file) = opened.filter(|file| inside::is_inode(file, map.inode)) else {
+        let is_meant = |file: &File| inside::is_inode(file, map.inode) && is_open_to(file, pid);
+        let Some(file) = opened.filter(is_meant) else {
             // It may have mapped the file before it went into another root.
             return if inside::has_inode(map.path, map.inode) { 0 } else { self.next() };
         };
@@ -229,6 +230,16 @@ impl Containers {
         self.files += 1;
         Some(())
     }
+}
+
+/// Whether a file is one of code, which the user of the process, or anybody, may read. The process says by its mounts what the
+/// path leads to by now: what it may not read itself must not come into a recording by its path.
+fn is_open_to(file: &File, pid: u32) -> bool {
+    let Ok(about) = file.metadata() else { return false };
+    let mut magic = [0; 4];
+    let is_code = file.read_exact_at(&mut magic, 0).is_ok() && magic == *b"\x7fELF";
+    let is_anybodys = about.mode() & 0o004 != 0;
+    is_code && (is_anybodys || inside::user_of(pid) == Some(about.uid()))
 }
 
 /// Whether a map is of a file's code.

@@ -15,14 +15,17 @@ use crate::inside::{self, View};
 
 /// Most processes whose files are held open.
 const MOST: usize = 256;
-/// Most bytes that are copied.
-const MOST_BYTES: u64 = 256 << 20;
+/// Most bytes that are copied, of one and of all.
+const MOST_BYTES: u64 = 64 << 20;
+const MOST_OF_ALL: u64 = 256 << 20;
 
 /// Processes with code that they made, and another id or view there.
 pub(super) struct JitMaps {
     own: Option<View>,
     /// Nothing for those that need no copy.
     processes: HashMap<u32, Option<Inner>>,
+    /// Bytes that may still be copied.
+    left: u64,
 }
 
 /// One of them.
@@ -37,7 +40,7 @@ struct Inner {
 
 impl JitMaps {
     pub(super) fn new() -> Self {
-        Self { own: View::own(), processes: HashMap::new() }
+        Self { own: View::own(), processes: HashMap::new(), left: MOST_OF_ALL }
     }
 
     /// Looks at the process that has just made code, while it lives.
@@ -64,7 +67,8 @@ impl JitMaps {
     pub(super) fn follow(&mut self, record: &Record<'_>) -> Option<String> {
         match record {
             Record::Exited(kin) if kin.pid == kin.tid => {
-                self.processes.remove(&kin.pid).flatten()?.copy(kin.pid)
+                let inner = self.processes.remove(&kin.pid).flatten()?;
+                inner.copy(kin.pid, &mut self.left)
             }
             _ => None,
         }
@@ -73,8 +77,8 @@ impl JitMaps {
     /// The recording ends before these processes do.
     pub(super) fn finish(&mut self) -> Vec<String> {
         self.look_again();
-        let left = self.processes.drain();
-        left.filter_map(|(pid, inner)| inner?.copy(pid)).collect()
+        let (processes, left) = (self.processes.drain(), &mut self.left);
+        processes.filter_map(|(pid, inner)| inner?.copy(pid, left)).collect()
     }
 }
 
@@ -86,33 +90,31 @@ impl Inner {
         if inner == pid && View::of(pid) == own {
             return None;
         }
-        let user = fs::metadata(format!("/proc/{pid}")).ok()?.uid();
+        let user = inside::user_of(pid)?;
         let mut found = Self { pid: inner, user, file: None };
         found.file = found.open(pid).ok();
         Some(found)
     }
 
-    /// Opens the file, if it is one that the process's user wrote, this user, or root.
+    /// Opens the file, if it is one of the process's user: the process says by its mounts what the path leads to.
     fn open(&self, pid: u32) -> io::Result<File> {
         let folder = libc::O_PATH | libc::O_DIRECTORY;
         let root =
             OpenOptions::new().read(true).custom_flags(folder).open(format!("/proc/{pid}/root"))?;
         let path = format!("/tmp/perf-{}.map", self.pid);
         let file = inside::below(&root, path.as_bytes(), libc::O_NOFOLLOW)?;
-        let owner = file.metadata()?.uid();
-        let own = fs::metadata("/proc/self")?.uid();
-        match [0, own, self.user].contains(&owner) {
+        match file.metadata()?.uid() == self.user && !inside::is_of_kernel(&file) {
             true => Ok(file),
             false => Err(io::ErrorKind::PermissionDenied.into()),
         }
     }
 
     /// Puts the copy where the process's id here has it looked for.
-    fn copy(self, pid: u32) -> Option<String> {
+    fn copy(self, pid: u32, left: &mut u64) -> Option<String> {
         let file = self.file?;
         let place = format!("/tmp/perf-{pid}.map");
         let inner = self.pid;
-        let told = match copy(&file, &place) {
+        let told = match copy(&file, &place, left) {
             Ok(()) => format!(
                 "process {pid} is process {inner} in its container: {place} has what it told there of code that it made"
             ),
@@ -124,18 +126,26 @@ impl Inner {
     }
 }
 
-/// What an earlier process of this id left there goes, where it is this user's.
-fn copy(file: &File, place: &str) -> io::Result<()> {
+/// What an earlier process of this id left there goes, where it is this user's. `left`: bytes that may still be copied. A file
+/// that is too large is not copied in part.
+fn copy(file: &File, place: &str, left: &mut u64) -> io::Result<()> {
     let there = fs::symlink_metadata(place);
     let source = file.metadata()?;
     if let Ok(there) = &there {
         if (there.dev(), there.ino()) == (source.dev(), source.ino()) {
             return Ok(());
         }
+        if there.uid() != fs::metadata("/proc/self/status")?.uid() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
         fs::remove_file(place)?;
     }
+    if source.len() > MOST_BYTES.min(*left) {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    *left -= source.len();
     let mut copy = OpenOptions::new().write(true).create_new(true).mode(0o600).open(place)?;
-    io::copy(&mut file.take(MOST_BYTES), &mut copy).map(drop)
+    io::copy(&mut file.take(source.len()), &mut copy).map(drop)
 }
 
 /// The id in the innermost namespace, of what `/proc/PID/status` says.
@@ -168,10 +178,13 @@ mod tests {
         fs::write(at("inner"), "1000 10 f\n").unwrap();
         fs::write(at("outer"), "of an earlier process").unwrap();
         for _ in 0..2 {
-            copy(&File::open(at("inner")).unwrap(), &at("outer")).unwrap();
+            copy(&File::open(at("inner")).unwrap(), &at("outer"), &mut 1000).unwrap();
             assert_eq!(fs::read_to_string(at("outer")).unwrap(), "1000 10 f\n");
         }
-        copy(&File::open(at("outer")).unwrap(), &at("outer")).unwrap();
+        copy(&File::open(at("outer")).unwrap(), &at("outer"), &mut 1000).unwrap();
         assert_eq!(fs::read_to_string(at("outer")).unwrap(), "1000 10 f\n");
+        // What there is no room for is not copied in part.
+        assert!(copy(&File::open(at("inner")).unwrap(), &at("large"), &mut 9).is_err());
+        assert!(fs::metadata(at("large")).is_err());
     }
 }

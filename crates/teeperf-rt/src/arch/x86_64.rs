@@ -317,6 +317,7 @@ pub(crate) mod number {
     pub(crate) const CLOCK_GETTIME: usize = 228;
     pub(crate) const EXIT_GROUP: usize = 231;
     pub(crate) const OPENAT: usize = 257;
+    pub(crate) const NEWFSTATAT: usize = 262;
     pub(crate) const PROCESS_VM_READV: usize = 310;
     pub(crate) const RSEQ: usize = 334;
 }

@@ -6,13 +6,15 @@ use crate::sandbox;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 mod attempt;
 mod file;
+mod inode;
 mod mask;
 mod rights;
 mod socket;
 pub(crate) use attempt::child_survives;
 pub(crate) use file::{File, open};
+pub(crate) use inode::Inode;
 pub(crate) use mask::Mask;
-pub(crate) use rights::has_rights_of_its_own;
+pub(crate) use rights::{effective_user, has_rights_of_its_own};
 pub(crate) use socket::{exchange, is_abandoned};
 
 const PROT_READ: usize = 1;

@@ -35,6 +35,12 @@ fn read_vector(vector: &mut [usize; 128]) -> usize {
     length / size_of::<usize>()
 }
 
+/// The user whose rights this process has.
+pub(crate) fn effective_user() -> u32 {
+    // SAFETY: no pointers.
+    unsafe { syscall(number::GETEUID, [0; 6]) as u32 }
+}
+
 /// Whether the recorder at the other end may see what this process does.
 pub(super) fn trusts_peer(socket: &File) -> bool {
     // `struct ucred`: process, user, group.
@@ -45,8 +51,8 @@ pub(super) fn trusts_peer(socket: &File) -> bool {
     // SAFETY: the kernel writes one structure of `length` bytes, and their number.
     let told = unsafe { syscall(number::GETSOCKOPT, arguments) };
     // SAFETY: no pointers.
-    let [uid, gid] =
-        [number::GETEUID, number::GETEGID].map(|number| unsafe { syscall(number, [0; 6]) as u32 });
+    let gid = unsafe { syscall(number::GETEGID, [0; 6]) as u32 };
+    let uid = effective_user();
     let [_, peer_uid, peer_gid] = peer;
     let (own, peer) = (Credentials { uid, gid }, Credentials { uid: peer_uid, gid: peer_gid });
     told == 0
