@@ -140,7 +140,8 @@ mod tests {
 
     #[inline(always)]
     fn inner(n: &str) -> usize {
-        std::hint::black_box(n).len()
+        // A call that stays one, however this is optimised.
+        n.len() + usize::from(std::process::id() == 0)
     }
 
     #[test]
