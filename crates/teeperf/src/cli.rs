@@ -18,7 +18,7 @@ use std::process::ExitCode;
     after_help = "\
 Start here:
   teeperf demo                    see it work on a bundled program
-  CC=\"teeperf cc\" make            build your program with hooks
+  make CC=\"teeperf cc\"            build your program with hooks
   teeperf record -- ./program     run it; writes program.teeperf
   teeperf report                  where the time went, as text
   teeperf flame                   the same as a flame graph in one HTML file"
@@ -141,7 +141,7 @@ The same, for a project, in teeperf.toml in its folder, or in the file that TEEP
 They are those of `teeperf help patterns`. `teeperf selection PROGRAM` tells which fit no function of it; `teeperf record` warns of them.
 
 Examples:
-  CC=\"teeperf cc\" CXX=\"teeperf c++\" make
+  make CC=\"teeperf cc\" CXX=\"teeperf c++\"
   CC=\"teeperf cc\" CXX=\"teeperf c++\" cmake -B build
   CC=\"teeperf cc\" ./configure
   CC=\"teeperf cc\" meson setup build

@@ -151,3 +151,35 @@ fn a_library_that_code_without_hooks_loads_into_a_namespace_of_its_own() {
     outcome.expect_code(0);
     expect_missing(&Report::of(&recording.file), &outcome, "dlopen");
 }
+
+/// Guards: anybody may make a link in `/tmp` that a program without an environment looks for. One of another user leads nowhere.
+#[test]
+fn a_link_that_another_user_made() {
+    use std::os::unix::fs::{MetadataExt, lchown, symlink};
+    let phases = Phases::start(&[]);
+    let namespace = std::fs::metadata("/proc/self/ns/pid").unwrap().ino();
+    let link_of = |pid: u32| format!("/tmp/.teeperf-of-{namespace}-{pid}");
+    let of_recorder = link_of(phases.running.pid().cast_unsigned());
+    let recorder = || std::fs::read_link(&of_recorder).unwrap_or_default();
+    // Hooks are calibrated under another name before.
+    wait_until("its link", || recorder().to_string_lossy().starts_with("teeperf-"));
+    let recorder = recorder();
+    let shop = Workshop::new();
+    let [program, _] = programs(&shop).0;
+    let own = link_of(std::process::id());
+    let run_it = || {
+        let status = std::process::Command::new(&program).arg("0").env_clear().status().unwrap();
+        assert_eq!(status.code(), Some(0));
+    };
+    symlink(&recorder, &own).unwrap();
+    let is_root = lchown(&own, Some(65534), None).is_ok();
+    run_it();
+    std::fs::remove_file(&own).unwrap();
+    // As it is without the other user, so that there is something to refuse.
+    symlink(&recorder, &own).unwrap();
+    run_it();
+    std::fs::remove_file(&own).unwrap();
+    let (_, report, _shop) = phases.end();
+    let recorded = if is_root { 1 } else { 2 };
+    assert_eq!(report.processes(), 1 + recorded, "{report:?}");
+}

@@ -248,3 +248,28 @@ fn is_file(map: &Map<'_>) -> bool {
     let is_path = map.path.starts_with(b"/") && !map.path.starts_with(b"//");
     is_code && is_path && !map.path.starts_with(b"/dev/") && !is_memory(map.path, map.build_id)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{Permissions, copy, set_permissions, write};
+    use std::os::unix::fs::{PermissionsExt, chown};
+
+    /// Guards: a process binds a file that it may not read over one that it has mapped.
+    #[test]
+    fn what_a_process_may_not_read_is_not_copied() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let own = std::process::id();
+        let is_open = |name: &str| is_open_to(&File::open(at(name)).unwrap(), own);
+        copy(std::env::current_exe().unwrap(), at("program")).unwrap();
+        write(at("shadow"), "root:*:1:2\n").unwrap();
+        assert!(is_open("program") && !is_open("shadow"));
+        // One of this user's that nobody else may read; then one of another user's.
+        set_permissions(at("program"), Permissions::from_mode(0o600)).unwrap();
+        assert!(is_open("program"));
+        if chown(at("program"), Some(65534), None).is_ok() {
+            assert!(!is_open("program"));
+        }
+    }
+}

@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         step(folder, aim, words)?;
     }
     say(&format!(
-        "\nOpen {} in a browser. Then build a program of your own:\n\n  CC=\"teeperf cc\" make\n",
+        "\nOpen {} in a browser. Then build a program of your own:\n\n  make CC=\"teeperf cc\"\n",
         folder.join("flame.html").display()
     ))
 }
