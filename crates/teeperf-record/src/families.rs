@@ -5,7 +5,7 @@
 
 use crate::heirs::{Claim, Heirs, NAME};
 use crate::inside::View;
-use crate::liveness::filters;
+use crate::liveness::{filters, innermost};
 use crate::process::{Attached, Shared};
 use crate::server::{arguments_of, executable_of, parent_of};
 use crate::socket::open_process;
@@ -257,10 +257,7 @@ impl Family {
             let pid: Option<u32> = entry.file_name().to_str().and_then(|name| name.parse().ok());
             let Some(pid) = pid else { continue };
             let status = std::fs::read_to_string(entry.path().join("status")).unwrap_or_default();
-            let names = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
-            let innermost = names.unwrap_or_default().split_whitespace().next_back();
-            let is_named = innermost.and_then(|name| name.parse().ok()) == Some(inner);
-            if is_named
+            if innermost(&status) == Some(inner)
                 && let Ok(process) = open_process(pid)
                 && self.has(pid)
             {

@@ -97,6 +97,12 @@ pub(crate) fn filters(pid: u32) -> Option<u32> {
     status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"))?.trim().parse().ok()
 }
 
+/// The id in the innermost namespace, of what `/proc/PID/status` says.
+pub(crate) fn innermost(status: &str) -> Option<u32> {
+    let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    ids.split_whitespace().last()?.parse().ok()
+}
+
 /// Innermost names of a process's threads: `NSpid` of proc_pid_status(5).
 fn inner_names(pid: u32) -> Option<HashSet<u32>> {
     let (mut names, mut ended) = (HashSet::new(), HashSet::new());
@@ -106,7 +112,7 @@ fn inner_names(pid: u32) -> Option<HashSet<u32>> {
         let Ok(status) = status else { continue };
         let value = |name| status.lines().find_map(|line| line.strip_prefix(name));
         let names = if value("State:").is_some_and(is_over) { &mut ended } else { &mut names };
-        names.insert(value("NSpid:")?.split_whitespace().next_back()?.parse().ok()?);
+        names.insert(innermost(&status)?);
     }
     // As above.
     Some(if names.is_empty() { ended } else { names })
@@ -115,6 +121,13 @@ fn inner_names(pid: u32) -> Option<HashSet<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_innermost_id_is_the_last() {
+        assert_eq!(innermost("Name:\ta\nNSpid:\t4711\t12\t5\nThreads:\t1\n"), Some(5));
+        assert_eq!(innermost("NSpid:\t7\n"), Some(7));
+        assert_eq!(innermost("Name:\tNSpid\n"), None);
+    }
 
     #[test]
     fn threads_live_until_they_are_joined() {

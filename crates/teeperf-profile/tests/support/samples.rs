@@ -53,40 +53,31 @@ impl Builder {
         );
     }
 
-    pub(crate) fn map(&mut self, pid: u32, (address, length, offset): (u64, u64, u64), path: &str) {
-        let wide = |n: u64| n.to_le_bytes();
-        self.fields(
-            kind::MAP,
-            &[
-                (map::PID, &wide(pid.into())),
-                (map::ADDRESS, &wide(address)),
-                (map::LENGTH, &wide(length)),
-                (map::OFFSET, &wide(offset)),
-                (map::PATH, path.as_bytes()),
-            ],
-        );
+    pub(crate) fn map(&mut self, pid: u32, place: (u64, u64, u64), path: &str) {
+        self.map_with(pid, place, path, &[]);
     }
 
     /// Code of a file that the process saw elsewhere, by the file's number.
-    pub(crate) fn map_inside(
+    pub(crate) fn map_inside(&mut self, pid: u32, place: (u64, u64, u64), path: &str, file: u64) {
+        self.map_with(pid, place, path, &[(map::FILE, &file.to_le_bytes())]);
+    }
+
+    fn map_with(
         &mut self,
         pid: u32,
         (address, length, offset): (u64, u64, u64),
         path: &str,
-        file: u64,
+        more: &[(u16, &[u8])],
     ) {
         let wide = |n: u64| n.to_le_bytes();
-        self.fields(
-            kind::MAP,
-            &[
-                (map::PID, &wide(pid.into())),
-                (map::ADDRESS, &wide(address)),
-                (map::LENGTH, &wide(length)),
-                (map::OFFSET, &wide(offset)),
-                (map::PATH, path.as_bytes()),
-                (map::FILE, &wide(file)),
-            ],
-        );
+        let fields: [(u16, &[u8]); 5] = [
+            (map::PID, &wide(pid.into())),
+            (map::ADDRESS, &wide(address)),
+            (map::LENGTH, &wide(length)),
+            (map::OFFSET, &wide(offset)),
+            (map::PATH, path.as_bytes()),
+        ];
+        self.fields(kind::MAP, &[&fields, more].concat());
     }
 
     /// The parts of a file.

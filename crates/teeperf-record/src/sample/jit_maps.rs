@@ -12,6 +12,7 @@ use teeperf_symbols::is_memory;
 
 use super::record::{Map, Record};
 use crate::inside::{self, View};
+use crate::liveness::innermost;
 
 /// Most processes whose files are held open.
 const MOST: usize = 256;
@@ -148,12 +149,6 @@ fn copy(file: &File, place: &str, left: &mut u64) -> io::Result<()> {
     io::copy(&mut file.take(source.len()), &mut copy).map(drop)
 }
 
-/// The id in the innermost namespace, of what `/proc/PID/status` says.
-fn innermost(status: &str) -> Option<u32> {
-    let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
-    ids.split_whitespace().last()?.parse().ok()
-}
-
 /// Whether a map is of code that was made in memory.
 fn is_made(map: &Map<'_>) -> bool {
     map.protection & libc::PROT_EXEC as u32 != 0 && is_memory(map.path, map.build_id)
@@ -162,13 +157,6 @@ fn is_made(map: &Map<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_innermost_id_is_the_last() {
-        assert_eq!(innermost("Name:\ta\nNSpid:\t4711\t12\t5\nThreads:\t1\n"), Some(5));
-        assert_eq!(innermost("NSpid:\t7\n"), Some(7));
-        assert_eq!(innermost("Name:\tNSpid\n"), None);
-    }
 
     /// Guards: a copy takes an earlier process's place, and a file is not copied over itself.
     #[test]
