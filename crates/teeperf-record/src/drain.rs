@@ -94,7 +94,7 @@ pub(crate) struct Companions {
     pub(crate) desk: Option<Desk>,
     /// Who samples them from outside.
     pub(crate) tracer: Option<Tracer>,
-    /// Who looks for what is not recorded.
+    /// The thread that looks for processes which nobody records.
     pub(crate) lookout: Option<Lookout>,
 }
 
@@ -543,7 +543,7 @@ impl Drain {
         if let Some(Companions { server, ticker, sampler, desk, tracer, lookout }) =
             self.companions.take()
         {
-            // Who begins behind the end is not missing.
+            // A process that begins behind the end is not missing.
             drop(lookout);
             // What it has left is heard before the last symbols are.
             drop(sampler);

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use crate::memory::checked;
 
-/// What decides which file a path is.
+/// The mount namespace and the root of a process: they decide which file a path is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct View {
     namespace: u64,
@@ -117,7 +117,7 @@ fn is_overlay(file: &File) -> bool {
     kind(file) == Some(OVERLAYFS)
 }
 
-/// What the kernel calls a file's file system.
+/// The kernel's number for the kind of a file's file system.
 fn kind(file: &File) -> Option<i64> {
     // SAFETY: numbers alone, of which 0 is one.
     let mut told: libc::statfs = unsafe { std::mem::zeroed() };

@@ -6,7 +6,7 @@
 //! * `look`: the thread that looks; `mapped`: what a process has mapped; `file`: whether a file has hooks;
 //! * `why`: why a process is not recorded; `ledger`: who is missing.
 //!
-//! What lives shorter than the time between two looks, and does not ask the recorder, is not seen.
+//! The thread does not see a process that ends between two looks and never asks the recorder.
 
 mod file;
 mod ledger;

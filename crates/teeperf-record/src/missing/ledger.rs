@@ -1,11 +1,11 @@
-//! Who is missing, and who is not.
+//! Processes and libraries that are missing, and those that are not.
 
 use super::why::Why;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
 
-/// What the thread that looks, the server and the drain know of processes.
+/// Processes as the thread that looks, the server and the drain know them.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger(Mutex<Lists>);
 

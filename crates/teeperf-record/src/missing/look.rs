@@ -164,7 +164,7 @@ impl Look {
         if mapped.has_recorder {
             seen.missing = None;
             self.attached.insert(image);
-            // What was only forked has announced nothing yet.
+            // A process that was only forked has announced nothing yet.
             if self.ledger.times_attached(pid) > 0 {
                 let program = executable_of(pid);
                 let is_library = |path: &[u8]| path != program && path.len() < MAX_PATH;

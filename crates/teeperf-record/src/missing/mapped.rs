@@ -1,4 +1,4 @@
-//! What a process has mapped that says whether it is recorded: proc_pid_maps(5).
+//! Mappings of a process that say whether it is recorded: proc_pid_maps(5).
 
 /// A file whose code a process has mapped.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -8,7 +8,7 @@ pub(super) struct Code {
     pub(super) path: Vec<u8>,
 }
 
-/// What a list of mappings has.
+/// Code and recorders' memory in a list of mappings.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Mapped {
     /// Whether there is memory of a recorder's: the process has attached, or was forked from one that has.

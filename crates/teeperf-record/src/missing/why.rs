@@ -22,7 +22,7 @@ pub(crate) enum Why {
     Unknown,
 }
 
-/// What a process's environment says of recorders.
+/// The recorder that a process's environment names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Named {
     This,
@@ -105,7 +105,7 @@ fn named(environment: &[u8], recorder: &str) -> Named {
 fn has_rights(vector: &[u8]) -> bool {
     let (words, _) = vector.as_chunks::<{ size_of::<usize>() }>();
     let words: Vec<usize> = words.iter().map(|word| usize::from_ne_bytes(*word)).collect();
-    // What cannot be read says nothing.
+    // A file that cannot be read says nothing.
     !words.is_empty() && is_secure(&words)
 }
 
