@@ -1,7 +1,9 @@
 //! Processes and libraries that are missing, and those that are not.
 
 use super::why::Why;
+use crate::machine::monotonic_ns;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
 
@@ -11,8 +13,10 @@ pub(crate) struct Ledger(Mutex<Lists>);
 
 #[derive(Debug, Default)]
 struct Lists {
-    /// How often each process id has attached.
-    attached: HashMap<u32, u64>,
+    /// When processes of each id have attached, by `CLOCK_MONOTONIC`, nanoseconds.
+    attached: HashMap<u32, Vec<u64>>,
+    /// What the kernel would have told of programs, and had no room for.
+    untold: u64,
     /// Libraries, by their paths, that processes announced, and that they have mapped.
     announced: HashSet<(u32, Vec<u8>)>,
     mapped: BTreeMap<(u32, Vec<u8>), ()>,
@@ -46,12 +50,23 @@ impl Ledger {
 
     /// A process is about to attach.
     pub(crate) fn attaches(&self, pid: u32) {
-        *self.lists().attached.entry(pid).or_default() += 1;
+        self.lists().attached.entry(pid).or_default().push(monotonic_ns());
     }
 
     /// How often a process of this id has attached.
-    pub(super) fn times_attached(&self, pid: u32) -> u64 {
-        self.lists().attached.get(&pid).copied().unwrap_or(0)
+    pub(super) fn times_attached(&self, pid: u32) -> usize {
+        self.lists().attached.get(&pid).map_or(0, Vec::len)
+    }
+
+    /// Whether a process of this id has attached then.
+    pub(super) fn attached_within(&self, pid: u32, times: RangeInclusive<u64>) -> bool {
+        let lists = self.lists();
+        lists.attached.get(&pid).is_some_and(|all| all.iter().any(|time| times.contains(time)))
+    }
+
+    /// So many records of the kernel's found no room.
+    pub(super) fn heard_nothing_of(&self, records: u64) {
+        self.lists().untold += records;
     }
 
     /// A process has announced a module.
@@ -83,6 +98,14 @@ impl Ledger {
         let lists = self.lists();
         let processes = lists.missing.iter().map(|((why, name), all)| all.missing(*why, name));
         let mut all: Vec<_> = processes.collect();
+        if lists.untold > 0 {
+            let text = format!(
+                "the kernel had no room for {} records of programs that began or ended: processes with hooks that lived \
+                 for less than 20 ms may be missing; next: record fewer processes at a time",
+                lists.untold
+            );
+            all.push(Missing { number: 0, text });
+        }
         let unknown = lists.mapped.keys().filter(|library| !lists.announced.contains(*library));
         for (pid, path) in unknown.skip(told as usize) {
             let name = shown(path);

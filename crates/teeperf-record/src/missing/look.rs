@@ -1,15 +1,17 @@
 //! The thread that looks at the recorder's descendants.
 
-use super::file::hooks_of;
+use super::files::Files;
 use super::ledger::{Ledger, shown};
-use super::mapped::{self, Code};
+use super::lives::{Lives, Program};
+use super::mapped;
+use super::news::News;
 use super::why::Why;
+use crate::machine::monotonic_ns;
+use crate::sample::{Map, Record};
 use crate::server::{descends, executable_of};
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -38,7 +40,8 @@ impl Lookout {
     /// For the recorder of this name.
     pub(crate) fn start(recorder: String, ledger: Arc<Ledger>) -> io::Result<Self> {
         let (stop, stopped) = channel();
-        let mut look = Look::new(recorder, ledger);
+        // Before the command is started: the kernel tells of what is forked from here on.
+        let mut look = Look::new(recorder, ledger, News::open());
         let thread = std::thread::Builder::new().name("teeperf-lookout".into());
         let thread = thread.spawn(move || {
             let mut pause = PAUSE;
@@ -71,11 +74,28 @@ struct Look {
     last: Option<String>,
     /// All that ran at the last look; those that descend from the recorder were looked at.
     processes: HashMap<u32, Option<Seen>>,
-    files: HashMap<(Vec<u8>, u64), Option<u32>>,
+    files: Files,
+    /// What the kernel tells, where it does, and the programs that it told of.
+    news: Option<News>,
+    lives: Lives,
+    /// What the last look said of each process with hooks, and when.
+    judged: HashMap<u32, Judgement>,
+    /// Programs that ended and of which the kernel told, where a look took them for missing: the beginning of
+    /// that look.
+    heard: HashSet<(u32, u64)>,
     /// Programs that have attached: what is forked from these without a place says so by itself.
     attached: HashSet<Image>,
     /// Candidates whose programs have ended. What they were forked from may be known later.
     ended: VecDeque<(u32, Image, Candidate)>,
+}
+
+/// What a look said of a process with hooks.
+struct Judgement {
+    /// From when to when the look took, by `CLOCK_MONOTONIC`, nanoseconds. The program may have begun or ended
+    /// meanwhile.
+    look: (u64, u64),
+    /// Why it is missing; nothing: it is recorded, or is not to be.
+    why: Option<Why>,
 }
 
 /// A process of the recorder's.
@@ -84,8 +104,10 @@ struct Seen {
     image: Image,
     size: u64,
     looked: Option<Instant>,
-    /// How often the process had attached when this program was first seen.
-    attached: u64,
+    /// How often the process had attached when the program before this one was last seen: the process may
+    /// have attached once more before this one was.
+    attached_before: usize,
+    attached: usize,
     missing: Option<Candidate>,
 }
 
@@ -93,20 +115,32 @@ struct Seen {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Image([u64; 2]);
 
-/// A process that has hooks and has not attached.
+/// A process that has hooks and had not attached when it was looked at.
 struct Candidate {
+    look: (u64, u64),
     why: Why,
     name: String,
 }
 
 impl Look {
-    fn new(recorder: String, ledger: Arc<Ledger>) -> Self {
-        let (processes, files) = (HashMap::new(), HashMap::new());
-        let (attached, ended) = (HashSet::new(), VecDeque::new());
-        Self { recorder, ledger, last: None, processes, files, attached, ended }
+    fn new(recorder: String, ledger: Arc<Ledger>, news: Option<News>) -> Self {
+        Self {
+            recorder,
+            ledger,
+            last: None,
+            processes: HashMap::new(),
+            files: Files::default(),
+            news,
+            lives: Lives::of(std::process::id()),
+            judged: HashMap::new(),
+            heard: HashSet::new(),
+            attached: HashSet::new(),
+            ended: VecDeque::new(),
+        }
     }
 
     fn round(&mut self) {
+        self.hear(false);
         let last = last_number();
         if last.is_none() || last != self.last {
             self.last = last;
@@ -121,7 +155,43 @@ impl Look {
         self.processes = processes;
     }
 
+    /// Takes what the kernel told, up to now or to the end.
+    fn hear(&mut self, to_the_end: bool) {
+        let Some(mut news) = self.news.take() else { return };
+        let mut programs = Vec::new();
+        let mut give = |time, record: Record<'_>| match record {
+            Record::Lost(records) => self.ledger.heard_nothing_of(records),
+            _ => {
+                let mut content = |map: &Map<'_>| self.files.content(map);
+                programs.extend(self.lives.take(time, record, &mut content));
+            }
+        };
+        if to_the_end {
+            news.finish(&mut give)
+        } else {
+            news.take(&mut give)
+        }
+        let is_gone = |pid| to_the_end || !Path::new(&format!("/proc/{pid}")).exists();
+        programs.extend(self.lives.gone(is_gone));
+        self.news = Some(news);
+        programs.into_iter().for_each(|program| self.heard_of(program));
+    }
+
+    /// A program with hooks has ended.
+    fn heard_of(&mut self, Program { pid, began, ended, hooked }: Program) {
+        let is_of_it = |one: &&Judgement| one.look.0 <= ended && began <= one.look.1;
+        let judged = self.judged.get(&pid).filter(is_of_it);
+        if let Some(Judgement { look, why: Some(_) }) = judged {
+            self.heard.insert((pid, look.0));
+        }
+        let why = judged.map_or(Some(Why::Brief), |one| one.why);
+        if let Some(why) = why.filter(|_| !self.ledger.attached_within(pid, began..=ended)) {
+            self.ledger.misses(why, &shown(&hooked), pid);
+        }
+    }
+
     fn end(&mut self) {
+        self.hear(true);
         for (pid, mut seen) in std::mem::take(&mut self.processes) {
             seen.as_mut().into_iter().for_each(|seen| self.conclude(pid, seen));
         }
@@ -150,17 +220,22 @@ impl Look {
         let Some((image, size)) = image_of(pid) else { return self.conclude(pid, seen) };
         if image != seen.image {
             self.conclude(pid, seen);
-            *seen = Seen { image, attached: self.ledger.times_attached(pid), ..Seen::default() };
+            *seen = Seen { image, attached_before: seen.attached, ..Seen::default() };
         }
+        seen.attached = self.ledger.times_attached(pid);
         let is_early = seen.looked.is_some_and(|looked| looked.elapsed() < PAUSE_OF_ONE);
         if size == seen.size || is_early {
             return;
         }
+        let began = monotonic_ns();
         let Ok(maps) = fs::read(format!("/proc/{pid}/maps")) else { return };
         (seen.size, seen.looked) = (size, Some(Instant::now()));
+        let look = (began, monotonic_ns());
         let mapped = mapped::read(&maps);
-        let hooked = mapped.code.iter().filter_map(|code| Some((code, self.hooks(pid, code)?)));
+        let hooked =
+            mapped.code.iter().filter_map(|code| Some((code, self.files.hooks(pid, code)?)));
         let hooked: Vec<_> = hooked.collect();
+        let mut why = None;
         if mapped.has_recorder {
             seen.missing = None;
             self.attached.insert(image);
@@ -171,17 +246,19 @@ impl Look {
                 let libraries = hooked.iter().filter(|(code, _)| is_library(&code.path));
                 libraries.for_each(|(code, _)| self.ledger.has_mapped(pid, &code.path));
             }
-        } else if let Some((code, version)) = hooked.first()
-            && let Some(why) = Why::of(pid, *version, &code.path, &self.recorder)
-        {
-            let name = shown(&code.path);
-            seen.missing = Some(Candidate { why, name });
+        } else if let Some((first, version)) = hooked.first() {
+            why = Why::of(pid, *version, &first.path, &self.recorder);
+            let candidate = |why| Candidate { look, why, name: shown(&first.path) };
+            seen.missing = why.map(candidate);
+        }
+        if !hooked.is_empty() {
+            self.judged.insert(pid, Judgement { look, why });
         }
     }
 
     /// The program of this process has ended, or the recording has.
     fn conclude(&mut self, pid: u32, seen: &mut Seen) {
-        if self.ledger.times_attached(pid) != seen.attached {
+        if self.ledger.times_attached(pid) != seen.attached_before {
             self.attached.insert(seen.image);
         } else if let Some(candidate) = seen.missing.take() {
             self.ended.push_back((pid, seen.image, candidate));
@@ -196,29 +273,19 @@ impl Look {
         let first = self.ended.pop_front();
         if let Some((pid, image, candidate)) = &first
             && !self.attached.contains(image)
+            && !self.is_decided(*pid, candidate.look)
         {
             self.ledger.misses(candidate.why, &candidate.name, *pid);
         }
         first.is_some()
     }
 
-    /// The interface of a file's hooks.
-    fn hooks(&mut self, pid: u32, code: &Code) -> Option<u32> {
-        if let Some(known) = self.files.get(&code.file) {
-            return *known;
-        }
-        let path = Path::new(std::ffi::OsStr::from_bytes(&code.path));
-        let path = Path::new("/proc")
-            .join(pid.to_string())
-            .join("root")
-            .join(path.strip_prefix("/").ok()?);
-        let file = File::open(path).ok();
-        let is_it = |file: &File| {
-            file.metadata().is_ok_and(|about| about.ino() == code.file.1 && about.is_file())
-        };
-        let hooks = file.filter(is_it).and_then(|file| hooks_of(&file));
-        self.files.insert(code.file.clone(), hooks);
-        hooks
+    /// Whether the kernel told when the program began that was looked at then: by that it was told as missing when
+    /// it ended, or has attached since.
+    fn is_decided(&self, pid: u32, look: (u64, u64)) -> bool {
+        let began = self.lives.began(pid).filter(|began| *began <= look.1);
+        let has_attached = |began| self.ledger.attached_within(pid, began..=u64::MAX);
+        self.heard.contains(&(pid, look.0)) || began.is_some_and(has_attached)
     }
 }
 

@@ -19,6 +19,8 @@ pub(crate) enum Why {
     User,
     /// It is not its program that has hooks, but a library.
     Library,
+    /// It ended before the recorder looked at it.
+    Brief,
     Unknown,
 }
 
@@ -77,6 +79,10 @@ impl Why {
             Self::Library => (
                 "the hooks are a library's, most likely in a namespace of its own (dlmopen), in which nothing answers them",
                 "load the library by dlopen",
+            ),
+            Self::Brief => (
+                "ended before the recorder looked at it, without asking for the recorder",
+                "run `teeperf record PROGRAM` with that program alone, or see what `teeperf doctor PROGRAM` says",
             ),
             Self::Unknown => (
                 "nothing asked the recorder, though the environment names it",

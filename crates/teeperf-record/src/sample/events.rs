@@ -193,7 +193,7 @@ pub(super) fn turn() -> Duration {
 }
 
 /// Processors that are on: all of them, since a program may go wherever it likes.
-fn online() -> Vec<libc::c_int> {
+pub(crate) fn online() -> Vec<libc::c_int> {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     match ranges(text.trim()) {
         Some(numbers) if !numbers.is_empty() => numbers,

@@ -30,9 +30,12 @@ mod sampler;
 pub use offer::Refused;
 pub use options::{Rate, Sampling, Stacks};
 
+pub(crate) use events::online;
 pub(crate) use gate::{Gate, Keeper, gate};
 pub(crate) use offer::{Chosen, choose};
+pub(crate) use order::Order;
 pub(crate) use outlet::{Outlet, Parcel};
 pub(crate) use packets::Packets;
-pub(crate) use record::{Kin, Map, Record};
+pub(crate) use record::{Kin, Map, Record, read as read_record, time as time_of_record};
+pub(crate) use ring::Ring;
 pub(crate) use sampler::{Means, Sampler, sampled};

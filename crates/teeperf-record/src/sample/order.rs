@@ -6,11 +6,11 @@
 
 use super::record;
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Records that wait for their turn.
 #[derive(Debug, Default)]
-pub(super) struct Order {
+pub(crate) struct Order {
     waiting: Vec<Waiting>,
     /// When the round before this one began.
     before: u64,
@@ -19,32 +19,32 @@ pub(super) struct Order {
 #[derive(Debug)]
 struct Waiting {
     time: u64,
-    bytes: Rc<Vec<u8>>,
+    bytes: Arc<Vec<u8>>,
     record: Range<u32>,
 }
 
 impl Order {
     /// Takes the records of one ring. Says how many bytes at the end are no records.
-    pub(super) fn add(&mut self, bytes: Vec<u8>, now: u64) -> usize {
-        let bytes = Rc::new(bytes);
+    pub(crate) fn add(&mut self, bytes: Vec<u8>, now: u64) -> usize {
+        let bytes = Arc::new(bytes);
         let mut at = 0;
         while let Some(end) = record::end(&bytes, at) {
             let time = record::time(&bytes[at..end]).unwrap_or(now);
             let record = at as u32..end as u32;
-            self.waiting.push(Waiting { time, bytes: Rc::clone(&bytes), record });
+            self.waiting.push(Waiting { time, bytes: Arc::clone(&bytes), record });
             at = end;
         }
         bytes.len() - at
     }
 
     /// A round that began at this time has taken all rings: gives out what is complete.
-    pub(super) fn round(&mut self, began: u64, give: &mut dyn FnMut(&[u8])) {
+    pub(crate) fn round(&mut self, began: u64, give: &mut dyn FnMut(&[u8])) {
         let complete = std::mem::replace(&mut self.before, began);
         self.give_before(complete, give);
     }
 
     /// Nothing more comes: gives out the rest.
-    pub(super) fn finish(&mut self, give: &mut dyn FnMut(&[u8])) {
+    pub(crate) fn finish(&mut self, give: &mut dyn FnMut(&[u8])) {
         self.give_before(u64::MAX, give);
     }
 

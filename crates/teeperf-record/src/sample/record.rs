@@ -71,8 +71,9 @@ pub(crate) struct Map<'a> {
     pub(crate) mode: u8,
     pub(crate) path: &'a [u8],
     pub(crate) build_id: &'a [u8],
-    /// Of the file, where the kernel tells that and no build-id; else 0.
+    /// Of the file, where the kernel tells that and no build-id; else 0. The device is major and minor.
     pub(crate) inode: u64,
+    pub(crate) device: [u32; 2],
     /// Number of the file in the recording, where the process sees other files than the recorder;
     /// else 0.
     pub(crate) file: u64,
@@ -101,7 +102,7 @@ pub(super) fn end(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 /// When it was written, nanoseconds; nothing where it does not say, which is now.
-pub(super) fn time(record: &[u8]) -> Option<u64> {
+pub(crate) fn time(record: &[u8]) -> Option<u64> {
     let mut fields = Fields(record);
     let at = match fields.u32()? {
         // IP and thread are before it.
@@ -128,7 +129,7 @@ pub(super) fn is_told_once(record: &[u8]) -> bool {
 }
 
 /// Takes a record apart that events of this attr leave; nothing where it is of another kind or not whole.
-pub(super) fn read<'a>(record: &'a [u8], attr: &Attr) -> Option<Record<'a>> {
+pub(crate) fn read<'a>(record: &'a [u8], attr: &Attr) -> Option<Record<'a>> {
     let mut fields = Fields(record);
     let (kind, misc) = (fields.u32()?, fields.u16()?);
     fields.u16()?;
@@ -160,9 +161,10 @@ pub(super) fn read<'a>(record: &'a [u8], attr: &Attr) -> Option<Record<'a>> {
             let (address, length, offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
             // Device and inode of the file, or its build-id.
             let file = fields.bytes(24)?;
-            let (build_id, inode) = match misc & misc::BUILD_ID {
-                0 => (&[][..], Fields(&file[8..]).u64()?),
-                _ => (file[4..].get(..file[0].into()).unwrap_or_default(), 0),
+            let mut parts = Fields(file);
+            let (build_id, device, inode) = match misc & misc::BUILD_ID {
+                0 => (&[][..], [parts.u32()?, parts.u32()?], parts.u64()?),
+                _ => (file[4..].get(..file[0].into()).unwrap_or_default(), [0; 2], 0),
             };
             Record::Map(Map {
                 pid,
@@ -176,6 +178,7 @@ pub(super) fn read<'a>(record: &'a [u8], attr: &Attr) -> Option<Record<'a>> {
                 path: fields.text(),
                 build_id,
                 inode,
+                device,
                 file: 0,
             })
         }

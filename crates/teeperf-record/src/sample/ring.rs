@@ -14,7 +14,7 @@ const TAIL: usize = 1032;
 
 /// A ring that is mapped.
 #[derive(Debug)]
-pub(super) struct Ring {
+pub(crate) struct Ring {
     base: NonNull<u8>,
     page: usize,
     /// Bytes of the ring, a power of two.
@@ -26,10 +26,10 @@ unsafe impl Send for Ring {}
 
 impl Ring {
     /// Least bytes that one can have: the largest record is 64 KiB.
-    pub(super) const LEAST: usize = 128 << 10;
+    pub(crate) const LEAST: usize = 128 << 10;
 
     /// Maps the ring of an event.
-    pub(super) fn map(event: &File, size: usize) -> io::Result<Self> {
+    pub(crate) fn map(event: &File, size: usize) -> io::Result<Self> {
         // SAFETY: no pointers are involved.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
         let size = size.max(page).next_power_of_two();
@@ -45,12 +45,12 @@ impl Ring {
     }
 
     /// Bytes.
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.size
     }
 
     /// Takes out all records that are there, behind what `into` has already.
-    pub(super) fn take(&self, into: &mut Vec<u8>) {
+    pub(crate) fn take(&self, into: &mut Vec<u8>) {
         // Records up to the head are written before it is; the next ones are written behind the tail.
         let head = self.number(HEAD).load(Acquire);
         let tail = self.number(TAIL).load(Relaxed);

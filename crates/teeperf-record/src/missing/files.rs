@@ -1,0 +1,119 @@
+//! Files whose code processes map, and whether these have hooks.
+
+use super::file::hooks_of;
+use super::lives::Content;
+use super::mapped::Code;
+use crate::sample::Map;
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs::{File, Metadata};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+/// What is known of files, by device and number as proc_pid_maps(5) has them.
+pub(super) struct Files {
+    known: HashMap<(Vec<u8>, u64), (Version, Option<u32>)>,
+    /// The number and path of the recorder's own program.
+    recorder: Option<(u64, Vec<u8>)>,
+}
+
+/// Tells a file from a later one that has its number: size, and when it was last written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Version([i64; 3]);
+
+impl Default for Files {
+    fn default() -> Self {
+        let own = std::env::current_exe().ok();
+        let own = own.and_then(|path| Some((path.metadata().ok()?.ino(), path)));
+        let recorder = own.map(|(number, path)| (number, path.as_os_str().as_bytes().to_vec()));
+        Self { known: HashMap::new(), recorder }
+    }
+}
+
+impl Files {
+    /// The interface of a file's hooks, which a process has mapped.
+    pub(super) fn hooks(&mut self, pid: u32, code: &Code) -> Option<u32> {
+        let path = Path::new(OsStr::from_bytes(&code.path));
+        let below = Path::new("/proc").join(pid.to_string()).join("root");
+        let below = below.join(path.strip_prefix("/").ok()?);
+        // A process that has ended has no root any more.
+        let (file, about) = [&below, path].into_iter().find_map(|path| open(path, code.file.1))?;
+        let version = Version([about.len() as i64, about.mtime(), about.mtime_nsec()]);
+        let known = self.known.get(&code.file).filter(|(known, _)| *known == version);
+        if let Some((_, hooks)) = known {
+            return *hooks;
+        }
+        let hooks = hooks_of(&file);
+        self.known.insert(code.file.clone(), (version, hooks));
+        hooks
+    }
+
+    /// What a file is that a process mapped, as the kernel told.
+    pub(super) fn content(&mut self, map: &Map<'_>) -> Content {
+        if let Some((number, path)) = &self.recorder
+            && (*number, &path[..]) == (map.inode, map.path)
+        {
+            return Content::Recorder;
+        }
+        let [major, minor] = map.device;
+        let file = (format!("{major:02x}:{minor:02x}").into_bytes(), map.inode);
+        match self.hooks(map.pid, &Code { file, path: map.path.to_vec() }) {
+            Some(_) => Content::Hooked,
+            None => Content::Other,
+        }
+    }
+}
+
+/// The regular file of this number, if it is there.
+fn open(path: &Path, number: u64) -> Option<(File, Metadata)> {
+    let is_it = |about: &Metadata| about.ino() == number && about.is_file();
+    path.metadata().ok().filter(is_it)?;
+    // A pipe that has taken the file's place meanwhile is not waited for.
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).ok()?;
+    let about = file.metadata().ok().filter(is_it)?;
+    Some((file, about))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    /// A program with one segment of code, which has hooks of this interface or none.
+    fn write(path: &Path, hooks: Option<u8>) {
+        let mut bytes = vec![0; 120];
+        bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        (bytes[18], bytes[32], bytes[54], bytes[56]) = (62, 64, 56, 1);
+        (bytes[64], bytes[68], bytes[72]) = (1, 5, 120);
+        bytes[96..104].copy_from_slice(&100u64.to_le_bytes());
+        if let Some(version) = hooks {
+            bytes.extend([0x48, 0x8d, 0x3d, 1, 2, 3, 4, 0xc7, 0x47, 0x20, version, 0, 0, 0]);
+        }
+        File::options()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(path)
+            .unwrap()
+            .write_all(&bytes)
+            .unwrap();
+    }
+
+    #[test]
+    fn a_file_is_read_again_where_another_has_its_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let mut files = Files::default();
+        for hooks in [None, Some(7), None] {
+            write(&path, hooks);
+            let number = path.metadata().unwrap().ino();
+            let file = (b"00:01".to_vec(), number);
+            let code = Code { file, path: path.as_os_str().as_bytes().to_vec() };
+            let own = std::process::id();
+            assert_eq!(files.hooks(own, &code), hooks.map(u32::from));
+            let another = Code { file: (b"00:01".to_vec(), number + 1), ..code };
+            assert_eq!(files.hooks(own, &another), None);
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Programs of the recorder's descendants, from their beginning to their end, as the kernel tells of them.
+
+use crate::sample::{Map, Record};
+use std::collections::HashMap;
+
+/// Those that run.
+#[derive(Debug, Default)]
+pub(super) struct Lives(HashMap<u32, Life>);
+
+/// A process.
+#[derive(Clone, Debug, Default)]
+struct Life {
+    /// When it executed its program; nothing: the program is that of the process it was forked from.
+    began: Option<u64>,
+    /// Path of the first file with hooks whose code it mapped.
+    hooked: Option<Vec<u8>>,
+    /// Its program is a recorder, or was started by one.
+    is_anothers: bool,
+    /// When its first thread ended. Another thread may go on and execute a program.
+    ended: Option<u64>,
+}
+
+/// A program with hooks that has ended. Times are by `CLOCK_MONOTONIC`, in nanoseconds.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Program {
+    pub(super) pid: u32,
+    pub(super) began: u64,
+    pub(super) ended: u64,
+    pub(super) hooked: Vec<u8>,
+}
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    Hooked,
+    Recorder,
+    Other,
+}
+
+impl Lives {
+    /// Of processes that this one starts from now on.
+    pub(super) fn of(recorder: u32) -> Self {
+        Self([(recorder, Life::default())].into())
+    }
+
+    /// Takes what the kernel told at a time. Gives a program that ended then, if it had hooks. `content` says what
+    /// a mapped file is.
+    pub(super) fn take(
+        &mut self,
+        time: u64,
+        record: Record<'_>,
+        content: &mut dyn FnMut(&Map<'_>) -> Content,
+    ) -> Option<Program> {
+        match record {
+            Record::Forked(kin) if kin.pid != kin.parent_pid => {
+                let ended = self.forget(kin.pid);
+                if let Some(parent) = self.0.get(&kin.parent_pid) {
+                    let is_anothers = parent.is_anothers;
+                    self.0.insert(kin.pid, Life { is_anothers, ..Life::default() });
+                }
+                ended
+            }
+            Record::Named { pid, is_exec: true, .. } => {
+                let life = self.0.get_mut(&pid)?;
+                let new =
+                    Life { began: Some(time), is_anothers: life.is_anothers, ..Life::default() };
+                std::mem::replace(life, new).program(pid, time)
+            }
+            Record::Map(map) if map.path.starts_with(b"/") => {
+                let life = self.0.get_mut(&map.pid)?;
+                if life.began.is_some() && life.hooked.is_none() && !life.is_anothers {
+                    match content(&map) {
+                        Content::Hooked => life.hooked = Some(map.path.to_vec()),
+                        Content::Recorder => life.is_anothers = true,
+                        Content::Other => {}
+                    }
+                }
+                None
+            }
+            Record::Exited(kin) if kin.pid == kin.tid => {
+                self.0.get_mut(&kin.pid)?.ended = Some(time);
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// Gives the programs with hooks whose processes have ended, once `is_gone` says that the whole process has.
+    pub(super) fn gone(&mut self, is_gone: impl Fn(u32) -> bool) -> Vec<Program> {
+        let gone = self.0.extract_if(|&pid, life| life.ended.is_some() && is_gone(pid));
+        gone.filter_map(|(pid, life)| life.program(pid, u64::MAX)).collect()
+    }
+
+    /// When the process executed the program that it runs.
+    pub(super) fn began(&self, pid: u32) -> Option<u64> {
+        self.0.get(&pid)?.began
+    }
+
+    fn forget(&mut self, pid: u32) -> Option<Program> {
+        self.0.remove(&pid)?.program(pid, u64::MAX)
+    }
+}
+
+impl Life {
+    fn program(self, pid: u32, time: u64) -> Option<Program> {
+        let ended = self.ended.unwrap_or(time);
+        (!self.is_anothers).then_some(())?;
+        Some(Program { pid, began: self.began?, ended, hooked: self.hooked? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Kin;
+
+    fn forked(pid: u32, parent_pid: u32) -> Record<'static> {
+        Record::Forked(Kin { pid, tid: pid, parent_pid, parent_tid: parent_pid })
+    }
+
+    fn executed(pid: u32) -> Record<'static> {
+        Record::Named { pid, tid: pid, name: b"a", is_exec: true }
+    }
+
+    fn mapped(pid: u32, path: &'static [u8]) -> Record<'static> {
+        Record::Map(Map { pid, tid: pid, path, ..Map::default() })
+    }
+
+    fn ended(pid: u32, tid: u32) -> Record<'static> {
+        Record::Exited(Kin { pid, tid, parent_pid: 1, parent_tid: 1 })
+    }
+
+    /// Programs with hooks that end by these records, the first at time 1, below a recorder that is process 1.
+    fn programs(records: &[Record<'_>]) -> Vec<Program> {
+        let mut lives = Lives::of(1);
+        let mut content = |map: &Map<'_>| match map.path {
+            b"/hooked" => Content::Hooked,
+            b"/recorder" => Content::Recorder,
+            _ => Content::Other,
+        };
+        let times = (1..).zip(records);
+        let mut all: Vec<_> =
+            times.filter_map(|(time, record)| lives.take(time, *record, &mut content)).collect();
+        all.extend(lives.gone(|_| true));
+        all
+    }
+
+    fn program(pid: u32, began: u64, ended: u64) -> Program {
+        Program { pid, began, ended, hooked: b"/hooked".to_vec() }
+    }
+
+    #[test]
+    fn a_program_lasts_until_its_process_ends_or_executes_another() {
+        let one = [forked(5, 1), executed(5), mapped(5, b"/lib"), mapped(5, b"/hooked")];
+        assert_eq!(programs(&one), [], "it runs");
+        assert_eq!(programs(&[&one[..], &[ended(5, 5)]].concat()), [program(5, 2, 5)]);
+        assert_eq!(programs(&[&one[..], &[executed(5)]].concat()), [program(5, 2, 5)]);
+        assert_eq!(programs(&[&one[..], &[ended(5, 6), ended(5, 5)]].concat()), [program(5, 2, 6)]);
+        // Another thread executes a program.
+        let more = [ended(5, 5), executed(5), mapped(5, b"/hooked"), ended(5, 5)];
+        let both = [program(5, 2, 5), program(5, 6, 8)];
+        assert_eq!(programs(&[&one[..], &more].concat()), both);
+        // The process's number is given out again.
+        let again = [ended(5, 5), forked(5, 1), ended(5, 5)];
+        assert_eq!(programs(&[&one[..], &again].concat()), [program(5, 2, 5)]);
+    }
+
+    #[test]
+    fn a_child_that_executes_nothing_has_its_parents_program() {
+        let child = [forked(5, 1), executed(5), mapped(5, b"/hooked"), forked(6, 5), ended(6, 6)];
+        assert_eq!(programs(&child), []);
+    }
+
+    #[test]
+    fn programs_of_others_and_of_another_recorder_are_not_told() {
+        let other = [forked(5, 2), executed(5), mapped(5, b"/hooked"), ended(5, 5)];
+        assert_eq!(programs(&other), []);
+        let inner = [
+            forked(5, 1),
+            executed(5),
+            mapped(5, b"/recorder"),
+            forked(6, 5),
+            executed(6),
+            mapped(6, b"/hooked"),
+            ended(6, 6),
+        ];
+        assert_eq!(programs(&inner), []);
+    }
+}
