@@ -7,7 +7,7 @@ use crate::elf::Image;
 use crate::maps;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// Most code of a hooked module that is looked through, which takes some milliseconds.
+/// Most code of a hooked module that is looked through, which takes a millisecond or two.
 const MOST: u64 = 16 << 20;
 /// Largest code of a library without hooks that is: those that do little else than to switch stacks are small. The C
 /// library and the unwinder, which jump as well, are not.
@@ -42,32 +42,59 @@ fn found(code: &[u8]) -> bool {
     is_found
 }
 
-/// Intel SDM 2A, MOV: `REX 8B /4` loads rsp, `REX 89` with rsp as the other operand too.
+/// Whether one of these instructions is there. A program that is executed again and again has its code looked
+/// through each time, so the places that cannot have one are passed over many at once.
 fn switches(code: &[u8]) -> bool {
+    let mut rest = code;
+    while let Some(places) = rest.first_chunk() {
+        if has_candidates(places) && (0..PLACES).any(|at| is_switch(&rest[at..])) {
+            return true;
+        }
+        rest = &rest[PLACES..];
+    }
+    (0..rest.len()).any(|at| is_switch(&rest[at..]))
+}
+
+const PLACES: usize = 32;
+
+/// Whether prefix, opcode and register are those of a move to the stack pointer in one of the first places. Without
+/// branches and in bytes alone: of that the compiler makes vectors, which take a tenth of the time.
+fn has_candidates(bytes: &[u8; PLACES + 2]) -> bool {
+    let mut any = 0;
+    for at in 0..PLACES {
+        let (prefix, opcode, operands) = (bytes[at], bytes[at + 1], bytes[at + 2]);
+        // Of each, no bit where it is one.
+        let load = (opcode ^ 0x8B) | (operands & 0x38 ^ 0x20) | (prefix & 0xFE ^ 0x48);
+        let copy = (opcode ^ 0x89) | (operands & 0xC7 ^ 0xC4) | (prefix & 0xFB ^ 0x48);
+        any |= u8::from(load == 0) | u8::from(copy == 0);
+    }
+    any != 0
+}
+
+/// Intel SDM 2A, MOV: `REX 8B /4` loads rsp, `REX 89` with rsp as the other operand too.
+fn is_switch(code: &[u8]) -> bool {
     const RSP: u8 = 4;
     const RBP: u8 = 5;
-    code.windows(4).any(|bytes| {
-        let &[rex, opcode, operands, base] = bytes else { return false };
-        let (form, register, other) = (operands >> 6, operands >> 3 & 7, operands & 7);
-        match (rex, opcode) {
-            // From memory, but not from the frame or a global.
-            (0x48, 0x8B) if form < 3 && register == RSP => match other {
-                RSP => base & 7 != RSP && base & 7 != RBP,
-                other => other != RBP,
-            },
-            (0x49, 0x8B) => form < 3 && register == RSP,
-            // From rax, rcx, rdx, rsi or rdi, or r8 to r11.
-            (0x48, 0x8B) => register == RSP && matches!(other, 0..=2 | 6 | 7),
-            (0x48, 0x89) => form == 3 && other == RSP && matches!(register, 0..=2 | 6 | 7),
-            (0x4C, 0x89) => form == 3 && other == RSP && register < 4,
-            _ => false,
-        }
-    })
+    let &[rex, opcode, operands, base, ..] = code else { return false };
+    let (form, register, other) = (operands >> 6, operands >> 3 & 7, operands & 7);
+    match (rex, opcode) {
+        // From memory, but not from the frame or a global.
+        (0x48, 0x8B) if form < 3 && register == RSP => match other {
+            RSP => base & 7 != RSP && base & 7 != RBP,
+            other => other != RBP,
+        },
+        (0x49, 0x8B) => form < 3 && register == RSP,
+        // From rax, rcx, rdx, rsi or rdi, or r8 to r11.
+        (0x48, 0x8B) => register == RSP && matches!(other, 0..=2 | 6 | 7),
+        (0x48, 0x89) => form == 3 && other == RSP && matches!(register, 0..=2 | 6 | 7),
+        (0x4C, 0x89) => form == 3 && other == RSP && register < 4,
+        _ => false,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::switches;
+    use super::{is_switch, switches};
 
     #[test]
     fn switches_are_told_from_what_compilers_do() {
@@ -92,6 +119,36 @@ mod tests {
             &[],
         ] {
             assert!(!switches(code), "{code:x?}");
+        }
+    }
+
+    /// Of code of any length, with the instruction at any place.
+    #[test]
+    fn switches_are_found_at_every_place() {
+        for length in 4..80 {
+            for at in 0..length - 3 {
+                let mut code = vec![0x48; length];
+                code[at..at + 4].copy_from_slice(&[0x49, 0x8B, 0x20, 0x5D]);
+                assert!(switches(&code), "{at} of {length}");
+                code[at + 2] = 0xE0;
+                assert!(!switches(&code), "{at} of {length}");
+            }
+        }
+    }
+
+    /// Guards: no instruction is passed over where many places are looked at together.
+    #[test]
+    fn many_places_at_once_are_as_each_alone() {
+        let mut state = 1_u32;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 16) as usize
+        };
+        for _ in 0..if cfg!(miri) { 20 } else { 20_000 } {
+            let likely = [0x48, 0x49, 0x4C, 0x8B, 0x89, 0x20, 0x24, 0x65, 0xC4, 0xE0, 0xF4, 0x04];
+            let code: Vec<u8> = (0..next() % 64).map(|_| likely[next() % likely.len()]).collect();
+            let each = (0..code.len()).any(|at| is_switch(&code[at..]));
+            assert_eq!(switches(&code), each, "{code:x?}");
         }
     }
 }
