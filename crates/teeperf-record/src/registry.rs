@@ -48,6 +48,8 @@ pub(crate) enum Decision {
     Thread { tid: u32, token: u64 },
     /// Recording is to go on, because this process calls a function that it waits for.
     Begin { id: u32, token: u64 },
+    /// A process that was given memory could not map it.
+    Unmapped,
     /// Asked from outside.
     Control(Request),
     /// Asked from outside what cannot be done; this is the answer.
@@ -95,6 +97,12 @@ impl Registry {
         }
         if hello.segment != 0 && hello.want == want::ARENA {
             return self.arena(&hello).unwrap_or(Decision::Refuse(refusal::UNKNOWN));
+        }
+        if hello.want == want::UNMAPPED {
+            return match self.by_pid.values().any(|known| known.token == hello.token) {
+                true => Decision::Unmapped,
+                false => Decision::Ignore,
+            };
         }
         if matches!(hello.want, want::FILTER | want::THREAD | want::BEGIN) {
             return self.filter(&hello, message).unwrap_or(Decision::Refuse(refusal::UNKNOWN));

@@ -306,6 +306,9 @@ impl Desk {
                     answers: Answers::Process(connection, welcome),
                 });
             }
+            Decision::Unmapped => {
+                self.terms.ledger.misses(Why::Limits, &executable_of(peer.pid), peer.pid);
+            }
             Decision::Control(request) => self.control(Asker { connection, request }),
             // Who asked may be gone.
             Decision::Answer(answer) => _ = connection.send(&answer, &[]),
@@ -336,8 +339,10 @@ impl Desk {
     fn hear_nothing(&mut self, peer: Peer) {
         // One that descends from this recorder, or it would not have been let in.
         if !self.owner.is_of(peer) && self.odd.insert(peer.pid) {
-            let name = String::from_utf8(executable_of(peer.pid)).unwrap_or_default();
-            let name = if name.is_empty() { format!("of user {}", peer.uid) } else { name };
+            let mut name = executable_of(peer.pid);
+            if name.is_empty() {
+                name = format!("of user {}", peer.uid).into_bytes();
+            }
             self.terms.ledger.misses(Why::User, &name, peer.pid);
         }
     }

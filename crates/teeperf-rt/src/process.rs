@@ -341,14 +341,26 @@ fn attach() -> Option<()> {
     IS_HEIR.store(false, Relaxed);
     // Not before: a recorder that sees the parent's memory let go looks for its heir.
     pool::forget();
+    let token = greeted.as_ref().map(|(welcome, _)| welcome.token);
     let mapped = greeted.and_then(map_all);
-    if mapped.is_none() {
-        inherit(parent)?;
+    if mapped.is_none() && inherit(parent).is_none() {
+        // Of a child that finds no room the recorder hears another way.
+        if let Some(token) = token.filter(|_| is_first) {
+            tell_unmapped(token);
+        }
+        return None;
     }
     sandbox::begin();
     pool::tell_pauses(PAUSES.load(Relaxed));
     EPOCH.fetch_add(1, AcqRel);
     Some(())
+}
+
+/// Tells the recorder that its memory could not be mapped: it takes the process for recorded.
+#[cold]
+fn tell_unmapped(token: u64) {
+    let want = want::UNMAPPED;
+    answer(&Hello { version: hello::VERSION, segment: 1, token, pid: id(), want }, &[]);
 }
 
 /// Maps what came with a welcome.

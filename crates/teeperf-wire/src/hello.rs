@@ -68,6 +68,9 @@ pub mod want {
     /// That recording goes on, because a function is called that it waits for: answered when it does. The segment is the id of
     /// the thread that calls it, as the process knows it.
     pub const BEGIN: u32 = 4;
+    /// Nothing: the process could not map the memory that it was given, and is not recorded. The segment is not 0, and
+    /// there is no answer.
+    pub const UNMAPPED: u32 = 5;
 }
 
 /// Why a [`Welcome`] carries nothing.

@@ -37,7 +37,7 @@ fn expect_recorded(how: &str) {
 
 /// It has run to its end, and the recording and the recorder say that it is missing.
 fn expect_missing(report: &Report, outcome: &Outcome, why: &str) {
-    assert_eq!(report.health("unrecorded"), 1, "{}", outcome.stderr);
+    assert_eq!(report.unrecorded(), 1, "{}", outcome.stderr);
     let says_so = |text: &str| text.contains("not recorded") && text.contains(why);
     assert!(report.warnings.iter().any(|warning| says_so(warning)), "{:?}", report.warnings);
     assert!(says_so(&outcome.stderr), "{}", outcome.stderr);
@@ -136,6 +136,92 @@ fn recorded_under_a_filter() {
         assert_calls(&outcome.told(), &report);
         assert_eq!((report.health("lost"), report.processes()), (0, 1));
     }
+}
+
+/// Guards: the recorder has answered the process, which cannot take what it was given.
+#[test]
+fn executed_with_few_descriptors_or_little_memory() {
+    expect_told("files", "RLIMIT_NOFILE");
+    let shop = Workshop::new();
+    let (programs, launcher) = programs(&shop);
+    let words = ["memory", programs[0].to_str().unwrap()];
+    let Recording { mut command, file } = shop.recording(&[], &launcher, &words);
+    let outcome = run(&mut command);
+    outcome.expect_code(0);
+    expect_missing(&Report::of(&file), &outcome, "RLIMIT_AS");
+}
+
+/// What the kernel tells of programs to root alone, or where everybody may hear it.
+fn kernel_tells() -> bool {
+    let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+    // SAFETY: no pointers are involved.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    let tells = level.trim().parse::<i32>().is_ok_and(|level| is_root || level < 1);
+    if !tells {
+        eprintln!("skipped: the kernel does not tell this user of programs");
+    }
+    tells
+}
+
+/// Runs this command of the shell. Gives how many are told to be missing, and how often `work` was called.
+fn counted(command: &str) -> (u64, u64) {
+    let shop = Workshop::new();
+    let (programs, launcher) = programs(&shop);
+    let [program, _] = programs;
+    let paths = [&launcher, &program].map(|path| path.to_str().unwrap());
+    let words = ["-c", command, "sh", paths[0], paths[1]];
+    let Recording { mut command, file } = shop.recording(&[], Path::new("sh"), &words);
+    let outcome = run(&mut command);
+    outcome.expect_code(0);
+    let report = Report::of(&file);
+    let missing = report.unrecorded();
+    assert_eq!(missing > 0, outcome.stderr.contains("not recorded"), "{}", outcome.stderr);
+    (missing, report.calls.get("work").copied().unwrap_or(0))
+}
+
+/// Guards: none of these lives long enough to be looked at.
+#[test]
+fn many_that_are_executed_under_a_filter_and_end_at_once() {
+    if !kernel_tells() {
+        return;
+    }
+    for how in ["kills", "kills-behind"] {
+        let all = format!("for i in $(seq 50); do \"$1\" {how} \"$2\" 0 >&2; done");
+        assert_eq!(counted(&all), (50, 0), "{how}");
+    }
+}
+
+/// Guards: a process that is looked at while it attaches, or while it executes, is not said to be missing.
+#[test]
+fn many_that_are_recorded() {
+    let many = "for i in $(seq 40); do \"$2\" 60 >&2 & done; wait";
+    assert_eq!(counted(many), (0, 4000));
+    let brief = "for i in $(seq 60); do \"$2\" 0 >&2; done";
+    assert_eq!(counted(brief), (0, 6000));
+}
+
+/// Guards: root's cache folder is root's alone, and what it preloads lies elsewhere.
+#[test]
+fn a_library_of_a_program_of_another_users() {
+    // SAFETY: no pointers are involved.
+    if unsafe { libc::geteuid() } != 0 {
+        eprintln!("skipped: this test needs root");
+        return;
+    }
+    let shop = Workshop::new();
+    let (_, launcher) = programs(&shop);
+    let flags = ["-O2", "-shared", "-fPIC", "-DNAME=red"];
+    let library = shop.build("plugin.c", Compiler::Gcc, &flags);
+    let program = shop.build_unhooked("namespaces.c", Compiler::Gcc, &["-O2", "-ldl"]);
+    std::fs::set_permissions(shop.path("."), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let paths = [&program, &library].map(|path| path.to_str().unwrap());
+    let words = ["nobody", paths[0], "same", paths[1], "0"];
+    let Recording { mut command, file } = shop.recording(&[], &launcher, &words);
+    let outcome = run(command.env("XDG_CACHE_HOME", shop.path("cache-of-root")));
+    outcome.expect_code(0);
+    assert!(!outcome.stderr.contains("ld.so"), "{}", outcome.stderr);
+    let report = Report::of(&file);
+    assert_eq!((report.unrecorded(), report.processes()), (0, 1));
 }
 
 /// Guards: a library that code without hooks loads into a namespace of its own is told of.

@@ -141,7 +141,7 @@ fn that_load_a_library_into_a_namespace_of_its_own() {
 
 /// So many processes are missing, and the report and the recorder say so, and what to do.
 fn expect_told(report: &Report, outcome: &Outcome, missing: u64, next: &str) {
-    assert_eq!(report.health("unrecorded"), missing);
+    assert_eq!(report.unrecorded(), missing);
     let says_so = |text: &str| text.contains("not recorded") && text.contains(next);
     assert!(report.warnings.iter().any(|warning| says_so(warning)), "{:?}", report.warnings);
     assert!(says_so(&outcome.stderr), "{}", outcome.stderr);

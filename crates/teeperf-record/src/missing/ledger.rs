@@ -82,11 +82,12 @@ impl Ledger {
         }
     }
 
-    /// A process is not recorded.
-    pub(crate) fn misses(&self, why: Why, name: &str, pid: u32) {
+    /// A process is not recorded whose hooks are in this file.
+    pub(crate) fn misses(&self, why: Why, file: &[u8], pid: u32) {
         let mut lists = self.lists();
-        let name = if lists.missing.len() < MOST_FILES { name } else { "others" };
-        let processes = lists.missing.entry((why, name.into())).or_default();
+        let is_room = lists.missing.len() < MOST_FILES;
+        let name = if is_room { shown(file) } else { "others".into() };
+        let processes = lists.missing.entry((why, name)).or_default();
         processes.number += 1;
         if processes.pids.len() < MOST_NAMED {
             processes.pids.push(pid);
@@ -138,7 +139,7 @@ impl Processes {
 }
 
 /// A path, free of characters that steer terminals.
-pub(super) fn shown(path: &[u8]) -> String {
+fn shown(path: &[u8]) -> String {
     use std::os::unix::ffi::OsStrExt;
     let path = Path::new(std::ffi::OsStr::from_bytes(path));
     path.display().to_string().replace(char::is_control, "?")
@@ -152,9 +153,9 @@ mod tests {
     fn processes_are_told_by_file_and_reason() {
         let ledger = Ledger::default();
         for pid in 1..=10 {
-            ledger.misses(Why::Nameless, "/bin/a", pid);
+            ledger.misses(Why::Nameless, b"/bin/a", pid);
         }
-        ledger.misses(Why::Filter, "/bin/a", 11);
+        ledger.misses(Why::Filter, b"/bin/a", 11);
         let all = ledger.missing(0);
         assert_eq!(all.iter().map(|one| one.number).collect::<Vec<_>>(), [1, 10]);
         assert!(all[0].text.contains("(/bin/a; process ids: 11)"), "{}", all[0].text);

@@ -1,7 +1,7 @@
 //! The thread that looks at the recorder's descendants.
 
 use super::files::Files;
-use super::ledger::{Ledger, shown};
+use super::ledger::Ledger;
 use super::lives::{Lives, Program};
 use super::mapped;
 use super::news::News;
@@ -119,7 +119,7 @@ struct Image([u64; 2]);
 struct Candidate {
     look: (u64, u64),
     why: Why,
-    name: String,
+    file: Vec<u8>,
 }
 
 impl Look {
@@ -186,7 +186,7 @@ impl Look {
         }
         let why = judged.map_or(Some(Why::Brief), |one| one.why);
         if let Some(why) = why.filter(|_| !self.ledger.attached_within(pid, began..=ended)) {
-            self.ledger.misses(why, &shown(&hooked), pid);
+            self.ledger.misses(why, &hooked, pid);
         }
     }
 
@@ -247,8 +247,8 @@ impl Look {
                 libraries.for_each(|(code, _)| self.ledger.has_mapped(pid, &code.path));
             }
         } else if let Some((first, version)) = hooked.first() {
-            why = Why::of(pid, *version, &first.path, &self.recorder);
-            let candidate = |why| Candidate { look, why, name: shown(&first.path) };
+            why = Why::of(pid, (*version, &first.path), mapped.has_runtime, &self.recorder);
+            let candidate = |why| Candidate { look, why, file: first.path.clone() };
             seen.missing = why.map(candidate);
         }
         if !hooked.is_empty() {
@@ -275,7 +275,7 @@ impl Look {
             && !self.attached.contains(image)
             && !self.is_decided(*pid, candidate.look)
         {
-            self.ledger.misses(candidate.why, &candidate.name, *pid);
+            self.ledger.misses(candidate.why, &candidate.file, *pid);
         }
         first.is_some()
     }

@@ -13,6 +13,8 @@ pub(super) struct Code {
 pub(super) struct Mapped {
     /// Whether there is memory of a recorder's: the process has attached, or was forked from one that has.
     pub(super) has_recorder: bool,
+    /// Whether there is the library that answers hooks of libraries, where the program has none.
+    pub(super) has_runtime: bool,
     pub(super) code: Vec<Code>,
 }
 
@@ -24,6 +26,7 @@ pub(super) fn read(maps: &[u8]) -> Mapped {
     for line in maps.split(|&byte| byte == b'\n') {
         let Some((fields, path)) = split(line) else { continue };
         mapped.has_recorder |= path.starts_with(b"/memfd:teeperf-");
+        mapped.has_runtime |= path.ends_with(b"/libteeperf.so");
         let [_, rights, _, device, number] = fields;
         let is_code = rights.get(2) == Some(&b'x') && path.starts_with(b"/");
         let number = std::str::from_utf8(number).ok().and_then(|number| number.parse().ok());
@@ -60,9 +63,13 @@ mod tests {
             5-6 r-xp 00000000 00:00 0                          [vdso]\n\
             6-7 rw-p 00000000 00:00 0 \n";
         let code = vec![Code { file: (b"08:01".to_vec(), 7), path: b"/bin/a b".to_vec() }];
-        assert_eq!(read(maps), Mapped { has_recorder: false, code: code.clone() });
+        assert_eq!(read(maps), Mapped { code: code.clone(), ..Mapped::default() });
         let line = b"7-8 rw-s 00000000 00:01 9     /memfd:teeperf-heirs (deleted)\n";
-        assert_eq!(read(&[&maps[..], line].concat()), Mapped { has_recorder: true, code });
+        let mapped = Mapped { has_recorder: true, code: code.clone(), ..Mapped::default() };
+        assert_eq!(read(&[&maps[..], line].concat()), mapped);
+        let line = b"7-8 r--p 00000000 08:01 9     /a/libteeperf.so\n";
+        let mapped = Mapped { has_runtime: true, code, ..Mapped::default() };
+        assert_eq!(read(&[&maps[..], line].concat()), mapped);
         for cut in 0..maps.len() {
             read(&maps[..cut]);
         }

@@ -17,8 +17,12 @@ pub(crate) enum Why {
     /// It has no name to ask.
     Nameless,
     User,
+    /// It was given memory, and could not map it.
+    Limits,
     /// It is not its program that has hooks, but a library.
     Library,
+    /// Likewise, and nothing that answers hooks was preloaded.
+    NotPreloaded,
     /// It ended before the recorder looked at it.
     Brief,
     Unknown,
@@ -34,8 +38,14 @@ enum Named {
 }
 
 impl Why {
-    /// Of a process that has hooks of this interface, in this file; nothing where the recorder of this name is not to record it.
-    pub(super) fn of(pid: u32, version: u32, file: &[u8], recorder: &str) -> Option<Self> {
+    /// Of a process that has hooks of this interface, in this file, and maybe the library that answers hooks;
+    /// nothing where the recorder of this name is not to record it.
+    pub(super) fn of(
+        pid: u32,
+        (version, file): (u32, &[u8]),
+        has_runtime: bool,
+        recorder: &str,
+    ) -> Option<Self> {
         let named = named(&read(pid, "environ"), recorder);
         if named == Named::NotThis {
             return None;
@@ -46,7 +56,10 @@ impl Why {
             _ if has_filters => Self::Filter,
             _ if has_rights(&read(pid, "auxv")) => Self::Rights,
             (Named::Nobody, _) => Self::Nameless,
-            _ if executable_of(pid) != file => Self::Library,
+            _ if executable_of(pid) != file => match has_runtime {
+                true => Self::Library,
+                false => Self::NotPreloaded,
+            },
             _ => Self::Unknown,
         })
     }
@@ -76,9 +89,18 @@ impl Why {
                 "the process has another user or group than the recorder, and shows itself to no such recorder",
                 "record as root, or as that user",
             ),
+            Self::Limits => (
+                "it could not map the recorder's memory, most likely for a limit of its files or of its memory",
+                "raise RLIMIT_NOFILE to 8 or more, and RLIMIT_AS by 64 MiB",
+            ),
             Self::Library => (
                 "the hooks are a library's, most likely in a namespace of its own (dlmopen), in which nothing answers them",
                 "load the library by dlopen",
+            ),
+            Self::NotPreloaded => (
+                "the hooks are a library's, the program has none, and the library of the recorder's that answers them was not \
+                 preloaded",
+                "keep LD_PRELOAD as the recorder sets it, let the program's user read that library, or build the program with hooks",
             ),
             Self::Brief => (
                 "ended before the recorder looked at it, without asking for the recorder",

@@ -3,11 +3,13 @@
 //! program that measures what a hook costs. Unpacked into a cache folder when first needed.
 
 mod fingerprint;
+mod others;
 mod store;
 
 use crate::compiler::Files;
 use anyhow::{Result, ensure};
 pub(crate) use fingerprint::fingerprint;
+pub(crate) use others::for_all_users;
 use std::path::{Path, PathBuf};
 pub(crate) use store::write_atomically;
 

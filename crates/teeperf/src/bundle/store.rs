@@ -29,9 +29,14 @@ pub(crate) fn folder(name: &str) -> Result<PathBuf> {
     )
 }
 
-/// Makes a folder that only we can write, or checks that it is one.
+/// Makes a folder that only we can read and write, or checks that we alone can write it.
 fn private(path: &Path) -> Result<PathBuf> {
-    match std::fs::DirBuilder::new().mode(0o700).create(path) {
+    trusted(path, 0o700)
+}
+
+/// Makes a folder of this mode, or checks that it is one that we alone can write.
+pub(super) fn trusted(path: &Path, mode: u32) -> Result<PathBuf> {
+    match std::fs::DirBuilder::new().mode(mode).create(path) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
             return Err(error).with_context(|| format!("cannot make {}", path.display()));
         }

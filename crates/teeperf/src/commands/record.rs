@@ -196,7 +196,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
         options.leaves_processors = true;
         options.filter.events(arguments.events);
-        options.preload = vec![bundle::for_clients()?];
+        options.preload = vec![bundle::for_all_users(bundle::for_clients()?)];
         let is_kept = options.preload.iter().all(|library| can_be_preloaded(library));
         ensure!(is_kept, "set XDG_CACHE_HOME to a folder without space and colon in its path");
         return arguments.writing.record((options, sender), command, &path, tell_of_no_client);
@@ -207,7 +207,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     options.filter.events(Events { crossings: true, ..arguments.events });
     // Without, what brings its own hooks is recorded.
     let bundle = bundle::HAS_HOOKS.then(bundle::unpacked).transpose()?;
-    options.preload.extend(bundle.as_ref().map(|bundle| bundle.library.clone()));
+    let library = bundle.as_ref().map(|bundle| bundle::for_all_users(bundle.library.clone()));
+    options.preload.extend(library);
     options.preload.retain(|library| {
         let is_kept = can_be_preloaded(library);
         if !is_kept {
@@ -246,7 +247,8 @@ fn sample(options: &mut Options, sampling: &sampling::Arguments) -> Result<()> {
     if sampling.is_from_outside() {
         return Ok(());
     }
-    options.inside = bundle::for_sampling()?.filter(|library| can_be_preloaded(library));
+    let library = bundle::for_sampling()?.map(bundle::for_all_users);
+    options.inside = library.filter(|library| can_be_preloaded(library));
     options.is_sampled_within = sampling.sample_within;
     ensure!(
         options.sgx.is_none() || options.inside.is_some(),
@@ -258,8 +260,8 @@ fn sample(options: &mut Options, sampling: &sampling::Arguments) -> Result<()> {
 
 /// Hosts of enclaves have their ECALLs and OCALLs recorded, beside all else.
 fn record_crossings(options: &mut Options) -> Result<()> {
-    let library = bundle::for_enclave_hosts()?.filter(|library| can_be_preloaded(library));
-    options.preload.extend(library);
+    let library = bundle::for_enclave_hosts()?.map(bundle::for_all_users);
+    options.preload.extend(library.filter(|library| can_be_preloaded(library)));
     if options.clock == Choice::Auto {
         // An enclave may not have the counter that Linux has: the tick lies in the memory lent to it.
         options.clock = Choice::Tick;
@@ -311,8 +313,8 @@ fn tell_of_nothing(outcome: &Outcome) {
         None => eprintln!(
             "teeperf: nothing was recorded: no process with hooks found the recorder. Was it built \
              with CC=\"teeperf cc\" CXX=\"teeperf c++\" (see `teeperf help cc`)? It also needs the \
-             environment that it is given, the user that records and no other rights (set-user-ID, capabilities), and the same \
-             network namespace; next: teeperf doctor PROGRAM, and teeperf doctor alone for this machine"
+             environment that it is given, the user that records unless that is root, no other rights (set-user-ID, \
+             capabilities), and the same network namespace; next: teeperf doctor PROGRAM, and teeperf doctor alone for this machine"
         ),
     }
 }

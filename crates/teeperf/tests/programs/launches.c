@@ -2,6 +2,9 @@
 //   plainly        at once
 //   orphan         without an environment, in a process whose parents have ended
 //   root           as root, which this program is by its file's rights
+//   nobody         as another user, where this one is root
+//   files          with a limit of four descriptors
+//   memory         with a limit of 6 MiB of memory
 //   kills          under a filter of system calls that ends a process for `socket`
 //   kills-behind   likewise, in a child that is forked under that filter
 //   kills-clone    likewise, where the filter ends a process for `clone` as well
@@ -15,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -68,6 +72,14 @@ int main(int argc, char **argv) {
         environment = none;
     } else if (!strcmp(how, "root")) {
         if (setresgid(0, 0, 0) || setresuid(0, 0, 0)) return 77;
+    } else if (!strcmp(how, "nobody")) {
+        if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534)) return 77;
+    } else if (!strcmp(how, "files")) {
+        struct rlimit four = {4, 4};
+        if (setrlimit(RLIMIT_NOFILE, &four)) return 77;
+    } else if (!strcmp(how, "memory")) {
+        struct rlimit few = {6 << 20, 6 << 20};
+        if (setrlimit(RLIMIT_AS, &few)) return 77;
     } else if (!strncmp(how, "kills", 5)) {
         long other = strcmp(how, "kills-clone") ? SYS_socket : SYS_clone;
         forbid(SYS_socket, other, SECCOMP_RET_KILL_PROCESS);

@@ -108,6 +108,11 @@ impl Report {
         }
     }
 
+    /// Processes and libraries with hooks that are not in the recording.
+    pub(crate) fn unrecorded(&self) -> u64 {
+        self.health.get("unrecorded").map_or(0, number)
+    }
+
     /// Nanoseconds in the functions of this name, hooks' cost left in, and in what they called; and of the
     /// whole recording.
     pub(crate) fn total_and_duration(&self, name: &str) -> (f64, f64) {

@@ -1,0 +1,89 @@
+//! Libraries that programs of other users have preloaded: root records these as well, and they cannot read what lies
+//! in root's own cache folder.
+
+use super::store::{trusted, write_atomically};
+use std::ffi::OsStr;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Folders that are root's and that everybody can read, of which the first is taken that can be written to.
+const SHARED: [&str; 2] = ["/var/cache", "/run"];
+
+/// Where everybody can read this library, if it is root that records: there, or in a copy. Else, or where no copy can
+/// be made, the library itself.
+pub(crate) fn for_all_users(library: PathBuf) -> PathBuf {
+    // SAFETY: asks for a number and cannot fail.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    if !is_root || is_open(&library) {
+        return library;
+    }
+    copy(&library, SHARED.map(Path::new)).unwrap_or(library)
+}
+
+/// Whether everybody can read a file, and pass through all folders above it.
+fn is_open(file: &Path) -> bool {
+    let mode = |path: &Path| path.metadata().map_or(0, |about| about.mode());
+    mode(file) & 0o4 != 0 && file.ancestors().skip(1).all(|folder| mode(folder) & 0o1 != 0)
+}
+
+/// A copy below one of these folders, in a folder of the same name as the library's own, which stands for its content.
+fn copy<'a>(library: &Path, shared: impl IntoIterator<Item = &'a Path>) -> Option<PathBuf> {
+    let version = library.parent().and_then(Path::file_name)?;
+    let name = library.file_name()?;
+    shared.into_iter().find_map(|shared| copy_below(shared, library, version, name))
+}
+
+fn copy_below(shared: &Path, library: &Path, version: &OsStr, name: &OsStr) -> Option<PathBuf> {
+    let folder = trusted(&shared.join("teeperf"), 0o755).ok()?;
+    let path = trusted(&folder.join(version), 0o755).ok()?.join(name);
+    let size = library.metadata().ok()?.len();
+    if !path.metadata().is_ok_and(|copy| copy.len() == size) {
+        write_atomically(&path, &std::fs::read(library).ok()?, 0o755).ok()?;
+    }
+    is_open(&path).then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn set_mode(path: &Path, mode: u32) {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    /// A library in a folder that its user alone can pass through, and one that everybody can.
+    fn library() -> (tempfile::TempDir, PathBuf, PathBuf) {
+        let base = tempfile::tempdir().unwrap();
+        set_mode(base.path(), 0o755);
+        let (own, shared) = (base.path().join("own"), base.path().join("shared"));
+        std::fs::create_dir_all(own.join("v1")).unwrap();
+        std::fs::create_dir(&shared).unwrap();
+        let library = own.join("v1/lib.so");
+        std::fs::write(&library, "content").unwrap();
+        set_mode(&own, 0o700);
+        (base, library, shared)
+    }
+
+    #[test]
+    fn a_copy_is_one_that_everybody_can_read() {
+        let (_base, library, shared) = library();
+        assert!(!is_open(&library));
+        let copy = |folders: &[&Path]| copy(&library, folders.iter().copied());
+        let copied = copy(&[Path::new("/none"), &shared]).unwrap();
+        assert_eq!(copied, shared.join("teeperf/v1/lib.so"));
+        assert_eq!(std::fs::read(&copied).unwrap(), b"content");
+        assert!(is_open(&copied));
+        assert_eq!(copy(&[&shared]), Some(copied));
+        assert_eq!(copy(&[]), None);
+    }
+
+    /// Guards: what lies in a folder that another user may write to goes into no program.
+    #[test]
+    fn a_folder_of_others_is_not_taken() {
+        let (_base, library, shared) = library();
+        std::fs::create_dir(shared.join("teeperf")).unwrap();
+        set_mode(&shared.join("teeperf"), 0o777);
+        assert_eq!(copy(&library, [&*shared]), None);
+    }
+}
