@@ -441,7 +441,7 @@ fn wait(thread: &Thread) {
                     thread.set_state(State::Stalled);
                 }
             });
-            process::stop_if_alone();
+            process::stalls();
         }
     }
     thread.end_wait(outer);

@@ -4,6 +4,7 @@
 //! The shape is read once, when the memory is mapped, and kept here: nothing in shared memory is an
 //! address or a length.
 
+use crate::clock;
 use crate::platform::{self, File};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicUsize};
@@ -60,9 +61,22 @@ fn forget() {
     }
 }
 
-/// Takes a slot, if one is free, for a child of the process that had this id.
+/// The recorder has drained nothing for as long as a thread of this process waits.
+pub(crate) fn tell_stall() {
+    if let Some(stalled) = number(heirs::STALLED) {
+        stalled.store(clock::progress().wrapping_add(1), Relaxed);
+    }
+}
+
+/// Whether a process in a slot has waited in vain, and nothing has been drained since.
+fn is_stalled() -> bool {
+    let stalled = number(heirs::STALLED).map_or(0, |stalled| stalled.load(Relaxed));
+    stalled != 0 && stalled == clock::progress().wrapping_add(1)
+}
+
+/// Takes a slot, if one is free and somebody drains it, for a child of the process that had this id.
 pub(crate) fn claim(pid: u32, parent: u32) -> Option<[Segment; 2]> {
-    let shape = shape()?;
+    let shape = shape().filter(|_| !is_stalled())?;
     for index in 0..shape.slots as usize {
         let state = slot(index, slot::STATE)?;
         let is_free = state.load(Relaxed) == slot::FREE;

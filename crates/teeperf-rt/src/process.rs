@@ -283,6 +283,16 @@ pub(crate) fn stop_if_alone() {
     }
 }
 
+/// The recorder has drained nothing for as long as a thread waits.
+#[cold]
+pub(crate) fn stalls() {
+    if is_heir() {
+        // Those that are forked after it need not find out for themselves.
+        heirs::tell_stall();
+    }
+    stop_if_alone();
+}
+
 /// Asks for a further segment and maps it.
 pub(crate) fn ask_for_segment(segment: u32) -> Option<()> {
     let want = want::SEGMENTS;

@@ -14,6 +14,10 @@ use crate::shared::{PAGE, segment};
 pub const MAGIC: usize = 0;
 /// u32 five times, [`Shape`].
 pub const SHAPE: usize = 8;
+/// u32, one more than what the recorder had drained ([`crate::shared::clock::PROGRESS`]) when a process in a slot
+/// found that it drains nothing for as long as a thread waits; 0: none has. A process that would take a slot takes
+/// none while that stands: the recorder was killed, most likely.
+pub const STALLED: usize = 56;
 /// u32 for each [`reason`]: processes that are not recorded.
 pub const REFUSED: usize = 64;
 /// u32 for each of the latest [`PIDS`] of these, the process's id as it knows itself; 0: it does not.

@@ -164,6 +164,19 @@ fn killed() {
     }
 }
 
+/// Guards: a server outlives its recorder by months. One of its children finds that out, and not each.
+#[test]
+fn killed_before_children_are_forked() {
+    let mut phases = Phases::start(&[]);
+    phases.does(&["red 1000"]);
+    phases.running.signal(libc::SIGKILL);
+    let recorder = phases.running.pid();
+    wait_until("the recorder's end", || ended(recorder));
+    phases.does(&["children 5"]);
+    let told = phases.running.stdout_so_far();
+    assert!(told.contains("slept 0\n") || told.contains("slept 1\n"), "{told}");
+}
+
 /// Guards: Ctrl-C goes to both. The program dies of it, the recorder finishes its recording.
 #[test]
 fn interrupted_from_the_keyboard() {

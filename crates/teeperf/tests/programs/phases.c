@@ -3,10 +3,13 @@
 // goes twenty frames down and reads on there, "up 0" comes back, "pause 0" and "resume 0" say so
 // to the recording that it is part of, "end 7" leaves main with that status. "thread 0" begins a thread that
 // sleeps in a function of its own; "wake 0" has it leave that, and "go 5" call red five times and end. "leaver 0" begins a
-// thread that ends in the midst of a function, and waits for that; "first 0" ends main's thread so.
+// thread that ends in the midst of a function, and waits for that; "first 0" ends main's thread so. "children 5" forks
+// as many, one after the other, which fill more memory than one has, and prints how many of them slept now and then.
 #include "counted.h"
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <teeperf.h>
 
 NOINLINE static void red(void) { CALLED("red"); }
@@ -58,6 +61,21 @@ UNHOOKED static void threads(const char *word, int times) {
     }
 }
 
+UNHOOKED static void children(int number) {
+    int slept = 0;
+    for (int i = 0; i < number; i++) {
+        struct rusage used;
+        pid_t child = fork();
+        if (!child) {
+            for (int call = 0; call < 1000000; call++) red();
+            _exit(0);
+        }
+        wait4(child, NULL, 0, &used);
+        slept += used.ru_nvcsw > 5;
+    }
+    printf("slept %d\n", slept);
+}
+
 UNHOOKED static int reads(void);
 NOINLINE static void deep(int frames) {
     CALLED("deep");
@@ -86,6 +104,7 @@ UNHOOKED static int reads(void) {
         if (!strcmp(word, "pause")) teeperf_pause();
         else if (!strcmp(word, "resume")) teeperf_resume();
         else if (!strcmp(word, "end")) return times;
+        else if (!strcmp(word, "children")) children(times);
         else if (!strcmp(word, "first")) {
             done();
             leaves(NULL);
