@@ -47,6 +47,26 @@ impl View {
     }
 }
 
+/// Path, below the process's own root, of the file that a process has mapped at an address. For processes that have no
+/// list of mappings themselves, as below a root without `/proc`.
+pub(crate) fn path_at(pid: u32, address: u64) -> Option<Vec<u8>> {
+    let maps = fs::read(format!("/proc/{pid}/maps")).ok()?;
+    let path = maps.split(|&byte| byte == b'\n').find_map(|line| path_of(line, address))?;
+    let root = fs::read_link(format!("/proc/{pid}/root")).ok()?;
+    let below = Path::new(OsStr::from_bytes(path)).strip_prefix(root).ok()?;
+    Some(Path::new("/").join(below).as_os_str().as_bytes().to_vec())
+}
+
+/// The path in a line of proc_pid_maps(5), where the address lies between its two.
+fn path_of(line: &[u8], address: u64) -> Option<&[u8]> {
+    let start = line.iter().position(|&byte| byte == b'/')?;
+    let (fields, path) = line.split_at(start);
+    let bounds = std::str::from_utf8(fields).ok()?.split_whitespace().next()?;
+    let (low, high) = bounds.split_once('-')?;
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    (number(low)?..number(high)?).contains(&address).then_some(path)
+}
+
 /// Opens a plain file at a path below a root, as if that were this process's own: symbolic links
 /// lead nowhere else.
 pub(crate) fn below(root: &File, path: &[u8], flags: libc::c_int) -> io::Result<File> {
@@ -131,6 +151,21 @@ mod tests {
     use super::*;
     use std::io::Read;
     use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_file_is_known_by_where_it_is_mapped() {
+        let own = std::process::id();
+        let here = a_file_is_known_by_where_it_is_mapped as *const () as u64;
+        let program = std::env::current_exe().unwrap();
+        assert_eq!(path_at(own, here), Some(program.as_os_str().as_bytes().to_vec()));
+        assert_eq!(path_at(own, 0), None);
+        let line = b"1000-2000 r-xp 00000000 08:01 7      /a b (deleted)";
+        assert_eq!(path_of(line, 0x1fff), Some(&b"/a b (deleted)"[..]));
+        assert_eq!(path_of(line, 0x2000), None);
+        for cut in 0..line.len() {
+            path_of(&line[..cut], 0x1fff);
+        }
+    }
 
     /// Guards: a link within a container names a file of the container, not of this system.
     #[test]

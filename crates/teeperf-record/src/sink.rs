@@ -5,6 +5,7 @@ use crate::clock::{ClockPage, Time};
 use crate::encode::Encoder;
 use crate::escapes::Module;
 use crate::filter::desk::{FilterDesk, Job};
+use crate::inside::path_at;
 use crate::missing::Ledger;
 use crate::packets::{self, Level};
 use crate::segment::Copy;
@@ -89,7 +90,10 @@ impl Sink {
     }
 
     /// A process has opened a window for a module.
-    pub(crate) fn open(&self, window: WindowId, pid: u32, module: Module) {
+    pub(crate) fn open(&self, window: WindowId, pid: u32, mut module: Module) {
+        if module.path.is_empty() {
+            module.path = path_at(pid, module.address).unwrap_or_default();
+        }
         if let Some(filters) = &self.filters {
             let process = window.process;
             filters.ask(Job::Opened { pid, process, module: module.clone() });
