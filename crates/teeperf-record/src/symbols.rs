@@ -6,6 +6,7 @@ use crate::drain::Event;
 use crate::escapes::Module;
 use crate::inside::{self, View};
 use crate::packets::{Level, Payload};
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::ops::Range;
@@ -131,6 +132,8 @@ pub(crate) struct File {
     path: PathBuf,
     search: Search,
     functions: Functions,
+    /// Where the functions are defined that were asked for, by their starts: thousands of processes have the same ones.
+    places: RefCell<HashMap<u64, Option<Rc<Location>>>>,
 }
 
 struct Window {
@@ -144,6 +147,8 @@ struct Window {
 
 /// Most files kept open at once.
 const MAX_FILES: usize = 1024;
+/// Most places that are kept of a file.
+const MAX_PLACES: usize = 1 << 18;
 /// Most bytes of a payload, and one symbol more: where a disk is nearly full, as many as fit are written.
 const PAYLOAD: usize = 16 << 10;
 
@@ -230,7 +235,7 @@ impl File {
             && !path.is_absolute()
             && let Some((path, functions)) = search.image(&path, ANCHOR)
         {
-            return Ok(Self { path, search, functions });
+            return Ok(Self::of(path, search, functions));
         }
         let own = View::own();
         // One that goes into another root later has its code from before.
@@ -250,7 +255,11 @@ impl File {
             }
         }
         let functions = Functions::open(&path, &search)?;
-        Ok(Self { path, search, functions })
+        Ok(Self::of(path, search, functions))
+    }
+
+    fn of(path: PathBuf, search: Search, functions: Functions) -> Self {
+        Self { path, search, functions, places: RefCell::default() }
     }
 }
 
@@ -312,7 +321,8 @@ impl Window {
         for symbol in &new {
             let place = places.next().flatten();
             let Some(site) = site_of(module, symbol.start) else { continue };
-            payload.push(symbols::SYMBOL, &record(site, symbol.size, &symbol.name, place.as_ref()));
+            payload
+                .push(symbols::SYMBOL, &record(site, symbol.size, &symbol.name, place.as_deref()));
             if payload.len() >= PAYLOAD {
                 payloads.push(std::mem::replace(&mut payload, begin()).finish());
             }
@@ -327,15 +337,23 @@ impl Window {
 impl File {
     /// Where the functions that start there are defined. Without that a symbol is still
     /// worth having, so what goes wrong here leaves the places empty.
-    fn places(&self, starts: &[u64]) -> Vec<Option<Location>> {
-        let lines = Lines::open(&self.path, &self.search);
-        let places = lines.and_then(|lines| lines.definitions(starts)).unwrap_or_default();
-        let mut places = places.into_iter();
-        let place = |&start| {
-            let from_lines = places.next().flatten();
-            self.functions.definition(start).or(from_lines)
-        };
-        starts.iter().map(place).collect()
+    fn places(&self, starts: &[u64]) -> Vec<Option<Rc<Location>>> {
+        let mut known = self.places.borrow_mut();
+        if known.len() >= MAX_PLACES {
+            known.clear();
+        }
+        let new = starts.iter().copied().filter(|start| !known.contains_key(start));
+        let new: Vec<_> = new.collect();
+        if !new.is_empty() {
+            let lines = Lines::open(&self.path, &self.search);
+            let places = lines.and_then(|lines| lines.definitions(&new)).unwrap_or_default();
+            let mut places = places.into_iter();
+            known.extend(new.into_iter().map(|start| {
+                let from_lines = places.next().flatten();
+                (start, self.functions.definition(start).or(from_lines).map(Rc::new))
+            }));
+        }
+        starts.iter().map(|start| known.get(start).cloned().flatten()).collect()
     }
 }
 
@@ -432,6 +450,30 @@ mod tests {
         let [(found_site, line, _, file)] = own[..] else { panic!("{found:?}") };
         assert_eq!(*found_site, site);
         assert!(file.ends_with("symbols.rs") && *line > 0, "{file}:{line}");
+    }
+
+    /// Guards: of thousands of processes with one program, each had the program's debug information read for it.
+    #[test]
+    fn a_function_of_a_second_process_is_not_looked_up_again() {
+        let (answers, events) = channel();
+        let symbols = Symbols::start(Search::default(), answers).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let copy = folder.path().join("copy");
+        fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+        let (module, site) = own_module(0x5000);
+        let module = Module { path: copy.as_os_str().as_bytes().to_vec(), ..module };
+        let mut file_of = |process| {
+            let window = WindowId { process, first_site: 0x5000 };
+            symbols.open(window, std::process::id(), module.clone());
+            symbols.seen(window, Vec::from([site..site + 1]));
+            match events.recv().unwrap() {
+                Event::Packet(kind::SYMBOLS, payload) => symbols_in(&payload).remove(0).3,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(file_of(1).ends_with("symbols.rs"));
+        fs::write(&copy, "no program any more").unwrap();
+        assert!(file_of(2).ends_with("symbols.rs"));
     }
 
     #[test]
