@@ -1,6 +1,9 @@
 //! Sites to functions: the modules of each process with their windows, and the symbols that
 //! the recording brings along. What has no symbol is named by module and offset.
 
+mod elsewhere;
+
+use elsewhere::{Elsewhere, InFile};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
@@ -161,6 +164,7 @@ struct Sites {
     symbols: SymbolTables,
     windows: Windows,
     images: Images,
+    elsewhere: Elsewhere,
 }
 
 impl Sites {
@@ -172,23 +176,27 @@ impl Sites {
         let first = window.map_or(0, |window| window.first_site);
         let anchor = self.symbols.anchors.get(&(process, first)).copied();
         if let Some(entry) = self.symbols.symbol(process, site) {
-            let file = self.symbols.text(entry.file);
             let place = |window: &Window| {
                 let address = window.address(entry.site, anchor.unwrap_or(0));
                 window.place(address, entry.size.into(), window.code(anchor))
             };
-            return Function {
-                name: teeperf_symbols::demangle(&self.symbols.text(entry.name)).into_owned(),
-                module,
-                file: (!file.is_empty()).then_some(file),
-                line: (entry.line != 0).then_some(entry.line),
-                place: window.map(place),
-            };
+            return self.symbols.function(entry, module, window.map(place));
         }
         let Some(window) = window else {
             let name = format!("{UNKNOWN_MODULE}+{site:#x}");
             return Function { name, module, ..Function::default() };
         };
+        let address = window.address(site, 0);
+        let told = self.elsewhere.told(window, address, &self.symbols, &self.windows);
+        if let Some((entry, start)) = told {
+            let place = window.place(start, entry.size.into(), Code::Process);
+            return self.symbols.function(entry, module, Some(place));
+        }
+        let in_file = self.elsewhere.in_file(window, address, &self.images.search);
+        if let Some(InFile { name, start, size }) = in_file {
+            let place = Some(window.place(start, size, Code::Process));
+            return Function { name, module, place, ..Function::default() };
+        }
         if let Some((name, address, size)) = self.images.function(window, site) {
             let place = Some(window.place(address, size, Code::Image));
             return Function { name, module, place, ..Function::default() };
@@ -361,6 +369,18 @@ impl SymbolTables {
         (site - entry.site < entry.size.max(1)).then_some(entry)
     }
 
+    /// The function of a symbol.
+    fn function(&self, entry: &Entry, module: String, place: Option<Place>) -> Function {
+        let file = self.text(entry.file);
+        Function {
+            name: teeperf_symbols::demangle(&self.text(entry.name)).into_owned(),
+            module,
+            file: (!file.is_empty()).then_some(file),
+            line: (entry.line != 0).then_some(entry.line),
+            place,
+        }
+    }
+
     fn text(&self, (start, length): (u32, u32)) -> String {
         let bytes = &self.text[start as usize..][..length as usize];
         String::from_utf8_lossy(bytes).into_owned()
@@ -406,7 +426,7 @@ impl Names {
         symbols.put_in_order();
         let images = Images { search, opened: HashMap::new() };
         Self {
-            sites: Sites { symbols, windows, images },
+            sites: Sites { symbols, windows, images, elsewhere: Elsewhere::default() },
             far,
             by_word: HashMap::new(),
             known: HashMap::new(),

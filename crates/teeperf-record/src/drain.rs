@@ -170,8 +170,9 @@ const HEED: Duration = Duration::from_millis(2);
 const SUMS: Duration = Duration::from_secs(1);
 /// Longest wait for what code inside of arenas has summed.
 const ANSWERS: Duration = Duration::from_millis(100);
-/// Longest wait for symbols at the end.
+/// Longest wait at the end for the next symbols, and for all of them.
 const SYMBOLS: Duration = Duration::from_secs(5);
+const ALL_SYMBOLS: Duration = Duration::from_secs(60);
 
 impl Drain {
     pub(crate) fn new(
@@ -569,19 +570,25 @@ impl Drain {
         }
         self.sink.symbols.finish();
         let asked = Instant::now();
+        let mut heard = asked;
         while !self.symbols_done && self.sink.takes_names() {
-            let Some(left) = SYMBOLS.checked_sub(asked.elapsed()).filter(|left| !left.is_zero())
-            else {
-                let text = "symbols took too long: some functions have no name".into();
-                self.sink.notice(Level::Warning, text, None);
+            let for_next = SYMBOLS.saturating_sub(heard.elapsed());
+            let left = ALL_SYMBOLS.saturating_sub(asked.elapsed()).min(for_next);
+            if left.is_zero() {
+                let text = "symbols took too long to read: some functions stand under their addresses, and counts by name \
+                    lack the calls of these; next: record fewer processes at a time, or programs with less debug information";
+                self.sink.notice(Level::Warning, text.into(), None);
                 break;
-            };
+            }
             match self.events.recv_timeout(left) {
                 // Nothing is made of a process that comes now.
                 Ok(Event::Attached(_)) | Err(RecvTimeoutError::Timeout) => {}
                 // All is written, and to write it once more would count it twice.
                 Ok(Event::Snapshot(asker)) => asker.into_iter().for_each(Asker::answer),
-                Ok(event) => self.take(event),
+                Ok(event) => {
+                    heard = Instant::now();
+                    self.take(event);
+                }
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
