@@ -561,9 +561,13 @@ impl Drain {
             process.finish(None, at, &mut self.sink);
         }
         let told = self.families.libraries_told();
-        let missing = self.sink.ledger.take().map(|ledger| ledger.missing(told));
-        for Missing { number, text } in missing.unwrap_or_default() {
-            self.sink.tell_unrecorded(text, number);
+        if let Some(ledger) = self.sink.ledger.take() {
+            for Missing { number, text } in ledger.missing(told) {
+                self.sink.tell_unrecorded(text, number);
+            }
+            for text in ledger.doubts() {
+                self.sink.notice(Level::Information, text, None);
+            }
         }
         if let Some(filters) = &self.sink.filters {
             filters.finish();

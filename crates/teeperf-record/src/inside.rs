@@ -9,6 +9,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use crate::memory::checked;
+use crate::missing::unescaped;
 
 /// The mount namespace and the root of a process: they decide which file a path is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,7 +54,8 @@ pub(crate) fn path_at(pid: u32, address: u64) -> Option<Vec<u8>> {
     let maps = fs::read(format!("/proc/{pid}/maps")).ok()?;
     let path = maps.split(|&byte| byte == b'\n').find_map(|line| path_of(line, address))?;
     let root = fs::read_link(format!("/proc/{pid}/root")).ok()?;
-    let below = Path::new(OsStr::from_bytes(path)).strip_prefix(root).ok()?;
+    let path = unescaped(path);
+    let below = Path::new(OsStr::from_bytes(&path)).strip_prefix(root).ok()?;
     Some(Path::new("/").join(below).as_os_str().as_bytes().to_vec())
 }
 

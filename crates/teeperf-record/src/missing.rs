@@ -21,4 +21,5 @@ mod why;
 
 pub(crate) use ledger::{Ledger, Missing};
 pub(crate) use look::Lookout;
+pub(crate) use mapped::unescaped;
 pub(crate) use why::Why;

@@ -462,10 +462,11 @@ mod tests {
         fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
         let (module, site) = own_module(0x5000);
         let module = Module { path: copy.as_os_str().as_bytes().to_vec(), ..module };
-        let mut file_of = |process| {
+        let bucket = site..site + 1;
+        let file_of = |process| {
             let window = WindowId { process, first_site: 0x5000 };
             symbols.open(window, std::process::id(), module.clone());
-            symbols.seen(window, Vec::from([site..site + 1]));
+            symbols.seen(window, vec![bucket.clone()]);
             match events.recv().unwrap() {
                 Event::Packet(kind::SYMBOLS, payload) => symbols_in(&payload).remove(0).3,
                 other => panic!("{other:?}"),

@@ -191,6 +191,25 @@ fn many_that_are_executed_under_a_filter_and_end_at_once() {
     }
 }
 
+/// Guards: a program is looked at by its path, as lists of mappings have it.
+#[test]
+fn executed_under_a_filter_from_a_file_that_is_gone_or_has_a_line_end_in_its_name() {
+    let gone = "cp \"$2\" \"$0-x\"; \"$1\" kills \"$0-x\" 700 >&2 & sleep 0.2; rm \"$0-x\"; wait";
+    let strange = "x=\"$0
+x\"; cp \"$2\" \"$x\"; \"$1\" kills \"$x\" 300 >&2";
+    for command in [gone, strange] {
+        let shop = Workshop::new();
+        let (programs, launcher) = programs(&shop);
+        let paths =
+            [&shop.path("copy"), &launcher, &programs[0]].map(|path| path.to_str().unwrap());
+        let words = ["-c", command, paths[0], paths[1], paths[2]];
+        let Recording { mut command, file } = shop.recording(&[], Path::new("sh"), &words);
+        let outcome = run(&mut command);
+        outcome.expect_code(0);
+        expect_missing(&Report::of(&file), &outcome, "seccomp");
+    }
+}
+
 /// Guards: a process that is looked at while it attaches, or while it executes, is not said to be missing.
 #[test]
 fn many_that_are_recorded() {

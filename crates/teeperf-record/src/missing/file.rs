@@ -8,12 +8,12 @@ use teeperf_wire::hook::announced;
 /// Bytes that are looked at at once, and how far two such pieces overlap: more than an announcement has.
 const PIECE: usize = 64 << 10;
 const OVERLAP: usize = 32;
-/// Most of a file's segments that are looked at, and most bytes of them.
+/// Most of a file's segments that are looked at.
 const MOST_SEGMENTS: u16 = 64;
-const MOST: u64 = 1 << 30;
 
-/// The interface of a file's hooks, where it is a program or library of this processor that has some.
-pub(super) fn hooks_of(file: &File) -> Option<u32> {
+/// The interface of a file's hooks, where it is a program or library of this processor that has some. Reads no more
+/// than `most` bytes, and takes off what it read: segments may lie over one another, and a file may be all holes.
+pub(super) fn hooks_of(file: &File, most: &mut u64) -> Option<u32> {
     let header: [u8; 64] = read(file, 0).ok()?;
     let is_of_x86_64 = header.starts_with(b"\x7fELF\x02\x01") && header[18..20] == [62, 0];
     if !is_of_x86_64 {
@@ -24,24 +24,25 @@ pub(super) fn hooks_of(file: &File) -> Option<u32> {
     let count = u16::from_le_bytes(*header[56..].first_chunk()?).min(MOST_SEGMENTS);
     (0..u64::from(count)).find_map(|at| {
         let segment: [u8; 56] = read(file, start.checked_add(at * size)?).ok()?;
-        hooks_in(file, &segment)
+        hooks_in(file, &segment, most)
     })
 }
 
 /// Elf64_Phdr of elf(5).
-fn hooks_in(file: &File, segment: &[u8; 56]) -> Option<u32> {
+fn hooks_in(file: &File, segment: &[u8; 56], most: &mut u64) -> Option<u32> {
     const LOADED: [u8; 4] = [1, 0, 0, 0];
     const EXECUTABLE: u8 = 1;
     if segment[..4] != LOADED || segment[4] & EXECUTABLE == 0 {
         return None;
     }
     let start = u64::from_le_bytes(*segment[8..].first_chunk()?);
-    let end = start.checked_add(u64::from_le_bytes(*segment[32..].first_chunk()?).min(MOST))?;
+    let end = start.checked_add(u64::from_le_bytes(*segment[32..].first_chunk()?))?;
     let mut piece = vec![0; PIECE];
     let mut at = start;
     while at < end {
-        let room = usize::try_from(end - at).unwrap_or(PIECE).min(PIECE);
+        let room = usize::try_from((end - at).min(*most)).unwrap_or(PIECE).min(PIECE);
         let count = file.read_at(&mut piece[..room], at).ok().filter(|&count| count > 0)?;
+        *most -= count as u64;
         if let Some(version) = announced(&piece[..count]) {
             return Some(version);
         }
@@ -80,15 +81,28 @@ mod tests {
     #[test]
     fn hooks_are_found_wherever_they_lie() {
         for place in [0, 1000, PIECE - 20, PIECE - 5, PIECE, 3 * PIECE - 70] {
-            assert_eq!(hooks_of(&program(place, place + 14)), Some(7), "{place}");
-            assert_eq!(hooks_of(&program(place, usize::MAX)), Some(7), "{place}");
-            assert_eq!(hooks_of(&program(place, place)), None, "{place}: behind the segment");
+            let hooks_of = |length| hooks_of(&program(place, length), &mut (1 << 20));
+            assert_eq!(hooks_of(place + 14), Some(7), "{place}");
+            assert_eq!(hooks_of(usize::MAX / 2), Some(7), "{place}");
+            assert_eq!(hooks_of(place), None, "{place}: behind the segment");
         }
+    }
+
+    #[test]
+    fn no_more_is_read_than_may_be() {
+        let file = program(3 * PIECE, 4 * PIECE);
+        let mut most = 2 * PIECE as u64;
+        assert_eq!(hooks_of(&file, &mut most), None);
+        assert_eq!(most, 0);
+        let mut most = 4 * PIECE as u64;
+        assert_eq!(hooks_of(&file, &mut most), Some(7));
+        assert!(most < PIECE as u64);
     }
 
     #[test]
     fn other_files_have_none() {
         let own = File::open(std::env::current_exe().unwrap()).unwrap();
+        let hooks_of = |file: &File| hooks_of(file, &mut (1 << 30));
         assert_eq!(hooks_of(&own), None);
         assert_eq!(hooks_of(&tempfile::tempfile().unwrap()), None);
         assert_eq!(hooks_of(&File::open("/").unwrap()), None);

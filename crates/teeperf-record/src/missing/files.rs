@@ -16,7 +16,13 @@ pub(super) struct Files {
     known: HashMap<(Vec<u8>, u64), (Version, Option<u32>)>,
     /// The number and path of the recorder's own program.
     recorder: Option<(u64, Vec<u8>)>,
+    /// Bytes that may still be read, of all files.
+    left: u64,
 }
+
+/// Most bytes of all files that are read, and of one.
+const MOST: u64 = 4 << 30;
+const MOST_OF_ONE: u64 = 256 << 20;
 
 /// Tells a file from a later one that has its number: size, and when it was last written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,33 +33,42 @@ impl Default for Files {
         let own = std::env::current_exe().ok();
         let own = own.and_then(|path| Some((path.metadata().ok()?.ino(), path)));
         let recorder = own.map(|(number, path)| (number, path.as_os_str().as_bytes().to_vec()));
-        Self { known: HashMap::new(), recorder }
+        Self { known: HashMap::new(), recorder, left: MOST }
     }
 }
 
 impl Files {
+    /// Whether files were left out, because the others took all that may be read.
+    pub(super) fn are_too_many(&self) -> bool {
+        self.left == 0
+    }
+
     /// The interface of a file's hooks, which a process has mapped.
     pub(super) fn hooks(&mut self, pid: u32, code: &Code) -> Option<u32> {
         let path = Path::new(OsStr::from_bytes(&code.path));
-        let below = Path::new("/proc").join(pid.to_string()).join("root");
-        let below = below.join(path.strip_prefix("/").ok()?);
-        // A process that has ended has no root any more.
-        let (file, about) = [&below, path].into_iter().find_map(|path| open(path, code.file.1))?;
+        let process = Path::new("/proc").join(pid.to_string());
+        let below = process.join("root").join(path.strip_prefix("/").ok()?);
+        // A program that was replaced, or never had a path, is there while it runs. A process that has ended has
+        // no root any more.
+        let paths = [&below, &process.join("exe"), path];
+        let (file, about) = paths.into_iter().find_map(|path| open(path, code.file.1))?;
         let version = Version([about.len() as i64, about.mtime(), about.mtime_nsec()]);
         let known = self.known.get(&code.file).filter(|(known, _)| *known == version);
         if let Some((_, hooks)) = known {
             return *hooks;
         }
-        let hooks = hooks_of(&file);
+        let mut most = self.left.min(MOST_OF_ONE);
+        let before = most;
+        let hooks = hooks_of(&file, &mut most);
+        self.left -= before - most;
         self.known.insert(code.file.clone(), (version, hooks));
         hooks
     }
 
     /// What a file is that a process mapped, as the kernel told.
     pub(super) fn content(&mut self, map: &Map<'_>) -> Content {
-        if let Some((number, path)) = &self.recorder
-            && (*number, &path[..]) == (map.inode, map.path)
-        {
+        let own = self.recorder.as_ref().map(|(number, path)| (*number, &path[..]));
+        if is_recorder(map.path) || own == Some((map.inode, map.path)) {
             return Content::Recorder;
         }
         let [major, minor] = map.device;
@@ -63,6 +78,12 @@ impl Files {
             None => Content::Other,
         }
     }
+}
+
+/// Whether a path is that of one of our programs: a recorder, what starts one, or what measures hooks for it.
+fn is_recorder(path: &[u8]) -> bool {
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    matches!(name, b"teeperf" | b"cargo-teeperf" | b"teeperf-calibration")
 }
 
 /// The regular file of this number, if it is there.

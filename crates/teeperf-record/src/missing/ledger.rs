@@ -17,6 +17,7 @@ struct Lists {
     attached: HashMap<u32, Vec<u64>>,
     /// What the kernel would have told of programs, and had no room for.
     untold: u64,
+    has_files_left_out: bool,
     /// Libraries, by their paths, that processes announced, and that they have mapped.
     announced: HashSet<(u32, Vec<u8>)>,
     mapped: BTreeMap<(u32, Vec<u8>), ()>,
@@ -69,6 +70,29 @@ impl Ledger {
         self.lists().untold += records;
     }
 
+    /// Files were left out that may have hooks.
+    pub(super) fn leaves_files_out(&self) {
+        self.lists().has_files_left_out = true;
+    }
+
+    /// Why processes may be missing that nobody knows of.
+    pub(crate) fn doubts(&self) -> Vec<String> {
+        let lists = self.lists();
+        let untold = (lists.untold > 0).then(|| {
+            format!(
+                "the kernel had no room for {} records of programs that began or ended on this machine: of the \
+                 command's processes, some that lived for less than 20 ms may be missing",
+                lists.untold
+            )
+        });
+        let files = lists.has_files_left_out.then(|| {
+            "the command's processes have mapped more code than the recorder looks through for hooks: some with hooks \
+             may be missing"
+                .to_owned()
+        });
+        untold.into_iter().chain(files).collect()
+    }
+
     /// A process has announced a module.
     pub(crate) fn announced(&self, pid: u32, path: &[u8]) {
         self.lists().announced.insert((pid, path.to_vec()));
@@ -99,14 +123,6 @@ impl Ledger {
         let lists = self.lists();
         let processes = lists.missing.iter().map(|((why, name), all)| all.missing(*why, name));
         let mut all: Vec<_> = processes.collect();
-        if lists.untold > 0 {
-            let text = format!(
-                "the kernel had no room for {} records of programs that began or ended: processes with hooks that lived \
-                 for less than 20 ms may be missing; next: record fewer processes at a time",
-                lists.untold
-            );
-            all.push(Missing { number: 0, text });
-        }
         let unknown = lists.mapped.keys().filter(|library| !lists.announced.contains(*library));
         for (pid, path) in unknown.skip(told as usize) {
             let name = shown(path);

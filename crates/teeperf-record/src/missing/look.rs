@@ -33,6 +33,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 const SHARE: u32 = 20;
 /// Between two looks at what one process has mapped, unless it has executed another program.
 const PAUSE_OF_ONE: Duration = Duration::from_millis(300);
+/// Most judgements of one process that wait for its programs' ends.
+const MOST_JUDGED: usize = 1000;
 /// Most candidates that wait for what is known at the end.
 const MOST_ENDED: usize = 10_000;
 
@@ -44,11 +46,15 @@ impl Lookout {
         let mut look = Look::new(recorder, ledger, News::open());
         let thread = std::thread::Builder::new().name("teeperf-lookout".into());
         let thread = thread.spawn(move || {
-            let mut pause = PAUSE;
-            while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+            let mut next = Instant::now() + PAUSE;
+            while stopped.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
+                // The kernel's news do not wait for a look that is put off.
+                look.hear(false);
                 let began = Instant::now();
-                look.round();
-                pause = PAUSE.max(began.elapsed() * SHARE);
+                if began >= next {
+                    look.round();
+                    next = Instant::now() + PAUSE.max(began.elapsed() * SHARE);
+                }
             }
             look.round();
             look.end();
@@ -78,8 +84,8 @@ struct Look {
     /// What the kernel tells, where it does, and the programs that it told of.
     news: Option<News>,
     lives: Lives,
-    /// What the last look said of each process with hooks, and when.
-    judged: HashMap<u32, Judgement>,
+    /// What looks said of each process with hooks, until the kernel tells of the program's end.
+    judged: HashMap<u32, Vec<Judgement>>,
     /// Programs that ended and of which the kernel told, where a look took them for missing: the beginning of
     /// that look.
     heard: HashSet<(u32, u64)>,
@@ -140,7 +146,6 @@ impl Look {
     }
 
     fn round(&mut self) {
-        self.hear(false);
         let last = last_number();
         if last.is_none() || last != self.last {
             self.last = last;
@@ -179,12 +184,16 @@ impl Look {
 
     /// A program with hooks has ended.
     fn heard_of(&mut self, Program { pid, began, ended, hooked }: Program) {
-        let is_of_it = |one: &&Judgement| one.look.0 <= ended && began <= one.look.1;
-        let judged = self.judged.get(&pid).filter(is_of_it);
-        if let Some(Judgement { look, why: Some(_) }) = judged {
-            self.heard.insert((pid, look.0));
+        let all = self.judged.remove(&pid).unwrap_or_default();
+        // What lies behind the program's end is about the next one.
+        let (own, next): (Vec<_>, Vec<_>) = all.into_iter().partition(|one| one.look.0 <= ended);
+        if !next.is_empty() {
+            self.judged.insert(pid, next);
         }
-        let why = judged.map_or(Some(Why::Brief), |one| one.why);
+        let own: Vec<_> = own.into_iter().filter(|one| began <= one.look.1).collect();
+        let missing = own.iter().filter(|one| one.why.is_some());
+        self.heard.extend(missing.map(|one| (pid, one.look.0)));
+        let why = own.last().map_or(Some(Why::Brief), |one| one.why);
         if let Some(why) = why.filter(|_| !self.ledger.attached_within(pid, began..=ended)) {
             self.ledger.misses(why, &hooked, pid);
         }
@@ -196,6 +205,9 @@ impl Look {
             seen.as_mut().into_iter().for_each(|seen| self.conclude(pid, seen));
         }
         while self.tell_first() {}
+        if self.files.are_too_many() {
+            self.ledger.leaves_files_out();
+        }
     }
 
     /// Takes in who has come, and lets go of who has ended.
@@ -251,8 +263,11 @@ impl Look {
             let candidate = |why| Candidate { look, why, file: first.path.clone() };
             seen.missing = why.map(candidate);
         }
-        if !hooked.is_empty() {
-            self.judged.insert(pid, Judgement { look, why });
+        if !hooked.is_empty() && self.news.is_some() {
+            let judged = self.judged.entry(pid).or_default();
+            if judged.len() < MOST_JUDGED {
+                judged.push(Judgement { look, why });
+            }
         }
     }
 
@@ -306,4 +321,54 @@ fn image_of(pid: u32) -> Option<(Image, u64)> {
     let number = |at: usize| fields.get(at)?.parse().ok();
     let has_ended = matches!(*fields.first()?, "Z" | "X");
     (!has_ended).then_some((Image([number(CODE)?, number(STACK)?]), number(SIZE)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(began: u64, ended: u64) -> Program {
+        Program { pid: 5, began, ended, hooked: b"/bin/a".to_vec() }
+    }
+
+    fn look_of(ledger: &Arc<Ledger>) -> Look {
+        Look::new("us".into(), Arc::clone(ledger), None)
+    }
+
+    /// Guards: what looks said of the programs of one process, one after the other, is known when the kernel tells
+    /// of the first one's end.
+    #[test]
+    fn each_program_of_a_process_is_told_once_and_with_its_reason() {
+        let ledger = Arc::new(Ledger::default());
+        let mut look = look_of(&ledger);
+        let looks = [(110, 120), (210, 220), (310, 320)];
+        let whys = [Some(Why::Filter), None, Some(Why::Filter)];
+        let judgements = looks.into_iter().zip(whys).map(|(look, why)| Judgement { look, why });
+        look.judged.insert(5, judgements.collect());
+        for began in [100, 200, 300, 400] {
+            look.heard_of(program(began, began + 99));
+        }
+        for look_at in [looks[0], looks[2]] {
+            let candidate = Candidate { look: look_at, why: Why::Filter, file: b"/bin/a".to_vec() };
+            look.ended.push_back((5, Image::default(), candidate));
+        }
+        while look.tell_first() {}
+        let told = ledger.missing(0);
+        assert_eq!(told.iter().map(|one| one.number).collect::<Vec<_>>(), [2, 1], "{told:?}");
+        assert!(told[0].text.contains("seccomp") && told[1].text.contains("ended before"));
+    }
+
+    #[test]
+    fn a_program_that_attached_while_it_ran_is_not_missing() {
+        let ledger = Arc::new(Ledger::default());
+        let before = monotonic_ns();
+        ledger.attaches(5);
+        let after = monotonic_ns();
+        let mut look = look_of(&ledger);
+        look.judged.insert(5, vec![Judgement { look: (before, before), why: Some(Why::Unknown) }]);
+        look.heard_of(program(before, after));
+        assert!(ledger.missing(0).is_empty());
+        look.heard_of(program(after + 1, after + 2));
+        assert_eq!(ledger.missing(0).len(), 1);
+    }
 }

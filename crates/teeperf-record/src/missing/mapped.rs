@@ -31,12 +31,25 @@ pub(super) fn read(maps: &[u8]) -> Mapped {
         let is_code = rights.get(2) == Some(&b'x') && path.starts_with(b"/");
         let number = std::str::from_utf8(number).ok().and_then(|number| number.parse().ok());
         let Some(number) = number.filter(|_| is_code && mapped.code.len() < MOST) else { continue };
-        let code = Code { file: (device.to_vec(), number), path: path.to_vec() };
+        let code = Code { file: (device.to_vec(), number), path: unescaped(path) };
         if mapped.code.last() != Some(&code) {
             mapped.code.push(code);
         }
     }
     mapped
+}
+
+/// A path as the file system has it: the list spells out line ends.
+pub(crate) fn unescaped(path: &[u8]) -> Vec<u8> {
+    const LINE_END: &[u8] = b"\\012";
+    let mut out = Vec::with_capacity(path.len());
+    let mut rest = path;
+    while let [first, more @ ..] = rest {
+        let is_line_end = rest.starts_with(LINE_END);
+        out.push(if is_line_end { b'\n' } else { *first });
+        rest = if is_line_end { &rest[LINE_END.len()..] } else { more };
+    }
+    out
 }
 
 /// Five fields, and the path behind spaces.
@@ -54,6 +67,12 @@ fn split(line: &[u8]) -> Option<([&[u8]; 5], &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_may_have_line_ends() {
+        assert_eq!(unescaped(b"/a\\012b\\01"), b"/a\nb\\01");
+        assert_eq!(unescaped(b"\\012"), b"\n");
+    }
 
     #[test]
     fn code_and_memory_of_a_recorder_are_found() {

@@ -12,6 +12,9 @@ use std::fs::File;
 /// `PERF_TYPE_SOFTWARE`, `PERF_COUNT_SW_DUMMY`.
 const NOTHING: Kind = Kind { kind: 1, config: 9, name: "dummy", is_time: false };
 
+/// Bytes of one processor's ring: all processes of the machine leave records there.
+const RING: usize = 1 << 20;
+
 /// The rings of all processors.
 pub(super) struct News {
     attr: Attr,
@@ -28,8 +31,10 @@ impl News {
         attr.flags |= flag::EXCLUDE_KERNEL | flag::EXCLUDE_HYPERVISOR;
         let open = |processor| {
             let event = attr.open(-1, processor).ok()?;
-            let ring = Ring::map(&event, Ring::LEAST).ok()?;
-            Some((event, ring))
+            // The kernel grants users without rights less memory (perf_event_mlock_kb).
+            let ring =
+                [RING, Ring::LEAST].into_iter().find_map(|size| Ring::map(&event, size).ok());
+            Some((event, ring?))
         };
         let processors = online().into_iter().map(open).collect::<Option<Vec<_>>>()?;
         Some(Self { attr, processors, order: Order::default() })

@@ -103,7 +103,8 @@ impl Why {
                 "keep LD_PRELOAD as the recorder sets it, let the program's user read that library, or build the program with hooks",
             ),
             Self::Brief => (
-                "ended before the recorder looked at it, without asking for the recorder",
+                "ended before the recorder looked at it, without asking for the recorder: it was kept from that, was told to ask \
+                 nobody (an empty TEEPERF_SOCKET), or did not get as far as its first call",
                 "run `teeperf record PROGRAM` with that program alone, or see what `teeperf doctor PROGRAM` says",
             ),
             Self::Unknown => (
