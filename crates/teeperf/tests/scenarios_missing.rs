@@ -200,8 +200,8 @@ x\"; cp \"$2\" \"$x\"; \"$1\" kills \"$x\" 300 >&2";
     for command in [gone, strange] {
         let shop = Workshop::new();
         let (programs, launcher) = programs(&shop);
-        let paths =
-            [&shop.path("copy"), &launcher, &programs[0]].map(|path| path.to_str().unwrap());
+        let copy = shop.path("copy");
+        let paths = [&copy, &launcher, &programs[0]].map(|path| path.to_str().unwrap());
         let words = ["-c", command, paths[0], paths[1], paths[2]];
         let Recording { mut command, file } = shop.recording(&[], Path::new("sh"), &words);
         let outcome = run(&mut command);

@@ -68,6 +68,8 @@ impl Lives {
             }
             Record::Map(map) if map.path.starts_with(b"/") => {
                 let life = self.0.get_mut(&map.pid)?;
+                // The kernel tells of an end where a program takes on rights (set-user-ID), too.
+                life.ended = None;
                 if life.began.is_some() && life.hooked.is_none() && !life.is_anothers {
                     match content(&map) {
                         Content::Hooked => life.hooked = Some(map.path.to_vec()),
@@ -163,6 +165,14 @@ mod tests {
         // The process's number is given out again.
         let again = [ended(5, 5), forked(5, 1), ended(5, 5)];
         assert_eq!(programs(&[&one[..], &again].concat()), [program(5, 2, 5)]);
+    }
+
+    /// Guards: the kernel has a program that takes on rights leave events, which looks like its end.
+    #[test]
+    fn a_program_that_goes_on_mapping_has_not_ended() {
+        let begin = [forked(5, 1), executed(5), ended(5, 5), mapped(5, b"/hooked")];
+        assert_eq!(programs(&begin), []);
+        assert_eq!(programs(&[&begin[..], &[ended(5, 5)]].concat()), [program(5, 2, 5)]);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 
 use super::store::{trusted, write_atomically};
 use std::ffi::OsStr;
-use std::os::unix::fs::MetadataExt;
+use std::fs::{Metadata, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Folders that are root's and that everybody can read, of which the first is taken that can be written to.
@@ -34,22 +35,31 @@ fn copy<'a>(library: &Path, shared: impl IntoIterator<Item = &'a Path>) -> Optio
 }
 
 fn copy_below(shared: &Path, library: &Path, version: &OsStr, name: &OsStr) -> Option<PathBuf> {
-    let folder = trusted(&shared.join("teeperf"), 0o755).ok()?;
-    let path = trusted(&folder.join(version), 0o755).ok()?.join(name);
+    let folder = opened(trusted(&shared.join("teeperf"), 0o755).ok()?)?;
+    let path = opened(trusted(&folder.join(version), 0o755).ok()?)?.join(name);
     let size = library.metadata().ok()?.len();
-    if !path.metadata().is_ok_and(|copy| copy.len() == size) {
+    let is_there = |copy: Metadata| copy.len() == size && copy.mode() & 0o4 != 0;
+    if !path.metadata().is_ok_and(is_there) {
         write_atomically(&path, &std::fs::read(library).ok()?, 0o755).ok()?;
     }
     is_open(&path).then_some(path)
 }
 
+/// Has everybody pass through a folder of ours, and read it.
+fn opened(folder: PathBuf) -> Option<PathBuf> {
+    let mode = folder.metadata().ok()?.mode();
+    if mode & 0o555 != 0o555 {
+        std::fs::set_permissions(&folder, Permissions::from_mode(0o755)).ok()?;
+    }
+    Some(folder)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     fn set_mode(path: &Path, mode: u32) {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
     }
 
     /// A library in a folder that its user alone can pass through, and one that everybody can.
@@ -74,7 +84,12 @@ mod tests {
         assert_eq!(copied, shared.join("teeperf/v1/lib.so"));
         assert_eq!(std::fs::read(&copied).unwrap(), b"content");
         assert!(is_open(&copied));
-        assert_eq!(copy(&[&shared]), Some(copied));
+        assert_eq!(copy(&[&shared]), Some(copied.clone()));
+        // As a recorder under a narrow umask might leave it.
+        set_mode(&copied, 0o700);
+        set_mode(&shared.join("teeperf"), 0o700);
+        assert_eq!(copy(&[&shared]), Some(copied.clone()));
+        assert!(is_open(&copied));
         assert_eq!(copy(&[]), None);
     }
 
