@@ -104,6 +104,25 @@ fn executed_as_another_user() {
     }
 }
 
+/// Guards: a process that took on rights does not show what it has mapped to the user that records.
+#[test]
+fn executed_with_more_rights_below_a_users_recorder() {
+    // SAFETY: no pointers are involved.
+    if unsafe { libc::geteuid() } != 0 {
+        eprintln!("skipped: this test needs root");
+        return;
+    }
+    let shop = Workshop::new();
+    let program = programs(&shop).0[0].clone();
+    std::fs::set_permissions(shop.path("."), std::fs::Permissions::from_mode(0o777)).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o4755)).unwrap();
+    let Recording { mut command, file } = shop.recording(&[], &program, &["700"]);
+    command.env("XDG_CACHE_HOME", shop.path("cache-of-another")).uid(1000).gid(1000);
+    let outcome = run(&mut command);
+    outcome.expect_code(0);
+    expect_missing(&Report::of(&file), &outcome, "more rights");
+}
+
 /// Guards: hooks make no system call that may end the program, and the recorder tells of it.
 #[test]
 fn executed_under_a_filter_that_kills() {

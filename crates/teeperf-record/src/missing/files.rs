@@ -4,10 +4,11 @@ use super::file::hooks_of;
 use super::lives::Content;
 use super::mapped::Code;
 use crate::sample::Map;
+use crate::server::arguments_of;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -45,6 +46,30 @@ impl Files {
 
     /// The interface of a file's hooks, which a process has mapped.
     pub(super) fn hooks(&mut self, pid: u32, code: &Code) -> Option<u32> {
+        self.look(pid, code).flatten()
+    }
+
+    /// The same of the program that a process tells by its arguments, where it does not show what it has mapped; and
+    /// whether that program takes on rights.
+    pub(super) fn hooks_by_arguments(&mut self, pid: u32) -> Option<(Code, u32, bool)> {
+        let name = arguments_of(pid).into_iter().next()?;
+        let name = Path::new(OsStr::from_bytes(&name));
+        let path = if name.as_os_str().as_bytes().contains(&b'/') {
+            std::path::absolute(name).ok()?
+        } else {
+            let folders = std::env::var_os("PATH")?;
+            std::env::split_paths(&folders)
+                .map(|folder| folder.join(name))
+                .find(|at| at.is_file())?
+        };
+        let about = path.metadata().ok()?;
+        let code = Code { file: (Vec::new(), about.ino()), path: path.into_os_string().into_vec() };
+        let version = self.hooks(pid, &code)?;
+        Some((code, version, about.mode() & 0o6000 != 0))
+    }
+
+    /// Nothing where the file cannot be opened.
+    fn look(&mut self, pid: u32, code: &Code) -> Option<Option<u32>> {
         let path = Path::new(OsStr::from_bytes(&code.path));
         let process = Path::new("/proc").join(pid.to_string());
         let below = process.join("root").join(path.strip_prefix("/").ok()?);
@@ -55,14 +80,14 @@ impl Files {
         let version = Version([about.len() as i64, about.mtime(), about.mtime_nsec()]);
         let known = self.known.get(&code.file).filter(|(known, _)| *known == version);
         if let Some((_, hooks)) = known {
-            return *hooks;
+            return Some(*hooks);
         }
         let mut most = self.left.min(MOST_OF_ONE);
         let before = most;
         let hooks = hooks_of(&file, &mut most);
         self.left -= before - most;
         self.known.insert(code.file.clone(), (version, hooks));
-        hooks
+        Some(hooks)
     }
 
     /// What a file is that a process mapped, as the kernel told.
@@ -73,9 +98,10 @@ impl Files {
         }
         let [major, minor] = map.device;
         let file = (format!("{major:02x}:{minor:02x}").into_bytes(), map.inode);
-        match self.hooks(map.pid, &Code { file, path: map.path.to_vec() }) {
-            Some(_) => Content::Hooked,
-            None => Content::Other,
+        match self.look(map.pid, &Code { file, path: map.path.to_vec() }) {
+            Some(Some(_)) => Content::Hooked,
+            Some(None) => Content::Other,
+            None => Content::OutOfSight,
         }
     }
 }

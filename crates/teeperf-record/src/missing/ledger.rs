@@ -18,6 +18,8 @@ struct Lists {
     /// What the kernel would have told of programs, and had no room for.
     untold: u64,
     has_files_left_out: bool,
+    /// Programs that never asked, and whose files nobody could look at.
+    out_of_sight: u64,
     /// Libraries, by their paths, that processes announced, and that they have mapped.
     announced: HashSet<(u32, Vec<u8>)>,
     mapped: BTreeMap<(u32, Vec<u8>), ()>,
@@ -70,6 +72,11 @@ impl Ledger {
         self.lists().untold += records;
     }
 
+    /// A program has ended that never asked, and whose file nobody could look at.
+    pub(super) fn could_not_look(&self) {
+        self.lists().out_of_sight += 1;
+    }
+
     /// Files were left out that may have hooks.
     pub(super) fn leaves_files_out(&self) {
         self.lists().has_files_left_out = true;
@@ -90,7 +97,14 @@ impl Ledger {
              may be missing"
                 .to_owned()
         });
-        untold.into_iter().chain(files).collect()
+        let programs = (lists.out_of_sight > 0).then(|| {
+            format!(
+                "{} programs ended before the recorder could look at their files, which are gone or in another mount \
+                 namespace: those with hooks that never asked for the recorder are missing",
+                lists.out_of_sight
+            )
+        });
+        untold.into_iter().chain(files).chain(programs).collect()
     }
 
     /// A process has announced a module.

@@ -14,19 +14,23 @@ struct Life {
     began: Option<u64>,
     /// Path of the first file with hooks whose code it mapped.
     hooked: Option<Vec<u8>>,
+    /// Whether it has mapped its program, and nobody could look at that.
+    has_mapped: bool,
+    is_out_of_sight: bool,
     /// Its program is a recorder, or was started by one.
     is_anothers: bool,
     /// When its first thread ended. Another thread may go on and execute a program.
     ended: Option<u64>,
 }
 
-/// A program with hooks that has ended. Times are by `CLOCK_MONOTONIC`, in nanoseconds.
+/// A program that has ended, which had hooks or which nobody could look at. Times are by `CLOCK_MONOTONIC`, in nanoseconds.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Program {
     pub(super) pid: u32,
     pub(super) began: u64,
     pub(super) ended: u64,
-    pub(super) hooked: Vec<u8>,
+    /// The first file with hooks; nothing: its own file was out of sight.
+    pub(super) hooked: Option<Vec<u8>>,
 }
 
 /// What a file is.
@@ -35,6 +39,8 @@ pub(super) enum Content {
     Hooked,
     Recorder,
     Other,
+    /// It is gone, or in a place that the recorder does not see any more.
+    OutOfSight,
 }
 
 impl Lives {
@@ -74,8 +80,10 @@ impl Lives {
                     match content(&map) {
                         Content::Hooked => life.hooked = Some(map.path.to_vec()),
                         Content::Recorder => life.is_anothers = true,
+                        Content::OutOfSight => life.is_out_of_sight |= !life.has_mapped,
                         Content::Other => {}
                     }
+                    life.has_mapped = true;
                 }
                 None
             }
@@ -106,8 +114,9 @@ impl Lives {
 impl Life {
     fn program(self, pid: u32, time: u64) -> Option<Program> {
         let ended = self.ended.unwrap_or(time);
-        (!self.is_anothers).then_some(())?;
-        Some(Program { pid, began: self.began?, ended, hooked: self.hooked? })
+        let is_wanted = !self.is_anothers && (self.hooked.is_some() || self.is_out_of_sight);
+        is_wanted.then_some(())?;
+        Some(Program { pid, began: self.began?, ended, hooked: self.hooked })
     }
 }
 
@@ -138,6 +147,7 @@ mod tests {
         let mut content = |map: &Map<'_>| match map.path {
             b"/hooked" => Content::Hooked,
             b"/recorder" => Content::Recorder,
+            b"/gone" => Content::OutOfSight,
             _ => Content::Other,
         };
         let times = (1..).zip(records);
@@ -148,7 +158,7 @@ mod tests {
     }
 
     fn program(pid: u32, began: u64, ended: u64) -> Program {
-        Program { pid, began, ended, hooked: b"/hooked".to_vec() }
+        Program { pid, began, ended, hooked: Some(b"/hooked".to_vec()) }
     }
 
     #[test]
@@ -179,6 +189,15 @@ mod tests {
     fn a_child_that_executes_nothing_has_its_parents_program() {
         let child = [forked(5, 1), executed(5), mapped(5, b"/hooked"), forked(6, 5), ended(6, 6)];
         assert_eq!(programs(&child), []);
+    }
+
+    #[test]
+    fn a_program_that_was_out_of_sight_is_told_without_a_file() {
+        let gone = [forked(5, 1), executed(5), mapped(5, b"/gone"), ended(5, 5)];
+        assert_eq!(programs(&gone), [Program { hooked: None, ..program(5, 2, 4) }]);
+        let library =
+            [forked(5, 1), executed(5), mapped(5, b"/a"), mapped(5, b"/gone"), ended(5, 5)];
+        assert_eq!(programs(&library), []);
     }
 
     #[test]

@@ -11,12 +11,13 @@ use crate::sample::{Map, Record};
 use crate::server::{descends, executable_of};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use teeperf_wire::hook;
 use teeperf_wire::word::module::MAX_PATH;
 
 /// The running thread. Ends with a last look when it is dropped.
@@ -194,8 +195,15 @@ impl Look {
         let missing = own.iter().filter(|one| one.why.is_some());
         self.heard.extend(missing.map(|one| (pid, one.look.0)));
         let why = own.last().map_or(Some(Why::Brief), |one| one.why);
-        if let Some(why) = why.filter(|_| !self.ledger.attached_within(pid, began..=ended)) {
-            self.ledger.misses(why, &hooked, pid);
+        if self.ledger.attached_within(pid, began..=ended) {
+            return;
+        }
+        match (why, hooked) {
+            (Some(why), Some(hooked)) => self.ledger.misses(why, &hooked, pid),
+            (Some(Why::Brief), None) => self.ledger.could_not_look(),
+            // What a look took for missing is told by that.
+            (Some(_), None) => own.iter().for_each(|one| _ = self.heard.remove(&(pid, one.look.0))),
+            (None, _) => {}
         }
     }
 
@@ -240,9 +248,16 @@ impl Look {
             return;
         }
         let began = monotonic_ns();
-        let Ok(maps) = fs::read(format!("/proc/{pid}/maps")) else { return };
+        let maps = fs::read(format!("/proc/{pid}/maps"));
         (seen.size, seen.looked) = (size, Some(Instant::now()));
         let look = (began, monotonic_ns());
+        let maps = match maps {
+            Ok(maps) => maps,
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                return self.look_from_afar(pid, seen, look);
+            }
+            Err(_) => return,
+        };
         let mapped = mapped::read(&maps);
         let hooked =
             mapped.code.iter().filter_map(|code| Some((code, self.files.hooks(pid, code)?)));
@@ -263,11 +278,29 @@ impl Look {
             let candidate = |why| Candidate { look, why, file: first.path.clone() };
             seen.missing = why.map(candidate);
         }
-        if !hooked.is_empty() && self.news.is_some() {
-            let judged = self.judged.entry(pid).or_default();
-            if judged.len() < MOST_JUDGED {
-                judged.push(Judgement { look, why });
-            }
+        if !hooked.is_empty() {
+            self.judge(pid, Judgement { look, why });
+        }
+    }
+
+    /// Looks at a process that does not show what it has mapped: it is another user's, or took on rights.
+    fn look_from_afar(&mut self, pid: u32, seen: &mut Seen, look: (u64, u64)) {
+        let Some((code, version, takes_rights)) = self.files.hooks_by_arguments(pid) else {
+            return;
+        };
+        let why = match version {
+            hook::VERSION if takes_rights => Why::Rights,
+            hook::VERSION => Why::User,
+            version => Why::Version(version),
+        };
+        seen.missing = Some(Candidate { look, why, file: code.path });
+        self.judge(pid, Judgement { look, why: Some(why) });
+    }
+
+    fn judge(&mut self, pid: u32, judgement: Judgement) {
+        let judged = self.judged.entry(pid).or_default();
+        if self.news.is_some() && judged.len() < MOST_JUDGED {
+            judged.push(judgement);
         }
     }
 
@@ -328,7 +361,7 @@ mod tests {
     use super::*;
 
     fn program(began: u64, ended: u64) -> Program {
-        Program { pid: 5, began, ended, hooked: b"/bin/a".to_vec() }
+        Program { pid: 5, began, ended, hooked: Some(b"/bin/a".to_vec()) }
     }
 
     fn look_of(ledger: &Arc<Ledger>) -> Look {
