@@ -126,6 +126,8 @@ pub(crate) struct Drain {
     inherited: Vec<Arc<Segment>>,
     newcomers: Newcomers,
     families: Families,
+    /// When memory that nobody has any more was looked for.
+    families_looked_at: Instant,
     /// Processes of these that were recorded.
     heirs: u64,
     /// When trees are written.
@@ -170,6 +172,8 @@ const HEED: Duration = Duration::from_millis(2);
 const SUMS: Duration = Duration::from_secs(1);
 /// Longest wait for what code inside of arenas has summed.
 const ANSWERS: Duration = Duration::from_millis(100);
+/// Between two looks for memory that nobody has any more.
+const LET_GO: Duration = Duration::from_secs(1);
 /// Longest wait at the end for the next symbols, and for all of them.
 const SYMBOLS: Duration = Duration::from_secs(5);
 const ALL_SYMBOLS: Duration = Duration::from_secs(60);
@@ -203,6 +207,7 @@ impl Drain {
             inherited: Vec::new(),
             newcomers,
             families: Families::default(),
+            families_looked_at: Instant::now(),
             heirs: 0,
             intervals: Intervals::default(),
             of_sums: Intervals::every(Some(SUMS)),
@@ -386,6 +391,11 @@ impl Drain {
         if !self.families.may_be_there() {
             return false;
         }
+        let is_due = self.families_looked_at.elapsed() >= LET_GO;
+        if is_due {
+            self.families_looked_at = Instant::now();
+            self.families.look_for_what_is_let_go();
+        }
         let newcomers = self.families.newcomers();
         let are_new = !newcomers.is_empty();
         for attached in newcomers {
@@ -398,6 +408,9 @@ impl Drain {
         }
         for refusal in self.families.refusals() {
             self.sink.tell_unrecorded(refusal.text, refusal.processes);
+        }
+        if is_due {
+            self.families.give_up_what_is_let_go();
         }
         are_new
     }

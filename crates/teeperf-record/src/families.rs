@@ -36,6 +36,8 @@ struct Family {
     /// Slots whose claims were looked at, and whose processes are not gone.
     seen: HashSet<usize>,
     refused: [u32; reason::COUNT],
+    /// Whether nobody had the memory any more at the last look.
+    is_let_go: bool,
 }
 
 /// The process that attached.
@@ -96,6 +98,7 @@ impl Families {
                 },
                 seen: HashSet::new(),
                 refused: [0; reason::COUNT],
+                is_let_go: false,
             });
         }
         let mut heirs = self.heirs.iter_mut();
@@ -174,6 +177,17 @@ impl Families {
     /// Libraries that were told of because they are in a namespace of their own.
     pub(crate) fn libraries_told(&self) -> u32 {
         self.libraries_told
+    }
+
+    /// Looks for memory that nobody has any more. What was claimed in it before is still to be seen.
+    pub(crate) fn look_for_what_is_let_go(&mut self) {
+        self.families.iter_mut().for_each(|family| family.is_let_go = !family.heirs.is_lent());
+    }
+
+    /// Gives up what was found so, but for memory of processes that are not written yet. A recorder of a hundred
+    /// thousand processes, one after the other, has no descriptor and no mapping of each.
+    pub(crate) fn give_up_what_is_let_go(&mut self) {
+        self.families.retain(|family| !family.is_let_go || !family.seen.is_empty());
     }
 
     /// Whether there are processes that have memory of others, or may yet have some: children that have
@@ -352,6 +366,35 @@ mod tests {
         assert!(!maps_have(b"\n 1234 /memfd:teeperf-heirs\n", 1234));
     }
 
+    fn family_of(heirs: Arc<Heirs>, inode: u64, owner: Owner) -> Family {
+        let (seen, refused) = (HashSet::new(), [0; reason::COUNT]);
+        Family { heirs, inode, owner, seen, refused, is_let_go: false }
+    }
+
+    #[test]
+    fn memory_that_nobody_has_is_given_up_once_all_of_it_is_written() {
+        let family = || {
+            let heirs = Arc::new(Heirs::create(None).unwrap());
+            let owner = Owner { pid: 1, executable: Vec::new(), arguments: Vec::new() };
+            family_of(heirs, 0, owner)
+        };
+        let mut families = Families::default();
+        families.families.extend([family(), family(), family()]);
+        let lent = families.families[0].heirs.lend().unwrap();
+        families.families[1].seen.insert(0);
+        let mut left = || {
+            families.look_for_what_is_let_go();
+            families.give_up_what_is_let_go();
+            families.families.len()
+        };
+        assert_eq!(left(), 2);
+        drop(lent);
+        assert_eq!(left(), 1);
+        families.families[0].seen.clear();
+        families.give_up_what_is_let_go();
+        assert!(!families.may_be_there());
+    }
+
     /// This process has the memory, its parent has not, and nobody has the last id.
     #[test]
     fn claims_are_believed_where_the_system_confirms_them() {
@@ -359,8 +402,7 @@ mod tests {
         let inode = heirs.inode().unwrap();
         let own = std::process::id();
         let owner = Owner { pid: own, executable: b"/bin/\x1bx".to_vec(), arguments: Vec::new() };
-        let (seen, refused) = (HashSet::new(), [0; reason::COUNT]);
-        let family = Family { heirs, inode, owner, seen, refused };
+        let family = family_of(heirs, inode, owner);
         let claimant = |pid| family.claimant(Claim { slot: 0, pid, parent: 1 });
         assert!(matches!(claimant(own), Claimant::Lives(pid, _) if pid == own));
         assert!(matches!(claimant(std::os::unix::process::parent_id()), Claimant::Gone));

@@ -264,7 +264,7 @@ impl Desk {
                 if let Err(error) = attached {
                     // It may be gone.
                     let _ = self.refuse(&connection, refusal::CLOSED);
-                    self.notice(format!("process {} could not attach: {error}", peer.pid));
+                    self.tell_of_failure(peer, &error);
                 }
             }
             Decision::Segment { segment, token } => {
@@ -561,6 +561,18 @@ impl Desk {
             self.registry.gone(pid, id);
             self.terms.filters.ask(Job::Forget { process: id });
             self.tell(Event::Gone { id, at, replaced: false });
+        }
+    }
+
+    /// A process asked and was given nothing. The recorder says so once: it does not look for its reasons.
+    fn tell_of_failure(&self, peer: Peer, error: &io::Error) {
+        let ledger = &self.terms.ledger;
+        ledger.attaches(peer.pid);
+        match error.raw_os_error() {
+            Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM) => {
+                ledger.misses(Why::NoRoom, &executable_of(peer.pid), peer.pid);
+            }
+            _ => self.notice(format!("process {} could not attach: {error}", peer.pid)),
         }
     }
 

@@ -19,6 +19,8 @@ pub(super) struct Files {
     recorder: Option<(u64, Vec<u8>)>,
     /// Bytes that may still be read, of all files.
     left: u64,
+    /// Whether a file was not read to its end.
+    has_cut: bool,
 }
 
 /// Most bytes of all files that are read, and of one.
@@ -34,14 +36,14 @@ impl Default for Files {
         let own = std::env::current_exe().ok();
         let own = own.and_then(|path| Some((path.metadata().ok()?.ino(), path)));
         let recorder = own.map(|(number, path)| (number, path.as_os_str().as_bytes().to_vec()));
-        Self { known: HashMap::new(), recorder, left: MOST }
+        Self { known: HashMap::new(), recorder, left: MOST, has_cut: false }
     }
 }
 
 impl Files {
-    /// Whether files were left out, because the others took all that may be read.
-    pub(super) fn are_too_many(&self) -> bool {
-        self.left == 0
+    /// Whether a part of some file was not read, because it had, or all have, too much code.
+    pub(super) fn are_cut(&self) -> bool {
+        self.has_cut
     }
 
     /// The interface of a file's hooks, which a process has mapped.
@@ -86,6 +88,7 @@ impl Files {
         let before = most;
         let hooks = hooks_of(&file, &mut most);
         self.left -= before - most;
+        self.has_cut |= hooks.is_none() && most == 0;
         self.known.insert(code.file.clone(), (version, hooks));
         Some(hooks)
     }
@@ -106,10 +109,10 @@ impl Files {
     }
 }
 
-/// Whether a path is that of one of our programs: a recorder, what starts one, or what measures hooks for it.
+/// Whether a path is that of another recorder, or of what measures hooks for one.
 fn is_recorder(path: &[u8]) -> bool {
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-    matches!(name, b"teeperf" | b"cargo-teeperf" | b"teeperf-calibration")
+    matches!(name, b"teeperf" | b"teeperf-calibration")
 }
 
 /// The regular file of this number, if it is there.

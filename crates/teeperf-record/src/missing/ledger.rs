@@ -93,8 +93,8 @@ impl Ledger {
             )
         });
         let files = lists.has_files_left_out.then(|| {
-            "the command's processes have mapped more code than the recorder looks through for hooks: some with hooks \
-             may be missing"
+            "the command's processes have mapped more code than the recorder looks through for hooks, or files that \
+             could not be read to their ends: some processes with hooks may be missing"
                 .to_owned()
         });
         let programs = (lists.out_of_sight > 0).then(|| {

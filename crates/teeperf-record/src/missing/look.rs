@@ -14,7 +14,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use teeperf_wire::hook;
@@ -26,7 +26,13 @@ pub(crate) struct Lookout {
     thread: Option<JoinHandle<()>>,
     /// Closed to end the thread.
     stop: Option<Sender<()>>,
+    /// Closed when it has ended.
+    ended: Receiver<()>,
+    ledger: Arc<Ledger>,
 }
+
+/// Longest wait for its end: a file system may not answer any more.
+const END: Duration = Duration::from_secs(3);
 
 /// Between two looks, unless these take long.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -43,10 +49,12 @@ impl Lookout {
     /// For the recorder of this name.
     pub(crate) fn start(recorder: String, ledger: Arc<Ledger>) -> io::Result<Self> {
         let (stop, stopped) = channel();
+        let (end, ended) = channel();
         // Before the command is started: the kernel tells of what is forked from here on.
-        let mut look = Look::new(recorder, ledger, News::open());
+        let mut look = Look::new(recorder, Arc::clone(&ledger), News::open());
         let thread = std::thread::Builder::new().name("teeperf-lookout".into());
         let thread = thread.spawn(move || {
+            let _end: Sender<()> = end;
             let mut next = Instant::now() + PAUSE;
             while stopped.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
                 // The kernel's news do not wait for a look that is put off.
@@ -60,13 +68,16 @@ impl Lookout {
             look.round();
             look.end();
         })?;
-        Ok(Self { thread: Some(thread), stop: Some(stop) })
+        Ok(Self { thread: Some(thread), stop: Some(stop), ended, ledger })
     }
 }
 
 impl Drop for Lookout {
     fn drop(&mut self) {
         self.stop = None;
+        if self.ended.recv_timeout(END) == Err(RecvTimeoutError::Timeout) {
+            return self.ledger.leaves_files_out();
+        }
         if let Some(thread) = self.thread.take() {
             // A panic in it was already reported by the thread itself.
             let _ = thread.join();
@@ -213,7 +224,7 @@ impl Look {
             seen.as_mut().into_iter().for_each(|seen| self.conclude(pid, seen));
         }
         while self.tell_first() {}
-        if self.files.are_too_many() {
+        if self.files.are_cut() {
             self.ledger.leaves_files_out();
         }
     }

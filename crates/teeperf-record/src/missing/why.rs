@@ -19,6 +19,8 @@ pub(crate) enum Why {
     User,
     /// It was given memory, and could not map it.
     Limits,
+    /// The recorder had no memory to give.
+    NoRoom,
     /// It is not its program that has hooks, but a library.
     Library,
     /// Likewise, and nothing that answers hooks was preloaded.
@@ -88,6 +90,10 @@ impl Why {
             Self::User => (
                 "the process has another user or group than the recorder, and shows itself to no such recorder",
                 "record as root, or as that user",
+            ),
+            Self::NoRoom => (
+                "the recorder had no descriptors or no memory left for it",
+                "raise the recorder's limits (ulimit -n), or record fewer processes at a time",
             ),
             Self::Limits => (
                 "it could not map the recorder's memory, most likely for a limit of its files or of its memory",
