@@ -18,7 +18,7 @@ use crate::segment::{Class, Segment};
 use crate::socket::{Connection, Listener, Peer};
 use crate::trust::Owner;
 use std::collections::HashSet;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -599,8 +599,17 @@ pub(crate) fn executable_of(pid: u32) -> Vec<u8> {
     link.into_os_string().into_vec()
 }
 
+/// A process's arguments; of many bytes the first, and a mark: a program may have megabytes of them.
 pub(crate) fn arguments_of(pid: u32) -> Vec<Vec<u8>> {
-    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    const MOST: u64 = 64 << 10;
+    let mut line = Vec::new();
+    if let Ok(file) = std::fs::File::open(format!("/proc/{pid}/cmdline")) {
+        // Of a process that ends meanwhile there is what was read.
+        let _ = file.take(MOST).read_to_end(&mut line);
+    }
+    if line.len() as u64 == MOST {
+        line.extend("…".bytes());
+    }
     let line = line.strip_suffix(&[0]).unwrap_or(&line);
     line.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect()
 }

@@ -8,6 +8,7 @@ use crate::server::arguments_of;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -117,11 +118,14 @@ fn is_recorder(path: &[u8]) -> bool {
 
 /// The regular file of this number, if it is there.
 fn open(path: &Path, number: u64) -> Option<(File, Metadata)> {
-    let is_it = |about: &Metadata| about.ino() == number && about.is_file();
-    path.metadata().ok().filter(is_it)?;
-    // A pipe that has taken the file's place meanwhile is not waited for.
-    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).ok()?;
-    let about = file.metadata().ok().filter(is_it)?;
+    // To open a device does something. The program may put one, or a pipe, in the file's place at any time: so what
+    // the path leads to is held first, without opening it, and opened once it is known.
+    let held = File::options().read(true).custom_flags(libc::O_PATH).open(path).ok()?;
+    let about = held.metadata().ok()?;
+    if !about.is_file() || about.ino() != number {
+        return None;
+    }
+    let file = File::open(format!("/proc/self/fd/{}", held.as_raw_fd())).ok()?;
     Some((file, about))
 }
 
@@ -165,5 +169,17 @@ mod tests {
             let another = Code { file: (b"00:01".to_vec(), number + 1), ..code };
             assert_eq!(files.hooks(own, &another), None);
         }
+    }
+
+    /// Guards: the program puts a device or a pipe in the place of a file that it has mapped.
+    #[test]
+    fn what_is_no_file_is_not_opened() {
+        for path in ["/dev/null", "/dev/watchdog", "/proc/self", "/"] {
+            let path = Path::new(path);
+            let number = path.metadata().map_or(0, |about| about.ino());
+            assert!(open(path, number).is_none(), "{}", path.display());
+        }
+        let own = std::env::current_exe().unwrap();
+        assert!(open(&own, own.metadata().unwrap().ino()).is_some());
     }
 }

@@ -163,7 +163,8 @@ pub(crate) fn for_sampling() -> Result<Option<PathBuf>> {
 /// Where the file is, which is put there if it is not.
 fn unpack(folder: &Path, &(name, mode, contents): &Embedded) -> Result<PathBuf> {
     let path = folder.join(name);
-    if !path.metadata().is_ok_and(|file| file.len() == contents.len() as u64) {
+    // One that was cut off, or lost its content when the machine failed, is written anew.
+    if !std::fs::read(&path).is_ok_and(|file| file == contents) {
         std::fs::create_dir_all(path.parent().unwrap_or(folder))?;
         write_atomically(&path, contents, mode)?;
     }

@@ -2,8 +2,9 @@
 //! in root's own cache folder.
 
 use super::store::{trusted, write_atomically};
-use std::ffi::OsStr;
-use std::fs::{Metadata, Permissions};
+use std::ffi::{CString, OsStr};
+use std::fs::Permissions;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -37,12 +38,21 @@ fn copy<'a>(library: &Path, shared: impl IntoIterator<Item = &'a Path>) -> Optio
 fn copy_below(shared: &Path, library: &Path, version: &OsStr, name: &OsStr) -> Option<PathBuf> {
     let folder = opened(trusted(&shared.join("teeperf"), 0o755).ok()?)?;
     let path = opened(trusted(&folder.join(version), 0o755).ok()?)?.join(name);
-    let size = library.metadata().ok()?.len();
-    let is_there = |copy: Metadata| copy.len() == size && copy.mode() & 0o4 != 0;
-    if !path.metadata().is_ok_and(is_there) {
-        write_atomically(&path, &std::fs::read(library).ok()?, 0o755).ok()?;
+    let content = std::fs::read(library).ok()?;
+    if !is_open(&path) || std::fs::read(&path).ok()? != content {
+        write_atomically(&path, &content, 0o755).ok()?;
     }
-    is_open(&path).then_some(path)
+    (is_open(&path) && may_be_executed(&path)).then_some(path)
+}
+
+/// Whether code of this file's file system may be executed (mount(8), "noexec").
+fn may_be_executed(file: &Path) -> bool {
+    let Ok(path) = CString::new(file.as_os_str().as_bytes()) else { return false };
+    // SAFETY: numbers alone, of which 0 is one.
+    let mut about: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the path ends with a 0, and the address is that of a statvfs.
+    let result = unsafe { libc::statvfs(path.as_ptr(), &raw mut about) };
+    result == 0 && about.f_flag & libc::ST_NOEXEC == 0
 }
 
 /// Has everybody pass through a folder of ours, and read it.
@@ -84,6 +94,10 @@ mod tests {
         assert_eq!(copied, shared.join("teeperf/v1/lib.so"));
         assert_eq!(std::fs::read(&copied).unwrap(), b"content");
         assert!(is_open(&copied));
+        // As a machine that failed might leave it.
+        std::fs::write(&copied, "tnetnoc").unwrap();
+        assert_eq!(copy(&[&shared]), Some(copied.clone()));
+        assert_eq!(std::fs::read(&copied).unwrap(), b"content");
         assert_eq!(copy(&[&shared]), Some(copied.clone()));
         // As a recorder under a narrow umask might leave it.
         set_mode(&copied, 0o700);
