@@ -47,12 +47,12 @@ fn found(code: &[u8]) -> bool {
 fn switches(code: &[u8]) -> bool {
     let mut rest = code;
     while let Some(places) = rest.first_chunk() {
-        if has_candidates(places) && (0..PLACES).any(|at| is_switch(&rest[at..])) {
+        if has_candidates(places) && rest.windows(4).take(PLACES).any(is_switch) {
             return true;
         }
-        rest = &rest[PLACES..];
+        rest = rest.get(PLACES..).unwrap_or_default();
     }
-    (0..rest.len()).any(|at| is_switch(&rest[at..]))
+    rest.windows(4).any(is_switch)
 }
 
 const PLACES: usize = 32;
