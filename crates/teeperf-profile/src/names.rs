@@ -3,7 +3,7 @@
 
 mod elsewhere;
 
-use elsewhere::{Elsewhere, InFile};
+use elsewhere::Elsewhere;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
@@ -193,7 +193,7 @@ impl Sites {
             return self.symbols.function(entry, module, Some(place));
         }
         let in_file = self.elsewhere.in_file(window, address, &self.images.search);
-        if let Some(InFile { name, start, size }) = in_file {
+        if let Some((name, start, size)) = in_file {
             let place = Some(window.place(start, size, Code::Process));
             return Function { name, module, place, ..Function::default() };
         }
@@ -230,9 +230,7 @@ impl Images {
     /// Name, address and size of the function at a site.
     fn function(&mut self, window: &Window, site: u32) -> Option<(String, u64, u64)> {
         let (functions, anchor) = self.open(window)?;
-        let symbol = functions.at(window.address(site, *anchor))?;
-        let name = teeperf_symbols::demangle(&symbol.name).into_owned();
-        Some((name, symbol.start, symbol.size))
+        symbol_at(functions, window.address(site, *anchor))
     }
 
     /// The functions of a window's file, and the address of [`ANCHOR`] there.
@@ -247,6 +245,13 @@ impl Images {
         };
         self.opened.entry(window.path.clone()).or_insert_with(open).as_ref()
     }
+}
+
+/// Name, start and size of the function at an address of a file.
+fn symbol_at(functions: &Functions, address: u64) -> Option<(String, u64, u64)> {
+    let symbol = functions.at(address)?;
+    let name = teeperf_symbols::demangle(&symbol.name).into_owned();
+    Some((name, symbol.start, symbol.size))
 }
 
 /// Name of a function outside every window, by its address.

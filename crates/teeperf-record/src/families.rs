@@ -179,13 +179,13 @@ impl Families {
         self.libraries_told
     }
 
-    /// Looks for memory that nobody has any more. What was claimed in it before is still to be seen.
+    /// Looks for memory that nobody has any more. Claims that were made in it before are still to be seen.
     pub(crate) fn look_for_what_is_let_go(&mut self) {
         self.families.iter_mut().for_each(|family| family.is_let_go = !family.heirs.is_lent());
     }
 
-    /// Gives up what was found so, but for memory of processes that are not written yet. A recorder of a hundred
-    /// thousand processes, one after the other, has no descriptor and no mapping of each.
+    /// Gives up the memory that was found so, but for that of processes that are not written yet. So a
+    /// recorder of a hundred thousand processes, one after the other, has no descriptor of each.
     pub(crate) fn give_up_what_is_let_go(&mut self) {
         self.families.retain(|family| !family.is_let_go || !family.seen.is_empty());
     }
@@ -193,8 +193,9 @@ impl Families {
     /// Whether there are processes that have memory of others, or may yet have some: children that have
     /// called nothing yet.
     pub(crate) fn are_there(&mut self) -> bool {
-        self.families.retain(|family| family.heirs.is_lent() || !family.seen.is_empty());
-        !self.families.is_empty()
+        self.look_for_what_is_let_go();
+        self.give_up_what_is_let_go();
+        self.may_be_there()
     }
 
     /// Whether there may be any.

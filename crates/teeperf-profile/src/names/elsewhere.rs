@@ -1,7 +1,8 @@
-//! Names of functions that the symbols of their own process do not tell: the recorder was killed, or had no time for
-//! them. Another process of the same file may have told them; else the file itself does, if it is the recorded build.
+//! Names of functions that the symbols of their own process do not tell: the recorder was killed, or
+//! had no time for them. Another process of the same file may have told them; else the file itself
+//! does, if it is the recorded build.
 
-use super::{Entry, SymbolTables, Window, Windows};
+use super::{Entry, SymbolTables, Window, Windows, symbol_at};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
@@ -19,21 +20,14 @@ pub(super) struct Elsewhere {
     files: HashMap<FileId, Option<Functions>>,
 }
 
-/// What processes told of one file: by address in it, the process and the place in its table of a symbol.
+/// Symbols of one file, by address in it: the process that told it, and the place in its table.
 type Told = BTreeMap<u64, (u32, usize)>;
 /// Path and build-id.
 type FileId = (Arc<str>, Arc<[u8]>);
 
-/// A function's symbol in the file itself.
-pub(super) struct InFile {
-    pub(super) name: String,
-    pub(super) start: u64,
-    pub(super) size: u64,
-}
-
 impl Elsewhere {
-    /// What another process told of the function at an address of a window's file: its symbol, and where that begins
-    /// in the file. Tables must be in order.
+    /// Symbol of the function at an address of a window's file, as another process told it, and where
+    /// that begins in the file. Tables must be in order.
     pub(super) fn told<'a>(
         &mut self,
         window: &Window,
@@ -48,13 +42,13 @@ impl Elsewhere {
         (address - start < u64::from(entry.size.max(1))).then_some((entry, start))
     }
 
-    /// What the file itself says of the function at an address.
+    /// Name, start and size of the function at an address, as the file itself has it.
     pub(super) fn in_file(
         &mut self,
         window: &Window,
         address: u64,
         search: &Search,
-    ) -> Option<InFile> {
+    ) -> Option<(String, u64, u64)> {
         is_known(window).then_some(())?;
         let open = || {
             let build_id = Some(window.build_id.to_vec());
@@ -66,9 +60,7 @@ impl Elsewhere {
             return None;
         }
         let functions = self.files.entry(key).or_insert_with(open).as_ref()?;
-        let symbol = functions.at(address)?;
-        let name = teeperf_symbols::demangle(&symbol.name).into_owned();
-        Some(InFile { name, start: symbol.start, size: symbol.size })
+        symbol_at(functions, address)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Libraries that programs of other users have preloaded: root records these as well, and they cannot read what lies
 //! in root's own cache folder.
 
-use super::store::{trusted, write_atomically};
+use super::store::{is_root, trusted, write_atomically};
 use std::ffi::{CString, OsStr};
 use std::fs::Permissions;
 use std::os::unix::ffi::OsStrExt;
@@ -14,9 +14,7 @@ const SHARED: [&str; 2] = ["/var/cache", "/run"];
 /// Where everybody can read this library, if it is root that records: there, or in a copy. Else, or where no copy can
 /// be made, the library itself.
 pub(crate) fn for_all_users(library: PathBuf) -> PathBuf {
-    // SAFETY: asks for a number and cannot fail.
-    let is_root = unsafe { libc::geteuid() } == 0;
-    if !is_root || is_open(&library) {
+    if !is_root() || is_open(&library) {
         return library;
     }
     copy(&library, SHARED.map(Path::new)).unwrap_or(library)

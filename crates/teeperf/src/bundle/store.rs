@@ -36,7 +36,7 @@ pub(crate) fn folder(name: &str) -> Result<PathBuf> {
     )
 }
 
-fn is_root() -> bool {
+pub(super) fn is_root() -> bool {
     // SAFETY: asks for a number and cannot fail.
     unsafe { libc::geteuid() == 0 }
 }
