@@ -121,6 +121,12 @@ pub enum RecordError {
     /// The process cannot be traced.
     #[error(transparent)]
     Attach(#[from] AttachError),
+    /// The user insisted on an end, and the recording could not be finished.
+    #[error(
+        "{0} was not finished: the recorder was interrupted while it waited for the last events and names; \
+             next: teeperf report, which reads what was written"
+    )]
+    GivenUp(String),
     /// The system refuses memory, threads or sockets.
     #[error("recording cannot begin: {0}")]
     System(#[from] io::Error),
@@ -306,7 +312,7 @@ impl Recorder {
         let watch = Watch { signals: signals.as_ref(), events: &events };
         let Some(found) = found else {
             made.is_to_stay();
-            watch.recording(&ended)?;
+            watch.recording(&ended).map_err(|error| given_up(error, &path))?;
             let summary = drain.join().map_err(|_| io::Error::other("the drain failed"))?;
             let outcome = outcome(None, summary, &options.stats, chosen.reason);
             return Ok(Outcome { sampled: sampled_as, ..outcome });
@@ -329,7 +335,7 @@ impl Recorder {
         tell(&events, Event::CommandStarted { pid: child.id() });
         let status = watch.command(&mut child)?;
         tell(&events, Event::CommandEnded(ending(status)));
-        watch.recording(&ended)?;
+        watch.recording(&ended).map_err(|error| given_up(error, &path))?;
         let summary = drain.join().map_err(|_| io::Error::other("the drain failed"))?;
         let outcome = outcome(Some(status), summary, &options.stats, chosen.reason);
         Ok(Outcome { sampled: sampled_as, ..outcome })
@@ -352,6 +358,13 @@ fn outcome(
         recorded: stats.snapshot(),
         clock_reason,
         sampled: None,
+    }
+}
+
+fn given_up(error: io::Error, path: &str) -> RecordError {
+    match error.kind() {
+        io::ErrorKind::Interrupted => RecordError::GivenUp(path.to_owned()),
+        _ => RecordError::System(error),
     }
 }
 

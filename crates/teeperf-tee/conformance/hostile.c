@@ -152,8 +152,8 @@ NO_HOOK int main(void)
 	memset(before, 0xA5, sizeof(before));
 	memset(behind, 0xA5, sizeof(behind));
 	for (sums = 0; sums < 2; sums++) {
-		suffer(LARGE, 1.5);
-		suffer(SMALL, 1.5);
+		suffer(LARGE, 0.5);
+		suffer(SMALL, 0.5);
 	}
 	for (i = 0; i < CANARIES; i++)
 		if (before[i] != 0xA5 || behind[i] != 0xA5)

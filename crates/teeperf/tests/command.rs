@@ -3,8 +3,10 @@
 
 mod support;
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
+use std::os::fd::AsRawFd;
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 use support::{Folder, prepared, run, teeperf};
 
 const PROGRAM: &str = "#include <stdio.h>\n\
@@ -569,6 +571,35 @@ fn a_pipe_that_nobody_reads_any_more_does_not_keep_the_program_from_running() {
     let text = stderr(&recorded);
     assert!(text.contains("999000\n"), "{text}");
     assert!(text.contains("; the recording ends there") && !text.contains("CC="), "{text}");
+}
+
+/// Guards: it said that the recording cannot begin.
+#[test]
+fn a_recording_that_cannot_be_finished_is_given_up_at_the_third_interrupt() {
+    let folder = with_program();
+    let (reader, writer) = std::io::pipe().unwrap();
+    // SAFETY: no pointers are involved.
+    unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_SETPIPE_SZ, 4096) };
+    let mut command = teeperf(&folder);
+    let many = "i=0; while [ $i -lt 30 ]; do ./program 0; i=$((i+1)); done; echo done >&2";
+    command.args(["record", "-o", "-", "--", "sh", "-c", many]);
+    let mut recorder = command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(recorder.stderr.take().unwrap());
+    let mut line = String::new();
+    while line != "done\n" {
+        line.clear();
+        assert_ne!(said.read_line(&mut line).unwrap(), 0, "it ended");
+    }
+    while recorder.try_wait().unwrap().is_none() {
+        // SAFETY: kill only takes numbers; the recorder has not been waited for.
+        unsafe { libc::kill(recorder.id() as i32, libc::SIGINT) };
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(recorder.wait().unwrap().code(), Some(1));
+    let mut text = String::new();
+    said.read_to_string(&mut text).unwrap();
+    assert!(text.contains("was not finished") && !text.contains("cannot begin"), "{text}");
+    drop(reader);
 }
 
 #[test]

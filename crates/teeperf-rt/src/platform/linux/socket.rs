@@ -20,6 +20,8 @@ const MSG_CMSG_CLOEXEC: usize = 0x4000_0000;
 pub(crate) type Answer = ([u8; WELCOME_SIZE], [Option<File>; FILES]);
 /// Most files with an answer.
 pub(crate) const FILES: usize = 3;
+/// Longest stay for a recorder that is not trusted: seconds and microseconds.
+const LOOK: [u64; 2] = [0, 50_000];
 
 #[repr(C)]
 struct Address {
@@ -100,25 +102,52 @@ pub(crate) fn exchange(
         return None;
     }
     let socket = File(socket as i32);
-    let descriptor = socket.0 as usize;
-    let limit = [seconds, 0];
+    limit(&socket, [seconds, 0]);
+    if connect(&socket, name) < 0 {
+        return None;
+    }
+    if !trusts_peer(&socket) {
+        stay_for_a_look(&socket);
+        return None;
+    }
+    send(&socket, [hello, bytes_of(words)]).then(|| receive(&socket))?
+}
+
+/// Limits how long the socket's calls take: seconds and microseconds.
+fn limit(socket: &File, time: [u64; 2]) {
     for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
-        let arguments = [descriptor, SOL_SOCKET, option, &raw const limit as usize, 16, 0];
+        let place = &raw const time as usize;
+        let arguments = [socket.0 as usize, SOL_SOCKET, option, place, size_of_val(&time), 0];
         // SAFETY: the kernel reads one `struct timeval`.
         unsafe { syscall(number::SETSOCKOPT, arguments) };
     }
-    if connect(&socket, name) < 0 || !trusts_peer(&socket) {
-        return None;
+}
+
+/// Tells a recorder that is not trusted nothing, but gives it time to see which process came: of
+/// one that has ended, the system does not tell whose child it was.
+fn stay_for_a_look(socket: &File) {
+    limit(socket, LOOK);
+    if send(socket, [&[], &[]]) {
+        // The recorder closes the socket when it has looked. Nothing that it sends is taken.
+        let mut message = Message::default();
+        let arguments = [socket.0 as usize, &raw mut message as usize, 0, 0, 0, 0];
+        // SAFETY: the kernel writes to the message, which has room for nothing.
+        patiently(|| unsafe { syscall(number::RECVMSG, arguments) });
     }
-    let parts =
-        [[hello.as_ptr() as usize, HELLO_SIZE], [words.as_ptr() as usize, size_of_val(words)]];
+}
+
+fn bytes_of(words: &[u32]) -> &[u8] {
+    // SAFETY: these are the words' own bytes, for as long as they are borrowed.
+    unsafe { core::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) }
+}
+
+/// Sends one message that consists of these parts; false when it cannot be sent.
+fn send(socket: &File, parts: [&[u8]; 2]) -> bool {
+    let parts = parts.map(|part| [part.as_ptr() as usize, part.len()]);
     let message = Message { parts: &raw const parts as usize, part_count: 2, ..Message::default() };
-    let arguments = [descriptor, &raw const message as usize, MSG_NOSIGNAL, 0, 0, 0];
-    // SAFETY: the kernel reads the message and its parts, which live here.
-    if patiently(|| unsafe { syscall(number::SENDMSG, arguments) }) < 0 {
-        return None;
-    }
-    receive(&socket)
+    let arguments = [socket.0 as usize, &raw const message as usize, MSG_NOSIGNAL, 0, 0, 0];
+    // SAFETY: the kernel reads the message and its parts, which live until it returns.
+    patiently(|| unsafe { syscall(number::SENDMSG, arguments) }) >= 0
 }
 
 fn receive(socket: &File) -> Option<Answer> {
