@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use teeperf_profile::samples::{jitted, kernel};
 use teeperf_profile::{Options, Recording, packets};
-use teeperf_symbols::{Functions, Lines, Search, Shown, archive, debug_file, vdso};
+use teeperf_symbols::{Functions, Lines, MAX_SOURCES, Search, Shown, archive, debug_file, vdso};
 
 use crate::error::EditError;
 use crate::rotate::folder::{self, Chain};
@@ -58,6 +58,8 @@ pub struct Packed {
     pub sources: Vec<PathBuf>,
     /// Sources that are not, and why.
     pub left_out: Vec<(PathBuf, String)>,
+    /// Bytes of the sources that are.
+    source_bytes: u64,
 }
 
 #[derive(Serialize)]
@@ -298,7 +300,12 @@ fn add_source(path: &Path, shown: &Shown, files: &mut Files, packed: &mut Packed
         return;
     }
     match shown.open(path) {
+        Ok((_, about)) if packed.source_bytes + about.len() > MAX_SOURCES => {
+            let why = format!("sources have {} MiB in all", MAX_SOURCES >> 20);
+            packed.left_out.push((path.to_owned(), why));
+        }
         Ok((_, about)) => {
+            packed.source_bytes += about.len();
             let shown = path.display().to_string();
             let (kind, bytes) = (Kind::Source, about.len());
             let entry = Entry { path: shown, name, kind, build_id: None, bytes };

@@ -7,9 +7,9 @@ use crate::heirs::{Claim, Heirs, NAME};
 use crate::inside::View;
 use crate::liveness::{filters, innermost};
 use crate::process::{Attached, Shared};
-use crate::server::{arguments_of, executable_of, parent_of};
+use crate::server::{ancestors, arguments_of, executable_of, parent_of};
 use crate::socket::open_process;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -24,7 +24,8 @@ pub(crate) struct Families {
     ids: Arc<AtomicU32>,
     families: Vec<Family>,
     heirs: Vec<Heir>,
-    libraries_told: u32,
+    /// By the processes that attached.
+    libraries_told: HashMap<u32, u32>,
 }
 
 /// Those who have the memory of one process that attached.
@@ -166,17 +167,23 @@ impl Families {
 
     /// Processes that are not recorded, since the last look.
     pub(crate) fn refusals(&mut self) -> Vec<Refusal> {
-        let all: Vec<_> = self.families.iter_mut().flat_map(Family::refusals).collect();
-        // Workers write these numbers, as they like.
-        for refusal in all.iter().filter(|refusal| refusal.is_of_libraries) {
-            self.libraries_told = self.libraries_told.saturating_add(refusal.processes);
+        let mut all = Vec::new();
+        for family in &mut self.families {
+            let refusals = family.refusals();
+            for refusal in refusals.iter().filter(|refusal| refusal.is_of_libraries) {
+                let told = self.libraries_told.entry(family.owner.pid).or_default();
+                // Workers write these numbers, as they like.
+                *told = told.saturating_add(refusal.processes);
+            }
+            all.extend(refusals);
         }
         all
     }
 
-    /// Libraries that were told of because they are in a namespace of their own.
-    pub(crate) fn libraries_told(&self) -> u32 {
-        self.libraries_told
+    /// How many libraries were told of because they are in a namespace of their own, by the processes that
+    /// attached, which themselves or whose children said so.
+    pub(crate) fn libraries_told(&mut self) -> HashMap<u32, u32> {
+        std::mem::take(&mut self.libraries_told)
     }
 
     /// Looks for memory that nobody has any more. Claims that were made in it before are still to be seen.
@@ -256,14 +263,7 @@ impl Family {
         if !maps.is_empty() {
             return maps_have(&maps, self.inode);
         }
-        let mut ancestor = Some(pid);
-        for _ in 0..MOST_GENERATIONS {
-            ancestor = ancestor.and_then(parent_of);
-            if ancestor == Some(self.owner.pid) {
-                return true;
-            }
-        }
-        false
+        ancestors(pid).skip(1).any(|ancestor| ancestor == self.owner.pid)
     }
 
     /// A process of the family that knows itself by this id, in a namespace of its own.
@@ -338,9 +338,6 @@ impl Owner {
         format!("process {} ({})", self.pid, path.replace(char::is_control, "?"))
     }
 }
-
-/// Most generations between a process and the one that attached.
-const MOST_GENERATIONS: usize = 16;
 
 /// Whether a list of mappings (proc_pid_maps(5)) has the memory of this inode.
 fn maps_have(maps: &[u8], inode: u64) -> bool {

@@ -623,10 +623,13 @@ pub(crate) fn parent_of(pid: u32) -> Option<u32> {
 
 /// Whether a process descends from this one, or from one that is known.
 pub(crate) fn descends(pid: u32, is_known: impl Fn(u32) -> bool) -> bool {
+    is_known(pid) || ancestors(pid).skip(1).any(|pid| pid == std::process::id() || is_known(pid))
+}
+
+/// The process, its parent, and so on.
+pub(crate) fn ancestors(pid: u32) -> impl Iterator<Item = u32> {
     const MOST_GENERATIONS: usize = 64;
-    let parents = std::iter::successors(parent_of(pid), |&pid| parent_of(pid));
-    let mut parents = parents.take(MOST_GENERATIONS);
-    is_known(pid) || parents.any(|pid| pid == std::process::id() || is_known(pid))
+    std::iter::successors(Some(pid), |&pid| parent_of(pid)).take(MOST_GENERATIONS)
 }
 
 #[cfg(test)]

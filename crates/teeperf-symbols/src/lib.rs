@@ -60,7 +60,7 @@ pub use loaded::{Loaded, Part};
 pub use memory::is_memory;
 pub use search::{Kept, Search, debug_file};
 pub use shown::{Refusal, Shown};
-pub use sources::{Source, Sources};
+pub use sources::{MAX_SOURCES, Source, Sources};
 pub use spellings::{spellings, without_copy};
 pub use tail_calls::{TailCaller, tail_callers, tail_callers_from_bytes};
 pub use unpacked::Unpacked;

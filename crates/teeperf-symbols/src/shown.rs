@@ -20,6 +20,8 @@ const SHARED: [&str; 18] = [
     "/", "/boot", "/dev", "/dev/shm", "/etc", "/home", "/media", "/mnt", "/opt", "/proc", "/root",
     "/run", "/srv", "/sys", "/tmp", "/usr", "/var", "/var/tmp",
 ];
+/// Most bytes of a source; they are some kilobytes.
+pub(crate) const MAX_SOURCE: u64 = 64 << 20;
 /// What stands in a project's folder.
 const MARKS: [&str; 3] = ["teeperf.toml", ".git", ".hg"];
 
@@ -38,6 +40,8 @@ pub enum Refusal {
     Outside,
     /// It, or a folder that it is in, is hidden.
     Hidden,
+    /// It has so many bytes.
+    Large(u64),
     /// It cannot be read, or is no file.
     Unread(io::Error),
 }
@@ -47,6 +51,9 @@ impl Display for Refusal {
         match self {
             Self::Outside => out.write_str("outside of the project's folder"),
             Self::Hidden => out.write_str("hidden: a name in its path begins with a dot"),
+            Self::Large(bytes) => {
+                write!(out, "{bytes} bytes: a source has {} MiB at most", MAX_SOURCE >> 20)
+            }
             Self::Unread(error) => error.fmt(out),
         }
     }
@@ -108,7 +115,10 @@ impl Shown {
         // Where what was opened lies: the path may lead elsewhere by now.
         let real = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
         self.check(&real.map_err(Refusal::Unread)?, &about)?;
-        Ok((file, about))
+        match about.len() {
+            ..=MAX_SOURCE => Ok((file, about)),
+            bytes => Err(Refusal::Large(bytes)),
+        }
     }
 
     /// `path` is without symbolic links.
@@ -218,6 +228,16 @@ mod tests {
         fs::set_permissions(folder.path().join("open"), mode(0o1777)).unwrap();
         let found = Shown::default().add_project(&below).unwrap();
         assert_eq!(found, below.canonicalize().unwrap(), "anybody can put a mark there");
+    }
+
+    /// Guards: a program names a file of any size as its source.
+    #[test]
+    fn what_is_too_large_for_a_source_is_not_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.c");
+        File::create(&path).unwrap().set_len(1 << 40).unwrap();
+        let large = said(&Shown::everything(), &path);
+        assert_eq!(large, "1099511627776 bytes: a source has 64 MiB at most");
     }
 
     #[test]

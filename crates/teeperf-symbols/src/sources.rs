@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::archive;
-use crate::shown::{Refusal, Shown};
+use crate::shown::{MAX_SOURCE, Refusal, Shown};
 
-/// Largest file that is taken out of an archive, and most bytes of all; sources are some kilobytes.
-const MAX_FILE: u64 = 256 << 20;
-const MAX_SOURCE: u64 = 64 << 20;
+/// Most bytes of all sources that are put into an archive, or taken out of it.
+pub const MAX_SOURCES: u64 = 256 << 20;
 
 /// Files by the path that they had where the program was built.
 #[derive(Debug, Default)]
@@ -25,7 +24,7 @@ pub struct Sources {
     archived: HashMap<String, Vec<u8>>,
     /// Files of the archive for which there was no room.
     left: BTreeSet<String>,
-    /// Other than [`MAX_FILE`].
+    /// Other than [`MAX_SOURCES`].
     most: Option<u64>,
 }
 
@@ -94,7 +93,7 @@ impl Sources {
     /// Bytes that may still be taken out of archives.
     fn room(&self) -> u64 {
         let taken: usize = self.archived.values().map(Vec::len).sum();
-        self.most.unwrap_or(MAX_FILE).saturating_sub(taken as u64)
+        self.most.unwrap_or(MAX_SOURCES).saturating_sub(taken as u64)
     }
 
     /// Where a file is now, by what was told.

@@ -20,9 +20,10 @@ struct Lists {
     has_files_left_out: bool,
     /// Programs that never asked, and whose files nobody could look at.
     out_of_sight: u64,
-    /// Libraries, by their paths, that processes announced, and that they have mapped.
+    /// Libraries, by their paths, that processes announced, and that they have mapped, with the ids of
+    /// the process and its ancestors.
     announced: HashSet<(u32, Vec<u8>)>,
-    mapped: BTreeMap<(u32, Vec<u8>), ()>,
+    mapped: BTreeMap<(u32, Vec<u8>), Vec<u32>>,
     /// By reason and file.
     missing: BTreeMap<(Why, String), Processes>,
 }
@@ -112,11 +113,11 @@ impl Ledger {
         self.lists().announced.insert((pid, path.to_vec()));
     }
 
-    /// A process that has attached has a library with hooks.
-    pub(super) fn has_mapped(&self, pid: u32, path: &[u8]) {
-        let mut lists = self.lists();
+    /// A process that has attached, the first of a line of ancestors, has a library with hooks.
+    pub(super) fn has_mapped(&self, line: &[u32], path: &[u8]) {
+        let (mut lists, Some(&pid)) = (self.lists(), line.first()) else { return };
         if lists.mapped.len() < MOST_FILES {
-            lists.mapped.insert((pid, path.to_vec()), ());
+            lists.mapped.insert((pid, path.to_vec()), line.to_vec());
         }
     }
 
@@ -132,13 +133,21 @@ impl Ledger {
         }
     }
 
-    /// All that are missing, of which so many libraries were told before.
-    pub(crate) fn missing(&self, told: u32) -> Vec<Missing> {
+    /// All that are missing. `told` has how many libraries a process, and its children, said were not recorded:
+    /// these are known already. A process that lies hides its own and its children's.
+    pub(crate) fn missing(&self, mut told: HashMap<u32, u32>) -> Vec<Missing> {
         let lists = self.lists();
         let processes = lists.missing.iter().map(|((why, name), all)| all.missing(*why, name));
         let mut all: Vec<_> = processes.collect();
-        let unknown = lists.mapped.keys().filter(|library| !lists.announced.contains(*library));
-        for (pid, path) in unknown.skip(told as usize) {
+        for (library @ (pid, path), line) in &lists.mapped {
+            let mut by = line.iter().filter_map(|pid| told.get(pid).map(|number| (*pid, *number)));
+            if lists.announced.contains(library) {
+                continue;
+            }
+            if let Some((by, left)) = by.find(|(_, number)| *number > 0) {
+                told.insert(by, left - 1);
+                continue;
+            }
             let name = shown(path);
             let text = format!(
                 "a library with hooks, {name}, was not recorded in process {pid}: nothing answers its hooks, most likely \
@@ -186,7 +195,7 @@ mod tests {
             ledger.misses(Why::Nameless, b"/bin/a", pid);
         }
         ledger.misses(Why::Filter, b"/bin/a", 11);
-        let all = ledger.missing(0);
+        let all = ledger.missing(HashMap::new());
         assert_eq!(all.iter().map(|one| one.number).collect::<Vec<_>>(), [1, 10]);
         assert!(all[0].text.contains("(/bin/a; process ids: 11)"), "{}", all[0].text);
         assert!(all[1].text.contains("first process ids: 1, 2, 3, 4, 5, 6, 7, 8)"));
@@ -195,12 +204,15 @@ mod tests {
     #[test]
     fn libraries_are_told_that_nobody_announced_or_told_of() {
         let ledger = Ledger::default();
-        ledger.has_mapped(5, b"/lib/a");
-        ledger.has_mapped(5, b"/lib/b");
-        ledger.has_mapped(5, b"/lib/b");
+        ledger.has_mapped(&[5, 4], b"/lib/a");
+        ledger.has_mapped(&[5, 4], b"/lib/b");
+        ledger.has_mapped(&[5, 4], b"/lib/b");
         ledger.announced(5, b"/lib/a");
         ledger.announced(6, b"/lib/b");
-        assert!(ledger.missing(0)[0].text.contains("/lib/b, was not recorded in process 5"));
-        assert!(ledger.missing(0).len() == 1 && ledger.missing(1).is_empty());
+        let missing = |told| ledger.missing(HashMap::from([told]));
+        assert!(missing((4, 0))[0].text.contains("/lib/b, was not recorded in process 5"));
+        assert!(missing((5, 1)).is_empty() && missing((4, 1)).is_empty());
+        // Guards: a process that lies hid the libraries of all others.
+        assert_eq!(missing((7, u32::MAX)).len(), 1);
     }
 }

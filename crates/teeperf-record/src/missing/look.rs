@@ -8,7 +8,7 @@ use super::news::News;
 use super::why::Why;
 use crate::machine::monotonic_ns;
 use crate::sample::{Map, Record};
-use crate::server::{descends, executable_of};
+use crate::server::{ancestors, descends, executable_of};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -281,8 +281,9 @@ impl Look {
             if self.ledger.times_attached(pid) > 0 {
                 let program = executable_of(pid);
                 let is_library = |path: &[u8]| path != program && path.len() < MAX_PATH;
+                let line: Vec<_> = ancestors(pid).collect();
                 let libraries = hooked.iter().filter(|(code, _)| is_library(&code.path));
-                libraries.for_each(|(code, _)| self.ledger.has_mapped(pid, &code.path));
+                libraries.for_each(|(code, _)| self.ledger.has_mapped(&line, &code.path));
             }
         } else if let Some((first, version)) = hooked.first() {
             why = Why::of(pid, (*version, &first.path), mapped.has_runtime, &self.recorder);
@@ -397,7 +398,7 @@ mod tests {
             look.ended.push_back((5, Image::default(), candidate));
         }
         while look.tell_first() {}
-        let told = ledger.missing(0);
+        let told = ledger.missing(HashMap::new());
         assert_eq!(told.iter().map(|one| one.number).collect::<Vec<_>>(), [2, 1], "{told:?}");
         assert!(told[0].text.contains("seccomp") && told[1].text.contains("ended before"));
     }
@@ -411,8 +412,8 @@ mod tests {
         let mut look = look_of(&ledger);
         look.judged.insert(5, vec![Judgement { look: (before, before), why: Some(Why::Unknown) }]);
         look.heard_of(program(before, after));
-        assert!(ledger.missing(0).is_empty());
+        assert!(ledger.missing(HashMap::new()).is_empty());
         look.heard_of(program(after + 1, after + 2));
-        assert_eq!(ledger.missing(0).len(), 1);
+        assert_eq!(ledger.missing(HashMap::new()).len(), 1);
     }
 }
