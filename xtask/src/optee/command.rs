@@ -24,7 +24,7 @@ pub(super) fn build(lab: &Lab, toolchain: &Toolchain) -> Result<PathBuf> {
     for (name, value) in [
         ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", COMPILER),
         ("CC_aarch64_unknown_linux_gnu", COMPILER),
-        ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1"),
+        ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0"),
         ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
         ("CARGO_PROFILE_RELEASE_DEBUG", "false"),
         ("CARGO_PROFILE_RELEASE_STRIP", "symbols"),
