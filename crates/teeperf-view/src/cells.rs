@@ -2,8 +2,8 @@
 //! like a formula for one; and names are from recordings that anybody may have made. docs/json.md tells the rule.
 
 use crate::names::{printable, steers};
-use csv::{Terminator, Writer, WriterBuilder};
-use std::io::Write;
+use csv::{ErrorKind, Terminator, Writer, WriterBuilder};
+use std::io::{self, Write};
 
 /// What a formula begins with, in whichever width it is written.
 const FORMULA: [char; 8] = ['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
@@ -13,6 +13,17 @@ const TEXT: char = '\'';
 /// A writer of lines that end with CR LF (RFC 4180).
 pub(crate) fn writer<W: Write>(out: W) -> Writer<W> {
     WriterBuilder::new().terminator(Terminator::CRLF).from_writer(out)
+}
+
+/// Writes a line. An error is the output's own: whoever reads it may have gone, which is none.
+pub(crate) fn line<W: Write>(
+    csv: &mut Writer<W>,
+    cells: impl IntoIterator<Item: AsRef<[u8]>>,
+) -> io::Result<()> {
+    csv.write_record(cells).map_err(|error| match error.into_kind() {
+        ErrorKind::Io(error) => error,
+        kind => io::Error::other(format!("{kind:?}")),
+    })
 }
 
 /// The text as a cell: characters that steer a terminal are spelt out, and one that begins like a formula, or with an

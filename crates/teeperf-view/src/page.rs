@@ -243,7 +243,7 @@ fn write_data(page: &Page<'_>, out: &mut impl Write) -> io::Result<()> {
         time_line: timeline::of(profile),
     };
     let mut json = serde_json::Serializer::with_formatter(out, Harmless { in_script: true });
-    data.serialize(&mut json).map_err(io::Error::other)
+    data.serialize(&mut json).map_err(io::Error::from)
 }
 
 fn lane(thread: &Thread, tree: &Tree) -> Lane {

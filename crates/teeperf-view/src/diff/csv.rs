@@ -14,7 +14,7 @@ pub fn write(diff: &Diff, sort: Sort, out: &mut impl Write) -> io::Result<()> {
         }
     }
     let mut csv = cells::writer(out);
-    csv.write_record(&head)?;
+    cells::line(&mut csv, &head)?;
     for change in sorted(diff, sort) {
         let function = function(diff, change);
         let mut row = vec![cells::text(&function.name), cells::text(&function.module)];
@@ -25,7 +25,7 @@ pub fn write(diff: &Diff, sort: Sort, out: &mut impl Write) -> io::Result<()> {
             row.extend(numbers.map(|number| number.to_string()));
             row.push(is_change.to_string());
         }
-        csv.write_record(&row)?;
+        cells::line(&mut csv, &row)?;
     }
     csv.flush()
 }

@@ -19,10 +19,10 @@ pub fn write(table: &Table, out: &mut impl Write) -> io::Result<()> {
         Kind::Time => format!("{}_{unit}", column.name),
         _ => column.name.to_owned(),
     };
-    csv.write_record(table.columns.iter().filter(is_told).map(name))?;
+    cells::line(&mut csv, table.columns.iter().filter(is_told).map(name))?;
     for row in &table.rows {
-        let cells = row.cells.iter().zip(&table.columns).filter(|(_, column)| is_told(column));
-        csv.write_record(cells.map(|(cell, _)| told(cell)))?;
+        let shown = row.cells.iter().zip(&table.columns).filter(|(_, column)| is_told(column));
+        cells::line(&mut csv, shown.map(|(cell, _)| told(cell)))?;
     }
     csv.flush()
 }

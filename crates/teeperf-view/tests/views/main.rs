@@ -4,6 +4,7 @@ mod annotate;
 mod diff;
 mod dump;
 mod folded;
+mod gone;
 mod info;
 mod json;
 mod page;
