@@ -128,11 +128,12 @@ fn limit(socket: &File, time: [u64; 2]) {
 fn stay_for_a_look(socket: &File) {
     limit(socket, LOOK);
     if send(socket, [&[], &[]]) {
-        // The recorder closes the socket when it has looked. Nothing that it sends is taken.
+        // The recorder closes the socket when it has looked. Nothing that it sends is taken, and a
+        // signal ends the stay.
         let mut message = Message::default();
         let arguments = [socket.0 as usize, &raw mut message as usize, 0, 0, 0, 0];
         // SAFETY: the kernel writes to the message, which has room for nothing.
-        patiently(|| unsafe { syscall(number::RECVMSG, arguments) });
+        unsafe { syscall(number::RECVMSG, arguments) };
     }
 }
 
