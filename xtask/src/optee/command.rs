@@ -1,5 +1,6 @@
 //! `teeperf` for 64-bit Arm under Linux: the command as it would run beside OP-TEE. Built without
-//! optimisation: that takes a third of the time, and emulated it runs at two thirds of the pace. Cargo sees what has changed.
+//! optimisation: that takes a third of the time, and emulated it runs at two thirds of the pace.
+//! Cargo sees what has changed.
 
 use std::path::PathBuf;
 use std::time::Duration;
