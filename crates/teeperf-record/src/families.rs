@@ -180,8 +180,8 @@ impl Families {
         all
     }
 
-    /// How many libraries were told of because they are in a namespace of their own, by the processes that
-    /// attached, which themselves or whose children said so.
+    /// How many libraries are in a namespace of their own, as processes that attached said, or their
+    /// children. Keys are the ids of the processes that attached.
     pub(crate) fn libraries_told(&mut self) -> HashMap<u32, u32> {
         std::mem::take(&mut self.libraries_told)
     }

@@ -123,8 +123,8 @@ pub enum RecordError {
     Attach(#[from] AttachError),
     /// The user insisted on an end, and the recording could not be finished.
     #[error(
-        "{0} was not finished: the recorder was interrupted while it waited for the last events and names; \
-             next: teeperf report, which reads what was written"
+        "{0} was not finished: the recorder was interrupted while it waited for the last events and \
+         names; next: teeperf report, which reads what was written"
     )]
     GivenUp(String),
     /// The system refuses memory, threads or sockets.

@@ -20,8 +20,8 @@ struct Lists {
     has_files_left_out: bool,
     /// Programs that never asked, and whose files nobody could look at.
     out_of_sight: u64,
-    /// Libraries, by their paths, that processes announced, and that they have mapped, with the ids of
-    /// the process and its ancestors.
+    /// Libraries, by their paths, that processes announced, and that they have mapped: these with the
+    /// ids of the process and its ancestors.
     announced: HashSet<(u32, Vec<u8>)>,
     mapped: BTreeMap<(u32, Vec<u8>), Vec<u32>>,
     /// By reason and file.
@@ -133,8 +133,8 @@ impl Ledger {
         }
     }
 
-    /// All that are missing. `told` has how many libraries a process, and its children, said were not recorded:
-    /// these are known already. A process that lies hides its own and its children's.
+    /// All that are missing. `told` has how many libraries a process, and its children, said were not
+    /// recorded: these are known already. A process that lies hides its own and its children's.
     pub(crate) fn missing(&self, mut told: HashMap<u32, u32>) -> Vec<Missing> {
         let lists = self.lists();
         let processes = lists.missing.iter().map(|((why, name), all)| all.missing(*why, name));

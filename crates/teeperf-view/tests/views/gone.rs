@@ -1,5 +1,5 @@
-//! An output whose reader goes in the midst: each form gives the output's own error, by which the command
-//! knows that nothing is wrong.
+//! An output whose reader goes in the midst: each form gives the output's own error, by which the
+//! command knows that nothing is wrong.
 
 use std::io::{self, ErrorKind, Write};
 use teeperf_profile::aggregate::Sort;
@@ -34,7 +34,8 @@ fn expect_own_error(write: impl Fn(&mut dyn Write) -> io::Result<()>) {
     }
 }
 
-/// Guards: `report --csv` of a large table, and a page's data, failed with an error of another kind.
+/// Guards: `report --csv` of a large table, and a page's data, failed with an error of another
+/// kind.
 #[test]
 fn of_every_form() {
     let profile = kitchen();
