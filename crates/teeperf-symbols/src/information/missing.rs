@@ -54,7 +54,7 @@ impl Missing {
             };
             parts.push(format!(
                 "the compiler split its debug information off into {}, which {why}{others}: functions that were inlined \
-                 there are not known; next: put the .dwo files back where the compiler wrote them, or pack them beside \
+                 there are not known; next: put these files back where the compiler wrote them, or pack them beside \
                  the program: `llvm-dwp -e {of} -o {of}.dwp`",
                 file.display()
             ));
