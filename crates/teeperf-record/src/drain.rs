@@ -579,7 +579,7 @@ impl Drain {
                 self.sink.tell_unrecorded(text, number);
             }
             for text in ledger.doubts() {
-                self.sink.notice(Level::Information, text, None);
+                self.sink.notice(Level::Warning, text, None);
             }
         }
         if let Some(filters) = &self.sink.filters {

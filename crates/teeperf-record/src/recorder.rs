@@ -265,7 +265,7 @@ impl Recorder {
         let ledger = Arc::new(Ledger::default());
         sink.ledger = Some(Arc::clone(&ledger));
         // Without, only processes without the variable do not find it.
-        let _link = has_hooks.then(|| Link::to(&socket).ok()).flatten();
+        let link = has_hooks.then(|| Link::to(&socket).ok()).flatten().map(Arc::new);
         let terms = Terms {
             page,
             time,
@@ -294,7 +294,8 @@ impl Recorder {
         let sampled_as = sampled.name();
         let means = (sampled_page, Arc::clone(&options.stats), events.clone());
         let Samplers { sampler, gate, desk, tracer, samples } = sampled.start(means)?;
-        let lookout = has_hooks.then(|| Lookout::start(socket.clone(), ledger)).transpose()?;
+        let lookout =
+            has_hooks.then(|| Lookout::start(socket.clone(), link.clone(), ledger)).transpose()?;
         let companions = Companions { server, ticker, sampler, desk, tracer, lookout };
         let newcomers = Newcomers::of(&socket);
         let drain = Drain::new(sink, inbox, limits, pauses, newcomers, companions)

@@ -1,16 +1,14 @@
 //! The recorder's name in the process's environment, or in that of its ancestors.
 
+use crate::ancestors::{self, PATH, PROC, path_of};
 use crate::{arch, platform};
 use core::ffi::CStr;
-use teeperf_wire::hello::{MAX_SOCKET_NAME, RECORDER_LINK, SOCKET_VARIABLE};
+use teeperf_wire::hello::{MAX_SOCKET_NAME, SOCKET_VARIABLE};
 
-/// Gives the socket's name to `keep`; nothing where no environment has one, or it is of somebody with fewer rights than the
-/// program. A program that was executed without an environment has that of its ancestors; where the variable
-/// is empty, it has none.
+/// Gives the socket's name to `keep`; nothing where no environment has one. A program that was executed without an
+/// environment has that of its ancestors; where the variable is empty, it has none. Of a program that has more rights
+/// than its starter the environment is not to be asked: it is the starter's.
 pub(crate) fn find_name(keep: impl FnOnce(&[u8]) -> Option<()>) -> Option<()> {
-    if platform::has_rights_of_its_own() {
-        return None;
-    }
     let search = own().or_else(of_ancestors)?;
     keep(search.name())
 }
@@ -54,36 +52,16 @@ fn of_the_kernel(path: &CStr) -> Option<Search> {
     file.find_byte(|byte| search.take(byte)).then_some(search)
 }
 
-/// Most ancestors that are asked.
-const GENERATIONS: u32 = 8;
-
 /// That of the nearest ancestor which is a recorder, or was started with the variable and may be looked at.
 fn of_ancestors() -> Option<Search> {
-    let mut process = platform::parent_id()?;
-    // A number that does not fit is that of no recorder.
-    let namespace = platform::Inode::of(c"/proc/self/ns/pid", true)
-        .and_then(|inode| u32::try_from(inode.number).ok());
-    for _ in 0..GENERATIONS {
-        if process <= 1 {
-            return None;
-        }
-        let link =
-            namespace.and_then(|namespace| of_link(link_of(namespace, process, &mut [0; PATH])?));
-        let search =
-            link.or_else(|| of_the_kernel(path_of(PROC, process, b"/environ\0", &mut [0; PATH])?));
-        if search.is_some() {
-            return search;
-        }
-        process = parent_of(process)?;
-    }
-    None
-}
-
-/// Path of the link that a recorder makes which has this number in this namespace.
-fn link_of(namespace: u32, process: u32, room: &mut [u8; PATH]) -> Option<&CStr> {
-    let mut folder = [0; PATH];
-    let before = path_of(RECORDER_LINK.as_bytes(), namespace, b"-\0", &mut folder)?;
-    path_of(before.to_bytes(), process, b"\0", room)
+    ancestors::find(|ancestor| {
+        let link = ancestor.link(&mut [0; PATH]).and_then(of_link);
+        let environment = || {
+            let mut room = [0; PATH];
+            of_the_kernel(path_of(PROC, ancestor.process, b"/environ\0", &mut room)?)
+        };
+        link.or_else(environment)
+    })
 }
 
 /// What the link of a recorder leads to. Anybody may make one: that of a user who is neither this process's nor root is none.
@@ -99,44 +77,6 @@ fn of_link(path: &CStr) -> Option<Search> {
         is_it: true,
         name,
     })
-}
-
-/// Fourth number of proc_pid_stat(5), behind a name that may contain anything.
-fn parent_of(process: u32) -> Option<u32> {
-    let file = platform::open(path_of(PROC, process, b"/stat\0", &mut [0; PATH])?)?;
-    let mut text = [0; 128];
-    let count = file.read(&mut text);
-    let behind = text.get(..count)?.rsplit(|&byte| byte == b')').next()?;
-    let number = behind.split(|&byte| byte == b' ').nth(2)?;
-    let digits = number.iter().take_while(|byte| byte.is_ascii_digit());
-    Some(digits.fold(0u32, |sum, digit| {
-        sum.wrapping_mul(10).wrapping_add(u32::from(digit.wrapping_sub(b'0')))
-    }))
-}
-
-const PROC: &[u8] = b"/proc/";
-/// Room for a path with a process's number in it.
-pub(crate) const PATH: usize = 48;
-
-/// A path with the number of a process in it; it ends in a 0 byte.
-pub(crate) fn path_of<'a>(
-    before: &[u8],
-    process: u32,
-    behind: &[u8],
-    room: &'a mut [u8; PATH],
-) -> Option<&'a CStr> {
-    let (mut digits, mut rest) = ([b'0'; 10], process);
-    for digit in digits.iter_mut().rev() {
-        *digit = (rest % 10) as u8 + b'0';
-        rest /= 10;
-    }
-    let significant = digits.into_iter().skip_while(|&digit| digit == b'0');
-    let mut length = 0;
-    for byte in before.iter().copied().chain(significant).chain(behind.iter().copied()) {
-        *room.get_mut(length)? = byte;
-        length += 1;
-    }
-    CStr::from_bytes_with_nul(room.get(..length)?).ok()
 }
 
 /// One variable after the other, byte by byte, each with a 0 at its end.
@@ -188,31 +128,6 @@ mod tests {
         let mut search = Search::new();
         let ends = environment.iter().any(|&byte| search.take(byte));
         ends.then(|| search.name().to_vec())
-    }
-
-    #[test]
-    fn paths_below_proc_have_the_number_of_a_process() {
-        for (process, path) in [(7, c"/proc/7/stat"), (4_194_304, c"/proc/4194304/stat")] {
-            assert_eq!(path_of(PROC, process, b"/stat\0", &mut [0; PATH]), Some(path));
-        }
-        assert_eq!(
-            path_of(
-                PROC,
-                u32::MAX,
-                b"/a name that is too long for the room that there is",
-                &mut [0; PATH]
-            ),
-            None
-        );
-        let longest = c"/tmp/.teeperf-of-4294967295-4294967295";
-        assert_eq!(link_of(u32::MAX, u32::MAX, &mut [0; PATH]), Some(longest));
-    }
-
-    #[test]
-    #[cfg_attr(miri, ignore = "asks the kernel")]
-    fn a_process_has_a_parent() {
-        assert_eq!(parent_of(std::process::id()), Some(std::os::unix::process::parent_id()));
-        assert_eq!(platform::parent_id(), Some(std::os::unix::process::parent_id()));
     }
 
     #[test]

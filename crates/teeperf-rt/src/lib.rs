@@ -17,6 +17,7 @@
 //! * `module`: windows of the modules, [`block`]: their switches, with `elf` and `maps` to
 //!   describe them;
 //! * [`namespace`]: libraries that find no runtime;
+//! * `ancestors`: the processes that this one descends from, with a recorder among them;
 //! * [`leap`]: ways out of a function that no hook sees; [`api`]: what `teeperf.h` promises.
 //!
 //! What it never does: call the C library, allocate, touch `errno`, wait for ever, take a
@@ -25,6 +26,7 @@
 //! recording, not the program.
 #![cfg_attr(not(test), no_std)]
 
+mod ancestors;
 pub mod api;
 mod arch;
 pub mod block;

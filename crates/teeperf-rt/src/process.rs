@@ -5,6 +5,7 @@
 //! child it says [`Life::Unborn`], whichever way the child came about. A `vfork` child shares all
 //! memory with its waiting parent and is taken for it.
 
+use crate::ancestors;
 use crate::arch;
 use crate::clock;
 use crate::environment;
@@ -344,10 +345,13 @@ fn token() -> u64 {
 fn attach() -> Option<()> {
     let is_first = EPOCH.load(Relaxed) == 0;
     if is_first {
-        environment::find_name(keep_name)?;
+        find_recorder()?;
     }
     let parent = PROCESS_ID.load(Relaxed);
     let greeted = greet();
+    if is_first && greeted.is_none() {
+        ancestors::stay_for_a_look();
+    }
     IS_HEIR.store(false, Relaxed);
     // Not before: a recorder that sees the parent's memory let go looks for its heir.
     pool::forget();
@@ -364,6 +368,15 @@ fn attach() -> Option<()> {
     pool::tell_pauses(PAUSES.load(Relaxed));
     EPOCH.fetch_add(1, AcqRel);
     Some(())
+}
+
+/// Finds the recorder's name. A program that has more rights than its starter asks for none.
+fn find_recorder() -> Option<()> {
+    if platform::has_rights_of_its_own() {
+        ancestors::stay_for_a_look();
+        return None;
+    }
+    environment::find_name(keep_name)
 }
 
 /// Tells the recorder that its memory could not be mapped: it takes the process for recorded.

@@ -127,6 +127,11 @@ fn nothing_recorded(profile: &Profile, found: &mut Vec<Finding>) {
             "No call and no return is in this part of a recording.",
             "What is shown was open all the while; cut a part in which more happens, by `--since` and `--until`.",
         )
+    } else if profile.health.unrecorded > 0 {
+        (
+            "No call was recorded: another warning says which process with hooks is missing, and why.",
+            "",
+        )
     } else {
         (
             "No call was recorded.",

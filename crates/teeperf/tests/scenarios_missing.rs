@@ -2,6 +2,8 @@
 
 mod scenario;
 use scenario::*;
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -77,9 +79,7 @@ fn executed_as_ever() {
 /// Guards: the user of this recorder is not the program's, which shows itself to root and its own user alone.
 #[test]
 fn executed_as_another_user() {
-    // SAFETY: no pointers are involved.
-    if unsafe { libc::geteuid() } != 0 {
-        eprintln!("skipped: this test needs root");
+    if !is_root() {
         return;
     }
     let shop = Workshop::new();
@@ -104,23 +104,88 @@ fn executed_as_another_user() {
     }
 }
 
+/// A user without rights records this command. Gives what it has told, and the report.
+fn recorded_by_a_user(shop: &Workshop, program: &Path, words: &[&str]) -> (Outcome, Report) {
+    std::fs::set_permissions(shop.path("."), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let Recording { mut command, file } = shop.recording(&[], program, words);
+    command.env("XDG_CACHE_HOME", shop.path("cache-of-another")).uid(1000).gid(1000);
+    let outcome = run(&mut command);
+    outcome.expect_code(0);
+    let report = Report::of(&file);
+    (outcome, report)
+}
+
+fn set_user_id(program: &Path) -> std::io::Result<()> {
+    std::fs::set_permissions(program, std::fs::Permissions::from_mode(0o4755))
+}
+
+/// Gives a file the capability `CAP_NET_RAW`: `struct vfs_cap_data` of linux/capability.h.
+fn give_capability(program: &Path) -> std::io::Result<()> {
+    const REVISION_2_EFFECTIVE: u32 = 0x0200_0001;
+    const NET_RAW: u32 = 1 << 13;
+    let path = CString::new(program.as_os_str().as_bytes()).unwrap();
+    let words = [REVISION_2_EFFECTIVE, NET_RAW, 0, 0, 0].map(u32::to_le);
+    let name = c"security.capability".as_ptr();
+    let (value, size) = (words.as_ptr().cast(), size_of_val(&words));
+    // SAFETY: two strings that end with 0, and as many bytes as are told.
+    let result = unsafe { libc::setxattr(path.as_ptr(), name, value, size, 0) };
+    if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
 /// Guards: a process that took on rights does not show what it has mapped to the user that records.
 #[test]
 fn executed_with_more_rights_below_a_users_recorder() {
-    // SAFETY: no pointers are involved.
-    if unsafe { libc::geteuid() } != 0 {
-        eprintln!("skipped: this test needs root");
+    if !is_root() {
         return;
     }
     let shop = Workshop::new();
     let program = programs(&shop).0[0].clone();
-    std::fs::set_permissions(shop.path("."), std::fs::Permissions::from_mode(0o777)).unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o4755)).unwrap();
-    let Recording { mut command, file } = shop.recording(&[], &program, &["700"]);
-    command.env("XDG_CACHE_HOME", shop.path("cache-of-another")).uid(1000).gid(1000);
-    let outcome = run(&mut command);
-    outcome.expect_code(0);
-    expect_missing(&Report::of(&file), &outcome, "more rights");
+    set_user_id(&program).unwrap();
+    let (outcome, report) = recorded_by_a_user(&shop, &program, &["700"]);
+    expect_missing(&report, &outcome, "more rights");
+}
+
+/// Guards: a program that took on rights stays until a user's recorder has seen it, whatever the process ran before.
+#[test]
+fn executed_with_more_rights_below_a_users_recorder_and_ended_at_once() {
+    if !is_root() {
+        return;
+    }
+    for give_rights in [set_user_id, give_capability] {
+        let shop = Workshop::new();
+        let (programs, launcher) = programs(&shop);
+        let attached = shop.build("launches.c", Compiler::Gcc, &["-O2"]);
+        for program in programs {
+            if let Err(error) = give_rights(&program) {
+                eprintln!("skipped: the folder of tests takes no such rights: {error}");
+                return;
+            }
+            let path = program.to_str().unwrap();
+            for (starter, words) in [
+                (&program, &["0"][..]),
+                (&launcher, &["plainly", path, "0"]),
+                (&attached, &["plainly", path, "0"]),
+            ] {
+                let (outcome, report) = recorded_by_a_user(&shop, starter, words);
+                expect_missing(&report, &outcome, "more rights");
+            }
+        }
+    }
+}
+
+/// Guards: a process that shows neither its code nor a file by its arguments is not left out without a word.
+#[test]
+fn executed_with_more_rights_under_another_name() {
+    if !is_root() {
+        return;
+    }
+    let shop = Workshop::new();
+    let program = programs(&shop).0[0].clone();
+    set_user_id(&program).unwrap();
+    let command = "exec -a another \"$0\" 700";
+    let words = ["-c", command, program.to_str().unwrap()];
+    let (_, report) = recorded_by_a_user(&shop, Path::new("bash"), &words);
+    assert!(report.warnings.iter().any(|warning| warning.contains("neither their code nor")));
 }
 
 /// Guards: hooks make no system call that may end the program, and the recorder tells of it.
@@ -168,6 +233,15 @@ fn executed_with_few_descriptors_or_little_memory() {
     let outcome = run(&mut command);
     outcome.expect_code(0);
     expect_missing(&Report::of(&file), &outcome, "RLIMIT_AS");
+}
+
+fn is_root() -> bool {
+    // SAFETY: no pointers are involved.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    if !is_root {
+        eprintln!("skipped: this test needs root");
+    }
+    is_root
 }
 
 /// What the kernel tells of programs to root alone, or where everybody may hear it.
@@ -241,9 +315,7 @@ fn many_that_are_recorded() {
 /// Guards: root's cache folder is root's alone, and what it preloads lies elsewhere.
 #[test]
 fn a_library_of_a_program_of_another_users() {
-    // SAFETY: no pointers are involved.
-    if unsafe { libc::geteuid() } != 0 {
-        eprintln!("skipped: this test needs root");
+    if !is_root() {
         return;
     }
     let shop = Workshop::new();

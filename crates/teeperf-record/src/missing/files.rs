@@ -3,6 +3,7 @@
 use super::file::hooks_of;
 use super::lives::Content;
 use super::mapped::Code;
+use crate::rights::takes_rights;
 use crate::sample::Map;
 use crate::server::arguments_of;
 use std::collections::HashMap;
@@ -11,7 +12,7 @@ use std::fs::{File, Metadata};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What is known of files, by device and number as proc_pid_maps(5) has them.
 pub(super) struct Files {
@@ -52,23 +53,13 @@ impl Files {
         self.look(pid, code).flatten()
     }
 
-    /// The same of the program that a process tells by its arguments, where it does not show what it has mapped; and
-    /// whether that program takes on rights.
-    pub(super) fn hooks_by_arguments(&mut self, pid: u32) -> Option<(Code, u32, bool)> {
-        let name = arguments_of(pid).into_iter().next()?;
-        let name = Path::new(OsStr::from_bytes(&name));
-        let path = if name.as_os_str().as_bytes().contains(&b'/') {
-            std::path::absolute(name).ok()?
-        } else {
-            let folders = std::env::var_os("PATH")?;
-            std::env::split_paths(&folders)
-                .map(|folder| folder.join(name))
-                .find(|at| at.is_file())?
-        };
-        let about = path.metadata().ok()?;
-        let code = Code { file: (Vec::new(), about.ino()), path: path.into_os_string().into_vec() };
+    /// The same of the file at a path, which a process runs; with the path, and whether the program takes on rights.
+    pub(super) fn hooks_at(&mut self, pid: u32, path: PathBuf) -> Option<(u32, Vec<u8>, bool)> {
+        let number = path.metadata().ok()?.ino();
+        let takes_rights = takes_rights(&path);
+        let code = Code { file: (Vec::new(), number), path: path.into_os_string().into_vec() };
         let version = self.hooks(pid, &code)?;
-        Some((code, version, about.mode() & 0o6000 != 0))
+        Some((version, code.path, takes_rights))
     }
 
     /// Nothing where the file cannot be opened.
@@ -108,6 +99,26 @@ impl Files {
             None => Content::OutOfSight,
         }
     }
+}
+
+/// The program of a process that does not show what it has mapped: by its first argument, or by its thread's name, which
+/// the kernel takes from the program's.
+pub(super) fn program_by_arguments(pid: u32) -> Option<PathBuf> {
+    let argument = arguments_of(pid).into_iter().next().and_then(|name| file_called(&name));
+    argument.or_else(|| {
+        let name = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
+        file_called(name.strip_suffix(b"\n")?)
+    })
+}
+
+/// The file that a shell takes for a name.
+fn file_called(name: &[u8]) -> Option<PathBuf> {
+    let name = Path::new(OsStr::from_bytes(name));
+    if name.as_os_str().as_bytes().contains(&b'/') {
+        return std::path::absolute(name).ok().filter(|at| at.is_file());
+    }
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|at| at.is_file())
 }
 
 /// Whether a path is that of another recorder, or of what measures hooks for one.

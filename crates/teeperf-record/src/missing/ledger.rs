@@ -2,7 +2,7 @@
 
 use super::why::Why;
 use crate::machine::monotonic_ns;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
@@ -20,6 +20,8 @@ struct Lists {
     has_files_left_out: bool,
     /// Programs that never asked, and whose files nobody could look at.
     out_of_sight: u64,
+    /// Processes that show neither their code nor their program's file.
+    hidden: BTreeSet<u32>,
     /// Libraries, by their paths, that processes announced, and that they have mapped: these with the
     /// ids of the process and its ancestors.
     announced: HashSet<(u32, Vec<u8>)>,
@@ -78,6 +80,14 @@ impl Ledger {
         self.lists().out_of_sight += 1;
     }
 
+    /// A process shows the recorder neither its code nor the file of its program.
+    pub(super) fn is_hidden(&self, pid: u32) {
+        let mut lists = self.lists();
+        if lists.hidden.len() < MOST_FILES {
+            lists.hidden.insert(pid);
+        }
+    }
+
     /// Files were left out that may have hooks.
     pub(super) fn leaves_files_out(&self) {
         self.lists().has_files_left_out = true;
@@ -105,7 +115,17 @@ impl Ledger {
                 lists.out_of_sight
             )
         });
-        untold.into_iter().chain(files).chain(programs).collect()
+        let hidden = (!lists.hidden.is_empty()).then(|| {
+            let first: Vec<_> = lists.hidden.iter().take(MOST_NAMED).map(u32::to_string).collect();
+            format!(
+                "processes of other users, or with more rights, show the recorder neither their code nor their program: \
+                 {} (first process ids: {}); those with hooks that never asked for the recorder are missing; next: record \
+                 as root",
+                lists.hidden.len(),
+                first.join(", ")
+            )
+        });
+        untold.into_iter().chain(files).chain(programs).chain(hidden).collect()
     }
 
     /// A process has announced a module.

@@ -1,11 +1,12 @@
 //! The thread that looks at the recorder's descendants.
 
-use super::files::Files;
+use super::files::{Files, program_by_arguments};
 use super::ledger::Ledger;
 use super::lives::{Lives, Program};
 use super::mapped;
 use super::news::News;
 use super::why::Why;
+use crate::link::Link;
 use crate::machine::monotonic_ns;
 use crate::sample::{Map, Record};
 use crate::server::{ancestors, descends, executable_of};
@@ -16,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use teeperf_wire::hook;
 use teeperf_wire::word::module::MAX_PATH;
 
@@ -46,8 +47,12 @@ const MOST_JUDGED: usize = 1000;
 const MOST_ENDED: usize = 10_000;
 
 impl Lookout {
-    /// For the recorder of this name.
-    pub(crate) fn start(recorder: String, ledger: Arc<Ledger>) -> io::Result<Self> {
+    /// For the recorder of this name, which is found by this link.
+    pub(crate) fn start(
+        recorder: String,
+        link: Option<Arc<Link>>,
+        ledger: Arc<Ledger>,
+    ) -> io::Result<Self> {
         let (stop, stopped) = channel();
         let (end, ended) = channel();
         // Before the command is started: the kernel tells of what is forked from here on.
@@ -59,9 +64,10 @@ impl Lookout {
             while stopped.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
                 // The kernel's news do not wait for a look that is put off.
                 look.hear(false);
-                let began = Instant::now();
+                let (began, time) = (Instant::now(), SystemTime::now());
                 if began >= next {
                     look.round();
+                    link.iter().for_each(|link| link.has_looked_at(time));
                     next = Instant::now() + PAUSE.max(began.elapsed() * SHARE);
                 }
             }
@@ -138,6 +144,8 @@ struct Candidate {
     look: (u64, u64),
     why: Why,
     file: Vec<u8>,
+    /// Its program is one that never asks this recorder, whatever ran in the process before.
+    is_certain: bool,
 }
 
 impl Look {
@@ -287,7 +295,8 @@ impl Look {
             }
         } else if let Some((first, version)) = hooked.first() {
             why = Why::of(pid, (*version, &first.path), mapped.has_runtime, &self.recorder);
-            let candidate = |why| Candidate { look, why, file: first.path.clone() };
+            let file = first.path.clone();
+            let candidate = |why| Candidate { look, why, file, is_certain: false };
             seen.missing = why.map(candidate);
         }
         if !hooked.is_empty() {
@@ -297,15 +306,16 @@ impl Look {
 
     /// Looks at a process that does not show what it has mapped: it is another user's, or took on rights.
     fn look_from_afar(&mut self, pid: u32, seen: &mut Seen, look: (u64, u64)) {
-        let Some((code, version, takes_rights)) = self.files.hooks_by_arguments(pid) else {
-            return;
+        let Some(path) = program_by_arguments(pid) else {
+            return self.ledger.is_hidden(pid);
         };
+        let Some((version, file, takes_rights)) = self.files.hooks_at(pid, path) else { return };
         let why = match version {
             hook::VERSION if takes_rights => Why::Rights,
             hook::VERSION => Why::User,
             version => Why::Version(version),
         };
-        seen.missing = Some(Candidate { look, why, file: code.path });
+        seen.missing = Some(Candidate { look, why, file, is_certain: takes_rights });
         self.judge(pid, Judgement { look, why: Some(why) });
     }
 
@@ -318,10 +328,12 @@ impl Look {
 
     /// The program of this process has ended, or the recording has.
     fn conclude(&mut self, pid: u32, seen: &mut Seen) {
-        if self.ledger.times_attached(pid) != seen.attached_before {
-            self.attached.insert(seen.image);
-        } else if let Some(candidate) = seen.missing.take() {
+        let has_attached = self.ledger.times_attached(pid) != seen.attached_before;
+        let missing = seen.missing.take_if(|candidate| candidate.is_certain || !has_attached);
+        if let Some(candidate) = missing {
             self.ended.push_back((pid, seen.image, candidate));
+        } else if has_attached {
+            self.attached.insert(seen.image);
         }
         if self.ended.len() > MOST_ENDED {
             self.tell_first();
@@ -332,7 +344,7 @@ impl Look {
     fn tell_first(&mut self) -> bool {
         let first = self.ended.pop_front();
         if let Some((pid, image, candidate)) = &first
-            && !self.attached.contains(image)
+            && (candidate.is_certain || !self.attached.contains(image))
             && !self.is_decided(*pid, candidate.look)
         {
             self.ledger.misses(candidate.why, &candidate.file, *pid);
@@ -394,7 +406,12 @@ mod tests {
             look.heard_of(program(began, began + 99));
         }
         for look_at in [looks[0], looks[2]] {
-            let candidate = Candidate { look: look_at, why: Why::Filter, file: b"/bin/a".to_vec() };
+            let candidate = Candidate {
+                look: look_at,
+                why: Why::Filter,
+                file: b"/bin/a".to_vec(),
+                is_certain: false,
+            };
             look.ended.push_back((5, Image::default(), candidate));
         }
         while look.tell_first() {}

@@ -307,6 +307,7 @@ pub(crate) mod number {
     pub(crate) const WAIT4: usize = 61;
     pub(crate) const FCNTL: usize = 72;
     pub(crate) const READLINK: usize = 89;
+    pub(crate) const GETUID: usize = 102;
     pub(crate) const GETEUID: usize = 107;
     pub(crate) const GETEGID: usize = 108;
     pub(crate) const GETPPID: usize = 110;

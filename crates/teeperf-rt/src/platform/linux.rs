@@ -28,6 +28,7 @@ const MADV_WIPEONFORK: usize = 18;
 const MADV_POPULATE_WRITE: usize = 23;
 const F_GET_SEALS: usize = 1034;
 const SEALED_SIZE: isize = 0x2 | 0x4;
+const CLOCK_REALTIME: usize = 0;
 const CLOCK_MONOTONIC: usize = 1;
 const CLOCK_THREAD_CPUTIME_ID: usize = 3;
 const SS_ONSTACK: i32 = 1;
@@ -50,6 +51,12 @@ pub(crate) fn process_id() -> Option<u32> {
 pub(crate) fn parent_id() -> Option<u32> {
     // SAFETY: no pointers.
     u32::try_from(unsafe { syscall(number::GETPPID, [0; 6]) }).ok()
+}
+
+/// The user that has started this process.
+pub(crate) fn real_user() -> u32 {
+    // SAFETY: no pointers.
+    unsafe { syscall(number::GETUID, [0; 6]) as u32 }
 }
 
 /// Thread id as the process knows it.
@@ -78,6 +85,11 @@ pub(crate) fn give_way() {
 /// Nanoseconds of the monotonic clock.
 pub(crate) fn monotonic_ns() -> Option<u64> {
     clock_ns(CLOCK_MONOTONIC)
+}
+
+/// Nanoseconds of the real-time clock, which files have.
+pub(crate) fn real_time_ns() -> Option<u64> {
+    clock_ns(CLOCK_REALTIME)
 }
 
 /// CPU time of the calling thread in nanoseconds.

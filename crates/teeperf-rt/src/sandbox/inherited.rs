@@ -7,6 +7,7 @@
 //! * Else no call is made, and the recorder tells of the process by itself ([`super::forbid_all`]).
 
 use super::{calls, forbid_all};
+use crate::ancestors::{PATH, PROC, path_of};
 use crate::arch::number;
 use crate::environment;
 use crate::platform::{self, open};
@@ -38,8 +39,8 @@ fn are_harmless(own: Status) -> bool {
     if is_named && own.filters.is_some() && own.filters == of_recorder {
         return true;
     }
-    let mut room = [0; environment::PATH];
-    let path = environment::path_of(b"/proc/", own.parent, b"/status\0", &mut room);
+    let mut room = [0; PATH];
+    let path = path_of(PROC, own.parent, b"/status\0", &mut room);
     let parent = path.and_then(status_at);
     let is_parents = |parent: Status| (parent.mode, parent.filters) == (own.mode, own.filters);
     is_named && parent.is_some_and(is_parents) && platform::child_survives(&numbers())

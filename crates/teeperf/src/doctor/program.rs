@@ -3,12 +3,13 @@
 use super::elf::{self, Elf};
 use super::{Finding, Verdict};
 use crate::commands;
-use std::ffi::{CString, OsStr};
+use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use teeperf_record::has_capabilities;
 use teeperf_symbols::{Functions, Origin, Search, TailCaller};
 use teeperf_wire::hook;
 
@@ -141,8 +142,7 @@ fn attaching(path: &Path, elf: &Elf) -> Vec<Finding> {
     let Ok(about) = path.metadata() else { return findings };
     // SAFETY: asks for a number and cannot fail.
     let own = unsafe { libc::geteuid() };
-    let is_raised = about.mode() & 0o6000 != 0 || has_capabilities(path);
-    if is_raised {
+    if about.mode() & 0o6000 != 0 || has_capabilities(path) {
         findings.push(Finding::warning(
             AREA,
             "it gets other rights when it starts (set-user-id, set-group-id or capabilities): nothing is preloaded into it, \
@@ -164,16 +164,6 @@ fn attaching(path: &Path, elf: &Elf) -> Vec<Finding> {
         ));
     }
     findings
-}
-
-/// Whether a file is given capabilities: capabilities(7).
-fn has_capabilities(path: &Path) -> bool {
-    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { return false };
-    // SAFETY: both are strings that end with 0; with no room for an answer only its length is told.
-    let length = unsafe {
-        libc::getxattr(path.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0)
-    };
-    length > 0
 }
 
 /// Patterns of its build that fit nothing.
