@@ -115,6 +115,8 @@ fn add_health(health: &mut Health, other: Health) {
     health.mended = health.mended.saturating_add(other.mended);
     health.open = health.open.saturating_add(other.open);
     health.unopened = health.unopened.saturating_add(other.unopened);
+    let more = other.unopened_in_coroutines;
+    health.unopened_in_coroutines = health.unopened_in_coroutines.saturating_add(more);
     health.taken_over = health.taken_over.saturating_add(other.taken_over);
     health.stacks += other.stacks;
     for (name, times, ns) in other.gaps {

@@ -483,6 +483,7 @@ fn health(counts: Counts, open: u64, warnings: Warnings, ns: &impl Fn(u64) -> u6
         open,
         only_sums,
         unopened: counts.unopened,
+        unopened_in_coroutines: counts.unopened_in_coroutines,
         taken_over: counts.taken_over,
         stacks: Stacks::default(),
         missing: Vec::new(),

@@ -49,6 +49,7 @@ pub mod inlined;
 pub mod join;
 pub mod keyframes;
 pub mod lengths;
+mod long_names;
 #[cfg(test)]
 mod made;
 pub mod model;

@@ -329,6 +329,8 @@ pub struct Health {
     pub only_sums: bool,
     /// Returns from frames entered before recording began.
     pub unopened: u64,
+    /// Of these, the ones on a coroutine's stack: calls there stand without their callers.
+    pub unopened_in_coroutines: u64,
     /// Times a thread went on with a stack that another thread had left, of coroutines that change threads. Which of the two was
     /// first a recording does not say: callers on that stack may be wrong.
     pub taken_over: u64,

@@ -7,6 +7,7 @@ use teeperf_symbols::Search;
 use crate::contents::{Body, Packet};
 use crate::error::Error;
 use crate::finish::Gathered;
+use crate::long_names;
 use crate::model::Profile;
 use crate::replay::{self, Settings};
 use crate::samples::{self, Data};
@@ -136,7 +137,9 @@ pub fn replay(
     for warning in packets.take_warnings() {
         gathered.warnings.add(|| warning);
     }
-    Ok(gathered.finish(threads, samples, options, search))
+    let mut profile = gathered.finish(threads, samples, options, search);
+    long_names::cut(&mut profile, packets.offset());
+    Ok(profile)
 }
 
 fn feed(

@@ -506,7 +506,7 @@ impl Drain {
 
     fn is_over(&mut self) -> bool {
         let reason = if let Some(error) = self.sink.error() {
-            Some(format!("the output failed: {error}"))
+            Some(output_failed(error))
         } else if self.limits.bytes.is_some_and(|limit| self.sink.bytes() >= limit) {
             Some("the size limit was reached".into())
         } else if self.limits.time.is_some_and(|limit| self.sink.time.elapsed() >= limit) {
@@ -617,6 +617,11 @@ impl Drain {
         } else if let Some(text) = self.pauses.end(ended) {
             self.sink.notice(Level::Warning, text, None);
         }
+        // Names and the end find room that was kept back, other packets may have found none.
+        self.sink.flush();
+        if let (Some(error), None) = (self.sink.error(), &self.stop) {
+            self.stop = Some(output_failed(error));
+        }
         let ending = self.ending.unwrap_or_default();
         let mut packet = Payload::default()
             .number(end::TIME, at)
@@ -631,9 +636,14 @@ impl Drain {
         self.sink.flush();
         let (error, notices) = self.sink.close();
         if let (Some(error), None) = (&error, &self.stop) {
-            self.stop = Some(format!("the output failed: {error}"));
+            self.stop = Some(output_failed(error));
         }
         let paused = self.pauses.in_all(ended);
         Summary { reason: self.stop, error, notices, processes: self.attached + self.heirs, paused }
     }
+}
+
+/// Why recording ends where the output takes no more.
+fn output_failed(error: &io::Error) -> String {
+    format!("the output failed: {error}")
 }

@@ -1,6 +1,7 @@
 //! The link by which a process without a variable finds the recorder that it descends from. Its name has the recorder's
-//! process id, and the namespace that the id is of: containers may share `/tmp`. Its time is when the recorder's last
-//! complete look at its descendants began: a process that the recorder does not hear waits for that.
+//! process id, and the namespace that the id is of: containers may share `/tmp`. Its time is when
+//! the recorder's last complete look at its descendants began. A process that the recorder does not
+//! hear waits for that.
 
 use filetime::{FileTime, set_symlink_file_times};
 use std::io;

@@ -1,12 +1,13 @@
-//! Programs that the kernel starts with more rights than their starter has: execve(2), capabilities(7).
+//! Programs that the kernel starts with more rights than their starter has: execve(2),
+//! capabilities(7).
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Whether a program, started by this process's user, has rights that this user may not have. Its hooks then ask for no
-/// recorder. False of a file that cannot be seen.
+/// Whether a program, started by this process's user, has rights that this user may not have. Its
+/// hooks then ask for no recorder. False of a file that cannot be seen.
 pub fn takes_rights(path: &Path) -> bool {
     const SET_USER: u32 = 0o4000;
     /// Without the right to execute, it is a lock's mark.

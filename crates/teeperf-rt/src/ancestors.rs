@@ -1,5 +1,5 @@
-//! The processes that this one descends from: a recorder may be among them, which leaves a link that has its process
-//! id in its name.
+//! The processes that this one descends from. A recorder may be among them: it makes a link that
+//! has its process id in its name.
 
 use crate::arch::number;
 use crate::platform::{self, Inode};
@@ -13,7 +13,7 @@ const GENERATIONS: u32 = 8;
 
 /// One sleep of a process that is not recorded, and all of them together.
 const SLICE_NS: u64 = 2_000_000;
-const STAY_NS: u64 = 300_000_000;
+const STAY_NS: u64 = 1_000_000_000;
 
 /// One of them.
 pub(crate) struct Ancestor {
@@ -47,9 +47,9 @@ pub(crate) fn find<T>(find: impl Fn(&Ancestor) -> Option<T>) -> Option<T> {
     None
 }
 
-/// Gives a recorder that this process does not ask, or that does not hear it, time to see it: of a program that has ended,
-/// the system does not tell a user without rights. Nothing is taken from the recorder but the time of its link, which is
-/// when the last of its looks began that is complete.
+/// Gives a recorder that this process does not ask, or that does not hear it, time to see it: the
+/// system tells a user without rights nothing of a program that has ended. Nothing is taken from
+/// the recorder but the time of its link: its last complete look at all processes began then.
 #[cold]
 pub(crate) fn stay_for_a_look() {
     static NEVER: AtomicU32 = AtomicU32::new(0);
@@ -67,7 +67,8 @@ pub(crate) fn stay_for_a_look() {
     }
 }
 
-/// When the link at this path was modified, if it is root's or of the user that has started this process.
+/// When the link at this path was modified, if it is root's or of the user that has started this
+/// process.
 fn recorders(link: &CStr) -> Option<u64> {
     let inode = Inode::of(link, false)?;
     (inode.user == 0 || inode.user == platform::real_user()).then_some(inode.modified)

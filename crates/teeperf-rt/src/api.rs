@@ -85,6 +85,7 @@ pub extern "C" fn teeperf_rt_stack_enter(stack: u64) {
 #[cfg_attr(feature = "object", unsafe(no_mangle))]
 pub extern "C" fn teeperf_rt_stack_memory(low: usize, size: usize) {
     stacks::is_memory(low as u64, size as u64, low as u64);
+    stacks::watch();
     leap::begin_stack(None, low as u64);
 }
 

@@ -5,9 +5,10 @@ use crate::{arch, platform};
 use core::ffi::CStr;
 use teeperf_wire::hello::{MAX_SOCKET_NAME, SOCKET_VARIABLE};
 
-/// Gives the socket's name to `keep`; nothing where no environment has one. A program that was executed without an
-/// environment has that of its ancestors; where the variable is empty, it has none. Of a program that has more rights
-/// than its starter the environment is not to be asked: it is the starter's.
+/// Gives the socket's name to `keep`; nothing where no environment has one. A program that was
+/// executed without an environment has that of its ancestors; where the variable is empty, it has
+/// none. The environment of a program with more rights than its starter is the starter's, and must
+/// not be asked.
 pub(crate) fn find_name(keep: impl FnOnce(&[u8]) -> Option<()>) -> Option<()> {
     let search = own().or_else(of_ancestors)?;
     keep(search.name())

@@ -336,6 +336,7 @@ mod tests {
             let is_of_start = [
                 number::PRCTL,
                 number::GETPPID,
+                number::GETUID,
                 number::NEWFSTATAT,
                 number::PROCESS_VM_READV,
                 number::CLONE,

@@ -84,6 +84,13 @@ pub(crate) fn are_told() {
     MODE.store(NEVER, Relaxed);
 }
 
+/// Hooks look at each event from here on, unless they never are to.
+pub(crate) fn watch() {
+    if MODE.compare_exchange(UNWATCHED, WATCHED, Relaxed, Relaxed).is_ok() {
+        module::watch_stacks();
+    }
+}
+
 /// This memory is one stack, of this id, on which nothing is open.
 pub(crate) fn is_memory(low: u64, size: u64, id: u64) {
     if let Some(record) = pages::begin(id) {
@@ -130,8 +137,7 @@ fn look_closely(thread: &Thread, block: &Block, place: Place) {
         if platform::signal_stack().is_some() {
             return;
         }
-        MODE.store(WATCHED, Relaxed);
-        module::watch_stacks();
+        watch();
     }
     let Some((low, high)) = own_stack(thread, &place) else {
         // What is not known cannot be left.

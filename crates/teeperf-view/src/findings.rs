@@ -129,7 +129,8 @@ fn nothing_recorded(profile: &Profile, found: &mut Vec<Finding>) {
         )
     } else if profile.health.unrecorded > 0 {
         (
-            "No call was recorded: another warning says which process with hooks is missing, and why.",
+            "No call was recorded: another warning says which process with hooks is missing, \
+             and why.",
             "",
         )
     } else {
@@ -311,6 +312,16 @@ fn mended(profile: &Profile, found: &mut Vec<Finding>) {
             subject(health.unopened, "return is", "returns are"),
         );
         push(found, false, what, "");
+    }
+    if health.unopened_in_coroutines > 0 {
+        let what = format!(
+            "On stacks of coroutines, {} from calls that nobody saw begin. Calls there stand \
+             without their callers until these return.",
+            subject(health.unopened_in_coroutines, "return is", "returns are"),
+        );
+        let next = "If code that is made while the program runs switches stacks, have hooks look at \
+                    the stack pointer from the start: `teeperf record --stacks always`.";
+        push(found, true, what, next);
     }
     if health.taken_over > 0 {
         let what = format!(

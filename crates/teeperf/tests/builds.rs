@@ -303,6 +303,11 @@ fn chosen_once(project: &Project, configure: &str, build: &str, program: &str) {
     project.sh(CLANG, &format!("{configure} 2>&1"));
     run(&mut project.shell(&format!("{build} 2>&1")));
     assert!(is_clangs(), "{configure}");
+    // A build that configures itself again, since its description changed, chooses nothing.
+    let description = "CMakeLists.txt meson.build configure.ac";
+    let change = format!("for file in {description} *.c; do test -e $file && touch $file; done");
+    run(&mut project.shell(&format!("sleep 1; {change}; {build} 2>&1")));
+    assert!(is_clangs(), "{configure}, again");
     run(&mut project.shell(&format!("rm -r {folder}; {configure} 2>&1")));
     run(&mut project.shell(&format!("{build} 2>&1")));
     let default = in_path("cc").unwrap();
@@ -313,6 +318,18 @@ fn chosen_once(project: &Project, configure: &str, build: &str, program: &str) {
     run(&mut project.shell(&format!("rm -r {folder}/*; {configure} 2>&1")));
     run(&mut project.shell(&format!("{build} 2>&1")));
     assert_eq!(is_clangs(), is_default, "{configure}");
+}
+
+/// What a folder was configured with is no choice for another build below it.
+#[test]
+fn a_configuration_below_another_chooses_for_itself() {
+    let project = Project::copy("cmake");
+    project.sh(CLANG, "cmake -B outer 2>&1");
+    let inner = "cmake -B outer/inner >&2; cmake --build outer/inner >&2; \
+                 readelf -p .comment outer/inner/program";
+    let comment = run(&mut project.shell(inner));
+    let is_default = in_path("cc").unwrap().to_string_lossy().contains("clang");
+    assert_eq!(comment.contains("clang"), is_default, "{comment}");
 }
 
 /// Meson has Rust's compiler link by the C compiler, of which it takes words for options of the link.

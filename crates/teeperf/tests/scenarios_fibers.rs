@@ -57,6 +57,23 @@ fn that_the_program_tells_of() {
     paths_agree(TREE, &WAYS[1], &["-DSAYS_SO", &include]);
 }
 
+/// Guards: instructions that are made while the program runs are found by no look at its code. Hooks
+/// look at the stack pointer where the program says that it has stacks; where they begin to look in
+/// the midst, the report warns.
+#[test]
+fn by_instructions_that_are_made_while_the_program_runs() {
+    let include = format!("-I{}/../teeperf-rt/include", env!("CARGO_MANIFEST_DIR"));
+    paths_agree(&[], &WAYS[1], &["-DMADE", "-DSAYS_WHERE", &include]);
+    paths_agree(&["--stacks", "always"], &WAYS[1], &["-DMADE"]);
+    let shop = Workshop::new();
+    for compiler in Compiler::all() {
+        let program = shop.build("fibers.c", compiler, &["-O2", "-DMADE"]);
+        let report = shop.record(&[], &program, &WAYS[1], 0).report;
+        let warns = |text: &String| text.starts_with("On stacks of coroutines, ");
+        assert!(report.warnings.iter().any(warns), "{:?}", report.warnings);
+    }
+}
+
 /// Guards: a library without hooks that does little else than to switch stacks is looked through as well.
 #[test]
 fn of_boost_context() {

@@ -115,6 +115,13 @@ fn recorded_by_a_user(shop: &Workshop, program: &Path, words: &[&str]) -> (Outco
     (outcome, report)
 }
 
+fn program_with_rights() -> (Workshop, PathBuf) {
+    let shop = Workshop::new();
+    let program = programs(&shop).0[0].clone();
+    set_user_id(&program).unwrap();
+    (shop, program)
+}
+
 fn set_user_id(program: &Path) -> std::io::Result<()> {
     std::fs::set_permissions(program, std::fs::Permissions::from_mode(0o4755))
 }
@@ -138,14 +145,13 @@ fn executed_with_more_rights_below_a_users_recorder() {
     if !is_root() {
         return;
     }
-    let shop = Workshop::new();
-    let program = programs(&shop).0[0].clone();
-    set_user_id(&program).unwrap();
+    let (shop, program) = program_with_rights();
     let (outcome, report) = recorded_by_a_user(&shop, &program, &["700"]);
     expect_missing(&report, &outcome, "more rights");
 }
 
-/// Guards: a program that took on rights stays until a user's recorder has seen it, whatever the process ran before.
+/// Guards: a program that took on rights stays until a user's recorder has seen it, whatever the
+/// process ran before.
 #[test]
 fn executed_with_more_rights_below_a_users_recorder_and_ended_at_once() {
     if !is_root() {
@@ -173,19 +179,48 @@ fn executed_with_more_rights_below_a_users_recorder_and_ended_at_once() {
     }
 }
 
-/// Guards: a process that shows neither its code nor a file by its arguments is not left out without a word.
+/// Guards: the program's path is one below the folder that its starter went to.
+#[test]
+fn executed_with_more_rights_in_another_folder() {
+    if !is_root() {
+        return;
+    }
+    let (shop, program) = program_with_rights();
+    let command = "cd \"${0%/*}\" && \"./${0##*/}\" 0; true";
+    let words = ["-c", command, program.to_str().unwrap()];
+    let (outcome, report) = recorded_by_a_user(&shop, Path::new("sh"), &words);
+    expect_missing(&report, &outcome, "more rights");
+}
+
+/// Guards: a process that shows neither its code nor a file by its arguments is not left out
+/// without a word.
 #[test]
 fn executed_with_more_rights_under_another_name() {
     if !is_root() {
         return;
     }
-    let shop = Workshop::new();
-    let program = programs(&shop).0[0].clone();
-    set_user_id(&program).unwrap();
-    let command = "exec -a another \"$0\" 700";
+    let (shop, program) = program_with_rights();
+    // The second name leads to a program without hooks, which is not the one that runs.
+    for name in ["another", "/usr/bin/env"] {
+        let command = format!("exec -a {name} \"$0\" 0");
+        let words = ["-c", &command, program.to_str().unwrap()];
+        let (_, report) = recorded_by_a_user(&shop, Path::new("bash"), &words);
+        let is_told = |warning: &String| warning.contains("neither their code nor");
+        assert!(report.warnings.iter().any(is_told), "{name}: {:?}", report.warnings);
+    }
+}
+
+/// Guards: a process that is looked at while it executes the program is looked at again.
+#[test]
+fn many_that_are_executed_with_more_rights_at_once() {
+    if !is_root() {
+        return;
+    }
+    let (shop, program) = program_with_rights();
+    let command = "for i in $(seq 40); do \"$0\" 0 >&2 & done; wait";
     let words = ["-c", command, program.to_str().unwrap()];
-    let (_, report) = recorded_by_a_user(&shop, Path::new("bash"), &words);
-    assert!(report.warnings.iter().any(|warning| warning.contains("neither their code nor")));
+    let (outcome, report) = recorded_by_a_user(&shop, Path::new("sh"), &words);
+    assert_eq!(report.unrecorded(), 40, "{}", outcome.stderr);
 }
 
 /// Guards: hooks make no system call that may end the program, and the recorder tells of it.

@@ -505,7 +505,7 @@ impl Apply<'_> {
                 }
             }
             Returned::Stray => self.shared.mended.add(process, word & !1, 1),
-            Returned::Unopened => self.shared.counts.unopened += 1,
+            Returned::Unopened => self.are_unopened(1),
         }
         self.close_left_out();
     }
@@ -611,13 +611,21 @@ impl Apply<'_> {
         self.thread.stack.fall_to(&self.tree.tree, depth);
     }
 
+    /// So many returns are of calls that nobody has seen.
+    fn are_unopened(&mut self, returns: u64) {
+        let counts = &mut self.shared.counts;
+        counts.unopened += returns;
+        if self.thread.stack_id != 0 {
+            counts.unopened_in_coroutines += returns;
+        }
+    }
+
     /// Closes so many frames as returned in a gap: of those below the filter, frames that it leaves out are no part of
     /// that, and returns may be of calls that another has left out.
     fn pop(&mut self, mut returns: u64) {
         let Some(floor) = self.thread.filter.map(|filter| filter.floor) else {
             let unopened = self.thread.stack.pop(&self.tree.tree, returns);
-            self.shared.counts.unopened += unopened;
-            return;
+            return self.are_unopened(unopened);
         };
         let above = self.thread.stack.depth().saturating_sub(floor).min(returns);
         self.thread.stack.pop(&self.tree.tree, above);

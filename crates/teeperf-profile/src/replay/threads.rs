@@ -225,6 +225,8 @@ pub(crate) struct Counts {
     pub(crate) lost: u64,
     /// Returns without a frame.
     pub(crate) unopened: u64,
+    /// Of these, those on stacks that are not their thread's own.
+    pub(crate) unopened_in_coroutines: u64,
     /// Times a thread went on with a stack that another had left, with frames on it.
     pub(crate) taken_over: u64,
     /// Gaps by reason: times, clock units.

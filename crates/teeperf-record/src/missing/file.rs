@@ -1,4 +1,5 @@
-//! Whether a file has hooks, read piece by piece: it may be large, and need not be a program.
+//! Whether a file has hooks, read piece by piece: it may be large, and need not be a program. And how much
+//! code it has, as the kernel tells of a process.
 
 use std::fs::File;
 use std::io;
@@ -14,6 +15,35 @@ const MOST_SEGMENTS: u16 = 64;
 /// The interface of a file's hooks, where it is a program or library of this processor that has some. Reads no more
 /// than `most` bytes, and takes off what it read: segments may lie over one another, and a file may be all holes.
 pub(super) fn hooks_of(file: &File, most: &mut u64) -> Option<u32> {
+    let code = segments(file)?.into_iter().filter(|segment| segment.is_code);
+    code.into_iter().find_map(|segment| hooks_in(file, &segment, most))
+}
+
+/// KiB of a program's code that the kernel may tell of its process (`VmExe` of proc_pid_status(5)): it
+/// begins where the first segment does that is code, or, by kernels before 5.10, where the first does.
+pub(super) fn kibibytes_of_code(file: &File) -> Option<[u64; 2]> {
+    const PAGE: u64 = 4096;
+    let segments = segments(file)?;
+    let code = || segments.iter().filter(|segment| segment.is_code);
+    let end = code().filter_map(|segment| segment.address.checked_add(segment.bytes)).max()?;
+    let starts = [
+        code().map(|segment| segment.address).min()?,
+        segments.iter().map(|segment| segment.address).min()?,
+    ];
+    let pages = |start: u64| end.div_ceil(PAGE).saturating_sub(start / PAGE);
+    Some(starts.map(|start| pages(start).saturating_mul(PAGE >> 10)))
+}
+
+/// A part of a file that is loaded: Elf64_Phdr of elf(5).
+struct Segment {
+    is_code: bool,
+    offset: u64,
+    address: u64,
+    bytes: u64,
+}
+
+/// Those of a program or library of this processor.
+fn segments(file: &File) -> Option<Vec<Segment>> {
     let header: [u8; 64] = read(file, 0).ok()?;
     let is_of_x86_64 = header.starts_with(b"\x7fELF\x02\x01") && header[18..20] == [62, 0];
     if !is_of_x86_64 {
@@ -22,21 +52,21 @@ pub(super) fn hooks_of(file: &File, most: &mut u64) -> Option<u32> {
     let start = u64::from_le_bytes(*header[32..].first_chunk()?);
     let size = u64::from(u16::from_le_bytes(*header[54..].first_chunk()?));
     let count = u16::from_le_bytes(*header[56..].first_chunk()?).min(MOST_SEGMENTS);
-    (0..u64::from(count)).find_map(|at| {
-        let segment: [u8; 56] = read(file, start.checked_add(at * size)?).ok()?;
-        hooks_in(file, &segment, most)
-    })
+    let segment = |at| {
+        const LOADED: [u8; 4] = [1, 0, 0, 0];
+        const EXECUTABLE: u8 = 1;
+        let header: [u8; 56] = read(file, start.checked_add(at * size)?).ok()?;
+        let number = |at: usize| header[at..].first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+        let is_code = header[4] & EXECUTABLE != 0;
+        let (offset, address, bytes) = (number(8)?, number(16)?, number(32)?);
+        (header[..4] == LOADED).then_some(Segment { is_code, offset, address, bytes })
+    };
+    Some((0..u64::from(count)).filter_map(segment).collect())
 }
 
-/// Elf64_Phdr of elf(5).
-fn hooks_in(file: &File, segment: &[u8; 56], most: &mut u64) -> Option<u32> {
-    const LOADED: [u8; 4] = [1, 0, 0, 0];
-    const EXECUTABLE: u8 = 1;
-    if segment[..4] != LOADED || segment[4] & EXECUTABLE == 0 {
-        return None;
-    }
-    let start = u64::from_le_bytes(*segment[8..].first_chunk()?);
-    let end = start.checked_add(u64::from_le_bytes(*segment[32..].first_chunk()?))?;
+fn hooks_in(file: &File, segment: &Segment, most: &mut u64) -> Option<u32> {
+    let start = segment.offset;
+    let end = start.checked_add(segment.bytes)?;
     let mut piece = vec![0; PIECE];
     let mut at = start;
     while at < end {

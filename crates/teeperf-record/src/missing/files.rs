@@ -1,11 +1,11 @@
 //! Files whose code processes map, and whether these have hooks.
 
-use super::file::hooks_of;
+use super::file::{hooks_of, kibibytes_of_code};
 use super::lives::Content;
 use super::mapped::Code;
 use crate::rights::takes_rights;
 use crate::sample::Map;
-use crate::server::arguments_of;
+use crate::server::{ancestors, arguments_of};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
@@ -28,6 +28,14 @@ pub(super) struct Files {
 /// Most bytes of all files that are read, and of one.
 const MOST: u64 = 4 << 30;
 const MOST_OF_ONE: u64 = 256 << 20;
+
+/// A program that is known by its file.
+pub(super) struct Program {
+    /// The interface of its hooks.
+    pub(super) hooks: Option<u32>,
+    pub(super) path: Vec<u8>,
+    pub(super) takes_rights: bool,
+}
 
 /// Tells a file from a later one that has its number: size, and when it was last written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,13 +61,25 @@ impl Files {
         self.look(pid, code).flatten()
     }
 
-    /// The same of the file at a path, which a process runs; with the path, and whether the program takes on rights.
-    pub(super) fn hooks_at(&mut self, pid: u32, path: PathBuf) -> Option<(u32, Vec<u8>, bool)> {
-        let number = path.metadata().ok()?.ino();
+    /// The program of a process that does not show what it has mapped; nothing where its file is not
+    /// found. Its first argument names the file, or its thread's name, which the kernel takes from
+    /// the program's. Anybody may give a program another name, so the kernel's word on how much code
+    /// the process has must be that of the file.
+    pub(super) fn program_of(&mut self, pid: u32) -> Option<Program> {
+        let code = kibibytes_of_code_of(pid)?;
+        let argument = arguments_of(pid).into_iter().next();
+        let thread = std::fs::read(format!("/proc/{pid}/comm")).ok();
+        let thread = thread.and_then(|name| name.strip_suffix(b"\n").map(<[u8]>::to_vec));
+        let names = argument.into_iter().chain(thread);
+        let path = names.filter_map(|name| file_called(pid, &name)).find(|path| {
+            let number = path.metadata().map_or(0, |about| about.ino());
+            let file = open(path, number).map(|(file, _)| file);
+            file.and_then(|file| kibibytes_of_code(&file)).is_some_and(|all| all.contains(&code))
+        })?;
         let takes_rights = takes_rights(&path);
+        let number = path.metadata().ok()?.ino();
         let code = Code { file: (Vec::new(), number), path: path.into_os_string().into_vec() };
-        let version = self.hooks(pid, &code)?;
-        Some((version, code.path, takes_rights))
+        Some(Program { hooks: self.hooks(pid, &code), path: code.path, takes_rights })
     }
 
     /// Nothing where the file cannot be opened.
@@ -101,21 +121,21 @@ impl Files {
     }
 }
 
-/// The program of a process that does not show what it has mapped: by its first argument, or by its thread's name, which
-/// the kernel takes from the program's.
-pub(super) fn program_by_arguments(pid: u32) -> Option<PathBuf> {
-    let argument = arguments_of(pid).into_iter().next().and_then(|name| file_called(&name));
-    argument.or_else(|| {
-        let name = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
-        file_called(name.strip_suffix(b"\n")?)
-    })
+/// How much code a process's program has: `VmExe` of proc_pid_status(5), which everybody may read.
+fn kibibytes_of_code_of(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmExe:"))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
-/// The file that a shell takes for a name.
-fn file_called(name: &[u8]) -> Option<PathBuf> {
+/// The file that a shell takes for a name: below the folder that the process is in, or, where it
+/// does not show that, the next of its ancestors.
+fn file_called(pid: u32, name: &[u8]) -> Option<PathBuf> {
     let name = Path::new(OsStr::from_bytes(name));
     if name.as_os_str().as_bytes().contains(&b'/') {
-        return std::path::absolute(name).ok().filter(|at| at.is_file());
+        let folder = |pid| std::fs::read_link(format!("/proc/{pid}/cwd")).ok();
+        let folder = ancestors(pid).find_map(folder)?;
+        return Some(folder.join(name)).filter(|at| at.is_file());
     }
     let folders = std::env::var_os("PATH")?;
     std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|at| at.is_file())

@@ -111,16 +111,16 @@ impl Ledger {
         let programs = (lists.out_of_sight > 0).then(|| {
             format!(
                 "{} programs ended before the recorder could look at their files, which are gone or in another mount \
-                 namespace: those with hooks that never asked for the recorder are missing",
+                 namespace: those with hooks that never asked for the recorder may be missing",
                 lists.out_of_sight
             )
         });
         let hidden = (!lists.hidden.is_empty()).then(|| {
             let first: Vec<_> = lists.hidden.iter().take(MOST_NAMED).map(u32::to_string).collect();
             format!(
-                "processes of other users, or with more rights, show the recorder neither their code nor their program: \
-                 {} (first process ids: {}); those with hooks that never asked for the recorder are missing; next: record \
-                 as root",
+                "processes of other users, or with more rights, show the recorder neither their \
+                 code nor their program: {} (first process ids: {}); those with hooks that never \
+                 asked for the recorder may be missing; next: record as root",
                 lists.hidden.len(),
                 first.join(", ")
             )

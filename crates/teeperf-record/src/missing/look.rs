@@ -1,6 +1,6 @@
 //! The thread that looks at the recorder's descendants.
 
-use super::files::{Files, program_by_arguments};
+use super::files::Files;
 use super::ledger::Ledger;
 use super::lives::{Lives, Program};
 use super::mapped;
@@ -37,8 +37,10 @@ const END: Duration = Duration::from_secs(3);
 
 /// Between two looks, unless these take long.
 const PAUSE: Duration = Duration::from_millis(20);
-/// A look takes at most this part of the time.
+/// A look takes at most this part of the time: more where the kernel tells nothing, and processes wait
+/// to be seen.
 const SHARE: u32 = 20;
+const SHARE_ALONE: u32 = 8;
 /// Between two looks at what one process has mapped, unless it has executed another program.
 const PAUSE_OF_ONE: Duration = Duration::from_millis(300);
 /// Most judgements of one process that wait for its programs' ends.
@@ -56,7 +58,9 @@ impl Lookout {
         let (stop, stopped) = channel();
         let (end, ended) = channel();
         // Before the command is started: the kernel tells of what is forked from here on.
-        let mut look = Look::new(recorder, Arc::clone(&ledger), News::open());
+        let news = News::open();
+        let share = if news.is_some() { SHARE } else { SHARE_ALONE };
+        let mut look = Look::new(recorder, Arc::clone(&ledger), news);
         let thread = std::thread::Builder::new().name("teeperf-lookout".into());
         let thread = thread.spawn(move || {
             let _end: Sender<()> = end;
@@ -68,7 +72,7 @@ impl Lookout {
                 if began >= next {
                     look.round();
                     link.iter().for_each(|link| link.has_looked_at(time));
-                    next = Instant::now() + PAUSE.max(began.elapsed() * SHARE);
+                    next = Instant::now() + PAUSE.max(began.elapsed() * share);
                 }
             }
             look.round();
@@ -133,6 +137,8 @@ struct Seen {
     attached_before: usize,
     attached: usize,
     missing: Option<Candidate>,
+    /// It shows neither what it has mapped nor its program's file.
+    is_hidden: bool,
 }
 
 /// Tells one program of a process from the next: where its code and its stack begin.
@@ -263,7 +269,7 @@ impl Look {
         }
         seen.attached = self.ledger.times_attached(pid);
         let is_early = seen.looked.is_some_and(|looked| looked.elapsed() < PAUSE_OF_ONE);
-        if size == seen.size || is_early {
+        if !seen.is_hidden && (size == seen.size || is_early) {
             return;
         }
         let began = monotonic_ns();
@@ -306,16 +312,18 @@ impl Look {
 
     /// Looks at a process that does not show what it has mapped: it is another user's, or took on rights.
     fn look_from_afar(&mut self, pid: u32, seen: &mut Seen, look: (u64, u64)) {
-        let Some(path) = program_by_arguments(pid) else {
-            return self.ledger.is_hidden(pid);
-        };
-        let Some((version, file, takes_rights)) = self.files.hooks_at(pid, path) else { return };
+        let program = self.files.program_of(pid);
+        // It may be about to execute the program: that is looked at again.
+        seen.is_hidden = program.is_none();
+        let Some(program) = program else { return };
+        let Some(version) = program.hooks else { return };
         let why = match version {
-            hook::VERSION if takes_rights => Why::Rights,
+            hook::VERSION if program.takes_rights => Why::Rights,
             hook::VERSION => Why::User,
             version => Why::Version(version),
         };
-        seen.missing = Some(Candidate { look, why, file, is_certain: takes_rights });
+        let is_certain = program.takes_rights;
+        seen.missing = Some(Candidate { look, why, file: program.path, is_certain });
         self.judge(pid, Judgement { look, why: Some(why) });
     }
 
@@ -328,6 +336,9 @@ impl Look {
 
     /// The program of this process has ended, or the recording has.
     fn conclude(&mut self, pid: u32, seen: &mut Seen) {
+        if std::mem::take(&mut seen.is_hidden) {
+            self.ledger.is_hidden(pid);
+        }
         let has_attached = self.ledger.times_attached(pid) != seen.attached_before;
         let missing = seen.missing.take_if(|candidate| candidate.is_certain || !has_attached);
         if let Some(candidate) = missing {

@@ -222,6 +222,7 @@ fn what_is_missing_stands_on_top_with_the_next_step() {
         open: 2,
         only_sums: false,
         unopened: 1,
+        unopened_in_coroutines: 0,
         taken_over: 0,
         stacks: Stacks::default(),
         missing: Vec::new(),

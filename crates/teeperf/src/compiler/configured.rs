@@ -3,6 +3,9 @@
 //! for another compiler, which was never asked. So the choice is kept here, by folder, and holds wherever neither words nor
 //! variables name a compiler.
 //!
+//! A configure script of autoconf's runs again by itself where its sources changed, without the variables: that is no new
+//! choice.
+//!
 //! Kept are the calls by which CMake, Meson and autoconf find out what the compiler is, and no others: who once compiles by
 //! hand has chosen nothing for the next time.
 
@@ -45,14 +48,32 @@ pub(super) fn choice(
     let (Ok(here), Ok(choices)) = (std::env::current_dir(), bundle::lasting(CHOICES)) else {
         return Ok(None);
     };
+    let before = |here: &Path| {
+        let found = here.ancestors().find_map(|folder| kept(&choices, folder, driver));
+        found.filter(|choice| !choice.compiler.is_empty())
+    };
     match (being_configured(&here, arguments), asked) {
+        (Some(folder), None) if runs_again(std::os::unix::process::parent_id()) => {
+            Ok(before(&folder))
+        }
         (Some(folder), asked) => {
+            let is_below = || folder.parent().and_then(before).is_some();
+            // Nothing: what a folder above was configured with does not hold.
+            let asked = asked.or_else(|| is_below().then(OsString::new));
             keep(&choices, &folder, driver, asked.as_deref());
             Ok(None)
         }
         (None, Some(_)) => Ok(None),
-        (None, None) => Ok(here.ancestors().find_map(|folder| kept(&choices, folder, driver))),
+        (None, None) => Ok(before(&here)),
     }
+}
+
+/// Whether `config.status --recheck` runs the configure script that this process is one of. That script is run with its first
+/// arguments, and with two of `config.status`'s own.
+fn runs_again(process: u32) -> bool {
+    let line = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    let has = |word: &[u8]| line.split(|&byte| byte == 0).any(|argument| argument == word);
+    has(b"--no-create") && has(b"--no-recursion")
 }
 
 /// The folder that is being configured, where this call is one by which a build system finds out what the compiler is.

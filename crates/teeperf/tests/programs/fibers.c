@@ -1,8 +1,11 @@
 // Coroutines whose stacks a few instructions switch, as libco, minicoro and others do it: no hook and no wrapper sees that.
 // `fibers ROUNDS THREADS COROUTINES STACK`: each thread has so many coroutines, on stacks of so many bytes that lie side by
-// side. With -DSAYS_SO the program tells where it goes, by teeperf.h; with -DSAYS_WHERE, where its stacks are.
+// side. With -DSAYS_SO the program tells where it goes, by teeperf.h; with -DSAYS_WHERE, where its stacks are. With -DMADE
+// the instructions that switch are made while the program runs.
 #include "paths.h"
 #include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
 #if defined SAYS_SO || defined SAYS_WHERE
 #include <teeperf.h>
 #endif
@@ -18,10 +21,18 @@ static __thread struct fiber leader, *running;
 static long rounds, size;
 static int fibers, threads;
 
+#ifdef MADE
+// What the assembler makes of the text below.
+static const unsigned char instructions[] = { 0x55, 0x53, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57, 0x48, 0x89, 0x27,
+                                              0x48, 0x89, 0xf4, 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5b, 0x5d,
+                                              0xc3 };
+static void (*fiber_switch)(void **from, void *to);
+#else
 void fiber_switch(void **from, void *to);
 __asm__(".text\n.globl fiber_switch\nfiber_switch:\n push %rbp\n push %rbx\n push %r12\n push %r13\n push %r14\n"
         " push %r15\n mov %rsp,(%rdi)\n mov %rsi,%rsp\n pop %r15\n pop %r14\n pop %r13\n pop %r12\n pop %rbx\n"
         " pop %rbp\n ret\n");
+#endif
 
 UNHOOKED __attribute__((noinline)) static void go(struct fiber *to) {
     struct fiber *from = running;
@@ -145,6 +156,12 @@ int main(int argc, char **argv) {
     threads = (int)counted_argument(argc, argv, 2, 1);
     fibers = (int)counted_argument(argc, argv, 3, 2);
     size = counted_argument(argc, argv, 4, 65536);
+#ifdef MADE
+    int rights = PROT_READ | PROT_WRITE | PROT_EXEC;
+    void *made = mmap(NULL, 4096, rights, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memcpy(made, instructions, sizeof instructions);
+    memcpy(&fiber_switch, &made, sizeof made);
+#endif
     struct sigaction action = { .sa_handler = handler, .sa_flags = SA_ONSTACK };
     sigaction(SIGUSR1, &action, NULL);
     // The first thread works as well, on the stack that the kernel gave it.

@@ -17,7 +17,8 @@ pub(crate) struct Inode {
 impl Inode {
     /// That of the file at a path; of a symbolic link its own, unless it is to be followed.
     pub(crate) fn of(path: &CStr, is_followed: bool) -> Option<Self> {
-        // `struct stat` of x86-64: device, inode, links, mode and user, and seconds and nanoseconds of the modification.
+        // `struct stat` of x86-64: device, inode, links, mode and user, and seconds and nanoseconds
+        // of the modification.
         let mut stat = [0u64; 18];
         let flags = if is_followed { 0 } else { AT_SYMLINK_NOFOLLOW };
         let arguments = [AT_FDCWD, path.as_ptr() as usize, &raw mut stat as usize, flags, 0, 0];
