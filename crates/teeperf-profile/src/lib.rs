@@ -71,6 +71,7 @@ mod warnings;
 pub use error::Error;
 pub use finish::gap_name;
 pub use framing::RawPacket;
+pub use long_names::short as short_name;
 pub use names::{SiteNames, far_name};
 pub use packets::{MAX_PATHS, Options, Packets, Progress};
 pub use recording::Recording;

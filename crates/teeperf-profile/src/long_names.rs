@@ -3,10 +3,11 @@
 //! would fill gigabytes. Where that is so, long names are cut, and a warning says it.
 
 use crate::model::{FunctionId, Profile};
+use std::borrow::Cow;
 
 /// Bytes that names may take in any case, and how often what was read.
 const FREE: u64 = 64 << 20;
-const TIMES: u64 = 256;
+const TIMES: u64 = 16;
 /// Bytes of a name that is not cut, and of its two ends where one is.
 const SHORT: usize = 256;
 const ENDS: [usize; 2] = [192, 48];
@@ -19,7 +20,7 @@ pub(crate) fn cut(profile: &mut Profile, read: u64) {
         let functions = profile.functions.iter_mut();
         let names = functions.flat_map(|function| [&mut function.module, &mut function.name]);
         let long = names.filter(|name| name.len() > SHORT);
-        let cut = long.map(|name| *name = short(name)).count();
+        let cut = long.map(|name| *name = short(name).into_owned()).count();
         if cut > 0 {
             profile.health.warnings.push(format!(
                 "{cut} names of functions and modules have more than {SHORT} bytes, and are cut: they would take \
@@ -46,24 +47,31 @@ fn wanted(profile: &Profile) -> u64 {
     all.fold(0u64, |sum, function| sum.saturating_add(length(function)))
 }
 
-/// A name's two ends.
-fn short(name: &str) -> String {
-    let [first, last] = ENDS;
-    let first = name.floor_char_boundary(first);
-    let last = name.ceil_char_boundary(name.len() - last);
-    format!("{}…{}", &name[..first], &name[last..])
+/// A name, or its two ends where it is long.
+pub fn short(name: &str) -> Cow<'_, str> {
+    if name.len() <= SHORT {
+        return Cow::Borrowed(name);
+    }
+    let is_boundary = |at: &usize| name.is_char_boundary(*at);
+    let [first, last] = [ENDS[0], name.len() - ENDS[1]];
+    let first = (0..=first).rev().find(is_boundary).unwrap_or(0);
+    let last = (last..=name.len()).find(is_boundary).unwrap_or(name.len());
+    Cow::Owned(format!("{}…{}", &name[..first], &name[last..]))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Function, Node, Thread};
+    use crate::model::{Function, Node, Thread, Time};
 
     /// A profile of one function in so many threads.
     fn profile(name: &str, threads: usize) -> Profile {
         let function = Function { name: name.into(), ..Function::default() };
         let mut thread = Thread::default();
-        thread.tree.nodes = vec![Node::default(); 2];
+        let (self_time, total) = (Time::default(), Time::default());
+        let of = FunctionId(0);
+        let node = Node { parent: 0, function: of, calls: 1, self_time, total, extremes: None };
+        thread.tree.nodes = vec![node; 2];
         Profile { functions: vec![function], threads: vec![thread; threads], ..Profile::default() }
     }
 

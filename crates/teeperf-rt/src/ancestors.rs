@@ -13,7 +13,7 @@ const GENERATIONS: u32 = 8;
 
 /// One sleep of a process that is not recorded, and all of them together.
 const SLICE_NS: u64 = 2_000_000;
-const STAY_NS: u64 = 1_000_000_000;
+const STAY_NS: u64 = 2_000_000_000;
 
 /// One of them.
 pub(crate) struct Ancestor {

@@ -6,7 +6,8 @@
 use crate::error::hex;
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::io::Read;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -28,8 +29,11 @@ const LIMITS: [(&str, &str); 3] = [
 const MOST_WAITED: Duration = Duration::from_secs(900);
 /// How often it is looked whether the client has ended.
 const STEP: Duration = Duration::from_millis(10);
-/// Longest path that it may print.
+/// Longest path that it may print, and most bytes of what it says that are kept.
 const MAX_PATH: u64 = 4096;
+const MAX_SAID: u64 = 4096;
+/// What it says of a file that no server has.
+const NOT_FOUND: &str = "No such file or directory";
 
 /// Kind of a file, and build-id.
 type Wanted = (&'static str, Vec<u8>);
@@ -40,6 +44,15 @@ pub struct Debuginfod {
     /// By kind and build-id; nothing where no server has it.
     known: Mutex<HashMap<Wanted, Option<PathBuf>>>,
     most_waited: Option<Duration>,
+    failures: Mutex<Failures>,
+}
+
+/// Files that could not be asked for.
+#[derive(Debug, Default)]
+struct Failures {
+    number: u32,
+    /// What the client said of the last.
+    last: String,
 }
 
 impl Debuginfod {
@@ -76,6 +89,22 @@ impl Debuginfod {
         found.or_insert_with(|| self.ask(kind, build_id)).clone()
     }
 
+    /// How many files could not be asked for, and why, as a sentence's end; nothing where all
+    /// could.
+    pub fn failures(&self) -> Option<String> {
+        let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        (failures.number > 0).then(|| {
+            let files = if failures.number == 1 { "file" } else { "files" };
+            format!("{} {files} could not be asked for: {}", failures.number, failures.last)
+        })
+    }
+
+    fn fails(&self, said: String) {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        failures.number += 1;
+        failures.last = said;
+    }
+
     fn ask(&self, kind: &str, build_id: &[u8]) -> Option<PathBuf> {
         let mut command = Command::new(PROGRAM);
         command.arg(kind).arg(hex(build_id));
@@ -84,7 +113,11 @@ impl Debuginfod {
                 command.env(name, limit);
             }
         }
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        // A pipe would fill where it says much.
+        let said = tempfile::tempfile().ok();
+        let errors = said.as_ref().and_then(|file| file.try_clone().ok());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).env("LC_ALL", "C");
+        command.stderr(errors.map_or_else(Stdio::null, Stdio::from));
         let mut client = command.spawn().ok()?;
         let end = Instant::now() + self.most_waited.unwrap_or(MOST_WAITED);
         let status = loop {
@@ -95,6 +128,7 @@ impl Debuginfod {
                     // One that has ended meanwhile cannot be killed, and is only waited for.
                     let _ = client.kill();
                     let _ = client.wait();
+                    self.fails(format!("{PROGRAM} took too long"));
                     return None;
                 }
             }
@@ -103,6 +137,22 @@ impl Debuginfod {
         client.stdout.take()?.take(MAX_PATH).read_to_end(&mut path).ok()?;
         let path = path.strip_suffix(b"\n").unwrap_or(&path);
         let is_path = status.success() && path.first() == Some(&b'/');
+        let said = said.map(last_line).unwrap_or_default();
+        if !is_path && !said.ends_with(NOT_FOUND) {
+            self.fails(if said.is_empty() { format!("{PROGRAM}: {status}") } else { said });
+        }
         is_path.then(|| OsString::from_vec(path.to_vec()).into())
     }
+}
+
+/// The last line of what was written to a file, free of control characters.
+fn last_line(mut file: File) -> String {
+    let end = file.seek(SeekFrom::End(0)).unwrap_or(0);
+    let mut bytes = Vec::new();
+    // What cannot be read was not said.
+    let _ = file.seek(SeekFrom::Start(end.saturating_sub(MAX_SAID)));
+    let _ = file.take(MAX_SAID).read_to_end(&mut bytes);
+    let text = String::from_utf8_lossy(&bytes);
+    let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    line.trim().replace(char::is_control, "?")
 }

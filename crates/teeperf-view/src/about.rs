@@ -127,6 +127,9 @@ fn events(profile: &Profile) -> String {
     text + &without_paths
 }
 
+/// What a recorder's warning says where it could not look at all processes.
+const MAY_MISS: &str = "may be missing";
+
 fn health(profile: &Profile) -> String {
     let health = &profile.health;
     if profile.info.is_sampled() {
@@ -138,7 +141,11 @@ fn health(profile: &Profile) -> String {
         return format!("{} lost{cut}", count(health.lost));
     }
     let mended = format!("{} mended", count(health.mended));
+    let may_miss = health.warnings.iter().any(|warning| warning.contains(MAY_MISS));
     let mut text = match (health.unrecorded, health.lost) {
+        (0, lost) if may_miss => {
+            format!("processes may be missing, {} lost of the others, {mended}", count(lost))
+        }
         (0, lost) => format!("{} lost, {mended}", count(lost)),
         (some, 0) => {
             format!("{} not recorded, none lost of the others, {mended}", unrecorded(some))

@@ -40,7 +40,7 @@ use teeperf_profile::chunks::Decoder;
 use teeperf_profile::contents::{Body, Packet, Start};
 use teeperf_profile::escape::Escape;
 use teeperf_profile::events::{Event, Item, events};
-use teeperf_profile::{SiteNames, far_name, gap_name, trees};
+use teeperf_profile::{SiteNames, far_name, gap_name, short_name, trees};
 use teeperf_wire::body::chunk::{self, Header};
 use teeperf_wire::body::{arcs, tree};
 use teeperf_wire::word::point;
@@ -371,7 +371,7 @@ fn describe_event(
     names: &mut SiteNames,
     line: &mut Line,
 ) {
-    let mut name = |site| printable(names.name(process, site));
+    let mut name = |site| printable(&short_name(names.name(process, site)));
     let escape = match event.item {
         Item::Call { site } => {
             line.kind = "call";

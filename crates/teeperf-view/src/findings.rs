@@ -319,8 +319,8 @@ fn mended(profile: &Profile, found: &mut Vec<Finding>) {
              without their callers until these return.",
             subject(health.unopened_in_coroutines, "return is", "returns are"),
         );
-        let next = "If code that is made while the program runs switches stacks, have hooks look at \
-                    the stack pointer from the start: `teeperf record --stacks always`.";
+        let next = "Where the program's code does not show that it switches stacks, have hooks \
+                    look at the stack pointer from the start: `teeperf record --stacks always`.";
         push(found, true, what, next);
     }
     if health.taken_over > 0 {

@@ -105,6 +105,8 @@ fn figures_stand_beside_sources_wherever_they_are() {
         said.contains("no function of program.teeperf that was called fits \"nothing\""),
         "{said}"
     );
+    let said = complaint(&["program.teeperf"]);
+    assert!(said.contains("program.teeperf is a recording; next: name a function"), "{said}");
 }
 
 /// Guards: a server's debug files reach the commands that read them, and no server is asked without a word of the user's. The
@@ -149,4 +151,15 @@ fn debug_files_of_servers_are_used_and_packed() {
         .env_remove("DEBUGINFOD_URLS");
     let said = none.output().unwrap();
     assert!(!said.status.success() && !folder.path().join("none.tar.zst").exists(), "{said:?}");
+    // A server that cannot be asked is told of, and one that does not have a file is not.
+    for (error, is_told) in [("Connection refused", true), ("No such file or directory", false)] {
+        let text = format!("#!/bin/sh\necho Server query failed: {error} >&2; exit 1\n");
+        folder.program("bin/debuginfod-find", &text);
+        let mut command = teeperf(&folder);
+        command.env("PATH", &path).env("DEBUGINFOD_URLS", "http://127.0.0.1:9");
+        let said = command.args(["report", "--inlined", "--debuginfod", "p.teeperf"]).output();
+        let said = String::from_utf8(said.unwrap().stderr).unwrap();
+        let text = format!("could not be asked for: Server query failed: {error}");
+        assert_eq!(said.contains(&text), is_told, "{said}");
+    }
 }

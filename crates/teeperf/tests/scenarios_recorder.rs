@@ -229,30 +229,56 @@ fn a_disk_that_fills_up() {
     let shop = Workshop::new();
     let program = shop.build("calls.c", Compiler::Gcc, &["-O2"]);
     let alone = run(Command::new(&program).arg("100000"));
-    let small = shop.path("small");
-    std::fs::create_dir(&small).unwrap();
     for clock in ["cycle", "tick"] {
-        let script = format!(
-            "mount -t tmpfs -o size=256k none {small} || exit 77
-             {TEEPERF} record --clock {clock} -o {small}/recording.teeperf -- {program} 100000
-             code=$?; cp {small}/recording.teeperf {copy}; exit $code",
-            small = small.display(),
-            program = program.display(),
-            copy = shop.path("copy.teeperf").display(),
-        );
-        let mut command = Command::new("unshare");
-        command
-            .args(["--user", "--map-root-user", "--mount", "sh", "-c", &script])
-            .stdin(Stdio::null());
-        let outcome = run(&mut command);
-        if outcome.stderr.contains("unshare failed") || outcome.status.code() == Some(77) {
-            eprintln!("skipped: no file system can be made here: {}", outcome.stderr);
-            return;
-        }
+        let options = format!("--clock {clock}");
+        let Some(outcome) = on_a_small_disk(&shop, &options, &program, "100000") else { return };
         assert_eq!(outcome.stdout, alone.stdout);
-        assert!(outcome.stderr.contains("No space left"), "{outcome:?}");
         expect_names_and_a_part(&shop.path("copy.teeperf"), &alone.told());
     }
+}
+
+/// Guards: trees are written when the program has ended, and the report says that some are missing.
+#[test]
+fn a_disk_that_fills_up_at_the_end() {
+    let shop = Workshop::new();
+    let program = shop.build("branches.c", Compiler::Gcc, &["-O2"]);
+    let options = "--probe tree --tree-size 64MiB";
+    if on_a_small_disk(&shop, options, &program, "20000").is_some() {
+        let report = Report::of(&shop.path("copy.teeperf"));
+        let says_so = |text: &String| text.contains("the output failed: No space left");
+        assert!(report.warnings.iter().any(says_so), "{:?}", report.warnings);
+    }
+}
+
+/// Records a program on a file system of 256 KiB, and copies the recording to `copy.teeperf`;
+/// nothing where none can be made.
+fn on_a_small_disk(
+    shop: &Workshop,
+    options: &str,
+    program: &Path,
+    argument: &str,
+) -> Option<Outcome> {
+    let small = shop.path("small");
+    std::fs::create_dir_all(&small).unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size=256k none {small} || exit 77
+         {TEEPERF} record {options} -o {small}/recording.teeperf -- {program} {argument}
+         code=$?; cp {small}/recording.teeperf {copy}; exit $code",
+        small = small.display(),
+        program = program.display(),
+        copy = shop.path("copy.teeperf").display(),
+    );
+    let mut command = Command::new("unshare");
+    command
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c", &script])
+        .stdin(Stdio::null());
+    let outcome = run(&mut command);
+    if outcome.stderr.contains("unshare failed") || outcome.status.code() == Some(77) {
+        eprintln!("skipped: no file system can be made here: {}", outcome.stderr);
+        return None;
+    }
+    assert!(outcome.stderr.contains("No space left"), "{outcome:?}");
+    Some(outcome)
 }
 
 /// Guards: as above where a file must not grow beyond a limit.

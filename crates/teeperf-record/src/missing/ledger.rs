@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 
 /// Processes as the thread that looks, the server and the drain know them.
 #[derive(Debug, Default)]
@@ -22,6 +23,8 @@ struct Lists {
     out_of_sight: u64,
     /// Processes that show neither their code nor their program's file.
     hidden: BTreeSet<u32>,
+    /// The longest time between two looks, where the kernel tells nothing.
+    longest_pause: Duration,
     /// Libraries, by their paths, that processes announced, and that they have mapped: these with the
     /// ids of the process and its ancestors.
     announced: HashSet<(u32, Vec<u8>)>,
@@ -44,6 +47,9 @@ pub(crate) struct Missing {
     pub(crate) number: u32,
     pub(crate) text: String,
 }
+
+/// Processes that do not ask wait for a look for so long: see `ancestors` in teeperf-rt.
+const LONGEST_STAY: Duration = Duration::from_secs(2);
 
 /// Most process ids that are named, and most files.
 const MOST_NAMED: usize = 8;
@@ -88,6 +94,12 @@ impl Ledger {
         }
     }
 
+    /// Nothing was seen for so long, and the kernel tells nothing.
+    pub(super) fn looked_after(&self, pause: Duration) {
+        let mut lists = self.lists();
+        lists.longest_pause = lists.longest_pause.max(pause);
+    }
+
     /// Files were left out that may have hooks.
     pub(super) fn leaves_files_out(&self) {
         self.lists().has_files_left_out = true;
@@ -125,7 +137,16 @@ impl Ledger {
                 first.join(", ")
             )
         });
-        untold.into_iter().chain(files).chain(programs).chain(hidden).collect()
+        let late = (lists.longest_pause > LONGEST_STAY).then(|| {
+            format!(
+                "the recorder looked at the command's processes after {:.1} s once: those with \
+                 more rights, and those that could not ask for the recorder, may be missing where \
+                 they lived for less",
+                lists.longest_pause.as_secs_f64()
+            )
+        });
+        let all = [untold, files, programs, hidden, late];
+        all.into_iter().flatten().collect()
     }
 
     /// A process has announced a module.

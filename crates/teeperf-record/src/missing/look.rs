@@ -7,7 +7,7 @@ use super::mapped;
 use super::news::News;
 use super::why::Why;
 use crate::link::Link;
-use crate::machine::monotonic_ns;
+use crate::machine::{monotonic_ns, thread_cpu_ns};
 use crate::sample::{Map, Record};
 use crate::server::{ancestors, descends, executable_of};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -65,14 +65,22 @@ impl Lookout {
         let thread = thread.spawn(move || {
             let _end: Sender<()> = end;
             let mut next = Instant::now() + PAUSE;
+            let mut last = Instant::now();
             while stopped.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
                 // The kernel's news do not wait for a look that is put off.
                 look.hear(false);
                 let (began, time) = (Instant::now(), SystemTime::now());
                 if began >= next {
+                    // Waits for a processor are not its own.
+                    let cpu = thread_cpu_ns();
                     look.round();
                     link.iter().for_each(|link| link.has_looked_at(time));
-                    next = Instant::now() + PAUSE.max(began.elapsed() * share);
+                    let took = Duration::from_nanos(thread_cpu_ns().saturating_sub(cpu));
+                    next = Instant::now() + PAUSE.max(took * share);
+                    if look.news.is_none() {
+                        look.ledger.looked_after(last.elapsed());
+                    }
+                    last = began;
                 }
             }
             look.round();
@@ -156,11 +164,13 @@ struct Candidate {
 
 impl Look {
     fn new(recorder: String, ledger: Arc<Ledger>, news: Option<News>) -> Self {
+        // The command is not started yet: none of these descends from it.
+        let processes = running().map(|all| all.map(|pid| (pid, None)).collect());
         Self {
             recorder,
             ledger,
             last: None,
-            processes: HashMap::new(),
+            processes: processes.unwrap_or_default(),
             files: Files::default(),
             news,
             lives: Lives::of(std::process::id()),
@@ -245,9 +255,8 @@ impl Look {
 
     /// Takes in who has come, and lets go of who has ended.
     fn list(&mut self) {
-        let Ok(list) = fs::read_dir("/proc") else { return };
-        let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
-        let running: HashSet<u32> = list.flatten().filter_map(number).collect();
+        let Ok(running) = running() else { return };
+        let running: HashSet<u32> = running.collect();
         let ended: Vec<_> = self.processes.extract_if(|pid, _| !running.contains(pid)).collect();
         for (pid, mut seen) in ended {
             seen.as_mut().into_iter().for_each(|seen| self.conclude(pid, seen));
@@ -370,6 +379,12 @@ impl Look {
         let has_attached = |began| self.ledger.attached_within(pid, began..=u64::MAX);
         self.heard.contains(&(pid, look.0)) || began.is_some_and(has_attached)
     }
+}
+
+/// The ids of all processes that `/proc` shows.
+fn running() -> io::Result<impl Iterator<Item = u32>> {
+    let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+    Ok(fs::read_dir("/proc")?.flatten().filter_map(number))
 }
 
 /// The number that was given out last, of a process or a thread: proc_loadavg(5).

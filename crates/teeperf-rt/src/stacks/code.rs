@@ -1,6 +1,6 @@
-//! Whether code switches stacks by itself: whether it loads the stack pointer from memory, or from a register in which
-//! functions have arguments and results. What compilers make of functions does that from their own frame, or from
-//! a register that keeps its value over calls. (The C library does so in `longjmp`: of a static program that is part.) Decides nothing but whether hooks look at the stack pointer.
+//! Whether code switches stacks by itself: whether it loads the stack pointer from memory, or from a
+//! register in which functions have arguments and results, or exchanges it. What compilers make of
+//! functions does that from their own frame, or from a register that keeps its value over calls. (The C library does so in `longjmp`: of a static program that is part.) Decides nothing but whether hooks look at the stack pointer.
 
 use super::{MODE, UNWATCHED, WATCHED};
 use crate::elf::Image;
@@ -57,7 +57,8 @@ fn switches(code: &[u8]) -> bool {
 
 const PLACES: usize = 32;
 
-/// Whether prefix, opcode and register are those of a move to the stack pointer in one of the first places. Without
+/// Whether prefix, opcode and register are those of a change of the stack pointer in one of the first
+/// places. Without
 /// branches and in bytes alone: of that the compiler makes vectors, which take a tenth of the time.
 fn has_candidates(bytes: &[u8; PLACES + 2]) -> bool {
     let mut any = 0;
@@ -66,12 +67,15 @@ fn has_candidates(bytes: &[u8; PLACES + 2]) -> bool {
         // Of each, no bit where it is one.
         let load = (opcode ^ 0x8B) | (operands & 0x38 ^ 0x20) | (prefix & 0xFE ^ 0x48);
         let copy = (opcode ^ 0x89) | (operands & 0xC7 ^ 0xC4) | (prefix & 0xFB ^ 0x48);
-        any |= u8::from(load == 0) | u8::from(copy == 0);
+        let of_either = (operands & 0xF8 ^ 0xE0).min(operands & 0xC7 ^ 0xC4);
+        let exchange = (opcode ^ 0x87) | (prefix & 0xFA ^ 0x48) | of_either;
+        any |= u8::from(load == 0) | u8::from(copy == 0) | u8::from(exchange == 0);
     }
     any != 0
 }
 
-/// Intel SDM 2A, MOV: `REX 8B /4` loads rsp, `REX 89` with rsp as the other operand too.
+/// Intel SDM 2A and 2B. MOV: `REX 8B /4` loads rsp, `REX 89` with rsp as the other operand too.
+/// XCHG: `REX 87` with rsp as either operand. (POP of rsp is a byte that is found everywhere.)
 fn is_switch(code: &[u8]) -> bool {
     const RSP: u8 = 4;
     const RBP: u8 = 5;
@@ -86,8 +90,10 @@ fn is_switch(code: &[u8]) -> bool {
         (0x49, 0x8B) => form < 3 && register == RSP,
         // From rax, rcx, rdx, rsi or rdi, or r8 to r11.
         (0x48, 0x8B) => register == RSP && matches!(other, 0..=2 | 6 | 7),
-        (0x48, 0x89) => form == 3 && other == RSP && matches!(register, 0..=2 | 6 | 7),
-        (0x4C, 0x89) => form == 3 && other == RSP && register < 4,
+        (0x48, 0x87) if register == RSP => form == 3 && matches!(other, 0..=2 | 6 | 7),
+        (0x48, 0x89 | 0x87) => form == 3 && other == RSP && matches!(register, 0..=2 | 6 | 7),
+        (0x4C, 0x89 | 0x87) => form == 3 && other == RSP && register < 4,
+        (0x49, 0x87) => form == 3 && register == RSP && other < 4,
         _ => false,
     }
 }
@@ -105,6 +111,10 @@ mod tests {
             &[0x48, 0x8B, 0x62, 0x08],       // mov 8(%rdx),%rsp
             &[0x49, 0x8B, 0x20, 0x5D],       // mov (%r8),%rsp
             &[0x4C, 0x89, 0xC4, 0xFF],       // mov %r8,%rsp
+            &[0x48, 0x87, 0xF4, 0xC3],       // xchg %rsi,%rsp
+            &[0x48, 0x87, 0xE6, 0xC3],       // xchg %rsp,%rsi
+            &[0x4C, 0x87, 0xC4, 0xC3],       // xchg %r8,%rsp
+            &[0x49, 0x87, 0xE0, 0xC3],       // xchg %rsp,%r8
         ] {
             assert!(switches(code), "{code:x?}");
         }
@@ -115,6 +125,9 @@ mod tests {
             &[0x48, 0x8B, 0x65, 0xC0],       // mov -64(%rbp),%rsp
             &[0x48, 0x8B, 0x64, 0x24, 0x08], // mov 8(%rsp),%rsp
             &[0x48, 0x89, 0xE6, 0x90],       // mov %rsp,%rsi
+            &[0x48, 0x87, 0x07, 0xC3],       // xchg %rax,(%rdi)
+            &[0x48, 0x87, 0xF7, 0xC3],       // xchg %rsi,%rdi
+            &[0x48, 0x87, 0xDC, 0x5D],       // xchg %rbx,%rsp
             &[0x48, 0x8B, 0x06],
             &[],
         ] {
@@ -146,7 +159,8 @@ mod tests {
             (state >> 16) as usize
         };
         for _ in 0..if cfg!(miri) { 20 } else { 20_000 } {
-            let likely = [0x48, 0x49, 0x4C, 0x8B, 0x89, 0x20, 0x24, 0x65, 0xC4, 0xE0, 0xF4, 0x04];
+            let likely =
+                [0x48, 0x49, 0x4C, 0x8B, 0x89, 0x87, 0x20, 0x24, 0x65, 0xC4, 0xE0, 0xF4, 0x04];
             let code: Vec<u8> = (0..next() % 64).map(|_| likely[next() % likely.len()]).collect();
             let each = (0..code.len()).any(|at| is_switch(&code[at..]));
             assert_eq!(switches(&code), each, "{code:x?}");

@@ -57,7 +57,14 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let (recording, what) = match &arguments.words[..] {
-        [what] => (None, what),
+        [what] => {
+            ensure!(
+                !reading::can_be_read(Path::new(what)),
+                "{what} is a recording; next: name a function or a source file of it as well, such \
+                 as `teeperf annotate {what} main`"
+            );
+            (None, what)
+        }
         [first, second, ..] if is_behind(first, second) => (Some(Path::new(second)), first),
         [recording, what, ..] => (Some(Path::new(recording)), what),
         [] => bail!("name a function or a source file"),

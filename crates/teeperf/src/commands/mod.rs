@@ -39,6 +39,7 @@ mod sampling;
 mod selection;
 mod sent;
 mod serve_memory;
+mod servers;
 mod sources;
 mod suggest;
 mod tables;

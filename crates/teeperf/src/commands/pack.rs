@@ -2,14 +2,14 @@
 
 use super::made;
 use super::progress::Progress;
+use super::servers::Servers;
 use super::sources;
 use crate::{recordings, shell};
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, ensure};
 use clap::Args;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use teeperf_edit::pack::{MAGIC, Pack, pack};
-use teeperf_symbols::{Debuginfod, Search};
+use teeperf_symbols::Search;
 use teeperf_view::printable;
 
 /// Packs a recording with the files that it names into one archive, to be read on another machine
@@ -66,10 +66,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let target = made::target(output, arguments.force, &[&path], "archive", &MAGIC)?;
     let mut search = Search::default();
     search.images.clone_from(&arguments.elf);
-    if arguments.debuginfod {
-        let servers = Debuginfod::of_user().map_err(|text| anyhow!("--debuginfod: {text}"))?;
-        search.servers = Some(Arc::new(servers));
-    }
+    let servers = arguments.debuginfod.then(Servers::of_user).transpose();
+    let servers = servers.map_err(anyhow::Error::msg)?;
+    search.servers = servers.as_ref().map(Servers::shared);
     let sources = arguments.sources.then(|| sources::shown(&arguments.sources_from)).transpose()?;
     let wanted = Pack { sources, search };
     let writer = format!("teeperf {}", env!("CARGO_PKG_VERSION"));

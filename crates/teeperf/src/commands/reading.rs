@@ -2,6 +2,7 @@
 //! and how text may look.
 
 use super::progress::Progress;
+use super::servers::Servers;
 use super::{amounts, window};
 use crate::recordings;
 use anyhow::{Result, bail};
@@ -122,7 +123,7 @@ pub(crate) struct Unsaid {
     debuginfod: bool,
     /// Servers, once they were asked for.
     #[arg(skip)]
-    servers: OnceLock<Option<Arc<Debuginfod>>>,
+    servers: OnceLock<Option<Servers>>,
     /// Where the program was loaded, if addresses in a gmon file or a TEE-Perf log are not those of the ELF file:
     /// how much higher they are, such as 0x40000000
     #[arg(long, value_name = "ADDRESS", value_parser = amounts::address)]
@@ -191,11 +192,10 @@ impl Unsaid {
     /// Servers of debug information, where the user allows that they are asked.
     fn servers(&self) -> Option<Arc<Debuginfod>> {
         let found = self.servers.get_or_init(|| {
-            let told = self.debuginfod.then(Debuginfod::of_user)?;
-            let told = told.inspect_err(|text| eprintln!("teeperf: --debuginfod: {text}"));
-            told.ok().map(Arc::new)
+            let told = self.debuginfod.then(Servers::of_user)?;
+            told.inspect_err(|text| eprintln!("teeperf: {text}")).ok()
         });
-        found.clone()
+        found.as_ref().map(Servers::shared)
     }
 
     /// What a file that was opened has one by one.
