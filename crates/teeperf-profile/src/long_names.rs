@@ -1,6 +1,6 @@
-//! Names that would fill much more than was read. A small file may give each function a name of many
-//! kilobytes, and views write a name once for each path, thread and arc: some hundred kilobytes
-//! would fill gigabytes. Where that is so, long names are cut, and a warning says it.
+//! Names that would fill much more than was read. A small file may give each function a name of
+//! many kilobytes, and views write a name once for each path, thread and arc: some hundred
+//! kilobytes would fill gigabytes. Where that is so, long names are cut, and a warning says it.
 
 use crate::model::{FunctionId, Profile};
 use std::borrow::Cow;
@@ -23,8 +23,8 @@ pub(crate) fn cut(profile: &mut Profile, read: u64) {
         let cut = long.map(|name| *name = short(name).into_owned()).count();
         if cut > 0 {
             profile.health.warnings.push(format!(
-                "{cut} names of functions and modules have more than {SHORT} bytes, and are cut: they would take \
-                 {} MiB where they are shown, and {read} bytes were read",
+                "{cut} names of functions and modules have more than {SHORT} bytes, and are cut: they \
+                 would take {} MiB where they are shown, and {read} bytes were read",
                 wanted >> 20
             ));
         }

@@ -57,9 +57,9 @@ fn that_the_program_tells_of() {
     paths_agree(TREE, &WAYS[1], &["-DSAYS_SO", &include]);
 }
 
-/// Guards: instructions that are made while the program runs are found by no look at its code. Hooks
-/// look at the stack pointer where the program says that it has stacks; where they begin to look in
-/// the midst, the report warns.
+/// Guards: instructions that are made while the program runs are found by no look at its code.
+/// Hooks look at the stack pointer where the program says that it has stacks; where they begin to
+/// look in the midst, the report warns.
 #[test]
 fn by_instructions_that_are_made_while_the_program_runs() {
     let include = format!("-I{}/../teeperf-rt/include", env!("CARGO_MANIFEST_DIR"));

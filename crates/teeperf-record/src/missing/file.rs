@@ -1,5 +1,5 @@
-//! Whether a file has hooks, read piece by piece: it may be large, and need not be a program. And how much
-//! code it has, as the kernel tells of a process.
+//! Whether a file has hooks, read piece by piece: it may be large, and need not be a program. And
+//! how much code it has, as the kernel tells of a process.
 
 use std::fs::File;
 use std::io;
@@ -19,8 +19,9 @@ pub(super) fn hooks_of(file: &File, most: &mut u64) -> Option<u32> {
     code.into_iter().find_map(|segment| hooks_in(file, &segment, most))
 }
 
-/// KiB of a program's code that the kernel may tell of its process (`VmExe` of proc_pid_status(5)): it
-/// begins where the first segment does that is code, or, by kernels before 5.10, where the first does.
+/// KiB of a program's code that the kernel may tell of its process (`VmExe` of proc_pid_status(5)):
+/// it begins where the first segment does that is code, or, by kernels before 5.10, where the first
+/// does.
 pub(super) fn kibibytes_of_code(file: &File) -> Option<[u64; 2]> {
     const PAGE: u64 = 4096;
     let segments = segments(file)?;

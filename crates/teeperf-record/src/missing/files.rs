@@ -61,10 +61,10 @@ impl Files {
         self.look(pid, code).flatten()
     }
 
-    /// The program of a process that does not show what it has mapped; nothing where its file is not
-    /// found. Its first argument names the file, or its thread's name, which the kernel takes from
-    /// the program's. Anybody may give a program another name, so the kernel's word on how much code
-    /// the process has must be that of the file.
+    /// The program of a process that does not show what it has mapped; nothing where its file is
+    /// not found. Its first argument names the file, or its thread's name, which the kernel takes
+    /// from the program's. Anybody may give a program another name, so the kernel's word on how
+    /// much code the process has must be that of the file.
     pub(super) fn program_of(&mut self, pid: u32) -> Option<Program> {
         let code = kibibytes_of_code_of(pid)?;
         let argument = arguments_of(pid).into_iter().next();

@@ -37,8 +37,8 @@ const END: Duration = Duration::from_secs(3);
 
 /// Between two looks, unless these take long.
 const PAUSE: Duration = Duration::from_millis(20);
-/// A look takes at most this part of the time: more where the kernel tells nothing, and processes wait
-/// to be seen.
+/// A look takes at most this part of the time: more where the kernel tells nothing, and processes
+/// wait to be seen.
 const SHARE: u32 = 20;
 const SHARE_ALONE: u32 = 8;
 /// Between two looks at what one process has mapped, unless it has executed another program.

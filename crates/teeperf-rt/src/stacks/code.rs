@@ -1,6 +1,8 @@
-//! Whether code switches stacks by itself: whether it loads the stack pointer from memory, or from a
-//! register in which functions have arguments and results, or exchanges it. What compilers make of
-//! functions does that from their own frame, or from a register that keeps its value over calls. (The C library does so in `longjmp`: of a static program that is part.) Decides nothing but whether hooks look at the stack pointer.
+//! Whether code switches stacks by itself: whether it loads the stack pointer from memory, or from
+//! a register in which functions have arguments and results, or exchanges it. What compilers make
+//! of functions does that from their own frame, or from a register that keeps its value over calls.
+//! (The C library does so in `longjmp`: of a static program that is part.) Decides nothing but
+//! whether hooks look at the stack pointer.
 
 use super::{MODE, UNWATCHED, WATCHED};
 use crate::elf::Image;
@@ -57,9 +59,9 @@ fn switches(code: &[u8]) -> bool {
 
 const PLACES: usize = 32;
 
-/// Whether prefix, opcode and register are those of a change of the stack pointer in one of the first
-/// places. Without
-/// branches and in bytes alone: of that the compiler makes vectors, which take a tenth of the time.
+/// Whether prefix, opcode and register are those of a change of the stack pointer in one of the
+/// first places. Without branches and in bytes alone: of that the compiler makes vectors, which
+/// take a tenth of the time.
 fn has_candidates(bytes: &[u8; PLACES + 2]) -> bool {
     let mut any = 0;
     for at in 0..PLACES {

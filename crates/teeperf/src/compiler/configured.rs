@@ -3,8 +3,8 @@
 //! for another compiler, which was never asked. So the choice is kept here, by folder, and holds wherever neither words nor
 //! variables name a compiler.
 //!
-//! A configure script of autoconf's runs again by itself where its sources changed, without the variables: that is no new
-//! choice.
+//! A configure script of autoconf's runs again by itself where its sources changed, without the
+//! variables: that is no new choice.
 //!
 //! Kept are the calls by which CMake, Meson and autoconf find out what the compiler is, and no others: who once compiles by
 //! hand has chosen nothing for the next time.
@@ -68,8 +68,8 @@ pub(super) fn choice(
     }
 }
 
-/// Whether `config.status --recheck` runs the configure script that this process is one of. That script is run with its first
-/// arguments, and with two of `config.status`'s own.
+/// Whether `config.status --recheck` runs the configure script that this process is one of. That
+/// script is run with its first arguments, and with two of `config.status`'s own.
 fn runs_again(process: u32) -> bool {
     let line = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let has = |word: &[u8]| line.split(|&byte| byte == 0).any(|argument| argument == word);

@@ -1,11 +1,15 @@
-// Four functions call each other by chance: `branches WALKS` has about as many call paths as it walks, each twelve calls deep.
+// Four functions call each other by chance: `branches WALKS` has about as many call paths as it
+// walks, each twelve calls deep.
 #include <stdlib.h>
 
 static unsigned long state = 1;
 static void step(int depth);
 
 #define BRANCH(name) \
-    __attribute__((noinline)) static void name(int depth) { if (depth) step(depth - 1); __asm__ volatile(""); }
+    __attribute__((noinline)) static void name(int depth) { \
+        if (depth) step(depth - 1); \
+        __asm__ volatile(""); \
+    }
 BRANCH(north)
 BRANCH(east)
 BRANCH(south)

@@ -1,7 +1,7 @@
 // Coroutines whose stacks a few instructions switch, as libco, minicoro and others do it: no hook and no wrapper sees that.
 // `fibers ROUNDS THREADS COROUTINES STACK`: each thread has so many coroutines, on stacks of so many bytes that lie side by
-// side. With -DSAYS_SO the program tells where it goes, by teeperf.h; with -DSAYS_WHERE, where its stacks are. With -DMADE
-// the instructions that switch are made while the program runs.
+// side. With -DSAYS_SO the program tells where it goes, by teeperf.h; with -DSAYS_WHERE, where its
+// stacks are. With -DMADE the instructions that switch are made while the program runs.
 #include "paths.h"
 #include <signal.h>
 #include <string.h>
@@ -23,9 +23,10 @@ static int fibers, threads;
 
 #ifdef MADE
 // What the assembler makes of the text below.
-static const unsigned char instructions[] = { 0x55, 0x53, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57, 0x48, 0x89, 0x27,
-                                              0x48, 0x89, 0xf4, 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5b, 0x5d,
-                                              0xc3 };
+static const unsigned char instructions[] = {
+    0x55, 0x53, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57, 0x48, 0x89, 0x27, 0x48,
+    0x89, 0xf4, 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5b, 0x5d, 0xc3,
+};
 static void (*fiber_switch)(void **from, void *to);
 #else
 void fiber_switch(void **from, void *to);
