@@ -33,6 +33,15 @@ pub(super) struct Program {
     pub(super) hooked: Option<Vec<u8>>,
 }
 
+/// A process that has ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// Which ran this program.
+    Program(Program),
+    /// Which executed nothing: its program is that of the process it was forked from.
+    Child(u32),
+}
+
 /// What a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
@@ -95,10 +104,15 @@ impl Lives {
         }
     }
 
-    /// Gives the programs with hooks whose processes have ended, once `is_gone` says that the whole process has.
-    pub(super) fn gone(&mut self, is_gone: impl Fn(u32) -> bool) -> Vec<Program> {
+    /// Gives the programs with hooks whose processes have ended, once `is_gone` says that the whole
+    /// process has, and processes that executed none.
+    pub(super) fn gone(&mut self, is_gone: impl Fn(u32) -> bool) -> Vec<Ended> {
         let gone = self.0.extract_if(|&pid, life| life.ended.is_some() && is_gone(pid));
-        gone.filter_map(|(pid, life)| life.program(pid, u64::MAX)).collect()
+        let ended = |(pid, life): (u32, Life)| match life.began {
+            Some(_) => life.program(pid, u64::MAX).map(Ended::Program),
+            None => Some(Ended::Child(pid)),
+        };
+        gone.filter_map(ended).collect()
     }
 
     /// When the process executed the program that it runs.
@@ -143,6 +157,14 @@ mod tests {
 
     /// Programs with hooks that end by these records, the first at time 1, below a recorder that is process 1.
     fn programs(records: &[Record<'_>]) -> Vec<Program> {
+        let program = |ended| match ended {
+            Ended::Program(program) => Some(program),
+            Ended::Child(_) => None,
+        };
+        ended_by(records).into_iter().filter_map(program).collect()
+    }
+
+    fn ended_by(records: &[Record<'_>]) -> Vec<Ended> {
         let mut lives = Lives::of(1);
         let mut content = |map: &Map<'_>| match map.path {
             b"/hooked" => Content::Hooked,
@@ -151,8 +173,8 @@ mod tests {
             _ => Content::Other,
         };
         let times = (1..).zip(records);
-        let mut all: Vec<_> =
-            times.filter_map(|(time, record)| lives.take(time, *record, &mut content)).collect();
+        let taken = times.filter_map(|(time, record)| lives.take(time, *record, &mut content));
+        let mut all: Vec<_> = taken.map(Ended::Program).collect();
         all.extend(lives.gone(|_| true));
         all
     }
@@ -188,7 +210,7 @@ mod tests {
     #[test]
     fn a_child_that_executes_nothing_has_its_parents_program() {
         let child = [forked(5, 1), executed(5), mapped(5, b"/hooked"), forked(6, 5), ended(6, 6)];
-        assert_eq!(programs(&child), []);
+        assert_eq!(ended_by(&child), [Ended::Child(6)]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::files::Files;
 use super::ledger::Ledger;
-use super::lives::{Lives, Program};
+use super::lives::{Ended, Lives, Program};
 use super::mapped;
 use super::news::News;
 use super::why::Why;
@@ -213,9 +213,22 @@ impl Look {
             news.take(&mut give)
         }
         let is_gone = |pid| to_the_end || !Path::new(&format!("/proc/{pid}")).exists();
-        programs.extend(self.lives.gone(is_gone));
+        let ended = self.lives.gone(is_gone);
         self.news = Some(news);
         programs.into_iter().for_each(|program| self.heard_of(program));
+        for ended in ended {
+            match ended {
+                Ended::Program(program) => self.heard_of(program),
+                Ended::Child(pid) => self.heard_of_child(pid),
+            }
+        }
+    }
+
+    /// A process has ended that executed nothing: its program is told with the process that did.
+    fn heard_of_child(&mut self, pid: u32) {
+        let all = self.judged.remove(&pid).unwrap_or_default();
+        let missing = all.into_iter().filter(|one| one.why.is_some());
+        self.heard.extend(missing.map(|one| (pid, one.look.0)));
     }
 
     /// A program with hooks has ended.
