@@ -23,8 +23,8 @@ pub(crate) fn cut(profile: &mut Profile, read: u64) {
         let cut = long.map(|name| *name = short(name).into_owned()).count();
         if cut > 0 {
             profile.health.warnings.push(format!(
-                "{cut} names of functions and modules have more than {SHORT} bytes, and are cut: they \
-                 would take {} MiB where they are shown, and {read} bytes were read",
+                "{cut} names of functions and modules have more than {SHORT} bytes, and are cut: \
+                 they would take {} MiB where they are shown, and {read} bytes were read",
                 wanted >> 20
             ));
         }

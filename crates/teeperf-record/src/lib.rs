@@ -82,7 +82,7 @@ pub use filter::{Events, Rules};
 pub use launch::LaunchError;
 pub use options::{ClockCost, HookCost, Options, StackWatch, Tree};
 pub use recorder::{Outcome, RecordError, Recorder};
-pub use rights::{has_capabilities, takes_rights};
+pub use rights::has_capabilities;
 pub use sample::{Rate, Refused, Sampling, Stacks};
 pub use sgx::{Front, GivenModule, Sgx};
 pub use signals::file_limit_is_an_error;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// Whether a program, started by this process's user, has rights that this user may not have. Its
 /// hooks then ask for no recorder. False of a file that cannot be seen.
-pub fn takes_rights(path: &Path) -> bool {
+pub(crate) fn takes_rights(path: &Path) -> bool {
     const SET_USER: u32 = 0o4000;
     /// Without the right to execute, it is a lock's mark.
     const SET_GROUP: u32 = 0o2010;

@@ -6,14 +6,13 @@ use crate::platform::{self, Inode};
 use crate::sandbox;
 use core::ffi::CStr;
 use core::sync::atomic::AtomicU32;
-use teeperf_wire::hello::RECORDER_LINK;
+use teeperf_wire::hello::{LONGEST_STAY_NS, RECORDER_LINK};
 
 /// Most ancestors that are asked.
 const GENERATIONS: u32 = 8;
 
-/// One sleep of a process that is not recorded, and all of them together.
+/// One sleep of a process that is not recorded.
 const SLICE_NS: u64 = 2_000_000;
-const STAY_NS: u64 = 2_000_000_000;
 
 /// One of them.
 pub(crate) struct Ancestor {
@@ -29,7 +28,7 @@ impl Ancestor {
     }
 }
 
-/// What `find` finds first, from the parent on.
+/// Asks `find` about each ancestor, from the parent on, and gives its first answer.
 pub(crate) fn find<T>(find: impl Fn(&Ancestor) -> Option<T>) -> Option<T> {
     let mut process = platform::parent_id()?;
     let namespace =
@@ -61,7 +60,7 @@ pub(crate) fn stay_for_a_look() {
     while !sandbox::forbids(number::FUTEX) && !has_looked() {
         platform::sleep_on(&NEVER, 0, SLICE_NS);
         let now = platform::real_time_ns();
-        if now.is_none_or(|now| now.wrapping_sub(since) > STAY_NS) {
+        if now.is_none_or(|now| now.wrapping_sub(since) > LONGEST_STAY_NS) {
             return;
         }
     }

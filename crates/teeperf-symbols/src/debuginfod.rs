@@ -32,7 +32,7 @@ const STEP: Duration = Duration::from_millis(10);
 /// Longest path that it may print, and most bytes of what it says that are kept.
 const MAX_PATH: u64 = 4096;
 const MAX_SAID: u64 = 4096;
-/// What it says of a file that no server has.
+/// The client ends its message so where no server has the file.
 const NOT_FOUND: &str = "No such file or directory";
 
 /// Kind of a file, and build-id.
@@ -51,7 +51,7 @@ pub struct Debuginfod {
 #[derive(Debug, Default)]
 struct Failures {
     number: u32,
-    /// What the client said of the last.
+    /// The client's message about the last of them.
     last: String,
 }
 
@@ -149,7 +149,7 @@ impl Debuginfod {
 fn last_line(mut file: File) -> String {
     let end = file.seek(SeekFrom::End(0)).unwrap_or(0);
     let mut bytes = Vec::new();
-    // What cannot be read was not said.
+    // A message that cannot be read counts as none.
     let _ = file.seek(SeekFrom::Start(end.saturating_sub(MAX_SAID)));
     let _ = file.take(MAX_SAID).read_to_end(&mut bytes);
     let text = String::from_utf8_lossy(&bytes);

@@ -2,6 +2,7 @@
 //! the page's "Recording" say the same.
 
 use teeperf_profile::model::{Info, Profile, Unit};
+use teeperf_wire::body::notice;
 
 use crate::command;
 use crate::findings::signal_name;
@@ -127,9 +128,6 @@ fn events(profile: &Profile) -> String {
     text + &without_paths
 }
 
-/// What a recorder's warning says where it could not look at all processes.
-const MAY_MISS: &str = "may be missing";
-
 fn health(profile: &Profile) -> String {
     let health = &profile.health;
     if profile.info.is_sampled() {
@@ -141,7 +139,7 @@ fn health(profile: &Profile) -> String {
         return format!("{} lost{cut}", count(health.lost));
     }
     let mended = format!("{} mended", count(health.mended));
-    let may_miss = health.warnings.iter().any(|warning| warning.contains(MAY_MISS));
+    let may_miss = health.warnings.iter().any(|warning| warning.ends_with(notice::MAY_MISS));
     let mut text = match (health.unrecorded, health.lost) {
         (0, lost) if may_miss => {
             format!("processes may be missing, {} lost of the others, {mended}", count(lost))

@@ -109,6 +109,8 @@ pub mod notice {
     pub const PROCESS: u16 = 3;
     /// So many processes, or libraries, with hooks are not in the recording.
     pub const UNRECORDED: u16 = 4;
+    /// The end of a text about processes that the recorder could not look at.
+    pub const MAY_MISS: &str = "processes with hooks may be missing";
 }
 
 /// [`crate::packet::kind::END`].

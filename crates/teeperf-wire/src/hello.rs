@@ -16,6 +16,9 @@ pub const SOCKET_FOLDER: &str = "/tmp/.";
 /// Before the process id of a recorder, of a symbolic link that leads to nothing but its socket's name: so a process that has no
 /// variable finds the recorder that it descends from.
 pub const RECORDER_LINK: &str = "/tmp/.teeperf-of-";
+/// Nanoseconds for which a process that asks no recorder waits at most until a recorder above it
+/// has looked at all processes.
+pub const LONGEST_STAY_NS: u64 = 2_000_000_000;
 /// Longest socket name accepted.
 pub const MAX_SOCKET_NAME: usize = 100;
 /// Version of this exchange and of [`crate::shared`]. A recorder that does not know a

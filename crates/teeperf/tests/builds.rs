@@ -320,7 +320,7 @@ fn chosen_once(project: &Project, configure: &str, build: &str, program: &str) {
     assert_eq!(is_clangs(), is_default, "{configure}");
 }
 
-/// What a folder was configured with is no choice for another build below it.
+/// A build below a configured folder does not take that folder's compiler.
 #[test]
 fn a_configuration_below_another_chooses_for_itself() {
     let project = Project::copy("cmake");

@@ -115,11 +115,14 @@ fn recorded_by_a_user(shop: &Workshop, program: &Path, words: &[&str]) -> (Outco
     (outcome, report)
 }
 
-fn program_with_rights() -> (Workshop, PathBuf) {
-    let shop = Workshop::new();
+/// The same of a shell's command, whose `$0` is a program that takes on rights; nothing without
+/// root's rights, which it takes to make one.
+fn recorded_with_rights(shell: &str, command: &str) -> Option<(Outcome, Report)> {
+    let shop = is_root().then(Workshop::new)?;
     let program = programs(&shop).0[0].clone();
     set_user_id(&program).unwrap();
-    (shop, program)
+    let words = ["-c", command, program.to_str().unwrap()];
+    Some(recorded_by_a_user(&shop, Path::new(shell), &words))
 }
 
 fn set_user_id(program: &Path) -> std::io::Result<()> {
@@ -145,7 +148,9 @@ fn executed_with_more_rights_below_a_users_recorder() {
     if !is_root() {
         return;
     }
-    let (shop, program) = program_with_rights();
+    let shop = Workshop::new();
+    let program = programs(&shop).0[0].clone();
+    set_user_id(&program).unwrap();
     let (outcome, report) = recorded_by_a_user(&shop, &program, &["700"]);
     expect_missing(&report, &outcome, "more rights");
 }
@@ -182,13 +187,8 @@ fn executed_with_more_rights_below_a_users_recorder_and_ended_at_once() {
 /// Guards: the program's path is one below the folder that its starter went to.
 #[test]
 fn executed_with_more_rights_in_another_folder() {
-    if !is_root() {
-        return;
-    }
-    let (shop, program) = program_with_rights();
     let command = "cd \"${0%/*}\" && \"./${0##*/}\" 0; true";
-    let words = ["-c", command, program.to_str().unwrap()];
-    let (outcome, report) = recorded_by_a_user(&shop, Path::new("sh"), &words);
+    let Some((outcome, report)) = recorded_with_rights("sh", command) else { return };
     expect_missing(&report, &outcome, "more rights");
 }
 
@@ -196,15 +196,10 @@ fn executed_with_more_rights_in_another_folder() {
 /// without a word.
 #[test]
 fn executed_with_more_rights_under_another_name() {
-    if !is_root() {
-        return;
-    }
-    let (shop, program) = program_with_rights();
     // The second name leads to a program without hooks, which is not the one that runs.
     for name in ["another", "/usr/bin/env"] {
         let command = format!("exec -a {name} \"$0\" 0");
-        let words = ["-c", &command, program.to_str().unwrap()];
-        let (_, report) = recorded_by_a_user(&shop, Path::new("bash"), &words);
+        let Some((_, report)) = recorded_with_rights("bash", &command) else { return };
         let is_told = |warning: &String| warning.contains("neither their code nor");
         assert!(report.warnings.iter().any(is_told), "{name}: {:?}", report.warnings);
     }
@@ -213,13 +208,8 @@ fn executed_with_more_rights_under_another_name() {
 /// Guards: a process that is looked at while it executes the program is looked at again.
 #[test]
 fn many_that_are_executed_with_more_rights_at_once() {
-    if !is_root() {
-        return;
-    }
-    let (shop, program) = program_with_rights();
     let command = "for i in $(seq 40); do \"$0\" 0 >&2 & done; wait";
-    let words = ["-c", command, program.to_str().unwrap()];
-    let (outcome, report) = recorded_by_a_user(&shop, Path::new("sh"), &words);
+    let Some((outcome, report)) = recorded_with_rights("sh", command) else { return };
     assert_eq!(report.unrecorded(), 40, "{}", outcome.stderr);
 }
 

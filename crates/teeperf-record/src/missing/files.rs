@@ -71,13 +71,13 @@ impl Files {
         let thread = std::fs::read(format!("/proc/{pid}/comm")).ok();
         let thread = thread.and_then(|name| name.strip_suffix(b"\n").map(<[u8]>::to_vec));
         let names = argument.into_iter().chain(thread);
-        let path = names.filter_map(|name| file_called(pid, &name)).find(|path| {
-            let number = path.metadata().map_or(0, |about| about.ino());
-            let file = open(path, number).map(|(file, _)| file);
-            file.and_then(|file| kibibytes_of_code(&file)).is_some_and(|all| all.contains(&code))
+        let paths = names.filter_map(|name| file_called(pid, &name));
+        let with_number = |path: PathBuf| Some((path.metadata().ok()?.ino(), path));
+        let (number, path) = paths.filter_map(with_number).find(|(number, path)| {
+            let of_file = open(path, *number).and_then(|(file, _)| kibibytes_of_code(&file));
+            of_file.is_some_and(|all| all.contains(&code))
         })?;
         let takes_rights = takes_rights(&path);
-        let number = path.metadata().ok()?.ino();
         let code = Code { file: (Vec::new(), number), path: path.into_os_string().into_vec() };
         Some(Program { hooks: self.hooks(pid, &code), path: code.path, takes_rights })
     }

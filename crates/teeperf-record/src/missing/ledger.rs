@@ -7,6 +7,8 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
+use teeperf_wire::body::notice;
+use teeperf_wire::hello::LONGEST_STAY_NS;
 
 /// Processes as the thread that looks, the server and the drain know them.
 #[derive(Debug, Default)]
@@ -47,9 +49,6 @@ pub(crate) struct Missing {
     pub(crate) number: u32,
     pub(crate) text: String,
 }
-
-/// Processes that do not ask wait for a look for so long: see `ancestors` in teeperf-rt.
-const LONGEST_STAY: Duration = Duration::from_secs(2);
 
 /// Most process ids that are named, and most files.
 const MOST_NAMED: usize = 8;
@@ -110,43 +109,42 @@ impl Ledger {
         let lists = self.lists();
         let untold = (lists.untold > 0).then(|| {
             format!(
-                "the kernel had no room for {} records of programs that began or ended on this machine: of the \
-                 command's processes, some that lived for less than 20 ms may be missing",
+                "the kernel had no room for {} records of programs that began or ended on this \
+                 machine, some maybe of the command's that lived for less than 20 ms",
                 lists.untold
             )
         });
         let files = lists.has_files_left_out.then(|| {
-            "the command's processes have mapped more code than the recorder looks through for hooks, or files that \
-             could not be read to their ends: some processes with hooks may be missing"
+            "the command's processes have mapped more code than the recorder looks through for \
+             hooks, or files that could not be read to their ends"
                 .to_owned()
         });
         let programs = (lists.out_of_sight > 0).then(|| {
             format!(
-                "{} programs ended before the recorder could look at their files, which are gone or in another mount \
-                 namespace: those with hooks that never asked for the recorder may be missing",
+                "{} programs that never asked for the recorder ended before it could look at \
+                 their files, which are gone or in another mount namespace",
                 lists.out_of_sight
             )
         });
         let hidden = (!lists.hidden.is_empty()).then(|| {
             let first: Vec<_> = lists.hidden.iter().take(MOST_NAMED).map(u32::to_string).collect();
             format!(
-                "processes of other users, or with more rights, show the recorder neither their \
-                 code nor their program: {} (first process ids: {}); those with hooks that never \
-                 asked for the recorder may be missing; next: record as root",
+                "processes of other users, or with more rights, that never asked for the recorder \
+                 show it neither their code nor their program: {} (first process ids: {}); next: \
+                 record as root",
                 lists.hidden.len(),
                 first.join(", ")
             )
         });
-        let late = (lists.longest_pause > LONGEST_STAY).then(|| {
+        let late = (lists.longest_pause > Duration::from_nanos(LONGEST_STAY_NS)).then(|| {
             format!(
-                "the recorder looked at the command's processes after {:.1} s once: those with \
-                 more rights, and those that could not ask for the recorder, may be missing where \
-                 they lived for less",
+                "the recorder looked at the command's processes after {:.1} s once, and may not \
+                 have seen those that could not ask for it and lived for less",
                 lists.longest_pause.as_secs_f64()
             )
         });
         let all = [untold, files, programs, hidden, late];
-        all.into_iter().flatten().collect()
+        all.into_iter().flatten().map(|text| format!("{text}; {}", notice::MAY_MISS)).collect()
     }
 
     /// A process has announced a module.

@@ -208,6 +208,18 @@ fn names_cannot_steer_the_terminal() {
     assert!(report.contains("\\x1b]0;title\\x07"));
 }
 
+/// Guards: a warning that something else may be missing is no doubt about processes.
+#[test]
+fn health_has_doubts_about_processes_alone() {
+    let doubt = format!("2 programs ended; {}", teeperf_wire::body::notice::MAY_MISS);
+    for (warning, is_doubt) in [(&*doubt, true), ("callers behind it may be missing", false)] {
+        let mut profile = kitchen();
+        profile.health.warnings = vec![warning.into()];
+        let report = report(&profile, &Options::default(), 200);
+        assert_eq!(report.contains("Health     processes may be missing"), is_doubt, "{report}");
+    }
+}
+
 #[test]
 fn what_is_missing_stands_on_top_with_the_next_step() {
     let mut profile = kitchen();
