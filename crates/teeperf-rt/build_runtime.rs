@@ -122,11 +122,7 @@ pub fn build(crates: &Path, out: &Path) -> Result<Outputs, String> {
     run(&mut link)?;
     let mut localise = tool("objcopy");
     localise.args(EXPORTED.map(|name| format!("--keep-global-symbol={name}")));
-    localise.args([
-        "--remove-section=.eh_frame",
-        "--remove-section=.rela.eh_frame",
-        "--remove-section=.comment",
-    ]);
+    localise.args(["--remove-section=.comment"]);
     run(localise.args(["--strip-debug"]).arg(&linked).arg(&outputs.runtime))?;
     let mut preload = tool("cc");
     preload.args(["-shared", "-nostdlib", "-Wl,-soname,libteeperf.so", "-Wl,-z,noexecstack", "-o"]);

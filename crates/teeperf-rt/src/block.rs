@@ -27,7 +27,8 @@ pub struct Block {
     header: AtomicUsize,
     filter: AtomicUsize,
     timed: AtomicUsize,
-    _rest: [u64; 6],
+    record: AtomicUsize,
+    _rest: [u64; 5],
 }
 
 const _: () = assert!(size_of::<Block>() == hook::module::SIZE);
@@ -41,6 +42,7 @@ const _: () = assert!(core::mem::offset_of!(Block, clock) == hook::module::CLOCK
 const _: () = assert!(core::mem::offset_of!(Block, header) == hook::module::HEADER);
 const _: () = assert!(core::mem::offset_of!(Block, filter) == hook::module::FILTER);
 const _: () = assert!(core::mem::offset_of!(Block, timed) == hook::module::TIMED);
+const _: () = assert!(core::mem::offset_of!(Block, record) == hook::module::RECORD);
 
 impl Block {
     /// Whether the stub speaks this runtime's language, and has all that a recording needs.
@@ -79,6 +81,7 @@ impl Block {
     /// Switches the module's hooks off.
     pub(crate) fn switch_off(&self) {
         self.mode.store(0, Release);
+        self.set_late(hook::gate::LATE_OFF);
     }
 
     /// Switches them on, with sites from `first_site` on for `size` bytes from `low`, as a map has it, if there is
@@ -92,6 +95,7 @@ impl Block {
         self.tls.store(thread::offset(), Relaxed);
         self.low.store(low, Relaxed);
         self.first_word.store(u64::from(word::call(first_site)), Relaxed);
+        self.record.store(arch::record_late(), Relaxed);
         self.open_window(size);
         self.record_by(map);
     }
@@ -115,7 +119,39 @@ impl Block {
             }
             ClockKind::Cycle => hook::module::CYCLES | filtered,
         };
+        // No late hook writes by itself what others would not.
+        self.set_late(hook::gate::LATE_OUT);
         self.mode.store(mode, Release);
+        self.set_late(self.late());
+    }
+
+    /// What late hooks are to do while the module's hooks are on.
+    fn late(&self) -> u32 {
+        let is_plain = self.mode.load(Relaxed) < 0 && self.gate_word(hook::gate::WINDOW) != 0;
+        if !is_plain || process::has_trees() {
+            return hook::gate::LATE_OUT;
+        }
+        let low = self.low.load(Relaxed) as u32;
+        // Even, as both are: never the word that says that they are off.
+        (self.first_word.load(Relaxed) as u32).wrapping_sub(low.wrapping_mul(2))
+    }
+
+    fn set_late(&self, word: u32) {
+        let gate = self.gate.load(Relaxed);
+        if !gate.is_null() {
+            // SAFETY: a page of the module, which is loaded as long as its block is used.
+            unsafe { &*gate.byte_add(hook::gate::LATE).cast::<AtomicU32>() }.store(word, Release);
+        }
+    }
+
+    /// Address of the word that late hooks look at first.
+    pub(crate) fn late_word(&self) -> usize {
+        self.gate.load(Relaxed) as usize + hook::gate::LATE
+    }
+
+    fn gate_word(&self, offset: usize) -> u64 {
+        // SAFETY: a page of the module, which is loaded as long as its block is used.
+        unsafe { &*self.gate.load(Relaxed).byte_add(offset) }.load(Relaxed)
     }
 
     /// Lets `size` bytes of the module's addresses have sites, or none while the program has paused
@@ -124,5 +160,8 @@ impl Block {
         let size = if process::is_paused_inside() { 0 } else { size };
         // SAFETY: the gate is a page of the module, which is loaded as long as its block is used.
         unsafe { &*self.gate.load(Relaxed) }.store(size, Release);
+        if self.is_on() {
+            self.set_late(self.late());
+        }
     }
 }

@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 use teeperf_wire::shared::{ClockKind, clock, control};
 
-static PAGE: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
+pub(crate) static PAGE: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 static KIND: AtomicU32 = AtomicU32::new(0);
 static IS_ORDERED: AtomicBool = AtomicBool::new(false);
 static HZ: AtomicU64 = AtomicU64::new(0);

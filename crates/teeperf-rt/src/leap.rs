@@ -203,8 +203,11 @@ pub unsafe extern "C" fn teeperf_rt_left(context: *mut c_void, unwinding: &Unwin
     let call = (unwinding.get_ip)(context).wrapping_sub(1);
     let function = (unwinding.find_function)(call);
     // SAFETY: the function's own code, which has come as far as this call.
-    let is_left = |hook| unsafe { arch::calls(function, call, hook) };
-    if module::hook_of(function as u64).is_some_and(is_left) {
+    let is_left = |block: &Block| unsafe {
+        arch::calls(function, call, block.hook())
+            || arch::has_late_hook(function, call, block.late_word())
+    };
+    if module::block_of(function as u64).is_some_and(is_left) {
         // SAFETY: the stub's block.
         unsafe {
             event::teeperf_rt_event(function, 1, &*unwinding.block, 0, arch::stack_pointer())

@@ -276,10 +276,23 @@ pub(crate) fn look_again() {
     }
 }
 
-/// The enter hook of the module that has an address.
-pub(crate) fn hook_of(address: u64) -> Option<usize> {
+/// The block of the module that has an address.
+pub(crate) fn block_of(address: u64) -> Option<&'static Block> {
     // SAFETY: a block is that of a module that is loaded, since it has the address; code there runs.
-    unsafe { at(address)?.block.load(Acquire).as_ref() }.map(Block::hook)
+    unsafe { at(address)?.block.load(Acquire).as_ref() }
+}
+
+/// The block of the module that a site lies in, and the site's address.
+pub(crate) fn of_site(site: u32) -> Option<(&'static Block, u64)> {
+    let offset = |module: &Module| site.checked_sub(module.first_site.load(Relaxed));
+    let is_of = |module: &&Module| {
+        !module.block.load(Acquire).is_null()
+            && offset(module).is_some_and(|at| u64::from(at) < module.size.load(Relaxed))
+    };
+    let module = used().iter().find(is_of)?;
+    // SAFETY: as above: the code at this site runs.
+    let block = unsafe { module.block.load(Acquire).as_ref() }?;
+    Some((block, module.low.load(Relaxed) + u64::from(offset(module)?)))
 }
 
 fn at(address: u64) -> Option<&'static Module> {

@@ -21,6 +21,8 @@ mod catch;
 #[cfg(feature = "hooks")]
 mod hooks;
 #[cfg(feature = "hooks")]
+mod late;
+#[cfg(feature = "hooks")]
 mod module;
 #[cfg(feature = "hooks")]
 mod waits;

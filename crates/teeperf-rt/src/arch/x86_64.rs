@@ -1,7 +1,10 @@
 //! x86-64 with Linux's system calls and the ELF thread-local storage.
 
+mod late;
 #[cfg(feature = "object")]
 mod memory;
+
+pub(crate) use late::{has_late_hook, record_late};
 
 use crate::thread::Thread;
 use core::arch::{asm, global_asm};

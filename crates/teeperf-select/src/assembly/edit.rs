@@ -12,12 +12,27 @@ const ARGUMENTS: [usize; 2] = [7, 6];
 #[derive(Debug, Default)]
 pub(super) struct Edits {
     changed: BTreeMap<usize, String>,
+    added: BTreeMap<usize, String>,
     labels: usize,
 }
 
 impl Edits {
     pub(super) fn delete(&mut self, line: usize) {
         self.changed.insert(line, String::new());
+    }
+
+    pub(super) fn replace(&mut self, line: usize, text: String) {
+        self.changed.insert(line, text);
+    }
+
+    /// Puts text in front of a line.
+    pub(super) fn before(&mut self, line: usize, text: String) {
+        self.added.entry(line).or_default().push_str(&text);
+    }
+
+    /// Puts text behind a line.
+    pub(super) fn behind(&mut self, line: usize, text: String) {
+        self.before(line + 1, text);
     }
 
     /// Takes a hook's call away, and what loads its arguments.
@@ -61,11 +76,21 @@ impl Edits {
     pub(super) fn apply(&self, text: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(text.len());
         let mut changed = self.changed.iter().peekable();
+        let mut added = self.added.iter().peekable();
         for (at, line) in text.split_inclusive(|&byte| byte == b'\n').enumerate() {
+            if let Some((_, text)) = added.next_if(|(line, _)| **line == at) {
+                out.extend_from_slice(text.as_bytes());
+            }
             match changed.next_if(|(changed, _)| **changed == at) {
                 Some((_, new)) => out.extend_from_slice(new.as_bytes()),
                 None => out.extend_from_slice(line),
             }
+        }
+        if !out.ends_with(b"\n") {
+            out.push(b'\n');
+        }
+        for (_, text) in added {
+            out.extend_from_slice(text.as_bytes());
         }
         out
     }

@@ -13,6 +13,7 @@ mod edit;
 mod flow;
 mod graph;
 mod instruction;
+pub mod late;
 mod lineinfo;
 mod names;
 mod state;

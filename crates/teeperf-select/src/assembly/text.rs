@@ -47,7 +47,7 @@ fn statement(text: &str) -> Line<'_> {
     if let Some(name) = text.strip_suffix(':').filter(|name| is_name(name)) {
         return Line::Label(unquoted(name));
     }
-    let (mut word, mut rest) = split_word(text);
+    let (mut word, mut rest) = split_word(without_number(text));
     if word.starts_with('.') {
         return Line::Directive(word, rest);
     }
@@ -73,6 +73,16 @@ fn statement(text: &str) -> Line<'_> {
         (word, rest) = next;
     }
     Line::Instruction(word, rest)
+}
+
+/// The statement behind a local label that is a number, as compilers put in front of calls that count.
+fn without_number(text: &str) -> &str {
+    let is_number =
+        |label: &str| !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_digit());
+    match text.split_once(':') {
+        Some((label, rest)) if is_number(label) => rest.trim_start(),
+        _ => text,
+    }
 }
 
 fn split_word(text: &str) -> (&str, &str) {

@@ -55,7 +55,7 @@ use teeperf_wire::word::{code, escape};
 global_asm!(
     super::define!(),
     "
-    .macro  teeperf_hook name, kind
+    .macro  teeperf_hook name, kind, late
     .section .text.teeperf_hooks, \"ax\", @progbits
     .p2align 6
     teeperf_define \\name
@@ -227,14 +227,20 @@ global_asm!(
     mov     r8, rsp
     mov     esi, \\kind
     lea     rdx, [rip + teeperf_module]
+    .if     \\late
+    jmp     teeperf_late_event
+    .else
     jmp     qword ptr [rip + teeperf_rt_event@GOTPCREL]
+    .endif
     .cfi_endproc
     .size   \\name, . - \\name
     .endm
 
     .weak   teeperf_rt_event
-    teeperf_hook __cyg_profile_func_enter, 0
-    teeperf_hook __cyg_profile_func_exit, 1
+    teeperf_hook __cyg_profile_func_enter, 0, 0
+    teeperf_hook __cyg_profile_func_exit, 1, 0
+    teeperf_hook teeperf_late_hook_enter, 0, 1
+    teeperf_hook teeperf_late_hook_exit, 1, 1
 
     // What scopes of teeperf.h call, which are no function's own hooks.
     .hidden teeperf_scope_enter

@@ -47,6 +47,7 @@ teeperf_module:
     .type   teeperf_announce, @function
 teeperf_announce:
     .cfi_startproc
+    mov     dword ptr [rip + teeperf_gate + {late}], {off}
     mov     rax, qword ptr [rip + teeperf_rt_register@GOTPCREL]
     test    rax, rax
     jz      1f
@@ -87,6 +88,8 @@ teeperf_retire:
     .purgem teeperf_define
     .text
     ",
+    late = const gate::LATE,
+    off = const gate::LATE_OFF,
     gate_size = const gate::SIZE,
     clock_size = const clock::SIZE,
     module_size = const module::SIZE,

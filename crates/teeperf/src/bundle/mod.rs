@@ -93,7 +93,7 @@ pub(crate) struct Bundle {
     link_flags: Vec<&'static str>,
     program_flags: Vec<&'static str>,
     library_flags: Vec<&'static str>,
-    clang_flags: Vec<&'static str>,
+    cxx_flags: Vec<&'static str>,
     /// The runtime as a shared library, for programs that do not have it.
     pub(crate) library: PathBuf,
     /// The program that measures what a hook costs.
@@ -136,7 +136,7 @@ pub(crate) fn unpacked() -> Result<Bundle> {
         link_flags: link_flags("all"),
         program_flags: link_flags("executable"),
         library_flags: link_flags("library"),
-        clang_flags: link_flags("clang"),
+        cxx_flags: link_flags("cxx"),
         library: folder.join(LIBRARY),
         calibration: folder.join(CALIBRATION),
     })
@@ -183,7 +183,7 @@ impl Bundle {
             link_flags: &self.link_flags,
             program_flags: &self.program_flags,
             library_flags: &self.library_flags,
-            clang_flags: &self.clang_flags,
+            cxx_flags: &self.cxx_flags,
         }
     }
 }

@@ -3,9 +3,9 @@
 //! else, and runs nothing.
 
 use super::arguments::{Product, Request, Stage};
-use super::options::Options;
+use super::options::{Hooks, Options};
 use super::probe::{Family, Known};
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
@@ -29,8 +29,8 @@ pub(crate) struct Files<'a> {
     pub(crate) program_flags: &'a [&'a str],
     /// Linker options for shared libraries.
     pub(crate) library_flags: &'a [&'a str],
-    /// Linker options for every hooked module that clang links with the C++ library.
-    pub(crate) clang_flags: &'a [&'a str],
+    /// Linker options for every hooked module that is linked with the C++ library.
+    pub(crate) cxx_flags: &'a [&'a str],
 }
 
 /// clang's options for hooks.
@@ -58,6 +58,23 @@ pub(crate) fn wants_linking(request: &Request) -> bool {
     request.stage == Stage::Link && request.product != Product::Relocatable
 }
 
+/// Whether hooks are put in late: where the user says nothing, and no assembly comes to be in which they could be.
+pub(crate) fn is_late(request: &Request, options: &Options, known: &Known) -> Result<bool> {
+    if options.hooks != Some(Hooks::Late) {
+        return Ok(false);
+    }
+    let obstacle = match known.family {
+        Family::Clang if request.late_code => Some("clang's -flto, which makes no assembly"),
+        _ => request.not_late.as_deref(),
+    };
+    match obstacle {
+        Some(obstacle) => bail!(
+            "--teeperf-hooks=late cannot be together with {obstacle}: take --teeperf-hooks=source"
+        ),
+        None => Ok(true),
+    }
+}
+
 /// Words that hook the functions of this call's sources. They go in front, so that what the
 /// user says later wins.
 pub(crate) fn hooks(
@@ -65,9 +82,11 @@ pub(crate) fn hooks(
     options: &Options,
     known: &Known,
     files: &Files<'_>,
+    is_late: bool,
 ) -> Result<Vec<OsString>> {
     let mut words: Vec<OsString> = Vec::new();
     match known.family {
+        _ if is_late => {}
         Family::Gcc => {
             words.push("-finstrument-functions".into());
             if request.coroutines && known.version < SOUND_COROUTINES {
@@ -108,7 +127,7 @@ pub(crate) struct Link {
 }
 
 /// Words that link the stub into every module, and the runtime into programs.
-pub(crate) fn linking(request: &Request, family: Family, files: &Files<'_>) -> Link {
+pub(crate) fn linking(request: &Request, files: &Files<'_>) -> Link {
     let mut before = vec![OsString::from(files.stub)];
     match request.product {
         Product::Relocatable => return Link::default(),
@@ -130,8 +149,8 @@ pub(crate) fn linking(request: &Request, family: Family, files: &Files<'_>) -> L
     let mut after = Vec::new();
     if !request.bare || request.product == Product::SharedLibrary {
         before.extend(files.link_flags.iter().map(OsString::from));
-        if family == Family::Clang && request.cxx_library {
-            before.extend(files.clang_flags.iter().map(OsString::from));
+        if request.cxx_library {
+            before.extend(files.cxx_flags.iter().map(OsString::from));
         }
         // Through -Xlinker, because an -x of the user's would make it a source.
         after.extend(["-Xlinker".into(), files.wrappers.into()]);

@@ -83,6 +83,8 @@ pub(crate) struct Request {
     pub(crate) own_assembler: bool,
     /// The language that is asked for has coroutines.
     pub(crate) coroutines: bool,
+    /// An option that late hooks have no form for: another syntax, another processor, or addresses of eight bytes.
+    pub(crate) not_late: Option<String>,
 }
 
 /// Options with a value of their own behind them as a separate word.
@@ -230,6 +232,7 @@ impl Request {
             line_info: false,
             own_assembler: false,
             coroutines: false,
+            not_late: None,
         };
         let mut language: Option<OsString> = None;
         let mut any_input = false;
@@ -297,6 +300,9 @@ impl Request {
         let begins = |list: &[&str]| list.iter().any(|start| option.starts_with(start));
         self.to_assembly |= matches!(option, "-S" | "--assemble");
         self.learn_debug(option);
+        if matches!(option, "-masm=intel" | "-m32" | "-mx32" | "-mcmodel=large" | "-fsplit-stack") {
+            self.not_late = Some(option.into());
+        }
         match option {
             "-c" | "--compile" | "-S" | "--assemble" if self.stage == Stage::Link => {
                 self.stage = Stage::Compile;

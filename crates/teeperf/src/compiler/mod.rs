@@ -22,7 +22,7 @@ pub(crate) use additions::{CLANG_HOOKS, Files};
 use anyhow::{Context, Result};
 pub(crate) use arguments::{Product, Request};
 pub(crate) use headers::all as clang_headers;
-pub(crate) use options::Options;
+pub(crate) use options::{Hooks, Options};
 pub(crate) use probe::Family;
 pub(crate) use real::{Driver, candidates};
 pub(crate) use response::opened;
@@ -62,11 +62,11 @@ fn call(driver: Driver, arguments: Vec<OsString>) -> Result<Call> {
         let bundle = bundle::unpacked()?;
         let mut files = bundle.files();
         let clang_headers;
-        let known = probe::ask(&compiler, &request.header_options);
-        // A compiler that does not say what it is links as gcc does.
-        let family = known.as_ref().map_or(Family::Gcc, |known| known.family);
+        if hooks || options.hooks == Some(Hooks::Late) {
+            options.add(Settings::here()?.build)?;
+        }
         if hooks {
-            let known = known?;
+            let known = probe::ask(&compiler, &request.header_options)?;
             if known.family == Family::Clang
                 && request.cxx
                 && !request.modules
@@ -75,15 +75,17 @@ fn call(driver: Driver, arguments: Vec<OsString>) -> Result<Call> {
                 clang_headers = headers::folder()?;
                 files.clang_headers = Some(&clang_headers);
             }
-            options.add(Settings::here()?.build)?;
-            plan = Plan::new(&request, &options, &known, &compiler)?;
+            let is_late = additions::is_late(&request, &options, &known)?;
+            plan = Plan::new(&request, &options, &known, &compiler, is_late)?;
             if let Some(plan) = &plan {
                 selecting = plan.words(&request)?;
             }
-            added = additions::hooks(&request, &options, &known, &files)?;
+            added = additions::hooks(&request, &options, &known, &files, is_late)?;
+        } else if let Some(plan) = plan_to_link(&request, &options, &compiler)? {
+            selecting = plan.words(&request)?;
         }
         if additions::wants_linking(&request) {
-            link = additions::linking(&request, family, &files);
+            link = additions::linking(&request, &files);
         }
     }
     let mut command = Command::new(&compiler.path);
@@ -91,6 +93,23 @@ fn call(driver: Driver, arguments: Vec<OsString>) -> Result<Call> {
     command.args(link.before).args(arguments).args(selecting.after).args(link.after);
     let afterwards = plan.filter(|_| request.to_assembly).map(|plan| (plan, request));
     Ok(Call { command, afterwards })
+}
+
+/// Where code may be made at a link, of objects for link-time optimisation, and gets hooks then.
+fn plan_to_link(
+    request: &Request,
+    options: &Options,
+    compiler: &real::RealCompiler,
+) -> Result<Option<Plan>> {
+    if options.hooks != Some(Hooks::Late) || options.no_hooks || request.hooks_decided {
+        return Ok(None);
+    }
+    // What does not say what it is makes no such objects.
+    let Ok(known) = probe::ask(compiler, &request.header_options) else { return Ok(None) };
+    match known.family == Family::Gcc && request.not_late.is_none() {
+        true => Plan::new(request, options, &known, compiler, true),
+        false => Ok(None),
+    }
 }
 
 /// Becomes the compiler. Comes back only with an error, or with the exit status of a compiler whose assembly was
@@ -131,8 +150,9 @@ pub(crate) fn flags_to_compile(family: Family) -> Result<Vec<OsString>> {
         clang_headers = headers::folder()?;
         files.clang_headers = Some(&clang_headers);
     }
-    let mut words = additions::hooks(&request, &options, &known, &files)?;
-    if let Some(plan) = Plan::new(&request, &options, &known, &compiler)? {
+    let is_late = additions::is_late(&request, &options, &known)?;
+    let mut words = additions::hooks(&request, &options, &known, &files, is_late)?;
+    if let Some(plan) = Plan::new(&request, &options, &known, &compiler, is_late)? {
         let Words { before, after } = plan.words(&request)?;
         words.extend(before.into_iter().chain(after));
     }
@@ -144,6 +164,6 @@ pub(crate) fn flags_to_link(product: Product) -> Result<Vec<OsString>> {
     let bundle = bundle::unpacked()?;
     let mut request = Request::read(&["any.o".into()], false);
     request.product = product;
-    let link = additions::linking(&request, Family::Gcc, &bundle.files());
+    let link = additions::linking(&request, &bundle.files());
     Ok([link.before, link.after].concat())
 }

@@ -14,6 +14,16 @@ pub(crate) const VARIABLE: &str = "TEEPERF_CC_OPTIONS";
 /// How they begin.
 const OWN: &[u8] = b"--teeperf-";
 
+/// Where hooks are put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Hooks {
+    /// Into the assembly, when the compiler's work is done: calls are those of the machine.
+    Late,
+    /// By the compiler, into the functions as they are written.
+    Source,
+}
+
 /// What the user asked of the wrapper.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
@@ -23,6 +33,8 @@ pub(crate) struct Options {
     pub(crate) selection: Selection,
     /// Hook what is left when functions have been inlined.
     pub(crate) after_inlining: bool,
+    /// Where hooks are put; nothing where the user does not say.
+    pub(crate) hooks: Option<Hooks>,
     /// Hook nothing; linking is as it would be with hooks.
     pub(crate) no_hooks: bool,
     /// Hook functions of system headers too.
@@ -71,6 +83,7 @@ impl Options {
             self.selection.min_size = build.min_size;
         }
         self.after_inlining |= build.after_inlining;
+        self.hooks = self.hooks.or(build.hooks);
         self.system_headers |= build.system_headers;
         Ok(())
     }
@@ -102,6 +115,13 @@ impl Options {
                     size.with_context(|| format!("{word:?} needs a number of instructions"))?;
             }
             b"after-inlining" if value.is_none() => self.after_inlining = true,
+            b"hooks" => {
+                self.hooks = Some(match text()?.as_str() {
+                    "late" => Hooks::Late,
+                    "source" => Hooks::Source,
+                    other => bail!("{word:?}: hooks are `late` or `source`, not {other:?}"),
+                });
+            }
             b"no-hooks" if value.is_none() => self.no_hooks = true,
             b"system-headers" if value.is_none() => self.system_headers = true,
             _ => {
@@ -130,6 +150,7 @@ mod tests {
             "--teeperf-only=f",
             "--teeperf-min-size=12",
             "--teeperf-after-inlining",
+            "--teeperf-hooks=late",
             "--teeperf-no-hooks",
             "--teeperf-system-headers",
             "--teeperf-compiler=clang",
@@ -139,6 +160,7 @@ mod tests {
         let selection = "only f\nexclude file:a/b\nexclude get_*\nmin-size 12\n";
         assert_eq!(options.selection.to_string(), selection);
         assert_eq!(options.compiler, Some("clang".into()));
+        assert_eq!(options.hooks, Some(Hooks::Late));
         assert!(options.no_hooks && options.system_headers && options.after_inlining);
     }
 
@@ -159,6 +181,7 @@ mod tests {
             "--teeperf-exclude-files=x",
             "--teeperf-compiler",
             "--teeperf-no-hooks=1",
+            "--teeperf-hooks=early",
             "--teeperf-only=",
             "--teeperf-exclude=/usr/include",
             "--teeperf-min-size=many",

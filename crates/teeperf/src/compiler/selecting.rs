@@ -18,6 +18,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use teeperf_select::assembly::late::{self, Late};
 use teeperf_select::{Selection, assembly, told};
 
 /// The file beside the link called `as`: a line for each word, then the selection.
@@ -27,6 +28,12 @@ const PROGRAM: &str = "program ";
 const WORD: &str = "word ";
 const IS_CLANG: &str = "clang";
 const DROP_LINES: &str = "drop-line-info";
+const LATE: &str = "late";
+const COUNTS_ITSELF: &str = "counts-itself";
+/// The file beside it with words for gcc's own compilers, which its driver would take for its linker as well.
+const SPECS: &str = "specs";
+/// These have a function's entry marked (GCC manual, `-mfentry`). The driver's `-pg` is `-p` there.
+const MARKED: &str = "*cc1:\n+ -p -mfentry\n\n*cc1plus:\n+ -p -mfentry\n\n";
 
 /// What is wanted of a compiler's assembly, and who makes objects of it.
 #[derive(Clone, Debug)]
@@ -36,6 +43,8 @@ pub(crate) struct Plan {
     is_clang: bool,
     drop_line_info: bool,
     selection: Selection,
+    /// Hooks are put in, and not taken out.
+    late: Option<Late>,
 }
 
 /// Words for the compiler.
@@ -48,16 +57,18 @@ pub(crate) struct Words {
 }
 
 impl Plan {
-    /// What it takes for this call; nothing where all functions are wanted.
+    /// What it takes for this call; nothing where the compiler puts hooks into all functions.
     pub(crate) fn new(
         request: &Request,
         options: &Options,
         known: &Known,
         compiler: &RealCompiler,
+        is_late: bool,
     ) -> Result<Option<Self>> {
-        if options.selection.is_all() {
+        if options.selection.is_all() && !is_late {
             return Ok(None);
         }
+        let late = is_late.then_some(Late { counts_itself: request.pg });
         let own = match known.family {
             Family::Gcc => {
                 "or leave out by gcc's own -finstrument-functions-exclude-file-list=PART,… and \
@@ -66,7 +77,7 @@ impl Plan {
             Family::Clang => "",
         };
         ensure!(
-            !request.late_code,
+            !request.late_code || late.is_some(),
             "with -flto (or -emit-llvm) no code is made before the link, so hooks of single functions cannot be taken \
              out (--teeperf-only, --teeperf-exclude, --teeperf-min-size, {}): build with -fno-lto; {own}or leave out by \
              __attribute__((no_instrument_function)) in the source",
@@ -87,12 +98,15 @@ impl Plan {
             }
             false => (assembler(compiler, &request.header_options)?, Vec::new()),
         };
-        Ok(Some(Self { program, words, is_clang, drop_line_info, selection }))
+        Ok(Some(Self { program, words, is_clang, drop_line_info, selection, late }))
     }
 
     /// The compiler's words, so that it has its assembly filtered. With `-S` it is filtered afterwards.
     pub(crate) fn words(&self, request: &Request) -> Result<Words> {
         let mut words = Words::default();
+        if let Some(late) = self.late {
+            words.before.extend(self.marking(late)?);
+        }
         if self.drop_line_info {
             words.after.push("-g1".into());
         }
@@ -108,6 +122,24 @@ impl Plan {
             if self.is_clang {
                 words.after.push("-fno-integrated-as".into());
             }
+        }
+        Ok(words)
+    }
+
+    /// Words that have the compiler mark functions. Callers must not know what a function leaves as it was.
+    fn marking(&self, late: Late) -> Result<Vec<OsString>> {
+        let mut words = Vec::new();
+        if self.is_clang {
+            if !late.counts_itself {
+                words.extend(["-Xclang", "-pg", "-Xclang", "-mfentry"].map(OsString::from));
+            }
+            return Ok(words);
+        }
+        words.push("-fno-ipa-ra".into());
+        if !late.counts_itself {
+            let mut option = OsString::from("-specs=");
+            option.push(self.folder()?.join(SPECS));
+            words.push(option);
         }
         Ok(words)
     }
@@ -160,12 +192,26 @@ impl Plan {
             drop_line_info: self.drop_line_info && is_compilers(text),
             paths: &|path| whole_paths(&here, path),
         };
-        let filtered = assembly::filter(text, &options).with_context(|| {
-            format!("{name}: leave --teeperf-only, --teeperf-exclude and --teeperf-min-size away for this file")
-        })?;
-        let mut text = filtered.text;
-        if !filtered.met.is_empty() {
-            text.extend_from_slice(told::assembly(&self.selection, &filtered.met).as_bytes());
+        let (mut text, met) = match self.late {
+            Some(late) => match late::insert(text, &options, late) {
+                // Code is made when the program is linked, and comes here then.
+                Err(assembly::Error::NoCode) => return Ok(text.to_vec()),
+                hooked => {
+                    let hooked = hooked.with_context(|| {
+                        format!("{name}: take --teeperf-hooks=source for this file")
+                    })?;
+                    (hooked.text, hooked.met)
+                }
+            },
+            None => {
+                let filtered = assembly::filter(text, &options).with_context(|| {
+                    format!("{name}: leave --teeperf-only, --teeperf-exclude and --teeperf-min-size away for this file")
+                })?;
+                (filtered.text, filtered.met)
+            }
+        };
+        if !met.is_empty() {
+            text.extend_from_slice(told::assembly(&self.selection, &met).as_bytes());
         }
         Ok(text)
     }
@@ -184,6 +230,7 @@ impl Plan {
         }
         std::fs::create_dir_all(&folder)?;
         bundle::write_atomically(&folder.join(PLAN), &plan, 0o600)?;
+        bundle::write_atomically(&folder.join(SPECS), MARKED.as_bytes(), 0o600)?;
         match std::os::unix::fs::symlink(&own, &link) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
                 Err(error).with_context(|| format!("cannot make {}", link.display()))
@@ -208,7 +255,12 @@ impl Plan {
         };
         line(PROGRAM, &self.program);
         self.words.iter().for_each(|word| line(WORD, word));
-        for (is_so, name) in [(self.is_clang, IS_CLANG), (self.drop_line_info, DROP_LINES)] {
+        for (is_so, name) in [
+            (self.is_clang, IS_CLANG),
+            (self.drop_line_info, DROP_LINES),
+            (self.late.is_some(), LATE),
+            (self.late.is_some_and(|late| late.counts_itself), COUNTS_ITSELF),
+        ] {
             if is_so {
                 line(name, OsStr::new(""));
             }
@@ -226,6 +278,7 @@ impl Plan {
             is_clang: false,
             drop_line_info: false,
             selection: String::from_utf8_lossy(&text).parse()?,
+            late: None,
         };
         for line in text.split(|&byte| byte == b'\n') {
             let behind = |start: &str| {
@@ -238,6 +291,11 @@ impl Plan {
             }
             plan.is_clang |= line == IS_CLANG.as_bytes();
             plan.drop_line_info |= line == DROP_LINES.as_bytes();
+            if line == LATE.as_bytes() {
+                plan.late = Some(Late { counts_itself: false });
+            } else if line == COUNTS_ITSELF.as_bytes() {
+                plan.late = Some(Late { counts_itself: true });
+            }
         }
         ensure!(!plan.program.is_empty(), "{} names no assembler", path.display());
         Ok(plan)

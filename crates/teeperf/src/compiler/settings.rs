@@ -1,5 +1,6 @@
 //! `[build]` of a project's `teeperf.toml`: how its programs are built.
 
+use super::options::Hooks;
 use crate::config::{check_sections, files};
 use anyhow::{Context, Result};
 use serde::Deserialize;
@@ -23,6 +24,8 @@ pub(crate) struct Build {
     pub(crate) exclude: Vec<String>,
     /// Least number of instructions.
     pub(crate) min_size: u64,
+    /// Where hooks are put.
+    pub(crate) hooks: Option<Hooks>,
     /// Hook what is left when functions have been inlined.
     pub(crate) after_inlining: bool,
     /// Hook functions of system headers too.
@@ -58,13 +61,14 @@ mod tests {
 
     #[test]
     fn all_that_can_be_said() {
-        let text = "[build]\nonly = ['file:src/', \"main\"]\nexclude = []\nmin-size = 10\nafter-inlining = true\n\
+        let text = "[build]\nonly = ['file:src/', \"main\"]\nexclude = []\nmin-size = 10\nhooks = 'source'\nafter-inlining = true\n\
                     system-headers = true\n";
         let read: Settings = toml::from_str(text).unwrap();
         let build = Build {
             only: vec!["file:src/".into(), "main".into()],
             exclude: Vec::new(),
             min_size: 10,
+            hooks: Some(Hooks::Source),
             after_inlining: true,
             system_headers: true,
         };

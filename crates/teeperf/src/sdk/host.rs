@@ -61,7 +61,7 @@ fn filled(text: &str) -> String {
         ("@LINK_ALL@", "all"),
         ("@LINK_EXECUTABLE@", "executable"),
         ("@LINK_LIBRARY@", "library"),
-        ("@LINK_CLANG@", "clang"),
+        ("@LINK_CLANG@", "cxx"),
     ] {
         text = text.replace(place, &bundle::link_flags(scope).join(" "));
     }
@@ -128,7 +128,7 @@ fn pkg_config(template: &str) -> Vec<(String, String)> {
             "teeperf-clang-cxx",
             "What C++ that clang links takes beside the hooks",
             "",
-            &flags("clang"),
+            &flags("cxx"),
         ),
     ];
     for (name, what, libs) in kinds {

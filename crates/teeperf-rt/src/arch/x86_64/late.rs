@@ -1,0 +1,196 @@
+//! What late hooks call where nothing is to be done but to write a word: as the stub's hooks do
+//! (teeperf-stub/src/x86_64/hooks.rs), but for every module alike, in the runtime, whose
+//! thread-local storage is at an offset that the linker knows.
+//!
+//! A late hook's registers are the program's, so all but r11 and the flags come back as they were.
+//! The vector registers are kept where the long way is taken, which is Rust.
+//!
+//! The kernel stays told of the restartable sequence: the runtime is never unloaded.
+
+use crate::clock;
+use crate::event;
+use crate::thread::{self, Thread};
+use core::arch::global_asm;
+use teeperf_wire::hook::{STEP, thread as fields};
+use teeperf_wire::shared::clock as page;
+
+global_asm!(
+    "
+    .macro  teeperf_record name, block
+    .p2align 6
+    .hidden \\name
+    .globl  \\name
+    .type   \\name, @function
+\\name:
+    .cfi_startproc
+    mov     qword ptr [rsp - 8], rax
+    mov     rax, qword ptr [rip + teeperf_thread@gottpoff]
+    mov     rcx, qword ptr [rip + {page}]
+    mov     ecx, dword ptr [rcx + {tick}]
+    cmp     ecx, dword ptr fs:[rax + \\block + {last}]
+    jne     7f
+    mov     rcx, qword ptr fs:[rax + \\block + {rseq}]
+    test    rcx, rcx
+    jz      4f
+    lea     rax, [rip + 20f]
+    mov     qword ptr fs:[rcx], rax
+    mov     rax, qword ptr [rip + teeperf_thread@gottpoff]
+1:  mov     rcx, qword ptr fs:[rax + \\block + {cursor}]
+    add     qword ptr fs:[rax + \\block + {cursor}], {step}
+2:  test    cx, cx
+    js      7f
+    shr     rcx, 16
+    prefetchw [rcx + {ahead}]
+    mov     dword ptr [rcx], r11d
+    mov     rax, qword ptr [rsp - 8]
+    mov     rcx, qword ptr [rsp - 16]
+    ret
+
+    ud1     edi, dword ptr [rip + {signature}]
+4:  mov     ecx, {step}
+    xadd    qword ptr fs:[rax + \\block + {cursor}], rcx
+    jmp     2b
+
+7:  mov     rax, qword ptr [rsp - 8]
+    mov     rcx, qword ptr [rsp - 16]
+    jmp     teeperf_record_out
+    .cfi_endproc
+    .size   \\name, . - \\name
+
+    .section .data.rel.ro.teeperf_record, \"aw\", @progbits
+    .p2align 5
+20: .long   0, 0
+    .quad   1b, 2b - 1b, 4b
+    .section .text.teeperf_record, \"ax\", @progbits
+    .endm
+
+    .section .text.teeperf_record, \"ax\", @progbits
+    teeperf_record teeperf_record_0, 0
+    teeperf_record teeperf_record_1, {size}
+
+    // The long way: r11d is the word, the caller's caller is the function.
+    .p2align 4
+    .type   teeperf_record_out, @function
+teeperf_record_out:
+    .cfi_startproc
+    push    rbp
+    .cfi_def_cfa_offset 16
+    .cfi_offset rbp, -16
+    mov     rbp, rsp
+    .cfi_def_cfa_register rbp
+    push    rax
+    push    rcx
+    push    rdx
+    push    rsi
+    push    rdi
+    push    r8
+    push    r9
+    push    r10
+    sub     rsp, 256
+    and     rsp, -16
+    movaps  xmmword ptr [rsp], xmm0
+    movaps  xmmword ptr [rsp + 16], xmm1
+    movaps  xmmword ptr [rsp + 32], xmm2
+    movaps  xmmword ptr [rsp + 48], xmm3
+    movaps  xmmword ptr [rsp + 64], xmm4
+    movaps  xmmword ptr [rsp + 80], xmm5
+    movaps  xmmword ptr [rsp + 96], xmm6
+    movaps  xmmword ptr [rsp + 112], xmm7
+    movaps  xmmword ptr [rsp + 128], xmm8
+    movaps  xmmword ptr [rsp + 144], xmm9
+    movaps  xmmword ptr [rsp + 160], xmm10
+    movaps  xmmword ptr [rsp + 176], xmm11
+    movaps  xmmword ptr [rsp + 192], xmm12
+    movaps  xmmword ptr [rsp + 208], xmm13
+    movaps  xmmword ptr [rsp + 224], xmm14
+    movaps  xmmword ptr [rsp + 240], xmm15
+    mov     edi, r11d
+    lea     rsi, [rbp + 16]
+    mov     rdx, qword ptr [rbp + 16]
+    call    {late}
+    movaps  xmm0, xmmword ptr [rsp]
+    movaps  xmm1, xmmword ptr [rsp + 16]
+    movaps  xmm2, xmmword ptr [rsp + 32]
+    movaps  xmm3, xmmword ptr [rsp + 48]
+    movaps  xmm4, xmmword ptr [rsp + 64]
+    movaps  xmm5, xmmword ptr [rsp + 80]
+    movaps  xmm6, xmmword ptr [rsp + 96]
+    movaps  xmm7, xmmword ptr [rsp + 112]
+    movaps  xmm8, xmmword ptr [rsp + 128]
+    movaps  xmm9, xmmword ptr [rsp + 144]
+    movaps  xmm10, xmmword ptr [rsp + 160]
+    movaps  xmm11, xmmword ptr [rsp + 176]
+    movaps  xmm12, xmmword ptr [rsp + 192]
+    movaps  xmm13, xmmword ptr [rsp + 208]
+    movaps  xmm14, xmmword ptr [rsp + 224]
+    movaps  xmm15, xmmword ptr [rsp + 240]
+    mov     rax, qword ptr [rbp - 8]
+    mov     rcx, qword ptr [rbp - 16]
+    mov     rdx, qword ptr [rbp - 24]
+    mov     rsi, qword ptr [rbp - 32]
+    mov     rdi, qword ptr [rbp - 40]
+    mov     r8, qword ptr [rbp - 48]
+    mov     r9, qword ptr [rbp - 56]
+    mov     r10, qword ptr [rbp - 64]
+    leave
+    .cfi_def_cfa rsp, 8
+    .cfi_restore rbp
+    ret
+    .cfi_endproc
+    .size   teeperf_record_out, . - teeperf_record_out
+    .purgem teeperf_record
+    .text
+    ",
+    page = sym clock::PAGE,
+    tick = const page::TICK,
+    last = const fields::LAST,
+    rseq = const fields::RSEQ,
+    cursor = const fields::CURSOR,
+    step = const STEP,
+    ahead = const AHEAD,
+    signature = const SIGNATURE,
+    size = const size_of::<Thread>(),
+    late = sym event::late,
+);
+
+/// What stands before the place where an abandoned sequence goes on (glibc's `RSEQ_SIG` for x86).
+const SIGNATURE: u32 = 0x5305_3053;
+
+/// How far ahead of a store its line is asked for, as in the stub's hooks.
+const AHEAD: usize = 2048;
+
+/// Address of the code that writes a late hook's word into the calling thread's present block ([`thread::current`]).
+pub(crate) fn record_late() -> usize {
+    // SAFETY: the labels above; they are never called from here, their addresses are taken.
+    unsafe extern "C" {
+        fn teeperf_record_0();
+        fn teeperf_record_1();
+    }
+    let is_first = thread::offset() == super::thread_offset();
+    let code = if is_first { teeperf_record_0 } else { teeperf_record_1 };
+    code as *const () as usize
+}
+
+/// Whether a function has a late hook, which looks at this word of its module first of all, behind what may stand in
+/// front of it: the mark of a branch's target, and bytes to be patched.
+///
+/// # Safety
+/// There is code from `function` to `end`.
+pub(crate) unsafe fn has_late_hook(function: usize, end: usize, word: usize) -> bool {
+    // `cmp dword ptr [rip + distance], 1` (Intel SDM 2A, CMP).
+    const COMPARE: [u8; 2] = [0x83, 0x3D];
+    const LENGTH: usize = 7;
+    const BEFORE: usize = 64;
+    let length = end.saturating_sub(function).min(BEFORE + LENGTH);
+    // SAFETY: the caller's promise.
+    let code = unsafe { core::slice::from_raw_parts(function as *const u8, length) };
+    code.windows(LENGTH).enumerate().any(|(at, bytes)| {
+        let Some((distance, [1])) =
+            bytes.strip_prefix(&COMPARE).and_then(<[u8]>::split_first_chunk)
+        else {
+            return false;
+        };
+        let behind = function + at + LENGTH;
+        behind.wrapping_add_signed(i32::from_le_bytes(*distance) as isize) == word
+    })
+}

@@ -1,0 +1,195 @@
+//! Where control leaves a function: returns, and jumps to other functions.
+
+use super::super::flow::leavings;
+use super::super::graph::Graph;
+use super::super::instruction::{Flow, flow};
+use super::super::text::{Line, Memory, operands, unquoted};
+use super::super::values::{Atom, Values, is_local};
+use super::part::{Part, Parts};
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Exit<'a> {
+    pub(super) line: usize,
+    pub(super) kind: Kind<'a>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind<'a> {
+    /// `ret`, or a jump to what stands for it.
+    Return,
+    /// A jump to a function.
+    Jump,
+    /// A jump to a function on a condition: what makes it go on instead, and its target.
+    Branch { otherwise: &'static str, target: &'a str },
+}
+
+/// Decides which jumps by address stay in their function.
+pub(super) struct Jumps<'l, 'a> {
+    lines: &'l [Line<'a>],
+    parts: &'l Parts<'a>,
+    /// Of jumps by address, whether a table of the function's own code says where they lead.
+    by_table: OnceCell<HashMap<usize, bool>>,
+    /// Functions that take addresses of their own code, as for `goto *`.
+    takes_labels: OnceCell<HashSet<usize>>,
+}
+
+impl<'l, 'a> Jumps<'l, 'a> {
+    pub(super) fn new(lines: &'l [Line<'a>], parts: &'l Parts<'a>) -> Self {
+        Self { lines, parts, by_table: OnceCell::new(), takes_labels: OnceCell::new() }
+    }
+
+    /// Whether a jump by address leads to another function.
+    fn leaves(&self, line: usize, operand: &str, function: usize) -> bool {
+        if operand.contains("@GOTPCREL") {
+            return true;
+        }
+        // A function's frame is gone where it jumps to another one.
+        let bare = self.parts.is_bare.get(&line).copied();
+        if bare == Some(false) || self.by_table().get(&line) == Some(&true) {
+            return false;
+        }
+        let takes = self.takes_labels.get_or_init(|| takes_labels(self.lines, self.parts));
+        !takes.contains(&function)
+    }
+
+    fn by_table(&self) -> &HashMap<usize, bool> {
+        self.by_table.get_or_init(|| {
+            let graph = Graph::new(self.lines);
+            let mut values = Values::new(super::super::passed_over(self.lines, &graph));
+            let found = leavings(self.lines, &mut values, &graph);
+            let is_table = |atom: &Atom| match atom {
+                Atom::Symbol(symbol) => graph.tables.contains_key(values.name(*symbol)),
+                _ => false,
+            };
+            let is_known = |target| {
+                let atoms = values.atoms(target);
+                !atoms.is_empty() && atoms.iter().all(is_table)
+            };
+            found.iter().map(|leaving| (leaving.line, is_known(leaving.target))).collect()
+        })
+    }
+
+    /// Where control leaves this part's function, in the order of lines.
+    pub(super) fn exits(&self, part: &Part<'a>) -> Vec<Exit<'a>> {
+        let mut exits = Vec::new();
+        let mut is_split = false;
+        for line in part.start..part.end {
+            let Line::Instruction(mnemonic, rest) = self.lines[line] else { continue };
+            let kind = match flow(mnemonic, rest) {
+                // What stands behind a call of it runs when the function has returned there.
+                Flow::Call(target) => {
+                    is_split = unquoted(target).starts_with("__morestack");
+                    continue;
+                }
+                Flow::End if is_return(mnemonic) && !is_split => Some(Kind::Return),
+                Flow::Jump(target) if target.starts_with("__x86_return_thunk") => {
+                    Some(Kind::Return)
+                }
+                Flow::Jump(target) if self.goes_out(line, target, part.function) => {
+                    Some(Kind::Jump)
+                }
+                Flow::Branch(target) if self.goes_out(line, target, part.function) => {
+                    opposite(mnemonic).map(|otherwise| Kind::Branch { otherwise, target })
+                }
+                _ => None,
+            };
+            is_split = false;
+            exits.extend(kind.map(|kind| Exit { line, kind }));
+        }
+        exits
+    }
+
+    fn goes_out(&self, line: usize, target: &'a str, function: usize) -> bool {
+        if let Some(operand) = target.strip_prefix('*') {
+            return self.leaves(line, operand, function);
+        }
+        let name = unquoted(target);
+        let name = name.split('@').next().unwrap_or(name);
+        match self.parts.of_label.get(name) {
+            // To its own beginning: it is called once more.
+            Some(&of) if of == function => name == self.parts.functions[function].name,
+            Some(_) => true,
+            // Numbers are labels of what was written by hand.
+            None => !is_local(name) && !name.starts_with(|first: char| first.is_ascii_digit()),
+        }
+    }
+}
+
+fn is_return(mnemonic: &str) -> bool {
+    matches!(mnemonic, "ret" | "retq")
+}
+
+/// Functions whose code's addresses are loaded, or stand in data that is no table of jumps of the compiler's.
+fn takes_labels<'a>(lines: &[Line<'a>], parts: &Parts<'a>) -> HashSet<usize> {
+    let mut found = HashSet::new();
+    let mut is_tables = true;
+    for line in lines {
+        match *line {
+            Line::Label(name) => is_tables = is_local(name),
+            Line::Directive(".quad" | ".long" | ".8byte" | ".4byte", rest) if !is_tables => {
+                found.extend(operands(rest).filter_map(|item| code_label(item, parts)));
+            }
+            Line::Instruction(mnemonic, rest) if flow(mnemonic, rest) == Flow::Next => {
+                for operand in operands(rest) {
+                    let place = Memory::read(operand).map(|memory| memory.displacement);
+                    let named = place.or(operand.strip_prefix('$'));
+                    found.extend(named.and_then(|name| code_label(name, parts)));
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The function that a label of code lies in, of `label`, `label-other` and the like.
+fn code_label(text: &str, parts: &Parts<'_>) -> Option<usize> {
+    let name = &text[..text.find(['-', '+', '@']).unwrap_or(text.len())];
+    let name = unquoted(name.trim());
+    parts.of_label.get(name).copied().filter(|_| is_local(name))
+}
+
+/// The branch on the opposite condition (Intel SDM 2A, Jcc).
+fn opposite(mnemonic: &str) -> Option<&'static str> {
+    const PAIRS: [(&str, &str); 16] = [
+        ("ja", "jbe"),
+        ("jae", "jb"),
+        ("jc", "jnc"),
+        ("je", "jne"),
+        ("jg", "jle"),
+        ("jge", "jl"),
+        ("jo", "jno"),
+        ("jp", "jnp"),
+        ("js", "jns"),
+        ("jz", "jnz"),
+        ("jna", "ja"),
+        ("jnae", "jae"),
+        ("jng", "jg"),
+        ("jnge", "jge"),
+        ("jpe", "jpo"),
+        ("jnb", "jb"),
+    ];
+    let pair = |(one, other): &(&'static str, &'static str)| match mnemonic {
+        _ if mnemonic == *one => Some(*other),
+        _ if mnemonic == *other => Some(*one),
+        _ => None,
+    };
+    PAIRS.iter().find_map(pair)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::opposite;
+
+    #[test]
+    fn opposites_of_opposites() {
+        for name in ["ja", "jbe", "jae", "jb", "je", "jne", "jg", "jle", "jl", "js", "jnp", "jno"] {
+            let other = opposite(name).unwrap();
+            assert_eq!(opposite(other), Some(name), "{name}");
+        }
+        assert_eq!(opposite("jrcxz"), None);
+    }
+}

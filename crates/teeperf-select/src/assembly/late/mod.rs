@@ -1,0 +1,112 @@
+//! Puts **late hooks** into the assembly that gcc or clang wrote for x86-64: the compiler's work is done, so
+//! it keeps no registers for them, and inlines and makes jumps of calls as it would without.
+//!
+//! The compiler marks the functions that are to have hooks by a call of [`MARK`] at their entry, which
+//! leaves all else as it was (`-mfentry`). The hook takes that call's place; another stands in front of each exit: a
+//! return, or a jump to another function. A hook is a comparison and a branch that is not taken while nothing is recorded.
+//! The branch leads to a **tail** behind the function's code, which calls the stub (teeperf-stub/src/x86_64/late.rs).
+//!
+//! Of registers only r11 and the flags are used: both are free at an entry and at an exit, in every convention
+//! that keeps r11 for linkers. Where an exit needs r11, it is kept.
+//!
+//! At an entry, and at an exit, the frame is as it was before the function's first instruction. So the unwind information of a
+//! tail is that of the function's beginning.
+
+mod exits;
+mod frame;
+mod part;
+mod write;
+
+use super::edit::Edits;
+use super::names::Names;
+use super::{Error, Options, check, text};
+use crate::Function;
+use part::Parts;
+use teeperf_symbols::{demangle, spellings};
+
+/// What compilers call at the entry of each function that is to have hooks.
+pub const MARK: &str = "__fentry__";
+
+/// What stands in assembly that has late hooks.
+const STUB: &str = "teeperf_late_enter";
+
+/// How a file is to be gone through, beside what all have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Late {
+    /// The user has functions count themselves (`-pg`): calls that do so are left, and mark the functions.
+    pub counts_itself: bool,
+}
+
+/// What came of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hooked {
+    /// The file with hooks.
+    pub text: Vec<u8>,
+    /// As in [`super::Filtered::met`].
+    pub met: Vec<bool>,
+}
+
+/// Puts hooks into the functions that are wanted. A file that has them is left as it is.
+pub fn insert(text: &[u8], options: &Options<'_>, late: Late) -> Result<Hooked, Error> {
+    let has = |word: &str| text.windows(word.len()).any(|part| part == word.as_bytes());
+    if has(STUB) {
+        return Ok(Hooked { text: text.to_vec(), met: Vec::new() });
+    }
+    let lines = text::lines(text);
+    let mut edits = Edits::default();
+    if options.drop_line_info {
+        super::lineinfo::drop(&lines, &mut edits);
+    }
+    check(text, &lines)?;
+    let parts = Parts::read(&lines, late);
+    let mut met = Vec::new();
+    let mut is_hooked = false;
+    let wanted = wanted(text, &lines, &parts, options, &mut met);
+    let jumps = exits::Jumps::new(&lines, &parts);
+    for (function, is_wanted) in wanted.iter().enumerate() {
+        let Some(mark) = parts.functions[function].mark else { continue };
+        if !late.counts_itself {
+            edits.delete(mark);
+        }
+        if *is_wanted {
+            write::hooks(&lines, &parts, function, late, &jumps, &mut edits);
+            is_hooked = true;
+        }
+    }
+    let mut text = edits.apply(text);
+    if is_hooked {
+        text.extend_from_slice(write::ABSENT.as_bytes());
+    }
+    Ok(Hooked { text, met })
+}
+
+/// Which functions get hooks.
+fn wanted<'a>(
+    text: &'a [u8],
+    lines: &[text::Line<'a>],
+    parts: &Parts<'a>,
+    options: &Options<'_>,
+    met: &mut Vec<bool>,
+) -> Vec<bool> {
+    if options.selection.is_all() {
+        return parts.functions.iter().map(part::Function::is_hookable).collect();
+    }
+    let is_mark = |line: usize| parts.functions.iter().any(|function| function.mark == Some(line));
+    let marks: Vec<bool> = (0..lines.len()).map(is_mark).collect();
+    let names = Names::new(text, lines, |line| !marks[line]);
+    let mut wants = |name: &'a str| {
+        let whole = demangle(name);
+        let spellings = spellings(&whole);
+        let all: Vec<&str> =
+            std::iter::once(name).chain(spellings.iter().map(AsRef::as_ref)).collect();
+        let files = names.files.get(name).map(|path| (options.paths)(path)).unwrap_or_default();
+        let size = names.sizes.get(name).copied();
+        let function = Function { names: &all, files: &files, size };
+        options.selection.note(&function, met);
+        options.selection.wants(&function)
+    };
+    parts.functions.iter().map(|function| function.is_hookable() && wants(function.name)).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! Functions of a file, and the parts that their code stands in.
+
+use super::super::instruction::{Flow, flow};
+use super::super::text::{Line, operands, unquoted};
+use super::frame::Frame;
+use super::{Late, MARK};
+use std::collections::{HashMap, HashSet};
+
+/// A function.
+#[derive(Clone, Debug)]
+pub(super) struct Function<'a> {
+    /// As the linker knows it.
+    pub(super) name: &'a str,
+    /// Line of its label.
+    pub(super) label: usize,
+    /// Line of the call that marks it.
+    pub(super) mark: Option<usize>,
+    /// Whether there is code in it that the compiler wrote. A naked function has none, and the convention that
+    /// it has is its own.
+    pub(super) is_compiled: bool,
+}
+
+impl Function<'_> {
+    pub(super) fn is_hookable(&self) -> bool {
+        self.mark.is_some() && self.is_compiled
+    }
+}
+
+/// A stretch of one function's code.
+#[derive(Clone, Debug)]
+pub(super) struct Part<'a> {
+    /// Index of the function.
+    pub(super) function: usize,
+    /// Lines, from its label to what ends it.
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// Registers that its unwind information says are kept somewhere.
+    pub(super) kept: Vec<&'a str>,
+    /// Whether it has unwind information.
+    pub(super) has_frames: bool,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Parts<'a> {
+    pub(super) functions: Vec<Function<'a>>,
+    /// In the order of lines.
+    pub(super) parts: Vec<Part<'a>>,
+    /// Function that has a label of code.
+    pub(super) of_label: HashMap<&'a str, usize>,
+    /// Of jumps and branches, whether the frame is as it was where the function began; none where nothing says so.
+    pub(super) is_bare: HashMap<usize, bool>,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn read(lines: &[Line<'a>], late: Late) -> Self {
+        let functions = typed(lines);
+        let called = called(lines);
+        let mut parts = Self::default();
+        let mut by_name: HashMap<&str, usize> = HashMap::new();
+        let mut open: Option<Part<'a>> = None;
+        let mut frame = Frame::default();
+        let mut section = Section::default();
+        for (at, line) in lines.iter().enumerate() {
+            match *line {
+                Line::Label(name) if functions.contains(name) => {
+                    // A second name of the same place.
+                    if open.as_ref().is_some_and(|part| is_empty(&lines[part.start..at])) {
+                        parts.of_label.insert(name, parts.functions.len() - 1);
+                        continue;
+                    }
+                    parts.close(open.take(), at);
+                    let whole = whole(name);
+                    // One that is called is a function that the compiler made of what seldom runs.
+                    let is_apart = whole != name && !called.contains(name);
+                    let function = match by_name.get(whole).filter(|_| is_apart) {
+                        Some(&function) => function,
+                        None => {
+                            by_name.insert(name, parts.functions.len());
+                            parts.functions.push(Function {
+                                name,
+                                label: at,
+                                mark: None,
+                                is_compiled: false,
+                            });
+                            parts.functions.len() - 1
+                        }
+                    };
+                    let has_frames = frame.is_told();
+                    open = Some(Part { function, start: at, end: at, kept: vec![], has_frames });
+                    parts.of_label.insert(name, function);
+                }
+                Line::Label(name) if is_end(name) => parts.close(open.take(), at),
+                Line::Label(name) if section.is_code => {
+                    if let Some(part) = &open {
+                        parts.of_label.insert(name, part.function);
+                    }
+                }
+                Line::Directive(name, rest) => {
+                    if name == ".size" || name == ".cfi_endproc" {
+                        parts.close(open.take(), at);
+                    }
+                    section.step(name, rest);
+                    let kept = frame.step(name, rest);
+                    if let Some(part) = &mut open {
+                        part.has_frames |= frame.is_told();
+                        part.kept.extend(kept);
+                    }
+                }
+                Line::Instruction(mnemonic, rest) => {
+                    let Some(part) = &open else { continue };
+                    let function = &mut parts.functions[part.function];
+                    if is_mark(mnemonic, rest, late) {
+                        function.mark.get_or_insert(at);
+                        continue;
+                    }
+                    function.is_compiled |= !matches!(mnemonic, "ud2" | "endbr64" | "nop");
+                    if let Some(bare) = frame.is_bare()
+                        && matches!(flow(mnemonic, rest), Flow::Jump(_) | Flow::Branch(_))
+                    {
+                        parts.is_bare.insert(at, bare);
+                    }
+                }
+                _ => {}
+            }
+        }
+        parts.close(open, lines.len());
+        parts
+    }
+
+    fn close(&mut self, part: Option<Part<'a>>, end: usize) {
+        self.parts.extend(part.map(|part| Part { end, ..part }));
+    }
+}
+
+/// The section that lines stand in.
+#[derive(Debug, Default)]
+struct Section {
+    is_code: bool,
+    before: bool,
+    pushed: Vec<bool>,
+}
+
+impl Section {
+    fn step(&mut self, name: &str, rest: &str) {
+        let before = self.is_code;
+        match name {
+            ".text" => self.is_code = true,
+            ".data" | ".bss" => self.is_code = false,
+            ".section" => self.is_code = is_of_code(rest),
+            ".pushsection" => {
+                self.pushed.push(before);
+                self.is_code = is_of_code(rest);
+            }
+            ".popsection" => self.is_code = self.pushed.pop().unwrap_or(before),
+            ".previous" => self.is_code = self.before,
+            _ => return,
+        }
+        self.before = before;
+    }
+}
+
+/// By its name, or its flags: `name,"ax",@progbits`.
+fn is_of_code(rest: &str) -> bool {
+    let mut words = operands(rest);
+    let name = words.next().map_or("", unquoted);
+    match words.next() {
+        Some(flags) => flags.contains('x'),
+        None => name.starts_with(".text") || matches!(name, ".init" | ".fini"),
+    }
+}
+
+fn is_empty(lines: &[Line<'_>]) -> bool {
+    let is_none = |line: &Line<'_>| match line {
+        Line::Empty | Line::Label(_) => true,
+        Line::Directive(name, _) => matches!(*name, ".type" | ".globl" | ".weak" | ".hidden"),
+        _ => false,
+    };
+    lines.iter().all(is_none)
+}
+
+/// Names of functions.
+fn typed<'a>(lines: &[Line<'a>]) -> HashSet<&'a str> {
+    let of = |line: &Line<'a>| match line {
+        Line::Directive(".type", rest) => {
+            let mut words = operands(rest);
+            let name = words.next();
+            name.filter(|_| words.next() == Some("@function")).map(unquoted)
+        }
+        _ => None,
+    };
+    lines.iter().filter_map(of).collect()
+}
+
+/// Labels that a call names.
+fn called<'a>(lines: &[Line<'a>]) -> HashSet<&'a str> {
+    let of = |line: &Line<'a>| match *line {
+        Line::Instruction(mnemonic, rest) => match flow(mnemonic, rest) {
+            Flow::Call(target) => Some(unquoted(target.split('@').next().unwrap_or(target))),
+            _ => None,
+        },
+        _ => None,
+    };
+    lines.iter().filter_map(of).collect()
+}
+
+/// The function's name, of a part of it that stands apart as it seldom runs: `f.cold`, or `f.cold.1`.
+fn whole(name: &str) -> &str {
+    let Some(at) = name.rfind(".cold") else { return name };
+    let rest = &name[at + ".cold".len()..];
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    match rest.strip_prefix('.') {
+        _ if rest.is_empty() => &name[..at],
+        Some(number) if is_number(number) => &name[..at],
+        _ => name,
+    }
+}
+
+/// Whether a label stands where a function's code ends, for what is said of it.
+fn is_end(name: &str) -> bool {
+    name.starts_with(".Lfunc_end") || name.starts_with(".LFE") || name.starts_with(".LCOLDE")
+}
+
+fn is_mark(mnemonic: &str, rest: &str, late: Late) -> bool {
+    let name = rest.trim_start_matches('*');
+    let name = &name[..name.find(['@', '(']).unwrap_or(name.len())];
+    matches!(mnemonic, "call" | "callq")
+        && (name == MARK || late.counts_itself && matches!(name, "mcount" | "_mcount"))
+}

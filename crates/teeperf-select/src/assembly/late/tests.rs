@@ -1,0 +1,173 @@
+use super::super::{Error, Options};
+use super::{Hooked, Late, insert};
+use crate::Selection;
+use proptest::prelude::*;
+
+const PLAIN: Late = Late { counts_itself: false };
+
+fn hooked(text: &str, selection: &str, late: Late) -> Result<Hooked, Error> {
+    let selection: Selection = selection.parse().unwrap();
+    let options = Options { selection: &selection, drop_line_info: false, paths: &|_| Vec::new() };
+    insert(text.as_bytes(), &options, late)
+}
+
+/// The code with hooks, up to what an object brings for links without the stub. Hooks are written short:
+/// `?label` for the comparison and the branch.
+fn short(text: &str) -> String {
+    let text = String::from_utf8(hooked(text, "", PLAIN).unwrap().text).unwrap();
+    let own = text.split("\t.section\t.data.teeperf_absent").next().unwrap();
+    own.replace("\tcmpl\t$1, teeperf_gate+8(%rip)\n\tjne\t", "?").replace('\t', " ")
+}
+
+fn function(name: &str, code: &str) -> String {
+    format!(
+        "\t.text\n\t.type\t{name}, @function\n{name}:\n\t.cfi_startproc\n1:\tcall\t__fentry__\n{code}\n\t.cfi_endproc\n\
+         \t.size\t{name}, .-{name}\n"
+    )
+}
+
+/// The function's code between its entry hook and its tails.
+fn body(code: &str) -> String {
+    let text = short(&function("f", code));
+    let (_, behind) = text.split_once(".Lteeperf_g0:\n").unwrap();
+    behind.split(" .cfi_def_cfa 7, 8").next().unwrap().trim().to_owned()
+}
+
+#[test]
+fn a_function_has_hooks_at_its_entry_and_at_each_return() {
+    assert_eq!(
+        short(&function("f", "\tjne\t.L2\n\tret\n.L2:\n\trep ret")),
+        " .text\n .type f, @function\nf:\n.Lteeperf_f0:\n .cfi_startproc\n?.Lteeperf_e0\n.Lteeperf_g0:\n \
+         jne .L2\n?.Lteeperf_x0_0\n ret\n.L2:\n?.Lteeperf_x0_0\n rep ret\n .cfi_def_cfa 7, 8\n\
+         .Lteeperf_e0:\n leaq .Lteeperf_f0(%rip), %r11\n call teeperf_late_enter\n jmp .Lteeperf_g0\n\
+         .Lteeperf_x0_0:\n leaq .Lteeperf_f0(%rip), %r11\n call teeperf_late_exit\n ret\n .cfi_endproc\n .size f, .-f\n"
+    );
+}
+
+#[test]
+fn jumps_to_other_functions_are_exits() {
+    for (code, expected) in [
+        ("\tjmp\tg", "?.Lteeperf_x0_0\n jmp g"),
+        ("\tjmp\tg@PLT", "?.Lteeperf_x0_0\n jmp g@PLT"),
+        ("\tjmp\t*g@GOTPCREL(%rip)", "?.Lteeperf_x0_0\n jmp *g@GOTPCREL(%rip)"),
+        ("\tjmp\t*%rax", "?.Lteeperf_x0_0\n jmp *%rax"),
+        ("\tjmp\t*16(%rdi)", "?.Lteeperf_x0_0\n jmp *16(%rdi)"),
+        ("\tjmp\tf", "?.Lteeperf_x0_0\n jmp f"),
+        ("\tjmp\t__x86_return_thunk", "?.Lteeperf_x0_0\n jmp __x86_return_thunk"),
+        ("\tjmp\t.L1\n.L1:\n\tud2", "jmp .L1\n.L1:\n ud2"),
+        ("\tje\tg", "jne .Lteeperf_b5\n?.Lteeperf_x0_0\n jmp g\n.Lteeperf_b5:"),
+        // With its frame still there, a function jumps nowhere but within itself.
+        ("\t.cfi_def_cfa_offset 16\n\tjmp\t*%rax", ".cfi_def_cfa_offset 16\n jmp *%rax"),
+    ] {
+        assert_eq!(body(code), expected, "{code}");
+    }
+}
+
+#[test]
+fn jumps_by_table_stay() {
+    let table = "\t.section\t.rodata\n.L4:\n\t.long\t.L3-.L4\n\t.text\n.L3:\n\tud2";
+    let code = format!(
+        "\tleaq\t.L4(%rip), %rdx\n\tmovslq\t(%rdx,%rdi,4), %rax\n\taddq\t%rdx, %rax\n\tjmp\t*%rax\n{table}"
+    );
+    assert!(!body(&code).contains('?'), "{}", body(&code));
+    // Another one beside it does not.
+    let both = code + "\n\tjmp\t*%rsi";
+    assert!(body(&both).ends_with("?.Lteeperf_x0_0\n jmp *%rsi"), "{}", body(&both));
+}
+
+#[test]
+fn computed_gotos_stay() {
+    let table = "\t.section\t.data.rel.ro.local\nlabels.0:\n\t.quad\t.L3\n\t.text\n.L3:\n\tud2";
+    let code = format!("\tmovq\t(%rdi), %rax\n\tjmp\t*%rax\n{table}");
+    assert!(!body(&code).contains('?'), "{}", body(&code));
+}
+
+#[test]
+fn r11_is_kept_where_a_jump_needs_it() {
+    let text = short(&function("f", "\tjmp\t*%r11"));
+    assert!(
+        text.contains(
+            ".Lteeperf_x0_0:\n pushq %r11\n .cfi_adjust_cfa_offset 8\n leaq .Lteeperf_f0(%rip), %r11\n \
+             call teeperf_late_exit\n popq %r11\n .cfi_adjust_cfa_offset -8\n jmp *%r11\n"
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_cold_part_is_its_functions() {
+    let cold = "\t.section\t.text.unlikely,\"ax\",@progbits\n\t.cfi_startproc\n\t.type\tf.cold, @function\nf.cold:\n.L5:\n\
+        \t.cfi_def_cfa_offset 16\n\t.cfi_offset 3, -16\n\tcall\tg\n\tpopq\t%rbx\n\t.cfi_def_cfa_offset 8\n\tret\n\t.cfi_endproc\n";
+    let text = short(&(function("f", "\tje\t.L5\n\tret") + cold));
+    assert!(text.contains("g0:\n je .L5\n?.Lteeperf_x0_0\n ret\n"), "{text}");
+    assert!(text.contains(" popq %rbx\n .cfi_def_cfa_offset 8\n?.Lteeperf_x1_0\n ret\n .cfi_def_cfa 7, 8\n .cfi_restore 3\n.Lteeperf_x1_0:\n leaq .Lteeperf_f0(%rip), %r11\n"), "{text}");
+    // One that is called is a function.
+    let text = short(&(function("f", "\tcall\tf.cold\n\tret") + cold));
+    assert!(text.contains(" .cfi_def_cfa_offset 8\n ret\n"), "{text}");
+}
+
+#[test]
+fn what_has_no_mark_has_no_hooks() {
+    let other = "\t.type\tg, @function\ng:\n\tret\n\t.size\tg, .-g\n";
+    assert_eq!(hooked(other, "", PLAIN).unwrap().text, other.as_bytes());
+    // A naked function's code is by hand.
+    let naked = function("f", "#APP\n\tret\n#NO_APP\n\tud2");
+    assert!(!short(&naked).contains('?') && !short(&naked).contains("__fentry__"));
+}
+
+#[test]
+fn hooks_are_put_in_once() {
+    let once = hooked(&function("f", "\tret"), "", PLAIN).unwrap().text;
+    let text = String::from_utf8(once.clone()).unwrap();
+    assert_eq!(hooked(&text, "", PLAIN).unwrap().text, once);
+}
+
+#[test]
+fn some_functions_are_wanted() {
+    let text = function("f", "\tret") + &function("g", "\tnop\n\tret");
+    for (selection, wanted) in
+        [("only g", [false, true]), ("exclude g", [true, false]), ("min-size 2", [false, true])]
+    {
+        let hooked = hooked(&text, selection, PLAIN).unwrap();
+        let out = String::from_utf8(hooked.text).unwrap();
+        let has = [0, 1].map(|at| out.contains(&format!(".Lteeperf_f{at}:")));
+        assert_eq!(has, wanted, "{selection}: {out}");
+        assert!(!out.contains("__fentry__"));
+    }
+}
+
+#[test]
+fn what_counts_itself_is_left() {
+    let text = "\t.text\n\t.type\tf, @function\nf:\n\tendbr64\n\tpushq\t%rbp\n1:\tcall\tmcount\n\tpopq\t%rbp\n\tret\n\t.size\tf, .-f\n";
+    let late = Late { counts_itself: true };
+    let out = String::from_utf8(hooked(text, "", late).unwrap().text).unwrap();
+    assert!(out.contains("\tendbr64\n\tcmpl\t$1, teeperf_gate+8(%rip)\n\tjne\t.Lteeperf_e0\n.Lteeperf_g0:\n\tpushq\t%rbp\n1:\tcall\tmcount\n"), "{out}");
+}
+
+#[test]
+fn what_cannot_be_hooked_is_said() {
+    let lto = "\t.section\t.gnu.lto_.opts,\"\",@progbits\n";
+    assert_eq!(hooked(lto, "", PLAIN), Err(Error::NoCode));
+}
+
+proptest! {
+    /// Lines of assembly in any order.
+    #[test]
+    fn anything_is_read(parts in prop::collection::vec(0..18_usize, 0..60)) {
+        const LINES: [&str; 18] = [
+            "f:", "g:", ".L1:", "\t.type\tf, @function", "\t.type\tg.cold, @function", "g.cold:", "\tcall\t__fentry__",
+            "\tret", "\tjmp\t*%rax", "\tjmp\t.L1", "\tje\tg", "\t.cfi_startproc", "\t.cfi_endproc", "\t.size\tf, .-f",
+            "\t.cfi_restore_state", "\t.section\t.rodata", "\t.long\t.L1-f", "#APP",
+        ];
+        let text: String = parts.iter().map(|&part| LINES[part].to_owned() + "\n").collect();
+        let _ = hooked(&text, "", PLAIN);
+        let _ = hooked(&text, "only g\nmin-size 1", Late { counts_itself: true });
+    }
+
+    #[test]
+    fn no_bytes_are_too_strange(text: Vec<u8>) {
+        let selection = Selection::default();
+        let options = Options { selection: &selection, drop_line_info: true, paths: &|_| Vec::new() };
+        let _ = insert(&text, &options, PLAIN);
+    }
+}

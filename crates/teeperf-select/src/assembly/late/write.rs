@@ -1,0 +1,159 @@
+//! The text of hooks.
+
+use super::super::edit::Edits;
+use super::super::text::Line;
+use super::Late;
+use super::exits::{Exit, Jumps, Kind};
+use super::part::{Part, Parts};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use teeperf_wire::hook::gate;
+
+/// What an object brings for programs that are linked without the stub: hooks that are off. Where the stub is there, its
+/// symbols count.
+pub(super) const ABSENT: &str = "\
+\t.section\t.data.teeperf_absent,\"awG\",@progbits,teeperf_absent,comdat
+\t.p2align\t3
+\t.weak\tteeperf_gate
+\t.hidden\tteeperf_gate
+teeperf_gate:
+\t.long\t0, 0, 1, 0
+\t.section\t.text.teeperf_absent,\"axG\",@progbits,teeperf_absent,comdat
+\t.weak\tteeperf_late_enter
+\t.hidden\tteeperf_late_enter
+\t.weak\tteeperf_late_exit
+\t.hidden\tteeperf_late_exit
+teeperf_late_enter:
+teeperf_late_exit:
+\tret
+";
+
+const _: () = assert!(gate::LATE == 8 && gate::LATE_OFF == 1);
+
+/// The comparison that a hook begins with.
+const LOOK: &str = "\tcmpl\t$1, teeperf_gate+8(%rip)\n";
+
+/// Gives one function its hooks.
+pub(super) fn hooks<'a>(
+    lines: &[Line<'a>],
+    parts: &Parts<'a>,
+    number: usize,
+    late: Late,
+    jumps: &Jumps<'_, 'a>,
+    edits: &mut Edits,
+) {
+    let function = &parts.functions[number];
+    edits.behind(function.label, format!(".Lteeperf_f{number}:\n"));
+    let mut is_entry = true;
+    let own = parts.parts.iter().enumerate().filter(|(_, part)| part.function == number);
+    for (at, part) in own {
+        let mut tails = Tails { number, part: at, text: String::new(), returns: BTreeMap::new() };
+        if std::mem::take(&mut is_entry) {
+            let place = match function.mark.filter(|_| !late.counts_itself) {
+                Some(mark) => mark,
+                None => beginning(lines, part),
+            };
+            edits.before(place, tails.enter());
+        }
+        for exit in jumps.exits(part) {
+            exit_hook(lines, &exit, &mut tails, edits);
+        }
+        edits.before(part.end, tails.finish(part));
+    }
+}
+
+fn exit_hook(lines: &[Line<'_>], exit: &Exit<'_>, tails: &mut Tails, edits: &mut Edits) {
+    let Line::Instruction(mnemonic, rest) = lines[exit.line] else { return };
+    let leaving = if rest.is_empty() { mnemonic.into() } else { format!("{mnemonic}\t{rest}") };
+    match exit.kind {
+        Kind::Return => edits.before(exit.line, tails.leave(&leaving)),
+        Kind::Jump => edits.before(exit.line, tails.leave(&leaving)),
+        Kind::Branch { otherwise, target } => {
+            let jump = format!("jmp\t{target}");
+            let label = format!(".Lteeperf_b{}", exit.line);
+            let hook = tails.leave(&jump);
+            let text = format!("\t{otherwise}\t{label}\n{hook}\t{jump}\n{label}:\n");
+            edits.replace(exit.line, text);
+        }
+    }
+}
+
+/// Tails of one part.
+struct Tails {
+    number: usize,
+    part: usize,
+    text: String,
+    /// Labels of those that end so.
+    returns: BTreeMap<String, String>,
+}
+
+impl Tails {
+    fn enter(&mut self) -> String {
+        let (number, part) = (self.number, self.part);
+        // Writing to a string does not fail.
+        let _ = write!(
+            self.text,
+            ".Lteeperf_e{part}:\n\tleaq\t.Lteeperf_f{number}(%rip), %r11\n\tcall\tteeperf_late_enter\n\
+             \tjmp\t.Lteeperf_g{part}\n"
+        );
+        format!("{LOOK}\tjne\t.Lteeperf_e{part}\n.Lteeperf_g{part}:\n")
+    }
+
+    /// A hook in front of what leaves the function so.
+    fn leave(&mut self, leaving: &str) -> String {
+        let label = match self.returns.get(leaving) {
+            Some(label) => label.clone(),
+            None => self.leave_anew(leaving),
+        };
+        format!("{LOOK}\tjne\t{label}\n")
+    }
+
+    fn leave_anew(&mut self, leaving: &str) -> String {
+        let (number, part) = (self.number, self.part);
+        let label = format!(".Lteeperf_x{part}_{}", self.returns.len());
+        self.returns.insert(leaving.into(), label.clone());
+        let keeps = leaving.contains("r11");
+        let [keep, restore] = match keeps {
+            true => [
+                "\tpushq\t%r11\n\t.cfi_adjust_cfa_offset 8\n",
+                "\tpopq\t%r11\n\t.cfi_adjust_cfa_offset -8\n",
+            ],
+            false => ["", ""],
+        };
+        let _ = write!(
+            self.text,
+            "{label}:\n{keep}\tleaq\t.Lteeperf_f{number}(%rip), %r11\n\tcall\tteeperf_late_exit\n{restore}\t{leaving}\n"
+        );
+        label
+    }
+
+    /// All tails, with the frame as it was where the function began.
+    fn finish(self, part: &Part<'_>) -> String {
+        if self.text.is_empty() {
+            return String::new();
+        }
+        if !part.has_frames {
+            return self
+                .text
+                .lines()
+                .filter(|line| !line.contains(".cfi_"))
+                .fold(String::new(), |text, line| text + line + "\n");
+        }
+        let mut kept = part.kept.clone();
+        kept.sort_unstable();
+        kept.dedup();
+        let restored = kept.iter().map(|register| format!("\t.cfi_restore {register}\n"));
+        let restored: String = restored.collect();
+        format!("\t.cfi_def_cfa 7, 8\n{restored}{}", self.text)
+    }
+}
+
+/// Line of the first instruction behind what must stand first: the mark of a branch's target, and bytes to be patched.
+fn beginning(lines: &[Line<'_>], part: &Part<'_>) -> usize {
+    let is_first = |line: &Line<'_>| match line {
+        Line::Instruction(mnemonic, _) => !mnemonic.starts_with("endbr") && *mnemonic != "nop",
+        Line::Foreign(_) => true,
+        _ => false,
+    };
+    (part.start..part.end).find(|&at| is_first(&lines[at])).unwrap_or(part.end)
+}
