@@ -201,17 +201,22 @@ pub unsafe extern "C" fn teeperf_rt_left(context: *mut c_void, unwinding: &Unwin
         return STOP;
     }
     let call = (unwinding.get_ip)(context).wrapping_sub(1);
-    let function = (unwinding.find_function)(call);
-    // SAFETY: the function's own code, which has come as far as this call.
-    let is_left = |block: &Block| unsafe {
-        arch::calls(function, call, block.hook())
-            || arch::has_late_hook(function, call, block.late_word())
-    };
-    if module::block_of(function as u64).is_some_and(is_left) {
-        // SAFETY: the stub's block.
-        unsafe {
-            event::teeperf_rt_event(function, 1, &*unwinding.block, 0, arch::stack_pointer())
+    let part = (unwinding.find_function)(call);
+    if let Some((block, code)) = module::block_of(part as u64) {
+        // SAFETY: the module's own code, which has come as far as this call.
+        let (function, is_left) = unsafe {
+            let function = arch::whole_function(part, code.start);
+            let end = if function == part { call } else { code.end };
+            let is_hooked = arch::calls(part, call, block.hook())
+                || arch::has_late_hook(function, end, block.late_word());
+            (function, is_hooked)
         };
+        if is_left {
+            // SAFETY: the stub's block.
+            unsafe {
+                event::teeperf_rt_event(function, 1, &*unwinding.block, 0, arch::stack_pointer())
+            };
+        }
     }
     GO_ON
 }

@@ -23,6 +23,7 @@ use crate::stacks;
 use crate::thread::Thread;
 use crate::writer::{self, Places};
 use core::cell::UnsafeCell;
+use core::ops::Range;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 use teeperf_wire::compose;
@@ -276,10 +277,13 @@ pub(crate) fn look_again() {
     }
 }
 
-/// The block of the module that has an address.
-pub(crate) fn block_of(address: u64) -> Option<&'static Block> {
+/// The block of the module that has an address, and all addresses that have sites in it.
+pub(crate) fn block_of(address: u64) -> Option<(&'static Block, Range<usize>)> {
+    let module = at(address)?;
     // SAFETY: a block is that of a module that is loaded, since it has the address; code there runs.
-    unsafe { at(address)?.block.load(Acquire).as_ref() }
+    let block = unsafe { module.block.load(Acquire).as_ref() }?;
+    let low = module.low.load(Relaxed) as usize;
+    Some((block, low..low.saturating_add(module.size.load(Relaxed) as usize)))
 }
 
 /// The block of the module that a site lies in, and the site's address.

@@ -122,6 +122,13 @@ pub mod thread {
     pub const SUMS_NOT: u64 = u64::MAX;
 }
 
+/// What late hooks leave in code.
+pub mod late {
+    /// u32, eight bytes in front of a part of a function that stands apart from its beginning. Behind it, i32: how far the
+    /// function's first byte is from the four bytes of this.
+    pub const PART: u32 = 0x7061_7274;
+}
+
 /// What the wrapper of `__gxx_personality_v0` has on its stack while the unwinder walks the frames that an
 /// exception leaves.
 pub mod unwinding {

@@ -4,7 +4,7 @@ mod late;
 #[cfg(feature = "object")]
 mod memory;
 
-pub(crate) use late::{has_late_hook, record_late};
+pub(crate) use late::{has_late_hook, record_late, whole_function};
 
 use crate::thread::Thread;
 use core::arch::{asm, global_asm};

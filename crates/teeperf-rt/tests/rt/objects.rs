@@ -55,10 +55,14 @@ fn the_stub_is_the_modules_own_and_refers_to_nothing_strongly() {
         *if is_wrapper { &mut protected } else { &mut hidden } += 1;
     }
     assert_eq!(
-        hidden, 9,
-        "two hooks, as scopes call them too, block, gate, clock, and what tells of waits"
+        hidden, 14,
+        "two hooks, as scopes call them too, block, gate, clock, what tells of waits; what late hooks \
+         call, and with what registers kept"
     );
-    assert_eq!(protected, 3, "two wrappers for exceptions, and one for what panics unwind by");
+    assert_eq!(
+        protected, 4,
+        "wrappers of catches, and of what exceptions, clean-ups and panics unwind by"
+    );
 }
 
 #[test]

@@ -4,6 +4,8 @@
 //! exception has a place to go to there, a catch or destructors that run on its way. Where it
 //! has, the runtime is told of each frame that was left before.
 //!
+//! `__gcc_personality_v0` (where functions may have late hooks): likewise for functions that only clean up.
+//!
 //! `rust_eh_personality` (where `teeperf cargo` links Rust): likewise for panics.
 //!
 //! `__cxa_begin_catch`: a catch tells whose frame is on top now, for what passed functions of C, or those
@@ -132,6 +134,7 @@ macro_rules! personality {
 }
 
 personality!("__gxx_personality_v0");
+personality!("__gcc_personality_v0");
 personality!("rust_eh_personality");
 
 // C++ ABI for Itanium: Exception Handling, 1.1 (`_Unwind_Reason_Code`) and 1.3 (`_Unwind_Action`).

@@ -55,7 +55,8 @@ use teeperf_wire::word::{code, escape};
 global_asm!(
     super::define!(),
     "
-    .macro  teeperf_hook name, kind, late
+    // `above`: so far above a hook's own return address stands where that would be if the function called it.
+    .macro  teeperf_hook name, kind, above
     .section .text.teeperf_hooks, \"ax\", @progbits
     .p2align 6
     teeperf_define \\name
@@ -115,7 +116,7 @@ global_asm!(
     .if     \\kind
     mov     ecx, dword ptr fs:[rax + {tree_top}]
     .else
-    lea     ecx, [rsp + rsi]
+    lea     ecx, [rsp + rsi + \\above]
     add     ecx, edi
     imul    ecx, ecx, {guess_factor}
     shr     ecx, {guess_shift}
@@ -223,11 +224,11 @@ global_asm!(
 6:  mov     dword ptr [rcx], {pad}
     mov     dword ptr [rcx + 4], {pad}
 8:  add     rdi, qword ptr [rip + teeperf_module + {low}]
-9:  lea     rcx, [rsp + rsi]
-    mov     r8, rsp
+9:  lea     rcx, [rsp + rsi + \\above]
+    lea     r8, [rsp + \\above]
     mov     esi, \\kind
     lea     rdx, [rip + teeperf_module]
-    .if     \\late
+    .if     \\above
     jmp     teeperf_late_event
     .else
     jmp     qword ptr [rip + teeperf_rt_event@GOTPCREL]
@@ -239,8 +240,8 @@ global_asm!(
     .weak   teeperf_rt_event
     teeperf_hook __cyg_profile_func_enter, 0, 0
     teeperf_hook __cyg_profile_func_exit, 1, 0
-    teeperf_hook teeperf_late_hook_enter, 0, 1
-    teeperf_hook teeperf_late_hook_exit, 1, 1
+    teeperf_hook teeperf_late_hook_enter, 0, {late}
+    teeperf_hook teeperf_late_hook_exit, 1, {late}
 
     // What scopes of teeperf.h call, which are no function's own hooks.
     .hidden teeperf_scope_enter
@@ -252,6 +253,7 @@ global_asm!(
     .purgem teeperf_define
     .text
     ",
+    late = const super::late::KEPT,
     mode = const module::MODE,
     ordered = const module::ORDERED,
     filtered = const module::FILTERED,

@@ -43,7 +43,7 @@ global_asm!(
     push    r10
     .cfi_adjust_cfa_offset 8
     mov     rdi, r11
-    mov     rsi, qword ptr [rsp + 72]
+    mov     rsi, qword ptr [rsp + {kept}]
     call    \\hook
     pop     r10
     .cfi_adjust_cfa_offset -8
@@ -126,10 +126,14 @@ teeperf_late_event:
     .purgem teeperf_define
     .text
     ",
+    kept = const KEPT,
     late = const gate::LATE,
     off = const gate::LATE_OFF,
     record = const module::RECORD,
 );
+
+/// Bytes on the stack of the function's return address to that of the hook: eight registers, and where the tail goes on.
+pub(super) const KEPT: usize = 9 * 8;
 
 // One comparison tells both from a word.
 const _: () = assert!(gate::LATE_OUT == 0 && gate::LATE_OFF == 1);

@@ -94,6 +94,7 @@ pub(crate) struct Bundle {
     program_flags: Vec<&'static str>,
     library_flags: Vec<&'static str>,
     cxx_flags: Vec<&'static str>,
+    late_flags: Vec<&'static str>,
     /// The runtime as a shared library, for programs that do not have it.
     pub(crate) library: PathBuf,
     /// The program that measures what a hook costs.
@@ -137,6 +138,7 @@ pub(crate) fn unpacked() -> Result<Bundle> {
         program_flags: link_flags("executable"),
         library_flags: link_flags("library"),
         cxx_flags: link_flags("cxx"),
+        late_flags: link_flags("late"),
         library: folder.join(LIBRARY),
         calibration: folder.join(CALIBRATION),
     })
@@ -184,6 +186,7 @@ impl Bundle {
             program_flags: &self.program_flags,
             library_flags: &self.library_flags,
             cxx_flags: &self.cxx_flags,
+            late_flags: &self.late_flags,
         }
     }
 }

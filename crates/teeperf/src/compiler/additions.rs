@@ -31,6 +31,8 @@ pub(crate) struct Files<'a> {
     pub(crate) library_flags: &'a [&'a str],
     /// Linker options for every hooked module that is linked with the C++ library.
     pub(crate) cxx_flags: &'a [&'a str],
+    /// Linker options for every module that may have late hooks.
+    pub(crate) late_flags: &'a [&'a str],
 }
 
 /// clang's options for hooks.
@@ -127,7 +129,7 @@ pub(crate) struct Link {
 }
 
 /// Words that link the stub into every module, and the runtime into programs.
-pub(crate) fn linking(request: &Request, files: &Files<'_>) -> Link {
+pub(crate) fn linking(request: &Request, family: Family, files: &Files<'_>) -> Link {
     let mut before = vec![OsString::from(files.stub)];
     match request.product {
         Product::Relocatable => return Link::default(),
@@ -149,13 +151,25 @@ pub(crate) fn linking(request: &Request, files: &Files<'_>) -> Link {
     let mut after = Vec::new();
     if !request.bare || request.product == Product::SharedLibrary {
         before.extend(files.link_flags.iter().map(OsString::from));
+        let is_static = request.product == Product::StaticProgram;
+        // gcc has the linker take the shared library only where an object asks for it.
+        let asks = family == Family::Clang || request.static_code || is_static;
         if request.cxx_library {
-            before.extend(files.cxx_flags.iter().map(OsString::from));
+            before.extend(asking(files.cxx_flags, asks));
+        }
+        if !request.bare {
+            before.extend(asking(files.late_flags, is_static));
         }
         // Through -Xlinker, because an -x of the user's would make it a source.
         after.extend(["-Xlinker".into(), files.wrappers.into()]);
     }
     Link { before, after }
+}
+
+/// The flags, without those that ask for a symbol where that is not so.
+fn asking(flags: &[&str], asks: bool) -> impl Iterator<Item = OsString> {
+    let is_meant = move |flag: &&&str| asks || !flag.starts_with("-Wl,-u,");
+    flags.iter().filter(is_meant).map(OsString::from)
 }
 
 /// One option with a list: gcc separates with commas, and takes `\,` for a comma.

@@ -62,11 +62,14 @@ fn call(driver: Driver, arguments: Vec<OsString>) -> Result<Call> {
         let bundle = bundle::unpacked()?;
         let mut files = bundle.files();
         let clang_headers;
+        let known = probe::ask(&compiler, &request.header_options);
+        // A compiler that does not say what it is links as gcc does.
+        let family = known.as_ref().map_or(Family::Gcc, |known| known.family);
         if hooks || options.hooks == Some(Hooks::Late) {
             options.add(Settings::here()?.build)?;
         }
         if hooks {
-            let known = probe::ask(&compiler, &request.header_options)?;
+            let known = known?;
             if known.family == Family::Clang
                 && request.cxx
                 && !request.modules
@@ -81,11 +84,13 @@ fn call(driver: Driver, arguments: Vec<OsString>) -> Result<Call> {
                 selecting = plan.words(&request)?;
             }
             added = additions::hooks(&request, &options, &known, &files, is_late)?;
-        } else if let Some(plan) = plan_to_link(&request, &options, &compiler)? {
+        } else if let Ok(known) = &known
+            && let Some(plan) = plan_to_link(&request, &options, known, &compiler)?
+        {
             selecting = plan.words(&request)?;
         }
         if additions::wants_linking(&request) {
-            link = additions::linking(&request, &files);
+            link = additions::linking(&request, family, &files);
         }
     }
     let mut command = Command::new(&compiler.path);
@@ -99,15 +104,14 @@ fn call(driver: Driver, arguments: Vec<OsString>) -> Result<Call> {
 fn plan_to_link(
     request: &Request,
     options: &Options,
+    known: &probe::Known,
     compiler: &real::RealCompiler,
 ) -> Result<Option<Plan>> {
     if options.hooks != Some(Hooks::Late) || options.no_hooks || request.hooks_decided {
         return Ok(None);
     }
-    // What does not say what it is makes no such objects.
-    let Ok(known) = probe::ask(compiler, &request.header_options) else { return Ok(None) };
     match known.family == Family::Gcc && request.not_late.is_none() {
-        true => Plan::new(request, options, &known, compiler, true),
+        true => Plan::new(request, options, known, compiler, true),
         false => Ok(None),
     }
 }
@@ -164,6 +168,6 @@ pub(crate) fn flags_to_link(product: Product) -> Result<Vec<OsString>> {
     let bundle = bundle::unpacked()?;
     let mut request = Request::read(&["any.o".into()], false);
     request.product = product;
-    let link = additions::linking(&request, &bundle.files());
+    let link = additions::linking(&request, Family::Gcc, &bundle.files());
     Ok([link.before, link.after].concat())
 }

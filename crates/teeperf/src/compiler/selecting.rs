@@ -30,8 +30,10 @@ const IS_CLANG: &str = "clang";
 const DROP_LINES: &str = "drop-line-info";
 const LATE: &str = "late";
 const COUNTS_ITSELF: &str = "counts-itself";
-/// The file beside it with words for gcc's own compilers, which its driver would take for its linker as well.
-const SPECS: &str = "specs";
+const WITH_LIBRARY: &str = "with-library";
+/// The file beside it with words for gcc's own compilers, which its driver would take for its linker as well. One called
+/// `specs` would stand for all that the driver knows.
+const SPECS: &str = "marked.specs";
 /// These have a function's entry marked (GCC manual, `-mfentry`). The driver's `-pg` is `-p` there.
 const MARKED: &str = "*cc1:\n+ -p -mfentry\n\n*cc1plus:\n+ -p -mfentry\n\n";
 
@@ -68,7 +70,8 @@ impl Plan {
         if options.selection.is_all() && !is_late {
             return Ok(None);
         }
-        let late = is_late.then_some(Late { counts_itself: request.pg });
+        let late = is_late
+            .then_some(Late { counts_itself: request.pg, with_library: options.system_headers });
         let own = match known.family {
             Family::Gcc => {
                 "or leave out by gcc's own -finstrument-functions-exclude-file-list=PART,… and \
@@ -222,6 +225,7 @@ impl Plan {
         let plan = self.print()?;
         let mut key = plan.clone();
         key.extend_from_slice(own.as_os_str().as_bytes());
+        key.extend_from_slice(MARKED.as_bytes());
         let name = format!("selection-{:032x}", bundle::fingerprint(&key));
         let folder = bundle::folder()?.join(name);
         let link = folder.join("as");
@@ -260,6 +264,7 @@ impl Plan {
             (self.drop_line_info, DROP_LINES),
             (self.late.is_some(), LATE),
             (self.late.is_some_and(|late| late.counts_itself), COUNTS_ITSELF),
+            (self.late.is_some_and(|late| late.with_library), WITH_LIBRARY),
         ] {
             if is_so {
                 line(name, OsStr::new(""));
@@ -291,12 +296,11 @@ impl Plan {
             }
             plan.is_clang |= line == IS_CLANG.as_bytes();
             plan.drop_line_info |= line == DROP_LINES.as_bytes();
-            if line == LATE.as_bytes() {
-                plan.late = Some(Late { counts_itself: false });
-            } else if line == COUNTS_ITSELF.as_bytes() {
-                plan.late = Some(Late { counts_itself: true });
-            }
         }
+        let has =
+            |name: &str| text.split(|&byte| byte == b'\n').any(|line| line == name.as_bytes());
+        plan.late = has(LATE)
+            .then(|| Late { counts_itself: has(COUNTS_ITSELF), with_library: has(WITH_LIBRARY) });
         ensure!(!plan.program.is_empty(), "{} names no assembler", path.display());
         Ok(plan)
     }

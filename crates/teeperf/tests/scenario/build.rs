@@ -1,6 +1,6 @@
 //! A folder for one test, and programs built in it: with hooks by `teeperf cc`, or without.
 
-use super::run::{run, teeperf};
+use super::run::{are_late, run, teeperf};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -52,7 +52,7 @@ impl Workshop {
         command
             .arg(if cxx { "c++" } else { "cc" })
             .arg(format!("--teeperf-compiler={}", compiler.command(cxx)));
-        compile(command, &source_path(source), flags, &program);
+        compile(command, &source_path(source), &as_written(compiler, flags), &program);
         program
     }
 
@@ -74,7 +74,7 @@ impl Workshop {
         let program = source.with_extension("hooked");
         let mut command = teeperf();
         command.arg("cc").arg(format!("--teeperf-compiler={}", compiler.command(false)));
-        compile(command, source, flags, &program);
+        compile(command, source, &as_written(compiler, flags), &program);
         program
     }
 
@@ -88,6 +88,18 @@ impl Workshop {
 /// The folder of the programs.
 fn source_path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
+}
+
+/// With late hooks calls are those of the machine: what has these be those of the source.
+fn as_written<'a>(compiler: Compiler, flags: &[&'a str]) -> Vec<&'a str> {
+    const ALL: [&str; 2] = ["-fno-inline", "-fno-optimize-sibling-calls"];
+    const GCC: [&str; 4] = ["-fno-ipa-cp", "-fno-ipa-sra", "-fno-ipa-icf", "-fno-partial-inlining"];
+    let mut all = flags.to_vec();
+    if are_late() {
+        all.extend(ALL);
+        all.extend(GCC.iter().filter(|_| compiler == Compiler::Gcc));
+    }
+    all
 }
 
 fn compile(mut command: Command, source: &Path, flags: &[&str], program: &Path) {

@@ -20,7 +20,15 @@ pub(crate) fn teeperf() -> Command {
     for variable in ["TEEPERF_CC", "TEEPERF_CXX", "TEEPERF_CC_OPTIONS", "TEEPERF_SOCKET"] {
         command.env_remove(variable);
     }
+    if are_late() {
+        command.env("TEEPERF_CC_OPTIONS", "--teeperf-hooks=late");
+    }
     command
+}
+
+/// Whether programs are built with late hooks, which `TEEPERF_TEST_HOOKS=late` asks for.
+pub(crate) fn are_late() -> bool {
+    std::env::var_os("TEEPERF_TEST_HOOKS").is_some_and(|hooks| hooks == "late")
 }
 
 /// The cache that the tests share.

@@ -11,7 +11,7 @@ use crate::clock;
 use crate::event;
 use crate::thread::{self, Thread};
 use core::arch::global_asm;
-use teeperf_wire::hook::{STEP, thread as fields};
+use teeperf_wire::hook::{STEP, late, thread as fields};
 use teeperf_wire::shared::clock as page;
 
 global_asm!(
@@ -169,6 +169,22 @@ pub(crate) fn record_late() -> usize {
     let is_first = thread::offset() == super::thread_offset();
     let code = if is_first { teeperf_record_0 } else { teeperf_record_1 };
     code as *const () as usize
+}
+
+/// The function that a part of one belongs to, by what stands in front of it; else the part itself.
+///
+/// # Safety
+/// There is code from `low` to `part`.
+pub(crate) unsafe fn whole_function(part: usize, low: usize) -> usize {
+    if part.saturating_sub(low) < 8 {
+        return part;
+    }
+    // SAFETY: the caller's promise.
+    let before = unsafe { *((part - 8) as *const [[u8; 4]; 2]) };
+    match before.map(u32::from_le_bytes) {
+        [late::PART, distance] => (part - 4).wrapping_add_signed(distance as i32 as isize),
+        _ => part,
+    }
 }
 
 /// Whether a function has a late hook, which looks at this word of its module first of all, behind what may stand in

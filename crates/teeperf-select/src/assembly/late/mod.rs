@@ -35,6 +35,8 @@ const STUB: &str = "teeperf_late_enter";
 pub struct Late {
     /// The user has functions count themselves (`-pg`): calls that do so are left, and mark the functions.
     pub counts_itself: bool,
+    /// Functions of the C++ standard library that the compiler made code of get hooks too.
+    pub with_library: bool,
 }
 
 /// What came of a file.
@@ -61,7 +63,7 @@ pub fn insert(text: &[u8], options: &Options<'_>, late: Late) -> Result<Hooked, 
     let parts = Parts::read(&lines, late);
     let mut met = Vec::new();
     let mut is_hooked = false;
-    let wanted = wanted(text, &lines, &parts, options, &mut met);
+    let wanted = wanted(text, &lines, &parts, options, late, &mut met);
     let jumps = exits::Jumps::new(&lines, &parts);
     for (function, is_wanted) in wanted.iter().enumerate() {
         let Some(mark) = parts.functions[function].mark else { continue };
@@ -86,10 +88,14 @@ fn wanted<'a>(
     lines: &[text::Line<'a>],
     parts: &Parts<'a>,
     options: &Options<'_>,
+    late: Late,
     met: &mut Vec<bool>,
 ) -> Vec<bool> {
+    let is_hookable = |function: &part::Function<'_>| {
+        function.is_hookable() && (late.with_library || !is_of_library(function.name))
+    };
     if options.selection.is_all() {
-        return parts.functions.iter().map(part::Function::is_hookable).collect();
+        return parts.functions.iter().map(is_hookable).collect();
     }
     let is_mark = |line: usize| parts.functions.iter().any(|function| function.mark == Some(line));
     let marks: Vec<bool> = (0..lines.len()).map(is_mark).collect();
@@ -105,7 +111,20 @@ fn wanted<'a>(
         options.selection.note(&function, met);
         options.selection.wants(&function)
     };
-    parts.functions.iter().map(|function| function.is_hookable() && wants(function.name)).collect()
+    parts.functions.iter().map(|function| is_hookable(function) && wants(function.name)).collect()
+}
+
+/// Whether a function is of the namespaces of the C++ standard library and its extensions, by its mangled name
+/// (C++ ABI for Itanium, 5.1.4: `St` is `std`, and what stands for classes in it).
+fn is_of_library(name: &str) -> bool {
+    const CLASSES: &[u8] = b"tabsiod";
+    let Some(encoding) = name.strip_prefix("_Z") else { return false };
+    let nested = encoding.strip_prefix('N').map(|name| name.trim_start_matches(['r', 'V', 'K']));
+    let prefix = nested.unwrap_or(encoding).as_bytes();
+    match prefix {
+        [b'S', class, ..] => CLASSES.contains(class),
+        _ => prefix.starts_with(b"9__gnu_cxx"),
+    }
 }
 
 #[cfg(test)]

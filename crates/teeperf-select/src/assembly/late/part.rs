@@ -36,8 +36,8 @@ pub(super) struct Part<'a> {
     pub(super) end: usize,
     /// Registers that its unwind information says are kept somewhere.
     pub(super) kept: Vec<&'a str>,
-    /// Whether it has unwind information.
-    pub(super) has_frames: bool,
+    /// Line where its unwind information begins, where it has any.
+    pub(super) frames: Option<usize>,
 }
 
 /// See the module.
@@ -61,6 +61,7 @@ impl<'a> Parts<'a> {
         let mut open: Option<Part<'a>> = None;
         let mut frame = Frame::default();
         let mut section = Section::default();
+        let mut began = None;
         for (at, line) in lines.iter().enumerate() {
             match *line {
                 Line::Label(name) if functions.contains(name) => {
@@ -86,8 +87,8 @@ impl<'a> Parts<'a> {
                             parts.functions.len() - 1
                         }
                     };
-                    let has_frames = frame.is_told();
-                    open = Some(Part { function, start: at, end: at, kept: vec![], has_frames });
+                    let frames = began.filter(|_| frame.is_told());
+                    open = Some(Part { function, start: at, end: at, kept: vec![], frames });
                     parts.of_label.insert(name, function);
                 }
                 Line::Label(name) if is_end(name) => parts.close(open.take(), at),
@@ -102,8 +103,11 @@ impl<'a> Parts<'a> {
                     }
                     section.step(name, rest);
                     let kept = frame.step(name, rest);
+                    if name == ".cfi_startproc" {
+                        began = Some(at);
+                    }
                     if let Some(part) = &mut open {
-                        part.has_frames |= frame.is_told();
+                        part.frames = began.filter(|_| frame.is_told());
                         part.kept.extend(kept);
                     }
                 }

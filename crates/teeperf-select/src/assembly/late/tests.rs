@@ -3,7 +3,7 @@ use super::{Hooked, Late, insert};
 use crate::Selection;
 use proptest::prelude::*;
 
-const PLAIN: Late = Late { counts_itself: false };
+const PLAIN: Late = Late { counts_itself: false, with_library: false };
 
 fn hooked(text: &str, selection: &str, late: Late) -> Result<Hooked, Error> {
     let selection: Selection = selection.parse().unwrap();
@@ -137,9 +137,28 @@ fn some_functions_are_wanted() {
 }
 
 #[test]
+fn the_standard_library_is_left_out() {
+    for (name, is_hooked) in [
+        ("_ZNSt6vectorIiSaIiEE9push_backEOi", false),
+        ("_ZNKSt6vectorIiSaIiEE4sizeEv", false),
+        ("_ZSt4sortIPiEvT_S1_", false),
+        ("_ZNSsC1Ev", false),
+        ("_ZN9__gnu_cxx13new_allocatorIiE8allocateEm", false),
+        ("_Z3addSt6vectorIiSaIiEE", true),
+        ("_ZN5Shape4areaEv", true),
+        ("_ZN2Sa4areaEv", true),
+    ] {
+        assert_eq!(short(&function(name, "\tret")).contains('?'), is_hooked, "{name}");
+        let late = Late { with_library: true, ..PLAIN };
+        let with = hooked(&function(name, "\tret"), "", late).unwrap().text;
+        assert!(String::from_utf8(with).unwrap().contains("teeperf_late_enter"), "{name}");
+    }
+}
+
+#[test]
 fn what_counts_itself_is_left() {
     let text = "\t.text\n\t.type\tf, @function\nf:\n\tendbr64\n\tpushq\t%rbp\n1:\tcall\tmcount\n\tpopq\t%rbp\n\tret\n\t.size\tf, .-f\n";
-    let late = Late { counts_itself: true };
+    let late = Late { counts_itself: true, ..PLAIN };
     let out = String::from_utf8(hooked(text, "", late).unwrap().text).unwrap();
     assert!(out.contains("\tendbr64\n\tcmpl\t$1, teeperf_gate+8(%rip)\n\tjne\t.Lteeperf_e0\n.Lteeperf_g0:\n\tpushq\t%rbp\n1:\tcall\tmcount\n"), "{out}");
 }
@@ -161,7 +180,7 @@ proptest! {
         ];
         let text: String = parts.iter().map(|&part| LINES[part].to_owned() + "\n").collect();
         let _ = hooked(&text, "", PLAIN);
-        let _ = hooked(&text, "only g\nmin-size 1", Late { counts_itself: true });
+        let _ = hooked(&text, "only g\nmin-size 1", Late { counts_itself: true, ..PLAIN });
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::exits::{Exit, Jumps, Kind};
 use super::part::{Part, Parts};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use teeperf_wire::hook::gate;
+use teeperf_wire::hook::{gate, late};
 
 /// What an object brings for programs that are linked without the stub: hooks that are off. Where the stub is there, its
 /// symbols count.
@@ -54,12 +54,35 @@ pub(super) fn hooks<'a>(
                 None => beginning(lines, part),
             };
             edits.before(place, tails.enter());
+        } else if let Some(frames) = part.frames {
+            let begins = beginning_of_section(lines, function.label).unwrap_or(frames);
+            edits.before(begins, told_apart(number));
         }
         for exit in jumps.exits(part) {
             exit_hook(lines, &exit, &mut tails, edits);
         }
         edits.before(part.end, tails.finish(part));
     }
+}
+
+/// What stands in front of a part that is not the function's beginning: the unwinder knows no more of it than where it
+/// begins.
+fn told_apart(number: usize) -> String {
+    format!("\t.long\t{}\n\t.long\t.Lteeperf_f{number}-.\n", late::PART)
+}
+
+/// gcc's label for where the part that stands apart will begin, in front of the function. Tables of exceptions
+/// count from there.
+fn beginning_of_section(lines: &[Line<'_>], function: usize) -> Option<usize> {
+    let is_code = |line: &Line<'_>| {
+        matches!(
+            line,
+            Line::Instruction(..) | Line::Foreign(_) | Line::Directive(".cfi_endproc", _)
+        )
+    };
+    let before = lines[..function].iter().rposition(is_code).map_or(0, |at| at + 1);
+    let begins = |line: &Line<'_>| matches!(line, Line::Label(name) if name.starts_with(".LCOLDB"));
+    lines[before..function].iter().rposition(begins).map(|at| before + at)
 }
 
 fn exit_hook(lines: &[Line<'_>], exit: &Exit<'_>, tails: &mut Tails, edits: &mut Edits) {
@@ -132,7 +155,7 @@ impl Tails {
         if self.text.is_empty() {
             return String::new();
         }
-        if !part.has_frames {
+        if part.frames.is_none() {
             return self
                 .text
                 .lines()
