@@ -32,12 +32,28 @@ pub(super) fn lines(text: &[u8]) -> Vec<Line<'_>> {
                 is_foreign = false;
                 Line::Empty
             }
+            // gcc ends a block in such a way, and says later that it writes itself again: what is in between is its own.
+            "# 0 \"\" 2" => {
+                is_foreign = false;
+                Line::Empty
+            }
+            _ if begins_block(line) => {
+                is_foreign = true;
+                Line::Empty
+            }
             _ if is_foreign && !line.is_empty() => Line::Foreign(line),
             _ => statement(without_comment(line)),
         };
         read.push(now);
     }
     read
+}
+
+/// `# line "file" 1`: where gcc says that a block of the file begins.
+fn begins_block(line: &str) -> bool {
+    let mark = line.strip_prefix("# ").and_then(|rest| rest.strip_suffix("\" 1"));
+    mark.and_then(|rest| rest.split_once(" \""))
+        .is_some_and(|(number, _)| number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn statement(text: &str) -> Line<'_> {
@@ -219,6 +235,28 @@ mod tests {
                 Line::Empty,
                 Line::Instruction("stosq", ""),
                 Line::Empty,
+                Line::Empty,
+            ]
+        );
+    }
+
+    #[test]
+    fn what_stands_behind_a_block_is_the_compilers() {
+        let text = b"#APP\n# 7 \"a b.c\" 1\n\tcall x\n# 0 \"\" 2\n\t.loc 1 2 3\n.L2:\n# 9 \"a b.c\" 1\n\tnop\n# 0 \"\" 2\n#NO_APP\n\tret\n";
+        assert_eq!(
+            lines(text),
+            [
+                Line::Empty,
+                Line::Empty,
+                Line::Foreign("call x"),
+                Line::Empty,
+                Line::Directive(".loc", "1 2 3"),
+                Line::Label(".L2"),
+                Line::Empty,
+                Line::Foreign("nop"),
+                Line::Empty,
+                Line::Empty,
+                Line::Instruction("ret", ""),
                 Line::Empty,
             ]
         );

@@ -7,7 +7,7 @@ use super::super::text::{Line, Memory, operands, unquoted};
 use super::super::values::{Atom, Values, is_local};
 use super::part::{Part, Parts};
 use std::cell::OnceCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// One of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,15 +30,22 @@ pub(super) enum Kind<'a> {
 pub(super) struct Jumps<'l, 'a> {
     lines: &'l [Line<'a>],
     parts: &'l Parts<'a>,
-    /// Of jumps by address, whether a table of the function's own code says where they lead.
-    by_table: OnceCell<HashMap<usize, bool>>,
-    /// Functions that take addresses of their own code, as for `goto *`.
-    takes_labels: OnceCell<HashSet<usize>>,
+    by_address: OnceCell<ByAddress>,
+}
+
+/// What is known of them.
+#[derive(Debug, Default)]
+struct ByAddress {
+    /// Lines of those that lead where a table says, within their function.
+    by_table: HashSet<usize>,
+    /// Functions in which others may lead back to their own code: that takes addresses of it as for `goto *`, or has
+    /// tables which no jump is known to use.
+    may_stay: HashSet<usize>,
 }
 
 impl<'l, 'a> Jumps<'l, 'a> {
     pub(super) fn new(lines: &'l [Line<'a>], parts: &'l Parts<'a>) -> Self {
-        Self { lines, parts, by_table: OnceCell::new(), takes_labels: OnceCell::new() }
+        Self { lines, parts, by_address: OnceCell::new() }
     }
 
     /// Whether a jump by address leads to another function.
@@ -47,29 +54,11 @@ impl<'l, 'a> Jumps<'l, 'a> {
             return true;
         }
         // A function's frame is gone where it jumps to another one.
-        let bare = self.parts.is_bare.get(&line).copied();
-        if bare == Some(false) || self.by_table().get(&line) == Some(&true) {
+        if self.parts.is_bare.get(&line) == Some(&false) {
             return false;
         }
-        let takes = self.takes_labels.get_or_init(|| takes_labels(self.lines, self.parts));
-        !takes.contains(&function)
-    }
-
-    fn by_table(&self) -> &HashMap<usize, bool> {
-        self.by_table.get_or_init(|| {
-            let graph = Graph::new(self.lines);
-            let mut values = Values::new(super::super::passed_over(self.lines, &graph));
-            let found = leavings(self.lines, &mut values, &graph);
-            let is_table = |atom: &Atom| match atom {
-                Atom::Symbol(symbol) => graph.tables.contains_key(values.name(*symbol)),
-                _ => false,
-            };
-            let is_known = |target| {
-                let atoms = values.atoms(target);
-                !atoms.is_empty() && atoms.iter().all(is_table)
-            };
-            found.iter().map(|leaving| (leaving.line, is_known(leaving.target))).collect()
-        })
+        let known = self.by_address.get_or_init(|| ByAddress::find(self.lines, self.parts));
+        !known.by_table.contains(&line) && !known.may_stay.contains(&function)
     }
 
     /// Where control leaves this part's function, in the order of lines.
@@ -108,6 +97,9 @@ impl<'l, 'a> Jumps<'l, 'a> {
         }
         let name = unquoted(target);
         let name = name.split('@').next().unwrap_or(name);
+        if name.starts_with("__x86_indirect_thunk_") {
+            return self.leaves(line, name, function);
+        }
         match self.parts.of_label.get(name) {
             // To its own beginning: it is called once more.
             Some(&of) if of == function => name == self.parts.functions[function].name,
@@ -122,14 +114,49 @@ fn is_return(mnemonic: &str) -> bool {
     matches!(mnemonic, "ret" | "retq")
 }
 
-/// Functions whose code's addresses are loaded, or stand in data that is no table of jumps of the compiler's.
-fn takes_labels<'a>(lines: &[Line<'a>], parts: &Parts<'a>) -> HashSet<usize> {
+impl ByAddress {
+    fn find<'a>(lines: &[Line<'a>], parts: &Parts<'a>) -> Self {
+        let graph = Graph::new(lines);
+        let mut values = Values::new(super::super::passed_over(lines, &graph));
+        let mut found = Self::default();
+        let mut used: HashSet<&str> = HashSet::new();
+        for leaving in leavings(lines, &mut values, &graph) {
+            let table = |atom: &Atom| match atom {
+                Atom::Symbol(symbol) => {
+                    Some(values.name(*symbol)).filter(|name| graph.tables.contains_key(name))
+                }
+                _ => None,
+            };
+            let atoms = values.atoms(leaving.target);
+            let tables: Option<Vec<&str>> = atoms.iter().map(table).collect();
+            if let Some(tables) = tables.filter(|tables| !tables.is_empty()) {
+                found.by_table.insert(leaving.line);
+                used.extend(tables);
+            }
+        }
+        found.may_stay = takes_labels(lines, parts, &used);
+        found
+    }
+}
+
+/// Functions whose code's addresses are loaded, or stand in data that is no table of jumps that is used.
+fn takes_labels<'a>(
+    lines: &[Line<'a>],
+    parts: &Parts<'a>,
+    tables: &HashSet<&str>,
+) -> HashSet<usize> {
     let mut found = HashSet::new();
-    let mut is_tables = true;
+    let mut data = "";
+    // Tables of exceptions, and what is for debuggers, have no addresses of code that jumps go to.
+    let mut may_be = true;
     for line in lines {
         match *line {
-            Line::Label(name) => is_tables = is_local(name),
-            Line::Directive(".quad" | ".long" | ".8byte" | ".4byte", rest) if !is_tables => {
+            Line::Label(name) => data = name,
+            Line::Directive(".section" | ".pushsection", rest) => may_be = is_of_jumps(rest),
+            Line::Directive(".text" | ".data" | ".bss", _) => may_be = true,
+            Line::Directive(".quad" | ".long" | ".8byte" | ".4byte", rest)
+                if may_be && !tables.contains(data) =>
+            {
                 found.extend(operands(rest).filter_map(|item| code_label(item, parts)));
             }
             Line::Instruction(mnemonic, rest) if flow(mnemonic, rest) == Flow::Next => {
@@ -143,6 +170,11 @@ fn takes_labels<'a>(lines: &[Line<'a>], parts: &Parts<'a>) -> HashSet<usize> {
         }
     }
     found
+}
+
+fn is_of_jumps(section: &str) -> bool {
+    let name = operands(section).next().map_or("", unquoted);
+    [".rodata", ".data", ".text", ".ldata", ".lrodata"].iter().any(|start| name.starts_with(start))
 }
 
 /// The function that a label of code lies in, of `label`, `label-other` and the like.

@@ -50,6 +50,8 @@ pub(super) struct Parts<'a> {
     pub(super) of_label: HashMap<&'a str, usize>,
     /// Of jumps and branches, whether the frame is as it was where the function began; none where nothing says so.
     pub(super) is_bare: HashMap<usize, bool>,
+    /// Whether some function is called with an argument in r11, as in one convention of clang's.
+    pub(super) is_r11_used: bool,
 }
 
 impl<'a> Parts<'a> {
@@ -118,7 +120,7 @@ impl<'a> Parts<'a> {
                         function.mark.get_or_insert(at);
                         continue;
                     }
-                    function.is_compiled |= !matches!(mnemonic, "ud2" | "endbr64" | "nop");
+                    function.is_compiled |= !stands_first(mnemonic, rest) && mnemonic != "ud2";
                     if let Some(bare) = frame.is_bare()
                         && matches!(flow(mnemonic, rest), Flow::Jump(_) | Flow::Branch(_))
                     {
@@ -129,6 +131,10 @@ impl<'a> Parts<'a> {
             }
         }
         parts.close(open, lines.len());
+        parts.is_r11_used = parts.parts.iter().any(|part| {
+            let is_first = lines[part.start] == Line::Label(parts.functions[part.function].name);
+            is_first && reads_r11_first(&lines[part.start..part.end])
+        });
         parts
     }
 
@@ -172,6 +178,24 @@ fn is_of_code(rest: &str) -> bool {
         Some(flags) => flags.contains('x'),
         None => name.starts_with(".text") || matches!(name, ".init" | ".fini"),
     }
+}
+
+/// Whether the first instruction that names r11 is one that uses what is in it.
+fn reads_r11_first(lines: &[Line<'_>]) -> bool {
+    let uses = lines.iter().find_map(|line| match *line {
+        Line::Instruction(mnemonic, rest) if rest.contains("%r11") => {
+            let is_cleared = mnemonic.starts_with("xor") && rest.matches("%r11").count() == 2;
+            let (source, target) = rest.rsplit_once(',').unwrap_or(("", rest));
+            let is_written = (mnemonic.starts_with("mov")
+                || mnemonic.starts_with("lea")
+                || mnemonic.starts_with("pop"))
+                && target.trim_start().starts_with("%r11")
+                && !source.contains("%r11");
+            Some(!is_cleared && !is_written)
+        }
+        _ => None,
+    });
+    uses == Some(true)
 }
 
 fn is_empty(lines: &[Line<'_>]) -> bool {
@@ -223,6 +247,13 @@ fn whole(name: &str) -> &str {
 /// Whether a label stands where a function's code ends, for what is said of it.
 fn is_end(name: &str) -> bool {
     name.starts_with(".Lfunc_end") || name.starts_with(".LFE") || name.starts_with(".LCOLDE")
+}
+
+/// Whether it is what may stand in front of a function's code: the mark of a branch's target, and bytes to be patched.
+pub(super) fn stands_first(mnemonic: &str, rest: &str) -> bool {
+    mnemonic.starts_with("endbr")
+        || mnemonic.starts_with("nop")
+        || mnemonic.starts_with("xchg") && rest.replace(' ', "") == "%ax,%ax"
 }
 
 fn is_mark(mnemonic: &str, rest: &str, late: Late) -> bool {

@@ -95,6 +95,15 @@ fn r11_is_kept_where_a_jump_needs_it() {
 }
 
 #[test]
+fn r11_is_kept_where_some_function_has_an_argument_in_it() {
+    let text = short(&function("f", "\taddq\t%r11, %rax\n\tret"));
+    assert!(text.contains(".Lteeperf_e0:\n pushq %r11\n"), "{text}");
+    for code in ["\txorl\t%r11d, %r11d\n\tret", "\tmovq\t(%rdi), %r11\n\taddq\t%r11, %rax\n\tret"] {
+        assert!(!short(&function("f", code)).contains("pushq"), "{code}");
+    }
+}
+
+#[test]
 fn a_cold_part_is_its_functions() {
     let cold = "\t.section\t.text.unlikely,\"ax\",@progbits\n\t.cfi_startproc\n\t.type\tf.cold, @function\nf.cold:\n.L5:\n\
         \t.cfi_def_cfa_offset 16\n\t.cfi_offset 3, -16\n\tcall\tg\n\tpopq\t%rbx\n\t.cfi_def_cfa_offset 8\n\tret\n\t.cfi_endproc\n";

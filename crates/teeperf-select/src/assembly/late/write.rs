@@ -4,7 +4,7 @@ use super::super::edit::Edits;
 use super::super::text::Line;
 use super::Late;
 use super::exits::{Exit, Jumps, Kind};
-use super::part::{Part, Parts};
+use super::part::{Part, Parts, stands_first};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use teeperf_wire::hook::{gate, late};
@@ -47,7 +47,13 @@ pub(super) fn hooks<'a>(
     let mut is_entry = true;
     let own = parts.parts.iter().enumerate().filter(|(_, part)| part.function == number);
     for (at, part) in own {
-        let mut tails = Tails { number, part: at, text: String::new(), returns: BTreeMap::new() };
+        let mut tails = Tails {
+            number,
+            part: at,
+            keeps: parts.is_r11_used,
+            text: String::new(),
+            returns: BTreeMap::new(),
+        };
         if std::mem::take(&mut is_entry) {
             let place = match function.mark.filter(|_| !late.counts_itself) {
                 Some(mark) => mark,
@@ -105,6 +111,8 @@ fn exit_hook(lines: &[Line<'_>], exit: &Exit<'_>, tails: &mut Tails, edits: &mut
 struct Tails {
     number: usize,
     part: usize,
+    /// r11 may hold an argument.
+    keeps: bool,
     text: String,
     /// Labels of those that end so.
     returns: BTreeMap<String, String>,
@@ -113,11 +121,12 @@ struct Tails {
 impl Tails {
     fn enter(&mut self) -> String {
         let (number, part) = (self.number, self.part);
+        let [keep, restore] = kept(self.keeps);
         // Writing to a string does not fail.
         let _ = write!(
             self.text,
-            ".Lteeperf_e{part}:\n\tleaq\t.Lteeperf_f{number}(%rip), %r11\n\tcall\tteeperf_late_enter\n\
-             \tjmp\t.Lteeperf_g{part}\n"
+            ".Lteeperf_e{part}:\n{keep}\tleaq\t.Lteeperf_f{number}(%rip), %r11\n\
+             \tcall\tteeperf_late_enter\n{restore}\tjmp\t.Lteeperf_g{part}\n"
         );
         format!("{LOOK}\tjne\t.Lteeperf_e{part}\n.Lteeperf_g{part}:\n")
     }
@@ -135,14 +144,7 @@ impl Tails {
         let (number, part) = (self.number, self.part);
         let label = format!(".Lteeperf_x{part}_{}", self.returns.len());
         self.returns.insert(leaving.into(), label.clone());
-        let keeps = leaving.contains("r11");
-        let [keep, restore] = match keeps {
-            true => [
-                "\tpushq\t%r11\n\t.cfi_adjust_cfa_offset 8\n",
-                "\tpopq\t%r11\n\t.cfi_adjust_cfa_offset -8\n",
-            ],
-            false => ["", ""],
-        };
+        let [keep, restore] = kept(self.keeps || leaving.contains("r11"));
         let _ = write!(
             self.text,
             "{label}:\n{keep}\tleaq\t.Lteeperf_f{number}(%rip), %r11\n\tcall\tteeperf_late_exit\n{restore}\t{leaving}\n"
@@ -171,10 +173,21 @@ impl Tails {
     }
 }
 
-/// Line of the first instruction behind what must stand first: the mark of a branch's target, and bytes to be patched.
+/// What keeps r11, and gives it back.
+fn kept(keeps: bool) -> [&'static str; 2] {
+    match keeps {
+        true => [
+            "\tpushq\t%r11\n\t.cfi_adjust_cfa_offset 8\n",
+            "\tpopq\t%r11\n\t.cfi_adjust_cfa_offset -8\n",
+        ],
+        false => ["", ""],
+    }
+}
+
+/// Line of the first instruction behind what must stand first.
 fn beginning(lines: &[Line<'_>], part: &Part<'_>) -> usize {
-    let is_first = |line: &Line<'_>| match line {
-        Line::Instruction(mnemonic, _) => !mnemonic.starts_with("endbr") && *mnemonic != "nop",
+    let is_first = |line: &Line<'_>| match *line {
+        Line::Instruction(mnemonic, rest) => !stands_first(mnemonic, rest),
         Line::Foreign(_) => true,
         _ => false,
     };
