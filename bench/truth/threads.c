@@ -107,8 +107,18 @@ OUTSIDE static void parked(unsigned rounds)
 
 static uint64_t shared;
 
-ALONE void enter(void) { pthread_mutex_lock(&lock); }
-ALONE void leave(void) { pthread_mutex_unlock(&lock); }
+ALONE void enter(void)
+{
+	pthread_mutex_lock(&lock);
+	NO_TAIL_CALL;
+}
+
+ALONE void leave(void)
+{
+	pthread_mutex_unlock(&lock);
+	NO_TAIL_CALL;
+}
+
 WORK(inside, 2000)
 WORK(outside, 3000)
 WORK(aside, 500)

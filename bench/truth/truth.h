@@ -62,6 +62,9 @@ OUTSIDE static inline uint64_t wall_ns(void)
 		return x;                         \
 	}
 
+/* Behind the last call of a function that is to stay on the stack meanwhile. */
+#define NO_TAIL_CALL __asm__ volatile("")
+
 typedef uint64_t work_fn(uint64_t);
 
 /* A function whose truth is told, and its CPU time so far. */

@@ -46,6 +46,14 @@ impl FunctionRun {
     }
 }
 
+/// A share of samples with the bounds of its 95 % interval, by Wilson's formula.
+pub(super) fn wilson(share: f64, samples: f64) -> [f64; 3] {
+    let z = SIGMAS * SIGMAS / samples;
+    let middle = (share + z / 2.0) / (1.0 + z);
+    let half = (share * (1.0 - share) * z + z * z / 4.0).sqrt() / (1.0 + z);
+    [middle - half, share, middle + half]
+}
+
 /// Compares true times of functions with those told. Both become shares of their sums. A name
 /// with a `+` is of functions that are told together.
 pub(super) fn compare(
@@ -174,6 +182,15 @@ mod tests {
         assert_eq!((figures.errors(), figures.intervals()), (4, 3));
         assert!((figures.coverage().unwrap() - 66.67).abs() < 0.01);
         assert_eq!(Figures::of([].iter()).coverage(), None);
+    }
+
+    #[test]
+    fn wilson_has_bounds_where_nothing_was_seen() {
+        let [low, share, high] = wilson(0.0, 100.0);
+        assert_eq!(share, 0.0);
+        assert!(low.abs() < 1e-9 && (high - 0.037).abs() < 1e-3, "{low} {high}");
+        let [low, _, high] = wilson(0.5, 2500.0);
+        assert!((low - 0.4804).abs() < 1e-4 && (high - 0.5196).abs() < 1e-4);
     }
 
     #[test]

@@ -13,15 +13,19 @@ pub(super) enum Kind {
     Source,
     /// The wrapper puts them into the assembly, after all of the compiler's work.
     Late,
+    /// None: perf samples the program, as often as new hooks are to. It tells what is possible,
+    /// and whether the truth is one.
+    Perf,
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 2] = [Self::Source, Self::Late];
+    pub(super) const ALL: [Self; 3] = [Self::Source, Self::Late, Self::Perf];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Source => "source",
             Self::Late => "late",
+            Self::Perf => "perf",
         }
     }
 
@@ -30,6 +34,7 @@ impl Kind {
         match self {
             Self::Source => Hooks::Teeperf,
             Self::Late => Hooks::Late,
+            Self::Perf => Hooks::None,
         }
     }
 
@@ -37,13 +42,13 @@ impl Kind {
     pub(super) fn report_options(self) -> &'static [&'static str] {
         match self {
             Self::Source => &["--no-waiting"],
-            Self::Late => &[],
+            Self::Late | Self::Perf => &[],
         }
     }
 
     /// Whether a function that is inlined has hooks of its own.
     pub(super) fn sees_inlined(self) -> bool {
-        self == Self::Source
+        self != Self::Late
     }
 
     /// Whether the wrapper under test knows them.
@@ -62,5 +67,5 @@ impl Kind {
 /// Whether a file is a program that this kind can be built into: Rust's hooks are those of an
 /// attribute in the source.
 pub(super) fn fits(kind: Kind, source: &Path) -> bool {
-    kind == Kind::Source || source.file_name().is_none_or(|name| name != "rust")
+    kind != Kind::Late || source.file_name().is_none_or(|name| name != "rust")
 }

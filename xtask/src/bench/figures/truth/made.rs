@@ -40,8 +40,8 @@ impl Size {
     /// CPU time without hooks, milliseconds.
     fn cpu_ms(self, lab: &Lab) -> f64 {
         match self {
-            Self::Normal | Self::Parks => lab.size(2300.0, 300.0),
-            Self::Sleeps => lab.size(500.0, 50.0),
+            Self::Normal | Self::Parks => lab.size(2200.0, 250.0),
+            Self::Sleeps => lab.size(500.0, 40.0),
             Self::Blink => 5.0,
             Self::Long => lab.size(10_000.0, 600.0),
         }

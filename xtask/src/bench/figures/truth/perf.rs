@@ -8,8 +8,10 @@ use anyhow::{Result, ensure};
 
 use crate::bench::lab::Lab;
 
-/// Samples for each second of CPU time.
-pub(super) const HZ: f64 = 4999.0;
+/// Samples for each second of CPU time where perf tells the truth.
+pub(super) const TRUE_HZ: u32 = 4999;
+/// Samples for each second where it is a profiler among others.
+pub(super) const USUAL_HZ: u32 = 999;
 
 /// A function on a stack.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,19 +27,26 @@ struct Frame {
 pub(super) struct Stacks(BTreeMap<Vec<Frame>, u64>);
 
 impl Stacks {
-    /// Runs a command under perf. Functions of the file `program` count, those of others do not.
-    pub(super) fn sample(&mut self, lab: &Lab, words: &[String], program: &str) -> Result<()> {
+    /// Runs a command under perf, and returns what it printed. Functions of the file `program`
+    /// count, those of others do not.
+    pub(super) fn sample(
+        &mut self,
+        lab: &Lab,
+        hz: u32,
+        words: &[String],
+        program: &str,
+    ) -> Result<String> {
         let data = lab.scratch("truth.perf.data");
         let mut record = Command::new("perf");
-        record.args(["record", "-q", "-F", "4999", "-e", "cpu-clock"]);
+        record.args(["record", "-q", "-F", &hz.to_string(), "-e", "cpu-clock"]);
         record.args(["--call-graph", "dwarf,4096", "-o"]).arg(&data).arg("--").args(words);
-        lab.run(&mut record)?;
+        let ran = lab.run(&mut record)?;
         let mut script = Command::new("perf");
         let output = script.args(["script", "-F", "ip,sym,dso", "-i"]).arg(&data).output()?;
         ensure!(output.status.success(), "perf script failed");
         self.add(&String::from_utf8_lossy(&output.stdout), program);
         std::fs::remove_file(&data)?;
-        Ok(())
+        Ok(ran.out)
     }
 
     /// Adds what `perf script -F ip,sym,dso` printed.
@@ -99,6 +108,7 @@ pub(super) fn plain(name: &str) -> String {
     }
     let kept = kept.trim().trim_end_matches(" const").trim_end_matches("[clone");
     let last = kept.rsplit(' ').next().unwrap_or(kept);
+    let last = last.trim_matches(':');
     match last.find('.') {
         Some(at) if at > 0 => last[..at].to_owned(),
         _ => last.to_owned(),
@@ -143,6 +153,7 @@ mod tests {
     fn names_without_what_differs() {
         assert_eq!(plain("sqlite3VdbeExec"), "sqlite3VdbeExec");
         assert_eq!(plain("balance.part.0.constprop.1"), "balance");
+        assert_eq!(plain("truth::power::<f64>"), "truth::power");
         assert_eq!(plain("geometry::Square::area() const"), "geometry::Square::area");
         assert_eq!(
             plain("double geometry::fold<f(int)::g>(std::vector<int> const&)"),

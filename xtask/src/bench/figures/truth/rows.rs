@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::compare::{Figures, FunctionRun};
 use super::kind::Kind;
+use super::perf::USUAL_HZ;
 use super::subject::Outcome;
 use crate::bench::lab::Lab;
 use crate::bench::table::{Limit, Row, digits};
@@ -26,8 +27,19 @@ pub(super) fn of(outcome: &Outcome) -> Row {
         intervals(&figures, n)
     );
     let (id, kind) = (&outcome.id, outcome.kind.name());
-    Row::new(&format!("{id}-{kind}"), &format!("{id}, {kind} hooks: {}", outcome.what), ours)
-        .beside(beside)
+    Row::new(
+        &format!("{id}-{kind}"),
+        &format!("{id}, {}: {}", with(outcome.kind), outcome.what),
+        ours,
+    )
+    .beside(beside)
+}
+
+fn with(kind: Kind) -> String {
+    match kind {
+        Kind::Perf => format!("perf -F {USUAL_HZ}"),
+        _ => format!("{} hooks", kind.name()),
+    }
 }
 
 /// `0.3 / 1.2 / 3`: median, 90th percentile, worst.
@@ -58,8 +70,19 @@ pub(super) fn failed(id: &str, error: &anyhow::Error) -> Row {
     Row::new(id, id, "failed".into()).limit(Limit::AtMost(0.0), Some(f64::NAN), "failures")
 }
 
-/// Rows with the limits, of all programs with a kind of hooks. Without any nothing was measured.
+/// Rows of all programs with a kind of hooks: with limits, unless it is perf.
 pub(super) fn all(lab: &Lab, kind: Kind, outcomes: &[Outcome]) -> Vec<Row> {
+    let mut rows = judged(lab, kind, outcomes);
+    if kind == Kind::Perf {
+        for row in &mut rows {
+            row.limit = Limit::Told;
+        }
+    }
+    rows
+}
+
+/// Rows with the limits. Where there is no such program, nothing was measured.
+fn judged(lab: &Lab, kind: Kind, outcomes: &[Outcome]) -> Vec<Row> {
     let mine: Vec<&Outcome> = outcomes.iter().filter(|outcome| outcome.kind == kind).collect();
     let runs = || mine.iter().flat_map(|outcome| outcome.runs.iter().flatten());
     let enough = lab.size(ENOUGH, ENOUGH / 10.0);
@@ -67,13 +90,14 @@ pub(super) fn all(lab: &Lab, kind: Kind, outcomes: &[Outcome]) -> Vec<Row> {
     let every = Figures::of(runs());
     let cpu: Vec<f64> = mine.iter().flat_map(|outcome| outcome.cpu.iter().copied()).collect();
     let name = kind.name();
+    let with = with(kind);
     let row = |id: &str, what: &str, count: usize, of: &str| {
         let told = if mine.is_empty() {
             "the wrapper does not offer them".into()
         } else {
             format!("of {count} {of}")
         };
-        Row::new(&format!("all-{id}-{name}"), &format!("all, {name} hooks: {what}"), told)
+        Row::new(&format!("all-{id}-{name}"), &format!("all, {with}: {what}"), told)
     };
     let error = |id, what, percent, limit| {
         let row = row(id, what, long.errors(), "function runs of enough samples");

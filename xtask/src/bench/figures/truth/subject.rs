@@ -6,9 +6,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::compare::{FunctionRun, compare};
+use super::compare::{FunctionRun, compare, wilson};
 use super::kind::Kind;
-use super::perf::{HZ, Stacks, plain};
+use super::perf::{Stacks, TRUE_HZ, USUAL_HZ, plain};
 use crate::bench::hooks::Hooks;
 use crate::bench::lab::Lab;
 use crate::bench::measure::median;
@@ -52,12 +52,18 @@ pub(super) struct Outcome {
     pub(super) cpu: Vec<f64>,
 }
 
-/// What a recorded run told.
+/// What a run told.
 struct Recorded {
-    /// Own time by function, nanoseconds: least, shown, most.
-    own: BTreeMap<String, [f64; 3]>,
+    profile: Profile,
     /// By the program's clock meanwhile.
     clock: BTreeMap<String, f64>,
+}
+
+enum Profile {
+    /// Own time by function, nanoseconds: least, shown, most.
+    Times(BTreeMap<String, [f64; 3]>),
+    /// Of no hooks, and so of no functions yet.
+    Samples(Stacks),
 }
 
 /// The truth for one kind of hooks.
@@ -76,28 +82,48 @@ pub(super) fn outcomes(lab: &Lab, subject: &Subject<'_>) -> Result<Vec<Outcome>>
         subject.kinds.iter().map(|kind| (*kind, Vec::new())).collect();
     let rounds = lab.rounds(3);
     let words = (subject.words)(Hooks::None)?;
-    for _ in 0..rounds {
+    for round in 0..rounds {
         match subject.told {
             Told::ByItsClock => clocks.push(clock(&run(lab, &words)?)?),
-            Told::ByPerf => stacks.sample(lab, &words, &subject.file)?,
+            Told::ByPerf => drop(stacks.sample(lab, TRUE_HZ, &words, &subject.file)?),
             Told::ByItsClockThen => {}
         }
         for (kind, runs) in &mut recorded {
+            // It is there for comparison alone.
+            if *kind == Kind::Perf && round > 0 {
+                continue;
+            }
             let words = (subject.words)(kind.hooks())?;
             for _ in 0..subject.repeats {
                 runs.push(record(lab, subject, *kind, &words)?);
             }
         }
     }
+    let functions = functions(&recorded);
     let outcome = |(kind, runs): (Kind, Vec<Recorded>)| {
         let truth = match subject.told {
             Told::ByItsClock => Some(Truth { own: medians(&clocks), is_plain: false }),
-            Told::ByPerf => Some(by_perf(&stacks, &runs, kind, rounds)),
+            Told::ByPerf => {
+                let own = &functions[usize::from(kind == Kind::Late)];
+                Some(by_perf(&stacks, own, kind, rounds))
+            }
             Told::ByItsClockThen => None,
         };
         judge(subject, kind, truth, runs)
     };
     recorded.into_iter().map(outcome).collect()
+}
+
+/// Names of all functions that hooks of the source, and late ones, were seen in.
+fn functions(recorded: &[(Kind, Vec<Recorded>)]) -> [BTreeSet<String>; 2] {
+    [Kind::Source, Kind::Late].map(|wanted| {
+        let runs = recorded.iter().filter(|(kind, _)| *kind == wanted).flat_map(|(_, runs)| runs);
+        let names = runs.filter_map(|run| match &run.profile {
+            Profile::Times(own) => Some(own.keys()),
+            Profile::Samples(_) => None,
+        });
+        names.flatten().map(|name| plain(name)).collect()
+    })
 }
 
 /// Runs a command and returns what it printed.
@@ -106,6 +132,11 @@ fn run(lab: &Lab, words: &[String]) -> Result<String> {
 }
 
 fn record(lab: &Lab, subject: &Subject<'_>, kind: Kind, words: &[String]) -> Result<Recorded> {
+    if kind == Kind::Perf {
+        let mut stacks = Stacks::default();
+        let out = stacks.sample(lab, USUAL_HZ, words, &subject.file)?;
+        return Ok(Recorded { profile: Profile::Samples(stacks), clock: clock(&out)? });
+    }
     let recording = lab.scratch("truth.teeperf");
     let ran = lab.run(lab.record(&recording, &["--force"]).args(words))?;
     let report = Report::with(lab, &recording, kind.report_options())?;
@@ -115,7 +146,7 @@ fn record(lab: &Lab, subject: &Subject<'_>, kind: Kind, words: &[String]) -> Res
     for function in report.functions {
         add(&mut own, function.name, function.own);
     }
-    Ok(Recorded { own, clock: clock(&ran.out)? })
+    Ok(Recorded { profile: Profile::Times(own), clock: clock(&ran.out)? })
 }
 
 fn add(sums: &mut BTreeMap<String, [f64; 3]>, name: String, own: [f64; 3]) {
@@ -154,18 +185,29 @@ fn medians(rounds: &[BTreeMap<String, f64>]) -> BTreeMap<String, f64> {
 }
 
 /// Time by the innermost function that was recorded, of one run on average.
-fn by_perf(stacks: &Stacks, runs: &[Recorded], kind: Kind, rounds: usize) -> Truth {
-    let hooked: BTreeSet<String> =
-        runs.iter().flat_map(|run| run.own.keys()).map(|name| plain(name)).collect();
-    let mut own = stacks.by_function(&hooked, kind.sees_inlined());
+fn by_perf(stacks: &Stacks, hooked: &BTreeSet<String>, kind: Kind, rounds: usize) -> Truth {
+    let mut own = stacks.by_function(hooked, kind.sees_inlined());
     for samples in own.values_mut() {
-        *samples *= 1e9 / HZ / rounds as f64;
+        *samples *= 1e9 / f64::from(TRUE_HZ) / rounds as f64;
     }
     // Functions that perf never saw have no time.
     for name in hooked {
-        own.entry(name).or_default();
+        own.entry(name.clone()).or_default();
     }
     Truth { own, is_plain: true }
+}
+
+/// Samples as times of these functions, whose names are as the truth has them.
+fn times(stacks: &Stacks, truth: &BTreeMap<String, f64>) -> BTreeMap<String, [f64; 3]> {
+    let parts = truth.keys().flat_map(|name| name.split('+'));
+    let names: BTreeMap<String, &str> = parts.map(|part| (plain(part), part)).collect();
+    let samples = stacks.by_function(&names.keys().cloned().collect(), true);
+    let all: f64 = samples.values().sum();
+    let time = |count: f64| wilson(count / all, all).map(|s| s * all * 1e9 / f64::from(USUAL_HZ));
+    let of = |(plain, name): (String, &str)| {
+        (name.to_owned(), time(samples.get(&plain).copied().unwrap_or_default()))
+    };
+    names.into_iter().map(of).collect()
 }
 
 fn judge(
@@ -186,15 +228,22 @@ fn judge(
             Some(truth) => (&truth.own, truth.is_plain),
             None => (&run.clock, false),
         };
-        let mut told = BTreeMap::new();
-        for (name, own) in run.own {
-            add(&mut told, if is_plain { plain(&name) } else { name }, own);
-        }
+        let told = match run.profile {
+            Profile::Samples(stacks) => times(&stacks, truth),
+            Profile::Times(own) => {
+                let mut told = BTreeMap::new();
+                for (name, own) in own {
+                    add(&mut told, if is_plain { plain(&name) } else { name }, own);
+                }
+                told
+            }
+        };
         let all: f64 = truth.values().sum();
         ensure!(all > 0.0, "{}: nothing is true of it", subject.id);
         let functions = compare(truth, &told, all / 1e6);
         if subject.judges_cpu {
-            let sum: f64 = truth.keys().filter_map(|name| told.get(name)).map(|own| own[1]).sum();
+            let parts = truth.keys().flat_map(|name| name.split('+'));
+            let sum: f64 = parts.filter_map(|part| told.get(part)).map(|own| own[1]).sum();
             outcome.cpu.push(100.0 * (sum / all - 1.0).abs());
         }
         outcome.runs.push(functions);
