@@ -4,6 +4,7 @@
  * usage: load PORT REQUESTS */
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,14 +55,18 @@ static void answers(struct server *server, unsigned count)
 
 int main(int argc, char **argv)
 {
+	static char room[CLIENTS][1 << 16];
 	struct server servers[CLIENTS];
+	int at_once = 1;
 	if (argc != 3)
 		return 2;
 	for (int i = 0; i < CLIENTS; i++) {
 		int fd = connect_to(atoi(argv[1]));
 		if (fd < 0)
 			return 1;
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
 		servers[i] = (struct server){fdopen(fd, "r"), fdopen(dup(fd), "w")};
+		setvbuf(servers[i].out, room[i], _IOFBF, sizeof room[i]);
 	}
 	for (unsigned key = 0; key < KEYS; key += BATCH) {
 		for (unsigned i = 0; i < BATCH; i++)

@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::kind::{Kind, fits};
 use super::subject::Told::{self, ByItsClock, ByItsClockThen, ByPerf};
 use super::subject::{Subject, cpu_of, source};
+use super::task::Task;
 use crate::bench::hooks::Hooks;
 use crate::bench::lab::Lab;
 use crate::bench::subject::text;
@@ -115,12 +116,13 @@ impl Made {
     pub(super) fn subject<'a>(&self, lab: &'a Lab, kinds: &[Kind]) -> Result<Subject<'a>> {
         let (file, name) = self.scenario;
         let plain = text(&build(lab, Hooks::None, file)?);
-        let words = |rounds: f64| vec![plain.clone(), name.to_owned(), format!("{rounds:.0}")];
+        let task =
+            move |program: &str, rounds: f64| Task::of([program, name, &format!("{rounds:.0}")]);
         let wanted = self.size.cpu_ms(lab) * 1e6;
         let mut rounds = 20.0;
         // The first guess is too short to be exact.
         for _ in 0..2 {
-            rounds = (rounds * wanted / cpu_of(lab, &words(rounds))?).ceil().max(1.0);
+            rounds = (rounds * wanted / cpu_of(lab, &task(&plain, rounds))?).ceil().max(1.0);
         }
         let kinds = kinds.iter().copied().filter(|kind| fits(*kind, Path::new(file)));
         Ok(Subject {
@@ -131,10 +133,7 @@ impl Made {
             repeats: self.size.repeats(lab),
             file: file_name(&build(lab, Hooks::None, file)?),
             kinds: kinds.collect(),
-            words: Box::new(move |hooks| {
-                let program = text(&build(lab, hooks, file)?);
-                Ok(vec![program, name.to_owned(), format!("{rounds:.0}")])
-            }),
+            task: Box::new(move |hooks| Ok(task(&text(&build(lab, hooks, file)?), rounds))),
         })
     }
 }

@@ -8,6 +8,7 @@ mod perf;
 mod real;
 mod rows;
 mod subject;
+mod task;
 
 use std::fs;
 

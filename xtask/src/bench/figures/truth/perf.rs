@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 
+use super::task::Task;
 use crate::bench::lab::Lab;
 
 /// Samples for each second of CPU time where perf tells the truth.
@@ -27,26 +28,26 @@ struct Frame {
 pub(super) struct Stacks(BTreeMap<Vec<Frame>, u64>);
 
 impl Stacks {
-    /// Runs a command under perf, and returns what it printed. Functions of the file `program`
+    /// Runs a program under perf, and returns what it printed. Functions of the file `program`
     /// count, those of others do not.
     pub(super) fn sample(
         &mut self,
         lab: &Lab,
         hz: u32,
-        words: &[String],
+        task: &Task,
         program: &str,
     ) -> Result<String> {
         let data = lab.scratch("truth.perf.data");
         let mut record = Command::new("perf");
         record.args(["record", "-q", "-F", &hz.to_string(), "-e", "cpu-clock"]);
-        record.args(["--call-graph", "dwarf,4096", "-o"]).arg(&data).arg("--").args(words);
-        let ran = lab.run(&mut record)?;
+        record.args(["--call-graph", "dwarf,4096", "-o"]).arg(&data);
+        let out = task.sample(lab, record)?;
         let mut script = Command::new("perf");
         let output = script.args(["script", "-F", "ip,sym,dso", "-i"]).arg(&data).output()?;
         ensure!(output.status.success(), "perf script failed");
         self.add(&String::from_utf8_lossy(&output.stdout), program);
         std::fs::remove_file(&data)?;
-        Ok(ran.out)
+        Ok(out)
     }
 
     /// Adds what `perf script -F ip,sym,dso` printed.

@@ -8,9 +8,10 @@ use anyhow::Result;
 
 use super::kind::Kind;
 use super::subject::{Subject, Told, source};
+use super::task::{Load, Task};
 use crate::bench::hooks::Hooks;
 use crate::bench::lab::Lab;
-use crate::bench::subject::{shell, text};
+use crate::bench::subject::text;
 use crate::commands::run_quietly;
 
 /// A real program and what it is given to do.
@@ -19,17 +20,17 @@ pub(super) struct Real {
     what: &'static str,
     /// Name of the program's file.
     file: &'static str,
-    words: fn(&Lab, Hooks) -> Result<Vec<String>>,
+    task: fn(&Lab, Hooks) -> Result<Task>,
 }
 
 pub(super) const REAL: &[Real] = &[
-    Real { id: "lua", what: "lua, work.lua", file: "lua-truth", words: lua },
-    Real { id: "sqlite3", what: "speedtest1", file: "speedtest1-truth", words: sqlite },
-    Real { id: "bzip2", what: "bzip2 -9", file: "bzip2-truth", words: bzip2 },
-    Real { id: "zstd", what: "zstd -9", file: "zstd-truth", words: zstd },
-    Real { id: "cpython", what: "CPython, work.py", file: "python-truth", words: python },
-    Real { id: "postgres", what: "PostgreSQL, pgbench", file: "postgres", words: postgres },
-    Real { id: "memcached", what: "memcached, load.c", file: "memcached-truth", words: memcached },
+    Real { id: "lua", what: "lua, work.lua", file: "lua-truth", task: lua },
+    Real { id: "sqlite3", what: "speedtest1", file: "speedtest1-truth", task: sqlite },
+    Real { id: "bzip2", what: "bzip2 -9", file: "bzip2-truth", task: bzip2 },
+    Real { id: "zstd", what: "zstd -9", file: "zstd-truth", task: zstd },
+    Real { id: "cpython", what: "CPython, work.py", file: "python-truth", task: python },
+    Real { id: "postgres", what: "PostgreSQL, pgbench", file: "postgres", task: postgres },
+    Real { id: "memcached", what: "memcached, load.c", file: "memcached-truth", task: memcached },
 ];
 
 impl Real {
@@ -42,31 +43,31 @@ impl Real {
             repeats: 1,
             file: self.file.to_owned(),
             kinds: kinds.to_vec(),
-            words: Box::new(|hooks| (self.words)(lab, hooks)),
+            task: Box::new(|hooks| (self.task)(lab, hooks)),
         }
     }
 }
 
-fn lua(lab: &Lab, hooks: Hooks) -> Result<Vec<String>> {
+fn lua(lab: &Lab, hooks: Hooks) -> Result<Task> {
     let script = text(&lab.bench_file("programs/work.lua"));
-    Ok(vec![text(&lab.lua_for_truth(hooks)?), script, lab.size("14", "2").into()])
+    Ok(Task::of([&text(&lab.lua_for_truth(hooks)?), &script, lab.size("14", "2")]))
 }
 
-fn sqlite(lab: &Lab, hooks: Hooks) -> Result<Vec<String>> {
+fn sqlite(lab: &Lab, hooks: Hooks) -> Result<Task> {
     let program = text(&lab.speedtest_for_truth(hooks)?);
-    Ok([program.as_str(), "--memdb", "--size", lab.size("150", "15")].map(String::from).into())
+    Ok(Task::of([&program, "--memdb", "--size", lab.size("150", "15")]))
 }
 
-fn bzip2(lab: &Lab, hooks: Hooks) -> Result<Vec<String>> {
+fn bzip2(lab: &Lab, hooks: Hooks) -> Result<Task> {
     let program = text(&lab.bzip2_for_truth(hooks)?);
-    Ok([&program, "-9", "-k", "-f", &text(&input(lab)?)].map(String::from).into())
+    Ok(Task::of([&program, "-9", "-k", "-f", &text(&input(lab)?)]))
 }
 
-fn zstd(lab: &Lab, hooks: Hooks) -> Result<Vec<String>> {
+fn zstd(lab: &Lab, hooks: Hooks) -> Result<Task> {
     let program = text(&lab.zstd_for_truth(hooks)?);
     let out = text(&lab.scratch("truth.zst"));
-    let words = [&program, "-q", "-f", "-9", "--single-thread", &text(&input(lab)?), "-o", &out];
-    Ok(words.map(String::from).into())
+    let input = text(&input(lab)?);
+    Ok(Task::of([&program, "-q", "-f", "-9", "--single-thread", &input, "-o", &out]))
 }
 
 /// What is compressed: sqlite3's source, again and again.
@@ -79,54 +80,51 @@ fn input(lab: &Lab) -> Result<PathBuf> {
     Ok(input)
 }
 
-fn python(lab: &Lab, hooks: Hooks) -> Result<Vec<String>> {
+fn python(lab: &Lab, hooks: Hooks) -> Result<Task> {
     let (program, library) = lab.python_for_truth(hooks)?;
     let script = text(&source(lab, "work.py"));
-    let path = format!("PYTHONPATH={}", library.display());
-    let words = ["env", &path, &text(&program), "-S", &script, lab.size("20", "2")];
-    Ok(words.map(String::from).into())
+    let task = Task::of([&text(&program), "-S", &script, lab.size("20", "2")]);
+    Ok(Task { variable: Some(("PYTHONPATH".into(), text(&library))), ..task })
 }
 
 /// The server and its load, which is the same in all runs. It stores, and then mostly fetches.
-fn memcached(lab: &Lab, hooks: Hooks) -> Result<Vec<String>> {
+fn memcached(lab: &Lab, hooks: Hooks) -> Result<Task> {
     let server = text(&lab.memcached_for_truth(hooks)?);
     let path = source(lab, "load.c");
     let load = lab.built(Hooks::None, "truth-load", &[&path], |compilers, out| {
         let mut command = compilers.command(false);
         run_quietly(command.arg("-O2").arg(&path).arg("-o").arg(out)).map(drop)
     })?;
-    let requests = lab.size("1200000", "150000");
-    shell(format!(
-        "{server} -u root -l 127.0.0.1 -p 17411 -t 2 -A &
-         server=$!
-         trap 'kill $server 2> /dev/null || true' EXIT
-         {} 17411 {requests}
-         wait $server",
-        load.display()
-    ))
+    let port = "17411";
+    let task = Task::of([&server, "-u", "root", "-l", "127.0.0.1", "-p", port, "-t", "2", "-A"]);
+    // The load waits for the server itself, but perf must find it there.
+    let ready = "sleep 0.3".into();
+    let work = format!("{} {port} {}", load.display(), lab.size(350_000, 50_000));
+    Ok(Task { load: Some(Load { ready, work }), ..task })
 }
 
 /// A server with two clients that read and write. Root may not run it: then its own user does.
-fn postgres(lab: &Lab, hooks: Hooks) -> Result<Vec<String>> {
+fn postgres(lab: &Lab, hooks: Hooks) -> Result<Task> {
     let tools = text(&lab.postgres_for_truth(Hooks::None)?.join("bin"));
     let server = text(&lab.postgres_for_truth(hooks)?.join("bin"));
     let data = database(&tools)?.display().to_string();
-    let (transactions, run) = (lab.size("4000", "400"), user_switch());
-    shell(format!(
-        "cd /
-         rm -f {data}/postmaster.pid
-         {run} {server}/postgres -D {data} &
-         server=$!
-         trap 'kill -INT $server 2> /dev/null || true' EXIT
-         for try in $(seq 200); do
+    let words = format!("{} {server}/postgres -D {data}", user_switch());
+    let ready = format!(
+        "for try in $(seq 200); do
              {tools}/pg_isready -q -h 127.0.0.1 -p 17412 && break
              sleep 0.05
-         done
-         {tools}/pgbench -h 127.0.0.1 -p 17412 -U postgres -n -c 2 -t {transactions} \
+         done"
+    );
+    let work = format!(
+        "{tools}/pgbench -h 127.0.0.1 -p 17412 -U postgres -n -c 2 -t {} \
              -b tpcb-like@1 -b select-only@4 postgres
-         kill -INT $server
-         wait $server"
-    ))
+         cd /
+         {} {tools}/pg_ctl -D {data} -m fast stop",
+        lab.size(4000, 400),
+        user_switch()
+    );
+    let words = words.split_whitespace().map(String::from).collect();
+    Ok(Task { words, load: Some(Load { ready, work }), ..Task::default() })
 }
 
 /// What runs a command of PostgreSQL's.

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
 use super::compare::{FunctionRun, compare, wilson};
 use super::kind::Kind;
 use super::perf::{Stacks, TRUE_HZ, USUAL_HZ, plain};
+use super::task::Task;
 use crate::bench::hooks::Hooks;
 use crate::bench::lab::Lab;
 use crate::bench::measure::median;
@@ -37,8 +37,8 @@ pub(super) struct Subject<'a> {
     /// Name of the program's file.
     pub(super) file: String,
     pub(super) kinds: Vec<Kind>,
-    /// Words of the command, of a build with these hooks.
-    pub(super) words: Box<dyn Fn(Hooks) -> Result<Vec<String>> + 'a>,
+    /// How to run a build with these hooks.
+    pub(super) task: Box<dyn Fn(Hooks) -> Result<Task> + 'a>,
 }
 
 /// What came of a subject with one kind of hooks.
@@ -81,11 +81,11 @@ pub(super) fn outcomes(lab: &Lab, subject: &Subject<'_>) -> Result<Vec<Outcome>>
     let mut recorded: Vec<(Kind, Vec<Recorded>)> =
         subject.kinds.iter().map(|kind| (*kind, Vec::new())).collect();
     let rounds = lab.rounds(3);
-    let words = (subject.words)(Hooks::None)?;
+    let plain = (subject.task)(Hooks::None)?;
     for round in 0..rounds {
         match subject.told {
-            Told::ByItsClock => clocks.push(clock(&run(lab, &words)?)?),
-            Told::ByPerf => drop(stacks.sample(lab, TRUE_HZ, &words, &subject.file)?),
+            Told::ByItsClock => clocks.push(clock(&plain.run(lab)?)?),
+            Told::ByPerf => drop(stacks.sample(lab, TRUE_HZ, &plain, &subject.file)?),
             Told::ByItsClockThen => {}
         }
         for (kind, runs) in &mut recorded {
@@ -93,9 +93,9 @@ pub(super) fn outcomes(lab: &Lab, subject: &Subject<'_>) -> Result<Vec<Outcome>>
             if *kind == Kind::Perf && round > 0 {
                 continue;
             }
-            let words = (subject.words)(kind.hooks())?;
+            let task = (subject.task)(kind.hooks())?;
             for _ in 0..subject.repeats {
-                runs.push(record(lab, subject, *kind, &words)?);
+                runs.push(record(lab, subject, *kind, &task)?);
             }
         }
     }
@@ -126,19 +126,14 @@ fn functions(recorded: &[(Kind, Vec<Recorded>)]) -> [BTreeSet<String>; 2] {
     })
 }
 
-/// Runs a command and returns what it printed.
-fn run(lab: &Lab, words: &[String]) -> Result<String> {
-    Ok(lab.run(Command::new(&words[0]).args(&words[1..]))?.out)
-}
-
-fn record(lab: &Lab, subject: &Subject<'_>, kind: Kind, words: &[String]) -> Result<Recorded> {
+fn record(lab: &Lab, subject: &Subject<'_>, kind: Kind, task: &Task) -> Result<Recorded> {
     if kind == Kind::Perf {
         let mut stacks = Stacks::default();
-        let out = stacks.sample(lab, USUAL_HZ, words, &subject.file)?;
+        let out = stacks.sample(lab, USUAL_HZ, task, &subject.file)?;
         return Ok(Recorded { profile: Profile::Samples(stacks), clock: clock(&out)? });
     }
     let recording = lab.scratch("truth.teeperf");
-    let ran = lab.run(lab.record(&recording, &["--force"]).args(words))?;
+    let out = task.record(lab, lab.record(&recording, &["--force"]))?;
     let report = Report::with(lab, &recording, kind.report_options())?;
     std::fs::remove_file(&recording)?;
     ensure!(report.lost == 0, "{}: {} events lost", subject.id, report.lost);
@@ -146,7 +141,7 @@ fn record(lab: &Lab, subject: &Subject<'_>, kind: Kind, words: &[String]) -> Res
     for function in report.functions {
         add(&mut own, function.name, function.own);
     }
-    Ok(Recorded { profile: Profile::Times(own), clock: clock(&ran.out)? })
+    Ok(Recorded { profile: Profile::Times(own), clock: clock(&out)? })
 }
 
 fn add(sums: &mut BTreeMap<String, [f64; 3]>, name: String, own: [f64; 3]) {
@@ -165,14 +160,14 @@ fn clock(out: &str) -> Result<BTreeMap<String, f64>> {
 }
 
 /// `cpu NANOSECONDS` of what a program printed.
-pub(super) fn cpu(out: &str) -> Result<f64> {
+fn cpu(out: &str) -> Result<f64> {
     let told = out.lines().find_map(|line| line.strip_prefix("cpu "));
     told.and_then(|ns| ns.parse().ok()).with_context(|| format!("no cpu time in: {out}"))
 }
 
 /// CPU time of a run without hooks, nanoseconds.
-pub(super) fn cpu_of(lab: &Lab, words: &[String]) -> Result<f64> {
-    cpu(&run(lab, words)?)
+pub(super) fn cpu_of(lab: &Lab, task: &Task) -> Result<f64> {
+    cpu(&task.run(lab)?)
 }
 
 /// The median of each function.
