@@ -1,8 +1,8 @@
 /* Functions that go into the kernel beside one that does not.
  *
  * files: batches that the thread's clock times; echo: two threads that hand a byte to and fro
- * through pipes and work between, where perf tells the truth; forks: processes that each do a
- * part, where perf tells it too. */
+ * through pipes and work between, where it times each call; forks: processes that each do a
+ * part, where perf tells the truth. */
 #include "truth.h"
 #include <fcntl.h>
 #include <pthread.h>
@@ -72,36 +72,54 @@ ALONE void receive_byte(int fd)
 	must(read(fd, &byte, 1));
 }
 
-WORK(ask, 4000)
-WORK(reply, 12000)
+WORK(ask, 8000)
+WORK(reply, 24000)
+
+static struct part asking[] = {{"ask", NULL, 0}, {"send_byte", NULL, 0}, {"receive_byte", NULL, 0}};
+static struct part replying[] = {{"reply", NULL, 0}, {"", NULL, 0}, {"", NULL, 0}};
+
+/* Works, sends and receives; or receives first. */
+OUTSIDE static void turn(struct part *parts, work_fn *work, int to, int from, int is_server)
+{
+	uint64_t start = cpu_ns();
+	if (is_server) {
+		receive_byte(from);
+		parts[2].ns += cpu_since(start);
+		start = cpu_ns();
+	}
+	sink = work(sink);
+	parts[0].ns += cpu_since(start);
+	start = cpu_ns();
+	send_byte(to);
+	parts[1].ns += cpu_since(start);
+	start = cpu_ns();
+	if (!is_server) {
+		receive_byte(from);
+		parts[2].ns += cpu_since(start);
+	}
+}
 
 OUTSIDE static void *serve(void *argument)
 {
-	uint64_t x = 1;
-	for (unsigned i = 0; i < *(unsigned *)argument * 10; i++) {
-		receive_byte(there[0]);
-		x = reply(x);
-		send_byte(back[1]);
-	}
-	sink = x;
+	for (unsigned i = 0; i < *(unsigned *)argument * 10; i++)
+		turn(replying, reply, back[1], there[0], 1);
 	return NULL;
 }
 
 OUTSIDE static void echo(unsigned rounds)
 {
 	pthread_t server;
-	uint64_t x = 1;
 	must(pipe(there));
 	must(pipe(back));
 	if (pthread_create(&server, NULL, serve, &rounds) != 0)
 		exit(1);
-	for (unsigned i = 0; i < rounds * 10; i++) {
-		x = ask(x);
-		send_byte(there[1]);
-		receive_byte(back[0]);
-	}
+	for (unsigned i = 0; i < rounds * 10; i++)
+		turn(asking, ask, there[1], back[0], 0);
 	pthread_join(server, NULL);
-	sink = x;
+	asking[1].ns += replying[1].ns;
+	asking[2].ns += replying[2].ns;
+	tell(asking, 3);
+	tell(replying, 1);
 }
 
 WORK(parent_work, 1000)

@@ -11,24 +11,24 @@ static jmp_buf out;
 
 ALONE uint64_t fail(uint64_t x)
 {
-	UNITS(x, 6000)
+	UNITS(x, 7000)
 	sink = x;
 	longjmp(out, 1);
 }
 
 ALONE uint64_t parse(uint64_t x)
 {
-	UNITS(x, 2000)
+	UNITS(x, 2300)
 	return fail(x) + 1;
 }
 
 ALONE uint64_t attempt(uint64_t x)
 {
-	UNITS(x, 4000)
+	UNITS(x, 4500)
 	return parse(x) + 1;
 }
 
-WORK(recover, 8000)
+WORK(recover, 8900)
 
 OUTSIDE static void longjmps(unsigned rounds)
 {

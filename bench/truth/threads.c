@@ -1,5 +1,5 @@
 /* Threads, as many as processors and more, that work unlike amounts, wait for one another, or
- * do nothing. Threads' own clocks tell the truth, but of mutex and short: there perf does.
+ * do nothing. Threads' own clocks tell the truth, but of mutex: there perf does.
  *
  * two: the same in both; four: work as 1 to 2 to 4 to 8; parked: one works, five wait for ever;
  * mutex: work inside and outside of a lock; short: threads that live for a millisecond. */
@@ -146,27 +146,34 @@ OUTSIDE static void mutex(unsigned rounds)
 		pthread_join(threads[i], NULL);
 }
 
-ALONE uint64_t errand(uint64_t x)
-{
-	x = repeat(first_work, 600, x);
-	return repeat(small_step, 8000, x);
-}
+/* A life: its own parts, so that no other thread writes to them. */
+struct life {
+	pthread_t thread;
+	struct part parts[2];
+};
 
 OUTSIDE static void *live(void *argument)
 {
-	sink = errand((uintptr_t)argument);
+	struct life *life = argument;
+	uint64_t x = timed(&life->parts[0], 600, 1);
+	sink = timed(&life->parts[1], 8000, x);
 	return NULL;
 }
 
 OUTSIDE static void short_lives(unsigned rounds)
 {
+	struct life lives[2];
+	for (unsigned j = 0; j < 2; j++)
+		lives[j] = (struct life){0, {{"first_work", first_work, 0}, {"small_step", small_step, 0}}};
 	for (unsigned i = 0; i < rounds; i++) {
-		pthread_t threads[2];
 		for (unsigned j = 0; j < 2; j++)
-			start(&threads[j], live, (void *)(uintptr_t)j);
+			start(&lives[j].thread, live, &lives[j]);
 		for (unsigned j = 0; j < 2; j++)
-			pthread_join(threads[j], NULL);
+			pthread_join(lives[j].thread, NULL);
 	}
+	for (unsigned j = 0; j < 2; j++)
+		lives[0].parts[j].ns += lives[1].parts[j].ns;
+	tell(lives[0].parts, 2);
 }
 
 SCENARIOS({"two", two}, {"four", four}, {"parked", parked}, {"mutex", mutex},

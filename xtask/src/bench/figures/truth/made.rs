@@ -41,15 +41,15 @@ impl Size {
     /// CPU time without hooks, milliseconds.
     fn cpu_ms(self, lab: &Lab) -> f64 {
         match self {
-            Self::Normal | Self::Parks => lab.size(2200.0, 250.0),
-            Self::Sleeps => lab.size(500.0, 40.0),
+            Self::Normal | Self::Parks => lab.size(2200.0, 100.0),
+            Self::Sleeps => lab.size(500.0, 20.0),
             Self::Blink => 5.0,
-            Self::Long => lab.size(10_000.0, 600.0),
+            Self::Long => lab.size(10_000.0, 200.0),
         }
     }
 
     fn repeats(self, lab: &Lab) -> usize {
-        if self == Self::Blink { lab.size(10, 3) } else { 1 }
+        if self == Self::Blink { lab.size(10, 2) } else { 1 }
     }
 }
 
@@ -82,7 +82,7 @@ pub(super) const MADE: &[Made] = &[
     made(("threads.c", "four"), "four threads, work 1:2:4:8", ByItsClock, Size::Normal),
     made(("threads.c", "parked"), "five parked threads", ByItsClock, Size::Parks),
     made(("threads.c", "mutex"), "three threads and a mutex", ByPerf, Size::Normal),
-    made(("threads.c", "short"), "threads of 1 ms", ByPerf, Size::Normal),
+    made(("threads.c", "short"), "threads of 1 ms", ByItsClock, Size::Normal),
     made(("bursts.c", "short"), "30 µs after 0.4 ms", ByItsClockThen, Size::Sleeps),
     made(("bursts.c", "long"), "1 ms after 4 ms", ByItsClockThen, Size::Sleeps),
     made(("bursts.c", "random"), "30 µs to 1 ms, 0.4 to 4 ms", ByItsClockThen, Size::Sleeps),
@@ -93,7 +93,7 @@ pub(super) const MADE: &[Made] = &[
     made(("beats.c", "4ms"), "a beat of 4 ms", ByItsClockThen, Size::Normal),
     made(("beats.c", "cpu"), "a beat of 1 ms CPU time", ByItsClockThen, Size::Normal),
     made(("io.c", "files"), "reads and writes", ByItsClock, Size::Normal),
-    made(("io.c", "echo"), "bytes to and fro in pipes", ByPerf, Size::Normal),
+    made(("io.c", "echo"), "bytes to and fro in pipes", ByItsClockThen, Size::Normal),
     made(("io.c", "forks"), "processes that fork", ByPerf, Size::Normal),
     made(("jumps.c", "longjmp"), "functions left by longjmp", ByPerf, Size::Normal),
     made(("jumps.c", "contexts"), "two stacks by swapcontext", ByPerf, Size::Normal),

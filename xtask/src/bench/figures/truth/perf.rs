@@ -39,7 +39,9 @@ impl Stacks {
     ) -> Result<String> {
         let data = lab.scratch("truth.perf.data");
         let mut record = Command::new("perf");
-        record.args(["record", "-q", "-F", &hz.to_string(), "-e", "cpu-clock"]);
+        // Without what makes perf slow to start and to end, and is of no use here.
+        record.args(["record", "-q", "--no-buildid", "--no-buildid-cache", "--no-bpf-event"]);
+        record.args(["-F", &hz.to_string(), "-e", "cpu-clock"]);
         record.args(["--call-graph", "dwarf,4096", "-o"]).arg(&data);
         let out = task.sample(lab, record)?;
         let mut script = Command::new("perf");

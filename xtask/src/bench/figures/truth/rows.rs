@@ -85,7 +85,7 @@ pub(super) fn all(lab: &Lab, kind: Kind, outcomes: &[Outcome]) -> Vec<Row> {
 fn judged(lab: &Lab, kind: Kind, outcomes: &[Outcome]) -> Vec<Row> {
     let mine: Vec<&Outcome> = outcomes.iter().filter(|outcome| outcome.kind == kind).collect();
     let runs = || mine.iter().flat_map(|outcome| outcome.runs.iter().flatten());
-    let enough = lab.size(ENOUGH, ENOUGH / 10.0);
+    let enough = lab.size(ENOUGH, ENOUGH / 40.0);
     let long = Figures::of(runs().filter(|run| run.n >= enough));
     let every = Figures::of(runs());
     let cpu: Vec<f64> = mine.iter().flat_map(|outcome| outcome.cpu.iter().copied()).collect();

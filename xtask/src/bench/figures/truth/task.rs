@@ -65,8 +65,8 @@ impl Task {
                 self.finish(
                     lab,
                     script(&format!(
-                        "{server} &\n{AND_ITS_END}\n{ready}\n{perf} -p $server &\nsampler=$!\n\
-                         sleep 0.5\n{work}\nwait $sampler"
+                        "{server} &\n{AND_ITS_END}\n{ready}\n{AND_CHILDREN}\n\
+                         {perf} -p $all &\nsampler=$!\nsleep 0.3\n{work}\nwait $sampler"
                     )),
                 )
             }
@@ -85,6 +85,9 @@ impl Task {
 
 /// The server ends with the script, whatever happens.
 const AND_ITS_END: &str = "server=$!\ntrap 'kill $server 2> /dev/null || true' EXIT";
+
+/// perf joins processes, not what they started before.
+const AND_CHILDREN: &str = "all=$(echo $server $(pgrep -P $server) | tr ' ' ,)";
 
 fn script(text: &str) -> Command {
     let mut command = Command::new("sh");
