@@ -38,7 +38,7 @@ impl Real {
         Subject {
             id: self.id.to_owned(),
             what: self.what.to_owned(),
-            told: Told::ByPerf,
+            told: Told::Perf,
             judges_cpu: false,
             repeats: 1,
             file: self.file.to_owned(),
@@ -50,12 +50,12 @@ impl Real {
 
 fn lua(lab: &Lab, hooks: Hooks) -> Result<Task> {
     let script = text(&lab.bench_file("programs/work.lua"));
-    Ok(Task::of([&text(&lab.lua_for_truth(hooks)?), &script, lab.size("14", "1")]))
+    Ok(Task::of([&text(&lab.lua_for_truth(hooks)?), &script, lab.size("10", "1")]))
 }
 
 fn sqlite(lab: &Lab, hooks: Hooks) -> Result<Task> {
     let program = text(&lab.speedtest_for_truth(hooks)?);
-    Ok(Task::of([&program, "--memdb", "--size", lab.size("150", "8")]))
+    Ok(Task::of([&program, "--memdb", "--size", lab.size("95", "8")]))
 }
 
 fn bzip2(lab: &Lab, hooks: Hooks) -> Result<Task> {
@@ -76,7 +76,7 @@ fn input(lab: &Lab) -> Result<PathBuf> {
     if !input.is_file() {
         let text = fs::read(lab.amalgamation()?)?;
         let end = lab.size(text.len(), text.len() / 4);
-        fs::write(&input, text[..end].repeat(lab.size(3, 1)))?;
+        fs::write(&input, text[..end].repeat(lab.size(4, 1)))?;
     }
     Ok(input)
 }
@@ -84,7 +84,7 @@ fn input(lab: &Lab) -> Result<PathBuf> {
 fn python(lab: &Lab, hooks: Hooks) -> Result<Task> {
     let (program, library) = lab.python_for_truth(hooks)?;
     let script = text(&source(lab, "work.py"));
-    let task = Task::of([&text(&program), "-S", &script, lab.size("20", "1")]);
+    let task = Task::of([&text(&program), "-S", &script, lab.size("24", "1")]);
     Ok(Task { variable: Some(("PYTHONPATH".into(), text(&library))), ..task })
 }
 

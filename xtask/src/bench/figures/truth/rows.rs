@@ -44,8 +44,8 @@ fn with(kind: Kind) -> String {
 
 /// `0.3 / 1.2 / 3`: median, 90th percentile, worst.
 fn errors(figures: &Figures) -> String {
-    let told = [50.0, 90.0, 100.0].map(|percent| figures.error(percent).map_or("–".into(), digits));
-    told.join(" / ")
+    let error = |percent| figures.error(percent).map_or("–".into(), digits);
+    [50.0, 90.0, 100.0].map(error).join(" / ")
 }
 
 fn intervals(figures: &Figures, n: f64) -> String {

@@ -18,11 +18,11 @@ use crate::bench::report::Report;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Told {
     /// The program's own clock, in a run without hooks.
-    ByItsClock,
+    Clock,
     /// The same in the very run that is recorded: of calls so long that hooks are nothing.
-    ByItsClockThen,
+    SameRun,
     /// perf, of a run without hooks.
-    ByPerf,
+    Perf,
 }
 
 /// A program with all that is to be known for running it.
@@ -84,9 +84,9 @@ pub(super) fn outcomes(lab: &Lab, subject: &Subject<'_>) -> Result<Vec<Outcome>>
     let plain = (subject.task)(Hooks::None)?;
     for round in 0..rounds {
         match subject.told {
-            Told::ByItsClock => clocks.push(clock(&plain.run(lab)?)?),
-            Told::ByPerf => drop(stacks.sample(lab, TRUE_HZ, &plain, &subject.file)?),
-            Told::ByItsClockThen => {}
+            Told::Clock => clocks.push(clock(&plain.run(lab)?)?),
+            Told::Perf => drop(stacks.sample(lab, TRUE_HZ, &plain, &subject.file)?),
+            Told::SameRun => {}
         }
         for (kind, runs) in &mut recorded {
             // It is there for comparison alone.
@@ -102,12 +102,12 @@ pub(super) fn outcomes(lab: &Lab, subject: &Subject<'_>) -> Result<Vec<Outcome>>
     let functions = functions(&recorded);
     let outcome = |(kind, runs): (Kind, Vec<Recorded>)| {
         let truth = match subject.told {
-            Told::ByItsClock => Some(Truth { own: medians(&clocks), is_plain: false }),
-            Told::ByPerf => {
+            Told::Clock => Some(Truth { own: medians(&clocks), is_plain: false }),
+            Told::Perf => {
                 let own = &functions[usize::from(kind == Kind::Late)];
                 Some(by_perf(&stacks, own, kind, rounds))
             }
-            Told::ByItsClockThen => None,
+            Told::SameRun => None,
         };
         judge(subject, kind, truth, runs)
     };
