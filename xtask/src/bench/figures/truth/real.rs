@@ -27,7 +27,7 @@ pub(super) const REAL: &[Real] = &[
     Real { id: "lua", what: "lua, work.lua", file: "lua-truth", task: lua },
     Real { id: "sqlite3", what: "speedtest1", file: "speedtest1-truth", task: sqlite },
     Real { id: "bzip2", what: "bzip2 -9", file: "bzip2-truth", task: bzip2 },
-    Real { id: "zstd", what: "zstd -9", file: "zstd-truth", task: zstd },
+    Real { id: "zstd", what: "zstd -12", file: "zstd-truth", task: zstd },
     Real { id: "cpython", what: "CPython, work.py", file: "python-truth", task: python },
     Real { id: "postgres", what: "PostgreSQL, pgbench", file: "postgres", task: postgres },
     Real { id: "memcached", what: "memcached, load.c", file: "memcached-truth", task: memcached },
@@ -67,7 +67,7 @@ fn zstd(lab: &Lab, hooks: Hooks) -> Result<Task> {
     let program = text(&lab.zstd_for_truth(hooks)?);
     let out = text(&lab.scratch("truth.zst"));
     let input = text(&input(lab)?);
-    Ok(Task::of([&program, "-q", "-f", "-9", "--single-thread", &input, "-o", &out]))
+    Ok(Task::of([&program, "-q", "-f", "-12", "--single-thread", &input, "-o", &out]))
 }
 
 /// What is compressed: sqlite3's source, again and again.
@@ -76,7 +76,7 @@ fn input(lab: &Lab) -> Result<PathBuf> {
     if !input.is_file() {
         let text = fs::read(lab.amalgamation()?)?;
         let end = lab.size(text.len(), text.len() / 4);
-        fs::write(&input, text[..end].repeat(lab.size(4, 1)))?;
+        fs::write(&input, text[..end].repeat(lab.size(5, 1)))?;
     }
     Ok(input)
 }
