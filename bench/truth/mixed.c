@@ -95,16 +95,17 @@ OUTSIDE static void tiny(unsigned rounds)
 
 OUTSIDE static void single(unsigned rounds)
 {
-	uint64_t x = 1;
+	uint64_t x = 1, state = 88172645463325252u;
 	for (unsigned long i = 0; i < rounds * 1000ul; i++) {
+		uint64_t dice = chance(&state);
 		x = call_1ns(x);
 		x = call_10ns(x);
 		x = call_10ns(x);
 		x = call_100ns(x);
 		x = call_10ns(x);
-		if (i % 10 == 0)
+		if (dice % 8 == 0)
 			x = call_1us(x);
-		if (i % 200 == 0)
+		if (dice % 256 == 0)
 			x = call_10us(x);
 	}
 	sink = x;

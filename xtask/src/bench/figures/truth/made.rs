@@ -41,11 +41,15 @@ impl Size {
     /// CPU time without hooks, milliseconds.
     fn cpu_ms(self, lab: &Lab) -> f64 {
         match self {
-            Self::Normal | Self::Parks => lab.size(2200.0, 100.0),
-            Self::Sleeps => lab.size(500.0, 20.0),
+            Self::Normal | Self::Parks => lab.size(2100.0, 100.0),
+            Self::Sleeps => lab.size(800.0, 20.0),
             Self::Blink => 5.0,
             Self::Long => lab.size(10_000.0, 200.0),
         }
+    }
+
+    fn rounds(self) -> usize {
+        if self == Self::Long { 1 } else { 3 }
     }
 
     fn repeats(self, lab: &Lab) -> usize {
@@ -120,9 +124,9 @@ impl Made {
             move |program: &str, rounds: f64| Task::of([program, name, &format!("{rounds:.0}")]);
         let wanted = self.size.cpu_ms(lab) * 1e6;
         let mut rounds = 20.0;
-        // The first guess is too short to be exact.
-        for _ in 0..2 {
-            rounds = (rounds * wanted / cpu_of(lab, &task(&plain, rounds))?).ceil().max(1.0);
+        // The first run is too short for more than a guess; the second is long enough.
+        for part in [(wanted / 10.0).max(5e6), wanted] {
+            rounds = (rounds * part / cpu_of(lab, &task(&plain, rounds))?).ceil().max(1.0);
         }
         let kinds = kinds.iter().copied().filter(|kind| fits(*kind, Path::new(file)));
         Ok(Subject {
@@ -130,6 +134,7 @@ impl Made {
             what: self.what.to_owned(),
             told: self.told,
             judges_cpu: matches!(self.size, Size::Sleeps | Size::Parks),
+            rounds: self.size.rounds(),
             repeats: self.size.repeats(lab),
             file: file_name(&build(lab, Hooks::None, file)?),
             kinds: kinds.collect(),

@@ -40,6 +40,7 @@ impl Real {
             what: self.what.to_owned(),
             told: Told::Perf,
             judges_cpu: false,
+            rounds: 3,
             repeats: 1,
             file: self.file.to_owned(),
             kinds: kinds.to_vec(),

@@ -32,6 +32,7 @@ pub(super) struct Subject<'a> {
     pub(super) told: Told,
     /// Whether the sum of its functions must be its CPU time.
     pub(super) judges_cpu: bool,
+    pub(super) rounds: usize,
     /// Recorded runs in each round.
     pub(super) repeats: usize,
     /// Name of the program's file.
@@ -80,12 +81,15 @@ pub(super) fn outcomes(lab: &Lab, subject: &Subject<'_>) -> Result<Vec<Outcome>>
     let mut stacks = Stacks::default();
     let mut recorded: Vec<(Kind, Vec<Recorded>)> =
         subject.kinds.iter().map(|kind| (*kind, Vec::new())).collect();
-    let rounds = lab.rounds(3);
+    let rounds = lab.rounds(subject.rounds);
     let plain = (subject.task)(Hooks::None)?;
     for round in 0..rounds {
         match subject.told {
             Told::Clock => clocks.push(clock(&plain.run(lab)?)?),
-            Told::Perf => drop(stacks.sample(lab, TRUE_HZ, &plain, &subject.file)?),
+            Told::Perf => {
+                let hz = TRUE_HZ[round % TRUE_HZ.len()];
+                stacks.sample(lab, hz, &plain, &subject.file)?;
+            }
             Told::SameRun => {}
         }
         for (kind, runs) in &mut recorded {
@@ -183,7 +187,7 @@ fn medians(rounds: &[BTreeMap<String, f64>]) -> BTreeMap<String, f64> {
 fn by_perf(stacks: &Stacks, hooked: &BTreeSet<String>, kind: Kind, rounds: usize) -> Truth {
     let mut own = stacks.by_function(hooked, kind.sees_inlined());
     for samples in own.values_mut() {
-        *samples *= 1e9 / f64::from(TRUE_HZ) / rounds as f64;
+        *samples *= 1e9 / f64::from(TRUE_HZ[0]) / rounds as f64;
     }
     // Functions that perf never saw have no time.
     for name in hooked {
