@@ -66,6 +66,7 @@ OUTSIDE static void near_objects(unsigned rounds)
 	for (unsigned i = 0; i < rounds * 1000; i++) {
 		sink += weigh(objects, OBJECTS);
 		sink = settle(sink);
+		jitter(200);
 	}
 }
 
@@ -79,6 +80,7 @@ OUTSIDE static void missing(unsigned rounds)
 	for (unsigned i = 0; i < rounds; i++) {
 		sink = visit(sink, 20000);
 		sink = repeat(settle, 500, sink);
+		jitter(100000);
 	}
 	free(far_memory);
 }

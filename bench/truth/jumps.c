@@ -36,6 +36,7 @@ OUTSIDE static void longjmps(unsigned rounds)
 		if (setjmp(out) == 0)
 			sink = attempt(sink);
 		sink = recover(sink);
+		jitter(2000);
 	}
 }
 
@@ -69,7 +70,10 @@ OUTSIDE static void contexts(unsigned rounds)
 	other_context.uc_stack.ss_size = sizeof other_stack;
 	other_context.uc_link = &main_context;
 	makecontext(&other_context, produce, 0);
-	consume(rounds * 100);
+	for (volatile unsigned i = 0; i < rounds * 10; i++) {
+		consume(10);
+		jitter(2000);
+	}
 }
 
 WORK(last, 30)
@@ -88,8 +92,10 @@ ALONE uint64_t head(uint64_t x)
 
 OUTSIDE static void tails(unsigned rounds)
 {
-	for (unsigned i = 0; i < rounds; i++)
-		sink = repeat(head, 10000, sink);
+	for (unsigned i = 0; i < rounds * 100; i++) {
+		sink = repeat(head, 100, sink);
+		jitter(1000);
+	}
 }
 
 SCENARIOS({"longjmp", longjmps}, {"contexts", contexts}, {"tails", tails})

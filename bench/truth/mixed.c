@@ -90,6 +90,7 @@ OUTSIDE static void tiny(unsigned rounds)
 		sink = many_1ns(sink);
 		sink = repeat(by_turns, 10, sink);
 		sink = repeat(call_10us, 10, sink);
+		jitter(100000);
 	}
 }
 

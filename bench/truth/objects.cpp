@@ -67,8 +67,10 @@ OUTSIDE static void shapes(unsigned rounds)
 			all.push_back(std::make_unique<geometry::Polygon>(3 + chance(&state) % 20));
 	}
 	auto add = [](double sum, const geometry::Shape &shape) { return sum + shape.area(); };
-	for (unsigned i = 0; i < rounds * 20; i++)
+	for (unsigned i = 0; i < rounds * 20; i++) {
 		sink = (uint64_t)geometry::fold(all, add);
+		jitter(1000);
+	}
 }
 
 ALONE std::string word(uint64_t seed)
@@ -131,8 +133,10 @@ WORK(settle, 2000)
 
 OUTSIDE static void throws(unsigned rounds)
 {
-	for (unsigned i = 0; i < rounds * 100; i++)
+	for (unsigned i = 0; i < rounds * 100; i++) {
 		sink = settle(handle(sink));
+		jitter(1000);
+	}
 }
 
 SCENARIOS({"shapes", shapes}, {"words", words}, {"throws", throws})

@@ -41,20 +41,26 @@ ALONE uint64_t descend(uint64_t x, unsigned levels)
 
 OUTSIDE static void trees(unsigned rounds)
 {
-	while (rounds--)
+	while (rounds--) {
 		sink = tree(sink, 14);
+		jitter(20000);
+	}
 }
 
 OUTSIDE static void mutual(unsigned rounds)
 {
-	for (unsigned i = 0; i < rounds * 100; i++)
+	for (unsigned i = 0; i < rounds * 100; i++) {
 		sink = even(sink, 200);
+		jitter(1000);
+	}
 }
 
 OUTSIDE static void deep(unsigned rounds)
 {
-	for (unsigned i = 0; i < rounds * 100; i++)
+	for (unsigned i = 0; i < rounds * 100; i++) {
 		sink = descend(sink, 2000);
+		jitter(1000);
+	}
 }
 
 SCENARIOS({"tree", trees}, {"mutual", mutual}, {"deep", deep})

@@ -157,4 +157,14 @@ OUTSIDE static inline uint64_t chance(uint64_t *state)
 	*state ^= *state << 17;
 	return *state;
 }
+
+/* A pause of up to so many units, by chance: what repeats is then in step with no sampler. */
+OUTSIDE static inline void jitter(unsigned units)
+{
+	static uint64_t state = 88172645463325252u;
+	uint64_t x = chance(&state);
+	unsigned count = (unsigned)(x % units);
+	UNITS(x, count)
+	sink ^= x & 1;
+}
 #endif

@@ -46,6 +46,11 @@ impl Kind {
         }
     }
 
+    /// In how many rounds it is recorded, at most. perf is there for comparison alone.
+    pub(super) fn rounds(self) -> usize {
+        if self == Self::Perf { 1 } else { 2 }
+    }
+
     /// Whether a function that is inlined has hooks of its own.
     pub(super) fn sees_inlined(self) -> bool {
         self != Self::Late

@@ -23,22 +23,23 @@ use subject::{Outcome, Subject};
 pub(crate) const FIGURE: Figure = Figure {
     name: "truth",
     title: "Shares of CPU time beside the truth",
-    method: "`bench/truth`: programs that try to have a profiler lie, each some 2.1 s of CPU \
-             time where nothing else is said, and of Debian's sources lua, sqlite3, bzip2, zstd, \
+    method: "`bench/truth`: programs that try to have a profiler lie, each some 2.1 s of CPU time \
+             where nothing else is said, and of Debian's sources lua, sqlite3, bzip2, zstd, \
              CPython, PostgreSQL under pgbench and memcached. The truth is the thread's own clock \
-             around batches of calls, in a build without hooks, the median of three rounds; of \
-             calls that are long, in the recorded run itself. Where work overlaps, and of real \
-             programs, it is `perf record -F 4999`, in later rounds 4987 and 5003, of the \
-             unhooked program: of each sample the innermost function that has hooks in the other build, all rounds together. For hooks \
-             of the source that goes through inlining, for late ones by symbols. Shares are of the \
-             time of all functions that both know. Told are the median, the 90th percentile and \
-             the worst of the errors of functions with 1 % by either, each function of each run \
-             for itself; how many of the intervals printed hold the truth; and how wide they are \
-             beside 95 % intervals of as many samples as the run has milliseconds of CPU time. \
-             Hooks of the source tell CPU time by `report --no-waiting`. Errors have limits where \
-             n is 2,000 or more. Reached of CPU time is the worst run. For comparison, once each: \
-             `perf record -F 999` of the unhooked program with Wilson's intervals, which tells \
-             what is possible, and where to be strictly periodic is not enough.",
+             around batches of calls, in a build without hooks, the median of three rounds (of \
+             the run of 10 s there is one); of calls that are long, in the recorded run itself. \
+             Where work overlaps, and of real programs, it is `perf record -F 4999`, in later \
+             rounds 4987 and 5003, of the unhooked program: of each sample the innermost function \
+             that has hooks in the other build, all rounds together. For hooks of the source that \
+             goes through inlining, for late ones by symbols. Shares are of the time of all \
+             functions that both know. Told are the median, the 90th percentile and the worst of \
+             the errors of functions with 1 % by either, each function of each of two recorded \
+             runs for itself; how many of the intervals printed hold the truth; and how wide they \
+             are beside 95 % intervals of as many samples as the run has milliseconds of CPU \
+             time. Hooks of the source tell CPU time by `report --no-waiting`. Errors have limits \
+             where n is 2,000 or more. Reached of CPU time is the worst run. For comparison, once \
+             each: `perf record -F 999` of the unhooked program with Wilson's intervals, which \
+             tells what is possible, and where to be strictly periodic is not enough.",
     measure,
 };
 

@@ -44,7 +44,7 @@ impl Stacks {
         record.args(["record", "-q", "--no-buildid", "--no-buildid-cache", "--no-bpf-event"]);
         record.args(["-F", &hz.to_string(), "-e", "cpu-clock"]);
         record.args(["--call-graph", "dwarf,4096", "-o"]).arg(&data);
-        let out = task.sample(lab, record)?;
+        let out = task.sample(lab, record, &data)?;
         let mut script = Command::new("perf");
         let output = script.args(["script", "-F", "ip,sym,dso", "-i"]).arg(&data).output()?;
         ensure!(output.status.success(), "perf script failed");

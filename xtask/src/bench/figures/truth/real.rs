@@ -109,7 +109,7 @@ fn memcached(lab: &Lab, hooks: Hooks) -> Result<Task> {
 fn postgres(lab: &Lab, hooks: Hooks) -> Result<Task> {
     let tools = text(&lab.postgres_for_truth(Hooks::None)?.join("bin"));
     let server = text(&lab.postgres_for_truth(hooks)?.join("bin"));
-    let data = database(&tools)?.display().to_string();
+    let data = database(lab, &tools)?.display().to_string();
     let words = format!("{} {server}/postgres -D {data}", user_switch());
     let ready = format!(
         "for try in $(seq 200); do
@@ -140,8 +140,8 @@ fn user_switch() -> &'static str {
 }
 
 /// A database with the tables of pgbench, made once.
-fn database(tools: &str) -> Result<PathBuf> {
-    let folder = std::env::temp_dir().join("teeperf-truth-postgres");
+fn database(lab: &Lab, tools: &str) -> Result<PathBuf> {
+    let folder = lab.work.join("postgres-data");
     if folder.join("made").is_file() {
         return Ok(folder);
     }

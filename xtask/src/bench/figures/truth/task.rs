@@ -1,5 +1,6 @@
 //! How a program is run: by itself, below a recorder, and below perf. A server has a load.
 
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::Result;
@@ -56,17 +57,21 @@ impl Task {
         }
     }
 
-    /// The same below perf, whose command lacks what is to be sampled. perf joins a server that
-    /// runs: it mistakes libraries of a process that another program was executed in.
-    pub(super) fn sample(&self, lab: &Lab, mut perf: Command) -> Result<String> {
+    /// The same below perf, whose command lacks what is to be sampled, and writes `data`. perf
+    /// joins a server that runs: it mistakes libraries of a process that another program was
+    /// executed in.
+    pub(super) fn sample(&self, lab: &Lab, mut perf: Command, data: &Path) -> Result<String> {
         match &self.load {
             Some(Load { ready, work }) => {
                 let (server, perf) = (self.words.join(" "), line(&perf));
+                let is_there = format!("[ -s {} ]", data.display());
                 self.finish(
                     lab,
                     script(&format!(
                         "{server} &\n{AND_ITS_END}\n{ready}\n{AND_CHILDREN}\n\
-                         {perf} -p $all &\nsampler=$!\nsleep 0.3\n{work}\nwait $sampler"
+                         {perf} -p $all &\nsampler=$!\n\
+                         for try in $(seq 200); do {is_there} && break; sleep 0.05; done\n\
+                         sleep 0.3\n{work}\nwait $sampler"
                     )),
                 )
             }
