@@ -85,7 +85,7 @@ ALONE void *maintain(void *argument)
 
 OUTSIDE static void parked(unsigned rounds)
 {
-	struct part parts[] = {{"small_step", small_step, 0}, {"large_step", large_step, 0},
+	struct part parts[] = {{"large_step", large_step, 0}, {"fourth_work", fourth_work, 0},
 	                       {"maintain", NULL, 0}};
 	pthread_t threads[5];
 	uint64_t x = 1;
@@ -93,8 +93,8 @@ OUTSIDE static void parked(unsigned rounds)
 		start(&threads[i], maintain, NULL);
 	usleep(100000);
 	for (unsigned round = 0; round < rounds; round++) {
-		x = timed(&parts[0], 4000, x);
-		x = timed(&parts[1], 20, x);
+		x = timed(&parts[0], 40, x);
+		x = timed(&parts[1], 2, x);
 	}
 	sink = x;
 	for (unsigned i = 0; i < 5; i++) {

@@ -41,7 +41,7 @@ impl Size {
     /// CPU time without hooks, milliseconds.
     fn cpu_ms(self, lab: &Lab) -> f64 {
         match self {
-            Self::Normal | Self::Parks => lab.size(2100.0, 100.0),
+            Self::Normal | Self::Parks => lab.size(2200.0, 100.0),
             Self::Sleeps => lab.size(800.0, 20.0),
             Self::Blink => 5.0,
             Self::Long => lab.size(10_000.0, 200.0),
@@ -84,7 +84,7 @@ pub(super) const MADE: &[Made] = &[
     made(("branches.c", "indirect"), "indirect calls by chance", Perf, Size::Normal),
     made(("threads.c", "two"), "two threads", Clock, Size::Normal),
     made(("threads.c", "four"), "four threads, work 1:2:4:8", Clock, Size::Normal),
-    made(("threads.c", "parked"), "five parked threads", Clock, Size::Parks),
+    made(("threads.c", "parked"), "five parked threads", SameRun, Size::Parks),
     made(("threads.c", "mutex"), "three threads and a mutex", Perf, Size::Normal),
     made(("threads.c", "short"), "threads of 1 ms", Clock, Size::Normal),
     made(("bursts.c", "short"), "30 µs after 0.4 ms", SameRun, Size::Sleeps),

@@ -23,7 +23,7 @@ use subject::{Outcome, Subject};
 pub(crate) const FIGURE: Figure = Figure {
     name: "truth",
     title: "Shares of CPU time beside the truth",
-    method: "`bench/truth`: programs that try to have a profiler lie, each some 2.1 s of CPU time \
+    method: "`bench/truth`: programs that try to have a profiler lie, each some 2.2 s of CPU time \
              where nothing else is said, and of Debian's sources lua, sqlite3, bzip2, zstd, \
              CPython, PostgreSQL under pgbench and memcached. The truth is the thread's own clock \
              around batches of calls, in a build without hooks, the median of three rounds (of \
