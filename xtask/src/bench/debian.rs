@@ -21,9 +21,19 @@ pub(crate) fn source(package: &str, folder: &Path) -> Result<PathBuf> {
         apt.get(folder, &["update"])?;
         fs::write(folder.join("apt/updated"), "")?;
     }
+    // A mirror may lack the newest, a security update's, and have that of the release.
+    let release = release().map(|name| format!("{package}/{name}"));
     apt.get(folder, &["source", package])
+        .or_else(|error| apt.get(folder, &["source", release.as_deref().ok_or(error)?]))
         .with_context(|| format!("Debian source package {package}"))?;
     unpacked(package, folder)?.with_context(|| format!("apt unpacked no {package}"))
+}
+
+/// Code name of the system's release.
+fn release() -> Option<String> {
+    let text = fs::read_to_string("/etc/os-release").ok()?;
+    let name = text.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="))?;
+    Some(name.trim_matches('"').to_owned())
 }
 
 /// `package-version` that apt unpacked, if it is there and patched.

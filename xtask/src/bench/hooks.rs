@@ -18,6 +18,8 @@ pub(crate) enum Hooks {
     None,
     /// Ours, by `teeperf cc`.
     Teeperf,
+    /// Ours, put into the assembly when the compiler has done its work.
+    Late,
     /// Functions that return at once.
     Empty,
     /// `word_hook.c`.
@@ -41,6 +43,7 @@ impl Hooks {
         match self {
             Self::None => "none",
             Self::Teeperf => "teeperf",
+            Self::Late => "late",
             Self::Empty => "empty",
             Self::Word => "word_hook",
             Self::Cycle => "cycle_hook",
@@ -86,6 +89,11 @@ impl Compilers {
         command.args(words);
         command
     }
+
+    /// The same with one more word for each.
+    pub(crate) fn with(&self, word: &str) -> Self {
+        Self { cc: format!("{} {word}", self.cc), cxx: format!("{} {word}", self.cxx) }
+    }
 }
 
 impl Lab {
@@ -96,6 +104,10 @@ impl Lab {
         match hooks {
             Hooks::None => both("gcc".into(), "g++".into()),
             Hooks::Teeperf => both(format!("{teeperf} cc"), format!("{teeperf} c++")),
+            Hooks::Late => both(
+                format!("{teeperf} cc --teeperf-hooks=late"),
+                format!("{teeperf} c++ --teeperf-hooks=late"),
+            ),
             Hooks::Gprof => both("gcc -pg".into(), "g++ -pg".into()),
             _ => {
                 let object = self.hook_object(hooks, &["-fPIE"])?;
@@ -138,7 +150,7 @@ impl Lab {
         let folder = self.work.join(hooks.name());
         let out = folder.join(name);
         let mut inputs = inputs.to_vec();
-        if hooks == Hooks::Teeperf {
+        if matches!(hooks, Hooks::Teeperf | Hooks::Late) {
             inputs.push(&self.teeperf);
         }
         if is_newer(&out, &inputs) {

@@ -15,6 +15,9 @@ use crate::commands;
 /// `replay_loop.c`.
 pub(crate) const YARDSTICKS: &str = "TEEPERF_YARDSTICKS";
 
+/// Variable with the command to measure, instead of a release build of these sources.
+const BINARY: &str = "TEEPERF_BINARY";
+
 /// Folders and tools of one measurement.
 pub(crate) struct Lab {
     /// The repository.
@@ -23,7 +26,7 @@ pub(crate) struct Lab {
     pub(crate) work: PathBuf,
     /// `target/bench-src`: sources from Debian.
     pub(crate) sources: PathBuf,
-    /// The release build of the command.
+    /// The release build of the command, or the one that [`BINARY`] names.
     pub(crate) teeperf: PathBuf,
     /// Folder with the yardsticks.
     pub(crate) yardsticks: Option<PathBuf>,
@@ -33,15 +36,24 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// Builds the command and makes the folders.
+    /// Builds the command unless one is named, and makes the folders.
     pub(crate) fn open(quick: bool, rounds: Option<usize>) -> Result<Self> {
-        commands::run(commands::cargo().args(["build", "--release", "-q", "-p", "teeperf"]))?;
         let target = commands::target()?;
+        let teeperf = match std::env::var_os(BINARY) {
+            Some(named) => {
+                fs::canonicalize(&named).with_context(|| format!("{BINARY}: {named:?}"))?
+            }
+            None => {
+                let mut build = commands::cargo();
+                commands::run(build.args(["build", "--release", "-q", "-p", "teeperf"]))?;
+                target.join("release/teeperf")
+            }
+        };
         let lab = Self {
             root: commands::root(),
             work: target.join("bench"),
             sources: target.join("bench-src"),
-            teeperf: target.join("release/teeperf"),
+            teeperf,
             yardsticks: std::env::var_os(YARDSTICKS).map(PathBuf::from),
             quick,
             rounds,

@@ -15,6 +15,7 @@ mod report;
 mod subject;
 mod suites;
 mod table;
+mod truth_programs;
 
 use anyhow::{Result, bail};
 

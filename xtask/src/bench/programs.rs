@@ -45,7 +45,7 @@ impl Lab {
         Ok(out)
     }
 
-    fn build_lua(&self, compilers: &Compilers, options: &str, out: &Path) -> Result<()> {
+    pub(super) fn build_lua(&self, compilers: &Compilers, options: &str, out: &Path) -> Result<()> {
         let (folder, include) = self.lua_source()?;
         let mut command = lua_command(compilers, &include);
         command.env("TEEPERF_CC_OPTIONS", options);
@@ -70,7 +70,7 @@ impl Lab {
     }
 
     /// The folder of lua's sources, and one with the header that Debian's rules write.
-    fn lua_source(&self) -> Result<(PathBuf, PathBuf)> {
+    pub(super) fn lua_source(&self) -> Result<(PathBuf, PathBuf)> {
         let include = self.work.join("lua-include");
         fs::create_dir_all(&include)?;
         let header = "#define DEB_HOST_MULTIARCH \"\"\n";
@@ -93,7 +93,12 @@ impl Lab {
         Ok(out)
     }
 
-    fn build_speedtest(&self, compilers: &Compilers, options: &str, out: &Path) -> Result<()> {
+    pub(super) fn build_speedtest(
+        &self,
+        compilers: &Compilers,
+        options: &str,
+        out: &Path,
+    ) -> Result<()> {
         let (sqlite, speedtest) = self.sqlite_source()?;
         let mut command = compilers.command(false);
         command.env("TEEPERF_CC_OPTIONS", options);
@@ -149,7 +154,7 @@ impl Lab {
     }
 
     /// The amalgamation, which sqlite's own Makefile makes with tclsh, and the speed test.
-    fn sqlite_source(&self) -> Result<(PathBuf, PathBuf)> {
+    pub(super) fn sqlite_source(&self) -> Result<(PathBuf, PathBuf)> {
         let folder = self.debian("sqlite3")?;
         let build = self.work.join("sqlite3");
         let amalgamation = build.join("sqlite3.c");
@@ -299,7 +304,7 @@ impl Lab {
     }
 
     /// A new copy of a source, for build systems that build where the sources are.
-    fn own_copy(&self, source: &Path, hooks: Hooks) -> Result<PathBuf> {
+    pub(super) fn own_copy(&self, source: &Path, hooks: Hooks) -> Result<PathBuf> {
         let to = self.copy_of(source, hooks);
         empty(&to)?;
         run_quietly(Command::new("cp").arg("-aT").arg(source).arg(&to))?;

@@ -47,7 +47,17 @@ impl Report {
         if let Some(program) = program {
             command.arg("--elf").arg(program.as_ref());
         }
-        let ran = lab.run(&mut command)?;
+        Self::told_by(lab, &mut command)
+    }
+
+    /// The same with options of the report.
+    pub(crate) fn with(lab: &Lab, recording: &Path, options: &[&str]) -> Result<Self> {
+        let mut command = Command::new(&lab.teeperf);
+        Self::told_by(lab, command.args(["report", "--json"]).args(options).arg(recording))
+    }
+
+    fn told_by(lab: &Lab, command: &mut Command) -> Result<Self> {
+        let ran = lab.run(command)?;
         let json: Value = serde_json::from_str(&ran.out).context("report --json")?;
         let health = |name: &str| {
             json["health"][name].as_u64().with_context(|| format!("no health.{name} in the report"))

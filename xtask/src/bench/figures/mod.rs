@@ -30,6 +30,7 @@ mod suggest;
 mod threads;
 mod timed;
 mod tree;
+mod truth;
 mod whole;
 
 use anyhow::Result;
@@ -73,6 +74,7 @@ pub(crate) const FIGURES: &[Figure] = &[
     memory::FIGURE,
     logs::FIGURE,
     known_work::FIGURE,
+    truth::FIGURE,
     hook_cost::FIGURE,
     beat::FIGURE,
     sort::FIGURE,
