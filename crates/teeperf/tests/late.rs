@@ -192,6 +192,14 @@ fn some_functions_have_hooks() {
     }
 }
 
+/// Guards: a clang that is told to have an assembler make its objects.
+#[test]
+fn an_assembler_of_its_own() {
+    if Compiler::all().contains(&Compiler::Clang) {
+        shapes(&Workshop::new(), Compiler::Clang, &["-O2", "-fno-integrated-as"]);
+    }
+}
+
 /// Guards: what late hooks cannot be together with is said, with what to do.
 #[test]
 fn what_cannot_be_is_said() {

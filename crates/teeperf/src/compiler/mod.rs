@@ -81,13 +81,13 @@ fn call(driver: Driver, arguments: Vec<OsString>) -> Result<Call> {
             let is_late = additions::is_late(&request, &options, &known)?;
             plan = Plan::new(&request, &options, &known, &compiler, is_late)?;
             if let Some(plan) = &plan {
-                selecting = plan.words(&request)?;
+                selecting = plan.words(&request, family)?;
             }
             added = additions::hooks(&request, &options, &known, &files, is_late)?;
         } else if let Ok(known) = &known
             && let Some(plan) = plan_to_link(&request, &options, known, &compiler)?
         {
-            selecting = plan.words(&request)?;
+            selecting = plan.words(&request, family)?;
         }
         if additions::wants_linking(&request) {
             link = additions::linking(&request, family, &files);
@@ -157,7 +157,7 @@ pub(crate) fn flags_to_compile(family: Family) -> Result<Vec<OsString>> {
     let is_late = additions::is_late(&request, &options, &known)?;
     let mut words = additions::hooks(&request, &options, &known, &files, is_late)?;
     if let Some(plan) = Plan::new(&request, &options, &known, &compiler, is_late)? {
-        let Words { before, after } = plan.words(&request)?;
+        let Words { before, after } = plan.words(&request, known.family)?;
         words.extend(before.into_iter().chain(after));
     }
     Ok(words)

@@ -42,6 +42,7 @@ const MARKED: &str = "*cc1:\n+ -p -mfentry\n\n*cc1plus:\n+ -p -mfentry\n\n";
 pub(crate) struct Plan {
     program: OsString,
     words: Vec<OsString>,
+    /// The program is clang, which assembles what it wrote.
     is_clang: bool,
     drop_line_info: bool,
     selection: Selection,
@@ -105,10 +106,10 @@ impl Plan {
     }
 
     /// The compiler's words, so that it has its assembly filtered. With `-S` it is filtered afterwards.
-    pub(crate) fn words(&self, request: &Request) -> Result<Words> {
+    pub(crate) fn words(&self, request: &Request, family: Family) -> Result<Words> {
         let mut words = Words::default();
         if let Some(late) = self.late {
-            words.before.extend(self.marking(late)?);
+            words.before.extend(self.marking(late, family)?);
         }
         if self.drop_line_info {
             words.after.push("-g1".into());
@@ -130,9 +131,9 @@ impl Plan {
     }
 
     /// Words that have the compiler mark functions. Callers must not know what a function leaves as it was.
-    fn marking(&self, late: Late) -> Result<Vec<OsString>> {
+    fn marking(&self, late: Late, family: Family) -> Result<Vec<OsString>> {
         let mut words = Vec::new();
-        if self.is_clang {
+        if family == Family::Clang {
             if !late.counts_itself {
                 words.extend(["-Xclang", "-pg", "-Xclang", "-mfentry"].map(OsString::from));
             }

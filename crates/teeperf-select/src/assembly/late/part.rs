@@ -66,19 +66,19 @@ impl<'a> Parts<'a> {
         let mut began = None;
         for (at, line) in lines.iter().enumerate() {
             match *line {
-                Line::Label(name) if functions.contains(name) => {
+                Line::Label(name)
+                    if functions.contains(name)
+                        || section.is_code && is_part_of(name, &by_name, &called) =>
+                {
                     // A second name of the same place.
                     if open.as_ref().is_some_and(|part| is_empty(&lines[part.start..at])) {
                         parts.of_label.insert(name, parts.functions.len() - 1);
                         continue;
                     }
                     parts.close(open.take(), at);
-                    let whole = whole(name);
-                    // One that is called is a function that the compiler made of what seldom runs.
-                    let is_apart = whole != name && !called.contains(name);
-                    let function = match by_name.get(whole).filter(|_| is_apart) {
-                        Some(&function) => function,
-                        None => {
+                    let function = match is_part_of(name, &by_name, &called) {
+                        true => by_name[whole(name)],
+                        false => {
                             by_name.insert(name, parts.functions.len());
                             parts.functions.push(Function {
                                 name,
@@ -232,16 +232,21 @@ fn called<'a>(lines: &[Line<'a>]) -> HashSet<&'a str> {
     lines.iter().filter_map(of).collect()
 }
 
-/// The function's name, of a part of it that stands apart as it seldom runs: `f.cold`, or `f.cold.1`.
+/// Whether a label begins a part of a function that is known. One that is called is a function that the compiler made of
+/// what seldom runs.
+fn is_part_of(name: &str, functions: &HashMap<&str, usize>, called: &HashSet<&str>) -> bool {
+    let whole = whole(name);
+    whole != name && functions.contains_key(whole) && !called.contains(name)
+}
+
+/// The function's name, of a part of it that stands apart: `f.cold` or `f.cold.1` as it seldom runs, `f.__part.1` for the
+/// linker to place, `f.eh` for what catches exceptions.
 fn whole(name: &str) -> &str {
-    let Some(at) = name.rfind(".cold") else { return name };
-    let rest = &name[at + ".cold".len()..];
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    match rest.strip_prefix('.') {
-        _ if rest.is_empty() => &name[..at],
-        Some(number) if is_number(number) => &name[..at],
-        _ => name,
-    }
+    let base = name.rsplit_once('.').filter(|(_, number)| is_number(number));
+    let base = base.map_or(name, |(base, _)| base);
+    let cut = [".cold", ".__part"].iter().find_map(|end| base.strip_suffix(end));
+    cut.or(name.strip_suffix(".eh")).unwrap_or(name)
 }
 
 /// Whether a label stands where a function's code ends, for what is said of it.

@@ -116,6 +116,20 @@ fn a_cold_part_is_its_functions() {
 }
 
 #[test]
+fn parts_that_clang_has_the_linker_place_are_their_functions() {
+    for name in ["f.cold", "f.__part.3", "f.eh"] {
+        let part = format!(
+            "\t.section\t.text.split.f,\"ax\",@progbits\n{name}:\n\t.cfi_startproc\n\tpopq\t%rax\n\tret\n.LBB_END0_1:\n\
+             \t.size\t{name}, .LBB_END0_1-{name}\n\t.cfi_endproc\n"
+        );
+        let text = short(&(function("f", &format!("\tjmp\t{name}")) + &part));
+        assert!(text.contains(&format!("g0:\n jmp {name}\n")), "{text}");
+        assert!(text.contains(" popq %rax\n?.Lteeperf_x1_0\n ret\n"), "{text}");
+        assert!(text.contains(&format!(" .long .Lteeperf_f0-.\n{name}:\n")), "{text}");
+    }
+}
+
+#[test]
 fn what_has_no_mark_has_no_hooks() {
     let other = "\t.type\tg, @function\ng:\n\tret\n\t.size\tg, .-g\n";
     assert_eq!(hooked(other, "", PLAIN).unwrap().text, other.as_bytes());

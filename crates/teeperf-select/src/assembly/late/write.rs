@@ -61,7 +61,8 @@ pub(super) fn hooks<'a>(
             };
             edits.before(place, tails.enter());
         } else if let Some(frames) = part.frames {
-            let begins = beginning_of_section(lines, function.label).unwrap_or(frames);
+            let begins = frames.min(part.start);
+            let begins = beginning_of_section(lines, function.label).unwrap_or(begins);
             edits.before(begins, told_apart(number));
         }
         for exit in jumps.exits(part) {
