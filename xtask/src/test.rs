@@ -29,8 +29,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     });
     steps.run("licences and sources", || deny(&["bans", "licenses", "sources"]));
     steps.run("advisories", || deny(&["advisories"]));
-    steps.run("unit and property tests", || cargo_tests(&["--lib", "--bins"]));
-    steps.run("scenario tests", || cargo_tests(&["--test", "*"]));
+    steps.run("unit, property and scenario tests", || {
+        cargo_tests(&["--lib", "--bins", "--test", "*"])
+    });
+    steps.run("scenarios with late hooks", late_scenarios);
     steps.run("reader in Python", python_reader);
     steps.run("workflows", || crate::workflows::check(false));
     if !arguments.quick {
@@ -71,6 +73,22 @@ fn deny(checks: &[&str]) -> Result<Outcome> {
 
 fn cargo_tests(kinds: &[&str]) -> Result<Outcome> {
     passed(cargo().args(runner()).args(["--workspace", "--no-fail-fast"]).args(kinds))
+}
+
+/// Scenarios of which each mechanism of hooks has some, with programs that are built with late
+/// hooks.
+fn late_scenarios() -> Result<Outcome> {
+    const BINARIES: [&str; 5] = [
+        "scenarios_calls",
+        "scenarios_signals",
+        "scenarios_processes",
+        "scenarios_modules",
+        "scenarios_fibers",
+    ];
+    let mut tests = cargo();
+    tests.args(runner()).args(["-p", "teeperf", "--no-fail-fast"]);
+    tests.args(BINARIES.iter().flat_map(|name| ["--test", name]));
+    passed(tests.env("TEEPERF_TEST_HOOKS", "late"))
 }
 
 /// What runs tests: on all processors, if it is installed.

@@ -62,7 +62,8 @@ pub unsafe extern "C" fn teeperf_rt_event(
     }
 }
 
-/// Called by a late hook with nothing done yet: its word, where the function's return address stands, and that address.
+/// Called by a late hook with nothing done yet: its word, where the function's return address
+/// stands, and that address.
 pub(crate) extern "C" fn late(word: u32, place: usize, returns_to: usize) {
     let Some((block, address)) = module::of_site(word >> 1) else { return };
     // Where a hook's own return address would stand.

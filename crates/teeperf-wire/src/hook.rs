@@ -11,9 +11,10 @@
 //! recorder's clock page ([`crate::shared::clock`]), so that a hook reads it without looking
 //! for it. The **thread block** lies in the thread-local storage of the runtime.
 //!
-//! A **late hook** stands in a function's own code, put there when the compiler's work was done. It compares
-//! [`gate::LATE`] with [`gate::LATE_OFF`], and where they differ it has r11 hold the function's address and calls
-//! `teeperf_late_enter` or `teeperf_late_exit` of its module. These keep all registers but r11 and the flags.
+//! A **late hook** stands in a function's own code, put there when the compiler's work was done. It
+//! compares [`gate::LATE`] with [`gate::LATE_OFF`], and where they differ it has r11 hold the
+//! function's address and calls `teeperf_late_enter` or `teeperf_late_exit` of its module. These keep
+//! all registers but r11 and the flags.
 
 /// Version of the interface.
 pub const VERSION: u32 = 8;
@@ -56,8 +57,9 @@ pub mod module {
     pub const FILTER: usize = 64;
     /// Address of the bits of the functions that are timed, with [`TIMES`].
     pub const TIMED: usize = 72;
-    /// Address of the runtime's code that late hooks call while [`super::gate::LATE`] is a word: r11d holds the event's
-    /// word, and rcx is kept at rsp - 16. All registers but r11 come back as they were; flags do not.
+    /// Address of the runtime's code that late hooks call while [`super::gate::LATE`] is a word:
+    /// r11d holds the event's word, and rcx is kept at rsp - 16. All registers but r11 come back as
+    /// they were; flags do not.
     pub const RECORD: usize = 80;
     /// Bytes: two lines of a cache, the first of which hooks need always.
     pub const SIZE: usize = 128;
@@ -70,9 +72,9 @@ pub mod gate {
     /// u64: bytes from [`super::module::LOW`] on that have sites. 0 while the program has paused
     /// recording.
     pub const WINDOW: usize = 0;
-    /// u32: what late hooks look at first. [`LATE_OFF`]: they do nothing. [`LATE_OUT`]: the stub does what other hooks do.
-    /// Else, the word of a call is this and twice the function's address, modulo 2^32, and the runtime's own code
-    /// ([`super::module::RECORD`]) writes it.
+    /// u32: what late hooks look at first. [`LATE_OFF`]: they do nothing. [`LATE_OUT`]: the stub
+    /// does what other hooks do. Else, the word of a call is this and twice the function's address,
+    /// modulo 2^32, and the runtime's own code ([`super::module::RECORD`]) writes it.
     pub const LATE: usize = 8;
     /// In [`LATE`]: what a page that the kernel wiped holds.
     pub const LATE_OUT: u32 = 0;
@@ -124,8 +126,8 @@ pub mod thread {
 
 /// What late hooks leave in code.
 pub mod late {
-    /// u32, eight bytes in front of a part of a function that stands apart from its beginning. Behind it, i32: how far the
-    /// function's first byte is from the four bytes of this.
+    /// u32, eight bytes in front of a part of a function that stands apart from its beginning.
+    /// Behind it, i32: how far the function's first byte is from the four bytes of this.
     pub const PART: u32 = 0x7061_7274;
 }
 

@@ -1,5 +1,6 @@
-//! Late hooks: put into a compiler's assembly, where code has every shape that a compiler gives it. What a program counts
-//! and prints is the same with them as without, whether it is recorded or not.
+//! Late hooks: put into a compiler's assembly, where code has every shape that a compiler gives it.
+//! What a program counts and prints is the same with them as without, whether it is recorded or
+//! not.
 
 mod generated;
 mod scenario;
@@ -28,7 +29,8 @@ fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
 }
 
-/// `shapes.c`, built with these flags, has exact counts, and does and prints what it does without hooks.
+/// `shapes.c`, built with these flags, has exact counts, and does and prints what it does without
+/// hooks.
 fn shapes(shop: &Workshop, compiler: Compiler, flags: &[&str]) {
     let plain = shop.build_unhooked("shapes.c", compiler, flags);
     let hooked = shop.path("hooked");
@@ -41,8 +43,9 @@ fn shapes(shop: &Workshop, compiler: Compiler, flags: &[&str]) {
     recorded.report.expect_whole();
 }
 
-/// Guards: cold parts, jumps in the place of calls, tables of jumps, `goto *`, variable arguments, nested functions, naked
-/// ones, assembly that calls, conventions that keep most registers, `setjmp`, `vfork`, handlers.
+/// Guards: cold parts, jumps in the place of calls, tables of jumps, `goto *`, variable arguments,
+/// nested functions, naked ones, assembly that calls, conventions that keep most registers,
+/// `setjmp`, `vfork`, handlers.
 #[test]
 fn functions_of_every_shape_at_every_level() {
     let shop = Workshop::new();
@@ -77,8 +80,8 @@ fn functions_of_every_shape_with_what_options_add() {
     }
 }
 
-/// Guards: jumps by way of code that speculation cannot pass, returns likewise; registers that are cleared at the end; code that
-/// is made at the link.
+/// Guards: jumps by way of code that speculation cannot pass, returns likewise; registers that are
+/// cleared at the end; code that is made at the link.
 #[test]
 fn functions_of_every_shape_with_what_options_of_gcc_add() {
     let shop = Workshop::new();
@@ -118,13 +121,14 @@ fn arguments_and_results_of_every_type() {
     }
 }
 
-/// Guards: a part of a function that stands apart says whose it is, so that a frame that an exception leaves there is known.
+/// Guards: a part of a function that stands apart says whose it is, so that a frame that an
+/// exception leaves there is known.
 #[test]
 fn exceptions_that_leave_parts_that_stand_apart() {
     let shop = Workshop::new();
     let hooked = shop.path("hooked");
     let flags = ["-fno-inline", "-fno-optimize-sibling-calls", "-fno-ipa-cp", "-fno-ipa-sra", "-w"];
-    for more in [&[][..], &["-static"], &["-flto"]] {
+    for more in [&[][..], &["-static"], &["-flto"], &["-flto", "-fPIC"]] {
         let mut command = teeperf();
         command.args(["c++", "--teeperf-hooks=late", "--teeperf-compiler=g++", "-O2"]);
         command.args(flags).args(more);
@@ -149,7 +153,8 @@ fn objects_that_are_linked_without_the_wrapper() {
     }
 }
 
-/// Guards: hooks that the compiler's output has are not put in once more; a file by hand is left as it is.
+/// Guards: hooks that the compiler's output has are not put in once more; a file by hand is left as
+/// it is.
 #[test]
 fn assembly_is_hooked_once() {
     let shop = Workshop::new();

@@ -32,7 +32,8 @@ pub(super) fn lines(text: &[u8]) -> Vec<Line<'_>> {
                 is_foreign = false;
                 Line::Empty
             }
-            // gcc ends a block in such a way, and says later that it writes itself again: what is in between is its own.
+            // gcc ends a block in such a way, and says later that it writes itself again: what is
+            // in between is its own.
             "# 0 \"\" 2" => {
                 is_foreign = false;
                 Line::Empty
@@ -91,7 +92,8 @@ fn statement(text: &str) -> Line<'_> {
     Line::Instruction(word, rest)
 }
 
-/// The statement behind a local label that is a number, as compilers put in front of calls that count.
+/// The statement behind a local label that is a number, as compilers put in front of calls that
+/// count.
 fn without_number(text: &str) -> &str {
     let is_number =
         |label: &str| !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_digit());

@@ -4,7 +4,8 @@
 //! exception has a place to go to there, a catch or destructors that run on its way. Where it
 //! has, the runtime is told of each frame that was left before.
 //!
-//! `__gcc_personality_v0` (where functions may have late hooks): likewise for functions that only clean up.
+//! `__gcc_personality_v0` (where functions may have late hooks): likewise for functions that only
+//! clean up.
 //!
 //! `rust_eh_personality` (where `teeperf cargo` links Rust): likewise for panics.
 //!
@@ -74,6 +75,8 @@ macro_rules! personality {
             "    .weak   _Unwind_GetIP",
             concat!("__wrap_", $name, ":"),
             "    .cfi_startproc",
+            concat!("    cmp     qword ptr [rip + __real_", $name, "@GOTPCREL], 0"),
+            "    je      5f",
             "    cmp     qword ptr [rip + teeperf_module + {mode}], 0",
             "    je      4f",
             "    push    rbx",
@@ -117,6 +120,8 @@ macro_rules! personality {
             "    .cfi_restore rbx",
             "    ret",
             concat!("4:  jmp     __real_", $name, "@PLT"),
+            "5:  mov     eax, {continue_unwind}",
+            "    ret",
             "    .cfi_endproc",
             concat!("    .size   __wrap_", $name, ", . - __wrap_", $name, ""),
             "    .text",
@@ -129,6 +134,7 @@ macro_rules! personality {
             block = const unwinding::BLOCK,
             cleanup_phase = const CLEANUP_PHASE,
             install_context = const INSTALL_CONTEXT,
+            continue_unwind = const CONTINUE_UNWIND,
         );
     };
 }
@@ -140,6 +146,8 @@ personality!("rust_eh_personality");
 // C++ ABI for Itanium: Exception Handling, 1.1 (`_Unwind_Reason_Code`) and 1.3 (`_Unwind_Action`).
 const CLEANUP_PHASE: u32 = 2;
 const INSTALL_CONTEXT: u32 = 7;
+/// What one answers that is not there.
+const CONTINUE_UNWIND: u32 = 8;
 
 /// With the two registers that it keeps, and the return address.
 const _: () = assert!((unwinding::SIZE + 16 + 3 * 8).is_multiple_of(16));

@@ -55,7 +55,8 @@ use teeperf_wire::word::{code, escape};
 global_asm!(
     super::define!(),
     "
-    // `above`: so far above a hook's own return address stands where that would be if the function called it.
+    // `above`: so far above a hook's own return address stands where that would be if the function
+    // called it.
     .macro  teeperf_hook name, kind, above
     .section .text.teeperf_hooks, \"ax\", @progbits
     .p2align 6

@@ -1,9 +1,9 @@
-//! What late hooks call: [`teeperf_wire::hook`]. The function's address is in r11, and its return address above that of the
-//! hook. All registers but r11 and the flags come back as they were.
+//! What late hooks call: [`teeperf_wire::hook`]. The function's address is in r11, and its return
+//! address above that of the hook. All registers but r11 and the flags come back as they were.
 //!
-//! Where nothing is to be done but to write a word, the runtime's code does that. Else, and before the runtime knows of the
-//! module, registers are kept and a hook as compilers call it does the rest. That one's way to the runtime keeps the vector
-//! registers: the runtime is Rust.
+//! Where nothing is to be done but to write a word, the runtime's code does that. Else, and before
+//! the runtime knows of the module, registers are kept and a hook as compilers call it does the
+//! rest. That one's way to the runtime keeps the vector registers: the runtime is Rust.
 
 use core::arch::global_asm;
 use teeperf_wire::hook::{gate, module};
@@ -132,7 +132,8 @@ teeperf_late_event:
     record = const module::RECORD,
 );
 
-/// Bytes on the stack of the function's return address to that of the hook: eight registers, and where the tail goes on.
+/// Bytes on the stack of the function's return address to that of the hook: eight registers, and
+/// where the tail goes on.
 pub(super) const KEPT: usize = 9 * 8;
 
 // One comparison tells both from a word.

@@ -31,7 +31,7 @@ pub(crate) struct Files<'a> {
     pub(crate) library_flags: &'a [&'a str],
     /// Linker options for every hooked module that is linked with the C++ library.
     pub(crate) cxx_flags: &'a [&'a str],
-    /// Linker options for every module that may have late hooks.
+    /// Linker options for modules that may have late hooks and are linked dynamically.
     pub(crate) late_flags: &'a [&'a str],
 }
 
@@ -60,7 +60,8 @@ pub(crate) fn wants_linking(request: &Request) -> bool {
     request.stage == Stage::Link && request.product != Product::Relocatable
 }
 
-/// Whether hooks are put in late: where the user says nothing, and no assembly comes to be in which they could be.
+/// Whether hooks are put in late: where the user says nothing, and no assembly comes to be in which
+/// they could be.
 pub(crate) fn is_late(request: &Request, options: &Options, known: &Known) -> Result<bool> {
     if options.hooks != Some(Hooks::Late) {
         return Ok(false);
@@ -157,8 +158,8 @@ pub(crate) fn linking(request: &Request, family: Family, files: &Files<'_>) -> L
         if request.cxx_library {
             before.extend(asking(files.cxx_flags, asks));
         }
-        if !request.bare {
-            before.extend(asking(files.late_flags, is_static));
+        if !request.bare && !is_static {
+            before.extend(files.late_flags.iter().map(OsString::from));
         }
         // Through -Xlinker, because an -x of the user's would make it a source.
         after.extend(["-Xlinker".into(), files.wrappers.into()]);

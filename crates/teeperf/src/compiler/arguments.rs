@@ -83,7 +83,8 @@ pub(crate) struct Request {
     pub(crate) own_assembler: bool,
     /// The language that is asked for has coroutines.
     pub(crate) coroutines: bool,
-    /// An option that late hooks have no form for: another syntax, another processor, or addresses of eight bytes.
+    /// An option that late hooks have no form for: another syntax, another processor, or addresses
+    /// of eight bytes.
     pub(crate) not_late: Option<String>,
 }
 

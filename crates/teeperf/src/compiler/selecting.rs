@@ -31,7 +31,8 @@ const DROP_LINES: &str = "drop-line-info";
 const LATE: &str = "late";
 const COUNTS_ITSELF: &str = "counts-itself";
 const WITH_LIBRARY: &str = "with-library";
-/// The file beside it with words for gcc's own compilers, which its driver would take for its linker as well. One called
+/// The file beside it with words for gcc's own compilers, which its driver would take for its
+/// linker as well. One called
 /// `specs` would stand for all that the driver knows.
 const SPECS: &str = "marked.specs";
 /// These have a function's entry marked (GCC manual, `-mfentry`). The driver's `-pg` is `-p` there.
@@ -130,7 +131,8 @@ impl Plan {
         Ok(words)
     }
 
-    /// Words that have the compiler mark functions. Callers must not know what a function leaves as it was.
+    /// Words that have the compiler mark functions. Callers must not know what a function leaves as
+    /// it was.
     fn marking(&self, late: Late, family: Family) -> Result<Vec<OsString>> {
         let mut words = Vec::new();
         if family == Family::Clang {

@@ -1,5 +1,5 @@
-//! Programs whose functions take and return values of many types, made from a seed. Each mixes its arguments into a sum, which
-//! the program prints.
+//! Programs whose functions take and return values of many types, made from a seed. Each mixes its
+//! arguments into a sum, which the program prints.
 
 use std::fmt::Write;
 

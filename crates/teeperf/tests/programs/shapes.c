@@ -1,5 +1,5 @@
-// Shapes of functions that hooks in assembly have to get right: each counts its calls, and what it makes of its arguments
-// goes into a sum that is printed. Calls in tail position may be jumps.
+// Shapes of functions that hooks in assembly have to get right: each counts its calls, and what it
+// makes of its arguments goes into a sum that is printed. Calls in tail position may be jumps.
 #include "counted.h"
 #include <setjmp.h>
 #include <signal.h>

@@ -159,7 +159,8 @@ const SIGNATURE: u32 = 0x5305_3053;
 /// How far ahead of a store its line is asked for, as in the stub's hooks.
 const AHEAD: usize = 2048;
 
-/// Address of the code that writes a late hook's word into the calling thread's present block ([`thread::current`]).
+/// Address of the code that writes a late hook's word into the calling thread's present block
+/// ([`thread::current`]).
 pub(crate) fn record_late() -> usize {
     // SAFETY: the labels above; they are never called from here, their addresses are taken.
     unsafe extern "C" {
@@ -187,8 +188,8 @@ pub(crate) unsafe fn whole_function(part: usize, low: usize) -> usize {
     }
 }
 
-/// Whether a function has a late hook, which looks at this word of its module first of all, behind what may stand in
-/// front of it: the mark of a branch's target, and bytes to be patched.
+/// Whether a function has a late hook, which looks at this word of its module first of all, behind
+/// what may stand in front of it: the mark of a branch's target, and bytes to be patched.
 ///
 /// # Safety
 /// There is code from `function` to `end`.

@@ -38,8 +38,8 @@ pub(super) struct Jumps<'l, 'a> {
 struct ByAddress {
     /// Lines of those that lead where a table says, within their function.
     by_table: HashSet<usize>,
-    /// Functions in which others may lead back to their own code: that takes addresses of it as for `goto *`, or has
-    /// tables which no jump is known to use.
+    /// Functions in which others may lead back to their own code: that takes addresses of it as for
+    /// `goto *`, or has tables which no jump is known to use.
     may_stay: HashSet<usize>,
 }
 
@@ -139,7 +139,8 @@ impl ByAddress {
     }
 }
 
-/// Functions whose code's addresses are loaded, or stand in data that is no table of jumps that is used.
+/// Functions whose code's addresses are loaded, or stand in data that is no table of jumps that is
+/// used.
 fn takes_labels<'a>(
     lines: &[Line<'a>],
     parts: &Parts<'a>,

@@ -1,16 +1,18 @@
-//! Puts **late hooks** into the assembly that gcc or clang wrote for x86-64: the compiler's work is done, so
-//! it keeps no registers for them, and inlines and makes jumps of calls as it would without.
+//! Puts **late hooks** into the assembly that gcc or clang wrote for x86-64: the compiler's work is
+//! done, so it keeps no registers for them, and inlines and makes jumps of calls as it would
+//! without.
 //!
-//! The compiler marks the functions that are to have hooks by a call of [`MARK`] at their entry, which
-//! leaves all else as it was (`-mfentry`). The hook takes that call's place; another stands in front of each exit: a
-//! return, or a jump to another function. A hook is a comparison and a branch that is not taken while nothing is recorded.
-//! The branch leads to a **tail** behind the function's code, which calls the stub (teeperf-stub/src/x86_64/late.rs).
+//! The compiler marks the functions that are to have hooks by a call of [`MARK`] at their entry,
+//! which leaves all else as it was (`-mfentry`). The hook takes that call's place; another stands
+//! in front of each exit: a return, or a jump to another function. A hook is a comparison and a
+//! branch that is not taken while nothing is recorded. The branch leads to a **tail** behind the
+//! function's code, which calls the stub (teeperf-stub/src/x86_64/late.rs).
 //!
-//! Of registers only r11 and the flags are used: both are free at an entry and at an exit, in every convention
-//! that keeps r11 for linkers. Where an exit needs r11, it is kept.
+//! Of registers only r11 and the flags are used: both are free at an entry and at an exit, in every
+//! convention that keeps r11 for linkers. Where an exit needs r11, it is kept.
 //!
-//! At an entry, and at an exit, the frame is as it was before the function's first instruction. So the unwind information of a
-//! tail is that of the function's beginning.
+//! At an entry, and at an exit, the frame is as it was before the function's first instruction. So
+//! the unwind information of a tail is that of the function's beginning.
 
 mod exits;
 mod frame;
@@ -33,7 +35,8 @@ const STUB: &str = "teeperf_late_enter";
 /// How a file is to be gone through, beside what all have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Late {
-    /// The user has functions count themselves (`-pg`): calls that do so are left, and mark the functions.
+    /// The user has functions count themselves (`-pg`): calls that do so are left, and mark the
+    /// functions.
     pub counts_itself: bool,
     /// Functions of the C++ standard library that the compiler made code of get hooks too.
     pub with_library: bool,
@@ -114,8 +117,8 @@ fn wanted<'a>(
     parts.functions.iter().map(|function| is_hookable(function) && wants(function.name)).collect()
 }
 
-/// Whether a function is of the namespaces of the C++ standard library and its extensions, by its mangled name
-/// (C++ ABI for Itanium, 5.1.4: `St` is `std`, and what stands for classes in it).
+/// Whether a function is of the namespaces of the C++ standard library and its extensions, by its
+/// mangled name (C++ ABI for Itanium, 5.1.4: `St` is `std`, and what stands for classes in it).
 fn is_of_library(name: &str) -> bool {
     const CLASSES: &[u8] = b"tabsiod";
     let Some(encoding) = name.strip_prefix("_Z") else { return false };

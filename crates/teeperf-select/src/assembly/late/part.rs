@@ -15,8 +15,8 @@ pub(super) struct Function<'a> {
     pub(super) label: usize,
     /// Line of the call that marks it.
     pub(super) mark: Option<usize>,
-    /// Whether there is code in it that the compiler wrote. A naked function has none, and the convention that
-    /// it has is its own.
+    /// Whether there is code in it that the compiler wrote. A naked function has none, and the
+    /// convention that it has is its own.
     pub(super) is_compiled: bool,
 }
 
@@ -48,7 +48,8 @@ pub(super) struct Parts<'a> {
     pub(super) parts: Vec<Part<'a>>,
     /// Function that has a label of code.
     pub(super) of_label: HashMap<&'a str, usize>,
-    /// Of jumps and branches, whether the frame is as it was where the function began; none where nothing says so.
+    /// Of jumps and branches, whether the frame is as it was where the function began; none where
+    /// nothing says so.
     pub(super) is_bare: HashMap<usize, bool>,
     /// Whether some function is called with an argument in r11, as in one convention of clang's.
     pub(super) is_r11_used: bool,
@@ -232,15 +233,15 @@ fn called<'a>(lines: &[Line<'a>]) -> HashSet<&'a str> {
     lines.iter().filter_map(of).collect()
 }
 
-/// Whether a label begins a part of a function that is known. One that is called is a function that the compiler made of
-/// what seldom runs.
+/// Whether a label begins a part of a function that is known. One that is called is a function that
+/// the compiler made of what seldom runs.
 fn is_part_of(name: &str, functions: &HashMap<&str, usize>, called: &HashSet<&str>) -> bool {
     let whole = whole(name);
     whole != name && functions.contains_key(whole) && !called.contains(name)
 }
 
-/// The function's name, of a part of it that stands apart: `f.cold` or `f.cold.1` as it seldom runs, `f.__part.1` for the
-/// linker to place, `f.eh` for what catches exceptions.
+/// The function's name, of a part of it that stands apart: `f.cold` or `f.cold.1` as it seldom
+/// runs, `f.__part.1` for the linker to place, `f.eh` for what catches exceptions.
 fn whole(name: &str) -> &str {
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let base = name.rsplit_once('.').filter(|(_, number)| is_number(number));
@@ -254,7 +255,8 @@ fn is_end(name: &str) -> bool {
     name.starts_with(".Lfunc_end") || name.starts_with(".LFE") || name.starts_with(".LCOLDE")
 }
 
-/// Whether it is what may stand in front of a function's code: the mark of a branch's target, and bytes to be patched.
+/// Whether it is what may stand in front of a function's code: the mark of a branch's target, and
+/// bytes to be patched.
 pub(super) fn stands_first(mnemonic: &str, rest: &str) -> bool {
     mnemonic.starts_with("endbr")
         || mnemonic.starts_with("nop")

@@ -11,7 +11,8 @@ fn hooked(text: &str, selection: &str, late: Late) -> Result<Hooked, Error> {
     insert(text.as_bytes(), &options, late)
 }
 
-/// The code with hooks, up to what an object brings for links without the stub. Hooks are written short:
+/// The code with hooks, up to what an object brings for links without the stub. Hooks are written
+/// short:
 /// `?label` for the comparison and the branch.
 fn short(text: &str) -> String {
     let text = String::from_utf8(hooked(text, "", PLAIN).unwrap().text).unwrap();

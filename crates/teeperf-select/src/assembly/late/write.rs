@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use teeperf_wire::hook::{gate, late};
 
-/// What an object brings for programs that are linked without the stub: hooks that are off. Where the stub is there, its
-/// symbols count.
+/// What an object brings for programs that are linked without the stub: hooks that are off. Where
+/// the stub is there, its symbols count.
 pub(super) const ABSENT: &str = "\
 \t.section\t.data.teeperf_absent,\"awG\",@progbits,teeperf_absent,comdat
 \t.p2align\t3
@@ -72,14 +72,14 @@ pub(super) fn hooks<'a>(
     }
 }
 
-/// What stands in front of a part that is not the function's beginning: the unwinder knows no more of it than where it
-/// begins.
+/// What stands in front of a part that is not the function's beginning: the unwinder knows no more
+/// of it than where it begins.
 fn told_apart(number: usize) -> String {
     format!("\t.long\t{}\n\t.long\t.Lteeperf_f{number}-.\n", late::PART)
 }
 
-/// gcc's label for where the part that stands apart will begin, in front of the function. Tables of exceptions
-/// count from there.
+/// gcc's label for where the part that stands apart will begin, in front of the function. Tables of
+/// exceptions count from there.
 fn beginning_of_section(lines: &[Line<'_>], function: usize) -> Option<usize> {
     let is_code = |line: &Line<'_>| {
         matches!(
