@@ -69,7 +69,7 @@ fn functions_of_every_shape_with_what_options_add() {
         &["-fno-plt", "-fPIE", "-pie"],
         &["-fno-pic", "-no-pie"],
         &["-pg"],
-        &["-g", "-gsplit-dwarf"],
+        &["-g", "-gsplit-dwarf", "-ffile-prefix-map=/tmp=."],
         &["-ffunction-sections", "-Wl,--gc-sections"],
         &["-fno-omit-frame-pointer"],
         &["-fsanitize=address,undefined"],
@@ -89,7 +89,7 @@ fn functions_of_every_shape_with_what_options_of_gcc_add() {
         &["-mindirect-branch=thunk", "-mfunction-return=thunk", "-fcf-protection=none"][..],
         &["-fzero-call-used-regs=all"],
         &["-flto"],
-        &["-fno-reorder-blocks-and-partition"],
+        &["-fno-reorder-blocks-and-partition", "-Wa,-defsym,ANY=1"],
     ] {
         shapes(&shop, Compiler::Gcc, &[&["-O2"], flags].concat());
     }
@@ -136,6 +136,28 @@ fn exceptions_that_leave_parts_that_stand_apart() {
         let recorded = shop.record(&[], &hooked, &[], 0);
         assert_paths(&recorded.outcome.told(), &recorded.report);
         recorded.report.expect_whole();
+    }
+}
+
+/// Guards: the C++ library is there for programs whose frames are left by the end of a thread, and which ask it for nothing.
+#[test]
+fn a_thread_that_ends_in_the_midst_of_frames() {
+    let shop = Workshop::new();
+    let [file, program] = ["ends.cc", "program"].map(|name| shop.path(name));
+    let text = "#include <pthread.h>\n#include <unistd.h>\nstruct Told { ~Told() { write(1, \"gone\\n\", 5); } };\n\
+        __attribute__((noinline)) static void ends() { Told told; pthread_exit(nullptr); }\n\
+        static void *thread(void *) { ends(); return nullptr; }\n\
+        int main() { pthread_t other; pthread_create(&other, nullptr, thread, nullptr); pthread_join(other, nullptr); }\n";
+    std::fs::write(&file, text).unwrap();
+    for compiler in Compiler::all() {
+        let mut command = teeperf();
+        command.args(["c++", "--teeperf-hooks=late"]).arg(match compiler {
+            Compiler::Gcc => "--teeperf-compiler=g++",
+            Compiler::Clang => "--teeperf-compiler=clang++",
+        });
+        succeed(command.args(["-O2", "-w", "-pthread", "-o"]).arg(&program).arg(&file));
+        assert_eq!(succeed(&mut Command::new(&program)).stdout, "gone\n", "{compiler:?}");
+        assert_eq!(shop.record(&[], &program, &[], 0).outcome.stdout, "gone\n", "{compiler:?}");
     }
 }
 

@@ -11,6 +11,7 @@ use teeperf_wire::hook::{gate, module};
 global_asm!(
     super::define!(),
     "
+    .weak   teeperf_rt_event
     .macro  teeperf_late name, kind, hook
     .p2align 5
     teeperf_define \\name

@@ -47,6 +47,10 @@ const BESIDE_PG: &str = "-mfentry";
 const NO_SIBLING_CALLS: &str = "-fno-optimize-sibling-calls";
 const SOUND_COROUTINES: u32 = 15;
 
+/// The C++ library, whether an object asks for it or not.
+const NEEDED_CXX_LIBRARY: [&str; 3] =
+    ["-Wl,--push-state,--no-as-needed", "-lstdc++", "-Wl,--pop-state"];
+
 /// Whether functions of this call's sources are to be hooked.
 pub(crate) fn wants_hooks(request: &Request, options: &Options) -> bool {
     request.stage != Stage::NoCode
@@ -130,7 +134,12 @@ pub(crate) struct Link {
 }
 
 /// Words that link the stub into every module, and the runtime into programs.
-pub(crate) fn linking(request: &Request, family: Family, files: &Files<'_>) -> Link {
+pub(crate) fn linking(
+    request: &Request,
+    options: &Options,
+    family: Family,
+    files: &Files<'_>,
+) -> Link {
     let mut before = vec![OsString::from(files.stub)];
     match request.product {
         Product::Relocatable => return Link::default(),
@@ -155,11 +164,17 @@ pub(crate) fn linking(request: &Request, family: Family, files: &Files<'_>) -> L
         let is_static = request.product == Product::StaticProgram;
         // gcc has the linker take the shared library only where an object asks for it.
         let asks = family == Family::Clang || request.static_code || is_static;
-        if request.cxx_library {
+        // Where gcc has hooked the source, an exception leaves no frame without its exit hook.
+        let is_late = options.hooks == Some(Hooks::Late);
+        if request.cxx_library && (family == Family::Clang || is_late) {
             before.extend(asking(files.cxx_flags, asks));
         }
-        if !request.bare && !is_static {
+        if is_late && !request.bare && !is_static {
             before.extend(files.late_flags.iter().map(OsString::from));
+        }
+        // gcc's linker leaves out a library that only the wrapper asks for, weakly.
+        if request.cxx_library && family == Family::Gcc && is_late && !asks {
+            after.extend(NEEDED_CXX_LIBRARY.map(OsString::from));
         }
         // Through -Xlinker, because an -x of the user's would make it a source.
         after.extend(["-Xlinker".into(), files.wrappers.into()]);

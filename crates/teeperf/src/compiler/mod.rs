@@ -90,7 +90,7 @@ fn call(driver: Driver, arguments: Vec<OsString>) -> Result<Call> {
             selecting = plan.words(&request, family)?;
         }
         if additions::wants_linking(&request) {
-            link = additions::linking(&request, family, &files);
+            link = additions::linking(&request, &options, family, &files);
         }
     }
     let mut command = Command::new(&compiler.path);
@@ -168,6 +168,7 @@ pub(crate) fn flags_to_link(product: Product) -> Result<Vec<OsString>> {
     let bundle = bundle::unpacked()?;
     let mut request = Request::read(&["any.o".into()], false);
     request.product = product;
-    let link = additions::linking(&request, Family::Gcc, &bundle.files());
+    let options = options::Options::of_environment()?;
+    let link = additions::linking(&request, &options, Family::Gcc, &bundle.files());
     Ok([link.before, link.after].concat())
 }

@@ -372,7 +372,7 @@ pub(crate) fn become_assembler(plan: &Path, arguments: Vec<OsString>) -> Result<
 
 /// Inputs, and all other words of an assembler.
 fn taken_apart(arguments: Vec<OsString>) -> (Vec<OsString>, Vec<OsString>) {
-    const WITH_VALUE: [&str; 4] = ["-o", "-I", "--defsym", "--MD"];
+    const WITH_VALUE: [&str; 6] = ["-o", "-I", "--defsym", "-defsym", "--MD", "--debug-prefix-map"];
     let (mut inputs, mut options) = (Vec::new(), Vec::new());
     let mut words = arguments.into_iter();
     while let Some(word) = words.next() {
@@ -398,6 +398,13 @@ fn for_clang(options: Vec<OsString>) -> Vec<OsString> {
             Some("-o" | "-I") => {
                 words.push(option);
                 words.extend(options.next());
+            }
+            Some("--debug-prefix-map") => {
+                if let Some(map) = options.next() {
+                    let mut word = OsString::from("-fdebug-prefix-map=");
+                    word.push(map);
+                    words.push(word);
+                }
             }
             Some("--64") => words.push("-m64".into()),
             // From version 16 on clang has it said to itself, and refuses it from here.
