@@ -5,7 +5,9 @@
 //! A late hook's registers are the program's, so all but r11 and the flags come back as they were.
 //! The vector registers are kept where the long way is taken, which is Rust.
 //!
-//! The kernel stays told of the restartable sequence: the runtime is never unloaded.
+//! The kernel stays told of the restartable sequence: the runtime is never unloaded. The sequence begins
+//! right behind the store that tells of it: the kernel forgets it where a thread is interrupted
+//! in between.
 
 use crate::clock;
 use crate::event;
@@ -34,8 +36,8 @@ global_asm!(
     jz      4f
     lea     rax, [rip + 20f]
     mov     qword ptr fs:[rcx], rax
-    mov     rax, qword ptr [rip + teeperf_thread@gottpoff]
-1:  mov     rcx, qword ptr fs:[rax + \\block + {cursor}]
+1:  mov     rax, qword ptr [rip + teeperf_thread@gottpoff]
+    mov     rcx, qword ptr fs:[rax + \\block + {cursor}]
     add     qword ptr fs:[rax + \\block + {cursor}], {step}
 2:  test    cx, cx
     js      7f
@@ -47,7 +49,8 @@ global_asm!(
     ret
 
     ud1     edi, dword ptr [rip + {signature}]
-4:  mov     ecx, {step}
+4:  mov     rax, qword ptr [rip + teeperf_thread@gottpoff]
+    mov     ecx, {step}
     xadd    qword ptr fs:[rax + \\block + {cursor}], rcx
     jmp     2b
 
