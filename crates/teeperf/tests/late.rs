@@ -139,6 +139,25 @@ fn exceptions_that_leave_parts_that_stand_apart() {
     }
 }
 
+/// Guards: what a project's file says holds where the program is linked, too.
+#[test]
+fn a_projects_file_holds_for_the_link() {
+    let shop = Workshop::new();
+    let [file, object, program] = ["teeperf.toml", "one.o", "program"].map(|name| shop.path(name));
+    std::fs::write(&file, "[build]\nhooks = 'late'\n").unwrap();
+    let compiler = || {
+        let mut command = teeperf();
+        command.args(["c++", "--teeperf-compiler=g++"]).env("TEEPERF_CONFIG", &file);
+        command
+    };
+    let flags = ["-O2", "-fno-inline", "-fno-optimize-sibling-calls", "-fno-ipa-cp", "-w"];
+    succeed(compiler().args(flags).arg("-c").arg(source("unwinding.cc")).arg("-o").arg(&object));
+    succeed(compiler().arg(&object).arg("-o").arg(&program));
+    let recorded = shop.record(&[], &program, &[], 0);
+    assert_paths(&recorded.outcome.told(), &recorded.report);
+    recorded.report.expect_whole();
+}
+
 /// Guards: the C++ library is there for programs whose frames are left by the end of a thread, and which ask it for nothing.
 #[test]
 fn a_thread_that_ends_in_the_midst_of_frames() {

@@ -65,9 +65,7 @@ fn call(driver: Driver, arguments: Vec<OsString>) -> Result<Call> {
         let known = probe::ask(&compiler, &request.header_options);
         // A compiler that does not say what it is links as gcc does.
         let family = known.as_ref().map_or(Family::Gcc, |known| known.family);
-        if hooks || options.hooks == Some(Hooks::Late) {
-            options.add(Settings::here()?.build)?;
-        }
+        options.add(Settings::here()?.build)?;
         if hooks {
             let known = known?;
             if known.family == Family::Clang
@@ -168,7 +166,8 @@ pub(crate) fn flags_to_link(product: Product) -> Result<Vec<OsString>> {
     let bundle = bundle::unpacked()?;
     let mut request = Request::read(&["any.o".into()], false);
     request.product = product;
-    let options = options::Options::of_environment()?;
+    let mut options = options::Options::of_environment()?;
+    options.add(Settings::here()?.build)?;
     let link = additions::linking(&request, &options, Family::Gcc, &bundle.files());
     Ok([link.before, link.after].concat())
 }
