@@ -189,27 +189,23 @@ impl Lab {
 
     /// The zstd program, by its Makefile.
     pub(crate) fn zstd(&self, hooks: Hooks) -> Result<PathBuf> {
-        let source = self.debian("libzstd")?;
-        self.built(hooks, "zstd", &[&source], |compilers, out| {
-            let folder = self.own_copy(&source, hooks)?;
-            let mut make = Command::new("make");
-            make.args(["-j2", "-C"]).arg(folder.join("programs")).arg("zstd");
-            make.arg(format!("CC={}", compilers.cc));
-            make.args(["HAVE_ZLIB=0", "HAVE_LZMA=0", "HAVE_LZ4=0", "DEBUGFLAGS="]);
-            run_quietly(&mut make)?;
-            install(&folder.join("programs/zstd"), out)
-        })
+        self.zstd_as("zstd", hooks, "")
     }
 
     /// The same without hooks, and with debug information.
     pub(crate) fn zstd_with_debug(&self) -> Result<PathBuf> {
+        self.zstd_as("zstd-debug", Hooks::None, "-g")
+    }
+
+    /// The same with these flags for debug information, under a name of its own.
+    pub(crate) fn zstd_as(&self, name: &str, hooks: Hooks, debug: &str) -> Result<PathBuf> {
         let source = self.debian("libzstd")?;
-        self.built(Hooks::None, "zstd-debug", &[&source], |compilers, out| {
-            let folder = self.own_copy(&source, Hooks::None)?;
+        self.built(hooks, name, &[&source], |compilers, out| {
+            let folder = self.own_copy(&source, hooks)?;
             let mut make = Command::new("make");
             make.args(["-j2", "-C"]).arg(folder.join("programs")).arg("zstd");
-            make.arg(format!("CC={}", compilers.cc));
-            make.args(["HAVE_ZLIB=0", "HAVE_LZMA=0", "HAVE_LZ4=0", "DEBUGFLAGS=-g"]);
+            make.arg(format!("CC={}", compilers.cc)).arg(format!("DEBUGFLAGS={debug}"));
+            make.args(["HAVE_ZLIB=0", "HAVE_LZMA=0", "HAVE_LZ4=0"]);
             run_quietly(&mut make)?;
             install(&folder.join("programs/zstd"), out)
         })

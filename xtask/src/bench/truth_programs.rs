@@ -59,16 +59,7 @@ impl Lab {
 
     /// zstd by its Makefile.
     pub(crate) fn zstd_for_truth(&self, hooks: Hooks) -> Result<PathBuf> {
-        let source = self.debian("libzstd")?;
-        self.built(hooks, "zstd-truth", &[&source], |compilers, out| {
-            let folder = self.own_copy(&source, hooks)?;
-            let mut make = Command::new("make");
-            make.args(["-j2", "-C"]).arg(folder.join("programs")).arg("zstd");
-            make.arg(format!("CC={}", compilers.cc));
-            make.args(["HAVE_ZLIB=0", "HAVE_LZMA=0", "HAVE_LZ4=0", "DEBUGFLAGS=-g"]);
-            run_quietly(&mut make)?;
-            install(&folder.join("programs/zstd"), out)
-        })
+        self.zstd_as("zstd-truth", hooks, "-g")
     }
 
     /// CPython, and the folder of its library, by its Makefile.
