@@ -42,6 +42,8 @@ const _: () = assert!(core::mem::offset_of!(Block, clock) == hook::module::CLOCK
 const _: () = assert!(core::mem::offset_of!(Block, header) == hook::module::HEADER);
 const _: () = assert!(core::mem::offset_of!(Block, filter) == hook::module::FILTER);
 const _: () = assert!(core::mem::offset_of!(Block, timed) == hook::module::TIMED);
+/// [`Block::window`] is the gate's first word.
+const _: () = assert!(hook::gate::WINDOW == 0);
 const _: () = assert!(core::mem::offset_of!(Block, record) == hook::module::RECORD);
 
 impl Block {
@@ -125,9 +127,9 @@ impl Block {
         self.set_late(self.late());
     }
 
-    /// What late hooks are to do while the module's hooks are on.
+    /// The word for late hooks while the module's hooks are on.
     fn late(&self) -> u32 {
-        let is_plain = self.mode.load(Relaxed) < 0 && self.gate_word(hook::gate::WINDOW) != 0;
+        let is_plain = self.mode.load(Relaxed) < 0 && self.window().load(Relaxed) != 0;
         if !is_plain || process::has_trees() {
             return hook::gate::LATE_OUT;
         }
@@ -149,17 +151,17 @@ impl Block {
         self.gate.load(Relaxed) as usize + hook::gate::LATE
     }
 
-    fn gate_word(&self, offset: usize) -> u64 {
-        // SAFETY: a page of the module, which is loaded as long as its block is used.
-        unsafe { &*self.gate.load(Relaxed).byte_add(offset) }.load(Relaxed)
+    /// Bytes of the module's addresses that have sites: the gate's first word.
+    fn window(&self) -> &AtomicU64 {
+        // SAFETY: the gate is a page of the module, which is loaded as long as its block is used.
+        unsafe { &*self.gate.load(Relaxed) }
     }
 
     /// Lets `size` bytes of the module's addresses have sites, or none while the program has paused
     /// recording: then every hook takes the slow path.
     pub(crate) fn open_window(&self, size: u64) {
         let size = if process::is_paused_inside() { 0 } else { size };
-        // SAFETY: the gate is a page of the module, which is loaded as long as its block is used.
-        unsafe { &*self.gate.load(Relaxed) }.store(size, Release);
+        self.window().store(size, Release);
         if self.is_on() {
             self.set_late(self.late());
         }

@@ -153,6 +153,13 @@ pub const FULL: u64 = 0x8000;
 /// What one word adds to a cursor.
 pub const STEP: u64 = 4 << 16 | 1;
 
+/// Stands before the place where an abandoned restartable sequence goes on (glibc's `RSEQ_SIG` for
+/// x86).
+pub const RSEQ_SIGNATURE: u32 = 0x5305_3053;
+/// How far ahead of a store hooks ask for its line, bytes: of 512, 1024, 2048 and 4096 the cheapest
+/// where two cores share no cache but the last.
+pub const TICK_AHEAD: usize = 2048;
+
 /// The interface that hooks announce in this code, in stripped files too: `lea rdi, [rip + teeperf_module]`, then
 /// a store of its number (teeperf-stub/src/x86_64/module.rs).
 pub fn announced(code: &[u8]) -> Option<u32> {

@@ -18,7 +18,7 @@ pub(super) struct Edits {
 
 impl Edits {
     pub(super) fn delete(&mut self, line: usize) {
-        self.changed.insert(line, String::new());
+        self.replace(line, String::new());
     }
 
     pub(super) fn replace(&mut self, line: usize, text: String) {

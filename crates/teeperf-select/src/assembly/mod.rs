@@ -42,6 +42,23 @@ pub struct Options<'a> {
     pub paths: &'a dyn Fn(&str) -> Vec<String>,
 }
 
+impl Options<'_> {
+    /// Whether a function is wanted; notes which patterns it fits.
+    fn wants(&self, name: &str, known: &Names<'_>, met: &mut Vec<bool>) -> bool {
+        let whole = demangle(name);
+        let spellings = spellings(&whole);
+        let names: Vec<&str> =
+            std::iter::once(name).chain(spellings.iter().map(AsRef::as_ref)).collect();
+        let code = known.resolve(name);
+        let file = known.files.get(name).or_else(|| known.files.get(code));
+        let files = file.map(|path| (self.paths)(path)).unwrap_or_default();
+        let size = known.sizes.get(code).copied();
+        let function = Function { names: &names, files: &files, size };
+        self.selection.note(&function, met);
+        self.selection.wants(&function)
+    }
+}
+
 /// What keeps hooks from being taken out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -141,7 +158,7 @@ fn check(text: &[u8], lines: &[Line<'_>]) -> Result<(), Error> {
             {
                 return Err(Error::NoCode);
             }
-            Line::Directive(".intel_syntax", _) if mentions_hooks(text) => {
+            Line::Directive(".intel_syntax", _) if mentions(text, HOOK) => {
                 return Err(Error::Syntax { line: at + 1 });
             }
             _ => {}
@@ -150,8 +167,8 @@ fn check(text: &[u8], lines: &[Line<'_>]) -> Result<(), Error> {
     Ok(())
 }
 
-fn mentions_hooks(text: &[u8]) -> bool {
-    text.windows(HOOK.len()).any(|part| part == HOOK.as_bytes())
+fn mentions(text: &[u8], word: &str) -> bool {
+    text.windows(word.len()).any(|part| part == word.as_bytes())
 }
 
 /// All calls of hooks, in order.
@@ -162,7 +179,7 @@ fn hooks<'a>(
     graph: &Graph<'a>,
 ) -> Result<Vec<Hook>, Error> {
     let mut hooks = Vec::new();
-    if !mentions_hooks(text) {
+    if !mentions(text, HOOK) {
         return Ok(hooks);
     }
     for leaving in flow::leavings(lines, values, graph) {
@@ -297,17 +314,7 @@ impl<'a> Judge<'_, 'a> {
         if let Some(&known) = self.known.get(name) {
             return known;
         }
-        let whole = demangle(name);
-        let spellings = spellings(&whole);
-        let names: Vec<&str> =
-            std::iter::once(name).chain(spellings.iter().map(AsRef::as_ref)).collect();
-        let code = self.names.resolve(name);
-        let file = self.names.files.get(name).or_else(|| self.names.files.get(code));
-        let files = file.map(|path| (self.options.paths)(path)).unwrap_or_default();
-        let size = self.names.sizes.get(code).copied();
-        let function = Function { names: &names, files: &files, size };
-        let wanted = self.options.selection.wants(&function);
-        self.options.selection.note(&function, &mut self.met);
+        let wanted = self.options.wants(name, &self.names, &mut self.met);
         self.known.insert(name, wanted);
         wanted
     }

@@ -4,7 +4,7 @@
 use super::instruction::symbol;
 use super::text::{Line, operands, unquoted};
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Functions by name.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ impl<'a> Names<'a> {
         let mut current: Option<(&str, bool)> = None;
         for (at, line) in lines.iter().enumerate() {
             match *line {
-                Line::Label(name) if functions.contains_key(name) => {
+                Line::Label(name) if functions.contains(name) => {
                     let whole = name.split(".cold").next().unwrap_or(name);
                     current = Some((whole, whole.len() == name.len()));
                     names.sizes.entry(whole).or_insert(0);
@@ -117,12 +117,13 @@ impl<'a> Names<'a> {
     }
 }
 
-fn functions<'a>(lines: &[Line<'a>]) -> HashMap<&'a str, ()> {
+/// Names that the file says are functions'.
+pub(super) fn functions<'a>(lines: &[Line<'a>]) -> HashSet<&'a str> {
     let of = |line: &Line<'a>| match line {
         Line::Directive(".type", rest) => {
             let mut words = operands(rest);
             let name = words.next();
-            name.filter(|_| words.next() == Some("@function")).map(|name| (unquoted(name), ()))
+            name.filter(|_| words.next() == Some("@function")).map(unquoted)
         }
         _ => None,
     };

@@ -47,7 +47,7 @@
 //! else, so its path begins behind a branch.
 
 use core::arch::global_asm;
-use teeperf_wire::hook::{FULL, STEP, gate, module, thread};
+use teeperf_wire::hook::{FULL, RSEQ_SIGNATURE, STEP, TICK_AHEAD, gate, module, thread};
 use teeperf_wire::shared::clock;
 use teeperf_wire::tree;
 use teeperf_wire::word::{code, escape};
@@ -298,13 +298,8 @@ global_asm!(
     cycle_ahead = const CYCLE_AHEAD,
 );
 
-/// What stands before the place where an abandoned sequence goes on (glibc's `RSEQ_SIG` for x86).
-const RSEQ_SIGNATURE: u32 = 0x5305_3053;
-
-/// How far ahead of a store its line is asked for, bytes: of 512, 1024, 2048 and 4096 the
-/// cheapest where two cores share no cache but the last. A tick's word is half as long as a
-/// counter's, and comes several times as soon.
-const TICK_AHEAD: usize = 2048;
+/// As [`TICK_AHEAD`], for the words of a counter: they are twice as long, and come several times as
+/// late.
 const CYCLE_AHEAD: usize = 1024;
 
 // The sign of the cursor's low half is the test for a full chunk.

@@ -1,4 +1,4 @@
-//! What late hooks call: [`teeperf_wire::hook`]. The function's address is in r11, and its return
+//! The stub's half of late hooks ([`teeperf_wire::hook`]): they call it. The function's address is in r11, and its return
 //! address above that of the hook. All registers but r11 and the flags come back as they were.
 //!
 //! Where nothing is to be done but to write a word, the runtime's code does that. Else, and before
@@ -27,41 +27,17 @@ global_asm!(
     jmp     qword ptr [rip + teeperf_module + {record}]
 
 7:  mov     rcx, qword ptr [rsp - 16]
-    push    rax
+    .irp    register, rax, rcx, rdx, rsi, rdi, r8, r9, r10
+    push    \\register
     .cfi_adjust_cfa_offset 8
-    push    rcx
-    .cfi_adjust_cfa_offset 8
-    push    rdx
-    .cfi_adjust_cfa_offset 8
-    push    rsi
-    .cfi_adjust_cfa_offset 8
-    push    rdi
-    .cfi_adjust_cfa_offset 8
-    push    r8
-    .cfi_adjust_cfa_offset 8
-    push    r9
-    .cfi_adjust_cfa_offset 8
-    push    r10
-    .cfi_adjust_cfa_offset 8
+    .endr
     mov     rdi, r11
     mov     rsi, qword ptr [rsp + {kept}]
     call    \\hook
-    pop     r10
+    .irp    register, r10, r9, r8, rdi, rsi, rdx, rcx, rax
+    pop     \\register
     .cfi_adjust_cfa_offset -8
-    pop     r9
-    .cfi_adjust_cfa_offset -8
-    pop     r8
-    .cfi_adjust_cfa_offset -8
-    pop     rdi
-    .cfi_adjust_cfa_offset -8
-    pop     rsi
-    .cfi_adjust_cfa_offset -8
-    pop     rdx
-    .cfi_adjust_cfa_offset -8
-    pop     rcx
-    .cfi_adjust_cfa_offset -8
-    pop     rax
-    .cfi_adjust_cfa_offset -8
+    .endr
     ret
     .cfi_endproc
     .size   \\name, . - \\name
@@ -84,39 +60,13 @@ teeperf_late_event:
     .cfi_def_cfa_register rbp
     sub     rsp, 256
     and     rsp, -16
-    movaps  xmmword ptr [rsp], xmm0
-    movaps  xmmword ptr [rsp + 16], xmm1
-    movaps  xmmword ptr [rsp + 32], xmm2
-    movaps  xmmword ptr [rsp + 48], xmm3
-    movaps  xmmword ptr [rsp + 64], xmm4
-    movaps  xmmword ptr [rsp + 80], xmm5
-    movaps  xmmword ptr [rsp + 96], xmm6
-    movaps  xmmword ptr [rsp + 112], xmm7
-    movaps  xmmword ptr [rsp + 128], xmm8
-    movaps  xmmword ptr [rsp + 144], xmm9
-    movaps  xmmword ptr [rsp + 160], xmm10
-    movaps  xmmword ptr [rsp + 176], xmm11
-    movaps  xmmword ptr [rsp + 192], xmm12
-    movaps  xmmword ptr [rsp + 208], xmm13
-    movaps  xmmword ptr [rsp + 224], xmm14
-    movaps  xmmword ptr [rsp + 240], xmm15
+    .irp    n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    movaps  xmmword ptr [rsp + 16 * \\n], xmm\\n
+    .endr
     call    qword ptr [rip + teeperf_rt_event@GOTPCREL]
-    movaps  xmm0, xmmword ptr [rsp]
-    movaps  xmm1, xmmword ptr [rsp + 16]
-    movaps  xmm2, xmmword ptr [rsp + 32]
-    movaps  xmm3, xmmword ptr [rsp + 48]
-    movaps  xmm4, xmmword ptr [rsp + 64]
-    movaps  xmm5, xmmword ptr [rsp + 80]
-    movaps  xmm6, xmmword ptr [rsp + 96]
-    movaps  xmm7, xmmword ptr [rsp + 112]
-    movaps  xmm8, xmmword ptr [rsp + 128]
-    movaps  xmm9, xmmword ptr [rsp + 144]
-    movaps  xmm10, xmmword ptr [rsp + 160]
-    movaps  xmm11, xmmword ptr [rsp + 176]
-    movaps  xmm12, xmmword ptr [rsp + 192]
-    movaps  xmm13, xmmword ptr [rsp + 208]
-    movaps  xmm14, xmmword ptr [rsp + 224]
-    movaps  xmm15, xmmword ptr [rsp + 240]
+    .irp    n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    movaps  xmm\\n, xmmword ptr [rsp + 16 * \\n]
+    .endr
     leave
     .cfi_def_cfa rsp, 8
     .cfi_restore rbp

@@ -32,8 +32,7 @@ const LATE: &str = "late";
 const COUNTS_ITSELF: &str = "counts-itself";
 const WITH_LIBRARY: &str = "with-library";
 /// The file beside it with words for gcc's own compilers, which its driver would take for its
-/// linker as well. One called
-/// `specs` would stand for all that the driver knows.
+/// linker as well. One called `specs` would stand for all that the driver knows.
 const SPECS: &str = "marked.specs";
 /// These have a function's entry marked (GCC manual, `-mfentry`). The driver's `-pg` is `-p` there.
 const MARKED: &str = "*cc1:\n+ -p -mfentry\n\n*cc1plus:\n+ -p -mfentry\n\n";

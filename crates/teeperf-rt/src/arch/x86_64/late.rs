@@ -1,19 +1,19 @@
-//! What late hooks call where nothing is to be done but to write a word: as the stub's hooks do
-//! (teeperf-stub/src/x86_64/hooks.rs), but for every module alike, in the runtime, whose
-//! thread-local storage is at an offset that the linker knows.
+//! The runtime's half of late hooks: it writes an event's word where nothing else is to be done, as
+//! the stub's hooks do (teeperf-stub/src/x86_64/hooks.rs). It serves every module alike, since the
+//! linker knows where the runtime's thread-local storage is.
 //!
 //! A late hook's registers are the program's, so all but r11 and the flags come back as they were.
 //! The vector registers are kept where the long way is taken, which is Rust.
 //!
-//! The kernel stays told of the restartable sequence: the runtime is never unloaded. The sequence begins
-//! right behind the store that tells of it: the kernel forgets it where a thread is interrupted
-//! in between.
+//! The kernel stays told of the restartable sequence: the runtime is never unloaded. The sequence
+//! begins right behind the store that tells of it: the kernel forgets it where a thread is
+//! interrupted in between.
 
 use crate::clock;
 use crate::event;
 use crate::thread::{self, Thread};
 use core::arch::global_asm;
-use teeperf_wire::hook::{STEP, late, thread as fields};
+use teeperf_wire::hook::{RSEQ_SIGNATURE, STEP, TICK_AHEAD, late, thread as fields};
 use teeperf_wire::shared::clock as page;
 
 global_asm!(
@@ -91,42 +91,16 @@ teeperf_record_out:
     push    r10
     sub     rsp, 256
     and     rsp, -16
-    movaps  xmmword ptr [rsp], xmm0
-    movaps  xmmword ptr [rsp + 16], xmm1
-    movaps  xmmword ptr [rsp + 32], xmm2
-    movaps  xmmword ptr [rsp + 48], xmm3
-    movaps  xmmword ptr [rsp + 64], xmm4
-    movaps  xmmword ptr [rsp + 80], xmm5
-    movaps  xmmword ptr [rsp + 96], xmm6
-    movaps  xmmword ptr [rsp + 112], xmm7
-    movaps  xmmword ptr [rsp + 128], xmm8
-    movaps  xmmword ptr [rsp + 144], xmm9
-    movaps  xmmword ptr [rsp + 160], xmm10
-    movaps  xmmword ptr [rsp + 176], xmm11
-    movaps  xmmword ptr [rsp + 192], xmm12
-    movaps  xmmword ptr [rsp + 208], xmm13
-    movaps  xmmword ptr [rsp + 224], xmm14
-    movaps  xmmword ptr [rsp + 240], xmm15
+    .irp    n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    movaps  xmmword ptr [rsp + 16 * \\n], xmm\\n
+    .endr
     mov     edi, r11d
     lea     rsi, [rbp + 16]
     mov     rdx, qword ptr [rbp + 16]
     call    {late}
-    movaps  xmm0, xmmword ptr [rsp]
-    movaps  xmm1, xmmword ptr [rsp + 16]
-    movaps  xmm2, xmmword ptr [rsp + 32]
-    movaps  xmm3, xmmword ptr [rsp + 48]
-    movaps  xmm4, xmmword ptr [rsp + 64]
-    movaps  xmm5, xmmword ptr [rsp + 80]
-    movaps  xmm6, xmmword ptr [rsp + 96]
-    movaps  xmm7, xmmword ptr [rsp + 112]
-    movaps  xmm8, xmmword ptr [rsp + 128]
-    movaps  xmm9, xmmword ptr [rsp + 144]
-    movaps  xmm10, xmmword ptr [rsp + 160]
-    movaps  xmm11, xmmword ptr [rsp + 176]
-    movaps  xmm12, xmmword ptr [rsp + 192]
-    movaps  xmm13, xmmword ptr [rsp + 208]
-    movaps  xmm14, xmmword ptr [rsp + 224]
-    movaps  xmm15, xmmword ptr [rsp + 240]
+    .irp    n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    movaps  xmm\\n, xmmword ptr [rsp + 16 * \\n]
+    .endr
     mov     rax, qword ptr [rbp - 8]
     mov     rcx, qword ptr [rbp - 16]
     mov     rdx, qword ptr [rbp - 24]
@@ -150,17 +124,11 @@ teeperf_record_out:
     rseq = const fields::RSEQ,
     cursor = const fields::CURSOR,
     step = const STEP,
-    ahead = const AHEAD,
-    signature = const SIGNATURE,
+    ahead = const TICK_AHEAD,
+    signature = const RSEQ_SIGNATURE,
     size = const size_of::<Thread>(),
     late = sym event::late,
 );
-
-/// What stands before the place where an abandoned sequence goes on (glibc's `RSEQ_SIG` for x86).
-const SIGNATURE: u32 = 0x5305_3053;
-
-/// How far ahead of a store its line is asked for, as in the stub's hooks.
-const AHEAD: usize = 2048;
 
 /// Address of the code that writes a late hook's word into the calling thread's present block
 /// ([`thread::current`]).

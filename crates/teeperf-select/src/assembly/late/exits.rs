@@ -18,10 +18,8 @@ pub(super) struct Exit<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind<'a> {
-    /// `ret`, or a jump to what stands for it.
-    Return,
-    /// A jump to a function.
-    Jump,
+    /// `ret`, a jump to what stands for it, or one to a function.
+    Always,
     /// A jump to a function on a condition: what makes it go on instead, and its target.
     Branch { otherwise: &'static str, target: &'a str },
 }
@@ -33,7 +31,7 @@ pub(super) struct Jumps<'l, 'a> {
     by_address: OnceCell<ByAddress>,
 }
 
-/// What is known of them.
+/// Facts about them.
 #[derive(Debug, Default)]
 struct ByAddress {
     /// Lines of those that lead where a table says, within their function.
@@ -63,32 +61,19 @@ impl<'l, 'a> Jumps<'l, 'a> {
 
     /// Where control leaves this part's function, in the order of lines.
     pub(super) fn exits(&self, part: &Part<'a>) -> Vec<Exit<'a>> {
-        let mut exits = Vec::new();
-        let mut is_split = false;
-        for line in part.start..part.end {
-            let Line::Instruction(mnemonic, rest) = self.lines[line] else { continue };
+        let exit = |line: usize| {
+            let Line::Instruction(mnemonic, rest) = self.lines[line] else { return None };
             let kind = match flow(mnemonic, rest) {
-                // What stands behind a call of it runs when the function has returned there.
-                Flow::Call(target) => {
-                    is_split = unquoted(target).starts_with("__morestack");
-                    continue;
-                }
-                Flow::End if is_return(mnemonic) && !is_split => Some(Kind::Return),
-                Flow::Jump(target) if target.starts_with("__x86_return_thunk") => {
-                    Some(Kind::Return)
-                }
-                Flow::Jump(target) if self.goes_out(line, target, part.function) => {
-                    Some(Kind::Jump)
-                }
+                Flow::End if is_return(mnemonic) => Kind::Always,
+                Flow::Jump(target) if self.goes_out(line, target, part.function) => Kind::Always,
                 Flow::Branch(target) if self.goes_out(line, target, part.function) => {
-                    opposite(mnemonic).map(|otherwise| Kind::Branch { otherwise, target })
+                    Kind::Branch { otherwise: opposite(mnemonic)?, target }
                 }
-                _ => None,
+                _ => return None,
             };
-            is_split = false;
-            exits.extend(kind.map(|kind| Exit { line, kind }));
-        }
-        exits
+            Some(Exit { line, kind })
+        };
+        (part.start..part.end).filter_map(exit).collect()
     }
 
     fn goes_out(&self, line: usize, target: &'a str, function: usize) -> bool {

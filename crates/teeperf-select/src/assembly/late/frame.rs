@@ -1,4 +1,4 @@
-//! What a function's unwind information says of its frame, line by line.
+//! A function's frame, line by line, as its unwind information tells it.
 
 use super::super::text::operands;
 

@@ -21,15 +21,14 @@ mod write;
 
 use super::edit::Edits;
 use super::names::Names;
-use super::{Error, Options, check, text};
-use crate::Function;
+use super::{Error, Options, check, mentions, text};
 use part::Parts;
-use teeperf_symbols::{demangle, spellings};
+use std::collections::HashSet;
 
-/// What compilers call at the entry of each function that is to have hooks.
+/// The function that compilers call at the entry of each function that is to have hooks.
 pub const MARK: &str = "__fentry__";
 
-/// What stands in assembly that has late hooks.
+/// A name that only assembly with late hooks has.
 const STUB: &str = "teeperf_late_enter";
 
 /// How a file is to be gone through, beside what all have.
@@ -42,7 +41,7 @@ pub struct Late {
     pub with_library: bool,
 }
 
-/// What came of a file.
+/// A file that was gone through.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hooked {
     /// The file with hooks.
@@ -53,8 +52,7 @@ pub struct Hooked {
 
 /// Puts hooks into the functions that are wanted. A file that has them is left as it is.
 pub fn insert(text: &[u8], options: &Options<'_>, late: Late) -> Result<Hooked, Error> {
-    let has = |word: &str| text.windows(word.len()).any(|part| part == word.as_bytes());
-    if has(STUB) {
+    if mentions(text, STUB) {
         return Ok(Hooked { text: text.to_vec(), met: Vec::new() });
     }
     let lines = text::lines(text);
@@ -100,20 +98,10 @@ fn wanted<'a>(
     if options.selection.is_all() {
         return parts.functions.iter().map(is_hookable).collect();
     }
-    let is_mark = |line: usize| parts.functions.iter().any(|function| function.mark == Some(line));
-    let marks: Vec<bool> = (0..lines.len()).map(is_mark).collect();
-    let names = Names::new(text, lines, |line| !marks[line]);
-    let mut wants = |name: &'a str| {
-        let whole = demangle(name);
-        let spellings = spellings(&whole);
-        let all: Vec<&str> =
-            std::iter::once(name).chain(spellings.iter().map(AsRef::as_ref)).collect();
-        let files = names.files.get(name).map(|path| (options.paths)(path)).unwrap_or_default();
-        let size = names.sizes.get(name).copied();
-        let function = Function { names: &all, files: &files, size };
-        options.selection.note(&function, met);
-        options.selection.wants(&function)
-    };
+    let marks: HashSet<usize> =
+        parts.functions.iter().filter_map(|function| function.mark).collect();
+    let names = Names::new(text, lines, |line| !marks.contains(&line));
+    let mut wants = |name: &str| options.wants(name, &names, met);
     parts.functions.iter().map(|function| is_hookable(function) && wants(function.name)).collect()
 }
 

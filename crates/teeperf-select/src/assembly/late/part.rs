@@ -1,6 +1,7 @@
 //! Functions of a file, and the parts that their code stands in.
 
 use super::super::instruction::{Flow, flow};
+use super::super::names::functions;
 use super::super::text::{Line, operands, unquoted};
 use super::frame::Frame;
 use super::{Late, MARK};
@@ -57,7 +58,7 @@ pub(super) struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     pub(super) fn read(lines: &[Line<'a>], late: Late) -> Self {
-        let functions = typed(lines);
+        let functions = functions(lines);
         let called = called(lines);
         let mut parts = Self::default();
         let mut by_name: HashMap<&str, usize> = HashMap::new();
@@ -69,7 +70,7 @@ impl<'a> Parts<'a> {
             match *line {
                 Line::Label(name)
                     if functions.contains(name)
-                        || section.is_code && is_part_of(name, &by_name, &called) =>
+                        || section.is_code && of_part(name, &by_name, &called).is_some() =>
                 {
                     // A second name of the same place.
                     if open.as_ref().is_some_and(|part| is_empty(&lines[part.start..at])) {
@@ -77,9 +78,9 @@ impl<'a> Parts<'a> {
                         continue;
                     }
                     parts.close(open.take(), at);
-                    let function = match is_part_of(name, &by_name, &called) {
-                        true => by_name[whole(name)],
-                        false => {
+                    let function = match of_part(name, &by_name, &called) {
+                        Some(function) => function,
+                        None => {
                             by_name.insert(name, parts.functions.len());
                             parts.functions.push(Function {
                                 name,
@@ -208,19 +209,6 @@ fn is_empty(lines: &[Line<'_>]) -> bool {
     lines.iter().all(is_none)
 }
 
-/// Names of functions.
-fn typed<'a>(lines: &[Line<'a>]) -> HashSet<&'a str> {
-    let of = |line: &Line<'a>| match line {
-        Line::Directive(".type", rest) => {
-            let mut words = operands(rest);
-            let name = words.next();
-            name.filter(|_| words.next() == Some("@function")).map(unquoted)
-        }
-        _ => None,
-    };
-    lines.iter().filter_map(of).collect()
-}
-
 /// Labels that a call names.
 fn called<'a>(lines: &[Line<'a>]) -> HashSet<&'a str> {
     let of = |line: &Line<'a>| match *line {
@@ -233,11 +221,12 @@ fn called<'a>(lines: &[Line<'a>]) -> HashSet<&'a str> {
     lines.iter().filter_map(of).collect()
 }
 
-/// Whether a label begins a part of a function that is known. One that is called is a function that
-/// the compiler made of what seldom runs.
-fn is_part_of(name: &str, functions: &HashMap<&str, usize>, called: &HashSet<&str>) -> bool {
+/// The function of which a label begins a part, where it is known. One that is called is a function
+/// that the compiler made of what seldom runs.
+fn of_part(name: &str, functions: &HashMap<&str, usize>, called: &HashSet<&str>) -> Option<usize> {
     let whole = whole(name);
-    whole != name && functions.contains_key(whole) && !called.contains(name)
+    let function = functions.get(whole).copied();
+    function.filter(|_| whole != name && !called.contains(name))
 }
 
 /// The function's name, of a part of it that stands apart: `f.cold` or `f.cold.1` as it seldom

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use teeperf_wire::hook::{gate, late};
 
-/// What an object brings for programs that are linked without the stub: hooks that are off. Where
-/// the stub is there, its symbols count.
+/// Hooks that are off: an object brings them for programs that are linked without the stub. Where the
+/// stub is there, its symbols count.
 pub(super) const ABSENT: &str = "\
 \t.section\t.data.teeperf_absent,\"awG\",@progbits,teeperf_absent,comdat
 \t.p2align\t3
@@ -51,6 +51,7 @@ pub(super) fn hooks<'a>(
             number,
             part: at,
             keeps: parts.is_r11_used,
+            has_frames: part.frames.is_some(),
             text: String::new(),
             returns: BTreeMap::new(),
         };
@@ -72,8 +73,8 @@ pub(super) fn hooks<'a>(
     }
 }
 
-/// What stands in front of a part that is not the function's beginning: the unwinder knows no more
-/// of it than where it begins.
+/// Says whose a part is that is not the function's beginning, in front of it: the unwinder knows no
+/// more of the part than where it begins.
 fn told_apart(number: usize) -> String {
     format!("\t.long\t{}\n\t.long\t.Lteeperf_f{number}-.\n", late::PART)
 }
@@ -96,8 +97,7 @@ fn exit_hook(lines: &[Line<'_>], exit: &Exit<'_>, tails: &mut Tails, edits: &mut
     let Line::Instruction(mnemonic, rest) = lines[exit.line] else { return };
     let leaving = if rest.is_empty() { mnemonic.into() } else { format!("{mnemonic}\t{rest}") };
     match exit.kind {
-        Kind::Return => edits.before(exit.line, tails.leave(&leaving)),
-        Kind::Jump => edits.before(exit.line, tails.leave(&leaving)),
+        Kind::Always => edits.before(exit.line, tails.leave(&leaving)),
         Kind::Branch { otherwise, target } => {
             let jump = format!("jmp\t{target}");
             let label = format!(".Lteeperf_b{}", exit.line);
@@ -114,6 +114,7 @@ struct Tails {
     part: usize,
     /// r11 may hold an argument.
     keeps: bool,
+    has_frames: bool,
     text: String,
     /// Labels of those that end so.
     returns: BTreeMap<String, String>,
@@ -122,7 +123,7 @@ struct Tails {
 impl Tails {
     fn enter(&mut self) -> String {
         let (number, part) = (self.number, self.part);
-        let [keep, restore] = kept(self.keeps);
+        let [keep, restore] = self.kept(false);
         // Writing to a string does not fail.
         let _ = write!(
             self.text,
@@ -145,7 +146,7 @@ impl Tails {
         let (number, part) = (self.number, self.part);
         let label = format!(".Lteeperf_x{part}_{}", self.returns.len());
         self.returns.insert(leaving.into(), label.clone());
-        let [keep, restore] = kept(self.keeps || leaving.contains("r11"));
+        let [keep, restore] = self.kept(leaving.contains("r11"));
         let _ = write!(
             self.text,
             "{label}:\n{keep}\tleaq\t.Lteeperf_f{number}(%rip), %r11\n\tcall\tteeperf_late_exit\n{restore}\t{leaving}\n"
@@ -153,17 +154,25 @@ impl Tails {
         label
     }
 
+    /// Instructions that keep r11 where it is needed, and that give it back.
+    fn kept(&self, is_needed: bool) -> [&'static str; 2] {
+        match (self.keeps || is_needed, self.has_frames) {
+            (true, true) => [
+                "\tpushq\t%r11\n\t.cfi_adjust_cfa_offset 8\n",
+                "\tpopq\t%r11\n\t.cfi_adjust_cfa_offset -8\n",
+            ],
+            (true, false) => ["\tpushq\t%r11\n", "\tpopq\t%r11\n"],
+            (false, _) => ["", ""],
+        }
+    }
+
     /// All tails, with the frame as it was where the function began.
     fn finish(self, part: &Part<'_>) -> String {
         if self.text.is_empty() {
             return String::new();
         }
-        if part.frames.is_none() {
-            return self
-                .text
-                .lines()
-                .filter(|line| !line.contains(".cfi_"))
-                .fold(String::new(), |text, line| text + line + "\n");
+        if !self.has_frames {
+            return self.text;
         }
         let mut kept = part.kept.clone();
         kept.sort_unstable();
@@ -171,17 +180,6 @@ impl Tails {
         let restored = kept.iter().map(|register| format!("\t.cfi_restore {register}\n"));
         let restored: String = restored.collect();
         format!("\t.cfi_def_cfa 7, 8\n{restored}{}", self.text)
-    }
-}
-
-/// What keeps r11, and gives it back.
-fn kept(keeps: bool) -> [&'static str; 2] {
-    match keeps {
-        true => [
-            "\tpushq\t%r11\n\t.cfi_adjust_cfa_offset 8\n",
-            "\tpopq\t%r11\n\t.cfi_adjust_cfa_offset -8\n",
-        ],
-        false => ["", ""],
     }
 }
 
