@@ -117,7 +117,8 @@ pub fn build(crates: &Path, out: &Path) -> Result<Outputs, String> {
     build.rustc("teeperf_rt", &["teeperf_wire", "teeperf_tally"], &library, &whole)?;
     let linked = out.join("teeperf_rt_linked.o");
     let mut link = tool("ld");
-    link.args(["-r", "--gc-sections", "-o"]).arg(&linked);
+    let script = crates.join("teeperf-rt/runtime.ld");
+    link.args(["-r", "--gc-sections", "-T"]).arg(script).arg("-o").arg(&linked);
     link.args(EXPORTED.map(|name| format!("--undefined={name}"))).arg(&library);
     run(&mut link)?;
     let mut localise = tool("objcopy");

@@ -381,6 +381,7 @@ fn recorded() -> Profile {
         self_time: exact(ns),
         total: exact(ns),
         extremes: None,
+        spent: Default::default(),
     };
     let (program, library) = ("/bin/program", "/lib/libpack.so");
     let first = vec![

@@ -6,7 +6,9 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use crate::cost::sum_up;
-use crate::model::{Extremes, Function, FunctionId, Node, Profile, Thread, Time, Tree, Vertex};
+use crate::model::{
+    Extremes, Function, FunctionId, Info, Node, Profile, Spent, Thread, Time, Tree, Vertex,
+};
 use crate::paths::PathPattern;
 use crate::pattern::Found;
 
@@ -26,6 +28,8 @@ pub struct Row {
     pub self_time: Time,
     /// Its shortest and longest call, where they are known.
     pub extremes: Option<Extremes>,
+    /// What samples say of it beside CPU time.
+    pub spent: Spent,
 }
 
 /// What a table is sorted by; equal rows stand in the order of their names.
@@ -85,6 +89,7 @@ fn merge<'a>(
             there.self_time += self_time;
             there.total += total;
             there.extremes = Extremes::of_both(there.extremes, node.extremes);
+            there.spent += node.spent;
             numbers.push(number);
         }
     }
@@ -126,7 +131,7 @@ pub fn bottom_up(tree: &Tree) -> Tree {
 
 fn empty_node(parent: u32, function: FunctionId) -> Node {
     let (self_time, total) = (Time::default(), Time::default());
-    Node { parent, function, calls: 0, self_time, total, extremes: None }
+    Node { parent, function, calls: 0, self_time, total, extremes: None, spent: Default::default() }
 }
 
 /// The functions of a tree, one row each, sorted.
@@ -141,14 +146,17 @@ pub fn rows(tree: &Tree, functions: &[Function], sort: Sort) -> Vec<Row> {
             row.calls += node.calls;
             row.self_time += node.self_time;
             row.extremes = Extremes::of_both(row.extremes, node.extremes);
+            row.spent += node.spent.of_itself();
             if open[node.function.0 as usize] == 0 {
                 row.total += node.total;
+                row.spent.add_totals(&node.spent);
             }
             open[node.function.0 as usize] += 1;
         }
         Step::Leave(at) => open[tree.nodes[at as usize].function.0 as usize] -= 1,
     });
-    all.retain(|row| row.calls > 0 || row.total.high > 0.0);
+    let has_time = |row: &Row| row.total.high > 0.0 || row.spent.total_waiting_ns > 0.0;
+    all.retain(|row| row.calls > 0 || has_time(row));
     sort_rows(&mut all, functions, sort);
     all
 }
@@ -180,7 +188,7 @@ pub fn table(profile: &Profile, sort: Sort) -> Vec<Row> {
         // What paths may lack is no more for a function that has many.
         rows(&merged_as_seen(&profile.threads), &profile.functions, sort)
     };
-    add_sampling_error(&mut rows, profile.info.period_ns);
+    add_sampling_error(&mut rows, &profile.info, whole_of(profile));
     add_what_they_lack(&mut rows, profile);
     let Some(graph) = &profile.graph else { return rows };
     let places: HashMap<FunctionId, usize> =
@@ -205,20 +213,52 @@ pub fn table(profile: &Profile, sort: Sort) -> Vec<Row> {
     rows
 }
 
-/// Makes the intervals of rows as wide as a clock that ticks once in `period_ns` makes them; 0: it
-/// does not tick. The ticks that fall into a function are counted, so their number has a deviation
+/// Time of all threads, nanoseconds.
+fn whole_of(profile: &Profile) -> f64 {
+    let total = |thread: &Thread| thread.tree.nodes.first().map_or(0.0, |root| root.total.value);
+    profile.threads.iter().map(total).sum()
+}
+
+/// Makes the intervals of rows as wide as a clock that ticks makes them. The ticks that fall into a function are counted, so their number has a deviation
 /// of its root: twice that on both sides. Of what no tick fell into, three may have been due. And
-/// `AHEAD_NS` of each call may have gone to its caller.
-pub fn add_sampling_error(rows: &mut [Row], period_ns: f64) {
+/// `AHEAD_NS` of each call may have gone to its caller. Samples of timers tell shares of `whole`
+/// nanoseconds.
+pub fn add_sampling_error(rows: &mut [Row], info: &Info, whole: f64) {
+    let period_ns = info.period_ns;
     if period_ns == 0.0 {
         return;
     }
     for row in rows {
+        if info.timer_samples > 0 {
+            let Spent { variance, total_variance, .. } = row.spent;
+            spread(&mut row.self_time, variance, whole, period_ns);
+            spread(&mut row.total, total_variance, whole, period_ns);
+            continue;
+        }
         let ahead = AHEAD_NS * row.calls as f64;
         for time in [&mut row.self_time, &mut row.total] {
             widen(time, period_ns, ahead);
         }
     }
+}
+
+/// Makes a figure an interval of 95 % confidence: a binomial share of `whole`. Of what no sample fell
+/// into, three may have been due.
+fn spread(time: &mut Time, variance: f64, whole: f64, period_ns: f64) {
+    /// Deviations on both sides.
+    const DEVIATIONS: f64 = 1.96;
+    let whole = whole.max(f64::MIN_POSITIVE);
+    let share = (time.value / whole).clamp(0.0, 1.0);
+    // Wilson's interval, which few samples do not make too narrow (Brown, Cai and DasGupta, "Interval
+    // estimation for a binomial proportion", 2001). So many samples of the same weight would have it:
+    let weight = if time.value > 0.0 { variance / time.value } else { period_ns };
+    let samples = (whole / weight).max(1.0);
+    let square = DEVIATIONS * DEVIATIONS;
+    let middle = (share + square / (2.0 * samples)) / (1.0 + square / samples);
+    let half = DEVIATIONS / (1.0 + square / samples)
+        * (share * (1.0 - share) / samples + square / (4.0 * samples * samples)).sqrt();
+    time.low = ((middle - half).max(0.0) * whole).min(time.value);
+    time.high = ((middle + half).min(1.0) * whole).max(time.value);
 }
 
 /// Raises the upper bounds of rows by what had no room: see [`crate::model::NoRoom`].
@@ -362,15 +402,17 @@ fn take_from(time: &mut Time, part: &Time) {
 
 fn empty_row(function: FunctionId) -> Row {
     let (total, self_time) = (Time::default(), Time::default());
-    Row { function, calls: 0, total, self_time, extremes: None }
+    Row { function, calls: 0, total, self_time, extremes: None, spent: Default::default() }
 }
 
 fn add_to(row: &mut Row, node: &Node, outer: bool) {
     row.calls += node.calls;
     row.self_time += node.self_time;
     row.extremes = Extremes::of_both(row.extremes, node.extremes);
+    row.spent += node.spent.of_itself();
     if outer {
         row.total += node.total;
+        row.spent.add_totals(&node.spent);
     }
 }
 
@@ -493,6 +535,7 @@ fn rebuilt(
             None => None,
             Some(Place::Within(number)) => {
                 out.nodes[number as usize].self_time += node.self_time;
+                out.nodes[number as usize].spent += node.spent;
                 Some(number)
             }
             Some(Place::Below(parent, function)) => {
@@ -504,6 +547,7 @@ fn rebuilt(
                 there.calls = there.calls.saturating_add(node.calls);
                 there.self_time += node.self_time;
                 there.extremes = Extremes::of_both(there.extremes, node.extremes);
+                there.spent += node.spent;
                 Some(number)
             }
         };
@@ -521,9 +565,12 @@ fn select(tree: &Tree, keep: impl Fn(usize) -> bool, with_time: impl Fn(usize) -
             continue;
         }
         numbers[at] = out.nodes.len() as u32;
-        let self_time = if with_time(at) { node.self_time } else { Time::default() };
+        let (self_time, spent) = match with_time(at) {
+            true => (node.self_time, node.spent),
+            false => (Time::default(), Spent::default()),
+        };
         let parent = numbers[node.parent as usize];
-        out.nodes.push(Node { parent, self_time, total: Time::default(), ..*node });
+        out.nodes.push(Node { parent, self_time, total: Time::default(), spent, ..*node });
     }
     sum_up(&mut out);
     out

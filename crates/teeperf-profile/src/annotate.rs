@@ -182,6 +182,7 @@ mod tests {
             self_time: Time::from(ns),
             total: Time::from(total),
             extremes: None,
+            spent: Default::default(),
         };
         let nodes = vec![
             node(0, 0, 0, 0.0, 60.0),

@@ -175,10 +175,13 @@ pub(crate) fn allow_for_calls_beside(tree: &mut Tree, node: u32, hot: HookCost, 
 pub(crate) fn sum_up(tree: &mut Tree) {
     for node in &mut tree.nodes {
         node.total = node.self_time;
+        node.spent.total_waiting_ns = node.spent.waiting_ns;
+        node.spent.total_variance = node.spent.variance;
     }
     for at in (1..tree.nodes.len()).rev() {
-        let Node { parent, total, .. } = tree.nodes[at];
+        let Node { parent, total, spent, .. } = tree.nodes[at];
         tree.nodes[parent as usize].total += total;
+        tree.nodes[parent as usize].spent.add_totals(&spent);
     }
 }
 
@@ -295,6 +298,7 @@ mod tests {
             self_time: time,
             total: Time::default(),
             extremes: None,
+            spent: Default::default(),
         }
     }
 

@@ -74,10 +74,33 @@ pub enum Escape<'a> {
     Timed(u64),
     /// From here on the filter of this number holds.
     Filter(u32),
+    /// The thread was interrupted by its timer.
+    Sample(Sample),
     /// A code that this reader does not know.
     Unknown(u32),
     /// A known code whose payload is not what it must be.
     Malformed(u32),
+}
+
+/// [`code::SAMPLE`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// The instruction is one of hooks.
+    pub is_in_hook: bool,
+    /// The kernel was interrupted, which code in front of the instruction had called.
+    pub is_in_kernel: bool,
+    /// Only time in user mode is sampled.
+    pub is_of_user_mode: bool,
+    /// Site of the instruction; 0 where it lies in no window.
+    pub site: u32,
+    /// Its address.
+    pub address: u64,
+    /// CPU time of the thread, nanoseconds.
+    pub cpu_ns: u64,
+    /// Samples since the one before that found no place, all of them in hooks.
+    pub missed: u32,
+    /// CPU time that a sample of the thread's events stands for, nanoseconds; 0 where it has none.
+    pub period_ns: u32,
 }
 
 /// [`code::GAP`].
@@ -213,6 +236,16 @@ fn with_payload<'a>(
             site: word::payload_value(*payload.first()?)?,
             units: word::join(payload.get(1..3)?)?,
         },
+        code::SAMPLE => Escape::Sample(Sample {
+            is_in_hook: arg & word::sample::HOOK != 0,
+            is_in_kernel: arg & word::sample::KERNEL != 0,
+            is_of_user_mode: arg & word::sample::USER != 0,
+            site: word::payload_value(*payload.first()?)?,
+            address: word::join(payload.get(1..4)?)?,
+            cpu_ns: word::join(payload.get(4..6)?)?,
+            missed: word::payload_value(*payload.get(6)?)?,
+            period_ns: word::payload_value(*payload.get(7)?)?,
+        }),
         code::TIMED => Escape::Timed(word::join(payload.get(..2)?)?),
         code::POINT => Escape::Point {
             kind: arg,

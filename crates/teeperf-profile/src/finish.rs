@@ -12,7 +12,7 @@ use crate::contents::{Body, End, Packet, Process, Start};
 use crate::cost::{self, HookCost};
 use crate::lengths::Lengths;
 use crate::model::{
-    Extremes, FunctionId, Health, Info, Node, Profile, Stacks, Thread, Time, Tree, Unit,
+    Extremes, FunctionId, Health, Info, Node, Profile, Spent, Stacks, Thread, Time, Tree, Unit,
 };
 use crate::names::{Names, SymbolTables, file_name};
 use crate::no_room;
@@ -20,6 +20,7 @@ use crate::packets::Options;
 use crate::recording::is_later;
 use crate::replay::{CallTree, Counts, Figures, Threads, pseudo};
 use crate::samples;
+use crate::spent;
 use crate::warnings::Warnings;
 
 /// Most processes, and most named threads, whose names are kept.
@@ -186,11 +187,12 @@ impl Gathered {
             trees.push((thread, tree));
         }
         let mut out = Vec::with_capacity(trees.len());
-        let mut beyond_limits = 0u64;
+        let (mut beyond_limits, mut timer_samples) = (0u64, 0u64);
         for (mut thread, tree) in trees {
             // The replayed tree is let go as soon as the thread has its own.
             let Some(tree) = threads.trees.get_mut(tree).and_then(Option::take) else { continue };
             beyond_limits = beyond_limits.saturating_add(tree.flat_calls());
+            timer_samples += spent::samples(&tree.spent);
             thread.tree = convert(&tree, &mut names, ns_per_unit);
             thread.lengths = lengths(&tree.lengths, tree.process, &mut names);
             thread.counted = lengths(&tree.counted, tree.process, &mut names);
@@ -224,7 +226,8 @@ impl Gathered {
         let points = std::mem::take(&mut threads.shared.points);
         let points = points.shown(&mut names, &mut self.warnings, since, pid);
         let (functions, places) = names.into_functions();
-        let cost = hook_cost.filter(|_| !keep_hook_cost);
+        // Samples tell hooks from all else: nothing is to be taken off.
+        let cost = hook_cost.filter(|_| !keep_hook_cost && timer_samples == 0);
         for thread in &mut out {
             if let Some([a, b, c, d, cold @ ..]) = cost {
                 let [hot, cold] = [[a, b, c, d], cold].map(|ps| HookCost::from_ps(ps, least_ps));
@@ -239,8 +242,15 @@ impl Gathered {
         self.warn_of_no_room(&threads, &out);
         let total =
             |thread: &Thread| thread.tree.nodes.first().map_or(0.0, |root| root.total.value);
+        let hooks = |thread: &Thread| -> f64 {
+            thread.tree.nodes.iter().map(|node| node.spent.hooks_ns).sum()
+        };
         out.sort_by(|a, b| total(b).total_cmp(&total(a)).then((a.pid, a.tid).cmp(&(b.pid, b.tid))));
-        let info = self.info(ns_per_unit, &counts);
+        let mut info = self.info(ns_per_unit, &counts);
+        if timer_samples > 0 {
+            let cpu_ns: f64 = out.iter().map(|thread| total(thread) + hooks(thread)).sum();
+            (info.timer_samples, info.period_ns) = (timer_samples, cpu_ns / timer_samples as f64);
+        }
         let mut sampled = samples.finish(&info, &mut self.warnings);
         self.warnings.append(&mut threads.shared.warnings);
         let mut health = health(counts, open, self.warnings, &ns);
@@ -400,6 +410,7 @@ impl Gathered {
             summed: counts.summed > counts.events / 2,
             filters: std::mem::take(&mut self.filters),
             timed: std::mem::take(&mut self.timed),
+            timer_samples: 0,
             hook_cost_ps: start.hook_cost_ps.map(|ps| (sum(&ps[..4]), sum(&ps[4..]))),
         }
     }
@@ -444,7 +455,8 @@ fn convert(tree: &CallTree, names: &mut Names, ns_per_unit: f64) -> Tree {
         });
         if number == next {
             let total = Time::default();
-            out.push(Node { parent, function, calls, self_time, total, extremes });
+            let spent = Spent::default();
+            out.push(Node { parent, function, calls, self_time, total, extremes, spent });
         } else {
             let there = &mut out[number as usize];
             there.calls += calls;
@@ -452,6 +464,9 @@ fn convert(tree: &CallTree, names: &mut Names, ns_per_unit: f64) -> Tree {
             there.extremes = Extremes::of_both(there.extremes, extremes);
         }
         numbers.push(number);
+    }
+    if !tree.spent.is_empty() {
+        spent::put(tree, &numbers, &mut out, names, ns_per_unit);
     }
     Tree { nodes: out }
 }

@@ -51,6 +51,7 @@ mod tests {
             self_time: Time::from(own),
             total: Time::from(total),
             extremes: None,
+            spent: Default::default(),
         };
         let mut nodes = vec![node(0, 0, 0.0, self_ns)];
         for at in 0..names.len() as u32 {

@@ -62,6 +62,7 @@ mod recording;
 mod replay;
 pub mod samples;
 pub mod selection;
+mod spent;
 pub mod stacks;
 pub mod suggest;
 pub mod trees;

@@ -70,7 +70,15 @@ mod tests {
         let mut thread = Thread::default();
         let (self_time, total) = (Time::default(), Time::default());
         let of = FunctionId(0);
-        let node = Node { parent: 0, function: of, calls: 1, self_time, total, extremes: None };
+        let node = Node {
+            parent: 0,
+            function: of,
+            calls: 1,
+            self_time,
+            total,
+            extremes: None,
+            spent: Default::default(),
+        };
         thread.tree.nodes = vec![node; 2];
         Profile { functions: vec![function], threads: vec![thread; threads], ..Profile::default() }
     }

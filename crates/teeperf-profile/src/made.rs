@@ -12,6 +12,7 @@ pub(crate) fn profile(names: &[&str], nodes: &[(u32, u32, u64, f64)]) -> Profile
         self_time: Time::from(own),
         total: Time::default(),
         extremes: None,
+        spent: Default::default(),
     };
     let mut tree = Tree { nodes: [(0, 0, 0, 0.0)].iter().chain(nodes).map(node).collect() };
     cost::sum_up(&mut tree);

@@ -124,6 +124,51 @@ pub struct Node {
     pub total: Time,
     /// How long its calls on this path took, hooks included, where that was summed while the program ran.
     pub extremes: Option<Extremes>,
+    /// What samples say of it beside CPU time; nothing where threads were not interrupted by timers.
+    pub spent: Spent,
+}
+
+/// What is told of a call path, or a function, whose CPU time is known from samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spent {
+    /// Samples in it.
+    pub samples: u64,
+    /// Variance of its self time, as a sum over these samples, ns^2.
+    pub variance: f64,
+    /// The same of its total.
+    pub total_variance: f64,
+    /// Nanoseconds for which threads waited in it, or in code without hooks that it called.
+    pub waiting_ns: f64,
+    /// The same, with all it called.
+    pub total_waiting_ns: f64,
+    /// CPU time of hooks in it, nanoseconds.
+    pub hooks_ns: f64,
+}
+
+impl Spent {
+    /// What is its own, without what it called.
+    pub fn of_itself(self) -> Self {
+        Self { total_waiting_ns: 0.0, total_variance: 0.0, ..self }
+    }
+
+    /// Adds what another has with all it called.
+    pub(crate) fn add_totals(&mut self, other: &Self) {
+        self.total_waiting_ns += other.total_waiting_ns;
+        self.total_variance += other.total_variance;
+    }
+}
+
+impl std::ops::AddAssign for Spent {
+    fn add_assign(&mut self, other: Self) {
+        let Self { samples, variance, total_variance, .. } = other;
+        let Self { waiting_ns, total_waiting_ns, hooks_ns, .. } = other;
+        self.samples = self.samples.saturating_add(samples);
+        self.variance += variance;
+        self.total_variance += total_variance;
+        self.waiting_ns += waiting_ns;
+        self.total_waiting_ns += total_waiting_ns;
+        self.hooks_ns += hooks_ns;
+    }
 }
 
 /// Length of the shortest and of the longest call, nanoseconds.
@@ -394,6 +439,9 @@ pub struct Info {
     pub filters: Vec<Vec<String>>,
     /// Patterns of functions whose calls the processor's counter timed beside the tick, at some time.
     pub timed: Vec<String>,
+    /// Samples that threads' own timers wrote among the calls; CPU times are made of these. 0 where
+    /// there were no timers, and times are those of the clock.
+    pub timer_samples: u64,
     /// Cost of a call and its return by hooks, picoseconds, hot and cold.
     pub hook_cost_ps: Option<(u64, u64)>,
 }

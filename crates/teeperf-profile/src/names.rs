@@ -30,6 +30,10 @@ const MAX_TEXT: usize = 256 << 20;
 const UNKNOWN_MODULE: &str = "[unknown module]";
 /// Frames whose calls were not seen.
 pub(crate) const UNKNOWN: &str = "[unknown]";
+/// The kernel, which a call of the function above it was in.
+const KERNEL: &str = "[kernel]";
+/// Code that no file has, such as that of a compiler that runs in the program.
+const NO_FILE: &str = "[code without a file]";
 /// Functions below it found no room on their paths.
 pub(crate) const NO_ROOM: &str = "[no room]";
 
@@ -461,6 +465,22 @@ impl Names {
         id
     }
 
+    /// The function that has the instruction at a site, which may be in a part of it that stands apart.
+    pub(crate) fn at(&mut self, process: u32, site: u32) -> FunctionId {
+        let word = teeperf_wire::word::call(site);
+        if let Some(&id) = self.by_word.get(&(process, word)) {
+            return id;
+        }
+        let id = self.function(process, word);
+        let function = &self.functions[id.0 as usize];
+        let whole = function.name.split_once(".cold").map(|(whole, _)| whole.to_owned());
+        let Some(name) = whole else { return id };
+        let whole = Function { name, place: None, ..function.clone() };
+        let id = self.known.get(&key(&whole)).copied().unwrap_or(id);
+        self.by_word.insert((process, word), id);
+        id
+    }
+
     /// What is called so, without making a function of it.
     pub(crate) fn name(&mut self, process: u32, word: u32) -> String {
         self.describe(process, word).name
@@ -475,6 +495,8 @@ impl Names {
         match word {
             pseudo::UNKNOWN => nameless(UNKNOWN.into()),
             pseudo::TOO_DEEP => nameless("[too deep]".into()),
+            pseudo::KERNEL => nameless(KERNEL.into()),
+            pseudo::NO_FILE => nameless(NO_FILE.into()),
             pseudo::NO_ROOM => nameless(NO_ROOM.into()),
             pseudo::FAR.. => {
                 let number = (word - pseudo::FAR) >> 1;

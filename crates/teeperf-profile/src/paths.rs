@@ -139,6 +139,7 @@ mod tests {
             self_time: Time::default(),
             total: Time::default(),
             extremes: None,
+            spent: Default::default(),
         };
         let mut nodes = vec![node(0, 0)];
         for (at, &(parent, function)) in parents.iter().enumerate() {

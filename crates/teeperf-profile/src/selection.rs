@@ -185,6 +185,7 @@ mod tests {
             self_time: exact(self_ns),
             total: exact(total_ns),
             extremes: None,
+            spent: Default::default(),
         }
     }
 

@@ -285,6 +285,7 @@ mod tests {
             self_time: Time::from(ns),
             total: Time::from(ns),
             extremes: None,
+            spent: Default::default(),
         };
         let mut nodes = vec![node(0, 0, 0.0)];
         nodes.extend(own.iter().zip(0..).map(|(ns, function)| node(0, function, *ns)));

@@ -4,7 +4,7 @@
 use teeperf_profile::aggregate::{self, Sort};
 use teeperf_profile::combine::combine;
 use teeperf_profile::model::{
-    CallGraph, Function, FunctionId, Health, Node, Profile, Thread, Time, Tree,
+    CallGraph, Function, FunctionId, Health, Info, Node, Profile, Thread, Time, Tree,
 };
 use teeperf_profile::pattern::Pattern;
 
@@ -27,6 +27,7 @@ fn tree(root_total: f64, nodes: &[(u32, u32, u64, f64, f64)]) -> Tree {
         self_time: time(0.0),
         total: time(root_total),
         extremes: None,
+        spent: Default::default(),
     };
     let rest = nodes.iter().map(|&(parent, function, calls, own, total)| Node {
         parent,
@@ -35,6 +36,7 @@ fn tree(root_total: f64, nodes: &[(u32, u32, u64, f64, f64)]) -> Tree {
         self_time: time(own),
         total: time(total),
         extremes: None,
+        spent: Default::default(),
     });
     Tree { nodes: std::iter::once(root).chain(rest).collect() }
 }
@@ -249,6 +251,11 @@ fn graphs_are_combined_by_their_functions() {
     assert_eq!(alone.graph.map(|graph| graph.arcs[0].callee), Some(FunctionId(2)));
 }
 
+/// Of a clock that ticks so often, nanoseconds.
+fn ticking(period_ns: f64) -> Info {
+    Info { period_ns, ..Info::default() }
+}
+
 #[test]
 fn a_count_of_ticks_is_known_to_twice_its_root() {
     let row = |value: f64| aggregate::Row {
@@ -257,19 +264,20 @@ fn a_count_of_ticks_is_known_to_twice_its_root() {
         total: Time { value, low: value, high: value },
         self_time: Time { value, low: value - 1.0, high: value + 1.0 },
         extremes: None,
+        spent: Default::default(),
     };
     // A hundred ticks of 4 ns, one, and none.
     let mut rows = [row(400.0), row(4.0), row(0.0)];
-    aggregate::add_sampling_error(&mut rows, 4.0);
+    aggregate::add_sampling_error(&mut rows, &ticking(4.0), 0.0);
     let bounds: Vec<_> = rows.iter().map(|row| (row.total.low, row.total.high)).collect();
     assert_eq!(bounds, [(320.0, 480.0), (0.0, 16.0), (0.0, 12.0)]);
     assert_eq!((rows[0].self_time.low, rows[0].self_time.high), (319.0, 481.0));
     // 6 ns of each call may have gone to the caller.
     let mut called = [aggregate::Row { calls: 50, ..row(400.0) }];
-    aggregate::add_sampling_error(&mut called, 4.0);
+    aggregate::add_sampling_error(&mut called, &ticking(4.0), 0.0);
     assert_eq!((called[0].total.low, called[0].total.high), (320.0, 780.0));
     assert_eq!((called[0].self_time.low, called[0].self_time.high), (319.0, 781.0));
     let counted = called;
-    aggregate::add_sampling_error(&mut called, 0.0);
+    aggregate::add_sampling_error(&mut called, &ticking(0.0), 0.0);
     assert_eq!(called, counted, "a counter counts all");
 }

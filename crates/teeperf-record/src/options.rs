@@ -46,6 +46,8 @@ pub struct Options {
     pub preload: Vec<PathBuf>,
     /// Whether hooks look at the stack pointer, and so notice stacks that a program switches by itself.
     pub stacks: StackWatch,
+    /// Timers of CPU time interrupt threads, which write where they are among their calls.
+    pub cpu_samples: bool,
     /// Calls and times are summed by call path, in place of writing events.
     pub tree: Option<Tree>,
     /// The command, and all that it starts, is sampled as well, with hooks or without.
@@ -162,6 +164,7 @@ impl Options {
             is_found: true,
             preload: Vec::new(),
             stacks: StackWatch::default(),
+            cpu_samples: false,
             tree: None,
             sample: None,
             sgx: None,

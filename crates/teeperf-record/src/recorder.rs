@@ -223,6 +223,7 @@ impl Recorder {
         let kinds = options.filter.kinds();
         let is_of_crossings = kinds.crossings && !kinds.calls;
         let crossings = if is_of_crossings { flag::CROSSINGS_ALONE } else { 0 };
+        let samples = if options.cpu_samples { flag::SAMPLES } else { 0 };
         let triggers = options.trigger.as_ref().map(Rules::functions).unwrap_or_default();
         let filters = FilterDesk::start(means, options.filter, options.trigger)?;
         let symbols = Symbols::start(options.search, events.clone())?;
@@ -270,7 +271,7 @@ impl Recorder {
             page,
             time,
             clock: chosen.kind,
-            flags: wishes(&chosen, options.tree, options.stacks) | crossings,
+            flags: wishes(&chosen, options.tree, options.stacks) | samples | crossings,
             hz: chosen.hz,
             on_full: options.on_full,
             audience,

@@ -94,6 +94,7 @@ impl Seen {
         if word >> 31 != 0 {
             let top = word >> 24;
             survey.telling |= top == TOP_GAP || top & !1 == TOP_MODULE || top == TOP_POINT;
+            survey.telling |= top == TOP_SAMPLE;
             return false;
         }
         survey.events += 1;
@@ -163,6 +164,7 @@ const TOP_GAP: u32 = ESCAPE_BASE >> 24 | code::GAP;
 /// With the lowest bit set it is a name.
 const TOP_MODULE: u32 = ESCAPE_BASE >> 24 | code::MODULE;
 const TOP_POINT: u32 = ESCAPE_BASE >> 24 | code::POINT;
+const TOP_SAMPLE: u32 = ESCAPE_BASE >> 24 | code::SAMPLE;
 const _: () = assert!(code::MODULE & 1 == 0 && code::NAME == code::MODULE + 1);
 
 fn buckets(module: &Module) -> Range<u32> {
@@ -215,7 +217,7 @@ mod tests {
             words in proptest::collection::vec(prop_oneof![
                 8 => 2u32..40, 2 => 0x2000u32..0x2_0000, 1 => Just(escape(code::TICK, 9)),
                 1 => Just(escape(code::NAME, 0)), 1 => Just(escape(code::GAP, 2)),
-                1 => Just(escape(code::POINT, 1)), 1 => 1u32..,
+                1 => Just(escape(code::POINT, 1)), 1 => Just(escape(code::SAMPLE, 2)), 1 => 1u32..,
             ], 0..70),
             announced: bool,
         ) {
@@ -224,7 +226,7 @@ mod tests {
                 seen.open(&window(0, 0x1000));
             }
             let events = words.iter().filter(|&&word| word >> 31 == 0).count();
-            let tells = |&word: &u32| [code::GAP, code::MODULE, code::NAME, code::POINT]
+            let tells = |&word: &u32| [code::GAP, code::MODULE, code::NAME, code::POINT, code::SAMPLE]
                 .iter().any(|&code| word >> 24 == escape(code, 0) >> 24);
             let expected = Survey { events, telling: words.iter().any(tells) };
             for _ in 0..3 {

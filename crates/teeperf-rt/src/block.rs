@@ -28,7 +28,9 @@ pub struct Block {
     filter: AtomicUsize,
     timed: AtomicUsize,
     record: AtomicUsize,
-    _rest: [u64; 5],
+    code_start: AtomicUsize,
+    code_end: AtomicUsize,
+    _rest: [u64; 3],
 }
 
 const _: () = assert!(size_of::<Block>() == hook::module::SIZE);
@@ -45,6 +47,8 @@ const _: () = assert!(core::mem::offset_of!(Block, timed) == hook::module::TIMED
 /// [`Block::window`] is the gate's first word.
 const _: () = assert!(hook::gate::WINDOW == 0);
 const _: () = assert!(core::mem::offset_of!(Block, record) == hook::module::RECORD);
+const _: () = assert!(core::mem::offset_of!(Block, code_start) == hook::module::CODE_START);
+const _: () = assert!(core::mem::offset_of!(Block, code_end) == hook::module::CODE_END);
 
 impl Block {
     /// Whether the stub speaks this runtime's language, and has all that a recording needs.
@@ -60,6 +64,11 @@ impl Block {
     /// Address of the module's enter hook.
     pub(crate) fn hook(&self) -> usize {
         (&raw const *self as usize).wrapping_add_signed(self.hook.load(Relaxed) as isize)
+    }
+
+    /// Whether an address is one of the module's hooks.
+    pub(crate) fn has_hook_at(&self, address: usize) -> bool {
+        (self.code_start.load(Relaxed)..self.code_end.load(Relaxed)).contains(&address)
     }
 
     /// The calling thread's block, while the module's hooks are on.

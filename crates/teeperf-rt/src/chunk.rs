@@ -9,6 +9,7 @@ use crate::module;
 use crate::platform;
 use crate::pool::{self, Taken};
 use crate::process;
+use crate::sampler;
 use crate::sums;
 use crate::thread::{Losses, State, Thread};
 use crate::writer::{self, Places};
@@ -34,6 +35,7 @@ pub(crate) fn begin_thread(thread: &Thread) {
         let serial = thread.serial.load(Relaxed);
         thread.tid.store(platform::thread_id().unwrap_or(UNKNOWN_THREAD | serial), Relaxed);
         thread.find_rseq();
+        sampler::begin_thread(thread);
     }
     if !find(thread, None, gap::NESTED) {
         run_out(thread);

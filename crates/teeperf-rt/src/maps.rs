@@ -15,6 +15,36 @@ pub(crate) fn path_at(address: u64, room: &mut [u8]) -> usize {
     if file.find_byte(|byte| line.take(byte)) { line.finish() } else { 0 }
 }
 
+/// Where the file that is mapped at `address` begins in memory: its mapping there follows others of the
+/// same path without one of another between. Nothing where no file is mapped there, or its first
+/// page cannot be read.
+pub(crate) fn header_at(address: u64) -> Option<usize> {
+    let file = platform::open(c"/proc/self/maps")?;
+    let mut path = [0; 128];
+    let mut line = Line::new(address, &mut path);
+    let (mut last, mut start, mut found) = (0, 0, None);
+    file.find_byte(|byte| {
+        if byte == b'\n' {
+            let path = hash_of(line.room.get(..line.used).unwrap_or_default());
+            if line.used == 0 || path != last {
+                (last, start) = (path, line.bounds[0]);
+            }
+            if (line.bounds[0]..line.bounds[1]).contains(&address) && line.used > 0 {
+                found = Some(start as usize);
+            }
+        }
+        line.take(byte)
+    });
+    found.filter(|&start| platform::is_readable(start))
+}
+
+/// FNV-1a, 64 bits.
+fn hash_of(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xCBF2_9CE4_8422_2325, |sum, &byte| {
+        (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3)
+    })
+}
+
 /// Bounds of a thread's own stack: of a process's first thread what the kernel calls so, down to what lies below it; of
 /// others the mapping that the thread pointer is in, which the C library has at the stack's upper end.
 ///

@@ -25,7 +25,7 @@ use crate::writer::{self, Places};
 use core::cell::UnsafeCell;
 use core::ops::Range;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 use teeperf_wire::compose;
 use teeperf_wire::filter::{Filter, map_size};
 use teeperf_wire::word::{self, FIRST_SITE, MAX_SITE, code};
@@ -39,6 +39,8 @@ const UNIT: u64 = 0x1000;
 struct Module {
     /// Its block, null when it is not loaded.
     block: AtomicPtr<Block>,
+    /// Whether it is a file without hooks, in which a thread was interrupted.
+    is_hookless: AtomicBool,
     /// One of [`announcement`].
     pending: AtomicU32,
     low: AtomicU64,
@@ -96,6 +98,7 @@ unsafe impl Sync for Module {}
 static MODULES: [Module; MAX_MODULES] = [const {
     Module {
         block: AtomicPtr::new(core::ptr::null_mut()),
+        is_hookless: AtomicBool::new(false),
         pending: AtomicU32::new(0),
         low: AtomicU64::new(0),
         size: AtomicU64::new(0),
@@ -163,6 +166,7 @@ pub(crate) unsafe fn register(block: &'static Block) {
     module.low.store(image.low, Relaxed);
     module.size.store(image.size, Relaxed);
     module.bias.store(image.bias, Relaxed);
+    module.is_hookless.store(false, Relaxed);
     module.block.store((&raw const *block).cast_mut(), Release);
     request(module, announcement::OPENS);
     drop(locked);
@@ -204,6 +208,9 @@ pub(crate) fn after_attach(is_on: bool) {
         module.pending.store(announcement::NONE, Relaxed);
         if !keeps_maps {
             module.maps.forget();
+        }
+        if is_on && module.is_hookless.load(Relaxed) {
+            request(module, announcement::OPENS);
         }
         // SAFETY: a registered module is loaded until it is unregistered, which takes the lock that
         // only a child without other threads is here without, or nobody has registered yet.
@@ -311,6 +318,59 @@ pub(crate) fn site_of(address: u64) -> Option<u32> {
     let module = at(address)?;
     let offset = address.wrapping_sub(module.low.load(Relaxed));
     Some(module.first_site.load(Relaxed).wrapping_add(offset as u32).min(MAX_SITE))
+}
+
+/// Whether an address is one of a module's hooks.
+pub(crate) fn has_hook_at(address: usize) -> bool {
+    // SAFETY: the block of a module that is loaded, since it has the address; code there runs.
+    let block =
+        at(address as u64).and_then(|module| unsafe { module.block.load(Acquire).as_ref() });
+    block.is_some_and(|block| block.has_hook_at(address))
+}
+
+/// The site of code that runs, in a module with hooks or without; 0 where it is not in a file's code. A
+/// file without hooks that was not met before is entered into the table.
+pub(crate) fn sampled_site(address: u64) -> u32 {
+    site_of(address).or_else(|| hookless_site(address)).unwrap_or(0)
+}
+
+/// Times that code was in no file.
+static NOWHERE: AtomicU32 = AtomicU32::new(0);
+
+fn hookless_site(address: u64) -> Option<u32> {
+    /// From so many times on a look at all mappings is worth it now and then only.
+    const OFTEN: u32 = 32;
+    const NOW_AND_THEN: u32 = 256;
+    let site = |module: &Module| {
+        let offset = address.wrapping_sub(module.low.load(Relaxed));
+        (offset < module.size.load(Relaxed))
+            .then(|| module.first_site.load(Relaxed).wrapping_add(offset as u32).min(MAX_SITE))
+    };
+    let is_hookless = |module: &&Module| module.is_hookless.load(Acquire);
+    if let Some(known) = used().iter().filter(is_hookless).find_map(site) {
+        return Some(known);
+    }
+    let nowhere = NOWHERE.load(Relaxed);
+    if nowhere >= OFTEN && !nowhere.is_multiple_of(NOW_AND_THEN) {
+        NOWHERE.fetch_add(1, Relaxed);
+        return None;
+    }
+    let found = maps::header_at(address).and_then(|header| {
+        // SAFETY: the first page of a file that is mapped, and whose code runs.
+        let image = unsafe { elf::image(header) }?;
+        let _locked = Locked::new();
+        let module = enlist(&image)?;
+        module.low.store(image.low, Relaxed);
+        module.size.store(image.size, Relaxed);
+        module.bias.store(image.bias, Relaxed);
+        module.is_hookless.store(true, Release);
+        request(module, announcement::OPENS);
+        site(module)
+    });
+    if found.is_none() {
+        NOWHERE.fetch_add(1, Relaxed);
+    }
+    found
 }
 
 /// Whether a module's word is still to be written.

@@ -13,6 +13,7 @@ use crate::heirs;
 use crate::module;
 use crate::platform::{self, File, Mask};
 use crate::pool;
+use crate::sampler;
 use crate::sandbox;
 use crate::stacks;
 use crate::sums;
@@ -70,6 +71,7 @@ static PAUSED_INSIDE: AtomicBool = AtomicBool::new(false);
 /// Time in pauses from inside ([`pauses`]), by a clock that stands still in those from outside.
 static PAUSES: AtomicU64 = AtomicU64::new(0);
 static IS_RESTARTABLE: AtomicBool = AtomicBool::new(false);
+static IS_SAMPLED: AtomicBool = AtomicBool::new(false);
 /// Whether this process has a slot of the memory of the one that it was forked from, and all that that one
 /// mapped.
 static IS_HEIR: AtomicBool = AtomicBool::new(false);
@@ -125,6 +127,11 @@ pub(crate) fn on_full() -> OnFull {
 /// Whether hooks are to reserve by restartable sequences, where a thread can.
 pub(crate) fn is_restartable() -> bool {
     IS_RESTARTABLE.load(Relaxed)
+}
+
+/// Whether threads are interrupted by timers of their CPU time.
+pub(crate) fn is_sampled() -> bool {
+    IS_SAMPLED.load(Relaxed)
 }
 
 /// Whether calls are summed in trees.
@@ -365,6 +372,9 @@ fn attach() -> Option<()> {
         return None;
     }
     sandbox::begin();
+    if is_sampled() {
+        IS_SAMPLED.store(sampler::begin(), Relaxed);
+    }
     pool::tell_pauses(PAUSES.load(Relaxed));
     EPOCH.fetch_add(1, AcqRel);
     Some(())
@@ -396,6 +406,7 @@ fn map_all((welcome, files): (Welcome, [Option<File>; 3])) -> Option<()> {
     ON_FULL.store(on_full as u32, Relaxed);
     stacks::begin(welcome.flags & flag::STACKS != 0, welcome.flags & flag::NO_STACKS != 0);
     IS_RESTARTABLE.store(welcome.flags & flag::RESTARTABLE != 0, Relaxed);
+    IS_SAMPLED.store(welcome.flags & flag::SAMPLES != 0, Relaxed);
     let of_trees = if welcome.flags & flag::TREE != 0 { flag::TREE | flag::FOLDS } else { 0 };
     TREES.store(welcome.flags & of_trees, Relaxed);
     TOKEN.store(welcome.token, Relaxed);

@@ -14,6 +14,7 @@ pub(crate) use inherited::examine;
 
 use crate::arch::{self, number};
 use crate::platform;
+use crate::sampler;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -70,7 +71,11 @@ pub extern "C" fn teeperf_rt_restrict(mode: u32, program: usize) {
             ASKED.fetch_add(1, Relaxed);
             forbid_all();
         }
-        _ => {}
+        _ => return,
+    }
+    // Before the filter is in force: a handler must return, and looks at the thread's CPU time.
+    if forbids(number::RT_SIGRETURN) || forbids(number::CLOCK_GETTIME) {
+        sampler::end();
     }
 }
 
@@ -102,6 +107,16 @@ fn calls() -> [(usize, [usize; 6]); CALLS] {
         (number::MMAP, [place, 1 << 20, write, anonymous, usize::MAX, 0]),
         (number::MUNMAP, [place, 1 << 20, 0, 0, 0, 0]),
         (number::RT_SIGACTION, [1, 0, place, 8, 0, 0]),
+        (number::RT_SIGRETURN, [0; 6]),
+        (number::PERF_EVENT_OPEN, [place, 0, usize::MAX, usize::MAX, 8, 0]),
+        (number::FCNTL, [3, 4, 0x2002, 0, 0, 0]),
+        (number::FCNTL, [3, 10, 23, 0, 0, 0]),
+        (number::FCNTL, [3, 15, place, 0, 0, 0]),
+        (number::MMAP, [0, 4096, 1, shared, 3, 0]),
+        (number::TIMER_CREATE, [3, place, place, 0, 0, 0]),
+        (number::TIMER_SETTIME, [0, 0, place, 0, 0, 0]),
+        (number::TIMER_DELETE, [0; 6]),
+        (number::TGKILL, [1, 1, 0, 0, 0, 0]),
         (number::MMAP, [0, 1 << 20, write, 0x4022, usize::MAX, 0]),
         (number::RT_SIGPROCMASK, [usize::MAX, place, 0, 8, 0, 0]),
         (number::RT_SIGPROCMASK, [0, place, place, 8, 0, 0]),
@@ -135,7 +150,7 @@ fn calls() -> [(usize, [usize; 6]); CALLS] {
     ]
 }
 
-const CALLS: usize = 37;
+const CALLS: usize = 47;
 
 /// A filter's program, in the process's memory: `struct sock_fprog`. Its address is the program's to give, so
 /// it is read as the kernel reads it.

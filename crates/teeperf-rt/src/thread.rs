@@ -113,6 +113,10 @@ pub(crate) struct Thread {
     marked_pushed: AtomicU32,
     /// One more than the name of the mark that the last jump went to that is still to be written; 0: none.
     jumped: AtomicU32,
+    /// Samples that found no place since the last one that did.
+    pub(crate) missed: AtomicU32,
+    /// CPU time that a sample of an event stands for, nanoseconds; 0 where there are no events.
+    pub(crate) period_ns: AtomicU32,
 }
 
 // SAFETY: all fields but the tree are atomic, and that is used by its thread alone.
@@ -241,6 +245,8 @@ impl Thread {
         self.take_losses();
         self.marked.store(0, Relaxed);
         self.forget_jump();
+        self.missed.store(0, Relaxed);
+        self.period_ns.store(0, Relaxed);
         self.own.forget();
         self.stack_size.store(0, Relaxed);
         self.own_high.store(0, Relaxed);

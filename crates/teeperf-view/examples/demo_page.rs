@@ -162,7 +162,15 @@ impl Builder {
 fn node(parent: u32, function: FunctionId, calls: u64, ns: f64, hooked: u64) -> Node {
     let slack = 0.5 * hooked as f64;
     let time = Time { value: ns, low: (ns - slack).max(0.0), high: ns + slack };
-    Node { parent, function, calls, self_time: time, total: time, extremes: None }
+    Node {
+        parent,
+        function,
+        calls,
+        self_time: time,
+        total: time,
+        extremes: None,
+        spent: Default::default(),
+    }
 }
 
 fn info(command: &[&str]) -> Info {

@@ -372,6 +372,7 @@ mod tests {
                 self_time: Time::default(),
                 total: Time::default(),
                 extremes: None,
+                spent: Default::default(),
             },
             callees: Vec::new(),
             has_sites: false,

@@ -401,6 +401,28 @@ fn describe_event(
         Escape::Stamp(time) => ("stamp", format!("units={time}")),
         Escape::Hole => ("hole", String::new()),
         Escape::Pad => ("pad", String::new()),
+        Escape::Sample(sample) => {
+            let place = match sample.site {
+                0 => format!("address={:#x}", sample.address),
+                site => name(site),
+            };
+            let of = |is_so: bool, text| if is_so { text } else { "" };
+            let text = format!(
+                "cpu_ns={}{}{}{} {place}",
+                sample.cpu_ns,
+                of(sample.is_in_hook, " hook"),
+                match (sample.is_in_kernel, sample.is_of_user_mode) {
+                    (true, _) => " kernel",
+                    (false, true) => " user",
+                    (false, false) => "",
+                },
+                match sample.missed {
+                    0 => String::new(),
+                    missed => format!(" missed={missed}"),
+                },
+            );
+            ("sample", text)
+        }
         Escape::Filter(number) => ("filter", format!("number={number}")),
         Escape::Mark(key) => {
             depths.marks.insert(key, depths.now());

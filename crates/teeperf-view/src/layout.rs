@@ -139,6 +139,7 @@ mod tests {
                 self_time: Time::default(),
                 total: Time { value: ns, low: ns, high: ns },
                 extremes: None,
+                spent: Default::default(),
             });
             Tree { nodes: nodes.collect() }
         })

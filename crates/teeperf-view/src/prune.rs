@@ -118,6 +118,7 @@ fn cut(tree: &Tree, limit: f64, rest: FunctionId, left_out: &mut LeftOut) -> Tre
                 self_time: time,
                 total: time,
                 extremes: None,
+                spent: Default::default(),
             });
         }
     }
@@ -138,6 +139,7 @@ mod tests {
             self_time: exact(self_ns),
             total: exact(total_ns),
             extremes: None,
+            spent: Default::default(),
         }
     }
 

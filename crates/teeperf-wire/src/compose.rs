@@ -44,6 +44,41 @@ pub const fn point(kind: u32, site: u32, time: u64, value: u64) -> [u32; 8] {
     [escape(code::POINT, kind), payload(6), payload(site), time_low, time_high, low, middle, high]
 }
 
+/// A thread was interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// Bits of [`crate::word::sample`].
+    pub bits: u32,
+    /// Site of the instruction, 0 where it has none.
+    pub site: u32,
+    /// Its address.
+    pub address: u64,
+    /// CPU time of the thread, nanoseconds.
+    pub cpu_ns: u64,
+    /// Samples before it that found no place: those of the thread's events, where it has some.
+    pub missed: u32,
+    /// CPU time that a sample of the thread's events stands for, nanoseconds; 0 where it has none.
+    pub period_ns: u32,
+}
+
+/// As an escape.
+pub const fn sample(sample: &Sample) -> [u32; 10] {
+    let [low, middle, high] = split64(sample.address);
+    let [cpu_low, cpu_high] = split62(sample.cpu_ns);
+    [
+        escape(code::SAMPLE, sample.bits),
+        payload(8),
+        payload(sample.site),
+        low,
+        middle,
+        high,
+        cpu_low,
+        cpu_high,
+        payload(sample.missed),
+        payload(sample.period_ns),
+    ]
+}
+
 /// A call (kind 0) or return (1) of code outside every window. Of the `cycle` clock a time word
 /// comes behind it, which counts as payload.
 pub const fn far(address: u64, kind: u32, is_timed: bool) -> [u32; 5] {

@@ -111,6 +111,8 @@ pub mod flag {
     pub const STACKS: u32 = 256;
     /// They are not.
     pub const NO_STACKS: u32 = 512;
+    /// Threads are to be interrupted by timers of their CPU time, and to write where they are.
+    pub const SAMPLES: u32 = 1024;
 }
 
 /// What the recorder answers.

@@ -17,7 +17,7 @@
 //! all registers but r11 and the flags.
 
 /// Version of the interface.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 /// The module block. The runtime writes it, [`module::MODE`] last.
 pub mod module {
@@ -61,6 +61,10 @@ pub mod module {
     /// r11d holds the event's word, and rcx is kept at rsp - 16. All registers but r11 come back as
     /// they were; flags do not.
     pub const RECORD: usize = 80;
+    /// Address of the first byte of the module's hooks, which stand in the section `teeperf_code`.
+    pub const CODE_START: usize = 88;
+    /// Address behind the last.
+    pub const CODE_END: usize = 96;
     /// Bytes: two lines of a cache, the first of which hooks need always.
     pub const SIZE: usize = 128;
 }

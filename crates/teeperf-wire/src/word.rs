@@ -93,6 +93,22 @@ pub mod code {
     /// The thread is on the stack of this id from here on: payload is the id (two words). If it was on another one, that
     /// keeps its frames under the id that it has.
     pub const STACK: u32 = 28;
+    /// The thread was interrupted here: `arg` has bits of [`super::sample`]; payload is the site of the
+    /// interrupted instruction, 0 where it has none, its address (three words, [`super::split64`]), the
+    /// thread's CPU time in nanoseconds (two words), how many samples before it had no place, and the
+    /// nanoseconds that one of the thread's events stands for, 0 where it has none. With events, those
+    /// that had no place are theirs.
+    pub const SAMPLE: u32 = 29;
+}
+
+/// What a [`code::SAMPLE`] is: bits of its argument.
+pub mod sample {
+    /// The instruction is one of the hooks, or of the runtime behind them.
+    pub const HOOK: u32 = 1;
+    /// It stands behind a system call: the kernel was interrupted in that.
+    pub const KERNEL: u32 = 2;
+    /// The event that interrupted the thread counts time in user mode alone.
+    pub const USER: u32 = 4;
 }
 
 /// What a [`code::POINT`] is.

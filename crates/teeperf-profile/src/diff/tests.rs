@@ -37,6 +37,7 @@ fn node(parent: u32, function: u32, calls: u64, ms: f64) -> Node {
         self_time: time,
         total: time,
         extremes: None,
+        spent: Default::default(),
     }
 }
 

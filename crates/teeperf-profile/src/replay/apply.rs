@@ -10,6 +10,7 @@ use super::calltree::{CallTree, Room};
 use super::mended::AllMended;
 use super::points::AllPoints;
 use super::stack::{Counter, Returned, Stack, is_nameless, is_run};
+use super::summarise::Unit;
 use super::summary::{Op, Segment, Summary};
 use super::threads::{Counts, Filtered, ThreadKey, ThreadState};
 use super::tree::pseudo;
@@ -74,6 +75,8 @@ pub(crate) struct Shared {
     /// Picoseconds of a step of the counter that times calls beside the tick, and of a clock unit; 0 where the recording
     /// does not say what the counter's are.
     pub(crate) counter_ps: (f64, f64),
+    /// Length of the clock's unit.
+    pub(crate) unit: Unit,
     /// Calls that such a counter timed.
     pub(crate) uncounted: u64,
     /// Frames of all stacks whose calls are timed.
@@ -181,6 +184,7 @@ impl Shared {
             mended: AllMended::default(),
             points: AllPoints::default(),
             counter_ps: (0.0, 0.0),
+            unit: Unit::default(),
             uncounted: 0,
             timed: 0,
             numbers: Vec::new(),
@@ -303,6 +307,7 @@ impl Apply<'_> {
         self.shared.timed = self.shared.timed.saturating_sub(self.thread.stack.timed());
         let passed = summary.begin_time.saturating_sub(self.thread.now);
         self.charge(passed);
+        self.thread.since.passed(self.thread.stack.top(), passed);
         if let Some(stack) = summary.begin_stack {
             self.resume(stack);
         }
@@ -338,6 +343,11 @@ impl Apply<'_> {
                 self.take_counted(word, steps, 0);
             }
         }
+        let numbers = &self.shared.numbers;
+        let number = |node: u32| numbers.get(node as usize).copied().unwrap_or(0);
+        let spent = &mut self.tree.spent;
+        let ns_per_unit = self.shared.unit.ns();
+        summary.sampled.put_behind(&mut self.thread.since, spent, number, ns_per_unit);
         self.thread.now = summary.end_time;
         self.shared.timed += self.thread.stack.timed();
     }

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use super::hits::Spent;
 use super::stack::MAX_DEPTH;
 use crate::lengths::Lengths;
 
@@ -69,6 +70,8 @@ pub(crate) struct CallTree {
     pub(crate) lengths: HashMap<u32, Lengths>,
     /// Likewise of calls that the counter times, in picoseconds.
     pub(crate) counted: HashMap<u32, Lengths>,
+    /// Samples that threads' timers wrote, and waiting.
+    pub(crate) spent: Spent,
 }
 
 impl CallTree {
@@ -83,6 +86,7 @@ impl CallTree {
             extremes: HashMap::new(),
             lengths: HashMap::new(),
             counted: HashMap::new(),
+            spent: Spent::default(),
         }
     }
 
@@ -192,6 +196,7 @@ impl CallTree {
             }
             numbers.push(here);
         }
+        self.spent.absorb(&other.spent, |node| numbers.get(node as usize).copied().unwrap_or(0));
         room.lengths += other.lengths.len() + other.counted.len();
         for (&word, lengths) in &other.lengths {
             if let Some(here) = self.lengths_of(room, word, lengths.calls()) {

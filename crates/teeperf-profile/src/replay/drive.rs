@@ -10,7 +10,7 @@ use teeperf_wire::body::{arcs, chunk::Header, tree};
 
 use super::batch::{Batch, Gatherer};
 use super::fold;
-use super::summarise::Summariser;
+use super::summarise::{Summariser, Unit};
 use super::summary::Summary;
 use super::sums::Sums;
 use super::threads::Threads;
@@ -74,7 +74,7 @@ pub(crate) fn run<T>(
     std::thread::scope(|scope| {
         let mut driver = Driver::new(settings)?;
         if settings.jobs > 1 {
-            driver.workers = Some(Workers::spawn(scope, settings.jobs, settings.timed)?);
+            driver.workers = Some(Workers::spawn(scope, settings, &driver.threads.shared.unit)?);
         }
         let fed = feed(&mut driver);
         Ok((fed, driver.finish()))
@@ -83,10 +83,11 @@ pub(crate) fn run<T>(
 
 impl Driver {
     fn new(settings: Settings) -> io::Result<Self> {
+        let threads = Threads::new(settings.paths);
         Ok(Self {
             gatherer: Gatherer::new(settings.batch_chunks),
-            threads: Threads::new(settings.paths),
-            summariser: Summariser::timing(settings.timed)?,
+            summariser: Summariser::timing(settings.timed, threads.shared.unit.clone())?,
+            threads,
             workers: None,
             spare_batches: Vec::new(),
             spare_summaries: Vec::new(),
@@ -127,6 +128,7 @@ impl Driver {
         let ps = |hz: u64| if hz > 0 { 1e12 / hz as f64 } else { 0.0 };
         if self.threads.shared.counter_ps.0 == 0.0 {
             self.threads.shared.counter_ps = (ps(start.counter_hz), ps(start.hz));
+            self.threads.shared.unit.of_rate(start.hz);
         }
     }
 
@@ -147,6 +149,7 @@ impl Driver {
         self.wait_until(0);
         self.threads.take_sums(self.sums);
         fold::fold_returned(&mut self.threads);
+        self.threads.end_samples();
         self.threads
     }
 
@@ -202,14 +205,14 @@ impl Driver {
 impl Workers {
     fn spawn<'scope>(
         scope: &'scope Scope<'scope, '_>,
-        jobs: usize,
-        timed: bool,
+        Settings { jobs, timed, .. }: Settings,
+        unit: &Unit,
     ) -> io::Result<Self> {
         let (work, inbox) = bounded::<Work>(2 * jobs);
         let (outbox, results) = unbounded();
         for _ in 0..jobs {
             let (inbox, outbox) = (inbox.clone(), outbox.clone());
-            let mut summariser = Summariser::timing(timed)?;
+            let mut summariser = Summariser::timing(timed, unit.clone())?;
             let serve = move || {
                 for Work { number, batch, summary } in inbox {
                     let (summary, done) = summarise(&mut summariser, &batch, 0, summary);

@@ -123,6 +123,7 @@ fn move_to_group(threads: &mut Threads, key: ThreadKey) -> Option<(usize, (usize
     let numbers = trees[to].as_mut()?.absorb(&mut threads.shared.room, &old);
     state.tree = to;
     state.stack.renumber(&numbers);
+    state.since.renumber(&numbers);
     threads.free_trees.push(from);
     Some((from, (to, numbers)))
 }

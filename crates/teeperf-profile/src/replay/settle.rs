@@ -177,7 +177,14 @@ impl State {
             Escape::Jump(key) => return self.jump(key, at, next),
             Escape::VforkEnd => return self.jump(VFORK_MARK, at, next),
             Escape::Catch(site) => return self.catch(call(site), at, next),
-            Escape::Gap(gap) => return self.end_segment(Op::Gap(gap), at, next),
+            Escape::Gap(gap) => {
+                self.summary.sampled.leave_out(gap.units);
+                return self.end_segment(Op::Gap(gap), at, next);
+            }
+            Escape::Sample(sample) => {
+                let ns_per_unit = self.ns_per_unit;
+                self.summary.sampled.take(self.at, sample, ns_per_unit);
+            }
             Escape::Filter(number) => return self.end_segment(Op::Filter(number), at, next),
             Escape::Switch { left, entered } => {
                 self.end_segment(Op::Switch { left, entered }, at, next);

@@ -2,6 +2,8 @@
 //! replay; everything that is not an ordinary call or return is in [`super::settle`].
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use teeperf_wire::body::chunk::{self, Header};
 use teeperf_wire::shared::ClockKind;
@@ -24,6 +26,26 @@ const NOT_QUIET: usize = usize::MAX;
 pub(crate) struct Summariser {
     decoder: Decoder,
     state: State,
+    unit: Unit,
+}
+
+/// Length of the clock's unit, which the recording's start tells.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Unit(Arc<AtomicU64>);
+
+impl Unit {
+    /// The clock has so many units in a second.
+    pub(super) fn of_rate(&self, hz: u64) {
+        self.0.store(hz, Relaxed);
+    }
+
+    /// Nanoseconds; of a clock whose rate is not known, those of the usual one.
+    pub(super) fn ns(&self) -> f64 {
+        match self.0.load(Relaxed) {
+            0 => 1000.0,
+            hz => 1e9 / hz as f64,
+        }
+    }
 }
 
 /// A summary under way, and where in it we are.
@@ -57,6 +79,8 @@ pub(super) struct State {
     pub(super) far: HashMap<u64, u32>,
     /// What the counter was at the event that comes next.
     pub(super) counter: Option<u64>,
+    /// Nanoseconds of a clock unit.
+    pub(super) ns_per_unit: f64,
     started: bool,
     /// Whether calls are timed.
     is_timed: bool,
@@ -65,16 +89,17 @@ pub(super) struct State {
 impl Summariser {
     /// A summariser, or what the system said when there was no memory for it.
     pub(crate) fn new() -> std::io::Result<Self> {
-        Self::timing(false)
+        Self::timing(false, Unit::default())
     }
 
     /// The same, which times calls or does not.
-    pub(crate) fn timing(is_timed: bool) -> std::io::Result<Self> {
-        Ok(Self { decoder: Decoder::new()?, state: State { is_timed, ..State::new() } })
+    pub(crate) fn timing(is_timed: bool, unit: Unit) -> std::io::Result<Self> {
+        Ok(Self { decoder: Decoder::new()?, state: State { is_timed, ..State::new() }, unit })
     }
 
     /// Begins a summary, in the memory of an old one.
     pub(crate) fn begin(&mut self, recycled: Summary) {
+        self.state.ns_per_unit = self.unit.ns();
         self.state.begin(recycled);
     }
 
@@ -139,6 +164,7 @@ impl State {
             segment_marks: 0,
             far: HashMap::new(),
             counter: None,
+            ns_per_unit: 1.0,
             started: false,
             is_timed: false,
         }
@@ -195,6 +221,9 @@ impl State {
         if header.cpu_ns != u64::MAX && header.first == 0 {
             let look = CpuLook { time: header.time, cpu_ns: header.cpu_ns };
             summary.cpu = Some((summary.cpu.map_or(look, |(first, _)| first), look));
+            if place.is_first() {
+                summary.sampled.begins(header.cpu_ns);
+            }
         }
         // A later piece of a chunk repeats the stack of the chunk's start.
         let stack = (header.first == 0).then_some(header.stack);
@@ -246,6 +275,8 @@ impl State {
             self.leading = false;
         }
         self.quiet_to = next;
+        // Of the root it is time of what is below.
+        self.summary.sampled.passed(self.at, passed);
         if self.leading {
             self.lead = self.lead.saturating_add(passed);
         } else {

@@ -12,6 +12,7 @@
 
 use std::collections::HashMap;
 
+use super::hits::Sampled;
 use super::mended::MendedWords;
 use super::points::Point;
 use super::timed::Timed;
@@ -177,6 +178,8 @@ pub(crate) struct Summary {
     pub(crate) warnings: Warnings,
     /// How long calls took, where that was asked for.
     pub(crate) timed: Option<Timed>,
+    /// Samples that the thread's timer wrote.
+    pub(crate) sampled: Sampled,
 }
 
 impl Summary {
@@ -190,6 +193,7 @@ impl Summary {
         if let Some(timed) = &mut self.timed {
             timed.clear();
         }
+        self.sampled.clear();
         *self = Self {
             tree: std::mem::take(&mut self.tree),
             segments: std::mem::take(&mut self.segments),
@@ -197,6 +201,7 @@ impl Summary {
             marks: std::mem::take(&mut self.marks),
             far: std::mem::take(&mut self.far),
             timed: self.timed.take(),
+            sampled: std::mem::take(&mut self.sampled),
             ..Self::default()
         };
     }

@@ -7,6 +7,7 @@ use super::apply::{Apply, KeptMark, Shared};
 use super::arcs::Arcs;
 use super::calltree::CallTree;
 use super::fold;
+use super::hits::Since;
 use super::stack::Stack;
 use super::summary::{CpuLook, Place, Summary};
 use super::sums::Sums;
@@ -49,6 +50,8 @@ pub(crate) struct ThreadState {
     pub(super) waited: u64,
     /// Clock units that gaps left out so far: calls are timed without.
     pub(super) left_out: u64,
+    /// Time since its last sample.
+    pub(super) since: Since,
 }
 
 /// A filter that a thread's events stand under.
@@ -124,6 +127,7 @@ impl ThreadState {
             events: 0,
             waited: 0,
             left_out: 0,
+            since: Since::default(),
         }
     }
 
@@ -334,6 +338,20 @@ impl Threads {
             }
             self.states.insert(key, state);
             fold::fold_if_many(self);
+        }
+    }
+
+    /// No samples come any more.
+    pub(super) fn end_samples(&mut self) {
+        /// Longest CPU time between two samples of most kernels, nanoseconds.
+        const PERIOD_NS: f64 = 4e6;
+        let period = (PERIOD_NS / self.shared.unit.ns()) as u64;
+        for state in self.states.values_mut() {
+            if let Some(tree) = self.trees.get_mut(state.tree).and_then(Option::as_mut)
+                && !tree.spent.is_empty()
+            {
+                state.since.end(&mut tree.spent, period);
+            }
         }
     }
 

@@ -21,6 +21,10 @@ pub(crate) mod pseudo {
     pub(crate) const TOO_DEEP: u32 = 0xFF00_0002;
     /// Functions below it found no room on their own paths in the tree that summed them.
     pub(crate) const NO_ROOM: u32 = 0xFF00_0004;
+    /// The kernel, below code that called it.
+    pub(crate) const KERNEL: u32 = 0xFF00_0006;
+    /// Code that no file has.
+    pub(crate) const NO_FILE: u32 = 0xFF00_0008;
     /// No frame: the ground under a stack. No return word ends it.
     pub(crate) const ROOT: u32 = 0xFFFF_FFFE;
 }

@@ -291,6 +291,7 @@ impl Merged {
                 self_time: Time::from(step.weight as f64),
                 total: Time::default(),
                 extremes: None,
+                spent: Default::default(),
             });
             let list = std::mem::take(&mut children[at as usize]);
             left.extend(list.into_iter().map(|child| (child, below)));

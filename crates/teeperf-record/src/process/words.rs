@@ -436,7 +436,7 @@ pub(crate) enum Telling {
 /// Most things heard of one chunk: a chunk has room for a thousand modules at most.
 const MAX_TELLINGS: usize = 1024;
 
-/// Reads the escapes that the recorder wants to know, and the sites of points. The words have no time words.
+/// Reads the escapes that the recorder wants to know, and the sites of points and samples. The words have no time words.
 pub(crate) fn listen(words: &[u32], points: &mut BTreeSet<u32>) -> Vec<Telling> {
     let mut walk = Walk::new(words, false);
     let escapes = std::iter::from_fn(|| walk.next_escape());
@@ -444,7 +444,7 @@ pub(crate) fn listen(words: &[u32], points: &mut BTreeSet<u32>) -> Vec<Telling> 
         code::MODULE => Module::opened(payload).map(Telling::Module),
         code::NAME => Some(Telling::Name(escapes::name(payload))),
         code::GAP => Some(Telling::Loss(escapes::loss(arg, payload))),
-        code::POINT => {
+        code::POINT | code::SAMPLE => {
             points.extend(payload.first().and_then(|&site| payload_value(site)));
             None
         }

@@ -181,6 +181,64 @@ mod context {
     pub(super) const STACK_SIZE: usize = 4;
     pub(super) const RBX: usize = 16;
     pub(super) const RSP: usize = 20;
+    pub(super) const RIP: usize = 21;
+}
+
+/// The instruction that a signal interrupted.
+///
+/// # Safety
+/// `context` is the address of the `ucontext_t` of a handler.
+pub(crate) unsafe fn address_in_context(context: usize) -> usize {
+    // SAFETY: the caller's promise; the offset lies within the structure.
+    unsafe { (context as *const usize).add(context::RIP).read() }
+}
+
+/// Whether the instruction in front of the one at `address`, which the thread is about to run, calls the
+/// kernel (Intel SDM 2B, SYSCALL). Where another page would have to be looked at, it is not known.
+pub(crate) fn is_behind_call_of_kernel(address: usize) -> bool {
+    const SYSCALL: [u8; 2] = [0x0F, 0x05];
+    let is_on_one_page = address & 0xFFF >= SYSCALL.len();
+    // SAFETY: the page has code that runs, and is aligned to bytes.
+    is_on_one_page && unsafe { *((address - SYSCALL.len()) as *const [u8; 2]) } == SYSCALL
+}
+
+// What a handler returns to. Unwinders know it by these instructions.
+global_asm!(
+    "
+    .section teeperf_code, \"ax\", @progbits
+    .p2align 4
+    .byte   0x90
+    .type   teeperf_return_from_signal, @function
+teeperf_return_from_signal:
+    .byte   0x48, 0xC7, 0xC0, 0x0F, 0, 0, 0
+    syscall
+    .size   teeperf_return_from_signal, . - teeperf_return_from_signal
+    .hidden __start_teeperf_code
+    .hidden __stop_teeperf_code
+    .text
+    ",
+);
+
+/// Where a handler of the runtime's returns to: rt_sigreturn(2).
+pub(crate) fn return_from_signal() -> usize {
+    let address;
+    // SAFETY: takes an address.
+    unsafe {
+        asm!("lea {}, [rip + teeperf_return_from_signal]", out(reg) address,
+            options(pure, nomem, nostack, preserves_flags));
+    }
+    address
+}
+
+/// Addresses of the runtime's own code, and of the hooks of the module that it is part of.
+pub(crate) fn own_code() -> core::ops::Range<usize> {
+    let (start, end);
+    // SAFETY: takes two addresses, which the linker tells.
+    unsafe {
+        asm!("lea {}, [rip + __start_teeperf_code]", "lea {}, [rip + __stop_teeperf_code]",
+            out(reg) start, out(reg) end, options(pure, nomem, nostack, preserves_flags));
+    }
+    start..end
 }
 
 /// The stack that a context runs on: its address, or 0 for one that the context did not bring.
@@ -296,6 +354,7 @@ pub(crate) mod number {
     pub(crate) const MUNMAP: usize = 11;
     pub(crate) const RT_SIGACTION: usize = 13;
     pub(crate) const RT_SIGPROCMASK: usize = 14;
+    pub(crate) const RT_SIGRETURN: usize = 15;
     pub(crate) const SCHED_YIELD: usize = 24;
     pub(crate) const MREMAP: usize = 25;
     pub(crate) const MADVISE: usize = 28;
@@ -318,10 +377,15 @@ pub(crate) mod number {
     pub(crate) const PRCTL: usize = 157;
     pub(crate) const GETTID: usize = 186;
     pub(crate) const FUTEX: usize = 202;
+    pub(crate) const TIMER_CREATE: usize = 222;
+    pub(crate) const TIMER_SETTIME: usize = 223;
+    pub(crate) const TIMER_DELETE: usize = 226;
     pub(crate) const CLOCK_GETTIME: usize = 228;
     pub(crate) const EXIT_GROUP: usize = 231;
+    pub(crate) const TGKILL: usize = 234;
     pub(crate) const OPENAT: usize = 257;
     pub(crate) const NEWFSTATAT: usize = 262;
+    pub(crate) const PERF_EVENT_OPEN: usize = 298;
     pub(crate) const PROCESS_VM_READV: usize = 310;
     pub(crate) const RSEQ: usize = 334;
 }

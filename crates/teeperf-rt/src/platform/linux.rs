@@ -8,8 +8,10 @@ mod attempt;
 mod file;
 mod inode;
 mod mask;
+pub(crate) mod perf;
 mod rights;
 mod socket;
+pub(crate) mod timer;
 pub(crate) use attempt::child_survives;
 pub(crate) use file::{File, open};
 pub(crate) use inode::Inode;
@@ -17,6 +19,7 @@ pub(crate) use mask::Mask;
 pub(crate) use rights::{effective_user, has_rights_of_its_own};
 pub(crate) use socket::{exchange, is_abandoned};
 
+const PAGE: usize = 4096;
 const PROT_READ: usize = 1;
 const PROT_WRITE: usize = 2;
 const MAP_SHARED: usize = 1;
@@ -63,6 +66,14 @@ pub(crate) fn real_user() -> u32 {
 pub(crate) fn thread_id() -> Option<u32> {
     // SAFETY: no pointers.
     u32::try_from(unsafe { syscall(number::GETTID, [0; 6]) }).ok()
+}
+
+/// Whether a thread of this process lives.
+pub(crate) fn has_thread(thread: u32) -> bool {
+    const ESRCH: isize = -3;
+    let process = process_id().unwrap_or(0) as usize;
+    // SAFETY: no pointers; signal 0 is none.
+    unsafe { syscall(number::TGKILL, [process, thread as usize, 0, 0, 0, 0]) != ESRCH }
 }
 
 /// Copies words of this process's own memory, or says that there is none.

@@ -58,7 +58,7 @@ global_asm!(
     // `above`: so far above a hook's own return address stands where that would be if the function
     // called it.
     .macro  teeperf_hook name, kind, above
-    .section .text.teeperf_hooks, \"ax\", @progbits
+    .section teeperf_code, \"ax\", @progbits
     .p2align 6
     teeperf_define \\name
     .hidden \\name
@@ -105,7 +105,7 @@ global_asm!(
     .p2align 5
 20: .long   0, 0
     .quad   22b, 23b - 22b, 4b
-    .section .text.teeperf_hooks, \"ax\", @progbits
+    .section teeperf_code, \"ax\", @progbits
 
     .p2align 4
 10: cmp     rdx, qword ptr fs:[rax + {tree_last}]

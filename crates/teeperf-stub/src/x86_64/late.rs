@@ -43,7 +43,7 @@ global_asm!(
     .size   \\name, . - \\name
     .endm
 
-    .section .text.teeperf_hooks, \"ax\", @progbits
+    .section teeperf_code, \"ax\", @progbits
     teeperf_late teeperf_late_enter, 0, teeperf_late_hook_enter
     teeperf_late teeperf_late_exit, 1, teeperf_late_hook_exit
 

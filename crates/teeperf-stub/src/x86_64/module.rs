@@ -44,6 +44,8 @@ teeperf_module:
     .hidden __cyg_profile_func_enter
     .weak   __ehdr_start
     .hidden __ehdr_start
+    .hidden __start_teeperf_code
+    .hidden __stop_teeperf_code
     .type   teeperf_announce, @function
 teeperf_announce:
     .cfi_startproc
@@ -60,6 +62,10 @@ teeperf_announce:
     mov     qword ptr [rdi + {gate}], rcx
     lea     rcx, [rip + teeperf_clock]
     mov     qword ptr [rdi + {clock}], rcx
+    lea     rcx, [rip + __start_teeperf_code]
+    mov     qword ptr [rdi + {code_start}], rcx
+    lea     rcx, [rip + __stop_teeperf_code]
+    mov     qword ptr [rdi + {code_end}], rcx
     mov     rcx, qword ptr [rip + __ehdr_start@GOTPCREL]
     mov     qword ptr [rdi + {header}], rcx
     jmp     rax
@@ -99,4 +105,6 @@ teeperf_retire:
     gate = const module::GATE,
     clock = const module::CLOCK,
     header = const module::HEADER,
+    code_start = const module::CODE_START,
+    code_end = const module::CODE_END,
 );

@@ -78,6 +78,7 @@ impl Lanes {
                 self_time: Time::from(self_ns),
                 total: Time::from(total_ns),
                 extremes: None,
+                spent: Default::default(),
             }
         };
         Tree { nodes: self.paths.iter().map(node).collect() }

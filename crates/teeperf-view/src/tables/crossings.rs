@@ -164,6 +164,7 @@ mod tests {
             self_time: 0.0.into(),
             total: total.into(),
             extremes: None,
+            spent: Default::default(),
         };
         let nodes = vec![
             node(0, 0, 0.0),

@@ -24,6 +24,7 @@ pub(crate) fn node(parent: u32, function: u32, calls: u64, self_ms: f64, total_m
         self_time: exact(self_ms * 1e6),
         total: exact(total_ms * 1e6),
         extremes: None,
+        spent: Default::default(),
     }
 }
 
@@ -84,6 +85,7 @@ pub(crate) fn kitchen() -> Profile {
     };
     Profile {
         info: Info {
+            timer_samples: 0,
             event: String::new(),
             command: vec!["./kitchen".into(), "--soup".into()],
             host: "stove".into(),

@@ -71,6 +71,10 @@ pub(crate) struct Arguments {
     /// as boost.context does it; that costs some tenths of a nanosecond a call
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = WatchedStacks::Auto)]
     stacks: WatchedStacks,
+    /// Interrupt each thread by a timer of its CPU time, and write where it is among its calls: CPU times
+    /// are made of these samples, and time in hooks and time spent waiting are told apart
+    #[arg(long)]
+    cpu_samples: bool,
     /// With --probe tree: memory for each thread, 4 KiB to 1 GiB, at some 100 bytes a call path, of which only what is
     /// used is taken, and 16 GiB at most by all threads of a process; calls on paths beyond it are counted by
     /// function [default: 1MiB]
@@ -202,6 +206,7 @@ impl Arguments {
             WatchedStacks::Always => StackWatch::Watched,
             WatchedStacks::Never => StackWatch::Unwatched,
         };
+        options.cpu_samples = self.cpu_samples;
         options.tree = self.tree()?;
         options.search.images.clone_from(&self.elf);
         Ok((options, sender))

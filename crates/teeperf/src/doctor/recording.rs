@@ -363,6 +363,7 @@ mod tests {
             self_time: Time::default(),
             total: Time::default(),
             extremes: None,
+            spent: Default::default(),
         };
         let profile = Profile {
             functions: vec![function("f"), function("m+0x10"), function("m+0x20")],

@@ -64,10 +64,10 @@ global_asm!(
     .p2align 5
 20: .long   0, 0
     .quad   1b, 2b - 1b, 4b
-    .section .text.teeperf_record, \"ax\", @progbits
+    .section teeperf_code, \"ax\", @progbits
     .endm
 
-    .section .text.teeperf_record, \"ax\", @progbits
+    .section teeperf_code, \"ax\", @progbits
     teeperf_record teeperf_record_0, 0
     teeperf_record teeperf_record_1, {size}
 

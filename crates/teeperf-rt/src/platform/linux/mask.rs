@@ -18,6 +18,8 @@ const SIGTERM: u32 = 15;
 const SIGSYS: u32 = 31;
 /// What a thread's own instructions bring about cannot wait: the kernel ends a process in place of that.
 const SYNCHRONOUS: u64 = set_of(&[SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGSYS]);
+/// All others.
+pub(super) const ASYNCHRONOUS: u64 = !SYNCHRONOUS;
 /// What users end a program with.
 const ENDING: [u32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
@@ -31,13 +33,13 @@ pub(crate) struct Mask {
 impl Mask {
     /// For what takes some microseconds.
     pub(crate) fn new() -> Self {
-        Self::of(!SYNCHRONOUS)
+        Self::of(ASYNCHRONOUS)
     }
 
     /// For what may take seconds: where a signal ends the program, it may do so now.
     pub(crate) fn patient() -> Self {
         let ends_at_once = ENDING.iter().filter(|&&signal| has_no_handler(signal));
-        Self::of(ends_at_once.fold(!SYNCHRONOUS, |set, &signal| set & !set_of(&[signal])))
+        Self::of(ends_at_once.fold(ASYNCHRONOUS, |set, &signal| set & !set_of(&[signal])))
     }
 
     fn of(signals: u64) -> Self {
@@ -55,7 +57,7 @@ impl Mask {
     pub(crate) fn end_abandoned(before: u64) {
         let mut now = 0;
         if change(SIG_BLOCK, 0, Some(&mut now)) && now | SYNCHRONOUS | KILLING == u64::MAX {
-            change(SIG_UNBLOCK, !SYNCHRONOUS & !before, None);
+            change(SIG_UNBLOCK, ASYNCHRONOUS & !before, None);
         }
     }
 }

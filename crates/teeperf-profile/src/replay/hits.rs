@@ -1,0 +1,354 @@
+//! Samples that a thread's own timer wrote into its stream: where its CPU time went, and how much of
+//! the time that passed it waited.
+//!
+//! A sample stands for the CPU time since the one before. What passed on the clock between the two is
+//! known in pieces, each with the call path that was open then; CPU time is no more than a certain
+//! length of each piece, and the rest of it is waiting.
+
+use std::collections::HashMap;
+
+use crate::escape::Sample;
+
+/// Most pieces of time between two samples that are told apart.
+const MOST_PIECES: usize = 1 << 16;
+
+/// Where a thread was interrupted, beside its call path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Interrupted {
+    /// In a hook, perhaps in a call of the kernel.
+    Hook(bool),
+    /// At a site, perhaps in a call of the kernel.
+    Site(u32, bool),
+    /// Outside every window, likewise.
+    Elsewhere(bool),
+}
+
+/// Samples of one place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Hits {
+    /// Those of events, which interrupt threads in user mode alone.
+    pub(crate) events: u64,
+    /// CPU time that these stand for, nanoseconds.
+    pub(crate) events_ns: u64,
+    /// Those of timers.
+    pub(crate) timers: u64,
+}
+
+impl Interrupted {
+    /// Whether the kernel was interrupted.
+    pub(crate) fn is_in_kernel(self) -> bool {
+        let (Self::Hook(is_so) | Self::Site(_, is_so) | Self::Elsewhere(is_so)) = self;
+        is_so
+    }
+}
+
+impl Hits {
+    fn of_events(events: u64, each_ns: u32) -> Self {
+        Self { events, events_ns: events.saturating_mul(each_ns.into()), timers: 0 }
+    }
+
+    /// Adds others.
+    fn add(&mut self, other: Self) {
+        self.events = self.events.saturating_add(other.events);
+        self.events_ns = self.events_ns.saturating_add(other.events_ns);
+        self.timers = self.timers.saturating_add(other.timers);
+    }
+}
+
+/// Samples and waiting by nodes of a tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Spent {
+    /// Samples by node and place.
+    pub(crate) hits: HashMap<(u32, Interrupted), Hits>,
+    /// Clock units of waiting by node.
+    pub(crate) waiting: HashMap<u32, u64>,
+    /// CPU time up to the last sample of each thread, nanoseconds.
+    pub(crate) cpu_ns: u64,
+}
+
+impl Spent {
+    /// Whether there is nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.hits.is_empty() && self.waiting.is_empty()
+    }
+
+    /// Adds what another has, whose nodes have these numbers here.
+    pub(crate) fn absorb(&mut self, other: &Self, number: impl Fn(u32) -> u32) {
+        for (&(node, place), &hits) in &other.hits {
+            self.hits.entry((number(node), place)).or_default().add(hits);
+        }
+        self.cpu_ns = self.cpu_ns.saturating_add(other.cpu_ns);
+        for (&node, &units) in &other.waiting {
+            let there = self.waiting.entry(number(node)).or_default();
+            *there = there.saturating_add(units);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.hits.clear();
+        self.waiting.clear();
+        self.cpu_ns = 0;
+    }
+
+    fn take(&mut self, node: u32, sample: &Sample, cpu_ns: u64) {
+        self.cpu_ns = self.cpu_ns.saturating_add(cpu_ns);
+        let of = |samples: u64, is_of_event: bool| match is_of_event {
+            true => Hits::of_events(samples, sample.period_ns),
+            false => Hits { timers: samples, ..Hits::default() },
+        };
+        // Those that found no place interrupted hooks.
+        if sample.missed > 0 {
+            let hits = of(sample.missed.into(), sample.period_ns > 0);
+            self.hits.entry((node, Interrupted::Hook(false))).or_default().add(hits);
+        }
+        let hits = of(1, sample.is_of_user_mode);
+        self.hits.entry((node, sample.interrupted())).or_default().add(hits);
+    }
+}
+
+impl Sample {
+    fn interrupted(&self) -> Interrupted {
+        match (self.is_in_hook, self.site) {
+            (true, _) => Interrupted::Hook(self.is_in_kernel),
+            (false, 0) => Interrupted::Elsewhere(self.is_in_kernel),
+            (false, site) => Interrupted::Site(site, self.is_in_kernel),
+        }
+    }
+}
+
+/// Time since the last sample, piece by piece: the node that it is time of, and clock units.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pieces {
+    pieces: Vec<(u32, u64)>,
+    /// Clock units of waiting for room, which the next pieces have.
+    debt: u64,
+}
+
+impl Pieces {
+    pub(crate) fn clear(&mut self) {
+        self.pieces.clear();
+        self.debt = 0;
+    }
+
+    /// So many clock units passed while this node was on top.
+    pub(crate) fn passed(&mut self, node: u32, units: u64) {
+        let left_out = units.min(self.debt);
+        self.debt -= left_out;
+        let units = units - left_out;
+        let is_full = self.pieces.len() >= MOST_PIECES;
+        match self.pieces.last_mut().filter(|_| is_full) {
+            _ if units == 0 => {}
+            Some(last) => last.1 = last.1.saturating_add(units),
+            None => self.pieces.push((node, units)),
+        }
+    }
+
+    /// So many of the latest clock units are left out, or of the next.
+    pub(crate) fn leave_out(&mut self, mut units: u64) {
+        while let Some(last) = self.pieces.last_mut().filter(|_| units > 0) {
+            let left_out = last.1.min(units);
+            last.1 -= left_out;
+            units -= left_out;
+            if last.1 == 0 {
+                self.pieces.pop();
+            }
+        }
+        self.debt = self.debt.saturating_add(units);
+    }
+
+    /// Appends others, whose nodes have these numbers here.
+    pub(crate) fn append(&mut self, others: &Self, number: impl Fn(u32) -> u32) {
+        for &(node, units) in &others.pieces {
+            self.passed(number(node), units);
+        }
+    }
+
+    /// Splits all pieces into CPU time, of which they have `cpu` clock units together, and waiting.
+    /// No piece has more than a certain length of CPU time, which is the same for all.
+    fn split(&mut self, cpu: u64, waiting: &mut HashMap<u32, u64>) {
+        let most = most_of_each(&self.pieces, cpu);
+        for (node, units) in self.pieces.drain(..) {
+            let waited = units.saturating_sub(most);
+            if waited > 0 {
+                let there = waiting.entry(node).or_default();
+                *there = there.saturating_add(waited);
+            }
+        }
+    }
+}
+
+/// The length for which the pieces, none longer than that, come to `cpu`.
+fn most_of_each(pieces: &[(u32, u64)], cpu: u64) -> u64 {
+    let mut lengths: Vec<u64> = pieces.iter().map(|&(_, units)| units).collect();
+    lengths.sort_unstable();
+    let mut left = cpu;
+    for (shorter, &length) in lengths.iter().enumerate() {
+        let others = (lengths.len() - shorter) as u64;
+        let each = left / others;
+        if each <= length {
+            return each;
+        }
+        left -= length;
+    }
+    u64::MAX
+}
+
+/// Samples of a batch of chunks, told without knowing what came before it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sampled {
+    /// All but the first sample.
+    pub(crate) spent: Spent,
+    /// Time up to the first sample, or all.
+    before: Pieces,
+    /// The first sample, and its node.
+    first: Option<(u32, Sample)>,
+    /// CPU time before the first sample, where a thread's first chunk tells it.
+    begin: Option<u64>,
+    /// Time since the last sample, where there is one.
+    since: Pieces,
+    /// CPU time at the last sample; nothing when a pause came behind it.
+    last: Option<u64>,
+}
+
+impl Sampled {
+    pub(crate) fn clear(&mut self) {
+        self.spent.clear();
+        self.before.clear();
+        self.since.clear();
+        (self.first, self.begin, self.last) = (None, None, None);
+    }
+
+    /// A thread begins here, with this CPU time.
+    pub(super) fn begins(&mut self, cpu_ns: u64) {
+        if self.first.is_none() {
+            self.begin = Some(cpu_ns);
+        }
+    }
+
+    pub(super) fn passed(&mut self, node: u32, units: u64) {
+        if self.first.is_some() { &mut self.since } else { &mut self.before }.passed(node, units);
+    }
+
+    pub(super) fn leave_out(&mut self, units: u64) {
+        if self.first.is_some() { &mut self.since } else { &mut self.before }.leave_out(units);
+    }
+
+    /// The thread was interrupted with this node on top.
+    pub(super) fn take(&mut self, node: u32, sample: Sample, ns_per_unit: f64) {
+        let Some(last) = self.last else {
+            // The first, or behind one whose CPU time tells nothing.
+            if self.first.is_none() {
+                self.first = Some((node, sample));
+                self.last = Some(sample.cpu_ns);
+            }
+            return;
+        };
+        let cpu_ns = sample.cpu_ns.saturating_sub(last);
+        self.last = Some(sample.cpu_ns);
+        self.spent.take(node, &sample, cpu_ns);
+        self.since.split((cpu_ns as f64 / ns_per_unit) as u64, &mut self.spent.waiting);
+    }
+
+    /// Puts it behind what a thread did before; nodes have these numbers in its tree.
+    pub(super) fn put_behind(
+        &self,
+        thread: &mut Since,
+        spent: &mut Spent,
+        number: impl Fn(u32) -> u32,
+        ns_per_unit: f64,
+    ) {
+        thread.pieces.append(&self.before, &number);
+        let last = self.begin.or(thread.last);
+        let Some((node, sample)) = &self.first else {
+            thread.last = last;
+            return;
+        };
+        let cpu_ns = last.map_or(0, |last| sample.cpu_ns.saturating_sub(last));
+        spent.take(number(*node), sample, cpu_ns);
+        thread.pieces.split((cpu_ns as f64 / ns_per_unit) as u64, &mut spent.waiting);
+        spent.absorb(&self.spent, &number);
+        thread.pieces.append(&self.since, &number);
+        thread.last = self.last;
+    }
+}
+
+/// A thread behind its last sample.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Since {
+    pieces: Pieces,
+    last: Option<u64>,
+}
+
+impl Since {
+    /// So many clock units passed while this node was on top.
+    pub(super) fn passed(&mut self, node: u32, units: u64) {
+        self.pieces.passed(node, units);
+    }
+
+    /// The thread goes on in another tree, in which nodes have these numbers.
+    pub(super) fn renumber(&mut self, numbers: &[u32]) {
+        for (node, _) in &mut self.pieces.pieces {
+            *node = numbers.get(*node as usize).copied().unwrap_or(0);
+        }
+    }
+
+    /// Nothing more comes: what is left of CPU time is not known, and less than from one sample to the
+    /// next, which is `period` clock units at most.
+    pub(super) fn end(&mut self, spent: &mut Spent, period: u64) {
+        self.pieces.split(period / 2, &mut spent.waiting);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn pieces(lengths: &[u64]) -> Pieces {
+        let mut pieces = Pieces::default();
+        (0..).zip(lengths).for_each(|(node, &units)| pieces.passed(node, units));
+        pieces
+    }
+
+    fn waiting(lengths: &[u64], cpu: u64) -> Vec<u64> {
+        let mut waiting = HashMap::new();
+        pieces(lengths).split(cpu, &mut waiting);
+        (0..lengths.len() as u32).map(|node| waiting.get(&node).copied().unwrap_or(0)).collect()
+    }
+
+    #[test]
+    fn a_long_piece_among_short_ones_is_waiting() {
+        // Works for 1 ms in tenths, sleeps for 5 ms, works on.
+        let lengths = [100, 100, 100, 100, 100, 5100, 100, 100, 100, 100, 100];
+        let waited = waiting(&lengths, 1100);
+        assert_eq!(waited.iter().sum::<u64>(), 5000);
+        assert_eq!(waited[5], 5000);
+    }
+
+    #[test]
+    fn many_alike_have_their_share() {
+        assert_eq!(waiting(&[1030, 1030, 1030, 1030], 120), [1000; 4]);
+    }
+
+    #[test]
+    fn what_is_left_out_is_neither() {
+        let mut pieces = pieces(&[100, 200]);
+        pieces.leave_out(250);
+        assert_eq!(pieces.pieces, [(0, 50)]);
+        pieces.leave_out(70);
+        pieces.passed(3, 100);
+        assert_eq!(pieces.pieces, [(3, 80)]);
+    }
+
+    proptest! {
+        #[test]
+        fn waiting_and_cpu_time_are_all_there_is(
+            lengths in proptest::collection::vec(1u64..9000, 1..50), cpu in 0u64..100_000,
+        ) {
+            let waited: u64 = waiting(&lengths, cpu).iter().sum();
+            let all: u64 = lengths.iter().sum();
+            let cpu = cpu.min(all);
+            prop_assert!(waited >= all - cpu && waited < all - cpu + lengths.len() as u64);
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Events of the kernel that interrupt a thread of this process (perf_event_open(2)): its CPU time, in
+//! user mode alone. One that were to interrupt system calls as well would end some of them with EINTR.
+//!
+//! An event lives as long as a mapping of it. So no descriptor stays, which the program could close, or
+//! whose number it could need.
+
+use super::timer::SIGNAL;
+use crate::arch::{number, syscall};
+use crate::sandbox;
+
+const TYPE_SOFTWARE: u32 = 1;
+const TASK_CLOCK: u64 = 1;
+/// `PERF_ATTR_SIZE_VER0`.
+const SIZE: u32 = 64;
+const EXCLUDE_KERNEL: u64 = 1 << 5;
+const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+const CLOSE_ON_EXEC: usize = 8;
+const F_SETFL: usize = 4;
+const F_SETSIG: usize = 10;
+const F_SETOWN_EX: usize = 15;
+const O_RDWR: usize = 2;
+const O_ASYNC: usize = 0x2000;
+const PROT_READ: usize = 1;
+const MAP_SHARED: usize = 1;
+const NOBODY: usize = usize::MAX;
+
+/// `struct perf_event_attr`, as much of it as all kernels know.
+#[repr(C)]
+#[derive(Default)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    period: u64,
+    sample: u64,
+    read: u64,
+    flags: u64,
+    wakeup: u32,
+    breakpoint: u32,
+    address: u64,
+}
+
+/// Interrupts the calling thread, whose id this is, each time it has had so many nanoseconds of CPU
+/// time, unless the kernel runs then. Gives the address of the mapping that the event lives in.
+pub(crate) fn begin(thread: u32, period_ns: u64) -> Option<usize> {
+    if sandbox::forbids(number::PERF_EVENT_OPEN) || sandbox::forbids(number::CLOSE) {
+        return None;
+    }
+    let attributes = Attributes {
+        kind: TYPE_SOFTWARE,
+        size: SIZE,
+        config: TASK_CLOCK,
+        period: period_ns,
+        flags: EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
+        wakeup: 1,
+        ..Attributes::default()
+    };
+    let attributes = &raw const attributes as usize;
+    // SAFETY: the kernel reads the structure.
+    let event = unsafe {
+        syscall(number::PERF_EVENT_OPEN, [attributes, 0, NOBODY, NOBODY, CLOSE_ON_EXEC, 0])
+    };
+    let event = usize::try_from(event).ok()?;
+    let mapped = tell(event, thread).and_then(|()| map(event));
+    // SAFETY: the event's own descriptor.
+    unsafe { syscall(number::CLOSE, [event, 0, 0, 0, 0, 0]) };
+    mapped
+}
+
+/// Ends an event.
+pub(crate) fn end(mapping: usize) {
+    super::unmap(mapping, super::PAGE);
+}
+
+fn tell(event: usize, thread: u32) -> Option<()> {
+    // `struct f_owner_ex`: F_OWNER_TID, and the thread.
+    let owner = [0u32, thread];
+    let owner = &raw const owner as usize;
+    let calls = [(F_SETSIG, SIGNAL), (F_SETOWN_EX, owner), (F_SETFL, O_RDWR | O_ASYNC)];
+    // SAFETY: the kernel reads the owner.
+    let is_done = |&(what, argument): &(usize, usize)| unsafe {
+        syscall(number::FCNTL, [event, what, argument, 0, 0, 0]) == 0
+    };
+    calls.iter().all(is_done).then_some(())
+}
+
+fn map(event: usize) -> Option<usize> {
+    // SAFETY: a new mapping, wherever the kernel puts it.
+    let address =
+        unsafe { syscall(number::MMAP, [0, super::PAGE, PROT_READ, MAP_SHARED, event, 0]) };
+    usize::try_from(address).ok()
+}

@@ -1,0 +1,93 @@
+//! Timers of a thread's CPU time (timer_create(2)), and the handler of their signal.
+
+use super::mask;
+use crate::arch::{self, number, syscall};
+
+/// SIGURG.
+pub(super) const SIGNAL: usize = 23;
+const SI_TIMER: i32 = -2;
+const POLL_IN: i32 = 1;
+const POLL_HUP: i32 = 6;
+const SIGEV_THREAD_ID: i32 = 4;
+const CLOCK_THREAD_CPUTIME_ID: usize = 3;
+const SA_SIGINFO: usize = 4;
+const SA_RESTORER: usize = 0x0400_0000;
+const SA_ONSTACK: usize = 0x0800_0000;
+const SA_RESTART: usize = 0x1000_0000;
+/// Comes with the signal of a timer of the runtime's.
+const OURS: u64 = u64::from_le_bytes(*b"teeperf\0");
+
+/// `struct sigevent` (asm-generic/siginfo.h).
+#[repr(C)]
+struct Event {
+    value: u64,
+    signal: i32,
+    notify: i32,
+    thread: u32,
+    rest: [u32; 11],
+}
+
+/// The beginning of a `siginfo_t` that a timer brings.
+#[repr(C)]
+pub(crate) struct Information {
+    signal: i32,
+    error: i32,
+    code: i32,
+    padding: i32,
+    timer: i32,
+    overruns: i32,
+    value: u64,
+}
+
+/// A timer of the calling thread's CPU time, whose id is this. It does not run yet.
+pub(crate) fn create(thread: u32) -> Option<i32> {
+    let mut timer = 0i32;
+    let (signal, notify) = (SIGNAL as i32, SIGEV_THREAD_ID);
+    let event = Event { value: OURS, signal, notify, thread, rest: [0; 11] };
+    let (event, place) = (&raw const event as usize, &raw mut timer as usize);
+    // SAFETY: the kernel reads the event, and writes an integer of the C language.
+    let result =
+        unsafe { syscall(number::TIMER_CREATE, [CLOCK_THREAD_CPUTIME_ID, event, place, 0, 0, 0]) };
+    (result == 0).then_some(timer)
+}
+
+/// Has a timer expire each time so many nanoseconds have passed.
+pub(crate) fn start(timer: i32, period_ns: u64) {
+    // `struct itimerspec`: the period, and when it expires first.
+    let time = [0, period_ns, 0, period_ns];
+    let time = &raw const time as usize;
+    // SAFETY: the kernel reads four words.
+    unsafe { syscall(number::TIMER_SETTIME, [timer as usize, 0, time, 0, 0, 0]) };
+}
+
+/// Deletes a timer.
+pub(crate) fn delete(timer: i32) {
+    // SAFETY: no pointers.
+    unsafe { syscall(number::TIMER_DELETE, [timer as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// A handler as the kernel calls it: signal, what came with it, the interrupted state.
+pub(crate) type Handler = extern "C" fn(i32, &Information, usize);
+
+/// Has `handler` called where a timer expires. Says whether that can be.
+pub(crate) fn handle(handler: Handler) -> bool {
+    let flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK | SA_RESTORER;
+    // The kernel's `struct sigaction`: handler, flags, restorer, set.
+    let action = [handler as usize, flags, arch::return_from_signal(), mask::ASYNCHRONOUS as usize];
+    let place = &raw const action as usize;
+    let arguments = [SIGNAL, place, 0, size_of::<u64>(), 0, 0];
+    // SAFETY: the kernel reads four words; the handler is one.
+    unsafe { syscall(number::RT_SIGACTION, arguments) == 0 }
+}
+
+impl Information {
+    /// Whether it is a timer of [`create`] that has expired.
+    pub(crate) fn is_of_timer(&self) -> bool {
+        self.code == SI_TIMER && self.value == OURS
+    }
+
+    /// Whether it is an event of [`super::perf`], or another descriptor that is ready.
+    pub(crate) fn is_of_event(&self) -> bool {
+        (POLL_IN..=POLL_HUP).contains(&self.code)
+    }
+}

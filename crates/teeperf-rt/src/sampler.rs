@@ -1,0 +1,203 @@
+//! Samples of where threads spend their CPU time: something interrupts each thread now and then, and
+//! the handler writes the interrupted address into the thread's own chunk. The calls and returns around
+//! it are the call path, so no stack is copied.
+//!
+//! Where the kernel allows it, two of its events interrupt a thread in user mode alone: one that came
+//! in a system call could end that with EINTR. What the thread does in the kernel, a timer of its CPU
+//! time tells, whose signal comes when the kernel has done its work. Where events are not allowed,
+//! the timer alone tells all.
+//!
+//! The signal is SIGURG. One that comes where nobody handles it does nothing; of most others it would
+//! be the program's end.
+//!
+//! Timers and events outlive their thread. The next threads that begin look through the table of
+//! these, a few places each, and let go what belongs to threads that are gone.
+
+use crate::arch;
+use crate::clock;
+use crate::event::{self, writing, writing::Told};
+use crate::module;
+use crate::platform::{self, perf, timer, timer::Information};
+use crate::process::{self, Life};
+use crate::thread::{self, State, Thread};
+use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicUsize};
+use teeperf_wire::compose;
+use teeperf_wire::word::sample;
+
+/// CPU time between two expirations of a thread's timer, nanoseconds. Kernels that look at timers of CPU
+/// time at their tick alone interrupt threads less often.
+const TIMER_NS: u64 = 1_000_000;
+/// Mean CPU time between two interruptions by one of a thread's events, and how much more or less that
+/// may be in a thread.
+const EVENT_NS: u64 = 2_000_000;
+const SPREAD_NS: u64 = 300_000;
+
+/// What interrupts a thread, to be let go when that is gone.
+struct Owned {
+    /// Thread id, 0 while the place is free.
+    thread: AtomicU32,
+    /// Id of its timer plus one, 0 where it has none.
+    timer: AtomicU32,
+    /// Mappings of its events, 0 where it has none.
+    events: [AtomicUsize; EVENTS],
+}
+
+/// Two events take turns, each with a period of its own, so that samples do not beat with the program.
+const EVENTS: usize = 2;
+/// Threads for which there is no place are not sampled.
+static OWNED: [Owned; PLACES] = [const {
+    Owned {
+        thread: AtomicU32::new(0),
+        timer: AtomicU32::new(0),
+        events: [const { AtomicUsize::new(0) }; EVENTS],
+    }
+}; PLACES];
+const PLACES: usize = 4096;
+/// Places that a thread looks through when it begins.
+const LOOKED_THROUGH: usize = 16;
+/// Place where the next thread begins.
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+/// In a place that is being taken or let go.
+const BUSY: u32 = u32::MAX;
+
+impl Owned {
+    /// Takes the place, if it has this owner; says whether it did.
+    fn takes(&self, owner: u32) -> bool {
+        self.thread.compare_exchange(owner, BUSY, AcqRel, Relaxed).is_ok()
+    }
+
+    /// Lets go of all that is in it.
+    fn release(&self) {
+        if let Some(timer) = self.timer.swap(0, Relaxed).checked_sub(1) {
+            timer::delete(timer.cast_signed());
+        }
+        for event in &self.events {
+            let mapping = event.swap(0, Relaxed);
+            if mapping != 0 {
+                perf::end(mapping);
+            }
+        }
+    }
+
+    /// Has the calling thread interrupted, whose id this is. Gives the time that a sample of its events
+    /// stands for, 0 where there are none.
+    fn begin(&self, thread: u32) -> u32 {
+        if let Some(timer) = timer::create(thread) {
+            self.timer.store(timer.cast_unsigned().wrapping_add(1), Relaxed);
+            timer::start(timer, TIMER_NS);
+        }
+        let mut seed = arch::counter() ^ u64::from(thread) << 32;
+        let mut periods = [0; EVENTS];
+        for (event, period) in self.events.iter().zip(&mut periods) {
+            // Marsaglia, "Xorshift RNGs", 2003.
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            *period = EVENT_NS - SPREAD_NS + seed % (2 * SPREAD_NS);
+            let Some(mapping) = perf::begin(thread, *period) else {
+                self.events.iter().for_each(|event| match event.swap(0, Relaxed) {
+                    0 => {}
+                    mapping => perf::end(mapping),
+                });
+                return 0;
+            };
+            event.store(mapping, Relaxed);
+        }
+        let [one, other] = periods;
+        (one * other / (one + other).max(1)) as u32
+    }
+}
+
+/// Readies a process that was attached just now: it has no timers. Says whether threads can be sampled.
+pub(crate) fn begin() -> bool {
+    for place in &OWNED {
+        // Those of the process that it was forked from: they are not here.
+        place.thread.store(0, Relaxed);
+        place.timer.store(0, Relaxed);
+        place.events.iter().for_each(|event| event.store(0, Relaxed));
+    }
+    timer::handle(interrupted)
+}
+
+/// Has the calling thread interrupted.
+pub(crate) fn begin_thread(thread: &Thread) {
+    if !process::is_sampled() {
+        return;
+    }
+    let id = thread.tid.load(Relaxed);
+    let start = NEXT.fetch_add(LOOKED_THROUGH, Relaxed) % PLACES;
+    let mut has_begun = false;
+    for place in OWNED.iter().cycle().skip(start).take(LOOKED_THROUGH) {
+        let owner = place.thread.load(Relaxed);
+        if owner != 0 && owner != BUSY && !platform::has_thread(owner) && place.takes(owner) {
+            place.release();
+            place.thread.store(0, Release);
+        }
+        if !has_begun && place.takes(0) {
+            thread.period_ns.store(place.begin(id), Relaxed);
+            place.thread.store(id, Release);
+            has_begun = true;
+        }
+    }
+}
+
+/// Lets all threads run: the program is about to forbid itself what a handler needs.
+pub(crate) fn end() {
+    for place in &OWNED {
+        let owner = place.thread.load(Relaxed);
+        if owner != 0 && owner != BUSY && place.takes(owner) {
+            place.release();
+            place.thread.store(0, Release);
+        }
+    }
+}
+
+extern "C" fn interrupted(_signal: i32, information: &Information, context: usize) {
+    let is_of_event = information.is_of_event();
+    if !(is_of_event || information.is_of_timer())
+        || process::life() != Life::On
+        || clock::is_stopped()
+    {
+        return;
+    }
+    // SAFETY: as the kernel gives it to a handler.
+    let address = unsafe { arch::address_in_context(context) };
+    let thread = thread::current();
+    if thread.epoch.load(Relaxed) != process::epoch() || thread.state() == State::Paused {
+        return;
+    }
+    let has_events = thread.period_ns.load(Relaxed) != 0;
+    if is_of_event && !has_events {
+        return;
+    }
+    let is_written = !thread.is_busy() && write(thread, address, is_of_event);
+    if !is_written && thread.state() != State::Paused {
+        thread.missed.fetch_add((is_of_event == has_events).into(), Relaxed);
+    }
+}
+
+fn write(thread: &Thread, address: usize, is_of_event: bool) -> bool {
+    if process::is_paused() || process::has_trees() {
+        return true;
+    }
+    let Some(cpu_ns) = platform::thread_cpu_ns() else { return false };
+    let is_in_hook = arch::own_code().contains(&address) || module::has_hook_at(address);
+    let mut bits = if is_in_hook { sample::HOOK } else { 0 };
+    if is_of_event {
+        bits |= sample::USER;
+    } else if arch::is_behind_call_of_kernel(address) {
+        bits |= sample::KERNEL;
+    }
+    let site = if is_in_hook { 0 } else { module::sampled_site(address as u64) };
+    let missed = thread.missed.swap(0, Relaxed);
+    let period_ns = thread.period_ns.load(Relaxed);
+    let address = address as u64;
+    let words =
+        compose::sample(&compose::Sample { bits, site, address, cpu_ns, missed, period_ns });
+    let is_written = event::put(None, |thread| writing::write(thread, Told::Leap(&words)));
+    if !is_written {
+        thread.missed.fetch_add(missed, Relaxed);
+    }
+    is_written
+}
