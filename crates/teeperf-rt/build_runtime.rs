@@ -16,7 +16,7 @@ use std::process::Command;
 
 /// Symbols of the runtime that stubs and programs refer to weakly. An executable exports them
 /// to the shared libraries of its process.
-pub const EXPORTED: [&str; 22] = [
+pub const EXPORTED: [&str; 25] = [
     "teeperf_rt_register",
     "teeperf_rt_unregister",
     "teeperf_rt_event",
@@ -39,10 +39,13 @@ pub const EXPORTED: [&str; 22] = [
     "teeperf_rt_point",
     "teeperf_rt_restrict",
     "teeperf_rt_namespace",
+    "teeperf_rt_sigaction",
+    "teeperf_rt_signal",
+    "teeperf_rt_unblock",
 ];
 
 /// Functions whose wrappers (`-Wl,--wrap=`) are objects of the archive: features of `teeperf-stub`.
-pub const WRAPPED: [&str; 16] = [
+pub const WRAPPED: [&str; 20] = [
     "setjmp",
     "_setjmp",
     "__sigsetjmp",
@@ -59,6 +62,10 @@ pub const WRAPPED: [&str; 16] = [
     "syscall",
     "seccomp_load",
     "dlmopen",
+    "sigaction",
+    "signal",
+    "sigprocmask",
+    "pthread_sigmask",
 ];
 
 /// Where the built files are.

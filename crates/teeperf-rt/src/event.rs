@@ -11,6 +11,7 @@ use crate::module;
 use crate::platform::Mask;
 use crate::pool;
 use crate::process::{self, Life};
+use crate::signals;
 use crate::stacks;
 use crate::sums;
 use crate::thread::{self, Losses, State, Thread};
@@ -332,6 +333,7 @@ fn has_chunk(thread: &Thread) -> bool {
                     chunk::begin_thread(thread);
                 }
             });
+            signals::unblock();
             wait(thread);
         }
         State::Paused => {

@@ -19,6 +19,7 @@ use crate::event::{self, writing, writing::Told};
 use crate::module;
 use crate::platform::{self, perf, timer, timer::Information};
 use crate::process::{self, Life};
+use crate::signals;
 use crate::thread::{self, State, Thread};
 use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicUsize};
@@ -117,7 +118,12 @@ pub(crate) fn begin() -> bool {
         place.timer.store(0, Relaxed);
         place.events.iter().for_each(|event| event.store(0, Relaxed));
     }
-    timer::handle(interrupted)
+    let Some([handler, flags, _, mask]) = timer::handle(interrupted) else { return false };
+    // In the child of a fork it is the runtime's own.
+    if handler != interrupted as extern "C" fn(i32, &Information, usize) as usize {
+        signals::inherited(handler, flags, mask);
+    }
+    true
 }
 
 /// Has the calling thread interrupted.
@@ -153,12 +159,13 @@ pub(crate) fn end() {
     }
 }
 
-extern "C" fn interrupted(_signal: i32, information: &Information, context: usize) {
+extern "C" fn interrupted(signal: i32, information: &Information, context: usize) {
     let is_of_event = information.is_of_event();
-    if !(is_of_event || information.is_of_timer())
-        || process::life() != Life::On
-        || clock::is_stopped()
-    {
+    if !is_of_event && !information.is_of_timer() {
+        // SAFETY: as the kernel gives them to this handler.
+        return unsafe { signals::hand_on(signal, &raw const *information as usize, context) };
+    }
+    if process::life() != Life::On || clock::is_stopped() {
         return;
     }
     // SAFETY: as the kernel gives it to a handler.

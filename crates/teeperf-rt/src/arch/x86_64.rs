@@ -182,6 +182,7 @@ mod context {
     pub(super) const RBX: usize = 16;
     pub(super) const RSP: usize = 20;
     pub(super) const RIP: usize = 21;
+    pub(super) const MASK: usize = 37;
 }
 
 /// The instruction that a signal interrupted.
@@ -191,6 +192,15 @@ mod context {
 pub(crate) unsafe fn address_in_context(context: usize) -> usize {
     // SAFETY: the caller's promise; the offset lies within the structure.
     unsafe { (context as *const usize).add(context::RIP).read() }
+}
+
+/// Signals that the interrupted thread blocked.
+///
+/// # Safety
+/// `context` is the address of the `ucontext_t` of a handler.
+pub(crate) unsafe fn mask_in_context(context: usize) -> u64 {
+    // SAFETY: the caller's promise; the offset lies within the structure.
+    unsafe { (context as *const u64).add(context::MASK).read() }
 }
 
 /// Whether the instruction in front of the one at `address`, which the thread is about to run, calls the
@@ -213,6 +223,8 @@ teeperf_return_from_signal:
     .byte   0x48, 0xC7, 0xC0, 0x0F, 0, 0, 0
     syscall
     .size   teeperf_return_from_signal, . - teeperf_return_from_signal
+    .weak   __start_teeperf_code
+    .weak   __stop_teeperf_code
     .hidden __start_teeperf_code
     .hidden __stop_teeperf_code
     .text

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 mod attempt;
 mod file;
 mod inode;
-mod mask;
+pub(crate) mod mask;
 pub(crate) mod perf;
 mod rights;
 mod socket;

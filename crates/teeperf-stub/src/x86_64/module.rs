@@ -44,6 +44,8 @@ teeperf_module:
     .hidden __cyg_profile_func_enter
     .weak   __ehdr_start
     .hidden __ehdr_start
+    .weak   __start_teeperf_code
+    .weak   __stop_teeperf_code
     .hidden __start_teeperf_code
     .hidden __stop_teeperf_code
     .type   teeperf_announce, @function

@@ -18,6 +18,13 @@ mod dlmopen;
 mod makecontext;
 #[cfg(any(feature = "prctl", feature = "syscall", feature = "seccomp_load"))]
 mod restrict;
+#[cfg(any(
+    feature = "sigaction",
+    feature = "signal",
+    feature = "sigprocmask",
+    feature = "pthread_sigmask"
+))]
+mod signals;
 #[cfg(feature = "vfork")]
 mod vfork;
 

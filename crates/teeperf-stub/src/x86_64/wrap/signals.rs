@@ -1,0 +1,128 @@
+//! What a program does with the signal by which the runtime interrupts threads (SIGURG): a handler of the
+//! program's own is the runtime's to call, and a thread that blocks all signals gets this one all the
+//! same, unless the program has a handler for it.
+
+use core::arch::global_asm;
+
+/// The runtime answers in eax: 0, it is the C library's business.
+macro_rules! handled {
+    ($feature:literal, $runtime:literal, $result:literal) => {
+        #[cfg(feature = $feature)]
+        global_asm!(concat!(
+            "
+    .section .text.teeperf_wrap, \"ax\", @progbits
+    .p2align 4
+    .globl  __wrap_",
+            $feature,
+            "
+    .protected __wrap_",
+            $feature,
+            "
+    .type   __wrap_",
+            $feature,
+            ", @function
+    .weak   ",
+            $runtime,
+            "
+__wrap_",
+            $feature,
+            ":
+    .cfi_startproc
+    cmp     edi, 23
+    jne     1f
+    cmp     qword ptr [rip + ",
+            $runtime,
+            "@GOTPCREL], 0
+    je      1f
+    push    rdi
+    .cfi_adjust_cfa_offset 8
+    push    rsi
+    .cfi_adjust_cfa_offset 8
+    push    rdx
+    .cfi_adjust_cfa_offset 8
+    mov     rdi, rsi
+    mov     rsi, rdx
+    call    qword ptr [rip + ",
+            $runtime,
+            "@GOTPCREL]
+    pop     rcx
+    .cfi_adjust_cfa_offset -8
+    pop     rsi
+    .cfi_adjust_cfa_offset -8
+    pop     rdi
+    .cfi_adjust_cfa_offset -8
+    test    eax, eax
+    jnz     2f
+    mov     rdx, rcx
+1:  jmp     __real_",
+            $feature,
+            "@PLT
+2:  mov     rax, ",
+            $result,
+            "
+    ret
+    .cfi_endproc
+    .size   __wrap_",
+            $feature,
+            ", . - __wrap_",
+            $feature,
+            "
+    .text"
+        ));
+    };
+}
+
+/// Behind the function itself.
+macro_rules! followed {
+    ($feature:literal) => {
+        #[cfg(feature = $feature)]
+        global_asm!(concat!(
+            "
+    .section .text.teeperf_wrap, \"ax\", @progbits
+    .p2align 4
+    .globl  __wrap_",
+            $feature,
+            "
+    .protected __wrap_",
+            $feature,
+            "
+    .type   __wrap_",
+            $feature,
+            ", @function
+    .weak   teeperf_rt_unblock
+__wrap_",
+            $feature,
+            ":
+    .cfi_startproc
+    cmp     qword ptr [rip + teeperf_rt_unblock@GOTPCREL], 0
+    je      1f
+    sub     rsp, 8
+    .cfi_adjust_cfa_offset 8
+    call    __real_",
+            $feature,
+            "@PLT
+    mov     dword ptr [rsp], eax
+    call    qword ptr [rip + teeperf_rt_unblock@GOTPCREL]
+    mov     eax, dword ptr [rsp]
+    add     rsp, 8
+    .cfi_adjust_cfa_offset -8
+    ret
+1:  jmp     __real_",
+            $feature,
+            "@PLT
+    .cfi_endproc
+    .size   __wrap_",
+            $feature,
+            ", . - __wrap_",
+            $feature,
+            "
+    .text"
+        ));
+    };
+}
+
+handled!("sigaction", "teeperf_rt_sigaction", "0");
+// Its second argument is the handler, and it gives the one before, which the runtime leaves in rdx.
+handled!("signal", "teeperf_rt_signal", "rdx");
+followed!("sigprocmask");
+followed!("pthread_sigmask");

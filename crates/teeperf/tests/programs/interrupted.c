@@ -1,0 +1,111 @@
+/* System calls that wait, in a program that takes EINTR for an error; and signals of its own. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile unsigned long sink;
+static volatile sig_atomic_t urgent, alarms;
+
+static void work(void)
+{
+	for (int i = 0; i < 200000; i++)
+		sink += i;
+}
+
+static void check(const char *what, int is_right)
+{
+	if (is_right)
+		return;
+	printf("%s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static void wait_for_a_while(int round)
+{
+	struct timespec time = {0, 1000000};
+	struct timeval select_time = {0, 1000};
+	int word = 0, epoll = epoll_create1(0);
+	struct epoll_event event;
+	check("nanosleep", nanosleep(&time, 0) == 0);
+	check("clock_nanosleep", clock_nanosleep(CLOCK_MONOTONIC, 0, &time, 0) == 0);
+	check("poll", poll(0, 0, 1) == 0);
+	check("select", select(0, 0, 0, 0, &select_time) == 0);
+	check("epoll_wait", epoll_wait(epoll, &event, 1, 1) == 0);
+	syscall(SYS_futex, &word, FUTEX_WAIT, 0, &time, 0, 0);
+	check("futex", errno == ETIMEDOUT);
+	close(epoll);
+	if (round % 16 == 0) {
+		pid_t child = fork();
+		if (child == 0)
+			_exit(0);
+		check("waitpid", waitpid(child, 0, 0) == child);
+	}
+}
+
+static void on_urgent(int signal, siginfo_t *information, void *context)
+{
+	(void)context;
+	check("SIGURG", signal == SIGURG && information->si_code == SI_TKILL);
+	urgent++;
+}
+
+static void on_alarm(int signal)
+{
+	(void)signal;
+	alarms++;
+}
+
+static void *blocks_all(void *unused)
+{
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	for (int i = 0; i < 300; i++)
+		work();
+	return unused;
+}
+
+int main(void)
+{
+	struct sigaction action = {.sa_sigaction = on_urgent, .sa_flags = SA_SIGINFO}, before;
+	struct sigaction alarm = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+	struct itimerval often = {{0, 5000}, {0, 5000}}, never = {0};
+	pthread_t thread;
+	for (int i = 0; i < 64; i++) {
+		work();
+		wait_for_a_while(i);
+	}
+	pthread_create(&thread, 0, blocks_all, 0);
+	pthread_join(thread, 0);
+	check("sigaction", sigaction(SIGURG, &action, &before) == 0);
+	check("what was before", before.sa_handler == SIG_DFL);
+	for (int i = 0; i < 64; i++) {
+		work();
+		raise(SIGURG);
+	}
+	check("sigaction", sigaction(SIGURG, 0, &before) == 0);
+	check("what is now", before.sa_sigaction == on_urgent);
+	check("signal", signal(SIGURG, SIG_IGN) == (void (*)(int))on_urgent);
+	raise(SIGURG);
+	sigaction(SIGPROF, &alarm, 0);
+	setitimer(ITIMER_PROF, &often, 0);
+	for (int i = 0; i < 500; i++)
+		work();
+	setitimer(ITIMER_PROF, &never, 0);
+	printf("urgent %d, alarms %s\n", (int)urgent, alarms > 2 ? "some" : "none");
+	return 0;
+}
