@@ -45,7 +45,7 @@ pub const EXPORTED: [&str; 25] = [
 ];
 
 /// Functions whose wrappers (`-Wl,--wrap=`) are objects of the archive: features of `teeperf-stub`.
-pub const WRAPPED: [&str; 20] = [
+pub const WRAPPED: [&str; 21] = [
     "setjmp",
     "_setjmp",
     "__sigsetjmp",
@@ -64,6 +64,7 @@ pub const WRAPPED: [&str; 20] = [
     "dlmopen",
     "sigaction",
     "signal",
+    "__sysv_signal",
     "sigprocmask",
     "pthread_sigmask",
 ];

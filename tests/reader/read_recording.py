@@ -46,7 +46,7 @@ class Thread:
         self.before = 0
         self.whole = now
         self.place = None
-        self.events = self.calls = 0
+        self.events = self.calls = self.samples = 0
         self.lost = self.lost_words = self.mended = self.unopened = 0
         self.waited = self.left_out = 0
         self.gaps = {}
@@ -480,7 +480,7 @@ class Recording:
         words in it that were never written."""
         _, code, argument, payload = item
         needed = {16: 2, 17: 6, 18: 4, 19: 2, 20: 1, 21: 3 + (clock == fmt.CYCLE_CLOCK), 22: 10,
-                  25: 3, 26: 6, 27: 2, 28: 2}
+                  25: 3, 26: 6, 27: 2, 28: 2, 29: 8}
         if len(payload) < needed.get(code, 0):
             return False
         used = {21: 3, 22: None, 23: None, 24: None}.get(code, needed.get(code, 0))
@@ -520,6 +520,8 @@ class Recording:
             self.names[thread.process, thread.serial] = text_of(fmt.packed(payload))
         elif code == 28:
             self.resume(thread, fmt.join(payload[:2]))
+        elif code == 29:
+            thread.samples += 1 + (payload[6] & 0x7FFFFFFF)
         elif code not in (24, 25, 26, 27):
             return False
         return True

@@ -99,7 +99,8 @@ impl Info {
     /// What hooks took for a call and its return, picoseconds: as measured hot, and at most, readings of a counter that come late
     /// aside; if it was measured.
     pub fn hooks_took_ps(&self) -> Option<(u64, u64)> {
-        let (hot, cold) = self.hook_cost_ps?;
+        // Samples tell what they took in this run.
+        let (hot, cold) = self.hook_cost_ps.filter(|_| self.timer_samples == 0)?;
         Some((hot, cold.max((DENSE * hot as f64) as u64)))
     }
 }

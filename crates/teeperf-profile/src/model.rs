@@ -446,6 +446,22 @@ pub struct Info {
     pub hook_cost_ps: Option<(u64, u64)>,
 }
 
+impl Profile {
+    /// CPU time of hooks, nanoseconds, where samples tell it; else 0.
+    pub fn hooks_ns(&self) -> f64 {
+        self.all_nodes().map(|node| node.spent.hooks_ns).sum()
+    }
+
+    /// For how long threads waited, nanoseconds, where samples tell CPU time; else 0.
+    pub fn waiting_ns(&self) -> f64 {
+        self.all_nodes().map(|node| node.spent.waiting_ns).sum()
+    }
+
+    fn all_nodes(&self) -> impl Iterator<Item = &Node> {
+        self.threads.iter().flat_map(|thread| &thread.tree.nodes)
+    }
+}
+
 impl Info {
     /// Whether this is of samples: then calls are numbers of samples with a function as the innermost, on that path.
     pub fn is_sampled(&self) -> bool {

@@ -465,6 +465,17 @@ impl Names {
         id
     }
 
+    /// The site of an address in a process.
+    pub(crate) fn site_at(&self, process: u32, address: u64) -> Option<u32> {
+        let site = |window: &Window| {
+            let start = window.file_address.wrapping_add(window.bias);
+            let offset = address.wrapping_sub(start);
+            let is_within = !window.is_anchored && offset < window.sites.into();
+            is_within.then(|| window.first_site.wrapping_add(offset as u32))
+        };
+        self.sites.windows.of(process).find_map(site)
+    }
+
     /// The function that has the instruction at a site, which may be in a part of it that stands apart.
     pub(crate) fn at(&mut self, process: u32, site: u32) -> FunctionId {
         let word = teeperf_wire::word::call(site);

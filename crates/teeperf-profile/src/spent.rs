@@ -12,41 +12,64 @@ use crate::model::{FunctionId, Node, Time};
 use crate::names::Names;
 use crate::replay::{CallTree, Hits, Interrupted, SpentInTree, pseudo};
 
-/// CPU time that samples stand for, nanoseconds.
+/// CPU time that samples stand for.
 struct Weights {
-    /// One of a timer, behind a system call.
+    /// One of a timer behind a system call, nanoseconds.
     kernel: f64,
-    /// One of a timer elsewhere: in the kernel.
-    faults: f64,
-    /// One of a timer elsewhere: in user mode.
+    /// One of a timer elsewhere, nanoseconds, where there are no events.
     user: f64,
+    /// Time of page faults and interrupts by node, nanoseconds, for each sample of a timer elsewhere.
+    faults: HashMap<u32, f64>,
 }
 
 impl Weights {
     fn of(spent: &SpentInTree) -> Self {
         let (mut events_ns, mut behind_calls, mut elsewhere) = (0.0, 0.0, 0.0);
-        for ((_, place), hits) in &spent.hits {
-            events_ns += hits.events_ns as f64;
-            let timers = if place.is_in_kernel() { &mut behind_calls } else { &mut elsewhere };
-            *timers += hits.timers as f64;
+        // Samples of timers, and time by events.
+        let mut by_node: HashMap<u32, (f64, f64)> = HashMap::new();
+        for ((node, place), hits) in &spent.hits {
+            let (timers, ns) = (hits.timers as f64, hits.events_ns as f64);
+            events_ns += ns;
+            if place.is_in_kernel() {
+                behind_calls += timers;
+            } else {
+                elsewhere += timers;
+                let there = by_node.entry(*node).or_default();
+                *there = (there.0 + timers, there.1 + ns);
+            }
         }
         let cpu_ns = spent.cpu_ns as f64;
         let all = behind_calls + elsewhere;
         let each = if all > 0.0 { cpu_ns / all } else { 0.0 };
+        let faults = HashMap::new();
         if events_ns == 0.0 {
-            return Self { kernel: each, faults: 0.0, user: each };
+            return Self { kernel: each, user: each, faults };
         }
         let kernel_ns = (cpu_ns - events_ns).max(0.0);
         let due = if cpu_ns > 0.0 { kernel_ns / cpu_ns * all } else { 0.0 };
         let of_faults = due - behind_calls;
         // Fewer may have come by chance.
-        if of_faults > 2.0 * elsewhere.sqrt() {
-            return Self { kernel: each, faults: each * of_faults / elsewhere, user: 0.0 };
+        if of_faults <= DEVIATIONS * elsewhere.sqrt() {
+            let kernel = if behind_calls > 0.0 { kernel_ns / behind_calls } else { 0.0 };
+            return Self { kernel, user: 0.0, faults };
         }
-        let kernel = if behind_calls > 0.0 { kernel_ns / behind_calls } else { 0.0 };
-        Self { kernel, faults: 0.0, user: 0.0 }
+        // What timers tell of a node beyond what events do, where that is no chance either.
+        let beyond = |&(timers, ns): &(f64, f64)| {
+            let beyond = timers - ns / each;
+            if beyond > DEVIATIONS * timers.sqrt() { beyond } else { 0.0 }
+        };
+        let known: f64 = by_node.values().map(beyond).sum();
+        let part = |(timers, ns): (f64, f64)| match known > 0.0 {
+            true => of_faults * beyond(&(timers, ns)) / known / timers.max(1.0),
+            false => of_faults / elsewhere,
+        };
+        let faults = by_node.into_iter().map(|(node, told)| (node, each * part(told))).collect();
+        Self { kernel: each, user: 0.0, faults }
     }
 }
+
+/// Standard deviations of a count that tell a difference from chance.
+const DEVIATIONS: f64 = 2.0;
 
 /// Samples that tell of CPU time.
 pub(crate) fn samples(spent: &SpentInTree) -> u64 {
@@ -82,16 +105,19 @@ pub(crate) fn put(
     for (&(node, place), hits) in hits {
         let own = numbers[node as usize];
         let timers = hits.timers as f64;
+        let faults = weights.faults.get(&node).copied().unwrap_or(0.0);
         let is_in_kernel = place.is_in_kernel();
         let function = match place {
             Interrupted::Hook(_) => {
-                let each =
-                    if is_in_kernel { weights.kernel } else { weights.user + weights.faults };
+                let each = if is_in_kernel { weights.kernel } else { weights.user + faults };
                 out[own as usize].spent.hooks_ns += hits.events_ns as f64 + timers * each;
                 continue;
             }
             Interrupted::Site(site, _) => names.at(tree.process, site),
-            Interrupted::Elsewhere(_) => names.function(tree.process, pseudo::NO_FILE),
+            Interrupted::Address(address, _) => names
+                .site_at(tree.process, address)
+                .map(|site| names.at(tree.process, site))
+                .unwrap_or_else(|| names.function(tree.process, pseudo::NO_FILE)),
         };
         let is_own = own != 0 && out[own as usize].function == function;
         let there = if is_own { own } else { leaves.below(out, own, function) };
@@ -99,7 +125,7 @@ pub(crate) fn put(
         let mut user = (hits.events, hits.events_ns as f64);
         match is_in_kernel {
             true => kernel = (hits.timers, weights.kernel),
-            false if weights.faults > 0.0 => kernel = (hits.timers, weights.faults),
+            false if faults > 0.0 => kernel = (hits.timers, faults),
             false if weights.user > 0.0 => user = (hits.timers, timers * weights.user),
             false => {}
         }

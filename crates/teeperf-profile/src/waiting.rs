@@ -137,6 +137,10 @@ pub fn seen(profile: &Profile) -> Seen {
 
 /// What is known of each thread.
 fn find(profile: &Profile, more: &[Pattern]) -> Vec<Found> {
+    if profile.info.timer_samples > 0 {
+        // Times are CPU times: there is nothing to be left out.
+        return profile.threads.iter().map(|_| Found::default()).collect();
+    }
     let mut waits = known(profile, more);
     let of = |waits: &[bool]| -> Vec<Found> {
         profile.threads.iter().map(|thread| Found::of(thread, waits)).collect()
@@ -189,6 +193,7 @@ impl Left {
 }
 
 /// What is known of one thread.
+#[derive(Default)]
 struct Found {
     functions: HashMap<FunctionId, Left>,
     /// Those whose time must have been waiting for the most part, with names that say nothing.

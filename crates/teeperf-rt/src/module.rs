@@ -328,54 +328,65 @@ pub(crate) fn has_hook_at(address: usize) -> bool {
     block.is_some_and(|block| block.has_hook_at(address))
 }
 
-/// The site of code that runs, in a module with hooks or without; 0 where it is not in a file's code. A
-/// file without hooks that was not met before is entered into the table.
+/// The site of code that runs, in a module with hooks or without; 0 where it is not known to be in any. A
+/// file without hooks is entered into the table by the next hook that comes the long way.
 pub(crate) fn sampled_site(address: u64) -> u32 {
-    site_of(address).or_else(|| hookless_site(address)).unwrap_or(0)
+    site_of(address).or_else(|| hookless_site(address)).unwrap_or_else(|| {
+        SOUGHT.store(address, Release);
+        0
+    })
 }
 
+/// An address whose file is to be entered into the table, 0: none.
+static SOUGHT: AtomicU64 = AtomicU64::new(0);
 /// Times that code was in no file.
 static NOWHERE: AtomicU32 = AtomicU32::new(0);
 
 fn hookless_site(address: u64) -> Option<u32> {
-    /// From so many times on a look at all mappings is worth it now and then only.
-    const OFTEN: u32 = 32;
-    const NOW_AND_THEN: u32 = 256;
     let site = |module: &Module| {
         let offset = address.wrapping_sub(module.low.load(Relaxed));
         (offset < module.size.load(Relaxed))
             .then(|| module.first_site.load(Relaxed).wrapping_add(offset as u32).min(MAX_SITE))
     };
     let is_hookless = |module: &&Module| module.is_hookless.load(Acquire);
-    if let Some(known) = used().iter().filter(is_hookless).find_map(site) {
-        return Some(known);
-    }
+    used().iter().filter(is_hookless).find_map(site)
+}
+
+/// Enters the file into the table that is sought.
+#[cold]
+fn find_sought() {
+    /// From so many times on a look at all mappings is worth it now and then only.
+    const OFTEN: u32 = 32;
+    const NOW_AND_THEN: u32 = 256;
+    let address = SOUGHT.swap(0, AcqRel);
     let nowhere = NOWHERE.load(Relaxed);
-    if nowhere >= OFTEN && !nowhere.is_multiple_of(NOW_AND_THEN) {
-        NOWHERE.fetch_add(1, Relaxed);
-        return None;
-    }
-    let found = maps::header_at(address).and_then(|header| {
-        // SAFETY: the first page of a file that is mapped, and whose code runs.
-        let image = unsafe { elf::image(header) }?;
-        let _locked = Locked::new();
-        let module = enlist(&image)?;
-        module.low.store(image.low, Relaxed);
-        module.size.store(image.size, Relaxed);
-        module.bias.store(image.bias, Relaxed);
-        module.is_hookless.store(true, Release);
-        request(module, announcement::OPENS);
-        site(module)
-    });
-    if found.is_none() {
+    let is_worth_it = nowhere < OFTEN || nowhere.is_multiple_of(NOW_AND_THEN);
+    let is_found = is_worth_it && address != 0 && enlist_hookless(address).is_some();
+    if !is_found {
         NOWHERE.fetch_add(1, Relaxed);
     }
-    found
+}
+
+fn enlist_hookless(address: u64) -> Option<()> {
+    let header = maps::header_at(address)?;
+    // SAFETY: the first page of a file that is mapped, and whose code has run just now.
+    let image = unsafe { elf::image(header) }?;
+    let _locked = Locked::new();
+    if site_of(address).or_else(|| hookless_site(address)).is_some() {
+        return Some(());
+    }
+    let module = enlist(&image)?;
+    module.low.store(image.low, Relaxed);
+    module.size.store(image.size, Relaxed);
+    module.bias.store(image.bias, Relaxed);
+    module.is_hookless.store(true, Release);
+    request(module, announcement::OPENS);
+    Some(())
 }
 
 /// Whether a module's word is still to be written.
 pub(crate) fn is_pending() -> bool {
-    PENDING.load(Relaxed) != 0
+    PENDING.load(Relaxed) != 0 || SOUGHT.load(Relaxed) != 0
 }
 
 /// Writes the words of modules that nobody has announced into the calling thread's chunk; says whether
@@ -383,6 +394,9 @@ pub(crate) fn is_pending() -> bool {
 pub(crate) fn announce(thread: &Thread) -> bool {
     if !is_pending() {
         return true;
+    }
+    if SOUGHT.load(Relaxed) != 0 {
+        find_sought();
     }
     // A handler that jumped out would leave a module half announced, and nobody to end it.
     let _mask = Mask::new();

@@ -134,6 +134,11 @@ pub(crate) fn is_sampled() -> bool {
     IS_SAMPLED.load(Relaxed)
 }
 
+/// They are not any more.
+pub(crate) fn is_sampled_no_more() {
+    IS_SAMPLED.store(false, Relaxed);
+}
+
 /// Whether calls are summed in trees.
 pub(crate) fn has_trees() -> bool {
     TREES.load(Relaxed) != 0

@@ -15,7 +15,7 @@
 
 use crate::arch;
 use crate::clock;
-use crate::event::{self, writing, writing::Told};
+use crate::event::{writing, writing::Told};
 use crate::module;
 use crate::platform::{self, perf, timer, timer::Information};
 use crate::process::{self, Life};
@@ -55,10 +55,11 @@ static OWNED: [Owned; PLACES] = [const {
     }
 }; PLACES];
 const PLACES: usize = 4096;
-/// Places that a thread looks through when it begins.
-const LOOKED_THROUGH: usize = 16;
-/// Place where the next thread begins.
+/// Places that a thread looks through when it begins, for threads that are gone.
+const LOOKED_THROUGH: usize = 4;
+/// Where the next thread looks, and how many places were ever taken.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
+static TAKEN: AtomicUsize = AtomicUsize::new(0);
 /// In a place that is being taken or let go.
 const BUSY: u32 = u32::MAX;
 
@@ -73,6 +74,10 @@ impl Owned {
         if let Some(timer) = self.timer.swap(0, Relaxed).checked_sub(1) {
             timer::delete(timer.cast_signed());
         }
+        self.end_events();
+    }
+
+    fn end_events(&self) {
         for event in &self.events {
             let mapping = event.swap(0, Relaxed);
             if mapping != 0 {
@@ -90,20 +95,16 @@ impl Owned {
         }
         let mut seed = arch::counter() ^ u64::from(thread) << 32;
         let mut periods = [0; EVENTS];
-        for (event, period) in self.events.iter().zip(&mut periods) {
+        for period in &mut periods {
             // Marsaglia, "Xorshift RNGs", 2003.
             seed ^= seed << 13;
             seed ^= seed >> 7;
             seed ^= seed << 17;
             *period = EVENT_NS - SPREAD_NS + seed % (2 * SPREAD_NS);
-            let Some(mapping) = perf::begin(thread, *period) else {
-                self.events.iter().for_each(|event| match event.swap(0, Relaxed) {
-                    0 => {}
-                    mapping => perf::end(mapping),
-                });
-                return 0;
-            };
-            event.store(mapping, Relaxed);
+        }
+        if !perf::begin(thread, &periods, &self.events) {
+            self.end_events();
+            return 0;
         }
         let [one, other] = periods;
         (one * other / (one + other).max(1)) as u32
@@ -112,18 +113,20 @@ impl Owned {
 
 /// Readies a process that was attached just now: it has no timers. Says whether threads can be sampled.
 pub(crate) fn begin() -> bool {
+    TAKEN.store(0, Relaxed);
     for place in &OWNED {
         // Those of the process that it was forked from: they are not here.
         place.thread.store(0, Relaxed);
         place.timer.store(0, Relaxed);
         place.events.iter().for_each(|event| event.store(0, Relaxed));
     }
-    let Some([handler, flags, _, mask]) = timer::handle(interrupted) else { return false };
+    let Some(handler) = timer::handler() else { return false };
     // In the child of a fork it is the runtime's own.
-    if handler != interrupted as extern "C" fn(i32, &Information, usize) as usize {
-        signals::inherited(handler, flags, mask);
+    if handler == interrupted as timer::Handler as usize {
+        return true;
     }
-    true
+    signals::inherited(handler);
+    signals::is_none(handler) && timer::handle(interrupted)
 }
 
 /// Has the calling thread interrupted.
@@ -131,25 +134,34 @@ pub(crate) fn begin_thread(thread: &Thread) {
     if !process::is_sampled() {
         return;
     }
-    let id = thread.tid.load(Relaxed);
-    let start = NEXT.fetch_add(LOOKED_THROUGH, Relaxed) % PLACES;
-    let mut has_begun = false;
-    for place in OWNED.iter().cycle().skip(start).take(LOOKED_THROUGH) {
+    let taken = TAKEN.load(Relaxed).min(PLACES);
+    let start = NEXT.fetch_add(LOOKED_THROUGH, Relaxed) % taken.max(1);
+    let looked = OWNED.iter().take(taken).cycle().skip(start).take(LOOKED_THROUGH);
+    let mut free = None;
+    for place in looked {
         let owner = place.thread.load(Relaxed);
         if owner != 0 && owner != BUSY && !platform::has_thread(owner) && place.takes(owner) {
             place.release();
             place.thread.store(0, Release);
         }
-        if !has_begun && place.takes(0) {
-            thread.period_ns.store(place.begin(id), Relaxed);
-            place.thread.store(id, Release);
-            has_begun = true;
+        if free.is_none() && place.takes(0) {
+            free = Some(place);
         }
     }
+    let new = || {
+        let place = OWNED.get(TAKEN.fetch_add(1, Relaxed))?;
+        place.takes(0).then_some(place)
+    };
+    let Some(place) = free.or_else(new) else { return };
+    let id = thread.tid.load(Relaxed);
+    thread.period_ns.store(place.begin(id), Relaxed);
+    place.thread.store(id, Release);
 }
 
-/// Lets all threads run: the program is about to forbid itself what a handler needs.
+/// Lets all threads run, for good: the program is about to forbid itself what a handler needs, or
+/// handles the signal itself.
 pub(crate) fn end() {
+    process::is_sampled_no_more();
     for place in &OWNED {
         let owner = place.thread.load(Relaxed);
         if owner != 0 && owner != BUSY && place.takes(owner) {
@@ -159,34 +171,31 @@ pub(crate) fn end() {
     }
 }
 
-extern "C" fn interrupted(signal: i32, information: &Information, context: usize) {
+/// On the stack of whatever was interrupted, which may be a small one: nothing is called here that takes
+/// more than some hundred bytes.
+extern "C" fn interrupted(_signal: i32, information: &Information, context: usize) {
     let is_of_event = information.is_of_event();
-    if !is_of_event && !information.is_of_timer() {
-        // SAFETY: as the kernel gives them to this handler.
-        return unsafe { signals::hand_on(signal, &raw const *information as usize, context) };
-    }
-    if process::life() != Life::On || clock::is_stopped() {
+    let is_ours = is_of_event || information.is_of_timer();
+    if !is_ours || process::life() != Life::On || clock::is_stopped() || process::is_paused() {
         return;
     }
     // SAFETY: as the kernel gives it to a handler.
     let address = unsafe { arch::address_in_context(context) };
     let thread = thread::current();
-    if thread.epoch.load(Relaxed) != process::epoch() || thread.state() == State::Paused {
-        return;
-    }
     let has_events = thread.period_ns.load(Relaxed) != 0;
-    if is_of_event && !has_events {
+    let is_elsewhere = thread.epoch.load(Relaxed) != process::epoch() || process::has_trees();
+    if is_elsewhere || thread.state() == State::Paused || is_of_event && !has_events {
         return;
     }
-    let is_written = !thread.is_busy() && write(thread, address, is_of_event);
-    if !is_written && thread.state() != State::Paused {
+    if thread.is_busy() || !write(thread, address, is_of_event) {
         thread.missed.fetch_add((is_of_event == has_events).into(), Relaxed);
     }
 }
 
+/// Writes a sample where the chunk has room. Where it has none, a hook is about to change it.
 fn write(thread: &Thread, address: usize, is_of_event: bool) -> bool {
-    if process::is_paused() || process::has_trees() {
-        return true;
+    if thread.state() != State::Running || thread.jumped().is_some() {
+        return false;
     }
     let Some(cpu_ns) = platform::thread_cpu_ns() else { return false };
     let is_in_hook = arch::own_code().contains(&address) || module::has_hook_at(address);
@@ -196,13 +205,13 @@ fn write(thread: &Thread, address: usize, is_of_event: bool) -> bool {
     } else if arch::is_behind_call_of_kernel(address) {
         bits |= sample::KERNEL;
     }
-    let site = if is_in_hook { 0 } else { module::sampled_site(address as u64) };
+    let address = address as u64;
+    let site = if is_in_hook { 0 } else { module::sampled_site(address) };
     let missed = thread.missed.swap(0, Relaxed);
     let period_ns = thread.period_ns.load(Relaxed);
-    let address = address as u64;
     let words =
         compose::sample(&compose::Sample { bits, site, address, cpu_ns, missed, period_ns });
-    let is_written = event::put(None, |thread| writing::write(thread, Told::Leap(&words)));
+    let is_written = writing::write(thread, Told::Leap(&words));
     if !is_written {
         thread.missed.fetch_add(missed, Relaxed);
     }

@@ -1,7 +1,8 @@
 //! What is known of a run, as pairs of a word and a text: the text report's header and
 //! the page's "Recording" say the same.
 
-use teeperf_profile::model::{Info, Profile, Unit};
+use std::collections::HashMap;
+use teeperf_profile::model::{FunctionId, Info, Profile, Unit};
 use teeperf_wire::body::notice;
 
 use crate::command;
@@ -30,6 +31,8 @@ pub(crate) fn of(profile: &Profile) -> Vec<(&'static str, String)> {
         ("Started", started(info.started_ns)),
         ("Clock", clock(info)),
         ("Hook cost", hook_cost(info)),
+        ("CPU time", cpu_time(profile)),
+        ("Waiting", waiting(profile)),
         (if info.is_sampled() { "Samples" } else { "Events" }, events(profile)),
         ("Health", if is_of_counts { String::new() } else { health(profile) }),
         ("Machine", machine(info)),
@@ -55,7 +58,7 @@ fn ended(info: &Info) -> String {
 fn clock(info: &Info) -> String {
     let mut text = printable(&info.clock);
     let is_sampled = text == "samples";
-    if info.period_ns > 0.0 {
+    if info.period_ns > 0.0 && info.timer_samples == 0 {
         text.push_str(&format!(", {} apart", units::time_inline(info.unit, info.period_ns)));
         // Periods that are drawn at random have no mean to the digit.
         if (info.period_ns - info.asked_ns).abs() > info.asked_ns * NEAR && info.asked_ns > 0.0 {
@@ -72,6 +75,7 @@ fn clock(info: &Info) -> String {
     }
     if !text.is_empty() && !is_sampled {
         text.push_str(match info.unit {
+            Unit::Nanoseconds if info.timer_samples > 0 => "; it tells waiting",
             Unit::Nanoseconds => "; times are wall time",
             Unit::Counts => "; times are its counts",
         });
@@ -87,6 +91,44 @@ fn hook_cost(info: &Info) -> String {
         ns(hot),
         ns(most)
     )
+}
+
+/// Of what CPU times are made, and what hooks had beside.
+fn cpu_time(profile: &Profile) -> String {
+    let info = &profile.info;
+    if info.timer_samples == 0 {
+        return String::new();
+    }
+    let time = |ns| units::time_inline(Unit::Nanoseconds, ns);
+    let (hooks, framed) = (profile.hooks_ns(), profile.framed_ns());
+    format!(
+        "{} samples, each {} of a thread's CPU time in the mean; hooks took {} of {} ({})",
+        units::count(info.timer_samples),
+        time(info.period_ns),
+        time(hooks),
+        time(hooks + framed),
+        units::percent_inline(units::share(hooks, hooks + framed)),
+    )
+}
+
+/// How long threads waited, and where most.
+fn waiting(profile: &Profile) -> String {
+    let ns = profile.waiting_ns();
+    if ns <= 0.0 {
+        return String::new();
+    }
+    let mut by_function: HashMap<FunctionId, f64> = HashMap::new();
+    for node in profile.threads.iter().flat_map(|thread| thread.tree.nodes.iter().skip(1)) {
+        *by_function.entry(node.function).or_default() += node.spent.waiting_ns;
+    }
+    let most = by_function.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
+    let most = most.and_then(|(function, most)| {
+        let function = profile.functions.get(function.0 as usize)?;
+        let part = units::percent_inline(units::share(most, ns));
+        Some(format!(", {part} of it in {}", crate::names::fit(&function.name, 60)))
+    });
+    let all = units::time_inline(Unit::Nanoseconds, ns);
+    format!("threads waited {all} beside that{}", most.unwrap_or_default())
 }
 
 fn events(profile: &Profile) -> String {

@@ -453,7 +453,7 @@ fn waiting(profile: &Profile, found: &mut Vec<Finding>) {
 
 /// Where hooks took longer than all that is shown: what is called often has wide bounds then.
 fn hooks(profile: &Profile, found: &mut Vec<Finding>) {
-    let Some((least_ps, _)) = profile.info.hook_cost_ps else { return };
+    let Some((least_ps, _)) = profile.info.hooks_took_ps() else { return };
     let nodes = profile.threads.iter().flat_map(|thread| thread.tree.nodes.iter().skip(1));
     let calls: u64 = nodes.map(|node| node.calls).sum();
     let least = calls as f64 * least_ps as f64 / 1e3;

@@ -14,7 +14,7 @@ use teeperf_profile::around::Around;
 use teeperf_profile::crossings::Crossing;
 use teeperf_profile::groups::{By, Group};
 use teeperf_profile::model::{
-    CallGraph, Extremes, Function, FunctionId, Node, Profile, Stacks, Thread, Time, Waits,
+    CallGraph, Extremes, Function, FunctionId, Node, Profile, Spent, Stacks, Thread, Time, Waits,
 };
 use teeperf_profile::pattern::Found;
 
@@ -152,6 +152,8 @@ struct Run<'a> {
     timed: &'a [String],
     hook_cost_hot: Option<f64>,
     hook_cost_cold: Option<f64>,
+    #[serde(skip_serializing_if = "is_zero")]
+    timer_samples: u64,
 }
 
 #[derive(Serialize)]
@@ -222,6 +224,29 @@ struct Called<'a> {
     extremes: Option<Lengths>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lengths: Option<parts::CallLengths>,
+    #[serde(flatten)]
+    sampled: Option<Sampled>,
+}
+
+/// What samples say of a function beside its CPU time: how many there are, and nanoseconds.
+#[derive(Serialize)]
+struct Sampled {
+    samples: u64,
+    waiting: f64,
+    total_waiting: f64,
+    hooks: f64,
+}
+
+impl Sampled {
+    /// Nothing where CPU times are not made of samples.
+    fn of(profile: &Profile, spent: &Spent) -> Option<Self> {
+        (profile.info.timer_samples > 0).then(|| Self {
+            samples: spent.samples,
+            waiting: number(spent.waiting_ns),
+            total_waiting: number(spent.total_waiting_ns),
+            hooks: number(spent.hooks_ns),
+        })
+    }
 }
 
 #[derive(Serialize)]
@@ -268,6 +293,8 @@ struct Path<'a> {
     times: Times,
     #[serde(flatten)]
     extremes: Option<Lengths>,
+    #[serde(flatten)]
+    sampled: Option<Sampled>,
 }
 
 /// An async function between polls.
@@ -321,6 +348,7 @@ fn info(profile: &Profile) -> Run<'_> {
         filters: &info.filters,
         timed: &info.timed,
         hook_cost_hot: info.hook_cost_ps.map(|(hot, _)| hot as f64 / 1000.0),
+        timer_samples: info.timer_samples,
         hook_cost_cold: info.hook_cost_ps.map(|(_, cold)| cold as f64 / 1000.0),
     }
 }
@@ -373,6 +401,7 @@ fn functions<'a>(profile: &'a Profile, rows: &[Row], options: &Options) -> Vec<C
                 times: times(&row.total, &row.self_time),
                 extremes: row.extremes.map(lengths),
                 lengths: lengths_of(row.function),
+                sampled: Sampled::of(profile, &row.spent),
             }
         })
         .collect()
@@ -430,6 +459,7 @@ fn lane<'a>(thread: &'a Thread, profile: &'a Profile, options: &Options) -> Lane
             calls: node.calls,
             times: times(&total, &self_time),
             extremes: node.extremes.map(lengths),
+            sampled: Sampled::of(profile, &node.spent),
         }
     };
     Lane {

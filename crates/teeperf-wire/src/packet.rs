@@ -26,7 +26,7 @@ pub const MAX_PAYLOAD: usize = 1 << 20;
 /// a higher minor version and skips what it does not know; a higher major version it refuses.
 pub const MAJOR: u16 = 1;
 /// See [`MAJOR`].
-pub const MINOR: u16 = 5;
+pub const MINOR: u16 = 6;
 
 /// Packet types. 0 is never used.
 pub mod kind {

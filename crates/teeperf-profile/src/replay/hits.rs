@@ -19,8 +19,8 @@ pub(crate) enum Interrupted {
     Hook(bool),
     /// At a site, perhaps in a call of the kernel.
     Site(u32, bool),
-    /// Outside every window, likewise.
-    Elsewhere(bool),
+    /// At an address that had no site then, likewise.
+    Address(u64, bool),
 }
 
 /// Samples of one place.
@@ -37,7 +37,7 @@ pub(crate) struct Hits {
 impl Interrupted {
     /// Whether the kernel was interrupted.
     pub(crate) fn is_in_kernel(self) -> bool {
-        let (Self::Hook(is_so) | Self::Site(_, is_so) | Self::Elsewhere(is_so)) = self;
+        let (Self::Hook(is_so) | Self::Site(_, is_so) | Self::Address(_, is_so)) = self;
         is_so
     }
 }
@@ -110,24 +110,33 @@ impl Sample {
     fn interrupted(&self) -> Interrupted {
         match (self.is_in_hook, self.site) {
             (true, _) => Interrupted::Hook(self.is_in_kernel),
-            (false, 0) => Interrupted::Elsewhere(self.is_in_kernel),
+            (false, 0) => Interrupted::Address(self.address, self.is_in_kernel),
             (false, site) => Interrupted::Site(site, self.is_in_kernel),
         }
     }
 }
 
-/// Time since the last sample, piece by piece: the node that it is time of, and clock units.
+/// Time that passed, piece by piece: the node that it is time of, and clock units; and the CPU time in it,
+/// as far as samples tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pieces {
     pieces: Vec<(u32, u64)>,
+    /// Clock units of all of them.
+    units: u64,
     /// Clock units of waiting for room, which the next pieces have.
     debt: u64,
+    /// CPU time of the thread meanwhile, nanoseconds.
+    cpu_ns: u64,
 }
+
+/// Pieces are split when they come to so many nanoseconds. The clock may be late by some tens of
+/// microseconds, so that of shorter times too little would be CPU time, and then too much.
+const SPLIT_NS: f64 = 10e6;
 
 impl Pieces {
     pub(crate) fn clear(&mut self) {
         self.pieces.clear();
-        self.debt = 0;
+        (self.units, self.debt, self.cpu_ns) = (0, 0, 0);
     }
 
     /// So many clock units passed while this node was on top.
@@ -135,6 +144,7 @@ impl Pieces {
         let left_out = units.min(self.debt);
         self.debt -= left_out;
         let units = units - left_out;
+        self.units = self.units.saturating_add(units);
         let is_full = self.pieces.len() >= MOST_PIECES;
         match self.pieces.last_mut().filter(|_| is_full) {
             _ if units == 0 => {}
@@ -148,6 +158,7 @@ impl Pieces {
         while let Some(last) = self.pieces.last_mut().filter(|_| units > 0) {
             let left_out = last.1.min(units);
             last.1 -= left_out;
+            self.units = self.units.saturating_sub(left_out);
             units -= left_out;
             if last.1 == 0 {
                 self.pieces.pop();
@@ -161,11 +172,22 @@ impl Pieces {
         for &(node, units) in &others.pieces {
             self.passed(number(node), units);
         }
+        self.cpu_ns = self.cpu_ns.saturating_add(others.cpu_ns);
     }
 
-    /// Splits all pieces into CPU time, of which they have `cpu` clock units together, and waiting.
-    /// No piece has more than a certain length of CPU time, which is the same for all.
-    fn split(&mut self, cpu: u64, waiting: &mut HashMap<u32, u64>) {
+    /// A sample tells of so much CPU time in the latest of them.
+    fn sampled(&mut self, cpu_ns: u64, waiting: &mut HashMap<u32, u64>, ns_per_unit: f64) {
+        self.cpu_ns = self.cpu_ns.saturating_add(cpu_ns);
+        if self.pieces.len() >= MOST_PIECES || self.units as f64 * ns_per_unit >= SPLIT_NS {
+            self.split(waiting, ns_per_unit);
+        }
+    }
+
+    /// Splits all pieces into CPU time and waiting. No piece has more than a certain length of CPU time,
+    /// which is the same for all. CPU time for which the clock has not moved yet is that of later ones.
+    fn split(&mut self, waiting: &mut HashMap<u32, u64>, ns_per_unit: f64) {
+        let all = std::mem::take(&mut self.units);
+        let cpu = (self.cpu_ns as f64 / ns_per_unit) as u64;
         let most = most_of_each(&self.pieces, cpu);
         for (node, units) in self.pieces.drain(..) {
             let waited = units.saturating_sub(most);
@@ -174,6 +196,7 @@ impl Pieces {
                 *there = there.saturating_add(waited);
             }
         }
+        self.cpu_ns = (cpu.saturating_sub(all) as f64 * ns_per_unit) as u64;
     }
 }
 
@@ -246,7 +269,7 @@ impl Sampled {
         let cpu_ns = sample.cpu_ns.saturating_sub(last);
         self.last = Some(sample.cpu_ns);
         self.spent.take(node, &sample, cpu_ns);
-        self.since.split((cpu_ns as f64 / ns_per_unit) as u64, &mut self.spent.waiting);
+        self.since.sampled(cpu_ns, &mut self.spent.waiting, ns_per_unit);
     }
 
     /// Puts it behind what a thread did before; nodes have these numbers in its tree.
@@ -265,7 +288,7 @@ impl Sampled {
         };
         let cpu_ns = last.map_or(0, |last| sample.cpu_ns.saturating_sub(last));
         spent.take(number(*node), sample, cpu_ns);
-        thread.pieces.split((cpu_ns as f64 / ns_per_unit) as u64, &mut spent.waiting);
+        thread.pieces.sampled(cpu_ns, &mut spent.waiting, ns_per_unit);
         spent.absorb(&self.spent, &number);
         thread.pieces.append(&self.since, &number);
         thread.last = self.last;
@@ -292,10 +315,10 @@ impl Since {
         }
     }
 
-    /// Nothing more comes: what is left of CPU time is not known, and less than from one sample to the
-    /// next, which is `period` clock units at most.
-    pub(super) fn end(&mut self, spent: &mut Spent, period: u64) {
-        self.pieces.split(period / 2, &mut spent.waiting);
+    /// Nothing more comes. CPU time behind the last sample is not known: it is less than from one to the
+    /// next, and taken for none.
+    pub(super) fn end(&mut self, spent: &mut Spent, ns_per_unit: f64) {
+        self.pieces.split(&mut spent.waiting, ns_per_unit);
     }
 }
 
@@ -312,7 +335,7 @@ mod tests {
 
     fn waiting(lengths: &[u64], cpu: u64) -> Vec<u64> {
         let mut waiting = HashMap::new();
-        pieces(lengths).split(cpu, &mut waiting);
+        Pieces { cpu_ns: cpu, ..pieces(lengths) }.split(&mut waiting, 1.0);
         (0..lengths.len() as u32).map(|node| waiting.get(&node).copied().unwrap_or(0)).collect()
     }
 
@@ -328,6 +351,19 @@ mod tests {
     #[test]
     fn many_alike_have_their_share() {
         assert_eq!(waiting(&[1030, 1030, 1030, 1030], 120), [1000; 4]);
+    }
+
+    /// The clock moves when the thread has had its CPU time, and samples lie between.
+    #[test]
+    fn a_late_clock_makes_no_waiting() {
+        let (mut pieces, mut waiting) = (Pieces::default(), HashMap::new());
+        for _ in 0..100 {
+            pieces.sampled(90_000, &mut waiting, 1000.0);
+            pieces.passed(3, 100);
+            pieces.sampled(10_000, &mut waiting, 1000.0);
+        }
+        pieces.split(&mut waiting, 1000.0);
+        assert_eq!(waiting, HashMap::new());
     }
 
     #[test]

@@ -343,14 +343,12 @@ impl Threads {
 
     /// No samples come any more.
     pub(super) fn end_samples(&mut self) {
-        /// Longest CPU time between two samples of most kernels, nanoseconds.
-        const PERIOD_NS: f64 = 4e6;
-        let period = (PERIOD_NS / self.shared.unit.ns()) as u64;
+        let ns_per_unit = self.shared.unit.ns();
         for state in self.states.values_mut() {
             if let Some(tree) = self.trees.get_mut(state.tree).and_then(Option::as_mut)
                 && !tree.spent.is_empty()
             {
-                state.since.end(&mut tree.spent, period);
+                state.since.end(&mut tree.spent, ns_per_unit);
             }
         }
     }

@@ -50,8 +50,9 @@ fn are_harmless(own: Status) -> bool {
 fn numbers() -> [usize; super::CALLS + 5] {
     let mut numbers = [number::PRCTL; super::CALLS + 5];
     let others = [number::GETPPID, number::GETUID, number::NEWFSTATAT, number::PROCESS_VM_READV];
-    // To return from a handler cannot be tried outside of one.
-    let tried = |&number: &usize| number != number::RT_SIGRETURN;
+    // What ends a child, or makes it go on elsewhere, cannot be tried.
+    const UNTRIED: [usize; 3] = [number::RT_SIGRETURN, number::EXIT, number::CLONE];
+    let tried = |number: &usize| !UNTRIED.contains(number);
     let all = calls().into_iter().map(|(number, _)| number).filter(tried).chain(others);
     for (to, number) in numbers.iter_mut().skip(1).zip(all) {
         *to = number;

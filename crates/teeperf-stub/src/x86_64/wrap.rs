@@ -21,6 +21,7 @@ mod restrict;
 #[cfg(any(
     feature = "sigaction",
     feature = "signal",
+    feature = "__sysv_signal",
     feature = "sigprocmask",
     feature = "pthread_sigmask"
 ))]

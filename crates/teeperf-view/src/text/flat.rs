@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use teeperf_profile::aggregate::{self, Row, Sort};
-use teeperf_profile::model::{Extremes, Profile, Time};
+use teeperf_profile::model::{Extremes, Profile, Spent, Time};
 
 use super::{Options, flagged, heading, is_unsure, left};
 use crate::apart::Apart;
@@ -17,6 +17,8 @@ const WIDE: usize = 118;
 const MIDDLE: usize = 96;
 /// Columns of the shortest and the longest call.
 const EXTREMES: usize = 2 * (units::TIME_COLUMNS + 4);
+/// Columns of what threads waited, or hooks had, and of the gap before.
+const BESIDE: usize = units::TIME_COLUMNS + 2;
 /// Columns that names always have, where they need as many.
 const NAME: usize = 20;
 /// Of calls into which fewer ticks fell no mean is told, but what it is below: the deviation of a count of n is its root,
@@ -90,6 +92,8 @@ struct Table<'a> {
     average: usize,
     /// Columns of the shortest and the longest call, 0 for none.
     extremes: usize,
+    /// Whether there is room for what threads waited, and for the time of hooks.
+    beside: [bool; 2],
     name: usize,
     /// Columns of the module, 0 for none.
     module: usize,
@@ -108,23 +112,31 @@ impl<'a> Table<'a> {
         let has_extremes = rows.iter().any(|row| row.extremes.is_some());
         let has_room = style.columns() >= times + calls + 5 + EXTREMES + longest.min(NAME);
         let extremes = if has_extremes && has_room { EXTREMES } else { 0 };
-        let width = style.columns() - extremes;
+        let mut width = style.columns() - extremes;
+        let mut beside = [|spent: &Spent| spent.total_waiting_ns, |spent: &Spent| spent.hooks_ns]
+            .map(|of| rows.iter().any(|row| of(&row.spent) > 0.0));
+        for is_shown in &mut beside {
+            *is_shown &= width >= times + calls + 5 + BESIDE + longest.min(NAME);
+            width -= if *is_shown { BESIDE } else { 0 };
+        }
         let average = if width >= MIDDLE && !is_sampled { units::TIME_COLUMNS + 3 } else { 0 };
         let modules = rows.iter().map(|row| names::columns(described(profile, row).1));
         let module = if width >= WIDE { modules.max().unwrap_or(0).clamp(6, 24) } else { 0 };
         let gaps = 5 + if average > 0 { 2 } else { 0 } + if module > 0 { 2 } else { 0 };
         let room = width.saturating_sub(times + calls + average + module + gaps);
         let name = longest.min(room.max(NAME));
-        Self { profile, style, apart, whole, calls, average, extremes, name, module }
+        Self { profile, style, apart, whole, calls, average, extremes, beside, name, module }
     }
 
     fn head(&self, out: &mut impl Write) -> io::Result<()> {
         let mut line = format!(
-            "{:>9}{:>7} {:>9}{:>7}  {:>calls$}",
+            "{:>9}{:>7} {:>9}{:>7}{}{}  {:>calls$}",
             "SELF ",
             "SELF%",
             "TOTAL ",
             "TOTAL%",
+            if self.beside[0] { "   WAITED " } else { "" },
+            if self.beside[1] { "    HOOKS " } else { "" },
             units::calls_head(&self.profile.info),
             calls = self.calls,
         );
@@ -153,11 +165,13 @@ impl<'a> Table<'a> {
         let lack = self.profile.lack(row.function);
         write!(
             out,
-            "{}{} {}{:>7}  {:>calls$}",
+            "{}{} {}{:>7}{}{}  {:>calls$}",
             flagged(self.profile.info.unit, &row.self_time, lack.self_ns > 0.0),
             self.style.paint(paint, format_args!("{:>7}", units::percent(share))),
             flagged(self.profile.info.unit, &row.total, lack.total_ns > 0.0),
             units::percent(units::share(row.total.value, self.whole)),
+            self.column(0, row.spent.total_waiting_ns),
+            self.column(1, row.spent.hooks_ns),
             units::count(row.calls),
             calls = self.calls,
         )?;
@@ -180,6 +194,15 @@ impl<'a> Table<'a> {
             writeln!(out, "{}", line.trim_end())
         } else {
             writeln!(out, "  {}", self.apart.fit(row.function, &name, self.name))
+        }
+    }
+
+    /// What stands beside CPU time, where there is room for it.
+    fn column(&self, at: usize, ns: f64) -> String {
+        match self.beside[at] {
+            true if ns > 0.0 => format!("  {}", units::time(self.profile.info.unit, ns)),
+            true => " ".repeat(BESIDE),
+            false => String::new(),
         }
     }
 
@@ -225,7 +248,8 @@ impl<'a> Table<'a> {
         let faint = |text: String| self.style.paint(Paint::Faint, text);
         if self.average > 0 && rows.iter().any(|row| self.is_untold(row)) {
             let period = units::time_inline(self.profile.info.unit, self.profile.info.period_ns);
-            let what = if self.profile.graph.is_some() { "samples" } else { "ticks" };
+            let is_of_samples = self.profile.graph.is_some() || self.profile.info.timer_samples > 0;
+            let what = if is_of_samples { "samples" } else { "ticks" };
             let text = format!(
                 "< fewer than ten {what}, {period} apart, fell into these calls: a call took less in the mean"
             );

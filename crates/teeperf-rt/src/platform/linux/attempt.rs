@@ -13,7 +13,7 @@ pub(crate) fn child_survives(numbers: &[usize]) -> bool {
     let child = unsafe { syscall(number::CLONE, [0; 6]) };
     match child {
         0 => attempt(numbers),
-        1.. => has_ended_well(child as usize),
+        1.. => await_end(child as usize) == Some(0),
         _ => false,
     }
 }
@@ -34,10 +34,11 @@ fn attempt(numbers: &[usize]) -> ! {
     }
 }
 
-fn has_ended_well(child: usize) -> bool {
+/// Waits for a child that sends no signal when it ends; gives its status (waitpid(2)).
+pub(super) fn await_end(child: usize) -> Option<u32> {
     let mut status = u32::MAX;
     let arguments = [child, &raw mut status as usize, WALL, 0, 0, 0];
     // SAFETY: the kernel writes one number.
     let waited = super::file::patiently(|| unsafe { syscall(number::WAIT4, arguments) });
-    waited == child as isize && status == 0
+    (waited == child as isize).then_some(status)
 }

@@ -67,12 +67,6 @@ pub(crate) fn let_through() {
     change(SIG_UNBLOCK, set_of(&[super::timer::SIGNAL as u32]), None);
 }
 
-/// Keeps these signals from the calling thread, and that of [`super::timer`] where it is to be one of them.
-pub(crate) fn set(signals: u64, with_ours: bool) {
-    let ours = if with_ours { set_of(&[super::timer::SIGNAL as u32]) } else { 0 };
-    change(SIG_SETMASK, signals | ours, None);
-}
-
 /// SIGKILL and SIGSTOP, which are never kept back.
 const KILLING: u64 = set_of(&[9, 19]);
 

@@ -1,12 +1,14 @@
 //! Events of the kernel that interrupt a thread of this process (perf_event_open(2)): its CPU time, in
 //! user mode alone. One that were to interrupt system calls as well would end some of them with EINTR.
 //!
-//! An event lives as long as a mapping of it. So no descriptor stays, which the program could close, or
-//! whose number it could need.
+//! An event lives as long as a mapping of it. So no descriptor is needed, which the program could close,
+//! or whose number it could need.
 
 use super::timer::SIGNAL;
-use crate::arch::{number, syscall};
+use crate::arch::{self, number, syscall};
 use crate::sandbox;
+use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::Ordering::Relaxed;
 
 const TYPE_SOFTWARE: u32 = 1;
 const TASK_CLOCK: u64 = 1;
@@ -22,7 +24,9 @@ const O_RDWR: usize = 2;
 const O_ASYNC: usize = 0x2000;
 const PROT_READ: usize = 1;
 const MAP_SHARED: usize = 1;
-const NOBODY: usize = usize::MAX;
+/// Any processor, and no group.
+const ANY: usize = usize::MAX;
+const NONE: usize = usize::MAX;
 
 /// `struct perf_event_attr`, as much of it as all kernels know.
 #[repr(C)]
@@ -40,12 +44,43 @@ struct Attributes {
     address: u64,
 }
 
+/// What a child is to do for a thread.
+struct Work<'a> {
+    thread: u32,
+    periods_ns: &'a [u64],
+    mappings: &'a [AtomicUsize],
+}
+
 /// Interrupts the calling thread, whose id this is, each time it has had so many nanoseconds of CPU
-/// time, unless the kernel runs then. Gives the address of the mapping that the event lives in.
-pub(crate) fn begin(thread: u32, period_ns: u64) -> Option<usize> {
-    if sandbox::forbids(number::PERF_EVENT_OPEN) || sandbox::forbids(number::CLOSE) {
-        return None;
+/// time, one event for each of these, unless the kernel runs then. Gives the addresses of the mappings
+/// that the events live in; says whether there are all of them.
+///
+/// A child makes them, which shares all memory with this process, and has descriptors of its own: no
+/// other thread of this process, and no child that it forks, ever sees one.
+pub(crate) fn begin(thread: u32, periods_ns: &[u64], mappings: &[AtomicUsize]) -> bool {
+    const NEEDED: [usize; 3] = [number::PERF_EVENT_OPEN, number::FCNTL, number::WAIT4];
+    if NEEDED.iter().any(|&number| sandbox::forbids(number)) {
+        return false;
     }
+    let work = Work { thread, periods_ns, mappings };
+    let mut stack = [0; 128];
+    // SAFETY: the child writes to nothing but the addresses.
+    let child = unsafe { arch::beside(open_all, &raw const work as usize, &mut stack) };
+    if let Ok(child @ 1..) = usize::try_from(child) {
+        super::attempt::await_end(child);
+    }
+    mappings.iter().all(|mapping| mapping.load(Relaxed) != 0)
+}
+
+extern "C" fn open_all(work: usize) {
+    // SAFETY: the thread that waits for this has put it there.
+    let Work { thread, periods_ns, mappings } = unsafe { &*(work as *const Work<'_>) };
+    for (&period_ns, mapping) in periods_ns.iter().zip(*mappings) {
+        mapping.store(open(*thread, period_ns).unwrap_or(0), Relaxed);
+    }
+}
+
+fn open(thread: u32, period_ns: u64) -> Option<usize> {
     let attributes = Attributes {
         kind: TYPE_SOFTWARE,
         size: SIZE,
@@ -56,15 +91,14 @@ pub(crate) fn begin(thread: u32, period_ns: u64) -> Option<usize> {
         ..Attributes::default()
     };
     let attributes = &raw const attributes as usize;
+    let thread_id = thread as usize;
     // SAFETY: the kernel reads the structure.
     let event = unsafe {
-        syscall(number::PERF_EVENT_OPEN, [attributes, 0, NOBODY, NOBODY, CLOSE_ON_EXEC, 0])
+        syscall(number::PERF_EVENT_OPEN, [attributes, thread_id, ANY, NONE, CLOSE_ON_EXEC, 0])
     };
     let event = usize::try_from(event).ok()?;
-    let mapped = tell(event, thread).and_then(|()| map(event));
-    // SAFETY: the event's own descriptor.
-    unsafe { syscall(number::CLOSE, [event, 0, 0, 0, 0, 0]) };
-    mapped
+    tell(event, thread)?;
+    map(event)
 }
 
 /// Ends an event.

@@ -69,18 +69,33 @@ pub(crate) fn delete(timer: i32) {
 /// A handler as the kernel calls it: signal, what came with it, the interrupted state.
 pub(crate) type Handler = extern "C" fn(i32, &Information, usize);
 
-/// Has `handler` called where a timer expires. Gives what the process had in its place, as the kernel has
-/// it: handler, flags, restorer, set; nothing where it cannot be.
-pub(crate) fn handle(handler: Handler) -> Option<[usize; 4]> {
+/// The handler that the process has; nothing where that cannot be told.
+pub(crate) fn handler() -> Option<usize> {
+    let mut action = [0; 4];
+    let place = &raw mut action as usize;
+    let arguments = [SIGNAL, 0, place, size_of::<u64>(), 0, 0];
+    // SAFETY: the kernel writes four words.
+    let result = unsafe { syscall(number::RT_SIGACTION, arguments) };
+    (result == 0).then_some(action[0])
+}
+
+/// Has `handler` called where a timer expires; says whether it will be.
+pub(crate) fn handle(handler: Handler) -> bool {
     let flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK | SA_RESTORER;
-    // The kernel's `struct sigaction`: handler, flags, restorer, set.
-    let action = [handler as usize, flags, arch::return_from_signal(), mask::ASYNCHRONOUS as usize];
-    let mut before = [0; 4];
-    let (new, old) = (&raw const action as usize, &raw mut before as usize);
-    // SAFETY: the kernel reads four words and writes four; the handler is one.
-    let result =
-        unsafe { syscall(number::RT_SIGACTION, [SIGNAL, new, old, size_of::<u64>(), 0, 0]) };
-    (result == 0).then_some(before)
+    act([handler as usize, flags, arch::return_from_signal(), mask::ASYNCHRONOUS as usize])
+}
+
+/// Has nothing become of the signal, as one of these two says: SIG_DFL, SIG_IGN.
+pub(crate) fn handle_no_more(instead: usize) {
+    act([instead, 0, 0, 0]);
+}
+
+/// The kernel's `struct sigaction`: handler, flags, restorer, set.
+fn act(action: [usize; 4]) -> bool {
+    let place = &raw const action as usize;
+    let arguments = [SIGNAL, place, 0, size_of::<u64>(), 0, 0];
+    // SAFETY: the kernel reads four words; the handler is one.
+    unsafe { syscall(number::RT_SIGACTION, arguments) == 0 }
 }
 
 impl Information {

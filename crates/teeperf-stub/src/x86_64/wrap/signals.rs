@@ -1,6 +1,5 @@
-//! What a program does with the signal by which the runtime interrupts threads (SIGURG): a handler of the
-//! program's own is the runtime's to call, and a thread that blocks all signals gets this one all the
-//! same, unless the program has a handler for it.
+//! What a program does with the signal by which the runtime interrupts threads (SIGURG): the runtime is told
+//! of a handler of the program's own, and a thread that blocks all signals gets this one all the same.
 
 use core::arch::global_asm;
 
@@ -124,5 +123,7 @@ __wrap_",
 handled!("sigaction", "teeperf_rt_sigaction", "0");
 // Its second argument is the handler, and it gives the one before, which the runtime leaves in rdx.
 handled!("signal", "teeperf_rt_signal", "rdx");
+// The same where a program asks for no more than its language's standard.
+handled!("__sysv_signal", "teeperf_rt_signal", "rdx");
 followed!("sigprocmask");
 followed!("pthread_sigmask");
