@@ -99,7 +99,7 @@ pub struct Sample {
     pub cpu_ns: u64,
     /// Samples since the one before that found no place, all of them in hooks.
     pub missed: u32,
-    /// CPU time that a sample of the thread's events stands for, nanoseconds; 0 where it has none.
+    /// CPU time that it stands for by its period, nanoseconds.
     pub period_ns: u32,
 }
 

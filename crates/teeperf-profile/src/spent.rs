@@ -10,61 +10,57 @@ use std::collections::HashMap;
 
 use crate::model::{FunctionId, Node, Time};
 use crate::names::Names;
-use crate::replay::{CallTree, Hits, Interrupted, SpentInTree, pseudo};
+use crate::replay::{CallTree, Hits, Interrupted, Kinds, SpentInTree, pseudo};
 
-/// CPU time that samples stand for.
+/// CPU time that samples stand for, as parts of what they stand for by their periods.
 struct Weights {
-    /// One of a timer behind a system call, nanoseconds.
+    /// Those of timers behind a system call.
     kernel: f64,
-    /// One of a timer elsewhere, nanoseconds, where there are no events.
+    /// Those of timers elsewhere, where there are no events.
     user: f64,
-    /// Time of page faults and interrupts by node, nanoseconds, for each sample of a timer elsewhere.
+    /// Page faults and interrupts by node, as parts of the samples of timers elsewhere.
     faults: HashMap<u32, f64>,
 }
 
 impl Weights {
     fn of(spent: &SpentInTree) -> Self {
-        let (mut events_ns, mut behind_calls, mut elsewhere) = (0.0, 0.0, 0.0);
-        // Samples of timers, and time by events.
-        let mut by_node: HashMap<u32, (f64, f64)> = HashMap::new();
+        let (mut events, mut behind_calls, mut elsewhere) = <(Hits, Hits, Hits)>::default();
+        let mut by_node: HashMap<u32, Kinds> = HashMap::new();
         for ((node, place), hits) in &spent.hits {
-            let (timers, ns) = (hits.timers as f64, hits.events_ns as f64);
-            events_ns += ns;
+            events.add(hits.events);
             if place.is_in_kernel() {
-                behind_calls += timers;
+                behind_calls.add(hits.timers);
             } else {
-                elsewhere += timers;
+                elsewhere.add(hits.timers);
                 let there = by_node.entry(*node).or_default();
-                *there = (there.0 + timers, there.1 + ns);
+                there.events.add(hits.events);
+                there.timers.add(hits.timers);
             }
         }
         let cpu_ns = spent.cpu_ns as f64;
-        let all = behind_calls + elsewhere;
-        let each = if all > 0.0 { cpu_ns / all } else { 0.0 };
+        let part = |ns: f64, of: f64| if of > 0.0 { ns / of } else { 0.0 };
+        let each = part(cpu_ns, behind_calls.ns + elsewhere.ns);
         let faults = HashMap::new();
-        if events_ns == 0.0 {
+        if events.samples == 0 {
             return Self { kernel: each, user: each, faults };
         }
-        let kernel_ns = (cpu_ns - events_ns).max(0.0);
-        let due = if cpu_ns > 0.0 { kernel_ns / cpu_ns * all } else { 0.0 };
-        let of_faults = due - behind_calls;
-        // Fewer may have come by chance.
-        if of_faults <= DEVIATIONS * elsewhere.sqrt() {
-            let kernel = if behind_calls > 0.0 { kernel_ns / behind_calls } else { 0.0 };
-            return Self { kernel, user: 0.0, faults };
+        let kernel_ns = (cpu_ns - events.ns).max(0.0);
+        let of_faults = kernel_ns - each * behind_calls.ns;
+        // As much may have come by chance.
+        if of_faults <= DEVIATIONS * each * elsewhere.squares.sqrt() {
+            return Self { kernel: part(kernel_ns, behind_calls.ns), user: 0.0, faults };
         }
         // What timers tell of a node beyond what events do, where that is no chance either.
-        let beyond = |&(timers, ns): &(f64, f64)| {
-            let beyond = timers - ns / each;
-            if beyond > DEVIATIONS * timers.sqrt() { beyond } else { 0.0 }
+        let beyond = |Kinds { events, timers }: &Kinds| {
+            let beyond = each * timers.ns - events.ns;
+            if beyond > DEVIATIONS * each * timers.squares.sqrt() { beyond } else { 0.0 }
         };
         let known: f64 = by_node.values().map(beyond).sum();
-        let part = |(timers, ns): (f64, f64)| match known > 0.0 {
-            true => of_faults * beyond(&(timers, ns)) / known / timers.max(1.0),
-            false => of_faults / elsewhere,
-        };
-        let faults = by_node.into_iter().map(|(node, told)| (node, each * part(told))).collect();
-        Self { kernel: each, user: 0.0, faults }
+        let faults = by_node.into_iter().map(|(node, told)| match known > 0.0 {
+            true => (node, of_faults * part(beyond(&told), known * told.timers.ns)),
+            false => (node, part(of_faults, elsewhere.ns)),
+        });
+        Self { kernel: each, user: 0.0, faults: faults.collect() }
     }
 }
 
@@ -73,10 +69,10 @@ const DEVIATIONS: f64 = 2.0;
 
 /// Samples that tell of CPU time.
 pub(crate) fn samples(spent: &SpentInTree) -> u64 {
-    let has_events = spent.hits.values().any(|hits| hits.events > 0);
-    let count = |((_, place), hits): (&(u32, Interrupted), &Hits)| {
+    let has_events = spent.hits.values().any(|hits| hits.events.samples > 0);
+    let count = |((_, place), hits): (&(u32, Interrupted), &Kinds)| {
         let is_told_by_timers = !has_events || place.is_in_kernel();
-        hits.events + if is_told_by_timers { hits.timers } else { 0 }
+        hits.events.samples + if is_told_by_timers { hits.timers.samples } else { 0 }
     };
     spent.hits.iter().map(count).fold(0, u64::saturating_add)
 }
@@ -104,13 +100,12 @@ pub(crate) fn put(
     hits.sort_unstable_by_key(|(place, _)| **place);
     for (&(node, place), hits) in hits {
         let own = numbers[node as usize];
-        let timers = hits.timers as f64;
         let faults = weights.faults.get(&node).copied().unwrap_or(0.0);
         let is_in_kernel = place.is_in_kernel();
         let function = match place {
             Interrupted::Hook(_) => {
                 let each = if is_in_kernel { weights.kernel } else { weights.user + faults };
-                out[own as usize].spent.hooks_ns += hits.events_ns as f64 + timers * each;
+                out[own as usize].spent.hooks_ns += hits.events.ns + hits.timers.ns * each;
                 continue;
             }
             Interrupted::Site(site, _) => names.at(tree.process, site),
@@ -121,28 +116,27 @@ pub(crate) fn put(
         };
         let is_own = own != 0 && out[own as usize].function == function;
         let there = if is_own { own } else { leaves.below(out, own, function) };
-        let mut kernel = (0, 0.0);
-        let mut user = (hits.events, hits.events_ns as f64);
-        match is_in_kernel {
-            true => kernel = (hits.timers, weights.kernel),
-            false if faults > 0.0 => kernel = (hits.timers, faults),
-            false if weights.user > 0.0 => user = (hits.timers, timers * weights.user),
-            false => {}
-        }
-        add(&mut out[there as usize], user.0, user.1);
-        if kernel.0 > 0 && kernel.1 > 0.0 {
+        let (user, kernel) = match is_in_kernel {
+            true => (0.0, weights.kernel),
+            false => (weights.user, faults),
+        };
+        add(&mut out[there as usize], &hits.events, 1.0);
+        add(&mut out[there as usize], &hits.timers, user);
+        if hits.timers.samples > 0 && kernel > 0.0 {
             let function = names.function(tree.process, pseudo::KERNEL);
             let there = leaves.below(out, there, function);
-            add(&mut out[there as usize], kernel.0, kernel.0 as f64 * kernel.1);
+            add(&mut out[there as usize], &hits.timers, kernel);
         }
     }
 }
 
-/// So many samples, which stand for this together.
-fn add(node: &mut Node, samples: u64, ns: f64) {
-    node.self_time += Time::from(ns);
-    node.spent.samples += samples;
-    node.spent.variance += ns * ns / samples.max(1) as f64;
+/// Samples, which stand for such a part of what they stand for by their periods.
+fn add(node: &mut Node, hits: &Hits, part: f64) {
+    if part > 0.0 {
+        node.self_time += Time::from(hits.ns * part);
+        node.spent.samples += hits.samples;
+        node.spent.variance += hits.squares * part * part;
+    }
 }
 
 /// Nodes by caller and function.

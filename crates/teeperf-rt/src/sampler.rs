@@ -29,6 +29,8 @@ use teeperf_wire::word::sample;
 /// CPU time between two expirations of a thread's timer, nanoseconds. Kernels that look at timers of CPU
 /// time at their tick alone interrupt threads less often.
 const TIMER_NS: u64 = 1_000_000;
+/// Most that one sample stands for: what a word can say.
+const MOST_NS: u32 = i32::MAX as u32;
 /// Mean CPU time between two interruptions by one of a thread's events, and how much more or less that
 /// may be in a thread.
 const EVENT_NS: u64 = 2_000_000;
@@ -187,13 +189,15 @@ extern "C" fn interrupted(_signal: i32, information: &Information, context: usiz
     if is_elsewhere || thread.state() == State::Paused || is_of_event && !has_events {
         return;
     }
-    if thread.is_busy() || !write(thread, address, is_of_event) {
-        thread.missed.fetch_add((is_of_event == has_events).into(), Relaxed);
+    let expirations = if is_of_event { 1 } else { information.expirations() };
+    if thread.is_busy() || !write(thread, address, is_of_event, expirations) {
+        let is_counted = is_of_event == has_events;
+        thread.missed.fetch_add(if is_counted { expirations } else { 0 }, Relaxed);
     }
 }
 
 /// Writes a sample where the chunk has room. Where it has none, a hook is about to change it.
-fn write(thread: &Thread, address: usize, is_of_event: bool) -> bool {
+fn write(thread: &Thread, address: usize, is_of_event: bool, expirations: u32) -> bool {
     if thread.state() != State::Running || thread.jumped().is_some() {
         return false;
     }
@@ -207,8 +211,14 @@ fn write(thread: &Thread, address: usize, is_of_event: bool) -> bool {
     }
     let address = address as u64;
     let site = if is_in_hook { 0 } else { module::sampled_site(address) };
-    let missed = thread.missed.swap(0, Relaxed);
-    let period_ns = thread.period_ns.load(Relaxed);
+    let events_ns = thread.period_ns.load(Relaxed);
+    let is_counted = is_of_event || events_ns == 0;
+    let missed = if is_counted { thread.missed.swap(0, Relaxed) } else { 0 };
+    let period_ns = if is_of_event {
+        events_ns
+    } else {
+        expirations.saturating_mul(TIMER_NS as u32).min(MOST_NS)
+    };
     let words =
         compose::sample(&compose::Sample { bits, site, address, cpu_ns, missed, period_ns });
     let is_written = writing::write(thread, Told::Leap(&words));

@@ -55,9 +55,9 @@ pub struct Sample {
     pub address: u64,
     /// CPU time of the thread, nanoseconds.
     pub cpu_ns: u64,
-    /// Samples before it that found no place: those of the thread's events, where it has some.
+    /// Samples before it that found no place, of an event; expirations that found none, of a timer.
     pub missed: u32,
-    /// CPU time that a sample of the thread's events stands for, nanoseconds; 0 where it has none.
+    /// CPU time that it stands for by its event's or timer's period, nanoseconds.
     pub period_ns: u32,
 }
 

