@@ -1,0 +1,82 @@
+//! Threads that timers of their CPU time interrupt, which write where they are among their calls.
+
+mod scenario;
+
+use scenario::*;
+
+const SAMPLES: &[&str] = &["--cpu-samples"];
+
+/// What a report says of functions, by name.
+fn figure(report: &Report, name: &str, figure: &str) -> f64 {
+    report.time(name, figure)
+}
+
+fn assert_spent(report: &Report) {
+    let whole = figure(report, "main", "total");
+    let share = |name, what| 100.0 * figure(report, name, what) / whole;
+    // Code without hooks stands below the function that called it, and the kernel below that.
+    assert!(report.calls_directly_below("copies", "main") == 0);
+    for (name, least) in [("loops", 2.0), ("copies", 2.0), ("writes", 10.0)] {
+        assert!(share(name, "total") > least, "{name}: {:.1} %", share(name, "total"));
+    }
+    // All of it but the loop's own is the C library's.
+    assert!(share("copies", "self") < 0.4 * share("copies", "total"));
+    assert!(share("[kernel]", "self") > 5.0);
+    // Sleep is no CPU time.
+    assert!(share("sleeps", "total") < 5.0, "{:.1} %", share("sleeps", "total"));
+    let waiting = figure(report, "sleeps", "total_waiting");
+    assert!(waiting > 300.0 * 2e6 * 0.8, "{waiting}");
+    // Others may keep the thread from a processor, wherever it is.
+    assert!(waiting > 0.5 * figure(report, "main", "total_waiting"));
+    // Calls of next to nothing are hooks for the most part.
+    let hooks = figure(report, "tiny", "hooks") + figure(report, "calls", "hooks");
+    assert!(hooks > figure(report, "tiny", "self"), "{hooks}");
+    assert!(figure(report, "loops", "hooks") < 0.1 * figure(report, "loops", "self"));
+}
+
+#[test]
+fn cpu_time_waiting_and_hooks_are_told_apart() {
+    let shop = Workshop::new();
+    let program = shop.build("spent.c", Compiler::Gcc, &["-O1", "-g"]);
+    let recorded = shop.record(SAMPLES, &program, &[], 0);
+    recorded.report.expect_whole();
+    assert_spent(&recorded.report);
+}
+
+/// The timer alone tells it, at the kernel's tick.
+#[test]
+fn where_events_are_not_allowed() {
+    let shop = Workshop::new();
+    let program = shop.build("spent.c", Compiler::Gcc, &["-O1", "-g"]);
+    let recording = shop.path("recording.teeperf");
+    let mut command = teeperf();
+    command.args(["record", "--cpu-samples", "-o"]).arg(&recording).arg(&program);
+    let outcome = run(without_perf_event_open(&mut command));
+    assert!(outcome.success(), "{outcome:#?}");
+    assert_spent(&Report::of(&recording));
+}
+
+/// Guards: a call of the kernel that ends with EINTR, a handler of SIGURG that is lost, and threads that
+/// block all signals and are not sampled.
+#[test]
+fn the_program_does_not_notice() {
+    let shop = Workshop::new();
+    for compiler in Compiler::all() {
+        let program = shop.build("interrupted.c", compiler, &["-O1", "-g", "-pthread"]);
+        let expected = "urgent 64, alarms some\n";
+        assert_eq!(run(&mut std::process::Command::new(&program)).stdout, expected);
+        let recorded = shop.record(SAMPLES, &program, &[], 0);
+        assert_eq!(recorded.outcome.stdout, expected);
+        assert!(figure(&recorded.report, "blocks_all", "total") > 0.0);
+    }
+}
+
+/// Guards: what interrupts a thread stays when that is gone.
+#[test]
+fn thousands_of_short_threads() {
+    let shop = Workshop::new();
+    let program = shop.build("short_threads.c", Compiler::Gcc, &["-O1", "-g", "-pthread"]);
+    let recorded = shop.record(SAMPLES, &program, &[], 0);
+    assert_eq!(recorded.outcome.stdout, "1 0\n");
+    assert!(figure(&recorded.report, "work", "self") > 0.0);
+}
