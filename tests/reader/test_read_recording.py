@@ -154,7 +154,7 @@ class Examples(Case):
     def test_the_whole_recording(self):
         read = read_recording.read(example("recording"))
         self.assertEqual(read["warnings"], [])
-        self.assertEqual(read["version"], "1.5")
+        self.assertEqual(read["version"], "1.6")
         self.assertEqual(read["start"], {"clock": 1, "hz": 1_000_000, "clock_start": 5000})
         self.assertEqual(read["processes"], [
             {"id": 1, "pid": 77, "executable": "/bin/a", "time": 5000}])

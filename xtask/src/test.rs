@@ -10,7 +10,7 @@ use crate::commands::{self, cargo, root, target, works};
 use crate::steps::{Outcome, Steps};
 
 /// How long each fuzz target runs.
-const FUZZ_SECONDS: u32 = 6;
+const FUZZ_SECONDS: u32 = 4;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {

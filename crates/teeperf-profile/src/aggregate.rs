@@ -219,10 +219,10 @@ fn whole_of(profile: &Profile) -> f64 {
     profile.threads.iter().map(total).sum()
 }
 
-/// Makes the intervals of rows as wide as a clock that ticks makes them. The ticks that fall into a function are counted, so their number has a deviation
-/// of its root: twice that on both sides. Of what no tick fell into, three may have been due. And
-/// `AHEAD_NS` of each call may have gone to its caller. Samples of timers tell shares of `whole`
-/// nanoseconds.
+/// Makes the intervals of rows as wide as a clock that ticks makes them. The ticks that fall into a
+/// function are counted, so their number has a deviation of its root: twice that on both sides. Of
+/// what no tick fell into, three may have been due. And `AHEAD_NS` of each call may have gone to
+/// its caller. Samples of timers tell shares of `whole` nanoseconds.
 pub fn add_sampling_error(rows: &mut [Row], info: &Info, whole: f64) {
     let period_ns = info.period_ns;
     if period_ns == 0.0 {
@@ -242,15 +242,16 @@ pub fn add_sampling_error(rows: &mut [Row], info: &Info, whole: f64) {
     }
 }
 
-/// Makes a figure an interval of 95 % confidence: a binomial share of `whole`. Of what no sample fell
-/// into, three may have been due.
+/// Makes a figure an interval of 95 % confidence: a binomial share of `whole`. Of what no sample
+/// fell into, three may have been due.
 fn spread(time: &mut Time, variance: f64, whole: f64, period_ns: f64) {
     /// Deviations on both sides.
     const DEVIATIONS: f64 = 1.96;
     let whole = whole.max(f64::MIN_POSITIVE);
     let share = (time.value / whole).clamp(0.0, 1.0);
-    // Wilson's interval, which few samples do not make too narrow (Brown, Cai and DasGupta, "Interval
-    // estimation for a binomial proportion", 2001). So many samples of the same weight would have it:
+    // Wilson's interval, which few samples do not make too narrow (Brown, Cai and DasGupta,
+    // "Interval estimation for a binomial proportion", 2001). So many samples of the same weight
+    // would have it:
     let weight = if time.value > 0.0 { variance / time.value } else { period_ns };
     let samples = (whole / weight).max(1.0);
     let square = DEVIATIONS * DEVIATIONS;

@@ -124,7 +124,8 @@ pub struct Node {
     pub total: Time,
     /// How long its calls on this path took, hooks included, where that was summed while the program ran.
     pub extremes: Option<Extremes>,
-    /// What samples say of it beside CPU time; nothing where threads were not interrupted by timers.
+    /// What samples say of it beside CPU time; nothing where threads were not interrupted by
+    /// timers.
     pub spent: Spent,
 }
 

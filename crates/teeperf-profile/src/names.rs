@@ -476,7 +476,8 @@ impl Names {
         self.sites.windows.of(process).find_map(site)
     }
 
-    /// The function that has the instruction at a site, which may be in a part of it that stands apart.
+    /// The function that has the instruction at a site, which may be in a part of it that stands
+    /// apart.
     pub(crate) fn at(&mut self, process: u32, site: u32) -> FunctionId {
         let word = teeperf_wire::word::call(site);
         if let Some(&id) = self.by_word.get(&(process, word)) {

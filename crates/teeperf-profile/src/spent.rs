@@ -1,10 +1,10 @@
-//! CPU time by the samples that threads' timers and events wrote, in the place of the clock's: what each
-//! sample stands for, and where it belongs in a tree of calls.
+//! CPU time by the samples that threads' timers and events wrote, in the place of the clock's: what
+//! each sample stands for, and where it belongs in a tree of calls.
 //!
-//! Events interrupt a thread in user mode alone, each time it has had a certain CPU time: of all of these
-//! times a sample stands for one. The rest of the thread's CPU time is the kernel's. The samples of its
-//! timer tell which code called it. Where more of them should have been in the kernel than were behind
-//! a system call, the others tell of page faults and interrupts.
+//! Events interrupt a thread in user mode alone, each time it has had a certain CPU time: of all of
+//! these times a sample stands for one. The rest of the thread's CPU time is the kernel's. The
+//! samples of its timer tell which code called it. Where more of them should have been in the
+//! kernel than were behind a system call, the others tell of page faults and interrupts.
 
 use std::collections::HashMap;
 
@@ -77,9 +77,9 @@ pub(crate) fn samples(spent: &SpentInTree) -> u64 {
     spent.hits.iter().map(count).fold(0, u64::saturating_add)
 }
 
-/// Puts CPU time by samples in the place of the clock's, and waiting beside it. Code that was interrupted
-/// and is not the function's own stands below it, and the kernel below the code that called it. Nodes of
-/// the replayed tree have these numbers.
+/// Puts CPU time by samples in the place of the clock's, and waiting beside it. Code that was
+/// interrupted and is not the function's own stands below it, and the kernel below the code that
+/// called it. Nodes of the replayed tree have these numbers.
 pub(crate) fn put(
     tree: &CallTree,
     numbers: &[u32],

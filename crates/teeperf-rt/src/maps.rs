@@ -15,9 +15,9 @@ pub(crate) fn path_at(address: u64, room: &mut [u8]) -> usize {
     if file.find_byte(|byte| line.take(byte)) { line.finish() } else { 0 }
 }
 
-/// Where the file that is mapped at `address` begins in memory: its mapping there follows others of the
-/// same path without one of another between. Nothing where no file is mapped there, or its first
-/// page cannot be read.
+/// Where the file that is mapped at `address` begins in memory: its mapping there follows others of
+/// the same path without one of another between. Nothing where no file is mapped there, or its
+/// first page cannot be read.
 pub(crate) fn header_at(address: u64) -> Option<usize> {
     let file = platform::open(c"/proc/self/maps")?;
     let mut path = [0; 128];

@@ -328,8 +328,8 @@ pub(crate) fn has_hook_at(address: usize) -> bool {
     block.is_some_and(|block| block.has_hook_at(address))
 }
 
-/// The site of code that runs, in a module with hooks or without; 0 where it is not known to be in any. A
-/// file without hooks is entered into the table by the next hook that comes the long way.
+/// The site of code that runs, in a module with hooks or without; 0 where it is not known to be in
+/// any. A file without hooks is entered into the table by the next hook that comes the long way.
 pub(crate) fn sampled_site(address: u64) -> u32 {
     site_of(address).or_else(|| hookless_site(address)).unwrap_or_else(|| {
         SOUGHT.store(address, Release);

@@ -1,14 +1,14 @@
-//! Samples of where threads spend their CPU time: something interrupts each thread now and then, and
-//! the handler writes the interrupted address into the thread's own chunk. The calls and returns around
-//! it are the call path, so no stack is copied.
+//! Samples of where threads spend their CPU time: something interrupts each thread now and then,
+//! and the handler writes the interrupted address into the thread's own chunk. The calls and
+//! returns around it are the call path, so no stack is copied.
 //!
-//! Where the kernel allows it, two of its events interrupt a thread in user mode alone: one that came
-//! in a system call could end that with EINTR. What the thread does in the kernel, a timer of its CPU
-//! time tells, whose signal comes when the kernel has done its work. Where events are not allowed,
-//! the timer alone tells all.
+//! Where the kernel allows it, two of its events interrupt a thread in user mode alone: one that
+//! came in a system call could end that with EINTR. What the thread does in the kernel, a timer of
+//! its CPU time tells, whose signal comes when the kernel has done its work. Where events are not
+//! allowed, the timer alone tells all.
 //!
-//! The signal is SIGURG. One that comes where nobody handles it does nothing; of most others it would
-//! be the program's end.
+//! The signal is SIGURG. One that comes where nobody handles it does nothing; of most others it
+//! would be the program's end.
 //!
 //! Timers and events outlive their thread. The next threads that begin look through the table of
 //! these, a few places each, and let go what belongs to threads that are gone.
@@ -26,13 +26,13 @@ use core::sync::atomic::{AtomicU32, AtomicUsize};
 use teeperf_wire::compose;
 use teeperf_wire::word::sample;
 
-/// CPU time between two expirations of a thread's timer, nanoseconds. Kernels that look at timers of CPU
-/// time at their tick alone interrupt threads less often.
+/// CPU time between two expirations of a thread's timer, nanoseconds. Kernels that look at timers
+/// of CPU time at their tick alone interrupt threads less often.
 const TIMER_NS: u64 = 1_000_000;
 /// Most that one sample stands for: what a word can say.
 const MOST_NS: u32 = i32::MAX as u32;
-/// Mean CPU time between two interruptions by one of a thread's events, and how much more or less that
-/// may be in a thread.
+/// Mean CPU time between two interruptions by one of a thread's events, and how much more or less
+/// that may be in a thread.
 const EVENT_NS: u64 = 2_000_000;
 const SPREAD_NS: u64 = 300_000;
 
@@ -46,7 +46,8 @@ struct Owned {
     events: [AtomicUsize; EVENTS],
 }
 
-/// Two events take turns, each with a period of its own, so that samples do not beat with the program.
+/// Two events take turns, each with a period of its own, so that samples do not beat with the
+/// program.
 const EVENTS: usize = 2;
 /// Threads for which there is no place are not sampled.
 static OWNED: [Owned; PLACES] = [const {
@@ -88,8 +89,8 @@ impl Owned {
         }
     }
 
-    /// Has the calling thread interrupted, whose id this is. Gives the time that a sample of its events
-    /// stands for, 0 where there are none.
+    /// Has the calling thread interrupted, whose id this is. Gives the time that a sample of its
+    /// events stands for, 0 where there are none.
     fn begin(&self, thread: u32) -> u32 {
         if let Some(timer) = timer::create(thread) {
             self.timer.store(timer.cast_unsigned().wrapping_add(1), Relaxed);
@@ -113,7 +114,8 @@ impl Owned {
     }
 }
 
-/// Readies a process that was attached just now: it has no timers. Says whether threads can be sampled.
+/// Readies a process that was attached just now: it has no timers. Says whether threads can be
+/// sampled.
 pub(crate) fn begin() -> bool {
     TAKEN.store(0, Relaxed);
     for place in &OWNED {
@@ -173,8 +175,8 @@ pub(crate) fn end() {
     }
 }
 
-/// On the stack of whatever was interrupted, which may be a small one: nothing is called here that takes
-/// more than some hundred bytes.
+/// On the stack of whatever was interrupted, which may be a small one: nothing is called here that
+/// takes more than some hundred bytes.
 extern "C" fn interrupted(_signal: i32, information: &Information, context: usize) {
     let is_of_event = information.is_of_event();
     let is_ours = is_of_event || information.is_of_timer();

@@ -1,6 +1,6 @@
 //! The program's own wishes for the signal by which the runtime interrupts threads. As long as the
-//! program does not handle it, the runtime does, and no thread blocks it. Where the program installs a
-//! handler of its own, the signal is the program's, and no thread is sampled any more.
+//! program does not handle it, the runtime does, and no thread blocks it. Where the program
+//! installs a handler of its own, the signal is the program's, and no thread is sampled any more.
 
 use crate::event;
 use crate::platform::{mask, timer};

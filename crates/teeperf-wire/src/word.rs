@@ -93,10 +93,10 @@ pub mod code {
     /// The thread is on the stack of this id from here on: payload is the id (two words). If it was on another one, that
     /// keeps its frames under the id that it has.
     pub const STACK: u32 = 28;
-    /// The thread was interrupted here: `arg` has bits of [`super::sample`]; payload is the site of the
-    /// interrupted instruction, 0 where it has none, its address (three words, [`super::split64`]), the
-    /// thread's CPU time in nanoseconds (two words), how many samples of its kind before it had no place,
-    /// and the nanoseconds that it stands for.
+    /// The thread was interrupted here: `arg` has bits of [`super::sample`]; payload is the site of
+    /// the interrupted instruction, 0 where it has none, its address (three words,
+    /// [`super::split64`]), the thread's CPU time in nanoseconds (two words), how many samples of
+    /// its kind before it had no place, and the nanoseconds that it stands for.
     pub const SAMPLE: u32 = 29;
 }
 

@@ -112,7 +112,7 @@ fn whole(clock: &str, probe: &str) {
     let python = recording.by_python("it.teeperf");
     let report = recording.by_report("it.teeperf");
     assert_eq!(python["warnings"], serde_json::json!([]));
-    assert_eq!(python["version"], "1.5");
+    assert_eq!(python["version"], "1.6");
     assert_eq!(python["end"]["exit_status"], 3);
     assert_eq!(python["start"]["clock"], if clock == "tick" { 1 } else { 2 });
     assert_eq!(python["start"]["arguments"], serde_json::json!(["./program"]));

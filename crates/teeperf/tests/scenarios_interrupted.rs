@@ -56,8 +56,8 @@ fn where_events_are_not_allowed() {
     assert_spent(&Report::of(&recording));
 }
 
-/// Guards: a call of the kernel that ends with EINTR, a handler of SIGURG that is lost, and threads that
-/// block all signals and are not sampled.
+/// Guards: a call of the kernel that ends with EINTR, a handler of SIGURG that is lost, and threads
+/// that block all signals and are not sampled.
 #[test]
 fn the_program_does_not_notice() {
     let shop = Workshop::new();

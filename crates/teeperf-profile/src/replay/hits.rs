@@ -1,9 +1,9 @@
-//! Samples that a thread's own timer wrote into its stream: where its CPU time went, and how much of
-//! the time that passed it waited.
+//! Samples that a thread's own timer wrote into its stream: where its CPU time went, and how much
+//! of the time that passed it waited.
 //!
-//! A sample stands for the CPU time since the one before. What passed on the clock between the two is
-//! known in pieces, each with the call path that was open then; CPU time is no more than a certain
-//! length of each piece, and the rest of it is waiting.
+//! A sample stands for the CPU time that its period says. What passed on the clock between samples
+//! is known in pieces, each with the call path that was open then. CPU time is no more than a
+//! certain length of each piece, and the rest of it is waiting.
 
 use std::collections::HashMap;
 
@@ -11,6 +11,9 @@ use crate::escape::Sample;
 
 /// Most pieces of time between two samples that are told apart.
 const MOST_PIECES: usize = 1 << 16;
+/// Most places in a tree that are told apart. A recording of a day of one thread has some ten
+/// thousand.
+const MOST_PLACES: usize = 1 << 20;
 
 /// Where a thread was interrupted, beside its call path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -100,7 +103,7 @@ impl Spent {
     /// Adds what another has, whose nodes have these numbers here.
     pub(crate) fn absorb(&mut self, other: &Self, number: impl Fn(u32) -> u32) {
         for (&(node, place), &hits) in &other.hits {
-            self.hits.entry((number(node), place)).or_default().add(hits);
+            self.at(number(node), place).add(hits);
         }
         self.cpu_ns = self.cpu_ns.saturating_add(other.cpu_ns);
         for (&node, &units) in &other.waiting {
@@ -115,6 +118,16 @@ impl Spent {
         self.cpu_ns = 0;
     }
 
+    /// The samples of a place. Where there are too many places, all others are one.
+    fn at(&mut self, node: u32, place: Interrupted) -> &mut Kinds {
+        let is_new = self.hits.len() >= MOST_PLACES && !self.hits.contains_key(&(node, place));
+        let key = match is_new {
+            true => (0, Interrupted::Address(0, place.is_in_kernel())),
+            false => (node, place),
+        };
+        self.hits.entry(key).or_default()
+    }
+
     fn take(&mut self, node: u32, sample: &Sample, cpu_ns: u64) {
         self.cpu_ns = self.cpu_ns.saturating_add(cpu_ns);
         let (each_ns, kind) = (f64::from(sample.period_ns), sample.is_of_user_mode);
@@ -122,11 +135,10 @@ impl Spent {
         if sample.missed > 0 {
             // Of a timer they are expirations, of which this one may stand for several.
             let each_ns = if kind { each_ns } else { each_ns.min(TIMER_NS) };
-            let hits = self.hits.entry((node, Interrupted::Hook(false))).or_default();
+            let hits = self.at(node, Interrupted::Hook(false));
             hits.of(kind).count(sample.missed.into(), each_ns);
         }
-        let hits = self.hits.entry((node, sample.interrupted())).or_default();
-        hits.of(kind).count(1, each_ns);
+        self.at(node, sample.interrupted()).of(kind).count(1, each_ns);
     }
 }
 
@@ -143,8 +155,8 @@ impl Sample {
     }
 }
 
-/// Time that passed, piece by piece: the node that it is time of, and clock units; and the CPU time in it,
-/// as far as samples tell.
+/// Time that passed, piece by piece: the node that it is time of, and clock units; and the CPU time
+/// in it, as far as samples tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pieces {
     pieces: Vec<(u32, u64)>,
@@ -210,8 +222,9 @@ impl Pieces {
         }
     }
 
-    /// Splits all pieces into CPU time and waiting. No piece has more than a certain length of CPU time,
-    /// which is the same for all. CPU time for which the clock has not moved yet is that of later ones.
+    /// Splits all pieces into CPU time and waiting. No piece has more than a certain length of CPU
+    /// time, which is the same for all. CPU time for which the clock has not moved yet is that of
+    /// later ones.
     fn split(&mut self, waiting: &mut HashMap<u32, u64>, ns_per_unit: f64) {
         let all = std::mem::take(&mut self.units);
         let cpu = (self.cpu_ns as f64 / ns_per_unit) as u64;
@@ -342,8 +355,8 @@ impl Since {
         }
     }
 
-    /// Nothing more comes. CPU time behind the last sample is not known: it is less than from one to the
-    /// next, and taken for none.
+    /// Nothing more comes. CPU time behind the last sample is not known: it is less than from one
+    /// to the next, and taken for none.
     pub(super) fn end(&mut self, spent: &mut Spent, ns_per_unit: f64) {
         self.pieces.split(&mut spent.waiting, ns_per_unit);
     }

@@ -436,7 +436,8 @@ pub(crate) enum Telling {
 /// Most things heard of one chunk: a chunk has room for a thousand modules at most.
 const MAX_TELLINGS: usize = 1024;
 
-/// Reads the escapes that the recorder wants to know, and the sites of points and samples. The words have no time words.
+/// Reads the escapes that the recorder wants to know, and the sites of points and samples. The
+/// words have no time words.
 pub(crate) fn listen(words: &[u32], points: &mut BTreeSet<u32>) -> Vec<Telling> {
     let mut walk = Walk::new(words, false);
     let escapes = std::iter::from_fn(|| walk.next_escape());

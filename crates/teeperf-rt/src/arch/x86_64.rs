@@ -167,8 +167,8 @@ pub(crate) unsafe fn syscall(number: usize, arguments: [usize; 6]) -> isize {
     result
 }
 
-/// Has a child that shares all memory run `work` with `argument`, on this stack, while the calling thread
-/// waits; the child then ends by itself, and sends no signal. Gives its process id.
+/// Has a child that shares all memory run `work` with `argument`, on this stack, while the calling
+/// thread waits; the child then ends by itself, and sends no signal. Gives its process id.
 ///
 /// # Safety
 /// `work` leaves alone what the calling thread is in the midst of.
@@ -183,8 +183,8 @@ pub(crate) unsafe fn beside(
         return -1;
     }
     let result;
-    // SAFETY: the kernel keeps all registers but these, in the child as well, which has the end of its
-    // stack and comes to no other code; the caller answers for the rest.
+    // SAFETY: the kernel keeps all registers but these, in the child as well, which has the end of
+    // its stack and comes to no other code; the caller answers for the rest.
     unsafe {
         asm!(
             "syscall",
@@ -235,8 +235,9 @@ pub(crate) unsafe fn address_in_context(context: usize) -> usize {
     unsafe { (context as *const usize).add(context::RIP).read() }
 }
 
-/// Whether the instruction in front of the one at `address`, which the thread is about to run, calls the
-/// kernel (Intel SDM 2B, SYSCALL). Where another page would have to be looked at, it is not known.
+/// Whether the instruction in front of the one at `address`, which the thread is about to run,
+/// calls the kernel (Intel SDM 2B, SYSCALL). Where another page would have to be looked at, it is
+/// not known.
 pub(crate) fn is_behind_call_of_kernel(address: usize) -> bool {
     const SYSCALL: [u8; 2] = [0x0F, 0x05];
     let is_on_one_page = address & 0xFFF >= SYSCALL.len();

@@ -71,8 +71,8 @@ pub(crate) struct Arguments {
     /// as boost.context does it; that costs some tenths of a nanosecond a call
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = WatchedStacks::Auto)]
     stacks: WatchedStacks,
-    /// Interrupt each thread by a timer of its CPU time, and write where it is among its calls: CPU times
-    /// are made of these samples, and time in hooks and time spent waiting are told apart
+    /// Interrupt each thread by a timer of its CPU time, and write where it is among its calls: CPU
+    /// times are made of these samples, and time in hooks and time spent waiting are told apart
     #[arg(long)]
     cpu_samples: bool,
     /// With --probe tree: memory for each thread, 4 KiB to 1 GiB, at some 100 bytes a call path, of which only what is

@@ -21,6 +21,7 @@ const PROJECTS: &[&str] = &[
     "clang",
     "clock",
     "counter-hz",
+    "cpu-samples",
     "dependency",
     "events",
     "exclude",

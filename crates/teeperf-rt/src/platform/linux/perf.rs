@@ -1,8 +1,9 @@
-//! Events of the kernel that interrupt a thread of this process (perf_event_open(2)): its CPU time, in
-//! user mode alone. One that were to interrupt system calls as well would end some of them with EINTR.
+//! Events of the kernel that interrupt a thread of this process (perf_event_open(2)): its CPU time,
+//! in user mode alone. One that were to interrupt system calls as well would end some of them with
+//! EINTR.
 //!
-//! An event lives as long as a mapping of it. So no descriptor is needed, which the program could close,
-//! or whose number it could need.
+//! An event lives as long as a mapping of it. So no descriptor is needed, which the program could
+//! close, or whose number it could need.
 
 use super::timer::SIGNAL;
 use crate::arch::{self, number, syscall};
@@ -52,11 +53,11 @@ struct Work<'a> {
 }
 
 /// Interrupts the calling thread, whose id this is, each time it has had so many nanoseconds of CPU
-/// time, one event for each of these, unless the kernel runs then. Gives the addresses of the mappings
-/// that the events live in; says whether there are all of them.
+/// time, one event for each of these, unless the kernel runs then. Gives the addresses of the
+/// mappings that the events live in; says whether there are all of them.
 ///
-/// A child makes them, which shares all memory with this process, and has descriptors of its own: no
-/// other thread of this process, and no child that it forks, ever sees one.
+/// A child makes them, which shares all memory with this process, and has descriptors of its own:
+/// no other thread of this process, and no child that it forks, ever sees one.
 pub(crate) fn begin(thread: u32, periods_ns: &[u64], mappings: &[AtomicUsize]) -> bool {
     const NEEDED: [usize; 3] = [number::PERF_EVENT_OPEN, number::FCNTL, number::WAIT4];
     if NEEDED.iter().any(|&number| sandbox::forbids(number)) {

@@ -1,5 +1,6 @@
-//! What a program does with the signal by which the runtime interrupts threads (SIGURG): the runtime is told
-//! of a handler of the program's own, and a thread that blocks all signals gets this one all the same.
+//! What a program does with the signal by which the runtime interrupts threads (SIGURG): the
+//! runtime is told of a handler of the program's own, and a thread that blocks all signals gets
+//! this one all the same.
 
 use core::arch::global_asm;
 
