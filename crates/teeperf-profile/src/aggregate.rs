@@ -28,7 +28,7 @@ pub struct Row {
     pub self_time: Time,
     /// Its shortest and longest call, where they are known.
     pub extremes: Option<Extremes>,
-    /// What samples say of it beside CPU time.
+    /// Samples, waiting and hooks beside its CPU time.
     pub spent: Spent,
 }
 
@@ -215,7 +215,7 @@ pub fn table(profile: &Profile, sort: Sort) -> Vec<Row> {
 
 /// Time of all threads, nanoseconds.
 fn whole_of(profile: &Profile) -> f64 {
-    let total = |thread: &Thread| thread.tree.nodes.first().map_or(0.0, |root| root.total.value);
+    let total = |thread: &Thread| thread.tree.total_ns();
     profile.threads.iter().map(total).sum()
 }
 

@@ -240,8 +240,7 @@ impl Gathered {
             thread.no_room = no_room::of(&thread.tree, &functions);
         }
         self.warn_of_no_room(&threads, &out);
-        let total =
-            |thread: &Thread| thread.tree.nodes.first().map_or(0.0, |root| root.total.value);
+        let total = |thread: &Thread| thread.tree.total_ns();
         let hooks = |thread: &Thread| -> f64 {
             thread.tree.nodes.iter().map(|node| node.spent.hooks_ns).sum()
         };

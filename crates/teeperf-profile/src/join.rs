@@ -23,8 +23,7 @@ pub fn join(files: Vec<(String, Profile)>) -> Option<Profile> {
         }
     }
     for profile in &mut events {
-        let total =
-            |thread: &Thread| thread.tree.nodes.first().map_or(0.0, |root| root.total.value);
+        let total = |thread: &Thread| thread.tree.total_ns();
         profile.threads.sort_by(|a, b| total(b).total_cmp(&total(a)));
         if profile.info.is_sampled() && profile.health.events > 0 {
             let all: f64 = profile.threads.iter().map(total).sum();

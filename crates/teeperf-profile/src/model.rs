@@ -124,12 +124,12 @@ pub struct Node {
     pub total: Time,
     /// How long its calls on this path took, hooks included, where that was summed while the program ran.
     pub extremes: Option<Extremes>,
-    /// What samples say of it beside CPU time; nothing where threads were not interrupted by
+    /// Samples, waiting and hooks beside its CPU time; nothing where threads were not interrupted by
     /// timers.
     pub spent: Spent,
 }
 
-/// What is told of a call path, or a function, whose CPU time is known from samples.
+/// Samples, waiting and hooks of a call path, or of a function, whose CPU time samples tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spent {
     /// Samples in it.
@@ -147,7 +147,7 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// What is its own, without what it called.
+    /// Its own part, without the totals.
     pub fn of_itself(self) -> Self {
         Self { total_waiting_ns: 0.0, total_variance: 0.0, ..self }
     }
@@ -200,6 +200,13 @@ impl Extremes {
 pub struct Tree {
     /// Parents before children.
     pub nodes: Vec<Node>,
+}
+
+impl Tree {
+    /// Time in all of it, nanoseconds.
+    pub fn total_ns(&self) -> f64 {
+        self.nodes.first().map_or(0.0, |root| root.total.value)
+    }
 }
 
 /// One thread, or threads merged under one name when there are very many.

@@ -50,7 +50,7 @@ impl Weights {
         if of_faults <= DEVIATIONS * each * elsewhere.squares.sqrt() {
             return Self { kernel: part(kernel_ns, behind_calls.ns), user: 0.0, faults };
         }
-        // What timers tell of a node beyond what events do, where that is no chance either.
+        // Timers tell more time of a node than events do: its faults, if that is no chance.
         let beyond = |Kinds { events, timers }: &Kinds| {
             let beyond = each * timers.ns - events.ns;
             if beyond > DEVIATIONS * each * timers.squares.sqrt() { beyond } else { 0.0 }

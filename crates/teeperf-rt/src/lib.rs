@@ -12,7 +12,7 @@
 //! * `pool`: the shared segments chunks come from; `clock`: the recorder's clock page;
 //! * `process`: attaching to the recorder, fork, pause, the end of recording; `environment`: whose;
 //!   `heirs`: what a forked child has that cannot reach it;
-//! * `sampler`: where threads spend their CPU time; [`signals`]: what the program wants of its signal;
+//! * `sampler`: where threads spend their CPU time; [`signals`]: the program's wishes for the signal;
 //! * [`sandbox`]: system calls that the program forbids itself;
 //! * `filter`: which functions are recorded;
 //! * `module`: windows of the modules, [`block`]: their switches, with `elf` and `maps` to

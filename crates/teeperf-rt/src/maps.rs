@@ -25,7 +25,7 @@ pub(crate) fn header_at(address: u64) -> Option<usize> {
     let (mut last, mut start, mut found) = (0, 0, None);
     file.find_byte(|byte| {
         if byte == b'\n' {
-            let path = hash_of(line.room.get(..line.used).unwrap_or_default());
+            let path = hash(&[line.room.get(..line.used).unwrap_or_default()]);
             if line.used == 0 || path != last {
                 (last, start) = (path, line.bounds[0]);
             }
@@ -38,9 +38,10 @@ pub(crate) fn header_at(address: u64) -> Option<usize> {
     found.filter(|&start| platform::is_readable(start))
 }
 
-/// FNV-1a, 64 bits.
-fn hash_of(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xCBF2_9CE4_8422_2325, |sum, &byte| {
+/// FNV-1a, 64 bits, of all parts as one.
+pub(crate) fn hash(parts: &[&[u8]]) -> u64 {
+    let bytes = parts.iter().flat_map(|part| part.iter());
+    bytes.fold(0xCBF2_9CE4_8422_2325, |sum, &byte| {
         (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3)
     })
 }

@@ -58,6 +58,21 @@ struct Module {
 }
 
 impl Module {
+    /// Keeps where it is loaded.
+    fn lies_at(&self, image: &elf::Image) {
+        self.low.store(image.low, Relaxed);
+        self.size.store(image.size, Relaxed);
+        self.bias.store(image.bias, Relaxed);
+    }
+
+    /// The site of an address that lies in it.
+    fn site(&self, address: u64) -> Option<u32> {
+        let offset = address.wrapping_sub(self.low.load(Relaxed));
+        let first_site = self.first_site.load(Relaxed);
+        (offset < self.size.load(Relaxed))
+            .then(|| first_site.wrapping_add(offset as u32).min(MAX_SITE))
+    }
+
     /// With the filter that is in effect.
     fn switch_on(&self, block: &Block) {
         self.switch_on_by(block, self.change_map(filter::in_effect()));
@@ -163,9 +178,7 @@ pub(crate) unsafe fn register(block: &'static Block) {
         event::put(None, |thread| writer::text(thread, code::NOTE, text));
         return;
     };
-    module.low.store(image.low, Relaxed);
-    module.size.store(image.size, Relaxed);
-    module.bias.store(image.bias, Relaxed);
+    module.lies_at(&image);
     module.is_hookless.store(false, Relaxed);
     module.block.store((&raw const *block).cast_mut(), Release);
     request(module, announcement::OPENS);
@@ -315,9 +328,7 @@ fn at(address: u64) -> Option<&'static Module> {
 
 /// The site of an address, in whichever module has it.
 pub(crate) fn site_of(address: u64) -> Option<u32> {
-    let module = at(address)?;
-    let offset = address.wrapping_sub(module.low.load(Relaxed));
-    Some(module.first_site.load(Relaxed).wrapping_add(offset as u32).min(MAX_SITE))
+    at(address)?.site(address)
 }
 
 /// Whether an address is one of a module's hooks.
@@ -343,13 +354,8 @@ static SOUGHT: AtomicU64 = AtomicU64::new(0);
 static NOWHERE: AtomicU32 = AtomicU32::new(0);
 
 fn hookless_site(address: u64) -> Option<u32> {
-    let site = |module: &Module| {
-        let offset = address.wrapping_sub(module.low.load(Relaxed));
-        (offset < module.size.load(Relaxed))
-            .then(|| module.first_site.load(Relaxed).wrapping_add(offset as u32).min(MAX_SITE))
-    };
     let is_hookless = |module: &&Module| module.is_hookless.load(Acquire);
-    used().iter().filter(is_hookless).find_map(site)
+    used().iter().filter(is_hookless).find_map(|module| module.site(address))
 }
 
 /// Enters the file into the table that is sought.
@@ -376,9 +382,7 @@ fn enlist_hookless(address: u64) -> Option<()> {
         return Some(());
     }
     let module = enlist(&image)?;
-    module.low.store(image.low, Relaxed);
-    module.size.store(image.size, Relaxed);
-    module.bias.store(image.bias, Relaxed);
+    module.lies_at(&image);
     module.is_hookless.store(true, Release);
     request(module, announcement::OPENS);
     Some(())
@@ -447,8 +451,11 @@ fn enlist(image: &elf::Image) -> Option<&'static Module> {
     let mut path = [0; word::module::MAX_PATH];
     // Copies of one file are different modules.
     let path_length = maps::path_at(image.low, &mut path);
-    let identity =
-        hash(&[build_id, path.get(..path_length).unwrap_or_default(), &image.size.to_le_bytes()]);
+    let identity = maps::hash(&[
+        build_id,
+        path.get(..path_length).unwrap_or_default(),
+        &image.size.to_le_bytes(),
+    ]);
     let again = |module: &&Module| {
         module.identity.load(Relaxed) == identity
             && module.room.load(Relaxed) == room
@@ -473,17 +480,6 @@ fn enlist(image: &elf::Image) -> Option<&'static Module> {
     name.path_length = path_length;
     COUNT.store(index + 1, Release);
     Some(module)
-}
-
-/// FNV-1a, 64 bits.
-fn hash(parts: &[&[u8]]) -> u64 {
-    let mut sum = 0xCBF2_9CE4_8422_2325_u64;
-    for part in parts {
-        for &byte in *part {
-            sum = (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3);
-        }
-    }
-    sum
 }
 
 fn write(thread: &Thread, module: &Module, opens: bool) -> bool {

@@ -36,7 +36,7 @@ const MOST_NS: u32 = i32::MAX as u32;
 const EVENT_NS: u64 = 2_000_000;
 const SPREAD_NS: u64 = 300_000;
 
-/// What interrupts a thread, to be let go when that is gone.
+/// Timer and events of a thread, which outlive it.
 struct Owned {
     /// Thread id, 0 while the place is free.
     thread: AtomicU32,

@@ -23,7 +23,7 @@ pub struct Action {
     restorer: usize,
 }
 
-/// What would become of the signal without the runtime: nothing, in either case.
+/// SIG_DFL or SIG_IGN, as it would be without the runtime.
 static INSTEAD: AtomicUsize = AtomicUsize::new(SIG_DFL);
 
 /// Whether no handler is meant.
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn teeperf_rt_sigaction(action: *const Action, before: *mu
     1
 }
 
-/// What [`teeperf_rt_signal`] gives: whether it was the runtime's business, and the handler before.
+/// The answer of [`teeperf_rt_signal`]: whether it was the runtime's business, and the handler before.
 #[repr(C)]
 pub struct Before {
     is_ours: usize,

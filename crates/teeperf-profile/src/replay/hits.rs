@@ -63,7 +63,7 @@ impl Hits {
     }
 }
 
-/// What interrupted a thread.
+/// Samples of a place by the source that interrupted the thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Kinds {
     /// Events, in user mode alone.
@@ -269,7 +269,7 @@ pub(crate) struct Sampled {
     begin: Option<u64>,
     /// Time since the last sample, where there is one.
     since: Pieces,
-    /// CPU time at the last sample; nothing when a pause came behind it.
+    /// CPU time at the last sample, where there is one.
     last: Option<u64>,
 }
 
@@ -298,16 +298,11 @@ impl Sampled {
 
     /// The thread was interrupted with this node on top.
     pub(super) fn take(&mut self, node: u32, sample: Sample, ns_per_unit: f64) {
-        let Some(last) = self.last else {
-            // The first, or behind one whose CPU time tells nothing.
-            if self.first.is_none() {
-                self.first = Some((node, sample));
-                self.last = Some(sample.cpu_ns);
-            }
+        let Some(last) = self.last.replace(sample.cpu_ns) else {
+            self.first = Some((node, sample));
             return;
         };
         let cpu_ns = sample.cpu_ns.saturating_sub(last);
-        self.last = Some(sample.cpu_ns);
         self.spent.take(node, &sample, cpu_ns);
         self.since.sampled(cpu_ns, &mut self.spent.waiting, ns_per_unit);
     }

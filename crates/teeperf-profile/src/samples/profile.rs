@@ -100,8 +100,7 @@ pub(super) fn of(
     }
     let stacks = merged.stacks();
     for (event, profile) in &mut profiles {
-        let total =
-            |thread: &Thread| thread.tree.nodes.first().map_or(0.0, |root| root.total.value);
+        let total = |thread: &Thread| thread.tree.total_ns();
         profile.threads.sort_by(|a, b| {
             total(b).total_cmp(&total(a)).then((a.pid, a.tid).cmp(&(b.pid, b.tid)))
         });

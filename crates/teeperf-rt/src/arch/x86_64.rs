@@ -245,7 +245,7 @@ pub(crate) fn is_behind_call_of_kernel(address: usize) -> bool {
     is_on_one_page && unsafe { *((address - SYSCALL.len()) as *const [u8; 2]) } == SYSCALL
 }
 
-// What a handler returns to. Unwinders know it by these instructions.
+// A handler returns to this code. Unwinders know it by its instructions.
 global_asm!(
     "
     .section teeperf_code, \"ax\", @progbits

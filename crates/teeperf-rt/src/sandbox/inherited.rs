@@ -50,7 +50,7 @@ fn are_harmless(own: Status) -> bool {
 fn numbers() -> [usize; super::CALLS + 5] {
     let mut numbers = [number::PRCTL; super::CALLS + 5];
     let others = [number::GETPPID, number::GETUID, number::NEWFSTATAT, number::PROCESS_VM_READV];
-    // What ends a child, or makes it go on elsewhere, cannot be tried.
+    // A child cannot try calls that end it, or have it go on elsewhere.
     const UNTRIED: [usize; 3] = [number::RT_SIGRETURN, number::EXIT, number::CLONE];
     let tried = |number: &usize| !UNTRIED.contains(number);
     let all = calls().into_iter().map(|(number, _)| number).filter(tried).chain(others);

@@ -12,6 +12,26 @@
 #![allow(unused_imports, reason = "each feature alone brings a use of them")]
 
 use core::arch::global_asm;
+/// The wrapper of a function: parts of its assembly, then operands.
+macro_rules! wrapper {
+    ($name:literal, [$($part:tt)*] $($operands:tt)*) => {
+        global_asm!(
+            concat!(
+                "
+    .section .text.teeperf_wrap, \"ax\", @progbits
+    .p2align 4
+    .globl  __wrap_", $name, "
+    .protected __wrap_", $name, "
+    .type   __wrap_", $name, ", @function
+__wrap_", $name, ":", $($part)*, "
+    .size   __wrap_", $name, ", . - __wrap_", $name, "
+    .text"
+            )
+            $($operands)*
+        );
+    };
+}
+
 #[cfg(feature = "dlmopen")]
 mod dlmopen;
 #[cfg(feature = "makecontext")]
@@ -35,16 +55,11 @@ use teeperf_wire::{hook::module, word::code};
 macro_rules! leap {
     ($feature:literal, $runtime:literal, $what:expr) => {
         #[cfg(feature = $feature)]
-        global_asm!(
-            concat!("
-    .section .text.teeperf_wrap, \"ax\", @progbits
-    .p2align 4
-    .globl  __wrap_", $feature, "
-    .protected __wrap_", $feature, "
-    .type   __wrap_", $feature, ", @function
+        wrapper!(
+            $feature,
+            ["
     .hidden teeperf_module
     .weak   ", $runtime, "
-__wrap_", $feature, ":
     .cfi_startproc
     cmp     qword ptr [rip + teeperf_module + {mode}], 0
     je      1f
@@ -66,9 +81,7 @@ __wrap_", $feature, ":
     pop     rdi
     .cfi_adjust_cfa_offset -8
 1:  jmp     __real_", $feature, "@PLT
-    .cfi_endproc
-    .size   __wrap_", $feature, ", . - __wrap_", $feature, "
-    .text"),
+    .cfi_endproc"],
             mode = const module::MODE,
             what = const $what,
         );

@@ -96,10 +96,16 @@ fn change(how: usize, set: u64, before: Option<&mut u64>) -> bool {
 }
 
 fn has_no_handler(signal: u32) -> bool {
+    handler_of(signal) == Some(SIG_DFL)
+}
+
+/// The handler that the process has for a signal; nothing where that cannot be told.
+pub(super) fn handler_of(signal: u32) -> Option<usize> {
     // The kernel's `struct sigaction`: handler, flags, restorer, set.
     let mut action = [usize::MAX; 4];
     let place = &raw mut action as usize;
     let arguments = [signal as usize, 0, place, size_of::<u64>(), 0, 0];
     // SAFETY: the kernel writes four words there.
-    unsafe { syscall(number::RT_SIGACTION, arguments) == 0 && action[0] == SIG_DFL }
+    let result = unsafe { syscall(number::RT_SIGACTION, arguments) };
+    (result == 0).then_some(action[0])
 }

@@ -45,7 +45,7 @@ struct Attributes {
     address: u64,
 }
 
-/// What a child is to do for a thread.
+/// The task of a child that makes the events of a thread.
 struct Work<'a> {
     thread: u32,
     periods_ns: &'a [u64],

@@ -71,12 +71,7 @@ pub(crate) type Handler = extern "C" fn(i32, &Information, usize);
 
 /// The handler that the process has; nothing where that cannot be told.
 pub(crate) fn handler() -> Option<usize> {
-    let mut action = [0; 4];
-    let place = &raw mut action as usize;
-    let arguments = [SIGNAL, 0, place, size_of::<u64>(), 0, 0];
-    // SAFETY: the kernel writes four words.
-    let result = unsafe { syscall(number::RT_SIGACTION, arguments) };
-    (result == 0).then_some(action[0])
+    mask::handler_of(SIGNAL as u32)
 }
 
 /// Has `handler` called where a timer expires; says whether it will be.

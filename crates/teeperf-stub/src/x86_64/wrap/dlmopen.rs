@@ -3,15 +3,10 @@
 
 use core::arch::global_asm;
 
-global_asm!(
-    "
-    .section .text.teeperf_wrap, \"ax\", @progbits
-    .p2align 4
-    .globl  __wrap_dlmopen
-    .protected __wrap_dlmopen
-    .type   __wrap_dlmopen, @function
+wrapper!(
+    "dlmopen",
+    ["
     .weak   teeperf_rt_namespace
-__wrap_dlmopen:
     .cfi_startproc
     cmp     qword ptr [rip + teeperf_rt_namespace@GOTPCREL], 0
     je      1f
@@ -28,8 +23,5 @@ __wrap_dlmopen:
     .cfi_adjust_cfa_offset -8
     ret
 1:  jmp     __real_dlmopen@PLT
-    .cfi_endproc
-    .size   __wrap_dlmopen, . - __wrap_dlmopen
-    .text
-    "
+    .cfi_endproc"]
 );

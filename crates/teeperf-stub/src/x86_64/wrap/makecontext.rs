@@ -8,16 +8,11 @@
 use core::arch::global_asm;
 use teeperf_wire::hook::module;
 
-global_asm!(
-    "
-    .section .text.teeperf_wrap, \"ax\", @progbits
-    .p2align 4
-    .globl  __wrap_makecontext
-    .protected __wrap_makecontext
-    .type   __wrap_makecontext, @function
+wrapper!(
+    "makecontext",
+    ["
     .hidden teeperf_module
     .weak   teeperf_rt_context_made
-__wrap_makecontext:
     cmp     qword ptr [rip + teeperf_module + {mode}], 0
     je      1f
     mov     qword ptr [rdi + {r12}], rbx
@@ -34,10 +29,7 @@ __wrap_makecontext:
     lea     rsi, [rip + teeperf_module]
     call    qword ptr [rip + teeperf_rt_context_made@GOTPCREL]
     add     rsp, 8
-    ret
-    .size   __wrap_makecontext, . - __wrap_makecontext
-    .text
-    ",
+    ret"],
     mode = const module::MODE,
     r12 = const 72,
     r13 = const 80,

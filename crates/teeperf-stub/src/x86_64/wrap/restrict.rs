@@ -8,23 +8,11 @@ use core::arch::global_asm;
 macro_rules! restrict {
     ($feature:literal, $look:literal) => {
         #[cfg(feature = $feature)]
-        global_asm!(concat!(
-            "
-    .section .text.teeperf_wrap, \"ax\", @progbits
-    .p2align 4
-    .globl  __wrap_",
+        wrapper!(
             $feature,
-            "
-    .protected __wrap_",
-            $feature,
-            "
-    .type   __wrap_",
-            $feature,
-            ", @function
+            [
+                "
     .weak   teeperf_rt_restrict
-__wrap_",
-            $feature,
-            ":
     .cfi_startproc
     cmp     qword ptr [rip + teeperf_rt_restrict@GOTPCREL], 0
     je      2f
@@ -43,8 +31,8 @@ __wrap_",
     push    rax
     .cfi_adjust_cfa_offset 8
 ",
-            $look,
-            "
+                $look,
+                "
     call    qword ptr [rip + teeperf_rt_restrict@GOTPCREL]
 1:  pop     rax
     .cfi_adjust_cfa_offset -8
@@ -61,16 +49,11 @@ __wrap_",
     pop     rdi
     .cfi_adjust_cfa_offset -8
 2:  jmp     __real_",
-            $feature,
-            "@PLT
-    .cfi_endproc
-    .size   __wrap_",
-            $feature,
-            ", . - __wrap_",
-            $feature,
-            "
-    .text"
-        ));
+                $feature,
+                "@PLT
+    .cfi_endproc"
+            ]
+        );
     };
 }
 

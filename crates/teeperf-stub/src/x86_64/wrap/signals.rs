@@ -8,31 +8,19 @@ use core::arch::global_asm;
 macro_rules! handled {
     ($feature:literal, $runtime:literal, $result:literal) => {
         #[cfg(feature = $feature)]
-        global_asm!(concat!(
-            "
-    .section .text.teeperf_wrap, \"ax\", @progbits
-    .p2align 4
-    .globl  __wrap_",
+        wrapper!(
             $feature,
-            "
-    .protected __wrap_",
-            $feature,
-            "
-    .type   __wrap_",
-            $feature,
-            ", @function
+            [
+                "
     .weak   ",
-            $runtime,
-            "
-__wrap_",
-            $feature,
-            ":
+                $runtime,
+                "
     .cfi_startproc
     cmp     edi, 23
     jne     1f
     cmp     qword ptr [rip + ",
-            $runtime,
-            "@GOTPCREL], 0
+                $runtime,
+                "@GOTPCREL], 0
     je      1f
     push    rdi
     .cfi_adjust_cfa_offset 8
@@ -43,8 +31,8 @@ __wrap_",
     mov     rdi, rsi
     mov     rsi, rdx
     call    qword ptr [rip + ",
-            $runtime,
-            "@GOTPCREL]
+                $runtime,
+                "@GOTPCREL]
     pop     rcx
     .cfi_adjust_cfa_offset -8
     pop     rsi
@@ -55,20 +43,15 @@ __wrap_",
     jnz     2f
     mov     rdx, rcx
 1:  jmp     __real_",
-            $feature,
-            "@PLT
+                $feature,
+                "@PLT
 2:  mov     rax, ",
-            $result,
-            "
+                $result,
+                "
     ret
-    .cfi_endproc
-    .size   __wrap_",
-            $feature,
-            ", . - __wrap_",
-            $feature,
-            "
-    .text"
-        ));
+    .cfi_endproc"
+            ]
+        );
     };
 }
 
@@ -76,31 +59,19 @@ __wrap_",
 macro_rules! followed {
     ($feature:literal) => {
         #[cfg(feature = $feature)]
-        global_asm!(concat!(
-            "
-    .section .text.teeperf_wrap, \"ax\", @progbits
-    .p2align 4
-    .globl  __wrap_",
+        wrapper!(
             $feature,
-            "
-    .protected __wrap_",
-            $feature,
-            "
-    .type   __wrap_",
-            $feature,
-            ", @function
+            [
+                "
     .weak   teeperf_rt_unblock
-__wrap_",
-            $feature,
-            ":
     .cfi_startproc
     cmp     qword ptr [rip + teeperf_rt_unblock@GOTPCREL], 0
     je      1f
     sub     rsp, 8
     .cfi_adjust_cfa_offset 8
     call    __real_",
-            $feature,
-            "@PLT
+                $feature,
+                "@PLT
     mov     dword ptr [rsp], eax
     call    qword ptr [rip + teeperf_rt_unblock@GOTPCREL]
     mov     eax, dword ptr [rsp]
@@ -108,16 +79,11 @@ __wrap_",
     .cfi_adjust_cfa_offset -8
     ret
 1:  jmp     __real_",
-            $feature,
-            "@PLT
-    .cfi_endproc
-    .size   __wrap_",
-            $feature,
-            ", . - __wrap_",
-            $feature,
-            "
-    .text"
-        ));
+                $feature,
+                "@PLT
+    .cfi_endproc"
+            ]
+        );
     };
 }
 

@@ -6,16 +6,11 @@
 use core::arch::global_asm;
 use teeperf_wire::{hook::module, word::code};
 
-global_asm!(
-    "
-    .section .text.teeperf_wrap, \"ax\", @progbits
-    .p2align 4
-    .globl  __wrap_vfork
-    .protected __wrap_vfork
-    .type   __wrap_vfork, @function
+wrapper!(
+    "vfork",
+    ["
     .hidden teeperf_module
     .weak   teeperf_rt_leap
-__wrap_vfork:
     .cfi_startproc
     cmp     qword ptr [rip + teeperf_module + {mode}], 0
     je      2f
@@ -50,10 +45,7 @@ __wrap_vfork:
     js      2f
 1:  ret
 2:  jmp     __real_vfork@PLT
-    .cfi_endproc
-    .size   __wrap_vfork, . - __wrap_vfork
-    .text
-    ",
+    .cfi_endproc"],
     mode = const module::MODE,
     begin = const code::VFORK_BEGIN,
     end = const code::VFORK_END,
