@@ -9,7 +9,7 @@
 //! Wrappers are protected, not hidden: GNU ld takes a reference of a shared library's, where it has no version, for one
 //! to the wrapper, and refuses that to a hidden one.
 
-#![allow(unused_imports, reason = "each feature alone brings a use of them")]
+#![allow(unused_imports, unused_macros, reason = "each feature alone brings a use of them")]
 
 use core::arch::global_asm;
 /// The wrapper of a function: parts of its assembly, then operands.
