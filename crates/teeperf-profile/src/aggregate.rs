@@ -495,14 +495,24 @@ pub fn rooted(tree: &Tree, found: &Found) -> Tree {
 /// The tree where functions are of groups, which have numbers of their own: what functions of one group call of their own is
 /// within one frame, and the group's calls are those from outside.
 pub fn grouped(tree: &Tree, group: impl Fn(FunctionId) -> Option<FunctionId>) -> Tree {
-    let root = tree.nodes.first().map(|root| root.self_time);
-    rebuilt(tree, root, |node, above| {
+    rebuilt(tree, tree.nodes.first(), |node, above| {
         let (above, function_above) = above?;
         let group = group(node.function);
         match group.is_some() && above != 0 && group == Some(function_above) {
             true => Some(Place::Within(above)),
             false => Some(Place::Below(above, group.unwrap_or(node.function))),
         }
+    })
+}
+
+/// The tree where these functions are none: their time is that of the function that called them.
+pub fn within_callers(tree: &Tree, is_within: impl Fn(FunctionId) -> bool) -> Tree {
+    rebuilt(tree, tree.nodes.first(), |node, above| {
+        let (above, _) = above?;
+        Some(match is_within(node.function) {
+            true => Place::Within(above),
+            false => Place::Below(above, node.function),
+        })
     })
 }
 
@@ -515,14 +525,16 @@ enum Place {
 }
 
 /// Another tree of the same nodes. Of each it is asked where it goes, knowing where its caller's has gone: the number, and the
-/// function there. `root` is the time of the root, below which nodes then stand from the beginning.
+/// function there. `root` is the root with its time, below which nodes then stand from the beginning.
 fn rebuilt(
     tree: &Tree,
-    root: Option<Time>,
+    root: Option<&Node>,
     place: impl Fn(&Node, Option<(u32, FunctionId)>) -> Option<Place>,
 ) -> Tree {
     let mut out = Tree { nodes: vec![empty_node(0, FunctionId(0))] };
-    out.nodes[0].self_time = root.unwrap_or_default();
+    if let Some(&Node { self_time, spent, .. }) = root {
+        out.nodes[0] = Node { self_time, spent, ..out.nodes[0] };
+    }
     let mut known: HashMap<(u32, FunctionId), u32> = HashMap::new();
     let mut numbers: Vec<Option<u32>> = Vec::with_capacity(tree.nodes.len());
     for (at, node) in tree.nodes.iter().enumerate() {

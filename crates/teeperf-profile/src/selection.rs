@@ -28,6 +28,8 @@ pub struct Selection {
     pub waits_in: Vec<Pattern>,
     /// Functions that are shown as one.
     pub groups: Vec<Group>,
+    /// Whether time in code without hooks is that of the function that called it.
+    pub fold_unhooked: bool,
 }
 
 /// Functions that are shown as one, `[name]`.
@@ -82,7 +84,7 @@ impl Selection {
 
     /// Whether all of the time is wanted, if under other names.
     fn is_of_all_time(&self) -> bool {
-        Self { groups: Vec::new(), ..self.clone() }.is_all()
+        Self { groups: Vec::new(), fold_unhooked: false, ..self.clone() }.is_all()
     }
 
     /// That part of a profile. Totals are of what is left, and events those of threads that are; what is known of the run
@@ -135,6 +137,9 @@ impl Selection {
             let found = pattern.among(&profile.functions);
             profile = profile.with_trees(|tree, _| aggregate::rooted(tree, &found));
         }
+        if self.fold_unhooked {
+            profile = folded(profile);
+        }
         if self.groups.is_empty() { profile } else { self.grouped(profile) }
     }
 
@@ -169,6 +174,17 @@ impl Selection {
         threads
             .retain(|_| places.next().is_some_and(|at: usize| found.iter().any(|fits| fits[at])));
     }
+}
+
+/// With the time of functions that were never called, as far as hooks know, in their callers'.
+fn folded(profile: Profile) -> Profile {
+    let mut has_hooks = vec![false; profile.functions.len()];
+    for node in profile.threads.iter().flat_map(|thread| &thread.tree.nodes) {
+        has_hooks[node.function.0 as usize] |= node.calls > 0;
+    }
+    profile.with_trees(|tree, _| {
+        aggregate::within_callers(tree, |function| !has_hooks[function.0 as usize])
+    })
 }
 
 #[cfg(test)]
@@ -314,6 +330,23 @@ mod tests {
         };
         assert_eq!(texts("a=f(int, int),g<a,b>,h"), ["f(int, int)", "g<a,b>", "h"]);
         assert_eq!(texts("a=/x{1,2}/,h,/,/"), ["/x{1,2}/", "h", "/,/"]);
+    }
+
+    #[test]
+    fn code_without_hooks_is_its_callers() {
+        let mut profile = profile();
+        let memcpy = FunctionId(profile.functions.len() as u32);
+        profile.functions.push(Function { name: "memcpy".into(), ..Function::default() });
+        for thread in &mut profile.threads {
+            for parent in [0, 2, 4] {
+                thread.tree.nodes.push(Node { calls: 0, ..node(parent, memcpy.0, 1.0, 1.0) });
+            }
+        }
+        let part = Selection { fold_unhooked: true, ..Selection::default() }.of(profile);
+        assert_eq!(part.part_of_ns, None);
+        let nodes = &part.threads[0].tree.nodes;
+        let own: Vec<f64> = nodes.iter().map(|node| node.self_time.value).collect();
+        assert_eq!(own, [1.0, 1.0, 3.0, 4.0, 9.0]);
     }
 
     #[test]

@@ -68,6 +68,10 @@ pub(crate) struct Part {
     /// Functions that wait, beside poll, pthread_cond_wait and the like; as --no-waiting does
     #[arg(long, value_name = "PATTERN", value_parser = Pattern::new)]
     waits_in: Vec<Pattern>,
+    /// Add the time of code without hooks, such as libraries and the kernel, to the function that
+    /// called it
+    #[arg(long)]
+    fold_unhooked: bool,
     #[command(flatten)]
     window: window::Arguments,
     /// Show only threads of this id or name
@@ -393,6 +397,7 @@ impl Part {
             no_waiting: self.no_waiting,
             waits_in: self.waits_in.clone(),
             groups: self.group.clone(),
+            fold_unhooked: self.fold_unhooked,
         }
     }
 
@@ -410,6 +415,9 @@ impl Part {
         }
         if self.no_waiting || !self.waits_in.is_empty() {
             parts.push("without waiting".into());
+        }
+        if self.fold_unhooked {
+            parts.push("code without hooks in its callers".into());
         }
         let mut names: Vec<&str> = self.group.iter().map(|group| &*group.name).collect();
         names.dedup();

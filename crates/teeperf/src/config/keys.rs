@@ -59,6 +59,7 @@ const PROJECTS: &[&str] = &[
     "check",
     "event",
     "focus",
+    "fold-unhooked",
     "group",
     "ignore",
     "keep-hook-cost",

@@ -38,14 +38,6 @@ impl Kind {
         }
     }
 
-    /// What makes the report one of CPU time. Samples are of CPU time as it is.
-    pub(super) fn report_options(self) -> &'static [&'static str] {
-        match self {
-            Self::Source => &["--no-waiting"],
-            Self::Late | Self::Perf => &[],
-        }
-    }
-
     /// In how many rounds it is recorded, at most. perf is there for comparison alone.
     pub(super) fn rounds(self) -> usize {
         if self == Self::Perf { 1 } else { 2 }

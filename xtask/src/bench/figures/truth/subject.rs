@@ -136,8 +136,8 @@ fn record(lab: &Lab, subject: &Subject<'_>, kind: Kind, task: &Task) -> Result<R
         return Ok(Recorded { profile: Profile::Samples(stacks), clock: clock(&out)? });
     }
     let recording = lab.scratch("truth.teeperf");
-    let out = task.record(lab, lab.record(&recording, &["--force"]))?;
-    let report = Report::with(lab, &recording, kind.report_options())?;
+    let out = task.record(lab, lab.record(&recording, &["--force", "--cpu-samples"]))?;
+    let report = Report::with(lab, &recording, &["--fold-unhooked"])?;
     std::fs::remove_file(&recording)?;
     ensure!(report.lost == 0, "{}: {} events lost", subject.id, report.lost);
     let mut own: BTreeMap<String, [f64; 3]> = BTreeMap::new();
