@@ -331,12 +331,19 @@ pub(crate) fn site_of(address: u64) -> Option<u32> {
     at(address)?.site(address)
 }
 
-/// Whether an address is one of a module's hooks.
-pub(crate) fn has_hook_at(address: usize) -> bool {
+/// Whether the instruction that a thread is at is one of a module's hooks.
+///
+/// # Safety
+///
+/// It can be read where it is in a module with hooks.
+pub(crate) unsafe fn has_hook_at(address: usize) -> bool {
     // SAFETY: the block of a module that is loaded, since it has the address; code there runs.
     let block =
         at(address as u64).and_then(|module| unsafe { module.block.load(Acquire).as_ref() });
-    block.is_some_and(|block| block.has_hook_at(address))
+    let Some(block) = block else { return false };
+    let is_hook = |address| block.has_hook_at(address);
+    // SAFETY: the caller's promise.
+    is_hook(address) || unsafe { arch::is_of_hook(address, block.late_gate(), is_hook) }
 }
 
 /// The site of code that runs, in a module with hooks or without; 0 where it is not known to be in

@@ -17,7 +17,7 @@ use crate::arch;
 use crate::clock;
 use crate::event::{writing, writing::Told};
 use crate::module;
-use crate::platform::{self, perf, timer, timer::Information};
+use crate::platform::{self, perf, perf::When, timer, timer::Information};
 use crate::process::{self, Life};
 use crate::signals;
 use crate::thread::{self, State, Thread};
@@ -35,6 +35,8 @@ const MOST_NS: u32 = i32::MAX as u32;
 /// that may be in a thread.
 const EVENT_NS: u64 = 2_000_000;
 const SPREAD_NS: u64 = 300_000;
+/// Least CPU time of a thread at its first sample: what the kernel's timers can do.
+const LEAST_NS: u64 = 10_000;
 
 /// Timer and events of a thread, which outlive it.
 struct Owned {
@@ -47,8 +49,9 @@ struct Owned {
 }
 
 /// Two events take turns, each with a period of its own, so that samples do not beat with the
-/// program.
-const EVENTS: usize = 2;
+/// program. The third comes once, before both: at any time of the first period alike.
+const EVENTS: usize = 3;
+const EVENTS_THAT_COME_AGAIN: u32 = 2;
 /// Threads for which there is no place are not sampled.
 static OWNED: [Owned; PLACES] = [const {
     Owned {
@@ -97,19 +100,21 @@ impl Owned {
             timer::start(timer, TIMER_NS);
         }
         let mut seed = arch::counter() ^ u64::from(thread) << 32;
-        let mut periods = [0; EVENTS];
-        for period in &mut periods {
+        let mut below = |most: u64| {
             // Marsaglia, "Xorshift RNGs", 2003.
             seed ^= seed << 13;
             seed ^= seed >> 7;
             seed ^= seed << 17;
-            *period = EVENT_NS - SPREAD_NS + seed % (2 * SPREAD_NS);
-        }
-        if !perf::begin(thread, &periods, &self.events) {
+            seed % most
+        };
+        let mut period = || EVENT_NS - SPREAD_NS + below(2 * SPREAD_NS);
+        let (one, other) = (period(), period());
+        let first = LEAST_NS + below(EVENT_NS - LEAST_NS);
+        let whens = [When::Each(one), When::Each(other), When::Once(first)];
+        if !perf::begin(thread, &whens, &self.events) {
             self.end_events();
             return 0;
         }
-        let [one, other] = periods;
         (one * other / (one + other).max(1)) as u32
     }
 }
@@ -191,7 +196,14 @@ extern "C" fn interrupted(_signal: i32, information: &Information, context: usiz
     if is_elsewhere || thread.state() == State::Paused || is_of_event && !has_events {
         return;
     }
-    let expirations = if is_of_event { 1 } else { information.expirations() };
+    let expirations = match information.is_of_single_event() {
+        _ if !is_of_event => information.expirations(),
+        // It stands for the first period of both events.
+        true => EVENTS_THAT_COME_AGAIN,
+        // So the first of these stands for nothing.
+        false if !thread.was_interrupted.swap(true, Relaxed) => return,
+        false => 1,
+    };
     if thread.is_busy() || !write(thread, address, is_of_event, expirations) {
         let is_counted = is_of_event == has_events;
         thread.missed.fetch_add(if is_counted { expirations } else { 0 }, Relaxed);
@@ -204,7 +216,9 @@ fn write(thread: &Thread, address: usize, is_of_event: bool, expirations: u32) -
         return false;
     }
     let Some(cpu_ns) = platform::thread_cpu_ns() else { return false };
-    let is_in_hook = arch::own_code().contains(&address) || module::has_hook_at(address);
+    // SAFETY: the thread runs it.
+    let has_hook = || unsafe { module::has_hook_at(address) };
+    let is_in_hook = arch::own_code().contains(&address) || has_hook();
     let mut bits = if is_in_hook { sample::HOOK } else { 0 };
     if is_of_event {
         bits |= sample::USER;
@@ -216,11 +230,8 @@ fn write(thread: &Thread, address: usize, is_of_event: bool, expirations: u32) -
     let events_ns = thread.period_ns.load(Relaxed);
     let is_counted = is_of_event || events_ns == 0;
     let missed = if is_counted { thread.missed.swap(0, Relaxed) } else { 0 };
-    let period_ns = if is_of_event {
-        events_ns
-    } else {
-        expirations.saturating_mul(TIMER_NS as u32).min(MOST_NS)
-    };
+    let each_ns = if is_of_event { events_ns } else { TIMER_NS as u32 };
+    let period_ns = expirations.saturating_mul(each_ns).min(MOST_NS);
     let words =
         compose::sample(&compose::Sample { bits, site, address, cpu_ns, missed, period_ns });
     let is_written = writing::write(thread, Told::Leap(&words));

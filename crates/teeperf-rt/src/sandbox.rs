@@ -118,6 +118,7 @@ fn calls() -> [(usize, [usize; 6]); CALLS] {
         (number::FCNTL, [3, 4, 0x2002, 0, 0, 0]),
         (number::FCNTL, [3, 10, 23, 0, 0, 0]),
         (number::FCNTL, [3, 15, place, 0, 0, 0]),
+        (number::IOCTL, [3, 0x2402, 1, 0, 0, 0]),
         (number::MMAP, [0, 4096, 1, shared, 3, 0]),
         (number::TIMER_CREATE, [3, place, place, 0, 0, 0]),
         (number::TIMER_SETTIME, [0, 0, place, 0, 0, 0]),
@@ -156,7 +157,7 @@ fn calls() -> [(usize, [usize; 6]); CALLS] {
     ]
 }
 
-const CALLS: usize = 50;
+const CALLS: usize = 51;
 
 /// A filter's program, in the process's memory: `struct sock_fprog`. Its address is the program's to give, so
 /// it is read as the kernel reads it.

@@ -117,6 +117,8 @@ pub(crate) struct Thread {
     pub(crate) missed: AtomicU32,
     /// CPU time that a sample of an event stands for, nanoseconds; 0 where there are no events.
     pub(crate) period_ns: AtomicU32,
+    /// Whether one of its events has interrupted it that comes again.
+    pub(crate) was_interrupted: AtomicBool,
 }
 
 // SAFETY: all fields but the tree are atomic, and that is used by its thread alone.
@@ -247,6 +249,7 @@ impl Thread {
         self.forget_jump();
         self.missed.store(0, Relaxed);
         self.period_ns.store(0, Relaxed);
+        self.was_interrupted.store(false, Relaxed);
         self.own.forget();
         self.stack_size.store(0, Relaxed);
         self.own_high.store(0, Relaxed);

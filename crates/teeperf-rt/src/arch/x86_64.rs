@@ -1,9 +1,11 @@
 //! x86-64 with Linux's system calls and the ELF thread-local storage.
 
+mod inside;
 mod late;
 #[cfg(feature = "object")]
 mod memory;
 
+pub(crate) use inside::is_of_hook;
 pub(crate) use late::{has_late_hook, record_late, whole_function};
 
 use crate::thread::Thread;
@@ -400,6 +402,7 @@ pub(crate) mod number {
     pub(crate) const RT_SIGACTION: usize = 13;
     pub(crate) const RT_SIGPROCMASK: usize = 14;
     pub(crate) const RT_SIGRETURN: usize = 15;
+    pub(crate) const IOCTL: usize = 16;
     pub(crate) const SCHED_YIELD: usize = 24;
     pub(crate) const MREMAP: usize = 25;
     pub(crate) const MADVISE: usize = 28;

@@ -15,9 +15,12 @@ const TYPE_SOFTWARE: u32 = 1;
 const TASK_CLOCK: u64 = 1;
 /// `PERF_ATTR_SIZE_VER0`.
 const SIZE: u32 = 64;
+const DISABLED: u64 = 1;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 const CLOSE_ON_EXEC: usize = 8;
+/// `PERF_EVENT_IOC_REFRESH`: enables an event until it has come so often.
+const REFRESH: usize = 0x2402;
 const F_SETFL: usize = 4;
 const F_SETSIG: usize = 10;
 const F_SETOWN_EX: usize = 15;
@@ -45,25 +48,35 @@ struct Attributes {
     address: u64,
 }
 
+/// When an event interrupts a thread: nanoseconds of CPU time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum When {
+    /// Each time that it has had so many.
+    Each(u64),
+    /// When it has had so many, and never again.
+    Once(u64),
+}
+
 /// The task of a child that makes the events of a thread.
 struct Work<'a> {
     thread: u32,
-    periods_ns: &'a [u64],
+    whens: &'a [When],
     mappings: &'a [AtomicUsize],
 }
 
-/// Interrupts the calling thread, whose id this is, each time it has had so many nanoseconds of CPU
-/// time, one event for each of these, unless the kernel runs then. Gives the addresses of the
-/// mappings that the events live in; says whether there are all of them.
+/// Interrupts the calling thread, whose id this is, when `whens` says, one event for each of these,
+/// unless the kernel runs then. Gives the addresses of the mappings that the events live in; says
+/// whether there are all of them.
 ///
 /// A child makes them, which shares all memory with this process, and has descriptors of its own:
 /// no other thread of this process, and no child that it forks, ever sees one.
-pub(crate) fn begin(thread: u32, periods_ns: &[u64], mappings: &[AtomicUsize]) -> bool {
-    const NEEDED: [usize; 3] = [number::PERF_EVENT_OPEN, number::FCNTL, number::WAIT4];
+pub(crate) fn begin(thread: u32, whens: &[When], mappings: &[AtomicUsize]) -> bool {
+    const NEEDED: [usize; 4] =
+        [number::PERF_EVENT_OPEN, number::FCNTL, number::IOCTL, number::WAIT4];
     if NEEDED.iter().any(|&number| sandbox::forbids(number)) {
         return false;
     }
-    let work = Work { thread, periods_ns, mappings };
+    let work = Work { thread, whens, mappings };
     let mut stack = [0; 128];
     // SAFETY: the child writes to nothing but the addresses.
     let child = unsafe { arch::beside(open_all, &raw const work as usize, &mut stack) };
@@ -75,19 +88,23 @@ pub(crate) fn begin(thread: u32, periods_ns: &[u64], mappings: &[AtomicUsize]) -
 
 extern "C" fn open_all(work: usize) {
     // SAFETY: the thread that waits for this has put it there.
-    let Work { thread, periods_ns, mappings } = unsafe { &*(work as *const Work<'_>) };
-    for (&period_ns, mapping) in periods_ns.iter().zip(*mappings) {
-        mapping.store(open(*thread, period_ns).unwrap_or(0), Relaxed);
+    let Work { thread, whens, mappings } = unsafe { &*(work as *const Work<'_>) };
+    for (&when, mapping) in whens.iter().zip(*mappings) {
+        mapping.store(open(*thread, when).unwrap_or(0), Relaxed);
     }
 }
 
-fn open(thread: u32, period_ns: u64) -> Option<usize> {
+fn open(thread: u32, when: When) -> Option<usize> {
+    let (period, disabled) = match when {
+        When::Each(period) => (period, 0),
+        When::Once(period) => (period, DISABLED),
+    };
     let attributes = Attributes {
         kind: TYPE_SOFTWARE,
         size: SIZE,
         config: TASK_CLOCK,
-        period: period_ns,
-        flags: EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
+        period,
+        flags: disabled | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
         wakeup: 1,
         ..Attributes::default()
     };
@@ -99,7 +116,12 @@ fn open(thread: u32, period_ns: u64) -> Option<usize> {
     };
     let event = usize::try_from(event).ok()?;
     tell(event, thread)?;
-    map(event)
+    let mapping = map(event)?;
+    if disabled != 0 {
+        // SAFETY: no pointers.
+        unsafe { syscall(number::IOCTL, [event, REFRESH, 1, 0, 0, 0]) };
+    }
+    Some(mapping)
 }
 
 /// Ends an event.

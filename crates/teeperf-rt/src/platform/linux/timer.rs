@@ -104,6 +104,11 @@ impl Information {
         self.overruns.max(0).cast_unsigned().saturating_add(1)
     }
 
+    /// Whether it is an event of [`super::perf`] that does not come again.
+    pub(crate) fn is_of_single_event(&self) -> bool {
+        self.code == POLL_HUP
+    }
+
     /// Whether it is an event of [`super::perf`], or another descriptor that is ready.
     pub(crate) fn is_of_event(&self) -> bool {
         (POLL_IN..=POLL_HUP).contains(&self.code)

@@ -1,0 +1,116 @@
+//! Instructions of hooks that stand in a function's own code: those that late hooks put there
+//! (`teeperf-select/src/assembly/late/write.rs`), and calls of hooks.
+
+/// Bytes of `cmpl $1, gate(%rip)`, of `leaq function(%rip), %r11`, and of a call.
+const COMPARISON: usize = 7;
+const ADDRESS: usize = 7;
+const CALL: usize = 5;
+/// Most bytes that are looked at before an instruction, and from it on.
+const BEFORE: usize = COMPARISON;
+const BEHIND: usize = ADDRESS + CALL;
+const PAGE: usize = 4096;
+
+/// Whether the instruction at `address` is one of a hook's. `gate` is the address of the word that
+/// late hooks compare, and `is_hook` knows addresses of hooks that are functions.
+///
+/// # Safety
+///
+/// There is an instruction of a module with hooks, whose code can be read.
+pub(crate) unsafe fn is_of_hook(
+    address: usize,
+    gate: usize,
+    is_hook: impl Fn(usize) -> bool,
+) -> bool {
+    // What is around it may not be there, or not be code, on another page.
+    let offset = address % PAGE;
+    if offset < BEFORE || offset + BEHIND > PAGE {
+        return false;
+    }
+    // SAFETY: on the page of an instruction that is read.
+    let code = unsafe { &*((address - BEFORE) as *const [u8; BEFORE + BEHIND]) };
+    let target = |at: usize, length: usize, code: &[u8]| {
+        let (_, distance) = code.split_at_checked(length - 4)?;
+        let distance = i32::from_le_bytes(*distance.first_chunk()?);
+        Some(at.wrapping_add(length).wrapping_add_signed(distance as isize))
+    };
+    let compares = |at: usize, code: &[u8]| match code {
+        // The constant is behind the distance, which counts from the instruction's end.
+        [0x83, 0x3d, a, b, c, d, 1, ..] => {
+            let distance = i32::from_le_bytes([*a, *b, *c, *d]);
+            at.wrapping_add(COMPARISON).wrapping_add_signed(distance as isize) == gate
+        }
+        _ => false,
+    };
+    let calls = |at: usize, code: &[u8]| match code {
+        [0xe8, ..] => target(at, CALL, code).is_some_and(&is_hook),
+        _ => false,
+    };
+    let (before, from) = code.split_at(BEFORE);
+    match from {
+        [0x83, 0x3d, ..] => compares(address, from),
+        [0x75, ..] | [0x0f, 0x85, ..] => compares(address - COMPARISON, before),
+        [0x4c, 0x8d, 0x1d, ..] => {
+            from.get(ADDRESS..).is_some_and(|call| calls(address + ADDRESS, call))
+        }
+        [0xe8, ..] => calls(address, from),
+        // Back from the tail of an entry.
+        [0xeb | 0xe9, ..] => {
+            before.get(BEFORE - CALL..).is_some_and(|call| calls(address - CALL, call))
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Code on a page of its own, from its middle on, and the addresses of its instructions.
+    #[repr(align(4096))]
+    struct Page([u8; PAGE]);
+
+    fn told(code: &[&[u8]], gate: isize, hook: isize) -> Vec<bool> {
+        let mut page = Box::new(Page([0x90; PAGE]));
+        let (mut at, mut starts) = (PAGE / 2, Vec::new());
+        for instruction in code {
+            starts.push(at);
+            page.0[at..][..instruction.len()].copy_from_slice(instruction);
+            at += instruction.len();
+        }
+        let base = page.0.as_ptr() as usize;
+        let begin = base + PAGE / 2;
+        let [gate, hook] = [gate, hook].map(|offset| begin.wrapping_add_signed(offset));
+        // SAFETY: these are bytes of the page.
+        let is_it = |at| unsafe { is_of_hook(base + at, gate, |target| target == hook) };
+        starts.into_iter().map(is_it).collect()
+    }
+
+    #[test]
+    fn instructions_of_late_hooks_are_known() {
+        let compare = [0x83, 0x3d, 0xf9, 0x0f, 0, 0, 1];
+        let code: [&[u8]; 8] = [
+            &compare,
+            &[0x75, 0x10],
+            &[0x48, 0x89, 0xf8],
+            &[0x4c, 0x8d, 0x1d, 0, 0, 0, 0],
+            &[0xe8, 0xe8, 0x1f, 0, 0],
+            &[0xeb, 0xf0],
+            &[0xe8, 0, 0, 0, 0],
+            &[0xc3],
+        ];
+        // The gate is 0x1000 behind the first instruction, and the hook 0x2000.
+        let known = [true, true, false, true, true, true, false, false];
+        assert_eq!(told(&code, 0x1000, 0x2000), known);
+        assert_eq!(told(&code, 0x1004, 0x2004), [false; 8]);
+    }
+
+    #[test]
+    fn a_pages_ends_are_not_looked_at() {
+        let page = Box::new(Page([0xe8; PAGE]));
+        let base = page.0.as_ptr() as usize;
+        for at in [0, BEFORE - 1, PAGE - BEHIND + 1, PAGE - 1] {
+            // SAFETY: nothing is read beyond the page.
+            assert!(unsafe { !is_of_hook(base + at, 0, |_| true) });
+        }
+    }
+}
