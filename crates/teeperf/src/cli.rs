@@ -116,10 +116,12 @@ The wrapper's own options (also in TEEPERF_CC_OPTIONS, separated by spaces):
   --teeperf-exclude=PATTERN        no hooks in functions of this pattern, whatever --teeperf-only says
   --teeperf-min-size=N             no hooks in functions of fewer than N instructions, as they are compiled
                                    with hooks, without what calls these; with what was inlined into them
-  --teeperf-hooks=late             hooks in the compiler's assembly, when its work is done: a call costs a fraction of what it
-                                   costs otherwise, and calls are those of the machine, after inlining
-  --teeperf-hooks=source           hooks in the functions of the source, by the compiler; this is the default
-  --teeperf-after-inlining         no hooks in functions where they are inlined (clang, which always does so)
+  --teeperf-hooks=late             hooks in the compiler's assembly, when its work is done: calls are those of the machine,
+                                   after inlining. This is the default wherever there is such assembly
+  --teeperf-hooks=source           hooks in the functions of the source, by the compiler: exact calls of the source, at several
+                                   times the cost
+  --teeperf-after-inlining         with hooks of the source, no hooks in functions where they are inlined (clang, which always
+                                   does so)
   --teeperf-no-hooks               no hooks at all; link as if there were
   --teeperf-system-headers         hooks in functions of the system's headers too
   --teeperf-help                   this text

@@ -255,6 +255,7 @@ fn flags_set_by_hand() {
     let output = teeperf(&project.folder)
         .args(["flags", "--cflags", "--clang"])
         .env("TEEPERF_CC", "clang")
+        .env("TEEPERF_CC_OPTIONS", "--teeperf-hooks=source")
         .output();
     let text = String::from_utf8(output.unwrap().stdout).unwrap();
     assert!(

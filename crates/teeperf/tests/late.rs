@@ -266,3 +266,39 @@ fn what_cannot_be_is_said() {
         assert!(outcome.stderr.contains("--teeperf-hooks=source"), "{}", outcome.stderr);
     }
 }
+
+/// Guards: where late hooks cannot be and nobody asked for them, a build that breaks.
+#[test]
+fn where_they_cannot_be_the_compiler_hooks_the_source() {
+    let shop = Workshop::new();
+    let mut command = teeperf();
+    let object = shop.path("shapes.o");
+    command.env_remove("TEEPERF_CC_OPTIONS").args([
+        "cc",
+        "--teeperf-compiler=gcc",
+        "-mcmodel=large",
+    ]);
+    let outcome = run(command.args(["-c", "-o"]).arg(&object).arg(source("shapes.c")));
+    assert!(outcome.success(), "{outcome:#?}");
+    let bytes = std::fs::read(&object).unwrap();
+    let has = |name: &[u8]| bytes.windows(name.len()).any(|window| window == name);
+    assert!(has(b"__cyg_profile_func_enter") && !has(b"teeperf_late_enter"));
+}
+
+/// Guards: inline assembly of another syntax, and the code around it.
+#[test]
+fn inline_assembly_of_intels_syntax() {
+    let shop = Workshop::new();
+    let file = shop.path("intel.c");
+    let code = r#"__attribute__((noinline)) int five(void) {
+        int five;
+        __asm__(".intel_syntax noprefix\n\tmov %0, 5\n\t.att_syntax" : "=r"(five));
+        return five;
+    }
+    int main(void) { return five() - 5; }"#;
+    std::fs::write(&file, code).unwrap();
+    let program = shop.path("intel");
+    succeed(late(Compiler::Gcc).args(["-O1", "-o"]).arg(&program).arg(&file));
+    let recorded = shop.record(&[], &program, &[], 0);
+    assert_eq!(recorded.report.calls, [("five".into(), 1), ("main".into(), 1)].into());
+}

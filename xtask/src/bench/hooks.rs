@@ -103,7 +103,10 @@ impl Lab {
         let teeperf = self.teeperf.display();
         match hooks {
             Hooks::None => both("gcc".into(), "g++".into()),
-            Hooks::Teeperf => both(format!("{teeperf} cc"), format!("{teeperf} c++")),
+            Hooks::Teeperf => both(
+                format!("{teeperf} cc --teeperf-hooks=source"),
+                format!("{teeperf} c++ --teeperf-hooks=source"),
+            ),
             Hooks::Late => both(
                 format!("{teeperf} cc --teeperf-hooks=late"),
                 format!("{teeperf} c++ --teeperf-hooks=late"),

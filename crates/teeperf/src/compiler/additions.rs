@@ -64,10 +64,10 @@ pub(crate) fn wants_linking(request: &Request) -> bool {
     request.stage == Stage::Link && request.product != Product::Relocatable
 }
 
-/// Whether hooks are put in late: where the user says nothing, and no assembly comes to be in which
-/// they could be.
+/// Whether hooks are put in late. Where the user does not say, they are so wherever an assembly comes
+/// to be in which they can be.
 pub(crate) fn is_late(request: &Request, options: &Options, known: &Known) -> Result<bool> {
-    if options.hooks != Some(Hooks::Late) {
+    if !options.may_be_late() {
         return Ok(false);
     }
     let obstacle = match known.family {
@@ -75,9 +75,10 @@ pub(crate) fn is_late(request: &Request, options: &Options, known: &Known) -> Re
         _ => request.not_late.as_deref(),
     };
     match obstacle {
-        Some(obstacle) => bail!(
+        Some(obstacle) if options.hooks == Some(Hooks::Late) => bail!(
             "--teeperf-hooks=late cannot be together with {obstacle}: take --teeperf-hooks=source"
         ),
+        Some(_) => Ok(false),
         None => Ok(true),
     }
 }
@@ -101,9 +102,8 @@ pub(crate) fn hooks(
             }
             ensure!(
                 !options.after_inlining,
-                "gcc hooks functions before it inlines them, and --teeperf-after-inlining is clang's: take clang, \
-                 or leave out small functions, which it inlines most (--teeperf-min-size=20), or build \
-                 with -fno-inline"
+                "gcc hooks functions of the source before it inlines them: for --teeperf-after-inlining leave out \
+                 --teeperf-hooks=source, or take clang"
             );
             let system = known.header_folders.iter().filter(|_| !options.system_headers);
             words.extend(list("-finstrument-functions-exclude-file-list=", system.map(OsStr::new)));
@@ -165,7 +165,7 @@ pub(crate) fn linking(
         // gcc has the linker take the shared library only where an object asks for it.
         let asks = family == Family::Clang || request.static_code || is_static;
         // Where gcc has hooked the source, an exception leaves no frame without its exit hook.
-        let is_late = options.hooks == Some(Hooks::Late);
+        let is_late = options.may_be_late();
         if request.cxx_library && (family == Family::Clang || is_late) {
             before.extend(asking(files.cxx_flags, asks));
         }

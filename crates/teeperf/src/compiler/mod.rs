@@ -22,7 +22,7 @@ pub(crate) use additions::{CLANG_HOOKS, Files};
 use anyhow::{Context, Result};
 pub(crate) use arguments::{Product, Request};
 pub(crate) use headers::all as clang_headers;
-pub(crate) use options::{Hooks, Options};
+pub(crate) use options::Options;
 pub(crate) use probe::Family;
 pub(crate) use real::{Driver, candidates};
 pub(crate) use response::opened;
@@ -105,7 +105,7 @@ fn plan_to_link(
     known: &probe::Known,
     compiler: &real::RealCompiler,
 ) -> Result<Option<Plan>> {
-    if options.hooks != Some(Hooks::Late) || options.no_hooks || request.hooks_decided {
+    if !options.may_be_late() || options.no_hooks || request.hooks_decided {
         return Ok(None);
     }
     match known.family == Family::Gcc && request.not_late.is_none() {

@@ -42,6 +42,11 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// Whether hooks are put into assembly where there is any.
+    pub(crate) fn may_be_late(&self) -> bool {
+        self.hooks != Some(Hooks::Source)
+    }
+
     /// Takes the wrapper's options out of a command line. Returns them and what remains for
     /// the compiler.
     pub(crate) fn take(arguments: Vec<OsString>) -> Result<(Self, Vec<OsString>)> {

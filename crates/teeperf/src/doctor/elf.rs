@@ -14,6 +14,8 @@ use teeperf_wire::hook;
 const REGISTER: &[u8] = b"teeperf_rt_register";
 /// What a compiler has functions call.
 const ENTER: &[u8] = b"__cyg_profile_func_enter";
+/// Of late hooks, in each object that has some.
+const LATE: &[u8] = b"teeperf_late_enter";
 /// Longest file that is looked at.
 const MOST: u64 = 4 << 30;
 
@@ -28,6 +30,8 @@ pub(super) struct Elf {
     pub(super) hooks: Option<u32>,
     /// Whether it has calls of hooks that are others'.
     pub(super) calls_others_hooks: bool,
+    /// Whether it has late hooks, which are off where it was linked without teeperf.
+    pub(super) has_late_hooks: bool,
     /// Whether it has the runtime.
     pub(super) has_runtime: bool,
     /// Its dynamic linker; none where it is static, or a library.
@@ -80,6 +84,7 @@ fn of(bytes: &[u8]) -> Result<Elf, object::Error> {
         machine: format!("{:?}", file.architecture()),
         hooks,
         calls_others_hooks: has(ENTER, false),
+        has_late_hooks: has(LATE, true),
         has_runtime: has(REGISTER, true),
         interpreter: interpreter(bytes),
         is_dynamic: file.dynamic_symbol_table().is_some(),

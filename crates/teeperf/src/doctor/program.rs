@@ -111,6 +111,11 @@ fn hooks(elf: &Elf, libraries: &[(PathBuf, Elf)]) -> Finding {
             "it calls hooks (-finstrument-functions) and was linked without teeperf's",
             "link it with `teeperf cc` or `teeperf c++` too",
         ),
+        None if elf.has_late_hooks => Finding::missing(
+            HOOKS,
+            "it was linked without teeperf's runtime: its hooks are off",
+            "link it with `teeperf cc` or `teeperf c++` too",
+        ),
         None if are_in_libraries => {
             Finding::note(HOOKS, "it has no hooks itself; libraries of it have some")
         }

@@ -4,6 +4,9 @@ int digit_sum(long number);
 
 int main(void)
 {
-    printf("%d\n", digit_sum(123456789));
+    int sum = 0;
+    for (int number = 0; number < 10; number++)
+        sum += digit_sum(number);
+    printf("%d\n", sum);
     return 0;
 }
