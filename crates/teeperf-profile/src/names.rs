@@ -2,8 +2,10 @@
 //! the recording brings along. What has no symbol is named by module and offset.
 
 mod elsewhere;
+mod inlined;
 
 use elsewhere::Elsewhere;
+use inlined::Inlined;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
@@ -169,6 +171,7 @@ struct Sites {
     windows: Windows,
     images: Images,
     elsewhere: Elsewhere,
+    inlined: Inlined,
 }
 
 impl Sites {
@@ -435,7 +438,7 @@ impl Names {
         symbols.put_in_order();
         let images = Images { search, opened: HashMap::new() };
         Self {
-            sites: Sites { symbols, windows, images, elsewhere: Elsewhere::default() },
+            sites: Sites { symbols, windows, images, ..Sites::default() },
             far,
             by_word: HashMap::new(),
             known: HashMap::new(),
@@ -455,12 +458,7 @@ impl Names {
         if !self.by_place {
             function.place = None;
         }
-        let next = FunctionId(self.functions.len() as u32);
-        let id = *self.known.entry(key(&function)).or_insert(next);
-        if id == next {
-            self.functions.push(function);
-            self.places.push(place);
-        }
+        let id = self.number(function, place);
         self.by_word.insert((process, word), id);
         id
     }
@@ -490,6 +488,28 @@ impl Names {
         let whole = Function { name, place: None, ..function.clone() };
         let id = self.known.get(&key(&whole)).copied().unwrap_or(id);
         self.by_word.insert((process, word), id);
+        id
+    }
+
+    /// Functions that were inlined where a site is, the outermost first. Where functions are told
+    /// apart by their code there are none: these have no code of their own.
+    pub(crate) fn inlined_at(&mut self, process: u32, site: u32) -> Vec<FunctionId> {
+        let Sites { windows, images, inlined, .. } = &mut self.sites;
+        let Some(window) = windows.at(process, site).filter(|_| !self.by_place) else {
+            return Vec::new();
+        };
+        let found = inlined.at(window, window.address(site, 0), &images.search);
+        found.into_iter().map(|function| self.number(function, None)).collect()
+    }
+
+    /// The number of a function, which may be known.
+    fn number(&mut self, function: Function, place: Option<Place>) -> FunctionId {
+        let next = FunctionId(self.functions.len() as u32);
+        let id = *self.known.entry(key(&function)).or_insert(next);
+        if id == next {
+            self.functions.push(function);
+            self.places.push(place);
+        }
         id
     }
 

@@ -67,6 +67,11 @@ impl Weights {
 /// Standard deviations of a count that tell a difference from chance.
 const DEVIATIONS: f64 = 2.0;
 
+/// Most functions that are inlined into one another.
+const MOST_INLINED: u32 = 64;
+/// Nodes of a tree from which on what was inlined has none of its own.
+const MOST_NODES: usize = 1 << 22;
+
 /// Samples that tell of CPU time.
 pub(crate) fn samples(spent: &SpentInTree) -> u64 {
     let has_events = spent.hits.values().any(|hits| hits.events.samples > 0);
@@ -86,6 +91,7 @@ pub(crate) fn put(
     out: &mut Vec<Node>,
     names: &mut Names,
     ns_per_unit: f64,
+    with_inlined: bool,
 ) {
     for node in out.iter_mut() {
         node.self_time = Time::default();
@@ -102,20 +108,26 @@ pub(crate) fn put(
         let own = numbers[node as usize];
         let faults = weights.faults.get(&node).copied().unwrap_or(0.0);
         let is_in_kernel = place.is_in_kernel();
-        let function = match place {
+        let (function, site) = match place {
             Interrupted::Hook(_) => {
                 let each = if is_in_kernel { weights.kernel } else { weights.user + faults };
                 out[own as usize].spent.hooks_ns += hits.events.ns + hits.timers.ns * each;
                 continue;
             }
-            Interrupted::Site(site, _) => names.at(tree.process, site),
-            Interrupted::Address(address, _) => names
-                .site_at(tree.process, address)
-                .map(|site| names.at(tree.process, site))
-                .unwrap_or_else(|| names.function(tree.process, pseudo::NO_FILE)),
+            Interrupted::Site(site, _) => (names.at(tree.process, site), Some(site)),
+            Interrupted::Address(address, _) => match names.site_at(tree.process, address) {
+                Some(site) => (names.at(tree.process, site), Some(site)),
+                None => (names.function(tree.process, pseudo::NO_FILE), None),
+            },
         };
-        let is_own = own != 0 && out[own as usize].function == function;
-        let there = if is_own { own } else { leaves.below(out, own, function) };
+        let there = match is_within(out, own, function) {
+            true => own,
+            false => leaves.below(out, own, function),
+        };
+        let inlined = site.filter(|_| with_inlined && out.len() < MOST_NODES);
+        let inlined = inlined.map(|site| names.inlined_at(tree.process, site)).unwrap_or_default();
+        let inlined = not_open(&inlined, out[there as usize].function, function);
+        let there = inlined.iter().fold(there, |there, &each| leaves.below(out, there, each));
         let (user, kernel) = match is_in_kernel {
             true => (0.0, weights.kernel),
             false => (weights.user, faults),
@@ -127,6 +139,31 @@ pub(crate) fn put(
             let there = leaves.below(out, there, function);
             add(&mut out[there as usize], &hits.timers, kernel);
         }
+    }
+}
+
+/// Whether code of a function belongs to a node: it is the node's own, or that of a function that
+/// called it, into which the compiler inlined it.
+fn is_within(nodes: &[Node], node: u32, function: FunctionId) -> bool {
+    let mut at = node;
+    for _ in 0..MOST_INLINED {
+        let Node { parent, function: here, .. } = nodes[at as usize];
+        match at {
+            0 => return false,
+            _ if here == function => return true,
+            _ => at = parent,
+        }
+    }
+    false
+}
+
+/// Of functions that were inlined into `whole`, the outermost first, those that are not open where
+/// `own` is the innermost call: hooks of the source tell of some.
+fn not_open(inlined: &[FunctionId], own: FunctionId, whole: FunctionId) -> &[FunctionId] {
+    match inlined.iter().rposition(|&each| each == own) {
+        Some(at) => &inlined[at + 1..],
+        None if own == whole => inlined,
+        None => &[],
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use teeperf_symbols::{Functions, Search};
 
 /// Most files that are opened for one recording, which may name any.
-const MAX_FILES: usize = 1024;
+pub(super) const MAX_FILES: usize = 1024;
 
 /// See the module.
 #[derive(Default)]
@@ -23,7 +23,7 @@ pub(super) struct Elsewhere {
 /// Symbols of one file, by address in it: the process that told it, and the place in its table.
 type Told = BTreeMap<u64, (u32, usize)>;
 /// Path and build-id.
-type FileId = (Arc<str>, Arc<[u8]>);
+pub(super) type FileId = (Arc<str>, Arc<[u8]>);
 
 impl Elsewhere {
     /// Symbol of the function at an address of a window's file, as another process told it, and where
@@ -65,7 +65,7 @@ impl Elsewhere {
 }
 
 /// Whether it is known which build of a file a window is of, and where in it.
-fn is_known(window: &Window) -> bool {
+pub(super) fn is_known(window: &Window) -> bool {
     !window.is_anchored && !window.build_id.is_empty()
 }
 

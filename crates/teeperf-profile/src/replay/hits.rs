@@ -162,8 +162,10 @@ pub(crate) struct Pieces {
     pieces: Vec<(u32, u64)>,
     /// Clock units of all of them.
     units: u64,
-    /// Clock units of waiting for room, which the next pieces have.
+    /// Clock units that are left out of the next pieces.
     debt: u64,
+    /// Of what was told without knowing what came before it: clock units that are left out of that.
+    owed: u64,
     /// CPU time of the thread meanwhile, nanoseconds.
     cpu_ns: u64,
 }
@@ -175,7 +177,7 @@ const SPLIT_NS: f64 = 10e6;
 impl Pieces {
     pub(crate) fn clear(&mut self) {
         self.pieces.clear();
-        (self.units, self.debt, self.cpu_ns) = (0, 0, 0);
+        (self.units, self.debt, self.owed, self.cpu_ns) = (0, 0, 0, 0);
     }
 
     /// So many clock units passed while this node was on top.
@@ -193,7 +195,19 @@ impl Pieces {
     }
 
     /// So many of the latest clock units are left out, or of the next.
-    pub(crate) fn leave_out(&mut self, mut units: u64) {
+    pub(crate) fn leave_out(&mut self, units: u64) {
+        let rest = self.take_off(units);
+        self.debt = self.debt.saturating_add(rest);
+    }
+
+    /// So many of the latest clock units are left out, or of those before these pieces.
+    fn leave_out_or_owe(&mut self, units: u64) {
+        let rest = self.take_off(units);
+        self.owed = self.owed.saturating_add(rest);
+    }
+
+    /// Takes so many of the latest clock units off; gives those that there were not.
+    fn take_off(&mut self, mut units: u64) -> u64 {
         while let Some(last) = self.pieces.last_mut().filter(|_| units > 0) {
             let left_out = last.1.min(units);
             last.1 -= left_out;
@@ -203,14 +217,16 @@ impl Pieces {
                 self.pieces.pop();
             }
         }
-        self.debt = self.debt.saturating_add(units);
+        units
     }
 
     /// Appends others, whose nodes have these numbers here.
     pub(crate) fn append(&mut self, others: &Self, number: impl Fn(u32) -> u32) {
+        self.leave_out(others.owed);
         for &(node, units) in &others.pieces {
             self.passed(number(node), units);
         }
+        self.debt = self.debt.saturating_add(others.debt);
         self.cpu_ns = self.cpu_ns.saturating_add(others.cpu_ns);
     }
 
@@ -293,7 +309,10 @@ impl Sampled {
     }
 
     pub(super) fn leave_out(&mut self, units: u64) {
-        if self.first.is_some() { &mut self.since } else { &mut self.before }.leave_out(units);
+        match self.first.is_some() {
+            true => self.since.leave_out(units),
+            false => self.before.leave_out_or_owe(units),
+        }
     }
 
     /// The thread was interrupted with this node on top.
@@ -409,6 +428,24 @@ mod tests {
         pieces.leave_out(70);
         pieces.passed(3, 100);
         assert_eq!(pieces.pieces, [(3, 80)]);
+    }
+
+    /// A gap may be told in a batch of chunks behind that in which its time passed.
+    #[test]
+    fn what_is_left_out_may_have_passed_before() {
+        let mut thread = pieces(&[100, 200]);
+        let mut batch = Pieces::default();
+        batch.leave_out_or_owe(250);
+        batch.passed(7, 40);
+        batch.leave_out_or_owe(10);
+        thread.append(&batch, |node| node);
+        assert_eq!(thread.pieces, [(0, 50), (7, 30)]);
+        // More than there was is left out of what comes.
+        let mut batch = Pieces::default();
+        batch.leave_out_or_owe(100);
+        batch.passed(8, 30);
+        thread.append(&batch, |node| node);
+        assert_eq!(thread.pieces, [(8, 10)]);
     }
 
     proptest! {

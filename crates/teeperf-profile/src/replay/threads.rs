@@ -54,6 +54,9 @@ pub(crate) struct ThreadState {
     pub(super) since: Since,
 }
 
+/// CPU time with which a thread that can be interrupted has samples, nanoseconds.
+const SAMPLED_NS: u64 = 50_000_000;
+
 /// A filter that a thread's events stand under.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Filtered {
@@ -192,6 +195,11 @@ impl ThreadState {
             waited: self.waited,
             open: self.stack.depth(),
         }
+    }
+
+    /// CPU time at the last look at it, nanoseconds; 0 where there is none.
+    fn cpu_ns(&self) -> u64 {
+        self.cpu.map_or(0, |(_, last)| last.cpu_ns)
     }
 
     /// What a summary says beside calls and returns.
@@ -341,15 +349,27 @@ impl Threads {
         }
     }
 
-    /// No samples come any more.
+    /// No samples come any more. Threads without any waited, where others have some: but for those
+    /// that had much CPU time, and could not be interrupted.
     pub(super) fn end_samples(&mut self) {
+        if self.trees.iter().flatten().all(|tree| tree.spent.is_empty()) {
+            return;
+        }
         let ns_per_unit = self.shared.unit.ns();
+        let mut without = 0u64;
         for state in self.states.values_mut() {
-            if let Some(tree) = self.trees.get_mut(state.tree).and_then(Option::as_mut)
-                && !tree.spent.is_empty()
-            {
-                state.since.end(&mut tree.spent, ns_per_unit);
+            let Some(tree) = self.trees.get_mut(state.tree).and_then(Option::as_mut) else {
+                continue;
+            };
+            match tree.spent.hits.is_empty() && state.cpu_ns() >= SAMPLED_NS {
+                true => without += 1,
+                false => state.since.end(&mut tree.spent, ns_per_unit),
             }
+        }
+        if without > 0 {
+            self.shared.warnings.add(|| {
+                format!("{without} threads were not sampled: their times are those of the clock, with waiting")
+            });
         }
     }
 
