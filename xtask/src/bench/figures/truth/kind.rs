@@ -43,11 +43,6 @@ impl Kind {
         if self == Self::Perf { 1 } else { 2 }
     }
 
-    /// Whether a function that is inlined has hooks of its own.
-    pub(super) fn sees_inlined(self) -> bool {
-        self != Self::Late
-    }
-
     /// Whether the wrapper under test knows them.
     pub(super) fn is_offered(self, lab: &Lab) -> bool {
         let compile = |words: &str| {

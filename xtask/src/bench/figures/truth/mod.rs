@@ -30,13 +30,12 @@ pub(crate) const FIGURE: Figure = Figure {
              the run of 10 s there is one); of calls that are long, in the recorded run itself. \
              Where work overlaps, and of real programs, it is `perf record -F 4999`, in later \
              rounds 4987 and 5003, of the unhooked program: of each sample the innermost function \
-             that has hooks in the other build, all rounds together. For hooks of the source that \
-             goes through inlining, for late ones by symbols. Shares are of the time of all \
+             that has hooks in the other build, inlined or not, all rounds together. Shares are of the time of all \
              functions that both know. Told are the median, the 90th percentile and the worst of \
              the errors of functions with 1 % by either, each function of each of two recorded \
              runs for itself; how many of the intervals printed hold the truth; and how wide they \
              are beside 95 % intervals of as many samples as the run has milliseconds of CPU \
-             time. Hooks of the source tell CPU time by `report --no-waiting`. Errors have limits \
+             time. `report --fold-unhooked` tells CPU time by those functions. Errors have limits \
              where n is 2,000 or more. Reached of CPU time is the worst run. For comparison, once \
              each: `perf record -F 999` of the unhooked program with Wilson's intervals, which \
              tells what is possible, and where to be strictly periodic is not enough.",

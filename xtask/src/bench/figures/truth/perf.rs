@@ -15,18 +15,10 @@ pub(super) const TRUE_HZ: [u32; 3] = [4999, 4987, 5003];
 /// Samples for each second where it is a profiler among others.
 pub(super) const USUAL_HZ: u32 = 999;
 
-/// A function on a stack.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Frame {
-    /// As [`plain`] has it.
-    name: String,
-    /// The compiler put its code into that of the next frame.
-    is_inlined: bool,
-}
-
-/// Stacks of a program's own functions, innermost first, and how often each was seen.
+/// Stacks of a program's own functions, as [`plain`] names them, the innermost first, and how often
+/// each was seen.
 #[derive(Default)]
-pub(super) struct Stacks(BTreeMap<Vec<Frame>, u64>);
+pub(super) struct Stacks(BTreeMap<Vec<String>, u64>);
 
 impl Stacks {
     /// Runs a program under perf, and returns what it printed. Functions of the file `program`
@@ -62,32 +54,26 @@ impl Stacks {
     }
 
     /// Samples by the innermost of these functions. Such as have none of them are left out.
-    pub(super) fn by_function(
-        &self,
-        hooked: &BTreeSet<String>,
-        sees_inlined: bool,
-    ) -> BTreeMap<String, f64> {
+    pub(super) fn by_function(&self, hooked: &BTreeSet<String>) -> BTreeMap<String, f64> {
         let mut samples = BTreeMap::new();
         for (stack, count) in &self.0 {
-            let mut frames = stack.iter().filter(|frame| sees_inlined || !frame.is_inlined);
-            if let Some(frame) = frames.find(|frame| hooked.contains(&frame.name)) {
-                *samples.entry(frame.name.clone()).or_default() += *count as f64;
+            if let Some(name) = stack.iter().find(|name| hooked.contains(*name)) {
+                *samples.entry(name.clone()).or_default() += *count as f64;
             }
         }
         samples
     }
 }
 
-/// The frames of one sample that are in the program's file. An inlined one is where the next is
+/// The functions of one sample that are in the program's file. An inlined one is where the next is
 /// that is none.
-fn stack(sample: &str, file: &str) -> Vec<Frame> {
+fn stack(sample: &str, file: &str) -> Vec<String> {
     let (mut frames, mut inlined) = (Vec::new(), Vec::new());
     for line in sample.lines() {
         let Some((_, symbol)) = line.trim().split_once(' ') else { continue };
         let Some((name, place)) = symbol.rsplit_once(" (") else { continue };
-        let is_inlined = place == "inlined)";
-        inlined.push(Frame { name: plain(name), is_inlined });
-        if is_inlined {
+        inlined.push(plain(name));
+        if place == "inlined)" {
             continue;
         }
         if place.trim_end_matches(')').ends_with(file) {
@@ -138,19 +124,19 @@ mod tests {
 \t            1040 _dl_start (/usr/lib/ld.so)
 ";
 
-    fn samples(hooked: &[&str], sees_inlined: bool) -> Vec<(String, f64)> {
+    fn samples(hooked: &[&str]) -> Vec<(String, f64)> {
         let mut stacks = Stacks::default();
         stacks.add(SCRIPT, "program");
         let hooked = hooked.iter().map(|name| (*name).to_owned()).collect();
-        stacks.by_function(&hooked, sees_inlined).into_iter().collect()
+        stacks.by_function(&hooked).into_iter().collect()
     }
 
     #[test]
     fn a_sample_is_of_the_innermost_hooked_function() {
         let all = ["small", "outer", "main", "entry", "_dl_start"];
-        assert_eq!(samples(&all, true), [("main".into(), 1.0), ("small".into(), 1.0)]);
-        assert_eq!(samples(&all, false), [("main".into(), 1.0), ("outer".into(), 1.0)]);
-        assert_eq!(samples(&["main"], true), [("main".into(), 2.0)]);
+        assert_eq!(samples(&all), [("main".into(), 1.0), ("small".into(), 1.0)]);
+        assert_eq!(samples(&["outer", "main"]), [("main".into(), 1.0), ("outer".into(), 1.0)]);
+        assert_eq!(samples(&["main"]), [("main".into(), 2.0)]);
     }
 
     #[test]

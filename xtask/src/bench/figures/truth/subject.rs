@@ -108,7 +108,7 @@ pub(super) fn outcomes(lab: &Lab, subject: &Subject<'_>) -> Result<Vec<Outcome>>
             Told::Clock => Some(Truth { own: medians(&clocks), is_plain: false }),
             Told::Perf => {
                 let own = &functions[usize::from(kind == Kind::Late)];
-                Some(by_perf(&stacks, own, kind, rounds))
+                Some(by_perf(&stacks, own, rounds))
             }
             Told::SameRun => None,
         };
@@ -136,7 +136,7 @@ fn record(lab: &Lab, subject: &Subject<'_>, kind: Kind, task: &Task) -> Result<R
         return Ok(Recorded { profile: Profile::Samples(stacks), clock: clock(&out)? });
     }
     let recording = lab.scratch("truth.teeperf");
-    let out = task.record(lab, lab.record(&recording, &["--force", "--cpu-samples"]))?;
+    let out = task.record(lab, lab.record(&recording, &["--force"]))?;
     let report = Report::with(lab, &recording, &["--fold-unhooked"])?;
     std::fs::remove_file(&recording)?;
     ensure!(report.lost == 0, "{}: {} events lost", subject.id, report.lost);
@@ -183,8 +183,8 @@ fn medians(rounds: &[BTreeMap<String, f64>]) -> BTreeMap<String, f64> {
 }
 
 /// Time by the innermost function that was recorded, of one run on average.
-fn by_perf(stacks: &Stacks, hooked: &BTreeSet<String>, kind: Kind, rounds: usize) -> Truth {
-    let mut own = stacks.by_function(hooked, kind.sees_inlined());
+fn by_perf(stacks: &Stacks, hooked: &BTreeSet<String>, rounds: usize) -> Truth {
+    let mut own = stacks.by_function(hooked);
     for samples in own.values_mut() {
         *samples *= 1e9 / f64::from(TRUE_HZ[0]) / rounds as f64;
     }
@@ -199,7 +199,7 @@ fn by_perf(stacks: &Stacks, hooked: &BTreeSet<String>, kind: Kind, rounds: usize
 fn times(stacks: &Stacks, truth: &BTreeMap<String, f64>) -> BTreeMap<String, [f64; 3]> {
     let parts = truth.keys().flat_map(|name| name.split('+'));
     let names: BTreeMap<String, &str> = parts.map(|part| (plain(part), part)).collect();
-    let samples = stacks.by_function(&names.keys().cloned().collect(), true);
+    let samples = stacks.by_function(&names.keys().cloned().collect());
     let all: f64 = samples.values().sum();
     let time = |count: f64| wilson(count / all, all).map(|s| s * all * 1e9 / f64::from(USUAL_HZ));
     let of = |(plain, name): (String, &str)| {
