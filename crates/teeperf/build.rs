@@ -1,6 +1,5 @@
-//! Builds what travels inside the binary (see `src/bundle`): the runtime in its forms, and the
-//! program that measures what a hook costs. Needs the Rust compiler and gcc, and writes
-//! nowhere but into cargo's output folder. For processors without hooks there is no runtime, and `cfg(hooks)`
+//! Builds what travels inside the binary (see `src/bundle`): the runtime in its forms. Needs the
+//! Rust compiler and gcc, and writes nowhere but into cargo's output folder. For processors without hooks there is no runtime, and `cfg(hooks)`
 //! is not set; the library for clients of trusted applications is for all, that for hosts of enclaves for those that have them.
 
 #[path = "src/bundle/fingerprint.rs"]
@@ -43,7 +42,6 @@ const EMBEDDED: &[&str] = &[
     "libteeperf_wrap.a",
     "teeperf_rt.o",
     "libteeperf.so",
-    "teeperf-calibration",
     "teeperf.h",
     "link_flags.txt",
 ];
@@ -66,7 +64,6 @@ fn build() -> Result<(), String> {
         println!("cargo::rerun-if-changed=../teeperf-{name}");
     }
     let (rt, stub) = (crates.join("teeperf-rt"), crates.join("teeperf-stub"));
-    println!("cargo::rerun-if-changed=calibration");
     println!("cargo::rerun-if-changed=src/bundle/fingerprint.rs");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-check-cfg=cfg(hooks)");
@@ -88,9 +85,8 @@ fn build() -> Result<(), String> {
     }
     if HOOKED.contains(&processor.as_str()) {
         println!("cargo::rustc-cfg=hooks");
-        let built = runtime::build(&crates, &out)?;
+        runtime::build(&crates, &out)?;
         copy(&rt.join("include/teeperf.h"), &out.join("teeperf.h"))?;
-        calibration(&own.join("calibration/calibration.c"), &built, &out)?;
         embedded.extend(EMBEDDED);
     }
 
@@ -169,13 +165,6 @@ fn preloads(crates: &Path, out: &Path, lenders: &[&str], is_sampled: bool) -> Re
     build.library("teeperf_aex", &["teeperf_wire"])?;
     let uses = ["teeperf_wire", "teeperf_aex"];
     build.rustc("teeperf_inside", &uses, &out.join(INSIDE), &["--crate-type=cdylib"])
-}
-
-/// The program is hooked and linked as `teeperf cc` would do it.
-fn calibration(source: &Path, built: &runtime::Outputs, out: &Path) -> Result<(), String> {
-    let mut command = runtime::tool("cc");
-    command.args(["-O2", "-finstrument-functions", "-o"]).arg(out.join("teeperf-calibration"));
-    runtime::run(command.args([source, &built.stub, &built.runtime]))
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), String> {

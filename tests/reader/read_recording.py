@@ -325,10 +325,6 @@ class Recording:
             self.warn("the start packet has no version")
         if self.version[0] > 1:
             raise TooNew(f"format {self.version[0]}.{self.version[1]} is not known")
-        cost = self.start.get("hook_cost_ps")
-        if cost is not None:
-            self.start["hook_cost_ps"] = [n for (n,) in struct.iter_unpack("<Q", cost[:64])] \
-                if len(cost) >= 64 else None
 
     def take_symbols(self, payload):
         found = fmt.fields(payload, fmt.SYMBOLS_TAGS, self.warn)

@@ -154,12 +154,6 @@ impl Merge {
         };
         let (by, text) = alignment(first_name, first, name, found)?;
         self.change = Change { by, counter: counters(first, found) };
-        if found.hook_cost_ps != first.hook_cost_ps {
-            let text = format!(
-                "{name}: what hooks cost was measured anew there: what is taken off its times is what {first_name} tells"
-            );
-            self.told(text)?;
-        }
         self.told(text)
     }
 

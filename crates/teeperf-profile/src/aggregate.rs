@@ -5,7 +5,6 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use crate::cost::sum_up;
 use crate::model::{
     Extremes, Function, FunctionId, Info, Node, Profile, Spent, Thread, Time, Tree, Vertex,
 };
@@ -566,7 +565,7 @@ fn rebuilt(
         };
         numbers.push(number);
     }
-    sum_up(&mut out);
+    out.sum_up();
     out
 }
 
@@ -585,7 +584,7 @@ fn select(tree: &Tree, keep: impl Fn(usize) -> bool, with_time: impl Fn(usize) -
         let parent = numbers[node.parent as usize];
         out.nodes.push(Node { parent, self_time, total: Time::default(), spent, ..*node });
     }
-    sum_up(&mut out);
+    out.sum_up();
     out
 }
 

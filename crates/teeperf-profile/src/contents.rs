@@ -118,10 +118,6 @@ pub struct Start {
     pub processors: u64,
     pub on_full: u64,
     pub directory: String,
-    /// Hot, then cold: call caller, call callee, return callee, return caller; picoseconds.
-    pub hook_cost_ps: Option<[u64; 8]>,
-    /// Of a call and its return; picoseconds.
-    pub least_cost_ps: u64,
     pub ordered: u64,
     /// Of the counter that times chosen functions beside the tick.
     pub counter_hz: u64,
@@ -364,11 +360,9 @@ fn start<'a>(fields: impl Iterator<Item = Field<'a>>) -> Start {
             tag::PROCESSORS => out.processors = number(&field),
             tag::ON_FULL => out.on_full = number(&field),
             tag::DIRECTORY => out.directory = text(&field),
-            tag::LEAST_COST_PS => out.least_cost_ps = number(&field),
             tag::ORDERED => out.ordered = number(&field),
             tag::COUNTER_HZ => out.counter_hz = number(&field),
             tag::COUNTER_START => out.counter_start = number(&field),
-            tag::HOOK_COST_PS => out.hook_cost_ps = eight_numbers(field.value),
             _ => {}
         }
     }
@@ -378,12 +372,6 @@ fn start<'a>(fields: impl Iterator<Item = Field<'a>>) -> Start {
 fn version(value: &[u8]) -> Option<(u16, u16)> {
     let &[a, b, c, d] = value else { return None };
     Some((u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d])))
-}
-
-fn eight_numbers(value: &[u8]) -> Option<[u64; 8]> {
-    let (numbers, rest) = value.as_chunks::<8>();
-    let numbers: &[[u8; 8]; 8] = numbers.try_into().ok()?;
-    rest.is_empty().then(|| numbers.map(u64::from_le_bytes))
 }
 
 fn process<'a>(fields: impl Iterator<Item = Field<'a>>) -> Process {

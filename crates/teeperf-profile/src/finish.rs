@@ -1,5 +1,5 @@
-//! From replayed trees to the profile: names for words, nanoseconds for clock units, hook
-//! cost taken off, threads in order, and everything the recording says about its run.
+//! From replayed trees to the profile: names for words, nanoseconds for clock units, threads in
+//! order, and everything the recording says about its run.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -9,7 +9,6 @@ use teeperf_wire::shared::ClockKind;
 use teeperf_wire::word::gap;
 
 use crate::contents::{Body, End, Packet, Process, Start};
-use crate::cost::{self, HookCost};
 use crate::lengths::Lengths;
 use crate::model::{
     Extremes, FunctionId, Health, Info, Node, Profile, Spent, Stacks, Thread, Time, Tree, Unit,
@@ -163,17 +162,11 @@ impl Gathered {
         options: &Options<'_>,
         search: Search,
     ) -> Profile {
-        let &Options { keep_hook_cost, by_place, .. } = options;
+        let &Options { by_place, without_inlined, .. } = options;
         self.warn_of_what_is_missing(options.goes_on);
         let hz = self.start.as_ref().map_or(0, |start| start.hz);
         let ns_per_unit = if hz > 0 { 1e9 / hz as f64 } else { 1.0 };
         let ns = |units: u64| (units as f64 * ns_per_unit) as u64;
-        let hook_cost = self.start.as_ref().and_then(|start| start.hook_cost_ps);
-        let least_ps = self.start.as_ref().map_or(0, |start| start.least_cost_ps);
-        if hook_cost.is_none() && threads.shared.counts.events > 0 {
-            self.warnings
-                .add(|| "the recording does not say what hooks cost: times include it".into());
-        }
         let open = threads.open_frames();
         let mut counts = std::mem::take(&mut threads.shared.counts);
         counts.lost = counts.lost.saturating_add(self.lost);
@@ -193,7 +186,7 @@ impl Gathered {
             let Some(tree) = threads.trees.get_mut(tree).and_then(Option::take) else { continue };
             beyond_limits = beyond_limits.saturating_add(tree.flat_calls());
             timer_samples += spent::samples(&tree.spent);
-            thread.tree = convert(&tree, &mut names, ns_per_unit);
+            thread.tree = convert(&tree, &mut names, ns_per_unit, !without_inlined);
             thread.lengths = lengths(&tree.lengths, tree.process, &mut names);
             thread.counted = lengths(&tree.counted, tree.process, &mut names);
             out.push(thread);
@@ -226,17 +219,8 @@ impl Gathered {
         let points = std::mem::take(&mut threads.shared.points);
         let points = points.shown(&mut names, &mut self.warnings, since, pid);
         let (functions, places) = names.into_functions();
-        // Samples tell hooks from all else: nothing is to be taken off.
-        let cost = hook_cost.filter(|_| !keep_hook_cost && timer_samples == 0);
         for thread in &mut out {
-            if let Some([a, b, c, d, cold @ ..]) = cost {
-                let [hot, cold] = [[a, b, c, d], cold].map(|ps| HookCost::from_ps(ps, least_ps));
-                cost::take_off(&mut thread.tree, functions.len(), hot, cold);
-                if let Some(node) = no_room::node(&thread.tree, &functions) {
-                    cost::allow_for_calls_beside(&mut thread.tree, node, hot, cold);
-                }
-            }
-            cost::sum_up(&mut thread.tree);
+            thread.tree.sum_up();
             thread.no_room = no_room::of(&thread.tree, &functions);
         }
         self.warn_of_no_room(&threads, &out);
@@ -271,7 +255,6 @@ impl Gathered {
             points,
             health,
             part_of_ns: None,
-            waiting: None,
             length_unit_ns,
             lines: Vec::new(),
             beside: sampled,
@@ -379,7 +362,6 @@ impl Gathered {
         let began = if start.clock_start > 0 { start.clock_start } else { first };
         let ended = end.as_ref().map_or(last, |end| end.time.max(last));
         let clock = u32::try_from(start.clock).ok().and_then(ClockKind::from_u32);
-        let sum = |ps: &[u64]| ps.iter().fold(0u64, |sum, &ps| sum.saturating_add(ps));
         Info {
             command: start.arguments,
             host: start.host,
@@ -410,7 +392,6 @@ impl Gathered {
             filters: std::mem::take(&mut self.filters),
             timed: std::mem::take(&mut self.timed),
             timer_samples: 0,
-            hook_cost_ps: start.hook_cost_ps.map(|ps| (sum(&ps[..4]), sum(&ps[4..]))),
         }
     }
 }
@@ -423,7 +404,7 @@ fn written(ns: f64) -> String {
 }
 
 /// A replayed tree with functions and nanoseconds; no totals yet.
-fn convert(tree: &CallTree, names: &mut Names, ns_per_unit: f64) -> Tree {
+fn convert(tree: &CallTree, names: &mut Names, ns_per_unit: f64, with_inlined: bool) -> Tree {
     let nodes = tree.tree.nodes();
     let mut words: Vec<u32> = nodes.iter().skip(1).map(|node| node.word).collect();
     words.sort_unstable();
@@ -465,7 +446,7 @@ fn convert(tree: &CallTree, names: &mut Names, ns_per_unit: f64) -> Tree {
         numbers.push(number);
     }
     if !tree.spent.is_empty() {
-        spent::put(tree, &numbers, &mut out, names, ns_per_unit);
+        spent::put(tree, &numbers, &mut out, names, ns_per_unit, with_inlined);
     }
     Tree { nodes: out }
 }

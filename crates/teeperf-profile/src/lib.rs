@@ -3,7 +3,7 @@
 //! * [`Recording`]: packets of a file or a stream, whole or damaged, one by one.
 //! * [`Packets`]: likewise, of whatever else is known call by call; [`packets::replay`] makes a profile of them.
 //! * [`Recording::replay`]: the [`model::Profile`] of a recording: exact calls, times, call
-//!   trees, with the cost of the hooks taken off.
+//!   trees.
 //! * [`info`]: what is in a recording, without replay.
 //! * [`samples`]: states of interrupted threads.
 //! * [`stacks`]: the stacks of a recording alone, so that windows of it can be made.
@@ -17,7 +17,6 @@
 //! * [`paths`]: which call paths fit a regular expression.
 //! * [`lengths`]: how long calls took, as a histogram.
 //! * [`inlined`]: what compilers inlined into functions.
-//! * [`waiting`]: time in which threads waited, taken out.
 //! * [`combine`]: several profiles as one.
 //! * [`diff`]: what is different between two sides of runs, and what of it is noise.
 //!
@@ -32,7 +31,6 @@ pub mod around;
 pub mod chunks;
 pub mod combine;
 pub mod contents;
-mod cost;
 pub mod crossings;
 pub mod diff;
 mod error;
@@ -66,7 +64,6 @@ mod spent;
 pub mod stacks;
 pub mod suggest;
 pub mod trees;
-pub mod waiting;
 mod warnings;
 
 pub use error::Error;

@@ -1,6 +1,5 @@
 //! Profiles made by hand, for tests.
 
-use crate::cost;
 use crate::model::{Function, FunctionId, Node, Profile, Thread, Time, Tree};
 
 /// A thread of these nodes: parent, function, calls, own nanoseconds.
@@ -15,7 +14,7 @@ pub(crate) fn profile(names: &[&str], nodes: &[(u32, u32, u64, f64)]) -> Profile
         spent: Default::default(),
     };
     let mut tree = Tree { nodes: [(0, 0, 0, 0.0)].iter().chain(nodes).map(node).collect() };
-    cost::sum_up(&mut tree);
+    tree.sum_up();
     let function = |name: &&str| Function { name: (*name).into(), ..Function::default() };
     let functions = names.iter().map(function).collect();
     let thread = Thread { tree, ..Thread::default() };

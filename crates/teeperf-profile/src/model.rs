@@ -5,7 +5,6 @@
 use std::sync::Arc as Shared;
 
 use crate::lengths::Lengths;
-use crate::waiting::LeftOut;
 
 /// Nanoseconds with what is known of their error: hook cost is taken off as an interval.
 /// `low` has the most taken off that they can have cost, `high` nothing; `value` lies between them and
@@ -206,6 +205,20 @@ impl Tree {
     /// Time in all of it, nanoseconds.
     pub fn total_ns(&self) -> f64 {
         self.nodes.first().map_or(0.0, |root| root.total.value)
+    }
+
+    /// Makes the totals: each node's self time and the totals of its children.
+    pub(crate) fn sum_up(&mut self) {
+        for node in &mut self.nodes {
+            node.total = node.self_time;
+            node.spent.total_waiting_ns = node.spent.waiting_ns;
+            node.spent.total_variance = node.spent.variance;
+        }
+        for at in (1..self.nodes.len()).rev() {
+            let Node { parent, total, spent, .. } = self.nodes[at];
+            self.nodes[parent as usize].total += total;
+            self.nodes[parent as usize].spent.add_totals(&spent);
+        }
     }
 }
 
@@ -450,8 +463,6 @@ pub struct Info {
     /// Samples that threads' own timers wrote among the calls; CPU times are made of these. 0 where
     /// there were no timers, and times are those of the clock.
     pub timer_samples: u64,
-    /// Cost of a call and its return by hooks, picoseconds, hot and cold.
-    pub hook_cost_ps: Option<(u64, u64)>,
 }
 
 impl Profile {
@@ -621,8 +632,6 @@ pub struct Profile {
     pub health: Health,
     /// Of a part that was chosen of a profile: the time with a recorded frame in that, nanoseconds.
     pub part_of_ns: Option<f64>,
-    /// What was taken out because threads waited, where that was asked for.
-    pub waiting: Option<LeftOut>,
     /// Nanoseconds of a unit of [`Thread::lengths`], where calls were timed.
     pub length_unit_ns: Option<f64>,
     /// Of samples, where that was asked for: which source lines functions had them at, in the order of functions and lines. Of all threads.

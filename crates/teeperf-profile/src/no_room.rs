@@ -6,7 +6,7 @@ use crate::model::{Function, FunctionId, NoRoom, Tree};
 use crate::names::{NO_ROOM, UNKNOWN};
 
 /// The node that functions without room stand below.
-pub(crate) fn node(tree: &Tree, functions: &[Function]) -> Option<u32> {
+fn node(tree: &Tree, functions: &[Function]) -> Option<u32> {
     let mut nodes = tree.nodes.iter().zip(0..).skip(1);
     let is = |function| is_pseudo(functions, function, NO_ROOM);
     nodes.find(|(node, _)| node.parent == 0 && is(node.function)).map(|(_, at)| at)

@@ -70,8 +70,6 @@ pub struct Options<'a> {
     pub jobs: usize,
     /// Called now and then with what was done so far.
     pub progress: Option<&'a mut dyn FnMut(Progress)>,
-    /// Leave the cost of hooks in the times.
-    pub keep_hook_cost: bool,
     /// Tell functions apart by where their code stands, and say so in
     /// [`Function::place`](crate::model::Function::place); else those of one name and module are one.
     pub by_place: bool,

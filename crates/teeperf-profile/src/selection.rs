@@ -1,11 +1,10 @@
 //! The part of a profile that somebody wants to look at: some threads, the call paths
-//! through some functions or from some on, or all but those; without waiting; with functions put together.
+//! through some functions or from some on, or all but those; with functions put together.
 
 use crate::aggregate;
 use crate::model::{Function, FunctionId, Point, Profile, Thread};
 use crate::paths::PathPattern;
 use crate::pattern::Pattern;
-use crate::waiting;
 use std::collections::HashMap;
 
 /// What is wanted. Empty lists want everything.
@@ -22,10 +21,6 @@ pub struct Selection {
     pub paths: Vec<PathPattern>,
     /// Only call paths from functions that fit on, whoever called these.
     pub root: Vec<Pattern>,
-    /// Whether time in which threads waited is left out.
-    pub no_waiting: bool,
-    /// Functions that wait, beside those that are known to.
-    pub waits_in: Vec<Pattern>,
     /// Functions that are shown as one.
     pub groups: Vec<Group>,
     /// Whether time in code without hooks is that of the function that called it.
@@ -117,9 +112,6 @@ impl Selection {
             let is_one =
                 |thread: &Thread, point: &Point| (thread.pid, thread.tid) == (point.pid, point.tid);
             profile.points.retain(|point| threads.iter().any(|thread| is_one(thread, point)));
-        }
-        if self.no_waiting || !self.waits_in.is_empty() {
-            profile.waiting = Some(waiting::leave_out(&mut profile, &self.waits_in));
         }
         for pattern in &self.focus {
             let found = pattern.among(&profile.functions);

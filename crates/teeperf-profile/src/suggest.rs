@@ -38,9 +38,9 @@ pub struct Suggestion {
     pub calls: u64,
     /// Time of all functions, nanoseconds.
     pub time_ns: f64,
-    /// What hooks took of it while it was recorded, at least and at most, nanoseconds, where that is known; it is in no
+    /// CPU time of hooks while it was recorded, nanoseconds, where samples tell it; it is in no
     /// function's time.
-    pub hooks_ns: Option<(f64, f64)>,
+    pub hooks_ns: Option<f64>,
     /// To whom most time moves, and how much, nanoseconds; no name where it is nobody's.
     pub most_gained: Option<(Option<String>, f64)>,
     /// The first that would have been left out, had that not been too much: its name.
@@ -87,8 +87,7 @@ pub fn suggest(profile: &Profile, options: &Options) -> Suggestion {
         worth(b).total_cmp(&worth(a)).then_with(|| a.name.cmp(&b.name))
     });
     let time_ns: f64 = tree.nodes.iter().skip(1).map(|node| node.self_time.value).sum();
-    let hooks = |ps: u64| all as f64 * ps as f64 / 1e3;
-    let hooks_ns = profile.info.hooks_took_ps().map(|(least, most)| (hooks(least), hooks(most)));
+    let hooks_ns = (profile.info.timer_samples > 0).then(|| profile.hooks_ns());
     let mut suggestion = Suggestion { calls: all, time_ns, hooks_ns, ..Suggestion::default() };
     for at in order {
         if suggestion.events() >= options.events {

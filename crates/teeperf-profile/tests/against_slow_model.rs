@@ -27,7 +27,7 @@ fn replay_with(chunks: &[Chunk], options: Options<'_>) -> Profile {
     for (i, chunk) in chunks.iter().enumerate() {
         builder.chunk(chunk.header(), &chunk.words(), i % 2 == 0);
     }
-    let mut options = Options { keep_hook_cost: true, ..options };
+    let mut options = Options { ..options };
     Recording::from_read(&builder.end()[..], "test").replay(&mut options).unwrap()
 }
 

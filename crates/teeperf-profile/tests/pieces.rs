@@ -28,7 +28,7 @@ fn replay(words: &[u32], cuts: &[usize], batch_chunks: usize) -> Profile {
         builder.chunk(header, &words[first..end], false);
         first = end;
     }
-    let mut options = Options { batch_chunks, keep_hook_cost: true, ..Options::default() };
+    let mut options = Options { batch_chunks, ..Options::default() };
     Recording::from_read(&builder.end()[..], "test").replay(&mut options).unwrap()
 }
 

@@ -80,7 +80,7 @@ pub use attached::{AttachError, Target};
 pub use clock::{Choice, Period};
 pub use filter::{Events, Rules};
 pub use launch::LaunchError;
-pub use options::{ClockCost, HookCost, Options, StackWatch, Tree};
+pub use options::{Options, StackWatch, Tree};
 pub use recorder::{Outcome, RecordError, Recorder};
 pub use rights::has_capabilities;
 pub use sample::{Rate, Refused, Sampling, Stacks};

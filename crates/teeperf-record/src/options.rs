@@ -7,7 +7,6 @@ use crate::sample::Sampling;
 use crate::sgx::Sgx;
 use crate::stats::Stats;
 use crate::writer::Output;
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,8 +67,6 @@ pub struct Options {
     pub leaves_processors: bool,
     /// Memory for code that cannot ask for any.
     pub lent: Option<Lent>,
-    /// What hooks cost, where it is known.
-    pub hook_cost: Option<HookCost>,
     /// Name and version of the program that records.
     pub writer: String,
     /// Where to look for symbols of stripped files.
@@ -117,35 +114,6 @@ impl Default for Tree {
     }
 }
 
-/// What hooks cost under one clock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ClockCost {
-    /// [`teeperf_wire::body::start::HOOK_COST_PS`].
-    pub hook_ps: [u64; 8],
-    /// [`teeperf_wire::body::start::LEAST_COST_PS`].
-    pub least_ps: u64,
-}
-
-/// How to learn what hooks cost under a clock, asked once, of the clock that was chosen.
-pub struct HookCost(Box<dyn FnOnce(Choice) -> Option<ClockCost> + Send>);
-
-impl HookCost {
-    /// Asks this. Nothing: it is not known.
-    pub fn new(under: impl FnOnce(Choice) -> Option<ClockCost> + Send + 'static) -> Self {
-        Self(Box::new(under))
-    }
-
-    pub(crate) fn under(self, clock: Choice) -> Option<ClockCost> {
-        (self.0)(clock)
-    }
-}
-
-impl fmt::Debug for HookCost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("HookCost(..)")
-    }
-}
-
 impl Options {
     /// Clock as it suits the machine, threads wait when the drain is behind, no limits.
     pub fn new(output: Output) -> Self {
@@ -174,7 +142,6 @@ impl Options {
             is_of_samples_alone: false,
             leaves_processors: false,
             lent: None,
-            hook_cost: None,
             writer: concat!("teeperf ", env!("CARGO_PKG_VERSION")).into(),
             search: Search::default(),
             signals: true,

@@ -2,7 +2,7 @@
 
 use crate::arena::{self, Lent, LentFile, Manner};
 use crate::attached::AttachError;
-use crate::clock::{self, Audience, Chosen, ClockPage, Pace, Ticker, Time, Where};
+use crate::clock::{self, Audience, Chosen, ClockPage, Ticker, Time, Where};
 use crate::control::socket_name;
 use crate::drain::{Companions, Drain, Event, Limits, Summary};
 use crate::filter::Rules;
@@ -172,14 +172,16 @@ impl Recorder {
             Some(hz) => Chosen::elsewhere(hz),
             None => clock::choose(options.clock, options.period),
         };
-        // What hooks cost takes a while to learn, in which the counter is watched.
         let has_counter = chosen.kind == ClockKind::Tick
             && elsewhere.is_none()
             && !options.leaves_processors
             && !options.is_of_samples_alone;
-        let pace = has_counter.then(Pace::begin);
-        let hook_cost = options.hook_cost.take().and_then(|cost| cost.under(chosen.choice()));
-        let counter_hz = pace.map(|pace| pace.hz(options.filter.are_of_timing()));
+        // It times functions that are chosen now, or perhaps later.
+        let window = match options.filter.are_of_timing() {
+            true => Duration::from_millis(20),
+            false => Duration::from_millis(2),
+        };
+        let counter_hz = has_counter.then(|| clock::counter_hz(window));
         let path = match &options.output {
             Output::File(path) => path.display().to_string(),
             Output::Stdout | Output::Writer(_) => options.name.take().unwrap_or("output".into()),
@@ -193,8 +195,7 @@ impl Recorder {
             options.attach.map(|pid| arguments_of(pid).into_iter().map(OsString::from_vec));
         let running: Option<Vec<OsString>> = running.map(Iterator::collect);
         let command = running.as_deref().unwrap_or(words);
-        let costs = (hook_cost, counter_hz);
-        let first = start::payload(&options, &chosen, clock_start, command, costs);
+        let first = start::payload(&options, &chosen, clock_start, command, counter_hz);
         let writer = PacketWriter::open(options.output).map_err(|source| match source.kind() {
             io::ErrorKind::WouldBlock => RecordError::Busy(path.clone()),
             _ => RecordError::Output { path: path.clone(), source },

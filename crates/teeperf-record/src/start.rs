@@ -2,7 +2,7 @@
 
 use crate::clock::{self, Chosen};
 use crate::machine::Machine;
-use crate::options::{ClockCost, Options};
+use crate::options::Options;
 use crate::packets::Payload;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -16,7 +16,7 @@ pub(crate) fn payload(
     chosen: &Chosen,
     clock_start: u64,
     command: &[OsString],
-    (hook_cost, counter_hz): (Option<ClockCost>, Option<u64>),
+    counter_hz: Option<u64>,
 ) -> Vec<u8> {
     let machine = Machine::this();
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -45,11 +45,5 @@ pub(crate) fn payload(
         None => payload,
     };
     let payload = if chosen.is_ordered { payload.number(start::ORDERED, 1) } else { payload };
-    let payload = match hook_cost {
-        Some(cost) => payload
-            .bytes(start::HOOK_COST_PS, &cost.hook_ps.map(u64::to_le_bytes).concat())
-            .number(start::LEAST_COST_PS, cost.least_ps),
-        None => payload,
-    };
     payload.finish()
 }

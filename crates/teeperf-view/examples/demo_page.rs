@@ -188,7 +188,6 @@ fn info(command: &[&str]) -> Info {
         duration_ns: 3_070_000_000,
         exit_status: Some(0),
         summed: false,
-        hook_cost_ps: Some((3_100, 4_200)),
         ..Info::default()
     }
 }

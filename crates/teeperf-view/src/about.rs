@@ -30,7 +30,6 @@ pub(crate) fn of(profile: &Profile) -> Vec<(&'static str, String)> {
         ),
         ("Started", started(info.started_ns)),
         ("Clock", clock(info)),
-        ("Hook cost", hook_cost(info)),
         ("CPU time", cpu_time(profile)),
         ("Waiting", waiting(profile)),
         (if info.is_sampled() { "Samples" } else { "Events" }, events(profile)),
@@ -76,21 +75,11 @@ fn clock(info: &Info) -> String {
     if !text.is_empty() && !is_sampled {
         text.push_str(match info.unit {
             Unit::Nanoseconds if info.timer_samples > 0 => "; it tells waiting",
-            Unit::Nanoseconds => "; times are wall time",
+            Unit::Nanoseconds => "; times are wall time, with waiting and what hooks took",
             Unit::Counts => "; times are its counts",
         });
     }
     text
-}
-
-fn hook_cost(info: &Info) -> String {
-    let Some((hot, most)) = info.hooks_took_ps() else { return String::new() };
-    let ns = |ps: u64| ps as f64 / 1000.0;
-    format!(
-        "{:.1} to {:.1} ns for a call and its return; what was added is taken off",
-        ns(hot),
-        ns(most)
-    )
 }
 
 /// Of what CPU times are made, and what hooks had beside.

@@ -264,9 +264,6 @@ fn start_text(start: &Start) -> String {
         2 => "cycle".into(),
         other => other.to_string(),
     };
-    let cost = start
-        .hook_cost_ps
-        .map_or("-".into(), |cost| cost.iter().map(u64::to_string).collect::<Vec<_>>().join(","));
     let version = start.version.map_or("-".into(), |(major, minor)| format!("{major}.{minor}"));
     let counter = match start.counter_hz {
         0 => String::new(),
@@ -274,7 +271,7 @@ fn start_text(start: &Start) -> String {
     };
     format!(
         "version={version} clock={clock} hz={} {counter}period={} start={} wall_ns={} on_full={} \
-         processors={} hook_cost_ps={cost} least_cost_ps={} writer={} why={} host={} system={} machine={} \
+         processors={} writer={} why={} host={} system={} machine={} \
          processor={} directory={} command={}",
         start.hz,
         start.period,
@@ -282,7 +279,6 @@ fn start_text(start: &Start) -> String {
         start.wall_ns,
         start.on_full,
         start.processors,
-        start.least_cost_ps,
         quoted(&start.writer),
         quoted(&start.clock_reason),
         quoted(&start.host),

@@ -2,12 +2,12 @@
 //! was mended, and what to do about it. In plain words, most important first; every view
 //! shows the same.
 
+mod hooks;
 mod nameless;
 mod outside;
 mod single;
 
 use teeperf_profile::model::{Profile, Stacks};
-use teeperf_profile::waiting;
 use teeperf_wire::body::sample::MAX_STACK;
 
 use crate::units::{self, count, counted};
@@ -63,7 +63,7 @@ pub fn of(profile: &Profile) -> Vec<Finding> {
     waiting(profile, &mut found);
     outside::outside(profile, &mut found);
     single::single(profile, &mut found);
-    hooks(profile, &mut found);
+    hooks::hooks(profile, &mut found);
     ends(profile, &mut found);
     // Stable: within warnings and notes the order above stays.
     found.sort_by_key(|finding| !finding.warning);
@@ -416,60 +416,28 @@ fn reader(profile: &Profile, found: &mut Vec<Finding>) {
     }
 }
 
-/// Where waiting is most of what is shown: in which functions, and how to leave it out.
+/// Where times are those of the clock, and threads had no processor for most of them.
 fn waiting(profile: &Profile, found: &mut Vec<Finding>) {
-    let all = profile.framed_ns();
-    if profile.waiting.is_some() || all <= 0.0 {
+    if profile.info.timer_samples > 0 {
         return;
     }
-    let seen = waiting::seen(profile);
-    let waited = seen.off_ns + seen.elsewhere_ns;
-    if waited <= MOST_WAITING * all {
+    let known = profile.threads.iter().filter_map(|thread| Some((thread.cpu_ns?, thread)));
+    let (mut waited, mut all) = (0u64, 0u64);
+    for (cpu_ns, thread) in known {
+        waited = waited.saturating_add(thread.cpu_over_ns.saturating_sub(cpu_ns));
+        all = all.saturating_add(thread.cpu_over_ns);
+    }
+    if all == 0 || waited as f64 <= MOST_WAITING * all as f64 {
         return;
     }
-    let part = units::percent_inline(units::share(waited, all));
-    if seen.off_ns < seen.elsewhere_ns {
-        let known = match seen.most {
-            Some(_) => format!(
-                " {} of that is in functions that are known to wait: --no-waiting leaves it out.",
-                units::percent_inline(units::share(seen.off_ns, waited))
-            ),
-            None => String::new(),
-        };
-        let what = format!(
-            "Threads had no processor for {part} of the time, in functions that are not known.{known}"
-        );
-        let next = "Either other programs kept the processors busy, and times are too long by that, or functions wait that \
-                    `--no-waiting --waits-in PATTERN` leaves out.";
-        return push(found, false, what, next);
-    }
-    let whose = seen.most.and_then(|function| profile.functions.get(function.0 as usize));
-    let whose = whose.map(|function| {
-        format!(", for the most part in {}", crate::names::fit(&function.name, 60))
-    });
-    let what = format!("Threads waited for {part} of the time{}.", whose.unwrap_or_default());
-    push(found, false, what, "--no-waiting leaves that out.");
-}
-
-/// Where hooks took longer than all that is shown: what is called often has wide bounds then.
-fn hooks(profile: &Profile, found: &mut Vec<Finding>) {
-    let Some((least_ps, _)) = profile.info.hooks_took_ps() else { return };
-    let nodes = profile.threads.iter().flat_map(|thread| thread.tree.nodes.iter().skip(1));
-    let calls: u64 = nodes.map(|node| node.calls).sum();
-    let least = calls as f64 * least_ps as f64 / 1e3;
-    let shown = profile.framed_ns();
-    if least <= shown {
-        return;
-    }
-    let what = format!(
-        "Hooks took at least {} of the threads' time while this was recorded, more than all that is shown, {}. It is taken \
-         off, as well as that can be known: times of what is called often have wide bounds.",
-        units::time_inline(profile.info.unit, least),
-        units::time_inline(profile.info.unit, shown),
+    let part = units::percent_inline(units::share(waited as f64, all as f64));
+    let what = format!("Threads had no processor for {part} of the time, which is in these times.");
+    push(
+        found,
+        false,
+        what,
+        "Samples of CPU time, which `teeperf record` takes by default, tell it apart.",
     );
-    let next =
-        "`teeperf suggest` names small busy functions that tell little, to be built without hooks.";
-    push(found, false, what, next);
 }
 
 fn ends(profile: &Profile, found: &mut Vec<Finding>) {

@@ -65,7 +65,6 @@ fn report<'a>(profile: &'a Profile, options: &'a Options) -> Report<'a> {
         info: info(profile),
         health: health(profile),
         selection: selection(profile, options),
-        waiting: profile.waiting.as_ref().map(|left_out| parts::waiting(left_out, &places)),
         lengths: profile.length_unit_ns.map(|_| parts::precision(profile)),
         functions: functions(profile, &rows, options),
         threads: profile.threads.iter().map(|thread| lane(thread, profile, options)).collect(),
@@ -89,8 +88,6 @@ struct Report<'a> {
     health: Whole<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     selection: Option<Part<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    waiting: Option<parts::Waiting>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lengths: Option<parts::Precision>,
     functions: Vec<Called<'a>>,
@@ -150,8 +147,6 @@ struct Run<'a> {
     signal: Option<i64>,
     filters: &'a [Vec<String>],
     timed: &'a [String],
-    hook_cost_hot: Option<f64>,
-    hook_cost_cold: Option<f64>,
     #[serde(skip_serializing_if = "is_zero")]
     timer_samples: u64,
 }
@@ -347,9 +342,7 @@ fn info(profile: &Profile) -> Run<'_> {
         signal: info.signal,
         filters: &info.filters,
         timed: &info.timed,
-        hook_cost_hot: info.hook_cost_ps.map(|(hot, _)| hot as f64 / 1000.0),
         timer_samples: info.timer_samples,
-        hook_cost_cold: info.hook_cost_ps.map(|(_, cold)| cold as f64 / 1000.0),
     }
 }
 

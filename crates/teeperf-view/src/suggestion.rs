@@ -63,9 +63,9 @@ pub fn write(
         let left = 1.0 - suggestion.events();
         writeln!(
             out,
-            "While this was recorded hooks took {} of the threads' time; without these they would have taken {}.",
-            between(hooks.0, hooks.1),
-            between(hooks.0 * left, hooks.1 * left),
+            "While this was recorded hooks took {} of CPU time; without these they would have taken {}.",
+            units::time_inline(Unit::Nanoseconds, hooks),
+            units::time_inline(Unit::Nanoseconds, hooks * left),
         )?;
     }
     if suggestion.events() < options.events {
@@ -92,29 +92,17 @@ pub fn write(
     Ok(())
 }
 
-/// Times from one to another, or one where they read alike.
-fn between(least: f64, most: f64) -> String {
-    let [least, most] = [least, most].map(|ns| units::time_inline(Unit::Nanoseconds, ns));
-    if least == most { least } else { format!("{least} to {most}") }
-}
-
 #[derive(Serialize)]
 struct Told<'a> {
     format: &'static str,
     version: u32,
     calls: u64,
     time: f64,
-    hooks: Option<Hooks>,
+    hooks: Option<f64>,
     events_removed: f64,
     share_moved: f64,
     most_gained: Option<Gain<'a>>,
     functions: Vec<Function<'a>>,
-}
-
-#[derive(Serialize)]
-struct Hooks {
-    least: f64,
-    most: f64,
 }
 
 #[derive(Serialize)]
@@ -143,7 +131,7 @@ pub fn write_json(suggestion: &Suggestion, out: &mut impl Write) -> io::Result<(
         version: 1,
         calls: suggestion.calls,
         time: suggestion.time_ns,
-        hooks: suggestion.hooks_ns.map(|(least, most)| Hooks { least, most }),
+        hooks: suggestion.hooks_ns,
         events_removed: suggestion.events(),
         share_moved: units::share(moved, suggestion.time_ns),
         most_gained: most

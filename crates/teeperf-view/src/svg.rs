@@ -233,10 +233,7 @@ impl<'a> Picture<'a> {
             units::counted(node.calls, if self.info.is_sampled() { "sample" } else { "call" }),
         );
         if node.total.is_uncertain() {
-            text.push_str(&format!(
-                ", less hooks between {}",
-                units::interval(self.info.unit, &node.total)
-            ));
+            text.push_str(&format!(", between {}", units::interval(self.info.unit, &node.total)));
         }
         if !function.module.is_empty() {
             text.push_str(&format!(", {}", names::printable(&function.module)));

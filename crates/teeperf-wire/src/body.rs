@@ -41,13 +41,9 @@ pub mod start {
     pub const ON_FULL: u16 = 15;
     /// Text: working directory.
     pub const DIRECTORY: u16 = 16;
-    /// What the hooks cost, picoseconds, eight numbers. With caches and predictors hot: of a call, what
-    /// falls into the caller's time and what into the callee's; of a return, what falls into the
-    /// callee's and what into the caller's. Then the same cold.
+    /// Older writers: what the hooks cost, picoseconds, eight numbers.
     pub const HOOK_COST_PS: u16 = 17;
-    /// Of what a call and its return cost, how much is added even to work that leaves the
-    /// processor room for other work, picoseconds; shared between caller and callee as
-    /// [`HOOK_COST_PS`] is.
+    /// Older writers: how much of that was added in any case, picoseconds.
     pub const LEAST_COST_PS: u16 = 18;
     /// 1: each reading of the `cycle` clock waited for all work before it. 0 where it is missing.
     pub const ORDERED: u16 = 19;

@@ -17,7 +17,7 @@ struct entry {
 
 struct index {
     pthread_mutex_t lock;
-    struct entry *buckets[BUCKETS]; /* far too few: see who calls same_word */
+    struct entry *buckets[BUCKETS]; /* far too few: see who calls strcmp */
 };
 
 struct hit {

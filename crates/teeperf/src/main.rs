@@ -2,7 +2,6 @@
 //! logic of its own beyond that. One file for each subcommand in [`commands`].
 
 mod bundle;
-mod calibration;
 mod cli;
 mod commands;
 mod compiler;

@@ -14,7 +14,7 @@ const COMMANDS: &str = "100000";
 fn recorded(words: &[&str]) -> Folder {
     let folder = Folder::new();
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/programs/crossing.c");
-    run(teeperf(&folder).args(["cc", "-O2", source, "-o", "crossing"]));
+    run(teeperf(&folder).args(["cc", "--teeperf-hooks=source", "-O2", source, "-o", "crossing"]));
     record(&folder, words);
     folder
 }

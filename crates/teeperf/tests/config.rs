@@ -179,7 +179,7 @@ fn what_holds_is_shown_with_where_it_stands() {
     );
     // A switch that is called so, and none that takes one back.
     let has = |key: &str| report.lines().any(|line| line.split(' ').next() == Some(key));
-    assert!(has("no-waiting") && !has("no-tree"), "{report}");
+    assert!(has("fold-unhooked") && !has("no-tree"), "{report}");
     let json: serde_json::Value =
         serde_json::from_str(&run(teeperf(&folder).args(["config", "--json"]))).unwrap();
     assert_eq!(json["format"], "teeperf-config");

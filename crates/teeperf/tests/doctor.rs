@@ -51,7 +51,6 @@ fn this_machine_builds_records_and_reads_back() {
     expect(&told, "ready compilers: ", "counts exact");
     expect(&told, "ready cache: ", ".cache/teeperf");
     expect(&told, "ready clock: ", "`record` would choose");
-    expect(&told, "ready clock: ", "a call and its return cost");
     expect(&told, "ready system: ", "memfd_create");
     expect(&told, "ready recordings: ", "are free");
     expect(&told, "note settings: ", "no file sets any option");
@@ -89,7 +88,7 @@ fn compilers_that_are_missing_broken_or_named_wrongly() {
     let named = with(&[("TEEPERF_CC", &broken)]);
     expect(&named, "warning compilers: ", "builds nothing");
     // One that builds no hooks, as it does not hand on the wrapper's words.
-    let real = "#!/bin/sh\nfor word; do case $word in *finstrument*) shift; continue;; esac; set -- \"$@\" \"$word\"; shift; done\n\
+    let real = "#!/bin/sh\nfor word; do case $word in -specs=*|-B*) shift; continue;; esac; set -- \"$@\" \"$word\"; shift; done\n\
                 exec gcc \"$@\"\n";
     let deaf = folder.program("deaf", real);
     let told = with(&[("TEEPERF_CC", &deaf)]);
@@ -141,6 +140,14 @@ fn programs_with_and_without_hooks() {
 
     run(teeperf(&folder).args(["cc", "-O1", "-c", "program.c", "-o", "program.o"]));
     run(Command::new("gcc").current_dir(folder.path()).args(["program.o", "-o", "unlinked"]));
+    expect(
+        &doctor(&folder, &["./unlinked"]),
+        "missing hooks: it was linked without",
+        "link it with",
+    );
+    let words = ["cc", "--teeperf-hooks=source", "-O1", "-c", "program.c", "-o", "program.o"];
+    run(teeperf(&folder).args(words));
+    run(Command::new("gcc").current_dir(folder.path()).args(["program.o", "-o", "unlinked"]));
     expect(&doctor(&folder, &["./unlinked"]), "missing hooks: it calls hooks", "link it with");
 
     for (name, part) in
@@ -172,7 +179,9 @@ fn functions_that_need_stack_for_what_would_be_jumps() {
     for compiler in Compiler::installed() {
         let build = |words: &[&str]| {
             let mut build = teeperf(&folder);
-            build.args(["cc", "p/handlers.c", "-o", "program"]).args(words);
+            build
+                .args(["cc", "--teeperf-hooks=source", "p/handlers.c", "-o", "program"])
+                .args(words);
             run(build.env("TEEPERF_CC", compiler.cc));
         };
         for level in

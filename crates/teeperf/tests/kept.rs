@@ -46,7 +46,7 @@ fn recorded(recordings: &[(&str, &str)]) -> Folder {
 }
 
 fn report(folder: &Folder, recording: &str) -> Value {
-    let words = ["report", "--json", "--keep-hook-cost", recording];
+    let words = ["report", "--json", recording];
     serde_json::from_str(&run(teeperf(folder).args(words))).unwrap()
 }
 
@@ -120,7 +120,7 @@ fn parts_of_a_recording_add_up_to_it() {
         assert!(!output.status.success() && told.contains(why), "{told}");
     };
     let words = ["report", "cycle.teeperf", "--since", "0", "--path", "^work;(.*;)?fib$"];
-    let text = run(teeperf(&folder).args(words).arg("--keep-hook-cost"));
+    let text = run(teeperf(&folder).args(words));
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let told =
         ["from 0ns, paths with", "Shares below are of these", "Functions by self time: 2 of 2"];

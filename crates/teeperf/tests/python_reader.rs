@@ -60,7 +60,8 @@ impl Recording {
         let build = ["cc", "-O0", "-g", "-pthread", "program.c", "-o", "program"];
         run(teeperf(&folder).args(build));
         let how = ["--clock", clock, "--probe", probe, "-o", "it.teeperf", "--", "./program"];
-        let status = teeperf(&folder).args(["record", "-q"]).args(how).status().unwrap();
+        let status =
+            teeperf(&folder).args(["record", "-q", "--no-cpu-samples"]).args(how).status().unwrap();
         assert_eq!(status.code(), Some(3), "the program's own status");
         Self { folder }
     }
@@ -147,15 +148,11 @@ fn whole(clock: &str, probe: &str) {
     }
 }
 
-/// The report takes the cost of hooks off, and gives a part of it from callers to callees: at most
-/// that of cold hooks for each call, and as much again for when the counter was read; never more
-/// than there is.
+/// Both tell the same times; with a tick, to what its number of ticks is uncertain by.
 fn same_times(python: &Value, report: &Value) {
     let unit = 1e9 / python["start"]["hz"].as_f64().unwrap();
-    // On a busy machine it may not be known: then nothing is taken off.
-    let cold = report["info"]["hook_cost_cold"].as_f64().unwrap_or(0.0);
-    let calls: f64 = expected().values().sum();
-    let most = 2.0 * calls * cold + 1.0;
+    // The upper bound has some nanoseconds for each call, which the processor may look ahead.
+    let ahead = 10.0 * expected().values().sum::<f64>();
     let period = report["info"]["period"].as_f64().unwrap();
     for (raw, low, high) in
         [("self", "self_low", "self_high"), ("total", "total_low", "total_high")]
@@ -163,8 +160,7 @@ fn same_times(python: &Value, report: &Value) {
         let (raw, low, high) = (sums(python, raw), figures(report, low), figures(report, high));
         for (name, units) in raw {
             let raw = units * unit;
-            // And with a tick what its number of ticks is uncertain by.
-            let most = most + 2.0 * ((raw + most) * period).sqrt() + 3.0 * period;
+            let most = 2.0 * (raw * period).sqrt() + 3.0 * period + ahead;
             assert!(high[&name] <= raw + most + 1.0, "{name}: {} of {raw} ns", high[&name]);
             assert!(low[&name] >= raw - most - 1.0, "{name}: {} of {raw} ns", low[&name]);
         }
@@ -188,7 +184,7 @@ fn windows() {
             run(teeperf(&recording.folder).args(words));
             let python = recording.by_python(&name);
             assert_eq!(python["warnings"], serde_json::json!([]));
-            let words = ["report", "--json", "--keep-hook-cost", &name];
+            let words = ["report", "--json", &name];
             let report = run(teeperf(&recording.folder).args(words));
             let report: Value = serde_json::from_str(&report).unwrap();
             let unit = 1e9 / python["start"]["hz"].as_f64().unwrap();
@@ -228,7 +224,17 @@ fn programs_that_are_hard_to_follow() {
         build.args([compiler, "-O1", "-g", "-pthread", "-o", "program", "-I"]);
         run(build.arg(&programs).arg(source));
         let clock = ["tick", "cycle"][at % 2];
-        let record = ["record", "-q", "--clock", clock, "-o", "it.teeperf", "--", "./program"];
+        let record = [
+            "record",
+            "-q",
+            "--no-cpu-samples",
+            "--clock",
+            clock,
+            "-o",
+            "it.teeperf",
+            "--",
+            "./program",
+        ];
         teeperf(&folder).args(record).args(how).output().unwrap();
         let recording = Recording { folder };
         let (python, report) =
@@ -279,12 +285,22 @@ fn calls_that_never_return() {
         let folder = Folder::new();
         folder.write("program.c", KILLED);
         run(teeperf(&folder).args(["cc", "-g", "-pthread", "program.c", "-o", "program"]));
-        let record = ["record", "-q", "--clock", clock, "-o", "it.teeperf", "--", "./program"];
+        let record = [
+            "record",
+            "-q",
+            "--no-cpu-samples",
+            "--clock",
+            clock,
+            "-o",
+            "it.teeperf",
+            "--",
+            "./program",
+        ];
         teeperf(&folder).args(record).status().unwrap();
         let recording = Recording { folder };
         let python = recording.by_python("it.teeperf");
         assert_eq!(python["warnings"], serde_json::json!([]));
-        let words = ["report", "--json", "--keep-hook-cost", "it.teeperf"];
+        let words = ["report", "--json", "it.teeperf"];
         let report = run(teeperf(&recording.folder).args(words));
         let times = figures(&serde_json::from_str(&report).unwrap(), "self");
         let unit = 1e9 / python["start"]["hz"].as_f64().unwrap();
@@ -427,7 +443,10 @@ fn samples_beside_calls() {
     let report = run(teeperf(&recording.folder).args(words));
     let calls = sums(&python, "calls");
     assert_eq!(calls["shares"], 2.0);
-    assert_eq!(calls, figures(&serde_json::from_str(&report).unwrap(), "calls"));
+    // Code without hooks has samples and no calls.
+    let mut told = figures(&serde_json::from_str(&report).unwrap(), "calls");
+    told.retain(|_, calls| *calls > 0.0);
+    assert_eq!(calls, told);
 }
 
 #[test]

@@ -4,8 +4,6 @@ mod scenario;
 
 use scenario::*;
 
-const SAMPLES: &[&str] = &["--cpu-samples"];
-
 /// What a report says of functions, by name.
 fn figure(report: &Report, name: &str, figure: &str) -> f64 {
     report.time(name, figure)
@@ -38,9 +36,42 @@ fn assert_spent(report: &Report) {
 fn cpu_time_waiting_and_hooks_are_told_apart() {
     let shop = Workshop::new();
     let program = shop.build("spent.c", Compiler::Gcc, &["-O1", "-g"]);
-    let recorded = shop.record(SAMPLES, &program, &[], 0);
+    let recorded = shop.record(&[], &program, &[], 0);
     recorded.report.expect_whole();
     assert_spent(&recorded.report);
+}
+
+/// Guards: time of threads that park taken for CPU time, because they have no sample.
+#[test]
+fn threads_that_park_wait() {
+    let shop = Workshop::new();
+    let program = shop.build("parked.c", Compiler::Gcc, &["-O1", "-pthread"]);
+    let report = shop.record(&[], &program, &[], 0).report;
+    let work = figure(&report, "work", "self");
+    assert!(work > 10e6, "{work}");
+    assert!(figure(&report, "park", "total") < 0.1 * work);
+    assert!(figure(&report, "park", "total_waiting") > 3.0 * work);
+}
+
+/// Guards: time of inlined code told as that of the function around it, where debug information has
+/// its name.
+#[test]
+fn inlined_code_has_its_own_time() {
+    let shop = Workshop::new();
+    let program = shop.build("inlined.c", Compiler::Gcc, &["-O2", "-g"]);
+    let recorded = shop.record(&[], &program, &[], 0);
+    let share = |report: &serde_json::Value, name: &str| {
+        let functions = report["functions"].as_array().unwrap();
+        let own = |function: &serde_json::Value| function["self"].as_f64().unwrap();
+        let named = functions.iter().filter(|function| function["name"] == name);
+        named.map(own).sum::<f64>() / functions.iter().map(own).sum::<f64>()
+    };
+    let report = json(recorded.report.recording(), &[]);
+    assert!(share(&report, "step") > 0.8, "{report}");
+    if are_late() {
+        let report = json(recorded.report.recording(), &["--no-inline"]);
+        assert!(share(&report, "step") == 0.0 && share(&report, "outer") > 0.8, "{report}");
+    }
 }
 
 /// The timer alone tells it, at the kernel's tick.
@@ -50,7 +81,7 @@ fn where_events_are_not_allowed() {
     let program = shop.build("spent.c", Compiler::Gcc, &["-O1", "-g"]);
     let recording = shop.path("recording.teeperf");
     let mut command = teeperf();
-    command.args(["record", "--cpu-samples", "-o"]).arg(&recording).arg(&program);
+    command.args(["record", "-o"]).arg(&recording).arg(&program);
     let outcome = run(without_perf_event_open(&mut command));
     assert!(outcome.success(), "{outcome:#?}");
     assert_spent(&Report::of(&recording));
@@ -65,7 +96,7 @@ fn the_program_does_not_notice() {
         let program = shop.build("interrupted.c", compiler, &["-O1", "-g", "-pthread"]);
         let expected = "urgent 64, alarms some\n";
         assert_eq!(run(&mut std::process::Command::new(&program)).stdout, expected);
-        let recorded = shop.record(SAMPLES, &program, &[], 0);
+        let recorded = shop.record(&[], &program, &[], 0);
         assert_eq!(recorded.outcome.stdout, expected);
         assert!(figure(&recorded.report, "blocks_all", "total") > 0.0);
     }
@@ -76,7 +107,7 @@ fn the_program_does_not_notice() {
 fn thousands_of_short_threads() {
     let shop = Workshop::new();
     let program = shop.build("short_threads.c", Compiler::Gcc, &["-O1", "-g", "-pthread"]);
-    let recorded = shop.record(SAMPLES, &program, &[], 0);
+    let recorded = shop.record(&[], &program, &[], 0);
     assert_eq!(recorded.outcome.stdout, "1 0\n");
     assert!(figure(&recorded.report, "work", "self") > 0.0);
 }

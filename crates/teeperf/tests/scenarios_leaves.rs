@@ -15,10 +15,13 @@ const WAYS: [(&str, &str); 7] = [
     ("vfork", "child"),
 ];
 
-/// Self time of a function, of that of all.
+/// Self time of a function, with that of code without hooks which it called, of that of all.
 fn share(report: &Report, function: &str) -> f64 {
-    let all: f64 = report.calls.keys().map(|name| report.time(name, "self")).sum();
-    report.time(function, "self") / all
+    let json = json(report.recording(), &["--fold-unhooked"]);
+    let functions = json["functions"].as_array().unwrap();
+    let own = |function: &serde_json::Value| function["self"].as_f64().unwrap();
+    let of_it: f64 = functions.iter().filter(|known| known["name"] == function).map(own).sum();
+    of_it / functions.iter().map(own).sum::<f64>()
 }
 
 fn time_stays_with_the_worker(options: &[&str], source: &str, flags: &[&str]) {

@@ -93,7 +93,7 @@ fn diff_and_suggestion_and_annotation() {
     let words = ["diff", "--json", "program.teeperf", "program.teeperf"];
     expect(include_str!("../../../docs/diff.schema.json"), &[json(&folder, &words)]);
     // What its hooks cost may be all of its time.
-    let words = ["suggest", "--json", "--keep-hook-cost", "program.teeperf"];
+    let words = ["suggest", "--json", "program.teeperf"];
     expect(include_str!("../../../docs/suggestion.schema.json"), &[json(&folder, &words)]);
     // Samples stand at lines.
     run(teeperf(&folder).args(["export", "--to", "perf", "-o", "perf.data", "program.teeperf"]));

@@ -49,7 +49,7 @@ fn recordings_of_earlier_versions_say_what_they_said() {
             [("--tree", "json"), ("--lengths", "lengths.json"), ("--time-line", "time-line.json")];
         for (table, ending) in tables {
             let Ok(then) = std::fs::read_to_string(path.with_extension(ending)) else { continue };
-            let words = ["report", "--json", table, "--keep-hook-cost"];
+            let words = ["report", "--json", table];
             let now = run(teeperf(&folder).args(words).arg(&path));
             let [now, then] = [&now, &then].map(|text| serde_json::from_str(text).unwrap());
             says(&now, &then, &path.display().to_string());

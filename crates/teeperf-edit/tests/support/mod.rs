@@ -36,8 +36,7 @@ impl Write for Memory {
 }
 
 pub(crate) fn replay(bytes: &[u8]) -> Profile {
-    let mut options =
-        Options { jobs: 1, keep_hook_cost: true, lengths: true, ..Options::default() };
+    let mut options = Options { jobs: 1, lengths: true, ..Options::default() };
     Recording::from_read(bytes, "window").replay(&mut options).unwrap()
 }
 
@@ -91,7 +90,7 @@ pub(crate) fn counts(profile: &Profile) -> BTreeMap<String, u64> {
     counts.chain(health.gaps.iter().map(|gap| (gap.0.clone(), gap.1))).collect()
 }
 
-/// Warnings, but for that of hooks' cost, which recordings of tests do not tell.
+/// What is wrong with a recording.
 pub(crate) fn warnings(profile: &Profile) -> Vec<&String> {
-    profile.health.warnings.iter().filter(|text| !text.contains("what hooks cost")).collect()
+    profile.health.warnings.iter().collect()
 }

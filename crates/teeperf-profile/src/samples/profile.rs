@@ -12,7 +12,6 @@ use super::modules::Location;
 use super::paths::{Of, Step, Thread as Sampled};
 use super::worker::Found;
 use crate::contents;
-use crate::cost;
 use crate::model::{
     Code, Function, FunctionId, Health, Info, Line, Node, Place, Profile, Stacks, Thread, Time,
     Tree, Unit,
@@ -127,7 +126,7 @@ pub(super) fn of(
 
 /// What is known of the run, and of this event.
 fn about(info: &Info, event: Option<&contents::Sampled>) -> Info {
-    let mut info = Info { clock: "samples".into(), hook_cost_ps: None, ..info.clone() };
+    let mut info = Info { clock: "samples".into(), ..info.clone() };
     info.event = "samples".into();
     let Some(event) = event else { return info };
     if !event.name.is_empty() {
@@ -296,7 +295,7 @@ impl Merged {
             left.extend(list.into_iter().map(|child| (child, below)));
         }
         let mut tree = Tree { nodes };
-        cost::sum_up(&mut tree);
+        tree.sum_up();
         tree
     }
 

@@ -3,10 +3,10 @@
 use crate::support::Builder;
 use crate::support::item::{Chunk, Item};
 use crate::{header, module, replay};
+use teeperf_profile::Recording;
 use teeperf_profile::contents::Body;
 use teeperf_profile::model::Profile;
-use teeperf_profile::{Options, Recording};
-use teeperf_wire::body::{self, chunk};
+use teeperf_wire::body::chunk;
 use teeperf_wire::packet::kind;
 use teeperf_wire::shared::ClockKind;
 use teeperf_wire::word::{call, code, escape, pack_bytes, payload, ret, split62};
@@ -43,41 +43,6 @@ fn time_goes_to_whoever_was_on_top_and_totals_add_up() {
         .collect();
     assert_eq!(told, [(0, 11.0, 153.0), (1, 100.0, 142.0), (2, 35.0, 42.0), (1, 7.0, 7.0)]);
     assert_eq!((profile.threads[0].wall_ns, profile.threads[0].events), (153, 8));
-}
-
-#[test]
-fn hook_cost_is_taken_off_and_kept_on_request() {
-    let cost: Vec<u8> = [1000u64, 2000, 3000, 4000, 10_000, 20_000, 30_000, 40_000]
-        .iter()
-        .flat_map(|n| n.to_le_bytes())
-        .collect();
-    let mut builder = Builder::empty();
-    let clock = 2000u64.to_le_bytes();
-    builder.start(&[(body::start::HOOK_COST_PS, &cost), (body::start::LEAST_COST_PS, &clock)]);
-    let words = [
-        call(0x1000),
-        escape(code::TICK, 500),
-        call(0x2000),
-        escape(code::TICK, 300),
-        ret(0x2000),
-        ret(0x1000),
-    ];
-    builder.chunk(header(1, 1, 0), &words, false);
-    let bytes = builder.end();
-    let profile = replay(&bytes);
-    let selves: Vec<_> = profile.threads[0]
-        .tree
-        .nodes
-        .iter()
-        .map(|n| [n.self_time.low, n.self_time.value, n.self_time.high].map(f64::round))
-        .collect();
-    // Outer: its own 5 ns and 5 ns for the call it makes; hot. There is room for all of it but
-    // the least, 1 ns for each; 4 ns of the outer's time are the inner's. Ten times that cold.
-    assert_eq!(selves, [[0.0, 0.0, 0.0], [398.0, 494.0, 495.0], [249.0, 303.0, 305.0]]);
-    assert_eq!(profile.info.hook_cost_ps, Some((10_000, 100_000)));
-    let mut keep = Options { keep_hook_cost: true, ..Options::default() };
-    let profile = Recording::from_read(&bytes[..], "test").replay(&mut keep).unwrap();
-    assert_eq!(profile.threads[0].tree.nodes[0].total.value, 800.0);
 }
 
 #[test]

@@ -34,37 +34,13 @@ pub(crate) fn is_even() -> bool {
 }
 
 /// Counts in a second, measured against the system's undisciplined clock over `window`.
-pub(super) fn measure_hz(window: Duration) -> u64 {
-    let begin = both();
+pub(crate) fn measure_hz(window: Duration) -> u64 {
+    let (counter, nanoseconds) = both();
     std::thread::sleep(window);
-    hz_since(begin)
-}
-
-fn hz_since((counter, nanoseconds): (u64, u64)) -> u64 {
     let (counter_later, nanoseconds_later) = both();
     let counts = counter_later.wrapping_sub(counter) as u128;
     let passed = nanoseconds_later.saturating_sub(nanoseconds).max(1) as u128;
     (counts * 1_000_000_000 / passed).clamp(1, u64::MAX as u128) as u64
-}
-
-/// The counter, watched while something else takes its time.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pace((u64, u64));
-
-impl Pace {
-    /// From now on.
-    pub(crate) fn begin() -> Self {
-        Self(both())
-    }
-
-    /// Counts in a second, measured up to now; where that is too short, for some milliseconds more, and some more where it
-    /// matters.
-    pub(crate) fn hz(self, matters: bool) -> u64 {
-        let least = Duration::from_millis(if matters { 20 } else { 2 });
-        let passed = Duration::from_nanos(raw_nanoseconds().saturating_sub(self.0.1));
-        std::thread::sleep(least.saturating_sub(passed));
-        hz_since(self.0)
-    }
 }
 
 /// Counter and clock of one moment: the closest of several pairs, so that an interrupt

@@ -141,10 +141,10 @@ fn file_called(pid: u32, name: &[u8]) -> Option<PathBuf> {
     std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|at| at.is_file())
 }
 
-/// Whether a path is that of another recorder, or of what measures hooks for one.
+/// Whether a path is that of another recorder.
 fn is_recorder(path: &[u8]) -> bool {
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-    matches!(name, b"teeperf" | b"teeperf-calibration")
+    name == b"teeperf"
 }
 
 /// The regular file of this number, if it is there.

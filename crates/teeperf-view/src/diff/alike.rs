@@ -7,9 +7,6 @@ use std::collections::BTreeSet;
 use teeperf_profile::diff::{Diff, Run, Side};
 use teeperf_profile::model::{Info, Unit};
 
-/// Hooks that cost so many times what they did on the other side tell of a machine in another state.
-const OTHER_STATE: f64 = 1.5;
-
 /// What a reader must know before believing a difference; warnings first.
 pub fn findings(diff: &Diff) -> Vec<Finding> {
     let mut found = Found { diff, list: Vec::new() };
@@ -148,24 +145,6 @@ impl Found<'_> {
                 true,
                 what,
                 "Only counts of calls can be compared, or shares, with --normalize.",
-            );
-        }
-        let cost = |side| {
-            let costs = self.diff.runs.of(side).iter().filter_map(|run| run.info.hook_cost_ps);
-            let costs: Vec<f64> = costs.map(|(hot, _)| hot as f64 / 1000.0).collect();
-            let mean = costs.iter().sum::<f64>() / costs.len().max(1) as f64;
-            (mean > 0.0).then_some(mean)
-        };
-        if let (Some(before), Some(after)) = (cost(Side::Before), cost(Side::After))
-            && before.max(after) > OTHER_STATE * before.min(after)
-        {
-            let what = format!(
-                "Hooks took {before:.1} ns a call before and {after:.1} ns after: the machine was in another state."
-            );
-            self.push(
-                true,
-                what,
-                "Record runs of both sides in turn, on a machine that does nothing else.",
             );
         }
     }

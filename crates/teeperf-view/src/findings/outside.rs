@@ -13,7 +13,7 @@ const NAMED: usize = 3;
 /// Where threads ran outside of hooked code for most of their CPU time.
 pub(super) fn outside(profile: &Profile, found: &mut Vec<Finding>) {
     let is_filtered = profile.info.filters.iter().any(|rules| !rules.is_empty());
-    let is_part = profile.part_of_ns.is_some() || profile.waiting.is_some();
+    let is_part = profile.part_of_ns.is_some();
     if profile.info.is_sampled() || profile.graph.is_some() || is_filtered || is_part {
         return;
     }

@@ -4,7 +4,6 @@ use serde::Serialize;
 use teeperf_profile::crossings::{Crossing, Evidence};
 use teeperf_profile::model::{self, FunctionId, PointKind, Profile};
 use teeperf_profile::pattern::Found;
-use teeperf_profile::waiting::LeftOut;
 use teeperf_profile::{around, groups, lengths};
 
 use super::{Places, Times, number, times};
@@ -66,34 +65,6 @@ struct Member {
     calls: u64,
     #[serde(flatten)]
     times: Times,
-}
-
-/// Time that was taken out because threads waited.
-#[derive(Serialize)]
-pub(super) struct Waiting {
-    left_out: f64,
-    elsewhere: f64,
-    is_partial: bool,
-    functions: Vec<Waited>,
-}
-
-#[derive(Serialize)]
-struct Waited {
-    function: Option<usize>,
-    time: f64,
-}
-
-pub(super) fn waiting(left_out: &LeftOut, places: &Places) -> Waiting {
-    let waited = |&(function, ns): &(FunctionId, f64)| Waited {
-        function: places.get(&function).copied(),
-        time: number(ns),
-    };
-    Waiting {
-        left_out: number(left_out.ns()),
-        elsewhere: number(left_out.elsewhere_ns),
-        is_partial: left_out.is_partial,
-        functions: left_out.functions.iter().map(waited).collect(),
-    }
 }
 
 /// How long the calls of a function took.

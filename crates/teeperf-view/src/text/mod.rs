@@ -59,9 +59,6 @@ impl Default for Options {
     }
 }
 
-/// Most functions named that waiting was taken out of.
-const MOST_WAITING: usize = 5;
-
 /// Writes the report.
 pub fn write(
     profile: &Profile,
@@ -168,41 +165,7 @@ fn shown(
         return Ok(());
     }
     let text = names::printable(selection) + &share_of_all(profile);
-    labelled(style.paint(Paint::Faint, "Shown"), &text, style, out)?;
-    match waiting(profile) {
-        Some(text) => labelled(style.paint(Paint::Faint, "Left out"), &text, style, out),
-        None => Ok(()),
-    }
-}
-
-/// What was left out because threads waited, and what could not be.
-fn waiting(profile: &Profile) -> Option<String> {
-    let left_out = profile.waiting.as_ref()?;
-    let time = |ns: f64| units::time_inline(profile.info.unit, ns);
-    let named = left_out.functions.iter().take(MOST_WAITING).map(|(function, ns)| {
-        let known = profile.functions.get(function.0 as usize);
-        let name = known.map_or("[unknown]", |function| &function.name);
-        format!("{} {}", names::fit(name, 40), time(*ns))
-    });
-    let named: Vec<String> = named.collect();
-    let more = match left_out.functions.len().saturating_sub(MOST_WAITING) {
-        0 => String::new(),
-        more => format!(", {} more", units::counted(more as u64, "function")),
-    };
-    let mut text = match named.is_empty() {
-        true => "nothing: no function is seen to wait".into(),
-        false => format!("{} of waiting: {}{more}", time(left_out.ns()), named.join(", ")),
-    };
-    if left_out.elsewhere_ns > 0.01 * profile.framed_ns() {
-        text += &format!(
-            "; threads waited {} more in functions that are not known: --waits-in PATTERN names them",
-            time(left_out.elsewhere_ns)
-        );
-    }
-    if left_out.is_partial {
-        text += "; of some threads no CPU time is known, and functions count that are known to wait by name, or wait in others";
-    }
-    Some(text)
+    labelled(style.paint(Paint::Faint, "Shown"), &text, style, out)
 }
 
 pub(crate) fn say(finding: &Finding, style: &Style, out: &mut impl Write) -> io::Result<()> {

@@ -12,7 +12,6 @@ use teeperf_profile::model::{
     CallGraph, FunctionId, Mended, Point, PointKind, Profile, Stacks, Unit, Waits,
 };
 use teeperf_profile::pattern::Pattern;
-use teeperf_profile::selection::Selection;
 use teeperf_view::json::{self, Options};
 
 fn report(profile: &Profile, options: &Options) -> Value {
@@ -93,15 +92,13 @@ fn all_reports_fit_and_have_all_that_is_described() {
         };
         assert_eq!(schema.errors(&report(&profile, &options)), Vec::<String>::new());
     }
-    // Of a counter that goes on in steps, and without what threads waited.
+    // Of a counter that goes on in steps.
     let mut stepped = kitchen();
     stepped.info.period_ns = 0.0;
     stepped.length_unit_ns = Some(0.5);
     let mut lengths = Lengths::default();
     (0..3000).for_each(|at| lengths.add(at % 9 * 25));
     stepped.threads[0].lengths = vec![(FunctionId(1), lengths)];
-    let waits_in = vec![Pattern::new("serve").unwrap()];
-    let stepped = Selection { waits_in, ..Selection::default() }.of(stepped);
     assert_eq!(schema.errors(&report(&stepped, &Options::default())), Vec::<String>::new());
     let mut sampled = kitchen();
     sampled.info.clock = "samples".into();

@@ -108,7 +108,6 @@ pub(crate) fn kitchen() -> Profile {
             summed: false,
             filters: Vec::new(),
             timed: Vec::new(),
-            hook_cost_ps: Some((3_000, 4_500)),
         },
         functions: vec![
             function("main", "kitchen"),

@@ -289,7 +289,6 @@ fn sampled_kitchen() -> Profile {
     profile.info.clock = "samples".into();
     profile.info.event = "cpu-clock".into();
     profile.info.clock_reason = "cpu-clock of the kernel".into();
-    profile.info.hook_cost_ps = None;
     profile.health.events = 23;
     profile
 }
@@ -620,35 +619,12 @@ fn what_async_functions_waited_has_a_table_of_its_own() {
     assert!(!report(&profile, &tables, 100).contains("Async"));
 }
 
-/// Where a machine was busy, or names say nothing, no option takes the waiting out by itself.
 #[test]
-fn hooks_that_take_most_of_the_time_are_said() {
-    let note = |least_ps: u64| {
+fn waiting_in_times_of_a_clock_is_said() {
+    let note = |cpu_ns: u64, timer_samples| {
         let mut profile = kitchen();
-        profile.info.hook_cost_ps = Some((least_ps, 2 * least_ps));
-        let report = report(&profile, &Options::default(), 400);
-        report.lines().find(|line| line.contains("Hooks took")).map(str::to_owned)
-    };
-    // 23,008 calls, 1.25 s.
-    assert_eq!(note(54_000_000), None);
-    let told = note(60_000_000).unwrap();
-    assert!(
-        told.starts_with("Note       Hooks took at least 1.380 s of the threads' time")
-            && told.contains("more than all that is shown, 1.250 s")
-            && told.contains("`teeperf suggest`"),
-        "{told}"
-    );
-}
-
-#[test]
-fn waiting_that_nobody_can_place_is_not_said_to_be_left_out() {
-    let note = |own: [f64; 2], cpu_ns: u64| {
-        let mut profile = kitchen();
-        let nodes = vec![
-            node(0, 0, 0, 0.0, 1000.0),
-            node(0, 0, 1, own[0], 1000.0),
-            node(1, 1, 4, own[1], own[1]),
-        ];
+        profile.info.timer_samples = timer_samples;
+        let nodes = vec![node(0, 0, 0, 0.0, 1000.0), node(0, 0, 1, 1000.0, 1000.0)];
         profile.threads = vec![teeperf_profile::model::Thread {
             wall_ns: 1_000_000_000,
             cpu_ns: Some(cpu_ns * 1_000_000),
@@ -656,22 +632,16 @@ fn waiting_that_nobody_can_place_is_not_said_to_be_left_out() {
             ..thread(11, "kitchen", nodes)
         }];
         let report = report(&profile, &Options::default(), 400);
-        report.lines().find(|line| line.contains(" of the time")).map(str::to_owned)
+        report.lines().find(|line| line.contains("no processor")).map(str::to_owned)
     };
-    assert_eq!(
-        note([950.0, 50.0], 100).unwrap(),
-        "Note       Threads waited for 90.0 % of the time, for the most part in main. --no-waiting leaves that out."
-    );
-    let unknown = note([500.0, 500.0], 400).unwrap();
+    let told = note(100, 0).unwrap();
     assert!(
-        unknown.starts_with(
-            "Note       Threads had no processor for 60.0 % of the time, in functions that are not known. Either other \
-             programs"
-        ),
-        "{unknown}"
+        told.starts_with(
+            "Note       Threads had no processor for 90.0 % of the time, which is in these times."
+        ) && told.contains("which `teeperf record` takes"),
+        "{told}"
     );
-    assert!(unknown.contains("--no-waiting --waits-in PATTERN"), "{unknown}");
-    assert_eq!(note([500.0, 500.0], 900), None);
+    assert_eq!((note(900, 0), note(100, 700)), (None, None));
 }
 
 /// Threads get the program's name where they give themselves none.

@@ -1,6 +1,6 @@
 //! What travels inside the binary, so that it needs no other file: the objects that hooked
-//! programs are linked with, the library for programs without them, `teeperf.h`, and the
-//! program that measures what a hook costs. Unpacked into a cache folder when first needed.
+//! programs are linked with, the library for programs without them, and `teeperf.h`. Unpacked into
+//! a cache folder when first needed.
 
 mod fingerprint;
 mod others;
@@ -51,17 +51,16 @@ pub(crate) const INSIDE: &[Embedded] = &[
 #[cfg(not(inside))]
 pub(crate) const INSIDE: &[Embedded] = &[];
 
-/// What programs are linked with, and what measures hooks.
+/// Files that programs are linked with.
 #[cfg(not(hooks))]
 pub(crate) const FILES: &[Embedded] = &[];
-/// What programs are linked with, and what measures hooks.
+/// Files that programs are linked with.
 #[cfg(hooks)]
 pub(crate) const FILES: &[Embedded] = &[
     (STUB, 0o644, include_bytes!(concat!(env!("OUT_DIR"), "/teeperf_stub.o"))),
     (WRAPPERS, 0o644, include_bytes!(concat!(env!("OUT_DIR"), "/libteeperf_wrap.a"))),
     (RUNTIME, 0o644, include_bytes!(concat!(env!("OUT_DIR"), "/teeperf_rt.o"))),
     (LIBRARY, 0o755, include_bytes!(concat!(env!("OUT_DIR"), "/libteeperf.so"))),
-    (CALIBRATION, 0o755, include_bytes!(concat!(env!("OUT_DIR"), "/teeperf-calibration"))),
     (HEADER, 0o644, include_bytes!(concat!(env!("OUT_DIR"), "/teeperf.h"))),
 ];
 
@@ -77,7 +76,6 @@ pub(crate) const LIBRARY: &str = "libteeperf.so";
 pub(crate) const HEADER: &str = "include/teeperf.h";
 /// For runtimes of enclaves.
 pub(crate) const AEX_HEADER: &str = "include/teeperf_aex.h";
-const CALIBRATION: &str = "teeperf-calibration";
 
 /// Linker options: in each line whether for `all` modules, an `executable`, a shared `library`, or what `clang` links,
 /// and the option.
@@ -97,8 +95,6 @@ pub(crate) struct Bundle {
     late_flags: Vec<&'static str>,
     /// The runtime as a shared library, for programs that do not have it.
     pub(crate) library: PathBuf,
-    /// The program that measures what a hook costs.
-    pub(crate) calibration: PathBuf,
 }
 
 /// The cache folder of exactly these files.
@@ -140,7 +136,6 @@ pub(crate) fn unpacked() -> Result<Bundle> {
         cxx_flags: link_flags("cxx"),
         late_flags: link_flags("late"),
         library: folder.join(LIBRARY),
-        calibration: folder.join(CALIBRATION),
     })
 }
 

@@ -18,7 +18,7 @@ use teeperf_view::page;
 /// Compares runs: which functions take longer or less than before, and which merely seem to
 ///
 /// One recording a side, or several, with `--` between the sides: from several it is known how much runs differ
-/// without a change. What is no more than that, or than ticks and the cost of hooks explain, is shown with ≈ and never
+/// without a change. What is no more than that, or than samples and ticks explain, is shown with ≈ and never
 /// counts as a change. Functions are matched by name and module, whatever versions and paths the files have.
 #[derive(Args, Debug)]
 #[command(
@@ -34,7 +34,7 @@ Conditions of --fail-if:
 With a sign only changes count that are more than noise. A name is a pattern (see `teeperf help patterns`), '<' is less than.
 
 Where runs differ among themselves by more than a condition asks for, so that such a change would not be seen, there is no
-answer: more runs a side see smaller ones. With --no-waiting times are without what threads waited.
+answer: more runs a side see smaller ones.
 
 Exit status: 0, or 1 when a condition of --fail-if is met, or 2 when there is no answer.
 

@@ -64,7 +64,7 @@ enum Format {
 const PERF_DATA: &str = "perf.data";
 /// Why of samples no part is written.
 const AS_THEY_ARE: &str = "there are samples and no calls: samples are written as they are, and --event, --focus, --ignore, --path, \
-                           --root, --group, --no-waiting, --thread, --since and --until do not go with --to perf";
+                           --root, --group, --fold-unhooked, --thread, --since and --until do not go with --to perf";
 /// Most numbers tried before it is said that there are too many files.
 const MOST_NUMBERS: u32 = 10_000;
 

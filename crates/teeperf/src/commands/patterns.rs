@@ -23,7 +23,7 @@ Where they hold:
   --teeperf-only, --teeperf-exclude, teeperf.toml  when a program is built; its module is not known then: no @
   record and ctl: --only, --exclude, --timed       while it runs; its files are not known then: no file:
   --focus, --ignore, --root, --group               in all that reads recordings
-  --waits-in, report --crossing                    likewise
+  report --crossing                                likewise
   report --around, --callers, --callees,           of one recording
   --histogram                                      likewise
   annotate                                         where a source file may be named as well, src/a.c

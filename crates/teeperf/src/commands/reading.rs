@@ -61,13 +61,6 @@ pub(crate) struct Part {
     /// Show functions as one, `[NAME]`, such as alloc=malloc,free,'new*'
     #[arg(long, value_name = "NAME=PATTERN,…", value_parser = Group::new)]
     group: Vec<Group>,
-    /// Leave out the time in which threads waited: wall time in which they had no processor, as their CPU time tells, off
-    /// functions that have most of it or are known to wait
-    #[arg(long)]
-    no_waiting: bool,
-    /// Functions that wait, beside poll, pthread_cond_wait and the like; as --no-waiting does
-    #[arg(long, value_name = "PATTERN", value_parser = Pattern::new)]
-    waits_in: Vec<Pattern>,
     /// Add the time of code without hooks, such as libraries and the kernel, to the function that
     /// called it
     #[arg(long)]
@@ -84,9 +77,6 @@ pub(crate) struct Part {
     /// Of samples: functions as they were compiled; what was inlined into them is theirs
     #[arg(long)]
     no_inline: bool,
-    /// Leave the cost of the hooks in the times
-    #[arg(long)]
-    keep_hook_cost: bool,
     #[command(flatten)]
     pub(crate) unsaid: Unsaid,
     /// Most call paths to tell apart, at some 150 bytes of memory each; calls on later ones are
@@ -291,14 +281,13 @@ impl Part {
         if lengths && self.selection() != of_threads {
             bail!(
                 "lengths of calls are known by function and thread, and not by call path: --focus, --ignore, --path, \
-                 --root, --group and --no-waiting do not go with them; --thread, --since and --until do"
+                 --root, --group and --fold-unhooked do not go with them; --thread, --since and --until do"
             );
         }
         let mut packets = self.window.packets(source, &self.unsaid, path)?;
         let mut progress = Progress::of("reading", path);
         let mut told = |done: packets::Progress| progress.at(done.bytes);
         let mut options = Options {
-            keep_hook_cost: self.keep_hook_cost,
             without_inlined: self.no_inline,
             most_paths: self.most_paths.get(),
             by_place,
@@ -319,11 +308,11 @@ impl Part {
         if selection.is_all() {
             return Ok(profile);
         }
-        let lists = [&self.focus, &self.ignore, &self.root, &self.waits_in];
+        let lists = [&self.focus, &self.ignore, &self.root];
         for pattern in lists.into_iter().flatten() {
             self.found(pattern, &profile);
         }
-        for pattern in self.ignore.iter().chain(&self.waits_in).chain(self.grouped()) {
+        for pattern in self.ignore.iter().chain(self.grouped()) {
             if !pattern.among(&profile.functions).any() {
                 self.say(format!("no function that was called fits {:?}", pattern.text()));
             }
@@ -394,8 +383,6 @@ impl Part {
             ignore: self.ignore.clone(),
             paths: self.path.clone(),
             root: self.root.clone(),
-            no_waiting: self.no_waiting,
-            waits_in: self.waits_in.clone(),
             groups: self.group.clone(),
             fold_unhooked: self.fold_unhooked,
         }
@@ -412,9 +399,6 @@ impl Part {
             ("thread", &self.thread),
         ] {
             parts.extend(names.iter().map(|name| format!("{word} {:?}", name.text())));
-        }
-        if self.no_waiting || !self.waits_in.is_empty() {
-            parts.push("without waiting".into());
         }
         if self.fold_unhooked {
             parts.push("code without hooks in its callers".into());

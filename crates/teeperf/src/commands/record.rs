@@ -1,7 +1,7 @@
 //! `teeperf record`: runs a program. Running, draining and writing are `teeperf-record`'s.
 
 use super::{filtering, sampling, selection, writing};
-use crate::{bundle, calibration, recordings};
+use crate::{bundle, recordings};
 use anyhow::{Result, bail, ensure};
 use clap::Args;
 use std::ffi::{OsStr, OsString};
@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use teeperf_profile::info::Info;
-use teeperf_record::{Choice, Events, HookCost, Options, Outcome, Rules};
+use teeperf_record::{Choice, Events, Options, Outcome, Rules};
 
 /// Runs a program and records every call and return of its hooked functions
 ///
@@ -220,15 +220,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             );
         }
         is_kept
-    });
-    options.hook_cost = bundle.map(|bundle| {
-        HookCost::new(move |clock| {
-            calibration::hook_cost(&bundle, clock)
-                .inspect_err(|error| {
-                    eprintln!("teeperf: {error:#}; times will hold the cost of the hooks");
-                })
-                .ok()
-        })
     });
 
     let ended = arguments.writing.record((options, sender), command, &path, tell_of_nothing)?;

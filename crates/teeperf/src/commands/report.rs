@@ -27,7 +27,7 @@ Examples:
   teeperf report --since 10s --until 12s      what happened then; times as in `teeperf help cut`
   teeperf report --path '^main;.*;malloc$'    calls of malloc, by whatever way from main
   teeperf report --tree --root parse          the call tree below parse, whoever called it
-  teeperf report --no-waiting                 a server's: without poll, pthread_cond_wait and their like
+  teeperf report --fold-unhooked              time in libraries and the kernel is that of the function that called
   teeperf report --group 'alloc=malloc,free'  functions as one
   teeperf report --around malloc              who called it, and what it called
   teeperf report --by process                 functions of each process

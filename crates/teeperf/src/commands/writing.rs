@@ -71,10 +71,11 @@ pub(crate) struct Arguments {
     /// as boost.context does it; that costs some tenths of a nanosecond a call
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = WatchedStacks::Auto)]
     stacks: WatchedStacks,
-    /// Interrupt each thread by a timer of its CPU time, and write where it is among its calls: CPU
-    /// times are made of these samples, and time in hooks and time spent waiting are told apart
+    /// Do not interrupt threads to learn where they spend their CPU time. Times are then those of the
+    /// clock, with waiting and with what hooks took; as they are with --clock cycle or ordered, and
+    /// with --probe tree
     #[arg(long)]
-    cpu_samples: bool,
+    no_cpu_samples: bool,
     /// With --probe tree: memory for each thread, 4 KiB to 1 GiB, at some 100 bytes a call path, of which only what is
     /// used is taken, and 16 GiB at most by all threads of a process; calls on paths beyond it are counted by
     /// function [default: 1MiB]
@@ -206,10 +207,16 @@ impl Arguments {
             WatchedStacks::Always => StackWatch::Watched,
             WatchedStacks::Never => StackWatch::Unwatched,
         };
-        options.cpu_samples = self.cpu_samples;
+        options.cpu_samples = self.has_cpu_samples();
         options.tree = self.tree()?;
         options.search.images.clone_from(&self.elf);
         Ok((options, sender))
+    }
+
+    /// Whether threads are interrupted: a counter that is asked for tells times itself.
+    fn has_cpu_samples(&self) -> bool {
+        let is_by_counter = matches!(self.clock, Clock::Cycle | Clock::Ordered);
+        !self.no_cpu_samples && self.probe == Probe::Trace && !is_by_counter
     }
 
     /// Whether nothing is to be recorded but samples.

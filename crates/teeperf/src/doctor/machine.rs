@@ -1,7 +1,6 @@
 //! What the system and the processor have to offer.
 
 use super::Finding;
-use crate::{bundle, calibration};
 use std::io;
 use std::path::Path;
 use teeperf_record::Choice;
@@ -12,8 +11,6 @@ struct Facts {
     memory: io::Result<()>,
     socket: io::Result<()>,
     clock: ClockOffer,
-    /// What a call and its return cost, in picoseconds, hot and cold; or why that is not known.
-    cost: Option<Result<[u64; 2], String>>,
     /// Bytes of the C library's area for restartable sequences, rseq(2); none without one.
     rseq: Option<u32>,
     /// What would be sampled, or why nothing can be, and the way out.
@@ -38,13 +35,6 @@ pub(super) fn examine() -> Vec<Finding> {
 impl Facts {
     fn gather() -> Self {
         let clock = offers::clock();
-        let cost = bundle::HAS_HOOKS.then(|| {
-            let bundle = bundle::unpacked().map_err(|error| format!("{error:#}"))?;
-            let cost = calibration::hook_cost(&bundle, clock.choice)
-                .map_err(|error| format!("{error:#}"))?;
-            let sum = |parts: &[u64]| parts.iter().sum();
-            Ok([sum(&cost.hook_ps[..4]), sum(&cost.hook_ps[4..])])
-        });
         let is_there = |path: &str| Path::new(path).exists();
         let folders = [
             "/usr/lib",
@@ -64,7 +54,6 @@ impl Facts {
             memory: offers::shared_memory(),
             socket: offers::socket(),
             clock,
-            cost,
             rseq: rseq(),
             sampling: offers::sampling().map_err(|refused| (refused.to_string(), refused.advice())),
             seccomp: status("Seccomp").unwrap_or_default(),
@@ -170,23 +159,6 @@ fn clock(facts: &Facts) -> Vec<Finding> {
             "record with --clock tick, which is the default here",
         ),
     });
-    match &facts.cost {
-        None => {}
-        Some(Ok([hot, cold])) => {
-            let ns = |ps: u64| ps as f64 / 1e3;
-            let text = format!(
-                "a call and its return cost {:.1} ns, and {:.1} ns with cold caches",
-                ns(*hot),
-                ns(*cold)
-            );
-            findings.push(Finding::ready(CLOCK, text));
-        }
-        Some(Err(why)) => findings.push(Finding::warning(
-            CLOCK,
-            format!("what hooks cost is not known, and will be in the times: {why}"),
-            "see the cache folder above: the program that measures it is run from there",
-        )),
-    }
     findings
 }
 
@@ -232,7 +204,6 @@ mod tests {
                 reason: "the cheapest".into(),
                 counter_is_even: true,
             },
-            cost: Some(Ok([5_000, 7_500])),
             rseq: Some(32),
             sampling: Ok("samples are of cycles".into()),
             seccomp: 0,
@@ -255,9 +226,6 @@ mod tests {
         assert!(
             text.contains(&"`record` would choose tick of 200µs: the cheapest".into()),
             "{text:?}"
-        );
-        assert!(
-            text.contains(&"a call and its return cost 5.0 ns, and 7.5 ns with cold caches".into())
         );
     }
 
@@ -285,9 +253,6 @@ mod tests {
         let uneven = ClockOffer { counter_is_even: false, ..good().clock };
         let (verdict, text) = one(Facts { clock: uneven, ..good() });
         assert!(verdict == Verdict::Warning && text.contains("changes its speed"), "{text}");
-        let (verdict, text) = one(Facts { cost: Some(Err("why".into())), ..good() });
-        assert!(verdict == Verdict::Warning && text.ends_with(": why"), "{text}");
-        assert_eq!(wrong(&Facts { cost: None, ..good() }), []);
         let optee = |library, device| one(Facts { optee: Optee { library, device }, ..good() });
         assert!(
             optee(false, false).1.contains("no libteec")

@@ -77,7 +77,6 @@ pub(crate) fn sgx() -> Vec<Finding> {
 pub(crate) fn machine(begins: &mut dyn FnMut(&str)) -> Vec<Finding> {
     let mut findings = compilers::examine(begins);
     findings.extend(places::examine());
-    begins("measuring what hooks cost");
     findings.extend(machine::examine());
     findings
 }

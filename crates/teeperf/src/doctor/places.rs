@@ -79,7 +79,8 @@ fn judge_cache(folder: &Path, is_noexec: bool, is_temporary: bool) -> Vec<Findin
         findings.push(Finding::warning(
             AREA,
             format!(
-                "{place} lies where nothing may be executed: what hooks cost cannot be measured"
+                "{place} lies where nothing may be executed: programs without hooks, with libraries that have some, are \
+                 not recorded"
             ),
             "set XDG_CACHE_HOME to a folder on another file system",
         ));

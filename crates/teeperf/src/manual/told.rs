@@ -108,7 +108,7 @@ pub(super) const FILES: &[Told] = &[
     told(
         "~/.cache/teeperf/",
         CACHING,
-        "The runtime that hooked programs are linked with, and what hooks cost on this machine. It may be removed at any time.",
+        "The runtime that hooked programs are linked with. It may be removed at any time.",
     ),
     told(
         "*.teeperf",

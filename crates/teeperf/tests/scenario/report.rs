@@ -113,12 +113,17 @@ impl Report {
         self.health.get("unrecorded").map_or(0, number)
     }
 
-    /// Nanoseconds in the functions of this name, hooks' cost left in, and in what they called; and of the
+    /// Nanoseconds of wall time in the functions of this name, and in what they called; and of the
     /// whole recording.
     pub(crate) fn total_and_duration(&self, name: &str) -> (f64, f64) {
-        let json = json(&self.recording, &["--keep-hook-cost"]);
+        let json = json(&self.recording, &[]);
         let named = list(&json["functions"]).filter(|function| function["name"] == name);
-        let total = named.filter_map(|function| function["total"].as_f64()).sum();
+        // Of samples, the total is CPU time alone.
+        let wall = |function: &Value| {
+            let waiting = function["total_waiting"].as_f64().unwrap_or_default();
+            function["total"].as_f64().map(|total| total + waiting)
+        };
+        let total = named.filter_map(wall).sum();
         (total, json["info"]["duration"].as_f64().expect("a duration"))
     }
 
@@ -201,7 +206,7 @@ impl Report {
 }
 
 #[track_caller]
-fn json(recording: &Path, options: &[&str]) -> Value {
+pub(crate) fn json(recording: &Path, options: &[&str]) -> Value {
     let outcome = run(teeperf().args(["report", "--json"]).args(options).arg(recording));
     assert!(outcome.success(), "report: {}", outcome.stderr);
     serde_json::from_str(&outcome.stdout).expect("JSON")

@@ -20,9 +20,8 @@ pub(crate) fn teeperf() -> Command {
     for variable in ["TEEPERF_CC", "TEEPERF_CXX", "TEEPERF_CC_OPTIONS", "TEEPERF_SOCKET"] {
         command.env_remove(variable);
     }
-    if are_late() {
-        command.env("TEEPERF_CC_OPTIONS", "--teeperf-hooks=late");
-    }
+    let hooks = if are_late() { "late" } else { "source" };
+    command.env("TEEPERF_CC_OPTIONS", format!("--teeperf-hooks={hooks}"));
     command
 }
 

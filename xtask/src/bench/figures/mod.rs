@@ -6,7 +6,6 @@ mod bytes;
 mod counts;
 mod cycle;
 mod enclaves;
-mod hook_cost;
 mod hot_path;
 mod idle;
 mod kernels;
@@ -75,7 +74,6 @@ pub(crate) const FIGURES: &[Figure] = &[
     logs::FIGURE,
     known_work::FIGURE,
     truth::FIGURE,
-    hook_cost::FIGURE,
     beat::FIGURE,
     sort::FIGURE,
     paper::FIGURE,

@@ -15,7 +15,7 @@ use teeperf_edit::collect::{Account, Received, Receiving};
 use teeperf_edit::greeting::{self, Beginning, Stream, Until};
 use teeperf_edit::secured::Secret;
 
-/// Who connects says what for, and within so long; a recording begins when what hooks cost has been measured.
+/// A client that connects says what for within so long.
 const GREETING: Duration = Duration::from_secs(5);
 const BEGINNING: Duration = Duration::from_secs(60);
 /// How often what is shown on a terminal changes.

@@ -1,0 +1,52 @@
+//! Functions of whose time hooks have a large part.
+
+use std::collections::HashMap;
+
+use teeperf_profile::model::{FunctionId, Profile};
+
+use super::{Finding, push};
+use crate::names;
+
+/// Share of CPU time that hooks in a function have at least where that is said.
+const LEAST_HOOKS: f64 = 0.02;
+/// Most functions named.
+const MOST_NAMED: usize = 3;
+
+/// Functions in which hooks took as much as the code itself: there they change the program most.
+pub(super) fn hooks(profile: &Profile, found: &mut Vec<Finding>) {
+    if profile.info.timer_samples == 0 {
+        return;
+    }
+    let mut by_function: HashMap<FunctionId, (f64, f64)> = HashMap::new();
+    for node in profile.threads.iter().flat_map(|thread| thread.tree.nodes.iter().skip(1)) {
+        let (own, hooks) = by_function.entry(node.function).or_default();
+        *own += node.self_time.value;
+        *hooks += node.spent.hooks_ns;
+    }
+    let least = LEAST_HOOKS * (profile.framed_ns() + profile.hooks_ns());
+    let mut most: Vec<(FunctionId, f64)> = by_function
+        .into_iter()
+        .filter(|(_, (own, hooks))| hooks >= own && *hooks > least)
+        .map(|(function, (_, hooks))| (function, hooks))
+        .collect();
+    most.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let names = most.iter().take(MOST_NAMED).filter_map(|(function, _)| {
+        let function = profile.functions.get(function.0 as usize)?;
+        Some(names::fit(&function.name, 60))
+    });
+    let names = names.collect::<Vec<_>>().join(", ");
+    if names.is_empty() {
+        return;
+    }
+    let others = match most.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        others => format!(" and {others} more"),
+    };
+    let what = format!(
+        "Hooks took as much CPU time as the code itself, or more, in {names}{others}. They slow down the code around \
+         them as well: times of such functions are too long, and shares may be off by some points."
+    );
+    let next =
+        "`teeperf suggest` names small busy functions that tell little, to be built without hooks.";
+    push(found, false, what, next);
+}
