@@ -91,6 +91,8 @@ pub struct Sample {
     pub is_in_kernel: bool,
     /// Only time in user mode is sampled.
     pub is_of_user_mode: bool,
+    /// The thread may have met page faults since its timer interrupted it last.
+    pub has_faults: bool,
     /// Site of the instruction; 0 where it lies in no window.
     pub site: u32,
     /// Its address.
@@ -240,6 +242,7 @@ fn with_payload<'a>(
             is_in_hook: arg & word::sample::HOOK != 0,
             is_in_kernel: arg & word::sample::KERNEL != 0,
             is_of_user_mode: arg & word::sample::USER != 0,
+            has_faults: arg & word::sample::FAULTS != 0,
             site: word::payload_value(*payload.first()?)?,
             address: word::join(payload.get(1..4)?)?,
             cpu_ns: word::join(payload.get(4..6)?)?,

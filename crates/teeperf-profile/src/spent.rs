@@ -13,13 +13,16 @@ use crate::names::Names;
 use crate::replay::{CallTree, Hits, Interrupted, Kinds, SpentInTree, pseudo};
 
 /// CPU time that samples stand for, as parts of what they stand for by their periods.
+#[derive(Default)]
 struct Weights {
     /// Those of timers behind a system call.
     kernel: f64,
     /// Those of timers elsewhere, where there are no events.
     user: f64,
-    /// Page faults and interrupts by node, as parts of the samples of timers elsewhere.
+    /// Page faults by node, as parts of the samples of timers elsewhere.
     faults: HashMap<u32, f64>,
+    /// Time of the kernel of which no sample tells the place, nanoseconds.
+    unplaced_ns: f64,
 }
 
 impl Weights {
@@ -32,38 +35,57 @@ impl Weights {
                 behind_calls.add(hits.timers);
             } else {
                 elsewhere.add(hits.timers);
-                let there = by_node.entry(*node).or_default();
-                there.events.add(hits.events);
-                there.timers.add(hits.timers);
+                by_node.entry(*node).or_default().add(*hits);
             }
         }
         let cpu_ns = spent.cpu_ns as f64;
-        let part = |ns: f64, of: f64| if of > 0.0 { ns / of } else { 0.0 };
         let each = part(cpu_ns, behind_calls.ns + elsewhere.ns);
-        let faults = HashMap::new();
         if events.samples == 0 {
-            return Self { kernel: each, user: each, faults };
+            return Self { kernel: each, user: each, ..Self::default() };
         }
         let kernel_ns = (cpu_ns - events.ns).max(0.0);
-        let of_faults = kernel_ns - each * behind_calls.ns;
+        by_node.retain(|_, told| told.faults.samples > 0);
+        let mut met = Hits::default();
+        by_node.values().for_each(|told| met.add(told.faults));
+        let of_faults = (kernel_ns - each * behind_calls.ns).min(each * met.ns);
         // As much may have come by chance.
-        if of_faults <= DEVIATIONS * each * elsewhere.squares.sqrt() {
-            return Self { kernel: part(kernel_ns, behind_calls.ns), user: 0.0, faults };
+        let is_chance = of_faults <= DEVIATIONS * each * met.squares.sqrt();
+        let of_faults = if is_chance { 0.0 } else { of_faults };
+        let of_calls = kernel_ns - of_faults;
+        // Samples cost time of the kernel themselves.
+        let least = DEVIATIONS * events.squares.sqrt() + OWN_COST * cpu_ns;
+        let is_unplaced = behind_calls.samples == 0 && of_calls > least;
+        Self {
+            kernel: part(of_calls, behind_calls.ns),
+            user: 0.0,
+            faults: if is_chance { HashMap::new() } else { faults(by_node, each, of_faults) },
+            unplaced_ns: if is_unplaced { of_calls } else { 0.0 },
         }
-        // Timers tell more time of a node than events do: its faults, if that is no chance.
-        let beyond = |Kinds { events, timers }: &Kinds| {
-            let beyond = each * timers.ns - events.ns;
-            if beyond > DEVIATIONS * each * timers.squares.sqrt() { beyond } else { 0.0 }
-        };
-        let known: f64 = by_node.values().map(beyond).sum();
-        let faults = by_node.into_iter().map(|(node, told)| match known > 0.0 {
-            true => (node, of_faults * part(beyond(&told), known * told.timers.ns)),
-            false => (node, part(of_faults, elsewhere.ns)),
-        });
-        Self { kernel: each, user: 0.0, faults: faults.collect() }
     }
 }
 
+/// Parts of the samples of timers by node that are its page faults, where so much time is.
+fn faults(by_node: HashMap<u32, Kinds>, each: f64, of_faults: f64) -> HashMap<u32, f64> {
+    // Timers tell more time of a node than events do: its faults, if that is no chance.
+    let beyond = |Kinds { events, timers, .. }: &Kinds| {
+        let beyond = each * timers.ns - events.ns;
+        if beyond > DEVIATIONS * each * timers.squares.sqrt() { beyond } else { 0.0 }
+    };
+    let known: f64 = by_node.values().map(beyond).sum();
+    let all: f64 = by_node.values().map(|told| told.timers.ns).sum();
+    let of = |(node, told): (u32, Kinds)| match known > 0.0 {
+        true => (node, of_faults * part(beyond(&told), known * told.timers.ns)),
+        false => (node, part(of_faults, all)),
+    };
+    by_node.into_iter().map(of).collect()
+}
+
+fn part(ns: f64, of: f64) -> f64 {
+    if of > 0.0 { ns / of } else { 0.0 }
+}
+
+/// Part of CPU time that samples may cost.
+const OWN_COST: f64 = 0.05;
 /// Standard deviations of a count that tell a difference from chance.
 const DEVIATIONS: f64 = 2.0;
 
@@ -101,6 +123,11 @@ pub(crate) fn put(
     }
     let weights = Weights::of(&tree.spent);
     let mut leaves = Leaves::of(out);
+    if weights.unplaced_ns > 0.0 {
+        let kernel = names.function(tree.process, pseudo::KERNEL);
+        let there = leaves.below(out, 0, kernel);
+        out[there as usize].self_time += Time::from(weights.unplaced_ns);
+    }
     // In an order that follows from the recording alone.
     let mut hits: Vec<_> = tree.spent.hits.iter().collect();
     hits.sort_unstable_by_key(|(place, _)| **place);

@@ -197,7 +197,11 @@ const _: () = assert!(size_of::<Unwinding>() == unwinding::SIZE);
 pub unsafe extern "C" fn teeperf_rt_left(context: *mut c_void, unwinding: &Unwinding) -> c_int {
     const GO_ON: c_int = 0;
     const STOP: c_int = 4;
-    if (unwinding.get_cfa)(context) >= unwinding.target {
+    let is_done = (unwinding.get_cfa)(context) >= unwinding.target;
+    // The frame of the function that has this done, whose callees unwind.
+    let place = if is_done { 0 } else { &raw const *unwinding as usize };
+    thread::current().unwinding.store(place, Relaxed);
+    if is_done {
         return STOP;
     }
     let call = (unwinding.get_ip)(context).wrapping_sub(1);

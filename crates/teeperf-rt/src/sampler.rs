@@ -2,7 +2,7 @@
 //! and the handler writes the interrupted address into the thread's own chunk. The calls and
 //! returns around it are the call path, so no stack is copied.
 //!
-//! Where the kernel allows it, two of its events interrupt a thread in user mode alone: one that
+//! Where the kernel allows it, its events interrupt a thread in user mode alone: one that
 //! came in a system call could end that with EINTR. What the thread does in the kernel, a timer of
 //! its CPU time tells, whose signal comes when the kernel has done its work. Where events are not
 //! allowed, the timer alone tells all.
@@ -15,14 +15,15 @@
 
 use crate::arch;
 use crate::clock;
-use crate::event::{writing, writing::Told};
+use crate::event::{self, writing, writing::Told};
 use crate::module;
 use crate::platform::{self, perf, perf::When, timer, timer::Information};
 use crate::process::{self, Life};
 use crate::signals;
 use crate::thread::{self, State, Thread};
-use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
-use core::sync::atomic::{AtomicU32, AtomicUsize};
+use core::cell::UnsafeCell;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
 use teeperf_wire::compose;
 use teeperf_wire::word::sample;
 
@@ -31,10 +32,10 @@ use teeperf_wire::word::sample;
 const TIMER_NS: u64 = 1_000_000;
 /// Most that one sample stands for: what a word can say.
 const MOST_NS: u32 = i32::MAX as u32;
-/// Mean CPU time between two interruptions by one of a thread's events, and how much more or less
-/// that may be in a thread.
-const EVENT_NS: u64 = 2_000_000;
-const SPREAD_NS: u64 = 300_000;
+/// Mean CPU time between two interruptions by a thread's event, and how much more or less that may
+/// be in a thread, so that not all beat with a program.
+const EVENT_NS: u64 = 1_000_000;
+const SPREAD_NS: u64 = 150_000;
 /// Least CPU time of a thread at its first sample: what the kernel's timers can do.
 const LEAST_NS: u64 = 10_000;
 
@@ -48,10 +49,8 @@ struct Owned {
     events: [AtomicUsize; EVENTS],
 }
 
-/// Two events take turns, each with a period of its own, so that samples do not beat with the
-/// program. The third comes once, before both: at any time of the first period alike.
-const EVENTS: usize = 3;
-const EVENTS_THAT_COME_AGAIN: u32 = 2;
+/// One event comes again and again; the other once, before it: at any time of the first period alike.
+const EVENTS: usize = 2;
 /// Threads for which there is no place are not sampled.
 static OWNED: [Owned; PLACES] = [const {
     Owned {
@@ -107,15 +106,14 @@ impl Owned {
             seed ^= seed << 17;
             seed % most
         };
-        let mut period = || EVENT_NS - SPREAD_NS + below(2 * SPREAD_NS);
-        let (one, other) = (period(), period());
-        let first = LEAST_NS + below(EVENT_NS - LEAST_NS);
-        let whens = [When::Each(one), When::Each(other), When::Once(first)];
+        let period = EVENT_NS - SPREAD_NS + below(2 * SPREAD_NS);
+        let first = LEAST_NS + below(period);
+        let whens = [When::Each(period), When::Once(first)];
         if !perf::begin(thread, &whens, &self.events) {
             self.end_events();
             return 0;
         }
-        (one * other / (one + other).max(1)) as u32
+        period as u32
     }
 }
 
@@ -123,6 +121,8 @@ impl Owned {
 /// sampled.
 pub(crate) fn begin() -> bool {
     TAKEN.store(0, Relaxed);
+    // In the child of a fork, another thread of the parent may have had it.
+    IS_STACK_USED.store(false, Relaxed);
     for place in &OWNED {
         // Those of the process that it was forked from: they are not here.
         place.thread.store(0, Relaxed);
@@ -189,54 +189,104 @@ extern "C" fn interrupted(_signal: i32, information: &Information, context: usiz
         return;
     }
     // SAFETY: as the kernel gives it to a handler.
-    let address = unsafe { arch::address_in_context(context) };
+    let (address, stack) =
+        unsafe { (arch::address_in_context(context), arch::stack_pointer_in_context(context)) };
     let thread = thread::current();
-    let has_events = thread.period_ns.load(Relaxed) != 0;
+    let is_unwinding = stack < thread.unwinding.load(Relaxed);
+    let events_ns = thread.period_ns.load(Relaxed);
+    let has_events = events_ns != 0;
     let is_elsewhere = thread.epoch.load(Relaxed) != process::epoch() || process::has_trees();
     if is_elsewhere || thread.state() == State::Paused || is_of_event && !has_events {
         return;
     }
-    let expirations = match information.is_of_single_event() {
-        _ if !is_of_event => information.expirations(),
-        // It stands for the first period of both events.
-        true => EVENTS_THAT_COME_AGAIN,
-        // So the first of these stands for nothing.
-        false if !thread.was_interrupted.swap(true, Relaxed) => return,
-        false => 1,
+    let expirations = if is_of_event { 1 } else { information.expirations() };
+    let stands_for_ns = match is_of_event {
+        false => expirations.saturating_mul(TIMER_NS as u32).min(MOST_NS),
+        true if information.is_of_single_event() => events_ns,
+        // The single one stands for the first period, at the end of which this comes.
+        true if !thread.was_interrupted.swap(true, Relaxed) => events_ns / 2,
+        true => events_ns,
     };
-    if thread.is_busy() || !write(thread, address, is_of_event, expirations) {
+    if thread.is_busy() || !write(thread, address, is_unwinding, is_of_event, stands_for_ns) {
         let is_counted = is_of_event == has_events;
         thread.missed.fetch_add(if is_counted { expirations } else { 0 }, Relaxed);
     }
 }
 
-/// Writes a sample where the chunk has room. Where it has none, a hook is about to change it.
-fn write(thread: &Thread, address: usize, is_of_event: bool, expirations: u32) -> bool {
-    if thread.state() != State::Running || thread.jumped().is_some() {
+/// Writes a sample; in the next chunk where this one has no room.
+fn write(
+    thread: &Thread,
+    address: usize,
+    is_unwinding: bool,
+    is_of_event: bool,
+    period_ns: u32,
+) -> bool {
+    if thread.state() != State::Running {
         return false;
     }
     let Some(cpu_ns) = platform::thread_cpu_ns() else { return false };
     // SAFETY: the thread runs it.
     let has_hook = || unsafe { module::has_hook_at(address) };
-    let is_in_hook = arch::own_code().contains(&address) || has_hook();
+    let is_in_hook = is_unwinding || arch::own_code().contains(&address) || has_hook();
     let mut bits = if is_in_hook { sample::HOOK } else { 0 };
     if is_of_event {
         bits |= sample::USER;
-    } else if arch::is_behind_call_of_kernel(address) {
-        bits |= sample::KERNEL;
+    } else {
+        let faults = platform::thread_faults();
+        if faults.is_none_or(|faults| thread.faults.swap(faults, Relaxed) != faults) {
+            bits |= sample::FAULTS;
+        }
+        if arch::is_behind_call_of_kernel(address) {
+            bits |= sample::KERNEL;
+        }
     }
     let address = address as u64;
     let site = if is_in_hook { 0 } else { module::sampled_site(address) };
-    let events_ns = thread.period_ns.load(Relaxed);
-    let is_counted = is_of_event || events_ns == 0;
+    let is_counted = is_of_event || thread.period_ns.load(Relaxed) == 0;
     let missed = if is_counted { thread.missed.swap(0, Relaxed) } else { 0 };
-    let each_ns = if is_of_event { events_ns } else { TIMER_NS as u32 };
-    let period_ns = expirations.saturating_mul(each_ns).min(MOST_NS);
     let words =
         compose::sample(&compose::Sample { bits, site, address, cpu_ns, missed, period_ns });
-    let is_written = writing::write(thread, Told::Leap(&words));
+    let has_room = thread.jumped().is_none() && writing::write(thread, Told::Leap(&words));
+    let is_written = has_room || write_in_next(&words);
     if !is_written {
         thread.missed.fetch_add(missed, Relaxed);
     }
     is_written
+}
+
+/// A stack for what takes more of one than there may be where a thread was interrupted. One thread
+/// at a time uses it.
+#[repr(C, align(16))]
+struct Stack(UnsafeCell<[u8; STACK]>);
+const STACK: usize = 32 << 10;
+// SAFETY: who has set the flag uses it.
+unsafe impl Sync for Stack {}
+static STACK_OF_ALL: Stack = Stack(UnsafeCell::new([0; STACK]));
+static IS_STACK_USED: AtomicBool = AtomicBool::new(false);
+
+/// What is to be written, and whether it is.
+struct Task<'a> {
+    words: &'a [u32],
+    is_done: bool,
+}
+
+/// Changes the chunk, as a hook does, and writes into the next. A thread that calls nothing would else
+/// have no room for samples.
+#[cold]
+fn write_in_next(words: &[u32]) -> bool {
+    if IS_STACK_USED.swap(true, Acquire) {
+        return false;
+    }
+    let mut task = Task { words, is_done: false };
+    let top = STACK_OF_ALL.0.get() as usize + STACK;
+    // SAFETY: the flag was not set before.
+    unsafe { arch::on_stack(top, change_and_write, &raw mut task as usize) };
+    IS_STACK_USED.store(false, Release);
+    task.is_done
+}
+
+extern "C" fn change_and_write(task: usize) {
+    // SAFETY: the caller waits for this.
+    let task = unsafe { &mut *(task as *mut Task<'_>) };
+    task.is_done = event::put(None, |thread| writing::write(thread, Told::Leap(task.words)));
 }

@@ -36,11 +36,22 @@ pub(crate) fn inherited(handler: usize) {
     INSTEAD.store(handler, Release);
 }
 
-/// Lets the calling thread get the signal.
+/// Lets the calling thread get the signal, unless the program has blocked it by name: to wait for it,
+/// it may be, or to read it from a descriptor.
 pub(crate) fn unblock() {
-    if process::is_sampled() {
-        mask::let_through();
+    if process::is_sampled() && mask::let_through() {
+        mask::keep_back();
+        leave_to_program(
+            b"the program blocks SIGURG itself: its CPU time is not sampled from here on",
+        );
     }
+}
+
+/// The signal is the program's, and no thread is sampled any more.
+fn leave_to_program(text: &[u8]) {
+    sampler::end();
+    timer::handle_no_more(INSTEAD.load(Acquire));
+    event::put(None, |thread| writer::text(thread, code::NOTE, text));
 }
 
 /// The program wants this handler. Gives the one before; nothing where the signal is the program's.
@@ -51,10 +62,9 @@ fn handle(handler: usize) -> Option<usize> {
     if is_none(handler) {
         return Some(INSTEAD.swap(handler, Release));
     }
-    sampler::end();
-    timer::handle_no_more(INSTEAD.load(Acquire));
-    let text = b"the program handles SIGURG itself: its CPU time is not sampled from here on";
-    event::put(None, |thread| writer::text(thread, code::NOTE, text));
+    leave_to_program(
+        b"the program handles SIGURG itself: its CPU time is not sampled from here on",
+    );
     None
 }
 

@@ -117,6 +117,11 @@ pub(crate) struct Thread {
     pub(crate) missed: AtomicU32,
     /// CPU time that a sample of an event stands for, nanoseconds; 0 where there are no events.
     pub(crate) period_ns: AtomicU32,
+    /// Page faults that it had met when its timer interrupted it last.
+    pub(crate) faults: AtomicU64,
+    /// Where the runtime has it look through the frames that an exception leaves: an address on
+    /// its stack, below which that is done; else 0.
+    pub(crate) unwinding: AtomicUsize,
     /// Whether one of its events has interrupted it that comes again.
     pub(crate) was_interrupted: AtomicBool,
 }
@@ -250,6 +255,8 @@ impl Thread {
         self.missed.store(0, Relaxed);
         self.period_ns.store(0, Relaxed);
         self.was_interrupted.store(false, Relaxed);
+        self.faults.store(0, Relaxed);
+        self.unwinding.store(0, Relaxed);
         self.own.forget();
         self.stack_size.store(0, Relaxed);
         self.own_high.store(0, Relaxed);

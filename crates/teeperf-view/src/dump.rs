@@ -404,7 +404,7 @@ fn describe_event(
             };
             let of = |is_so: bool, text| if is_so { text } else { "" };
             let text = format!(
-                "cpu_ns={}{}{}{} {place}",
+                "cpu_ns={}{}{}{}{} {place}",
                 sample.cpu_ns,
                 of(sample.is_in_hook, " hook"),
                 match (sample.is_in_kernel, sample.is_of_user_mode) {
@@ -412,6 +412,7 @@ fn describe_event(
                     (false, true) => " user",
                     (false, false) => "",
                 },
+                of(sample.has_faults, " faults"),
                 match sample.missed {
                     0 => String::new(),
                     missed => format!(" missed={missed}"),

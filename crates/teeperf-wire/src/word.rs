@@ -108,6 +108,8 @@ pub mod sample {
     pub const KERNEL: u32 = 2;
     /// The event that interrupted the thread counts time in user mode alone.
     pub const USER: u32 = 4;
+    /// Of a timer: the thread may have met page faults since its timer interrupted it last.
+    pub const FAULTS: u32 = 8;
 }
 
 /// What a [`code::POINT`] is.

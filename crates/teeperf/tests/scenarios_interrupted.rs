@@ -53,6 +53,25 @@ fn threads_that_park_wait() {
     assert!(figure(&report, "park", "total_waiting") > 3.0 * work);
 }
 
+/// Guards: the first milliseconds of a thread, of which some are told and others not.
+#[test]
+fn threads_that_live_less_than_a_period() {
+    let shop = Workshop::new();
+    let program = shop.build("brief.c", Compiler::Gcc, &["-O1", "-pthread"]);
+    let recorded = shop.record(&[], &program, &[], 0);
+    let told: Vec<f64> = recorded
+        .outcome
+        .stdout
+        .split_whitespace()
+        .map(|ns| ns.parse().expect("nanoseconds"))
+        .collect();
+    let share = |of: f64, other: f64| 100.0 * of / (of + other);
+    let own = |name| figure(&recorded.report, name, "self");
+    let (truth, shown) = (share(told[0], told[1]), share(own("first"), own("second")));
+    // Some 500 samples.
+    assert!((truth - shown).abs() < 12.0, "{truth:.1} % is {shown:.1} %");
+}
+
 /// Guards: time of inlined code told as that of the function around it, where debug information has
 /// its name.
 #[test]

@@ -70,6 +70,8 @@ pub(crate) struct Kinds {
     pub(crate) events: Hits,
     /// Its timer.
     pub(crate) timers: Hits,
+    /// Of these, those behind which there may have been page faults.
+    pub(crate) faults: Hits,
 }
 
 impl Kinds {
@@ -77,9 +79,10 @@ impl Kinds {
         if is_of_event { &mut self.events } else { &mut self.timers }
     }
 
-    fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.events.add(other.events);
         self.timers.add(other.timers);
+        self.faults.add(other.faults);
     }
 }
 
@@ -138,7 +141,11 @@ impl Spent {
             let hits = self.at(node, Interrupted::Hook(false));
             hits.of(kind).count(sample.missed.into(), each_ns);
         }
-        self.at(node, sample.interrupted()).of(kind).count(1, each_ns);
+        let hits = self.at(node, sample.interrupted());
+        hits.of(kind).count(1, each_ns);
+        if sample.has_faults {
+            hits.faults.count(1, each_ns);
+        }
     }
 }
 
@@ -340,7 +347,9 @@ impl Sampled {
             thread.last = last;
             return;
         };
-        let cpu_ns = last.map_or(0, |last| sample.cpu_ns.saturating_sub(last));
+        // Of a window of a recording it is not known what came before: what the sample stands for.
+        let cpu_ns =
+            last.map_or(sample.period_ns.into(), |last| sample.cpu_ns.saturating_sub(last));
         spent.take(number(*node), sample, cpu_ns);
         thread.pieces.sampled(cpu_ns, &mut spent.waiting, ns_per_unit);
         spent.absorb(&self.spent, &number);
@@ -360,6 +369,11 @@ impl Since {
     /// So many clock units passed while this node was on top.
     pub(super) fn passed(&mut self, node: u32, units: u64) {
         self.pieces.passed(node, units);
+    }
+
+    /// So many of the next clock units are left out.
+    pub(super) fn leave_out_of_next(&mut self, units: u64) {
+        self.pieces.debt = units;
     }
 
     /// The thread goes on in another tree, in which nodes have these numbers.

@@ -49,6 +49,7 @@ impl Threads {
             state.before = keyframe.recent;
             state.taken_before = 0;
             state.debt = keyframe.debt;
+            state.since.leave_out_of_next(keyframe.debt);
             state.filter = keyframe.filter.map(|(number, floor)| Filtered { number, floor });
             state.marks.clear();
             if let Some((sequence, word)) = keyframe.goes_on {

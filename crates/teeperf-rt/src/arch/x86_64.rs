@@ -237,6 +237,15 @@ pub(crate) unsafe fn address_in_context(context: usize) -> usize {
     unsafe { (context as *const usize).add(context::RIP).read() }
 }
 
+/// The stack pointer that a signal interrupted.
+///
+/// # Safety
+/// `context` is the address of the `ucontext_t` of a handler.
+pub(crate) unsafe fn stack_pointer_in_context(context: usize) -> usize {
+    // SAFETY: the caller's promise; the offset lies within the structure.
+    unsafe { (context as *const usize).add(context::RSP).read() }
+}
+
 /// Whether the instruction in front of the one at `address`, which the thread is about to run,
 /// calls the kernel (Intel SDM 2B, SYSCALL). Where another page would have to be looked at, it is
 /// not known.
@@ -275,6 +284,47 @@ pub(crate) fn return_from_signal() -> usize {
             options(pure, nomem, nostack, preserves_flags));
     }
     address
+}
+
+// rdi: behind the highest address of a stack; rsi: a function; rdx: its argument. The stack pointer is
+// loaded in a way that `stacks::code` does not take for code which switches stacks.
+global_asm!(
+    "
+    .section teeperf_code, \"ax\", @progbits
+    .p2align 4
+    .type   teeperf_on_stack, @function
+teeperf_on_stack:
+    .cfi_startproc
+    push    rbp
+    .cfi_def_cfa_offset 16
+    .cfi_offset rbp, -16
+    mov     rbp, rsp
+    .cfi_def_cfa_register rbp
+    push    rdi
+    pop     rsp
+    mov     rdi, rdx
+    call    rsi
+    mov     rsp, rbp
+    pop     rbp
+    .cfi_def_cfa rsp, 8
+    ret
+    .cfi_endproc
+    .size   teeperf_on_stack, . - teeperf_on_stack
+    .text
+    ",
+);
+
+unsafe extern "C" {
+    fn teeperf_on_stack(top: usize, what: extern "C" fn(usize), argument: usize);
+}
+
+/// Calls a function on another stack.
+///
+/// # Safety
+/// Nobody else uses the stack meanwhile, and `top`, a multiple of 16, is behind its highest address.
+pub(crate) unsafe fn on_stack(top: usize, what: extern "C" fn(usize), argument: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { teeperf_on_stack(top, what, argument) };
 }
 
 /// Addresses of the runtime's own code, and of the hooks of the module that it is part of.
@@ -418,6 +468,7 @@ pub(crate) mod number {
     pub(crate) const WAIT4: usize = 61;
     pub(crate) const FCNTL: usize = 72;
     pub(crate) const READLINK: usize = 89;
+    pub(crate) const GETRUSAGE: usize = 98;
     pub(crate) const GETUID: usize = 102;
     pub(crate) const GETEUID: usize = 107;
     pub(crate) const GETEGID: usize = 108;

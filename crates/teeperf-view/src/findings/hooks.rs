@@ -12,16 +12,24 @@ const LEAST_HOOKS: f64 = 0.02;
 /// Most functions named.
 const MOST_NAMED: usize = 3;
 
-/// Functions in which hooks took as much as the code itself: there they change the program most.
+/// Functions in which hooks took as much as all their code: there they change the program most.
 pub(super) fn hooks(profile: &Profile, found: &mut Vec<Finding>) {
     if profile.info.timer_samples == 0 {
         return;
     }
     let mut by_function: HashMap<FunctionId, (f64, f64)> = HashMap::new();
-    for node in profile.threads.iter().flat_map(|thread| thread.tree.nodes.iter().skip(1)) {
-        let (own, hooks) = by_function.entry(node.function).or_default();
-        *own += node.self_time.value;
-        *hooks += node.spent.hooks_ns;
+    for thread in &profile.threads {
+        let nodes = &thread.tree.nodes;
+        for (at, node) in nodes.iter().enumerate().skip(1) {
+            // Code without hooks, and such as was inlined, is that of the function that called it.
+            let mut whose = at;
+            while nodes[whose].calls == 0 && nodes[whose].parent != 0 {
+                whose = nodes[whose].parent as usize;
+            }
+            let (own, hooks) = by_function.entry(nodes[whose].function).or_default();
+            *own += node.self_time.value;
+            *hooks += node.spent.hooks_ns;
+        }
     }
     let least = LEAST_HOOKS * (profile.framed_ns() + profile.hooks_ns());
     let mut most: Vec<(FunctionId, f64)> = by_function
