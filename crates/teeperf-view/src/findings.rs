@@ -6,6 +6,7 @@ mod hooks;
 mod nameless;
 mod outside;
 mod single;
+mod unsampled;
 
 use teeperf_profile::model::{Profile, Stacks};
 use teeperf_wire::body::sample::MAX_STACK;
@@ -64,6 +65,7 @@ pub fn of(profile: &Profile) -> Vec<Finding> {
     outside::outside(profile, &mut found);
     single::single(profile, &mut found);
     hooks::hooks(profile, &mut found);
+    unsampled::unsampled(profile, &mut found);
     ends(profile, &mut found);
     // Stable: within warnings and notes the order above stays.
     found.sort_by_key(|finding| !finding.warning);

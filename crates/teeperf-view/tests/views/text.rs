@@ -4,7 +4,8 @@
 use crate::support::{exact, function, kitchen, node, parser, summed_kitchen, thread};
 use teeperf_profile::crossings::{Crossing, Evidence, Kind};
 use teeperf_profile::model::{
-    CallGraph, FunctionId, Health, Mended, NoRoom, Node, Profile, Stacks, Time, Waits,
+    CallGraph, FunctionId, Health, Mended, NoRoom, Node, Point, PointKind, Profile, Stacks, Time,
+    Waits,
 };
 use teeperf_view::style::Style;
 use teeperf_view::text::{self, Options, Sort};
@@ -642,6 +643,19 @@ fn waiting_in_times_of_a_clock_is_said() {
         "{told}"
     );
     assert_eq!((note(900, 0), note(100, 700)), (None, None));
+}
+
+#[test]
+fn a_process_that_is_sampled_no_more_is_said() {
+    let mut profile = kitchen();
+    let name =
+        "the program handles SIGURG itself: its CPU time is not sampled from here on".to_owned();
+    profile.points = vec![Point { pid: 10, tid: 11, at_ns: 5.0, name, kind: PointKind::Note }];
+    let report = report(&profile, &Options::default(), 400);
+    assert!(
+        report.contains("In process 10 the program handles SIGURG itself: its CPU time"),
+        "{report}"
+    );
 }
 
 /// Threads get the program's name where they give themselves none.
