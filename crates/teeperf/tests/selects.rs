@@ -250,7 +250,7 @@ fn what_cannot_be_is_said() {
     }
     let gcc = Project::new("gcc");
     let said = gcc.refused("$T cc --teeperf-after-inlining -c first.c");
-    assert!(said.contains("clang") && said.contains("--teeperf-min-size"), "{said}");
+    assert!(said.contains("clang") && said.contains("--teeperf-hooks=source"), "{said}");
     Project::new("clang").sh("$T cc --teeperf-after-inlining -c first.c");
 }
 

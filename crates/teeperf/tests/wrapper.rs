@@ -22,12 +22,13 @@ fn fake(folder: &Folder, family: &str) -> String {
     folder.program(&format!("fake-{family}"), &script)
 }
 
-/// What the compiler was called with.
+/// What the compiler was called with, for hooks of the source.
 fn called(folder: &Folder, family: &str, driver: &str, line: &str) -> Vec<String> {
     let compiler = fake(folder, family);
     let output = teeperf(folder)
         .arg(driver)
         .args(line.split_whitespace())
+        .env("TEEPERF_CC_OPTIONS", "--teeperf-hooks=source")
         .env("TEEPERF_CC", &compiler)
         .env("TEEPERF_CXX", &compiler)
         .output()
