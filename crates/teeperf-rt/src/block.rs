@@ -71,11 +71,6 @@ impl Block {
         (self.code_start.load(Relaxed)..self.code_end.load(Relaxed)).contains(&address)
     }
 
-    /// Address of the word that late hooks compare.
-    pub(crate) fn late_gate(&self) -> usize {
-        self.gate.load(Relaxed) as usize + hook::gate::LATE
-    }
-
     /// The calling thread's block, while the module's hooks are on.
     #[inline(always)]
     pub(crate) fn thread(&self) -> &'static Thread {

@@ -343,7 +343,7 @@ pub(crate) unsafe fn has_hook_at(address: usize) -> bool {
     let Some(block) = block else { return false };
     let is_hook = |address| block.has_hook_at(address);
     // SAFETY: the caller's promise.
-    is_hook(address) || unsafe { arch::is_of_hook(address, block.late_gate(), is_hook) }
+    is_hook(address) || unsafe { arch::is_of_hook(address, block.late_word(), is_hook) }
 }
 
 /// The site of code that runs, in a module with hooks or without; 0 where it is not known to be in

@@ -286,8 +286,8 @@ pub(crate) fn return_from_signal() -> usize {
     address
 }
 
-// rdi: behind the highest address of a stack; rsi: a function; rdx: its argument. The stack pointer is
-// loaded in a way that `stacks::code` does not take for code which switches stacks.
+// rdi: behind the highest address of a stack; rsi: a function; rdx: its argument. `stacks::code` takes
+// a copy into the stack pointer for code that switches stacks, and does not know this form.
 global_asm!(
     "
     .section teeperf_code, \"ax\", @progbits
@@ -321,7 +321,7 @@ unsafe extern "C" {
 /// Calls a function on another stack.
 ///
 /// # Safety
-/// Nobody else uses the stack meanwhile, and `top`, a multiple of 16, is behind its highest address.
+/// Nobody else uses the stack meanwhile. `top` is a multiple of 16, behind its highest address.
 pub(crate) unsafe fn on_stack(top: usize, what: extern "C" fn(usize), argument: usize) {
     // SAFETY: the caller's promise.
     unsafe { teeperf_on_stack(top, what, argument) };

@@ -1,8 +1,9 @@
 //! Instructions of hooks that stand in a function's own code: those that late hooks put there
 //! (`teeperf-select/src/assembly/late/write.rs`), and calls of hooks.
 
-/// Bytes of `cmpl $1, gate(%rip)`, of `leaq function(%rip), %r11`, and of a call.
-const COMPARISON: usize = 7;
+use super::late::{COMPARISON, looks_at, relative};
+
+/// Bytes of `leaq function(%rip), %r11`, and of a call.
 const ADDRESS: usize = 7;
 const CALL: usize = 5;
 /// Most bytes that are looked at before an instruction, and from it on.
@@ -21,34 +22,21 @@ pub(crate) unsafe fn is_of_hook(
     gate: usize,
     is_hook: impl Fn(usize) -> bool,
 ) -> bool {
-    // What is around it may not be there, or not be code, on another page.
+    // Another page may not be there, or not have code.
     let offset = address % PAGE;
     if offset < BEFORE || offset + BEHIND > PAGE {
         return false;
     }
     // SAFETY: on the page of an instruction that is read.
     let code = unsafe { &*((address - BEFORE) as *const [u8; BEFORE + BEHIND]) };
-    let target = |at: usize, length: usize, code: &[u8]| {
-        let (_, distance) = code.split_at_checked(length - 4)?;
-        let distance = i32::from_le_bytes(*distance.first_chunk()?);
-        Some(at.wrapping_add(length).wrapping_add_signed(distance as isize))
-    };
-    let compares = |at: usize, code: &[u8]| match code {
-        // The constant is behind the distance, which counts from the instruction's end.
-        [0x83, 0x3d, a, b, c, d, 1, ..] => {
-            let distance = i32::from_le_bytes([*a, *b, *c, *d]);
-            at.wrapping_add(COMPARISON).wrapping_add_signed(distance as isize) == gate
-        }
-        _ => false,
-    };
-    let calls = |at: usize, code: &[u8]| match code {
-        [0xe8, ..] => target(at, CALL, code).is_some_and(&is_hook),
+    let calls = |at: usize, code: &[u8]| match *code {
+        [0xe8, a, b, c, d, ..] => is_hook(relative(at + CALL, [a, b, c, d])),
         _ => false,
     };
     let (before, from) = code.split_at(BEFORE);
     match from {
-        [0x83, 0x3d, ..] => compares(address, from),
-        [0x75, ..] | [0x0f, 0x85, ..] => compares(address - COMPARISON, before),
+        [0x83, 0x3d, ..] => looks_at(address, from, gate),
+        [0x75, ..] | [0x0f, 0x85, ..] => looks_at(address - COMPARISON, before, gate),
         [0x4c, 0x8d, 0x1d, ..] => {
             from.get(ADDRESS..).is_some_and(|call| calls(address + ADDRESS, call))
         }

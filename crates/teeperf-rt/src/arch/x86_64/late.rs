@@ -165,20 +165,26 @@ pub(crate) unsafe fn whole_function(part: usize, low: usize) -> usize {
 /// # Safety
 /// There is code from `function` to `end`.
 pub(crate) unsafe fn has_late_hook(function: usize, end: usize, word: usize) -> bool {
-    // `cmp dword ptr [rip + distance], 1` (Intel SDM 2A, CMP).
-    const COMPARE: [u8; 2] = [0x83, 0x3D];
-    const LENGTH: usize = 7;
     const BEFORE: usize = 64;
-    let length = end.saturating_sub(function).min(BEFORE + LENGTH);
+    let length = end.saturating_sub(function).min(BEFORE + COMPARISON);
     // SAFETY: the caller's promise.
     let code = unsafe { core::slice::from_raw_parts(function as *const u8, length) };
-    code.windows(LENGTH).enumerate().any(|(at, bytes)| {
-        let Some((distance, [1])) =
-            bytes.strip_prefix(&COMPARE).and_then(<[u8]>::split_first_chunk)
-        else {
-            return false;
-        };
-        let behind = function + at + LENGTH;
-        behind.wrapping_add_signed(i32::from_le_bytes(*distance) as isize) == word
-    })
+    code.windows(COMPARISON).enumerate().any(|(at, bytes)| looks_at(function + at, bytes, word))
+}
+
+/// Bytes of the instruction by which a late hook looks at its module's word.
+pub(super) const COMPARISON: usize = 7;
+
+/// Whether the instruction at an address, which begins with these bytes, is a late hook's look at
+/// this word: `cmp dword ptr [rip + distance], 1` (Intel SDM 2A, CMP).
+pub(super) fn looks_at(at: usize, bytes: &[u8], word: usize) -> bool {
+    match *bytes {
+        [0x83, 0x3D, a, b, c, d, 1, ..] => relative(at + COMPARISON, [a, b, c, d]) == word,
+        _ => false,
+    }
+}
+
+/// The address that is so far behind the end of an instruction.
+pub(super) fn relative(end: usize, distance: [u8; 4]) -> usize {
+    end.wrapping_add_signed(i32::from_le_bytes(distance) as isize)
 }
