@@ -2,6 +2,7 @@
 //! the recording brings along. What has no symbol is named by module and offset.
 
 mod elsewhere;
+mod files;
 mod inlined;
 
 use elsewhere::Elsewhere;

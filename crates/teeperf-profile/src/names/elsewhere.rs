@@ -2,28 +2,23 @@
 //! had no time for them. Another process of the same file may have told them; else the file itself
 //! does, if it is the recorded build.
 
+use super::files::{Files, is_known};
 use super::{Entry, SymbolTables, Window, Windows, symbol_at};
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 use std::sync::Arc;
 use teeperf_symbols::{Functions, Search};
-
-/// Most files that are opened for one recording, which may name any.
-pub(super) const MAX_FILES: usize = 1024;
 
 /// See the module.
 #[derive(Default)]
 pub(super) struct Elsewhere {
     /// By build-id. Made when it is needed.
     told: Option<HashMap<Arc<[u8]>, Told>>,
-    /// As they are here; nothing where there is none of this build.
-    files: HashMap<FileId, Option<Functions>>,
+    /// As they are here.
+    files: Files<Functions>,
 }
 
 /// Symbols of one file, by address in it: the process that told it, and the place in its table.
 type Told = BTreeMap<u64, (u32, usize)>;
-/// Path and build-id.
-pub(super) type FileId = (Arc<str>, Arc<[u8]>);
 
 impl Elsewhere {
     /// Symbol of the function at an address of a window's file, as another process told it, and where
@@ -49,24 +44,10 @@ impl Elsewhere {
         address: u64,
         search: &Search,
     ) -> Option<(String, u64, u64)> {
-        is_known(window).then_some(())?;
-        let open = || {
-            let build_id = Some(window.build_id.to_vec());
-            let search = Search { build_id, ..search.clone() };
-            Functions::open(Path::new(&*window.path), &search).ok()
-        };
-        let key = (Arc::clone(&window.path), Arc::clone(&window.build_id));
-        if self.files.len() >= MAX_FILES && !self.files.contains_key(&key) {
-            return None;
-        }
-        let functions = self.files.entry(key).or_insert_with(open).as_ref()?;
+        let functions =
+            self.files.of(window, search, |path, search| Functions::open(path, search).ok())?;
         symbol_at(functions, address)
     }
-}
-
-/// Whether it is known which build of a file a window is of, and where in it.
-pub(super) fn is_known(window: &Window) -> bool {
-    !window.is_anchored && !window.build_id.is_empty()
 }
 
 /// All symbols of files whose builds are known.
