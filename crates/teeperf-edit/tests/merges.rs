@@ -8,7 +8,7 @@ use by_hand::Builder;
 use by_hand::item::Chunk;
 use proptest::prelude::*;
 use support::chunks::chunks;
-use support::{Memory, counts, paths, replay, warnings};
+use support::{Memory, counts, paths, replay};
 use teeperf_edit::EditError;
 use teeperf_edit::merge::{Input, Merged, merge};
 use teeperf_profile::Recording;
@@ -84,6 +84,6 @@ proptest! {
             *expected.entry(name).or_default() += count;
         }
         prop_assert_eq!(counts(&both), expected);
-        prop_assert_eq!(warnings(&both), Vec::<&String>::new());
+        prop_assert_eq!(both.health.warnings, Vec::<String>::new());
     }
 }

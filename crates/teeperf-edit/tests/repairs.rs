@@ -6,7 +6,7 @@ mod support;
 
 use by_hand::Builder;
 use proptest::prelude::*;
-use support::{Memory, counts, paths, replay, warnings};
+use support::{Memory, counts, paths, replay};
 use teeperf_edit::repair::{Repaired, repair};
 use teeperf_profile::Recording;
 use teeperf_wire::body::chunk::{self, Header};
@@ -52,7 +52,7 @@ fn what_is_whole_stays_as_it_is() {
     let (copy, told) = repaired(&bytes);
     assert_eq!(told.mended, Vec::<String>::new());
     assert_eq!(paths(&replay(&copy)), paths(&replay(&bytes)));
-    assert_eq!(warnings(&replay(&copy)), Vec::<&String>::new());
+    assert_eq!(replay(&copy).health.warnings, Vec::<String>::new());
 }
 
 #[test]
@@ -64,7 +64,9 @@ fn what_was_damaged_says_where() {
     assert!(told.mended.iter().any(|text| text.starts_with("damaged: ")), "{told:?}");
     assert!(told.mended.iter().any(|text| text.contains("chunk at offset")), "{told:?}");
     let profile = replay(&fixed);
-    assert!(warnings(&profile).iter().all(|text| text.starts_with("before it was repaired: ")));
+    assert!(
+        profile.health.warnings.iter().all(|text| text.starts_with("before it was repaired: "))
+    );
     // And it is whole now.
     assert_eq!(repaired(&fixed).1.mended, Vec::<String>::new());
 }
@@ -85,9 +87,9 @@ proptest! {
             let [before, after] = [&bytes, &fixed].map(|bytes| replay(bytes));
             prop_assert_eq!(paths(&before), paths(&after));
             prop_assert_eq!(counts(&before), counts(&after));
-            prop_assert!(warnings(&after).iter().all(|text| text.starts_with("before it was repaired: ")
-                || text.contains("clock's rate is not given")), "{:?}", warnings(&after));
-            prop_assert_eq!(warnings(&before).is_empty(), told.mended.is_empty());
+            prop_assert!(after.health.warnings.iter().all(|text| text.starts_with("before it was repaired: ")
+                || text.contains("clock's rate is not given")), "{:?}", after.health.warnings);
+            prop_assert_eq!(before.health.warnings.is_empty(), told.mended.is_empty());
         }
     }
 }

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::path::Path;
 use std::time::Instant;
-use support::{replay, warnings};
+use support::replay;
 use teeperf_edit::rotate::{self, Keep, LEAST_BYTES, LEAST_TIME};
 use teeperf_record::writing::{Encoder, PacketWriter, Payload};
 use teeperf_wire::body::chunk::{self, Header};
@@ -93,7 +93,7 @@ fn what_is_kept_reads_whole_and_is_bounded() {
         if round % 75 == 74 {
             writer.flush().unwrap();
             let profile = replay(&kept(folder.path()));
-            let told = warnings(&profile);
+            let told = &profile.health.warnings;
             assert!(told.iter().all(|text| text.contains("has no end")), "round {round}: {told:?}");
             let health = &profile.health;
             assert_eq!((health.open, health.unopened, health.mended), (2, 0, 0), "round {round}");

@@ -10,7 +10,7 @@ use by_hand::item::Chunk;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use support::chunks::chunks;
-use support::{Memory, Path, counts, lengths, paths, replay, warnings};
+use support::{Memory, Path, counts, lengths, paths, replay};
 use teeperf_edit::cut::{Cut, Made, When, cut};
 use teeperf_profile::Recording;
 
@@ -50,7 +50,7 @@ fn add_up(bytes: &[u8], borders: &[u64]) {
         assert_eq!(made.notices, Vec::<String>::new());
         // Where nothing is called, it says so.
         let is_quiet = |told: &&String| told.contains("is in the window that was cut out");
-        let (quiet, told): (Vec<_>, Vec<_>) = warnings(&profile).into_iter().partition(is_quiet);
+        let (quiet, told): (Vec<_>, Vec<_>) = profile.health.warnings.iter().partition(is_quiet);
         assert!(told.is_empty(), "{since:?} to {until:?}: {told:?}");
         assert!(quiet.is_empty() || made.words == 0 && profile.health.events == 0, "{quiet:?}");
         for (path, (calls, time)) in paths(&profile) {

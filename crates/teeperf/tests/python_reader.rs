@@ -49,6 +49,13 @@ const CALLS: [(&str, u64); 6] = [
     ("work", 1),
 ];
 
+/// Begins to record into `it.teeperf`, with times of the clock, which both readers tell.
+fn record(folder: &Folder, clock: &str) -> Command {
+    let mut command = teeperf(folder);
+    command.args(["record", "-q", "--no-cpu-samples", "--clock", clock, "-o", "it.teeperf"]);
+    command
+}
+
 struct Recording {
     folder: Folder,
 }
@@ -59,9 +66,8 @@ impl Recording {
         folder.write("program.c", PROGRAM);
         let build = ["cc", "-O0", "-g", "-pthread", "program.c", "-o", "program"];
         run(teeperf(&folder).args(build));
-        let how = ["--clock", clock, "--probe", probe, "-o", "it.teeperf", "--", "./program"];
-        let status =
-            teeperf(&folder).args(["record", "-q", "--no-cpu-samples"]).args(how).status().unwrap();
+        let how = ["--probe", probe, "--", "./program"];
+        let status = record(&folder, clock).args(how).status().unwrap();
         assert_eq!(status.code(), Some(3), "the program's own status");
         Self { folder }
     }
@@ -224,18 +230,7 @@ fn programs_that_are_hard_to_follow() {
         build.args([compiler, "-O1", "-g", "-pthread", "-o", "program", "-I"]);
         run(build.arg(&programs).arg(source));
         let clock = ["tick", "cycle"][at % 2];
-        let record = [
-            "record",
-            "-q",
-            "--no-cpu-samples",
-            "--clock",
-            clock,
-            "-o",
-            "it.teeperf",
-            "--",
-            "./program",
-        ];
-        teeperf(&folder).args(record).args(how).output().unwrap();
+        record(&folder, clock).args(["--", "./program"]).args(how).output().unwrap();
         let recording = Recording { folder };
         let (python, report) =
             (recording.by_python("it.teeperf"), recording.by_report("it.teeperf"));
@@ -285,18 +280,7 @@ fn calls_that_never_return() {
         let folder = Folder::new();
         folder.write("program.c", KILLED);
         run(teeperf(&folder).args(["cc", "-g", "-pthread", "program.c", "-o", "program"]));
-        let record = [
-            "record",
-            "-q",
-            "--no-cpu-samples",
-            "--clock",
-            clock,
-            "-o",
-            "it.teeperf",
-            "--",
-            "./program",
-        ];
-        teeperf(&folder).args(record).status().unwrap();
+        record(&folder, clock).args(["--", "./program"]).status().unwrap();
         let recording = Recording { folder };
         let python = recording.by_python("it.teeperf");
         assert_eq!(python["warnings"], serde_json::json!([]));

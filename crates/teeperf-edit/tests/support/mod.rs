@@ -89,8 +89,3 @@ pub(crate) fn counts(profile: &Profile) -> BTreeMap<String, u64> {
     let counts = counts.into_iter().map(|(name, count)| (name.to_owned(), count));
     counts.chain(health.gaps.iter().map(|gap| (gap.0.clone(), gap.1))).collect()
 }
-
-/// What is wrong with a recording.
-pub(crate) fn warnings(profile: &Profile) -> Vec<&String> {
-    profile.health.warnings.iter().collect()
-}
