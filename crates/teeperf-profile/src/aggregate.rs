@@ -524,7 +524,7 @@ enum Place {
 }
 
 /// Another tree of the same nodes. Of each it is asked where it goes, knowing where its caller's has gone: the number, and the
-/// function there. `root` is the root with its time, below which nodes then stand from the beginning.
+/// function there. `root` is the root with its time, below which nodes stand from the beginning.
 fn rebuilt(
     tree: &Tree,
     root: Option<&Node>,

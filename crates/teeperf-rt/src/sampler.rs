@@ -49,7 +49,8 @@ struct Owned {
     events: [AtomicUsize; EVENTS],
 }
 
-/// One event comes again and again; the other once, before it: at any time of the first period alike.
+/// One event comes again and again. The other comes once, before it: at any time of the first period
+/// alike.
 const EVENTS: usize = 2;
 /// Threads for which there is no place are not sampled.
 static OWNED: [Owned; PLACES] = [const {
@@ -264,14 +265,14 @@ unsafe impl Sync for Stack {}
 static STACK_OF_ALL: Stack = Stack(UnsafeCell::new([0; STACK]));
 static IS_STACK_USED: AtomicBool = AtomicBool::new(false);
 
-/// What is to be written, and whether it is.
+/// Words to be written, and whether they are.
 struct Task<'a> {
     words: &'a [u32],
     is_done: bool,
 }
 
-/// Changes the chunk, as a hook does, and writes into the next. A thread that calls nothing would else
-/// have no room for samples.
+/// Changes the chunk, as a hook does, and writes into the next. A thread that calls nothing would
+/// have no room for samples otherwise.
 #[cold]
 fn write_in_next(words: &[u32]) -> bool {
     if IS_STACK_USED.swap(true, Acquire) {

@@ -36,8 +36,8 @@ pub(crate) fn inherited(handler: usize) {
     INSTEAD.store(handler, Release);
 }
 
-/// Lets the calling thread get the signal, unless the program has blocked it by name: to wait for it,
-/// it may be, or to read it from a descriptor.
+/// Lets the calling thread get the signal, unless the program has blocked it by name: to wait for
+/// it, perhaps, or to read it from a descriptor.
 pub(crate) fn unblock() {
     if process::is_sampled() && mask::let_through() {
         mask::keep_back();

@@ -11,7 +11,8 @@ const COLUMNS = [
   { key: "per-call", label: "Per call", className: "per-call", of: (row) => row.total / row.calls },
 ];
 
-// Few samples tell little, and what had no room may be missing; wide when that is more than 30 % of the figure.
+// Few samples tell little, and calls without room may be missing; wide when that is more than 30 %
+// of the figure.
 const unsure = (value, less, more) => less + more > 0.3 * value;
 // Whether so much of a total may be missing that the mean of a call is not known.
 const lacksMuch = (value, less, more, lack) => lack > 0 && unsure(value, less, more);

@@ -10,7 +10,7 @@ fn given_up(what: &str, times: &str, flags: &[&str]) -> Vec<(Told, Report, Outco
     for compiler in Compiler::all() {
         for more in [&["-O2"][..], &["-O1", "-static"]] {
             let program = shop.build("workers.c", compiler, &[more, flags].concat());
-            // What no wrapper sees would end the program for a signal handler's return.
+            // A filter that no wrapper sees would end the program for a signal handler's return.
             let options: &[&str] = if what == "unseen" { &["--no-cpu-samples"] } else { &[] };
             let mut recording = shop.recording(options, &program, &[what, times]);
             let outcome = run(&mut recording.command);

@@ -22,7 +22,7 @@ fn fake(folder: &Folder, family: &str) -> String {
     folder.program(&format!("fake-{family}"), &script)
 }
 
-/// What the compiler was called with, for hooks of the source.
+/// The compiler's arguments, for hooks of the source.
 fn called(folder: &Folder, family: &str, driver: &str, line: &str) -> Vec<String> {
     let compiler = fake(folder, family);
     let output = teeperf(folder)

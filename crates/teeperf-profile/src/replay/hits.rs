@@ -171,7 +171,7 @@ pub(crate) struct Pieces {
     units: u64,
     /// Clock units that are left out of the next pieces.
     debt: u64,
-    /// Of what was told without knowing what came before it: clock units that are left out of that.
+    /// In a batch, which does not know the time before it: clock units that are left out of that.
     owed: u64,
     /// CPU time of the thread meanwhile, nanoseconds.
     cpu_ns: u64,

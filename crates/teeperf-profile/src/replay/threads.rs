@@ -368,7 +368,10 @@ impl Threads {
         }
         if without > 0 {
             self.shared.warnings.add(|| {
-                format!("{without} threads were not sampled: their times are those of the clock, with waiting")
+                format!(
+                    "{without} threads were not sampled: \
+                     their times are those of the clock, with waiting"
+                )
             });
         }
     }
