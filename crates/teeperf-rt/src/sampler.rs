@@ -247,8 +247,9 @@ fn write(
     let missed = if is_counted { thread.missed.swap(0, Relaxed) } else { 0 };
     let words =
         compose::sample(&compose::Sample { bits, site, address, cpu_ns, missed, period_ns });
-    let has_room = thread.jumped().is_none() && writing::write(thread, Told::Leap(&words));
-    let is_written = has_room || write_in_next(&words);
+    let is_all_told = thread.jumped().is_none() && has_told_of_pauses(thread);
+    let has_room = is_all_told && writing::write(thread, Told::Leap(&words));
+    let is_written = has_room || write_carefully(&words);
     if !is_written {
         thread.missed.fetch_add(missed, Relaxed);
     }
@@ -271,10 +272,16 @@ struct Task<'a> {
     is_done: bool,
 }
 
-/// Changes the chunk, as a hook does, and writes into the next. A thread that calls nothing would
-/// have no room for samples otherwise.
+/// Whether the thread's stream has all pauses up to now. Time that a sample moves on to would
+/// include them otherwise.
+fn has_told_of_pauses(thread: &Thread) -> bool {
+    process::units_of_pauses_over() == Some(thread.left_out.load(Relaxed))
+}
+
+/// Writes as a hook does: first what the thread has not told yet, and in the next chunk where this
+/// one is full. A thread that calls nothing would have no room for samples otherwise.
 #[cold]
-fn write_in_next(words: &[u32]) -> bool {
+fn write_carefully(words: &[u32]) -> bool {
     if IS_STACK_USED.swap(true, Acquire) {
         return false;
     }

@@ -39,6 +39,9 @@ fn cpu_time_waiting_and_hooks_are_told_apart() {
     let recorded = shop.record(&[], &program, &[], 0);
     recorded.report.expect_whole();
     assert_spent(&recorded.report);
+    let suggestion = teeperf().arg("suggest").arg(recorded.file).output();
+    let text = String::from_utf8(suggestion.unwrap().stdout).unwrap();
+    assert!(text.contains("hooks took "), "{text}");
 }
 
 /// Guards: time of threads that park taken for CPU time, because they have no sample.

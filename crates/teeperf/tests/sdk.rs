@@ -50,9 +50,11 @@ impl Sdk {
             let name = name.split('(').next().unwrap().to_owned();
             (name, function["calls"].as_u64().unwrap())
         });
-        // What compilers make of static objects of the library's headers.
+        // Samples may find functions without hooks. Compilers make others of the headers' static
+        // objects.
         let mut calls: Vec<_> = functions
-            .filter(|(name, _)| !name.starts_with("_GLOBAL_") && !name.starts_with("__"))
+            .filter(|(name, calls)| *calls > 0 && !name.starts_with("_GLOBAL_"))
+            .filter(|(name, _)| !name.starts_with("__"))
             .collect();
         calls.sort();
         calls

@@ -361,16 +361,11 @@ fn a_suggestion_is_followed() {
     let all: u64 = project.calls("-O1", "").values().sum();
     let table = project.sh("$T suggest r.teeperf --events 60%");
     assert!(table.contains("of the events are gone"), "{table}");
-    assert!(
-        table.contains("hooks took ") && table.contains("Next: `teeperf suggest --write`"),
-        "{table}"
-    );
+    assert!(table.contains("Next: `teeperf suggest --write`"), "{table}");
     let told: serde_json::Value =
         serde_json::from_str(&project.sh("$T suggest r.teeperf --events 60% --json")).unwrap();
     let gone = told["events_removed"].as_f64().unwrap();
     assert!(gone >= 0.6, "{told}");
-    let hooks = told["hooks"].as_f64().unwrap() / told["calls"].as_f64().unwrap();
-    assert!(hooks < 1000.0, "nanoseconds a call: {told}");
     project.sh("$T suggest r.teeperf --events 60% --toml >teeperf.toml; $T suggest r.teeperf --events 60% --flags >flags");
     let left: u64 = project.calls("-O1", "").values().sum();
     assert!((left as f64 - (1.0 - gone) * all as f64).abs() < 0.5, "{left} of {all}: {told}");

@@ -58,7 +58,9 @@ fn record(zlib: &Path, out: &Path) -> Result<()> {
     emptied(&folder)?;
     fs::write(folder.join("main.c"), MAIN)?;
     let mut build = Command::new(&teeperf);
-    build.args(["cc", "-O2", "-g", "-DZ_SOLO", "main.c", "-o", "program"]).current_dir(&folder);
+    // Trusted applications have hooks at the calls of the source.
+    build.args(["cc", "--teeperf-hooks=source", "-O2", "-g", "-DZ_SOLO"]).current_dir(&folder);
+    build.args(["main.c", "-o", "program"]);
     build.arg("-I").arg(zlib).arg("-I").arg(&work).arg(work.join("squeeze.c"));
     build.args(sources(&work)?.iter().map(|name| zlib.join(format!("{name}.c"))));
     run_quietly(&mut build)?;
