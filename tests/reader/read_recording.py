@@ -517,7 +517,8 @@ class Recording:
         elif code == 28:
             self.resume(thread, fmt.join(payload[:2]))
         elif code == 29:
-            thread.samples += 1 + (payload[6] & 0x7FFFFFFF)
+            is_end = argument & 32 != 0
+            thread.samples += (not is_end) + (payload[6] & 0x7FFFFFFF)
         elif code not in (24, 25, 26, 27):
             return False
         return True

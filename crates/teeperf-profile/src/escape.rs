@@ -93,6 +93,10 @@ pub struct Sample {
     pub is_of_user_mode: bool,
     /// The thread may have met page faults since its timer interrupted it last.
     pub has_faults: bool,
+    /// The timer alone interrupts the thread.
+    pub is_alone: bool,
+    /// Nothing interrupted the thread, which ends.
+    pub is_end: bool,
     /// Site of the instruction; 0 where it lies in no window.
     pub site: u32,
     /// Its address.
@@ -243,6 +247,8 @@ fn with_payload<'a>(
             is_in_kernel: arg & word::sample::KERNEL != 0,
             is_of_user_mode: arg & word::sample::USER != 0,
             has_faults: arg & word::sample::FAULTS != 0,
+            is_alone: arg & word::sample::ALONE != 0,
+            is_end: arg & word::sample::END != 0,
             site: word::payload_value(*payload.first()?)?,
             address: word::join(payload.get(1..4)?)?,
             cpu_ns: word::join(payload.get(4..6)?)?,

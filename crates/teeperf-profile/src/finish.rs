@@ -179,6 +179,8 @@ impl Gathered {
             let thread = self.thread(key, process, figures, &ns);
             trees.push((thread, tree));
         }
+        let pools = spent::Pools::of(threads.trees.iter().flatten());
+        let how = spent::How { pools: &pools, with_inlined: !without_inlined };
         let mut out = Vec::with_capacity(trees.len());
         let (mut beyond_limits, mut timer_samples) = (0u64, 0u64);
         for (mut thread, tree) in trees {
@@ -186,7 +188,7 @@ impl Gathered {
             let Some(tree) = threads.trees.get_mut(tree).and_then(Option::take) else { continue };
             beyond_limits = beyond_limits.saturating_add(tree.flat_calls());
             timer_samples += spent::samples(&tree.spent);
-            thread.tree = convert(&tree, &mut names, ns_per_unit, !without_inlined);
+            thread.tree = convert(&tree, &mut names, ns_per_unit, how);
             thread.lengths = lengths(&tree.lengths, tree.process, &mut names);
             thread.counted = lengths(&tree.counted, tree.process, &mut names);
             out.push(thread);
@@ -404,7 +406,7 @@ fn written(ns: f64) -> String {
 }
 
 /// A replayed tree with functions and nanoseconds; no totals yet.
-fn convert(tree: &CallTree, names: &mut Names, ns_per_unit: f64, with_inlined: bool) -> Tree {
+fn convert(tree: &CallTree, names: &mut Names, ns_per_unit: f64, how: spent::How<'_>) -> Tree {
     let nodes = tree.tree.nodes();
     let mut words: Vec<u32> = nodes.iter().skip(1).map(|node| node.word).collect();
     words.sort_unstable();
@@ -446,7 +448,7 @@ fn convert(tree: &CallTree, names: &mut Names, ns_per_unit: f64, with_inlined: b
         numbers.push(number);
     }
     if !tree.spent.is_empty() {
-        spent::put(tree, &numbers, &mut out, names, ns_per_unit, with_inlined);
+        spent::put(tree, &numbers, &mut out, names, ns_per_unit, how);
     }
     Tree { nodes: out }
 }

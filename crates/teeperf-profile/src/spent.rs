@@ -6,88 +6,15 @@
 //! samples of its timer tell which code called it. Where more of them should have been in the
 //! kernel than were behind a system call, the others tell of page faults and interrupts.
 
+mod weights;
+
 use std::collections::HashMap;
 
 use crate::model::{FunctionId, Node, Time};
 use crate::names::Names;
 use crate::replay::{CallTree, Hits, Interrupted, Kinds, SpentInTree, pseudo};
-
-/// CPU time that samples stand for, as parts of what they stand for by their periods.
-#[derive(Default)]
-struct Weights {
-    /// Those of timers behind a system call.
-    kernel: f64,
-    /// Those of timers elsewhere, where there are no events.
-    user: f64,
-    /// Page faults by node, as parts of the samples of timers elsewhere.
-    faults: HashMap<u32, f64>,
-    /// Time of the kernel of which no sample tells the place, nanoseconds.
-    unplaced_ns: f64,
-}
-
-impl Weights {
-    fn of(spent: &SpentInTree) -> Self {
-        let (mut events, mut behind_calls, mut elsewhere) = <(Hits, Hits, Hits)>::default();
-        let mut by_node: HashMap<u32, Kinds> = HashMap::new();
-        for ((node, place), hits) in &spent.hits {
-            events.add(hits.events);
-            if place.is_in_kernel() {
-                behind_calls.add(hits.timers);
-            } else {
-                elsewhere.add(hits.timers);
-                by_node.entry(*node).or_default().add(*hits);
-            }
-        }
-        let cpu_ns = spent.cpu_ns as f64;
-        let each = part(cpu_ns, behind_calls.ns + elsewhere.ns);
-        if events.samples == 0 {
-            return Self { kernel: each, user: each, ..Self::default() };
-        }
-        let kernel_ns = (cpu_ns - events.ns).max(0.0);
-        by_node.retain(|_, told| told.faults.samples > 0);
-        let mut met = Hits::default();
-        by_node.values().for_each(|told| met.add(told.faults));
-        let of_faults = (kernel_ns - each * behind_calls.ns).min(each * met.ns);
-        // As much may have come by chance.
-        let is_chance = of_faults <= DEVIATIONS * each * met.squares.sqrt();
-        let of_faults = if is_chance { 0.0 } else { of_faults };
-        let of_calls = kernel_ns - of_faults;
-        // Samples cost time of the kernel themselves.
-        let least = DEVIATIONS * events.squares.sqrt() + OWN_COST * cpu_ns;
-        let is_unplaced = behind_calls.samples == 0 && of_calls > least;
-        Self {
-            kernel: part(of_calls, behind_calls.ns),
-            user: 0.0,
-            faults: if is_chance { HashMap::new() } else { faults(by_node, each, of_faults) },
-            unplaced_ns: if is_unplaced { of_calls } else { 0.0 },
-        }
-    }
-}
-
-/// Parts of the samples of timers by node that are its page faults, where so much time is.
-fn faults(by_node: HashMap<u32, Kinds>, each: f64, of_faults: f64) -> HashMap<u32, f64> {
-    // Timers tell more time of a node than events do: its faults, if that is no chance.
-    let beyond = |Kinds { events, timers, .. }: &Kinds| {
-        let beyond = each * timers.ns - events.ns;
-        if beyond > DEVIATIONS * each * timers.squares.sqrt() { beyond } else { 0.0 }
-    };
-    let known: f64 = by_node.values().map(beyond).sum();
-    let all: f64 = by_node.values().map(|told| told.timers.ns).sum();
-    let of = |(node, told): (u32, Kinds)| match known > 0.0 {
-        true => (node, of_faults * part(beyond(&told), known * told.timers.ns)),
-        false => (node, part(of_faults, all)),
-    };
-    by_node.into_iter().map(of).collect()
-}
-
-fn part(ns: f64, of: f64) -> f64 {
-    if of > 0.0 { ns / of } else { 0.0 }
-}
-
-/// Part of CPU time that samples may cost.
-const OWN_COST: f64 = 0.05;
-/// Standard deviations of a count that tell a difference from chance.
-const DEVIATIONS: f64 = 2.0;
+pub(crate) use weights::Pools;
+use weights::Weights;
 
 /// Most functions that are inlined into one another.
 const MOST_INLINED: u32 = 64;
@@ -99,9 +26,18 @@ pub(crate) fn samples(spent: &SpentInTree) -> u64 {
     let has_events = spent.hits.values().any(|hits| hits.events.samples > 0);
     let count = |((_, place), hits): (&(u32, Interrupted), &Kinds)| {
         let is_told_by_timers = !has_events || place.is_in_kernel();
-        hits.events.samples + if is_told_by_timers { hits.timers.samples } else { 0 }
+        let of_timers = if is_told_by_timers { hits.timers.samples } else { 0 };
+        hits.events.samples + hits.alone.samples + of_timers
     };
     spent.hits.iter().map(count).fold(0, u64::saturating_add)
+}
+
+/// How samples are told.
+#[derive(Clone, Copy)]
+pub(crate) struct How<'a> {
+    pub(crate) pools: &'a Pools,
+    /// Inlined functions stand below the function that they are part of.
+    pub(crate) with_inlined: bool,
 }
 
 /// Puts CPU time by samples in the place of the clock's, and waiting beside it. Code that was
@@ -113,7 +49,7 @@ pub(crate) fn put(
     out: &mut Vec<Node>,
     names: &mut Names,
     ns_per_unit: f64,
-    with_inlined: bool,
+    how: How<'_>,
 ) {
     for node in out.iter_mut() {
         node.self_time = Time::default();
@@ -121,7 +57,7 @@ pub(crate) fn put(
     for (&node, &units) in &tree.spent.waiting {
         out[numbers[node as usize] as usize].spent.waiting_ns += units as f64 * ns_per_unit;
     }
-    let weights = Weights::of(&tree.spent);
+    let weights = Weights::of(tree, how.pools);
     let mut leaves = Leaves::of(out);
     if weights.unplaced_ns > 0.0 {
         let kernel = names.function(tree.process, pseudo::KERNEL);
@@ -138,7 +74,8 @@ pub(crate) fn put(
         let (function, site) = match place {
             Interrupted::Hook(_) => {
                 let each = if is_in_kernel { weights.kernel } else { weights.user + faults };
-                out[own as usize].spent.hooks_ns += hits.events.ns + hits.timers.ns * each;
+                let of_timers = hits.timers.ns * each + hits.alone.ns * weights.alone;
+                out[own as usize].spent.hooks_ns += hits.events.ns + of_timers;
                 continue;
             }
             Interrupted::Site(site, _) => (names.at(tree.process, site), Some(site)),
@@ -151,20 +88,22 @@ pub(crate) fn put(
             true => own,
             false => leaves.below(out, own, function),
         };
-        let inlined = site.filter(|_| with_inlined && out.len() < MOST_NODES);
+        let inlined = site.filter(|_| how.with_inlined && out.len() < MOST_NODES);
         let inlined = inlined.map(|site| names.inlined_at(tree.process, site)).unwrap_or_default();
         let inlined = not_open(&inlined, out[there as usize].function, function);
         let there = inlined.iter().fold(there, |there, &each| leaves.below(out, there, each));
-        let (user, kernel) = match is_in_kernel {
-            true => (0.0, weights.kernel),
-            false => (weights.user, faults),
+        let (user, kernel, alone, alone_in_kernel) = match is_in_kernel {
+            true => (0.0, weights.kernel, 0.0, weights.alone),
+            false => (weights.user, faults, weights.alone, 0.0),
         };
         add(&mut out[there as usize], &hits.events, 1.0);
         add(&mut out[there as usize], &hits.timers, user);
-        if hits.timers.samples > 0 && kernel > 0.0 {
+        add(&mut out[there as usize], &hits.alone, alone);
+        let parts = [(&hits.timers, kernel), (&hits.alone, alone_in_kernel)];
+        if parts.iter().any(|(hits, part)| hits.samples > 0 && *part > 0.0) {
             let function = names.function(tree.process, pseudo::KERNEL);
             let there = leaves.below(out, there, function);
-            add(&mut out[there as usize], &hits.timers, kernel);
+            parts.iter().for_each(|(hits, part)| add(&mut out[there as usize], hits, *part));
         }
     }
 }

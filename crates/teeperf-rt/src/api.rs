@@ -7,6 +7,7 @@ use crate::filter;
 use crate::leap;
 use crate::module;
 use crate::process::{self, Life};
+use crate::sampler;
 use crate::stacks;
 use crate::writer::{self, MAX_TEXT};
 use core::ffi::{CStr, c_char, c_int};
@@ -28,6 +29,7 @@ pub unsafe extern "C" fn teeperf_rt_register(block: &'static Block) {
 /// `block` is the block of a stub.
 #[cfg_attr(feature = "object", unsafe(no_mangle))]
 pub unsafe extern "C" fn teeperf_rt_unregister(block: &'static Block) {
+    sampler::tell_cpu_time();
     module::unregister(block);
 }
 

@@ -10,126 +10,39 @@
 //! The signal is SIGURG. One that comes where nobody handles it does nothing; of most others it
 //! would be the program's end.
 //!
-//! Timers and events outlive their thread. The next threads that begin look through the table of
-//! these, a few places each, and let go what belongs to threads that are gone.
+//! A thread tells its CPU time when it ends ([`ending`]). Its timer and events ([`sources`]) may
+//! outlive it.
+
+mod ending;
+mod sources;
 
 use crate::arch;
 use crate::clock;
 use crate::event::{self, writing, writing::Told};
 use crate::module;
-use crate::platform::{self, perf, perf::When, timer, timer::Information};
+use crate::platform::{self, timer, timer::Information};
 use crate::process::{self, Life};
 use crate::signals;
 use crate::thread::{self, State, Thread};
 use core::cell::UnsafeCell;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicBool, AtomicU32};
+use sources::TIMER_NS;
 use teeperf_wire::compose;
 use teeperf_wire::word::sample;
 
-/// CPU time between two expirations of a thread's timer, nanoseconds. Kernels that look at timers
-/// of CPU time at their tick alone interrupt threads less often.
-const TIMER_NS: u64 = 1_000_000;
 /// Most that one sample stands for: what a word can say.
 const MOST_NS: u32 = i32::MAX as u32;
-/// Mean CPU time between two interruptions by a thread's event, and how much more or less that may
-/// be in a thread, so that not all beat with a program.
-const EVENT_NS: u64 = 1_000_000;
-const SPREAD_NS: u64 = 150_000;
-/// Least CPU time of a thread at its first sample: what the kernel's timers can do.
-const LEAST_NS: u64 = 10_000;
-
-/// Timer and events of a thread, which outlive it.
-struct Owned {
-    /// Thread id, 0 while the place is free.
-    thread: AtomicU32,
-    /// Id of its timer plus one, 0 where it has none.
-    timer: AtomicU32,
-    /// Mappings of its events, 0 where it has none.
-    events: [AtomicUsize; EVENTS],
-}
-
-/// One event comes again and again. The other comes once, before it: at any time of the first period
-/// alike.
-const EVENTS: usize = 2;
-/// Threads for which there is no place are not sampled.
-static OWNED: [Owned; PLACES] = [const {
-    Owned {
-        thread: AtomicU32::new(0),
-        timer: AtomicU32::new(0),
-        events: [const { AtomicUsize::new(0) }; EVENTS],
-    }
-}; PLACES];
-const PLACES: usize = 4096;
-/// Places that a thread looks through when it begins, for threads that are gone.
-const LOOKED_THROUGH: usize = 4;
-/// Where the next thread looks, and how many places were ever taken.
-static NEXT: AtomicUsize = AtomicUsize::new(0);
-static TAKEN: AtomicUsize = AtomicUsize::new(0);
-/// In a place that is being taken or let go.
-const BUSY: u32 = u32::MAX;
-
-impl Owned {
-    /// Takes the place, if it has this owner; says whether it did.
-    fn takes(&self, owner: u32) -> bool {
-        self.thread.compare_exchange(owner, BUSY, AcqRel, Relaxed).is_ok()
-    }
-
-    /// Lets go of all that is in it.
-    fn release(&self) {
-        if let Some(timer) = self.timer.swap(0, Relaxed).checked_sub(1) {
-            timer::delete(timer.cast_signed());
-        }
-        self.end_events();
-    }
-
-    fn end_events(&self) {
-        for event in &self.events {
-            let mapping = event.swap(0, Relaxed);
-            if mapping != 0 {
-                perf::end(mapping);
-            }
-        }
-    }
-
-    /// Has the calling thread interrupted, whose id this is. Gives the time that a sample of its
-    /// events stands for, 0 where there are none.
-    fn begin(&self, thread: u32) -> u32 {
-        if let Some(timer) = timer::create(thread) {
-            self.timer.store(timer.cast_unsigned().wrapping_add(1), Relaxed);
-            timer::start(timer, TIMER_NS);
-        }
-        let mut seed = arch::counter() ^ u64::from(thread) << 32;
-        let mut below = |most: u64| {
-            // Marsaglia, "Xorshift RNGs", 2003.
-            seed ^= seed << 13;
-            seed ^= seed >> 7;
-            seed ^= seed << 17;
-            seed % most
-        };
-        let period = EVENT_NS - SPREAD_NS + below(2 * SPREAD_NS);
-        let first = LEAST_NS + below(period);
-        let whens = [When::Each(period), When::Once(first)];
-        if !perf::begin(thread, &whens, &self.events) {
-            self.end_events();
-            return 0;
-        }
-        period as u32
-    }
-}
 
 /// Readies a process that was attached just now: it has no timers. Says whether threads can be
 /// sampled.
 pub(crate) fn begin() -> bool {
-    TAKEN.store(0, Relaxed);
+    sources::forget();
+    ending::begin();
     // In the child of a fork, another thread of the parent may have had it.
     IS_STACK_USED.store(false, Relaxed);
-    for place in &OWNED {
-        // Those of the process that it was forked from: they are not here.
-        place.thread.store(0, Relaxed);
-        place.timer.store(0, Relaxed);
-        place.events.iter().for_each(|event| event.store(0, Relaxed));
-    }
+    let tick_ns = platform::tick_ns().unwrap_or(0).min(MOST_NS.into());
+    TICK_NS.store(tick_ns as u32, Relaxed);
     let Some(handler) = timer::handler() else { return false };
     // In the child of a fork it is the runtime's own.
     if handler == interrupted as timer::Handler as usize {
@@ -139,46 +52,64 @@ pub(crate) fn begin() -> bool {
     signals::is_none(handler) && timer::handle(interrupted)
 }
 
-/// Has the calling thread interrupted.
-pub(crate) fn begin_thread(thread: &Thread) {
-    if !process::is_sampled() {
-        return;
-    }
-    let taken = TAKEN.load(Relaxed).min(PLACES);
-    let start = NEXT.fetch_add(LOOKED_THROUGH, Relaxed) % taken.max(1);
-    let looked = OWNED.iter().take(taken).cycle().skip(start).take(LOOKED_THROUGH);
-    let mut free = None;
-    for place in looked {
-        let owner = place.thread.load(Relaxed);
-        if owner != 0 && owner != BUSY && !platform::has_thread(owner) && place.takes(owner) {
-            place.release();
-            place.thread.store(0, Release);
-        }
-        if free.is_none() && place.takes(0) {
-            free = Some(place);
-        }
-    }
-    let new = || {
-        let place = OWNED.get(TAKEN.fetch_add(1, Relaxed))?;
-        place.takes(0).then_some(place)
-    };
-    let Some(place) = free.or_else(new) else { return };
-    let id = thread.tid.load(Relaxed);
-    thread.period_ns.store(place.begin(id), Relaxed);
-    place.thread.store(id, Release);
-}
-
 /// Lets all threads run, for good: the program is about to forbid itself what a handler needs, or
 /// handles the signal itself.
 pub(crate) fn end() {
     process::is_sampled_no_more();
-    for place in &OWNED {
-        let owner = place.thread.load(Relaxed);
-        if owner != 0 && owner != BUSY && place.takes(owner) {
-            place.release();
-            place.thread.store(0, Release);
-        }
+    sources::end();
+}
+
+/// Has the calling thread interrupted.
+pub(crate) fn begin_thread(thread: &Thread) {
+    if process::is_sampled() {
+        sources::begin_thread(thread);
+        ending::begin_thread();
     }
+}
+
+/// Whether the thread's events are written in this process.
+fn is_written(thread: &Thread) -> bool {
+    thread.epoch.load(Relaxed) == process::epoch() && !process::has_trees()
+}
+
+/// Writes the calling thread's CPU time, behind which no sample may come.
+pub(crate) fn tell_cpu_time() {
+    let thread = thread::current();
+    let is_running = is_written(thread) && thread.state() == State::Running;
+    if !process::is_sampled() || !is_running {
+        return;
+    }
+    let Some(cpu_ns) = platform::thread_cpu_ns() else { return };
+    let (kind, period_ns) = match thread.period_ns.load(Relaxed) {
+        0 => (sample::ALONE, TIMER_NS as u32),
+        of_events => (sample::USER, of_events),
+    };
+    let (bits, missed) = (sample::END | kind, thread.missed.swap(0, Relaxed));
+    let end = compose::Sample { bits, site: 0, address: 0, cpu_ns, missed, period_ns };
+    let words = compose::sample(&end);
+    event::put(None, |thread| writing::write(thread, Told::Leap(&words)));
+}
+
+/// What interrupted a thread.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// One of its events.
+    Event,
+    /// Its timer, beside events.
+    Timer,
+    /// Its timer, where it has no events.
+    LoneTimer,
+}
+
+/// A thread was interrupted here.
+#[derive(Clone, Copy)]
+struct Interruption {
+    source: Source,
+    address: usize,
+    /// The runtime looked through frames for an exception.
+    is_unwinding: bool,
+    /// CPU time that it stands for.
+    stands_for_ns: u32,
 }
 
 /// On the stack of whatever was interrupted, which may be a small one: nothing is called here that
@@ -189,62 +120,71 @@ extern "C" fn interrupted(_signal: i32, information: &Information, context: usiz
     if !is_ours || process::life() != Life::On || clock::is_stopped() || process::is_paused() {
         return;
     }
+    let thread = thread::current();
+    if !is_written(thread) || thread.state() == State::Paused {
+        return;
+    }
+    let events_ns = thread.period_ns.load(Relaxed);
+    let source = match is_of_event {
+        true if events_ns == 0 => return,
+        true => Source::Event,
+        false if events_ns == 0 => Source::LoneTimer,
+        false => Source::Timer,
+    };
     // SAFETY: as the kernel gives it to a handler.
     let (address, stack) =
         unsafe { (arch::address_in_context(context), arch::stack_pointer_in_context(context)) };
-    let thread = thread::current();
     let is_unwinding = stack < thread.unwinding.load(Relaxed);
-    let events_ns = thread.period_ns.load(Relaxed);
-    let has_events = events_ns != 0;
-    let is_elsewhere = thread.epoch.load(Relaxed) != process::epoch() || process::has_trees();
-    if is_elsewhere || thread.state() == State::Paused || is_of_event && !has_events {
-        return;
-    }
     let expirations = if is_of_event { 1 } else { information.expirations() };
     let stands_for_ns = match is_of_event {
-        false => expirations.saturating_mul(TIMER_NS as u32).min(MOST_NS),
+        false => stands_for_ns(thread, expirations),
         true if information.is_of_single_event() => events_ns,
         // The single one stands for the first period, at the end of which this comes.
         true if !thread.was_interrupted.swap(true, Relaxed) => events_ns / 2,
         true => events_ns,
     };
-    if thread.is_busy() || !write(thread, address, is_unwinding, is_of_event, stands_for_ns) {
-        let is_counted = is_of_event == has_events;
+    let here = Interruption { source, address, is_unwinding, stands_for_ns };
+    if thread.is_busy() || !write(thread, here) {
+        let is_counted = source != Source::Timer;
         thread.missed.fetch_add(if is_counted { expirations } else { 0 }, Relaxed);
     }
 }
 
+/// CPU time that so many expirations of a thread's timer stand for. A thread that has not run for
+/// a tick yet was on its processor at one by chance: its first sample stands for all of the tick.
+fn stands_for_ns(thread: &Thread, expirations: u32) -> u32 {
+    let since_ns = expirations.saturating_mul(TIMER_NS as u32).min(MOST_NS);
+    let is_first = !thread.has_expired.swap(true, Relaxed);
+    if is_first { since_ns.max(TICK_NS.load(Relaxed)) } else { since_ns }
+}
+
+/// Of the kernel.
+static TICK_NS: AtomicU32 = AtomicU32::new(0);
+
 /// Writes a sample; in the next chunk where this one has no room.
-fn write(
-    thread: &Thread,
-    address: usize,
-    is_unwinding: bool,
-    is_of_event: bool,
-    period_ns: u32,
-) -> bool {
+fn write(thread: &Thread, here: Interruption) -> bool {
     if thread.state() != State::Running {
         return false;
     }
     let Some(cpu_ns) = platform::thread_cpu_ns() else { return false };
+    let address = here.address;
     // SAFETY: the thread runs it.
     let has_hook = || unsafe { module::has_hook_at(address) };
-    let is_in_hook = is_unwinding || arch::own_code().contains(&address) || has_hook();
+    let is_in_hook = here.is_unwinding || arch::own_code().contains(&address) || has_hook();
     let mut bits = if is_in_hook { sample::HOOK } else { 0 };
-    if is_of_event {
-        bits |= sample::USER;
-    } else {
-        let faults = platform::thread_faults();
-        if faults.is_none_or(|faults| thread.faults.swap(faults, Relaxed) != faults) {
-            bits |= sample::FAULTS;
-        }
-        if arch::is_behind_call_of_kernel(address) {
-            bits |= sample::KERNEL;
-        }
+    bits |= match here.source {
+        Source::Event => sample::USER,
+        Source::Timer => has_met_faults(thread, cpu_ns),
+        Source::LoneTimer => sample::ALONE,
+    };
+    if here.source != Source::Event && arch::is_behind_call_of_kernel(address) {
+        bits |= sample::KERNEL;
     }
     let address = address as u64;
     let site = if is_in_hook { 0 } else { module::sampled_site(address) };
-    let is_counted = is_of_event || thread.period_ns.load(Relaxed) == 0;
+    let is_counted = here.source != Source::Timer;
     let missed = if is_counted { thread.missed.swap(0, Relaxed) } else { 0 };
+    let period_ns = here.stands_for_ns;
     let words =
         compose::sample(&compose::Sample { bits, site, address, cpu_ns, missed, period_ns });
     let is_all_told = thread.jumped().is_none() && has_told_of_pauses(thread);
@@ -254,6 +194,40 @@ fn write(
         thread.missed.fetch_add(missed, Relaxed);
     }
     is_written
+}
+
+/// As a bit of a sample, whether a thread with events may have met page faults since its timer
+/// interrupted it last.
+fn has_met_faults(thread: &Thread, cpu_ns: u64) -> u32 {
+    let Some(usage) = platform::thread_usage() else { return sample::FAULTS };
+    heed_waits(thread, usage.waits, cpu_ns);
+    let has_more = thread.faults.swap(usage.faults, Relaxed) != usage.faults;
+    if has_more { sample::FAULTS } else { 0 }
+}
+
+/// A thread with events has left its processor so often, and has had so much CPU time.
+fn heed_waits(thread: &Thread, waits: u64, cpu_ns: u64) {
+    let new_ns = cpu_ns.saturating_sub(thread.counted_at.load(Relaxed));
+    if new_ns < LOOK_NS {
+        return;
+    }
+    thread.counted_at.store(cpu_ns, Relaxed);
+    let new = waits.saturating_sub(thread.waits.swap(waits, Relaxed));
+    if new.saturating_mul(EACH_WAIT_NS) > new_ns {
+        sources::without_events(thread);
+    }
+}
+
+/// CPU time of a thread from one look at its waits to the next, nanoseconds.
+const LOOK_NS: u64 = 10_000_000;
+/// Least CPU time for each of them of a thread with events. A wait of such a thread costs some
+/// microseconds.
+const EACH_WAIT_NS: u64 = 100_000;
+
+/// Whether the thread's stream has all pauses up to now. Time that a sample moves on to would
+/// include them otherwise.
+fn has_told_of_pauses(thread: &Thread) -> bool {
+    process::units_of_pauses_over() == Some(thread.left_out.load(Relaxed))
 }
 
 /// A stack for what takes more of one than there may be where a thread was interrupted. One thread
@@ -270,12 +244,6 @@ static IS_STACK_USED: AtomicBool = AtomicBool::new(false);
 struct Task<'a> {
     words: &'a [u32],
     is_done: bool,
-}
-
-/// Whether the thread's stream has all pauses up to now. Time that a sample moves on to would
-/// include them otherwise.
-fn has_told_of_pauses(thread: &Thread) -> bool {
-    process::units_of_pauses_over() == Some(thread.left_out.load(Relaxed))
 }
 
 /// Writes as a hook does: first what the thread has not told yet, and in the next chunk where this

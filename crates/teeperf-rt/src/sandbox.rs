@@ -152,13 +152,14 @@ fn calls() -> [(usize, [usize; 6]); CALLS] {
         (number::FUTEX, [place, 1, 1, 0, 0, 0]),
         (number::CLOCK_GETTIME, [1, place, 0, 0, 0, 0]),
         (number::CLOCK_GETTIME, [3, place, 0, 0, 0, 0]),
+        (number::CLOCK_GETRES, [6, place, 0, 0, 0, 0]),
         (number::GETRUSAGE, [1, place, 0, 0, 0, 0]),
         (number::OPENAT, [-100isize as usize, place, 0o2_000_000, 0, 0, 0]),
         (number::RSEQ, [place, 32, 1, 0, 0, 0]),
     ]
 }
 
-const CALLS: usize = 52;
+const CALLS: usize = 53;
 
 /// A filter's program, in the process's memory: `struct sock_fprog`. Its address is the program's to give, so
 /// it is read as the kernel reads it.

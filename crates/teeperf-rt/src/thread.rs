@@ -119,11 +119,15 @@ pub(crate) struct Thread {
     pub(crate) period_ns: AtomicU32,
     /// Page faults that it had met when its timer interrupted it last.
     pub(crate) faults: AtomicU64,
+    /// How often it had left its processor when that was looked at last, and its CPU time then.
+    pub(crate) waits: AtomicU64,
+    pub(crate) counted_at: AtomicU64,
     /// Where the runtime has it look through the frames that an exception leaves: an address on
     /// its stack, below which that is done; else 0.
     pub(crate) unwinding: AtomicUsize,
-    /// Whether one of its events has interrupted it that comes again.
+    /// Whether one of its events has interrupted it that comes again, and whether its timer has.
     pub(crate) was_interrupted: AtomicBool,
+    pub(crate) has_expired: AtomicBool,
 }
 
 // SAFETY: all fields but the tree are atomic, and that is used by its thread alone.
@@ -255,7 +259,10 @@ impl Thread {
         self.missed.store(0, Relaxed);
         self.period_ns.store(0, Relaxed);
         self.was_interrupted.store(false, Relaxed);
+        self.has_expired.store(false, Relaxed);
         self.faults.store(0, Relaxed);
+        self.waits.store(0, Relaxed);
+        self.counted_at.store(0, Relaxed);
         self.unwinding.store(0, Relaxed);
         self.own.forget();
         self.stack_size.store(0, Relaxed);

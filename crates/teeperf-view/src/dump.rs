@@ -399,12 +399,13 @@ fn describe_event(
         Escape::Pad => ("pad", String::new()),
         Escape::Sample(sample) => {
             let place = match sample.site {
+                _ if sample.is_end => "end".to_owned(),
                 0 => format!("address={:#x}", sample.address),
                 site => name(site),
             };
             let of = |is_so: bool, text| if is_so { text } else { "" };
             let text = format!(
-                "cpu_ns={}{}{}{}{} {place}",
+                "cpu_ns={}{}{}{}{}{} {place}",
                 sample.cpu_ns,
                 of(sample.is_in_hook, " hook"),
                 match (sample.is_in_kernel, sample.is_of_user_mode) {
@@ -413,6 +414,7 @@ fn describe_event(
                     (false, false) => "",
                 },
                 of(sample.has_faults, " faults"),
+                of(sample.is_alone, " alone"),
                 match sample.missed {
                     0 => String::new(),
                     missed => format!(" missed={missed}"),

@@ -110,6 +110,10 @@ pub mod sample {
     pub const USER: u32 = 4;
     /// Of a timer: the thread may have met page faults since its timer interrupted it last.
     pub const FAULTS: u32 = 8;
+    /// Of a timer: the thread has no events.
+    pub const ALONE: u32 = 16;
+    /// Nothing interrupted the thread: it tells its CPU time when it ends.
+    pub const END: u32 = 32;
 }
 
 /// What a [`code::POINT`] is.

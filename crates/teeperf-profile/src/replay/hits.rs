@@ -68,21 +68,28 @@ impl Hits {
 pub(crate) struct Kinds {
     /// Events, in user mode alone.
     pub(crate) events: Hits,
-    /// Its timer.
+    /// Its timer, beside events.
     pub(crate) timers: Hits,
     /// Of these, those behind which there may have been page faults.
     pub(crate) faults: Hits,
+    /// Its timer, where it had no events.
+    pub(crate) alone: Hits,
 }
 
 impl Kinds {
-    fn of(&mut self, is_of_event: bool) -> &mut Hits {
-        if is_of_event { &mut self.events } else { &mut self.timers }
+    fn of(&mut self, sample: &Sample) -> &mut Hits {
+        match (sample.is_of_user_mode, sample.is_alone) {
+            (true, _) => &mut self.events,
+            (false, true) => &mut self.alone,
+            (false, false) => &mut self.timers,
+        }
     }
 
     pub(crate) fn add(&mut self, other: Self) {
         self.events.add(other.events);
         self.timers.add(other.timers);
         self.faults.add(other.faults);
+        self.alone.add(other.alone);
     }
 }
 
@@ -93,14 +100,17 @@ pub(crate) struct Spent {
     pub(crate) hits: HashMap<(u32, Interrupted), Kinds>,
     /// Clock units of waiting by node.
     pub(crate) waiting: HashMap<u32, u64>,
-    /// CPU time up to the last sample of each thread, nanoseconds.
+    /// CPU time up to the last sample of each thread while it had events, and without them,
+    /// nanoseconds.
     pub(crate) cpu_ns: u64,
+    pub(crate) cpu_alone_ns: u64,
 }
 
 impl Spent {
     /// Whether there is nothing.
     pub(crate) fn is_empty(&self) -> bool {
-        self.hits.is_empty() && self.waiting.is_empty()
+        let has_time = self.cpu_ns > 0 || self.cpu_alone_ns > 0;
+        self.hits.is_empty() && self.waiting.is_empty() && !has_time
     }
 
     /// Adds what another has, whose nodes have these numbers here.
@@ -109,6 +119,7 @@ impl Spent {
             self.at(number(node), place).add(hits);
         }
         self.cpu_ns = self.cpu_ns.saturating_add(other.cpu_ns);
+        self.cpu_alone_ns = self.cpu_alone_ns.saturating_add(other.cpu_alone_ns);
         for (&node, &units) in &other.waiting {
             let there = self.waiting.entry(number(node)).or_default();
             *there = there.saturating_add(units);
@@ -118,7 +129,7 @@ impl Spent {
     fn clear(&mut self) {
         self.hits.clear();
         self.waiting.clear();
-        self.cpu_ns = 0;
+        (self.cpu_ns, self.cpu_alone_ns) = (0, 0);
     }
 
     /// The samples of a place. Where there are too many places, all others are one.
@@ -132,17 +143,22 @@ impl Spent {
     }
 
     fn take(&mut self, node: u32, sample: &Sample, cpu_ns: u64) {
-        self.cpu_ns = self.cpu_ns.saturating_add(cpu_ns);
-        let (each_ns, kind) = (f64::from(sample.period_ns), sample.is_of_user_mode);
+        let all_ns = if sample.is_alone { &mut self.cpu_alone_ns } else { &mut self.cpu_ns };
+        *all_ns = all_ns.saturating_add(cpu_ns);
+        let each_ns = f64::from(sample.period_ns);
         // Those that found no place interrupted hooks.
         if sample.missed > 0 {
             // Of a timer they are expirations, of which this one may stand for several.
-            let each_ns = if kind { each_ns } else { each_ns.min(TIMER_NS) };
+            let is_of_event = sample.is_of_user_mode;
+            let each_ns = if is_of_event { each_ns } else { each_ns.min(TIMER_NS) };
             let hits = self.at(node, Interrupted::Hook(false));
-            hits.of(kind).count(sample.missed.into(), each_ns);
+            hits.of(sample).count(sample.missed.into(), each_ns);
+        }
+        if sample.is_end {
+            return;
         }
         let hits = self.at(node, sample.interrupted());
-        hits.of(kind).count(1, each_ns);
+        hits.of(sample).count(1, each_ns);
         if sample.has_faults {
             hits.faults.count(1, each_ns);
         }
@@ -383,8 +399,8 @@ impl Since {
         }
     }
 
-    /// Nothing more comes. CPU time behind the last sample is not known: it is less than from one
-    /// to the next, and taken for none.
+    /// Nothing more comes. CPU time behind the last sample is not known, where the thread did not
+    /// tell of it at its end: it is less than from one to the next, and taken for none.
     pub(super) fn end(&mut self, spent: &mut Spent, ns_per_unit: f64) {
         self.pieces.split(&mut spent.waiting, ns_per_unit);
     }

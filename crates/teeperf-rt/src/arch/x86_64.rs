@@ -10,6 +10,7 @@ pub(crate) use late::{has_late_hook, record_late, whole_function};
 
 use crate::thread::Thread;
 use core::arch::{asm, global_asm};
+use core::mem::transmute;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use teeperf_wire::hook::FULL;
 
@@ -37,6 +38,8 @@ teeperf_thread:
     .weak   __rseq_size
     .weak   __ehdr_start
     .hidden __ehdr_start
+    .weak   pthread_key_create
+    .weak   pthread_setspecific
     .text
     ",
     size = const size_of::<Thread>(),
@@ -106,6 +109,24 @@ pub(crate) fn environ() -> *const *const *const u8 {
     }
     address
 }
+
+/// pthread_key_create(3) and pthread_setspecific(3) of the C library, which may have neither.
+pub(crate) fn thread_keys() -> Option<(CreateKey, SetKey)> {
+    let (create, set): (usize, usize);
+    // SAFETY: reads two entries of the global offset table.
+    unsafe {
+        asm!("mov {}, qword ptr [rip + pthread_key_create@GOTPCREL]",
+            "mov {}, qword ptr [rip + pthread_setspecific@GOTPCREL]", out(reg) create,
+            out(reg) set, options(pure, nomem, nostack, preserves_flags));
+    }
+    // SAFETY: functions of these types, by the C library's declarations.
+    let functions =
+        || unsafe { (transmute::<usize, CreateKey>(create), transmute::<usize, SetKey>(set)) };
+    (create != 0 && set != 0).then(functions)
+}
+
+pub(crate) type CreateKey = extern "C" fn(&mut u32, extern "C" fn(usize)) -> i32;
+pub(crate) type SetKey = extern "C" fn(u32, usize) -> i32;
 
 /// Where the C library keeps each thread's restartable sequences, relative to the thread pointer: glibc
 /// from 2.35 on (its manual, "Restartable Sequences").
@@ -481,6 +502,7 @@ pub(crate) mod number {
     pub(crate) const TIMER_SETTIME: usize = 223;
     pub(crate) const TIMER_DELETE: usize = 226;
     pub(crate) const CLOCK_GETTIME: usize = 228;
+    pub(crate) const CLOCK_GETRES: usize = 229;
     pub(crate) const EXIT_GROUP: usize = 231;
     pub(crate) const TGKILL: usize = 234;
     pub(crate) const OPENAT: usize = 257;

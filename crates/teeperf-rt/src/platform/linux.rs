@@ -108,22 +108,46 @@ pub(crate) fn thread_cpu_ns() -> Option<u64> {
     clock_ns(CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// Page faults that the calling thread has met; nothing where the kernel does not tell.
-pub(crate) fn thread_faults() -> Option<u64> {
+/// What the kernel counted of a thread since it began.
+pub(crate) struct Usage {
+    /// Page faults.
+    pub(crate) faults: u64,
+    /// Times that it left its processor.
+    pub(crate) waits: u64,
+}
+
+/// Of the calling thread; nothing where the kernel does not tell.
+pub(crate) fn thread_usage() -> Option<Usage> {
     const RUSAGE_THREAD: usize = 1;
-    // `struct rusage`: two times, and fourteen numbers; the fifth and sixth are of faults.
+    // `struct rusage`: two times, and fourteen numbers. The fifth and sixth are of faults, the last
+    // two of switches to other threads.
     let mut usage = [0u64; 18];
     let place = &raw mut usage as usize;
     // SAFETY: the kernel writes 18 words there.
     let result = unsafe { syscall(number::GETRUSAGE, [RUSAGE_THREAD, place, 0, 0, 0, 0]) };
-    (result == 0).then(|| usage[8].wrapping_add(usage[9]))
+    let sum = |[one, other]: [u64; 2]| one.saturating_add(other);
+    (result == 0)
+        .then(|| Usage { faults: sum([usage[8], usage[9]]), waits: sum([usage[16], usage[17]]) })
+}
+
+/// Time from one tick of the kernel's scheduler to the next, nanoseconds: that of its coarse clocks.
+pub(crate) fn tick_ns() -> Option<u64> {
+    const CLOCK_MONOTONIC_COARSE: usize = 6;
+    if sandbox::forbids(number::CLOCK_GETRES) {
+        return None;
+    }
+    time_of(number::CLOCK_GETRES, CLOCK_MONOTONIC_COARSE)
 }
 
 fn clock_ns(clock: usize) -> Option<u64> {
+    time_of(number::CLOCK_GETTIME, clock)
+}
+
+fn time_of(call: usize, clock: usize) -> Option<u64> {
     let mut time = [0u64; 2];
     let place = &raw mut time as usize;
     // SAFETY: the kernel writes one `struct timespec`, two words, there.
-    let result = unsafe { syscall(number::CLOCK_GETTIME, [clock, place, 0, 0, 0, 0]) };
+    let result = unsafe { syscall(call, [clock, place, 0, 0, 0, 0]) };
     (result == 0).then(|| time[0].wrapping_mul(1_000_000_000).wrapping_add(time[1]))
 }
 

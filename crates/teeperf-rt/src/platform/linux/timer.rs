@@ -51,10 +51,10 @@ pub(crate) fn create(thread: u32) -> Option<i32> {
     (result == 0).then_some(timer)
 }
 
-/// Has a timer expire each time so many nanoseconds have passed.
-pub(crate) fn start(timer: i32, period_ns: u64) {
+/// Has a timer expire after `first_ns` nanoseconds, and then each `period_ns`.
+pub(crate) fn start(timer: i32, first_ns: u64, period_ns: u64) {
     // `struct itimerspec`: the period, and when it expires first.
-    let time = [0, period_ns, 0, period_ns];
+    let time = [0, period_ns, 0, first_ns];
     let time = &raw const time as usize;
     // SAFETY: the kernel reads four words.
     unsafe { syscall(number::TIMER_SETTIME, [timer as usize, 0, time, 0, 0, 0]) };

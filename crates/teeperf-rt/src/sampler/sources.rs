@@ -1,0 +1,177 @@
+//! Timer and events of each thread.
+//!
+//! They outlive a thread that ends without a word. The next threads that begin look through the
+//! table of these, a few places each, and let go what belongs to threads that are gone.
+//!
+//! The kernel takes a thread's events off its processor and puts them on again each time that the
+//! thread waits, which takes some microseconds. A thread that waits all the time loses its events
+//! ([`without_events`]), and its timer alone tells of it.
+
+use crate::arch;
+use crate::platform::{self, perf, perf::When, timer};
+use crate::thread::Thread;
+use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicUsize};
+
+/// CPU time between two expirations of a thread's timer, nanoseconds. The kernel looks at timers of
+/// CPU time at its tick, which may come less often.
+pub(super) const TIMER_NS: u64 = 1_000_000;
+/// Mean CPU time between two interruptions by a thread's event, and how much more or less that may
+/// be in a thread, so that not all beat with a program.
+const EVENT_NS: u64 = 1_000_000;
+const SPREAD_NS: u64 = 150_000;
+/// Least CPU time of a thread at its first sample: what the kernel's timers can do.
+const LEAST_NS: u64 = 10_000;
+
+/// Timer and events of a thread, which outlive it.
+struct Owned {
+    /// Thread id, 0 while the place is free.
+    thread: AtomicU32,
+    /// Id of its timer plus one, 0 where it has none.
+    timer: AtomicU32,
+    /// Mappings of its events, 0 where it has none.
+    events: [AtomicUsize; EVENTS],
+}
+
+/// One event comes again and again. The other comes once, before it: at any time of the first period
+/// alike.
+const EVENTS: usize = 2;
+/// Threads for which there is no place are not sampled.
+static OWNED: [Owned; PLACES] = [const {
+    Owned {
+        thread: AtomicU32::new(0),
+        timer: AtomicU32::new(0),
+        events: [const { AtomicUsize::new(0) }; EVENTS],
+    }
+}; PLACES];
+const PLACES: usize = 4096;
+/// Places that a thread looks through when it begins, for threads that are gone.
+const LOOKED_THROUGH: usize = 4;
+/// Where the next thread looks, and how many places were ever taken.
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+static TAKEN: AtomicUsize = AtomicUsize::new(0);
+/// In a place that is being taken or let go.
+const BUSY: u32 = u32::MAX;
+
+impl Owned {
+    /// Takes the place, if it has this owner; says whether it did.
+    fn takes(&self, owner: u32) -> bool {
+        self.thread.compare_exchange(owner, BUSY, AcqRel, Relaxed).is_ok()
+    }
+
+    /// Lets go of all that is in it.
+    fn release(&self) {
+        if let Some(timer) = self.timer.swap(0, Relaxed).checked_sub(1) {
+            timer::delete(timer.cast_signed());
+        }
+        self.end_events();
+    }
+
+    fn end_events(&self) {
+        for event in &self.events {
+            let mapping = event.swap(0, Relaxed);
+            if mapping != 0 {
+                perf::end(mapping);
+            }
+        }
+    }
+
+    /// Has the calling thread interrupted, whose id this is. Gives the time that a sample of its
+    /// events stands for, 0 where there are none.
+    fn begin(&self, thread: u32) -> u32 {
+        if let Some(timer) = timer::create(thread) {
+            self.timer.store(timer.cast_unsigned().wrapping_add(1), Relaxed);
+            timer::start(timer, LEAST_NS, TIMER_NS);
+        }
+        let mut seed = arch::counter() ^ u64::from(thread) << 32;
+        let mut below = |most: u64| {
+            // Marsaglia, "Xorshift RNGs", 2003.
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            seed % most
+        };
+        let period = EVENT_NS - SPREAD_NS + below(2 * SPREAD_NS);
+        let first = LEAST_NS + below(period);
+        let whens = [When::Each(period), When::Once(first)];
+        if !perf::begin(thread, &whens, &self.events) {
+            self.end_events();
+            return 0;
+        }
+        period as u32
+    }
+}
+
+/// Forgets all, in a process that was attached just now: timers and events of the process that it
+/// was forked from are not here.
+pub(super) fn forget() {
+    TAKEN.store(0, Relaxed);
+    for place in &OWNED {
+        place.thread.store(0, Relaxed);
+        place.timer.store(0, Relaxed);
+        place.events.iter().for_each(|event| event.store(0, Relaxed));
+    }
+}
+
+/// Has the calling thread interrupted.
+pub(super) fn begin_thread(thread: &Thread) {
+    let taken = TAKEN.load(Relaxed).min(PLACES);
+    let start = NEXT.fetch_add(LOOKED_THROUGH, Relaxed) % taken.max(1);
+    let looked = OWNED.iter().take(taken).cycle().skip(start).take(LOOKED_THROUGH);
+    let mut free = None;
+    for place in looked {
+        let owner = place.thread.load(Relaxed);
+        if owner != 0 && owner != BUSY && !platform::has_thread(owner) && place.takes(owner) {
+            place.release();
+            place.thread.store(0, Release);
+        }
+        if free.is_none() && place.takes(0) {
+            free = Some(place);
+        }
+    }
+    let new = || {
+        let place = OWNED.get(TAKEN.fetch_add(1, Relaxed))?;
+        place.takes(0).then_some(place)
+    };
+    let Some(place) = free.or_else(new) else { return };
+    let id = thread.tid.load(Relaxed);
+    thread.period_ns.store(place.begin(id), Relaxed);
+    place.thread.store(id, Release);
+}
+
+/// Ends the events of the calling thread, whose timer goes on.
+#[cold]
+pub(super) fn without_events(thread: &Thread) {
+    if let Some(place) = take(thread) {
+        place.end_events();
+        place.thread.store(thread.tid.load(Relaxed), Release);
+    }
+}
+
+/// Ends timer and events of the calling thread.
+pub(super) fn end_thread(thread: &Thread) {
+    if let Some(place) = take(thread) {
+        place.release();
+        place.thread.store(0, Release);
+    }
+}
+
+/// Takes the place of the calling thread, whose events are no longer counted.
+fn take(thread: &Thread) -> Option<&'static Owned> {
+    let id = thread.tid.load(Relaxed);
+    let taken = TAKEN.load(Relaxed).min(PLACES);
+    let place = OWNED.iter().take(taken).find(|place| place.takes(id))?;
+    thread.period_ns.store(0, Relaxed);
+    Some(place)
+}
+
+/// Lets all threads run.
+pub(super) fn end() {
+    for place in &OWNED {
+        let owner = place.thread.load(Relaxed);
+        if owner != 0 && owner != BUSY && place.takes(owner) {
+            place.release();
+            place.thread.store(0, Release);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+/* Two threads that wait for one another every few microseconds. It prints what its functions took
+ * by each thread's own clock. */
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile long sink;
+static long work_ns, rest_ns;
+static int there[2], back[2];
+
+__attribute__((no_instrument_function)) static long cpu_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return now.tv_sec * 1000000000L + now.tv_nsec;
+}
+
+__attribute__((noinline)) void works(int n)
+{
+	for (int i = 0; i < n; i++)
+		sink += i;
+}
+
+/* Time of the kernel, for the most part. */
+__attribute__((noinline)) void passes_on(int from, int to)
+{
+	char byte = 0;
+	if (from >= 0)
+		sink += read(from, &byte, 1);
+	sink += write(to, &byte, 1);
+}
+
+static void *other(void *unused)
+{
+	for (int i = 0; i < 20000; i++)
+		passes_on(there[0], back[1]);
+	return unused;
+}
+
+int main(void)
+{
+	pthread_t thread;
+	if (pipe(there) || pipe(back) || pthread_create(&thread, 0, other, 0))
+		return 1;
+	for (int i = 0; i < 20000; i++) {
+		long begin = cpu_ns();
+		works(15000);
+		work_ns += cpu_ns() - begin;
+		passes_on(i > 0 ? back[0] : -1, there[1]);
+	}
+	pthread_join(thread, 0);
+	rest_ns = cpu_ns() - work_ns;
+	printf("%ld %ld\n", work_ns, rest_ns);
+	return 0;
+}
