@@ -228,7 +228,7 @@ pub fn add_sampling_error(rows: &mut [Row], info: &Info, whole: f64) {
         return;
     }
     for row in rows {
-        if info.timer_samples > 0 {
+        if info.timer_samples.is_some() {
             let Spent { variance, total_variance, .. } = row.spent;
             spread(&mut row.self_time, variance, whole, period_ns);
             spread(&mut row.total, total_variance, whole, period_ns);

@@ -182,12 +182,14 @@ impl Gathered {
         let pools = spent::Pools::of(threads.trees.iter().flatten());
         let how = spent::How { pools: &pools, with_inlined: !without_inlined };
         let mut out = Vec::with_capacity(trees.len());
-        let (mut beyond_limits, mut timer_samples) = (0u64, 0u64);
+        let (mut beyond_limits, mut timer_samples) = (0u64, None);
         for (mut thread, tree) in trees {
             // The replayed tree is let go as soon as the thread has its own.
             let Some(tree) = threads.trees.get_mut(tree).and_then(Option::take) else { continue };
             beyond_limits = beyond_limits.saturating_add(tree.flat_calls());
-            timer_samples += spent::samples(&tree.spent);
+            if !tree.spent.is_empty() {
+                *timer_samples.get_or_insert(0) += spent::samples(&tree.spent);
+            }
             thread.tree = convert(&tree, &mut names, ns_per_unit, how);
             thread.lengths = lengths(&tree.lengths, tree.process, &mut names);
             thread.counted = lengths(&tree.counted, tree.process, &mut names);
@@ -232,10 +234,12 @@ impl Gathered {
         };
         out.sort_by(|a, b| total(b).total_cmp(&total(a)).then((a.pid, a.tid).cmp(&(b.pid, b.tid))));
         let mut info = self.info(ns_per_unit, &counts);
-        if timer_samples > 0 {
+        if let Some(samples) = timer_samples {
             let cpu_ns: f64 = out.iter().map(|thread| total(thread) + hooks(thread)).sum();
-            (info.timer_samples, info.period_ns) = (timer_samples, cpu_ns / timer_samples as f64);
+            let is_known = samples > 0 && cpu_ns > 0.0;
+            info.period_ns = if is_known { cpu_ns / samples as f64 } else { PERIOD_NS };
         }
+        info.timer_samples = timer_samples;
         let mut sampled = samples.finish(&info, &mut self.warnings);
         self.warnings.append(&mut threads.shared.warnings);
         let mut health = health(counts, open, self.warnings, &ns);
@@ -393,10 +397,13 @@ impl Gathered {
             summed: counts.summed > counts.events / 2,
             filters: std::mem::take(&mut self.filters),
             timed: std::mem::take(&mut self.timed),
-            timer_samples: 0,
+            timer_samples: None,
         }
     }
 }
+
+/// CPU time from one sample to the next that threads ask for, nanoseconds.
+const PERIOD_NS: f64 = 1e6;
 
 /// A time in the unit that fits.
 fn written(ns: f64) -> String {

@@ -460,9 +460,9 @@ pub struct Info {
     pub filters: Vec<Vec<String>>,
     /// Patterns of functions whose calls the processor's counter timed beside the tick, at some time.
     pub timed: Vec<String>,
-    /// Samples that threads' own timers wrote among the calls; CPU times are made of these. 0 where
-    /// there were no timers, and times are those of the clock.
-    pub timer_samples: u64,
+    /// Samples that threads' own timers wrote among the calls; CPU times are made of these. A short
+    /// run may have none. Nothing where there were no timers, and times are those of the clock.
+    pub timer_samples: Option<u64>,
 }
 
 impl Profile {

@@ -87,7 +87,7 @@ pub fn suggest(profile: &Profile, options: &Options) -> Suggestion {
         worth(b).total_cmp(&worth(a)).then_with(|| a.name.cmp(&b.name))
     });
     let time_ns: f64 = tree.nodes.iter().skip(1).map(|node| node.self_time.value).sum();
-    let hooks_ns = (profile.info.timer_samples > 0).then(|| profile.hooks_ns());
+    let hooks_ns = profile.info.timer_samples.is_some().then(|| profile.hooks_ns());
     let mut suggestion = Suggestion { calls: all, time_ns, hooks_ns, ..Suggestion::default() };
     for at in order {
         if suggestion.events() >= options.events {

@@ -57,7 +57,7 @@ fn ended(info: &Info) -> String {
 fn clock(info: &Info) -> String {
     let mut text = printable(&info.clock);
     let is_sampled = text == "samples";
-    if info.period_ns > 0.0 && info.timer_samples == 0 {
+    if info.period_ns > 0.0 && info.timer_samples.is_none() {
         text.push_str(&format!(", {} apart", units::time_inline(info.unit, info.period_ns)));
         // Periods that are drawn at random have no mean to the digit.
         if (info.period_ns - info.asked_ns).abs() > info.asked_ns * NEAR && info.asked_ns > 0.0 {
@@ -74,7 +74,7 @@ fn clock(info: &Info) -> String {
     }
     if !text.is_empty() && !is_sampled {
         text.push_str(match info.unit {
-            Unit::Nanoseconds if info.timer_samples > 0 => "; it tells waiting",
+            Unit::Nanoseconds if info.timer_samples.is_some() => "; it tells waiting",
             Unit::Nanoseconds => "; times are wall time, with waiting and what hooks took",
             Unit::Counts => "; times are its counts",
         });
@@ -85,14 +85,17 @@ fn clock(info: &Info) -> String {
 /// Of what CPU times are made, and what hooks had beside.
 fn cpu_time(profile: &Profile) -> String {
     let info = &profile.info;
-    if info.timer_samples == 0 {
-        return String::new();
-    }
+    let Some(samples) = info.timer_samples else { return String::new() };
     let time = |ns| units::time_inline(Unit::Nanoseconds, ns);
+    if samples == 0 {
+        let cpu_ns = profile.threads.iter().filter_map(|thread| thread.cpu_ns);
+        let all = time(cpu_ns.fold(0, u64::saturating_add) as f64);
+        return format!("{all}, which is too short for samples: no function's share is known");
+    }
     let (hooks, framed) = (profile.hooks_ns(), profile.framed_ns());
     format!(
         "{} samples, each {} of a thread's CPU time in the mean; hooks took {} of {} ({})",
-        units::count(info.timer_samples),
+        units::count(samples),
         time(info.period_ns),
         time(hooks),
         time(hooks + framed),

@@ -420,7 +420,7 @@ fn reader(profile: &Profile, found: &mut Vec<Finding>) {
 
 /// Where times are those of the clock, and threads had no processor for most of them.
 fn waiting(profile: &Profile, found: &mut Vec<Finding>) {
-    if profile.info.timer_samples > 0 {
+    if profile.info.timer_samples.is_some() {
         return;
     }
     let known = profile.threads.iter().filter_map(|thread| Some((thread.cpu_ns?, thread)));

@@ -147,8 +147,8 @@ struct Run<'a> {
     signal: Option<i64>,
     filters: &'a [Vec<String>],
     timed: &'a [String],
-    #[serde(skip_serializing_if = "is_zero")]
-    timer_samples: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timer_samples: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -235,7 +235,7 @@ struct Sampled {
 impl Sampled {
     /// Nothing where CPU times are not made of samples.
     fn of(profile: &Profile, spent: &Spent) -> Option<Self> {
-        (profile.info.timer_samples > 0).then(|| Self {
+        profile.info.timer_samples.is_some().then(|| Self {
             samples: spent.samples,
             waiting: number(spent.waiting_ns),
             total_waiting: number(spent.total_waiting_ns),

@@ -14,7 +14,7 @@ const MOST_NAMED: usize = 3;
 
 /// Functions in which hooks took as much as all their code: there they change the program most.
 pub(super) fn hooks(profile: &Profile, found: &mut Vec<Finding>) {
-    if profile.info.timer_samples == 0 {
+    if profile.info.timer_samples.is_none() {
         return;
     }
     let mut by_function: HashMap<FunctionId, (f64, f64)> = HashMap::new();

@@ -248,7 +248,8 @@ impl<'a> Table<'a> {
         let faint = |text: String| self.style.paint(Paint::Faint, text);
         if self.average > 0 && rows.iter().any(|row| self.is_untold(row)) {
             let period = units::time_inline(self.profile.info.unit, self.profile.info.period_ns);
-            let is_of_samples = self.profile.graph.is_some() || self.profile.info.timer_samples > 0;
+            let has_timers = self.profile.info.timer_samples.is_some();
+            let is_of_samples = self.profile.graph.is_some() || has_timers;
             let what = if is_of_samples { "samples" } else { "ticks" };
             let text = format!(
                 "< fewer than ten {what}, {period} apart, fell into these calls: a call took less in the mean"

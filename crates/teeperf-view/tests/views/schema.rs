@@ -109,7 +109,7 @@ fn all_reports_fit_and_have_all_that_is_described() {
     assert_eq!(schema.errors(&report(&sampled, &Options::default())), Vec::<String>::new());
     // With CPU times that are made of samples among the calls.
     let mut interrupted = kitchen();
-    interrupted.info.timer_samples = 9;
+    interrupted.info.timer_samples = Some(9);
     let options = Options { call_tree: true, ..Options::default() };
     assert_eq!(schema.errors(&report(&interrupted, &options)), Vec::<String>::new());
     let missing: Vec<_> = schema.properties().difference(&schema.seen).cloned().collect();

@@ -85,7 +85,7 @@ pub(crate) fn kitchen() -> Profile {
     };
     Profile {
         info: Info {
-            timer_samples: 0,
+            timer_samples: None,
             event: String::new(),
             command: vec!["./kitchen".into(), "--soup".into()],
             host: "stove".into(),

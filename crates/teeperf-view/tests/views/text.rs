@@ -635,14 +635,26 @@ fn waiting_in_times_of_a_clock_is_said() {
         let report = report(&profile, &Options::default(), 400);
         report.lines().find(|line| line.contains("no processor")).map(str::to_owned)
     };
-    let told = note(100, 0).unwrap();
+    let told = note(100, None).unwrap();
     assert!(
         told.starts_with(
             "Note       Threads had no processor for 90.0 % of the time, which is in these times."
         ) && told.contains("which `teeperf record` takes"),
         "{told}"
     );
-    assert_eq!((note(900, 0), note(100, 700)), (None, None));
+    assert_eq!((note(900, None), note(100, Some(700))), (None, None));
+}
+
+#[test]
+fn too_little_cpu_time_for_samples_is_said() {
+    let mut profile = kitchen();
+    profile.info.timer_samples = Some(0);
+    profile.threads.truncate(1);
+    profile.threads[0].cpu_ns = Some(99_000);
+    let report = report(&profile, &Options::default(), 400);
+    let told =
+        "\nCPU time   99.00 µs, which is too short for samples: no function's share is known\n";
+    assert!(report.contains(told), "{report}");
 }
 
 #[test]
