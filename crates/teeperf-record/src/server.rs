@@ -418,9 +418,8 @@ impl Desk {
             None => vec![own],
         };
         self.welcome(connection, &first, token, &files).map_err(|error| match error.kind() {
-            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
-                io::Error::other("it did not wait for the answer")
-            }
+            // It did not wait for the answer.
+            io::ErrorKind::ConnectionReset => io::ErrorKind::BrokenPipe.into(),
             _ => error,
         })?;
         door.attached += 1;
@@ -572,6 +571,9 @@ impl Desk {
             Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM) => {
                 ledger.misses(Why::NoRoom, &executable_of(peer.pid), peer.pid);
             }
+            _ if error.kind() == io::ErrorKind::BrokenPipe => {
+                ledger.misses(Why::Late, &executable_of(peer.pid), peer.pid);
+            }
             _ => self.notice(format!("process {} could not attach: {error}", peer.pid)),
         }
     }
@@ -637,11 +639,16 @@ mod tests {
     use super::*;
     use crate::filter::Rules;
     use crate::filter::desk::Means;
+    use std::collections::HashMap;
     use std::sync::mpsc::{Receiver, channel};
     use teeperf_symbols::Search;
     use teeperf_wire::hello::{Hello, WELCOME_SIZE, want};
 
     fn server(name: &str) -> (Server, Receiver<Event>) {
+        server_and_ledger(name, Arc::default())
+    }
+
+    fn server_and_ledger(name: &str, ledger: Arc<Ledger>) -> (Server, Receiver<Event>) {
         let (events, heard) = channel();
         let page = Arc::new(ClockPage::create(0, 0).unwrap());
         let means = Means {
@@ -663,7 +670,7 @@ mod tests {
             tree: None,
             filters: FilterDesk::start(means, Rules::default(), None).unwrap(),
             is_elsewhere: false,
-            ledger: Arc::default(),
+            ledger,
         };
         (Server::start(name, terms, events, Arc::default()).unwrap(), heard)
     }
@@ -703,15 +710,18 @@ mod tests {
 
     /// Such as a program that was started while the recorder was stopped, and has gone on without it.
     #[test]
-    fn who_did_not_wait_for_the_answer_is_not_attached_and_named() {
+    fn a_process_that_did_not_wait_for_the_answer_is_missing() {
         let name = format!("teeperf-late-{}", std::process::id());
-        let (server, heard) = server(&name);
+        let ledger: Arc<Ledger> = Arc::default();
+        let (server, heard) = server_and_ledger(&name, Arc::clone(&ledger));
         let door = server.door.lock().unwrap();
         drop(hello(&name));
         drop(door);
-        let Ok(Event::Notice { text, .. }) = heard.recv() else { panic!("it is not named") };
-        let own = std::process::id();
-        assert_eq!(text, format!("process {own} could not attach: it did not wait for the answer"));
+        while ledger.missing(HashMap::new()).is_empty() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let [missing] = &ledger.missing(HashMap::new())[..] else { panic!("one is missing") };
+        assert!(missing.text.contains("answered too late"), "{missing:?}");
         assert!(server.close(0));
         drop(server);
         assert_eq!(heard.iter().count(), 0);

@@ -35,12 +35,31 @@ struct Lists {
     missing: BTreeMap<(Why, String), Processes>,
 }
 
+impl Lists {
+    /// A process asks at this time: it is none that was missed for one of these reasons.
+    fn takes_back(&mut self, pid: u32, now: u64, reasons: &[Why]) {
+        self.missing.retain(|(why, _), processes| {
+            if reasons.contains(why) {
+                let since = now.saturating_sub(LATEST_NS);
+                let is_it = |&(missed, at): &(u32, u64)| missed == pid && at >= since;
+                let found = processes.first.iter().position(is_it);
+                found.into_iter().for_each(|at| _ = processes.first.remove(at));
+                processes.number -= u32::from(found.is_some());
+            }
+            processes.number > 0
+        });
+    }
+}
+
+/// Latest that the recorder hears a process that asked, nanoseconds.
+const LATEST_NS: u64 = 30_000_000_000;
+
 /// Some processes.
 #[derive(Debug, Default)]
 struct Processes {
     number: u32,
-    /// Ids of the first.
-    pids: Vec<u32>,
+    /// Ids of the first, and when each was missed.
+    first: Vec<(u32, u64)>,
 }
 
 /// Processes or libraries that are not in the recording.
@@ -59,9 +78,12 @@ impl Ledger {
         self.0.lock().unwrap_or_else(|lock| lock.into_inner())
     }
 
-    /// A process is about to attach.
+    /// A process is about to attach. It may have asked long ago, when the recorder had no processor:
+    /// then it was not missing when it was looked at.
     pub(crate) fn attaches(&self, pid: u32) {
-        self.lists().attached.entry(pid).or_default().push(monotonic_ns());
+        let (mut lists, now) = (self.lists(), monotonic_ns());
+        lists.attached.entry(pid).or_default().push(now);
+        lists.takes_back(pid, now, &[Why::Unknown]);
     }
 
     /// How often a process of this id has attached.
@@ -162,13 +184,21 @@ impl Ledger {
 
     /// A process is not recorded whose hooks are in this file.
     pub(crate) fn misses(&self, why: Why, file: &[u8], pid: u32) {
-        let mut lists = self.lists();
+        let (mut lists, now) = (self.lists(), monotonic_ns());
+        if why == Why::Late {
+            // When it ended, nobody had heard it.
+            lists.takes_back(pid, now, &[Why::Brief]);
+        }
         let is_room = lists.missing.len() < MOST_FILES;
-        let name = if is_room { shown(file) } else { "others".into() };
+        let name = match (is_room, file) {
+            (false, _) => "others".into(),
+            (true, []) => "of an unknown file".into(),
+            (true, _) => shown(file),
+        };
         let processes = lists.missing.entry((why, name)).or_default();
         processes.number += 1;
-        if processes.pids.len() < MOST_NAMED {
-            processes.pids.push(pid);
+        if processes.first.len() < MOST_NAMED {
+            processes.first.push((pid, now));
         }
     }
 
@@ -205,8 +235,8 @@ impl Processes {
             1 => "a process with hooks was".into(),
             _ => format!("{number} processes with hooks were"),
         };
-        let pids: Vec<_> = self.pids.iter().map(u32::to_string).collect();
-        let first = if self.pids.len() < number as usize { "first " } else { "" };
+        let pids: Vec<_> = self.first.iter().map(|(pid, _)| pid.to_string()).collect();
+        let first = if self.first.len() < number as usize { "first " } else { "" };
         let (why, next) = why.told();
         let text = format!(
             "{who} not recorded ({name}; {first}process ids: {}): {why}; next: {next}",
@@ -238,6 +268,24 @@ mod tests {
         assert_eq!(all.iter().map(|one| one.number).collect::<Vec<_>>(), [1, 10]);
         assert!(all[0].text.contains("(/bin/a; process ids: 11)"), "{}", all[0].text);
         assert!(all[1].text.contains("first process ids: 1, 2, 3, 4, 5, 6, 7, 8)"));
+    }
+
+    /// Guards: a process told as one that asks nobody, whose question waited for the recorder.
+    #[test]
+    fn processes_that_are_heard_late_are_not_missing() {
+        let ledger = Ledger::default();
+        ledger.misses(Why::Unknown, b"/bin/a", 1);
+        ledger.misses(Why::Brief, b"/bin/a", 2);
+        ledger.misses(Why::Brief, b"/bin/a", 3);
+        ledger.misses(Why::Filter, b"/bin/a", 4);
+        (1..=5).for_each(|pid| ledger.attaches(pid));
+        ledger.misses(Why::Late, b"", 2);
+        let all = ledger.missing(HashMap::new());
+        let named = ["process ids: 4)", "(of an unknown file; process ids: 2)", "process ids: 3)"];
+        assert_eq!(all.len(), named.len());
+        for (missing, named) in all.iter().zip(named) {
+            assert!(missing.number == 1 && missing.text.contains(named), "{}", missing.text);
+        }
     }
 
     #[test]

@@ -313,8 +313,9 @@ impl Look {
         if mapped.has_recorder {
             seen.missing = None;
             self.attached.insert(image);
-            // A process that was only forked has announced nothing yet.
-            if self.ledger.times_attached(pid) > 0 {
+            // A process that was only forked has announced nothing yet. One that has executed a
+            // program since, and attached, has none of these libraries.
+            if seen.attached > 0 {
                 let program = executable_of(pid);
                 let is_library = |path: &[u8]| path != program && path.len() < MAX_PATH;
                 let line: Vec<_> = ancestors(pid).collect();

@@ -21,6 +21,8 @@ pub(crate) enum Why {
     Limits,
     /// The recorder had no memory to give.
     NoRoom,
+    /// It did not wait for the recorder's answer.
+    Late,
     /// It is not its program that has hooks, but a library.
     Library,
     /// Likewise, and nothing that answers hooks was preloaded.
@@ -94,6 +96,10 @@ impl Why {
             Self::NoRoom => (
                 "the recorder had no descriptors or no memory left for it",
                 "raise the recorder's limits (ulimit -n), or record fewer processes at a time",
+            ),
+            Self::Late => (
+                "it asked the recorder, which answered too late: the recorder had no processor for seconds",
+                "record on a machine with less other work, or give the recorder a higher priority",
             ),
             Self::Limits => (
                 "it could not map the recorder's memory, most likely for a limit of its files or of its memory",
