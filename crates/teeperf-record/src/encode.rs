@@ -1,21 +1,18 @@
 //! Words to the payload of a chunk packet. The same few patterns over and over make tick
 //! words compress by fifty and more; the times of cycle words are taken out first.
 
+use crate::compress::Compression;
 use crate::walk::{Item, Walk};
 use teeperf_wire::body::chunk::{HEADER, Header, MAX_BYTES, encoding};
 use teeperf_wire::shared::ClockKind;
-use zstd::bulk::Compressor;
 use zstd::zstd_safe::compress_bound;
 
-/// The first of zstd's fast levels: of lua's and sqlite3's words 1 % more bytes than with level 1,
-/// in a sixth less time. Higher levels gain a few percent and cost several times as much.
-const LEVEL: i32 = -1;
 /// Below so many words a frame is no smaller than what it holds.
 const WORTH_IT: usize = 16;
 
 /// Memory for one chunk after another.
 pub struct Encoder {
-    compressor: Compressor<'static>,
+    compression: Compression,
     planes: Planes,
     payload: Vec<u8>,
 }
@@ -23,9 +20,9 @@ pub struct Encoder {
 impl Encoder {
     /// Takes the memory it will need.
     pub fn new() -> std::io::Result<Self> {
-        let compressor = Compressor::new(LEVEL)?;
+        let compression = Compression::new()?;
         let payload = Vec::with_capacity(HEADER + compress_bound(MAX_BYTES));
-        Ok(Self { compressor, planes: Planes::default(), payload })
+        Ok(Self { compression, planes: Planes::default(), payload })
     }
 
     /// Makes the payload of the packet for these words: the header as given, but for
@@ -45,7 +42,9 @@ impl Encoder {
         self.payload.clear();
         self.payload.resize(HEADER, 0);
         header.encoding = code;
-        if words.len() < WORTH_IT || !append_frame(&mut self.compressor, data, &mut self.payload) {
+        let thread = (header.process, header.thread);
+        let is_worth_it = words.len() >= WORTH_IT;
+        if !is_worth_it || !self.compression.append(thread, data, &mut self.payload) {
             header.encoding = encoding::PLAIN;
             header.words_bytes = 0;
             self.payload.truncate(HEADER);
@@ -59,17 +58,6 @@ impl Encoder {
     pub fn payload(&self) -> &[u8] {
         &self.payload
     }
-}
-
-/// Appends the compressed data; false when that failed or is no gain.
-fn append_frame(compressor: &mut Compressor<'_>, data: &[u8], payload: &mut Vec<u8>) -> bool {
-    let start = payload.len();
-    let mut frame = std::io::Cursor::new(payload);
-    frame.set_position(start as u64);
-    // The cursor offers the vector's capacity behind its position.
-    frame.get_mut().reserve(compress_bound(data.len()));
-    let written = compressor.compress_to_buffer(data, &mut frame);
-    written.is_ok_and(|bytes| bytes < data.len())
 }
 
 /// The two planes of a cycle chunk.

@@ -21,6 +21,7 @@ mod arcs;
 mod arena;
 mod attached;
 mod clock;
+mod compress;
 pub mod control;
 mod drain;
 mod enclaves;
