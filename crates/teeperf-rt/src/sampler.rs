@@ -7,8 +7,8 @@
 //! its CPU time tells, whose signal comes when the kernel has done its work. Where events are not
 //! allowed, the timer alone tells all.
 //!
-//! The signal is SIGURG. One that comes where nobody handles it does nothing; of most others it
-//! would be the program's end.
+//! The signal is SIGURG, or, where the program takes that for itself, SIGWINCH. One that comes where
+//! nobody handles it does nothing; of most others it would be the program's end.
 //!
 //! A thread tells its CPU time when it ends ([`ending`]). Its timer and events ([`sources`]) may
 //! outlive it.
@@ -43,13 +43,36 @@ pub(crate) fn begin() -> bool {
     IS_STACK_USED.store(false, Relaxed);
     let tick_ns = platform::tick_ns().unwrap_or(0).min(MOST_NS.into());
     TICK_NS.store(tick_ns as u32, Relaxed);
-    let Some(handler) = timer::handler() else { return false };
-    // In the child of a fork it is the runtime's own.
-    if handler == interrupted as timer::Handler as usize {
-        return true;
+    has_signal(timer::place())
+}
+
+/// Takes a signal to interrupt threads by: one of [`timer::SIGNALS`], from this place on, that the
+/// program does not handle. Says whether there is one.
+fn has_signal(first: usize) -> bool {
+    (first..timer::SIGNALS.len()).any(|place| {
+        timer::set_place(place);
+        let Some(handler) = timer::handler() else { return false };
+        // In the child of a fork it is the runtime's own.
+        if handler == interrupted as timer::Handler as usize {
+            return true;
+        }
+        signals::inherited(handler);
+        signals::is_none(handler) && timer::handle(interrupted)
+    })
+}
+
+/// Leaves the signal to the program, and goes on by another, if there is one. Else all threads run,
+/// for good. Says whether it goes on. `leave` has nothing become of the signal.
+pub(crate) fn leave_signal(leave: impl FnOnce()) -> bool {
+    sources::stop();
+    leave();
+    let goes_on = has_signal(timer::place() + 1);
+    if goes_on {
+        sources::go_on();
+    } else {
+        process::is_sampled_no_more();
     }
-    signals::inherited(handler);
-    signals::is_none(handler) && timer::handle(interrupted)
+    goes_on
 }
 
 /// Lets all threads run, for good: the program is about to forbid itself what a handler needs, or

@@ -1,6 +1,7 @@
 //! The program's own wishes for the signal by which the runtime interrupts threads. As long as the
 //! program does not handle it, the runtime does, and no thread blocks it. Where the program
-//! installs a handler of its own, the signal is the program's, and no thread is sampled any more.
+//! installs a handler of its own, or blocks it by name, the signal is the program's. The runtime
+//! goes on by another ([`timer::SIGNALS`]), or no thread is sampled any more.
 
 use crate::event;
 use crate::platform::{mask, timer};
@@ -23,7 +24,7 @@ pub struct Action {
     restorer: usize,
 }
 
-/// SIG_DFL or SIG_IGN, as it would be without the runtime.
+/// SIG_DFL or SIG_IGN, as the present signal would have without the runtime.
 static INSTEAD: AtomicUsize = AtomicUsize::new(SIG_DFL);
 
 /// Whether no handler is meant.
@@ -39,32 +40,40 @@ pub(crate) fn inherited(handler: usize) {
 /// Lets the calling thread get the signal, unless the program has blocked it by name: to wait for
 /// it, perhaps, or to read it from a descriptor.
 pub(crate) fn unblock() {
-    if process::is_sampled() && mask::let_through() {
+    while process::is_sampled() && mask::let_through() {
         mask::keep_back();
-        leave_to_program(
-            b"the program blocks SIGURG itself: its CPU time is not sampled from here on",
-        );
+        leave_to_program(b"the program blocks");
     }
 }
 
-/// The signal is the program's, and no thread is sampled any more.
-fn leave_to_program(text: &[u8]) {
-    sampler::end();
-    timer::handle_no_more(INSTEAD.load(Acquire));
+/// The signal is the program's, which does this with it.
+fn leave_to_program(what: &[u8]) {
+    const REST: &[u8] = b" SIGURG and SIGWINCH itself: its CPU time is not sampled from here on";
+    if sampler::leave_signal(|| timer::handle_no_more(INSTEAD.load(Acquire))) {
+        return;
+    }
+    let mut text = [0; 128];
+    let used = what.iter().chain(REST);
+    text.iter_mut().zip(used).for_each(|(to, &from)| *to = from);
+    let text = text.get(..what.len() + REST.len()).unwrap_or(REST);
     event::put(None, |thread| writer::text(thread, code::NOTE, text));
 }
 
-/// The program wants this handler. Gives the one before; nothing where the signal is the program's.
-fn handle(handler: usize) -> Option<usize> {
-    if !process::is_sampled() {
+/// Whether a signal is the one by which threads are interrupted.
+fn is_ours(signal: usize) -> bool {
+    process::is_sampled() && signal == timer::signal()
+}
+
+/// The program wants this handler for a signal. Gives the one before; nothing where the signal is
+/// the program's.
+fn handle(signal: usize, handler: usize) -> Option<usize> {
+    if !is_ours(signal) {
         return None;
     }
     if is_none(handler) {
         return Some(INSTEAD.swap(handler, Release));
     }
-    leave_to_program(
-        b"the program handles SIGURG itself: its CPU time is not sampled from here on",
-    );
+    leave_to_program(b"the program handles");
     None
 }
 
@@ -73,12 +82,16 @@ fn handle(handler: usize) -> Option<usize> {
 /// # Safety
 /// Both are null or as sigaction(2) has them.
 #[cfg_attr(feature = "object", unsafe(no_mangle))]
-pub unsafe extern "C" fn teeperf_rt_sigaction(action: *const Action, before: *mut Action) -> i32 {
+pub unsafe extern "C" fn teeperf_rt_sigaction(
+    action: *const Action,
+    before: *mut Action,
+    signal: usize,
+) -> i32 {
     // SAFETY: the caller's promise.
     let (action, before) = unsafe { (action.as_ref(), before.as_mut()) };
     let handler = match action {
-        Some(action) => handle(action.handler),
-        None => process::is_sampled().then(|| INSTEAD.load(Acquire)),
+        Some(action) => handle(signal, action.handler),
+        None => is_ours(signal).then(|| INSTEAD.load(Acquire)),
     };
     let Some(handler) = handler else { return 0 };
     if let Some(before) = before {
@@ -96,8 +109,8 @@ pub struct Before {
 
 /// The program asks for another handler.
 #[cfg_attr(feature = "object", unsafe(no_mangle))]
-pub extern "C" fn teeperf_rt_signal(handler: usize) -> Before {
-    match handle(handler) {
+pub extern "C" fn teeperf_rt_signal(handler: usize, _: usize, signal: usize) -> Before {
+    match handle(signal, handler) {
         Some(handler) => Before { is_ours: 1, handler },
         None => Before { is_ours: 0, handler: INSTEAD.load(Relaxed) },
     }

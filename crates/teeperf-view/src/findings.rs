@@ -309,9 +309,11 @@ fn mended(profile: &Profile, found: &mut Vec<Finding>) {
         push(found, share > TOO_MANY, what, next);
     }
     if health.unopened > 0 {
+        let has_forked = health.gaps.iter().any(|(reason, ..)| reason == "forked");
         let what = format!(
-            "{} from calls made before recording began.",
+            "{} from calls made before recording began{}.",
             subject(health.unopened, "return is", "returns are"),
+            if has_forked { ", or before a process was forked" } else { "" },
         );
         push(found, false, what, "");
     }

@@ -129,6 +129,32 @@ fn where_events_are_not_allowed() {
     assert_spent(&Report::of(&recording));
 }
 
+/// Guards: processes that take SIGURG for themselves, as PostgreSQL's do. They are sampled by
+/// SIGWINCH, and only if they take that too by nothing.
+#[test]
+fn programs_that_take_the_signal() {
+    let shop = Workshop::new();
+    for compiler in Compiler::all() {
+        let program = shop.build("latches.c", compiler, &["-O1"]);
+        for way in ["blocks SIGURG", "handles SIGURG", "blocks SIGWINCH", "handles SIGWINCH"] {
+            let recorded = shop.record(&[], &program, &[way], 0);
+            let wakes = if way == "blocks SIGURG" { 100 } else { 0 };
+            assert_eq!(recorded.outcome.stdout, format!("{way}: {wakes}\n"));
+            let report = &recorded.report;
+            assert_eq!(report.warnings, [""; 0], "{way}");
+            let (works, waits) =
+                (figure(report, "works", "total"), figure(report, "waits", "total"));
+            assert!((0.8e9..1.3e9).contains(&works), "{way}: {works}");
+            assert!(waits < 0.1 * works, "{way}: {waits}");
+        }
+        let both = "blocks SIGURG SIGWINCH";
+        let recorded = shop.record(&[], &program, &[both], 0);
+        assert_eq!(recorded.outcome.stdout, format!("{both}: 100\n"));
+        let [.., warning] = &recorded.report.warnings[..] else { panic!("no warning") };
+        assert!(warning.contains("the program blocks SIGURG and SIGWINCH itself"), "{warning}");
+    }
+}
+
 /// Guards: a call of the kernel that ends with EINTR, a handler of SIGURG that is lost, and threads
 /// that block all signals and are not sampled.
 #[test]

@@ -31,6 +31,8 @@ struct Owned {
     timer: AtomicU32,
     /// Mappings of its events, 0 where it has none.
     events: [AtomicUsize; EVENTS],
+    /// Time from one event to the next, nanoseconds; 0 where there are none.
+    period_ns: AtomicU32,
 }
 
 /// One event comes again and again. The other comes once, before it: at any time of the first period
@@ -42,6 +44,7 @@ static OWNED: [Owned; PLACES] = [const {
         thread: AtomicU32::new(0),
         timer: AtomicU32::new(0),
         events: [const { AtomicUsize::new(0) }; EVENTS],
+        period_ns: AtomicU32::new(0),
     }
 }; PLACES];
 const PLACES: usize = 4096;
@@ -76,13 +79,16 @@ impl Owned {
         }
     }
 
-    /// Has the calling thread interrupted, whose id this is. Gives the time that a sample of its
-    /// events stands for, 0 where there are none.
-    fn begin(&self, thread: u32) -> u32 {
+    fn begin_timer(&self, thread: u32) {
         if let Some(timer) = timer::create(thread) {
             self.timer.store(timer.cast_unsigned().wrapping_add(1), Relaxed);
             timer::start(timer, LEAST_NS, TIMER_NS);
         }
+    }
+
+    /// Has the calling thread interrupted, whose id this is.
+    fn begin(&self, thread: u32) {
+        self.begin_timer(thread);
         let mut seed = arch::counter() ^ u64::from(thread) << 32;
         let mut below = |most: u64| {
             // Marsaglia, "Xorshift RNGs", 2003.
@@ -94,11 +100,21 @@ impl Owned {
         let period = EVENT_NS - SPREAD_NS + below(2 * SPREAD_NS);
         let first = LEAST_NS + below(period);
         let whens = [When::Each(period), When::Once(first)];
-        if !perf::begin(thread, &whens, &self.events) {
+        let has_events = perf::begin(thread, &whens, &self.events);
+        if !has_events {
             self.end_events();
-            return 0;
         }
-        period as u32
+        self.period_ns.store(if has_events { period as u32 } else { 0 }, Relaxed);
+    }
+
+    /// Has a thread interrupted as before, by the signal that is used now.
+    fn begin_again(&self, thread: u32) {
+        self.begin_timer(thread);
+        let period = self.period_ns.load(Relaxed);
+        if period != 0 {
+            let [again, ..] = &self.events;
+            perf::begin(thread, &[When::Each(period.into())], core::slice::from_ref(again));
+        }
     }
 }
 
@@ -135,7 +151,8 @@ pub(super) fn begin_thread(thread: &Thread) {
     };
     let Some(place) = free.or_else(new) else { return };
     let id = thread.tid.load(Relaxed);
-    thread.period_ns.store(place.begin(id), Relaxed);
+    place.begin(id);
+    thread.period_ns.store(place.period_ns.load(Relaxed), Relaxed);
     place.thread.store(id, Release);
 }
 
@@ -144,6 +161,7 @@ pub(super) fn begin_thread(thread: &Thread) {
 pub(super) fn without_events(thread: &Thread) {
     if let Some(place) = take(thread) {
         place.end_events();
+        place.period_ns.store(0, Relaxed);
         place.thread.store(thread.tid.load(Relaxed), Release);
     }
 }
@@ -167,11 +185,34 @@ fn take(thread: &Thread) -> Option<&'static Owned> {
 
 /// Lets all threads run.
 pub(super) fn end() {
-    for place in &OWNED {
+    for_each(|place, _| {
+        place.release();
+        0
+    });
+}
+
+/// Lets all threads run, until [`go_on`].
+pub(super) fn stop() {
+    for_each(|place, owner| {
+        place.release();
+        owner
+    });
+}
+
+/// Has all threads interrupted again, by the signal that is used now.
+pub(super) fn go_on() {
+    for_each(|place, owner| {
+        place.begin_again(owner);
+        owner
+    });
+}
+
+/// Does something with the place of each thread, which has the owner then that this gives.
+fn for_each(what: impl Fn(&Owned, u32) -> u32) {
+    for place in OWNED.iter().take(TAKEN.load(Relaxed)) {
         let owner = place.thread.load(Relaxed);
         if owner != 0 && owner != BUSY && place.takes(owner) {
-            place.release();
-            place.thread.store(0, Release);
+            place.thread.store(what(place, owner), Release);
         }
     }
 }

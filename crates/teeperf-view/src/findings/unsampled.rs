@@ -1,6 +1,6 @@
 //! Processes whose threads could not be interrupted any more: their later CPU time is not told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use teeperf_profile::model::{PointKind, Profile};
 
@@ -14,10 +14,24 @@ const ENDING: &str = "its CPU time is not sampled from here on";
 pub(super) fn unsampled(profile: &Profile, found: &mut Vec<Finding>) {
     let notes = profile.points.iter().filter(|point| point.kind == PointKind::Note);
     let ours = notes.filter(|point| point.name.ends_with(ENDING));
-    let by_process: BTreeMap<u32, &str> = ours.map(|point| (point.pid, &*point.name)).collect();
-    for (pid, text) in by_process {
-        let what = format!("In process {pid} {}.", printable(text));
-        let next = "`teeperf record --no-cpu-samples` has the clock tell its times.";
+    let mut by_text: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
+    for point in ours {
+        by_text.entry(&point.name).or_default().insert(point.pid);
+    }
+    for (text, processes) in by_text {
+        let first: Vec<_> = processes.iter().take(MOST_NAMED).map(u32::to_string).collect();
+        let first = first.join(", ");
+        let these = match processes.len() {
+            1 => format!("process {first}"),
+            number if number <= MOST_NAMED => format!("processes {first}"),
+            number => format!("{number} processes (first: {first})"),
+        };
+        let what = format!("In {these} {}.", printable(text));
+        let next = "Their times are those of the clock, with waiting: `teeperf record \
+            --no-cpu-samples` has it so of all processes.";
         push(found, true, what, next);
     }
 }
+
+/// Most process ids that are named.
+const MOST_NAMED: usize = 8;

@@ -662,12 +662,15 @@ fn a_process_that_is_sampled_no_more_is_said() {
     let mut profile = kitchen();
     let name =
         "the program handles SIGURG itself: its CPU time is not sampled from here on".to_owned();
-    profile.points = vec![Point { pid: 10, tid: 11, at_ns: 5.0, name, kind: PointKind::Note }];
-    let report = report(&profile, &Options::default(), 400);
-    assert!(
-        report.contains("In process 10 the program handles SIGURG itself: its CPU time"),
-        "{report}"
-    );
+    let point = |pid| Point { pid, tid: 11, at_ns: 5.0, name: name.clone(), kind: PointKind::Note };
+    for (last, told) in
+        [(10, "process 10"), (11, "processes 10, 11"), (19, "10 processes (first: 10, ")]
+    {
+        profile.points = (10..=last).map(point).collect();
+        let report = report(&profile, &Options::default(), 400);
+        assert_eq!(report.matches("the program handles SIGURG itself: its CPU time").count(), 1);
+        assert!(report.contains(&format!("In {told}")), "{report}");
+    }
 }
 
 /// Threads get the program's name where they give themselves none.

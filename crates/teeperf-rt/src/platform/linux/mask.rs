@@ -68,14 +68,14 @@ const NAMED: u32 = 16;
 /// Lets the calling thread get the signal of [`super::timer`]; says whether it was among few that
 /// the thread had blocked.
 pub(crate) fn let_through() -> bool {
-    let (signal, mut before) = (set_of(&[super::timer::SIGNAL as u32]), 0);
+    let (signal, mut before) = (set_of(&[super::timer::signal() as u32]), 0);
     let is_known = change(SIG_UNBLOCK, signal, Some(&mut before));
     is_known && before & signal != 0 && before.count_ones() <= NAMED
 }
 
 /// Keeps that signal from the calling thread.
 pub(crate) fn keep_back() {
-    change(SIG_BLOCK, set_of(&[super::timer::SIGNAL as u32]), None);
+    change(SIG_BLOCK, set_of(&[super::timer::signal() as u32]), None);
 }
 
 /// SIGKILL and SIGSTOP, which are never kept back.

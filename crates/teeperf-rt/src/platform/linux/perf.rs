@@ -5,7 +5,7 @@
 //! An event lives as long as a mapping of it. So no descriptor is needed, which the program could
 //! close, or whose number it could need.
 
-use super::timer::SIGNAL;
+use super::timer;
 use crate::arch::{self, number, syscall};
 use crate::sandbox;
 use core::sync::atomic::AtomicUsize;
@@ -133,7 +133,7 @@ fn tell(event: usize, thread: u32) -> Option<()> {
     // `struct f_owner_ex`: F_OWNER_TID, and the thread.
     let owner = [0u32, thread];
     let owner = &raw const owner as usize;
-    let calls = [(F_SETSIG, SIGNAL), (F_SETOWN_EX, owner), (F_SETFL, O_RDWR | O_ASYNC)];
+    let calls = [(F_SETSIG, timer::signal()), (F_SETOWN_EX, owner), (F_SETFL, O_RDWR | O_ASYNC)];
     // SAFETY: the kernel reads the owner.
     let is_done = |&(what, argument): &(usize, usize)| unsafe {
         syscall(number::FCNTL, [event, what, argument, 0, 0, 0]) == 0

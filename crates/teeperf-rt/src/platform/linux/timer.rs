@@ -2,14 +2,34 @@
 
 use super::mask;
 use crate::arch::{self, number, syscall};
+use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::Ordering::Relaxed;
 
-/// SIGURG.
-pub(super) const SIGNAL: usize = 23;
+/// Signals that may interrupt threads, the first that the program leaves alone: SIGURG and
+/// SIGWINCH. Where nobody handles one of these it does nothing; most others would be the end of a
+/// program.
+pub(crate) const SIGNALS: [usize; 2] = [23, 28];
+/// Which of them does.
+static PLACE: AtomicUsize = AtomicUsize::new(0);
+
+/// Place of the present one among them.
+pub(crate) fn place() -> usize {
+    PLACE.load(Relaxed)
+}
+
+pub(crate) fn set_place(place: usize) {
+    PLACE.store(place, Relaxed);
+}
+
+/// The present one.
+pub(crate) fn signal() -> usize {
+    SIGNALS.get(place()).copied().unwrap_or(SIGNALS[0])
+}
+
 const SI_TIMER: i32 = -2;
 const POLL_IN: i32 = 1;
 const POLL_HUP: i32 = 6;
 const SIGEV_THREAD_ID: i32 = 4;
-const CLOCK_THREAD_CPUTIME_ID: usize = 3;
 const SA_SIGINFO: usize = 4;
 const SA_RESTORER: usize = 0x0400_0000;
 const SA_ONSTACK: usize = 0x0800_0000;
@@ -39,15 +59,17 @@ pub(crate) struct Information {
     value: u64,
 }
 
-/// A timer of the calling thread's CPU time, whose id is this. It does not run yet.
+/// A timer of a thread's CPU time, whose id is this. It does not run yet.
 pub(crate) fn create(thread: u32) -> Option<i32> {
+    /// `CPUCLOCK_PERTHREAD_MASK` and `CPUCLOCK_SCHED` (linux/posix-timers.h).
+    const OF_THREAD: u32 = 4 | 2;
+    let clock = (!thread << 3 | OF_THREAD).cast_signed() as usize;
     let mut timer = 0i32;
-    let (signal, notify) = (SIGNAL as i32, SIGEV_THREAD_ID);
+    let (signal, notify) = (signal() as i32, SIGEV_THREAD_ID);
     let event = Event { value: OURS, signal, notify, thread, rest: [0; 11] };
     let (event, place) = (&raw const event as usize, &raw mut timer as usize);
     // SAFETY: the kernel reads the event, and writes an integer of the C language.
-    let result =
-        unsafe { syscall(number::TIMER_CREATE, [CLOCK_THREAD_CPUTIME_ID, event, place, 0, 0, 0]) };
+    let result = unsafe { syscall(number::TIMER_CREATE, [clock, event, place, 0, 0, 0]) };
     (result == 0).then_some(timer)
 }
 
@@ -71,7 +93,7 @@ pub(crate) type Handler = extern "C" fn(i32, &Information, usize);
 
 /// The handler that the process has; nothing where that cannot be told.
 pub(crate) fn handler() -> Option<usize> {
-    mask::handler_of(SIGNAL as u32)
+    mask::handler_of(signal() as u32)
 }
 
 /// Has `handler` called where a timer expires; says whether it will be.
@@ -88,7 +110,7 @@ pub(crate) fn handle_no_more(instead: usize) {
 /// The kernel's `struct sigaction`: handler, flags, restorer, set.
 fn act(action: [usize; 4]) -> bool {
     let place = &raw const action as usize;
-    let arguments = [SIGNAL, place, 0, size_of::<u64>(), 0, 0];
+    let arguments = [signal(), place, 0, size_of::<u64>(), 0, 0];
     // SAFETY: the kernel reads four words; the handler is one.
     unsafe { syscall(number::RT_SIGACTION, arguments) == 0 }
 }

@@ -1,6 +1,6 @@
-//! What a program does with the signal by which the runtime interrupts threads (SIGURG): the
-//! runtime is told of a handler of the program's own, and a thread that blocks all signals gets
-//! this one all the same.
+//! What a program does with the signals by which the runtime interrupts threads (SIGURG, or
+//! SIGWINCH): the runtime is told of a handler of the program's own, and a thread that blocks all
+//! signals gets the one that is used all the same.
 
 use core::arch::global_asm;
 
@@ -17,8 +17,10 @@ macro_rules! handled {
                 "
     .cfi_startproc
     cmp     edi, 23
+    je      3f
+    cmp     edi, 28
     jne     1f
-    cmp     qword ptr [rip + ",
+3:  cmp     qword ptr [rip + ",
                 $runtime,
                 "@GOTPCREL], 0
     je      1f
@@ -28,8 +30,10 @@ macro_rules! handled {
     .cfi_adjust_cfa_offset 8
     push    rdx
     .cfi_adjust_cfa_offset 8
+    mov     eax, edi
     mov     rdi, rsi
     mov     rsi, rdx
+    mov     edx, eax
     call    qword ptr [rip + ",
                 $runtime,
                 "@GOTPCREL]
