@@ -6,9 +6,8 @@ use std::sync::Arc as Shared;
 
 use crate::lengths::Lengths;
 
-/// Nanoseconds with what is known of their error: hook cost is taken off as an interval.
-/// `low` has the most taken off that they can have cost, `high` nothing; `value` lies between them and
-/// is the one to show. Never below zero.
+/// Nanoseconds with what is known of their error. `value` lies between the other two, and is the one
+/// to show. Never below zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Time {
     /// The figure to show, nanoseconds.

@@ -65,7 +65,9 @@ impl Project {
             assert_eq!(report["health"][what], 0, "{}: {what}", program.display());
         }
         let functions = report["functions"].as_array().unwrap().iter();
+        // Samples may find functions without hooks.
         let mut calls: Vec<_> = functions
+            .filter(|function| function["calls"] != 0)
             .map(|function| {
                 let file = function["file"].as_str().unwrap_or_default();
                 assert!(file.ends_with(".rs") && function["line"].is_u64(), "{function}");

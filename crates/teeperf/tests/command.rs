@@ -673,7 +673,9 @@ fn dumps_name_what_has_no_symbol_as_reports_do() {
         serde_json::from_str(&run(teeperf(&folder).args(["report", "--json"]))).unwrap();
     let dump = run(teeperf(&folder).arg("dump"));
     let mut calls = Vec::new();
-    for function in report["functions"].as_array().unwrap() {
+    // Samples may find functions without hooks.
+    let functions = report["functions"].as_array().unwrap().iter();
+    for function in functions.filter(|function| function["calls"] != 0) {
         let name = function["name"].as_str().unwrap();
         assert!(name.starts_with("program+0x"), "{name}");
         let is_call = |line: &&str| line.contains(" call ") && line.ends_with(&format!(" {name}"));

@@ -41,7 +41,7 @@ fn time_stays_with_the_worker(options: &[&str], source: &str, flags: &[&str]) {
 /// Guards: a way out carries the time.
 #[test]
 fn with_the_tick() {
-    time_stays_with_the_worker(&["--clock", "tick"], "leaves.c", &["-O1"]);
+    time_stays_with_the_worker(&["--clock", "tick", "--no-cpu-samples"], "leaves.c", &["-O1"]);
 }
 
 #[test]
@@ -52,12 +52,16 @@ fn with_the_counter() {
 #[test]
 fn in_cxx_and_fortified() {
     let flags = ["-O2", "-D_FORTIFY_SOURCE=2"];
-    time_stays_with_the_worker(&["--clock", "tick"], "leaves.cc", &flags);
+    time_stays_with_the_worker(&["--clock", "tick", "--no-cpu-samples"], "leaves.cc", &flags);
 }
 
 #[test]
 fn in_a_static_program_without_optimisation() {
-    time_stays_with_the_worker(&["--clock", "tick"], "leaves.c", &["-O0", "-static"]);
+    time_stays_with_the_worker(
+        &["--clock", "tick", "--no-cpu-samples"],
+        "leaves.c",
+        &["-O0", "-static"],
+    );
 }
 
 /// Guards: a tree has the time charged before it follows a way out.
