@@ -180,16 +180,16 @@ impl Gathered {
             trees.push((thread, tree));
         }
         let pools = spent::Pools::of(threads.trees.iter().flatten());
-        let how = spent::How { pools: &pools, with_inlined: !without_inlined };
+        let is_sampled = threads.trees.iter().flatten().any(|tree| !tree.spent.is_empty());
+        let how = spent::How { pools: &pools, with_inlined: !without_inlined, is_sampled };
         let mut out = Vec::with_capacity(trees.len());
-        let (mut beyond_limits, mut timer_samples) = (0u64, None);
+        let (mut beyond_limits, mut timer_samples, mut clocked_ns) = (0u64, 0u64, 0.0);
         for (mut thread, tree) in trees {
             // The replayed tree is let go as soon as the thread has its own.
             let Some(tree) = threads.trees.get_mut(tree).and_then(Option::take) else { continue };
             beyond_limits = beyond_limits.saturating_add(tree.flat_calls());
-            if !tree.spent.is_empty() {
-                *timer_samples.get_or_insert(0) += spent::samples(&tree.spent);
-            }
+            timer_samples += spent::samples(&tree.spent);
+            clocked_ns += tree.spent.clocked.values().sum::<u64>() as f64 * ns_per_unit;
             thread.tree = convert(&tree, &mut names, ns_per_unit, how);
             thread.lengths = lengths(&tree.lengths, tree.process, &mut names);
             thread.counted = lengths(&tree.counted, tree.process, &mut names);
@@ -234,12 +234,12 @@ impl Gathered {
         };
         out.sort_by(|a, b| total(b).total_cmp(&total(a)).then((a.pid, a.tid).cmp(&(b.pid, b.tid))));
         let mut info = self.info(ns_per_unit, &counts);
-        if let Some(samples) = timer_samples {
+        if is_sampled {
             let cpu_ns: f64 = out.iter().map(|thread| total(thread) + hooks(thread)).sum();
-            let is_known = samples > 0 && cpu_ns > 0.0;
-            info.period_ns = if is_known { cpu_ns / samples as f64 } else { PERIOD_NS };
+            let each_ns = (cpu_ns - clocked_ns) / timer_samples as f64;
+            info.period_ns = if timer_samples > 0 && each_ns > 0.0 { each_ns } else { PERIOD_NS };
+            info.timer_samples = Some(timer_samples);
         }
-        info.timer_samples = timer_samples;
         let mut sampled = samples.finish(&info, &mut self.warnings);
         self.warnings.append(&mut threads.shared.warnings);
         let mut health = health(counts, open, self.warnings, &ns);
@@ -454,7 +454,7 @@ fn convert(tree: &CallTree, names: &mut Names, ns_per_unit: f64, how: spent::How
         }
         numbers.push(number);
     }
-    if !tree.spent.is_empty() {
+    if how.is_sampled {
         spent::put(tree, &numbers, &mut out, names, ns_per_unit, how);
     }
     Tree { nodes: out }

@@ -16,6 +16,10 @@ use crate::replay::{CallTree, Hits, Interrupted, Kinds, SpentInTree, pseudo};
 pub(crate) use weights::Pools;
 use weights::Weights;
 
+/// Longest time that a sample of a timer stands for where nothing keeps the kernel's tick from it,
+/// nanoseconds.
+const LONGEST_NS: f64 = 10e6;
+
 /// Most functions that are inlined into one another.
 const MOST_INLINED: u32 = 64;
 /// Nodes of a tree from which on what was inlined has none of its own.
@@ -38,6 +42,8 @@ pub(crate) struct How<'a> {
     pub(crate) pools: &'a Pools,
     /// Inlined functions stand below the function that they are part of.
     pub(crate) with_inlined: bool,
+    /// Samples tell of CPU time, of some thread at least.
+    pub(crate) is_sampled: bool,
 }
 
 /// Puts CPU time by samples in the place of the clock's, and waiting beside it. Code that was
@@ -56,6 +62,13 @@ pub(crate) fn put(
     }
     for (&node, &units) in &tree.spent.waiting {
         out[numbers[node as usize] as usize].spent.waiting_ns += units as f64 * ns_per_unit;
+    }
+    for (&node, &units) in &tree.spent.clocked {
+        let node = &mut out[numbers[node as usize] as usize];
+        let ns = units as f64 * ns_per_unit;
+        node.self_time += Time::from(ns);
+        // No better known than by samples that are as rare as they may be.
+        node.spent.variance += ns * LONGEST_NS;
     }
     let weights = Weights::of(tree, how.pools);
     let mut leaves = Leaves::of(out);

@@ -72,6 +72,8 @@ static PAUSED_INSIDE: AtomicBool = AtomicBool::new(false);
 static PAUSES: AtomicU64 = AtomicU64::new(0);
 static IS_RESTARTABLE: AtomicBool = AtomicBool::new(false);
 static IS_SAMPLED: AtomicBool = AtomicBool::new(false);
+/// Whether the recorder asked for that.
+static WANTS_SAMPLES: AtomicBool = AtomicBool::new(false);
 /// Whether this process has a slot of the memory of the one that it was forked from, and all that that one
 /// mapped.
 static IS_HEIR: AtomicBool = AtomicBool::new(false);
@@ -132,6 +134,11 @@ pub(crate) fn is_restartable() -> bool {
 /// Whether threads are interrupted by timers of their CPU time.
 pub(crate) fn is_sampled() -> bool {
     IS_SAMPLED.load(Relaxed)
+}
+
+/// Whether threads are to be sampled, and those that cannot be tell their CPU time at least.
+pub(crate) fn wants_samples() -> bool {
+    WANTS_SAMPLES.load(Relaxed)
 }
 
 /// They are not any more.
@@ -411,7 +418,9 @@ fn map_all((welcome, files): (Welcome, [Option<File>; 3])) -> Option<()> {
     ON_FULL.store(on_full as u32, Relaxed);
     stacks::begin(welcome.flags & flag::STACKS != 0, welcome.flags & flag::NO_STACKS != 0);
     IS_RESTARTABLE.store(welcome.flags & flag::RESTARTABLE != 0, Relaxed);
-    IS_SAMPLED.store(welcome.flags & flag::SAMPLES != 0, Relaxed);
+    let wants_samples = welcome.flags & flag::SAMPLES != 0;
+    IS_SAMPLED.store(wants_samples, Relaxed);
+    WANTS_SAMPLES.store(wants_samples, Relaxed);
     let of_trees = if welcome.flags & flag::TREE != 0 { flag::TREE | flag::FOLDS } else { 0 };
     TREES.store(welcome.flags & of_trees, Relaxed);
     TOKEN.store(welcome.token, Relaxed);

@@ -86,6 +86,8 @@ pub(crate) fn end() {
 pub(crate) fn begin_thread(thread: &Thread) {
     if process::is_sampled() {
         sources::begin_thread(thread);
+    }
+    if process::wants_samples() {
         ending::begin_thread();
     }
 }
@@ -99,7 +101,7 @@ fn is_written(thread: &Thread) -> bool {
 pub(crate) fn tell_cpu_time() {
     let thread = thread::current();
     let is_running = is_written(thread) && thread.state() == State::Running;
-    if !process::is_sampled() || !is_running {
+    if !process::wants_samples() || !is_running || platform::forbids_cpu_time() {
         return;
     }
     let Some(cpu_ns) = platform::thread_cpu_ns() else { return };

@@ -87,12 +87,15 @@ fn cpu_time(profile: &Profile) -> String {
     let info = &profile.info;
     let Some(samples) = info.timer_samples else { return String::new() };
     let time = |ns| units::time_inline(Unit::Nanoseconds, ns);
+    let (hooks, framed) = (profile.hooks_ns(), profile.framed_ns());
+    if samples == 0 && framed > 0.0 {
+        return format!("{}, told by the clock alone: no thread was sampled", time(framed));
+    }
     if samples == 0 {
         let cpu_ns = profile.threads.iter().filter_map(|thread| thread.cpu_ns);
         let all = time(cpu_ns.fold(0, u64::saturating_add) as f64);
         return format!("{all}, which is too short for samples: no function's share is known");
     }
-    let (hooks, framed) = (profile.hooks_ns(), profile.framed_ns());
     format!(
         "{} samples, each {} of a thread's CPU time in the mean; hooks took {} of {} ({})",
         units::count(samples),

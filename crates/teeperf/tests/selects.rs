@@ -128,7 +128,10 @@ const CASES: [Case; 11] = [
 fn what_is_left_out_is_what_is_missing() {
     for compiler in Compiler::installed().into_iter().map(|compiler| compiler.cc) {
         let project = Project::new(compiler);
-        for flags in ["-O0", "-O2 -fPIC"] {
+        // What further versions of a compiler make without optimisation is as of the first.
+        let is_further = compiler.contains('-');
+        let flags = if is_further { &["-O2 -fPIC"][..] } else { &["-O0", "-O2 -fPIC"] };
+        for flags in flags {
             let all = project.calls(flags, "");
             assert_eq!(all["main"], 1);
             for (options, left) in CASES {

@@ -131,9 +131,7 @@ fn move_to_group(threads: &mut Threads, key: ThreadKey) -> Option<(usize, (usize
 /// Follows a thread no longer; what is known of it goes to its group.
 fn release(threads: &mut Threads, key: ThreadKey) {
     let Some(mut state) = threads.states.remove(&key) else { return };
-    if let Some(tree) = threads.trees.get_mut(state.tree).and_then(Option::as_mut)
-        && !tree.spent.is_empty()
-    {
+    if let Some(tree) = threads.trees.get_mut(state.tree).and_then(Option::as_mut) {
         state.since.end(&mut tree.spent, threads.shared.unit.ns());
     }
     if let Some(figures) = threads.groups.figures.get_mut(&state.tree) {

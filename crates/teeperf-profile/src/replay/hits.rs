@@ -100,6 +100,8 @@ pub(crate) struct Spent {
     pub(crate) hits: HashMap<(u32, Interrupted), Kinds>,
     /// Clock units of waiting by node.
     pub(crate) waiting: HashMap<u32, u64>,
+    /// Clock units of CPU time by node, of time in which the thread was not sampled.
+    pub(crate) clocked: HashMap<u32, u64>,
     /// CPU time up to the last sample of each thread while it had events, and without them,
     /// nanoseconds.
     pub(crate) cpu_ns: u64,
@@ -107,10 +109,9 @@ pub(crate) struct Spent {
 }
 
 impl Spent {
-    /// Whether there is nothing.
+    /// Whether no samples tell of CPU time.
     pub(crate) fn is_empty(&self) -> bool {
-        let has_time = self.cpu_ns > 0 || self.cpu_alone_ns > 0;
-        self.hits.is_empty() && self.waiting.is_empty() && !has_time
+        self.hits.is_empty() && self.cpu_ns == 0 && self.cpu_alone_ns == 0
     }
 
     /// Adds what another has, whose nodes have these numbers here.
@@ -120,15 +121,16 @@ impl Spent {
         }
         self.cpu_ns = self.cpu_ns.saturating_add(other.cpu_ns);
         self.cpu_alone_ns = self.cpu_alone_ns.saturating_add(other.cpu_alone_ns);
-        for (&node, &units) in &other.waiting {
-            let there = self.waiting.entry(number(node)).or_default();
-            *there = there.saturating_add(units);
+        for (from, to) in [(&other.waiting, &mut self.waiting), (&other.clocked, &mut self.clocked)]
+        {
+            from.iter().for_each(|(&node, &units)| count(to, number(node), units));
         }
     }
 
     fn clear(&mut self) {
         self.hits.clear();
         self.waiting.clear();
+        self.clocked.clear();
         (self.cpu_ns, self.cpu_alone_ns) = (0, 0);
     }
 
@@ -164,6 +166,15 @@ impl Spent {
         }
     }
 }
+
+/// Adds clock units to those of a node.
+fn count(units_of: &mut HashMap<u32, u64>, node: u32, units: u64) {
+    let there = units_of.entry(node).or_default();
+    *there = there.saturating_add(units);
+}
+
+/// CPU time without a sample that tells that a thread is not sampled, nanoseconds.
+const UNSAMPLED_NS: u64 = 50_000_000;
 
 /// CPU time between two expirations of a timer, nanoseconds.
 const TIMER_NS: f64 = 1e6;
@@ -254,25 +265,46 @@ impl Pieces {
     }
 
     /// A sample tells of so much CPU time in the latest of them.
-    fn sampled(&mut self, cpu_ns: u64, waiting: &mut HashMap<u32, u64>, ns_per_unit: f64) {
+    fn sampled(&mut self, cpu_ns: u64, spent: &mut Spent, ns_per_unit: f64) {
         self.cpu_ns = self.cpu_ns.saturating_add(cpu_ns);
         if self.pieces.len() >= MOST_PIECES || self.units as f64 * ns_per_unit >= SPLIT_NS {
-            self.split(waiting, ns_per_unit);
+            self.split(spent, ns_per_unit, false);
         }
+    }
+
+    /// The thread had so much CPU time in them, without a sample: the clock tells where.
+    fn unsampled(&mut self, cpu_ns: u64, spent: &mut Spent, ns_per_unit: f64) {
+        self.cpu_ns = self.cpu_ns.saturating_add(cpu_ns);
+        self.split(spent, ns_per_unit, true);
+    }
+
+    /// A sample tells of so much CPU time since the one before. Gives the time that it can be a
+    /// sample of: where it is much less, the thread was not sampled.
+    fn before(&mut self, sample: &Sample, cpu_ns: u64, spent: &mut Spent, ns: f64) -> u64 {
+        let each = u64::from(sample.period_ns);
+        let of_it = each.saturating_mul(u64::from(sample.missed).saturating_add(1));
+        let beyond = cpu_ns.saturating_sub(of_it);
+        if beyond < UNSAMPLED_NS {
+            return cpu_ns;
+        }
+        self.unsampled(beyond, spent, ns);
+        cpu_ns - beyond
     }
 
     /// Splits all pieces into CPU time and waiting. No piece has more than a certain length of CPU
     /// time, which is the same for all. CPU time for which the clock has not moved yet is that of
     /// later ones.
-    fn split(&mut self, waiting: &mut HashMap<u32, u64>, ns_per_unit: f64) {
+    fn split(&mut self, spent: &mut Spent, ns_per_unit: f64, by_clock: bool) {
         let all = std::mem::take(&mut self.units);
         let cpu = (self.cpu_ns as f64 / ns_per_unit) as u64;
         let most = most_of_each(&self.pieces, cpu);
         for (node, units) in self.pieces.drain(..) {
             let waited = units.saturating_sub(most);
             if waited > 0 {
-                let there = waiting.entry(node).or_default();
-                *there = there.saturating_add(waited);
+                count(&mut spent.waiting, node, waited);
+            }
+            if by_clock && units > waited {
+                count(&mut spent.clocked, node, units - waited);
             }
         }
         self.cpu_ns = (cpu.saturating_sub(all) as f64 * ns_per_unit) as u64;
@@ -306,6 +338,8 @@ pub(crate) struct Sampled {
     first: Option<(u32, Sample)>,
     /// CPU time before the first sample, where a thread's first chunk tells it.
     begin: Option<u64>,
+    /// CPU time when it was told last before the first sample, by a chunk.
+    told: Option<u64>,
     /// Time since the last sample, where there is one.
     since: Pieces,
     /// CPU time at the last sample, where there is one.
@@ -317,7 +351,19 @@ impl Sampled {
         self.spent.clear();
         self.before.clear();
         self.since.clear();
-        (self.first, self.begin, self.last) = (None, None, None);
+        (self.first, self.begin, self.told, self.last) = (None, None, None, None);
+    }
+
+    /// A chunk tells the thread's CPU time.
+    pub(super) fn told(&mut self, cpu_ns: u64, ns_per_unit: f64) {
+        match self.last {
+            None => self.told = Some(cpu_ns),
+            Some(last) if cpu_ns.saturating_sub(last) >= UNSAMPLED_NS => {
+                self.since.unsampled(cpu_ns - last, &mut self.spent, ns_per_unit);
+                self.last = Some(cpu_ns);
+            }
+            Some(_) => {}
+        }
     }
 
     /// A thread begins here, with this CPU time.
@@ -345,8 +391,9 @@ impl Sampled {
             return;
         };
         let cpu_ns = sample.cpu_ns.saturating_sub(last);
-        self.spent.take(node, &sample, cpu_ns);
-        self.since.sampled(cpu_ns, &mut self.spent.waiting, ns_per_unit);
+        let sampled_ns = self.since.before(&sample, cpu_ns, &mut self.spent, ns_per_unit);
+        self.spent.take(node, &sample, sampled_ns);
+        self.since.sampled(sampled_ns, &mut self.spent, ns_per_unit);
     }
 
     /// Puts it behind what a thread did before; nodes have these numbers in its tree.
@@ -358,7 +405,13 @@ impl Sampled {
         ns_per_unit: f64,
     ) {
         thread.pieces.append(&self.before, &number);
-        let last = self.begin.or(thread.last);
+        let mut last = self.begin.or(thread.last);
+        if let (Some(before), Some(told)) = (last, self.told)
+            && told.saturating_sub(before) >= UNSAMPLED_NS
+        {
+            thread.pieces.unsampled(told - before, spent, ns_per_unit);
+            last = Some(told);
+        }
         let Some((node, sample)) = &self.first else {
             thread.last = last;
             return;
@@ -366,8 +419,9 @@ impl Sampled {
         // Of a window of a recording it is not known what came before: what the sample stands for.
         let cpu_ns =
             last.map_or(sample.period_ns.into(), |last| sample.cpu_ns.saturating_sub(last));
-        spent.take(number(*node), sample, cpu_ns);
-        thread.pieces.sampled(cpu_ns, &mut spent.waiting, ns_per_unit);
+        let sampled_ns = thread.pieces.before(sample, cpu_ns, spent, ns_per_unit);
+        spent.take(number(*node), sample, sampled_ns);
+        thread.pieces.sampled(sampled_ns, spent, ns_per_unit);
         spent.absorb(&self.spent, &number);
         thread.pieces.append(&self.since, &number);
         thread.last = self.last;
@@ -402,7 +456,7 @@ impl Since {
     /// Nothing more comes. CPU time behind the last sample is not known, where the thread did not
     /// tell of it at its end: it is less than from one to the next, and taken for none.
     pub(super) fn end(&mut self, spent: &mut Spent, ns_per_unit: f64) {
-        self.pieces.split(&mut spent.waiting, ns_per_unit);
+        self.pieces.split(spent, ns_per_unit, false);
     }
 }
 
@@ -418,9 +472,10 @@ mod tests {
     }
 
     fn waiting(lengths: &[u64], cpu: u64) -> Vec<u64> {
-        let mut waiting = HashMap::new();
-        Pieces { cpu_ns: cpu, ..pieces(lengths) }.split(&mut waiting, 1.0);
-        (0..lengths.len() as u32).map(|node| waiting.get(&node).copied().unwrap_or(0)).collect()
+        let mut spent = Spent::default();
+        Pieces { cpu_ns: cpu, ..pieces(lengths) }.split(&mut spent, 1.0, false);
+        let waited = |node| spent.waiting.get(&node).copied().unwrap_or(0);
+        (0..lengths.len() as u32).map(waited).collect()
     }
 
     #[test]
@@ -440,14 +495,14 @@ mod tests {
     /// The clock moves when the thread has had its CPU time, and samples lie between.
     #[test]
     fn a_late_clock_makes_no_waiting() {
-        let (mut pieces, mut waiting) = (Pieces::default(), HashMap::new());
+        let (mut pieces, mut spent) = (Pieces::default(), Spent::default());
         for _ in 0..100 {
-            pieces.sampled(90_000, &mut waiting, 1000.0);
+            pieces.sampled(90_000, &mut spent, 1000.0);
             pieces.passed(3, 100);
-            pieces.sampled(10_000, &mut waiting, 1000.0);
+            pieces.sampled(10_000, &mut spent, 1000.0);
         }
-        pieces.split(&mut waiting, 1000.0);
-        assert_eq!(waiting, HashMap::new());
+        pieces.split(&mut spent, 1000.0, false);
+        assert_eq!(spent, Spent::default());
     }
 
     #[test]

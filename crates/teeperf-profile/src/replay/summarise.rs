@@ -221,8 +221,9 @@ impl State {
         if header.cpu_ns != u64::MAX && header.first == 0 {
             let look = CpuLook { time: header.time, cpu_ns: header.cpu_ns };
             summary.cpu = Some((summary.cpu.map_or(look, |(first, _)| first), look));
-            if place.is_first() {
-                summary.sampled.begins(header.cpu_ns);
+            match place.is_first() {
+                true => summary.sampled.begins(header.cpu_ns),
+                false => summary.sampled.told(header.cpu_ns, self.ns_per_unit),
             }
         }
         // A later piece of a chunk repeats the stack of the chunk's start.

@@ -349,8 +349,8 @@ impl Threads {
         }
     }
 
-    /// No samples come any more. Threads without any waited, where others have some: but for those
-    /// that had much CPU time, and could not be interrupted.
+    /// No samples come any more. Threads without any waited, where others have some. Those that had
+    /// much CPU time could not be interrupted.
     pub(super) fn end_samples(&mut self) {
         if self.trees.iter().flatten().all(|tree| tree.spent.is_empty()) {
             return;
@@ -361,16 +361,14 @@ impl Threads {
             let Some(tree) = self.trees.get_mut(state.tree).and_then(Option::as_mut) else {
                 continue;
             };
-            match tree.spent.hits.is_empty() && state.cpu_ns() >= SAMPLED_NS {
-                true => without += 1,
-                false => state.since.end(&mut tree.spent, ns_per_unit),
-            }
+            state.since.end(&mut tree.spent, ns_per_unit);
+            without += u64::from(tree.spent.hits.is_empty() && state.cpu_ns() >= SAMPLED_NS);
         }
         if without > 0 {
             self.shared.warnings.add(|| {
                 format!(
                     "{without} threads were not sampled: \
-                     their times are those of the clock, with waiting"
+                     the clock tells where their CPU time went, and that may be wrong"
                 )
             });
         }

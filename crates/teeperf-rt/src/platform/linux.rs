@@ -108,6 +108,11 @@ pub(crate) fn thread_cpu_ns() -> Option<u64> {
     clock_ns(CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// Whether the program forbids a look at that.
+pub(crate) fn forbids_cpu_time() -> bool {
+    sandbox::forbids(number::CLOCK_GETTIME)
+}
+
 /// What the kernel counted of a thread since it began.
 pub(crate) struct Usage {
     /// Page faults.

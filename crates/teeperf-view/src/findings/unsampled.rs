@@ -27,8 +27,8 @@ pub(super) fn unsampled(profile: &Profile, found: &mut Vec<Finding>) {
             number => format!("{number} processes (first: {first})"),
         };
         let what = format!("In {these} {}.", printable(text));
-        let next = "Their times are those of the clock, with waiting: `teeperf record \
-            --no-cpu-samples` has it so of all processes.";
+        let next = "The clock tells where that went, which may be wrong: let the program leave \
+            one of these signals alone.";
         push(found, true, what, next);
     }
 }

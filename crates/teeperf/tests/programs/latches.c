@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -72,7 +73,7 @@ int main(int count, char **arguments)
 	for (int i = 1; i < count; i++) {
 		int status = 0;
 		if (!fork())
-			_exit(child(arguments[i]));
+			exit(child(arguments[i]));
 		wait(&status);
 		printf("%s: %d\n", arguments[i], WEXITSTATUS(status));
 	}
