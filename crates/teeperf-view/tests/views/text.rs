@@ -649,12 +649,19 @@ fn waiting_in_times_of_a_clock_is_said() {
 fn too_little_cpu_time_for_samples_is_said() {
     let mut profile = kitchen();
     profile.info.timer_samples = Some(0);
-    profile.threads.truncate(1);
-    profile.threads[0].cpu_ns = Some(99_000);
-    let report = report(&profile, &Options::default(), 400);
-    let told =
-        "\nCPU time   99.00 µs, which is too short for samples: no function's share is known\n";
-    assert!(report.contains(told), "{report}");
+    let line = |profile: &Profile| {
+        let report = report(profile, &Options::default(), 400);
+        report.lines().find(|line| line.starts_with("CPU time")).unwrap().to_owned()
+    };
+    assert!(line(&profile).ends_with(", told by the clock alone: no thread was sampled"));
+    profile.threads = vec![teeperf_profile::model::Thread {
+        cpu_ns: Some(99_000),
+        ..thread(11, "kitchen", vec![node(0, 0, 0, 0.0, 0.0)])
+    }];
+    assert_eq!(
+        line(&profile),
+        "CPU time   99.00 µs, which is too short for samples: no function's share is known"
+    );
 }
 
 #[test]
