@@ -299,7 +299,12 @@ impl Gathered {
         }
         let left_out = self.symbols.left_out;
         if left_out > 0 {
-            self.warnings.add(|| format!("{left_out} symbols were too many to be kept"));
+            self.warnings.add(|| {
+                format!(
+                    "{left_out} symbols were too many to be kept: functions that need one of these \
+                     stand under their addresses"
+                )
+            });
         }
     }
 

@@ -364,6 +364,10 @@ fn gaps(profile: &Profile, found: &mut Vec<Finding>) {
             ),
             "dropped" if *ns == 0 => format!("Memory was full {times}; events were dropped."),
             "dropped" => format!("Memory was full {times}; events were dropped for {long} in all."),
+            "stalled" if *ns == 0 => format!(
+                "Waiting for room ended without any {times}, as the recorder took nothing for a \
+                 second; events were dropped."
+            ),
             "stalled" => format!(
                 "Waiting for room ended without any {times}; events were dropped for {long} in all."
             ),

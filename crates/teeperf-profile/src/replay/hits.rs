@@ -202,6 +202,8 @@ pub(crate) struct Pieces {
     owed: u64,
     /// CPU time of the thread meanwhile, nanoseconds.
     cpu_ns: u64,
+    /// Pieces up to the last sample.
+    until_sample: usize,
 }
 
 /// Pieces are split when they come to so many nanoseconds. The clock may be late by some tens of
@@ -212,6 +214,7 @@ impl Pieces {
     pub(crate) fn clear(&mut self) {
         self.pieces.clear();
         (self.units, self.debt, self.owed, self.cpu_ns) = (0, 0, 0, 0);
+        self.until_sample = 0;
     }
 
     /// So many clock units passed while this node was on top.
@@ -257,8 +260,11 @@ impl Pieces {
     /// Appends others, whose nodes have these numbers here.
     pub(crate) fn append(&mut self, others: &Self, number: impl Fn(u32) -> u32) {
         self.leave_out(others.owed);
-        for &(node, units) in &others.pieces {
+        for (at, &(node, units)) in others.pieces.iter().enumerate() {
             self.passed(number(node), units);
+            if at + 1 == others.until_sample {
+                self.until_sample = self.pieces.len();
+            }
         }
         self.debt = self.debt.saturating_add(others.debt);
         self.cpu_ns = self.cpu_ns.saturating_add(others.cpu_ns);
@@ -267,13 +273,20 @@ impl Pieces {
     /// A sample tells of so much CPU time in the latest of them.
     fn sampled(&mut self, cpu_ns: u64, spent: &mut Spent, ns_per_unit: f64) {
         self.cpu_ns = self.cpu_ns.saturating_add(cpu_ns);
+        self.until_sample = self.pieces.len();
         if self.pieces.len() >= MOST_PIECES || self.units as f64 * ns_per_unit >= SPLIT_NS {
             self.split(spent, ns_per_unit, false);
         }
     }
 
-    /// The thread had so much CPU time in them, without a sample: the clock tells where.
+    /// The thread had so much CPU time in those behind its last sample: the clock tells where.
     fn unsampled(&mut self, cpu_ns: u64, spent: &mut Spent, ns_per_unit: f64) {
+        let behind = self.pieces.split_off(self.until_sample.min(self.pieces.len()));
+        let units =
+            behind.iter().map(|(_, units)| units).fold(0, |all, &one| one.saturating_add(all));
+        self.units = self.units.saturating_sub(units);
+        self.split(spent, ns_per_unit, false);
+        (self.pieces, self.units) = (behind, units);
         self.cpu_ns = self.cpu_ns.saturating_add(cpu_ns);
         self.split(spent, ns_per_unit, true);
     }
@@ -308,6 +321,7 @@ impl Pieces {
             }
         }
         self.cpu_ns = (cpu.saturating_sub(all) as f64 * ns_per_unit) as u64;
+        self.until_sample = 0;
     }
 }
 
@@ -503,6 +517,53 @@ mod tests {
         }
         pieces.split(&mut spent, 1000.0, false);
         assert_eq!(spent, Spent::default());
+    }
+
+    /// Guards: CPU time that no sample tells of taken for waiting, or for the kernel's.
+    #[test]
+    fn the_clock_tells_of_time_without_samples() {
+        const MS: u64 = 1_000_000;
+        let sample = |cpu_ms: u64, is_end| Sample {
+            is_in_hook: false,
+            is_in_kernel: false,
+            is_of_user_mode: true,
+            has_faults: false,
+            is_alone: false,
+            is_end,
+            site: 7,
+            address: 0,
+            cpu_ns: cpu_ms * MS,
+            missed: 0,
+            period_ns: MS as u32,
+        };
+        let (mut since, mut spent) = (Since::default(), Spent::default());
+        let mut batch = Sampled::default();
+        // Works for 300 ms in pieces, of which one has a sample, and waits once.
+        batch.begins(0);
+        batch.passed(1, MS);
+        batch.take(1, sample(1, false), 1.0);
+        for _ in 0..100 {
+            batch.passed(2, MS);
+        }
+        batch.passed(3, 500 * MS);
+        batch.told(101 * MS, 1.0);
+        batch.put_behind(&mut since, &mut spent, |node| node, 1.0);
+        assert_eq!((spent.cpu_ns, spent.clocked.get(&1)), (MS, None));
+        assert!(spent.clocked[&2] > 98 * MS, "{:?}", spent.clocked);
+        assert_eq!(spent.waiting[&3] + spent.clocked[&3], 500 * MS);
+        assert!(spent.clocked[&3] < 2 * MS, "{:?}", spent.clocked);
+        // The next batch has no sample, and what follows tells the thread's end.
+        batch.clear();
+        (0..100).for_each(|_| batch.passed(4, MS));
+        batch.told(201 * MS, 1.0);
+        batch.put_behind(&mut since, &mut spent, |node| node, 1.0);
+        assert_eq!(spent.clocked[&4], 100 * MS);
+        batch.clear();
+        (0..99).for_each(|_| batch.passed(5, MS));
+        batch.take(5, sample(300, true), 1.0);
+        batch.put_behind(&mut since, &mut spent, |node| node, 1.0);
+        assert!(spent.clocked[&5] >= 98 * MS, "{:?}", spent.clocked);
+        assert_eq!(spent.hits.len(), 1);
     }
 
     #[test]

@@ -208,7 +208,10 @@ impl Ledger {
         let lists = self.lists();
         let processes = lists.missing.iter().map(|((why, name), all)| all.missing(*why, name));
         let mut all: Vec<_> = processes.collect();
-        for (library @ (pid, path), line) in &lists.mapped {
+        // A process that was killed before it announced any module says nothing of its libraries.
+        let announcing: HashSet<u32> = lists.announced.iter().map(|(pid, _)| *pid).collect();
+        let told_of = lists.mapped.iter().filter(|((pid, _), _)| announcing.contains(pid));
+        for (library @ (pid, path), line) in told_of {
             let mut by = line.iter().filter_map(|pid| told.get(pid).map(|number| (*pid, *number)));
             if lists.announced.contains(library) {
                 continue;
@@ -294,6 +297,8 @@ mod tests {
         ledger.has_mapped(&[5, 4], b"/lib/a");
         ledger.has_mapped(&[5, 4], b"/lib/b");
         ledger.has_mapped(&[5, 4], b"/lib/b");
+        // It was killed when it had attached.
+        ledger.has_mapped(&[8, 4], b"/lib/a");
         ledger.announced(5, b"/lib/a");
         ledger.announced(6, b"/lib/b");
         let missing = |told| ledger.missing(HashMap::from([told]));

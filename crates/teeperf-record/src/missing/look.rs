@@ -316,10 +316,12 @@ impl Look {
             // A process that was only forked has announced nothing yet. One that has executed a
             // program since, and attached, has none of these libraries.
             if seen.attached > 0 {
+                // A process that has ended meanwhile has none.
                 let program = executable_of(pid);
                 let is_library = |path: &[u8]| path != program && path.len() < MAX_PATH;
                 let line: Vec<_> = ancestors(pid).collect();
-                let libraries = hooked.iter().filter(|(code, _)| is_library(&code.path));
+                let lives = !program.is_empty();
+                let libraries = hooked.iter().filter(|(code, _)| lives && is_library(&code.path));
                 libraries.for_each(|(code, _)| self.ledger.has_mapped(&line, &code.path));
             }
         } else if let Some((first, version)) = hooked.first() {

@@ -142,7 +142,8 @@ fn tree_size(text: &str) -> Result<u64, String> {
 /// What happens when there is no room for events.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum OnFull {
-    /// The program waits
+    /// The program waits; where the recorder takes nothing for a second, events are dropped and
+    /// counted
     Wait,
     /// Events are dropped and counted
     Drop,
