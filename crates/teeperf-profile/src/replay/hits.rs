@@ -295,7 +295,8 @@ impl Pieces {
     /// sample of: where it is much less, the thread was not sampled.
     fn before(&mut self, sample: &Sample, cpu_ns: u64, spent: &mut Spent, ns: f64) -> u64 {
         let each = u64::from(sample.period_ns);
-        let of_it = each.saturating_mul(u64::from(sample.missed).saturating_add(1));
+        let samples = u64::from(sample.missed) + u64::from(!sample.is_end);
+        let of_it = each.saturating_mul(samples);
         let beyond = cpu_ns.saturating_sub(of_it);
         if beyond < UNSAMPLED_NS {
             return cpu_ns;
