@@ -88,7 +88,7 @@ pub(crate) fn put(
             Interrupted::Hook(_) => {
                 let each = if is_in_kernel { weights.kernel } else { weights.user + faults };
                 let of_timers = hits.timers.ns * each + hits.alone.ns * weights.alone;
-                out[own as usize].spent.hooks_ns += hits.events.ns * weights.event + of_timers;
+                out[own as usize].spent.hooks_ns += hits.events.ns + of_timers;
                 continue;
             }
             Interrupted::Site(site, _) => (names.at(tree.process, site), Some(site)),
@@ -109,7 +109,7 @@ pub(crate) fn put(
             true => (0.0, weights.kernel, 0.0, weights.alone),
             false => (weights.user, faults, weights.alone, 0.0),
         };
-        add(&mut out[there as usize], &hits.events, weights.event);
+        add(&mut out[there as usize], &hits.events, 1.0);
         add(&mut out[there as usize], &hits.timers, user);
         add(&mut out[there as usize], &hits.alone, alone);
         let parts = [(&hits.timers, kernel), (&hits.alone, alone_in_kernel)];

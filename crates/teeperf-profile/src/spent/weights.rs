@@ -80,9 +80,6 @@ impl Pools {
 /// CPU time that samples stand for, as parts of what they stand for by their periods.
 #[derive(Default)]
 pub(super) struct Weights {
-    /// Those of events: less than all where they would come to more than the CPU time that is
-    /// known.
-    pub(super) event: f64,
     /// Those of timers behind a system call.
     pub(super) kernel: f64,
     /// Those of timers elsewhere, where there are no events.
@@ -105,7 +102,6 @@ impl Weights {
         if sums.events.samples == 0 {
             return Self { kernel: each, user: each, alone, ..Self::default() };
         }
-        let event = part(sums.cpu_ns, sums.events.ns).min(1.0);
         let kernel_ns = (sums.cpu_ns - sums.events.ns).max(0.0);
         let of_faults = (kernel_ns - each * sums.behind_calls.ns).min(each * sums.faults.ns);
         // As much may have come by chance.
@@ -118,7 +114,6 @@ impl Weights {
         let of_faults = of_faults * part(own.faults.ns, sums.faults.ns);
         let of_calls_here = of_calls * part(own.cpu_ns, sums.cpu_ns);
         Self {
-            event,
             kernel: part(of_calls, sums.behind_calls.ns),
             user: 0.0,
             alone,
