@@ -98,7 +98,7 @@ impl Why {
                 "raise the recorder's limits (ulimit -n), or record fewer processes at a time",
             ),
             Self::Late => (
-                "it asked the recorder, which answered too late: the recorder had no processor for seconds",
+                "it asked the recorder, which had no processor for seconds and answered too late",
                 "record on a machine with less other work, or give the recorder a higher priority",
             ),
             Self::Limits => (
