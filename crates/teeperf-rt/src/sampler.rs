@@ -101,7 +101,7 @@ fn is_written(thread: &Thread) -> bool {
 pub(crate) fn tell_cpu_time() {
     let thread = thread::current();
     let is_running = is_written(thread) && thread.state() == State::Running;
-    if !process::wants_samples() || !is_running || platform::forbids_cpu_time() {
+    if !process::wants_samples() || !is_running {
         return;
     }
     let Some(cpu_ns) = platform::thread_cpu_ns() else { return };
