@@ -158,7 +158,8 @@ fn nothing_is_said_to_be_nothing() {
 fn calls_beside_samples() {
     let shop = Workshop::new();
     let program = shop.build("samples.c", Compiler::Gcc, &["-O1", "-pthread"]);
-    let mut recording = shop.recording(&["--sample"], &program, &["shares", "200"]);
+    let mut recording =
+        shop.recording(&["--sample", "--no-cpu-samples"], &program, &["shares", "200"]);
     run(&mut recording.command).expect_code(0);
     let data = shop.path("perf.data");
     export(&recording.file, &data, &["--event", "calls"]).expect_code(0);
