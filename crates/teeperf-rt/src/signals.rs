@@ -1,7 +1,7 @@
 //! The program's own wishes for the signal by which the runtime interrupts threads. As long as the
 //! program does not handle it, the runtime does, and no thread blocks it. Where the program
 //! installs a handler of its own, or blocks it by name, the signal is the program's. The runtime
-//! goes on by another ([`timer::SIGNALS`]), or no thread is sampled any more.
+//! goes on by another (`platform::timer::SIGNALS`), or no thread is sampled any more.
 
 use crate::event;
 use crate::platform::{mask, timer};

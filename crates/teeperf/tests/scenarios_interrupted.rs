@@ -88,7 +88,7 @@ fn threads_that_wait_all_the_time() {
     let told = numbers(&recorded.outcome);
     let shown = ["works", "main"].map(|name| figure(&recorded.report, name, "total"));
     let (truth, shown) = (100.0 * told[0] / (told[0] + told[1]), 100.0 * shown[0] / shown[1]);
-    assert!((truth - shown).abs() < 15.0, "{truth:.1} % is {shown:.1} %");
+    assert!((truth - shown).abs() < 30.0, "{truth:.1} % is {shown:.1} %");
     let dump = String::from_utf8(teeperf().arg("dump").arg(recorded.file).output().unwrap().stdout);
     let dump = dump.unwrap();
     let samples = |kind: &str| dump.lines().filter(|line| line.contains(kind)).count();
