@@ -41,7 +41,7 @@ pub(crate) struct Compression {
     fast: Compressor<'static>,
     long: Compressor<'static>,
     ways: HashMap<ThreadKey, Way>,
-    /// What the other way made.
+    /// Frame that the other way made.
     other: Vec<u8>,
 }
 

@@ -128,7 +128,7 @@ const CASES: [Case; 11] = [
 fn what_is_left_out_is_what_is_missing() {
     for compiler in Compiler::installed().into_iter().map(|compiler| compiler.cc) {
         let project = Project::new(compiler);
-        // What further versions of a compiler make without optimisation is as of the first.
+        // Further versions of a compiler do without optimisation as the first does.
         let is_further = compiler.contains('-');
         let flags = if is_further { &["-O2 -fPIC"][..] } else { &["-O0", "-O2 -fPIC"] };
         for flags in flags {

@@ -1,4 +1,4 @@
-//! What files of a recording's modules tell, each opened once, if it is here and of the recorded build.
+//! Files of a recording's modules, each opened once, if it is here and of the recorded build.
 
 use super::Window;
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ impl<T> Default for Files<T> {
 }
 
 impl<T> Files<T> {
-    /// What a window's file tells, which `open` asks.
+    /// The file of a window, which `open` reads.
     pub(super) fn of(
         &mut self,
         window: &Window,

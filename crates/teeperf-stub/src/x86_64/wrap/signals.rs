@@ -1,5 +1,5 @@
-//! What a program does with the signals by which the runtime interrupts threads (SIGURG, or
-//! SIGWINCH): the runtime is told of a handler of the program's own, and a thread that blocks all
+//! Wrappers of functions that concern the signals by which the runtime interrupts threads (SIGURG,
+//! or SIGWINCH). They tell the runtime of a handler of the program's own. A thread that blocks all
 //! signals gets the one that is used all the same.
 
 use core::arch::global_asm;
