@@ -121,8 +121,8 @@ impl Owned {
 /// Forgets all, in a process that was attached just now: timers and events of the process that it
 /// was forked from are not here.
 pub(super) fn forget() {
-    TAKEN.store(0, Relaxed);
-    for place in &OWNED {
+    // No more of them: a child of a fork would copy the pages of all.
+    for place in OWNED.iter().take(TAKEN.swap(0, Relaxed)) {
         place.thread.store(0, Relaxed);
         place.timer.store(0, Relaxed);
         place.events.iter().for_each(|event| event.store(0, Relaxed));
@@ -177,8 +177,7 @@ pub(super) fn end_thread(thread: &Thread) {
 /// Takes the place of the calling thread, whose events are no longer counted.
 fn take(thread: &Thread) -> Option<&'static Owned> {
     let id = thread.tid.load(Relaxed);
-    let taken = TAKEN.load(Relaxed).min(PLACES);
-    let place = OWNED.iter().take(taken).find(|place| place.takes(id))?;
+    let place = taken().find(|place| place.takes(id))?;
     thread.period_ns.store(0, Relaxed);
     Some(place)
 }
@@ -207,9 +206,14 @@ pub(super) fn go_on() {
     });
 }
 
+/// Places that were ever taken.
+fn taken() -> impl Iterator<Item = &'static Owned> {
+    OWNED.iter().take(TAKEN.load(Relaxed))
+}
+
 /// Does something with the place of each thread, which has the owner then that this gives.
 fn for_each(what: impl Fn(&Owned, u32) -> u32) {
-    for place in OWNED.iter().take(TAKEN.load(Relaxed)) {
+    for place in taken() {
         let owner = place.thread.load(Relaxed);
         if owner != 0 && owner != BUSY && place.takes(owner) {
             place.thread.store(what(place, owner), Release);
