@@ -12,9 +12,9 @@ use std::collections::HashMap;
 
 use crate::model::{FunctionId, Node, Time};
 use crate::names::Names;
-use crate::replay::{CallTree, Hits, Interrupted, Kinds, SpentInTree, pseudo};
-pub(crate) use weights::Pools;
+use crate::replay::{CallTree, Hits, Interrupted, pseudo};
 use weights::Weights;
+pub(crate) use weights::{Pools, samples};
 
 /// Longest time that a sample of a timer stands for where nothing keeps the kernel's tick from it,
 /// nanoseconds.
@@ -24,17 +24,6 @@ const LONGEST_NS: f64 = 10e6;
 const MOST_INLINED: u32 = 64;
 /// Nodes of a tree from which on what was inlined has none of its own.
 const MOST_NODES: usize = 1 << 22;
-
-/// Samples that tell of CPU time.
-pub(crate) fn samples(spent: &SpentInTree) -> u64 {
-    let has_events = spent.hits.values().any(|hits| hits.events.samples > 0);
-    let count = |((_, place), hits): (&(u32, Interrupted), &Kinds)| {
-        let is_told_by_timers = !has_events || place.is_in_kernel();
-        let of_timers = if is_told_by_timers { hits.timers.samples } else { 0 };
-        hits.events.samples + hits.alone.samples + of_timers
-    };
-    spent.hits.iter().map(count).fold(0, u64::saturating_add)
-}
 
 /// How samples are told.
 #[derive(Clone, Copy)]

@@ -70,7 +70,7 @@ pub(crate) fn leave_signal(leave: impl FnOnce()) -> bool {
     if goes_on {
         sources::go_on();
     } else {
-        process::is_sampled_no_more();
+        end();
     }
     goes_on
 }
@@ -115,7 +115,7 @@ pub(crate) fn tell_cpu_time() {
     event::put(None, |thread| writing::write(thread, Told::Leap(&words)));
 }
 
-/// What interrupted a thread.
+/// Source of an interruption.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
     /// One of its events.

@@ -42,21 +42,17 @@ pub(crate) fn inherited(handler: usize) {
 pub(crate) fn unblock() {
     while process::is_sampled() && mask::let_through() {
         mask::keep_back();
-        leave_to_program(b"the program blocks");
+        leave_to_program(
+b"the program blocks SIGURG and SIGWINCH itself: its CPU time is not sampled from here on",
+);
     }
 }
 
-/// The signal is the program's, which does this with it.
-fn leave_to_program(what: &[u8]) {
-    const REST: &[u8] = b" SIGURG and SIGWINCH itself: its CPU time is not sampled from here on";
-    if sampler::leave_signal(|| timer::handle_no_more(INSTEAD.load(Acquire))) {
-        return;
+/// The signal is the program's. Where no other takes its place, a note says so.
+fn leave_to_program(text: &[u8]) {
+    if !sampler::leave_signal(|| timer::handle_no_more(INSTEAD.load(Acquire))) {
+        event::put(None, |thread| writer::text(thread, code::NOTE, text));
     }
-    let mut text = [0; 128];
-    let used = what.iter().chain(REST);
-    text.iter_mut().zip(used).for_each(|(to, &from)| *to = from);
-    let text = text.get(..what.len() + REST.len()).unwrap_or(REST);
-    event::put(None, |thread| writer::text(thread, code::NOTE, text));
 }
 
 /// Whether a signal is the one by which threads are interrupted.
@@ -73,7 +69,9 @@ fn handle(signal: usize, handler: usize) -> Option<usize> {
     if is_none(handler) {
         return Some(INSTEAD.swap(handler, Release));
     }
-    leave_to_program(b"the program handles");
+    leave_to_program(
+        b"the program handles SIGURG and SIGWINCH itself: its CPU time is not sampled from here on",
+    );
     None
 }
 

@@ -282,13 +282,23 @@ impl Pieces {
     /// The thread had so much CPU time in those behind its last sample: the clock tells where.
     fn unsampled(&mut self, cpu_ns: u64, spent: &mut Spent, ns_per_unit: f64) {
         let behind = self.pieces.split_off(self.until_sample.min(self.pieces.len()));
-        let units =
-            behind.iter().map(|(_, units)| units).fold(0, |all, &one| one.saturating_add(all));
+        let units = behind.iter().map(|&(_, units)| units).fold(0, u64::saturating_add);
         self.units = self.units.saturating_sub(units);
         self.split(spent, ns_per_unit, false);
         (self.pieces, self.units) = (behind, units);
         self.cpu_ns = self.cpu_ns.saturating_add(cpu_ns);
         self.split(spent, ns_per_unit, true);
+    }
+
+    /// A chunk tells the thread's CPU time, which was `last` at the last sample. Gives the time up to
+    /// which it is known where that went.
+    fn told(&mut self, cpu_ns: u64, last: u64, spent: &mut Spent, ns_per_unit: f64) -> u64 {
+        let since = cpu_ns.saturating_sub(last);
+        if since < UNSAMPLED_NS {
+            return last;
+        }
+        self.unsampled(since, spent, ns_per_unit);
+        cpu_ns
     }
 
     /// A sample tells of so much CPU time since the one before. Gives the time that it can be a
@@ -373,11 +383,10 @@ impl Sampled {
     pub(super) fn told(&mut self, cpu_ns: u64, ns_per_unit: f64) {
         match self.last {
             None => self.told = Some(cpu_ns),
-            Some(last) if cpu_ns.saturating_sub(last) >= UNSAMPLED_NS => {
-                self.since.unsampled(cpu_ns - last, &mut self.spent, ns_per_unit);
-                self.last = Some(cpu_ns);
+            Some(last) => {
+                let last = self.since.told(cpu_ns, last, &mut self.spent, ns_per_unit);
+                self.last = Some(last);
             }
-            Some(_) => {}
         }
     }
 
@@ -420,13 +429,10 @@ impl Sampled {
         ns_per_unit: f64,
     ) {
         thread.pieces.append(&self.before, &number);
-        let mut last = self.begin.or(thread.last);
-        if let (Some(before), Some(told)) = (last, self.told)
-            && told.saturating_sub(before) >= UNSAMPLED_NS
-        {
-            thread.pieces.unsampled(told - before, spent, ns_per_unit);
-            last = Some(told);
-        }
+        let last = self.begin.or(thread.last).map(|last| match self.told {
+            Some(cpu_ns) => thread.pieces.told(cpu_ns, last, spent, ns_per_unit),
+            None => last,
+        });
         let Some((node, sample)) = &self.first else {
             thread.last = last;
             return;

@@ -61,6 +61,14 @@ impl Sums {
     }
 }
 
+/// Samples that tell of CPU time.
+pub(crate) fn samples(spent: &SpentInTree) -> u64 {
+    let Sums { events, behind_calls, elsewhere, alone, .. } = Sums::of(spent);
+    let elsewhere = if events.samples == 0 { elsewhere.samples } else { 0 };
+    let all = [events.samples, behind_calls.samples, alone.samples, elsewhere];
+    all.into_iter().fold(0, u64::saturating_add)
+}
+
 /// Threads with few samples, by process.
 pub(crate) struct Pools(HashMap<u32, Sums>);
 

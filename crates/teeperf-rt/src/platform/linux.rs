@@ -108,7 +108,7 @@ pub(crate) fn thread_cpu_ns() -> Option<u64> {
     clock_ns(CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// What the kernel counted of a thread since it began.
+/// Counts of the kernel since a thread began.
 pub(crate) struct Usage {
     /// Page faults.
     pub(crate) faults: u64,
