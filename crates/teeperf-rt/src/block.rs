@@ -13,13 +13,50 @@ use teeperf_wire::hook;
 use teeperf_wire::shared::ClockKind;
 use teeperf_wire::word;
 
+/// Restartable sequences of one module's late hooks.
+const SEQUENCES: usize = 3;
+pub(crate) type Sequences = [Sequence; SEQUENCES];
+
+/// One of them, as the kernel reads it: `struct rseq_cs` of rseq(2). All 0, it is none.
+#[repr(C, align(32))]
+pub(crate) struct Sequence {
+    version: AtomicU32,
+    flags: AtomicU32,
+    start: AtomicUsize,
+    length: AtomicUsize,
+    abandoned: AtomicUsize,
+}
+
+impl Sequence {
+    pub(crate) const NONE: Self = Self {
+        version: AtomicU32::new(0),
+        flags: AtomicU32::new(0),
+        start: AtomicUsize::new(0),
+        length: AtomicUsize::new(0),
+        abandoned: AtomicUsize::new(0),
+    };
+
+    /// No thread is at any of these places.
+    fn set(&self, start: usize, length: usize, abandoned: usize) {
+        self.abandoned.store(abandoned, Relaxed);
+        self.length.store(length, Relaxed);
+        self.start.store(start, Release);
+    }
+
+    /// Takes back what [`Sequence::set`] did.
+    pub(crate) fn forget(&self) {
+        self.length.store(0, Release);
+    }
+}
+
 /// The block of one module: [`hook::module`].
 #[repr(C, align(64))]
 pub struct Block {
     mode: AtomicI64,
     tls: AtomicI64,
     low: AtomicU64,
-    first_word: AtomicU64,
+    first_word: AtomicU32,
+    late_word: AtomicU32,
     version: AtomicU32,
     hook: AtomicI32,
     gate: AtomicPtr<AtomicU64>,
@@ -27,10 +64,12 @@ pub struct Block {
     header: AtomicUsize,
     filter: AtomicUsize,
     timed: AtomicUsize,
-    record: AtomicUsize,
+    enter_sequence: AtomicPtr<Sequence>,
     code_start: AtomicUsize,
     code_end: AtomicUsize,
-    _rest: [u64; 3],
+    exit_sequence: AtomicPtr<Sequence>,
+    return_sequence: AtomicPtr<Sequence>,
+    sequences: AtomicPtr<[[i32; 3]; SEQUENCES]>,
 }
 
 const _: () = assert!(size_of::<Block>() == hook::module::SIZE);
@@ -46,7 +85,12 @@ const _: () = assert!(core::mem::offset_of!(Block, filter) == hook::module::FILT
 const _: () = assert!(core::mem::offset_of!(Block, timed) == hook::module::TIMED);
 /// [`Block::window`] is the gate's first word.
 const _: () = assert!(hook::gate::WINDOW == 0);
-const _: () = assert!(core::mem::offset_of!(Block, record) == hook::module::RECORD);
+const _: () = assert!(core::mem::offset_of!(Block, late_word) == hook::module::LATE_WORD);
+const _: () = assert!(core::mem::offset_of!(Block, enter_sequence) == hook::module::ENTER_SEQUENCE);
+const _: () = assert!(core::mem::offset_of!(Block, exit_sequence) == hook::module::EXIT_SEQUENCE);
+const _: () =
+    assert!(core::mem::offset_of!(Block, return_sequence) == hook::module::RETURN_SEQUENCE);
+const _: () = assert!(core::mem::offset_of!(Block, sequences) == hook::module::SEQUENCES);
 const _: () = assert!(core::mem::offset_of!(Block, code_start) == hook::module::CODE_START);
 const _: () = assert!(core::mem::offset_of!(Block, code_end) == hook::module::CODE_END);
 
@@ -105,8 +149,9 @@ impl Block {
         }
         self.tls.store(thread::offset(), Relaxed);
         self.low.store(low, Relaxed);
-        self.first_word.store(u64::from(word::call(first_site)), Relaxed);
-        self.record.store(arch::record_late(), Relaxed);
+        let first_word = word::call(first_site);
+        self.first_word.store(first_word, Relaxed);
+        self.late_word.store(first_word.wrapping_sub((low as u32).wrapping_mul(2)), Relaxed);
         self.open_window(size);
         self.record_by(map);
     }
@@ -136,15 +181,24 @@ impl Block {
         self.set_late(self.late());
     }
 
-    /// The word for late hooks while the module's hooks are on.
+    /// Has the module's late hooks reserve by these restartable sequences.
+    pub(crate) fn keep_sequences(&self, kept: &'static Sequences) {
+        // SAFETY: the stub has put its table's address there, and stays loaded.
+        let Some(table) = (unsafe { self.sequences.load(Relaxed).as_ref() }) else { return };
+        let base = core::ptr::from_ref(table) as usize;
+        let places = [&self.enter_sequence, &self.exit_sequence, &self.return_sequence];
+        for ((&[start, length, abandoned], sequence), place) in table.iter().zip(kept).zip(places) {
+            let [start, abandoned] =
+                [start, abandoned].map(|offset| base.wrapping_add_signed(offset as isize));
+            sequence.set(start, length as usize, abandoned);
+            place.store((&raw const *sequence).cast_mut(), Relaxed);
+        }
+    }
+
+    /// What late hooks look at first while the module's hooks are on.
     fn late(&self) -> u32 {
         let is_plain = self.mode.load(Relaxed) < 0 && self.window().load(Relaxed) != 0;
-        if !is_plain || process::has_trees() {
-            return hook::gate::LATE_OUT;
-        }
-        let low = self.low.load(Relaxed) as u32;
-        // Even, as both are: never the word that says that they are off.
-        (self.first_word.load(Relaxed) as u32).wrapping_sub(low.wrapping_mul(2))
+        if is_plain && !process::has_trees() { hook::gate::LATE_ON } else { hook::gate::LATE_OUT }
     }
 
     fn set_late(&self, word: u32) {

@@ -63,17 +63,6 @@ pub unsafe extern "C" fn teeperf_rt_event(
     }
 }
 
-/// Called by a late hook with nothing done yet: its word, where the function's return address
-/// stands, and that address.
-pub(crate) extern "C" fn late(word: u32, place: usize, returns_to: usize) {
-    let Some((block, address)) = module::of_site(word >> 1) else { return };
-    // Where a hook's own return address would stand.
-    let pointer = place.wrapping_sub(size_of::<usize>());
-    let frame = pointer.wrapping_add(returns_to);
-    // SAFETY: the block is that of the module whose code runs.
-    unsafe { teeperf_rt_event(address as usize, word & 1, block, frame, pointer) };
-}
-
 #[inline(never)]
 fn event_slowly(event: Event, block: &Block) {
     pool::heed_filters();

@@ -11,7 +11,7 @@
 //! outside of any hook, and by the first hook of a fork's child. Looking an address up needs none.
 
 use crate::arch;
-use crate::block::Block;
+use crate::block::{Block, Sequence, Sequences};
 use crate::clock;
 use crate::elf;
 use crate::event;
@@ -51,6 +51,8 @@ struct Module {
     bias: AtomicU64,
     /// Which functions the filter lets pass.
     maps: Maps,
+    /// Of its late hooks. A thread may still have the kernel look at them when it is unloaded.
+    sequences: Sequences,
     /// Says whether a file is the same again.
     identity: AtomicU64,
     /// Behind the lock, and behind `pending`.
@@ -121,6 +123,7 @@ static MODULES: [Module; MAX_MODULES] = [const {
         room: AtomicU64::new(0),
         bias: AtomicU64::new(0),
         maps: Maps::none(),
+        sequences: [Sequence::NONE; _],
         identity: AtomicU64::new(0),
         name: UnsafeCell::new(Name {
             build_id: [0; word::module::MAX_BUILD_ID],
@@ -181,6 +184,7 @@ pub(crate) unsafe fn register(block: &'static Block) {
     module.lies_at(&image);
     module.is_hookless.store(false, Relaxed);
     module.block.store((&raw const *block).cast_mut(), Release);
+    block.keep_sequences(&module.sequences);
     request(module, announcement::OPENS);
     drop(locked);
     // Its word comes before its events, wherever this thread can write at all.
@@ -203,6 +207,7 @@ pub(crate) fn unregister(block: &'static Block) {
     let own = |module: &&Module| core::ptr::eq(module.block.load(Relaxed), block);
     if let Some(module) = used().iter().find(own) {
         module.block.store(core::ptr::null_mut(), Release);
+        module.sequences.iter().for_each(Sequence::forget);
         request(module, announcement::RETIRES);
     }
     drop(locked);
@@ -304,19 +309,6 @@ pub(crate) fn block_of(address: u64) -> Option<(&'static Block, Range<usize>)> {
     let block = unsafe { module.block.load(Acquire).as_ref() }?;
     let low = module.low.load(Relaxed) as usize;
     Some((block, low..low.saturating_add(module.size.load(Relaxed) as usize)))
-}
-
-/// The block of the module that a site lies in, and the site's address.
-pub(crate) fn of_site(site: u32) -> Option<(&'static Block, u64)> {
-    let offset = |module: &Module| site.checked_sub(module.first_site.load(Relaxed));
-    let is_of = |module: &&Module| {
-        !module.block.load(Acquire).is_null()
-            && offset(module).is_some_and(|at| u64::from(at) < module.size.load(Relaxed))
-    };
-    let module = used().iter().find(is_of)?;
-    // SAFETY: as above: the code at this site runs.
-    let block = unsafe { module.block.load(Acquire).as_ref() }?;
-    Some((block, module.low.load(Relaxed) + u64::from(offset(module)?)))
 }
 
 fn at(address: u64) -> Option<&'static Module> {

@@ -12,12 +12,13 @@
 //! for it. The **thread block** lies in the thread-local storage of the runtime.
 //!
 //! A **late hook** stands in a function's own code, put there when the compiler's work was done. It
-//! compares [`gate::LATE`] with [`gate::LATE_OFF`], and where they differ it has r11 hold the
-//! function's address and calls `teeperf_late_enter` or `teeperf_late_exit` of its module. These keep
-//! all registers but r11 and the flags.
+//! compares [`gate::LATE`] with [`gate::LATE_OFF`]. Where they differ it has r11 hold the
+//! function's address, keeps the flags, and calls `teeperf_late_enter` or `teeperf_late_exit` of its
+//! module, or jumps to `teeperf_late_return`, which returns in the function's place. These keep all
+//! registers but r11 and the flags.
 
 /// Version of the interface.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 
 /// The module block. The runtime writes it, [`module::MODE`] last.
 pub mod module {
@@ -41,8 +42,10 @@ pub mod module {
     pub const TLS: usize = 8;
     /// u64: lowest address that has a site.
     pub const LOW: usize = 16;
-    /// u64: twice the site of the lowest address, which is its word.
+    /// u32: twice the site of the lowest address, which is its word.
     pub const FIRST_WORD: usize = 24;
+    /// u32: the word of a call is this and twice the function's address, modulo 2^32.
+    pub const LATE_WORD: usize = 28;
     /// u32: [`super::VERSION`] of the stub.
     pub const VERSION: usize = 32;
     /// i32: where the module's enter hook lies relative to this block.
@@ -57,14 +60,20 @@ pub mod module {
     pub const FILTER: usize = 64;
     /// Address of the bits of the functions that are timed, with [`TIMES`].
     pub const TIMED: usize = 72;
-    /// Address of the runtime's code that late hooks call while [`super::gate::LATE`] is a word:
-    /// r11d holds the event's word, and rcx is kept at rsp - 16. All registers but r11 come back as
-    /// they were; flags do not.
-    pub const RECORD: usize = 80;
+    /// Address of the `rseq_cs` (rseq(2)) of `teeperf_late_enter`. The runtime keeps it, since the
+    /// kernel may look at it when the module is unloaded.
+    pub const ENTER_SEQUENCE: usize = 80;
     /// Address of the first byte of the module's hooks, which stand in the section `teeperf_code`.
     pub const CODE_START: usize = 88;
     /// Address behind the last.
     pub const CODE_END: usize = 96;
+    /// As [`ENTER_SEQUENCE`], of `teeperf_late_exit`.
+    pub const EXIT_SEQUENCE: usize = 104;
+    /// As [`ENTER_SEQUENCE`], of `teeperf_late_return`.
+    pub const RETURN_SEQUENCE: usize = 112;
+    /// Address of a table: of these three in order, where the restartable sequence begins, its bytes,
+    /// and where it goes on when it was abandoned. i32 each, places in bytes from the table.
+    pub const SEQUENCES: usize = 120;
     /// Bytes: two lines of a cache, the first of which hooks need always.
     pub const SIZE: usize = 128;
 }
@@ -77,13 +86,15 @@ pub mod gate {
     /// recording.
     pub const WINDOW: usize = 0;
     /// u32: what late hooks look at first. [`LATE_OFF`]: they do nothing. [`LATE_OUT`]: the stub
-    /// does what other hooks do. Else, the word of a call is this and twice the function's address,
-    /// modulo 2^32, and the runtime's own code ([`super::module::RECORD`]) writes it.
+    /// does what other hooks do. [`LATE_ON`]: it writes the event's word itself
+    /// ([`super::module::LATE_WORD`]).
     pub const LATE: usize = 8;
     /// In [`LATE`]: what a page that the kernel wiped holds.
     pub const LATE_OUT: u32 = 0;
     /// In [`LATE`].
     pub const LATE_OFF: u32 = 1;
+    /// In [`LATE`].
+    pub const LATE_ON: u32 = 2;
 }
 
 /// The part of the thread block that hooks touch.

@@ -16,10 +16,10 @@ use crate::commands::run_quietly;
 pub(crate) enum Hooks {
     /// Nothing.
     None,
-    /// Ours, by `teeperf cc`.
-    Teeperf,
-    /// Ours, put into the assembly when the compiler has done its work.
+    /// Ours, put into the assembly when the compiler has done its work: the default of `teeperf cc`.
     Late,
+    /// Ours, put in by the compiler before it inlines.
+    Source,
     /// Functions that return at once.
     Empty,
     /// `word_hook.c`.
@@ -42,8 +42,8 @@ impl Hooks {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::None => "none",
-            Self::Teeperf => "teeperf",
             Self::Late => "late",
+            Self::Source => "source",
             Self::Empty => "empty",
             Self::Word => "word_hook",
             Self::Cycle => "cycle_hook",
@@ -103,7 +103,7 @@ impl Lab {
         let teeperf = self.teeperf.display();
         match hooks {
             Hooks::None => both("gcc".into(), "g++".into()),
-            Hooks::Teeperf => both(
+            Hooks::Source => both(
                 format!("{teeperf} cc --teeperf-hooks=source"),
                 format!("{teeperf} c++ --teeperf-hooks=source"),
             ),
@@ -153,7 +153,7 @@ impl Lab {
         let folder = self.work.join(hooks.name());
         let out = folder.join(name);
         let mut inputs = inputs.to_vec();
-        if matches!(hooks, Hooks::Teeperf | Hooks::Late) {
+        if matches!(hooks, Hooks::Late | Hooks::Source) {
             inputs.push(&self.teeperf);
         }
         if is_newer(&out, &inputs) {

@@ -11,6 +11,7 @@ mod machine;
 mod measure;
 mod mixed;
 mod programs;
+mod prototype;
 mod report;
 mod subject;
 mod suites;

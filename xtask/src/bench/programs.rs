@@ -40,8 +40,8 @@ impl Lab {
 
     /// The same with options of the wrapper, always anew.
     pub(crate) fn lua_without(&self, options: &str) -> Result<PathBuf> {
-        let out = self.work.join(Hooks::Teeperf.name()).join("lua-without");
-        self.build_lua(&self.compilers(Hooks::Teeperf)?, options, &out)?;
+        let out = self.work.join(Hooks::Late.name()).join("lua-without");
+        self.build_lua(&self.compilers(Hooks::Late)?, options, &out)?;
         Ok(out)
     }
 
@@ -88,8 +88,8 @@ impl Lab {
 
     /// The same with options of the wrapper, always anew.
     pub(crate) fn speedtest_without(&self, options: &str) -> Result<PathBuf> {
-        let out = self.work.join(Hooks::Teeperf.name()).join("speedtest1-without");
-        self.build_speedtest(&self.compilers(Hooks::Teeperf)?, options, &out)?;
+        let out = self.work.join(Hooks::Late.name()).join("speedtest1-without");
+        self.build_speedtest(&self.compilers(Hooks::Late)?, options, &out)?;
         Ok(out)
     }
 
@@ -129,7 +129,7 @@ impl Lab {
     /// sqlite3 as it stands, without inlining: every function that is entered is called.
     pub(crate) fn speedtest_without_inlining(&self) -> Result<PathBuf> {
         let (sqlite, speedtest) = self.sqlite_source()?;
-        self.built(Hooks::Teeperf, "speedtest1-noinline", &[&sqlite], |compilers, out| {
+        self.built(Hooks::Late, "speedtest1-noinline", &[&sqlite], |compilers, out| {
             let mut command = compilers.command(false);
             command.args(SQLITE_FLAGS).args(["-fno-inline", "-fno-ipa-icf", "-g1"]);
             command.args([&sqlite, &speedtest]).arg("-o").arg(out).arg("-lm");
@@ -263,6 +263,25 @@ impl Lab {
             link.arg(folder.join(main)).args(["-x", "none"]);
             link.arg("-o").arg(out).args([&library, &test_library]);
             run_quietly(&mut link).map(drop)
+        })
+    }
+
+    /// RocksDB's db_bench, by its CMake, for any processor of this architecture.
+    pub(crate) fn rocksdb_bench(&self, hooks: Hooks) -> Result<PathBuf> {
+        let source = self.debian("rocksdb")?;
+        self.built(hooks, "rocksdb-bench", &[&source], |compilers, out| {
+            let build = self.work.join(hooks.name()).join("rocksdb-build");
+            empty(&build)?;
+            let mut cmake = Command::new("cmake");
+            cmake.arg("-S").arg(&source).arg("-B").arg(&build);
+            cmake.args(["-DCMAKE_BUILD_TYPE=Release", "-DPORTABLE=1", "-DWITH_TESTS=OFF"]);
+            cmake.args(["-DFAIL_ON_WARNINGS=OFF", "-DROCKSDB_BUILD_SHARED=OFF"]);
+            cmake.args(["-DWITH_TOOLS=OFF", "-DWITH_BENCHMARK_TOOLS=ON", "-DWITH_GFLAGS=ON"]);
+            run_quietly(cmake.env("CC", &compilers.cc).env("CXX", &compilers.cxx))?;
+            let mut make = Command::new("cmake");
+            make.arg("--build").arg(&build).args(["-j", "2", "--target", "db_bench"]);
+            run_quietly(&mut make)?;
+            install(&build.join("db_bench"), out)
         })
     }
 

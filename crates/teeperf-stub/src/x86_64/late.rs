@@ -1,32 +1,81 @@
 //! The stub's half of late hooks ([`teeperf_wire::hook`]): they call it. The function's address is in r11, and its return
-//! address above that of the hook. All registers but r11 and the flags come back as they were.
+//! address above that of the hook; `teeperf_late_return` is jumped to, and returns in the function's place. All
+//! registers but r11 and the flags come back as they were.
 //!
-//! Where nothing is to be done but to write a word, the runtime's code does that. Else, and before
-//! the runtime knows of the module, registers are kept and a hook as compilers call it does the
-//! rest. That one's way to the runtime keeps the vector registers: the runtime is Rust.
+//! Where nothing is to be done but to write a word, that is done here, as other hooks do it
+//! (`hooks.rs`). Else, and before the runtime knows of the module, registers are kept and a hook as
+//! compilers call it does the rest. That one's way to the runtime keeps the vector registers: the
+//! runtime is Rust.
+//!
+//! The hook compared the gate's word with [`gate::LATE_OFF`], and the flags still say whether it was
+//! less, which is [`gate::LATE_OUT`]. The word is looked at but once, so it cannot change in between.
+//!
+//! The kernel stays told of the restartable sequence, which lies in the runtime's memory. The
+//! sequence begins right behind the store that tells of it: the kernel forgets it where a thread is
+//! interrupted in between.
 
 use core::arch::global_asm;
-use teeperf_wire::hook::{gate, module};
+use teeperf_wire::hook::{FULL, RSEQ_SIGNATURE, STEP, TICK_AHEAD, gate, module, thread};
+use teeperf_wire::shared::clock;
 
 global_asm!(
     super::define!(),
     "
     .weak   teeperf_rt_event
-    .macro  teeperf_late name, kind, hook
-    .p2align 5
+    .macro  teeperf_late name, kind, sequence, hook
+    .p2align 6
     teeperf_define \\name
     .hidden \\name
     .type   \\name, @function
 \\name:
     .cfi_startproc
+    jb      7f
     mov     qword ptr [rsp - 16], rcx
-    mov     ecx, dword ptr [rip + teeperf_gate + {late}]
-    cmp     ecx, {off}
-    jbe     7f
-    lea     r11d, [rcx + 2 * r11 + \\kind]
-    jmp     qword ptr [rip + teeperf_module + {record}]
+    mov     qword ptr [rsp - 8], rax
+    mov     rax, qword ptr [rip + teeperf_module + {tls}]
+    mov     ecx, dword ptr [rip + teeperf_clock + {tick}]
+    cmp     ecx, dword ptr fs:[rax + {last}]
+    jne     6f
+    mov     rcx, qword ptr fs:[rax + {rseq}]
+    test    rcx, rcx
+    jz      4f
+    mov     rax, qword ptr [rip + teeperf_module + \\sequence]
+    mov     qword ptr fs:[rcx], rax
+.Lteeperf_\\name\\()_begins:
+    mov     rax, qword ptr [rip + teeperf_module + {tls}]
+    mov     rcx, qword ptr fs:[rax + {cursor}]
+    add     qword ptr fs:[rax + {cursor}], {step}
+.Lteeperf_\\name\\()_ends:
+    test    cx, cx
+    js      6f
+    mov     eax, dword ptr [rip + teeperf_module + {word}]
+    lea     r11d, [rax + 2 * r11 + \\kind]
+    shr     rcx, 16
+    prefetchw [rcx + {ahead}]
+    mov     dword ptr [rcx], r11d
+    mov     rax, qword ptr [rsp - 8]
+    mov     rcx, qword ptr [rsp - 16]
+    ret
 
-7:  mov     rcx, qword ptr [rsp - 16]
+    ud1     edi, dword ptr [rip + {signature}]
+.Lteeperf_\\name\\()_abandoned:
+4:  mov     rax, qword ptr [rip + teeperf_module + {tls}]
+    mov     ecx, {step}
+    xadd    qword ptr fs:[rax + {cursor}], rcx
+    jmp     .Lteeperf_\\name\\()_ends
+
+6:  mov     rax, qword ptr [rsp - 8]
+    mov     rcx, qword ptr [rsp - 16]
+7:  \\hook
+    .cfi_endproc
+    .size   \\name, . - \\name
+    .endm
+
+    // The long way round: a hook as compilers call it.
+    .macro  teeperf_late_out name, hook
+    .type   \\name, @function
+\\name:
+    .cfi_startproc
     .irp    register, rax, rcx, rdx, rsi, rdi, r8, r9, r10
     push    \\register
     .cfi_adjust_cfa_offset 8
@@ -43,9 +92,29 @@ global_asm!(
     .size   \\name, . - \\name
     .endm
 
+    .macro  teeperf_late_sequence name
+    .long   .Lteeperf_\\name\\()_begins - teeperf_late_sequences
+    .long   .Lteeperf_\\name\\()_ends - .Lteeperf_\\name\\()_begins
+    .long   .Lteeperf_\\name\\()_abandoned - teeperf_late_sequences
+    .endm
+
     .section teeperf_code, \"ax\", @progbits
-    teeperf_late teeperf_late_enter, 0, teeperf_late_hook_enter
-    teeperf_late teeperf_late_exit, 1, teeperf_late_hook_exit
+    teeperf_late teeperf_late_enter, 0, {enter}, \"jmp teeperf_late_out_enter\"
+    teeperf_late teeperf_late_exit, 1, {exit}, \"jmp teeperf_late_out_exit\"
+    // The stack is to look as where it is called.
+    teeperf_late teeperf_late_return, 1, {back}, \"call teeperf_late_out_exit; ret\"
+    teeperf_late_out teeperf_late_out_enter, teeperf_late_hook_enter
+    teeperf_late_out teeperf_late_out_exit, teeperf_late_hook_exit
+
+    .p2align 2
+    .hidden teeperf_late_sequences
+    teeperf_define teeperf_late_sequences
+    .type   teeperf_late_sequences, @object
+teeperf_late_sequences:
+    teeperf_late_sequence teeperf_late_enter
+    teeperf_late_sequence teeperf_late_exit
+    teeperf_late_sequence teeperf_late_return
+    .size   teeperf_late_sequences, . - teeperf_late_sequences
 
     .p2align 4
     teeperf_define teeperf_late_event
@@ -74,18 +143,32 @@ teeperf_late_event:
     .cfi_endproc
     .size   teeperf_late_event, . - teeperf_late_event
     .purgem teeperf_late
+    .purgem teeperf_late_out
+    .purgem teeperf_late_sequence
     .purgem teeperf_define
     .text
     ",
     kept = const KEPT,
-    late = const gate::LATE,
-    off = const gate::LATE_OFF,
-    record = const module::RECORD,
+    tls = const module::TLS,
+    word = const module::LATE_WORD,
+    enter = const module::ENTER_SEQUENCE,
+    exit = const module::EXIT_SEQUENCE,
+    back = const module::RETURN_SEQUENCE,
+    tick = const clock::TICK,
+    last = const thread::LAST,
+    rseq = const thread::RSEQ,
+    cursor = const thread::CURSOR,
+    step = const STEP,
+    ahead = const TICK_AHEAD,
+    signature = const RSEQ_SIGNATURE,
 );
 
 /// Bytes on the stack of the function's return address to that of the hook: eight registers, and
 /// where the tail goes on.
 pub(super) const KEPT: usize = 9 * 8;
 
-// One comparison tells both from a word.
-const _: () = assert!(gate::LATE_OUT == 0 && gate::LATE_OFF == 1);
+// One comparison tells all from one another.
+const _: () = assert!(gate::LATE_OUT == 0 && gate::LATE_OFF == 1 && gate::LATE_ON > 1);
+
+// The sign of the cursor's low half is the test for a full chunk.
+const _: () = assert!(FULL == 0x8000 && STEP < 1 << 31);

@@ -68,6 +68,8 @@ teeperf_announce:
     mov     qword ptr [rdi + {code_start}], rcx
     lea     rcx, [rip + __stop_teeperf_code]
     mov     qword ptr [rdi + {code_end}], rcx
+    lea     rcx, [rip + teeperf_late_sequences]
+    mov     qword ptr [rdi + {sequences}], rcx
     mov     rcx, qword ptr [rip + __ehdr_start@GOTPCREL]
     mov     qword ptr [rdi + {header}], rcx
     jmp     rax
@@ -109,4 +111,5 @@ teeperf_retire:
     header = const module::HEADER,
     code_start = const module::CODE_START,
     code_end = const module::CODE_END,
+    sequences = const module::SEQUENCES,
 );

@@ -43,7 +43,7 @@ fn measure(lab: &Lab) -> Result<Vec<Row>> {
 }
 
 fn error(lab: &Lab, period: &str) -> Result<(f64, String)> {
-    let program = lab.program(Hooks::Teeperf, "programs/beat.c", &[])?;
+    let program = lab.program(Hooks::Late, "programs/beat.c", &[])?;
     let recording = lab.scratch("beat.teeperf");
     let mut record = lab.record(&recording, &["--clock", "tick", "--period", "100us"]);
     let ran = lab.run(record.arg(program).args([period, lab.size("3", "0.5")]))?;

@@ -38,7 +38,7 @@ fn measure(lab: &Lab) -> Result<Vec<Row>> {
     let mut all = Size { bytes: 0.0, events: 0.0 };
     let mut told = Vec::new();
     for kernel in KERNELS {
-        let size = record(lab, "tick", &build(lab, Hooks::Teeperf, kernel)?, &[])?;
+        let size = record(lab, "tick", &build(lab, Hooks::Late, kernel)?, &[])?;
         told.push(format!("{kernel} {} of {} M", digits(size.each()), digits(size.events / 1e6)));
         all.bytes += size.bytes;
         all.events += size.events;
@@ -46,7 +46,7 @@ fn measure(lab: &Lab) -> Result<Vec<Row>> {
     rows.push(row("kernels", "tick, the eight kernels", &told.join(", "), 0.05, &all));
     let (script, arguments) = (lab.bench_file("programs/work.lua"), ["--size", "20", "--memdb"]);
     let script = [script.to_str().context("a path that is no text")?];
-    let (lua, sqlite) = (lab.lua(Hooks::Teeperf)?, lab.speedtest(Hooks::Teeperf)?);
+    let (lua, sqlite) = (lab.lua(Hooks::Late)?, lab.speedtest(Hooks::Late)?);
     for (clock, most) in [("tick", 0.2), ("cycle", 3.0)] {
         for (name, program, arguments) in
             [("lua", &lua, &script[..]), ("sqlite3", &sqlite, &arguments[..])]

@@ -21,7 +21,7 @@ pub(crate) const FIGURE: Figure = Figure {
 
 fn measure(lab: &Lab) -> Result<Vec<Row>> {
     let bursts = lab.size(BURSTS, QUICK_BURSTS);
-    let ours = lab.program(Hooks::Teeperf, "programs/calls.c", &[])?;
+    let ours = lab.program(Hooks::Late, "programs/calls.c", &[])?;
     let recording = lab.scratch("cycle.teeperf");
     let run = |command: &mut Command, key: &str| lab.run(command.args(bursts))?.number(key);
     let record = || {

@@ -1,4 +1,4 @@
-//! A call and its return, recorded with the tick, beside the least that such a hook can cost.
+//! A call and its return, recorded and not, beside the least that such a hook can cost.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,25 +9,26 @@ use super::Figure;
 use crate::bench::hooks::Hooks;
 use crate::bench::lab::{Lab, yardstick_run};
 use crate::bench::measure::{Trial, Trials};
+use crate::bench::prototype::Prototype;
 use crate::bench::table::{Limit, Row};
 use crate::commands::run_quietly;
 
 pub(crate) const FIGURE: Figure = Figure {
     name: "hot-path",
-    title: "Tick trace: a call and its return",
+    title: "A call and its return",
     method: "`bench/programs/calls.c`, Fibonacci by recursion: nanoseconds of the thread's \
              processor time for one call and its return, the call itself included. The calls come \
              in bursts of 300,000 events with pauses between them, in which the recorder catches \
-             up: so it is the hook that is measured, taking chunks and writing to memory that \
-             another core reads and clears included, and no waiting. `word_hook`, with its tick \
-             sleeping 50 µs or so (ours 100), overwrites one buffer again and again; `drain_hook` \
-             hands over its chunks, as we do. In a shared library the yardsticks are linked into the \
-             library, with thread-local storage found as fast as it can be (initial-exec). \
-             Without pauses the recorder is the limit: the last row, in wall time.",
+             up. So the hook is measured, with taking chunks and writing to memory that \
+             another core reads and clears, and no waiting. Late hooks stand beside `late`, a \
+             prototype of them for one thread that overwrites one buffer: compared is the time \
+             above the same program without hooks. Hooks of the source stand beside `word_hook`, \
+             which the compiler calls in the same places, and which overwrites one buffer too. \
+             Samples of CPU time are taken meanwhile, as by default. Without pauses the recorder \
+             is the limit: the last row, in wall time.",
     measure,
 };
 
-const LIMIT: Limit = Limit::AtMost(1.3);
 /// Arguments of `calls`: fib(24), one thread, 50 bursts.
 pub(super) const BURSTS: &[&str] = &["24", "1", "50"];
 /// The same, shorter.
@@ -36,30 +37,55 @@ pub(super) const QUICK_BURSTS: &[&str] = &["24", "1", "10"];
 pub(super) const ROUNDS: usize = 21;
 
 fn measure(lab: &Lab) -> Result<Vec<Row>> {
-    let fixed = programs(lab, |hooks| lab.program(hooks, "programs/calls.c", &[]))?;
-    let shared = programs(lab, |hooks| library(lab, hooks))?;
+    let prototype = Prototype::build(lab)?;
+    let build = |hooks| lab.program(hooks, "programs/calls.c", &[]);
+    let plain = build(Hooks::None)?;
+    let (late, source) = (build(Hooks::Late)?, build(Hooks::Source)?);
+    let bursts = lab.size(BURSTS, QUICK_BURSTS);
+    let fixed = Programs { plain: &plain, late: &late, prototype: prototype.as_ref() };
+    let (plain_host, late_host) = (library(lab, Hooks::None)?, library(lab, Hooks::Late)?);
+    let shared = Programs { plain: &plain_host, late: &late_host, prototype: prototype.as_ref() };
     Ok(vec![
-        row(lab, "static", "in a program", &fixed)?,
-        row(lab, "shared", "in a shared library", &shared)?,
-        sustained(lab, &fixed)?,
+        fixed.row(lab, "late", "late hooks, in a program", bursts, Limit::AtMost(1.3))?,
+        shared.row(lab, "late-shared", "late hooks, in a shared library", bursts, Limit::Told)?,
+        source_hooks(lab, &plain, &source, bursts)?,
+        sustained(lab, &plain, &late)?,
     ])
 }
 
-struct Programs {
-    plain: PathBuf,
-    ours: PathBuf,
-    yardstick: Option<PathBuf>,
-    drained: Option<PathBuf>,
+/// One program built in several ways.
+struct Programs<'a> {
+    plain: &'a Path,
+    late: &'a Path,
+    prototype: Option<&'a Prototype>,
 }
 
-fn programs(lab: &Lab, build: impl Fn(Hooks) -> Result<PathBuf>) -> Result<Programs> {
-    let offered = |hooks| lab.offers(hooks).then(|| build(hooks)).transpose();
-    Ok(Programs {
-        plain: build(Hooks::None)?,
-        ours: build(Hooks::Teeperf)?,
-        yardstick: offered(Hooks::Word)?,
-        drained: offered(Hooks::Drain)?,
-    })
+impl Programs<'_> {
+    fn row(&self, lab: &Lab, id: &str, what: &str, bursts: &[&str], limit: Limit) -> Result<Row> {
+        let mut trials: Vec<Trial<'_>> = vec![
+            ("late", Box::new(|| recorded(lab, self.late, bursts, "cpu_ns"))),
+            ("no hooks", Box::new(|| cost(lab, &mut Command::new(self.plain), bursts, "cpu_ns"))),
+        ];
+        if let Some(prototype) = self.prototype {
+            trials.push(("prototype", Box::new(|| prototype.recording(lab))));
+            trials.push(("its program without hooks", Box::new(|| prototype.plain(lab))));
+        }
+        let trials = Trials::run(lab.rounds(ROUNDS), trials)?;
+        let above = |hooked, plain| Some(trials.median(hooked)? - trials.median(plain)?);
+        let (ours, least) =
+            (above("late", "no hooks"), above("prototype", "its program without hooks"));
+        let told = format!("{}, {} above", trials.medians(&["late"], "ns"), nanoseconds(ours));
+        let beside = trials.medians(&["no hooks", "prototype", "its program without hooks"], "ns");
+        let reached = ours.zip(least).map(|(ours, least)| ours / least);
+        Ok(Row::new(id, what, told)
+            .beside(format!("{beside}, {} above", nanoseconds(least)))
+            .limit(limit, reached, "× the prototype"))
+    }
+}
+
+/// A difference, for a cell.
+fn nanoseconds(value: Option<f64>) -> String {
+    value.map_or("not measured".into(), |value| format!("{value:.2} ns"))
 }
 
 /// The recursion in a library, the rest in a program that has hooks of the same kind.
@@ -68,52 +94,67 @@ fn library(lab: &Lab, hooks: Hooks) -> Result<PathBuf> {
     let library = lab.built(hooks, "libcalls.so", &[&source], |compilers, out| {
         let mut command = compilers.command(false);
         command.args(["-O2", "-fPIC", "-shared", "-DLIBRARY"]).arg(&source);
-        if hooks.yardstick().is_some() {
-            let flags = ["-fPIC", "-ftls-model=initial-exec", "-fvisibility=hidden"];
-            command.arg(lab.hook_object(hooks, &flags)?).args(hooks.libraries());
-        }
         run_quietly(command.arg("-o").arg(out)).map(drop)
     })?;
-    let own = if hooks.yardstick().is_some() { Hooks::None } else { hooks };
-    lab.built(hooks, "calls-shared", &[&library], |_, out| {
-        let mut command = lab.compilers(own)?.command(false);
+    lab.built(hooks, "calls-shared", &[&library], |compilers, out| {
+        let mut command = compilers.command(false);
         command.args(["-O2", "-DDRIVER"]).arg(&source).arg("-o").arg(out).arg(&library);
         run_quietly(command.args(["-Wl,-rpath,$ORIGIN", "-pthread"])).map(drop)
     })
 }
 
-fn row(lab: &Lab, id: &str, place: &str, programs: &Programs) -> Result<Row> {
-    let trials = trials(lab, programs, lab.size(BURSTS, QUICK_BURSTS), "cpu_ns")?;
-    Ok(Row::new(id, &format!("tick trace, {place}"), trials.medians(&["ours"], "ns"))
-        .beside(trials.medians(&["word_hook", "drain_hook", "no hooks"], "ns"))
-        .limit(LIMIT, trials.ratio("ours", "word_hook"), "×"))
-}
-
-fn sustained(lab: &Lab, programs: &Programs) -> Result<Row> {
-    let trials = trials(lab, programs, &[lab.size("34", "27")], "wall_ns")?;
-    let row = Row::new("sustained", "without pauses, wall time", trials.medians(&["ours"], "ns"));
-    let beside = trials.medians(&["word_hook", "drain_hook", "no hooks"], "ns");
-    Ok(row.beside(beside).limit(Limit::Told, trials.ratio("ours", "drain_hook"), "× drain_hook"))
-}
-
-fn trials(lab: &Lab, programs: &Programs, arguments: &[&str], key: &'static str) -> Result<Trials> {
-    let cost = |command: &mut Command| lab.run(command.args(arguments))?.number(key);
-    let (recording, out) = (lab.scratch("calls.teeperf"), lab.scratch("drained"));
-    let record = |program: &Path| {
-        let mut command = lab.record(&recording, &["--clock", "tick", "--period", "100us"]);
-        command.arg(program);
-        command
-    };
+fn source_hooks(lab: &Lab, plain: &Path, source: &Path, bursts: &[&str]) -> Result<Row> {
+    let yardstick = yardstick(lab, Hooks::Word)?;
+    let out = lab.scratch("drained");
     let mut trials: Vec<Trial<'_>> = vec![
-        ("ours", Box::new(|| cost(&mut record(&programs.ours)))),
-        ("no hooks", Box::new(|| cost(&mut Command::new(&programs.plain)))),
+        ("source", Box::new(|| recorded(lab, source, bursts, "cpu_ns"))),
+        ("no hooks", Box::new(|| cost(lab, &mut Command::new(plain), bursts, "cpu_ns"))),
     ];
-    if let Some(yardstick) = &programs.yardstick {
-        let run = || cost(yardstick_run(yardstick, &out).env("SLEEP_US", "50"));
+    if let Some(program) = &yardstick {
+        let run =
+            || cost(lab, yardstick_run(program, &out).env("SLEEP_US", "50"), bursts, "cpu_ns");
         trials.push(("word_hook", Box::new(run)));
     }
-    if let Some(drained) = &programs.drained {
-        trials.push(("drain_hook", Box::new(|| cost(&mut yardstick_run(drained, &out)))));
+    let trials = Trials::run(lab.rounds(ROUNDS), trials)?;
+    let row =
+        Row::new("source", "hooks of the source, in a program", trials.medians(&["source"], "ns"));
+    let beside = trials.medians(&["word_hook", "no hooks"], "ns");
+    Ok(row.beside(beside).limit(
+        Limit::AtMost(1.3),
+        trials.ratio("source", "word_hook"),
+        "× word_hook",
+    ))
+}
+
+fn sustained(lab: &Lab, plain: &Path, late: &Path) -> Result<Row> {
+    let n = &[lab.size("36", "27")];
+    let yardstick = yardstick(lab, Hooks::Drain)?;
+    let out = lab.scratch("drained");
+    let mut trials: Vec<Trial<'_>> = vec![
+        ("late", Box::new(|| recorded(lab, late, n, "wall_ns"))),
+        ("no hooks", Box::new(|| cost(lab, &mut Command::new(plain), n, "wall_ns"))),
+    ];
+    if let Some(program) = &yardstick {
+        trials.push((
+            "drain_hook",
+            Box::new(|| cost(lab, &mut yardstick_run(program, &out), n, "wall_ns")),
+        ));
     }
-    Trials::run(lab.rounds(ROUNDS), trials)
+    let trials = Trials::run(lab.rounds(ROUNDS.min(7)), trials)?;
+    let row = Row::new("sustained", "without pauses, wall time", trials.medians(&["late"], "ns"));
+    let beside = trials.medians(&["no hooks", "drain_hook"], "ns");
+    Ok(row.beside(beside).limit(Limit::AtMost(2.0), trials.ratio("late", "no hooks"), "× no hooks"))
+}
+
+fn yardstick(lab: &Lab, hooks: Hooks) -> Result<Option<PathBuf>> {
+    lab.offers(hooks).then(|| lab.program(hooks, "programs/calls.c", &[])).transpose()
+}
+
+fn cost(lab: &Lab, command: &mut Command, arguments: &[&str], key: &str) -> Result<f64> {
+    lab.run(command.args(arguments))?.number(key)
+}
+
+fn recorded(lab: &Lab, program: &Path, arguments: &[&str], key: &str) -> Result<f64> {
+    let mut command = lab.record(&lab.scratch("calls.teeperf"), &["--clock", "tick"]);
+    cost(lab, command.arg(program), arguments, key)
 }

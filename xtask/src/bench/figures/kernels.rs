@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::Figure;
 use crate::bench::hooks::Hooks;
-use crate::bench::lab::{Lab, yardstick_run};
+use crate::bench::lab::Lab;
 use crate::bench::measure::{Trial, Trials, geometric_mean};
 use crate::bench::report::Report;
 use crate::bench::table::{Limit, Row, digits};
@@ -15,11 +15,9 @@ use crate::bench::table::{Limit, Row, digits};
 pub(crate) const FIGURE: Figure = Figure {
     name: "kernels",
     title: "Eight map-reduce kernels, two threads",
-    method: "`bench/kernels`, gcc -O3, every function hooked: seconds of the kernel's own work, \
-             which it prints, beside the unhooked program under `perf record -F 999 -g` and the \
-             kernel with `drain_hook`, whose tick sleeps 100 µs; ours as long as it chooses for the \
-             machine. Some are faster hooked than not, as the compiler lays their \
-             loops out otherwise; in the mean they count as they are.",
+    method: "`bench/kernels`, gcc -O3, late hooks in every function: seconds of the kernel's own work, \
+             which it prints, beside the unhooked program under `perf record -F 999 -g`. Samples of \
+             CPU time are taken in both.",
     measure,
 };
 
@@ -42,42 +40,26 @@ pub(crate) fn build(lab: &Lab, hooks: Hooks, kernel: &str) -> Result<PathBuf> {
 
 fn measure(lab: &Lab) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    let (mut perf, mut drain) = (Vec::new(), Vec::new());
+    let mut perf = Vec::new();
     for kernel in KERNELS {
         let (trials, events) = run(lab, kernel)?;
-        perf.extend(trials.ratio("ours", "perf"));
-        drain.extend(trials.ratio("ours", "drain_hook"));
+        perf.extend(trials.ratio("late", "perf"));
         let ours = format!(
             "{}, {} M events, {} × no profiler",
-            trials.medians(&["ours"], "s"),
+            trials.medians(&["late"], "s"),
             digits(events / 1e6),
-            digits(trials.ratio("ours", "no profiler").unwrap_or(f64::NAN))
+            digits(trials.ratio("late", "no profiler").unwrap_or(f64::NAN))
         );
         let beside = trials.medians(&["perf", "no profiler"], "s");
         rows.push(Row::new(kernel, &format!("{kernel}, beside perf"), ours).beside(beside).limit(
-            Limit::AtMost(1.4),
-            trials.ratio("ours", "perf"),
+            Limit::AtMost(1.2),
+            trials.ratio("late", "perf"),
             "×",
         ));
-        rows.push(
-            Row::new(
-                &format!("{kernel}-drain"),
-                &format!("{kernel}, beside `drain_hook`"),
-                trials.medians(&["ours"], "s"),
-            )
-            .beside(trials.medians(&["drain_hook"], "s"))
-            .limit(Limit::AtMost(1.1), trials.ratio("ours", "drain_hook"), "×"),
-        );
     }
-    let mean = |ratios: &[f64]| (!ratios.is_empty()).then(|| geometric_mean(ratios));
     rows.push(Row::new("mean", "geometric mean, beside perf", String::new()).limit(
-        Limit::AtMost(1.15),
-        mean(&perf),
-        "×",
-    ));
-    rows.push(Row::new("mean-drain", "geometric mean, beside `drain_hook`", String::new()).limit(
-        Limit::AtMost(1.1),
-        mean(&drain),
+        Limit::AtMost(1.05),
+        Some(geometric_mean(&perf)),
         "×",
     ));
     Ok(rows)
@@ -85,16 +67,16 @@ fn measure(lab: &Lab) -> Result<Vec<Row>> {
 
 /// The trials, and how many events the last recording has.
 fn run(lab: &Lab, kernel: &str) -> Result<(Trials, f64)> {
-    let (plain, ours) = (build(lab, Hooks::None, kernel)?, build(lab, Hooks::Teeperf, kernel)?);
+    let (plain, late) = (build(lab, Hooks::None, kernel)?, build(lab, Hooks::Late, kernel)?);
     let recording = lab.scratch(&format!("{kernel}.teeperf"));
     let data = lab.scratch("perf.data");
     let mut events = f64::NAN;
     let seconds = |command: &mut Command| lab.run(command)?.number("seconds");
-    let mut trials: Vec<Trial<'_>> = vec![
+    let trials: Vec<Trial<'_>> = vec![
         (
-            "ours",
+            "late",
             Box::new(|| {
-                let seconds = seconds(lab.record(&recording, &["--clock", "tick"]).arg(&ours))?;
+                let seconds = seconds(lab.record(&recording, &["--clock", "tick"]).arg(&late))?;
                 events = Report::of_whole(lab, &recording)?.events;
                 Ok(seconds)
             }),
@@ -102,12 +84,6 @@ fn run(lab: &Lab, kernel: &str) -> Result<(Trials, f64)> {
         ("perf", Box::new(|| seconds(lab.perf(&data).arg(&plain)))),
         ("no profiler", Box::new(|| seconds(&mut Command::new(&plain)))),
     ];
-    if lab.offers(Hooks::Drain) {
-        let yardstick = build(lab, Hooks::Drain, kernel)?;
-        let out = lab.scratch("drained");
-        trials
-            .push(("drain_hook", Box::new(move || seconds(&mut yardstick_run(&yardstick, &out)))));
-    }
     let trials = Trials::run(lab.rounds(11), trials)?;
     Ok((trials, events))
 }

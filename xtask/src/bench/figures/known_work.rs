@@ -119,7 +119,7 @@ fn shares(lab: &Lab, clock: &str) -> Result<Outcome> {
 /// Each function alone in the unhooked program, and the report of a recorded mix.
 fn run(lab: &Lab, clock: &str, mix: &str) -> Result<(Ran, Report)> {
     let source = "programs/known_work.c";
-    let [plain, ours] = [Hooks::None, Hooks::Teeperf].map(|hooks| lab.program(hooks, source, &[]));
+    let [plain, ours] = [Hooks::None, Hooks::Late].map(|hooks| lab.program(hooks, source, &[]));
     let alone = lab.run(Command::new(plain?).arg("truth"))?;
     let recording = lab.scratch("known_work.teeperf");
     let mut record = lab.record(&recording, &["--clock", clock]);

@@ -47,7 +47,7 @@ fn measure(lab: &Lab) -> Result<Vec<Row>> {
 fn sqlite(lab: &Lab) -> Result<Vec<Row>> {
     let arguments = ["--size", lab.size("9", "1"), "--memdb"];
     let recording = lab.scratch("logs.teeperf");
-    let hooked = lab.speedtest(Hooks::Teeperf)?;
+    let hooked = lab.speedtest(Hooks::Late)?;
     lab.run(lab.record(&recording, &[]).arg(&hooked).args(arguments))?;
     let recorded = calls(&Report::of_whole(lab, &recording)?);
     let program = lab.speedtest(Hooks::Log)?;

@@ -20,7 +20,7 @@ pub(crate) const FIGURE: Figure = Figure {
 };
 
 fn measure(lab: &Lab) -> Result<Vec<Row>> {
-    let program = lab.speedtest(Hooks::Teeperf)?;
+    let program = lab.speedtest(Hooks::Late)?;
     let recording = lab.scratch("memory.teeperf");
     let (mut peaks, mut told) = (Vec::new(), Vec::new());
     for size in lab.size(["1", "10", "100"], ["1", "2", "3"]) {

@@ -3,6 +3,7 @@
 
 mod beat;
 mod bytes;
+mod code_size;
 mod counts;
 mod cycle;
 mod enclaves;
@@ -23,6 +24,7 @@ mod rotate;
 mod rotate_long;
 mod rust;
 mod sampling;
+mod signals;
 mod sort;
 mod start;
 mod suggest;
@@ -58,6 +60,8 @@ pub(crate) const FIGURES: &[Figure] = &[
     tree::FIGURE,
     mcount::FIGURE,
     idle::FIGURE,
+    code_size::FIGURE,
+    signals::FIGURE,
     rust::FIGURE,
     whole::FIGURE,
     kernels::FIGURE,

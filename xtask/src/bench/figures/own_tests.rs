@@ -103,7 +103,7 @@ const SQLITE_OMITTED: &str =
     "attach|backup2|delete|extension01|io|oserror|pager1|temptable|tkt3457|wal2";
 
 fn sqlite3(lab: &Lab) -> Result<Vec<String>> {
-    let (program, tests) = lab.testfixture(Hooks::Teeperf)?;
+    let (program, tests) = lab.testfixture(Hooks::Late)?;
     let (program, tests) = (text(&program), text(&tests));
     // One of eight parts, in a hurry.
     let part = lab.size("1/1", "3/8");
@@ -117,7 +117,7 @@ fn sqlite3(lab: &Lab) -> Result<Vec<String>> {
 }
 
 fn zstd(lab: &Lab) -> Result<Vec<String>> {
-    let folder = text(&lab.zstd_tests(Hooks::Teeperf)?);
+    let folder = text(&lab.zstd_tests(Hooks::Late)?);
     let rounds = lab.size(300, 20);
     shell(format!(
         "cd {folder}
@@ -133,19 +133,19 @@ fn zstd(lab: &Lab) -> Result<Vec<String>> {
 }
 
 fn redis(lab: &Lab) -> Result<Vec<String>> {
-    let folder = text(&lab.redis(Hooks::Teeperf)?);
+    let folder = text(&lab.redis(Hooks::Late)?);
     let units = lab.size(&REDIS_UNITS[..], &REDIS_UNITS[..3]);
     let single: String = units.iter().map(|unit| format!(" --single {unit}")).collect();
     shell(format!("cd {folder} && ./runtest --clients 2{single}"))
 }
 
 fn leveldb(lab: &Lab) -> Result<Vec<String>> {
-    let tests = lab.leveldb_tests(Hooks::Teeperf)?;
+    let tests = lab.leveldb_tests(Hooks::Late)?;
     shell(tests.iter().map(|test| text(test) + "\n").collect())
 }
 
 fn ninja(lab: &Lab) -> Result<Vec<String>> {
-    let (folder, script) = lab.ninja_tests(Hooks::Teeperf)?;
+    let (folder, script) = lab.ninja_tests(Hooks::Late)?;
     let (folder, script) = (text(&folder), text(&script));
     shell(format!(
         "cd {folder}

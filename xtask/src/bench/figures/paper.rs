@@ -49,7 +49,7 @@ fn database(lab: &Lab, id: &str, what: &str, cost_ns: &str) -> Result<Vec<Row>> 
         command.arg(format!("--num={keys}")).arg(format!("--reads={operations}"));
         command
     };
-    let hooked = lab.mixed_bench(Hooks::Teeperf, Stamps::Each)?;
+    let hooked = lab.mixed_bench(Hooks::Late, Stamps::Each)?;
     let recording = lab.scratch("mixed.teeperf");
     let (mut stamps, mut random) = (Vec::new(), Vec::new());
     for _ in 0..lab.rounds(3) {
@@ -90,7 +90,7 @@ fn database(lab: &Lab, id: &str, what: &str, cost_ns: &str) -> Result<Vec<Row>> 
 /// The loop of `crossing.c`.
 fn loops(lab: &Lab, id: &str, what: &str, way: &str) -> Result<Vec<Row>> {
     let commands = lab.size("1000000", "20000");
-    let hooked = lab.program(Hooks::Teeperf, "programs/crossing.c", &[])?;
+    let hooked = lab.program(Hooks::Late, "programs/crossing.c", &[])?;
     let plain = lab.program(Hooks::None, "programs/crossing.c", &[])?;
     let recording = lab.scratch("crossing.teeperf");
     let (mut shares, mut said) = (Vec::new(), String::new());

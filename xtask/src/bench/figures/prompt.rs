@@ -18,7 +18,7 @@ pub(crate) const FIGURE: Figure = Figure {
 
 fn measure(lab: &Lab) -> Result<Vec<Row>> {
     let arguments = format!("--size {} --memdb", lab.size("50", "2"));
-    let [ours, plain] = [Hooks::Teeperf, Hooks::None].map(|hooks| lab.speedtest(hooks));
+    let [ours, plain] = [Hooks::Late, Hooks::None].map(|hooks| lab.speedtest(hooks));
     let (ours, plain) = (ours?, plain?);
     let recording = lab.scratch("prompt.teeperf");
     let data = lab.scratch("perf.data");

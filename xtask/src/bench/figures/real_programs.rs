@@ -22,31 +22,31 @@ pub(crate) const FIGURE: Figure = Figure {
 };
 
 const SUBJECTS: [Subject; 9] = [
-    Subject { id: "lua", what: "lua", words: |lab| lua(lab, lab.lua(Hooks::Teeperf)?) },
+    Subject { id: "lua", what: "lua", words: |lab| lua(lab, lab.lua(Hooks::Late)?) },
     Subject {
         id: "lua-shared",
         what: "lua and liblua.so, both hooked",
-        words: |lab| lua(lab, lab.lua_shared(Hooks::Teeperf, Host::Hooked)?),
+        words: |lab| lua(lab, lab.lua_shared(Hooks::Late, Host::Hooked)?),
     },
     Subject {
         id: "lua-library",
         what: "hooked liblua.so, unhooked lua",
-        words: |lab| lua(lab, lab.lua_shared(Hooks::Teeperf, Host::Unhooked)?),
+        words: |lab| lua(lab, lab.lua_shared(Hooks::Late, Host::Unhooked)?),
     },
     Subject {
         id: "sqlite3",
         what: "sqlite3 speedtest1",
-        words: |lab| speedtest(lab, lab.speedtest(Hooks::Teeperf)?),
+        words: |lab| speedtest(lab, lab.speedtest(Hooks::Late)?),
     },
     Subject {
         id: "sqlite3-shared",
         what: "speedtest1 and libsqlite3.so, both hooked",
-        words: |lab| speedtest(lab, lab.speedtest_shared(Hooks::Teeperf, Host::Hooked)?),
+        words: |lab| speedtest(lab, lab.speedtest_shared(Hooks::Late, Host::Hooked)?),
     },
     Subject {
         id: "sqlite3-library",
         what: "hooked libsqlite3.so, unhooked speedtest1",
-        words: |lab| speedtest(lab, lab.speedtest_shared(Hooks::Teeperf, Host::Unhooked)?),
+        words: |lab| speedtest(lab, lab.speedtest_shared(Hooks::Late, Host::Unhooked)?),
     },
     Subject { id: "zstd", what: "zstd, there and back, two threads", words: zstd },
     Subject { id: "redis", what: "redis-server under redis-benchmark", words: redis },
@@ -63,7 +63,7 @@ fn speedtest(lab: &Lab, program: PathBuf) -> Result<Vec<String>> {
 }
 
 fn zstd(lab: &Lab) -> Result<Vec<String>> {
-    let zstd = text(&lab.zstd(Hooks::Teeperf)?);
+    let zstd = text(&lab.zstd(Hooks::Late)?);
     let input = text(&lab.work.join("sqlite3/sqlite3.c"));
     shell(format!(
         "cat {input} {input} {input} > zstd.in
@@ -74,7 +74,7 @@ fn zstd(lab: &Lab) -> Result<Vec<String>> {
 }
 
 fn redis(lab: &Lab) -> Result<Vec<String>> {
-    let folder = lab.redis(Hooks::Teeperf)?;
+    let folder = lab.redis(Hooks::Late)?;
     let load = lab.redis(Hooks::None)?;
     let (server, load) = (text(&folder.join("src")), text(&load.join("src")));
     let requests = lab.size(100_000, 2_000);
@@ -93,7 +93,7 @@ fn redis(lab: &Lab) -> Result<Vec<String>> {
 }
 
 fn leveldb(lab: &Lab) -> Result<Vec<String>> {
-    let bench = text(&lab.db_bench(Hooks::Teeperf)?);
+    let bench = text(&lab.db_bench(Hooks::Late)?);
     let (writes, reads) = lab.size(("100000", "400000"), ("5000", "20000"));
     let db = text(&lab.scratch("leveldb"));
     shell(format!(

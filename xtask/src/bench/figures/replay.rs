@@ -26,7 +26,7 @@ pub(crate) const FIGURE: Figure = Figure {
 fn measure(lab: &Lab) -> Result<Vec<Row>> {
     let arguments = ["--size", lab.size("60", "3"), "--memdb"];
     let recording = lab.scratch("replay.teeperf");
-    let ours = lab.speedtest(Hooks::Teeperf)?;
+    let ours = lab.speedtest(Hooks::Late)?;
     lab.run(lab.record(&recording, &["--clock", "tick"]).arg(&ours).args(arguments))?;
     let report = Report::of(lab, &recording)?;
     let mut trials: Vec<Trial<'_>> = vec![(

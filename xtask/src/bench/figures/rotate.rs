@@ -27,7 +27,7 @@ const GRANTED: u64 = 8_000_000;
 const LOOK: Duration = Duration::from_millis(10);
 
 fn measure(lab: &Lab) -> Result<Vec<Row>> {
-    let program = lab.lua(Hooks::Teeperf)?;
+    let program = lab.lua(Hooks::Late)?;
     let script = lab.bench_file("programs/work.lua");
     let (file, folder) = (lab.scratch("whole.teeperf"), lab.scratch("kept.teeperf"));
     let most = Cell::new(0);

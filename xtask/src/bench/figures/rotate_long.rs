@@ -34,7 +34,7 @@ const COPIES: u32 = 30;
 
 /// Records until the time is over, and kills the recorder.
 fn measure(lab: &Lab) -> Result<Vec<Row>> {
-    let program = lab.lua(Hooks::Teeperf)?;
+    let program = lab.lua(Hooks::Late)?;
     let script = lab.bench_file("programs/work.lua");
     let told = std::env::var("TEEPERF_ROTATE_SECONDS").ok();
     let seconds: u32 = match &told {

@@ -23,7 +23,7 @@ pub(crate) const FIGURE: Figure = Figure {
 
 fn measure(lab: &Lab) -> Result<Vec<Row>> {
     let source = "programs/sort.cpp";
-    let [ours, plain] = [Hooks::Teeperf, Hooks::None].map(|h| lab.program(h, source, &[]));
+    let [ours, plain] = [Hooks::Late, Hooks::None].map(|h| lab.program(h, source, &[]));
     let (ours, plain) = (ours?, plain?);
     let all = with_library_hooked(lab, source)?;
     let recording = lab.scratch("sort.teeperf");

@@ -22,7 +22,7 @@ pub(crate) const FIGURE: Figure = Figure {
 const MOST_MS: f64 = 30.0;
 
 fn measure(lab: &Lab) -> Result<Vec<Row>> {
-    let lua = lab.lua(Hooks::Teeperf)?;
+    let lua = lab.lua(Hooks::Late)?;
     let recording = lab.scratch("start.teeperf");
     let mut record = lab.record(&recording, &[]);
     lab.run(record.arg(&lua).args(["-e", "print(1)"]))?;

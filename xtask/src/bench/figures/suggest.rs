@@ -52,7 +52,7 @@ fn of(
     without: BuildWithout,
     words: &[&str],
 ) -> Result<Vec<Row>> {
-    let whole = build(lab, Hooks::Teeperf)?;
+    let whole = build(lab, Hooks::Late)?;
     let recording = lab.scratch(&format!("{name}-whole.teeperf"));
     record(lab, &recording, &whole, words)?;
     let suggestion = Suggestion::of(lab, &recording)?;

@@ -20,7 +20,7 @@ pub(crate) const FIGURE: Figure = Figure {
 
 fn measure(lab: &Lab) -> Result<Vec<Row>> {
     let bursts = lab.size(BURSTS, QUICK_BURSTS);
-    let program = lab.program(Hooks::Teeperf, "programs/calls.c", &[])?;
+    let program = lab.program(Hooks::Late, "programs/calls.c", &[])?;
     let recording = lab.scratch("timed.teeperf");
     let run = |options: &[&str]| {
         let mut command = lab.record(&recording, options);

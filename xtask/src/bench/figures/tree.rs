@@ -38,7 +38,7 @@ fn measure(lab: &Lab) -> Result<Vec<Row>> {
 
 fn hook(lab: &Lab, clock: &'static str) -> Result<Row> {
     let build = |hooks| lab.program(hooks, "programs/calls.c", &[]);
-    let (ours, plain) = (build(Hooks::Teeperf)?, build(Hooks::None)?);
+    let (ours, plain) = (build(Hooks::Late)?, build(Hooks::None)?);
     let arguments = lab.size(BURSTS, QUICK_BURSTS);
     let cost = |command: &mut Command| lab.run(command.args(arguments))?.number("cpu_ns");
     let (recording, out) = (lab.scratch("tree.teeperf"), lab.scratch("drained"));
@@ -65,7 +65,7 @@ fn hook(lab: &Lab, clock: &'static str) -> Result<Row> {
 }
 
 fn long(lab: &Lab) -> Result<[Row; 3]> {
-    let program = lab.program(Hooks::Teeperf, "programs/calls.c", &[])?;
+    let program = lab.program(Hooks::Late, "programs/calls.c", &[])?;
     let (recording, said) = (lab.scratch("long.teeperf"), lab.scratch("long.txt"));
     let mut record = lab.record(&recording, &["--probe", "tree", "--interval", "1ms"]);
     record.arg(&program).arg(lab.size("48", "32")).stdout(File::create(&said)?);

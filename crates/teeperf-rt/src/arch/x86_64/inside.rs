@@ -3,7 +3,7 @@
 
 use super::late::{COMPARISON, looks_at, relative};
 
-/// Bytes of `leaq function(%rip), %r11`, and of a call.
+/// Bytes of `leaq function(%rip), %r11`, and of a call or jump.
 const ADDRESS: usize = 7;
 const CALL: usize = 5;
 /// Most bytes that are looked at before an instruction, and from it on.
@@ -30,7 +30,7 @@ pub(crate) unsafe fn is_of_hook(
     // SAFETY: on the page of an instruction that is read.
     let code = unsafe { &*((address - BEFORE) as *const [u8; BEFORE + BEHIND]) };
     let calls = |at: usize, code: &[u8]| match *code {
-        [0xe8, a, b, c, d, ..] => is_hook(relative(at + CALL, [a, b, c, d])),
+        [0xe8 | 0xe9, a, b, c, d, ..] => is_hook(relative(at + CALL, [a, b, c, d])),
         _ => false,
     };
     let (before, from) = code.split_at(BEFORE);
@@ -41,9 +41,10 @@ pub(crate) unsafe fn is_of_hook(
             from.get(ADDRESS..).is_some_and(|call| calls(address + ADDRESS, call))
         }
         [0xe8, ..] => calls(address, from),
-        // Back from the tail of an entry.
+        // To a hook that returns in the function's place, or back from the tail of an entry.
         [0xeb | 0xe9, ..] => {
-            before.get(BEFORE - CALL..).is_some_and(|call| calls(address - CALL, call))
+            calls(address, from)
+                || before.get(BEFORE - CALL..).is_some_and(|call| calls(address - CALL, call))
         }
         _ => false,
     }
@@ -76,20 +77,23 @@ mod tests {
     #[test]
     fn instructions_of_late_hooks_are_known() {
         let compare = [0x83, 0x3d, 0xf9, 0x0f, 0, 0, 1];
-        let code: [&[u8]; 8] = [
+        let code: [&[u8]; 11] = [
             &compare,
             &[0x75, 0x10],
             &[0x48, 0x89, 0xf8],
             &[0x4c, 0x8d, 0x1d, 0, 0, 0, 0],
             &[0xe8, 0xe8, 0x1f, 0, 0],
             &[0xeb, 0xf0],
+            &[0x4c, 0x8d, 0x1d, 0, 0, 0, 0],
+            &[0xe9, 0xda, 0x1f, 0, 0],
             &[0xe8, 0, 0, 0, 0],
+            &[0xe9, 0, 0, 0, 0],
             &[0xc3],
         ];
         // The gate is 0x1000 behind the first instruction, and the hook 0x2000.
-        let known = [true, true, false, true, true, true, false, false];
+        let known = [true, true, false, true, true, true, true, true, false, false, false];
         assert_eq!(told(&code, 0x1000, 0x2000), known);
-        assert_eq!(told(&code, 0x1004, 0x2004), [false; 8]);
+        assert_eq!(told(&code, 0x1004, 0x2004), [false; 11]);
     }
 
     #[test]

@@ -23,8 +23,11 @@ teeperf_gate:
 \t.hidden\tteeperf_late_enter
 \t.weak\tteeperf_late_exit
 \t.hidden\tteeperf_late_exit
+\t.weak\tteeperf_late_return
+\t.hidden\tteeperf_late_return
 teeperf_late_enter:
 teeperf_late_exit:
+teeperf_late_return:
 \tret
 ";
 
@@ -147,10 +150,13 @@ impl Tails {
         let label = format!(".Lteeperf_x{part}_{}", self.returns.len());
         self.returns.insert(leaving.into(), label.clone());
         let [keep, restore] = self.kept(leaving.contains("r11"));
-        let _ = write!(
-            self.text,
-            "{label}:\n{keep}\tleaq\t.Lteeperf_f{number}(%rip), %r11\n\tcall\tteeperf_late_exit\n{restore}\t{leaving}\n"
-        );
+        let address = format!("{label}:\n{keep}\tleaq\t.Lteeperf_f{number}(%rip), %r11\n");
+        self.text += &address;
+        self.text += &if leaving == "ret" && keep.is_empty() {
+            "\tjmp\tteeperf_late_return\n".into()
+        } else {
+            format!("\tcall\tteeperf_late_exit\n{restore}\t{leaving}\n")
+        };
         label
     }
 

@@ -32,7 +32,7 @@ impl Kind {
     /// What builds have them.
     pub(super) fn hooks(self) -> Hooks {
         match self {
-            Self::Source => Hooks::Teeperf,
+            Self::Source => Hooks::Source,
             Self::Late => Hooks::Late,
             Self::Perf => Hooks::None,
         }
