@@ -43,9 +43,10 @@ impl Sequence {
         self.start.store(start, Release);
     }
 
-    /// Takes back what [`Sequence::set`] did.
+    /// Makes it one that no thread is ever in.
     pub(crate) fn forget(&self) {
-        self.length.store(0, Release);
+        self.length.store(0, Relaxed);
+        self.abandoned.store(arch::nowhere(), Release);
     }
 }
 

@@ -6,7 +6,7 @@ mod late;
 mod memory;
 
 pub(crate) use inside::is_of_hook;
-pub(crate) use late::{has_late_hook, whole_function};
+pub(crate) use late::{has_late_hook, nowhere, whole_function};
 
 use crate::thread::Thread;
 use core::arch::{asm, global_asm};

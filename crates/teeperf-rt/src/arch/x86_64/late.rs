@@ -1,6 +1,31 @@
-//! What late hooks leave in code (`teeperf-select/src/assembly/late/write.rs`), read again.
+//! What late hooks leave in code (`teeperf-select/src/assembly/late/write.rs`), read again; and where
+//! no restartable sequence goes on.
 
-use teeperf_wire::hook::late;
+use core::arch::global_asm;
+use teeperf_wire::hook::{RSEQ_SIGNATURE, late};
+
+global_asm!(
+    "
+    .section .text.teeperf_nowhere, \"ax\", @progbits
+    .hidden teeperf_nowhere
+    .globl  teeperf_nowhere
+    ud1     edi, dword ptr [rip + {signature}]
+teeperf_nowhere:
+    ud2
+    .text
+    ",
+    signature = const RSEQ_SIGNATURE,
+);
+
+/// A place behind the signature of restartable sequences. The kernel looks for that before it knows
+/// whether the thread is in the sequence, and ends the program where it is not there.
+pub(crate) fn nowhere() -> usize {
+    // SAFETY: the label above; it is never called, its address is taken.
+    unsafe extern "C" {
+        fn teeperf_nowhere();
+    }
+    teeperf_nowhere as *const () as usize
+}
 
 /// The function that a part of one belongs to, by what stands in front of it; else the part itself.
 ///
