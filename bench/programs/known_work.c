@@ -1,10 +1,9 @@
-/* Functions whose calls take about 5, 20, 100 ns, 1 and 10 us, mixed so that each does a like
+/* Functions whose calls take about 20, 100 ns, 1 and 10 us, mixed so that each does a like
  * amount of work in all. The work is a chain of multiplications through all calls, so that
  * the processor cannot do one call's work beside the next one's.
  *
- * usage: known_work truth|long|short [seconds]
- * "long" mixes the calls of 20 ns and more, "short" those of 5 ns with some of 1 us; both print
- * the calls made. "truth" times each function alone and prints its nanoseconds. */
+ * usage: known_work truth|mix [seconds]
+ * "mix" prints the rounds made. "truth" times each function alone and prints its nanoseconds. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +22,6 @@ static volatile uint64_t sink;
 		}                                                             \
 		return x;                                                     \
 	}
-WORK(work_5ns, 4)
 WORK(work_20ns, 16)
 WORK(work_100ns, 80)
 WORK(work_1us, 800)
@@ -62,20 +60,13 @@ OUTSIDE int main(int argc, char **argv)
 	if (argc < 2)
 		return 2;
 	if (!strcmp(argv[1], "truth")) {
-		truth("work_5ns", work_5ns, 2000000);
 		truth("work_20ns", work_20ns, 500000);
 		truth("work_100ns", work_100ns, 100000);
 		truth("work_1us", work_1us, 10000);
 		truth("work_10us", work_10us, 1000);
 		return 0;
 	}
-	int is_short = !strcmp(argv[1], "short");
 	for (double start = now(); now() - start < seconds; rounds++) {
-		if (is_short) {
-			sink = repeat(work_5ns, 20000, sink);
-			sink = repeat(work_1us, 100, sink);
-			continue;
-		}
 		sink = repeat(work_20ns, 5000, sink);
 		sink = repeat(work_100ns, 1000, sink);
 		sink = repeat(work_1us, 100, sink);

@@ -7,58 +7,57 @@ use anyhow::Result;
 use super::Figure;
 use crate::bench::hooks::Hooks;
 use crate::bench::lab::Lab;
-use crate::bench::measure::{Ran, median, median_bounds, outside};
+use crate::bench::measure::{Ran, median};
 use crate::bench::report::Report;
 use crate::bench::table::{Limit, Row, digits};
 
 pub(crate) const FIGURE: Figure = Figure {
     name: "known-work",
-    title: "Known work of 5 ns to 10 µs a call",
+    title: "Known work of 20 ns to 10 µs a call",
     method: "`bench/programs/known_work.c`: functions that do a known amount of work a call, \
              mixed. The truth is each one's time alone in the unhooked program, the least of \
-             nine runs, times the calls made. Compared are the functions' shares in the time of \
-             all of them, each the median of nine rounds, in points of a hundred. The function of \
-             5 ns need only have its true time a call within the bounds that the report prints, in \
-             each of nine rounds; reached is what the worst round is outside of them by.",
+             nine runs, times the calls made. With samples, as by default, the functions' shares in \
+             the time of all of them are compared, each the median of nine rounds, in points of a \
+             hundred. With a counter as clock, which tells how long single calls are, the mean \
+             length of a call is told: it has a part of the hooks in it.",
     measure,
 };
 
-const LONG: [(&str, f64); 4] =
+const WORK: [(&str, f64); 4] =
     [("work_20ns", 5000.0), ("work_100ns", 1000.0), ("work_1us", 100.0), ("work_10us", 10.0)];
-const SHORT: &str = "work_5ns";
 
 fn measure(lab: &Lab) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for clock in ["tick", "cycle", "ordered"] {
-        let rounds: Vec<Outcome> =
-            (0..lab.rounds(9)).map(|_| shares(lab, clock)).collect::<Result<_>>()?;
-        let outcome = Outcome::of_all(&rounds);
-        let id = format!("long-{clock}");
-        rows.push(
-            Row::new(&id, &format!("{clock}: 20 ns to 10 µs"), outcome.told())
-                .beside(outcome.truth())
-                .limit(Limit::AtMost(1.0), Some(outcome.worst()), "points"),
-        );
-        rows.push(short(lab, clock)?);
-    }
-    Ok(rows)
+    let rounds: Vec<Outcome> = (0..lab.rounds(9)).map(|_| shares(lab)).collect::<Result<_>>()?;
+    let outcome = Outcome::of_all(&rounds);
+    Ok(vec![
+        Row::new("shares", "shares, by samples", outcome.told()).beside(outcome.truth()).limit(
+            Limit::AtMost(1.0),
+            Some(outcome.worst()),
+            "points",
+        ),
+        lengths(lab, "cycle")?,
+        lengths(lab, "ordered")?,
+    ])
 }
 
-/// Whether the time of a very short call lies within the bounds that are printed for it.
-fn short(lab: &Lab, clock: &str) -> Result<Row> {
-    let (mut truth, mut seen) = (f64::MAX, Vec::new());
-    for _ in 0..lab.rounds(9) {
-        let (alone, report) = run(lab, clock, "short")?;
-        truth = truth.min(alone.number(SHORT)?);
-        let function = report.function(SHORT)?;
-        seen.push(function.own.map(|own| own / function.calls as f64));
+/// How long the counter says that a call of each function is.
+fn lengths(lab: &Lab, clock: &str) -> Result<Row> {
+    let (mut truth, mut seen) = ([f64::MAX; WORK.len()], [const { Vec::new() }; WORK.len()]);
+    for _ in 0..lab.rounds(3) {
+        let (alone, report) = run(lab, &["--clock", clock])?;
+        for (at, (name, _)) in WORK.iter().enumerate() {
+            truth[at] = truth[at].min(alone.number(name)?);
+            let function = report.function(name)?;
+            seen[at].push(function.own[1] / function.calls as f64);
+        }
     }
-    let worst = seen.iter().map(|&own| outside(own, truth)).fold(0.0, f64::max);
-    let [low, told, high] = median_bounds(&seen).map(digits);
-    let what = format!("{clock}: 5 ns a call, outside of the bounds by");
-    Ok(Row::new(&format!("short-{clock}"), &what, format!("{told} ns ({low} to {high})"))
-        .beside(format!("truth {} ns", digits(truth)))
-        .limit(Limit::AtMost(0.0), Some(worst), "ns"))
+    let told = |lengths: &[f64]| {
+        let told = lengths.iter().map(|length| format!("{} ns", digits(*length)));
+        told.collect::<Vec<_>>().join(", ")
+    };
+    let seen = seen.map(|lengths| median(&lengths));
+    Ok(Row::new(clock, &format!("lengths of calls, by {clock}"), told(&seen))
+        .beside(format!("truth {}", told(&truth))))
 }
 
 struct Outcome {
@@ -107,22 +106,22 @@ impl Outcome {
     }
 }
 
-fn shares(lab: &Lab, clock: &str) -> Result<Outcome> {
-    let (alone, report) = run(lab, clock, "long")?;
-    let work = LONG.iter().map(|(name, calls)| Ok(alone.number(name)? * calls));
+fn shares(lab: &Lab) -> Result<Outcome> {
+    let (alone, report) = run(lab, &[])?;
+    let work = WORK.iter().map(|(name, calls)| Ok(alone.number(name)? * calls));
     let work = work.collect::<Result<_>>()?;
-    let names: Vec<&str> = LONG.iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = WORK.iter().map(|(name, _)| *name).collect();
     let seen = report.shares(&names)?;
     Ok(Outcome { names, work, seen })
 }
 
 /// Each function alone in the unhooked program, and the report of a recorded mix.
-fn run(lab: &Lab, clock: &str, mix: &str) -> Result<(Ran, Report)> {
+fn run(lab: &Lab, options: &[&str]) -> Result<(Ran, Report)> {
     let source = "programs/known_work.c";
     let [plain, ours] = [Hooks::None, Hooks::Late].map(|hooks| lab.program(hooks, source, &[]));
     let alone = lab.run(Command::new(plain?).arg("truth"))?;
     let recording = lab.scratch("known_work.teeperf");
-    let mut record = lab.record(&recording, &["--clock", clock]);
-    lab.run(record.arg(ours?).args([mix, lab.size("2", "0.5")]))?;
+    let mut record = lab.record(&recording, options);
+    lab.run(record.arg(ours?).args(["mix", lab.size("2", "0.5")]))?;
     Ok((alone, Report::of(lab, &recording)?))
 }

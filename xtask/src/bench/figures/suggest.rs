@@ -21,10 +21,9 @@ pub(crate) const FIGURE: Figure = Figure {
              recording. The three in turn, medians of seven rounds. \
              Compared is the self time of each function that stays, in points of all time, and in the first recordings \
              with what was called from it and left out. Beside it is how far two recordings of the first program \
-             are apart, the median of one half of the rounds from that of the other: below that nothing can be seen. Much of \
-             what changes is what hooks add, of which more is left in the first recordings than in the second: so there \
-             is how far shares of the second are outside of the bounds that the first have, and how much less they change \
-             when nine tenths of what is left go as well.",
+             are apart, the median of one half of the rounds from that of the other: below that nothing can be seen. Told too \
+             is how far shares of the second are outside of the bounds that the first have, and how \
+             much less shares change when nine tenths of what is left go as well.",
     measure,
 };
 
