@@ -157,8 +157,10 @@ extern "C" fn interrupted(_signal: i32, information: &Information, context: usiz
         false => Source::Timer,
     };
     // SAFETY: as the kernel gives it to a handler.
-    let (address, stack) =
-        unsafe { (arch::address_in_context(context), arch::stack_pointer_in_context(context)) };
+    let (address, stack) = unsafe {
+        let context = arch::interrupted_context(context);
+        (arch::address_in_context(context), arch::stack_pointer_in_context(context))
+    };
     let is_unwinding = stack < thread.unwinding.load(Relaxed);
     let expirations = if is_of_event { 1 } else { information.expirations() };
     let stands_for_ns = match is_of_event {

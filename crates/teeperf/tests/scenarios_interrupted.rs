@@ -50,6 +50,18 @@ fn cpu_time_waiting_and_hooks_are_told_apart() {
     assert!(text.contains("hooks took "), "{text}");
 }
 
+/// Guards: the signal that samples interrupts a handler before its first instruction, where both
+/// signals come at once.
+#[test]
+fn a_handler_is_not_what_it_interrupts() {
+    let shop = Workshop::new();
+    let program = shop.build("alarmed.c", Compiler::Gcc, &["-O1"]);
+    let report = shop.record(&[], &program, &[], 0).report;
+    let [work, handler] = ["work", "alarmed"].map(|name| figure(&report, name, "self"));
+    assert!(work > 0.1e9, "{work}");
+    assert!(handler < 0.1 * work, "{handler} of {work}");
+}
+
 /// Guards: time of threads that park taken for CPU time, because they have no sample.
 #[test]
 fn threads_that_park_wait() {

@@ -244,9 +244,39 @@ mod context {
     pub(super) const LINK: usize = 1;
     pub(super) const STACK_START: usize = 2;
     pub(super) const STACK_SIZE: usize = 4;
+    pub(super) const RDI: usize = 13;
+    pub(super) const RSI: usize = 14;
     pub(super) const RBX: usize = 16;
+    pub(super) const RDX: usize = 17;
     pub(super) const RSP: usize = 20;
     pub(super) const RIP: usize = 21;
+}
+
+/// The context of the code that was interrupted. Where several signals come at once, each but the
+/// first interrupts the handler of another one before its first instruction, and the other's context
+/// is meant.
+///
+/// # Safety
+/// `context` is the address of the `ucontext_t` of a handler.
+pub(crate) unsafe fn interrupted_context(mut context: usize) -> usize {
+    /// Bytes of the kernel's `struct ucontext`, behind which the `siginfo_t` lies; in front of it,
+    /// the handler's return address (`struct rt_sigframe` of asm/sigframe.h).
+    const CONTEXT: usize = 304;
+    const SIGNALS: usize = 64;
+    for _ in 0..SIGNALS {
+        // SAFETY: the caller's promise, or the frame of a handler that has not run: only there do
+        // these registers point at each other so. The offsets lie within the structure.
+        let register = |at: usize| unsafe { (context as *const usize).add(at).read() };
+        let of_handler = register(context::RSP).wrapping_add(size_of::<usize>());
+        let begins = (1..=SIGNALS).contains(&register(context::RDI))
+            && register(context::RSI) == of_handler.wrapping_add(CONTEXT)
+            && register(context::RDX) == of_handler;
+        if !begins {
+            break;
+        }
+        context = of_handler;
+    }
+    context
 }
 
 /// The instruction that a signal interrupted.

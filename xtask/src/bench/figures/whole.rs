@@ -18,7 +18,7 @@ pub(crate) const FIGURE: Figure = Figure {
     name: "whole",
     title: "Whole traces, to disk",
     method: "lua 5.4 with `bench/programs/work.lua`, sqlite3's `speedtest1 --memdb`, RocksDB's \
-             `db_bench` in memory with four reads for each write (its mixed run), and CPython with \
+             `db_bench` with four reads for each write (its mixed run), and CPython with \
              `bench/truth/work.py`, all with late hooks in every function. Wall time of the whole \
              command, so for us from `teeperf record` to the prompt, with samples of CPU time. \
              gprof is the same program built with `-pg`; it counts arcs, and its samples know no \
@@ -54,6 +54,7 @@ fn subjects(lab: &Lab) -> Result<Vec<Subject>> {
     let work = text(&lab.bench_file("truth/work.py"));
     let library = text(&lab.python_for_truth(Hooks::None)?.1);
     let words = |words: &[&str]| words.iter().map(|word| word.to_string()).collect();
+    let db = format!("--db={}", text(&lab.scratch("rocksdb")));
     let keys = lab.size("--num=200000", "--num=5000");
     Ok(vec![
         Subject {
@@ -81,7 +82,7 @@ fn subjects(lab: &Lab) -> Result<Vec<Subject>> {
             arguments: words(&[
                 "--benchmarks=fillrandom,readrandomwriterandom",
                 "--readwritepercent=80",
-                "--mem_env=1",
+                &db,
                 keys,
                 "--threads=1",
             ]),
