@@ -301,7 +301,16 @@ impl Request {
         let begins = |list: &[&str]| list.iter().any(|start| option.starts_with(start));
         self.to_assembly |= matches!(option, "-S" | "--assemble");
         self.learn_debug(option);
-        if matches!(option, "-masm=intel" | "-m32" | "-mx32" | "-mcmodel=large" | "-fsplit-stack") {
+        // The last one writes a table of the calls that late hooks replace.
+        if matches!(
+            option,
+            "-masm=intel"
+                | "-m32"
+                | "-mx32"
+                | "-mcmodel=large"
+                | "-fsplit-stack"
+                | "-mrecord-mcount"
+        ) {
             self.not_late = Some(option.into());
         }
         match option {

@@ -22,6 +22,23 @@ pub(super) enum Kind<'a> {
     Always,
     /// A jump to a function on a condition: what makes it go on instead, and its target.
     Branch { otherwise: &'static str, target: &'a str },
+    /// A jump to an address that may be one of the function's own code: where it stands.
+    Unsure { address: &'a str },
+}
+
+/// Whether a jump leads to another function.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Leaves<'a> {
+    No,
+    Yes,
+    /// Depends on what stands there.
+    Unsure(&'a str),
+}
+
+impl Leaves<'_> {
+    fn known(leaves: bool) -> Self {
+        if leaves { Self::Yes } else { Self::No }
+    }
 }
 
 /// Decides which jumps by address stay in their function.
@@ -46,17 +63,21 @@ impl<'l, 'a> Jumps<'l, 'a> {
         Self { lines, parts, by_address: OnceCell::new() }
     }
 
-    /// Whether a jump by address leads to another function.
-    fn leaves(&self, line: usize, operand: &str, function: usize) -> bool {
+    /// Whether a jump to the address that stands in `operand` leads to another function.
+    fn leaves<'o>(&self, line: usize, operand: &'o str, function: usize) -> Leaves<'o> {
         if operand.contains("@GOTPCREL") {
-            return true;
+            return Leaves::Yes;
         }
         // A function's frame is gone where it jumps to another one.
         if self.parts.is_bare.get(&line) == Some(&false) {
-            return false;
+            return Leaves::No;
         }
         let known = self.by_address.get_or_init(|| ByAddress::find(self.lines, self.parts));
-        !known.by_table.contains(&line) && !known.may_stay.contains(&function)
+        match known.may_stay.contains(&function) {
+            _ if known.by_table.contains(&line) => Leaves::No,
+            true => Leaves::Unsure(operand),
+            false => Leaves::Yes,
+        }
     }
 
     /// Where control leaves this part's function, in the order of lines.
@@ -65,8 +86,14 @@ impl<'l, 'a> Jumps<'l, 'a> {
             let Line::Instruction(mnemonic, rest) = self.lines[line] else { return None };
             let kind = match flow(mnemonic, rest) {
                 Flow::End if is_return(mnemonic) => Kind::Always,
-                Flow::Jump(target) if self.goes_out(line, target, part.function) => Kind::Always,
-                Flow::Branch(target) if self.goes_out(line, target, part.function) => {
+                Flow::Jump(target) => match self.goes_out(line, target, part.function) {
+                    Leaves::Yes => Kind::Always,
+                    Leaves::Unsure(address) => Kind::Unsure { address },
+                    Leaves::No => return None,
+                },
+                Flow::Branch(target)
+                    if self.goes_out(line, target, part.function) == Leaves::Yes =>
+                {
                     Kind::Branch { otherwise: opposite(mnemonic)?, target }
                 }
                 _ => return None,
@@ -76,22 +103,22 @@ impl<'l, 'a> Jumps<'l, 'a> {
         (part.start..part.end).filter_map(exit).collect()
     }
 
-    fn goes_out(&self, line: usize, target: &'a str, function: usize) -> bool {
+    fn goes_out(&self, line: usize, target: &'a str, function: usize) -> Leaves<'a> {
         if let Some(operand) = target.strip_prefix('*') {
             return self.leaves(line, operand, function);
         }
         let name = unquoted(target);
         let name = name.split('@').next().unwrap_or(name);
-        if name.starts_with("__x86_indirect_thunk_") {
-            return self.leaves(line, name, function);
+        if let Some(register) = name.strip_prefix("__x86_indirect_thunk_") {
+            return self.leaves(line, register, function);
         }
-        match self.parts.of_label.get(name) {
+        Leaves::known(match self.parts.of_label.get(name) {
             // To its own beginning: it is called once more.
             Some(&of) if of == function => name == self.parts.functions[function].name,
             Some(_) => true,
             // Numbers are labels of what was written by hand.
             None => !is_local(name) && !name.starts_with(|first: char| first.is_ascii_digit()),
-        }
+        })
     }
 }
 

@@ -80,6 +80,21 @@ fn jumps_by_table_stay() {
 fn computed_gotos_stay() {
     let table = "\t.section\t.data.rel.ro.local\nlabels.0:\n\t.quad\t.L3\n\t.text\n.L3:\n\tud2";
     let code = format!("\tmovq\t(%rdi), %rax\n\tjmp\t*%rax\n{table}");
+    let text = short(&function("f", &code));
+    // Where it leads is compared with the function's code.
+    let tail = ".Lteeperf_x0_0:\n leaq .Lteeperf_f0(%rip), %r11\n cmpq %r11, %rax\n \
+                jbe .Lteeperf_o0_0_0\n leaq .Lteeperf_z0(%rip), %r11\n cmpq %r11, %rax\n \
+                jb .Lteeperf_s0_0\n.Lteeperf_o0_0_0:\n cmpl $1, teeperf_gate+8(%rip)\n \
+                je .Lteeperf_s0_0\n leaq .Lteeperf_f0(%rip), %r11\n call teeperf_late_exit\n\
+                .Lteeperf_s0_0:\n jmp *%rax\n";
+    assert!(text.contains(tail), "{text}");
+    assert!(text.contains("?.Lteeperf_x0_0\n jmp *%rax\n"), "{text}");
+}
+
+#[test]
+fn computed_gotos_stay_where_r11_is_in_use() {
+    let table = "\t.section\t.data.rel.ro.local\nlabels.0:\n\t.quad\t.L3\n\t.text\n.L3:\n\tud2";
+    let code = format!("\tmovq\t(%rdi), %r11\n\tjmp\t*%r11\n{table}");
     assert!(!body(&code).contains('?'), "{}", body(&code));
 }
 

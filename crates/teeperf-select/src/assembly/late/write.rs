@@ -48,13 +48,22 @@ pub(super) fn hooks<'a>(
     let function = &parts.functions[number];
     edits.behind(function.label, format!(".Lteeperf_f{number}:\n"));
     let mut is_entry = true;
-    let own = parts.parts.iter().enumerate().filter(|(_, part)| part.function == number);
-    for (at, part) in own {
+    let own = || parts.parts.iter().enumerate().filter(|(_, part)| part.function == number);
+    let exits: Vec<Vec<Exit<'_>>> = own().map(|(_, part)| jumps.exits(part)).collect();
+    let is_unsure = exits.iter().flatten().any(|exit| matches!(exit.kind, Kind::Unsure { .. }));
+    // Within the function, r11 may be in use where it jumps.
+    let has_r11 = || own().all(|(_, part)| !is_r11_used(&lines[part.start..part.end]));
+    let code: Vec<Stretch> = match is_unsure && has_r11() {
+        true => own().map(|(at, part)| Stretch::new(lines, function.label, at, part)).collect(),
+        false => Vec::new(),
+    };
+    for ((at, part), exits) in own().zip(exits) {
         let mut tails = Tails {
             number,
             part: at,
             keeps: parts.is_r11_used,
             has_frames: part.frames.is_some(),
+            code: &code,
             text: String::new(),
             returns: BTreeMap::new(),
         };
@@ -69,7 +78,7 @@ pub(super) fn hooks<'a>(
             let begins = beginning_of_section(lines, function.label).unwrap_or(begins);
             edits.before(begins, told_apart(number));
         }
-        for exit in jumps.exits(part) {
+        for exit in exits {
             exit_hook(lines, &exit, &mut tails, edits);
         }
         edits.before(part.end, tails.finish(part));
@@ -96,7 +105,7 @@ fn beginning_of_section(lines: &[Line<'_>], function: usize) -> Option<usize> {
     lines[before..function].iter().rposition(begins).map(|at| before + at)
 }
 
-fn exit_hook(lines: &[Line<'_>], exit: &Exit<'_>, tails: &mut Tails, edits: &mut Edits) {
+fn exit_hook(lines: &[Line<'_>], exit: &Exit<'_>, tails: &mut Tails<'_>, edits: &mut Edits) {
     let Line::Instruction(mnemonic, rest) = lines[exit.line] else { return };
     let leaving = if rest.is_empty() { mnemonic.into() } else { format!("{mnemonic}\t{rest}") };
     match exit.kind {
@@ -108,22 +117,60 @@ fn exit_hook(lines: &[Line<'_>], exit: &Exit<'_>, tails: &mut Tails, edits: &mut
             let text = format!("\t{otherwise}\t{label}\n{hook}\t{jump}\n{label}:\n");
             edits.replace(exit.line, text);
         }
+        Kind::Unsure { address } => {
+            if let Some(hook) = tails.leave_unsurely(&leaving, address) {
+                edits.before(exit.line, hook);
+            }
+        }
     }
 }
 
+/// A part's code by its labels: its first instruction, and what is behind its last.
+struct Stretch {
+    start: String,
+    end: String,
+}
+
+impl Stretch {
+    fn new(lines: &[Line<'_>], function: usize, at: usize, part: &Part<'_>) -> Self {
+        let start = match lines[part.start] {
+            // The name of one that stands apart is known in this file alone.
+            Line::Label(name) if part.start != function => name.to_owned(),
+            _ => format!(".Lteeperf_f{}", part.function),
+        };
+        Self { start, end: end_of(at) }
+    }
+}
+
+/// Whether an instruction has r11 as an operand.
+fn is_r11_used(lines: &[Line<'_>]) -> bool {
+    let has = |line: &Line<'_>| match *line {
+        Line::Instruction(_, rest) => rest.contains("%r11"),
+        _ => false,
+    };
+    lines.iter().any(has)
+}
+
+/// Label behind a part's code.
+fn end_of(part: usize) -> String {
+    format!(".Lteeperf_z{part}")
+}
+
 /// Tails of one part.
-struct Tails {
+struct Tails<'c> {
     number: usize,
     part: usize,
     /// r11 may hold an argument.
     keeps: bool,
     has_frames: bool,
+    /// All of the function's code, where jumps may lead back to it and r11 is free meanwhile.
+    code: &'c [Stretch],
     text: String,
     /// Labels of those that end so.
     returns: BTreeMap<String, String>,
 }
 
-impl Tails {
+impl Tails<'_> {
     fn enter(&mut self) -> String {
         let (number, part) = (self.number, self.part);
         let [keep, restore] = self.kept(false);
@@ -160,6 +207,42 @@ impl Tails {
         label
     }
 
+    /// A hook in front of a jump to the address that stands in `operand`, unless it is one of the
+    /// function's own code. None where r11 is not free for that.
+    fn leave_unsurely(&mut self, leaving: &str, operand: &str) -> Option<String> {
+        if self.keeps || self.code.is_empty() {
+            return None;
+        }
+        let (number, part) = (self.number, self.part);
+        let count = self.returns.len();
+        let label = format!(".Lteeperf_x{part}_{count}");
+        self.returns.insert(format!("{leaving} {count}"), label.clone());
+        // Registers of thunks have names without a mark.
+        let is_register = operand.starts_with('r') && !operand.contains('(');
+        let operand = if is_register { format!("%{operand}") } else { operand.to_owned() };
+        let stays = format!(".Lteeperf_s{part}_{count}");
+        let mut text = format!("{label}:\n");
+        for (at, stretch) in self.code.iter().enumerate() {
+            // At the function's own beginning it is called once more.
+            let below = if at == 0 { "jbe" } else { "jb" };
+            let other = format!(".Lteeperf_o{part}_{count}_{at}");
+            let Stretch { start, end } = stretch;
+            // Writing to a string does not fail.
+            let _ = write!(
+                text,
+                "\tleaq\t{start}(%rip), %r11\n\tcmpq\t%r11, {operand}\n\t{below}\t{other}\n\
+                 \tleaq\t{end}(%rip), %r11\n\tcmpq\t%r11, {operand}\n\tjb\t{stays}\n{other}:\n"
+            );
+        }
+        let _ = write!(
+            text,
+            "{LOOK}\tje\t{stays}\n\tleaq\t.Lteeperf_f{number}(%rip), %r11\n\
+             \tcall\tteeperf_late_exit\n{stays}:\n\t{leaving}\n"
+        );
+        self.text += &text;
+        Some(format!("{LOOK}\tjne\t{label}\n"))
+    }
+
     /// Instructions that keep r11 where it is needed, and that give it back.
     fn kept(&self, is_needed: bool) -> [&'static str; 2] {
         match (self.keeps || is_needed, self.has_frames) {
@@ -174,18 +257,17 @@ impl Tails {
 
     /// All tails, with the frame as it was where the function began.
     fn finish(self, part: &Part<'_>) -> String {
-        if self.text.is_empty() {
-            return String::new();
-        }
-        if !self.has_frames {
-            return self.text;
+        let is_asked_for = !self.code.is_empty();
+        let end = if is_asked_for { format!("{}:\n", end_of(self.part)) } else { String::new() };
+        if self.text.is_empty() || !self.has_frames {
+            return end + &self.text;
         }
         let mut kept = part.kept.clone();
         kept.sort_unstable();
         kept.dedup();
         let restored = kept.iter().map(|register| format!("\t.cfi_restore {register}\n"));
         let restored: String = restored.collect();
-        format!("\t.cfi_def_cfa 7, 8\n{restored}{}", self.text)
+        format!("{end}\t.cfi_def_cfa 7, 8\n{restored}{}", self.text)
     }
 }
 
