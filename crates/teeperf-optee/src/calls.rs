@@ -10,6 +10,7 @@ use crate::teec::{
     TARGET_DEAD, Uuid,
 };
 use std::ffi::{c_char, c_void};
+use std::io::Write;
 use std::sync::OnceLock;
 use teeperf_lender::real;
 use teeperf_lender::thread::{self, Own};
@@ -179,7 +180,9 @@ fn learn(application: Uuid, outcome: &Outcomes) {
     let Some(entered) = outcome.entered else { return };
     let is_news = sessions::has_hooks(application, entered);
     if is_news && outcome.lacks_counter {
-        eprintln!(
+        // The program's standard error may be closed.
+        let _ = writeln!(
+            std::io::stderr(),
             "teeperf: trusted application {application} is not recorded: it has no counter. Build it with \
              TEEPERF_COUNTER=y, or record without --clock"
         );

@@ -5,6 +5,7 @@
 
 use crate::entries;
 use std::ffi::c_void;
+use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::sync::{Mutex, RwLock};
 use teeperf_lender::windows::{self, Window};
@@ -97,7 +98,11 @@ fn entry(function: usize, number: usize) -> usize {
             entry.number.store(number, Relaxed);
             entry.function.store(function, Release);
         } else if free == ENTRIES {
-            eprintln!("teeperf: more than {ENTRIES} OCALLs: those that come now are not recorded");
+            // The program's standard error may be closed.
+            let _ = writeln!(
+                std::io::stderr(),
+                "teeperf: more than {ENTRIES} OCALLs: those that come now are not recorded"
+            );
         }
         *count += 1;
         free

@@ -1,6 +1,14 @@
 //! The command. Reads what the user typed and calls the rooms that do the work: it has no
 //! logic of its own beyond that. One file for each subcommand in [`commands`].
 
+/// Writes a line to standard error, if anybody reads that: it may be closed, or a full disk's.
+macro_rules! note {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($text)*);
+    }};
+}
+
 mod bundle;
 mod cli;
 mod commands;
@@ -23,7 +31,7 @@ use teeperf_record::control::ControlError;
 
 fn main() -> ExitCode {
     if let Err(error) = teeperf_record::file_limit_is_an_error() {
-        eprintln!("teeperf: {error}; a limit of files' sizes will end it without a word");
+        note!("teeperf: {error}; a limit of files' sizes will end it without a word");
     }
     let words = as_subcommand_of_cargo(std::env::args_os().collect());
     let rust = words.first().and_then(|name| rust::folder_of(name.as_ref()));
@@ -54,9 +62,9 @@ fn main() -> ExitCode {
         Err(error) if is_unread(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // A name in it may be of a recording that anybody has made.
-            eprintln!("teeperf: {}", teeperf_view::printable_lines(&told(&error)));
+            note!("teeperf: {}", teeperf_view::printable_lines(&told(&error)));
             for setting in &from_files {
-                eprintln!("teeperf: {} was set in {}", setting.as_words(), setting.place());
+                note!("teeperf: {} was set in {}", setting.as_words(), setting.place());
             }
             failure
         }

@@ -66,7 +66,7 @@ pub(crate) fn named_or_newest_but(named: Option<&Path>, made: &Path) -> Result<P
                 // Commands ask more than once.
                 SAID.call_once(|| {
                     let name = printable(&path.to_string_lossy());
-                    eprintln!("teeperf: {name}, the newest of {count} recordings here");
+                    note!("teeperf: {name}, the newest of {count} recordings here");
                 });
             }
             Ok(path)
@@ -135,7 +135,7 @@ pub(crate) fn take_from_archive(
 ) -> Result<()> {
     into.take_from(archive, wanted)?;
     for file in into.left() {
-        eprintln!(
+        note!(
             "teeperf: {}: of an archive's files 256 MiB are read, and this one has no room beside the others; name fewer functions",
             printable(file)
         );

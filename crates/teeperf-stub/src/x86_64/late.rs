@@ -2,8 +2,8 @@
 //! address above that of the hook; `teeperf_late_return` is jumped to, and returns in the function's place. All
 //! registers but r11 and the flags come back as they were.
 //!
-//! Where nothing is to be done but to write a word, that is done here, as other hooks do it
-//! (`hooks.rs`). Else, and before the runtime knows of the module, registers are kept and a hook as
+//! Where nothing is to be done but to write a word, or to leave a function out that a filter has not,
+//! that is done here, as other hooks do it (`hooks.rs`). Else, and before the runtime knows of the module, registers are kept and a hook as
 //! compilers call it does the rest. That one's way to the runtime keeps the vector registers: the
 //! runtime is Rust.
 //!
@@ -32,7 +32,7 @@ global_asm!(
     jb      7f
     mov     qword ptr [rsp - 16], rcx
     mov     qword ptr [rsp - 8], rax
-    mov     rax, qword ptr [rip + teeperf_module + {tls}]
+1:  mov     rax, qword ptr [rip + teeperf_module + {tls}]
     mov     ecx, dword ptr [rip + teeperf_clock + {tick}]
     cmp     ecx, dword ptr fs:[rax + {last}]
     jne     6f
@@ -64,9 +64,29 @@ global_asm!(
     xadd    qword ptr fs:[rax + {cursor}], rcx
     jmp     .Lteeperf_\\name\\()_ends
 
+7:  cmp     dword ptr [rip + teeperf_module + {mode}], {filtered}
+    jne     8f
+    mov     qword ptr [rsp - 16], rcx
+    mov     qword ptr [rsp - 8], rax
+    mov     rcx, r11
+    sub     rcx, qword ptr [rip + teeperf_module + {low}]
+    cmp     rcx, qword ptr [rip + teeperf_gate + {window}]
+    jae     6f
+    mov     qword ptr [rsp - 24], rdx
+    mov     rdx, qword ptr [rip + teeperf_module + {filter}]
+    mov     eax, ecx
+    shr     eax, 5
+    mov     eax, dword ptr [rdx + 4 * rax]
+    mov     rdx, qword ptr [rsp - 24]
+    bt      eax, ecx
+    jc      1b
+    mov     rax, qword ptr [rsp - 8]
+    mov     rcx, qword ptr [rsp - 16]
+    ret
+
 6:  mov     rax, qword ptr [rsp - 8]
     mov     rcx, qword ptr [rsp - 16]
-7:  \\hook
+8:  \\hook
     .cfi_endproc
     .size   \\name, . - \\name
     .endm
@@ -149,6 +169,11 @@ teeperf_late_event:
     .text
     ",
     kept = const KEPT,
+    mode = const module::MODE,
+    filtered = const module::TICKS | module::FILTERED,
+    low = const module::LOW,
+    window = const gate::WINDOW,
+    filter = const module::FILTER,
     tls = const module::TLS,
     word = const module::LATE_WORD,
     enter = const module::ENTER_SEQUENCE,

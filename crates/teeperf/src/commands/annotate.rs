@@ -148,7 +148,7 @@ fn sites(
         let told = lines.and_then(|lines| {
             let told = (lines.call_sites(&starts)?, lines.last_lines(&ranges)?);
             if let Some(missing) = lines.missing() {
-                eprintln!("teeperf: {}", printable(&missing));
+                note!("teeperf: {}", printable(&missing));
             }
             Ok(told)
         });
@@ -156,7 +156,7 @@ fn sites(
             Ok(told) => told,
             Err(error) => {
                 let error = printable(&error.to_string());
-                eprintln!("teeperf: lines of calls are not known: {error}");
+                note!("teeperf: lines of calls are not known: {error}");
                 continue;
             }
         };
@@ -182,7 +182,7 @@ fn texts(noted: &[Noted], sources: &Sources) -> BTreeMap<String, String> {
                 if let (Some(built), Some(modified)) = (built, found.modified)
                     && modified > built
                 {
-                    eprintln!(
+                    note!(
                         "teeperf: {} was changed after {} was built: lines may not be those of the figures",
                         printable(file),
                         printable(&noted.function.module)
@@ -192,7 +192,7 @@ fn texts(noted: &[Noted], sources: &Sources) -> BTreeMap<String, String> {
             }
             Err((place, error)) => {
                 let place = place.display().to_string();
-                eprintln!("teeperf: {}: {error}", printable(&place));
+                note!("teeperf: {}: {error}", printable(&place));
                 match error {
                     Refusal::Unread(_) => missing = missing.or(Some(*file)),
                     _ => is_refused = true,
@@ -203,24 +203,24 @@ fn texts(noted: &[Noted], sources: &Sources) -> BTreeMap<String, String> {
     if let Some(file) = missing {
         let folder = Path::new(file).parent().unwrap_or(Path::new("/")).display().to_string();
         let folder = printable(&folder);
-        eprintln!(
+        note!(
             "teeperf: say where the sources are with --source-dir {folder}=FOLDER, or pack the recording where they are: \
              `teeperf pack --sources`"
         );
     }
     if is_refused {
-        eprintln!("teeperf: {}", shown::HINT);
+        note!("teeperf: {}", shown::HINT);
     }
     let is_jitted = |noted: &&Noted| noted.function.module == JITTED;
     if let Some(first) = noted.iter().find(is_jitted) {
         let name = printable(&first.function.name);
-        eprintln!(
+        note!(
             "teeperf: {name} is code that a just-in-time compiler made: nobody says which source lines it is of"
         );
     }
     let mut others = noted.iter().filter(|noted| !is_jitted(noted)).peekable();
     if others.peek().is_some() && others.all(|noted| noted.function.file.is_none()) {
-        eprintln!(
+        note!(
             "teeperf: no source file is known of these functions: build with -g, and record again"
         );
     }

@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         build_in(&mut command, &workspace.target.join(PLACE), words);
         let (own, rest) = split_at_dashes(words);
         command.args(own).args(["--features", "teeperf-hooks/on"]).args(rest);
-        eprintln!(
+        note!(
             "teeperf: hooks in functions that have #[profile], or stand in what has it; no others are recorded"
         );
         return finish(&cargo, &mut command);
@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut options = Options::of_environment()?;
     options.add(Settings::here()?.build)?;
     if options.selection.min_size > 0 {
-        eprintln!(
+        note!(
             "teeperf: of Rust functions sizes are not known (min-size); leave them out by name or file"
         );
         options.selection.min_size = 0;
@@ -118,7 +118,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 /// Has cargo build in this folder, unless its words name one, and says so.
 fn build_in(command: &mut Command, place: &Path, words: &[OsString]) {
     if value(words, "--target-dir").is_none() {
-        eprintln!("teeperf: what is built is in {}", shell::typed(place));
+        note!("teeperf: what is built is in {}", shell::typed(place));
         command.env("CARGO_TARGET_DIR", place);
     }
 }

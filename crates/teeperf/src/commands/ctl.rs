@@ -171,7 +171,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         What::Filter { .. } | What::Timed { .. } => {
             for rule in answer.lines() {
                 let rule = printable(rule);
-                eprintln!("warning: \"{rule}\" fits no function that was seen so far");
+                note!("warning: \"{rule}\" fits no function that was seen so far");
             }
             Ok(())
         }

@@ -52,12 +52,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     target.finish()?;
     drop(progress);
     for text in cut.warnings.iter().chain(&cut.notices) {
-        eprintln!("teeperf: {text}");
+        note!("teeperf: {text}");
     }
     if cut.words == 0 && cut.sums == 0 {
-        eprintln!(
-            "teeperf: no thread that is wanted has called anything in this time, or returned"
-        );
+        note!("teeperf: no thread that is wanted has called anything in this time, or returned");
     }
     let s = if cut.threads == 1 { "" } else { "s" };
     let sums = match cut.sums {

@@ -226,7 +226,7 @@ impl Arguments {
             }
             let begins = if path.extension() == Some("folded".as_ref()) { b"" } else { begins };
             super::fill(path, self.force, &[], (what, begins), |out| write(out))?;
-            eprintln!("teeperf: wrote {}", path.display());
+            note!("teeperf: wrote {}", path.display());
         }
         let sort = match self.sort {
             By::SelfTime => Sort::SelfTime,
@@ -263,13 +263,13 @@ impl Arguments {
                 Outcome::Met(met) => {
                     is_too_much = true;
                     for line in view::failures::of(condition, &met, diff) {
-                        eprintln!("teeperf: {line}");
+                        note!("teeperf: {line}");
                     }
                 }
                 Outcome::Unsure(found) => {
                     is_unsure |= self.unsure == IfUnsure::Error;
                     is_too_much |= self.unsure == IfUnsure::Fail;
-                    eprintln!("teeperf: {}", view::failures::unsure(condition, &found, diff));
+                    note!("teeperf: {}", view::failures::unsure(condition, &found, diff));
                 }
                 Outcome::Not => {}
             }

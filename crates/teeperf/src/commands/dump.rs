@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     drop(progress);
     out.flush().context(super::STDOUT)?;
     for warning in recording.take_warnings() {
-        eprintln!("teeperf: {}: {warning}", path.display());
+        note!("teeperf: {}: {warning}", path.display());
     }
     Ok(())
 }

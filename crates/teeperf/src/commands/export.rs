@@ -116,7 +116,7 @@ fn to_perf(arguments: &Arguments) -> Result<()> {
         outcome => outcome?,
     };
     for warning in packets.take_warnings() {
-        eprintln!("teeperf: {}: {warning}", recording.path()?.display());
+        note!("teeperf: {}: {warning}", recording.path()?.display());
     }
     say_what_perf_lacks(&outcome);
     let path = path.display();
@@ -139,25 +139,25 @@ fn calls_to_perf(arguments: &Arguments, path: &Path) -> Result<()> {
         bail!(AS_THEY_ARE);
     }
     for finding in findings::of(&profile).iter().filter(|finding| finding.warning) {
-        eprintln!("teeperf: {}", format!("{} {}", finding.what, finding.next).trim_end());
+        note!("teeperf: {}", format!("{} {}", finding.what, finding.next).trim_end());
     }
     let mut paths = Paths::new(&profile);
     let outcome = write_for_perf(arguments, path, &mut paths)?;
     let LeftOut { nameless_ns, all_ns, shortened, missing } = paths.left_out();
     if *nameless_ns > 0.0 {
-        eprintln!(
+        note!(
             "teeperf: {:.1} % of the time is of functions whose address is not known: perf calls them [unknown]",
             nameless_ns / all_ns * 100.0
         );
     }
     for module in missing {
-        eprintln!(
+        note!(
             "teeperf: {module} is not there, or no longer what was recorded: perf may have no names for it"
         );
     }
     let shortened = shortened + outcome.shortened;
     if shortened > 0 {
-        eprintln!(
+        note!(
             "teeperf: {shortened} call paths are too deep for perf: their outermost functions are left out"
         );
     }
@@ -234,7 +234,7 @@ fn say_what_perf_lacks(written: &Written) {
         (written.unreadable, "packets of samples cannot be read, and are left out"),
     ] {
         if count > 0 {
-            eprintln!("teeperf: {count} {what}");
+            note!("teeperf: {count} {what}");
         }
     }
 }
@@ -258,11 +258,11 @@ fn to_gmon(arguments: &Arguments) -> Result<()> {
     };
     let export = gmon::export(&profile, which, arguments.rate)?;
     for finding in findings::of(&profile).iter().filter(|finding| finding.warning) {
-        eprintln!("teeperf: {}", format!("{} {}", finding.what, finding.next).trim_end());
+        note!("teeperf: {}", format!("{} {}", finding.what, finding.next).trim_end());
     }
     say_what_is_left_out(&export);
     if let Some(doubt) = &export.doubt {
-        eprintln!(
+        note!(
             "teeperf: {doubt}; what is written is of {} as it was recorded: with any other file gprof names \
              wrong functions",
             export.module
@@ -299,20 +299,20 @@ fn say_what_is_left_out(export: &Export) {
             [] => "functions without an address".to_owned(),
             modules => modules.join(", "),
         };
-        eprintln!(
+        note!(
             "teeperf: {:.1} % of the time is not of {module}, and not in the file, but of {others}",
             left_out.share * 100.0
         );
     }
     if left_out.calls_without_room > 0 {
-        eprintln!(
+        note!(
             "teeperf: {} calls found no room on their paths, so that their callers are not known: these are address 0, \
              and gprof does not count the calls",
             left_out.calls_without_room
         );
     }
     if left_out.calls_by_others > 0 {
-        eprintln!(
+        note!(
             "teeperf: {} calls came from elsewhere than {module}: their caller is address 0, and gprof does \
              not count them",
             left_out.calls_by_others

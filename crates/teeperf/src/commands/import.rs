@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     target.finish()?;
     for text in imported.damage.iter().chain(&imported.notices) {
-        eprintln!("teeperf: {text}");
+        note!("teeperf: {text}");
     }
     let count =
         |number: u64, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     if !is_stdout {
         line += &format!("; next: teeperf report {}", shell::typed(&output));
     }
-    eprintln!("{line}");
+    note!("{line}");
     Ok(if imported.damage.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

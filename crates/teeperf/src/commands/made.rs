@@ -41,7 +41,7 @@ impl Arguments {
         if !self.is_stdout() {
             line += &format!("; next: teeperf report {}", shell::typed(&self.output));
         }
-        eprintln!("{line}");
+        note!("{line}");
     }
 
     fn is_stdout(&self) -> bool {

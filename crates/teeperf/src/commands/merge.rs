@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     target.finish()?;
     drop(progress);
     for text in merged.warnings.iter().chain(&merged.notices) {
-        eprintln!("teeperf: {text}");
+        note!("teeperf: {text}");
     }
     let made = format!("{} processes of {count} recordings", merged.processes);
     arguments.made.tell(&made, merged.bytes);

@@ -77,11 +77,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     target.finish()?;
     drop(progress);
     for text in &packed.missing {
-        eprintln!("teeperf: not packed: {}", printable(text));
+        note!("teeperf: not packed: {}", printable(text));
     }
     sources::tell(&packed);
     let bytes = output.metadata().map_or(0, |about| about.len());
-    eprintln!(
+    note!(
         "teeperf: the recording and {} file{}, {} in {}; next: teeperf report {}",
         packed.files,
         if packed.files == 1 { "" } else { "s" },

@@ -97,7 +97,7 @@ impl Drop for Steps {
 pub(crate) fn say(text: impl std::fmt::Display) {
     let mut is_shown = is_shown();
     take_away(&mut is_shown);
-    eprintln!("{}", teeperf_view::printable_lines(&text.to_string()));
+    note!("{}", teeperf_view::printable_lines(&text.to_string()));
 }
 
 impl Drop for Progress {

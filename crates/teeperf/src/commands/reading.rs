@@ -187,7 +187,7 @@ impl Unsaid {
     fn servers(&self) -> Option<Arc<Debuginfod>> {
         let found = self.servers.get_or_init(|| {
             let told = self.debuginfod.then(Servers::of_user)?;
-            told.inspect_err(|text| eprintln!("teeperf: {text}")).ok()
+            told.inspect_err(|text| note!("teeperf: {text}")).ok()
         });
         found.as_ref().map(Servers::shared)
     }
@@ -302,7 +302,7 @@ impl Part {
         drop(progress);
         let mut profile = self.of_event(profile, path)?;
         if !self.window.is_all() && profile.threads.is_empty() {
-            eprintln!("teeperf: no thread has written anything in this time");
+            note!("teeperf: no thread has written anything in this time");
         }
         let selection = self.selection();
         if selection.is_all() {
@@ -371,7 +371,7 @@ impl Part {
     fn say(&self, text: String) {
         let mut said = self.said.borrow_mut();
         if !said.contains(&text) {
-            eprintln!("teeperf: {}", printable(&text));
+            note!("teeperf: {}", printable(&text));
             said.insert(text);
         }
     }
@@ -437,7 +437,7 @@ fn unpacked(path: &Path, of: pack::Of) -> Unpacked {
     drop(progress);
     if let Err(error) = done {
         let path = path.display().to_string();
-        eprintln!(
+        note!(
             "teeperf: {}: {error}: functions of files that could not be unpacked have no names",
             printable(&path)
         );

@@ -212,7 +212,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     options.preload.retain(|library| {
         let is_kept = can_be_preloaded(library);
         if !is_kept {
-            eprintln!(
+            note!(
                 "teeperf: {} cannot be preloaded, because of the space or colon in its path: programs \
                  that are not hooked, with libraries that are, will not be recorded. Set \
                  XDG_CACHE_HOME to a folder without",
@@ -284,7 +284,7 @@ pub(crate) fn can_be_preloaded(library: &Path) -> bool {
 /// Why no client was recorded, where nothing has said so yet.
 fn tell_of_no_client(outcome: &Outcome) {
     if outcome.error.is_none() {
-        eprintln!(
+        note!(
             "teeperf: nothing was recorded: the program opened no session with a trusted application, \
              does not use the shared library libteec, or may not be preloaded into (set-user-id); next: teeperf doctor \
              PROGRAM, and teeperf doctor alone for this machine"
@@ -296,12 +296,12 @@ fn tell_of_no_client(outcome: &Outcome) {
 fn tell_of_nothing(outcome: &Outcome) {
     match &outcome.reason {
         _ if outcome.error.is_some() => {}
-        Some(reason) => eprintln!(
+        Some(reason) => note!(
             "teeperf: nothing was recorded: {reason} before any process with hooks found the recorder"
         ),
         // One did, and was turned away.
-        None if !outcome.notices.is_empty() => eprintln!("teeperf: nothing was recorded"),
-        None => eprintln!(
+        None if !outcome.notices.is_empty() => note!("teeperf: nothing was recorded"),
+        None => note!(
             "teeperf: nothing was recorded: no process with hooks found the recorder. Was it built \
              with CC=\"teeperf cc\" CXX=\"teeperf c++\" (see `teeperf help cc`)? It also needs the \
              environment that it is given, the user that records unless that is root, no other rights (set-user-ID, \

@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     target.finish()?;
     drop(progress);
     for text in &repaired.mended {
-        eprintln!("teeperf: {text}");
+        note!("teeperf: {text}");
     }
     let what = if repaired.mended.is_empty() { "nothing was wrong; " } else { "" };
     arguments.made.tell(&format!("{what}{} packets kept", repaired.packets), repaired.bytes);

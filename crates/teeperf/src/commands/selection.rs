@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
         writeln!(text, "{how:<18}{pattern}")?;
     }
     if text.is_empty() {
-        eprintln!(
+        note!(
             "teeperf: no patterns: all functions that are compiled by `teeperf cc` have hooks (`cargo teeperf` does not tell \
              with which patterns it built)"
         );
@@ -60,10 +60,7 @@ pub(crate) fn warn(program: &Path, libraries: impl FnOnce() -> Vec<PathBuf>) {
     }
     let unmet: Vec<&str> = told.patterns().filter(|(_, fits)| !fits).map(|one| one.0).collect();
     if !unmet.is_empty() {
-        eprintln!(
-            "teeperf: {}",
-            printable(&unmet_in_words(&unmet, &program.display().to_string()))
-        );
+        note!("teeperf: {}", printable(&unmet_in_words(&unmet, &program.display().to_string())));
     }
 }
 

@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 /// Why nothing was recorded, where nothing has said so yet.
 fn tell_of_nothing(outcome: &Outcome) {
     if outcome.error.is_none() {
-        eprintln!(
+        note!(
             "teeperf: nothing was recorded: no code attached this memory; next: see what teeperf_attach() \
              returned, and what docs/porting.md says to that; teeperf doctor tells of this machine"
         );

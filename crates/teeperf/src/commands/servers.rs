@@ -23,7 +23,7 @@ impl Servers {
 impl Drop for Servers {
     fn drop(&mut self) {
         if let Some(failures) = self.0.failures() {
-            eprintln!("teeperf: --debuginfod: {failures}");
+            note!("teeperf: --debuginfod: {failures}");
         }
     }
 }

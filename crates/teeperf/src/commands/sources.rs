@@ -34,7 +34,7 @@ pub(super) fn tell(packed: &Packed) {
     list(packed.left_out.iter().map(|(path, why)| (path, &**why)), "not packed");
     let outside = teeperf_symbols::Refusal::Outside.to_string();
     if packed.left_out.iter().any(|(_, why)| *why == outside) {
-        eprintln!("teeperf: {HINT}");
+        note!("teeperf: {HINT}");
     }
 }
 
@@ -50,11 +50,9 @@ fn list<'a>(files: impl Iterator<Item = (&'a PathBuf, &'a str)>, what: &str) {
             several => (folder.display().to_string(), format!(" ({} sources)", several.len())),
         };
         let why = if why.is_empty() { String::new() } else { format!(": {why}") };
-        eprintln!("teeperf: {what}: {}{count}{}", printable(&place), printable(&why));
+        note!("teeperf: {what}: {}{count}{}", printable(&place), printable(&why));
     }
     if let Some(more) = folders.len().checked_sub(MOST_TOLD).filter(|&more| more > 0) {
-        eprintln!(
-            "teeperf: {what}: sources of {more} more folders, which the archive's manifest has"
-        );
+        note!("teeperf: {what}: sources of {more} more folders, which the archive's manifest has");
     }
 }

@@ -108,7 +108,7 @@ fn write(patterns: &[String]) -> Result<()> {
         count => format!(", {count} were there"),
     };
     let s = if added == 1 { "" } else { "s" };
-    eprintln!(
+    note!(
         "teeperf: {added} function{s} added to {}{were_there}; next: build again from scratch, as after `make clean`, since \
          objects that are there keep their hooks",
         path.display()

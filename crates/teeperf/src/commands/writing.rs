@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     /// How time is taken: a tick that costs least, or the processor's counter at each event
     #[arg(long, value_enum, default_value_t = Clock::Auto)]
     clock: Clock,
-    /// Mean time between two ticks, such as 50us [default: 100us, up to 500us where waking costs more]
+    /// Mean time between two ticks, such as 50us [default: 100us to 1ms, by what waking costs; up to 500us without samples]
     #[arg(long, value_name = "TIME", value_parser = amounts::period)]
     period: Option<Duration>,
     /// When the program is faster than the disk: let it wait, drop events (and count them), or
@@ -270,7 +270,7 @@ impl Arguments {
         let outcome = match recorded {
             Ok(outcome) => outcome,
             Err(RecordError::Launch(error)) => {
-                eprintln!("teeperf: {error}");
+                note!("teeperf: {error}");
                 return Ok(ExitCode::from(error.exit_code()));
             }
             Err(error @ (RecordError::Busy(_) | RecordError::IsProgram(_))) => {
@@ -286,7 +286,7 @@ impl Arguments {
         let signal = outcome.status.and_then(|status| status.signal());
         if is_shared && signal == Some(libc::SIGINT) {
             // The terminal has echoed ^C, and the cursor stands behind it.
-            eprintln!();
+            note!();
         }
         let kept = sender.map(|sender| sent::end(sender, &outcome));
         let is_kept = kept.as_ref().is_none_or(Result::is_ok);
@@ -299,7 +299,7 @@ impl Arguments {
             self.tell(&outcome, path, place);
         }
         if let Some(Err(why)) = kept {
-            eprintln!("teeperf: {why}");
+            note!("teeperf: {why}");
         }
         outcome.pass_on_interrupt();
         Ok(match outcome.exit_code() {
@@ -365,7 +365,7 @@ impl Arguments {
         } else if path != Path::new("-") && self.to.is_none() {
             line += &format!("; next: teeperf report {}", shell::typed(path));
         }
-        eprintln!("{line}");
+        note!("{line}");
     }
 }
 
@@ -383,9 +383,9 @@ fn kept_of(folder: &Path, is_the_last: bool) -> Option<String> {
 /// What has been noticed, and what went wrong.
 fn tell_of_end(outcome: &Outcome, path: &Path) {
     for notice in &outcome.notices {
-        eprintln!("teeperf: {}", printable(notice));
+        note!("teeperf: {}", printable(notice));
     }
     if let Some(error) = &outcome.error {
-        eprintln!("teeperf: {}: {error}; the recording ends there", path.display());
+        note!("teeperf: {}: {error}; the recording ends there", path.display());
     }
 }

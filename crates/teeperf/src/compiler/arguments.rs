@@ -301,7 +301,8 @@ impl Request {
         let begins = |list: &[&str]| list.iter().any(|start| option.starts_with(start));
         self.to_assembly |= matches!(option, "-S" | "--assemble");
         self.learn_debug(option);
-        // The last one writes a table of the calls that late hooks replace.
+        // `-mrecord-mcount` writes a table of the calls that late hooks replace. Thunks in place have
+        // returns that are jumps.
         if matches!(
             option,
             "-masm=intel"
@@ -310,6 +311,8 @@ impl Request {
                 | "-mcmodel=large"
                 | "-fsplit-stack"
                 | "-mrecord-mcount"
+                | "-mindirect-branch=thunk-inline"
+                | "-mfunction-return=thunk-inline"
         ) {
             self.not_late = Some(option.into());
         }

@@ -37,7 +37,7 @@ impl Settings {
     pub(crate) fn here() -> Result<Self> {
         let Some(found) = files::project() else { return Ok(Self::default()) };
         if let Some(text) = found.unused() {
-            eprintln!("teeperf: {text}");
+            note!("teeperf: {text}");
             return Ok(Self::default());
         }
         Self::read(&found.path, &found.text()?)

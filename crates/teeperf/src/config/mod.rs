@@ -68,7 +68,7 @@ fn all(definition: &Command) -> Result<Vec<Setting>> {
     let mut settings = Vec::new();
     for found in files::all() {
         match found.unused() {
-            Some(text) => eprintln!("teeperf: {text}"),
+            Some(text) => note!("teeperf: {text}"),
             None => settings.extend(read(&found, definition)?),
         }
     }

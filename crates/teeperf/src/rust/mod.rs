@@ -48,7 +48,7 @@ pub(crate) fn become_rustc(folder: &Path, words: Vec<OsString>) -> Result<u8> {
         // The compiler says what it is that it does not compile.
         let status = Command::new(rustc).args(words).status()?;
         if status.success() {
-            eprintln!(
+            note!(
                 "teeperf: {name} has no hooks: the compiler did not say which functions it makes"
             );
         }
@@ -74,9 +74,9 @@ pub(crate) fn become_rustc(folder: &Path, words: Vec<OsString>) -> Result<u8> {
         let missing = (lines / (3 + usize::from(plan.after_inlining))).min(hooked.len());
         let count = hooked.len() - missing;
         let functions = if count == 1 { "function has" } else { "functions have" };
-        eprintln!("teeperf: {count} {functions} hooks in {name}");
+        note!("teeperf: {count} {functions} hooks in {name}");
         if missing > 0 {
-            eprintln!(
+            note!(
                 "teeperf: {missing} functions have none: the compiler made them under other names"
             );
         }

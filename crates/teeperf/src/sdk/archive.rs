@@ -87,7 +87,7 @@ mod tests {
         let object = folder.path().join("a.o");
         let compiled = Command::new("cc").arg("-c").arg(&source).arg("-o").arg(&object).status();
         if !compiled.is_ok_and(|status| status.success()) {
-            eprintln!("skipped: there is no C compiler");
+            note!("skipped: there is no C compiler");
             return;
         }
         let members = ["a.o", "b.o"].map(|name| Member::read(name, &object).unwrap());

@@ -63,7 +63,7 @@ impl Compiler {
                  `apt install rust-web-src`)"
             )
         };
-        eprintln!("compiling Rust's core library for {triple}, which takes half a minute");
+        note!("compiling Rust's core library for {triple}, which takes half a minute");
         let sysroot = work.join("sysroot");
         for mut command in core_library::commands(&self.name, sources, triple, &sysroot)? {
             compile::run(&mut command).map_err(anyhow::Error::msg).with_context(|| {

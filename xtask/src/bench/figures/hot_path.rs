@@ -23,12 +23,15 @@ pub(crate) const FIGURE: Figure = Figure {
              another core reads and clears, and no waiting. Late hooks stand beside `late`, a \
              prototype of them for one thread that overwrites one buffer: compared is the time \
              above the same program without hooks. Hooks of the source stand beside `word_hook`, \
-             which the compiler calls in the same places, and which overwrites one buffer too. \
+             which the compiler calls in the same places, and which overwrites one buffer too. All \
+             are built with `-fno-optimize-sibling-calls`, so that each call is one of the machine. \
              Samples of CPU time are taken meanwhile, as by default. Without pauses the recorder \
              is the limit: the last row, in wall time.",
     measure,
 };
 
+/// As the prototype is built: each call of the source is one of the machine.
+pub(super) const EVERY_CALL: &str = "-fno-optimize-sibling-calls";
 /// Arguments of `calls`: fib(24), one thread, 50 bursts.
 pub(super) const BURSTS: &[&str] = &["24", "1", "50"];
 /// The same, shorter.
@@ -38,7 +41,7 @@ pub(super) const ROUNDS: usize = 21;
 
 fn measure(lab: &Lab) -> Result<Vec<Row>> {
     let prototype = Prototype::build(lab)?;
-    let build = |hooks| lab.program(hooks, "programs/calls.c", &[]);
+    let build = |hooks| lab.program(hooks, "programs/calls.c", &[EVERY_CALL]);
     let plain = build(Hooks::None)?;
     let (late, source) = (build(Hooks::Late)?, build(Hooks::Source)?);
     let bursts = lab.size(BURSTS, QUICK_BURSTS);
@@ -93,7 +96,7 @@ fn library(lab: &Lab, hooks: Hooks) -> Result<PathBuf> {
     let source = lab.bench_file("programs/calls.c");
     let library = lab.built(hooks, "libcalls.so", &[&source], |compilers, out| {
         let mut command = compilers.command(false);
-        command.args(["-O2", "-fPIC", "-shared", "-DLIBRARY"]).arg(&source);
+        command.args(["-O2", EVERY_CALL, "-fPIC", "-shared", "-DLIBRARY"]).arg(&source);
         run_quietly(command.arg("-o").arg(out)).map(drop)
     })?;
     lab.built(hooks, "calls-shared", &[&library], |compilers, out| {
@@ -147,7 +150,7 @@ fn sustained(lab: &Lab, plain: &Path, late: &Path) -> Result<Row> {
 }
 
 fn yardstick(lab: &Lab, hooks: Hooks) -> Result<Option<PathBuf>> {
-    lab.offers(hooks).then(|| lab.program(hooks, "programs/calls.c", &[])).transpose()
+    lab.offers(hooks).then(|| lab.program(hooks, "programs/calls.c", &[EVERY_CALL])).transpose()
 }
 
 fn cost(lab: &Lab, command: &mut Command, arguments: &[&str], key: &str) -> Result<f64> {

@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use super::Figure;
+use super::hot_path::EVERY_CALL;
 use crate::bench::hooks::Hooks;
 use crate::bench::lab::Lab;
 use crate::bench::measure::{Trial, Trials};
@@ -38,7 +39,7 @@ fn measure(lab: &Lab) -> Result<Vec<Row>> {
 fn calls(lab: &Lab) -> Result<Vec<Row>> {
     let n = lab.size("38", "27");
     let [late, source, empty, plain] = [Hooks::Late, Hooks::Source, Hooks::Empty, Hooks::None]
-        .map(|hooks| lab.program(hooks, "programs/calls.c", &[]));
+        .map(|hooks| lab.program(hooks, "programs/calls.c", &[EVERY_CALL]));
     let (late, source, empty, plain) = (late?, source?, empty?, plain?);
     let prototype = Prototype::build(lab)?;
     let run = |program| lab.run(Command::new(program).arg(n))?.number("cpu_ns");

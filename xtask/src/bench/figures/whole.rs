@@ -81,6 +81,7 @@ fn subjects(lab: &Lab) -> Result<Vec<Subject>> {
             build: Lab::rocksdb_bench,
             arguments: words(&[
                 "--benchmarks=fillrandom,readrandomwriterandom",
+                "--compression_type=none",
                 "--readwritepercent=80",
                 &db,
                 keys,
