@@ -14,7 +14,7 @@ use teeperf_wire::shared::ClockKind;
 use teeperf_wire::word;
 
 /// Restartable sequences of one module's late hooks.
-const SEQUENCES: usize = 3;
+pub(crate) const SEQUENCES: usize = 3;
 pub(crate) type Sequences = [Sequence; SEQUENCES];
 
 /// One of them, as the kernel reads it: `struct rseq_cs` of rseq(2). All 0, it is none.
@@ -28,13 +28,15 @@ pub(crate) struct Sequence {
 }
 
 impl Sequence {
-    pub(crate) const NONE: Self = Self {
-        version: AtomicU32::new(0),
-        flags: AtomicU32::new(0),
-        start: AtomicUsize::new(0),
-        length: AtomicUsize::new(0),
-        abandoned: AtomicUsize::new(0),
-    };
+    pub(crate) const fn none() -> Self {
+        Self {
+            version: AtomicU32::new(0),
+            flags: AtomicU32::new(0),
+            start: AtomicUsize::new(0),
+            length: AtomicUsize::new(0),
+            abandoned: AtomicUsize::new(0),
+        }
+    }
 
     /// No thread is at any of these places.
     fn set(&self, start: usize, length: usize, abandoned: usize) {

@@ -11,7 +11,7 @@
 //! outside of any hook, and by the first hook of a fork's child. Looking an address up needs none.
 
 use crate::arch;
-use crate::block::{Block, Sequence, Sequences};
+use crate::block::{Block, SEQUENCES, Sequence, Sequences};
 use crate::clock;
 use crate::elf;
 use crate::event;
@@ -123,7 +123,7 @@ static MODULES: [Module; MAX_MODULES] = [const {
         room: AtomicU64::new(0),
         bias: AtomicU64::new(0),
         maps: Maps::none(),
-        sequences: [Sequence::NONE; _],
+        sequences: [const { Sequence::none() }; SEQUENCES],
         identity: AtomicU64::new(0),
         name: UnsafeCell::new(Name {
             build_id: [0; word::module::MAX_BUILD_ID],
