@@ -9,7 +9,7 @@ mod ticker;
 pub use offer::{Choice, Period};
 
 pub(crate) use counter::{is_even as counter_is_even, measure_hz as counter_hz, read as counter};
-pub(crate) use offer::{Chosen, Role, choose};
+pub(crate) use offer::{Chosen, choose};
 pub(crate) use page::{ClockPage, NAME};
 pub(crate) use ticker::{Audience, Ticker, Where};
 

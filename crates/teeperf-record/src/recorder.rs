@@ -2,7 +2,7 @@
 
 use crate::arena::{self, Lent, LentFile, Manner};
 use crate::attached::AttachError;
-use crate::clock::{self, Audience, Chosen, ClockPage, Role, Ticker, Time, Where};
+use crate::clock::{self, Audience, Chosen, ClockPage, Ticker, Time, Where};
 use crate::control::socket_name;
 use crate::drain::{Companions, Drain, Event, Limits, Summary};
 use crate::filter::Rules;
@@ -170,7 +170,7 @@ impl Recorder {
         let elsewhere = options.lent.as_ref().and_then(|lent| lent.counter_hz);
         let chosen = match elsewhere {
             Some(hz) => Chosen::elsewhere(hz),
-            None => clock::choose(options.clock, options.period, Role::of(options.cpu_samples)),
+            None => clock::choose(options.clock, options.period),
         };
         let has_counter = chosen.kind == ClockKind::Tick
             && elsewhere.is_none()

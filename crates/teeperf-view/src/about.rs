@@ -117,7 +117,7 @@ fn waiting(profile: &Profile) -> String {
         *by_function.entry(node.function).or_default() += node.spent.waiting_ns;
     }
     let most = by_function.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
-    let most = most.and_then(|(function, most)| {
+    let most = most.filter(|&(_, most)| most > 0.0).and_then(|(function, most)| {
         let function = profile.functions.get(function.0 as usize)?;
         let part = units::percent_inline(units::share(most, ns));
         Some(format!(", {part} of it in {}", crate::names::fit(&function.name, 60)))

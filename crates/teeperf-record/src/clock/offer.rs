@@ -35,13 +35,10 @@ impl Period {
     /// Longest sleep: a hook that waits for a change of the tick sees it within that time.
     pub const LONGEST: Duration = Duration::from_millis(100);
 
-    /// Of sleeps that nobody asked for, where waking takes so long.
-    fn affordable(cost: Duration, role: Role) -> Self {
-        let (times, longest) = match role {
-            Role::CpuTime => (25, COARSE),
-            Role::WallTime => (200, COARSEST),
-        };
-        let mean = (times * cost).clamp(FINE, longest).as_micros() as u64;
+    /// Of sleeps that nobody asked for. A thread whose waking takes so long needs no more than a
+    /// twenty-fifth of a processor with it: where the program has them all busy, that is what a tick costs it.
+    fn affordable(cost: Duration) -> Self {
+        let mean = (25 * cost).clamp(FINE, COARSE).as_micros() as u64;
         Self::Sleeping(Duration::from_micros(mean.next_multiple_of(50)))
     }
 
@@ -50,22 +47,6 @@ impl Period {
             Self::Sleeping(mean) => Self::Sleeping(mean.clamp(Self::SHORTEST, Self::LONGEST)),
             Self::Spinning => Self::Spinning,
         }
-    }
-}
-
-/// What the tick is to tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// Where CPU time goes: a twenty-fifth of a processor may go into it.
-    CpuTime,
-    /// How long threads wait, since samples tell where CPU time goes: a two-hundredth.
-    WallTime,
-}
-
-impl Role {
-    /// With samples of CPU time, or without.
-    pub(crate) fn of(has_samples: bool) -> Self {
-        if has_samples { Self::WallTime } else { Self::CpuTime }
     }
 }
 
@@ -110,22 +91,20 @@ impl Chosen {
 /// Mean sleep of a ticker where waking costs next to nothing, and where it costs much.
 const FINE: Duration = Duration::from_micros(100);
 const COARSE: Duration = Duration::from_micros(500);
-/// The same where samples tell CPU time.
-const COARSEST: Duration = Duration::from_millis(1);
 /// Sleeps measured to learn how late a ticker wakes, and what that costs.
 const SLEEPS: usize = 16;
 /// How long the counter is watched.
 const WINDOW: Duration = Duration::from_millis(20);
 
 /// Measures and chooses. Takes some milliseconds.
-pub(crate) fn choose(choice: Choice, period: Option<Period>, role: Role) -> Chosen {
+pub(crate) fn choose(choice: Choice, period: Option<Period>) -> Chosen {
     let sleep = match (choice, period) {
         (Choice::Auto, Some(Period::Sleeping(mean))) => Some(measure_sleep(mean)),
         (Choice::Auto | Choice::Tick, None) => Some(measure_sleep(FINE)),
         _ => None,
     };
     let cost = sleep.map_or(Duration::ZERO, |sleep| sleep.cost);
-    let period = period.unwrap_or_else(|| Period::affordable(cost, role)).within_bounds();
+    let period = period.unwrap_or_else(|| Period::affordable(cost)).within_bounds();
     let (kind, reason) = decide(choice, period, sleep, counter::is_even());
     let (hz, period_units) = match (kind, period) {
         (ClockKind::Cycle, _) => (counter::measure_hz(WINDOW), 0),
@@ -233,28 +212,25 @@ mod tests {
 
     #[test]
     fn what_is_chosen_has_a_speed() {
-        let tick = choose(Choice::Tick, Some(Period::Sleeping(MEAN)), Role::CpuTime);
+        let tick = choose(Choice::Tick, Some(Period::Sleeping(MEAN)));
         assert_eq!((tick.hz, tick.period_units), (1_000_000, 100));
-        let cycle = choose(Choice::Cycle, None, Role::CpuTime);
+        let cycle = choose(Choice::Cycle, None);
         assert!(cycle.hz > 1_000_000 && cycle.period_units == 0);
         let short = Some(Period::Sleeping(Duration::ZERO));
-        assert_eq!(choose(Choice::Tick, short, Role::WallTime).period_units, 10);
-        assert_eq!(choose(Choice::Auto, short, Role::CpuTime).period_units, 10);
+        assert_eq!(choose(Choice::Tick, short).period_units, 10);
+        assert_eq!(choose(Choice::Auto, short).period_units, 10);
     }
 
     #[test]
     fn the_dearer_it_is_to_wake_the_fewer_ticks() {
-        let of = |cost, role| match Period::affordable(Duration::from_nanos(cost), role) {
+        let mean = |cost| match Period::affordable(Duration::from_nanos(cost)) {
             Period::Sleeping(mean) => mean.as_micros(),
             Period::Spinning => panic!("that costs most"),
         };
-        let mean = |cost| of(cost, Role::CpuTime);
         assert_eq!([0, 4_000, 4_001, 15_000, 50_000].map(mean), [100, 100, 100, 400, 500]);
         assert_eq!(mean(12_345), 350);
-        let mean = |cost| of(cost, Role::WallTime);
-        assert_eq!([0, 500, 2_000, 5_000, 50_000].map(mean), [100, 100, 400, 1000, 1000]);
         for choice in [Choice::Auto, Choice::Tick] {
-            let units = choose(choice, None, Role::CpuTime).period_units;
+            let units = choose(choice, None).period_units;
             assert!((100..=500).contains(&units), "{choice:?}: {units}");
         }
     }

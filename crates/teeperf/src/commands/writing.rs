@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     /// How time is taken: a tick that costs least, or the processor's counter at each event
     #[arg(long, value_enum, default_value_t = Clock::Auto)]
     clock: Clock,
-    /// Mean time between two ticks, such as 50us [default: 100us to 1ms, by what waking costs; up to 500us without samples]
+    /// Mean time between two ticks, such as 50us [default: 100us, up to 500us where waking costs more]
     #[arg(long, value_name = "TIME", value_parser = amounts::period)]
     period: Option<Duration>,
     /// When the program is faster than the disk: let it wait, drop events (and count them), or
