@@ -51,12 +51,12 @@ impl Real {
 
 fn lua(lab: &Lab, hooks: Hooks) -> Result<Task> {
     let script = text(&lab.bench_file("programs/work.lua"));
-    Ok(Task::of([&text(&lab.lua_for_truth(hooks)?), &script, lab.size("10", "1")]))
+    Ok(Task::of([&text(&lab.lua_for_truth(hooks)?), &script, lab.size("15", "1")]))
 }
 
 fn sqlite(lab: &Lab, hooks: Hooks) -> Result<Task> {
     let program = text(&lab.speedtest_for_truth(hooks)?);
-    Ok(Task::of([&program, "--memdb", "--size", lab.size("95", "8")]))
+    Ok(Task::of([&program, "--memdb", "--size", lab.size("140", "8")]))
 }
 
 fn bzip2(lab: &Lab, hooks: Hooks) -> Result<Task> {
@@ -77,7 +77,7 @@ fn input(lab: &Lab) -> Result<PathBuf> {
     if !input.is_file() {
         let text = fs::read(lab.amalgamation()?)?;
         let end = lab.size(text.len(), text.len() / 4);
-        fs::write(&input, text[..end].repeat(lab.size(5, 1)))?;
+        fs::write(&input, text[..end].repeat(lab.size(6, 1)))?;
     }
     Ok(input)
 }
@@ -85,7 +85,7 @@ fn input(lab: &Lab) -> Result<PathBuf> {
 fn python(lab: &Lab, hooks: Hooks) -> Result<Task> {
     let (program, library) = lab.python_for_truth(hooks)?;
     let script = text(&source(lab, "work.py"));
-    let task = Task::of([&text(&program), "-S", &script, lab.size("24", "1")]);
+    let task = Task::of([&text(&program), "-S", &script, lab.size("36", "1")]);
     Ok(Task { variable: Some(("PYTHONPATH".into(), text(&library))), ..task })
 }
 
@@ -101,7 +101,7 @@ fn memcached(lab: &Lab, hooks: Hooks) -> Result<Task> {
     let task = Task::of([&server, "-u", "root", "-l", "127.0.0.1", "-p", port, "-t", "2", "-A"]);
     // The load waits for the server itself, but perf must find it there.
     let ready = "sleep 0.3".into();
-    let work = format!("{} {port} {}", load.display(), lab.size(350_000, 30_000));
+    let work = format!("{} {port} {}", load.display(), lab.size(400_000, 30_000));
     Ok(Task { load: Some(Load { ready, work }), ..task })
 }
 
@@ -122,7 +122,7 @@ fn postgres(lab: &Lab, hooks: Hooks) -> Result<Task> {
              -b tpcb-like@1 -b select-only@4 postgres
          cd /
          {} {tools}/pg_ctl -D {data} -m fast stop",
-        lab.size(4000, 200),
+        lab.size(11_000, 200),
         user_switch()
     );
     let words = words.split_whitespace().map(String::from).collect();
