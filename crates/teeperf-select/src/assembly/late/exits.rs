@@ -26,26 +26,11 @@ pub(super) enum Kind<'a> {
     Unsure { address: &'a str },
 }
 
-/// Whether a jump leads to another function.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Leaves<'a> {
-    No,
-    Yes,
-    /// Depends on what stands there.
-    Unsure(&'a str),
-}
-
-impl Leaves<'_> {
-    fn known(leaves: bool) -> Self {
-        if leaves { Self::Yes } else { Self::No }
-    }
-}
-
 /// Decides which jumps by address stay in their function.
 pub(super) struct Jumps<'l, 'a> {
     lines: &'l [Line<'a>],
     parts: &'l Parts<'a>,
-    by_address: OnceCell<ByAddress>,
+    known: OnceCell<ByAddress>,
 }
 
 /// Facts about them.
@@ -60,23 +45,23 @@ struct ByAddress {
 
 impl<'l, 'a> Jumps<'l, 'a> {
     pub(super) fn new(lines: &'l [Line<'a>], parts: &'l Parts<'a>) -> Self {
-        Self { lines, parts, by_address: OnceCell::new() }
+        Self { lines, parts, known: OnceCell::new() }
     }
 
-    /// Whether a jump to the address that stands in `operand` leads to another function.
-    fn leaves<'o>(&self, line: usize, operand: &'o str, function: usize) -> Leaves<'o> {
-        if operand.contains("@GOTPCREL") {
-            return Leaves::Yes;
+    /// As what a jump to the address that stands in `address` leaves the function, if it may.
+    fn by_address<'o>(&self, line: usize, address: &'o str, function: usize) -> Option<Kind<'o>> {
+        if address.contains("@GOTPCREL") {
+            return Some(Kind::Always);
         }
         // A function's frame is gone where it jumps to another one.
         if self.parts.is_bare.get(&line) == Some(&false) {
-            return Leaves::No;
+            return None;
         }
-        let known = self.by_address.get_or_init(|| ByAddress::find(self.lines, self.parts));
+        let known = self.known.get_or_init(|| ByAddress::find(self.lines, self.parts));
         match known.may_stay.contains(&function) {
-            _ if known.by_table.contains(&line) => Leaves::No,
-            true => Leaves::Unsure(operand),
-            false => Leaves::Yes,
+            _ if known.by_table.contains(&line) => None,
+            true => Some(Kind::Unsure { address }),
+            false => Some(Kind::Always),
         }
     }
 
@@ -86,13 +71,9 @@ impl<'l, 'a> Jumps<'l, 'a> {
             let Line::Instruction(mnemonic, rest) = self.lines[line] else { return None };
             let kind = match flow(mnemonic, rest) {
                 Flow::End if is_return(mnemonic) => Kind::Always,
-                Flow::Jump(target) => match self.goes_out(line, target, part.function) {
-                    Leaves::Yes => Kind::Always,
-                    Leaves::Unsure(address) => Kind::Unsure { address },
-                    Leaves::No => return None,
-                },
+                Flow::Jump(target) => self.goes_out(line, target, part.function)?,
                 Flow::Branch(target)
-                    if self.goes_out(line, target, part.function) == Leaves::Yes =>
+                    if self.goes_out(line, target, part.function) == Some(Kind::Always) =>
                 {
                     Kind::Branch { otherwise: opposite(mnemonic)?, target }
                 }
@@ -103,22 +84,24 @@ impl<'l, 'a> Jumps<'l, 'a> {
         (part.start..part.end).filter_map(exit).collect()
     }
 
-    fn goes_out(&self, line: usize, target: &'a str, function: usize) -> Leaves<'a> {
-        if let Some(operand) = target.strip_prefix('*') {
-            return self.leaves(line, operand, function);
+    /// As what a jump leaves the function, if it may.
+    fn goes_out(&self, line: usize, target: &'a str, function: usize) -> Option<Kind<'a>> {
+        if let Some(address) = target.strip_prefix('*') {
+            return self.by_address(line, address, function);
         }
         let name = unquoted(target);
         let name = name.split('@').next().unwrap_or(name);
         if let Some(register) = name.strip_prefix("__x86_indirect_thunk_") {
-            return self.leaves(line, register, function);
+            return self.by_address(line, register, function);
         }
-        Leaves::known(match self.parts.of_label.get(name) {
+        let is_exit = match self.parts.of_label.get(name) {
             // To its own beginning: it is called once more.
             Some(&of) if of == function => name == self.parts.functions[function].name,
             Some(_) => true,
             // Numbers are labels of what was written by hand.
             None => !is_local(name) && !name.starts_with(|first: char| first.is_ascii_digit()),
-        })
+        };
+        is_exit.then_some(Kind::Always)
     }
 }
 

@@ -185,48 +185,52 @@ impl Tails<'_> {
 
     /// A hook in front of what leaves the function so.
     fn leave(&mut self, leaving: &str) -> String {
-        let label = match self.returns.get(leaving) {
-            Some(label) => label.clone(),
-            None => self.leave_anew(leaving),
-        };
-        format!("{LOOK}\tjne\t{label}\n")
-    }
-
-    fn leave_anew(&mut self, leaving: &str) -> String {
-        let (number, part) = (self.number, self.part);
-        let label = format!(".Lteeperf_x{part}_{}", self.returns.len());
-        self.returns.insert(leaving.into(), label.clone());
-        let [keep, restore] = self.kept(leaving.contains("r11"));
-        let address = format!("{label}:\n{keep}\tleaq\t.Lteeperf_f{number}(%rip), %r11\n");
-        self.text += &address;
-        self.text += &if leaving == "ret" && keep.is_empty() {
-            "\tjmp\tteeperf_late_return\n".into()
-        } else {
-            format!("\tcall\tteeperf_late_exit\n{restore}\t{leaving}\n")
-        };
-        label
+        self.look(leaving, |tails, _| tails.exit(leaving))
     }
 
     /// A hook in front of a jump to the address that stands in `operand`, unless it is one of the
     /// function's own code. None where r11 is not free for that.
     fn leave_unsurely(&mut self, leaving: &str, operand: &str) -> Option<String> {
-        if self.keeps || self.code.is_empty() {
-            return None;
-        }
+        let is_free = !self.keeps && !self.code.is_empty();
+        is_free.then(|| self.look(leaving, |tails, at| tails.unsure_exit(leaving, operand, at)))
+    }
+
+    /// A look at the gate and a branch to the tail that leaves the function so: one that there is, or
+    /// what `tail` makes of its number.
+    fn look(&mut self, leaving: &str, tail: impl FnOnce(&Self, usize) -> String) -> String {
+        let label = match self.returns.get(leaving) {
+            Some(label) => label.clone(),
+            None => {
+                let number = self.returns.len();
+                let label = format!(".Lteeperf_x{}_{number}", self.part);
+                self.text += &format!("{label}:\n{}", tail(self, number));
+                self.returns.insert(leaving.into(), label.clone());
+                label
+            }
+        };
+        format!("{LOOK}\tjne\t{label}\n")
+    }
+
+    fn exit(&self, leaving: &str) -> String {
+        let [keep, restore] = self.kept(leaving.contains("r11"));
+        let hook = match leaving == "ret" && keep.is_empty() {
+            true => "\tjmp\tteeperf_late_return\n".into(),
+            false => format!("\tcall\tteeperf_late_exit\n{restore}\t{leaving}\n"),
+        };
+        format!("{keep}\tleaq\t.Lteeperf_f{}(%rip), %r11\n{hook}", self.number)
+    }
+
+    fn unsure_exit(&self, leaving: &str, operand: &str, count: usize) -> String {
         let (number, part) = (self.number, self.part);
-        let count = self.returns.len();
-        let label = format!(".Lteeperf_x{part}_{count}");
-        self.returns.insert(format!("{leaving} {count}"), label.clone());
         // Registers of thunks have names without a mark.
         let is_register = operand.starts_with('r') && !operand.contains('(');
         let operand = if is_register { format!("%{operand}") } else { operand.to_owned() };
         let stays = format!(".Lteeperf_s{part}_{count}");
-        let mut text = format!("{label}:\n");
-        for (at, stretch) in self.code.iter().enumerate() {
+        let mut text = String::new();
+        for (at, Stretch { start, end }) in self.code.iter().enumerate() {
             // At the function's own beginning it is called once more.
             let below = if at == 0 { "jbe" } else { "jb" };
             let other = format!(".Lteeperf_o{part}_{count}_{at}");
-            let Stretch { start, end } = stretch;
             // Writing to a string does not fail.
             let _ = write!(
                 text,
@@ -234,13 +238,10 @@ impl Tails<'_> {
                  \tleaq\t{end}(%rip), %r11\n\tcmpq\t%r11, {operand}\n\tjb\t{stays}\n{other}:\n"
             );
         }
-        let _ = write!(
-            text,
+        text + &format!(
             "{LOOK}\tje\t{stays}\n\tleaq\t.Lteeperf_f{number}(%rip), %r11\n\
              \tcall\tteeperf_late_exit\n{stays}:\n\t{leaving}\n"
-        );
-        self.text += &text;
-        Some(format!("{LOOK}\tjne\t{label}\n"))
+        )
     }
 
     /// Instructions that keep r11 where it is needed, and that give it back.
