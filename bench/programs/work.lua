@@ -39,4 +39,4 @@ for _ = 1, size do
   total = total + fib(29) + sort(120000) + strings(60000)
 end
 print("total=" .. total)
-print("cpu=" .. os.clock())
+print(string.format("cpu %.0f", os.clock() * 1e9)) -- nanoseconds

@@ -17,3 +17,9 @@ pub mod rights;
 pub mod system;
 pub mod thread;
 pub mod windows;
+
+/// Tells the program's user, on its standard error, which the program may have closed.
+pub fn tell(text: std::fmt::Arguments<'_>) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "teeperf: {text}");
+}

@@ -3,7 +3,7 @@
 use crate::{rights, system};
 use std::ffi::{c_int, c_void};
 use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::{Mutex, Once};
 use std::time::{Duration, Instant};
@@ -203,13 +203,11 @@ fn receive(socket: &OwnedFd) -> Option<(Welcome, File)> {
         // Who asks has a token: there is no more.
         static IS_TOLD: Once = Once::new();
         IS_TOLD.call_once(|| {
-            // The program's standard error may be closed.
-            let _ = writeln!(
-                std::io::stderr(),
-                "teeperf: process {} has more threads that call into another world than there is memory for: of the others \
+            crate::tell(format_args!(
+                "process {} has more threads that call into another world than there is memory for: of the others \
                  nothing is recorded",
                 std::process::id()
-            );
+            ));
         });
     }
     let file = file?;

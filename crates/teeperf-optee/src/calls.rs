@@ -10,7 +10,6 @@ use crate::teec::{
     TARGET_DEAD, Uuid,
 };
 use std::ffi::{c_char, c_void};
-use std::io::Write;
 use std::sync::OnceLock;
 use teeperf_lender::real;
 use teeperf_lender::thread::{self, Own};
@@ -180,12 +179,10 @@ fn learn(application: Uuid, outcome: &Outcomes) {
     let Some(entered) = outcome.entered else { return };
     let is_news = sessions::has_hooks(application, entered);
     if is_news && outcome.lacks_counter {
-        // The program's standard error may be closed.
-        let _ = writeln!(
-            std::io::stderr(),
-            "teeperf: trusted application {application} is not recorded: it has no counter. Build it with \
+        teeperf_lender::tell(format_args!(
+            "trusted application {application} is not recorded: it has no counter. Build it with \
              TEEPERF_COUNTER=y, or record without --clock"
-        );
+        ));
     }
 }
 

@@ -198,7 +198,7 @@ impl Block {
         }
     }
 
-    /// What late hooks look at first while the module's hooks are on.
+    /// The gate's word for late hooks while the module's hooks are on.
     fn late(&self) -> u32 {
         let is_plain = self.mode.load(Relaxed) < 0 && self.window().load(Relaxed) != 0;
         if is_plain && !process::has_trees() { hook::gate::LATE_ON } else { hook::gate::LATE_OUT }

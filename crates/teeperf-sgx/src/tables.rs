@@ -5,7 +5,6 @@
 
 use crate::entries;
 use std::ffi::c_void;
-use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::sync::{Mutex, RwLock};
 use teeperf_lender::windows::{self, Window};
@@ -98,11 +97,9 @@ fn entry(function: usize, number: usize) -> usize {
             entry.number.store(number, Relaxed);
             entry.function.store(function, Release);
         } else if free == ENTRIES {
-            // The program's standard error may be closed.
-            let _ = writeln!(
-                std::io::stderr(),
-                "teeperf: more than {ENTRIES} OCALLs: those that come now are not recorded"
-            );
+            teeperf_lender::tell(format_args!(
+                "more than {ENTRIES} OCALLs: those that come now are not recorded"
+            ));
         }
         *count += 1;
         free

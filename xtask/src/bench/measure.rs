@@ -161,6 +161,11 @@ impl Trials {
         Some(ratio(self.of(ours)?, self.of(theirs)?))
     }
 
+    /// By how much the median of one trial is above that of another; nothing when one was not run.
+    pub(crate) fn above(&self, ours: &str, theirs: &str) -> Option<f64> {
+        Some(self.median(ours)? - self.median(theirs)?)
+    }
+
     /// `name 1.23 unit` for each trial in `names` that was run.
     pub(crate) fn medians(&self, names: &[&str], unit: &str) -> String {
         let told = names.iter().filter_map(|name| {

@@ -345,7 +345,7 @@ fn lua_command(compilers: &Compilers, include: &Path) -> Command {
     command
 }
 
-fn lua_sources(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>> {
+pub(super) fn lua_sources(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>> {
     let mut sources = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();

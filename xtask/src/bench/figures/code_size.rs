@@ -9,7 +9,7 @@ use object::{Object, ObjectSection, SectionKind};
 use super::Figure;
 use crate::bench::hooks::Hooks;
 use crate::bench::lab::Lab;
-use crate::bench::subject::text;
+use crate::bench::programs::{empty, lua_sources};
 use crate::bench::table::{Limit, Row, digits};
 use crate::commands::run_quietly;
 
@@ -24,44 +24,43 @@ pub(crate) const FIGURE: Figure = Figure {
 
 fn measure(lab: &Lab) -> Result<Vec<Row>> {
     let (folder, include) = lab.lua_source()?;
-    let lua = vec![folder, include];
-    let sqlite = vec![lab.amalgamation()?];
+    let lua = Sources { name: "lua", files: lua_sources(&folder, |_| true)?, include };
+    let file = lab.amalgamation()?;
+    let include = file.with_file_name("");
+    let sqlite = Sources { name: "sqlite3", files: vec![file], include };
     let mut rows = Vec::new();
     for level in ["-O2", "-Os"] {
-        rows.push(row(lab, "lua", &lua, level)?);
-        rows.push(row(lab, "sqlite3", &sqlite, level)?);
+        for sources in [&lua, &sqlite] {
+            rows.push(row(lab, sources, level)?);
+        }
     }
     Ok(rows)
 }
 
-/// `sources` is one file, or a folder of files and one of headers.
-fn row(lab: &Lab, name: &str, sources: &[PathBuf], level: &str) -> Result<Row> {
-    let size = |hooks| size(lab, name, sources, level, hooks);
+/// What is compiled, and a folder of headers.
+struct Sources {
+    name: &'static str,
+    files: Vec<PathBuf>,
+    include: PathBuf,
+}
+
+fn row(lab: &Lab, sources: &Sources, level: &str) -> Result<Row> {
+    let size = |hooks| size(lab, sources, level, hooks);
     let (plain, late, source) = (size(Hooks::None)?, size(Hooks::Late)?, size(Hooks::Source)?);
     let kilobytes = |bytes: u64| format!("{} kB", digits(bytes as f64 / 1e3));
+    let name = sources.name;
     Ok(Row::new(&format!("{name}{level}"), &format!("{name}, {level}"), kilobytes(late))
         .beside(format!("no hooks {}, of the source {}", kilobytes(plain), kilobytes(source)))
         .limit(Limit::AtMost(1.6), Some(late as f64 / plain as f64), "×"))
 }
 
 /// Bytes of code of all objects.
-fn size(lab: &Lab, name: &str, sources: &[PathBuf], level: &str, hooks: Hooks) -> Result<u64> {
-    let folder = lab.work.join(hooks.name()).join(format!("size-{name}{level}"));
-    super::super::programs::empty(&folder)?;
+fn size(lab: &Lab, sources: &Sources, level: &str, hooks: Hooks) -> Result<u64> {
+    let folder = lab.work.join(hooks.name()).join(format!("size-{}{level}", sources.name));
+    empty(&folder)?;
     let mut command = lab.compilers(hooks)?.command(false);
     command.args(["-c", level, "-DSQLITE_THREADSAFE=0", "-DLUA_USE_LINUX"]).current_dir(&folder);
-    match sources {
-        [files, headers] => {
-            command.arg("-I").arg(headers);
-            for entry in fs::read_dir(files)? {
-                let file = text(&entry?.path());
-                if file.ends_with(".c") {
-                    command.arg(file);
-                }
-            }
-        }
-        _ => drop(command.args(sources)),
-    }
+    command.arg("-I").arg(&sources.include).args(&sources.files);
     run_quietly(&mut command)?;
     let mut bytes = 0;
     for entry in fs::read_dir(&folder)? {

@@ -98,7 +98,7 @@ fn hooked_functions(text: &str) -> BTreeSet<String> {
     hooked
 }
 
-/// What the program is made of.
+/// Ends of the paths of the program's sources.
 const SOURCES: [&str; 2] = ["/sqlite3.c", "/speedtest1.c"];
 
 /// A function's name without what gcc adds to copies of it, and callgrind to recursion.

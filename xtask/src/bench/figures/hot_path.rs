@@ -74,9 +74,8 @@ impl Programs<'_> {
             trials.push(("its program without hooks", Box::new(|| prototype.plain(lab))));
         }
         let trials = Trials::run(lab.rounds(ROUNDS), trials)?;
-        let above = |hooked, plain| Some(trials.median(hooked)? - trials.median(plain)?);
-        let (ours, least) =
-            (above("late", "no hooks"), above("prototype", "its program without hooks"));
+        let ours = trials.above("late", "no hooks");
+        let least = trials.above("prototype", "its program without hooks");
         let told = format!("{}, {} above", trials.medians(&["late"], "ns"), nanoseconds(ours));
         let beside = trials.medians(&["no hooks", "prototype", "its program without hooks"], "ns");
         let reached = ours.zip(least).map(|(ours, least)| ours / least);

@@ -61,12 +61,11 @@ fn calls(lab: &Lab) -> Result<Vec<Row>> {
         trials.push(("its program without hooks", Box::new(|| prototype.plain(lab))));
     }
     let trials = Trials::run(lab.rounds(7), trials)?;
-    let above = trials.median("late").zip(trials.median("no hooks")).map(|(a, b)| a - b);
     let told = |name| trials.medians(&[name], "ns");
     Ok(vec![
         Row::new("late", "late hooks, not recorded: above no hooks", told("late"))
             .beside(trials.medians(&["no hooks", "prototype", "its program without hooks"], "ns"))
-            .limit(Limit::AtMost(0.3), above, "ns"),
+            .limit(Limit::AtMost(0.3), trials.above("late", "no hooks"), "ns"),
         Row::new("filter", "functions left out by a filter", told("left out"))
             .beside(told("no hooks"))
             .limit(Limit::Told, trials.ratio("left out", "late"), "× not recorded"),

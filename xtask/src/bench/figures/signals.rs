@@ -1,11 +1,11 @@
-//! What the samples of CPU time cost a program beside its hooks.
+//! The cost of samples of CPU time, beside that of hooks.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use super::Figure;
+use super::{Figure, truth};
 use crate::bench::hooks::Hooks;
 use crate::bench::lab::Lab;
 use crate::bench::measure::Trials;
@@ -36,7 +36,7 @@ fn of(lab: &Lab, name: &str, build: Build, arguments: &[&str]) -> Result<Row> {
     let recording = lab.scratch("signals.teeperf");
     let recorded = |options: &[&str]| {
         let options = [&["--clock", "tick"], options].concat();
-        cpu(lab, lab.record(&recording, &options).arg(&late).args(arguments))
+        seconds(lab, lab.record(&recording, &options).arg(&late).args(arguments))
     };
     let data = lab.scratch("perf.data");
     let trials = Trials::run(
@@ -44,20 +44,18 @@ fn of(lab: &Lab, name: &str, build: Build, arguments: &[&str]) -> Result<Row> {
         vec![
             ("with samples", Box::new(|| recorded(&[])) as Box<dyn FnMut() -> Result<f64>>),
             ("without", Box::new(|| recorded(&["--no-cpu-samples"]))),
-            ("perf", Box::new(|| cpu(lab, lab.perf(&data).arg(&plain).args(arguments)))),
-            ("alone", Box::new(|| cpu(lab, Command::new(&plain).args(arguments)))),
+            ("perf", Box::new(|| seconds(lab, lab.perf(&data).arg(&plain).args(arguments)))),
+            ("alone", Box::new(|| seconds(lab, Command::new(&plain).args(arguments)))),
         ],
     )?;
     let added = |ours, theirs| trials.ratio(ours, theirs).map(|ratio| 100.0 * (ratio - 1.0));
     let perf = added("perf", "alone").map_or(String::new(), |more| format!(": {more:.1} % more"));
-    Ok(Row::new(name, name, trials.medians(&["with samples", "without"], ""))
+    Ok(Row::new(name, name, trials.medians(&["with samples", "without"], "s"))
         .beside(trials.medians(&["perf", "alone"], "s") + &perf)
         .limit(Limit::AtMost(0.5), added("with samples", "without"), "% more"))
 }
 
-/// Seconds or nanoseconds of CPU time, as the program tells them behind `cpu`.
-fn cpu(lab: &Lab, command: &mut Command) -> Result<f64> {
-    let out = lab.run(command)?.out;
-    let mut words = out.split(['=', ' ', '\n']).skip_while(|word| *word != "cpu");
-    words.nth(1).context("the program tells no CPU time")?.parse().context("cpu")
+/// Seconds of CPU time, as the program tells it.
+fn seconds(lab: &Lab, command: &mut Command) -> Result<f64> {
+    Ok(truth::cpu(&lab.run(command)?.out)? / 1e9)
 }

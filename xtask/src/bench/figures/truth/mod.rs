@@ -18,6 +18,7 @@ use super::Figure;
 use crate::bench::lab::Lab;
 use crate::bench::table::Row;
 use kind::Kind;
+pub(super) use subject::cpu;
 use subject::{Outcome, Subject};
 
 pub(crate) const FIGURE: Figure = Figure {

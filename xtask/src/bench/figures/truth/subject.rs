@@ -163,7 +163,7 @@ fn clock(out: &str) -> Result<BTreeMap<String, f64>> {
 }
 
 /// `cpu NANOSECONDS` of what a program printed.
-fn cpu(out: &str) -> Result<f64> {
+pub(in crate::bench::figures) fn cpu(out: &str) -> Result<f64> {
     let told = out.lines().find_map(|line| line.strip_prefix("cpu "));
     told.and_then(|ns| ns.parse().ok()).with_context(|| format!("no cpu time in: {out}"))
 }
