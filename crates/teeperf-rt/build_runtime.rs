@@ -97,7 +97,8 @@ impl Outputs {
 /// Builds everything into `out`, for the compiler's own target. `crates` is the folder that the crates are
 /// in. An error says which command failed, and how.
 pub fn build(crates: &Path, out: &Path) -> Result<Outputs, String> {
-    let build = Build { crates, out, flags: &[] };
+    // Threads are cancelled, and debuggers unwind, within the runtime.
+    let build = Build { crates, out, flags: &["-Cforce-unwind-tables=yes"] };
     build.library("teeperf_wire", &[])?;
     build.library("teeperf_tally", &["teeperf_wire"])?;
 

@@ -46,7 +46,7 @@ impl Build<'_> {
         let mut command = Command::new(compiler);
         command.arg(self.crates.join(source)).args(["--edition=2024", "--crate-name", name]);
         command.args(["-Copt-level=3", "-Ccodegen-units=1", "-Cpanic=abort", "-Cdebuginfo=0"]);
-        command.args(["-Crelocation-model=pic", "-Cforce-unwind-tables=yes", "--cap-lints=allow"]);
+        command.args(["-Crelocation-model=pic", "--cap-lints=allow"]);
         command.arg("-L").arg(self.out);
         for used in uses {
             let library = self.out.join(format!("lib{used}.rlib"));
