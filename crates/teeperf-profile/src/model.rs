@@ -239,7 +239,8 @@ pub struct Thread {
     pub events: u64,
     /// From its first to its last event, nanoseconds of wall time.
     pub wall_ns: u64,
-    /// CPU time between the first and the last chunk's start, nanoseconds, where known.
+    /// CPU time between the thread's first and last look at it, nanoseconds, where known. A thread
+    /// looks when it begins a chunk, and at each sample.
     pub cpu_ns: Option<u64>,
     /// Between these, nanoseconds of wall time.
     pub cpu_over_ns: u64,

@@ -74,6 +74,21 @@ fn threads_that_park_wait() {
     assert!(figure(&report, "park", "total_waiting") > 3.0 * work);
 }
 
+/// Guards: a thread's CPU time, told by chunks alone, which no chunk tells at the thread's end.
+#[test]
+fn a_thread_that_waits_at_its_end() {
+    let shop = Workshop::new();
+    let program = shop.build("idle_tail.c", Compiler::Gcc, &["-O1"]);
+    let file = shop.record(&[], &program, &[], 0).file;
+    let text = teeperf().args(["report", "--threads"]).arg(file).output().unwrap().stdout;
+    let text = String::from_utf8(text).unwrap();
+    // RECORDED, WALL and CPU, each with its unit.
+    let row = text.lines().last().unwrap();
+    let words: Vec<&str> = row.split_whitespace().collect();
+    let cpu: f64 = words[4].parse().unwrap_or_else(|_| panic!("{text}"));
+    assert!(words[5] == "ms" && cpu > 5.0 && cpu < 450.0, "{text}");
+}
+
 /// Guards: the first milliseconds of a thread, of which some are told and others not.
 #[test]
 fn threads_that_live_less_than_a_period() {

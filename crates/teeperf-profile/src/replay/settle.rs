@@ -183,6 +183,7 @@ impl State {
             }
             Escape::Sample(sample) => {
                 let ns_per_unit = self.ns_per_unit;
+                self.summary.looked_at_cpu(self.now, sample.cpu_ns);
                 self.summary.sampled.take(self.at, sample, ns_per_unit);
             }
             Escape::Filter(number) => return self.end_segment(Op::Filter(number), at, next),

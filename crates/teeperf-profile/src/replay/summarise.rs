@@ -10,7 +10,7 @@ use teeperf_wire::shared::ClockKind;
 use teeperf_wire::shared::chunk::STACK_NOT_TOLD;
 use teeperf_wire::word::ESCAPE_BASE;
 
-use super::summary::{CpuLook, Op, Place, Segment, Summary};
+use super::summary::{Op, Place, Segment, Summary};
 use super::timed::Watch;
 use super::tree::Tree;
 use crate::chunks::Decoder;
@@ -219,8 +219,7 @@ impl State {
         let place = Place { sequence: header.sequence, word: header.first, whole: false };
         // A later piece of a chunk repeats what was so at the chunk's start.
         if header.cpu_ns != u64::MAX && header.first == 0 {
-            let look = CpuLook { time: header.time, cpu_ns: header.cpu_ns };
-            summary.cpu = Some((summary.cpu.map_or(look, |(first, _)| first), look));
+            summary.looked_at_cpu(header.time, header.cpu_ns);
             match place.is_first() {
                 true => summary.sampled.begins(header.cpu_ns),
                 false => summary.sampled.told(header.cpu_ns, self.ns_per_unit),

@@ -21,7 +21,7 @@ use super::waits::Waits;
 use crate::names::Window;
 use crate::warnings::Warnings;
 
-/// A look of a thread at its CPU time, when it began a chunk.
+/// A look of a thread at its CPU time: when it began a chunk, or at a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CpuLook {
     /// What the recording's clock said.
@@ -183,6 +183,12 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
+    /// The thread's CPU time at a time of the clock.
+    pub(super) fn looked_at_cpu(&mut self, time: u64, cpu_ns: u64) {
+        let look = CpuLook { time, cpu_ns };
+        self.cpu = Some((self.cpu.map_or(look, |(first, _)| first), look));
+    }
+
     /// Empties it, keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.tree.clear();
