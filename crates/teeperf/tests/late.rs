@@ -43,6 +43,23 @@ fn shapes(shop: &Workshop, compiler: Compiler, flags: &[&str]) {
     recorded.report.expect_whole();
 }
 
+/// Guards: time of an instruction told as that of the hook behind it, or the hook's as that of a
+/// loop that begins there: processors are interrupted one instruction later.
+#[test]
+fn instructions_beside_hooks_have_their_time() {
+    let shop = Workshop::new();
+    for (compiler, level) in [(Compiler::Gcc, "-O1"), (Compiler::Gcc, "-Os")] {
+        let program = shop.path(level);
+        succeed(late(compiler).arg("-o").arg(&program).arg(source("awaited.c")).args([level, "-w"]));
+        let report = shop.record(&[], &program, &[], 0).report;
+        for name in ["fetch", "turn"] {
+            let [own, hooks] = ["self", "hooks"].map(|figure| report.time(name, figure));
+            assert!(own > 20e6, "{level}, {name}: {own}");
+            assert!(hooks < 0.3 * own, "{level}, {name}: hooks {hooks} beside {own}");
+        }
+    }
+}
+
 /// Guards: cold parts, jumps in the place of calls, tables of jumps, `goto *`, variable arguments,
 /// nested functions, naked ones, assembly that calls, conventions that keep most registers,
 /// `setjmp`, `vfork`, handlers.

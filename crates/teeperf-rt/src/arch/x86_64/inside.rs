@@ -6,13 +6,20 @@ use super::late::{COMPARISON, looks_at, relative};
 /// Bytes of `leaq function(%rip), %r11`, and of a call or jump.
 const ADDRESS: usize = 7;
 const CALL: usize = 5;
-/// Most bytes that are looked at before an instruction, and from it on.
-const BEFORE: usize = COMPARISON;
-const BEHIND: usize = ADDRESS + CALL;
+/// Bytes of the branch behind a comparison, to a place nearby and to one that is not.
+const BRANCH: usize = 2;
+const FAR_BRANCH: usize = 6;
 const PAGE: usize = 4096;
 
-/// Whether the instruction at `address` is one of a hook's. `gate` is the address of the word that
-/// late hooks compare, and `is_hook` knows addresses of hooks that are functions.
+/// Whether a thread that was interrupted at `address` spent its time in a hook. `gate` is the
+/// address of the word that late hooks compare, and `is_hook` knows addresses of hooks that are
+/// functions.
+///
+/// A processor is interrupted behind the instruction that took the time: the oldest one that had
+/// not ended. So a hook's comparison stands for the instruction before it, and what follows a hook
+/// for the hook. The branch stands for the comparison, which waits for nothing: its value is known
+/// by then. Where it took time, the processor looked for the function's own code, as behind a jump
+/// that it had not foreseen.
 ///
 /// # Safety
 ///
@@ -23,31 +30,36 @@ pub(crate) unsafe fn is_of_hook(
     is_hook: impl Fn(usize) -> bool,
 ) -> bool {
     // Another page may not be there, or not have code.
-    let offset = address % PAGE;
-    if offset < BEFORE || offset + BEHIND > PAGE {
-        return false;
-    }
+    let (page, offset) = (address & !(PAGE - 1), address % PAGE);
     // SAFETY: on the page of an instruction that is read.
-    let code = unsafe { &*((address - BEFORE) as *const [u8; BEFORE + BEHIND]) };
+    let page = unsafe { &*(page as *const [u8; PAGE]) };
+    let (before, from) = page.split_at(offset);
     let calls = |at: usize, code: &[u8]| match *code {
         [0xe8 | 0xe9, a, b, c, d, ..] => is_hook(relative(at + CALL, [a, b, c, d])),
         _ => false,
     };
-    let (before, from) = code.split_at(BEFORE);
-    match from {
-        [0x83, 0x3d, ..] => looks_at(address, from, gate),
-        [0x75, ..] | [0x0f, 0x85, ..] => looks_at(address - COMPARISON, before, gate),
-        [0x4c, 0x8d, 0x1d, ..] => {
-            from.get(ADDRESS..).is_some_and(|call| calls(address + ADDRESS, call))
-        }
-        [0xe8, ..] => calls(address, from),
-        // To a hook that returns in the function's place, or back from the tail of an entry.
-        [0xeb | 0xe9, ..] => {
-            calls(address, from)
-                || before.get(BEFORE - CALL..).is_some_and(|call| calls(address - CALL, call))
-        }
+    let looks = |before: usize| {
+        let look = offset.checked_sub(before).and_then(|start| page.get(start..));
+        look.is_some_and(|code| looks_at(address - before, code, gate))
+    };
+    let is_behind_branch = match before {
+        [.., 0x75, _] => looks(COMPARISON + BRANCH),
+        [.., 0x0f, 0x85, _, _, _, _] => looks(COMPARISON + FAR_BRANCH),
         _ => false,
-    }
+    };
+    is_behind_branch
+        || match from {
+            [0x4c, 0x8d, 0x1d, ..] => {
+                from.get(ADDRESS..).is_some_and(|call| calls(address + ADDRESS, call))
+            }
+            [0xe8, ..] => calls(address, from),
+            // To a hook that returns in the function's place, or back from the tail of an entry.
+            [0xeb | 0xe9, ..] => {
+                calls(address, from)
+                    || before.last_chunk::<CALL>().is_some_and(|call| calls(address - CALL, call))
+            }
+            _ => false,
+        }
 }
 
 #[cfg(test)]
@@ -91,18 +103,20 @@ mod tests {
             &[0xc3],
         ];
         // The gate is 0x1000 behind the first instruction, and the hook 0x2000.
-        let known = [true, true, false, true, true, true, true, true, false, false, false];
+        let known = [false, false, true, true, true, true, true, true, false, false, false];
         assert_eq!(told(&code, 0x1000, 0x2000), known);
         assert_eq!(told(&code, 0x1004, 0x2004), [false; 11]);
     }
 
     #[test]
-    fn a_pages_ends_are_not_looked_at() {
+    fn a_pages_ends_are_looked_at_no_further() {
         let page = Box::new(Page([0xe8; PAGE]));
         let base = page.0.as_ptr() as usize;
-        for at in [0, BEFORE - 1, PAGE - BEHIND + 1, PAGE - 1] {
-            // SAFETY: nothing is read beyond the page.
+        for at in [PAGE - 4, PAGE - 1] {
+            // SAFETY: these are bytes of the page.
             assert!(unsafe { !is_of_hook(base + at, 0, |_| true) });
         }
+        // SAFETY: as above.
+        assert!(unsafe { is_of_hook(base, 0, |_| true) });
     }
 }

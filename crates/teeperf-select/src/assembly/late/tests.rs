@@ -45,6 +45,14 @@ fn a_function_has_hooks_at_its_entry_and_at_each_return() {
     );
 }
 
+/// Guards: samples at a loop's beginning taken for those of the hook in front of it.
+#[test]
+fn a_loop_begins_apart_from_the_entrys_hook() {
+    let code = |label, target| format!("{label}:\n\tdecl\t%edi\n\tjne\t{target}\n\tud2");
+    assert!(body(&code(".L2", ".L2")).starts_with("nop\n.L2:"));
+    assert!(body(&code(".LVL2", ".L3")).starts_with(".LVL2:"));
+}
+
 #[test]
 fn jumps_to_other_functions_are_exits() {
     for (code, expected) in [

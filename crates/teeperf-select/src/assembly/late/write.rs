@@ -72,7 +72,8 @@ pub(super) fn hooks<'a>(
                 Some(mark) => mark,
                 None => beginning(lines, part),
             };
-            edits.before(place, tails.enter());
+            let apart = if is_jumped_to(lines, part, place) { "\tnop\n" } else { "" };
+            edits.before(place, tails.enter() + apart);
         } else if let Some(frames) = part.frames {
             let begins = frames.min(part.start);
             let begins = beginning_of_section(lines, function.label).unwrap_or(begins);
@@ -270,6 +271,23 @@ impl Tails<'_> {
         let restored: String = restored.collect();
         format!("{end}\t.cfi_def_cfa 7, 8\n{restored}{}", self.text)
     }
+}
+
+/// Whether the function jumps to its first instruction behind an entry's hook at this line. A
+/// sample there is one of the hook's last instruction, unless there is another one in between.
+fn is_jumped_to(lines: &[Line<'_>], part: &Part<'_>, place: usize) -> bool {
+    let code = &lines[place..part.end];
+    let is_label = |line: &&Line<'_>| !matches!(line, Line::Instruction(..) | Line::Foreign(_));
+    // The mark is an instruction of its own, which goes away.
+    let labels = code.iter().skip(1).take_while(is_label);
+    let mut names = labels.filter_map(|line| match *line {
+        Line::Label(name) => Some(name),
+        _ => None,
+    });
+    names.any(|name| {
+        let jumps = |line: &Line<'_>| matches!(*line, Line::Instruction(_, to) if to == name);
+        code.iter().any(jumps)
+    })
 }
 
 /// Line of the first instruction behind what must stand first.
