@@ -221,7 +221,7 @@ fn whole_of(profile: &Profile) -> f64 {
 /// Makes the intervals of rows as wide as a clock that ticks makes them. The ticks that fall into a
 /// function are counted, so their number has a deviation of its root: twice that on both sides. Of
 /// what no tick fell into, three may have been due. And `AHEAD_NS` of each call may have gone to
-/// its caller. Samples of timers tell shares of `whole` nanoseconds.
+/// its caller. Samples of timers tell shares of `whole` nanoseconds, which hooks may make wrong.
 pub fn add_sampling_error(rows: &mut [Row], info: &Info, whole: f64) {
     let period_ns = info.period_ns;
     if period_ns == 0.0 {
@@ -232,12 +232,22 @@ pub fn add_sampling_error(rows: &mut [Row], info: &Info, whole: f64) {
             let Spent { variance, total_variance, .. } = row.spent;
             spread(&mut row.self_time, variance, whole, period_ns);
             spread(&mut row.total, total_variance, whole, period_ns);
+            add_hooks(row);
             continue;
         }
         let ahead = AHEAD_NS * row.calls as f64;
         for time in [&mut row.self_time, &mut row.total] {
             widen(time, period_ns, ahead);
         }
+    }
+}
+
+/// Where hooks took as much time as a function's own code, or more, a processor may have done that
+/// code beside them: the function may have had their time as well.
+fn add_hooks(row: &mut Row) {
+    if row.spent.hooks_ns >= row.self_time.value {
+        row.self_time.high += row.spent.hooks_ns;
+        row.total.high = row.total.high.max(row.self_time.high);
     }
 }
 

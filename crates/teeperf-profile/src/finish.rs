@@ -197,7 +197,7 @@ impl Gathered {
         }
         if beyond_limits > 0 {
             self.warnings.add(|| {
-                format!("there are more call paths than a profile can have: {beyond_limits} calls on later ones are counted in their functions, with their own time, but not below their callers: they stand below `[too deep]`. `--most-paths` allows more paths")
+                format!("there are more call paths than a profile can have: {beyond_limits} calls on later ones are counted in their functions, with their own time, but not below their callers: they stand below `[beyond limits]`. `--most-paths` allows more paths")
             });
         }
         let untimed = threads.shared.room.untimed;

@@ -78,7 +78,7 @@ pub struct Options<'a> {
     /// Chunks in a batch; 0: what is best. The result does not depend on it.
     pub batch_chunks: usize,
     /// Most call paths, in all threads; 0: [`MAX_PATHS`]. Calls on later ones are counted by
-    /// function, below `[too deep]`.
+    /// function, below `[beyond limits]`.
     pub most_paths: usize,
     /// Somebody still records it: it has no end yet.
     pub goes_on: bool,

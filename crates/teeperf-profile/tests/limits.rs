@@ -123,7 +123,7 @@ fn a_deep_recursion_comes_down_again() {
     assert_eq!(profile.threads[0].tree.nodes.len(), DEPTH as usize + 1);
     let health = profile.health;
     assert_eq!((health.mended, health.open, health.unopened), (0, 0, 0));
-    assert!(!health.warnings.iter().any(|said| said.contains("[too deep]")));
+    assert!(!health.warnings.iter().any(|said| said.contains("[beyond limits]")));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn calls_beyond_the_most_paths_are_said() {
     }
     let profile = replay(&builder.end());
     assert_eq!(sums(&profile).1, PATHS as u64 + 10);
-    assert_eq!(profile.functions.len(), 2, "the function and [too deep]");
+    assert_eq!(profile.functions.len(), 2, "the function and [beyond limits]");
     let health = profile.health;
     assert_eq!((health.mended, health.open, health.unopened), (0, 0, 0));
     let said = health.warnings.iter().any(|said| said.contains(" 10 calls on later ones"));

@@ -572,7 +572,8 @@ impl Desk {
                 ledger.misses(Why::NoRoom, &executable_of(peer.pid), peer.pid);
             }
             _ if error.kind() == io::ErrorKind::BrokenPipe => {
-                ledger.misses(Why::Late, &executable_of(peer.pid), peer.pid);
+                let program = executable_of(peer.pid);
+                ledger.misses(Why::without_answer(&program), &program, peer.pid);
             }
             _ => self.notice(format!("process {} could not attach: {error}", peer.pid)),
         }

@@ -50,7 +50,9 @@ fn instructions_beside_hooks_have_their_time() {
     let shop = Workshop::new();
     for (compiler, level) in [(Compiler::Gcc, "-O1"), (Compiler::Gcc, "-Os")] {
         let program = shop.path(level);
-        succeed(late(compiler).arg("-o").arg(&program).arg(source("awaited.c")).args([level, "-w"]));
+        succeed(
+            late(compiler).arg("-o").arg(&program).arg(source("awaited.c")).args([level, "-w"]),
+        );
         let report = shop.record(&[], &program, &[], 0).report;
         for name in ["fetch", "turn"] {
             let [own, hooks] = ["self", "hooks"].map(|figure| report.time(name, figure));

@@ -1,6 +1,6 @@
 //! The tree of a thread, or of several: a [`Tree`] with counts that do not overflow and a
 //! limit on how many call paths there can be. Beyond it, calls are counted by function alone:
-//! all such functions stand side by side below one node, `[too deep]`, and what one of them
+//! all such functions stand side by side below one node, `[beyond limits]`, and what one of them
 //! calls stands there too.
 
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use crate::lengths::Lengths;
 
 use super::tree::{FLAT, Tree, pseudo};
 
-/// Functions that may stand below `[too deep]`, in all trees.
+/// Functions that may stand below `[beyond limits]`, in all trees.
 const MAX_FLAT: usize = 1 << 20;
 
 /// Histograms of lengths, in all trees: a few KiB each.
@@ -139,7 +139,7 @@ impl CallTree {
     }
 
     /// The child of a node, made if there is none; where a limit is reached, the function below
-    /// `[too deep]`.
+    /// `[beyond limits]`.
     pub(crate) fn child(&mut self, room: &mut Room, parent: u32, word: u32) -> u32 {
         let depth = self.tree.nodes()[parent as usize].depth;
         // Neither is there a path below a node that is flat.
@@ -155,7 +155,7 @@ impl CallTree {
         self.flat(room, word)
     }
 
-    /// The function below `[too deep]`, or that itself.
+    /// The function below `[beyond limits]`, or that itself.
     #[cold]
     fn flat(&mut self, room: &mut Room, word: u32) -> u32 {
         let too_deep = match self.tree.find(0, pseudo::TOO_DEEP) {

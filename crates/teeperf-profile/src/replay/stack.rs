@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use super::tree::{FLAT, Node, Tree, pseudo};
 
 /// Deepest stack whose frames are told apart. A frame takes more than 16 bytes, so the usual 8 MiB
-/// hold half a million; a thread may be given more. Frames above stand below `[too deep]`.
+/// hold half a million; a thread may be given more. Frames above stand below `[beyond limits]`.
 pub(crate) const MAX_DEPTH: u32 = 1 << 23;
 
 /// Frames looked at for a return before the frames of the stack are counted by function.

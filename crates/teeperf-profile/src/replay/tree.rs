@@ -49,7 +49,7 @@ pub(crate) struct Node {
     pub(crate) depth: u32,
 }
 
-/// Depth of nodes that tell no call path: `[too deep]`, and a function below it, by whomever it
+/// Depth of nodes that tell no call path: `[beyond limits]`, and a function below it, by whomever it
 /// was called.
 pub(crate) const FLAT: u32 = u32::MAX;
 

@@ -58,7 +58,8 @@ const LATEST_NS: u64 = 30_000_000_000;
 #[derive(Debug, Default)]
 struct Processes {
     number: u32,
-    /// Ids of the first, and when each was missed.
+    /// Ids of the first, and when each was missed: of more than are named, since some may be taken
+    /// back.
     first: Vec<(u32, u64)>,
 }
 
@@ -69,8 +70,9 @@ pub(crate) struct Missing {
     pub(crate) text: String,
 }
 
-/// Most process ids that are named, and most files.
+/// Most process ids that are named, and that are kept; most files.
 const MOST_NAMED: usize = 8;
+const MOST_KEPT: usize = 1024;
 const MOST_FILES: usize = 1000;
 
 impl Ledger {
@@ -185,9 +187,9 @@ impl Ledger {
     /// A process is not recorded whose hooks are in this file.
     pub(crate) fn misses(&self, why: Why, file: &[u8], pid: u32) {
         let (mut lists, now) = (self.lists(), monotonic_ns());
-        if why == Why::Late {
-            // When it ended, nobody had heard it.
-            lists.takes_back(pid, now, &[Why::Brief]);
+        if matches!(why, Why::Late | Why::Ended) {
+            // When it was looked at, nobody had heard it.
+            lists.takes_back(pid, now, &Why::BY_LOOK);
         }
         let is_room = lists.missing.len() < MOST_FILES;
         let name = match (is_room, file) {
@@ -197,7 +199,7 @@ impl Ledger {
         };
         let processes = lists.missing.entry((why, name)).or_default();
         processes.number += 1;
-        if processes.first.len() < MOST_NAMED {
+        if processes.first.len() < MOST_KEPT {
             processes.first.push((pid, now));
         }
     }
@@ -238,8 +240,9 @@ impl Processes {
             1 => "a process with hooks was".into(),
             _ => format!("{number} processes with hooks were"),
         };
-        let pids: Vec<_> = self.first.iter().map(|(pid, _)| pid.to_string()).collect();
-        let first = if self.first.len() < number as usize { "first " } else { "" };
+        let named = self.first.iter().take(MOST_NAMED);
+        let pids: Vec<_> = named.map(|(pid, _)| pid.to_string()).collect();
+        let first = if pids.len() < number as usize { "first " } else { "" };
         let (why, next) = why.told();
         let text = format!(
             "{who} not recorded ({name}; {first}process ids: {}): {why}; next: {next}",
@@ -289,6 +292,21 @@ mod tests {
         for (missing, named) in all.iter().zip(named) {
             assert!(missing.number == 1 && missing.text.contains(named), "{}", missing.text);
         }
+    }
+
+    /// Guards: a process that was killed as it began, told for two reasons.
+    #[test]
+    fn processes_that_end_without_an_answer_are_told_once() {
+        let ledger = Ledger::default();
+        let all: Vec<u32> = (1..=20).collect();
+        all.iter().for_each(|&pid| ledger.misses(Why::Brief, b"/bin/a", pid));
+        ledger.misses(Why::without_answer(b""), b"", 20);
+        ledger.misses(Why::without_answer(b"/bin/a"), b"/bin/a", 19);
+        let missing = ledger.missing(HashMap::new());
+        assert_eq!(missing.iter().map(|one| one.number).collect::<Vec<_>>(), [1, 1, 18]);
+        let told = |text| missing.iter().any(|one| one.text.contains(text));
+        assert!(told("process ids: 20): it asked the recorder and ended before the answer came"));
+        assert!(told("process ids: 19): it asked the recorder, which had no processor"));
     }
 
     #[test]

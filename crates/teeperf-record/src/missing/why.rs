@@ -23,6 +23,8 @@ pub(crate) enum Why {
     NoRoom,
     /// It did not wait for the recorder's answer.
     Late,
+    /// It asked, and has ended without the recorder's answer.
+    Ended,
     /// It is not its program that has hooks, but a library.
     Library,
     /// Likewise, and nothing that answers hooks was preloaded.
@@ -42,6 +44,15 @@ enum Named {
 }
 
 impl Why {
+    /// Reasons that looking at a process finds, which are wrong where the process asked after all.
+    pub(super) const BY_LOOK: [Self; 4] =
+        [Self::Library, Self::NotPreloaded, Self::Brief, Self::Unknown];
+
+    /// Of a process that asked, and did not take the answer.
+    pub(crate) fn without_answer(program: &[u8]) -> Self {
+        if program.is_empty() { Self::Ended } else { Self::Late }
+    }
+
     /// Of a process that has hooks of this interface, in this file, and maybe the library that answers hooks;
     /// nothing where the recorder of this name is not to record it.
     pub(super) fn of(
@@ -60,11 +71,13 @@ impl Why {
             _ if has_filters => Self::Filter,
             _ if has_rights(&read(pid, "auxv")) => Self::Rights,
             (Named::Nobody, _) => Self::Nameless,
-            _ if executable_of(pid) != file => match has_runtime {
-                true => Self::Library,
-                false => Self::NotPreloaded,
+            _ => match &executable_of(pid)[..] {
+                // It has ended meanwhile.
+                [] => Self::Brief,
+                program if program == file => Self::Unknown,
+                _ if has_runtime => Self::Library,
+                _ => Self::NotPreloaded,
             },
-            _ => Self::Unknown,
         })
     }
 
@@ -100,6 +113,11 @@ impl Why {
             Self::Late => (
                 "it asked the recorder, which had no processor for seconds and answered too late",
                 "record on a machine with less other work, or give the recorder a higher priority",
+            ),
+            Self::Ended => (
+                "it asked the recorder and ended before the answer came: something killed it as it began, or the recorder had \
+                 no processor for seconds",
+                "if nothing kills it, record on a machine with less other work",
             ),
             Self::Limits => (
                 "it could not map the recorder's memory, most likely for a limit of its files or of its memory",

@@ -32,16 +32,17 @@ pub(super) fn hooks(profile: &Profile, found: &mut Vec<Finding>) {
         }
     }
     let least = LEAST_HOOKS * (profile.framed_ns() + profile.hooks_ns());
-    let mut most: Vec<(FunctionId, f64)> = by_function
+    let mut most: Vec<(&str, f64)> = by_function
         .into_iter()
         .filter(|(_, (own, hooks))| hooks >= own && *hooks > least)
-        .map(|(function, (_, hooks))| (function, hooks))
+        .filter_map(|(function, (_, hooks))| {
+            Some((&*profile.functions.get(function.0 as usize)?.name, hooks))
+        })
+        // Nobody builds what is no function without hooks.
+        .filter(|(name, _)| !name.starts_with('['))
         .collect();
-    most.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    let names = most.iter().take(MOST_NAMED).filter_map(|(function, _)| {
-        let function = profile.functions.get(function.0 as usize)?;
-        Some(names::fit(&function.name, 60))
-    });
+    most.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
+    let names = most.iter().take(MOST_NAMED).map(|(name, _)| names::fit(name, 60));
     let names = names.collect::<Vec<_>>().join(", ");
     if names.is_empty() {
         return;
@@ -51,8 +52,9 @@ pub(super) fn hooks(profile: &Profile, found: &mut Vec<Finding>) {
         others => format!(" and {others} more"),
     };
     let what = format!(
-        "Hooks took as much CPU time as the code itself, or more, in {names}{others}. They slow down the code around \
-         them as well: times of such functions are too long, and shares may be off by some points."
+        "Hooks took as much CPU time as the code itself, or more, in {names}{others}. A processor does the work of both at \
+         once, so times of such functions may be wrong: shares by some points, or by tens where calls take \
+         few nanoseconds."
     );
     let next =
         "`teeperf suggest` names small busy functions that tell little, to be built without hooks.";

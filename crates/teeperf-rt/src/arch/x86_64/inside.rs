@@ -17,7 +17,8 @@ const PAGE: usize = 4096;
 ///
 /// A processor is interrupted behind the instruction that took the time: the oldest one that had
 /// not ended. So a hook's comparison stands for the instruction before it, and what follows a hook
-/// for the hook. The branch stands for the comparison, which waits for nothing: its value is known
+/// for the hook; a call of a hook that a compiler wrote stands for what is before it as well. The
+/// branch stands for the comparison, which waits for nothing: its value is known
 /// by then. Where it took time, the processor looked for the function's own code, as behind a jump
 /// that it had not foreseen.
 ///
@@ -47,19 +48,17 @@ pub(crate) unsafe fn is_of_hook(
         [.., 0x0f, 0x85, _, _, _, _] => looks(COMPARISON + FAR_BRANCH),
         _ => false,
     };
-    is_behind_branch
-        || match from {
-            [0x4c, 0x8d, 0x1d, ..] => {
-                from.get(ADDRESS..).is_some_and(|call| calls(address + ADDRESS, call))
-            }
-            [0xe8, ..] => calls(address, from),
-            // To a hook that returns in the function's place, or back from the tail of an entry.
-            [0xeb | 0xe9, ..] => {
-                calls(address, from)
-                    || before.last_chunk::<CALL>().is_some_and(|call| calls(address - CALL, call))
-            }
-            _ => false,
-        }
+    let is_behind_call = match before {
+        [.., 0xe8, a, b, c, d] => is_hook(relative(address, [*a, *b, *c, *d])),
+        _ => false,
+    };
+    // A tail loads the function's address. What compilers put in front of a call is the function's.
+    let is_of_tail = match (before, from) {
+        (_, [0x4c, 0x8d, 0x1d, _, _, _, _, call @ ..]) => calls(address + ADDRESS, call),
+        ([.., 0x4c, 0x8d, 0x1d, _, _, _, _], call) => calls(address, call),
+        _ => false,
+    };
+    is_behind_branch || is_behind_call || is_of_tail
 }
 
 #[cfg(test)]
@@ -89,7 +88,7 @@ mod tests {
     #[test]
     fn instructions_of_late_hooks_are_known() {
         let compare = [0x83, 0x3d, 0xf9, 0x0f, 0, 0, 1];
-        let code: [&[u8]; 11] = [
+        let code: [&[u8]; 13] = [
             &compare,
             &[0x75, 0x10],
             &[0x48, 0x89, 0xf8],
@@ -101,22 +100,24 @@ mod tests {
             &[0xe8, 0, 0, 0, 0],
             &[0xe9, 0, 0, 0, 0],
             &[0xc3],
+            &[0xe8, 0xca, 0x1f, 0, 0],
+            &[0xc3],
         ];
         // The gate is 0x1000 behind the first instruction, and the hook 0x2000.
-        let known = [false, false, true, true, true, true, true, true, false, false, false];
+        let known =
+            [false, false, true, true, true, true, true, true, false, false, false, false, true];
         assert_eq!(told(&code, 0x1000, 0x2000), known);
-        assert_eq!(told(&code, 0x1004, 0x2004), [false; 11]);
+        assert_eq!(told(&code, 0x1004, 0x2004), [false; 13]);
     }
 
     #[test]
     fn a_pages_ends_are_looked_at_no_further() {
         let page = Box::new(Page([0xe8; PAGE]));
         let base = page.0.as_ptr() as usize;
-        for at in [PAGE - 4, PAGE - 1] {
+        // A call in front would be whole at 5, and one behind has no address in front of it.
+        for (at, expected) in [(0, false), (4, false), (5, true), (PAGE - 1, true)] {
             // SAFETY: these are bytes of the page.
-            assert!(unsafe { !is_of_hook(base + at, 0, |_| true) });
+            assert_eq!(unsafe { is_of_hook(base + at, 0, |_| true) }, expected, "{at}");
         }
-        // SAFETY: as above.
-        assert!(unsafe { is_of_hook(base, 0, |_| true) });
     }
 }
