@@ -199,8 +199,7 @@ pub fn find(profile: &Profile, patterns: &[Pattern]) -> Vec<Crossing> {
         let is_as_long =
             ns(row.total.low) >= *CALL_NS.start() && ns(row.total.value) <= *CALL_NS.end();
         let fits = profile.info.unit == Unit::Counts || is_as_long;
-        if row.calls < LEAST_CALLS || share < LEAST_SHARE || !fits || function.name.starts_with('[')
-        {
+        if row.calls < LEAST_CALLS || share < LEAST_SHARE || !fits || function.is_placeholder() {
             return None;
         }
         let kind = kind(&function.name);

@@ -72,6 +72,11 @@ pub struct Function {
 }
 
 impl Function {
+    /// Whether it is no function, such as frames whose call was lost.
+    pub fn is_placeholder(&self) -> bool {
+        self.name.starts_with('[')
+    }
+
     /// Whether it has no symbol: its name is its module's, and an address.
     pub fn is_nameless(&self) -> bool {
         let rest = self.name.strip_prefix(&*self.module);

@@ -527,7 +527,7 @@ impl Names {
     fn describe(&mut self, process: u32, word: u32) -> Function {
         match word {
             pseudo::UNKNOWN => nameless(UNKNOWN.into()),
-            pseudo::TOO_DEEP => nameless("[beyond limits]".into()),
+            pseudo::BEYOND_LIMITS => nameless("[beyond limits]".into()),
             pseudo::KERNEL => nameless(KERNEL.into()),
             pseudo::NO_FILE => nameless(NO_FILE.into()),
             pseudo::NO_ROOM => nameless(NO_ROOM.into()),

@@ -323,7 +323,7 @@ pub(crate) fn site_of(address: u64) -> Option<u32> {
     at(address)?.site(address)
 }
 
-/// Whether the instruction that a thread is at is one of a module's hooks.
+/// Whether a thread that was interrupted there spent its time in one of a module's hooks.
 ///
 /// # Safety
 ///

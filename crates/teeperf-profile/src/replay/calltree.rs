@@ -143,7 +143,7 @@ impl CallTree {
     pub(crate) fn child(&mut self, room: &mut Room, parent: u32, word: u32) -> u32 {
         let depth = self.tree.nodes()[parent as usize].depth;
         // Neither is there a path below a node that is flat.
-        if depth < MAX_DEPTH && word != pseudo::TOO_DEEP {
+        if depth < MAX_DEPTH && word != pseudo::BEYOND_LIMITS {
             if let Some(child) = self.tree.find(parent, word) {
                 return child;
             }
@@ -158,19 +158,19 @@ impl CallTree {
     /// The function below `[beyond limits]`, or that itself.
     #[cold]
     fn flat(&mut self, room: &mut Room, word: u32) -> u32 {
-        let too_deep = match self.tree.find(0, pseudo::TOO_DEEP) {
+        let beyond = match self.tree.find(0, pseudo::BEYOND_LIMITS) {
             Some(there) => there,
-            None => self.tree.add_flat(0, pseudo::TOO_DEEP),
+            None => self.tree.add_flat(0, pseudo::BEYOND_LIMITS),
         };
-        if word == pseudo::TOO_DEEP {
-            return too_deep;
+        if word == pseudo::BEYOND_LIMITS {
+            return beyond;
         }
-        match self.tree.find(too_deep, word) {
+        match self.tree.find(beyond, word) {
             Some(there) => there,
-            None if room.flat == 0 => too_deep,
+            None if room.flat == 0 => beyond,
             None => {
                 room.flat -= 1;
-                self.tree.add_flat(too_deep, word)
+                self.tree.add_flat(beyond, word)
             }
         }
     }

@@ -70,7 +70,7 @@ pub(crate) enum Returned {
 
 /// Whether this is the word of frames that are not known, which any return may close.
 pub(super) fn is_nameless(word: u32) -> bool {
-    word == pseudo::UNKNOWN || word == pseudo::TOO_DEEP
+    word == pseudo::UNKNOWN || word == pseudo::BEYOND_LIMITS
 }
 
 /// Whether frames of this node are a run on a stack.
@@ -121,7 +121,9 @@ impl Stack {
         debug_assert!(is_run(tree, node));
         let crowded = self.runs.len() >= MOST_FLAT && self.top != node;
         let node = match tree.nodes()[node as usize] {
-            flat if crowded && flat.depth == FLAT && flat.word != pseudo::TOO_DEEP => flat.parent,
+            flat if crowded && flat.depth == FLAT && flat.word != pseudo::BEYOND_LIMITS => {
+                flat.parent
+            }
             _ => node,
         };
         let word = tree.nodes()[node as usize].word;

@@ -18,7 +18,7 @@ pub(crate) mod pseudo {
     /// Frames whose calls were not recorded.
     pub(crate) const UNKNOWN: u32 = 0xFF00_0000;
     /// Frames beyond the limits on depth and on call paths; below it functions stand flat.
-    pub(crate) const TOO_DEEP: u32 = 0xFF00_0002;
+    pub(crate) const BEYOND_LIMITS: u32 = 0xFF00_0002;
     /// Functions below it found no room on their own paths in the tree that summed them.
     pub(crate) const NO_ROOM: u32 = 0xFF00_0004;
     /// The kernel, below code that called it.
@@ -49,8 +49,8 @@ pub(crate) struct Node {
     pub(crate) depth: u32,
 }
 
-/// Depth of nodes that tell no call path: `[beyond limits]`, and a function below it, by whomever it
-/// was called.
+/// Depth of nodes that tell no call path: `[beyond limits]`, and a function below it, by whomever
+/// it was called.
 pub(crate) const FLAT: u32 = u32::MAX;
 
 /// Children looked at one by one before the index is asked.

@@ -115,8 +115,8 @@ impl Why {
                 "record on a machine with less other work, or give the recorder a higher priority",
             ),
             Self::Ended => (
-                "it asked the recorder and ended before the answer came: something killed it as it began, or the recorder had \
-                 no processor for seconds",
+                "it asked the recorder and ended before the answer came: something killed it as it \
+                 began, or the recorder had no processor for seconds",
                 "if nothing kills it, record on a machine with less other work",
             ),
             Self::Limits => (

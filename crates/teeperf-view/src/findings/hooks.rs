@@ -36,10 +36,10 @@ pub(super) fn hooks(profile: &Profile, found: &mut Vec<Finding>) {
         .into_iter()
         .filter(|(_, (own, hooks))| hooks >= own && *hooks > least)
         .filter_map(|(function, (_, hooks))| {
-            Some((&*profile.functions.get(function.0 as usize)?.name, hooks))
+            let function = profile.functions.get(function.0 as usize)?;
+            // The next step is to build it without hooks.
+            (!function.is_placeholder()).then_some((&*function.name, hooks))
         })
-        // Nobody builds what is no function without hooks.
-        .filter(|(name, _)| !name.starts_with('['))
         .collect();
     most.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
     let names = most.iter().take(MOST_NAMED).map(|(name, _)| names::fit(name, 60));
@@ -52,9 +52,9 @@ pub(super) fn hooks(profile: &Profile, found: &mut Vec<Finding>) {
         others => format!(" and {others} more"),
     };
     let what = format!(
-        "Hooks took as much CPU time as the code itself, or more, in {names}{others}. A processor does the work of both at \
-         once, so times of such functions may be wrong: shares by some points, or by tens where calls take \
-         few nanoseconds."
+        "Hooks took as much CPU time as the code itself, or more, in {names}{others}. A processor \
+         does the work of both at once, so times of such functions may be wrong: shares by some \
+         points, or by tens where calls take few nanoseconds."
     );
     let next =
         "`teeperf suggest` names small busy functions that tell little, to be built without hooks.";

@@ -37,7 +37,7 @@ fn measure(lab: &Lab) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// What is compiled, and a folder of headers.
+/// Files to compile, and a folder of headers.
 struct Sources {
     name: &'static str,
     files: Vec<PathBuf>,

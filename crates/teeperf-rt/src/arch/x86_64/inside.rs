@@ -17,10 +17,10 @@ const PAGE: usize = 4096;
 ///
 /// A processor is interrupted behind the instruction that took the time: the oldest one that had
 /// not ended. So a hook's comparison stands for the instruction before it, and what follows a hook
-/// for the hook; a call of a hook that a compiler wrote stands for what is before it as well. The
-/// branch stands for the comparison, which waits for nothing: its value is known
-/// by then. Where it took time, the processor looked for the function's own code, as behind a jump
-/// that it had not foreseen.
+/// for the hook; a call of a hook that a compiler wrote stands for the code before it as well. The
+/// branch stands for the comparison, which waits for nothing: its value is known by then. Where it
+/// took time, the processor fetched the function's own code, as behind a jump that it had not
+/// foreseen.
 ///
 /// # Safety
 ///
@@ -52,7 +52,7 @@ pub(crate) unsafe fn is_of_hook(
         [.., 0xe8, a, b, c, d] => is_hook(relative(address, [*a, *b, *c, *d])),
         _ => false,
     };
-    // A tail loads the function's address. What compilers put in front of a call is the function's.
+    // A tail loads the function's address. Compilers' arguments of a call are the function's code.
     let is_of_tail = match (before, from) {
         (_, [0x4c, 0x8d, 0x1d, _, _, _, _, call @ ..]) => calls(address + ADDRESS, call),
         ([.., 0x4c, 0x8d, 0x1d, _, _, _, _], call) => calls(address, call),

@@ -1,5 +1,5 @@
-//! Traces of late hooks in code (`teeperf-select/src/assembly/late/write.rs`), read again, and a place
-//! where no restartable sequence goes on.
+//! Traces of late hooks in code (`teeperf-select/src/assembly/late/write.rs`), read again, and a
+//! place where no restartable sequence goes on.
 
 use core::arch::global_asm;
 use teeperf_wire::hook::{RSEQ_SIGNATURE, late};

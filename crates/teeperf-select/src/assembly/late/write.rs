@@ -196,8 +196,8 @@ impl Tails<'_> {
         is_free.then(|| self.look(leaving, |tails, at| tails.unsure_exit(leaving, operand, at)))
     }
 
-    /// A look at the gate and a branch to the tail that leaves the function so: one that there is, or
-    /// what `tail` makes of its number.
+    /// A look at the gate and a branch to the tail that leaves the function so: a known one, or the
+    /// text that `tail` makes of its number.
     fn look(&mut self, leaving: &str, tail: impl FnOnce(&Self, usize) -> String) -> String {
         let label = match self.returns.get(leaving) {
             Some(label) => label.clone(),
