@@ -43,8 +43,8 @@ fn shapes(shop: &Workshop, compiler: Compiler, flags: &[&str]) {
     recorded.report.expect_whole();
 }
 
-/// Guards: time of an instruction told as that of the hook behind it, or the hook's as that of a
-/// loop that begins there: processors are interrupted one instruction later.
+/// Guards: time of a load told as that of the hook behind it: processors are interrupted one
+/// instruction later.
 #[test]
 fn instructions_beside_hooks_have_their_time() {
     let shop = Workshop::new();
