@@ -74,6 +74,8 @@ pub enum Escape<'a> {
     Timed(u64),
     /// From here on the filter of this number holds.
     Filter(u32),
+    /// The thread was off its processor for so many clock units.
+    OffCpu(u32),
     /// The thread was interrupted by its timer.
     Sample(Sample),
     /// A code that this reader does not know.
@@ -197,6 +199,7 @@ fn alone(escape_code: u32, arg: u32) -> Escape<'static> {
         code::HOLE => Escape::Hole,
         code::PAD => Escape::Pad,
         code::FILTER => Escape::Filter(arg),
+        code::OFF_CPU => Escape::OffCpu(arg),
         code::MARK => Escape::Mark(arg),
         code::JUMP => Escape::Jump(arg),
         code::VFORK_BEGIN => Escape::VforkBegin,

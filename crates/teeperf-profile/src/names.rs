@@ -35,6 +35,7 @@ const UNKNOWN_MODULE: &str = "[unknown module]";
 pub(crate) const UNKNOWN: &str = "[unknown]";
 /// The kernel, which a call of the function above it was in.
 const KERNEL: &str = "[kernel]";
+const NO_SAMPLE: &str = "[no sample]";
 /// Code that no file has, such as that of a compiler that runs in the program.
 const NO_FILE: &str = "[code without a file]";
 /// Functions below it found no room on their paths.
@@ -529,6 +530,7 @@ impl Names {
             pseudo::UNKNOWN => nameless(UNKNOWN.into()),
             pseudo::BEYOND_LIMITS => nameless("[beyond limits]".into()),
             pseudo::KERNEL => nameless(KERNEL.into()),
+            pseudo::NO_SAMPLE => nameless(NO_SAMPLE.into()),
             pseudo::NO_FILE => nameless(NO_FILE.into()),
             pseudo::NO_ROOM => nameless(NO_ROOM.into()),
             pseudo::FAR.. => {

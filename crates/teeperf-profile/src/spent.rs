@@ -66,6 +66,13 @@ pub(crate) fn put(
         let there = leaves.below(out, 0, kernel);
         out[there as usize].self_time += Time::from(weights.unplaced_ns);
     }
+    if weights.unsampled_ns > 0.0 {
+        let none = names.function(tree.process, pseudo::NO_SAMPLE);
+        let there = leaves.below(out, 0, none);
+        let node = &mut out[there as usize];
+        node.self_time += Time::from(weights.unsampled_ns);
+        node.spent.variance += weights.unsampled_ns * LONGEST_NS;
+    }
     // In an order that follows from the recording alone.
     let mut hits: Vec<_> = tree.spent.hits.iter().collect();
     hits.sort_unstable_by_key(|(place, _)| **place);

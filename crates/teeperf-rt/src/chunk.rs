@@ -6,6 +6,7 @@ use crate::cursor::{self, Cursor, Parked};
 use crate::filter;
 use crate::leap;
 use crate::module;
+use crate::off_cpu;
 use crate::platform;
 use crate::pool::{self, Taken};
 use crate::process;
@@ -35,6 +36,7 @@ pub(crate) fn begin_thread(thread: &Thread) {
         let serial = thread.serial.load(Relaxed);
         thread.tid.store(platform::thread_id().unwrap_or(UNKNOWN_THREAD | serial), Relaxed);
         thread.find_rseq();
+        off_cpu::begin_thread(thread);
         sampler::begin_thread(thread);
     }
     if !find(thread, None, gap::NESTED) {
@@ -237,6 +239,7 @@ fn begin(thread: &Thread, taken: Taken, waited: Option<u64>, reason: u32) {
         writer::gap(thread, gap::FORKED, Losses::default(), 0);
     }
     if let Some(units) = waited {
+        off_cpu::leave_out(thread, units);
         writer::gap(thread, gap::WAITED, Losses::default(), units);
     }
     settle_losses(thread, reason);

@@ -61,6 +61,11 @@ pub(crate) fn nanoseconds() -> u64 {
     })
 }
 
+/// Nanoseconds of one of its units, where that is a round number.
+pub(crate) fn unit_ns() -> u64 {
+    (1_000_000_000 / HZ.load(Relaxed).max(1)).max(1)
+}
+
 /// The present time in clock units.
 pub(crate) fn now() -> u64 {
     match kind() {

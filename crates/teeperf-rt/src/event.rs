@@ -8,6 +8,7 @@ use crate::chunk;
 use crate::clock;
 use crate::filter;
 use crate::module;
+use crate::off_cpu;
 use crate::platform::Mask;
 use crate::pool;
 use crate::process::{self, Life};
@@ -369,6 +370,7 @@ fn pass_over(thread: &Thread) {
 /// Writes of a pause what was left out in it. The thread is claimed, and runs.
 fn leave_out(thread: &Thread, meant: Losses, units: u64) {
     sums::leave_out(thread, units);
+    off_cpu::leave_out(thread, units);
     // What passed before a jump is time of the function that was left: of that the pause is left out.
     let write = || {
         let is_jump = thread.jumped().is_some();

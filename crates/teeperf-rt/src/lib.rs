@@ -42,6 +42,7 @@ mod heirs;
 pub mod leap;
 mod maps;
 mod module;
+mod off_cpu;
 pub mod namespace;
 mod platform;
 mod pool;

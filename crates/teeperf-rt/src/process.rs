@@ -11,6 +11,7 @@ use crate::clock;
 use crate::environment;
 use crate::heirs;
 use crate::module;
+use crate::off_cpu;
 use crate::platform::{self, File, Mask};
 use crate::pool;
 use crate::sampler;
@@ -384,6 +385,7 @@ fn attach() -> Option<()> {
         return None;
     }
     sandbox::begin();
+    off_cpu::begin();
     if is_sampled() {
         IS_SAMPLED.store(sampler::begin(), Relaxed);
     }

@@ -133,7 +133,8 @@ struct Interruption {
     address: usize,
     /// The runtime looked through frames for an exception.
     is_unwinding: bool,
-    /// CPU time that it stands for.
+    /// The thread's CPU time, and the part of it that this stands for.
+    cpu_ns: u64,
     stands_for_ns: u32,
 }
 
@@ -162,19 +163,26 @@ extern "C" fn interrupted(_signal: i32, information: &Information, context: usiz
         (arch::address_in_context(context), arch::stack_pointer_in_context(context))
     };
     let is_unwinding = stack < thread.unwinding.load(Relaxed);
+    let Some(cpu_ns) = platform::thread_cpu_ns() else { return };
     let expirations = if is_of_event { 1 } else { information.expirations() };
     let stands_for_ns = match is_of_event {
         false => stands_for_ns(thread, expirations),
         true if information.is_of_single_event() => events_ns,
-        // The single one stands for the first period, at the end of which this comes.
-        true if !thread.was_interrupted.swap(true, Relaxed) => events_ns / 2,
-        true => events_ns,
+        true => sources::stands_for_ns(events_ns, number(thread, cpu_ns)),
     };
-    let here = Interruption { source, address, is_unwinding, stands_for_ns };
+    let here = Interruption { source, address, is_unwinding, cpu_ns, stands_for_ns };
     if thread.is_busy() || !write(thread, here) {
         let is_counted = source != Source::Timer;
         thread.missed.fetch_add(if is_counted { expirations } else { 0 }, Relaxed);
     }
+}
+
+/// Of the event that interrupted a thread at this CPU time, and comes again each period: how often
+/// it came, with those that fell into the kernel.
+fn number(thread: &Thread, cpu_ns: u64) -> u64 {
+    let period_ns = u64::from(thread.period_ns.load(Relaxed)).max(1);
+    let age_ns = cpu_ns.saturating_sub(thread.events_began_at.load(Relaxed));
+    age_ns.saturating_add(period_ns / 2) / period_ns
 }
 
 /// CPU time that so many expirations of a thread's timer stand for. A thread that has not run for
@@ -193,8 +201,7 @@ fn write(thread: &Thread, here: Interruption) -> bool {
     if thread.state() != State::Running {
         return false;
     }
-    let Some(cpu_ns) = platform::thread_cpu_ns() else { return false };
-    let address = here.address;
+    let Interruption { address, cpu_ns, .. } = here;
     // SAFETY: the thread runs it.
     let has_hook = || unsafe { module::has_hook_at(address) };
     let is_in_hook = here.is_unwinding || arch::own_code().contains(&address) || has_hook();

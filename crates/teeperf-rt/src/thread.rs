@@ -117,6 +117,8 @@ pub(crate) struct Thread {
     pub(crate) missed: AtomicU32,
     /// CPU time that a sample of an event stands for, nanoseconds; 0 where there are no events.
     pub(crate) period_ns: AtomicU32,
+    /// Nanoseconds that it was off its processor up to now, as far as it has told ([`crate::off_cpu`]).
+    pub(crate) off_cpu_ns: AtomicU64,
     /// Page faults that it had met when its timer interrupted it last.
     pub(crate) faults: AtomicU64,
     /// How often it had left its processor when that was looked at last, and its CPU time then.
@@ -125,8 +127,9 @@ pub(crate) struct Thread {
     /// Where the runtime has it look through the frames that an exception leaves: an address on
     /// its stack, below which that is done; else 0.
     pub(crate) unwinding: AtomicUsize,
-    /// Whether one of its events has interrupted it that comes again, and whether its timer has.
-    pub(crate) was_interrupted: AtomicBool,
+    /// Its CPU time when its events began, nanoseconds.
+    pub(crate) events_began_at: AtomicU64,
+    /// Whether its timer has interrupted it.
     pub(crate) has_expired: AtomicBool,
 }
 
@@ -258,8 +261,9 @@ impl Thread {
         self.forget_jump();
         self.missed.store(0, Relaxed);
         self.period_ns.store(0, Relaxed);
-        self.was_interrupted.store(false, Relaxed);
+        self.events_began_at.store(0, Relaxed);
         self.has_expired.store(false, Relaxed);
+        self.off_cpu_ns.store(0, Relaxed);
         self.faults.store(0, Relaxed);
         self.waits.store(0, Relaxed);
         self.counted_at.store(0, Relaxed);

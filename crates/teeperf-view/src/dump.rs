@@ -423,6 +423,7 @@ fn describe_event(
             ("sample", text)
         }
         Escape::Filter(number) => ("filter", format!("number={number}")),
+        Escape::OffCpu(units) => ("off-cpu", format!("units={units}")),
         Escape::Mark(key) => {
             depths.marks.insert(key, depths.now());
             ("mark", format!("key={key} depth={}", depths.now()))

@@ -111,7 +111,8 @@ pub mod thread {
     /// needed, so nothing can change between the look and the write.
     pub const CURSOR: usize = 8;
     /// i64: where the thread's `rseq_cs` (rseq(2)) lies relative to the thread pointer, for hooks to
-    /// reserve by a restartable sequence; 0, by one instruction.
+    /// reserve by a restartable sequence; 0, by one instruction. A hook that finds 0 in that place
+    /// goes to the runtime: the kernel took the thread off its processor, or interrupted it.
     pub const RSEQ: usize = 16;
     /// u64: lowest address of the part of the stack that the thread is known to be on.
     pub const STACK_LOW: usize = 24;

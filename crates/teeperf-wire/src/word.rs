@@ -55,6 +55,9 @@ pub mod code {
     /// ([`crate::filter`]): 0, all. The functions of open frames may be others, and functions may be open that have
     /// no frames.
     pub const FILTER: u32 = 7;
+    /// Since its last event the thread was off its processor for `arg` clock units (1 ..= MAX_ARG):
+    /// it slept, or another one ran. Longer times are several of these.
+    pub const OFF_CPU: u32 = 8;
     /// Absolute time in clock units: payload is [`super::split62`] of it.
     pub const STAMP: u32 = 16;
     /// A stretch without events. `arg` is a [`super::gap`] reason; payload: events lost

@@ -7,6 +7,9 @@ use std::process::Command;
 /// One line each: processor, system, compilers and tools.
 pub(crate) fn describe() -> Vec<String> {
     let (model, processors) = processor();
+    let of_family = family().map_or(String::new(), |[family, model]| {
+        format!(" (family {family}, model {model})")
+    });
     let memory = field("/proc/meminfo", "MemTotal").unwrap_or_default();
     let gib = memory.trim_end_matches(" kB").parse::<f64>().unwrap_or(0.0) / (1 << 20) as f64;
     let flags = field("/proc/cpuinfo", "flags").unwrap_or_default();
@@ -14,7 +17,7 @@ pub(crate) fn describe() -> Vec<String> {
         if flags.split(' ').any(|flag| flag == "hypervisor") { ", a virtual machine" } else { "" };
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut lines = vec![
-        format!("{model}, {processors} processors, {gib:.0} GiB{machine}"),
+        format!("{model}{of_family}, {processors} processors, {gib:.0} GiB{machine}"),
         format!("{}, Linux {}", system(), kernel.split('-').next().unwrap_or_default().trim()),
     ];
     let tools: [&[&str]; 6] = [
@@ -37,11 +40,15 @@ pub(crate) fn today() -> String {
     first_line(&["date", "-u", "+%Y-%m-%d"]).unwrap_or_else(|| "unknown".into())
 }
 
-/// A name for machines like this one: processor and how many.
+/// A name for machines like this one: processor and how many. A virtual machine may call all
+/// generations of a processor alike: numbers tell these apart.
 pub(crate) fn name() -> String {
     let (model, processors) = processor();
     let words = model.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.len() > 1);
-    format!("{}-{processors}", words.collect::<Vec<_>>().join("-").to_lowercase())
+    let mut words: Vec<String> = words.map(str::to_lowercase).collect();
+    let is_told = model.contains(|c: char| c.is_ascii_digit());
+    words.extend(family().filter(|_| !is_told).into_iter().flatten());
+    format!("{}-{processors}", words.join("-"))
 }
 
 /// Commit of a repository, with `+` when files were changed since.
@@ -58,6 +65,11 @@ pub(crate) fn commit(root: &Path) -> String {
 fn processor() -> (String, usize) {
     let model = field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".into());
     (model, std::thread::available_parallelism().map_or(0, |n| n.get()))
+}
+
+/// The processor's family and model, as its maker numbers them.
+fn family() -> Option<[String; 2]> {
+    Some([field("/proc/cpuinfo", "cpu family")?, field("/proc/cpuinfo", "model")?])
 }
 
 fn first_line(words: &[&str]) -> Option<String> {

@@ -132,7 +132,7 @@ fn move_to_group(threads: &mut Threads, key: ThreadKey) -> Option<(usize, (usize
 fn release(threads: &mut Threads, key: ThreadKey) {
     let Some(mut state) = threads.states.remove(&key) else { return };
     if let Some(tree) = threads.trees.get_mut(state.tree).and_then(Option::as_mut) {
-        state.since.end(&mut tree.spent, threads.shared.unit.ns());
+        state.since.end(&mut tree.spent);
     }
     if let Some(figures) = threads.groups.figures.get_mut(&state.tree) {
         figures.add(state.figures());

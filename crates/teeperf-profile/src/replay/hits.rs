@@ -1,9 +1,9 @@
 //! Samples that a thread's own timer wrote into its stream: where its CPU time went, and how much
 //! of the time that passed it waited.
 //!
-//! A sample stands for the CPU time that its period says. What passed on the clock between samples
-//! is known in pieces, each with the call path that was open then. CPU time is no more than a
-//! certain length of each piece, and the rest of it is waiting.
+//! A sample stands for the CPU time that its period says. For how long it was off its processor, the
+//! thread tells as well. What passed on the clock between samples is known in pieces, each with the
+//! call path that was open then: for threads that could not be interrupted.
 
 use std::collections::HashMap;
 
@@ -189,32 +189,21 @@ impl Sample {
     }
 }
 
-/// Time that passed, piece by piece: the node that it is time of, and clock units; and the CPU time
-/// in it, as far as samples tell.
+/// Time in which a thread ran since its last sample, by the clock: pieces, each with the node that
+/// was on top, and its clock units.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pieces {
     pieces: Vec<(u32, u64)>,
-    /// Clock units of all of them.
-    units: u64,
     /// Clock units that are left out of the next pieces.
     debt: u64,
     /// In a batch, which does not know the time before it: clock units that are left out of that.
     owed: u64,
-    /// CPU time of the thread meanwhile, nanoseconds.
-    cpu_ns: u64,
-    /// Pieces up to the last sample.
-    until_sample: usize,
 }
-
-/// Pieces are split when they come to so many nanoseconds. The clock may be late by some tens of
-/// microseconds, so that of shorter times too little would be CPU time, and then too much.
-const SPLIT_NS: f64 = 10e6;
 
 impl Pieces {
     pub(crate) fn clear(&mut self) {
         self.pieces.clear();
-        (self.units, self.debt, self.owed, self.cpu_ns) = (0, 0, 0, 0);
-        self.until_sample = 0;
+        (self.debt, self.owed) = (0, 0);
     }
 
     /// So many clock units passed while this node was on top.
@@ -222,7 +211,6 @@ impl Pieces {
         let left_out = units.min(self.debt);
         self.debt -= left_out;
         let units = units - left_out;
-        self.units = self.units.saturating_add(units);
         let is_full = self.pieces.len() >= MOST_PIECES;
         match self.pieces.last_mut().filter(|_| is_full) {
             _ if units == 0 => {}
@@ -248,7 +236,6 @@ impl Pieces {
         while let Some(last) = self.pieces.last_mut().filter(|_| units > 0) {
             let left_out = last.1.min(units);
             last.1 -= left_out;
-            self.units = self.units.saturating_sub(left_out);
             units -= left_out;
             if last.1 == 0 {
                 self.pieces.pop();
@@ -257,37 +244,26 @@ impl Pieces {
         units
     }
 
+    /// Clock units of all.
+    fn units(&self) -> u64 {
+        self.pieces.iter().map(|&(_, units)| units).fold(0, u64::saturating_add)
+    }
+
     /// Appends others, whose nodes have these numbers here.
     pub(crate) fn append(&mut self, others: &Self, number: impl Fn(u32) -> u32) {
         self.leave_out(others.owed);
-        for (at, &(node, units)) in others.pieces.iter().enumerate() {
+        for &(node, units) in &others.pieces {
             self.passed(number(node), units);
-            if at + 1 == others.until_sample {
-                self.until_sample = self.pieces.len();
-            }
         }
         self.debt = self.debt.saturating_add(others.debt);
-        self.cpu_ns = self.cpu_ns.saturating_add(others.cpu_ns);
     }
 
-    /// A sample tells of so much CPU time in the latest of them.
-    fn sampled(&mut self, cpu_ns: u64, spent: &mut Spent, ns_per_unit: f64) {
-        self.cpu_ns = self.cpu_ns.saturating_add(cpu_ns);
-        self.until_sample = self.pieces.len();
-        if self.pieces.len() >= MOST_PIECES || self.units as f64 * ns_per_unit >= SPLIT_NS {
-            self.split(spent, ns_per_unit, false);
-        }
-    }
-
-    /// The thread had so much CPU time in those behind its last sample: the clock tells where.
+    /// No sample tells of so much CPU time in these: the clock tells where it went.
     fn unsampled(&mut self, cpu_ns: u64, spent: &mut Spent, ns_per_unit: f64) {
-        let behind = self.pieces.split_off(self.until_sample.min(self.pieces.len()));
-        let units = behind.iter().map(|&(_, units)| units).fold(0, u64::saturating_add);
-        self.units = self.units.saturating_sub(units);
-        self.split(spent, ns_per_unit, false);
-        (self.pieces, self.units) = (behind, units);
-        self.cpu_ns = self.cpu_ns.saturating_add(cpu_ns);
-        self.split(spent, ns_per_unit, true);
+        let (all, cpu) = (self.units(), cpu_ns as f64 / ns_per_unit);
+        for (node, units) in self.pieces.drain(..) {
+            count(&mut spent.clocked, node, (units as f64 * cpu / all as f64) as u64);
+        }
     }
 
     /// A chunk tells the thread's CPU time, which was `last` at the last sample. Gives the time up to
@@ -303,64 +279,33 @@ impl Pieces {
 
     /// A sample tells of so much CPU time since the one before. Gives the time that it can be a
     /// sample of: where it is much less, the thread was not sampled.
-    fn before(&mut self, sample: &Sample, cpu_ns: u64, spent: &mut Spent, ns: f64) -> u64 {
+    fn sampled(&mut self, sample: &Sample, cpu_ns: u64, spent: &mut Spent, ns: f64) -> u64 {
         let each = u64::from(sample.period_ns);
         let samples = u64::from(sample.missed) + u64::from(!sample.is_end);
         let of_it = each.saturating_mul(samples);
         let beyond = cpu_ns.saturating_sub(of_it);
         if beyond < UNSAMPLED_NS {
+            self.pieces.clear();
             return cpu_ns;
         }
         self.unsampled(beyond, spent, ns);
         cpu_ns - beyond
     }
-
-    /// Splits all pieces into CPU time and waiting. No piece has more than a certain length of CPU
-    /// time, which is the same for all. CPU time for which the clock has not moved yet is that of
-    /// later ones.
-    fn split(&mut self, spent: &mut Spent, ns_per_unit: f64, by_clock: bool) {
-        let all = std::mem::take(&mut self.units);
-        let cpu = (self.cpu_ns as f64 / ns_per_unit) as u64;
-        let most = most_of_each(&self.pieces, cpu);
-        for (node, units) in self.pieces.drain(..) {
-            let waited = units.saturating_sub(most);
-            if waited > 0 {
-                count(&mut spent.waiting, node, waited);
-            }
-            if by_clock && units > waited {
-                count(&mut spent.clocked, node, units - waited);
-            }
-        }
-        self.cpu_ns = (cpu.saturating_sub(all) as f64 * ns_per_unit) as u64;
-        self.until_sample = 0;
-    }
-}
-
-/// The length for which the pieces, none longer than that, come to `cpu`.
-fn most_of_each(pieces: &[(u32, u64)], cpu: u64) -> u64 {
-    let mut lengths: Vec<u64> = pieces.iter().map(|&(_, units)| units).collect();
-    lengths.sort_unstable();
-    let mut left = cpu;
-    for (shorter, &length) in lengths.iter().enumerate() {
-        let others = (lengths.len() - shorter) as u64;
-        let each = left / others;
-        if each <= length {
-            return each;
-        }
-        left -= length;
-    }
-    u64::MAX
 }
 
 /// Samples of a batch of chunks, told without knowing what came before it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sampled {
-    /// All but the first sample.
+    /// All but the first sample, and the first time off the processor.
     pub(crate) spent: Spent,
     /// Time up to the first sample, or all.
     before: Pieces,
     /// The first sample, and its node.
     first: Option<(u32, Sample)>,
+    /// The first time off the processor, if nothing else is known before it.
+    first_off: Option<Off>,
+    /// Something is known of the thread.
+    is_known: bool,
     /// CPU time before the first sample, where a thread's first chunk tells it.
     begin: Option<u64>,
     /// CPU time when it was told last before the first sample, by a chunk.
@@ -371,12 +316,22 @@ pub(crate) struct Sampled {
     last: Option<u64>,
 }
 
+/// Time off the processor.
+#[derive(Clone, Copy, Debug)]
+struct Off {
+    node: u32,
+    units: u64,
+    /// Clock units that passed before in the batch.
+    passed: u64,
+}
+
 impl Sampled {
     pub(crate) fn clear(&mut self) {
         self.spent.clear();
         self.before.clear();
         self.since.clear();
-        (self.first, self.begin, self.told, self.last) = (None, None, None, None);
+        (self.first, self.first_off, self.is_known) = (None, None, false);
+        (self.begin, self.told, self.last) = (None, None, None);
     }
 
     /// A chunk tells the thread's CPU time.
@@ -392,6 +347,7 @@ impl Sampled {
 
     /// A thread begins here, with this CPU time.
     pub(super) fn begins(&mut self, cpu_ns: u64) {
+        self.is_known = true;
         if self.first.is_none() {
             self.begin = Some(cpu_ns);
         }
@@ -408,16 +364,26 @@ impl Sampled {
         }
     }
 
+    /// The thread was off its processor for so many clock units, with this node on top.
+    pub(super) fn was_off(&mut self, node: u32, units: u64) {
+        if std::mem::replace(&mut self.is_known, true) {
+            count(&mut self.spent.waiting, node, units);
+        } else {
+            self.first_off = Some(Off { node, units, passed: self.before.units() });
+        }
+        self.leave_out(units);
+    }
+
     /// The thread was interrupted with this node on top.
     pub(super) fn take(&mut self, node: u32, sample: Sample, ns_per_unit: f64) {
+        self.is_known = true;
         let Some(last) = self.last.replace(sample.cpu_ns) else {
             self.first = Some((node, sample));
             return;
         };
         let cpu_ns = sample.cpu_ns.saturating_sub(last);
-        let sampled_ns = self.since.before(&sample, cpu_ns, &mut self.spent, ns_per_unit);
+        let sampled_ns = self.since.sampled(&sample, cpu_ns, &mut self.spent, ns_per_unit);
         self.spent.take(node, &sample, sampled_ns);
-        self.since.sampled(sampled_ns, &mut self.spent, ns_per_unit);
     }
 
     /// Puts it behind what a thread did before; nodes have these numbers in its tree.
@@ -428,11 +394,18 @@ impl Sampled {
         number: impl Fn(u32) -> u32,
         ns_per_unit: f64,
     ) {
+        if let Some(Off { node, units, passed }) = self.first_off {
+            // Of a window of a recording, time before that is no part.
+            let most = if thread.is_known { u64::MAX } else { passed + thread.pieces.units() };
+            count(&mut spent.waiting, number(node), units.min(most));
+        }
+        thread.is_known |= self.is_known;
         thread.pieces.append(&self.before, &number);
         let last = self.begin.or(thread.last).map(|last| match self.told {
             Some(cpu_ns) => thread.pieces.told(cpu_ns, last, spent, ns_per_unit),
             None => last,
         });
+        spent.absorb(&self.spent, &number);
         let Some((node, sample)) = &self.first else {
             thread.last = last;
             return;
@@ -440,10 +413,8 @@ impl Sampled {
         // Of a window of a recording it is not known what came before: what the sample stands for.
         let cpu_ns =
             last.map_or(sample.period_ns.into(), |last| sample.cpu_ns.saturating_sub(last));
-        let sampled_ns = thread.pieces.before(sample, cpu_ns, spent, ns_per_unit);
+        let sampled_ns = thread.pieces.sampled(sample, cpu_ns, spent, ns_per_unit);
         spent.take(number(*node), sample, sampled_ns);
-        thread.pieces.sampled(sampled_ns, spent, ns_per_unit);
-        spent.absorb(&self.spent, &number);
         thread.pieces.append(&self.since, &number);
         thread.last = self.last;
     }
@@ -454,6 +425,8 @@ impl Sampled {
 pub(crate) struct Since {
     pieces: Pieces,
     last: Option<u64>,
+    /// Something was known of it.
+    is_known: bool,
 }
 
 impl Since {
@@ -474,17 +447,20 @@ impl Since {
         }
     }
 
-    /// Nothing more comes. CPU time behind the last sample is not known, where the thread did not
-    /// tell of it at its end: it is less than from one to the next, and taken for none.
-    pub(super) fn end(&mut self, spent: &mut Spent, ns_per_unit: f64) {
-        self.pieces.split(spent, ns_per_unit, false);
+    /// Nothing more comes. Of a thread that waits until the end the recorder tells for how long: in
+    /// the last piece. CPU time behind the last sample is not known, where the thread did not tell of
+    /// it at its end: it is less than from one to the next, and taken for none.
+    pub(super) fn end(&mut self, spent: &mut Spent) {
+        if let Some((node, units)) = self.pieces.pieces.pop() {
+            count(&mut spent.waiting, node, units);
+        }
+        self.pieces.clear();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     fn pieces(lengths: &[u64]) -> Pieces {
         let mut pieces = Pieces::default();
@@ -492,38 +468,41 @@ mod tests {
         pieces
     }
 
-    fn waiting(lengths: &[u64], cpu: u64) -> Vec<u64> {
-        let mut spent = Spent::default();
-        Pieces { cpu_ns: cpu, ..pieces(lengths) }.split(&mut spent, 1.0, false);
-        let waited = |node| spent.waiting.get(&node).copied().unwrap_or(0);
-        (0..lengths.len() as u32).map(waited).collect()
+    /// The clock may be late: the thread was off for longer than has passed on it.
+    #[test]
+    fn a_late_clock_makes_no_cpu_time() {
+        let mut pieces = pieces(&[40]);
+        pieces.leave_out(100);
+        pieces.passed(3, 70);
+        assert_eq!(pieces.pieces, [(3, 10)]);
+    }
+
+    /// Guards: a window of a recording that has more waiting than time.
+    #[test]
+    fn a_window_has_no_waiting_from_before() {
+        let (mut since, mut spent) = (Since::default(), Spent::default());
+        let mut batch = Sampled::default();
+        since.passed(1, 30);
+        batch.passed(1, 20);
+        batch.was_off(1, 900);
+        batch.passed(2, 50);
+        batch.was_off(2, 40);
+        batch.put_behind(&mut since, &mut spent, |node| node, 1.0);
+        assert_eq!((spent.waiting[&1], spent.waiting[&2]), (50, 40));
+        // What is told of a thread that is known is all true.
+        batch.clear();
+        batch.was_off(3, 900);
+        batch.put_behind(&mut since, &mut spent, |node| node, 1.0);
+        assert_eq!(spent.waiting[&3], 900);
     }
 
     #[test]
-    fn a_long_piece_among_short_ones_is_waiting() {
-        // Works for 1 ms in tenths, sleeps for 5 ms, works on.
-        let lengths = [100, 100, 100, 100, 100, 5100, 100, 100, 100, 100, 100];
-        let waited = waiting(&lengths, 1100);
-        assert_eq!(waited.iter().sum::<u64>(), 5000);
-        assert_eq!(waited[5], 5000);
-    }
-
-    #[test]
-    fn many_alike_have_their_share() {
-        assert_eq!(waiting(&[1030, 1030, 1030, 1030], 120), [1000; 4]);
-    }
-
-    /// The clock moves when the thread has had its CPU time, and samples lie between.
-    #[test]
-    fn a_late_clock_makes_no_waiting() {
-        let (mut pieces, mut spent) = (Pieces::default(), Spent::default());
-        for _ in 0..100 {
-            pieces.sampled(90_000, &mut spent, 1000.0);
-            pieces.passed(3, 100);
-            pieces.sampled(10_000, &mut spent, 1000.0);
-        }
-        pieces.split(&mut spent, 1000.0, false);
-        assert_eq!(spent, Spent::default());
+    fn a_thread_waits_until_its_end() {
+        let (mut since, mut spent) = (Since::default(), Spent::default());
+        since.passed(1, 300);
+        since.passed(2, 5000);
+        since.end(&mut spent);
+        assert_eq!(spent.waiting, HashMap::from([(2, 5000)]));
     }
 
     /// Guards: CPU time that no sample tells of taken for waiting, or for the kernel's.
@@ -553,11 +532,12 @@ mod tests {
             batch.passed(2, MS);
         }
         batch.passed(3, 500 * MS);
+        batch.was_off(3, 499 * MS);
         batch.told(101 * MS, 1.0);
         batch.put_behind(&mut since, &mut spent, |node| node, 1.0);
         assert_eq!((spent.cpu_ns, spent.clocked.get(&1)), (MS, None));
         assert!(spent.clocked[&2] > 98 * MS, "{:?}", spent.clocked);
-        assert_eq!(spent.waiting[&3] + spent.clocked[&3], 500 * MS);
+        assert_eq!(spent.waiting[&3], 499 * MS);
         assert!(spent.clocked[&3] < 2 * MS, "{:?}", spent.clocked);
         // The next batch has no sample, and what follows tells the thread's end.
         batch.clear();
@@ -599,17 +579,5 @@ mod tests {
         batch.passed(8, 30);
         thread.append(&batch, |node| node);
         assert_eq!(thread.pieces, [(8, 10)]);
-    }
-
-    proptest! {
-        #[test]
-        fn waiting_and_cpu_time_are_all_there_is(
-            lengths in proptest::collection::vec(1u64..9000, 1..50), cpu in 0u64..100_000,
-        ) {
-            let waited: u64 = waiting(&lengths, cpu).iter().sum();
-            let all: u64 = lengths.iter().sum();
-            let cpu = cpu.min(all);
-            prop_assert!(waited >= all - cpu && waited < all - cpu + lengths.len() as u64);
-        }
     }
 }

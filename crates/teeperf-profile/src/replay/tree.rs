@@ -23,6 +23,8 @@ pub(crate) mod pseudo {
     pub(crate) const NO_ROOM: u32 = 0xFF00_0004;
     /// The kernel, below code that called it.
     pub(crate) const KERNEL: u32 = 0xFF00_0006;
+    /// CPU time of which no sample tells.
+    pub(crate) const NO_SAMPLE: u32 = 0xFF00_000A;
     /// Code that no file has.
     pub(crate) const NO_FILE: u32 = 0xFF00_0008;
     /// No frame: the ground under a stack. No return word ends it.

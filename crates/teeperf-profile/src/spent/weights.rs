@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::LONGEST_NS;
 use crate::replay::{CallTree, Hits, Kinds, SpentInTree};
 
 /// Part of CPU time that samples may cost.
@@ -11,6 +12,8 @@ const DEVIATIONS: f64 = 2.0;
 /// Threads with fewer samples have the weights of all of these in their process. A thread that
 /// lives for less than a period may have no sample, or one that stands for more than its time.
 const FEW: u64 = 200;
+/// Samples behind system calls that are too few to tell of more time than they may stand for.
+const FEW_IN_KERNEL: u64 = 8;
 
 /// Samples of one or more threads, and their CPU time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,6 +56,15 @@ impl Sums {
         self.alone.add(other.alone);
         self.cpu_ns += other.cpu_ns;
         self.cpu_alone_ns += other.cpu_alone_ns;
+    }
+
+    /// Most time of the kernel that samples behind system calls tell the place of, nanoseconds. Where
+    /// the kernel keeps its tick back, one of very few would stand for all of it.
+    fn placed_ns(&self) -> f64 {
+        match self.behind_calls.samples {
+            samples @ 0..FEW_IN_KERNEL => (samples as f64 * LONGEST_NS).max(self.behind_calls.ns),
+            _ => f64::INFINITY,
+        }
     }
 
     fn are_few(&self) -> bool {
@@ -98,6 +110,8 @@ pub(super) struct Weights {
     pub(super) faults: HashMap<u32, f64>,
     /// Time of the kernel of which no sample tells the place, nanoseconds.
     pub(super) unplaced_ns: f64,
+    /// Time of which no sample tells, and which may be as much by chance, nanoseconds.
+    pub(super) unsampled_ns: f64,
 }
 
 impl Weights {
@@ -107,8 +121,12 @@ impl Weights {
         let sums = pools.0.get(&tree.process).filter(|_| own.are_few()).unwrap_or(&own);
         let alone = part(sums.cpu_alone_ns, sums.alone.ns);
         let each = part(sums.cpu_ns, sums.behind_calls.ns + sums.elsewhere.ns);
+        let without = |cpu_ns: f64, of: f64| if of > 0.0 { 0.0 } else { cpu_ns };
+        let unsampled_ns = without(own.cpu_alone_ns, sums.alone.ns);
         if sums.events.samples == 0 {
-            return Self { kernel: each, user: each, alone, ..Self::default() };
+            let timers_ns = sums.behind_calls.ns + sums.elsewhere.ns;
+            let unsampled_ns = unsampled_ns + without(own.cpu_ns, timers_ns);
+            return Self { kernel: each, user: each, alone, unsampled_ns, ..Self::default() };
         }
         let kernel_ns = (sums.cpu_ns - sums.events.ns).max(0.0);
         let of_faults = (kernel_ns - each * sums.behind_calls.ns).min(each * sums.faults.ns);
@@ -118,15 +136,18 @@ impl Weights {
         let of_calls = kernel_ns - of_faults;
         // Samples cost time of the kernel themselves.
         let least = DEVIATIONS * sums.events.squares.sqrt() + OWN_COST * sums.cpu_ns;
-        let is_unplaced = sums.behind_calls.samples == 0 && of_calls > least;
         let of_faults = of_faults * part(own.faults.ns, sums.faults.ns);
-        let of_calls_here = of_calls * part(own.cpu_ns, sums.cpu_ns);
+        let placed = sums.placed_ns().min(of_calls);
+        let rest = of_calls - placed;
+        let rest_here = rest * part(own.cpu_ns, sums.cpu_ns);
+        let (unplaced_ns, rest_here) = if rest > least { (rest_here, 0.0) } else { (0.0, rest_here) };
         Self {
-            kernel: part(of_calls, sums.behind_calls.ns),
+            kernel: part(placed, sums.behind_calls.ns),
             user: 0.0,
             alone,
             faults: faults(&tree.spent, each, of_faults),
-            unplaced_ns: if is_unplaced { of_calls_here } else { 0.0 },
+            unplaced_ns,
+            unsampled_ns: unsampled_ns + rest_here,
         }
     }
 }

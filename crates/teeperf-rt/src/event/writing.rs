@@ -6,6 +6,8 @@ use crate::arch;
 use crate::clock;
 use crate::filter;
 use crate::module;
+use crate::off_cpu::{self, Untold};
+use crate::process;
 use crate::thread::Thread;
 use crate::writer::Places;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -40,6 +42,7 @@ fn write_tick(thread: &Thread, told: Told<'_>) -> bool {
     let now = clock::now();
     let last = thread.time.load(Relaxed);
     let moved = claims_move(thread, last, now);
+    let off_cpu = off_cpu(thread, moved);
     if matches!(told, Told::Event(_)) {
         thread.last.store(now as u32, Relaxed);
     }
@@ -50,8 +53,13 @@ fn write_tick(thread: &Thread, told: Told<'_>) -> bool {
         _ => words.push_stamp(now),
     }
     let of_time = words.count;
+    off_cpu.iter().for_each(|untold| words.push(word::escape(code::OFF_CPU, untold.units)));
+    let until_event = words.count;
     words.push_told(thread, told);
-    let Some(mut places) = Places::reserve(thread, words.count) else { return false };
+    let Some(mut places) = Places::reserve(thread, words.count) else {
+        off_cpu.iter().for_each(|_| off_cpu::tell_later(thread));
+        return false;
+    };
     compiler_fence(SeqCst);
     if thread.sequence.load(Relaxed) != sequence {
         words.words[..of_time].fill(word::escape(code::PAD, 0));
@@ -59,9 +67,20 @@ fn write_tick(thread: &Thread, told: Told<'_>) -> bool {
         drop(places);
         return write_stamped(thread, told);
     }
+    if !off_cpu.is_none_or(|untold| untold.is_claimed(thread)) {
+        words.words[of_time..until_event].fill(word::escape(code::PAD, 0));
+    }
     words.read_counter();
     places.put_all(words.used());
     true
+}
+
+/// Time that the thread was off its processor since its last event, where it is to be told.
+fn off_cpu(thread: &Thread, has_moved: bool) -> Option<Untold> {
+    // Always: hooks come here as long as it says so.
+    let was_switched = off_cpu::was_switched(thread);
+    let is_due = (has_moved || was_switched) && process::wants_samples();
+    is_due.then(|| off_cpu::untold(thread)).flatten()
 }
 
 /// Writes what is told with the thread's time, which nobody moves on between the look at it and the place that

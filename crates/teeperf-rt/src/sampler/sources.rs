@@ -19,7 +19,7 @@ pub(super) const TIMER_NS: u64 = 1_000_000;
 /// Mean CPU time between two interruptions by a thread's event, and how much more or less that may
 /// be in a thread, so that not all beat with a program.
 const EVENT_NS: u64 = 1_000_000;
-const SPREAD_NS: u64 = 150_000;
+const SPREAD_NS: u64 = EVENT_NS / 3;
 /// Least CPU time of a thread at its first sample: what the kernel's timers can do.
 const LEAST_NS: u64 = 10_000;
 
@@ -118,6 +118,25 @@ impl Owned {
     }
 }
 
+/// CPU time that a sample of a thread's event stands for which comes again, by its number from 1.
+///
+/// Threads of a program may all do the same at the same age, so each age must have the same part in
+/// samples. Up to the first period the event that comes once has it. The first sample of this one is
+/// at ages of 2/3 to 4/3 of the mean period, where some threads have their single event still
+/// before them, and the second at twice these. Each stands for the part of its age that others leave:
+/// c(t) = P(p > t) + w1(t) g(t) + w2(t/2) g(t/2)/2 + w3(t/3) g(t/3)/3 + ... = 1, with the density g
+/// of periods. From the third on each stands for its period, which is true within a fifth.
+pub(super) fn stands_for_ns(period_ns: u32, number: u64) -> u32 {
+    const MEAN: u32 = EVENT_NS as u32;
+    const LEAST: u32 = (EVENT_NS - SPREAD_NS) as u32;
+    match number {
+        0 | 1 => period_ns.saturating_sub(LEAST),
+        2 if period_ns < MEAN => MEAN / 3 * 4,
+        2 => (MEAN - period_ns / 3) / 3 * 4,
+        _ => period_ns,
+    }
+}
+
 /// Forgets all, in a process that was attached just now: timers and events of the process that it
 /// was forked from are not here.
 pub(super) fn forget() {
@@ -151,6 +170,7 @@ pub(super) fn begin_thread(thread: &Thread) {
     };
     let Some(place) = free.or_else(new) else { return };
     let id = thread.tid.load(Relaxed);
+    thread.events_began_at.store(platform::thread_cpu_ns().unwrap_or(0), Relaxed);
     place.begin(id);
     thread.period_ns.store(place.period_ns.load(Relaxed), Relaxed);
     place.thread.store(id, Release);

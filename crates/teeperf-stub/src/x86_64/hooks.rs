@@ -16,7 +16,9 @@
 //! Where `xadd` is slow ([`teeperf_wire::hello::flag::RESTARTABLE`]), a load and an addition take its
 //! place, as a restartable sequence (rseq(2)): a thread that is interrupted between the two goes on
 //! with the `xadd`, and so even where every instruction is interrupted. The kernel is told of the
-//! sequence before, and no longer after: the module may be unloaded next.
+//! sequence before, and after of one in the runtime's memory, since the module may be unloaded next.
+//! The kernel forgets that one when it takes the thread off its processor. Where it has, the runtime
+//! asks for how long.
 //!
 //! Thread-local storage is reached by an offset that the runtime left: no relocation that a
 //! `dlopen` could be unable to serve, and nothing is touched before the runtime switched the
@@ -79,11 +81,14 @@ global_asm!(
     mov     r8, qword ptr fs:[rax + {rseq}]
     test    r8, r8
     jz      4f
+    cmp     qword ptr fs:[r8], 0
+    je      8f
     lea     rcx, [rip + 20f]
     mov     qword ptr fs:[r8], rcx
 22: mov     rcx, qword ptr fs:[rax + {cursor}]
     add     qword ptr fs:[rax + {cursor}], {step}
-23: mov     qword ptr fs:[r8], 0
+23: mov     r9, qword ptr [rip + teeperf_module + {kept}]
+    mov     qword ptr fs:[r8], r9
     test    cx, cx
     js      8f
     shr     rcx, 16
@@ -273,6 +278,7 @@ global_asm!(
     last_high = const thread::LAST_HIGH,
     cursor = const thread::CURSOR,
     rseq = const thread::RSEQ,
+    kept = const module::ENTER_SEQUENCE,
     stack_low = const thread::STACK_LOW,
     stack_size = const thread::STACK_SIZE,
     tree_last = const thread::TREE_LAST,

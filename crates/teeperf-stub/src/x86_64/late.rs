@@ -10,7 +10,8 @@
 //! The hook compared the gate's word with [`gate::LATE_OFF`], and the flags still say whether it was
 //! less, which is [`gate::LATE_OUT`]. The word is looked at but once, so it cannot change in between.
 //!
-//! The kernel stays told of the restartable sequence, which lies in the runtime's memory. The
+//! The kernel stays told of the restartable sequence, which lies in the runtime's memory, and forgets
+//! it when it takes the thread off its processor. Where it has, the runtime asks for how long. The
 //! sequence begins right behind the store that tells of it: the kernel forgets it where a thread is
 //! interrupted in between.
 
@@ -39,6 +40,8 @@ global_asm!(
     mov     rcx, qword ptr fs:[rax + {rseq}]
     test    rcx, rcx
     jz      4f
+    cmp     qword ptr fs:[rcx], 0
+    je      6f
     mov     rax, qword ptr [rip + teeperf_module + \\sequence]
     mov     qword ptr fs:[rcx], rax
 .Lteeperf_\\name\\()_begins:

@@ -416,30 +416,60 @@ fn for_clang(options: Vec<OsString>) -> Vec<OsString> {
 
 /// Checksums of sources are of use if all have one. Where some have none, clang writes none into an object, but
 /// warns of those that it has written into assembly.
+///
+/// Without checksums, versions before 17 take a file of the first one's name for that one, and
+/// refuse its number: another spelling of the name tells them apart.
 fn without_some_checksums(text: &mut Vec<u8>) {
-    const CHECKSUM: &[u8] = b" md5 0x";
-    let sum_of = |line: &[u8]| line.windows(CHECKSUM.len()).rposition(|part| part == CHECKSUM);
-    let is_source = |line: &&[u8]| {
-        let number = line.strip_prefix(b"\t.file\t").and_then(|rest| rest.first());
-        number.is_some_and(u8::is_ascii_digit)
-    };
     let lines = || text.split_inclusive(|&byte| byte == b'\n');
-    let (with, without): (Vec<_>, Vec<_>) =
-        lines().filter(is_source).partition(|line| sum_of(line).is_some());
-    if with.is_empty() || without.is_empty() {
+    let sources: Vec<_> = lines().filter_map(Source::of).collect();
+    let with = sources.iter().filter(|source| source.has_checksum).count();
+    if with == 0 || with == sources.len() {
         return;
     }
-    let mut bare = Vec::with_capacity(text.len());
+    let first = sources.iter().find(|source| source.number == b"0").map(|source| source.name);
+    let mut bare = Vec::with_capacity(text.len() + 8);
     for line in lines() {
-        match sum_of(line).filter(|_| is_source(&line)) {
-            Some(at) => {
-                bare.extend_from_slice(&line[..at]);
-                bare.push(b'\n');
-            }
-            None => bare.extend_from_slice(line),
-        }
+        let Some(source) = Source::of(line) else {
+            bare.extend_from_slice(line);
+            continue;
+        };
+        let is_like_first = source.number != b"0" && first == Some(source.name);
+        let mark: &[u8] = match source.name {
+            _ if !is_like_first => b"",
+            [b'/', ..] => b"/.",
+            _ => b"./",
+        };
+        bare.extend_from_slice(source.before);
+        bare.extend_from_slice(mark);
+        bare.extend_from_slice(source.name);
+        bare.extend_from_slice(b"\"\n");
     }
     *text = bare;
+}
+
+/// A line of assembly that numbers a source, as clang writes it.
+struct Source<'a> {
+    number: &'a [u8],
+    /// All of the line up to the name.
+    before: &'a [u8],
+    name: &'a [u8],
+    has_checksum: bool,
+}
+
+impl<'a> Source<'a> {
+    fn of(line: &'a [u8]) -> Option<Self> {
+        let rest = line.strip_prefix(b"\t.file\t")?;
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let quotes = |&at: &usize| line[at] == b'"' && line[at - 1] != b'\\';
+        let mut quotes = (1..line.len()).rev().filter(quotes);
+        let (end, start) = (quotes.next()?, quotes.next()? + 1);
+        (digits > 0).then(|| Self {
+            number: &rest[..digits],
+            before: &line[..start],
+            name: &line[start..end],
+            has_checksum: line[end..].starts_with(b"\" md5 0x"),
+        })
+    }
 }
 
 /// Of the debug information that is there.

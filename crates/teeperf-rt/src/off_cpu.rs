@@ -1,0 +1,107 @@
+//! Time in which a thread was off its processor: it slept, or another thread ran.
+//!
+//! It is what passed by the system's clock less the thread's CPU time. The thread asks for both
+//! when an event meets a tick, and when the kernel took it off the processor since its last event.
+//! So it is known which function was on top.
+//!
+//! The kernel tells of the latter by a restartable sequence (rseq(2)): hooks leave the address of
+//! one in the thread's area, and the kernel clears that when it has the thread go on elsewhere than
+//! in the sequence, behind a switch or with a signal.
+
+use crate::arch;
+use crate::block::Sequence;
+use crate::clock;
+use crate::platform;
+use crate::process;
+use crate::thread::Thread;
+use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::Ordering::Relaxed;
+use teeperf_wire::shared::ClockKind;
+use teeperf_wire::word::MAX_ARG;
+
+/// A sequence that no thread is ever in.
+static NONE: Sequence = Sequence::none();
+
+/// Readies a process that was attached just now.
+pub(crate) fn begin() {
+    NONE.forget();
+}
+
+/// Time off the processor that a thread has not told yet.
+#[derive(Clone, Copy)]
+pub(crate) struct Untold {
+    /// Nanoseconds that it has told of, and those that it will have.
+    told_ns: u64,
+    all_ns: u64,
+    /// Clock units.
+    pub(crate) units: u32,
+}
+
+/// Whether the kernel took the calling thread off its processor, or interrupted it by a signal,
+/// since the last event or the last call of this.
+pub(crate) fn was_switched(thread: &Thread) -> bool {
+    let Some(sequence) = sequence(thread).filter(|sequence| sequence.load(Relaxed) == 0) else {
+        return false;
+    };
+    sequence.store(&raw const NONE as usize, Relaxed);
+    true
+}
+
+/// Has the next event tell what this one had no room for.
+pub(crate) fn tell_later(thread: &Thread) {
+    sequence(thread).into_iter().for_each(|sequence| sequence.store(0, Relaxed));
+}
+
+/// Where the calling thread's sequence is told to the kernel, if it knows of any.
+fn sequence(thread: &Thread) -> Option<&AtomicUsize> {
+    let offset = thread.rseq.load(Relaxed);
+    let area = arch::thread_pointer().wrapping_add_signed(offset as isize);
+    // SAFETY: the C library's area of this thread, which the kernel writes at any time.
+    (offset != 0).then(|| unsafe { &*(area as *const AtomicUsize) })
+}
+
+/// Time off its processor that the calling thread has not told, if that is worth a word.
+pub(crate) fn untold(thread: &Thread) -> Option<Untold> {
+    let (told_ns, all_ns) = (thread.off_cpu_ns.load(Relaxed), all_ns()?);
+    let unit_ns = clock::unit_ns();
+    let units = all_ns.saturating_sub(told_ns) / unit_ns;
+    if told_ns == 0 {
+        thread.off_cpu_ns.store(all_ns, Relaxed);
+        return None;
+    }
+    let units = units.min(MAX_ARG.into()) as u32;
+    let all_ns = told_ns + u64::from(units) * unit_ns;
+    (units > 0).then_some(Untold { told_ns, all_ns, units })
+}
+
+impl Untold {
+    /// Whether it is this caller that tells of it: a signal handler may have done so just before.
+    pub(crate) fn is_claimed(self, thread: &Thread) -> bool {
+        let Self { told_ns, all_ns, .. } = self;
+        thread.off_cpu_ns.compare_exchange(told_ns, all_ns, Relaxed, Relaxed).is_ok()
+    }
+}
+
+/// The calling thread begins, or goes on behind a time that is none of any function: what it was
+/// off its processor before is not told.
+pub(crate) fn begin_thread(thread: &Thread) {
+    if process::wants_samples() && clock::kind() == ClockKind::Tick {
+        thread.off_cpu_ns.store(all_ns().unwrap_or(0), Relaxed);
+    }
+}
+
+/// So many clock units are left out of the thread's time: it was off its processor, as far as it was.
+pub(crate) fn leave_out(thread: &Thread, units: u64) {
+    let told_ns = thread.off_cpu_ns.load(Relaxed);
+    if let Some(all_ns) = all_ns().filter(|_| told_ns > 0) {
+        let left_out_ns = units.saturating_mul(clock::unit_ns());
+        thread.off_cpu_ns.store(told_ns.saturating_add(left_out_ns).min(all_ns.max(told_ns)), Relaxed);
+    }
+}
+
+/// Nanoseconds that the calling thread was off its processor since the system's clock began.
+fn all_ns() -> Option<u64> {
+    // CPU time first: what passes in between is not taken for waiting twice.
+    let cpu_ns = platform::thread_cpu_ns()?;
+    Some(platform::monotonic_ns()?.saturating_sub(cpu_ns).max(1))
+}
