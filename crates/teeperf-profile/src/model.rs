@@ -245,7 +245,8 @@ pub struct Thread {
     /// From its first to its last event, nanoseconds of wall time.
     pub wall_ns: u64,
     /// CPU time between the thread's first and last look at it, nanoseconds, where known. A thread
-    /// looks when it begins a chunk, and at each sample.
+    /// looks when it begins a chunk, and at each sample. Where that is less than nine tenths of its
+    /// wall time, and it tells when it was off its processor: its wall time less that.
     pub cpu_ns: Option<u64>,
     /// Between these, nanoseconds of wall time.
     pub cpu_over_ns: u64,
@@ -266,6 +267,21 @@ pub struct Thread {
 }
 
 impl Thread {
+    /// Time off its processor within its events, nanoseconds, where it tells that.
+    pub fn waiting_ns(&self) -> f64 {
+        self.tree.nodes.iter().map(|node| node.spent.waiting_ns).sum()
+    }
+
+    /// Has CPU time that no looks tell be what is left of the thread's time.
+    pub(crate) fn tell_cpu_by_waiting(&mut self) {
+        const MOST_SEEN: f64 = 0.9;
+        if self.cpu_ns.is_none() || (self.cpu_over_ns as f64) < MOST_SEEN * self.wall_ns as f64 {
+            let off = self.waiting_ns() as u64 + self.left_out_ns;
+            self.cpu_ns = Some(self.wall_ns.saturating_sub(off));
+            self.cpu_over_ns = self.wall_ns;
+        }
+    }
+
     /// Self time and total of a call path, with what they may lack because there was no room.
     pub fn times(&self, at: usize) -> (Time, Time) {
         let Node { parent, function, mut self_time, mut total, .. } = self.tree.nodes[at];

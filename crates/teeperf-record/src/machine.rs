@@ -42,20 +42,6 @@ fn processor() -> String {
     name.map_or(String::new(), |(_, name)| name.trim().to_owned())
 }
 
-/// Whether a load and an addition to memory are cheaper on this processor than one instruction that does
-/// both: on AMD's Zen 4, `xadd` takes eight cycles until the next can begin, the two take one.
-/// Of other makers' processors it was not measured.
-pub(crate) fn exchanges_slowly() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        let maker = std::arch::x86_64::__cpuid(0);
-        let name = [maker.ebx, maker.edx, maker.ecx].map(u32::to_le_bytes);
-        name.as_flattened() == b"AuthenticAMD"
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    false
-}
-
 /// Processors that this process may use, by number; none where the system does not tell.
 pub(crate) fn processors() -> Vec<usize> {
     // SAFETY: a struct of numbers alone, for which zeros are a value.

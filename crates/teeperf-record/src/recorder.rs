@@ -9,7 +9,6 @@ use crate::filter::Rules;
 use crate::filter::desk::{FilterDesk, Means};
 use crate::launch::{self, FileLimit, LaunchError, Surroundings};
 use crate::link::Link;
-use crate::machine;
 use crate::made::Made;
 use crate::missing::{Ledger, Lookout};
 use crate::newcomers::Newcomers;
@@ -389,7 +388,6 @@ fn lend(lent: &Lent, terms: &Terms, events: &Sender<Event>) -> Result<LentFile, 
 /// How processes are to record.
 fn wishes(chosen: &Chosen, tree: Option<Tree>, stacks: StackWatch) -> u32 {
     let ordered = if chosen.is_ordered { flag::ORDERED } else { 0 };
-    let restartable = if machine::exchanges_slowly() { flag::RESTARTABLE } else { 0 };
     let trees = match tree {
         Some(Tree { folds: true, .. }) => flag::TREE | flag::FOLDS,
         Some(_) => flag::TREE,
@@ -400,7 +398,7 @@ fn wishes(chosen: &Chosen, tree: Option<Tree>, stacks: StackWatch) -> u32 {
         StackWatch::Watched => flag::STACKS,
         StackWatch::Unwatched => flag::NO_STACKS,
     };
-    ordered | restartable | trees | stacks
+    ordered | flag::RESTARTABLE | trees | stacks
 }
 
 fn tell(events: &Sender<Event>, event: Event) {

@@ -95,7 +95,9 @@ pub(crate) fn leave_out(thread: &Thread, units: u64) {
     let told_ns = thread.off_cpu_ns.load(Relaxed);
     if let Some(all_ns) = all_ns().filter(|_| told_ns > 0) {
         let left_out_ns = units.saturating_mul(clock::unit_ns());
-        thread.off_cpu_ns.store(told_ns.saturating_add(left_out_ns).min(all_ns.max(told_ns)), Relaxed);
+        thread
+            .off_cpu_ns
+            .store(told_ns.saturating_add(left_out_ns).min(all_ns.max(told_ns)), Relaxed);
     }
 }
 

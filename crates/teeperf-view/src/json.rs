@@ -274,6 +274,8 @@ struct Lane<'a> {
     cpu: Option<u64>,
     waited: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    waiting: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     tree: Option<Vec<Path<'a>>>,
 }
 
@@ -465,6 +467,7 @@ fn lane<'a>(thread: &'a Thread, profile: &'a Profile, options: &Options) -> Lane
         wall: thread.wall_ns,
         cpu: thread.cpu_ns,
         waited: thread.waited_ns,
+        waiting: profile.info.timer_samples.map(|_| number(thread.waiting_ns())),
         tree: options
             .call_tree
             .then(|| thread.tree.nodes.iter().enumerate().skip(1).map(path).collect()),

@@ -265,6 +265,25 @@ fn an_assembler_of_its_own() {
     }
 }
 
+/// Guards: sources with and without checksums, of which one has the name of the first.
+#[test]
+fn debug_information_of_every_clang() {
+    let shop = Workshop::new();
+    for name in ["clang", "clang-14", "clang-16", "clang-19"] {
+        if !Command::new(name).arg("--version").output().is_ok_and(|out| out.status.success()) {
+            continue;
+        }
+        for options in [&["-g"][..], &["-g", "-O2"], &["-g", "-save-temps=obj"]] {
+            let mut command = teeperf();
+            command.args(["cc", "--teeperf-hooks=late"]);
+            command.arg(format!("--teeperf-compiler={name}")).args(options).arg("-c").arg("-o");
+            let outcome = run(command.arg(shop.path("varies.o")).arg(source("varies.c")));
+            assert!(outcome.success(), "{name} {options:?}: {}", outcome.stderr);
+            assert_eq!(outcome.stderr, "", "{name} {options:?}");
+        }
+    }
+}
+
 /// Guards: what late hooks cannot be together with is said, with what to do.
 #[test]
 fn what_cannot_be_is_said() {

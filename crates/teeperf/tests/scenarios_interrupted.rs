@@ -27,7 +27,7 @@ fn assert_spent(report: &Report) {
     assert!(share("copies", "self") < 0.4 * share("copies", "total"));
     assert!(share("[kernel]", "self") > 5.0);
     // Sleep is no CPU time.
-    assert!(share("sleeps", "total") < 5.0, "{:.1} %", share("sleeps", "total"));
+    assert!(share("sleeps", "total") < 8.0, "{:.1} %", share("sleeps", "total"));
     let waiting = figure(report, "sleeps", "total_waiting");
     assert!(waiting > 300.0 * 2e6 * 0.8, "{waiting}");
     // Others may keep the thread from a processor, wherever it is.
@@ -103,6 +103,44 @@ fn threads_that_live_less_than_a_period() {
         let (truth, shown) = (share(told[of], told[other]), share(shown[of], shown[other]));
         assert!((truth - shown).abs() < most, "{truth:.1} % is {shown:.1} %");
     }
+}
+
+/// Guards: samples that fall at the same ages of threads, which all do the same at one age.
+#[test]
+fn threads_that_live_for_little_more_than_a_period() {
+    let shop = Workshop::new();
+    let program = shop.build("ages.c", Compiler::Gcc, &["-O1", "-pthread"]);
+    let recorded = shop.record(&[], &program, &[], 0);
+    let told = numbers(&recorded.outcome);
+    let share = |[of, other]: [f64; 2]| 100.0 * of / (of + other);
+    let shown = ["first", "second"].map(|name| figure(&recorded.report, name, "total"));
+    let (truth, shown) = (share([told[0], told[1]]), share(shown));
+    // Some 1,100 samples.
+    assert!((truth - shown).abs() < 7.0, "{truth:.1} % is {shown:.1} %");
+}
+
+/// Guards: a wait that is shared out among the functions around it; and CPU time in no column.
+#[test]
+fn a_short_wait_is_of_the_function_that_waits() {
+    let shop = Workshop::new();
+    let program = shop.build("naps.c", Compiler::Gcc, &["-O1"]);
+    let Recorded { report, outcome, file } = shop.record(&[], &program, &[], 0);
+    let told = numbers(&outcome);
+    let all: f64 = told.iter().sum();
+    for (name, told_ns) in ["before", "naps", "after"].into_iter().zip(told) {
+        let shown = figure(&report, name, "total_waiting");
+        assert!((shown - told_ns).abs() < 0.05 * all, "{name}: {told_ns} is {shown}");
+    }
+    let json = json(&file, &[]);
+    let thread = &json["threads"][0];
+    let ns = |name: &str| thread[name].as_f64().unwrap();
+    assert!(ns("waiting") > 0.95 * all && ns("waiting") < 1.05 * all, "{thread}");
+    let apart = ns("wall") - ns("cpu") - ns("waiting");
+    assert!(apart.abs() < 0.03 * ns("wall"), "{thread}");
+    let functions = json["functions"].as_array().unwrap();
+    let hooks: f64 = functions.iter().filter_map(|function| function["hooks"].as_f64()).sum();
+    let in_columns = ns("recorded") + hooks;
+    assert!(in_columns > 0.9 * ns("cpu") && in_columns < 1.15 * ns("cpu"), "{thread}");
 }
 
 /// Guards: threads that wait all the time, whose events would cost more than their work. Their

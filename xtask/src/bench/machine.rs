@@ -7,9 +7,8 @@ use std::process::Command;
 /// One line each: processor, system, compilers and tools.
 pub(crate) fn describe() -> Vec<String> {
     let (model, processors) = processor();
-    let of_family = family().map_or(String::new(), |[family, model]| {
-        format!(" (family {family}, model {model})")
-    });
+    let of_family = family()
+        .map_or(String::new(), |[family, model]| format!(" (family {family}, model {model})"));
     let memory = field("/proc/meminfo", "MemTotal").unwrap_or_default();
     let gib = memory.trim_end_matches(" kB").parse::<f64>().unwrap_or(0.0) / (1 << 20) as f64;
     let flags = field("/proc/cpuinfo", "flags").unwrap_or_default();

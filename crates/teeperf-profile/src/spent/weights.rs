@@ -140,7 +140,8 @@ impl Weights {
         let placed = sums.placed_ns().min(of_calls);
         let rest = of_calls - placed;
         let rest_here = rest * part(own.cpu_ns, sums.cpu_ns);
-        let (unplaced_ns, rest_here) = if rest > least { (rest_here, 0.0) } else { (0.0, rest_here) };
+        let (unplaced_ns, rest_here) =
+            if rest > least { (rest_here, 0.0) } else { (0.0, rest_here) };
         Self {
             kernel: part(placed, sums.behind_calls.ns),
             user: 0.0,

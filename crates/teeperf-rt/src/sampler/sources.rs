@@ -125,7 +125,7 @@ impl Owned {
 /// at ages of 2/3 to 4/3 of the mean period, where some threads have their single event still
 /// before them, and the second at twice these. Each stands for the part of its age that others leave:
 /// c(t) = P(p > t) + w1(t) g(t) + w2(t/2) g(t/2)/2 + w3(t/3) g(t/3)/3 + ... = 1, with the density g
-/// of periods. From the third on each stands for its period, which is true within a fifth.
+/// of periods. From the third on each stands for its period, which is true within 0.3.
 pub(super) fn stands_for_ns(period_ns: u32, number: u64) -> u32 {
     const MEAN: u32 = EVENT_NS as u32;
     const LEAST: u32 = (EVENT_NS - SPREAD_NS) as u32;
@@ -237,6 +237,42 @@ fn for_each(what: impl Fn(&Owned, u32) -> u32) {
         let owner = place.thread.load(Relaxed);
         if owner != 0 && owner != BUSY && place.takes(owner) {
             place.thread.store(what(place, owner), Release);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Guards: what a thread does at an age at which samples have more weight, or less.
+    #[test]
+    fn each_age_has_the_same_part_in_samples() {
+        const STEP: u64 = 1000;
+        const AGES: usize = 12;
+        let periods: Vec<u64> =
+            (EVENT_NS - SPREAD_NS..EVENT_NS + SPREAD_NS).step_by(STEP as usize).collect();
+        // By thirds of a mean period: nanoseconds that samples stand for of as many threads.
+        let mut told = [0.0; AGES];
+        let mut add = |age: u64, ns: f64| {
+            if let Some(there) = told.get_mut((age * 3 / EVENT_NS) as usize) {
+                *there += ns;
+            }
+        };
+        for &period in &periods {
+            // The single one, which is at all times of the first period alike.
+            for age in (0..period).step_by(STEP as usize) {
+                add(age, STEP as f64);
+            }
+            for number in 1..AGES as u64 {
+                add(number * period, stands_for_ns(period as u32, number).into());
+            }
+        }
+        let all = EVENT_NS as f64 / 3.0 * periods.len() as f64;
+        for (age, told) in told.into_iter().enumerate() {
+            let part = told / all;
+            let slack = if age < 8 { 0.02 } else { 0.3 };
+            assert!((part - 1.0).abs() < slack, "{age}: {part}");
         }
     }
 }

@@ -6,15 +6,15 @@
 //! module, frame, stack pointer)`, with nothing done yet. The frame is a number that is alike for all calls
 //! from one place at one depth, and for few others: stack pointer and return address together.
 //!
-//! The reservation is one `xadd` without `lock`: whole for a signal handler on this
-//! thread, and no other thread touches the cursor. The value before it holds both the
+//! The reservation is one `xadd` without `lock`, or a restartable sequence: whole for a signal
+//! handler on this thread, and no other thread touches the cursor. The value before it holds both the
 //! place and whether there was one ([`teeperf_wire::hook::thread::CURSOR`]), so a handler
 //! that runs next and changes the chunk cannot make the two disagree. Between
 //! reservation and store a handler may run too: its words come behind, and a reader sees
 //! a hole until the store.
 //!
-//! Where `xadd` is slow ([`teeperf_wire::hello::flag::RESTARTABLE`]), a load and an addition take its
-//! place, as a restartable sequence (rseq(2)): a thread that is interrupted between the two goes on
+//! Where the kernel knows of sequences of the thread (rseq(2)), a load and an addition take the place
+//! of `xadd`, which is slow on some processors: a thread that is interrupted between the two goes on
 //! with the `xadd`, and so even where every instruction is interrupted. The kernel is told of the
 //! sequence before, and after of one in the runtime's memory, since the module may be unloaded next.
 //! The kernel forgets that one when it takes the thread off its processor. Where it has, the runtime

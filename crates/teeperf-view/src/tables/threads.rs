@@ -6,7 +6,7 @@ use super::{Cell, Column, Kind, Row, Table};
 
 /// All threads.
 pub fn threads(profile: &Profile, limit: usize) -> Table {
-    let columns = vec![
+    let mut columns = vec![
         Column::new("PROCESS", "process", Kind::Count),
         Column::new("ID", "thread", Kind::Count),
         Column::new("THREAD", "name", Kind::Text),
@@ -15,10 +15,14 @@ pub fn threads(profile: &Profile, limit: usize) -> Table {
         Column::new("RECORDED", "recorded", Kind::Time),
         Column::new("WALL", "wall", Kind::Time),
         Column::new("CPU", "cpu", Kind::Time),
-        Column::new("WAITED", "waited", Kind::Time),
+        Column::new("FOR ROOM", "waited", Kind::Time),
     ];
+    let tells_waiting = profile.info.timer_samples.is_some();
+    if tells_waiting {
+        columns.push(Column::new("WAITED", "waiting", Kind::Time));
+    }
     let rows = profile.threads.iter().take(limit).map(|thread| {
-        let cells = vec![
+        let mut cells = vec![
             Cell::Count(thread.pid.into()),
             Cell::Count(thread.tid.into()),
             Cell::Text(thread.name.clone()),
@@ -29,6 +33,7 @@ pub fn threads(profile: &Profile, limit: usize) -> Table {
             thread.cpu_ns.map_or(Cell::Empty, |ns| Cell::Time(ns as f64)),
             Cell::Time(thread.waited_ns as f64),
         ];
+        cells.extend(tells_waiting.then(|| Cell::Time(thread.waiting_ns())));
         Row { cells, ..Row::default() }
     });
     Table { rows: rows.collect(), columns, unit: profile.info.unit, ..Table::default() }

@@ -25,9 +25,15 @@ pub(super) fn write(
 ) -> io::Result<()> {
     let threads = &profile.threads;
     let shown = &threads[..threads.len().min(options.limit)];
-    let waited = match threads.iter().any(|thread| thread.waited_ns > 0) {
-        true => "; WAITED is for room in memory",
-        false => "",
+    let tells_waiting = profile.info.timer_samples.is_some();
+    let for_room = threads.iter().map(|thread| thread.waited_ns).fold(0, u64::saturating_add);
+    let waited = match for_room {
+        0 => String::new(),
+        _ if !tells_waiting => "; WAITED is for room in memory".into(),
+        ns => {
+            let ns = units::time_inline(profile.info.unit_of_durations(), ns as f64);
+            format!("; they waited {ns} for room in memory beside that")
+        }
     };
     let title = format!("Threads: {} of {}{waited}", shown.len(), threads.len());
     heading(style, &title, out)?;
@@ -50,13 +56,14 @@ pub(super) fn write(
             .cpu_ns
             .filter(|_| thread.cpu_over_ns as f64 >= MOST_SEEN * thread.wall_ns as f64);
         let unit = profile.info.unit_of_durations();
+        let waited_ns = if tells_waiting { thread.waiting_ns() } else { thread.waited_ns as f64 };
         let cpu = cpu.map_or("–  ".into(), |ns| units::time(unit, ns as f64));
         writeln!(
             out,
             "{}  {}  {cpu:>8}  {}  {:>events$}  {:>7}  {:>7}  {}",
             units::time(profile.info.unit, thread.tree.framed_ns()),
             units::time(unit, thread.wall_ns as f64),
-            units::time(unit, thread.waited_ns as f64),
+            units::time(unit, waited_ns),
             units::count(thread.events),
             thread.pid,
             thread.tid,

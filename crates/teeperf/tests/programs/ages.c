@@ -1,0 +1,50 @@
+/* Threads that all live for a little longer than a sample stands for, one after the other, and do
+ * first one thing and then another. It prints what these took by each thread's own clock. */
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+
+static volatile long sink;
+static long first_ns, second_ns;
+
+__attribute__((no_instrument_function)) static long cpu_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return now.tv_sec * 1000000000L + now.tv_nsec;
+}
+
+__attribute__((noinline)) void first(long ns)
+{
+	for (long end = cpu_ns() + ns; cpu_ns() < end;)
+		sink++;
+}
+
+__attribute__((noinline)) void second(long ns)
+{
+	for (long end = cpu_ns() + ns; cpu_ns() < end;)
+		sink--;
+}
+
+static void *run(void *ns)
+{
+	long begin = cpu_ns();
+	first(*(long *)ns);
+	long middle = cpu_ns();
+	second(*(long *)ns);
+	first_ns += middle - begin;
+	second_ns += cpu_ns() - middle;
+	return 0;
+}
+
+int main(void)
+{
+	for (int i = 0; i < 800; i++) {
+		long ns = i % 2 ? 600000 : 900000;
+		pthread_t thread;
+		pthread_create(&thread, 0, run, &ns);
+		pthread_join(thread, 0);
+	}
+	printf("%ld %ld\n", first_ns, second_ns);
+	return 0;
+}
