@@ -13,8 +13,10 @@ use teeperf_wire::hook;
 use teeperf_wire::shared::ClockKind;
 use teeperf_wire::word;
 
-/// Restartable sequences of one module's late hooks.
-pub(crate) const SEQUENCES: usize = 3;
+/// Restartable sequences of one module's late hooks, and of its others.
+const OF_LATE: usize = 3;
+const OF_OTHERS: usize = hook::module::HOOK_SEQUENCES.len();
+pub(crate) const SEQUENCES: usize = OF_LATE + OF_OTHERS;
 pub(crate) type Sequences = [Sequence; SEQUENCES];
 
 /// One of them, as the kernel reads it: `struct rseq_cs` of rseq(2). All 0, it is none.
@@ -52,6 +54,21 @@ impl Sequence {
     }
 }
 
+/// Keeps the sequences of a stub's table, and tells the stub where.
+fn keep<const N: usize>(
+    table: &[[i32; 3]; N],
+    kept: &'static [Sequence],
+    places: [&AtomicPtr<Sequence>; N],
+) {
+    let base = core::ptr::from_ref(table) as usize;
+    for ((&[start, length, abandoned], sequence), place) in table.iter().zip(kept).zip(places) {
+        let [start, abandoned] =
+            [start, abandoned].map(|offset| base.wrapping_add_signed(offset as isize));
+        sequence.set(start, length as usize, abandoned);
+        place.store((&raw const *sequence).cast_mut(), Relaxed);
+    }
+}
+
 /// The block of one module: [`hook::module`].
 #[repr(C, align(64))]
 pub struct Block {
@@ -72,7 +89,9 @@ pub struct Block {
     code_end: AtomicUsize,
     exit_sequence: AtomicPtr<Sequence>,
     return_sequence: AtomicPtr<Sequence>,
-    sequences: AtomicPtr<[[i32; 3]; SEQUENCES]>,
+    sequences: AtomicPtr<[[i32; 3]; OF_LATE]>,
+    hook_sequences: [AtomicPtr<Sequence>; OF_OTHERS],
+    hook_table: AtomicPtr<[[i32; 3]; OF_OTHERS]>,
 }
 
 const _: () = assert!(size_of::<Block>() == hook::module::SIZE);
@@ -94,6 +113,9 @@ const _: () = assert!(core::mem::offset_of!(Block, exit_sequence) == hook::modul
 const _: () =
     assert!(core::mem::offset_of!(Block, return_sequence) == hook::module::RETURN_SEQUENCE);
 const _: () = assert!(core::mem::offset_of!(Block, sequences) == hook::module::SEQUENCES);
+const _: () =
+    assert!(core::mem::offset_of!(Block, hook_sequences) == hook::module::HOOK_SEQUENCES[0]);
+const _: () = assert!(core::mem::offset_of!(Block, hook_table) == hook::module::HOOK_TABLE);
 const _: () = assert!(core::mem::offset_of!(Block, code_start) == hook::module::CODE_START);
 const _: () = assert!(core::mem::offset_of!(Block, code_end) == hook::module::CODE_END);
 
@@ -184,17 +206,17 @@ impl Block {
         self.set_late(self.late());
     }
 
-    /// Has the module's late hooks reserve by these restartable sequences.
+    /// Has the module's hooks reserve by these restartable sequences.
     pub(crate) fn keep_sequences(&self, kept: &'static Sequences) {
-        // SAFETY: the stub has put its table's address there, and stays loaded.
-        let Some(table) = (unsafe { self.sequences.load(Relaxed).as_ref() }) else { return };
-        let base = core::ptr::from_ref(table) as usize;
-        let places = [&self.enter_sequence, &self.exit_sequence, &self.return_sequence];
-        for ((&[start, length, abandoned], sequence), place) in table.iter().zip(kept).zip(places) {
-            let [start, abandoned] =
-                [start, abandoned].map(|offset| base.wrapping_add_signed(offset as isize));
-            sequence.set(start, length as usize, abandoned);
-            place.store((&raw const *sequence).cast_mut(), Relaxed);
+        let (of_late, of_others) = kept.split_at(OF_LATE);
+        let late = [&self.enter_sequence, &self.exit_sequence, &self.return_sequence];
+        // SAFETY: the stub has put its tables' addresses there, and stays loaded.
+        let tables = unsafe {
+            (self.sequences.load(Relaxed).as_ref(), self.hook_table.load(Relaxed).as_ref())
+        };
+        if let (Some(of_late_hooks), Some(of_hooks)) = tables {
+            keep(of_late_hooks, of_late, late);
+            keep(of_hooks, of_others, self.hook_sequences.each_ref());
         }
     }
 

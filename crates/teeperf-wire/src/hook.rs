@@ -18,7 +18,7 @@
 //! registers but r11 and the flags.
 
 /// Version of the interface.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 
 /// The module block. The runtime writes it, [`module::MODE`] last.
 pub mod module {
@@ -74,8 +74,13 @@ pub mod module {
     /// Address of a table: of these three in order, where the restartable sequence begins, its bytes,
     /// and where it goes on when it was abandoned. i32 each, places in bytes from the table.
     pub const SEQUENCES: usize = 120;
-    /// Bytes: two lines of a cache, the first of which hooks need always.
-    pub const SIZE: usize = 128;
+    /// As [`ENTER_SEQUENCE`], of `__cyg_profile_func_enter`, `__cyg_profile_func_exit`, and of the
+    /// hooks that late ones take in place of these.
+    pub const HOOK_SEQUENCES: [usize; 4] = [128, 136, 144, 152];
+    /// As [`SEQUENCES`], of these four.
+    pub const HOOK_TABLE: usize = 160;
+    /// Bytes: three lines of a cache, the first of which hooks need always.
+    pub const SIZE: usize = 192;
 }
 
 /// The gate.

@@ -15,10 +15,9 @@
 //!
 //! Where the kernel knows of sequences of the thread (rseq(2)), a load and an addition take the place
 //! of `xadd`, which is slow on some processors: a thread that is interrupted between the two goes on
-//! with the `xadd`, and so even where every instruction is interrupted. The kernel is told of the
-//! sequence before, and after of one in the runtime's memory, since the module may be unloaded next.
-//! The kernel forgets that one when it takes the thread off its processor. Where it has, the runtime
-//! asks for how long.
+//! with the `xadd`, and so even where every instruction is interrupted. The kernel stays told of the
+//! sequence, which the runtime keeps, since the module may be unloaded next. It forgets it when it
+//! takes the thread off its processor. Where it has, the runtime asks for how long.
 //!
 //! Thread-local storage is reached by an offset that the runtime left: no relocation that a
 //! `dlopen` could be unable to serve, and nothing is touched before the runtime switched the
@@ -59,7 +58,7 @@ global_asm!(
     "
     // `above`: so far above a hook's own return address stands where that would be if the function
     // called it.
-    .macro  teeperf_hook name, kind, above
+    .macro  teeperf_hook name, kind, above, sequence
     .section teeperf_code, \"ax\", @progbits
     .p2align 6
     teeperf_define \\name
@@ -83,12 +82,12 @@ global_asm!(
     jz      4f
     cmp     qword ptr fs:[r8], 0
     je      8f
-    lea     rcx, [rip + 20f]
+    mov     rcx, qword ptr [rip + teeperf_module + \\sequence]
     mov     qword ptr fs:[r8], rcx
-22: mov     rcx, qword ptr fs:[rax + {cursor}]
+.Lteeperf_\\name\\()_begins:
+    mov     rcx, qword ptr fs:[rax + {cursor}]
     add     qword ptr fs:[rax + {cursor}], {step}
-23: mov     r9, qword ptr [rip + teeperf_module + {kept}]
-    mov     qword ptr fs:[r8], r9
+.Lteeperf_\\name\\()_ends:
     test    cx, cx
     js      8f
     shr     rcx, 16
@@ -97,6 +96,7 @@ global_asm!(
     ret
 
     ud1     edi, dword ptr [rip + {signature}]
+.Lteeperf_\\name\\()_abandoned:
 4:  mov     ecx, {step}
     xadd    qword ptr fs:[rax + {cursor}], rcx
     test    cx, cx
@@ -105,12 +105,6 @@ global_asm!(
     prefetchw [rcx + {tick_ahead}]
     mov     dword ptr [rcx], edx
     ret
-
-    .section .data.rel.ro.teeperf_hooks, \"aw\", @progbits
-    .p2align 5
-20: .long   0, 0
-    .quad   22b, 23b - 22b, 4b
-    .section teeperf_code, \"ax\", @progbits
 
     .p2align 4
 10: cmp     rdx, qword ptr fs:[rax + {tree_last}]
@@ -243,11 +237,28 @@ global_asm!(
     .size   \\name, . - \\name
     .endm
 
+    .macro  teeperf_hook_sequence name
+    .long   .Lteeperf_\\name\\()_begins - teeperf_hook_sequences
+    .long   .Lteeperf_\\name\\()_ends - .Lteeperf_\\name\\()_begins
+    .long   .Lteeperf_\\name\\()_abandoned - teeperf_hook_sequences
+    .endm
+
     .weak   teeperf_rt_event
-    teeperf_hook __cyg_profile_func_enter, 0, 0
-    teeperf_hook __cyg_profile_func_exit, 1, 0
-    teeperf_hook teeperf_late_hook_enter, 0, {late}
-    teeperf_hook teeperf_late_hook_exit, 1, {late}
+    teeperf_hook __cyg_profile_func_enter, 0, 0, {enter}
+    teeperf_hook __cyg_profile_func_exit, 1, 0, {exit}
+    teeperf_hook teeperf_late_hook_enter, 0, {late}, {late_enter}
+    teeperf_hook teeperf_late_hook_exit, 1, {late}, {late_exit}
+
+    .p2align 2
+    .hidden teeperf_hook_sequences
+    teeperf_define teeperf_hook_sequences
+    .type   teeperf_hook_sequences, @object
+teeperf_hook_sequences:
+    teeperf_hook_sequence __cyg_profile_func_enter
+    teeperf_hook_sequence __cyg_profile_func_exit
+    teeperf_hook_sequence teeperf_late_hook_enter
+    teeperf_hook_sequence teeperf_late_hook_exit
+    .size   teeperf_hook_sequences, . - teeperf_hook_sequences
 
     // What scopes of teeperf.h call, which are no function's own hooks.
     .hidden teeperf_scope_enter
@@ -256,6 +267,8 @@ global_asm!(
     teeperf_define teeperf_scope_exit
     .set    teeperf_scope_enter, __cyg_profile_func_enter
     .set    teeperf_scope_exit, __cyg_profile_func_exit
+    .purgem teeperf_hook
+    .purgem teeperf_hook_sequence
     .purgem teeperf_define
     .text
     ",
@@ -278,7 +291,10 @@ global_asm!(
     last_high = const thread::LAST_HIGH,
     cursor = const thread::CURSOR,
     rseq = const thread::RSEQ,
-    kept = const module::ENTER_SEQUENCE,
+    enter = const module::HOOK_SEQUENCES[0],
+    exit = const module::HOOK_SEQUENCES[1],
+    late_enter = const module::HOOK_SEQUENCES[2],
+    late_exit = const module::HOOK_SEQUENCES[3],
     stack_low = const thread::STACK_LOW,
     stack_size = const thread::STACK_SIZE,
     tree_last = const thread::TREE_LAST,

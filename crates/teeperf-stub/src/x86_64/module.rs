@@ -70,6 +70,8 @@ teeperf_announce:
     mov     qword ptr [rdi + {code_end}], rcx
     lea     rcx, [rip + teeperf_late_sequences]
     mov     qword ptr [rdi + {sequences}], rcx
+    lea     rcx, [rip + teeperf_hook_sequences]
+    mov     qword ptr [rdi + {hook_table}], rcx
     mov     rcx, qword ptr [rip + __ehdr_start@GOTPCREL]
     mov     qword ptr [rdi + {header}], rcx
     jmp     rax
@@ -112,4 +114,5 @@ teeperf_retire:
     code_start = const module::CODE_START,
     code_end = const module::CODE_END,
     sequences = const module::SEQUENCES,
+    hook_table = const module::HOOK_TABLE,
 );
