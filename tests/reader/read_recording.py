@@ -47,6 +47,8 @@ class Thread:
         self.whole = now
         self.place = None
         self.events = self.calls = self.samples = 0
+        # Clock units off its processor.
+        self.off_cpu = 0
         self.lost = self.lost_words = self.mended = self.unopened = 0
         self.waited = self.left_out = 0
         self.gaps = {}
@@ -496,6 +498,8 @@ class Recording:
             came = sorted(number for process, number in self.filters
                           if process == thread.process and thread.number < number < argument)
             thread.filter([*came[-64:], argument], lambda number: self.left_out_by(thread.process, number))
+        elif code == 8:
+            thread.off_cpu += argument
         elif code == 16:
             thread.stamped(fmt.join(payload[:2]))
         elif code == 17:
@@ -680,7 +684,7 @@ class Recording:
                 "name": self.names.get(key), "events": thread.events, "calls": thread.calls,
                 "lost_events": thread.lost, "left_out": thread.left_out, "lost_words": thread.lost_words,
                 "mended": thread.mended, "unopened": thread.unopened, "open": len(thread.stack),
-                "no_room": thread.no_room,
+                "no_room": thread.no_room, "off_cpu": thread.off_cpu,
                 "waited": thread.waited, "outside": thread.outside,
                 "gaps": [{"reason": GAPS.get(reason, reason), "times": times, "units": units}
                          for reason, (times, units) in sorted(thread.gaps.items())],

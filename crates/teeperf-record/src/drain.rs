@@ -119,6 +119,8 @@ pub(crate) struct Drain {
     rules: Vec<String>,
     /// What it waits for, or waited.
     triggers: Vec<String>,
+    /// Threads are sampled, which tells their times.
+    takes_samples: bool,
     symbols_done: bool,
     /// Processes that are gone, but the command's ending is not known yet.
     leaving: Vec<Leaving>,
@@ -202,6 +204,7 @@ impl Drain {
             output: String::new(),
             rules: Vec::new(),
             triggers: Vec::new(),
+            takes_samples: false,
             symbols_done: false,
             leaving: Vec::new(),
             inherited: Vec::new(),
@@ -224,6 +227,12 @@ impl Drain {
     /// Numbers processes that nobody attaches along with those that attach.
     pub(crate) fn numbering(mut self, ids: Arc<AtomicU32>) -> Self {
         self.families = Families::numbered(ids);
+        self
+    }
+
+    /// Says whether threads are sampled.
+    pub(crate) fn with_samples(mut self, takes_samples: bool) -> Self {
+        self.takes_samples = takes_samples;
         self
     }
 
@@ -565,7 +574,12 @@ impl Drain {
             drop(tracer);
             drop(server);
             self.sink.page.control(control::STOPPED, 0);
+            let lateness = ticker.as_ref().and_then(|ticker| ticker.lateness(ended));
             drop(ticker);
+            // Samples tell times, where they are taken.
+            if let Some(text) = lateness.filter(|_| !self.takes_samples) {
+                self.sink.notice(Level::Information, text, None);
+            }
         }
         if !self.processes.is_empty() {
             std::thread::sleep(HEED);

@@ -42,6 +42,15 @@ fn processor() -> String {
     name.map_or(String::new(), |(_, name)| name.trim().to_owned())
 }
 
+/// Has the calling thread run before ordinary ones as soon as it is to, where it may (sched(7),
+/// SCHED_FIFO). It must sleep most of the time.
+pub(crate) fn go_first() {
+    let priority = libc::sched_param { sched_priority: 1 };
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: the address is that of a sched_param. A refusal only makes the thread late.
+    unsafe { libc::sched_setscheduler(0, policy, &raw const priority) };
+}
+
 /// Processors that this process may use, by number; none where the system does not tell.
 pub(crate) fn processors() -> Vec<usize> {
     // SAFETY: a struct of numbers alone, for which zeros are a value.

@@ -303,6 +303,7 @@ impl Recorder {
             .numbering(ids)
             .writing_trees(interval)
             .keeping_all(is_kept_whole)
+            .with_samples(options.cpu_samples)
             .waiting_for(triggers)
             .into(&path);
         let drain = std::thread::Builder::new().name("teeperf-drain".into()).spawn(move || {

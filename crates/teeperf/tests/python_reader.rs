@@ -424,11 +424,22 @@ fn samples_beside_calls() {
     let Some(recording) = sampled(&mut build, folder, &[], &["threads", "300"]) else { return };
     let python = same_samples(&recording);
     let words = ["report", "--json", "--event", "calls", "it.teeperf"];
-    let report = run(teeperf(&recording.folder).args(words));
+    let report: Value = serde_json::from_str(&run(teeperf(&recording.folder).args(words))).unwrap();
     let calls = sums(&python, "calls");
     assert_eq!(calls["shares"], 2.0);
+    let all = |told: &Value, name: &str| -> f64 {
+        told["threads"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|thread| thread[name].as_f64().unwrap())
+            .sum()
+    };
+    // The clock's unit is a microsecond. Waits that no return ends are told by the recorder.
+    let (told, waiting) = (1000.0 * all(&python, "off_cpu"), all(&report, "waiting"));
+    assert!(told > 0.0 && told <= waiting + 1.0, "{told} {waiting}");
     // Code without hooks has samples and no calls.
-    let mut told = figures(&serde_json::from_str(&report).unwrap(), "calls");
+    let mut told = figures(&report, "calls");
     told.retain(|_, calls| *calls > 0.0);
     assert_eq!(calls, told);
 }

@@ -200,7 +200,9 @@ fn tables_agree_with_the_functions() {
     for (by, groups) in [("thread", 4), ("process", 2), ("module", 1), ("file", 1)] {
         let told = json(&folder, &["--by", by]);
         let list = told["by"]["groups"].as_array().unwrap();
-        assert_eq!((list.len(), &told["by"]["kind"]), (groups, &by.into()));
+        // Of placeholders no file is known.
+        let known = list.iter().filter(|group| group["name"] != "").count();
+        assert_eq!((known, &told["by"]["kind"]), (groups, &by.into()));
         let sum: u64 = list.iter().map(|group| group["calls"].as_u64().unwrap()).sum();
         let all: u64 = functions.iter().map(|row| row["calls"].parse::<u64>().unwrap()).sum();
         assert_eq!(sum, all, "{by}");
@@ -289,6 +291,8 @@ fn waiting_is_no_cpu_time_and_names_are_told_apart() {
         let name = |function: &Value| function["name"].as_str().unwrap().to_owned();
         let mut names: Vec<String> =
             report["functions"].as_array().unwrap().iter().map(name).collect();
+        // A run as short as this one may have a sample or two.
+        names.retain(|name| name != "[no sample]");
         names.sort();
         names
     };

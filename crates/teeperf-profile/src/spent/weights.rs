@@ -121,12 +121,8 @@ impl Weights {
         let sums = pools.0.get(&tree.process).filter(|_| own.are_few()).unwrap_or(&own);
         let alone = part(sums.cpu_alone_ns, sums.alone.ns);
         let each = part(sums.cpu_ns, sums.behind_calls.ns + sums.elsewhere.ns);
-        let without = |cpu_ns: f64, of: f64| if of > 0.0 { 0.0 } else { cpu_ns };
-        let unsampled_ns = without(own.cpu_alone_ns, sums.alone.ns);
         if sums.events.samples == 0 {
-            let timers_ns = sums.behind_calls.ns + sums.elsewhere.ns;
-            let unsampled_ns = unsampled_ns + without(own.cpu_ns, timers_ns);
-            return Self { kernel: each, user: each, alone, unsampled_ns, ..Self::default() };
+            return Self { kernel: each, user: each, alone, ..Self::default() };
         }
         let kernel_ns = (sums.cpu_ns - sums.events.ns).max(0.0);
         let of_faults = (kernel_ns - each * sums.behind_calls.ns).min(each * sums.faults.ns);
@@ -148,7 +144,7 @@ impl Weights {
             alone,
             faults: faults(&tree.spent, each, of_faults),
             unplaced_ns,
-            unsampled_ns: unsampled_ns + rest_here,
+            unsampled_ns: rest_here,
         }
     }
 }

@@ -154,6 +154,7 @@ fn measure_sleep(mean: Duration) -> Sleep {
     let (late, cost) = std::thread::scope(|scope| {
         let sleeper = scope.spawn(|| {
             ticker::sleep_exactly();
+            machine::go_first();
             let sleeps = (0..SLEEPS).map(|_| {
                 let (before, cpu_ns) = (Instant::now(), machine::thread_cpu_ns());
                 std::thread::sleep(mean);

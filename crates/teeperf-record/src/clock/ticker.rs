@@ -8,7 +8,7 @@
 use super::{ClockPage, Period, Time};
 use crate::machine;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -21,7 +21,27 @@ pub(crate) struct Ticker {
     stop: Arc<AtomicBool>,
     page: Arc<ClockPage>,
     time: Time,
+    late: Arc<Late>,
 }
+
+/// How late the tick came.
+#[derive(Debug, Default)]
+struct Late {
+    /// Nanoseconds in which it stood for longer than another mean period, and the longest of these.
+    all_ns: AtomicU64,
+    most_ns: AtomicU64,
+}
+
+impl Late {
+    fn add(&self, late: Duration, mean: Duration) {
+        let ns = late.saturating_sub(mean).as_nanos() as u64;
+        self.all_ns.fetch_add(ns, Relaxed);
+        self.most_ns.fetch_max(ns, Relaxed);
+    }
+}
+
+/// Part of a run for which the tick may be late without a word.
+const LATE_FOR: f64 = 0.01;
 
 /// Whether anybody may look at the tick. Until then, which may be never where programs are sampled, it moves slowly.
 #[derive(Debug)]
@@ -97,20 +117,35 @@ impl Ticker {
         audience: &Arc<Audience>,
     ) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
-        let mut ticker = Self { threads: Vec::new(), stop, page, time };
+        let late = Arc::new(Late::default());
+        let mut ticker = Self { threads: Vec::new(), stop, page, time, late: Arc::clone(&late) };
         match (period, place) {
             (Period::Sleeping(mean), place) => {
                 for (processor, mean) in place.sleepers(mean) {
-                    let audience = Arc::clone(audience);
+                    let (audience, late) = (Arc::clone(audience), Arc::clone(&late));
                     ticker.spawn(move |page, time, stop| {
                         processor.into_iter().for_each(machine::stay_on);
-                        sleep_and_move(page, time, mean, (&audience, stop));
+                        sleep_and_move(page, time, mean, (&audience, stop, &late));
                     })?;
                 }
             }
             (Period::Spinning, _) => ticker.spawn(spin)?,
         }
         Ok(ticker)
+    }
+
+    /// That the tick was late for a good part of so long a run, if it was.
+    pub(crate) fn lateness(&self, run: Duration) -> Option<String> {
+        let late = |ns: &AtomicU64| Duration::from_nanos(ns.load(Relaxed));
+        let part = late(&self.late.all_ns).as_secs_f64() / run.as_secs_f64().max(1e-9);
+        (self.threads.len() == 1 && part > LATE_FOR).then(|| {
+            format!(
+                "the tick was late for {:.1} % of the time, by up to {:.1?}: functions that ran \
+                 meanwhile may have the time of others, and others theirs",
+                100.0 * part,
+                late(&self.late.most_ns),
+            )
+        })
     }
 
     fn spawn(
@@ -139,15 +174,17 @@ fn sleep_and_move(
     page: &ClockPage,
     time: &Time,
     mean: Duration,
-    (audience, stop): (&Audience, &AtomicBool),
+    (audience, stop, late): (&Audience, &AtomicBool, &Late),
 ) {
     sleep_exactly();
+    machine::go_first();
     let mut schedule = Schedule { mean, random: Random::new(), next: Instant::now() };
     while !stop.load(Relaxed) {
         if audience.wait() {
             schedule.next = Instant::now();
         } else if let Some(rest) = schedule.rest(Instant::now()) {
             std::thread::sleep(rest);
+            late.add(schedule.next.elapsed(), mean);
         }
         page.try_to_move(|| time.ticks());
     }

@@ -24,7 +24,7 @@ Examples:
   teeperf record -o slow.teeperf -- make check    a whole tree of processes
   teeperf record --timed 'handle*' -- ./server    with the exact lengths of some functions' calls
   teeperf record --events marks -- ./game         its own marks and counters, for report --time-line
-  teeperf record --clock cycle -- ./program       with those of all calls, at four times the cost
+  teeperf record --clock cycle -- ./program       with those of all calls, at six times the cost
   teeperf record --limit-time 30s -- ./server     records the first half minute
   teeperf record --paused -- ./server             then: teeperf resume
   teeperf record --trigger 'load*' -- ./server    from the first call of such a function on
