@@ -478,7 +478,7 @@ class Recording:
         words in it that were never written."""
         _, code, argument, payload = item
         needed = {16: 2, 17: 6, 18: 4, 19: 2, 20: 1, 21: 3 + (clock == fmt.CYCLE_CLOCK), 22: 10,
-                  25: 3, 26: 6, 27: 2, 28: 2, 29: 8}
+                  25: 3, 26: 6, 27: 2, 28: 2, 29: 8, 30: 2}
         if len(payload) < needed.get(code, 0):
             return False
         used = {21: 3, 22: None, 23: None, 24: None}.get(code, needed.get(code, 0))
@@ -498,8 +498,6 @@ class Recording:
             came = sorted(number for process, number in self.filters
                           if process == thread.process and thread.number < number < argument)
             thread.filter([*came[-64:], argument], lambda number: self.left_out_by(thread.process, number))
-        elif code == 8:
-            thread.off_cpu += argument
         elif code == 16:
             thread.stamped(fmt.join(payload[:2]))
         elif code == 17:
@@ -523,6 +521,8 @@ class Recording:
         elif code == 29:
             is_end = argument & 32 != 0
             thread.samples += (not is_end) + (payload[6] & 0x7FFFFFFF)
+        elif code == 30:
+            thread.off_cpu += fmt.join(payload[:2])
         elif code not in (24, 25, 26, 27):
             return False
         return True

@@ -75,7 +75,7 @@ pub enum Escape<'a> {
     /// From here on the filter of this number holds.
     Filter(u32),
     /// The thread was off its processor for so many clock units.
-    OffCpu(u32),
+    OffCpu(u64),
     /// The thread was interrupted by its timer.
     Sample(Sample),
     /// A code that this reader does not know.
@@ -199,7 +199,6 @@ fn alone(escape_code: u32, arg: u32) -> Escape<'static> {
         code::HOLE => Escape::Hole,
         code::PAD => Escape::Pad,
         code::FILTER => Escape::Filter(arg),
-        code::OFF_CPU => Escape::OffCpu(arg),
         code::MARK => Escape::Mark(arg),
         code::JUMP => Escape::Jump(arg),
         code::VFORK_BEGIN => Escape::VforkBegin,
@@ -258,6 +257,7 @@ fn with_payload<'a>(
             missed: word::payload_value(*payload.get(6)?)?,
             period_ns: word::payload_value(*payload.get(7)?)?,
         }),
+        code::OFF_CPU => Escape::OffCpu(word::join(payload.get(..2)?)?),
         code::TIMED => Escape::Timed(word::join(payload.get(..2)?)?),
         code::POINT => Escape::Point {
             kind: arg,

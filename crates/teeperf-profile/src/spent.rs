@@ -4,7 +4,8 @@
 //! Events interrupt a thread in user mode alone, each time it has had a certain CPU time: of all of
 //! these times a sample stands for one. The rest of the thread's CPU time is the kernel's. The
 //! samples of its timer tell which code called it. Where more of them should have been in the
-//! kernel than were behind a system call, the others tell of page faults and interrupts.
+//! kernel than were behind a system call, the others tell of page faults and interrupts. Where the
+//! kernel had more time than that, and the thread waited, it is around the waits.
 
 mod weights;
 
@@ -65,6 +66,15 @@ pub(crate) fn put(
         let kernel = names.function(tree.process, pseudo::KERNEL);
         let there = leaves.below(out, 0, kernel);
         out[there as usize].self_time += Time::from(weights.unplaced_ns);
+    }
+    let mut waits: Vec<_> = tree.spent.waits.iter().collect();
+    waits.sort_unstable();
+    for (&node, &waits) in waits.into_iter().filter(|_| weights.wait_ns > 0.0) {
+        let kernel = names.function(tree.process, pseudo::KERNEL);
+        let there = leaves.below(out, numbers[node as usize], kernel);
+        let (node, waits) = (&mut out[there as usize], waits as f64);
+        node.self_time += Time::from(weights.wait_ns * waits);
+        node.spent.variance += weights.wait_variance * waits * waits;
     }
     if weights.unsampled_ns > 0.0 {
         let none = names.function(tree.process, pseudo::NO_SAMPLE);

@@ -17,7 +17,6 @@ use crate::thread::Thread;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
 use teeperf_wire::shared::ClockKind;
-use teeperf_wire::word::MAX_ARG;
 
 /// A sequence that no thread is ever in.
 static NONE: Sequence = Sequence::none();
@@ -34,7 +33,7 @@ pub(crate) struct Untold {
     told_ns: u64,
     all_ns: u64,
     /// Clock units.
-    pub(crate) units: u32,
+    pub(crate) units: u64,
 }
 
 /// Whether the kernel took the calling thread off its processor, or interrupted it by a signal,
@@ -63,14 +62,13 @@ fn sequence(thread: &Thread) -> Option<&AtomicUsize> {
 /// Time off its processor that the calling thread has not told, if that is worth a word.
 pub(crate) fn untold(thread: &Thread) -> Option<Untold> {
     let (told_ns, all_ns) = (thread.off_cpu_ns.load(Relaxed), all_ns()?);
-    let unit_ns = clock::unit_ns();
-    let units = all_ns.saturating_sub(told_ns) / unit_ns;
     if told_ns == 0 {
         thread.off_cpu_ns.store(all_ns, Relaxed);
         return None;
     }
-    let units = units.min(MAX_ARG.into()) as u32;
-    let all_ns = told_ns + u64::from(units) * unit_ns;
+    let unit_ns = clock::unit_ns();
+    let units = all_ns.saturating_sub(told_ns) / unit_ns;
+    let all_ns = told_ns + units * unit_ns;
     (units > 0).then_some(Untold { told_ns, all_ns, units })
 }
 

@@ -14,6 +14,12 @@ pub const fn timed(count: u64) -> [u32; 4] {
     [escape(code::TIMED, 0), payload(2), low, high]
 }
 
+/// The thread was off its processor for so long since its last event.
+pub const fn off_cpu(units: u64) -> [u32; 4] {
+    let [low, high] = split62(units);
+    [escape(code::OFF_CPU, 0), payload(2), low, high]
+}
+
 /// Another stack runs from here on than the one of the id `left`, which may be [`crate::word::ABANDONED`].
 pub const fn switch(left: u64, entered: u64) -> [u32; 6] {
     let ([left_low, left_high], [low, high]) = (split62(left), split62(entered));

@@ -55,9 +55,6 @@ pub mod code {
     /// ([`crate::filter`]): 0, all. The functions of open frames may be others, and functions may be open that have
     /// no frames.
     pub const FILTER: u32 = 7;
-    /// Since its last event the thread was off its processor for `arg` clock units (1 ..= MAX_ARG):
-    /// it slept, or another one ran. Longer times are several of these.
-    pub const OFF_CPU: u32 = 8;
     /// Absolute time in clock units: payload is [`super::split62`] of it.
     pub const STAMP: u32 = 16;
     /// A stretch without events. `arg` is a [`super::gap`] reason; payload: events lost
@@ -101,6 +98,9 @@ pub mod code {
     /// [`super::split64`]), the thread's CPU time in nanoseconds (two words), how many samples of
     /// its kind before it had no place, and the nanoseconds that it stands for.
     pub const SAMPLE: u32 = 29;
+    /// Since its last event the thread was off its processor: it slept, or another one ran. Payload is
+    /// [`super::split62`] of the clock units.
+    pub const OFF_CPU: u32 = 30;
 }
 
 /// What a [`code::SAMPLE`] is: bits of its argument.

@@ -311,7 +311,12 @@ fn times_are_right_within_a_sample_and_come_back() {
     let sums = |report: &Value| {
         let mut sums: BTreeMap<String, (f64, u64)> = BTreeMap::new();
         for function in report["functions"].as_array().unwrap() {
-            let sum = sums.entry(function["name"].as_str().unwrap().to_owned()).or_default();
+            let name = function["name"].as_str().unwrap();
+            // Of what has no address, such as `[no sample]`, the file has nothing.
+            if name.starts_with('[') {
+                continue;
+            }
+            let sum = sums.entry(name.to_owned()).or_default();
             sum.0 += function["self"].as_f64().unwrap();
             sum.1 += function["calls"].as_u64().unwrap();
         }

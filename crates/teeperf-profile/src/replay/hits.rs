@@ -98,8 +98,9 @@ impl Kinds {
 pub(crate) struct Spent {
     /// Samples by node and place.
     pub(crate) hits: HashMap<(u32, Interrupted), Kinds>,
-    /// Clock units of waiting by node.
+    /// Clock units of waiting by node, and how often the thread waited there.
     pub(crate) waiting: HashMap<u32, u64>,
+    pub(crate) waits: HashMap<u32, u64>,
     /// Clock units of CPU time by node, of time in which the thread was not sampled.
     pub(crate) clocked: HashMap<u32, u64>,
     /// CPU time up to the last sample of each thread while it had events, and without them,
@@ -121,8 +122,12 @@ impl Spent {
         }
         self.cpu_ns = self.cpu_ns.saturating_add(other.cpu_ns);
         self.cpu_alone_ns = self.cpu_alone_ns.saturating_add(other.cpu_alone_ns);
-        for (from, to) in [(&other.waiting, &mut self.waiting), (&other.clocked, &mut self.clocked)]
-        {
+        let pairs = [
+            (&other.waiting, &mut self.waiting),
+            (&other.waits, &mut self.waits),
+            (&other.clocked, &mut self.clocked),
+        ];
+        for (from, to) in pairs {
             from.iter().for_each(|(&node, &units)| count(to, number(node), units));
         }
     }
@@ -130,8 +135,17 @@ impl Spent {
     fn clear(&mut self) {
         self.hits.clear();
         self.waiting.clear();
+        self.waits.clear();
         self.clocked.clear();
         (self.cpu_ns, self.cpu_alone_ns) = (0, 0);
+    }
+
+    /// The thread was off its processor once, for so many clock units, which are so many nanoseconds.
+    fn was_off(&mut self, node: u32, units: u64, ns: f64) {
+        count(&mut self.waiting, node, units);
+        if ns >= LEAST_WAIT_NS {
+            count(&mut self.waits, node, 1);
+        }
     }
 
     /// The samples of a place. Where there are too many places, all others are one.
@@ -175,6 +189,10 @@ fn count(units_of: &mut HashMap<u32, u64>, node: u32, units: u64) {
 
 /// CPU time without a sample that tells that a thread is not sampled, nanoseconds.
 const UNSAMPLED_NS: u64 = 50_000_000;
+
+/// Least time off its processor in which a thread waited, nanoseconds. Less than that interrupts of
+/// the system's, and of its host's, take as well.
+const LEAST_WAIT_NS: f64 = 5e3;
 
 /// CPU time between two expirations of a timer, nanoseconds.
 const TIMER_NS: f64 = 1e6;
@@ -365,9 +383,9 @@ impl Sampled {
     }
 
     /// The thread was off its processor for so many clock units, with this node on top.
-    pub(super) fn was_off(&mut self, node: u32, units: u64) {
+    pub(super) fn was_off(&mut self, node: u32, units: u64, ns_per_unit: f64) {
         if std::mem::replace(&mut self.is_known, true) {
-            count(&mut self.spent.waiting, node, units);
+            self.spent.was_off(node, units, units as f64 * ns_per_unit);
         } else {
             self.first_off = Some(Off { node, units, passed: self.before.units() });
         }
@@ -397,7 +415,7 @@ impl Sampled {
         if let Some(Off { node, units, passed }) = self.first_off {
             // Of a window of a recording, time before that is no part.
             let most = if thread.is_known { u64::MAX } else { passed + thread.pieces.units() };
-            count(&mut spent.waiting, number(node), units.min(most));
+            spent.was_off(number(node), units.min(most), units as f64 * ns_per_unit);
         }
         thread.is_known |= self.is_known;
         thread.pieces.append(&self.before, &number);
@@ -447,11 +465,14 @@ impl Since {
         }
     }
 
-    /// Nothing more comes. Of a thread that waits until the end the recorder tells for how long: in
-    /// the last piece. CPU time behind the last sample is not known, where the thread did not tell of
+    /// Nothing more comes. Of a thread that waits until the end the recorder tells for how long, in
+    /// the last pieces, which are of one function. CPU time behind the last sample is not known, where the thread did not tell of
     /// it at its end: it is less than from one to the next, and taken for none.
     pub(super) fn end(&mut self, spent: &mut Spent) {
-        if let Some((node, units)) = self.pieces.pieces.pop() {
+        let mut last = None;
+        while let Some((node, units)) = self.pieces.pieces.pop()
+            && *last.get_or_insert(node) == node
+        {
             count(&mut spent.waiting, node, units);
         }
         self.pieces.clear();
@@ -484,25 +505,28 @@ mod tests {
         let mut batch = Sampled::default();
         since.passed(1, 30);
         batch.passed(1, 20);
-        batch.was_off(1, 900);
+        batch.was_off(1, 900, 1e3);
         batch.passed(2, 50);
-        batch.was_off(2, 40);
-        batch.put_behind(&mut since, &mut spent, |node| node, 1.0);
+        batch.was_off(2, 40, 1e3);
+        batch.put_behind(&mut since, &mut spent, |node| node, 1e3);
         assert_eq!((spent.waiting[&1], spent.waiting[&2]), (50, 40));
+        assert_eq!((spent.waits[&1], spent.waits[&2]), (1, 1));
         // What is told of a thread that is known is all true.
         batch.clear();
-        batch.was_off(3, 900);
-        batch.put_behind(&mut since, &mut spent, |node| node, 1.0);
+        batch.was_off(3, 900, 1e3);
+        batch.put_behind(&mut since, &mut spent, |node| node, 1e3);
         assert_eq!(spent.waiting[&3], 900);
     }
 
     #[test]
     fn a_thread_waits_until_its_end() {
         let (mut since, mut spent) = (Since::default(), Spent::default());
+        since.passed(2, 40);
         since.passed(1, 300);
         since.passed(2, 5000);
+        since.passed(2, 600);
         since.end(&mut spent);
-        assert_eq!(spent.waiting, HashMap::from([(2, 5000)]));
+        assert_eq!(spent.waiting, HashMap::from([(2, 5600)]));
     }
 
     /// Guards: CPU time that no sample tells of taken for waiting, or for the kernel's.
@@ -532,7 +556,7 @@ mod tests {
             batch.passed(2, MS);
         }
         batch.passed(3, 500 * MS);
-        batch.was_off(3, 499 * MS);
+        batch.was_off(3, 499 * MS, 1.0);
         batch.told(101 * MS, 1.0);
         batch.put_behind(&mut since, &mut spent, |node| node, 1.0);
         assert_eq!((spent.cpu_ns, spent.clocked.get(&1)), (MS, None));

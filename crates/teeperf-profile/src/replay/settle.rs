@@ -186,7 +186,10 @@ impl State {
                 self.summary.looked_at_cpu(self.now, sample.cpu_ns);
                 self.summary.sampled.take(self.at, sample, ns_per_unit);
             }
-            Escape::OffCpu(units) => self.summary.sampled.was_off(self.at, units.into()),
+            Escape::OffCpu(units) => {
+                let ns_per_unit = self.ns_per_unit;
+                self.summary.sampled.was_off(self.at, units, ns_per_unit);
+            }
             Escape::Filter(number) => return self.end_segment(Op::Filter(number), at, next),
             Escape::Switch { left, entered } => {
                 self.end_segment(Op::Switch { left, entered }, at, next);

@@ -28,12 +28,15 @@ struct Sums {
     alone: Hits,
     cpu_ns: f64,
     cpu_alone_ns: f64,
+    /// How often they waited.
+    waits: u64,
 }
 
 impl Sums {
     fn of(spent: &SpentInTree) -> Self {
         let (cpu_ns, cpu_alone_ns) = (spent.cpu_ns as f64, spent.cpu_alone_ns as f64);
-        let mut sums = Self { cpu_ns, cpu_alone_ns, ..Self::default() };
+        let waits = spent.waits.values().fold(0, |all: u64, &waits| all.saturating_add(waits));
+        let mut sums = Self { cpu_ns, cpu_alone_ns, waits, ..Self::default() };
         for ((_, place), hits) in &spent.hits {
             sums.events.add(hits.events);
             sums.alone.add(hits.alone);
@@ -56,6 +59,19 @@ impl Sums {
         self.alone.add(other.alone);
         self.cpu_ns += other.cpu_ns;
         self.cpu_alone_ns += other.cpu_alone_ns;
+        self.waits = self.waits.saturating_add(other.waits);
+    }
+
+    /// Of so much time of the kernel in system calls, that around waits which no tick sees: the kernel
+    /// keeps its tick back when it leaves a processor idle. Ticks elsewhere tell what one stands for.
+    fn around_waits_ns(&self, of_calls: f64) -> f64 {
+        let each = match self.elsewhere.samples {
+            0..FEW_IN_KERNEL => 1.0,
+            _ => part(self.events.ns, self.elsewhere.ns),
+        };
+        let rest = of_calls - each * self.behind_calls.ns;
+        let chance = (self.events.squares + each * each * self.behind_calls.squares).sqrt();
+        if self.waits > 0 && rest > DEVIATIONS * chance { rest } else { 0.0 }
     }
 
     /// Most time of the kernel that samples behind system calls tell the place of, nanoseconds. Where
@@ -110,6 +126,9 @@ pub(super) struct Weights {
     pub(super) faults: HashMap<u32, f64>,
     /// Time of the kernel of which no sample tells the place, nanoseconds.
     pub(super) unplaced_ns: f64,
+    /// Time of the kernel around each wait, and the square of its deviation, nanoseconds.
+    pub(super) wait_ns: f64,
+    pub(super) wait_variance: f64,
     /// Time of which no sample tells, and which may be as much by chance, nanoseconds.
     pub(super) unsampled_ns: f64,
 }
@@ -133,6 +152,8 @@ impl Weights {
         // Samples cost time of the kernel themselves.
         let least = DEVIATIONS * sums.events.squares.sqrt() + OWN_COST * sums.cpu_ns;
         let of_faults = of_faults * part(own.faults.ns, sums.faults.ns);
+        let around_waits = sums.around_waits_ns(of_calls);
+        let of_calls = of_calls - around_waits;
         let placed = sums.placed_ns().min(of_calls);
         let rest = of_calls - placed;
         let rest_here = rest * part(own.cpu_ns, sums.cpu_ns);
@@ -143,6 +164,11 @@ impl Weights {
             user: 0.0,
             alone,
             faults: faults(&tree.spent, each, of_faults),
+            wait_ns: part(around_waits, sums.waits as f64),
+            wait_variance: part(
+                sums.events.squares + sums.behind_calls.squares,
+                (sums.waits as f64).powi(2),
+            ),
             unplaced_ns,
             unsampled_ns: rest_here,
         }
@@ -177,4 +203,68 @@ fn faults(spent: &SpentInTree, each: f64, of_faults: f64) -> HashMap<u32, f64> {
 
 fn part(ns: f64, of: f64) -> f64 {
     if of > 0.0 { ns / of } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replay::Interrupted;
+
+    const MS: f64 = 1e6;
+
+    /// So many samples, each of so many milliseconds.
+    fn hits(samples: u64, each_ms: f64) -> Hits {
+        let (n, each) = (samples as f64, each_ms * MS);
+        Hits { samples, ns: n * each, squares: n * each * each }
+    }
+
+    /// Of a thread with samples of events, and of its timer in the kernel.
+    fn weights(events: Hits, in_kernel: Hits, cpu_ms: u64) -> Weights {
+        let mut tree = CallTree::new(0);
+        let user = Kinds { events, ..Kinds::default() };
+        let kernel = Kinds { timers: in_kernel, ..Kinds::default() };
+        tree.spent.hits.insert((1, Interrupted::Site(7, false)), user);
+        tree.spent.hits.insert((1, Interrupted::Site(8, true)), kernel);
+        tree.spent.cpu_ns = cpu_ms * MS as u64;
+        Weights::of(&tree, &Pools::of([&tree].into_iter()))
+    }
+
+    /// Guards: CPU time that is in no column.
+    #[test]
+    fn time_that_no_sample_tells_of_is_told() {
+        let few = weights(hits(20, 1.0), Hits::default(), 25);
+        assert_eq!((few.unsampled_ns, few.unplaced_ns), (5.0 * MS, 0.0));
+        // As much is not by chance.
+        let much = weights(hits(20, 1.0), Hits::default(), 60);
+        assert_eq!((much.unsampled_ns, much.unplaced_ns), (0.0, 40.0 * MS));
+    }
+
+    /// Guards: time around waits that is given to whatever else called the kernel.
+    #[test]
+    fn time_around_waits_is_where_the_thread_waited() {
+        let mut tree = CallTree::new(0);
+        let kinds = |events, timers| Kinds { events, timers, ..Kinds::default() };
+        let user = kinds(hits(400, 1.0), hits(100, 4.0));
+        tree.spent.hits.insert((1, Interrupted::Site(7, false)), user);
+        tree.spent
+            .hits
+            .insert((1, Interrupted::Site(8, true)), kinds(Hits::default(), hits(25, 4.0)));
+        tree.spent.cpu_ns = 700_000_000;
+        let pools = |tree: &CallTree| Pools::of([tree].into_iter());
+        // Without waits all of it is what samples tell of.
+        let none = Weights::of(&tree, &pools(&tree));
+        assert_eq!((none.kernel, none.wait_ns), (3.0, 0.0));
+        tree.spent.waits.insert(2, 1000);
+        let some = Weights::of(&tree, &pools(&tree));
+        assert_eq!((some.kernel, some.wait_ns), (1.0, 0.2 * MS));
+    }
+
+    /// Guards: one sample of the kernel that stands for all that the kernel took.
+    #[test]
+    fn few_samples_of_the_kernel_tell_of_little_time() {
+        let one = weights(hits(20, 1.0), hits(1, 4.0), 60);
+        assert_eq!((one.kernel, one.unplaced_ns), (2.5, 30.0 * MS));
+        let many = weights(hits(20, 1.0), hits(8, 4.0), 120);
+        assert_eq!((many.kernel, many.unplaced_ns), (100.0 / 32.0, 0.0));
+    }
 }

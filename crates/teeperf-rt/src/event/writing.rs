@@ -53,7 +53,7 @@ fn write_tick(thread: &Thread, told: Told<'_>) -> bool {
         _ => words.push_stamp(now),
     }
     let of_time = words.count;
-    off_cpu.iter().for_each(|untold| words.push(word::escape(code::OFF_CPU, untold.units)));
+    off_cpu.iter().for_each(|untold| words.push_all(&compose::off_cpu(untold.units)));
     let until_event = words.count;
     words.push_told(thread, told);
     let Some(mut places) = Places::reserve(thread, words.count) else {
@@ -145,10 +145,14 @@ fn write_cycle(thread: &Thread, told: Told<'_>) -> bool {
     true
 }
 
+/// Most words at once: a stamp, time off the processor, and a sample or a timed event of code outside
+/// every window.
+const MOST_WORDS: usize = 18;
+
 /// Words of what is told, in the order they are written.
 #[derive(Default)]
 struct Words {
-    words: [u32; 14],
+    words: [u32; MOST_WORDS],
     count: usize,
     /// Where the counter is to stand, which is read last.
     counter_at: Option<usize>,
