@@ -9,8 +9,9 @@ use std::collections::HashMap;
 
 use crate::escape::Sample;
 
-/// Most pieces of time between two samples that are told apart.
-const MOST_PIECES: usize = 1 << 16;
+/// Most pieces of time since a thread's last sample that are known. Of threads that could not be
+/// interrupted, the clock tells by the latest ones where their time went.
+const MOST_PIECES: usize = 1 << 14;
 /// Most places in a tree that are told apart. A recording of a day of one thread has some ten
 /// thousand.
 const MOST_PLACES: usize = 1 << 20;
@@ -229,11 +230,15 @@ impl Pieces {
         let left_out = units.min(self.debt);
         self.debt -= left_out;
         let units = units - left_out;
-        let is_full = self.pieces.len() >= MOST_PIECES;
-        match self.pieces.last_mut().filter(|_| is_full) {
+        match self.pieces.last_mut() {
             _ if units == 0 => {}
-            Some(last) => last.1 = last.1.saturating_add(units),
-            None => self.pieces.push((node, units)),
+            Some(last) if last.0 == node => last.1 = last.1.saturating_add(units),
+            _ => {
+                if self.pieces.len() >= MOST_PIECES {
+                    self.pieces.clear();
+                }
+                self.pieces.push((node, units));
+            }
         }
     }
 
@@ -414,7 +419,8 @@ impl Sampled {
     ) {
         if let Some(Off { node, units, passed }) = self.first_off {
             // Of a window of a recording, time before that is no part.
-            let most = if thread.is_known { u64::MAX } else { passed + thread.pieces.units() };
+            let here = passed.saturating_add(thread.pieces.units());
+            let most = if thread.is_known { u64::MAX } else { here };
             spent.was_off(number(node), units.min(most), units as f64 * ns_per_unit);
         }
         thread.is_known |= self.is_known;
@@ -466,13 +472,10 @@ impl Since {
     }
 
     /// Nothing more comes. Of a thread that waits until the end the recorder tells for how long, in
-    /// the last pieces, which are of one function. CPU time behind the last sample is not known, where the thread did not tell of
+    /// the last piece. CPU time behind the last sample is not known, where the thread did not tell of
     /// it at its end: it is less than from one to the next, and taken for none.
     pub(super) fn end(&mut self, spent: &mut Spent) {
-        let mut last = None;
-        while let Some((node, units)) = self.pieces.pieces.pop()
-            && *last.get_or_insert(node) == node
-        {
+        if let Some((node, units)) = self.pieces.pieces.pop() {
             count(&mut spent.waiting, node, units);
         }
         self.pieces.clear();
