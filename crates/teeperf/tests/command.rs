@@ -500,7 +500,7 @@ fn a_file_that_may_grow_no_further_ends_the_recording_and_not_the_recorder() {
     let limits = "#define _GNU_SOURCE\n#include <sys/resource.h>\n#include <unistd.h>\n";
     let limit = "struct rlimit limit = {100000, 100000}; int sum = 0;\n\
         if (prlimit(getppid(), RLIMIT_FSIZE, &limit, 0)) return 99;";
-    let text = PROGRAM.replace("int sum = 0;", limit).replace("i < 1000;", "i < 1000000;");
+    let text = PROGRAM.replace("int sum = 0;", limit).replace("i < 1000;", "i < 4000000;");
     folder.write("program.c", &format!("{limits}{text}"));
     run(teeperf(&folder).args(["cc", "-O1", "program.c", "-o", "program"]));
     let recorded = output(&folder, &["record", "--clock", "cycle", "--", "./program", "7"]);
