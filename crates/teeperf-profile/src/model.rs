@@ -272,10 +272,15 @@ impl Thread {
         self.tree.nodes.iter().map(|node| node.spent.waiting_ns).sum()
     }
 
+    /// Its CPU time, nanoseconds, if looks at it lie nine tenths of its wall time apart or more.
+    pub fn whole_cpu_ns(&self) -> Option<u64> {
+        const MOST_SEEN: f64 = 0.9;
+        self.cpu_ns.filter(|_| self.cpu_over_ns as f64 >= MOST_SEEN * self.wall_ns as f64)
+    }
+
     /// Has CPU time that no looks tell be what is left of the thread's time.
     pub(crate) fn tell_cpu_by_waiting(&mut self) {
-        const MOST_SEEN: f64 = 0.9;
-        if self.cpu_ns.is_none() || (self.cpu_over_ns as f64) < MOST_SEEN * self.wall_ns as f64 {
+        if self.whole_cpu_ns().is_none() {
             let off = self.waiting_ns() as u64 + self.left_out_ns;
             self.cpu_ns = Some(self.wall_ns.saturating_sub(off));
             self.cpu_over_ns = self.wall_ns;

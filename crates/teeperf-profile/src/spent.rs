@@ -62,26 +62,24 @@ pub(crate) fn put(
     }
     let weights = Weights::of(tree, how.pools);
     let mut leaves = Leaves::of(out);
+    let kernel = |names: &mut Names| names.function(tree.process, pseudo::KERNEL);
     if weights.unplaced_ns > 0.0 {
-        let kernel = names.function(tree.process, pseudo::KERNEL);
-        let there = leaves.below(out, 0, kernel);
-        out[there as usize].self_time += Time::from(weights.unplaced_ns);
+        leaves.add(out, 0, kernel(names), weights.unplaced_ns, 0.0);
     }
-    let mut waits: Vec<_> = tree.spent.waits.iter().collect();
-    waits.sort_unstable();
-    for (&node, &waits) in waits.into_iter().filter(|_| weights.wait_ns > 0.0) {
-        let kernel = names.function(tree.process, pseudo::KERNEL);
-        let there = leaves.below(out, numbers[node as usize], kernel);
-        let (node, waits) = (&mut out[there as usize], waits as f64);
-        node.self_time += Time::from(weights.wait_ns * waits);
-        node.spent.variance += weights.wait_variance * waits * waits;
+    if weights.wait_ns > 0.0 {
+        let kernel = kernel(names);
+        let mut waits: Vec<_> = tree.spent.waits.iter().collect();
+        waits.sort_unstable();
+        for (&node, &waits) in waits {
+            let (own, waits) = (numbers[node as usize], waits as f64);
+            let variance = weights.wait_variance * waits * waits;
+            leaves.add(out, own, kernel, weights.wait_ns * waits, variance);
+        }
     }
     if weights.unsampled_ns > 0.0 {
         let none = names.function(tree.process, pseudo::NO_SAMPLE);
-        let there = leaves.below(out, 0, none);
-        let node = &mut out[there as usize];
-        node.self_time += Time::from(weights.unsampled_ns);
-        node.spent.variance += weights.unsampled_ns * LONGEST_NS;
+        let variance = weights.unsampled_ns * LONGEST_NS;
+        leaves.add(out, 0, none, weights.unsampled_ns, variance);
     }
     // In an order that follows from the recording alone.
     let mut hits: Vec<_> = tree.spent.hits.iter().collect();
@@ -178,5 +176,20 @@ impl Leaves {
             out.push(Node { parent, function, calls, self_time, total, extremes, spent });
             out.len() as u32 - 1
         })
+    }
+
+    /// Adds CPU time that no sample is of to a function below another, nanoseconds, and its variance.
+    fn add(
+        &mut self,
+        out: &mut Vec<Node>,
+        parent: u32,
+        function: FunctionId,
+        ns: f64,
+        variance: f64,
+    ) {
+        let there = self.below(out, parent, function);
+        let node = &mut out[there as usize];
+        node.self_time += Time::from(ns);
+        node.spent.variance += variance;
     }
 }

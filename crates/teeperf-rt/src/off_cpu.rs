@@ -61,11 +61,8 @@ fn sequence(thread: &Thread) -> Option<&AtomicUsize> {
 
 /// Time off its processor that the calling thread has not told, if that is worth a word.
 pub(crate) fn untold(thread: &Thread) -> Option<Untold> {
-    let (told_ns, all_ns) = (thread.off_cpu_ns.load(Relaxed), all_ns()?);
-    if told_ns == 0 {
-        thread.off_cpu_ns.store(all_ns, Relaxed);
-        return None;
-    }
+    let told_ns = told_ns(thread)?;
+    let all_ns = all_ns()?;
     let unit_ns = clock::unit_ns();
     let units = all_ns.saturating_sub(told_ns) / unit_ns;
     let all_ns = told_ns + units * unit_ns;
@@ -80,23 +77,28 @@ impl Untold {
     }
 }
 
-/// The calling thread begins, or goes on behind a time that is none of any function: what it was
-/// off its processor before is not told.
+/// The calling thread begins. It does not tell for how long it was off its processor before.
 pub(crate) fn begin_thread(thread: &Thread) {
     if process::wants_samples() && clock::kind() == ClockKind::Tick {
         thread.off_cpu_ns.store(all_ns().unwrap_or(0), Relaxed);
     }
 }
 
-/// So many clock units are left out of the thread's time: it was off its processor, as far as it was.
+/// A pause of so many clock units is left out of the thread's time, and with it the time that the
+/// thread was off its processor meanwhile.
 pub(crate) fn leave_out(thread: &Thread, units: u64) {
-    let told_ns = thread.off_cpu_ns.load(Relaxed);
-    if let Some(all_ns) = all_ns().filter(|_| told_ns > 0) {
+    if let Some(told_ns) = told_ns(thread)
+        && let Some(all_ns) = all_ns()
+    {
         let left_out_ns = units.saturating_mul(clock::unit_ns());
-        thread
-            .off_cpu_ns
-            .store(told_ns.saturating_add(left_out_ns).min(all_ns.max(told_ns)), Relaxed);
+        let told_ns = told_ns.saturating_add(left_out_ns).min(all_ns.max(told_ns));
+        thread.off_cpu_ns.store(told_ns, Relaxed);
     }
+}
+
+/// Nanoseconds off its processor that the thread has told, if it tells of them.
+fn told_ns(thread: &Thread) -> Option<u64> {
+    Some(thread.off_cpu_ns.load(Relaxed)).filter(|&told_ns| told_ns > 0)
 }
 
 /// Nanoseconds that the calling thread was off its processor since the system's clock began.

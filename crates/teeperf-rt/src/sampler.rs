@@ -163,15 +163,17 @@ extern "C" fn interrupted(_signal: i32, information: &Information, context: usiz
         (arch::address_in_context(context), arch::stack_pointer_in_context(context))
     };
     let is_unwinding = stack < thread.unwinding.load(Relaxed);
-    let Some(cpu_ns) = platform::thread_cpu_ns() else { return };
+    let cpu_ns = platform::thread_cpu_ns();
     let expirations = if is_of_event { 1 } else { information.expirations() };
     let stands_for_ns = match is_of_event {
         false => stands_for_ns(thread, expirations),
         true if information.is_of_single_event() => events_ns,
-        true => sources::stands_for_ns(events_ns, number(thread, cpu_ns)),
+        true => sources::stands_for_ns(events_ns, number(thread, cpu_ns.unwrap_or(u64::MAX))),
     };
-    let here = Interruption { source, address, is_unwinding, cpu_ns, stands_for_ns };
-    if thread.is_busy() || !write(thread, here) {
+    let writes = |cpu_ns| {
+        write(thread, Interruption { source, address, is_unwinding, cpu_ns, stands_for_ns })
+    };
+    if thread.is_busy() || !cpu_ns.is_some_and(writes) {
         let is_counted = source != Source::Timer;
         thread.missed.fetch_add(if is_counted { expirations } else { 0 }, Relaxed);
     }

@@ -117,7 +117,8 @@ pub(crate) struct Thread {
     pub(crate) missed: AtomicU32,
     /// CPU time that a sample of an event stands for, nanoseconds; 0 where there are no events.
     pub(crate) period_ns: AtomicU32,
-    /// Nanoseconds that it was off its processor up to now, as far as it has told ([`crate::off_cpu`]).
+    /// Nanoseconds that it was off its processor up to now, as far as it has told ([`crate::off_cpu`]);
+    /// 0 where it does not tell.
     pub(crate) off_cpu_ns: AtomicU64,
     /// Page faults that it had met when its timer interrupted it last.
     pub(crate) faults: AtomicU64,

@@ -312,7 +312,7 @@ fn times_are_right_within_a_sample_and_come_back() {
         let mut sums: BTreeMap<String, (f64, u64)> = BTreeMap::new();
         for function in report["functions"].as_array().unwrap() {
             let name = function["name"].as_str().unwrap();
-            // Of what has no address, such as `[no sample]`, the file has nothing.
+            // The file has nothing without an address, such as `[no sample]`.
             if name.starts_with('[') {
                 continue;
             }

@@ -514,7 +514,7 @@ mod tests {
         batch.put_behind(&mut since, &mut spent, |node| node, 1e3);
         assert_eq!((spent.waiting[&1], spent.waiting[&2]), (50, 40));
         assert_eq!((spent.waits[&1], spent.waits[&2]), (1, 1));
-        // What is told of a thread that is known is all true.
+        // All that a known thread tells is true.
         batch.clear();
         batch.was_off(3, 900, 1e3);
         batch.put_behind(&mut since, &mut spent, |node| node, 1e3);

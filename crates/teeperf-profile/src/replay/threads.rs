@@ -349,8 +349,7 @@ impl Threads {
         }
     }
 
-    /// No samples come any more. Threads without any waited, where others have some. Those that had
-    /// much CPU time could not be interrupted.
+    /// No samples come any more. Threads that had much CPU time and no sample could not be interrupted.
     pub(super) fn end_samples(&mut self) {
         if self.trees.iter().flatten().all(|tree| tree.spent.is_empty()) {
             return;

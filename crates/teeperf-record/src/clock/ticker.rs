@@ -38,6 +38,19 @@ impl Late {
         self.all_ns.fetch_add(ns, Relaxed);
         self.most_ns.fetch_max(ns, Relaxed);
     }
+
+    fn told(&self, run: Duration) -> Option<String> {
+        let [all, most] = [&self.all_ns, &self.most_ns].map(|ns| ns.load(Relaxed));
+        let part = Duration::from_nanos(all).as_secs_f64() / run.as_secs_f64().max(1e-9);
+        (part > LATE_FOR).then(|| {
+            format!(
+                "the tick was late for {:.1} % of the time, by up to {:.1?}: functions that ran \
+                 meanwhile may have the time of others, and others theirs",
+                100.0 * part,
+                Duration::from_nanos(most),
+            )
+        })
+    }
 }
 
 /// Part of a run for which the tick may be late without a word.
@@ -134,18 +147,9 @@ impl Ticker {
         Ok(ticker)
     }
 
-    /// That the tick was late for a good part of so long a run, if it was.
+    /// Says that the tick was late for a good part of so long a run, if it was.
     pub(crate) fn lateness(&self, run: Duration) -> Option<String> {
-        let late = |ns: &AtomicU64| Duration::from_nanos(ns.load(Relaxed));
-        let part = late(&self.late.all_ns).as_secs_f64() / run.as_secs_f64().max(1e-9);
-        (self.threads.len() == 1 && part > LATE_FOR).then(|| {
-            format!(
-                "the tick was late for {:.1} % of the time, by up to {:.1?}: functions that ran \
-                 meanwhile may have the time of others, and others theirs",
-                100.0 * part,
-                late(&self.late.most_ns),
-            )
-        })
+        self.late.told(run).filter(|_| self.threads.len() == 1)
     }
 
     fn spawn(
@@ -263,6 +267,18 @@ mod tests {
             let share = pauses.iter().filter(|&&pause| pause / 10_000 == tenth).count();
             assert!((700..1_300).contains(&share), "{share} of 10,000 in one tenth");
         }
+    }
+
+    /// Guards: a recording whose ticks were late without a word.
+    #[test]
+    fn a_late_tick_is_told_where_it_was_so_for_long() {
+        let (late, mean) = (Late::default(), Duration::from_micros(300));
+        (0..100).for_each(|_| late.add(mean, mean));
+        late.add(mean + Duration::from_millis(9), mean);
+        late.add(mean + Duration::from_millis(21), mean);
+        assert_eq!(late.told(Duration::from_secs(4)), None);
+        let text = late.told(Duration::from_secs(1)).unwrap();
+        assert!(text.contains("for 3.0 % of the time, by up to 21.0ms"), "{text}");
     }
 
     /// Every sleep ends late by what its number says. Gives the moves of so many periods of 100 µs.

@@ -60,7 +60,7 @@ fn the_stub_is_the_modules_own_and_refers_to_nothing_strongly() {
     assert_eq!(
         hidden, 17,
         "two hooks, as scopes call them too, block, gate, clock, what tells of waits; what late hooks \
-         call, with what registers kept, and a table of their sequences"
+         call, with what registers kept, and tables of all sequences"
     );
     assert_eq!(
         protected, 4,

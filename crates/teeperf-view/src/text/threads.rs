@@ -9,9 +9,6 @@ use super::{Options, heading};
 use crate::style::{Paint, Style};
 use crate::{names, units};
 
-/// The part of a thread's time that has to lie between looks at its CPU time, for that to be shown beside it.
-const MOST_SEEN: f64 = 0.9;
-
 /// The part of a caller's time that a function has to take to be on the path that tells threads apart.
 const MOST_OF_CALLER: f64 = 0.5;
 /// Deepest such path.
@@ -52,12 +49,9 @@ pub(super) fn write(
             0 | 1 => thread.name.clone(),
             merged => format!("{} ({merged} threads)", thread.name),
         };
-        let cpu = thread
-            .cpu_ns
-            .filter(|_| thread.cpu_over_ns as f64 >= MOST_SEEN * thread.wall_ns as f64);
         let unit = profile.info.unit_of_durations();
         let waited_ns = if tells_waiting { thread.waiting_ns() } else { thread.waited_ns as f64 };
-        let cpu = cpu.map_or("–  ".into(), |ns| units::time(unit, ns as f64));
+        let cpu = thread.whole_cpu_ns().map_or("–  ".into(), |ns| units::time(unit, ns as f64));
         writeln!(
             out,
             "{}  {}  {cpu:>8}  {}  {:>events$}  {:>7}  {:>7}  {}",
