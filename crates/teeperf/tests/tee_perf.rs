@@ -54,7 +54,10 @@ fn report(folder: &Folder, words: &[&str]) -> Value {
 
 fn calls(report: &Value) -> Calls {
     let functions = report["functions"].as_array().unwrap().iter();
-    functions.map(|f| (f["name"].as_str().unwrap().into(), f["calls"].as_u64().unwrap())).collect()
+    let counted =
+        functions.map(|f| (f["name"].as_str().unwrap().into(), f["calls"].as_u64().unwrap()));
+    // Others were not called, but sampled, or stand for time that no sample tells.
+    counted.filter(|(_, calls)| *calls > 0).collect()
 }
 
 fn refused(folder: &Folder, words: &[&str]) -> String {
