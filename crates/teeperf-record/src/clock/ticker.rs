@@ -137,7 +137,11 @@ impl Ticker {
                 for (processor, mean) in place.sleepers(mean) {
                     let (audience, late) = (Arc::clone(audience), Arc::clone(&late));
                     ticker.spawn(move |page, time, stop| {
-                        processor.into_iter().for_each(machine::stay_on);
+                        match processor {
+                            Some(processor) => machine::stay_on(processor),
+                            // A thread on each processor could leave the drain thread none.
+                            None => machine::go_first(),
+                        }
                         sleep_and_move(page, time, mean, (&audience, stop, &late));
                     })?;
                 }
@@ -181,7 +185,6 @@ fn sleep_and_move(
     (audience, stop, late): (&Audience, &AtomicBool, &Late),
 ) {
     sleep_exactly();
-    machine::go_first();
     let mut schedule = Schedule { mean, random: Random::new(), next: Instant::now() };
     while !stop.load(Relaxed) {
         if audience.wait() {
