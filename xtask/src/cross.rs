@@ -155,7 +155,7 @@ impl Toolchain {
     }
 }
 
-/// Waits until no other process holds this file's lock. The lock ends with the file that is returned.
+/// Waits until no other process holds this file's lock. Dropping the returned file ends the lock.
 fn lock(file: &Path) -> Result<File> {
     let lock = File::create(file).with_context(|| file.display().to_string())?;
     // SAFETY: the descriptor is open, and the call touches no memory.
