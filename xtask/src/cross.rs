@@ -5,9 +5,7 @@
 #[path = "../../crates/teeperf/src/sdk/core_library.rs"]
 mod core_library;
 
-use std::fs::{self, File};
-use std::io;
-use std::os::fd::AsRawFd;
+use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,6 +15,7 @@ use anyhow::{Context, Result};
 
 use crate::commands::run_quietly;
 use crate::limited;
+use crate::lock;
 use crate::mirror;
 use crate::packages::{Packages, Unavailable, Wanted};
 use crate::tools;
@@ -72,9 +71,7 @@ impl Toolchain {
             return Ok(INSTALLED.into());
         }
         let sysroots = self.folder.join("sysroots");
-        fs::create_dir_all(&sysroots).with_context(|| sysroots.display().to_string())?;
-        // Two runs of this command at once share the folder: one of them builds.
-        let _alone = lock(&sysroots.join("lock"))?;
+        let _alone = lock::folder(&sysroots)?;
         let sysroot = sysroots.join(target);
         if sysroot.is_dir() {
             return Ok(sysroot);
@@ -155,19 +152,6 @@ impl Toolchain {
     }
 }
 
-/// Waits until no other process holds this file's lock. Dropping the returned file ends the lock.
-fn lock(file: &Path) -> Result<File> {
-    let lock = File::create(file).with_context(|| file.display().to_string())?;
-    // SAFETY: the descriptor is open, and the call touches no memory.
-    while unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) } != 0 {
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error).with_context(|| format!("cannot lock {}", file.display()));
-        }
-    }
-    Ok(lock)
-}
-
 /// The middle number of a version.
 fn minor(version: &str) -> Option<u32> {
     version.split('.').nth(1)?.parse().ok()
@@ -176,24 +160,6 @@ fn minor(version: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_lock_is_held_by_one_at_a_time_and_ends_with_its_file() {
-        let folder = std::env::temp_dir().join(format!("teeperf-lock-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let file = folder.join("lock");
-        let is_free = || {
-            let other = File::create(&file).unwrap();
-            // SAFETY: the descriptor is open, and the call touches no memory.
-            unsafe { libc::flock(other.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
-        };
-        let first = lock(&file).unwrap();
-        assert!(!is_free());
-        drop(first);
-        assert!(is_free());
-        drop(lock(&file).unwrap());
-        fs::remove_dir_all(&folder).unwrap();
-    }
 
     #[test]
     fn versions_are_compared_as_numbers() {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::commands::works;
+use crate::lock;
 use crate::mirror;
 use crate::optee::Lab;
 use crate::packages::{Packages, Unavailable};
@@ -26,6 +27,7 @@ pub(crate) fn find(name: &str, package: &str) -> Result<PathBuf> {
     };
     let entries = mirror::own_entries()?;
     let folder = Lab::open()?.path("emulators");
+    let _alone = lock::folder(&folder)?;
     let packages =
         Packages::open(folder.clone(), architecture, &entries.each_ref().map(String::as_str));
     if !packages.has(package) {

@@ -10,6 +10,7 @@ mod cross;
 mod emulator;
 mod fuzz;
 mod limited;
+mod lock;
 mod mirror;
 mod optee;
 mod package;
