@@ -5,6 +5,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use teeperf_select::Pattern;
 
 /// How far the compiler goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +87,39 @@ pub(crate) struct Request {
     /// An option that late hooks have no form for: another syntax, another processor, or addresses
     /// of eight bytes.
     pub(crate) not_late: Option<String>,
+    /// Functions and files of gcc's own lists of what has no hooks.
+    pub(crate) left_out: Vec<Pattern>,
+}
+
+/// gcc's lists of what has no hooks, and the pattern for an item: part of a function's name, or of
+/// a file's.
+const LISTS_WITHOUT: [(&str, fn(&str) -> Option<Pattern>); 2] = [
+    ("-finstrument-functions-exclude-function-list=", |part| format!("*{part}*").parse().ok()),
+    ("-finstrument-functions-exclude-file-list=", |part| format!("file:**{part}**").parse().ok()),
+];
+
+/// Items of such a list, with what stands for something in a pattern escaped. A comma that belongs
+/// to an item has a backslash before it.
+fn items(list: &str) -> Vec<String> {
+    let (mut items, mut item) = (Vec::new(), String::new());
+    let mut chars = list.chars();
+    while let Some(c) = chars.next() {
+        let c = match c {
+            ',' => {
+                items.push(std::mem::take(&mut item));
+                continue;
+            }
+            '\\' => chars.next().unwrap_or('\\'),
+            other => other,
+        };
+        if matches!(c, '*' | '?' | '\\' | '@') {
+            item.push('\\');
+        }
+        item.push(c);
+    }
+    items.push(item);
+    items.retain(|item| !item.is_empty());
+    items
 }
 
 /// Options with a value of their own behind them as a separate word.
@@ -234,6 +268,7 @@ impl Request {
             own_assembler: false,
             coroutines: false,
             not_late: None,
+            left_out: Vec::new(),
         };
         let mut language: Option<OsString> = None;
         let mut any_input = false;
@@ -315,6 +350,10 @@ impl Request {
                 | "-mfunction-return=thunk-inline"
         ) {
             self.not_late = Some(option.into());
+        }
+        for (list, pattern) in LISTS_WITHOUT {
+            let parts = option.strip_prefix(list).map(items).unwrap_or_default();
+            self.left_out.extend(parts.iter().filter_map(|part| pattern(part)));
         }
         match option {
             "-c" | "--compile" | "-S" | "--assemble" if self.stage == Stage::Link => {
@@ -543,6 +582,21 @@ mod tests {
         ] {
             assert_eq!(read(line).product, product, "{line}");
         }
+    }
+
+    #[test]
+    fn lists_of_what_has_no_hooks_are_read() {
+        let left_out = |line: &str| {
+            let request = read(line);
+            request.left_out.iter().map(Pattern::to_string).collect::<Vec<_>>()
+        };
+        let functions = "-c a.c -finstrument-functions-exclude-function-list=slp_,f(int\\\\,,a*";
+        assert_eq!(left_out(functions), ["*slp_*", "*f(int,*", r"*a\**"]);
+        let files = "-c a.c -finstrument-functions-exclude-file-list=/usr/include,x.h,";
+        assert_eq!(left_out(files), ["file:**/usr/include**", "file:**x.h**"]);
+        let [folder, part] = &read(files).left_out[..] else { panic!() };
+        assert!(folder.fits_file("/usr/include/a.h") && part.fits_file("/p/max.hpp"));
+        assert!(!folder.fits_file("/home/include/a.h") && !part.fits_file("/p/x/h"));
     }
 
     #[test]

@@ -92,8 +92,12 @@ impl Plan {
         if let Some(option) = other {
             bail!("hooks of single functions cannot be taken out of code made with {option:?}");
         }
-        let drop_line_info = options.selection.needs_files() && !request.line_info;
-        let selection = options.selection.clone();
+        let mut selection = options.selection.clone();
+        if late.is_some() {
+            // The compiler goes by its lists where it puts hooks in itself.
+            selection.exclude.extend(request.left_out.iter().cloned());
+        }
+        let drop_line_info = selection.needs_files() && !request.line_info;
         let is_clang = known.family == Family::Clang && !request.own_assembler;
         let (program, words) = match is_clang {
             true => {
