@@ -20,7 +20,7 @@ use crate::arch;
 use crate::clock;
 use crate::event::{self, writing, writing::Told};
 use crate::module;
-use crate::platform::{self, timer, timer::Information};
+use crate::platform::{self, Mask, timer, timer::Information};
 use crate::process::{self, Life};
 use crate::signals;
 use crate::thread::{self, State, Thread};
@@ -166,7 +166,7 @@ extern "C" fn interrupted(_signal: i32, information: &Information, context: usiz
     let cpu_ns = platform::thread_cpu_ns();
     let expirations = if is_of_event { 1 } else { information.expirations() };
     let stands_for_ns = match is_of_event {
-        false => stands_for_ns(thread, expirations),
+        false => stands_for_ns(expirations),
         true if information.is_of_single_event() => events_ns,
         true => sources::stands_for_ns(events_ns, number(thread, cpu_ns.unwrap_or(u64::MAX))),
     };
@@ -187,12 +187,15 @@ fn number(thread: &Thread, cpu_ns: u64) -> u64 {
     age_ns.saturating_add(period_ns / 2) / period_ns
 }
 
-/// CPU time that so many expirations of a thread's timer stand for. A thread that has not run for
-/// a tick yet was on its processor at one by chance: its first sample stands for all of the tick.
-fn stands_for_ns(thread: &Thread, expirations: u32) -> u32 {
+/// CPU time that so many expirations of a timer stand for. The kernel looks at timers at its ticks,
+/// so a sample stands for whole ones. The signal comes at the end of a system call, and what the
+/// call has had since its tick would count twice otherwise, at the cost of the code behind it.
+fn stands_for_ns(expirations: u32) -> u32 {
     let since_ns = expirations.saturating_mul(TIMER_NS as u32).min(MOST_NS);
-    let is_first = !thread.has_expired.swap(true, Relaxed);
-    if is_first { since_ns.max(TICK_NS.load(Relaxed)) } else { since_ns }
+    match TICK_NS.load(Relaxed) {
+        tick_ns if u64::from(tick_ns) > TIMER_NS => (since_ns - since_ns % tick_ns).max(tick_ns),
+        _ => since_ns,
+    }
 }
 
 /// Of the kernel.
@@ -287,6 +290,8 @@ struct Task<'a> {
 /// one is full. A thread that calls nothing would have no room for samples otherwise.
 #[cold]
 fn write_carefully(words: &[u32]) -> bool {
+    // The stack is too small for handlers of the program's, which may jump out of it besides.
+    let _mask = Mask::new();
     if IS_STACK_USED.swap(true, Acquire) {
         return false;
     }

@@ -130,8 +130,6 @@ pub(crate) struct Thread {
     pub(crate) unwinding: AtomicUsize,
     /// Its CPU time when its events began, nanoseconds.
     pub(crate) events_began_at: AtomicU64,
-    /// Whether its timer has interrupted it.
-    pub(crate) has_expired: AtomicBool,
 }
 
 // SAFETY: all fields but the tree are atomic, and that is used by its thread alone.
@@ -263,7 +261,6 @@ impl Thread {
         self.missed.store(0, Relaxed);
         self.period_ns.store(0, Relaxed);
         self.events_began_at.store(0, Relaxed);
-        self.has_expired.store(false, Relaxed);
         self.off_cpu_ns.store(0, Relaxed);
         self.faults.store(0, Relaxed);
         self.waits.store(0, Relaxed);

@@ -63,11 +63,12 @@ impl Sums {
     }
 
     /// Of so much time of the kernel in system calls, that around waits which no tick sees: the kernel
-    /// keeps its tick back when it leaves a processor idle. Ticks elsewhere tell what one stands for.
-    fn around_waits_ns(&self, of_calls: f64) -> f64 {
+    /// keeps its tick back when it leaves a processor idle. Ticks elsewhere, in code and in page
+    /// faults, tell what one stands for.
+    fn around_waits_ns(&self, of_calls: f64, of_faults: f64) -> f64 {
         let each = match self.elsewhere.samples {
             0..FEW_IN_KERNEL => 1.0,
-            _ => part(self.events.ns, self.elsewhere.ns),
+            _ => part(self.events.ns + of_faults, self.elsewhere.ns),
         };
         let rest = of_calls - each * self.behind_calls.ns;
         let chance = (self.events.squares + each * each * self.behind_calls.squares).sqrt();
@@ -151,8 +152,8 @@ impl Weights {
         let of_calls = kernel_ns - of_faults;
         // Samples cost time of the kernel themselves.
         let least = DEVIATIONS * sums.events.squares.sqrt() + OWN_COST * sums.cpu_ns;
+        let around_waits = sums.around_waits_ns(of_calls, of_faults);
         let of_faults = of_faults * part(own.faults.ns, sums.faults.ns);
-        let around_waits = sums.around_waits_ns(of_calls);
         let of_calls = of_calls - around_waits;
         let placed = sums.placed_ns().min(of_calls);
         let rest = of_calls - placed;
@@ -257,6 +258,21 @@ mod tests {
         tree.spent.waits.insert(2, 1000);
         let some = Weights::of(&tree, &pools(&tree));
         assert_eq!((some.kernel, some.wait_ns), (1.0, 0.2 * MS));
+    }
+
+    /// Guards: system calls told as waits, where page faults have most of the timers' samples.
+    #[test]
+    fn system_calls_beside_page_faults_keep_their_time() {
+        let mut tree = CallTree::new(0);
+        let (events, faults) = (hits(400, 1.0), hits(300, 4.0));
+        let user = Kinds { events, timers: hits(400, 4.0), faults, ..Kinds::default() };
+        let call = Kinds { timers: hits(100, 4.0), ..Kinds::default() };
+        tree.spent.hits.insert((1, Interrupted::Site(7, false)), user);
+        tree.spent.hits.insert((1, Interrupted::Site(8, true)), call);
+        tree.spent.cpu_ns = 2_000_000_000;
+        tree.spent.waits.insert(2, 1000);
+        let weights = Weights::of(&tree, &Pools::of([&tree].into_iter()));
+        assert_eq!((weights.kernel, weights.wait_ns), (1.0, 0.0));
     }
 
     /// Guards: one sample of the kernel that stands for all that the kernel took.

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 static volatile unsigned long sink;
-static volatile sig_atomic_t urgent, alarms;
+static volatile sig_atomic_t urgent, alarms, is_over;
 
 static void work(void)
 {
@@ -79,12 +79,22 @@ static void *blocks_all(void *unused)
 	return unused;
 }
 
+/* Counts sleeps that a signal ended: one for the process comes to the thread that works. */
+static void *sleeps(void *ended)
+{
+	struct timespec time = {0, 2000000};
+	while (!is_over)
+		*(int *)ended += nanosleep(&time, 0) != 0;
+	return 0;
+}
+
 int main(void)
 {
 	struct sigaction action = {.sa_sigaction = on_urgent, .sa_flags = SA_SIGINFO}, before;
 	struct sigaction alarm = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
 	struct itimerval often = {{0, 5000}, {0, 5000}}, never = {0};
 	pthread_t thread;
+	int ended = 0;
 	for (int i = 0; i < 64; i++) {
 		work();
 		wait_for_a_while(i);
@@ -102,10 +112,14 @@ int main(void)
 	check("signal", signal(SIGURG, SIG_IGN) == (void (*)(int))on_urgent);
 	raise(SIGURG);
 	sigaction(SIGPROF, &alarm, 0);
+	pthread_create(&thread, 0, sleeps, &ended);
 	setitimer(ITIMER_PROF, &often, 0);
-	for (int i = 0; i < 500; i++)
+	for (int i = 0; i < 8000; i++)
 		work();
 	setitimer(ITIMER_PROF, &never, 0);
-	printf("urgent %d, alarms %s\n", (int)urgent, alarms > 2 ? "some" : "none");
+	is_over = 1;
+	pthread_join(thread, 0);
+	printf("urgent %d, alarms %s, ", (int)urgent, alarms > 10 ? "some" : "none");
+	printf("sleeps that ended %s\n", 10 * ended > alarms ? "some" : "next to none");
 	return 0;
 }

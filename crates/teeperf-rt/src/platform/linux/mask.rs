@@ -19,7 +19,7 @@ const SIGSYS: u32 = 31;
 /// What a thread's own instructions bring about cannot wait: the kernel ends a process in place of that.
 const SYNCHRONOUS: u64 = set_of(&[SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGSYS]);
 /// All others.
-pub(super) const ASYNCHRONOUS: u64 = !SYNCHRONOUS;
+const ASYNCHRONOUS: u64 = !SYNCHRONOUS;
 /// What users end a program with.
 const ENDING: [u32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 

@@ -34,6 +34,7 @@ const SA_SIGINFO: usize = 4;
 const SA_RESTORER: usize = 0x0400_0000;
 const SA_ONSTACK: usize = 0x0800_0000;
 const SA_RESTART: usize = 0x1000_0000;
+const SA_NODEFER: usize = 0x4000_0000;
 /// Comes with the signal of a timer of the runtime's.
 const OURS: u64 = u64::from_le_bytes(*b"teeperf\0");
 
@@ -96,10 +97,13 @@ pub(crate) fn handler() -> Option<usize> {
     mask::handler_of(signal() as u32)
 }
 
-/// Has `handler` called where a timer expires; says whether it will be.
+/// Has `handler` called where a timer expires; says whether it will be. It keeps no signal back: one
+/// that is for the whole process, as of a timer of the program's that expires at the same tick, would
+/// go to another thread, whose system call it ends. Nor is its own kept back, so that a handler of
+/// the program's which interrupts this one is sampled.
 pub(crate) fn handle(handler: Handler) -> bool {
-    let flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK | SA_RESTORER;
-    act([handler as usize, flags, arch::return_from_signal(), mask::ASYNCHRONOUS as usize])
+    let flags = SA_SIGINFO | SA_RESTART | SA_NODEFER | SA_ONSTACK | SA_RESTORER;
+    act([handler as usize, flags, arch::return_from_signal(), 0])
 }
 
 /// Has nothing become of the signal, as one of these two says: SIG_DFL, SIG_IGN.
