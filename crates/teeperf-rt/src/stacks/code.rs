@@ -47,14 +47,35 @@ fn found(code: &[u8]) -> bool {
 /// Whether one of these instructions is there. A program that is executed again and again has its code looked
 /// through each time, so the places that cannot have one are passed over many at once.
 fn switches(code: &[u8]) -> bool {
-    let mut rest = code;
-    while let Some(places) = rest.first_chunk() {
-        if has_candidates(places) && rest.windows(4).take(PLACES).any(is_switch) {
+    let mut at = 0;
+    while let Some(places) = code.get(at..).and_then(<[u8]>::first_chunk) {
+        if has_candidates(places) && (at..at + PLACES).any(|at| is_switch_at(code, at)) {
             return true;
         }
-        rest = rest.get(PLACES..).unwrap_or_default();
+        at += PLACES;
     }
-    rest.windows(4).any(is_switch)
+    (at..code.len()).any(|at| is_switch_at(code, at))
+}
+
+fn is_switch_at(code: &[u8], at: usize) -> bool {
+    let bytes = code.get(at..).and_then(<[u8]>::first_chunk);
+    bytes.is_some_and(|bytes| is_switch(bytes) && !is_displacement(code.get(..at), bytes))
+}
+
+/// Whether these bytes are how far a call or jump goes, or how far away a global lies: programs of
+/// some megabytes have some that look like a change of the stack pointer. None is further than
+/// 16 MiB here.
+fn is_displacement(before: Option<&[u8]>, bytes: &[u8; 4]) -> bool {
+    let is_near = matches!(bytes[3], 0 | 0xFF);
+    let begins = match before {
+        // CALL, JMP, and an operand of which a global is the place: E8, E9, and ModRM.
+        Some([.., 0xE8 | 0xE9]) => true,
+        // Jcc: 0F 80 to 0F 8F.
+        Some([.., 0x0F, condition]) if condition & 0xF0 == 0x80 => true,
+        Some([.., operands]) => operands & 0xC7 == 0x05,
+        _ => false,
+    };
+    is_near && begins
 }
 
 const PLACES: usize = 32;
@@ -78,10 +99,9 @@ fn has_candidates(bytes: &[u8; PLACES + 2]) -> bool {
 
 /// Intel SDM 2A and 2B. MOV: `REX 8B /4` loads rsp, `REX 89` with rsp as the other operand too.
 /// XCHG: `REX 87` with rsp as either operand. (POP of rsp is a byte that is found everywhere.)
-fn is_switch(code: &[u8]) -> bool {
+fn is_switch(&[rex, opcode, operands, base]: &[u8; 4]) -> bool {
     const RSP: u8 = 4;
     const RBP: u8 = 5;
-    let &[rex, opcode, operands, base, ..] = code else { return false };
     let (form, register, other) = (operands >> 6, operands >> 3 & 7, operands & 7);
     match (rex, opcode) {
         // From memory, but not from the frame or a global.
@@ -102,7 +122,7 @@ fn is_switch(code: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_switch, switches};
+    use super::{is_switch_at, switches};
 
     #[test]
     fn switches_are_told_from_what_compilers_do() {
@@ -117,6 +137,8 @@ mod tests {
             &[0x48, 0x87, 0xE6, 0xC3],       // xchg %rsp,%rsi
             &[0x4C, 0x87, 0xC4, 0xC3],       // xchg %r8,%rsp
             &[0x49, 0x87, 0xE0, 0xC3],       // xchg %rsp,%r8
+            &[0xE8, 0x48, 0x89, 0xFC, 0xC3], // one behind mov %rbp,%rax
+            &[0x90, 0x48, 0x89, 0xFC, 0xFF], // before jmp *%rdx
         ] {
             assert!(switches(code), "{code:x?}");
         }
@@ -132,6 +154,11 @@ mod tests {
             &[0x48, 0x87, 0xDC, 0x5D],       // xchg %rbx,%rsp
             &[0x48, 0x8B, 0x06],
             &[],
+            // Displacements of programs: postgres, cmake and python3.11 of Debian 12.
+            &[0xE8, 0x48, 0x89, 0xFC, 0xFF],
+            &[0xE9, 0x49, 0x8B, 0xA2, 0x00],
+            &[0x0F, 0x84, 0x48, 0x8B, 0xE0, 0xFF],
+            &[0x48, 0x8D, 0x3D, 0x48, 0x8B, 0x23, 0x00],
         ] {
             assert!(!switches(code), "{code:x?}");
         }
@@ -164,7 +191,7 @@ mod tests {
             let likely =
                 [0x48, 0x49, 0x4C, 0x8B, 0x89, 0x87, 0x20, 0x24, 0x65, 0xC4, 0xE0, 0xF4, 0x04];
             let code: Vec<u8> = (0..next() % 64).map(|_| likely[next() % likely.len()]).collect();
-            let each = (0..code.len()).any(|at| is_switch(&code[at..]));
+            let each = (0..code.len()).any(|at| is_switch_at(&code, at));
             assert_eq!(switches(&code), each, "{code:x?}");
         }
     }

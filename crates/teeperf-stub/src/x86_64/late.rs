@@ -2,8 +2,8 @@
 //! address above that of the hook; `teeperf_late_return` is jumped to, and returns in the function's place. All
 //! registers but r11 and the flags come back as they were.
 //!
-//! Where nothing is to be done but to write a word, or to leave a function out that a filter has not,
-//! that is done here, as other hooks do it (`hooks.rs`). Else, and before the runtime knows of the module, registers are kept and a hook as
+//! Where nothing is to be done but to write a word, to leave a function out that a filter has not, or
+//! to see that the stack is the thread's own, that is done here, as other hooks do it (`hooks.rs`). Else, and before the runtime knows of the module, registers are kept and a hook as
 //! compilers call it does the rest. That one's way to the runtime keeps the vector registers: the
 //! runtime is Rust.
 //!
@@ -67,10 +67,13 @@ global_asm!(
     xadd    qword ptr fs:[rax + {cursor}], rcx
     jmp     .Lteeperf_\\name\\()_ends
 
-7:  cmp     dword ptr [rip + teeperf_module + {mode}], {filtered}
-    jne     8f
-    mov     qword ptr [rsp - 16], rcx
+7:  mov     qword ptr [rsp - 16], rcx
     mov     qword ptr [rsp - 8], rax
+    mov     eax, dword ptr [rip + teeperf_module + {mode}]
+    cmp     eax, {watched}
+    je      9f
+    cmp     eax, {filtered}
+    jne     6f
     mov     rcx, r11
     sub     rcx, qword ptr [rip + teeperf_module + {low}]
     cmp     rcx, qword ptr [rip + teeperf_gate + {window}]
@@ -87,9 +90,14 @@ global_asm!(
     mov     rcx, qword ptr [rsp - 16]
     ret
 
+9:  mov     rax, qword ptr [rip + teeperf_module + {tls}]
+    mov     rcx, rsp
+    sub     rcx, qword ptr fs:[rax + {stack_low}]
+    cmp     rcx, qword ptr fs:[rax + {stack_size}]
+    jb      1b
 6:  mov     rax, qword ptr [rsp - 8]
     mov     rcx, qword ptr [rsp - 16]
-8:  \\hook
+    \\hook
     .cfi_endproc
     .size   \\name, . - \\name
     .endm
@@ -174,6 +182,7 @@ teeperf_late_event:
     kept = const KEPT,
     mode = const module::MODE,
     filtered = const module::TICKS | module::FILTERED,
+    watched = const module::TICKS | module::STACKS,
     low = const module::LOW,
     window = const gate::WINDOW,
     filter = const module::FILTER,
@@ -186,6 +195,8 @@ teeperf_late_event:
     last = const thread::LAST,
     rseq = const thread::RSEQ,
     cursor = const thread::CURSOR,
+    stack_low = const thread::STACK_LOW,
+    stack_size = const thread::STACK_SIZE,
     step = const STEP,
     ahead = const TICK_AHEAD,
     signature = const RSEQ_SIGNATURE,
