@@ -59,23 +59,22 @@ fn switches(code: &[u8]) -> bool {
 
 fn is_switch_at(code: &[u8], at: usize) -> bool {
     let bytes = code.get(at..).and_then(<[u8]>::first_chunk);
-    bytes.is_some_and(|bytes| is_switch(bytes) && !is_displacement(code.get(..at), bytes))
+    bytes.is_some_and(|bytes| is_switch(bytes) && !is_displacement(code, at, *bytes))
 }
 
-/// Whether these bytes are how far a call or jump goes, or how far away a global lies: programs of
-/// some megabytes have some that look like a change of the stack pointer. None is further than
-/// 16 MiB here.
-fn is_displacement(before: Option<&[u8]>, bytes: &[u8; 4]) -> bool {
-    let is_near = matches!(bytes[3], 0 | 0xFF);
-    let begins = match before {
-        // CALL, JMP, and an operand of which a global is the place: E8, E9, and ModRM.
-        Some([.., 0xE8 | 0xE9]) => true,
-        // Jcc: 0F 80 to 0F 8F.
-        Some([.., 0x0F, condition]) if condition & 0xF0 == 0x80 => true,
-        Some([.., operands]) => operands & 0xC7 == 0x05,
+/// Whether these bytes are how far a call or jump goes within the code, or how far away a global
+/// lies: programs of some megabytes have some that look like a change of the stack pointer.
+fn is_displacement(code: &[u8], at: usize, bytes: [u8; 4]) -> bool {
+    let distance = i32::from_le_bytes(bytes) as isize;
+    let target = at.wrapping_add(bytes.len()).wrapping_add_signed(distance);
+    let is_global_near = matches!(bytes[3], 0 | 0xFF);
+    match code.get(..at) {
+        // CALL, JMP, Jcc (0F 80 to 0F 8F).
+        Some([.., 0xE8 | 0xE9] | [.., 0x0F, 0x80..=0x8F]) => target < code.len(),
+        // ModRM of an operand of which a global is the place.
+        Some([.., operands]) => operands & 0xC7 == 0x05 && is_global_near,
         _ => false,
-    };
-    is_near && begins
+    }
 }
 
 const PLACES: usize = 32;
@@ -138,7 +137,7 @@ mod tests {
             &[0x4C, 0x87, 0xC4, 0xC3],       // xchg %r8,%rsp
             &[0x49, 0x87, 0xE0, 0xC3],       // xchg %rsp,%r8
             &[0xE8, 0x48, 0x89, 0xFC, 0xC3], // one behind mov %rbp,%rax
-            &[0x90, 0x48, 0x89, 0xFC, 0xFF], // before jmp *%rdx
+            &[0xE8, 0x48, 0x89, 0xD4, 0xFF], // between that and jmp *%rcx
         ] {
             assert!(switches(code), "{code:x?}");
         }
@@ -154,13 +153,31 @@ mod tests {
             &[0x48, 0x87, 0xDC, 0x5D],       // xchg %rbx,%rsp
             &[0x48, 0x8B, 0x06],
             &[],
-            // Displacements of programs: postgres, cmake and python3.11 of Debian 12.
-            &[0xE8, 0x48, 0x89, 0xFC, 0xFF],
-            &[0xE9, 0x49, 0x8B, 0xA2, 0x00],
-            &[0x0F, 0x84, 0x48, 0x8B, 0xE0, 0xFF],
-            &[0x48, 0x8D, 0x3D, 0x48, 0x8B, 0x23, 0x00],
+            &[0x48, 0x8D, 0x3D, 0x48, 0x8B, 0x23, 0x00], // lea 0x238b48(%rip),%rdi
         ] {
             assert!(!switches(code), "{code:x?}");
+        }
+    }
+
+    /// Of postgres, cmake and python3.11 of Debian 12.
+    #[test]
+    fn how_far_calls_go_is_no_switch() {
+        const END: usize = if cfg!(miri) { 64 } else { 4 << 20 };
+        for (bytes, is_far) in [
+            (&[0xE8, 0x48, 0x89, 0xFC, 0xFF][..], true),
+            (&[0xE9, 0x49, 0x8B, 0x22, 0x00], true),
+            (&[0x0F, 0x84, 0x48, 0x8B, 0xE0, 0xFF], true),
+            (&[0x0F, 0x44, 0x48, 0x8B, 0xE0, 0xFF], false),
+        ] {
+            for at in [16, END / 2, END - 16] {
+                let mut code = vec![0x90; END];
+                code[at..at + bytes.len()].copy_from_slice(bytes);
+                let low = &bytes[bytes.len() - 4..];
+                let distance = i64::from(i32::from_le_bytes(low.try_into().unwrap()));
+                let target = (at + bytes.len()) as i64 + distance;
+                let is_call = is_far && (0..END as i64).contains(&target);
+                assert_eq!(switches(&code), !is_call, "{bytes:x?} at {at}");
+            }
         }
     }
 

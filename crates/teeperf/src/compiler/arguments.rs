@@ -87,39 +87,36 @@ pub(crate) struct Request {
     /// An option that late hooks have no form for: another syntax, another processor, or addresses
     /// of eight bytes.
     pub(crate) not_late: Option<String>,
-    /// Functions and files of gcc's own lists of what has no hooks.
+    /// Functions of gcc's own lists of those that have no hooks.
     pub(crate) left_out: Vec<Pattern>,
 }
 
-/// gcc's lists of what has no hooks, and the pattern for an item: part of a function's name, or of
-/// a file's.
-const LISTS_WITHOUT: [(&str, fn(&str) -> Option<Pattern>); 2] = [
-    ("-finstrument-functions-exclude-function-list=", |part| format!("*{part}*").parse().ok()),
-    ("-finstrument-functions-exclude-file-list=", |part| format!("file:**{part}**").parse().ok()),
-];
+/// gcc's list of functions that have no hooks, by parts of their names.
+const FUNCTIONS_WITHOUT: &str = "-finstrument-functions-exclude-function-list=";
 
-/// Items of such a list, with what stands for something in a pattern escaped. A comma that belongs
-/// to an item has a backslash before it.
-fn items(list: &str) -> Vec<String> {
-    let (mut items, mut item) = (Vec::new(), String::new());
+/// Patterns for the parts of such a list. A comma that belongs to one has a backslash before it.
+fn patterns(list: &str) -> Vec<Pattern> {
+    let (mut parts, mut part) = (Vec::new(), String::new());
     let mut chars = list.chars();
     while let Some(c) = chars.next() {
         let c = match c {
             ',' => {
-                items.push(std::mem::take(&mut item));
+                parts.push(std::mem::take(&mut part));
                 continue;
             }
             '\\' => chars.next().unwrap_or('\\'),
             other => other,
         };
-        if matches!(c, '*' | '?' | '\\' | '@') {
-            item.push('\\');
+        if c.is_ascii_punctuation() && c != '_' && !matches!(c, '<' | '>') {
+            part.push('\\');
         }
-        item.push(c);
+        part.push(c);
     }
-    items.push(item);
-    items.retain(|item| !item.is_empty());
-    items
+    parts.push(part);
+    parts.retain(|part| !part.is_empty());
+    // Not in the arguments, and not in a mangled name.
+    let pattern = |part| format!("/^(_?|([^_(]|_[^Z(])[^(]*){part}/").parse().ok();
+    parts.iter().filter_map(pattern).collect()
 }
 
 /// Options with a value of their own behind them as a separate word.
@@ -351,10 +348,8 @@ impl Request {
         ) {
             self.not_late = Some(option.into());
         }
-        for (list, pattern) in LISTS_WITHOUT {
-            let parts = option.strip_prefix(list).map(items).unwrap_or_default();
-            self.left_out.extend(parts.iter().filter_map(|part| pattern(part)));
-        }
+        self.left_out
+            .extend(option.strip_prefix(FUNCTIONS_WITHOUT).map(patterns).unwrap_or_default());
         match option {
             "-c" | "--compile" | "-S" | "--assemble" if self.stage == Stage::Link => {
                 self.stage = Stage::Compile;
@@ -585,18 +580,21 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_what_has_no_hooks_are_read() {
-        let left_out = |line: &str| {
-            let request = read(line);
-            request.left_out.iter().map(Pattern::to_string).collect::<Vec<_>>()
-        };
-        let functions = "-c a.c -finstrument-functions-exclude-function-list=slp_,f(int\\\\,,a*";
-        assert_eq!(left_out(functions), ["*slp_*", "*f(int,*", r"*a\**"]);
-        let files = "-c a.c -finstrument-functions-exclude-file-list=/usr/include,x.h,";
-        assert_eq!(left_out(files), ["file:**/usr/include**", "file:**x.h**"]);
-        let [folder, part] = &read(files).left_out[..] else { panic!() };
-        assert!(folder.fits_file("/usr/include/a.h") && part.fits_file("/p/max.hpp"));
-        assert!(!folder.fits_file("/home/include/a.h") && !part.fits_file("/p/x/h"));
+    fn lists_of_functions_without_hooks_are_read() {
+        for (list, names, others) in [
+            (
+                "slp_,f\\\\,g,a*,",
+                &["slp_switch", "_slp_", "ns::slp_x(int)", "f,g", "a*"][..],
+                &["slp", "f", "a", "x(slp_)", "_ZN4slp_1fEv"][..],
+            ),
+            ("int", &["print", "_int", "int f<int>(char)"], &["foo(int)", "_ZN1aintEi", "_Zint"]),
+            ("operator()", &["A::operator()(char)"], &["A::operator[](char)"]),
+        ] {
+            let request = read(&format!("-c a.c {FUNCTIONS_WITHOUT}{list}"));
+            let fits = |name: &&str| request.left_out.iter().any(|list| list.fits_name([*name]));
+            assert!(names.iter().all(|name| fits(name)), "{list}");
+            assert!(!others.iter().any(|name| fits(name)), "{list}");
+        }
     }
 
     #[test]
