@@ -62,6 +62,15 @@ impl Pattern {
         Self { text, is_file: false, test: Test::Exact(name.to_owned()) }
     }
 
+    /// Of functions with this text in their name: not in arguments, and not in a mangled name.
+    ///
+    /// # Errors
+    ///
+    /// When the text has more than one line.
+    pub fn of_part(part: &str) -> Result<Self, BadPattern> {
+        format!("/^(_?|([^_(]|_[^Z(])[^(]*){}/", regex_lite::escape(part)).parse()
+    }
+
     /// Of this text, for a build.
     ///
     /// # Errors

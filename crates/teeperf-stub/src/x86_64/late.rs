@@ -2,8 +2,9 @@
 //! address above that of the hook; `teeperf_late_return` is jumped to, and returns in the function's place. All
 //! registers but r11 and the flags come back as they were.
 //!
-//! Where nothing is to be done but to write a word, to leave a function out that a filter has not, or
-//! to see that the stack is the thread's own, that is done here, as other hooks do it (`hooks.rs`). Else, and before the runtime knows of the module, registers are kept and a hook as
+//! Where nothing is to be done but to write a word, to leave a function out that a filter has not,
+//! or to see that the stack is the thread's own, that is done here, as other hooks do it
+//! (`hooks.rs`). Else, and before the runtime knows of the module, registers are kept and a hook as
 //! compilers call it does the rest. That one's way to the runtime keeps the vector registers: the
 //! runtime is Rust.
 //!

@@ -107,16 +107,11 @@ fn patterns(list: &str) -> Vec<Pattern> {
             '\\' => chars.next().unwrap_or('\\'),
             other => other,
         };
-        if c.is_ascii_punctuation() && c != '_' && !matches!(c, '<' | '>') {
-            part.push('\\');
-        }
         part.push(c);
     }
     parts.push(part);
     parts.retain(|part| !part.is_empty());
-    // Not in the arguments, and not in a mangled name.
-    let pattern = |part| format!("/^(_?|([^_(]|_[^Z(])[^(]*){part}/").parse().ok();
-    parts.iter().filter_map(pattern).collect()
+    parts.iter().filter_map(|part| Pattern::of_part(part).ok()).collect()
 }
 
 /// Options with a value of their own behind them as a separate word.

@@ -97,10 +97,11 @@ pub(crate) fn handler() -> Option<usize> {
     mask::handler_of(signal() as u32)
 }
 
-/// Has `handler` called where a timer expires; says whether it will be. It keeps no signal back: one
-/// that is for the whole process, as of a timer of the program's that expires at the same tick, would
-/// go to another thread, whose system call it ends. Nor is its own kept back, so that a handler of
-/// the program's which interrupts this one is sampled.
+/// Has `handler` called where a timer expires; says whether it will be.
+///
+/// It keeps no signal back. One for the whole process would go to another thread, whose system call
+/// it ends: a timer of the program's may expire at the same tick. Nor is its own signal kept back,
+/// so that a handler of the program's which interrupts this one is sampled.
 pub(crate) fn handle(handler: Handler) -> bool {
     let flags = SA_SIGINFO | SA_RESTART | SA_NODEFER | SA_ONSTACK | SA_RESTORER;
     act([handler as usize, flags, arch::return_from_signal(), 0])
