@@ -39,6 +39,11 @@ pub(crate) struct Untold {
 /// Whether the kernel took the calling thread off its processor, or interrupted it by a signal,
 /// since the last event or the last call of this.
 pub(crate) fn was_switched(thread: &Thread) -> bool {
+    watch(thread)
+}
+
+/// Has the kernel tell of switches from here on; says whether it told of one.
+fn watch(thread: &Thread) -> bool {
     let Some(sequence) = sequence(thread).filter(|sequence| sequence.load(Relaxed) == 0) else {
         return false;
     };
@@ -49,6 +54,13 @@ pub(crate) fn was_switched(thread: &Thread) -> bool {
 /// Has the next event tell what this one had no room for.
 pub(crate) fn tell_later(thread: &Thread) {
     sequence(thread).into_iter().for_each(|sequence| sequence.store(0, Relaxed));
+}
+
+/// CPU time that the calling thread has had since it last looked, nanoseconds, if it looks after
+/// each switch.
+pub(crate) fn since_look_ns(thread: &Thread, cpu_ns: u64) -> Option<u64> {
+    let is_watched = thread.rseq.load(Relaxed) != 0;
+    is_watched.then(|| cpu_ns.saturating_sub(thread.looked_at.load(Relaxed)))
 }
 
 /// Where the calling thread's sequence is told to the kernel, if it knows of any.
@@ -62,7 +74,12 @@ fn sequence(thread: &Thread) -> Option<&AtomicUsize> {
 /// Time off its processor that the calling thread has not told, if that is worth a word.
 pub(crate) fn untold(thread: &Thread) -> Option<Untold> {
     let told_ns = told_ns(thread)?;
-    let all_ns = all_ns()?;
+    let cpu_ns = platform::thread_cpu_ns()?;
+    let all_ns = all_ns(cpu_ns)?;
+    thread.looked_at.store(cpu_ns, Relaxed);
+    // A debugger may stop the thread at each system call, also at those that this made. The next
+    // event need not look for these stops.
+    watch(thread);
     let unit_ns = clock::unit_ns();
     let units = all_ns.saturating_sub(told_ns) / unit_ns;
     let all_ns = told_ns + units * unit_ns;
@@ -80,7 +97,8 @@ impl Untold {
 /// The calling thread begins. It does not tell for how long it was off its processor before.
 pub(crate) fn begin_thread(thread: &Thread) {
     if process::wants_samples() && clock::kind() == ClockKind::Tick {
-        thread.off_cpu_ns.store(all_ns().unwrap_or(0), Relaxed);
+        let all_ns = platform::thread_cpu_ns().and_then(all_ns);
+        thread.off_cpu_ns.store(all_ns.unwrap_or(0), Relaxed);
     }
 }
 
@@ -88,7 +106,7 @@ pub(crate) fn begin_thread(thread: &Thread) {
 /// thread was off its processor meanwhile.
 pub(crate) fn leave_out(thread: &Thread, units: u64) {
     if let Some(told_ns) = told_ns(thread)
-        && let Some(all_ns) = all_ns()
+        && let Some(all_ns) = platform::thread_cpu_ns().and_then(all_ns)
     {
         let left_out_ns = units.saturating_mul(clock::unit_ns());
         let told_ns = told_ns.saturating_add(left_out_ns).min(all_ns.max(told_ns));
@@ -101,9 +119,8 @@ fn told_ns(thread: &Thread) -> Option<u64> {
     Some(thread.off_cpu_ns.load(Relaxed)).filter(|&told_ns| told_ns > 0)
 }
 
-/// Nanoseconds that the calling thread was off its processor since the system's clock began.
-fn all_ns() -> Option<u64> {
-    // CPU time first: what passes in between is not taken for waiting twice.
-    let cpu_ns = platform::thread_cpu_ns()?;
+/// Nanoseconds that the calling thread was off its processor since the system's clock began, by its
+/// CPU time, which it asked for just before: what passes in between is not taken for waiting twice.
+fn all_ns(cpu_ns: u64) -> Option<u64> {
     Some(platform::monotonic_ns()?.saturating_sub(cpu_ns).max(1))
 }

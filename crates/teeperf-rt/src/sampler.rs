@@ -20,6 +20,7 @@ use crate::arch;
 use crate::clock;
 use crate::event::{self, writing, writing::Told};
 use crate::module;
+use crate::off_cpu;
 use crate::platform::{self, Mask, timer, timer::Information};
 use crate::process::{self, Life};
 use crate::signals;
@@ -164,10 +165,15 @@ extern "C" fn interrupted(_signal: i32, information: &Information, context: usiz
     };
     let is_unwinding = stack < thread.unwinding.load(Relaxed);
     let cpu_ns = platform::thread_cpu_ns();
+    let is_single = information.is_of_single_event();
+    if is_single && cpu_ns.is_some_and(|cpu_ns| has_come_again(thread, cpu_ns)) {
+        return;
+    }
     let expirations = if is_of_event { 1 } else { information.expirations() };
+    let since_look_ns = cpu_ns.and_then(|cpu_ns| off_cpu::since_look_ns(thread, cpu_ns));
     let stands_for_ns = match is_of_event {
-        false => stands_for_ns(expirations),
-        true if information.is_of_single_event() => events_ns,
+        false => stands_for_ns(expirations, since_look_ns),
+        true if is_single => events_ns,
         true => sources::stands_for_ns(events_ns, number(thread, cpu_ns.unwrap_or(u64::MAX))),
     };
     let writes = |cpu_ns| {
@@ -177,6 +183,25 @@ extern "C" fn interrupted(_signal: i32, information: &Information, context: usiz
         let is_counted = source != Source::Timer;
         thread.missed.fetch_add(if is_counted { expirations } else { 0 }, Relaxed);
     }
+    if source == Source::Event
+        && let Some(cpu_ns) = cpu_ns
+        && !thread.is_busy()
+        && sources::is_renewal_due(thread, cpu_ns)
+    {
+        on_own_stack(renew, cpu_ns as usize);
+    }
+}
+
+extern "C" fn renew(cpu_ns: usize) {
+    sources::renew(thread::current(), cpu_ns as u64);
+}
+
+/// Whether the event that is to come once would have interrupted a thread before, in the kernel. The
+/// kernel lets it come then when as much time is over again, and code that is seldom in the kernel
+/// would have too many samples.
+fn has_come_again(thread: &Thread, cpu_ns: u64) -> bool {
+    let age_ns = cpu_ns.saturating_sub(thread.events_began_at.load(Relaxed));
+    sources::is_repeated(age_ns, thread.single_event_ns.load(Relaxed))
 }
 
 /// Of the event that interrupted a thread at this CPU time, and comes again each period: how often
@@ -190,11 +215,16 @@ fn number(thread: &Thread, cpu_ns: u64) -> u64 {
 /// CPU time that so many expirations of a timer stand for. The kernel looks at timers at its ticks,
 /// so a sample stands for whole ones. The signal comes at the end of a system call, and what the
 /// call has had since its tick would count twice otherwise, at the cost of the code behind it.
-fn stands_for_ns(expirations: u32) -> u32 {
+///
+/// Expirations also tell of CPU time in which no tick came, as the thread did not run then. Where it
+/// has waited since the timer's last signal, and looked since, the ticks came behind that look.
+fn stands_for_ns(expirations: u32, since_look_ns: Option<u64>) -> u32 {
     let since_ns = expirations.saturating_mul(TIMER_NS as u32).min(MOST_NS);
-    match TICK_NS.load(Relaxed) {
-        tick_ns if u64::from(tick_ns) > TIMER_NS => (since_ns - since_ns % tick_ns).max(tick_ns),
-        _ => since_ns,
+    let since_look_ns = since_look_ns.map_or(u32::MAX, |ns| ns.min(u32::MAX.into()) as u32);
+    let tick_ns = TICK_NS.load(Relaxed).max(TIMER_NS as u32);
+    match since_look_ns < since_ns {
+        true => since_look_ns.max(tick_ns),
+        false => (since_ns - since_ns % tick_ns).max(tick_ns),
     }
 }
 
@@ -290,17 +320,22 @@ struct Task<'a> {
 /// one is full. A thread that calls nothing would have no room for samples otherwise.
 #[cold]
 fn write_carefully(words: &[u32]) -> bool {
+    let mut task = Task { words, is_done: false };
+    on_own_stack(change_and_write, &raw mut task as usize) && task.is_done
+}
+
+/// Does something on the runtime's own stack; says whether that was free.
+fn on_own_stack(work: extern "C" fn(usize), argument: usize) -> bool {
     // The stack is too small for handlers of the program's, which may jump out of it besides.
     let _mask = Mask::new();
     if IS_STACK_USED.swap(true, Acquire) {
         return false;
     }
-    let mut task = Task { words, is_done: false };
     let top = STACK_OF_ALL.0.get() as usize + STACK;
     // SAFETY: the flag was not set before.
-    unsafe { arch::on_stack(top, change_and_write, &raw mut task as usize) };
+    unsafe { arch::on_stack(top, work, argument) };
     IS_STACK_USED.store(false, Release);
-    task.is_done
+    true
 }
 
 extern "C" fn change_and_write(task: usize) {

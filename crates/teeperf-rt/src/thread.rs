@@ -130,6 +130,12 @@ pub(crate) struct Thread {
     pub(crate) unwinding: AtomicUsize,
     /// Its CPU time when its events began, nanoseconds.
     pub(crate) events_began_at: AtomicU64,
+    /// CPU time from then on at which the event interrupts it that comes once, nanoseconds.
+    pub(crate) single_event_ns: AtomicU32,
+    /// Its CPU time when its event last had a new period, nanoseconds.
+    pub(crate) renewed_at: AtomicU64,
+    /// Its CPU time when it last looked for time off its processor, nanoseconds.
+    pub(crate) looked_at: AtomicU64,
 }
 
 // SAFETY: all fields but the tree are atomic, and that is used by its thread alone.
@@ -261,6 +267,9 @@ impl Thread {
         self.missed.store(0, Relaxed);
         self.period_ns.store(0, Relaxed);
         self.events_began_at.store(0, Relaxed);
+        self.single_event_ns.store(0, Relaxed);
+        self.renewed_at.store(0, Relaxed);
+        self.looked_at.store(0, Relaxed);
         self.off_cpu_ns.store(0, Relaxed);
         self.faults.store(0, Relaxed);
         self.waits.store(0, Relaxed);

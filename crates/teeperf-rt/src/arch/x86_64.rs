@@ -190,24 +190,28 @@ pub(crate) unsafe fn syscall(number: usize, arguments: [usize; 6]) -> isize {
     result
 }
 
-/// Has a child that shares all memory run `work` with `argument`, on this stack, while the calling
-/// thread waits; the child then ends by itself, and sends no signal. Gives its process id.
+/// Has another thread run `work` with `argument`, on this stack, while the calling thread waits.
+/// The other thread has a table of descriptors of its own, as a child has, and the calling thread's
+/// mask of signals. No `wait` sees it, whatever flags that has. Gives its thread id.
 ///
 /// # Safety
-/// `work` leaves alone what the calling thread is in the midst of.
+/// `work` leaves alone what the calling thread is in the midst of. Signals are blocked: the stack
+/// is too small for their handlers.
 pub(crate) unsafe fn beside(
     work: extern "C" fn(usize),
     argument: usize,
     stack: &mut [u128],
 ) -> isize {
     const CLONE_VM: usize = 0x100;
+    const CLONE_SIGHAND: usize = 0x800;
     const CLONE_VFORK: usize = 0x4000;
+    const CLONE_THREAD: usize = 0x10000;
     if crate::sandbox::forbids(number::CLONE) || crate::sandbox::forbids(number::EXIT) {
         return -1;
     }
     let result;
-    // SAFETY: the kernel keeps all registers but these, in the child as well, which has the end of
-    // its stack and comes to no other code; the caller answers for the rest.
+    // SAFETY: the kernel keeps all registers but these, in the new thread as well, which has the end
+    // of its stack and comes to no other code; the caller answers for the rest.
     unsafe {
         asm!(
             "syscall",
@@ -223,7 +227,7 @@ pub(crate) unsafe fn beside(
             "2:",
             exit = const number::EXIT,
             inlateout("rax") number::CLONE as isize => result,
-            in("rdi") CLONE_VM | CLONE_VFORK,
+            in("rdi") CLONE_VM | CLONE_SIGHAND | CLONE_VFORK | CLONE_THREAD,
             in("rsi") stack.as_mut_ptr_range().end,
             in("rdx") 0, in("r10") 0, in("r8") work, in("r9") argument,
             lateout("rcx") _, lateout("r11") _, options(nostack),

@@ -20,6 +20,8 @@ pub(super) const TIMER_NS: u64 = 1_000_000;
 /// be in a thread, so that not all beat with a program.
 const EVENT_NS: u64 = 1_000_000;
 const SPREAD_NS: u64 = EVENT_NS / 3;
+/// CPU time from which on a thread has another period.
+const RENEWAL_NS: u64 = 128 * EVENT_NS;
 /// Least CPU time of a thread at its first sample: what the kernel's timers can do.
 const LEAST_NS: u64 = 10_000;
 
@@ -86,25 +88,19 @@ impl Owned {
         }
     }
 
-    /// Has the calling thread interrupted, whose id this is.
-    fn begin(&self, thread: u32) {
+    /// Has the calling thread interrupted, whose id this is. Gives the time of its single event.
+    fn begin(&self, thread: u32) -> u64 {
         self.begin_timer(thread);
-        let mut seed = arch::counter() ^ u64::from(thread) << 32;
-        let mut below = |most: u64| {
-            // Marsaglia, "Xorshift RNGs", 2003.
-            seed ^= seed << 13;
-            seed ^= seed >> 7;
-            seed ^= seed << 17;
-            seed % most
-        };
-        let period = EVENT_NS - SPREAD_NS + below(2 * SPREAD_NS);
-        let first = LEAST_NS + below(period);
+        let mut random = Random::of(thread);
+        let period = random.period();
+        let first = LEAST_NS + random.below(period);
         let whens = [When::Each(period), When::Once(first)];
         let has_events = perf::begin(thread, &whens, &self.events);
         if !has_events {
             self.end_events();
         }
         self.period_ns.store(if has_events { period as u32 } else { 0 }, Relaxed);
+        first
     }
 
     /// Has a thread interrupted as before, by the signal that is used now.
@@ -115,6 +111,28 @@ impl Owned {
             let [again, ..] = &self.events;
             perf::begin(thread, &[When::Each(period.into())], core::slice::from_ref(again));
         }
+    }
+}
+
+/// Numbers at random.
+struct Random(u64);
+
+impl Random {
+    fn of(thread: u32) -> Self {
+        Self(arch::counter() ^ u64::from(thread) << 32)
+    }
+
+    fn below(&mut self, most: u64) -> u64 {
+        // Marsaglia, "Xorshift RNGs", 2003.
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % most
+    }
+
+    /// CPU time from one event to the next.
+    fn period(&mut self) -> u64 {
+        EVENT_NS - SPREAD_NS + self.below(2 * SPREAD_NS)
     }
 }
 
@@ -135,6 +153,13 @@ pub(super) fn stands_for_ns(period_ns: u32, number: u64) -> u32 {
         2 => (MEAN - period_ns / 3) / 3 * 4,
         _ => period_ns,
     }
+}
+
+/// Whether an event that is to come at an age of `first_ns` comes at this age for the second time or
+/// later. It takes some microseconds to interrupt a thread.
+pub(super) fn is_repeated(age_ns: u64, first_ns: u32) -> bool {
+    let first_ns = u64::from(first_ns);
+    age_ns > first_ns + first_ns / 2 + 2 * LEAST_NS
 }
 
 /// Forgets all, in a process that was attached just now: timers and events of the process that it
@@ -170,8 +195,32 @@ pub(super) fn begin_thread(thread: &Thread) {
     };
     let Some(place) = free.or_else(new) else { return };
     let id = thread.tid.load(Relaxed);
+    thread.single_event_ns.store(place.begin(id) as u32, Relaxed);
+    // The events of a thread count from where it runs again, behind what has made them.
     thread.events_began_at.store(platform::thread_cpu_ns().unwrap_or(0), Relaxed);
-    place.begin(id);
+    thread.period_ns.store(place.period_ns.load(Relaxed), Relaxed);
+    thread.renewed_at.store(thread.events_began_at.load(Relaxed), Relaxed);
+    place.thread.store(id, Release);
+}
+
+/// Whether a thread with events is to have another period at this CPU time.
+pub(super) fn is_renewal_due(thread: &Thread, cpu_ns: u64) -> bool {
+    cpu_ns.saturating_sub(thread.renewed_at.load(Relaxed)) > RENEWAL_NS
+}
+
+/// Has the calling thread interrupted by another period, at random. A program that does the same
+/// again and again would be met at the same few places for long otherwise.
+pub(super) fn renew(thread: &Thread, cpu_ns: u64) {
+    thread.renewed_at.store(cpu_ns, Relaxed);
+    let Some(place) = take(thread) else { return };
+    let id = thread.tid.load(Relaxed);
+    let period = Random::of(id).period();
+    let new = AtomicUsize::new(0);
+    if perf::begin(id, &[When::Each(period)], core::slice::from_ref(&new)) {
+        let [again, ..] = &place.events;
+        perf::end(again.swap(new.load(Relaxed), Relaxed));
+        place.period_ns.store(period as u32, Relaxed);
+    }
     thread.period_ns.store(place.period_ns.load(Relaxed), Relaxed);
     place.thread.store(id, Release);
 }
@@ -244,6 +293,20 @@ fn for_each(what: impl Fn(&Owned, u32) -> u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Guards: code of threads that are in the kernel for half of the time, told of twice.
+    #[test]
+    fn an_event_that_is_to_come_once_counts_once() {
+        const KERNEL_NS: u64 = 100_000;
+        let is_in_kernel = |age: u64| age / KERNEL_NS % 2 == 0;
+        let (mut counted, mut all) = (0, 0);
+        for first in (LEAST_NS..EVENT_NS).step_by(1000) {
+            all += u64::from(!is_in_kernel(first));
+            let seen = (1..100).map(|times| times * first).find(|&age| !is_in_kernel(age));
+            counted += u64::from(seen.is_some_and(|age| !is_repeated(age, first as u32)));
+        }
+        assert!(counted.abs_diff(all) * 50 < all, "{counted} of {all}");
+    }
 
     /// Guards: what a thread does at an age at which samples have more weight, or less.
     #[test]

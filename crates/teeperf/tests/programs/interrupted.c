@@ -88,6 +88,32 @@ static void *sleeps(void *ended)
 	return 0;
 }
 
+static void *ends(void *unused)
+{
+	return unused;
+}
+
+/* Looks for children of any kind, of which there are none, while threads begin. */
+static void *looks_for_children(void *unused)
+{
+	while (!is_over)
+		check("no children", waitpid(-1, 0, __WALL | WNOHANG) == -1 && errno == ECHILD);
+	return unused;
+}
+
+static void begin_threads(void)
+{
+	pthread_t looks, thread;
+	pthread_create(&looks, 0, looks_for_children, 0);
+	for (int i = 0; i < 200; i++) {
+		pthread_create(&thread, 0, ends, 0);
+		pthread_join(thread, 0);
+	}
+	is_over = 1;
+	pthread_join(looks, 0);
+	is_over = 0;
+}
+
 int main(void)
 {
 	struct sigaction action = {.sa_sigaction = on_urgent, .sa_flags = SA_SIGINFO}, before;
@@ -99,6 +125,7 @@ int main(void)
 		work();
 		wait_for_a_while(i);
 	}
+	begin_threads();
 	pthread_create(&thread, 0, blocks_all, 0);
 	pthread_join(thread, 0);
 	check("sigaction", sigaction(SIGURG, &action, &before) == 0);

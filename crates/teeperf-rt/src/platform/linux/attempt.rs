@@ -35,7 +35,7 @@ fn attempt(numbers: &[usize]) -> ! {
 }
 
 /// Waits for a child that sends no signal when it ends; gives its status (waitpid(2)).
-pub(super) fn await_end(child: usize) -> Option<u32> {
+fn await_end(child: usize) -> Option<u32> {
     let mut status = u32::MAX;
     let arguments = [child, &raw mut status as usize, WALL, 0, 0, 0];
     // SAFETY: the kernel writes one number.

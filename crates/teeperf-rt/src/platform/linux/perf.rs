@@ -57,7 +57,7 @@ pub(crate) enum When {
     Once(u64),
 }
 
-/// The task of a child that makes the events of a thread.
+/// What another thread does that makes the events of a thread.
 struct Work<'a> {
     thread: u32,
     whens: &'a [When],
@@ -68,22 +68,34 @@ struct Work<'a> {
 /// unless the kernel runs then. Gives the addresses of the mappings that the events live in; says
 /// whether there are all of them.
 ///
-/// A child makes them, which shares all memory with this process, and has descriptors of its own:
-/// no other thread of this process, and no child that it forks, ever sees one.
+/// Another thread makes them, which has descriptors of its own: no other thread of this process,
+/// and no child that it forks, ever sees one. It is gone when this returns, so that a program may
+/// do what the kernel lets a process of one thread alone do.
 pub(crate) fn begin(thread: u32, whens: &[When], mappings: &[AtomicUsize]) -> bool {
-    const NEEDED: [usize; 4] =
-        [number::PERF_EVENT_OPEN, number::FCNTL, number::IOCTL, number::WAIT4];
+    const NEEDED: [usize; 3] = [number::PERF_EVENT_OPEN, number::FCNTL, number::IOCTL];
     if NEEDED.iter().any(|&number| sandbox::forbids(number)) {
         return false;
     }
     let work = Work { thread, whens, mappings };
     let mut stack = [0; 128];
-    // SAFETY: the child writes to nothing but the addresses.
-    let child = unsafe { arch::beside(open_all, &raw const work as usize, &mut stack) };
-    if let Ok(child @ 1..) = usize::try_from(child) {
-        super::attempt::await_end(child);
+    let _mask = super::Mask::new();
+    // SAFETY: the other thread writes to nothing but the addresses.
+    let maker = unsafe { arch::beside(open_all, &raw const work as usize, &mut stack) };
+    if let Ok(maker @ 1..) = u32::try_from(maker) {
+        await_end(maker);
     }
     mappings.iter().all(|mapping| mapping.load(Relaxed) != 0)
+}
+
+/// Waits until a thread is gone that has nothing to do any more. A debugger may keep it for longer.
+fn await_end(thread: u32) {
+    const MOST: usize = 1000;
+    for _ in 0..MOST {
+        if !super::has_thread(thread) {
+            return;
+        }
+        super::give_way();
+    }
 }
 
 extern "C" fn open_all(work: usize) {
