@@ -28,6 +28,9 @@ const MAX_NAMED: usize = 1 << 20;
 /// Most filters whose rules are kept, and most patterns of what is timed.
 const MAX_FILTERS: usize = 1000;
 
+/// Part of CPU time from which on a profile says that the kernel had it for functions unknown.
+const UNPLACED_PART: f64 = 0.05;
+
 /// How rules begin that are about timing.
 const TIMED: &str = "timed ";
 
@@ -179,16 +182,18 @@ impl Gathered {
             let thread = self.thread(key, process, figures, &ns);
             trees.push((thread, tree));
         }
-        let pools = spent::Pools::of(threads.trees.iter().flatten());
+        let pools = spent::Pools::of(&self.processes, threads.trees.iter().flatten());
         let is_sampled = threads.trees.iter().flatten().any(|tree| !tree.spent.is_empty());
         let how = spent::How { pools: &pools, with_inlined: !without_inlined, is_sampled };
         let mut out = Vec::with_capacity(trees.len());
-        let (mut beyond_limits, mut timer_samples, mut clocked_ns) = (0u64, 0u64, 0.0);
+        let (mut beyond_limits, mut timer_samples) = (0u64, 0u64);
+        let (mut clocked_ns, mut unplaced_ns) = (0.0, 0.0);
         for (mut thread, tree) in trees {
             // The replayed tree is let go as soon as the thread has its own.
             let Some(tree) = threads.trees.get_mut(tree).and_then(Option::take) else { continue };
             beyond_limits = beyond_limits.saturating_add(tree.flat_calls());
             timer_samples += spent::samples(&tree.spent);
+            unplaced_ns += spent::unplaced_ns(&tree, &pools);
             clocked_ns += tree.spent.clocked.values().sum::<u64>() as f64 * ns_per_unit;
             thread.tree = convert(&tree, &mut names, ns_per_unit, how);
             thread.lengths = lengths(&tree.lengths, tree.process, &mut names);
@@ -239,6 +244,7 @@ impl Gathered {
             let each_ns = (cpu_ns - clocked_ns) / timer_samples as f64;
             info.period_ns = if timer_samples > 0 && each_ns > 0.0 { each_ns } else { PERIOD_NS };
             info.timer_samples = Some(timer_samples);
+            self.warn_of_no_place(unplaced_ns, cpu_ns);
             out.iter_mut().for_each(|thread| thread.tell_cpu_by_waiting());
         }
         let mut sampled = samples.finish(&info, &mut self.warnings);
@@ -343,6 +349,15 @@ impl Gathered {
             no_room: None,
             lengths: Vec::new(),
             counted: Vec::new(),
+        }
+    }
+
+    fn warn_of_no_place(&mut self, unplaced_ns: f64, cpu_ns: f64) {
+        if unplaced_ns > UNPLACED_PART * cpu_ns {
+            let (time, part) = (written(unplaced_ns), unplaced_ns / cpu_ns * 100.0);
+            self.warnings.add(|| {
+                format!("no sample tells which function called the kernel for {time}, {part:.1} % of CPU time: functions may lack up to that, and `[kernel]` has it. A program that wakes up by a timer and works in step with the kernel's tick is one of that kind")
+            });
         }
     }
 

@@ -15,7 +15,7 @@ use crate::model::{FunctionId, Node, Time};
 use crate::names::Names;
 use crate::replay::{CallTree, Hits, Interrupted, pseudo};
 use weights::Weights;
-pub(crate) use weights::{Pools, samples};
+pub(crate) use weights::{Pools, samples, unplaced_ns};
 
 /// Longest time that a sample of a timer stands for where nothing keeps the kernel's tick from it,
 /// nanoseconds.
@@ -29,7 +29,7 @@ const MOST_NODES: usize = 1 << 22;
 /// How samples are told.
 #[derive(Clone, Copy)]
 pub(crate) struct How<'a> {
-    pub(crate) pools: &'a Pools,
+    pub(crate) pools: &'a Pools<'a>,
     /// Inlined functions stand below the function that they are part of.
     pub(crate) with_inlined: bool,
     /// Samples tell of CPU time, of some thread at least.
@@ -121,6 +121,10 @@ pub(crate) fn put(
             let function = names.function(tree.process, pseudo::KERNEL);
             let there = leaves.below(out, there, function);
             parts.iter().for_each(|(hits, part)| add(&mut out[there as usize], hits, *part));
+            if is_in_kernel {
+                let ns = hits.timers.ns * weights.kernel;
+                out[there as usize].spent.variance += ns * ns * weights.kernel_error;
+            }
         }
     }
 }

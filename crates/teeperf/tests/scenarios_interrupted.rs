@@ -105,6 +105,23 @@ fn threads_that_live_less_than_a_period() {
     }
 }
 
+/// Guards: time of the kernel that is told as the program's own, where each process has a sample or
+/// two.
+#[test]
+fn processes_that_live_for_little_more_than_a_period() {
+    let shop = Workshop::new();
+    let program = shop.build("children.c", Compiler::Gcc, &["-O1"]);
+    let recorded = shop.record(&[], &program, &[], 0);
+    let told = numbers(&recorded.outcome);
+    let all = |of: &[f64]| of.iter().sum::<f64>();
+    let shown = ["works", "touches", "reads"].map(|name| figure(&recorded.report, name, "total"));
+    // Some 500 samples, a third of them in the kernel.
+    for (truth, of) in told.iter().zip(shown) {
+        let (truth, of) = (100.0 * truth / all(&told), 100.0 * of / all(&shown));
+        assert!((truth - of).abs() < 12.0, "{truth:.1} % is {of:.1} %");
+    }
+}
+
 /// Guards: samples that fall at the same ages of threads, which all do the same at one age.
 #[test]
 fn threads_that_live_for_little_more_than_a_period() {

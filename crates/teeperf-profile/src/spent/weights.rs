@@ -3,15 +3,19 @@
 use std::collections::HashMap;
 
 use super::LONGEST_NS;
-use crate::replay::{CallTree, Hits, Kinds, SpentInTree};
+use crate::contents::Process;
+use crate::replay::{CallTree, Hits, Kinds, SpentInTree, pseudo};
 
 /// Part of CPU time that samples may cost.
 const OWN_COST: f64 = 0.05;
 /// Standard deviations of a count that tell a difference from chance.
 const DEVIATIONS: f64 = 2.0;
-/// Threads with fewer samples have the weights of all of these in their process. A thread that
+/// Threads with fewer samples have the weights of all of these in their program. A thread that
 /// lives for less than a period may have no sample, or one that stands for more than its time.
 const FEW: u64 = 200;
+/// Most time of the kernel around a wait that no tick sees, nanoseconds. Where more is missing, the
+/// program works in step with the ticks.
+const MOST_EACH_WAIT_NS: f64 = 40_000.0;
 /// Samples behind system calls that are too few to tell of more time than they may stand for.
 const FEW_IN_KERNEL: u64 = 8;
 
@@ -30,6 +34,20 @@ struct Sums {
     cpu_alone_ns: f64,
     /// How often they waited.
     waits: u64,
+}
+
+/// Time of the kernel by where it is, nanoseconds.
+struct Kernel {
+    faults_ns: f64,
+    /// In system calls that samples tell of.
+    calls_ns: f64,
+    /// Around waits, where no tick comes: the kernel keeps its tick back when it leaves a processor
+    /// idle.
+    waits_ns: f64,
+    /// Of the latter, and likewise of that in calls.
+    variance: f64,
+    /// Of no known place.
+    unplaced_ns: f64,
 }
 
 impl Sums {
@@ -62,17 +80,44 @@ impl Sums {
         self.waits = self.waits.saturating_add(other.waits);
     }
 
-    /// Of so much time of the kernel in system calls, that around waits which no tick sees: the kernel
-    /// keeps its tick back when it leaves a processor idle. Ticks elsewhere, in code and in page
-    /// faults, tell what one stands for.
-    fn around_waits_ns(&self, of_calls: f64, of_faults: f64) -> f64 {
-        let each = match self.elsewhere.samples {
-            0..FEW_IN_KERNEL => 1.0,
-            _ => part(self.events.ns + of_faults, self.elsewhere.ns),
+    /// The kernel's time of threads with events. All ticks that come to a thread which never waits
+    /// stand for equal parts of its CPU time. One that waits misses some.
+    fn kernel(&self) -> Kernel {
+        let all_ns = (self.cpu_ns - self.events.ns).max(0.0);
+        let each = match self.waits {
+            0 => part(self.cpu_ns, self.behind_calls.ns + self.elsewhere.ns),
+            _ => 1.0,
         };
-        let rest = of_calls - each * self.behind_calls.ns;
-        let chance = (self.events.squares + each * each * self.behind_calls.squares).sqrt();
-        if self.waits > 0 && rest > DEVIATIONS * chance { rest } else { 0.0 }
+        let faults_ns = each * self.elsewhere.ns - self.events.ns;
+        let faults_ns = faults_ns.min(each * self.faults.ns).min(all_ns);
+        // As much may have come by chance.
+        let is_chance = faults_ns <= DEVIATIONS * each * self.faults.squares.sqrt();
+        let faults_ns = if is_chance { 0.0 } else { faults_ns };
+        let of_calls = all_ns - faults_ns;
+        if self.waits == 0 {
+            let (waits_ns, variance, unplaced_ns) = (0.0, 0.0, 0.0);
+            return Kernel { faults_ns, calls_ns: of_calls, waits_ns, variance, unplaced_ns };
+        }
+        // Of threads without page faults, ticks in user code tell what one stands for.
+        let is_told = is_chance && self.elsewhere.samples >= FEW_IN_KERNEL;
+        let each = if is_told { part(self.events.ns, self.elsewhere.ns) } else { 1.0 };
+        let seen_ns = each * self.behind_calls.ns;
+        let error = match is_told {
+            true => {
+                let of = |hits: &Hits| part(hits.squares, hits.ns * hits.ns);
+                of(&self.elsewhere) + of(&self.events)
+            }
+            false => 0.0,
+        };
+        let of_count = each * each * self.behind_calls.squares;
+        let variance = self.events.squares + of_count + error * seen_ns * seen_ns;
+        let unseen_ns = (of_calls - seen_ns).max(0.0);
+        let waits_ns = unseen_ns.min(self.waits as f64 * MOST_EACH_WAIT_NS);
+        let beyond_ns = unseen_ns - waits_ns;
+        let is_chance = beyond_ns <= DEVIATIONS * variance.sqrt();
+        let unplaced_ns = if is_chance { 0.0 } else { beyond_ns };
+        let calls_ns = of_calls - waits_ns - unplaced_ns;
+        Kernel { faults_ns, calls_ns, waits_ns, variance, unplaced_ns }
     }
 
     /// Most time of the kernel that samples behind system calls tell the place of, nanoseconds. Where
@@ -98,27 +143,122 @@ pub(crate) fn samples(spent: &SpentInTree) -> u64 {
     all.into_iter().fold(0, u64::saturating_add)
 }
 
-/// Threads with few samples, by process.
-pub(crate) struct Pools(HashMap<u32, Sums>);
+/// Time of the kernel in a tree of which no sample tells the place, nanoseconds.
+pub(crate) fn unplaced_ns(tree: &CallTree, pools: &Pools<'_>) -> f64 {
+    Weights::of(tree, pools).unplaced_ns
+}
 
-impl Pools {
-    pub(crate) fn of<'a>(trees: impl Iterator<Item = &'a CallTree>) -> Self {
-        let mut pools: HashMap<u32, Sums> = HashMap::new();
+/// Samples of threads that have few, together.
+#[derive(Default)]
+struct Pool {
+    sums: Sums,
+    /// Samples in user code by the word of the function on top.
+    by_function: HashMap<u32, Kinds>,
+    split: Split,
+}
+
+/// Threads with few samples, by the executable of their process: a process may live as shortly as a
+/// thread, and the kernel's part of one alone cannot be told.
+pub(crate) struct Pools<'a> {
+    pools: HashMap<&'a str, Pool>,
+    processes: &'a HashMap<u32, Process>,
+}
+
+impl<'a> Pools<'a> {
+    pub(crate) fn of<'t>(
+        processes: &'a HashMap<u32, Process>,
+        trees: impl Iterator<Item = &'t CallTree>,
+    ) -> Self {
+        let mut all = Self { pools: HashMap::new(), processes };
         for tree in trees {
             let sums = Sums::of(&tree.spent);
             if sums.are_few() {
-                pools.entry(tree.process).or_default().add(&sums);
+                let executable = all.executable(tree);
+                let pool = all.pools.entry(executable).or_default();
+                pool.sums.add(&sums);
+                count(&tree.spent, &mut pool.by_function, |node| word(tree, node));
             }
         }
-        Self(pools)
+        for pool in all.pools.values_mut() {
+            pool.split = Split::of(&pool.sums, std::mem::take(&mut pool.by_function));
+        }
+        all
+    }
+
+    /// Empty where it is not known.
+    fn executable(&self, tree: &CallTree) -> &'a str {
+        self.processes.get(&tree.process).map_or("", |process| &process.executable)
+    }
+
+    fn pool(&self, tree: &CallTree) -> Option<&Pool> {
+        self.pools.get(self.executable(tree))
+    }
+}
+
+/// Word of the function of a node.
+fn word(tree: &CallTree, node: u32) -> u32 {
+    tree.tree.nodes().get(node as usize).map_or(pseudo::ROOT, |node| node.word)
+}
+
+/// Adds samples in user code by a key of their nodes.
+fn count(spent: &SpentInTree, by_key: &mut HashMap<u32, Kinds>, key: impl Fn(u32) -> u32) {
+    for ((node, place), hits) in &spent.hits {
+        if !place.is_in_kernel() {
+            by_key.entry(key(*node)).or_default().add(*hits);
+        }
     }
 }
 
 /// CPU time that samples stand for, as parts of what they stand for by their periods.
+#[derive(Clone, Debug, Default)]
+struct Split {
+    kernel: f64,
+    kernel_error: f64,
+    user: f64,
+    alone: f64,
+    /// Page faults by a key of nodes.
+    faults: HashMap<u32, f64>,
+    unplaced_ns: f64,
+    wait_ns: f64,
+    wait_variance: f64,
+    unsampled_ns: f64,
+}
+
+impl Split {
+    /// Of such samples, those in user code by a key of their nodes.
+    fn of(sums: &Sums, by_key: HashMap<u32, Kinds>) -> Self {
+        let alone = part(sums.cpu_alone_ns, sums.alone.ns);
+        let each = part(sums.cpu_ns, sums.behind_calls.ns + sums.elsewhere.ns);
+        if sums.events.samples == 0 {
+            return Self { kernel: each, user: each, alone, ..Self::default() };
+        }
+        let Kernel { faults_ns, calls_ns, waits_ns, variance, unplaced_ns } = sums.kernel();
+        // Samples cost time of the kernel themselves.
+        let least = DEVIATIONS * sums.events.squares.sqrt() + OWN_COST * sums.cpu_ns;
+        let placed = sums.placed_ns().min(calls_ns);
+        let rest = calls_ns - placed;
+        let (rest, unsampled_ns) = if rest > least { (rest, 0.0) } else { (0.0, rest) };
+        Self {
+            kernel: part(placed, sums.behind_calls.ns),
+            kernel_error: if waits_ns > 0.0 { part(variance, placed * placed) } else { 0.0 },
+            user: 0.0,
+            alone,
+            faults: faults(by_key, each, faults_ns),
+            unplaced_ns: unplaced_ns + rest,
+            wait_ns: part(waits_ns, sums.waits as f64),
+            wait_variance: part(variance, (sums.waits as f64).powi(2)),
+            unsampled_ns,
+        }
+    }
+}
+
+/// What samples of a tree stand for.
 #[derive(Default)]
 pub(super) struct Weights {
     /// Those of timers behind a system call.
     pub(super) kernel: f64,
+    /// Variance of that by its square: what is around waits is no part of it.
+    pub(super) kernel_error: f64,
     /// Those of timers elsewhere, where there are no events.
     pub(super) user: f64,
     /// Those of timers of threads without events.
@@ -135,71 +275,58 @@ pub(super) struct Weights {
 }
 
 impl Weights {
-    /// Of a tree, which may be one of few samples in its process.
-    pub(super) fn of(tree: &CallTree, pools: &Pools) -> Self {
+    /// Of a tree, which may be one of few samples in its program.
+    pub(super) fn of(tree: &CallTree, pools: &Pools<'_>) -> Self {
         let own = Sums::of(&tree.spent);
-        let sums = pools.0.get(&tree.process).filter(|_| own.are_few()).unwrap_or(&own);
-        let alone = part(sums.cpu_alone_ns, sums.alone.ns);
-        let each = part(sums.cpu_ns, sums.behind_calls.ns + sums.elsewhere.ns);
-        if sums.events.samples == 0 {
-            return Self { kernel: each, user: each, alone, ..Self::default() };
+        match pools.pool(tree).filter(|_| own.are_few()) {
+            Some(pool) => {
+                let here = part(own.cpu_ns, pool.sums.cpu_ns);
+                Self::here(tree, &pool.split, here, |node| word(tree, node))
+            }
+            None => {
+                let mut by_node = HashMap::new();
+                count(&tree.spent, &mut by_node, |node| node);
+                Self::here(tree, &Split::of(&own, by_node), 1.0, |node| node)
+            }
         }
-        let kernel_ns = (sums.cpu_ns - sums.events.ns).max(0.0);
-        let of_faults = (kernel_ns - each * sums.behind_calls.ns).min(each * sums.faults.ns);
-        // As much may have come by chance.
-        let is_chance = of_faults <= DEVIATIONS * each * sums.faults.squares.sqrt();
-        let of_faults = if is_chance { 0.0 } else { of_faults };
-        let of_calls = kernel_ns - of_faults;
-        // Samples cost time of the kernel themselves.
-        let least = DEVIATIONS * sums.events.squares.sqrt() + OWN_COST * sums.cpu_ns;
-        let around_waits = sums.around_waits_ns(of_calls, of_faults);
-        let of_faults = of_faults * part(own.faults.ns, sums.faults.ns);
-        let of_calls = of_calls - around_waits;
-        let placed = sums.placed_ns().min(of_calls);
-        let rest = of_calls - placed;
-        let rest_here = rest * part(own.cpu_ns, sums.cpu_ns);
-        let (unplaced_ns, rest_here) =
-            if rest > least { (rest_here, 0.0) } else { (0.0, rest_here) };
+    }
+
+    /// By a split, such a part of whose CPU time is a tree's.
+    fn here(tree: &CallTree, split: &Split, here: f64, key: impl Fn(u32) -> u32) -> Self {
+        let faults = |&(node, _): &(u32, _)| Some((node, *split.faults.get(&key(node))?));
         Self {
-            kernel: part(placed, sums.behind_calls.ns),
-            user: 0.0,
-            alone,
-            faults: faults(&tree.spent, each, of_faults),
-            wait_ns: part(around_waits, sums.waits as f64),
-            wait_variance: part(
-                sums.events.squares + sums.behind_calls.squares,
-                (sums.waits as f64).powi(2),
-            ),
-            unplaced_ns,
-            unsampled_ns: rest_here,
+            kernel: split.kernel,
+            kernel_error: split.kernel_error,
+            user: split.user,
+            alone: split.alone,
+            faults: tree.spent.hits.keys().filter_map(faults).collect(),
+            unplaced_ns: split.unplaced_ns * here,
+            wait_ns: split.wait_ns,
+            wait_variance: split.wait_variance,
+            unsampled_ns: split.unsampled_ns * here,
         }
     }
 }
 
-/// Parts of the samples of timers by node that are its page faults, where so much time is.
-fn faults(spent: &SpentInTree, each: f64, of_faults: f64) -> HashMap<u32, f64> {
+/// Parts of the samples of timers in user code that are page faults, by a key of nodes, where so
+/// much time is.
+fn faults(mut by_key: HashMap<u32, Kinds>, each: f64, of_faults: f64) -> HashMap<u32, f64> {
     if of_faults <= 0.0 {
         return HashMap::new();
     }
-    let mut by_node: HashMap<u32, Kinds> = HashMap::new();
-    for ((node, place), hits) in &spent.hits {
-        if !place.is_in_kernel() {
-            by_node.entry(*node).or_default().add(*hits);
-        }
-    }
-    by_node.retain(|_, told| told.faults.samples > 0);
+    by_key.retain(|_, told| told.faults.samples > 0);
     // Timers tell more time of a node than events do: its faults, if that is no chance.
     let beyond = |Kinds { events, timers, .. }: &Kinds| {
         let beyond = each * timers.ns - events.ns;
         if beyond > DEVIATIONS * each * timers.squares.sqrt() { beyond } else { 0.0 }
     };
-    let known: f64 = by_node.values().map(beyond).sum();
-    let all: f64 = by_node.values().map(|told| told.timers.ns).sum();
-    let of = |(node, told): (u32, Kinds)| match known > 0.0 {
-        true => (node, of_faults * part(beyond(&told), known * told.timers.ns)),
-        false => (node, part(of_faults, all)),
+    let known: f64 = by_key.values().map(beyond).sum();
+    let all: f64 = by_key.values().map(|told| told.timers.ns).sum();
+    let of = |(key, told): (u32, Kinds)| match known > 0.0 {
+        true => (key, of_faults * part(beyond(&told), known * told.timers.ns)),
+        false => (key, part(of_faults, all)),
     };
-    by_node.into_iter().map(of).collect()
+    by_key.into_iter().map(of).collect()
 }
 
 fn part(ns: f64, of: f64) -> f64 {
@@ -227,7 +354,37 @@ mod tests {
         tree.spent.hits.insert((1, Interrupted::Site(7, false)), user);
         tree.spent.hits.insert((1, Interrupted::Site(8, true)), kernel);
         tree.spent.cpu_ns = cpu_ms * MS as u64;
-        Weights::of(&tree, &Pools::of([&tree].into_iter()))
+        alone(&tree)
+    }
+
+    /// Of a recording of one thread.
+    fn alone(tree: &CallTree) -> Weights {
+        Weights::of(tree, &Pools::of(&HashMap::new(), [tree].into_iter()))
+    }
+
+    /// Guards: the kernel's time in processes of some milliseconds each, of which one sample in some
+    /// tells.
+    #[test]
+    fn processes_of_a_program_that_live_shortly_are_told_together() {
+        let process = |id| Process { id, executable: "/bin/short".into(), ..Process::default() };
+        let processes: HashMap<u32, Process> = (1..=4).map(|id| (id, process(id))).collect();
+        // 2 ms of each are the program's and 2 the kernel's, in whose time one of the four is met.
+        let tree = |id: u32| {
+            let mut tree = CallTree::new(id);
+            let events =
+                Kinds { events: hits(if id == 1 { 5 } else { 1 }, 1.0), ..Kinds::default() };
+            tree.spent.hits.insert((1, Interrupted::Site(7, false)), events);
+            if id == 4 {
+                let timers = Kinds { timers: hits(2, 4.0), ..Kinds::default() };
+                tree.spent.hits.insert((1, Interrupted::Site(8, true)), timers);
+            }
+            tree.spent.cpu_ns = 4 * MS as u64;
+            tree
+        };
+        let trees: Vec<CallTree> = (1..=4).map(tree).collect();
+        let pools = Pools::of(&processes, trees.iter());
+        let weights: Vec<Weights> = trees.iter().map(|tree| Weights::of(tree, &pools)).collect();
+        assert!(weights.iter().all(|weights| weights.kernel == 1.0 && weights.unplaced_ns == 0.0));
     }
 
     /// Guards: CPU time that is in no column.
@@ -251,13 +408,17 @@ mod tests {
             .hits
             .insert((1, Interrupted::Site(8, true)), kinds(Hits::default(), hits(25, 4.0)));
         tree.spent.cpu_ns = 700_000_000;
-        let pools = |tree: &CallTree| Pools::of([tree].into_iter());
         // Without waits all of it is what samples tell of.
-        let none = Weights::of(&tree, &pools(&tree));
+        let none = alone(&tree);
         assert_eq!((none.kernel, none.wait_ns), (3.0, 0.0));
+        tree.spent.waits.insert(2, 10_000);
+        let some = alone(&tree);
+        assert_eq!((some.kernel, some.wait_ns), (1.0, 0.02 * MS));
+        // No wait takes so long: the program works in step with the kernel's ticks.
         tree.spent.waits.insert(2, 1000);
-        let some = Weights::of(&tree, &pools(&tree));
-        assert_eq!((some.kernel, some.wait_ns), (1.0, 0.2 * MS));
+        let in_step = alone(&tree);
+        assert_eq!((in_step.kernel, in_step.wait_ns), (1.0, 0.04 * MS));
+        assert_eq!(in_step.unplaced_ns, 160.0 * MS);
     }
 
     /// Guards: system calls told as waits, where page faults have most of the timers' samples.
@@ -271,7 +432,7 @@ mod tests {
         tree.spent.hits.insert((1, Interrupted::Site(8, true)), call);
         tree.spent.cpu_ns = 2_000_000_000;
         tree.spent.waits.insert(2, 1000);
-        let weights = Weights::of(&tree, &Pools::of([&tree].into_iter()));
+        let weights = alone(&tree);
         assert_eq!((weights.kernel, weights.wait_ns), (1.0, 0.0));
     }
 
