@@ -326,7 +326,7 @@ impl Lab {
         Ok(to)
     }
 
-    fn copy_of(&self, source: &Path, hooks: Hooks) -> PathBuf {
+    pub(super) fn copy_of(&self, source: &Path, hooks: Hooks) -> PathBuf {
         self.work.join(hooks.name()).join(source.file_name().unwrap_or_default())
     }
 }

@@ -58,3 +58,13 @@ pub(crate) fn shell(script: String) -> Result<Vec<String>> {
 pub(crate) fn text(path: &Path) -> String {
     path.display().to_string()
 }
+
+/// Words before a command of PostgreSQL's, which root may not run: then its own user does.
+pub(crate) fn as_postgres() -> &'static str {
+    // SAFETY: it takes nothing and cannot fail.
+    if unsafe { libc::geteuid() } == 0 {
+        "setpriv --reuid=postgres --regid=postgres --clear-groups"
+    } else {
+        ""
+    }
+}

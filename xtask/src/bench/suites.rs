@@ -89,6 +89,34 @@ impl Lab {
         Ok(tests)
     }
 
+    /// The folder of CPython, built with all its modules.
+    pub(crate) fn python_tests(&self, hooks: Hooks) -> Result<PathBuf> {
+        self.python_for_truth(hooks)?;
+        let folder = self.copy_of(&self.debian("python3.11")?, hooks);
+        run_quietly(Command::new("make").arg("-j2").current_dir(&folder))?;
+        Ok(folder)
+    }
+
+    /// The folder of PostgreSQL, all built.
+    pub(crate) fn postgres_tests(&self, hooks: Hooks) -> Result<PathBuf> {
+        self.postgres_for_truth(hooks)?;
+        Ok(self.copy_of(&self.debian("postgresql-15")?, hooks))
+    }
+
+    /// The folder of OpenSSL, all built.
+    pub(crate) fn openssl_tests(&self, hooks: Hooks) -> Result<PathBuf> {
+        let source = self.debian("openssl")?;
+        self.built(hooks, "openssl", &[&source], |compilers, out| {
+            let folder = self.own_copy(&source, hooks)?;
+            let mut configure = Command::new("./config");
+            configure.current_dir(&folder).env("CC", &compilers.cc).env("CXX", &compilers.cxx);
+            run_quietly(&mut configure)?;
+            run_quietly(Command::new("make").arg("-j2").current_dir(&folder))?;
+            install(&folder.join("apps/openssl"), out)
+        })?;
+        Ok(self.copy_of(&source, hooks))
+    }
+
     /// leveldb's tests, a program each.
     pub(crate) fn leveldb_tests(&self, hooks: Hooks) -> Result<Vec<PathBuf>> {
         LEVELDB_TESTS.iter().map(|test| self.leveldb_program(hooks, test, &[])).collect()

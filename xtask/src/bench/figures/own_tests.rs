@@ -6,7 +6,7 @@ use anyhow::Result;
 use super::Figure;
 use crate::bench::hooks::Hooks;
 use crate::bench::lab::Lab;
-use crate::bench::subject::{Subject, rows, shell, text};
+use crate::bench::subject::{Subject, as_postgres, rows, shell, text};
 
 pub(crate) const FIGURE: Figure = Figure {
     name: "tests",
@@ -19,16 +19,21 @@ pub(crate) const FIGURE: Figure = Figure {
              among them, but not dump and corrupt-dump, which fail without the recorder too. \
              leveldb: all but db_test, which needs another library. ninja: ninja_test and \
              output_test.py. zstd: what `make -C tests check` runs, and a fixed number of rounds \
-             of its fuzzers. lua's package brings no tests.",
+             of its fuzzers. OpenSSL: `make test`. PostgreSQL: the regression tests of `make check`. \
+             CPython: modules about the language, processes, signals, threads and libraries in C. \
+             lua's package brings no tests.",
     measure: |lab| Ok(rows(lab, &SUITES)),
 };
 
-const SUITES: [Subject; 5] = [
+const SUITES: [Subject; 8] = [
     Subject { id: "ninja-tests", what: "ninja's tests", words: ninja },
     Subject { id: "leveldb-tests", what: "leveldb's tests", words: leveldb },
     Subject { id: "redis-tests", what: "redis' tests", words: redis },
     Subject { id: "sqlite3-tests", what: "sqlite3's veryquick tests", words: sqlite3 },
     Subject { id: "zstd-tests", what: "zstd's tests", words: zstd },
+    Subject { id: "openssl-tests", what: "OpenSSL's tests", words: openssl },
+    Subject { id: "postgres-tests", what: "PostgreSQL's tests", words: postgres },
+    Subject { id: "cpython-tests", what: "CPython's tests", words: cpython },
 ];
 
 /// Units of redis' tests; the first three are those of `--quick`.
@@ -102,6 +107,9 @@ const REDIS_UNITS: [&str; 63] = [
 const SQLITE_OMITTED: &str =
     "attach|backup2|delete|extension01|io|oserror|pager1|temptable|tkt3457|wal2";
 
+/// Modules of CPython's tests; the first two are those of `--quick`.
+const CPYTHON_MODULES: [&str; 2] = ["test_grammar", "test_signal"];
+
 fn sqlite3(lab: &Lab) -> Result<Vec<String>> {
     let (program, tests) = lab.testfixture(Hooks::Late)?;
     let (program, tests) = (text(&program), text(&tests));
@@ -152,4 +160,27 @@ fn ninja(lab: &Lab) -> Result<Vec<String>> {
          ./ninja_test
          python3 {script}"
     ))
+}
+
+fn openssl(lab: &Lab) -> Result<Vec<String>> {
+    let folder = text(&lab.openssl_tests(Hooks::Late)?);
+    let tests = lab.size("", "TESTS='test_sha test_evp'");
+    shell(format!("make -C {folder} test HARNESS_JOBS=2 {tests}"))
+}
+
+/// The regression tests make a server of their own.
+fn postgres(lab: &Lab) -> Result<Vec<String>> {
+    let folder = text(&lab.postgres_tests(Hooks::Late)?);
+    let run = as_postgres();
+    let tests = lab.size("check", "check-tests TESTS='test_setup boolean int4'");
+    shell(format!(
+        "if [ -n \"{run}\" ]; then chown -R postgres:postgres {folder}; fi
+         {run} make -C {folder}/src/test/regress {tests}"
+    ))
+}
+
+fn cpython(lab: &Lab) -> Result<Vec<String>> {
+    let folder = text(&lab.python_tests(Hooks::Late)?);
+    let modules = lab.size(&CPYTHON_MODULES[..], &CPYTHON_MODULES[..2]).join(" ");
+    shell(format!("cd {folder} && ./python -m test -j2 {modules}"))
 }

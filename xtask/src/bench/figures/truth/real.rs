@@ -11,7 +11,7 @@ use super::subject::{Subject, Told, source};
 use super::task::{Load, Task};
 use crate::bench::hooks::Hooks;
 use crate::bench::lab::Lab;
-use crate::bench::subject::text;
+use crate::bench::subject::{as_postgres, text};
 use crate::commands::run_quietly;
 
 /// A real program and what it is given to do.
@@ -110,7 +110,7 @@ fn postgres(lab: &Lab, hooks: Hooks) -> Result<Task> {
     let tools = text(&lab.postgres_for_truth(Hooks::None)?.join("bin"));
     let server = text(&lab.postgres_for_truth(hooks)?.join("bin"));
     let data = database(lab, &tools)?.display().to_string();
-    let words = format!("{} {server}/postgres -D {data}", user_switch());
+    let words = format!("{} {server}/postgres -D {data}", as_postgres());
     let ready = format!(
         "for try in $(seq 200); do
              {tools}/pg_isready -q -h 127.0.0.1 -p 17412 && break
@@ -123,20 +123,10 @@ fn postgres(lab: &Lab, hooks: Hooks) -> Result<Task> {
          cd /
          {} {tools}/pg_ctl -D {data} -m fast stop",
         lab.size(11_000, 200),
-        user_switch()
+        as_postgres()
     );
     let words = words.split_whitespace().map(String::from).collect();
     Ok(Task { words, load: Some(Load { ready, work }), ..Task::default() })
-}
-
-/// What runs a command of PostgreSQL's.
-fn user_switch() -> &'static str {
-    // SAFETY: it takes nothing and cannot fail.
-    if unsafe { libc::geteuid() } == 0 {
-        "setpriv --reuid=postgres --regid=postgres --clear-groups"
-    } else {
-        ""
-    }
 }
 
 /// A database with the tables of pgbench, made once.
@@ -145,7 +135,7 @@ fn database(lab: &Lab, tools: &str) -> Result<PathBuf> {
     if folder.join("made").is_file() {
         return Ok(folder);
     }
-    let run = user_switch();
+    let run = as_postgres();
     let script = format!(
         "cd /
          rm -rf {folder}
