@@ -28,8 +28,10 @@ const MAX_NAMED: usize = 1 << 20;
 /// Most filters whose rules are kept, and most patterns of what is timed.
 const MAX_FILTERS: usize = 1000;
 
-/// Part of CPU time from which on a profile says that the kernel had it for functions unknown.
+/// CPU time, as a part of all and in nanoseconds, from which on a profile says that the kernel had
+/// it for functions unknown: that of fewer ticks may be missing by chance.
 const UNPLACED_PART: f64 = 0.05;
+const UNPLACED_NS: f64 = 100e6;
 
 /// How rules begin that are about timing.
 const TIMED: &str = "timed ";
@@ -353,7 +355,7 @@ impl Gathered {
     }
 
     fn warn_of_no_place(&mut self, unplaced_ns: f64, cpu_ns: f64) {
-        if unplaced_ns > UNPLACED_PART * cpu_ns {
+        if unplaced_ns > UNPLACED_NS.max(UNPLACED_PART * cpu_ns) {
             let (time, part) = (written(unplaced_ns), unplaced_ns / cpu_ns * 100.0);
             self.warnings.add(|| {
                 format!("no sample tells which function called the kernel for {time}, {part:.1} % of CPU time: functions may lack up to that, and `[kernel]` has it. A program that wakes up by a timer and works in step with the kernel's tick is one of that kind")

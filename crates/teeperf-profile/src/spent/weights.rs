@@ -16,7 +16,7 @@ const FEW: u64 = 200;
 /// Most time of the kernel around a wait that no tick sees, nanoseconds. Where more is missing, the
 /// program works in step with the ticks.
 const MOST_EACH_WAIT_NS: f64 = 40_000.0;
-/// Samples behind system calls that are too few to tell of more time than they may stand for.
+/// Samples that are too few to tell of more time than they may stand for.
 const FEW_IN_KERNEL: u64 = 8;
 
 /// Samples of one or more threads, and their CPU time.
@@ -112,7 +112,11 @@ impl Sums {
         let of_count = each * each * self.behind_calls.squares;
         let variance = self.events.squares + of_count + error * seen_ns * seen_ns;
         let unseen_ns = (of_calls - seen_ns).max(0.0);
-        let waits_ns = unseen_ns.min(self.waits as f64 * MOST_EACH_WAIT_NS);
+        let most_ns = match self.samples() {
+            0..FEW_IN_KERNEL => 0.0,
+            _ => self.waits as f64 * MOST_EACH_WAIT_NS,
+        };
+        let waits_ns = unseen_ns.min(most_ns);
         let beyond_ns = unseen_ns - waits_ns;
         let is_chance = beyond_ns <= DEVIATIONS * variance.sqrt();
         let unplaced_ns = if is_chance { 0.0 } else { beyond_ns };
@@ -129,9 +133,13 @@ impl Sums {
         }
     }
 
-    fn are_few(&self) -> bool {
+    fn samples(&self) -> u64 {
         let kinds = [self.events, self.behind_calls, self.elsewhere, self.alone];
-        kinds.iter().map(|hits| hits.samples).fold(0, u64::saturating_add) < FEW
+        kinds.iter().map(|hits| hits.samples).fold(0, u64::saturating_add)
+    }
+
+    fn are_few(&self) -> bool {
+        self.samples() < FEW
     }
 }
 

@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn an_event_that_is_to_come_once_counts_once() {
         const KERNEL_NS: u64 = 100_000;
-        let is_in_kernel = |age: u64| age / KERNEL_NS % 2 == 0;
+        let is_in_kernel = |age: u64| (age / KERNEL_NS).is_multiple_of(2);
         let (mut counted, mut all) = (0, 0);
         for first in (LEAST_NS..EVENT_NS).step_by(1000) {
             all += u64::from(!is_in_kernel(first));
