@@ -121,10 +121,12 @@ pub(crate) fn put(
             let function = names.function(tree.process, pseudo::KERNEL);
             let there = leaves.below(out, there, function);
             parts.iter().for_each(|(hits, part)| add(&mut out[there as usize], hits, *part));
-            if is_in_kernel {
-                let ns = hits.timers.ns * weights.kernel;
-                out[there as usize].spent.variance += ns * ns * weights.kernel_error;
-            }
+            let ns = hits.timers.ns * weights.kernel;
+            out[there as usize].spent.variance += match is_in_kernel {
+                true => ns * ns * weights.kernel_error,
+                // Page faults are what code without them leaves of all these samples.
+                false => hits.timers.squares * (1.0 - faults * faults).max(0.0),
+            };
         }
     }
 }
