@@ -39,11 +39,6 @@ pub(crate) struct Untold {
 /// Whether the kernel took the calling thread off its processor, or interrupted it by a signal,
 /// since the last event or the last call of this.
 pub(crate) fn was_switched(thread: &Thread) -> bool {
-    watch(thread)
-}
-
-/// Has the kernel tell of switches from here on; says whether it told of one.
-fn watch(thread: &Thread) -> bool {
     let Some(sequence) = sequence(thread).filter(|sequence| sequence.load(Relaxed) == 0) else {
         return false;
     };
@@ -79,7 +74,7 @@ pub(crate) fn untold(thread: &Thread) -> Option<Untold> {
     thread.looked_at.store(cpu_ns, Relaxed);
     // A debugger may stop the thread at each system call, also at those that this made. The next
     // event need not look for these stops.
-    watch(thread);
+    was_switched(thread);
     let unit_ns = clock::unit_ns();
     let units = all_ns.saturating_sub(told_ns) / unit_ns;
     let all_ns = told_ns + units * unit_ns;

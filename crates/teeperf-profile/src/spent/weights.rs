@@ -162,7 +162,7 @@ struct Pool {
     sums: Sums,
     /// Samples in user code by the word of the function on top.
     by_function: HashMap<u32, Kinds>,
-    split: Split,
+    weights: Weights,
 }
 
 /// Threads with few samples, by the executable of their process: a process may live as shortly as a
@@ -188,7 +188,8 @@ impl<'a> Pools<'a> {
             }
         }
         for pool in all.pools.values_mut() {
-            pool.split = Split::of(&pool.sums, std::mem::take(&mut pool.by_function));
+            let by_function = std::mem::take(&mut pool.by_function);
+            pool.weights = Weights::of_sums(&pool.sums, by_function);
         }
         all
     }
@@ -218,23 +219,52 @@ fn count(spent: &SpentInTree, by_key: &mut HashMap<u32, Kinds>, key: impl Fn(u32
 }
 
 /// CPU time that samples stand for, as parts of what they stand for by their periods.
-#[derive(Clone, Debug, Default)]
-struct Split {
-    kernel: f64,
-    kernel_error: f64,
-    user: f64,
-    alone: f64,
-    /// Page faults by a key of nodes.
-    faults: HashMap<u32, f64>,
-    unplaced_ns: f64,
-    wait_ns: f64,
-    wait_variance: f64,
-    unsampled_ns: f64,
+#[derive(Default)]
+pub(super) struct Weights {
+    /// Those of timers behind a system call.
+    pub(super) kernel: f64,
+    /// Variance of that by its square: what is around waits is no part of it.
+    pub(super) kernel_error: f64,
+    /// Those of timers elsewhere, where there are no events.
+    pub(super) user: f64,
+    /// Those of timers of threads without events.
+    pub(super) alone: f64,
+    /// Page faults by node, in a pool by function, as parts of the samples of timers elsewhere.
+    pub(super) faults: HashMap<u32, f64>,
+    /// Time of the kernel of which no sample tells the place, nanoseconds.
+    pub(super) unplaced_ns: f64,
+    /// Time of the kernel around each wait, and the square of its deviation, nanoseconds.
+    pub(super) wait_ns: f64,
+    pub(super) wait_variance: f64,
+    /// Time of which no sample tells, and which may be as much by chance, nanoseconds.
+    pub(super) unsampled_ns: f64,
 }
 
-impl Split {
+impl Weights {
+    /// Of a tree, which may be one of few samples in its program.
+    pub(super) fn of(tree: &CallTree, pools: &Pools<'_>) -> Self {
+        let own = Sums::of(&tree.spent);
+        if let Some(pool) = pools.pool(tree).filter(|_| own.are_few()) {
+            return pool.weights.part(tree, part(own.cpu_ns, pool.sums.cpu_ns));
+        }
+        let mut by_node = HashMap::new();
+        count(&tree.spent, &mut by_node, |node| node);
+        Self::of_sums(&own, by_node)
+    }
+
+    /// Of a tree that has such a part of a pool's CPU time.
+    fn part(&self, tree: &CallTree, of_all: f64) -> Self {
+        let faults = |&(node, _): &(u32, _)| Some((node, *self.faults.get(&word(tree, node))?));
+        Self {
+            faults: tree.spent.hits.keys().filter_map(faults).collect(),
+            unplaced_ns: self.unplaced_ns * of_all,
+            unsampled_ns: self.unsampled_ns * of_all,
+            ..*self
+        }
+    }
+
     /// Of such samples, those in user code by a key of their nodes.
-    fn of(sums: &Sums, by_key: HashMap<u32, Kinds>) -> Self {
+    fn of_sums(sums: &Sums, by_key: HashMap<u32, Kinds>) -> Self {
         let alone = part(sums.cpu_alone_ns, sums.alone.ns);
         let each = part(sums.cpu_ns, sums.behind_calls.ns + sums.elsewhere.ns);
         if sums.events.samples == 0 {
@@ -256,62 +286,6 @@ impl Split {
             wait_ns: part(waits_ns, sums.waits as f64),
             wait_variance: part(variance, (sums.waits as f64).powi(2)),
             unsampled_ns,
-        }
-    }
-}
-
-/// What samples of a tree stand for.
-#[derive(Default)]
-pub(super) struct Weights {
-    /// Those of timers behind a system call.
-    pub(super) kernel: f64,
-    /// Variance of that by its square: what is around waits is no part of it.
-    pub(super) kernel_error: f64,
-    /// Those of timers elsewhere, where there are no events.
-    pub(super) user: f64,
-    /// Those of timers of threads without events.
-    pub(super) alone: f64,
-    /// Page faults by node, as parts of the samples of timers elsewhere.
-    pub(super) faults: HashMap<u32, f64>,
-    /// Time of the kernel of which no sample tells the place, nanoseconds.
-    pub(super) unplaced_ns: f64,
-    /// Time of the kernel around each wait, and the square of its deviation, nanoseconds.
-    pub(super) wait_ns: f64,
-    pub(super) wait_variance: f64,
-    /// Time of which no sample tells, and which may be as much by chance, nanoseconds.
-    pub(super) unsampled_ns: f64,
-}
-
-impl Weights {
-    /// Of a tree, which may be one of few samples in its program.
-    pub(super) fn of(tree: &CallTree, pools: &Pools<'_>) -> Self {
-        let own = Sums::of(&tree.spent);
-        match pools.pool(tree).filter(|_| own.are_few()) {
-            Some(pool) => {
-                let here = part(own.cpu_ns, pool.sums.cpu_ns);
-                Self::here(tree, &pool.split, here, |node| word(tree, node))
-            }
-            None => {
-                let mut by_node = HashMap::new();
-                count(&tree.spent, &mut by_node, |node| node);
-                Self::here(tree, &Split::of(&own, by_node), 1.0, |node| node)
-            }
-        }
-    }
-
-    /// By a split, such a part of whose CPU time is a tree's.
-    fn here(tree: &CallTree, split: &Split, here: f64, key: impl Fn(u32) -> u32) -> Self {
-        let faults = |&(node, _): &(u32, _)| Some((node, *split.faults.get(&key(node))?));
-        Self {
-            kernel: split.kernel,
-            kernel_error: split.kernel_error,
-            user: split.user,
-            alone: split.alone,
-            faults: tree.spent.hits.keys().filter_map(faults).collect(),
-            unplaced_ns: split.unplaced_ns * here,
-            wait_ns: split.wait_ns,
-            wait_variance: split.wait_variance,
-            unsampled_ns: split.unsampled_ns * here,
         }
     }
 }
