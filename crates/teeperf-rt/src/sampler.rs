@@ -40,8 +40,8 @@ const MOST_NS: u32 = i32::MAX as u32;
 pub(crate) fn begin() -> bool {
     sources::forget();
     ending::begin();
-    // In the child of a fork, another thread of the parent may have had it.
-    IS_STACK_USED.store(false, Relaxed);
+    OF_WRITING.forget();
+    OF_RENEWAL.forget();
     let tick_ns = platform::tick_ns().unwrap_or(0).min(MOST_NS.into());
     TICK_NS.store(tick_ns as u32, Relaxed);
     has_signal(timer::place())
@@ -188,7 +188,7 @@ extern "C" fn interrupted(_signal: i32, information: &Information, context: usiz
         && !thread.is_busy()
         && sources::is_renewal_due(thread, cpu_ns)
     {
-        on_own_stack(renew, cpu_ns as usize);
+        OF_RENEWAL.lend(renew, cpu_ns as usize);
     }
 }
 
@@ -303,12 +303,39 @@ fn has_told_of_pauses(thread: &Thread) -> bool {
 /// A stack for what takes more of one than there may be where a thread was interrupted. One thread
 /// at a time uses it.
 #[repr(C, align(16))]
-struct Stack(UnsafeCell<[u8; STACK]>);
-const STACK: usize = 32 << 10;
-// SAFETY: who has set the flag uses it.
-unsafe impl Sync for Stack {}
-static STACK_OF_ALL: Stack = Stack(UnsafeCell::new([0; STACK]));
-static IS_STACK_USED: AtomicBool = AtomicBool::new(false);
+struct Stack<const SIZE: usize> {
+    bytes: UnsafeCell<[u8; SIZE]>,
+    is_used: AtomicBool,
+}
+// SAFETY: the thread that has set the flag uses the bytes.
+unsafe impl<const SIZE: usize> Sync for Stack<SIZE> {}
+static OF_WRITING: Stack<{ 32 << 10 }> = Stack::new();
+static OF_RENEWAL: Stack<{ 8 << 10 }> = Stack::new();
+
+impl<const SIZE: usize> Stack<SIZE> {
+    const fn new() -> Self {
+        Self { bytes: UnsafeCell::new([0; SIZE]), is_used: AtomicBool::new(false) }
+    }
+
+    /// In the child of a fork, another thread of the parent may have had it.
+    fn forget(&self) {
+        self.is_used.store(false, Relaxed);
+    }
+
+    /// Does something on it; says whether it was free.
+    fn lend(&self, work: extern "C" fn(usize), argument: usize) -> bool {
+        // It is too small for handlers of the program's, which may jump out of it besides.
+        let _mask = Mask::new();
+        if self.is_used.swap(true, Acquire) {
+            return false;
+        }
+        let top = self.bytes.get() as usize + SIZE;
+        // SAFETY: the flag was not set before.
+        unsafe { arch::on_stack(top, work, argument) };
+        self.is_used.store(false, Release);
+        true
+    }
+}
 
 /// Words to be written, and whether they are.
 struct Task<'a> {
@@ -321,21 +348,7 @@ struct Task<'a> {
 #[cold]
 fn write_carefully(words: &[u32]) -> bool {
     let mut task = Task { words, is_done: false };
-    on_own_stack(change_and_write, &raw mut task as usize) && task.is_done
-}
-
-/// Does something on the runtime's own stack; says whether that was free.
-fn on_own_stack(work: extern "C" fn(usize), argument: usize) -> bool {
-    // The stack is too small for handlers of the program's, which may jump out of it besides.
-    let _mask = Mask::new();
-    if IS_STACK_USED.swap(true, Acquire) {
-        return false;
-    }
-    let top = STACK_OF_ALL.0.get() as usize + STACK;
-    // SAFETY: the flag was not set before.
-    unsafe { arch::on_stack(top, work, argument) };
-    IS_STACK_USED.store(false, Release);
-    true
+    OF_WRITING.lend(change_and_write, &raw mut task as usize) && task.is_done
 }
 
 extern "C" fn change_and_write(task: usize) {
