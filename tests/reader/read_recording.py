@@ -483,7 +483,7 @@ class Recording:
             return False
         used = {21: 3, 22: None, 23: None, 24: None}.get(code, needed.get(code, 0))
         if not all(word >> 31 for word in payload[:used]):
-            return False
+            return code == 29
         if code == 0:
             thread.time_is(thread.now + argument)
         elif code == 1:

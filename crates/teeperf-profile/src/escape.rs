@@ -244,6 +244,11 @@ fn with_payload<'a>(
             site: word::payload_value(*payload.first()?)?,
             units: word::join(payload.get(1..3)?)?,
         },
+        // A handler of the program's jumped out while the thread wrote it. The next one tells of the
+        // CPU time up to there.
+        code::SAMPLE if payload.iter().any(|&word| word::payload_value(word).is_none()) => {
+            Escape::Pad
+        }
         code::SAMPLE => Escape::Sample(Sample {
             is_in_hook: arg & word::sample::HOOK != 0,
             is_in_kernel: arg & word::sample::KERNEL != 0,
@@ -286,4 +291,27 @@ fn module_payload(payload: &[u32]) -> Option<Module<'_>> {
         build_id: Text::new(build_id, build_id_bytes)?,
         path: Text::new(path, module::MAX_PATH)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Guards: a warning for each handler that jumps out while its thread writes a sample.
+    #[test]
+    fn a_sample_that_was_cut_short_is_none() {
+        const NEVER_WRITTEN: u32 = 1;
+        let (head, count) = (word::escape(code::SAMPLE, 0), word::payload(8));
+        let mut words = vec![head, count];
+        words.extend([word::payload(7); 3]);
+        words.extend([NEVER_WRITTEN; 5]);
+        assert_eq!(read(&words, 0, ClockKind::Tick), Some((Escape::Pad, 10)));
+        words[2..].fill(word::payload(7));
+        let (whole, _) = read(&words, 0, ClockKind::Tick).unwrap();
+        assert!(matches!(whole, Escape::Sample(sample) if sample.site == 7));
+        // One without all its words is another matter.
+        let short = [head, word::payload(2), word::payload(7), word::payload(7)];
+        let malformed = Escape::Malformed(code::SAMPLE);
+        assert_eq!(read(&short, 0, ClockKind::Tick), Some((malformed, 4)));
+    }
 }
