@@ -22,6 +22,14 @@ WORK(compute, 16000)
 WORK(compute_little, 4000)
 WORK(compute_more, 32000)
 
+OUTSIDE static inline void *map(size_t size, int flags)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		exit(1);
+	return memory;
+}
+
 ALONE uint64_t read_random(uint64_t x)
 {
 	if (read(random_fd, buffer, sizeof buffer) < 0)
@@ -31,7 +39,7 @@ ALONE uint64_t read_random(uint64_t x)
 
 ALONE uint64_t touch_pages(uint64_t x)
 {
-	char *memory = mmap(NULL, FAULTS_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory = map(FAULTS_SIZE, MAP_PRIVATE);
 	for (unsigned i = 0; i < FAULTS_SIZE; i += PAGE)
 		memory[i] = 1;
 	munmap(memory, FAULTS_SIZE);
@@ -75,7 +83,7 @@ OUTSIDE static void children(unsigned rounds)
 	                           {"compute_little", compute_little, 0},
 	                           {"touch_pages", touch_pages, 0},
 	                           {"read_random", read_random, 0}};
-	struct part *parts = mmap(NULL, sizeof all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct part *parts = map(sizeof all, MAP_SHARED);
 	memcpy(parts, all, sizeof all);
 	open_random();
 	while (rounds--) {
