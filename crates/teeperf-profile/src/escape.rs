@@ -244,8 +244,8 @@ fn with_payload<'a>(
             site: word::payload_value(*payload.first()?)?,
             units: word::join(payload.get(1..3)?)?,
         },
-        // A handler of the program's jumped out while the thread wrote it. The next one tells of the
-        // CPU time up to there.
+        // A handler of the program's jumped out while the thread wrote it. The next one tells of
+        // the CPU time up to there.
         code::SAMPLE if payload.iter().any(|&word| word::payload_value(word).is_none()) => {
             Escape::Pad
         }

@@ -186,7 +186,6 @@ impl Gathered {
         }
         let pools = spent::Pools::of(&self.processes, threads.trees.iter().flatten());
         let is_sampled = threads.trees.iter().flatten().any(|tree| !tree.spent.is_empty());
-        let how = spent::How { pools: &pools, with_inlined: !without_inlined, is_sampled };
         let mut out = Vec::with_capacity(trees.len());
         let (mut beyond_limits, mut timer_samples) = (0u64, 0u64);
         let (mut clocked_ns, mut unplaced_ns) = (0.0, 0.0);
@@ -195,7 +194,9 @@ impl Gathered {
             let Some(tree) = threads.trees.get_mut(tree).and_then(Option::take) else { continue };
             beyond_limits = beyond_limits.saturating_add(tree.flat_calls());
             timer_samples += spent::samples(&tree.spent);
-            unplaced_ns += spent::unplaced_ns(&tree, &pools);
+            let weights = spent::Weights::of(&tree, &pools);
+            unplaced_ns += weights.unplaced_ns;
+            let how = spent::How { weights: &weights, with_inlined: !without_inlined, is_sampled };
             clocked_ns += tree.spent.clocked.values().sum::<u64>() as f64 * ns_per_unit;
             thread.tree = convert(&tree, &mut names, ns_per_unit, how);
             thread.lengths = lengths(&tree.lengths, tree.process, &mut names);

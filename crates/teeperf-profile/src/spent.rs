@@ -14,8 +14,7 @@ use std::collections::HashMap;
 use crate::model::{FunctionId, Node, Time};
 use crate::names::Names;
 use crate::replay::{CallTree, Hits, Interrupted, pseudo};
-use weights::Weights;
-pub(crate) use weights::{Pools, samples, unplaced_ns};
+pub(crate) use weights::{Pools, Weights, samples};
 
 /// Longest time that a sample of a timer stands for where nothing keeps the kernel's tick from it,
 /// nanoseconds.
@@ -29,7 +28,7 @@ const MOST_NODES: usize = 1 << 22;
 /// How samples are told.
 #[derive(Clone, Copy)]
 pub(crate) struct How<'a> {
-    pub(crate) pools: &'a Pools<'a>,
+    pub(crate) weights: &'a Weights,
     /// Inlined functions stand below the function that they are part of.
     pub(crate) with_inlined: bool,
     /// Samples tell of CPU time, of some thread at least.
@@ -60,7 +59,7 @@ pub(crate) fn put(
         // No better known than by samples that are as rare as they may be.
         node.spent.variance += ns * LONGEST_NS;
     }
-    let weights = Weights::of(tree, how.pools);
+    let weights = how.weights;
     let mut leaves = Leaves::of(out);
     let kernel = |names: &mut Names| names.function(tree.process, pseudo::KERNEL);
     if weights.unplaced_ns > 0.0 {

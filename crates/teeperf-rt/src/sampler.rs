@@ -172,7 +172,10 @@ extern "C" fn interrupted(_signal: i32, information: &Information, context: usiz
     let expirations = if is_of_event { 1 } else { information.expirations() };
     let since_look_ns = cpu_ns.and_then(|cpu_ns| off_cpu::since_look_ns(thread, cpu_ns));
     let stands_for_ns = match is_of_event {
-        false => stands_for_ns(expirations, since_look_ns),
+        false => {
+            let tick_ns = TICK_NS.load(Relaxed).max(TIMER_NS as u32);
+            stands_for_ns(expirations, since_look_ns, tick_ns)
+        }
         true if is_single => events_ns,
         true => sources::stands_for_ns(events_ns, number(thread, cpu_ns.unwrap_or(u64::MAX))),
     };
@@ -196,9 +199,9 @@ extern "C" fn renew(cpu_ns: usize) {
     sources::renew(thread::current(), cpu_ns as u64);
 }
 
-/// Whether the event that is to come once would have interrupted a thread before, in the kernel. The
-/// kernel lets it come then when as much time is over again, and code that is seldom in the kernel
-/// would have too many samples.
+/// Whether the event that is to come once would have interrupted a thread before, in the kernel.
+/// The kernel lets it come then when as much time is over again, and code that is seldom in the
+/// kernel would have too many samples.
 fn has_come_again(thread: &Thread, cpu_ns: u64) -> bool {
     let age_ns = cpu_ns.saturating_sub(thread.events_began_at.load(Relaxed));
     sources::is_repeated(age_ns, thread.single_event_ns.load(Relaxed))
@@ -216,12 +219,12 @@ fn number(thread: &Thread, cpu_ns: u64) -> u64 {
 /// so a sample stands for whole ones. The signal comes at the end of a system call, and what the
 /// call has had since its tick would count twice otherwise, at the cost of the code behind it.
 ///
-/// Expirations also tell of CPU time in which no tick came, as the thread did not run then. Where it
-/// has waited since the timer's last signal, and looked since, the ticks came behind that look.
-fn stands_for_ns(expirations: u32, since_look_ns: Option<u64>) -> u32 {
+/// Expirations also count CPU time in which no tick came, since the thread did not run at any.
+/// Where the thread has waited since the timer's last signal, and looked since, the ticks came
+/// behind that look.
+fn stands_for_ns(expirations: u32, since_look_ns: Option<u64>, tick_ns: u32) -> u32 {
     let since_ns = expirations.saturating_mul(TIMER_NS as u32).min(MOST_NS);
     let since_look_ns = since_look_ns.map_or(u32::MAX, |ns| ns.min(u32::MAX.into()) as u32);
-    let tick_ns = TICK_NS.load(Relaxed).max(TIMER_NS as u32);
     match since_look_ns < since_ns {
         true => since_look_ns.max(tick_ns),
         false => (since_ns - since_ns % tick_ns).max(tick_ns),
@@ -355,4 +358,22 @@ extern "C" fn change_and_write(task: usize) {
     // SAFETY: the caller waits for this.
     let task = unsafe { &mut *(task as *mut Task<'_>) };
     task.is_done = event::put(None, |thread| writing::write(thread, Told::Leap(task.words)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Guards: system calls that are told longer than they were, as naps lie between the ticks.
+    #[test]
+    fn a_sample_of_a_timer_stands_for_ticks_since_the_last_wait() {
+        const TICK: u32 = 4_000_000;
+        let since_wait = |ns: u64| stands_for_ns(9, Some(ns), TICK);
+        assert_eq!(since_wait(100_000), TICK);
+        assert_eq!(since_wait(5_500_000), 5_500_000);
+        assert_eq!([since_wait(50_000_000), stands_for_ns(9, None, TICK)], [2 * TICK; 2]);
+        assert_eq!(stands_for_ns(1, None, TICK), TICK);
+        assert_eq!(stands_for_ns(3, None, TIMER_NS as u32), 3_000_000);
+        assert_eq!(stands_for_ns(u32::MAX, None, TIMER_NS as u32), 2_147_000_000);
+    }
 }

@@ -151,17 +151,10 @@ pub(crate) fn samples(spent: &SpentInTree) -> u64 {
     all.into_iter().fold(0, u64::saturating_add)
 }
 
-/// Time of the kernel in a tree of which no sample tells the place, nanoseconds.
-pub(crate) fn unplaced_ns(tree: &CallTree, pools: &Pools<'_>) -> f64 {
-    Weights::of(tree, pools).unplaced_ns
-}
-
-/// Samples of threads that have few, together.
-#[derive(Default)]
+/// Threads with few samples, together.
 struct Pool {
-    sums: Sums,
-    /// Samples in user code by the word of the function on top.
-    by_function: HashMap<u32, Kinds>,
+    cpu_ns: f64,
+    /// Those of page faults by the word of the function on top.
     weights: Weights,
 }
 
@@ -178,19 +171,20 @@ impl<'a> Pools<'a> {
         trees: impl Iterator<Item = &'t CallTree>,
     ) -> Self {
         let mut all = Self { pools: HashMap::new(), processes };
+        let mut samples: HashMap<&str, (Sums, HashMap<u32, Kinds>)> = HashMap::new();
         for tree in trees {
             let sums = Sums::of(&tree.spent);
             if sums.are_few() {
-                let executable = all.executable(tree);
-                let pool = all.pools.entry(executable).or_default();
-                pool.sums.add(&sums);
-                count(&tree.spent, &mut pool.by_function, |node| word(tree, node));
+                let (all_sums, by_function) = samples.entry(all.executable(tree)).or_default();
+                all_sums.add(&sums);
+                count(&tree.spent, by_function, |node| word(tree, node));
             }
         }
-        for pool in all.pools.values_mut() {
-            let by_function = std::mem::take(&mut pool.by_function);
-            pool.weights = Weights::of_sums(&pool.sums, by_function);
-        }
+        let pool = |(executable, (sums, by_function)): (_, (Sums, _))| {
+            let weights = Weights::of_sums(&sums, by_function);
+            (executable, Pool { cpu_ns: sums.cpu_ns, weights })
+        };
+        all.pools = samples.into_iter().map(pool).collect();
         all
     }
 
@@ -220,7 +214,7 @@ fn count(spent: &SpentInTree, by_key: &mut HashMap<u32, Kinds>, key: impl Fn(u32
 
 /// CPU time that samples stand for, as parts of what they stand for by their periods.
 #[derive(Default)]
-pub(super) struct Weights {
+pub(crate) struct Weights {
     /// Those of timers behind a system call.
     pub(super) kernel: f64,
     /// Variance of that by its square: what is around waits is no part of it.
@@ -232,7 +226,7 @@ pub(super) struct Weights {
     /// Page faults by node, in a pool by function, as parts of the samples of timers elsewhere.
     pub(super) faults: HashMap<u32, f64>,
     /// Time of the kernel of which no sample tells the place, nanoseconds.
-    pub(super) unplaced_ns: f64,
+    pub(crate) unplaced_ns: f64,
     /// Time of the kernel around each wait, and the square of its deviation, nanoseconds.
     pub(super) wait_ns: f64,
     pub(super) wait_variance: f64,
@@ -242,10 +236,10 @@ pub(super) struct Weights {
 
 impl Weights {
     /// Of a tree, which may be one of few samples in its program.
-    pub(super) fn of(tree: &CallTree, pools: &Pools<'_>) -> Self {
+    pub(crate) fn of(tree: &CallTree, pools: &Pools<'_>) -> Self {
         let own = Sums::of(&tree.spent);
         if let Some(pool) = pools.pool(tree).filter(|_| own.are_few()) {
-            return pool.weights.part(tree, part(own.cpu_ns, pool.sums.cpu_ns));
+            return pool.weights.part(tree, part(own.cpu_ns, pool.cpu_ns));
         }
         let mut by_node = HashMap::new();
         count(&tree.spent, &mut by_node, |node| node);
@@ -263,7 +257,7 @@ impl Weights {
         }
     }
 
-    /// Of such samples, those in user code by a key of their nodes.
+    /// Of samples, of which `by_key` has those in user code by a key of their nodes.
     fn of_sums(sums: &Sums, by_key: HashMap<u32, Kinds>) -> Self {
         let alone = part(sums.cpu_alone_ns, sums.alone.ns);
         let each = part(sums.cpu_ns, sums.behind_calls.ns + sums.elsewhere.ns);
@@ -344,8 +338,7 @@ mod tests {
         Weights::of(tree, &Pools::of(&HashMap::new(), [tree].into_iter()))
     }
 
-    /// Guards: the kernel's time in processes of some milliseconds each, of which one sample in some
-    /// tells.
+    /// Guards: the kernel's time in processes of some milliseconds, of which few have a sample.
     #[test]
     fn processes_of_a_program_that_live_shortly_are_told_together() {
         let process = |id| Process { id, executable: "/bin/short".into(), ..Process::default() };

@@ -210,8 +210,8 @@ pub(crate) unsafe fn beside(
         return -1;
     }
     let result;
-    // SAFETY: the kernel keeps all registers but these, in the new thread as well, which has the end
-    // of its stack and comes to no other code; the caller answers for the rest.
+    // SAFETY: the kernel keeps all registers but these, in the new thread as well, which has the
+    // end of its stack and comes to no other code; the caller answers for the rest.
     unsafe {
         asm!(
             "syscall",

@@ -155,8 +155,8 @@ pub(super) fn stands_for_ns(period_ns: u32, number: u64) -> u32 {
     }
 }
 
-/// Whether an event that is to come at an age of `first_ns` comes at this age for the second time or
-/// later. It takes some microseconds to interrupt a thread.
+/// Whether an event that is to come at an age of `first_ns` comes at this age for the second time,
+/// or later. An interrupt takes some microseconds.
 pub(super) fn is_repeated(age_ns: u64, first_ns: u32) -> bool {
     let first_ns = u64::from(first_ns);
     age_ns > first_ns + first_ns / 2 + 2 * LEAST_NS

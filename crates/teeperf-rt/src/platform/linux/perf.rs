@@ -57,7 +57,7 @@ pub(crate) enum When {
     Once(u64),
 }
 
-/// What another thread does that makes the events of a thread.
+/// The task of the thread that makes the events of another one.
 struct Work<'a> {
     thread: u32,
     whens: &'a [When],
