@@ -35,13 +35,14 @@ const FILES: [(&str, &str); 2] =
 /// Folders of OP-TEE's own tests.
 const FOLDERS: [&str; 2] = ["usr/lib/optee_armtz", "usr/lib/tee-supplicant/plugins"];
 /// Empty folders.
-const EMPTY: [&str; 9] = [
+const EMPTY: [&str; 10] = [
     "bin",
     "sbin",
     "proc",
     "sys",
     "dev",
     "tmp",
+    "host",
     "share",
     "modules",
     "var/lib/optee-client/data/tee",

@@ -24,7 +24,7 @@ pub(super) const GROUP: Group = Group {
              bin/optee-demo calls 1000\n\
              cp /tmp/gmon-$DEMO.out out/calls.out\n\
              echo 1 >/proc/irq/$(sed -n 's/^ *\\([0-9]*\\):.*virtio.*requests.*/\\1/p' /proc/interrupts)/smp_affinity\n\
-             while :; do cat bin/teeperf >/dev/null; done & reads=$!\n\
+             while :; do cat /host/bin/teeperf >/dev/null; done & reads=$!\n\
              taskset 1 bin/optee-demo compute 200000000\n\
              kill $reads\n\
              cp /tmp/gmon-$DEMO.1.out out/compute.out\n\
