@@ -20,7 +20,8 @@ fn beside_a_good_program(how: &str) -> (Outcome, Report) {
     let recorded = shop.record(&[], Path::new("/bin/sh"), &["-c", &script], 0);
     let told = recorded.outcome.told();
     for (name, &calls) in &told.calls {
-        assert_eq!(recorded.report.calls.get(name), Some(&calls), "{name} beside {how}");
+        let found = recorded.report.calls.get(name);
+        assert_eq!(found, Some(&calls), "{name} beside {how}: {:?}", recorded.report.warnings);
     }
     assert!(recorded.outcome.stdout.contains("enemy 0\n"), "{:#?}", recorded.outcome);
     (recorded.outcome, recorded.report)
